@@ -5,9 +5,10 @@ import (
 
 	"github.com/watchmill/watchmill/sim/explore"
 	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/explore/world"
 )
 
-// The types of [Explore]; package explore documents them.
+// The types of [Explore]; explore and its packages script and world document them.
 type (
 	// ExploreConfig says which engine is simulated, and which seeds are explored.
 	ExploreConfig[T any] = explore.Config[T]
@@ -19,7 +20,7 @@ type (
 	// ExploreScenario is what happens in one world, as data.
 	ExploreScenario = script.Scenario
 	// World is one simulated engine, which ExploreConfig's Attach receives.
-	World[T any] = explore.World[T]
+	World[T any] = world.World[T]
 )
 
 // Explore simulates an engine of the user's type on virtual time, once per seed:

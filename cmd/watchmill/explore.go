@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/watchmill/watchmill/sim/explore"
+	"github.com/watchmill/watchmill/sim/explore/world"
 )
 
 // exploreCommand has the flags of watchmill sim explore.
@@ -25,7 +26,7 @@ type exploreCommand struct {
 }
 
 // config returns the configuration that the flags describe.
-func (c *exploreCommand) config() explore.Config[explore.Thing] {
+func (c *exploreCommand) config() explore.Config[world.Thing] {
 	cfg := explore.Things()
 	cfg.From, cfg.Seeds, cfg.For = 1, c.Seeds, c.For
 	switch {

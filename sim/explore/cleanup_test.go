@@ -8,15 +8,16 @@ import (
 
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/explore/world"
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
 // withInformer starts an informer on the engine's host in every world, and closes it at the
 // end if clean is set.
-func withInformer(clean bool) Config[Thing] {
+func withInformer(clean bool) Config[world.Thing] {
 	cfg := Things()
-	cfg.Attach = func(w *World[Thing]) error {
-		i, err := informer.New(informer.Config[Thing]{Source: w.Engine().Source(), Host: w.Engine().Host(), Name: "mirror"})
+	cfg.Attach = func(w *world.World[world.Thing]) error {
+		i, err := informer.New(informer.Config[world.Thing]{Source: w.Engine().Source(), Host: w.Engine().Host(), Name: "mirror"})
 		if err == nil && clean {
 			w.Cleanup(func() { err = errors.Join(err, i.Close()) })
 		}
@@ -37,18 +38,21 @@ func TestWhatAttachStartedIsEndedByItsCleanup(t *testing.T) {
 
 // However a world ends, all cleanups are called once, the last first.
 func TestCleanupsAreCalledWhateverHappens(t *testing.T) {
-	for what, attach := range map[string]func(*World[Thing]) error{
-		"nothing":               func(*World[Thing]) error { return nil },
-		"a broken check":        func(w *World[Thing]) error { w.Always("no", func() error { return errors.New("no") }); return nil },
-		"a panic":               func(w *World[Thing]) error { w.Always("no", func() error { panic("no") }); return nil },
-		"attach that fails":     func(*World[Thing]) error { return errors.New("no") },
-		"attach that panics":    func(*World[Thing]) error { panic("no") },
-		"a cleanup that panics": func(w *World[Thing]) error { w.Cleanup(func() { panic("no") }); return nil },
+	for what, attach := range map[string]func(*world.World[world.Thing]) error{
+		"nothing": func(*world.World[world.Thing]) error { return nil },
+		"a broken check": func(w *world.World[world.Thing]) error {
+			w.Always("no", func() error { return errors.New("no") })
+			return nil
+		},
+		"a panic":               func(w *world.World[world.Thing]) error { w.Always("no", func() error { panic("no") }); return nil },
+		"attach that fails":     func(*world.World[world.Thing]) error { return errors.New("no") },
+		"attach that panics":    func(*world.World[world.Thing]) error { panic("no") },
+		"a cleanup that panics": func(w *world.World[world.Thing]) error { w.Cleanup(func() { panic("no") }); return nil },
 	} {
 		t.Run(what, func(t *testing.T) {
 			var called []string
 			cfg := Things()
-			cfg.Attach = func(w *World[Thing]) error {
+			cfg.Attach = func(w *world.World[world.Thing]) error {
 				w.Cleanup(func() { called = append(called, "first") })
 				w.Cleanup(func() { called = append(called, "second") })
 				return attach(w)

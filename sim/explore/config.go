@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/world"
 )
 
 // DefaultSteps is the maximum number of steps of a scenario if [Config].Steps is zero; a
@@ -31,12 +31,12 @@ type Config[T any] struct {
 	Draw func(r *rand.Rand) T
 	// Selections are those that watches and lists request; if there are none, they
 	// request all objects.
-	Selections []Selection[T]
+	Selections []world.Selection[T]
 	// Attach, if set, is called with each new world, before its first step, to start
 	// the user's own consumers and to register invariants of them. Calls for different
 	// worlds are concurrent, so no state may be shared between worlds. An error ends the
 	// exploration.
-	Attach func(*World[T]) error
+	Attach func(*world.World[T]) error
 	// Steps is the maximum number of steps of a scenario, a burst counting as one; zero
 	// means [DefaultSteps].
 	Steps int
@@ -58,82 +58,18 @@ type Config[T any] struct {
 	OnProgress func(Progress)
 }
 
-// Selection selects objects in two forms: as selectors for the engine, and as a function
-// for the judge, which must not call the code that it judges.
-type Selection[T any] struct {
-	// Key, Prefix, Labels and Fields are as in [engine.WatchOptions].
-	Key, Prefix, Labels, Fields string
-	// Selects reports whether the selection matches a value. Nil, which matches all,
-	// is only for a selection without selectors.
-	Selects func(T) bool
-}
-
-// whole reports whether the selection has no selectors and so matches everything.
-func (s Selection[T]) whole() bool { return s.Key+s.Prefix+s.Labels+s.Fields == "" }
-
-func (s Selection[T]) selects() func(T) bool {
-	if s.Selects == nil {
-		return everything[T]
-	}
-	return s.Selects
-}
-
-func (s Selection[T]) list(read engine.Read) engine.ListOptions {
-	return engine.ListOptions{Key: s.Key, Prefix: s.Prefix, Labels: s.Labels, Fields: s.Fields, Read: read}
-}
-
 // ConfigError names the invalid field and how to correct it. It matches
 // [engine.ErrConfig].
 type ConfigError = engine.ConfigError
 
-// withDefaults returns c with its zero fields set to their defaults, or a
-// [*ConfigError].
+// world returns the configuration of every world.
+func (c *Config[T]) world() world.Config[T] {
+	return world.Config[T]{Engine: c.Engine, Draw: c.Draw, Selections: c.Selections, Attach: c.Attach}
+}
+
+// withDefaults returns c with the zero fields that say how much to explore set to their
+// defaults, or a [*ConfigError] for one of them.
 func (c Config[T]) withDefaults() (Config[T], error) {
-	switch {
-	case c.Engine.Key == nil:
-		return c, &ConfigError{Field: "Engine.Key", Problem: "is nil; every object needs a key"}
-	case c.Draw == nil:
-		return c, &ConfigError{Field: "Draw", Problem: "is nil; give a function that makes a value from a random source"}
-	}
-	if err := c.validateOwn(); err != nil {
-		return c, err
-	}
-	for i, s := range c.Selections {
-		if s.Selects == nil && !s.whole() {
-			return c, &ConfigError{Field: fmt.Sprintf("Selections[%d].Selects", i), Problem: "is nil, which means that everything is shown, but there are selectors; give a function that says the same as they do"}
-		}
-	}
-	if len(c.Selections) == 0 {
-		c.Selections = []Selection[T]{{}}
-	}
-	return c.withAmounts()
-}
-
-// validateOwn refuses the fields that each world sets for itself: it would overwrite
-// what the user gave.
-func (c *Config[T]) validateOwn() error {
-	e := &c.Engine
-	for _, own := range []struct {
-		field string
-		given bool
-	}{
-		{"Host", e.Host != nil},
-		{"Backend", e.Backend != nil},
-		{"Name", e.Name != ""},
-		{"Window", e.Window != engine.Window{}},
-		{"NoCache", e.NoCache},
-		{"BookmarkPeriod", e.BookmarkPeriod != 0},
-		{"Backoff", e.Backoff != reflector.Backoff{}},
-	} {
-		if own.given {
-			return &ConfigError{Field: "Engine." + own.field, Problem: "is set, but each scenario has its own; leave it out"}
-		}
-	}
-	return nil
-}
-
-// withAmounts is the part of withDefaults for the fields that say how much to explore.
-func (c Config[T]) withAmounts() (Config[T], error) {
 	switch {
 	case c.Steps < 0:
 		return c, &ConfigError{Field: "Steps", Problem: fmt.Sprintf("is %d; give the most steps of a scenario, or zero for %d", c.Steps, DefaultSteps)}
@@ -154,4 +90,11 @@ func (c Config[T]) withAmounts() (Config[T], error) {
 		c.Seeds = DefaultSeeds
 	}
 	return c, nil
+}
+
+// Things returns the configuration with which the engine itself is explored: few keys, and
+// every kind of selection.
+func Things() Config[world.Thing] {
+	c := world.Things()
+	return Config[world.Thing]{Engine: c.Engine, Draw: c.Draw, Selections: c.Selections}
 }

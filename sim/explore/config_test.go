@@ -9,23 +9,24 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/explore/world"
 )
 
 func TestRunSaysWhatIsWrongWithItsConfig(t *testing.T) {
-	for field, spoil := range map[string]func(*Config[Thing]){
-		"Engine.Key":            func(c *Config[Thing]) { c.Engine.Key = nil },
-		"Engine.Name":           func(c *Config[Thing]) { c.Engine.Name = "things" },
-		"Engine.Host":           func(c *Config[Thing]) { c.Engine.Host = &engine.Host{} },
-		"Engine.Window":         func(c *Config[Thing]) { c.Engine.Window.MaxEvents = 1 },
-		"Engine.NoCache":        func(c *Config[Thing]) { c.Engine.NoCache = true },
-		"Engine.BookmarkPeriod": func(c *Config[Thing]) { c.Engine.BookmarkPeriod = time.Second },
-		"Engine.Backoff":        func(c *Config[Thing]) { c.Engine.Backoff = reflector.Backoff{Factor: 3} },
-		"Draw":                  func(c *Config[Thing]) { c.Draw = nil },
-		"Selections[1].Selects": func(c *Config[Thing]) { c.Selections[1].Selects = nil },
-		"Steps":                 func(c *Config[Thing]) { c.Steps = -1 },
-		"Seeds":                 func(c *Config[Thing]) { c.Seeds = -1 },
-		"For":                   func(c *Config[Thing]) { c.For = -1 },
-		"Workers":               func(c *Config[Thing]) { c.Workers = -1 },
+	for field, spoil := range map[string]func(*Config[world.Thing]){
+		"Engine.Key":            func(c *Config[world.Thing]) { c.Engine.Key = nil },
+		"Engine.Name":           func(c *Config[world.Thing]) { c.Engine.Name = "things" },
+		"Engine.Host":           func(c *Config[world.Thing]) { c.Engine.Host = &engine.Host{} },
+		"Engine.Window":         func(c *Config[world.Thing]) { c.Engine.Window.MaxEvents = 1 },
+		"Engine.NoCache":        func(c *Config[world.Thing]) { c.Engine.NoCache = true },
+		"Engine.BookmarkPeriod": func(c *Config[world.Thing]) { c.Engine.BookmarkPeriod = time.Second },
+		"Engine.Backoff":        func(c *Config[world.Thing]) { c.Engine.Backoff = reflector.Backoff{Factor: 3} },
+		"Draw":                  func(c *Config[world.Thing]) { c.Draw = nil },
+		"Selections[1].Selects": func(c *Config[world.Thing]) { c.Selections[1].Selects = nil },
+		"Steps":                 func(c *Config[world.Thing]) { c.Steps = -1 },
+		"Seeds":                 func(c *Config[world.Thing]) { c.Seeds = -1 },
+		"For":                   func(c *Config[world.Thing]) { c.For = -1 },
+		"Workers":               func(c *Config[world.Thing]) { c.Workers = -1 },
 	} {
 		cfg := Things()
 		spoil(&cfg)

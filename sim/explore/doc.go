@@ -2,13 +2,11 @@
 // interleavings, on virtual time and on one goroutine, and judges everything that
 // the engine shows. A seed determines the execution, so each finding is reproducible.
 //
-//	seed ──▶ Draw ──▶ Scenario: steps, as data        ┌──────────── World ───────────────┐
-//	  │                  │   ▲ shrink: leave out      │ storage ──▶ engine ──▶ watches   │
-//	  │                  ▼   │ steps while it fails   │    │          ▲ │         │      │
-//	  └──▶ scheduler ──▶ play ──────────────────────▶ │  history    clock         records│
-//	       draws each turn                            └────┬────────────────────────┬────┘
-//	                                                       └──────▶ judge ◀─────────┘
-//	                                                       trace: everything, hashed
+//	seed ──▶ script.Draw ──▶ Scenario: steps, as data ◀── script.Shrink: leave out steps
+//	                            │                           ▲ while it fails
+//	                            ▼                           │
+//	                        world.Play ──▶ Outcome ──▶ Report, Finding
+//	                        an engine, storage with faults, clients; judged by package judge
 //
 // # What is explored
 //

@@ -9,14 +9,15 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore"
 	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/explore/world"
 )
 
 // neverBack attaches a cache with a defect: it assumes that a deleted key never comes back.
-func neverBack() explore.Config[explore.Thing] {
+func neverBack() explore.Config[world.Thing] {
 	cfg := explore.Things()
-	cfg.Attach = func(w *explore.World[explore.Thing]) error {
+	cfg.Attach = func(w *world.World[world.Thing]) error {
 		gone, back := map[string]bool{}, false
-		_, err := w.Handle(engine.WatchOptions{InitialState: true}, func(ev engine.Event[explore.Thing]) {
+		_, err := w.Handle(engine.WatchOptions{InitialState: true}, func(ev engine.Event[world.Thing]) {
 			switch ev.Type {
 			case engine.Deleted:
 				gone[ev.Key()] = true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/explore/world"
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
@@ -15,7 +16,7 @@ type Progress struct {
 	// Done is how many seeds have been explored, and Seeds how many are to be explored;
 	// Seeds is zero if only time ends the exploration.
 	Done, Seeds int
-	Counts      Counts
+	Counts      world.Counts
 }
 
 // Report is what an exploration found.
@@ -25,7 +26,7 @@ type Report struct {
 	// here nor in the fields below.
 	From  uint64 `json:"from"`
 	Seeds int    `json:"seeds"`
-	Counts
+	world.Counts
 	// Hash is the hash of everything that happened, over all seeds: every exploration
 	// of the same seeds by the same program has the same one.
 	Hash string `json:"hash"`
@@ -39,7 +40,7 @@ type Report struct {
 }
 
 // PerSecond returns the number of simulated messages per second of real time; see
-// [Counts.Messages].
+// [world.Counts.Messages].
 func (r *Report) PerSecond() float64 {
 	if r.Elapsed <= 0 {
 		return 0
@@ -56,15 +57,14 @@ func (r *Report) PerSecond() float64 {
 // error: it is the report's Finding. When ctx is done, Run returns the report so far,
 // without an error.
 func Run[T any](ctx context.Context, cfg Config[T]) (*Report, error) {
-	return run(ctx, cfg, func(uint64) seams[T] { return seams[T]{} })
-}
-
-func run[T any](ctx context.Context, cfg Config[T], sabotage func(seed uint64) seams[T]) (*Report, error) {
-	cfg, err := cfg.withDefaults()
+	worlds, err := cfg.world().WithDefaults()
+	if err == nil {
+		cfg, err = cfg.withDefaults()
+	}
 	if err != nil {
 		return nil, err
 	}
-	x := &exploration[T]{cfg: cfg, sabotage: sabotage, began: time.Now(), report: &Report{From: cfg.From}, pending: map[uint64]outcome{}}
+	x := &exploration[T]{cfg: cfg, worlds: worlds, began: time.Now(), report: &Report{From: cfg.From}, pending: map[uint64]world.Outcome{}}
 	var workers sync.WaitGroup
 	for range cfg.Workers {
 		workers.Go(func() { x.work(ctx) })
@@ -81,9 +81,9 @@ func run[T any](ctx context.Context, cfg Config[T], sabotage func(seed uint64) s
 
 // exploration is the state that the workers of a Run share.
 type exploration[T any] struct {
-	cfg      Config[T]
-	sabotage func(seed uint64) seams[T]
-	began    time.Time
+	cfg    Config[T]
+	worlds world.Config[T]
+	began  time.Time
 
 	mu   sync.Mutex // guards the fields below
 	next int
@@ -91,7 +91,7 @@ type exploration[T any] struct {
 	over bool
 	// pending are the outcomes of seeds that finished before a lower one. They are counted
 	// once that one is done, so that the result does not depend on timing.
-	pending map[uint64]outcome
+	pending map[uint64]world.Outcome
 	report  *Report
 	hash    uint64
 	// found is the failure of the lowest seed that fails, and foundAt is that seed. err
@@ -108,12 +108,12 @@ func (x *exploration[T]) work(ctx context.Context) {
 		if !ok {
 			return
 		}
-		x.done(seed, x.play(script.Draw(seed, len(x.cfg.Selections), x.cfg.Steps)))
+		x.done(seed, world.Play(&x.worlds, x.draw(seed), nil))
 	}
 }
 
-func (x *exploration[T]) play(s script.Scenario) outcome {
-	return simulate(&x.cfg, s, x.sabotage(s.Seed), nil)
+func (x *exploration[T]) draw(seed uint64) script.Scenario {
+	return script.Draw(seed, len(x.worlds.Selections), x.cfg.Steps)
 }
 
 // take returns the next seed, if there is one. Seeds are taken in order, so when all
@@ -134,11 +134,11 @@ func (x *exploration[T]) take(ctx context.Context) (uint64, bool) {
 }
 
 // done records the outcome of a seed.
-func (x *exploration[T]) done(seed uint64, o outcome) {
+func (x *exploration[T]) done(seed uint64, o world.Outcome) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.pending[seed] = o
-	x.over = x.over || o.ends()
+	x.over = x.over || o.Ends()
 	for x.count() {
 	}
 }
@@ -154,10 +154,10 @@ func (x *exploration[T]) count() bool {
 	}
 	delete(x.pending, seed)
 	r.Seeds++
-	r.Counts.add(o.Counts)
-	x.hash += o.hash
-	if x.err = o.err; o.failure != nil {
-		x.found, x.foundAt = o.failure, seed
+	r.Counts.Add(o.Counts)
+	x.hash += o.Hash
+	if x.err = o.Err; o.Failure != nil {
+		x.found, x.foundAt = o.Failure, seed
 	}
 	if x.cfg.OnProgress != nil {
 		x.cfg.OnProgress(Progress{Done: r.Seeds, Seeds: x.cfg.Seeds, Counts: r.Counts})
@@ -168,12 +168,12 @@ func (x *exploration[T]) count() bool {
 // explain returns the finding for the seed that failed, with its scenario shrunk as far
 // as possible until ctx is done.
 func (x *exploration[T]) explain(ctx context.Context) *Finding {
-	drawn := script.Draw(x.foundAt, len(x.cfg.Selections), x.cfg.Steps)
+	drawn := x.draw(x.foundAt)
 	short := script.Shrink(ctx, drawn, func(s script.Scenario) bool {
-		o := x.play(s)
-		return o.failure != nil && o.failure.Invariant == x.found.Invariant
+		o := world.Play(&x.worlds, s, nil)
+		return o.Failure != nil && o.Failure.Invariant == x.found.Invariant
 	})
-	f, _ := playTraced(&x.cfg, short, x.sabotage(short.Seed))
+	f, _ := playTraced(&x.worlds, short)
 	f.Invariant, f.Problem, f.Drawn = x.found.Invariant, x.found.Error(), len(drawn.Steps)
 	return f
 }
@@ -185,16 +185,19 @@ func (x *exploration[T]) explain(ctx context.Context) *Finding {
 // Errors: a [*ConfigError] for an invalid field of cfg or of the scenario, or what Attach
 // returned. A step that the engine refuses without a reason is a finding, not an error.
 func Play[T any](cfg Config[T], s script.Scenario) (*Finding, error) {
-	cfg, err := cfg.withDefaults()
+	worlds, err := cfg.world().WithDefaults()
+	if err == nil {
+		_, err = cfg.withDefaults()
+	}
 	if err == nil {
 		err = s.Validate()
 	}
 	if err != nil {
 		return nil, err
 	}
-	f, o := playTraced(&cfg, s, seams[T]{})
-	if o.failure == nil {
-		return nil, o.err
+	f, o := playTraced(&worlds, s)
+	if o.Failure == nil {
+		return nil, o.Err
 	}
 	return f, nil
 }

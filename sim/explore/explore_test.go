@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/explore/world"
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
 // seeds returns cfg with n seeds to explore, the first being from.
-func seeds(cfg Config[Thing], from uint64, n int) Config[Thing] {
+func seeds(cfg Config[world.Thing], from uint64, n int) Config[world.Thing] {
 	cfg.From, cfg.Seeds = from, n
 	return cfg
 }
@@ -47,26 +47,10 @@ func TestASeedIsOneExecution(t *testing.T) {
 	require.NotEqual(t, one, ten)
 }
 
-// The seed decides the interleaving: the same steps with other seeds are other executions,
-// and in all of them the invariants hold.
-func TestOneScenarioInManyInterleavings(t *testing.T) {
-	cfg, err := Things().withDefaults()
-	require.NoError(t, err)
-	s := script.Draw(7, len(cfg.Selections), cfg.Steps)
-	hashes := map[uint64]bool{}
-	for seed := range uint64(20) {
-		s.Seed = seed
-		o := simulate(&cfg, s, seams[Thing]{}, nil)
-		require.Nil(t, o.failure, "seed %d", seed)
-		hashes[o.hash] = true
-	}
-	require.Len(t, hashes, 20)
-}
-
 // counter counts the existing objects by the events of a watch.
 type counter struct{ objects, wrong int }
 
-func (c *counter) handle(ev engine.Event[Thing]) {
+func (c *counter) handle(ev engine.Event[world.Thing]) {
 	switch ev.Type {
 	case engine.Added:
 		c.objects++
@@ -77,9 +61,9 @@ func (c *counter) handle(ev engine.Event[Thing]) {
 
 // withCounter attaches a counter, as a user's handler that is judged by an invariant of the
 // user's.
-func withCounter(wrong int) Config[Thing] {
+func withCounter(wrong int) Config[world.Thing] {
 	cfg := Things()
-	cfg.Attach = func(w *World[Thing]) error {
+	cfg.Attach = func(w *world.World[world.Thing]) error {
 		c := &counter{wrong: wrong}
 		_, err := w.Handle(engine.WatchOptions{InitialState: true, Policy: engine.Conflate}, c.handle)
 		w.Always("never negative", func() error {
@@ -108,13 +92,13 @@ func TestAUsersInvariantIsHeldInEveryInterleaving(t *testing.T) {
 func TestAHandlerThatWaitsForTheEngine(t *testing.T) {
 	cfg := Things()
 	calls := 0
-	cfg.Attach = func(w *World[Thing]) error {
-		_, err := w.Handle(engine.WatchOptions{Policy: engine.Conflate, Labels: "app=web"}, func(ev engine.Event[Thing]) {
+	cfg.Attach = func(w *world.World[world.Thing]) error {
+		_, err := w.Handle(engine.WatchOptions{Policy: engine.Conflate, Labels: "app=web"}, func(ev engine.Event[world.Thing]) {
 			l, err := w.Engine().List(context.Background(), engine.ListOptions{Labels: "app=web"})
 			if err != nil || l.Revision < ev.Revision {
 				return
 			}
-			if _, err := w.Engine().Put(context.Background(), Thing{Key: "seen", App: "none", N: uint32(ev.Revision)}); err == nil {
+			if _, err := w.Engine().Put(context.Background(), world.Thing{Key: "seen", App: "none", N: uint32(ev.Revision)}); err == nil {
 				calls++
 			}
 		})
@@ -129,8 +113,8 @@ func TestAHandlerThatWaitsForTheEngine(t *testing.T) {
 
 func TestAHandlerThatPanicsIsFound(t *testing.T) {
 	cfg := Things()
-	cfg.Attach = func(w *World[Thing]) error {
-		_, err := w.Handle(engine.WatchOptions{Policy: engine.Conflate}, func(ev engine.Event[Thing]) {
+	cfg.Attach = func(w *world.World[world.Thing]) error {
+		_, err := w.Handle(engine.WatchOptions{Policy: engine.Conflate}, func(ev engine.Event[world.Thing]) {
 			if ev.Type == engine.Deleted {
 				panic("no deletes, please")
 			}
@@ -140,21 +124,21 @@ func TestAHandlerThatPanicsIsFound(t *testing.T) {
 	r, err := Run(t.Context(), seeds(cfg, 0, 20))
 	require.NoError(t, err)
 	require.NotNil(t, r.Finding)
-	require.Equal(t, HandlerPanics, r.Finding.Invariant)
+	require.Equal(t, world.HandlerPanics, r.Finding.Invariant)
 	require.Contains(t, r.Finding.ShortProblem, "no deletes, please")
 }
 
 // A panic in a step is a finding, and does not end the exploration.
 func TestAPanicOutsideOfHandlersIsContained(t *testing.T) {
 	cfg := Things()
-	cfg.Attach = func(w *World[Thing]) error {
+	cfg.Attach = func(w *world.World[world.Thing]) error {
 		w.Always("panics", func() error { panic("in a check") })
 		return nil
 	}
 	first, err := Run(t.Context(), seeds(cfg, 0, 1))
 	require.NoError(t, err)
 	f := first.Finding
-	require.Equal(t, Contained, f.Invariant)
+	require.Equal(t, world.Contained, f.Invariant)
 	require.Equal(t, "contained: in a check", f.Problem)
 	require.Equal(t, "BROKEN: contained: in a check", f.Trace[len(f.Trace)-1])
 	require.Contains(t, f.Stack, "explore_test.go")
@@ -167,7 +151,7 @@ func TestAPanicOutsideOfHandlersIsContained(t *testing.T) {
 
 func TestAttachThatFailsEndsTheExploration(t *testing.T) {
 	cfg, failed := Things(), errors.New("not today")
-	cfg.Attach = func(*World[Thing]) error { return failed }
+	cfg.Attach = func(*world.World[world.Thing]) error { return failed }
 	_, err := Run(t.Context(), seeds(cfg, 0, 3))
 	require.ErrorIs(t, err, failed)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/explore/world"
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
@@ -28,7 +29,7 @@ type Finding struct {
 	ShortProblem string   `json:"shortProblem"`
 	// Trace is everything that happens in Scenario, one line each.
 	Trace []string `json:"trace"`
-	// Stack is the stack of the panic, if the invariant is [Contained] and a panic
+	// Stack is the stack of the panic, if the invariant is [world.Contained] and a panic
 	// escaped. It has addresses in it, so unlike all other fields it is not the same
 	// each time.
 	Stack string `json:"stack,omitempty"`
@@ -71,14 +72,14 @@ func (f *Finding) String() string {
 
 // playTraced plays the scenario, recording its trace, and returns the finding and the outcome.
 // The finding has no Invariant if the scenario breaks none.
-func playTraced[T any](cfg *Config[T], s script.Scenario, sabotage seams[T]) (*Finding, outcome) {
+func playTraced[T any](cfg *world.Config[T], s script.Scenario) (*Finding, world.Outcome) {
 	f := &Finding{Seed: s.Seed, Scenario: s, Setup: s.Setup.String(), Drawn: len(s.Steps)}
 	for _, step := range s.Steps {
 		f.Steps = append(f.Steps, step.String())
 	}
-	o := simulate(cfg, s, sabotage, func(line string) { f.Trace = append(f.Trace, line) })
-	if o.failure != nil {
-		f.Invariant, f.Problem, f.Stack = o.failure.Invariant, o.failure.Error(), o.stack
+	o := world.Play(cfg, s, func(line string) { f.Trace = append(f.Trace, line) })
+	if o.Failure != nil {
+		f.Invariant, f.Problem, f.Stack = o.Failure.Invariant, o.Failure.Error(), o.Stack
 		f.ShortProblem = f.Problem
 	}
 	return f, o

@@ -10,10 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/explore/world"
 )
 
 // explored returns the report of an exploration of cfg that has a finding.
-func explored(t *testing.T, cfg Config[Thing]) *Report {
+func explored(t *testing.T, cfg Config[world.Thing]) *Report {
 	r, err := Run(t.Context(), seeds(cfg, 0, 30))
 	require.NoError(t, err)
 	require.NotNil(t, r.Finding)

@@ -75,7 +75,7 @@ type Step struct {
 	Direct bool `json:"direct,omitzero"`
 	// N is a number of turns, events, calls or revisions.
 	N int `json:"n,omitzero"`
-	// Turns is how many turns a call may wait for; a negative value, such as [unlimited],
+	// Turns is how many turns a call may wait for; a negative value, such as [Unlimited],
 	// means all.
 	Turns int `json:"turns,omitzero"`
 	// Seed decides the values and keys of the step.
@@ -131,6 +131,7 @@ const (
 	consumers
 )
 
+// Handled reports whether the engine calls a function of the consumer.
 func (c Consumer) Handled() bool { return c == Handler || c == Curious }
 
 // ReadMode is how fresh a read must be: the N of a [Get] or a [List], modulo the number of

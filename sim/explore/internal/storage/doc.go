@@ -1,0 +1,14 @@
+// Package storage is what the engines of a world store their objects in: a backend in memory
+// that fails, loses history and goes back in time when the scenario says so, and that
+// keeps the history by which the world is judged.
+//
+//	step of the scenario ──▶ Disturb: faults, broken watches, Compact
+//	                         Rewind:  back to a revision, and on with others
+//	                         Transact: several changes at one revision
+//	                            │
+//	engine ── call, result ──▶ Storage ──▶ memory ──▶ expiry of leases
+//	                            │                        │
+//	                            └─▶ History ◀────────────┘
+//
+// It is not safe for concurrent use.
+package storage

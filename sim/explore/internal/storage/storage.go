@@ -1,0 +1,186 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"time"
+
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/internal/execution"
+	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// ErrOutage is the error with which storage fails when a scenario says so.
+var ErrOutage = errors.New("storage cannot be reached")
+
+// ErrExpired is the error with which storage ends watches that must list again.
+var ErrExpired error = &store.ExpiredError{Requested: 1, Oldest: 2}
+
+// SlowCall is how long a slow list takes, in virtual time: longer than some timeouts, and
+// shorter than others.
+const SlowCall = 2 * time.Second
+
+// Storage is a backend in memory that fails when the scenario says so. Its first rule
+// records in the history every write that it acknowledges, and the changes that its
+// watches delivered as events. The faults of the scenario act beneath that rule.
+//
+//	engine ── call ──▶ recordCall ──▶ faults ──▶ memory ──┐ deletes what expires
+//	       ◀─ result ── recordCall ◀── faults ◀── memory   │
+//	                        └─────────▶ history ◀──────────┘ all writes, and the events that
+//	                                                         the engine received
+type Storage[T any] struct {
+	*faulty.Backend // over a backend in memory, which a rewind replaces
+	// Direct is the access of the engine without a cache, over the same memory; nil if
+	// there is none.
+	Direct *faulty.Backend
+	// History has all writes. A rewind replaces it.
+	History *judge.History[T]
+	// Breaks are the errors with which watches were broken, in order.
+	Breaks []error
+	// ClockJumped: the clock was corrected, so it is not known when objects expire.
+	ClockJumped bool
+	// Schema is that of the objects, and Equal compares their values.
+	Schema store.Schema
+	Equal  func(a, b T) bool
+
+	// Fail is called with a failure of storage itself, and must be set.
+	Fail func(error)
+	// Slow is called by a list that SlowLists delays, and lets turns and time pass. It
+	// must be set if the scenario has such lists.
+	Slow func()
+	// SparesDirect, if set, reports that a break leaves out the watches of Direct. Only
+	// sabotage sets it.
+	SparesDirect func() bool
+
+	clock  clock.Clock
+	memory memory.Options
+	trace  *execution.Trace
+	keyOf  func(T) string
+	// blocks: a call may block.
+	blocks bool
+	// faults are the active faults, by the verb that injected them.
+	faults map[script.Verb]*faulty.Fault
+	// leases are the objects that expire.
+	leases leases
+	// oldest is the oldest revision that storage served when Floor last asked, and
+	// does not decrease when storage goes back.
+	oldest store.Revision
+}
+
+// New returns storage without objects, as setup says.
+func New[T any](cfg *engine.Config[T], clock clock.Clock, setup script.Setup, t *execution.Trace) (*Storage[T], error) {
+	s := &Storage[T]{
+		Schema: cfg.Schema(), keyOf: cfg.Key, trace: t, faults: map[script.Verb]*faulty.Fault{},
+		blocks: setup.Blocks, Equal: equal(cfg.Equal),
+	}
+	s.History = judge.NewHistory(s.Equal)
+	s.clock = reaperClock{clock, s.reap}
+	s.memory = memory.Options{Clock: s.clock, FirstRevision: 1}
+	if setup.Adopted {
+		s.memory.Indexes, s.memory.Retain = indexes(cfg, &s.Schema), setup.Window
+	}
+	if setup.Transactions { // otherwise lost history would make the engine list again
+		s.memory.Retain = engine.Window{MinAge: 1000 * time.Hour, MaxEvents: 1 << 20}
+	}
+	inner, err := memory.New(s.Schema, s.memory)
+	if err != nil {
+		return nil, err
+	}
+	if setup.Direct {
+		s.openDirect(inner, setup)
+	}
+	s.Backend = faulty.New(inner, faulty.Options{Clock: clock, Blocks: setup.Blocks, Sparse: setup.Transactions, ShareState: setup.Adopted})
+	if setup.Transactions {
+		s.Add(faulty.Rule{Do: s.showTransactions})
+	}
+	s.Add(faulty.Rule{Do: faulty.After(s.recordCall)})
+	if setup.Batch > 0 {
+		s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Before(func(_ context.Context, c *faulty.Call) { c.Max = setup.Batch })})
+	}
+	return s, nil
+}
+
+// indexes returns the attributes that cfg declares as indexed. It leaves out names of
+// fields that are not declared, for which the engine refuses the configuration.
+func indexes[T any](cfg *engine.Config[T], schema *store.Schema) (all []store.Attribute) {
+	for _, name := range cfg.Index {
+		if a, err := schema.Fields.Attribute(name); err == nil {
+			all = append(all, a)
+		}
+	}
+	for _, name := range cfg.IndexLabels {
+		all = append(all, store.LabelAttribute(name))
+	}
+	return all
+}
+
+// equal returns f or, if that is nil, a comparison by [reflect.DeepEqual], as the engine
+// does.
+func equal[T any](f func(a, b T) bool) func(a, b T) bool {
+	if f != nil {
+		return f
+	}
+	return func(a, b T) bool { return reflect.DeepEqual(a, b) }
+}
+
+// recordCall records a call that has returned, in the history and in the trace.
+func (s *Storage[T]) recordCall(_ context.Context, c *faulty.Call) {
+	switch c.Op {
+	case faulty.OpPut, faulty.OpRemove, faulty.OpEmit:
+		if c.Err == nil {
+			s.recordWrite(c)
+		}
+	case faulty.OpList:
+		if c.Err != nil {
+			s.trace.Call("list", 0, 0, c.Err)
+			return
+		}
+		s.trace.Call("list", c.Page.Revision, len(c.Page.Items), nil)
+	case faulty.OpWatch:
+		s.trace.Call("watch", c.WatchOptions.From, 0, c.Err)
+	case faulty.OpNext:
+		if c.Err == nil && len(c.Batch.Events) == 0 {
+			return
+		}
+		s.History.MarkReceivedBatch(c.Batch)
+		s.trace.Call("next", c.Batch.Through, len(c.Batch.Events), c.Err)
+	}
+}
+
+// recordWrite records a write, which must have the revision after the newest.
+func (s *Storage[T]) recordWrite(c *faulty.Call) {
+	var next store.Revision
+	switch o := c.Object; c.Op {
+	case faulty.OpPut:
+		next = s.History.Put(o.Key, s.value(o))
+		if !c.PutOptions.KeepExpiry {
+			s.leases.set(o.Key, s.until(c.PutOptions.TTL))
+		}
+	case faulty.OpRemove:
+		next = s.History.Delete(o.Key)
+		s.leases.set(o.Key, time.Time{})
+	case faulty.OpEmit:
+		next = s.History.Emit(o.Key, s.value(o))
+	}
+	if c.Object.Revision != next {
+		s.Fail(judge.Failed(judge.Acknowledged, "storage", "it gave a change revision %d, the next is %d", c.Object.Revision, next))
+	}
+}
+
+// value returns the object's value.
+func (s *Storage[T]) value(o *store.Object) T { return *s.Schema.Pointer(o).(*T) }
+
+// newObject returns a new object with key and value, and the attributes that the schema
+// derives from them.
+func (s *Storage[T]) newObject(key string, value T) *store.Object {
+	o := s.Schema.New()
+	o.Key, *s.Schema.Pointer(o).(*T) = key, value
+	s.Schema.Describe(o)
+	return o
+}

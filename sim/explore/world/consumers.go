@@ -1,0 +1,183 @@
+package world
+
+import (
+	"context"
+	"errors"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/internal/execution"
+	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+)
+
+// consume performs a step of a watch's consumer.
+func (w *World[T]) consume(s script.Step) {
+	r := w.watches[s.Watch]
+	if r == nil {
+		return
+	}
+	switch s.Do {
+	case script.Take:
+		w.take(r, s)
+	case script.Stop:
+		w.stop(r)
+	case script.Panic:
+		r.panics = true
+	}
+}
+
+// handle is the handler of every watch that has one. That of a Curious consumer also lists
+// within the call.
+func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
+	if r.panics {
+		r.Causes = append(r.Causes, engine.ErrHandlerPanic)
+		panic("the scenario says so")
+	}
+	w.deliver(r, ev)
+	if r.consumer == script.Curious && !w.rewinding {
+		w.listBy(context.Background(), w.engine, script.ReadLatest, 0, r.selected)
+	}
+}
+
+// deliver records an event that the consumer received.
+func (w *World[T]) deliver(r *watch[T], ev engine.Event[T]) {
+	ev = w.historyEvent(ev)
+	if w.seams.deliver == nil {
+		r.Events = append(r.Events, ev)
+	} else {
+		r.Events = append(r.Events, w.seams.deliver(r, ev)...)
+	}
+	execution.Delivery(w.trace, r.id, ev)
+}
+
+// take lets the consumer read until it has s.N events or there are no more. A consumer
+// that reads a watch which had ended before must receive events or the end.
+func (w *World[T]) take(r *watch[T], s script.Step) {
+	endedBefore, endsBefore, eventsBefore := r.handle.Err(), len(r.Ends), len(r.Events)
+	switch {
+	case r.consumer.Handled():
+		w.ended(r, r.handle.Err())
+	case r.consumer == script.Batches:
+		w.wait(s, 0, func(ctx context.Context) { w.takeBatches(ctx, r, s.N) })
+	case r.consumer == script.Channel:
+		w.wait(s, 0, func(context.Context) { w.takeFromChannel(r, s.N) })
+	default:
+		w.wait(s, 0, func(context.Context) { w.takeEvents(r, s.N) })
+	}
+	if endedBefore != nil && (len(r.Ends) == endsBefore || len(r.Events) > eventsBefore) {
+		w.fail(judge.Failed(judge.Ends, r.Name, "its consumer asks for more and is not told that it has ended for %v", endedBefore))
+	}
+}
+
+func (w *World[T]) takeEvents(r *watch[T], n int) {
+	for ev, err := range r.handle.Events() {
+		if errors.Is(err, engine.ErrIdle) {
+			break
+		}
+		if err != nil {
+			w.ended(r, w.endError(r, err))
+			break
+		}
+		if w.deliver(r, ev); len(r.Events)%3 == 0 {
+			w.claim(r)
+		}
+		if n--; n <= 0 {
+			break
+		}
+	}
+	w.claim(r)
+}
+
+func (w *World[T]) takeBatches(ctx context.Context, r *watch[T], n int) {
+	for n > 0 {
+		events, err := r.handle.Next(ctx)
+		if errors.Is(err, engine.ErrIdle) || ctx.Err() != nil && err == execution.ErrCanceled { // the watch continues
+			break
+		}
+		if err != nil {
+			w.ended(r, w.endError(r, err))
+			break
+		}
+		for _, ev := range events {
+			w.deliver(r, ev)
+		}
+		n -= len(events)
+		w.claim(r)
+	}
+}
+
+// claim records the revision from which, by its own account, the watch can be resumed. It
+// does not while a seam withholds events that the consumer should have by now.
+func (w *World[T]) claim(r *watch[T]) {
+	if len(r.held) == 0 {
+		r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: w.resumeRevision(r)})
+	}
+}
+
+// resumeRevision returns the revision from which, by its own account, the watch can be resumed.
+func (w *World[T]) resumeRevision(r *watch[T]) store.Revision {
+	rev := r.handle.Revision()
+	if w.seams.resumeRevision != nil {
+		rev = w.seams.resumeRevision(r, rev)
+	}
+	return rev
+}
+
+// stop lets the consumer stop its watch.
+func (w *World[T]) stop(r *watch[T]) {
+	if r.handle.Err() == nil {
+		r.Causes = append(r.Causes, engine.ErrStopped)
+	}
+	if w.seams.stop == nil || !w.seams.stop(r) {
+		r.handle.Stop()
+	}
+	w.ended(r, r.handle.Err())
+}
+
+// pauses is how often in a row the goroutine of a channel may pause without sending
+// although it need not wait for the engine.
+const pauses = 3
+
+// takeFromChannel lets the consumer receive at most n events.
+func (w *World[T]) takeFromChannel(r *watch[T], n int) {
+	defer w.claim(r)
+	for paused := 0; n > 0; {
+		ev, received, open := r.channel.Receive(r.handle.Err() != nil)
+		switch {
+		case received:
+			paused = 0
+			n--
+			if w.deliver(r, ev); len(r.Events)%3 == 0 {
+				w.claim(r)
+			}
+		case !open:
+			w.closed(r)
+			return
+		case paused < pauses:
+			paused++
+		case w.sched.Run() == 0:
+			return
+		default:
+			paused = 0
+		}
+	}
+}
+
+// closed checks that the channel of r is closed and that r has ended.
+func (w *World[T]) closed(r *watch[T]) {
+	if closed := r.channel.IsClosed(); !closed || r.handle.Err() == nil {
+		w.fail(judge.Failed(judge.Ends, r.Name, "its channel should be closed and its watch have ended; closed: %v, ended for %v", closed, r.handle.Err()))
+		return
+	}
+	w.ended(r, w.endError(r, r.handle.Err()))
+}
+
+// abandon ends the goroutines behind channels that are left when the world ends.
+func (w *World[T]) abandon() {
+	for _, r := range w.started {
+		if r.channel != nil {
+			r.channel.Abandon()
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/internal/execution"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// judgeAnotherLife starts an engine on empty storage after the first engine has been closed, as
+// when a program without durable storage is started again. The positions of consumers of
+// the first engine mean nothing to the second, even after as many writes. It must refuse a
+// watch from such a position, which would otherwise miss all that lies below it.
+func (w *World[T]) judgeAnotherLife() {
+	opts := memory.Options{Clock: w.clock}
+	if w.seams.life != nil {
+		opts = w.seams.life(opts)
+	}
+	if err := w.playAnotherLife(opts, w.lastPositions()); err != nil {
+		w.fail(judge.Failed(judge.Refusals, "another life", "%v", err))
+	}
+}
+
+// lastPositions returns the last positions of all consumers, each once, the highest first.
+func (w *World[T]) lastPositions() (revisions []store.Revision) {
+	for _, r := range w.started {
+		if n := len(r.Claims); n > 0 && r.Claims[n-1].Revision > 0 {
+			revisions = append(revisions, r.Claims[n-1].Revision)
+		}
+	}
+	slices.Sort(revisions)
+	revisions = slices.Compact(revisions)
+	slices.Reverse(revisions)
+	return revisions
+}
+
+// playAnotherLife starts an engine on empty storage, writes to it, and checks that it refuses
+// watches from the revisions in positions.
+func (w *World[T]) playAnotherLife(opts memory.Options, positions []store.Revision) (err error) {
+	sched := execution.NewScheduler(w.scenario.Seed, w.trace)
+	host, err := engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: sched, Seed: w.scenario.Seed | 1})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		sched.Closing = true
+		err = errors.Join(err, host.Close())
+	}()
+	b, err := memory.New(w.storage.Schema, opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	c := w.cfg.Engine
+	c.Host, c.Backend = host, b
+	e, err := engine.New(c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	draw := rand.New(rand.NewPCG(w.scenario.Seed, 5))
+	for range 3 {
+		if _, err := e.Put(context.Background(), w.cfg.Draw(draw)); err != nil {
+			return err
+		}
+	}
+	for _, rev := range positions {
+		watch, err := e.Watch(context.Background(), engine.WatchOptions{From: rev})
+		if err == nil {
+			watch.Stop()
+		}
+		if !errors.Is(err, engine.ErrExpired) {
+			w.fail(judge.Failed(judge.Resumable, "another life", "a watch from %d of the life before should be refused as expired: %v", rev, err))
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package world
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
+)
+
+// drawn returns the scenario of a seed.
+func drawn(cfg Config[Thing], seed uint64) script.Scenario {
+	return script.Draw(seed, len(cfg.Selections), 200)
+}
+
+// The seed decides the interleaving: the same steps with other seeds are other executions,
+// and in all of them the invariants hold.
+func TestOneScenarioInManyInterleavings(t *testing.T) {
+	cfg, err := Things().WithDefaults()
+	require.NoError(t, err)
+	s := drawn(cfg, 7)
+	hashes := map[uint64]bool{}
+	for seed := range uint64(20) {
+		s.Seed = seed
+		o := simulate(&cfg, s, seams[Thing]{}, nil)
+		require.Nil(t, o.Failure, "seed %d", seed)
+		hashes[o.Hash] = true
+	}
+	require.Len(t, hashes, 20)
+}
+
+// An object is deleted when its TTL has passed, also if the clock is corrected
+// meanwhile, and the deletion is delivered like any other.
+func TestObjectsExpire(t *testing.T) {
+	cfg, err := Things().WithDefaults()
+	require.NoError(t, err)
+	for _, jump := range []time.Duration{0, time.Hour, -time.Second} {
+		var lines []string
+		o := simulate(&cfg, script.Scenario{
+			Setup: script.Setup{Window: engine.Window{MinAge: time.Minute, MaxEvents: 100, ChunkSize: 4}, BookmarkPeriod: time.Minute},
+			Steps: []script.Step{
+				{Do: script.Watch, Turns: script.Unlimited, Start: &script.Start{Options: engine.WatchOptions{InitialState: true}}},
+				{Do: script.Lease, For: 10 * time.Second},
+				{Do: script.Jump, For: jump},
+				{Do: script.Pass, N: 6, For: 10 * time.Second},
+			},
+		}, seams[Thing]{}, func(line string) { lines = append(lines, line) })
+		require.NoError(t, o.Err)
+		require.Nil(t, o.Failure, "the clock jumps by %v", jump)
+		require.Contains(t, strings.Join(lines, "\n"), "storage: expire: revision 3")
+		require.Contains(t, strings.Join(lines, "\n"), "w0 gets DELETED")
+	}
+}

@@ -1,0 +1,194 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/internal/execution"
+	"github.com/watchmill/watchmill/sim/explore/internal/storage"
+	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+)
+
+var readInvariants = [script.ReadModes]judge.Invariant{judge.ReadLatest, judge.ReadCached, judge.ReadExact, judge.ReadNotOlder}
+
+// readErrors are, by mode, the errors with which the contract allows a read to fail: the cache
+// is not ready, the call cannot wait any longer, the revision does not come in time, the
+// history of the revision is gone, or storage, which the read needs, cannot be reached.
+var readErrors = [script.ReadModes][]error{
+	script.ReadLatest:   {engine.ErrNotReady, engine.ErrIdle, storage.ErrOutage},
+	script.ReadCached:   {engine.ErrNotReady, engine.ErrIdle},
+	script.ReadExact:    {engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture, engine.ErrExpired, storage.ErrOutage},
+	script.ReadNotOlder: {engine.ErrNotReady, engine.ErrIdle, engine.ErrFuture},
+}
+
+// readErrorsDirect are those of reads through the engine without a cache.
+var readErrorsDirect = [script.ReadModes][]error{script.ReadExact: {engine.ErrExpired}}
+
+// laterPageErrors are those of a page after the first, which shows a past state and does not wait.
+var laterPageErrors = []error{engine.ErrExpired, storage.ErrOutage}
+
+// newRead returns the options of a read that is about to be made, and the bounds of the
+// state that it may show. After the read, completeRead completes the bounds by the newest revision,
+// since there may be writes meanwhile.
+func (w *World[T]) newRead(by *engine.Engine[T], mode script.ReadMode, seed uint64) (engine.Read, judge.Read[T]) {
+	rev := w.history().Shown(1 + store.Revision(seed%uint64(w.newest())))
+	r := judge.Read[T]{Name: string(readInvariants[mode]), Mode: readInvariants[mode], Oldest: rev, Newest: rev}
+	if mode == script.ReadExact {
+		return engine.Exactly(rev), r
+	}
+	asked := engine.Latest()
+	switch r.Oldest = w.newest(); mode {
+	case script.ReadCached:
+		asked = engine.Cached()
+	case script.ReadNotOlder:
+		asked = engine.NotOlderThan(rev)
+	}
+	switch {
+	case by != w.engine: // without a cache, the engine has only the newest state
+	case mode == script.ReadCached:
+		r.Oldest = w.engine.Revision()
+	case mode == script.ReadNotOlder:
+		r.Oldest = rev
+	}
+	return asked, r
+}
+
+// allowedErrors returns the errors with which a read through an engine may fail.
+func (w *World[T]) allowedErrors(by *engine.Engine[T], mode script.ReadMode) []error {
+	if by != w.engine {
+		return readErrorsDirect[mode]
+	}
+	return readErrors[mode]
+}
+
+// completeRead sets the newest revision that a read may show, after the read has returned.
+func (w *World[T]) completeRead(mode script.ReadMode, r judge.Read[T]) judge.Read[T] {
+	if mode != script.ReadExact {
+		r.Newest = w.newest()
+	}
+	return r
+}
+
+// read performs a step that reads.
+func (w *World[T]) read(s script.Step) {
+	mode := script.ReadMode(s.N) % script.ReadModes
+	selection := int(s.Seed % uint64(len(w.cfg.Selections)))
+	sel := w.cfg.Selections[selection]
+	switch s.Do {
+	case script.Get:
+		w.wait(s, s.For, func(ctx context.Context) { w.get(ctx, w.engineOfStep(s), mode, s.Seed) })
+	case script.List:
+		w.wait(s, s.For, func(ctx context.Context) {
+			w.remember(selection, s.Direct, w.listBy(ctx, w.engineOfStep(s), mode, s.Seed, sel))
+		})
+	case script.Pages:
+		w.pages(s, sel)
+	case script.NextPage:
+		w.nextPage(s, sel)
+	case script.Follow:
+		w.follow(s)
+	}
+}
+
+// get reads one of the keys that ever had an object, and judges the result.
+func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode script.ReadMode, seed uint64) {
+	keys := w.history().Keys()
+	if len(keys) == 0 {
+		return
+	}
+	key := keys[seed%uint64(len(keys))]
+	read, r := w.newRead(by, mode, seed)
+	o, err := by.Get(ctx, key, engine.GetOptions{Read: read})
+	var rev store.Revision
+	if o != nil {
+		rev = o.Revision
+	}
+	w.trace.Result(rev, err)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		w.judgeReadError(ctx, r, err, w.allowedErrors(by, mode))
+		return
+	}
+	if err := w.history().JudgeGet(w.completeRead(mode, r), key, w.historyObject(o)); err != nil {
+		w.fail(err)
+	}
+}
+
+// listBy lists a selection through an engine and judges the result. It returns the list, nil
+// if it failed.
+func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode script.ReadMode, seed uint64, sel Selection[T]) *engine.List[T] {
+	read, r := w.newRead(by, mode, seed)
+	l, err := by.List(ctx, sel.list(read))
+	if err != nil {
+		w.trace.Result(0, err)
+		w.judgeReadError(ctx, r, err, w.allowedErrors(by, mode))
+		return nil
+	}
+	w.trace.Listed(l.Revision, len(l.Items))
+	if err := w.history().JudgeList(w.completeRead(mode, r), sel.selects(), l.Revision, w.historyObjects(l.Items)); err != nil {
+		w.fail(err)
+	}
+	return l
+}
+
+// pages lists page by page with a write between two pages. All pages must show one state.
+func (w *World[T]) pages(s script.Step, sel Selection[T]) {
+	opts := sel.list(engine.Read{})
+	opts.Limit = s.N
+	var all []*engine.Object[T]
+	r := judge.Read[T]{Name: "pages", Mode: judge.ReadLatest, Oldest: w.newest()}
+	allowed := readErrors[script.ReadLatest]
+	for pages := 1; ; pages++ {
+		l, err := w.engine.List(context.Background(), opts)
+		if err != nil {
+			w.trace.Result(0, err)
+			w.judgeReadError(context.Background(), r, err, allowed)
+			return
+		}
+		w.trace.Listed(l.Revision, len(l.Items))
+		if len(all) > 0 && l.Revision != r.Newest || len(l.Items) > opts.Limit {
+			w.fail(judge.Failed(judge.ReadState, r.Name, "a page of revision %d with %d items, the first was of %d", l.Revision, len(l.Items), r.Newest))
+			return
+		}
+		r.Newest, all = l.Revision, append(all, l.Items...)
+		if opts.Continue = l.Continue; opts.Continue == "" {
+			break
+		}
+		if objects := len(w.history().State(r.Newest, everything[T])); pages > objects {
+			w.fail(judge.Failed(judge.ReadState, r.Name, "there are more than %d pages of %d objects", pages, objects))
+			return
+		}
+		s.Seed++
+		w.write(script.Step{Do: script.Write, Seed: s.Seed})
+		allowed = laterPageErrors
+	}
+	if err := w.history().JudgeList(r, sel.selects(), r.Newest, w.historyObjects(all)); err != nil {
+		w.fail(err)
+	}
+}
+
+// judgeReadError fails the world if a read failed without a reason: it may fail with one of
+// the allowed errors, because its context has ended, or because the engine is being closed. At rest
+// the allowed errors do not count.
+func (w *World[T]) judgeReadError(ctx context.Context, r judge.Read[T], err error, allowed []error) {
+	switch {
+	case ctx.Err() != nil && errors.Is(err, execution.ErrCanceled):
+	case w.closing && errors.Is(err, engine.ErrEngineClosed):
+	case w.resting || !slices.ContainsFunc(allowed, func(reason error) bool { return errors.Is(err, reason) }):
+		w.fail(judge.Failed(judge.Refusals, r.Name, "%v", err))
+	case errors.Is(err, engine.ErrIdle):
+		w.judgeIdle(r.Name)
+	}
+}
+
+// judgeIdle fails the world if a call has returned [engine.ErrIdle] although there are
+// turns that it may wait for. It judges no call within a handler, whose patience is that of
+// the step's call.
+func (w *World[T]) judgeIdle(name string) {
+	if w.sched.MayWait() {
+		w.fail(judge.Failed(judge.Refusals, name, "idle with turns left"))
+	}
+}

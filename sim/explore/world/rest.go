@@ -1,0 +1,167 @@
+package world
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/internal/execution"
+	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+)
+
+// drain lets every consumer take all events that there are, and adds the causes to end
+// that a drained watch must have obeyed.
+func (w *World[T]) drain() {
+	for _, r := range w.started {
+		w.take(r, everythingThereIs)
+		r.Lost = w.lost(r)
+		if r.Drained = true; w.isDue(r) {
+			r.Causes = append(r.Causes, engine.ErrDeadline)
+		}
+		if r.caller.Canceled {
+			r.Causes = append(r.Causes, execution.ErrCanceled)
+		}
+		r.Causes = append(r.Causes, w.broken(r)...)
+	}
+}
+
+// checkServes checks that at rest the engine serves reads of every mode and a new watch without
+// an error. That watch is judged with the others.
+func (w *World[T]) checkServes() {
+	w.resting = true
+	for mode := range script.ReadModes {
+		newest := uint64(w.newest()) - 1 // the seed from which newRead makes the newest revision
+		w.get(context.Background(), w.engine, mode, newest)
+		w.listBy(context.Background(), w.engine, mode, newest, Selection[T]{})
+	}
+	id := len(w.started)
+	for w.watches[id] != nil {
+		id++
+	}
+	w.open(script.Step{Do: script.Watch, Turns: script.Unlimited}, id, script.Start{Options: engine.WatchOptions{InitialState: true, Linearizable: true, Bookmarks: true}})
+	w.resting = false
+}
+
+// pauseTime is longer than twice the time between two bookmarks, the TTL of every object
+// and the timeout of every watch of a drawn scenario.
+const pauseTime = 2*time.Minute + 2*time.Second
+
+// waitForTick lets two seconds pass if the clock was corrected: the engine measures some times
+// by ticks, and after the next tick they are right again.
+func (w *World[T]) waitForTick() {
+	if w.storage.ClockJumped {
+		w.clock.Advance(2 * time.Second)
+		w.fireDueTimers()
+	}
+}
+
+// pause lets pauseTime pass without calls, and checks that what is due happens: objects
+// expire, and watches that requested bookmarks receive one of the newest revision.
+func (w *World[T]) pause() {
+	revisionBefore, eventsBefore := w.newest(), make([]int, len(w.started))
+	for i, r := range w.started {
+		eventsBefore[i] = len(r.Events)
+	}
+	w.clock.Advance(pauseTime)
+	w.fireDueTimers()
+	w.drain()
+	if err := w.storage.Overdue(); err != nil {
+		w.fail(err)
+	}
+	if w.newest() != revisionBefore {
+		return // the last change may have come after the last bookmark
+	}
+	for i, r := range w.started {
+		if w.wantsBookmarks(r) && !slices.ContainsFunc(r.Events[eventsBefore[i]:], w.isNewest) {
+			w.fail(judge.Failed(judge.Bookmarkable, r.Name, "no bookmark at %d comes within %v", w.newest(), pauseTime))
+		}
+	}
+}
+
+// wantsBookmarks reports whether the watch must receive bookmarks: it requested them, has
+// not ended and has no timeout, and its start is not in the future.
+func (w *World[T]) wantsBookmarks(r *watch[T]) bool {
+	o := r.Options
+	return o.Bookmarks && r.handle.Err() == nil && max(o.From, r.Earliest) <= w.newest() && o.Timeout == 0
+}
+
+// isNewest reports whether ev is a bookmark of the newest revision.
+func (w *World[T]) isNewest(ev engine.Event[T]) bool {
+	return ev.Type == store.Bookmark && ev.Revision == w.newest()
+}
+
+// everythingThereIs is the step by which a consumer takes all events that are available.
+var everythingThereIs = script.Step{Do: script.Take, N: 1 << 30, Turns: script.Unlimited}
+
+// finish removes all faults from storage, lets the engine catch up and every consumer
+// read all that there is, and then judges everything.
+func (w *World[T]) finish() {
+	if w.recover(); w.failed != nil {
+		return
+	}
+	w.fireDueTimers()
+	w.drain()
+	w.judgeWatches()
+	w.sched.Settle()
+	w.check(w.always)
+	w.check(w.finally)
+	if w.failed == nil {
+		w.checkServes()
+		w.waitForTick()
+		w.pause()
+		w.pause()
+		w.judgeWatches()
+		w.judgeMirrors()
+	}
+	if w.cfg.Attach == nil && !w.scenario.Setup.Mirrored() { // Attach and the mirrors start watches that started does not have
+		s := w.engine.Stats()
+		if err := judge.JudgeFigures(judge.Figures{
+			Living: s.Watches, SlowConsumers: s.Terminated, Deadlines: s.DeadlinesReached, Panics: s.Panicked, Expired: s.Expired,
+		}, w.ends()); err != nil {
+			w.fail(err)
+		}
+	}
+}
+
+// close closes the engine and judges its end: every watch has ended, for one reason, and
+// no actor or timer is left.
+func (w *World[T]) close() {
+	w.closing = true
+	for _, r := range w.started {
+		if r.handle.Err() == nil && (len(r.Causes) == 0 || r.Direct) {
+			r.Causes = append(r.Causes, engine.ErrEngineClosed)
+		}
+	}
+	if err := w.engine.Close(); err != nil {
+		w.fail(judge.Failed(judge.NothingLeft, "", "%v", err))
+		return
+	}
+	if w.direct != nil {
+		if err := w.direct.Close(); err != nil {
+			w.fail(judge.Failed(judge.NothingLeft, "engine without cache", "%v", err))
+			return
+		}
+	}
+	for _, r := range w.started {
+		if w.ended(r, r.handle.Err()); r.End() == nil {
+			w.fail(judge.Failed(judge.Ends, r.Name, "it outlives the engine"))
+			return
+		}
+		w.take(r, everythingThereIs)
+	}
+	w.judgeWatches()
+	if err := w.storage.Close(); err != nil {
+		w.fail(judge.Failed(judge.NothingLeft, "storage", "%v", err))
+	}
+	if err := judge.JudgeLeft(w.host.Actors(), w.host.Timers(), w.host.ActorNames()); err != nil {
+		w.fail(err)
+		return
+	}
+	w.sched.Closing = true
+	if err := w.host.Close(); err != nil {
+		w.fail(judge.Failed(judge.NothingLeft, "host", "%v", err))
+	}
+}

@@ -1,0 +1,102 @@
+package world
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/sim/explore/internal/storage"
+	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// rewind takes storage back and, for Rewrite, makes other writes there. It returns when the
+// engine has caught up.
+func (w *World[T]) rewind(s script.Step) {
+	back, others := w.storage.Back(s.N), []T(nil)
+	err := storage.ErrExpired
+	switch {
+	case s.Do == script.Rewrite:
+		others = w.others(back, s.Seed)
+	case s.Seed%2 == 0:
+		err = storage.ErrOutage
+	}
+	old := w.history()
+	if err := w.storage.Rewind(back, others, err); err != nil {
+		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
+		return
+	}
+	w.former = append(w.former, old)
+	w.restored = w.newest()
+	w.rewinding = true
+	w.recover()
+	w.rewinding = false
+	w.moveWatches(old)
+}
+
+// others draws the values that Rewrite writes after revision back: up to the engine's
+// revision, and up to three more.
+func (w *World[T]) others(back store.Revision, seed uint64) []T {
+	draw := rand.New(rand.NewPCG(seed, 2))
+	values := make([]T, max(w.engine.Revision(), back)-back+store.Revision(draw.IntN(4)))
+	for i := range values {
+		values[i] = w.cfg.Draw(draw)
+	}
+	return values
+}
+
+// caughtUp reports whether the engine is ready, watches the current storage and not one
+// from before a rewind, and is at its newest revision.
+func (w *World[T]) caughtUp() bool {
+	s := w.engine.Stats()
+	return s.Ready && s.Revision == w.newest() && s.Source.Phase == reflector.Watching && w.knowsStorage()
+}
+
+// knowsStorage reports whether the engine's cache is of the current storage: its identity
+// begins with that of the backend.
+func (w *World[T]) knowsStorage() bool {
+	ctx := context.Background()
+	is, err := backend.StoreID(ctx, w.engine.Backend())
+	known, failed := backend.StoreID(ctx, w.engine.Source().ListerWatcher)
+	return err == nil && failed == nil && strings.HasPrefix(known, is+"#")
+}
+
+// recover removes all faults from storage and lets time pass until the engine has caught
+// up, for at most a minute. A slow actor stays slow for the first two seconds.
+func (w *World[T]) recover() {
+	w.storage.RemoveFaults()
+	for round := range 600 {
+		if round == 20 {
+			w.sched.EndSlowness()
+		}
+		w.sched.SettleOthers()
+		if w.checkRests(); w.sched.Stuck() {
+			return
+		}
+		if w.caughtUp() {
+			w.sched.EndSlowness()
+			if w.sched.Settle(); w.caughtUp() { // still, after the turns of the slow actor
+				return
+			}
+		}
+		w.clock.Advance(100 * time.Millisecond)
+	}
+	s := w.engine.Stats()
+	w.fail(judge.Failed(judge.Recovers, "", "storage is at %d, the engine at %d: ready %v, source %v after %v",
+		w.newest(), s.Revision, s.Ready, s.Source.Phase, s.Source.LastError))
+}
+
+// fireDueTimers runs all turns there are and fires the timers that are due now. Otherwise the first
+// consumer that waits would fire them, and those that were drained before it would miss
+// what they cause.
+func (w *World[T]) fireDueTimers() {
+	for due := true; due; {
+		w.sched.Settle()
+		_, due = w.clock.ToNext(0)
+		due = due && !w.sched.Stuck()
+	}
+}

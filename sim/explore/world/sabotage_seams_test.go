@@ -1,0 +1,254 @@
+package world
+
+import (
+	"errors"
+	"reflect"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// deliver is a seam's change to the events that a watch's consumer receives.
+type deliver func(*watch[Thing], engine.Event[Thing]) []engine.Event[Thing]
+
+func onDelivery(spoil func(*once) deliver) func(*once) seams[Thing] {
+	return func(o *once) seams[Thing] { return seams[Thing]{deliver: spoil(o)} }
+}
+
+// repeatEvent repeats an event.
+func repeatEvent(o *once) deliver {
+	return func(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if ev.Type != engine.Bookmark && o.now() {
+			return []engine.Event[Thing]{ev, ev}
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
+// swapEvents exchanges an event with the next of its watch.
+func swapEvents(o *once) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if o.now() {
+			r.held = []engine.Event[Thing]{ev}
+			return nil
+		}
+		events := append([]engine.Event[Thing]{ev}, r.held...)
+		r.held = nil
+		return events
+	}
+}
+
+// bookmarkBeforeEvent delivers a bookmark of an event's revision before that event.
+func bookmarkBeforeEvent(o *once) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if ev.Marks != 0 || ev.Type == engine.Bookmark || !r.Options.Bookmarks || !o.now() {
+			return []engine.Event[Thing]{ev}
+		}
+		return []engine.Event[Thing]{{Type: engine.Bookmark, Revision: ev.Revision}, ev}
+	}
+}
+
+// registerLate delays a registration: the consumer assumes that its watch has begun, but the engine
+// receives the request only after another write.
+func registerLate(o *once) seams[Thing] {
+	return seams[Thing]{ask: func(w *World[Thing], r *watch[Thing], call func()) (adjustRecord func()) {
+		if r.Options.From > 0 || r.Options.Last > 0 || !o.now() {
+			call()
+			return func() {}
+		}
+		requested := w.newest()
+		w.write(script.Step{Do: script.Write, Seed: uint64(requested)})
+		w.sched.Settle()
+		call()
+		return func() { r.Earliest, r.Latest = min(r.Earliest, requested), min(r.Latest, requested) }
+	}}
+}
+
+// loseTurnsOfStopped loses the turn in which the actor of a stopped watch would end, so that its
+// supervisor never learns of the end.
+func loseTurnsOfStopped(o *once) seams[Thing] {
+	return lose(o, func(r *watch[Thing]) bool { return errors.Is(r.handle.Err(), engine.ErrStopped) })
+}
+
+// loseTurnsOfStalled loses all turns of a watch after it was marked as stalled.
+func loseTurnsOfStalled(o *once) seams[Thing] {
+	return lose(o, func(r *watch[Thing]) bool { return r.handle.Stalled() })
+}
+
+// lose loses all further turns of one of the watches for which when has become true.
+func lose(o *once, when func(*watch[Thing]) bool) seams[Thing] {
+	met := map[*watch[Thing]]bool{}
+	var lost *watch[Thing]
+	return seams[Thing]{turn: func(w *World[Thing], t actors.Task) bool {
+		r := watchOf(w, t)
+		if r != nil && !met[r] && when(r) {
+			if met[r] = true; o.now() {
+				lost = r
+			}
+		}
+		return r != nil && r == lost
+	}}
+}
+
+// watchOf returns the watch whose actor has the turn, nil if it is the turn of another
+// actor.
+func watchOf(w *World[Thing], t actors.Task) *watch[Thing] {
+	task := reflect.ValueOf(t).Pointer()
+	for _, r := range w.started {
+		box := mailboxIn(reflect.ValueOf(r.handle))
+		if box.IsValid() && box.Addr().Pointer() <= task && task < box.Addr().Pointer()+box.Type().Size() {
+			return r
+		}
+	}
+	return nil
+}
+
+// mailboxIn returns the mailbox in the unexported fields of a watch's handle; the zero
+// Value if the watch is no actor.
+func mailboxIn(v reflect.Value) reflect.Value {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return reflect.Value{}
+	}
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Type() == reflect.TypeFor[actors.WakeBox]() {
+			return f
+		}
+	}
+	if target := v.FieldByName("target"); target.IsValid() {
+		return mailboxIn(target)
+	}
+	return mailboxIn(v.Field(0)) // v wraps another handle
+}
+
+// startOneLater starts a watch one revision after the one that was requested.
+func startOneLater(o *once) seams[Thing] {
+	return seams[Thing]{start: func(_ *World[Thing], opts engine.WatchOptions) engine.WatchOptions {
+		if opts.From > 0 && !opts.InitialState && o.now() {
+			opts.From++
+		}
+		return opts
+	}}
+}
+
+// dropFutureDeletion withholds a deletion, which the engine learned of by a list, from a watch that was
+// to start at a revision above that of the engine.
+func dropFutureDeletion(o *once) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if r.Options.From > r.reached && ev.Type == engine.Deleted && ev.Is(engine.Synthetic) && o.now() {
+			return nil
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
+// dropFromChannel loses an event between a channel and its consumer.
+func dropFromChannel(o *once) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if r.consumer == script.Channel && o.now() {
+			return nil
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
+// dropNotification withholds a notification from the handler of an informer.
+func dropNotification(o *once) seams[Thing] {
+	return seams[Thing]{notify: func(informer.Notification[Thing]) bool { return !o.now() }}
+}
+
+// staleInformer makes the informer show the same snapshot from some time on.
+func staleInformer(o *once) seams[Thing] {
+	var had informer.Snapshot[Thing]
+	return seams[Thing]{snapshot: func(now informer.Snapshot[Thing]) informer.Snapshot[Thing] {
+		if !o.since() || had.Revision() == 0 {
+			had = now
+		}
+		return had
+	}}
+}
+
+// staleReference makes a reference return the same object from some time on.
+func staleReference(o *once) seams[Thing] {
+	had := map[*objectcache.Ref[Thing]]*engine.Object[Thing]{}
+	return seams[Thing]{fetched: func(r *objectcache.Ref[Thing], now *engine.Object[Thing]) *engine.Object[Thing] {
+		if before, shown := had[r]; shown && o.since() {
+			return before
+		}
+		had[r] = now
+		return now
+	}}
+}
+
+// dropWithoutCache loses an event of a watch without a cache.
+func dropWithoutCache(o *once) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if r.Direct && o.now() {
+			return nil
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
+// resumeInsideTransaction makes a watch that has delivered part of a transaction report the revision of the
+// whole.
+func resumeInsideTransaction(o *once) seams[Thing] {
+	return seams[Thing]{resumeRevision: func(r *watch[Thing], rev store.Revision) store.Revision {
+		if n := len(r.Events); n > 0 && r.history.Shown(r.Events[n-1].Revision) > r.Events[n-1].Revision && o.now() {
+			return r.history.Shown(r.Events[n-1].Revision)
+		}
+		return rev
+	}}
+}
+
+// dropAfterGapMark removes the mark AfterGap, by which a watch that conflates tells of emitted
+// values that it has left out.
+func dropAfterGapMark(*once) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if r.Options.Policy == engine.Conflate {
+			ev.Marks &^= engine.AfterGap
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
+// reportNoneLost makes watches report that they have lost no events.
+func reportNoneLost(*once) seams[Thing] {
+	return seams[Thing]{lost: func(uint64) uint64 { return 0 }}
+}
+
+// forgetTimeline starts watches without the timeline that they require.
+func forgetTimeline(*once) seams[Thing] {
+	return seams[Thing]{start: func(_ *World[Thing], opts engine.WatchOptions) engine.WatchOptions {
+		opts.Timeline = engine.Timeline{}
+		return opts
+	}}
+}
+
+// forgetTokenTimeline removes the timeline from continue tokens.
+func forgetTokenTimeline(*once) seams[Thing] {
+	return seams[Thing]{page: func(text string) string {
+		token, err := backend.ParseToken(text)
+		if err != nil {
+			return text
+		}
+		token.Timeline = ""
+		return token.Encode()
+	}}
+}
+
+// sameRevisions makes the storage of another life begin at revision one, too.
+func sameRevisions(*once) seams[Thing] {
+	return seams[Thing]{life: func(opts memory.Options) memory.Options {
+		opts.FirstRevision = 1
+		return opts
+	}}
+}

@@ -1,0 +1,186 @@
+package world
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/judge"
+)
+
+// sabotage is one fault in a seam, and the invariants by which it is found.
+type sabotage struct {
+	name string
+	// seams makes the fault at the moment that its argument decides: one of the first
+	// opportunities.
+	seams   func(*once) seams[Thing]
+	moments int
+	foundBy []judge.Invariant
+	// sideEffects are invariants that the fault may break, too, but only as a side effect of
+	// how the seam makes it, or because a read shows it before a watch does. Breaking
+	// these does not count as finding it.
+	sideEffects []judge.Invariant
+}
+
+// seamsOf makes the seams of a world, with the fault at a moment that the seed
+// decides.
+func (s sabotage) seamsOf(seed uint64) seams[Thing] {
+	return s.seams(&once{rand.New(rand.NewPCG(seed, 3)).IntN(s.moments)})
+}
+
+// once decides the moment of a fault: after left opportunities.
+type once struct{ left int }
+
+// now is called at every opportunity for the fault, and returns true at one of them.
+func (o *once) now() bool {
+	o.left--
+	return o.left == -1
+}
+
+// since is called like now, and returns true from that opportunity on.
+func (o *once) since() bool {
+	o.left--
+	return o.left < 0
+}
+
+// sabotages are the known defects of list-watch engines. Each is applied to messages between
+// the engine and its surroundings, as near as possible to where the defect would be. Most
+// are applied once; those of which one occurrence would do no harm are applied from some
+// time on, or always.
+//
+// A batch that storage visibly drops or repeats does no harm, since the engine notices the
+// gap between the revisions and lists again. So the storage that drops one hides the gap,
+// and events are repeated between the engine and the consumer.
+var sabotages = []sabotage{
+	{name: "drop one batch", seams: dropBatch, moments: 10,
+		foundBy:     []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.PrevValue, judge.Conserved},
+		sideEffects: reads},
+	{name: "deliver one twice", seams: onDelivery(repeatEvent), moments: 10,
+		foundBy: []judge.Invariant{judge.Unique, judge.InitialState}},
+	{name: "swap two", seams: onDelivery(swapEvents), moments: 10,
+		foundBy:     []judge.Invariant{judge.Ordered, judge.InitialState, judge.Bookmarkable, judge.IsCreate},
+		sideEffects: []judge.Invariant{judge.Conserved, judge.PrevValue}}, // if no other event follows to swap it with, or if the other is conflated
+	{name: "let a bookmark pass an event", seams: onDelivery(bookmarkBeforeEvent), moments: 10,
+		foundBy: []judge.Invariant{judge.Bookmarkable}},
+	{name: "register one late", seams: registerLate, moments: 3,
+		foundBy: []judge.Invariant{judge.Reliable, judge.Bookmarkable, judge.Resumable, judge.Conserved, judge.InitialState}},
+	{name: "lose a Terminated", seams: loseTurnsOfStopped, moments: 2,
+		foundBy:     []judge.Invariant{judge.Conserved},
+		sideEffects: []judge.Invariant{judge.NothingLeft}},
+	{name: "serve a stale snapshot as Latest", seams: onStorage(returnOldRevision), moments: 3,
+		foundBy: []judge.Invariant{judge.ReadLatest, judge.Resumable, judge.InitialState}},
+	{name: "forget a stalled watcher", seams: loseTurnsOfStalled, moments: 2,
+		foundBy:     []judge.Invariant{judge.Conserved, judge.InitialState, judge.Ends},
+		sideEffects: []judge.Invariant{judge.NothingLeft}},
+	{name: "skip a delete in a diff", seams: onStorage(skipDelete), moments: 3,
+		foundBy:     []judge.Invariant{judge.Reliable, judge.Atomic, judge.Bookmarkable, judge.InitialState, judge.Conserved, judge.Resumable, judge.Genuine},
+		sideEffects: reads},
+	{name: "break a resume by one", seams: startOneLater, moments: 3,
+		foundBy: []judge.Invariant{judge.Resumable, judge.Reliable}},
+	{name: "refuse a write", seams: onStorage(refuseWrite), moments: 10,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "create what is there", seams: onStorage(createAnyway), moments: 3,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "write over what another has written", seams: onStorage(putAnyway), moments: 1,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "read less without a cache", seams: omitFromDirectRead, moments: 3,
+		foundBy: []judge.Invariant{judge.ReadState, judge.ReadLatest, judge.ReadCached, judge.ReadNotOlder, judge.ReadExact, judge.Refusals}},
+	{name: "compare with something else", seams: onStorage(omitFromComparison), moments: 3,
+		foundBy:     []judge.Invariant{Consistent},
+		sideEffects: []judge.Invariant{judge.Atomic}}, // the engine lists again, which a scenario with transactions does not expect
+	{name: "list no more", seams: onStorage(failAllLists), moments: 3,
+		foundBy: []judge.Invariant{judge.Recovers}},
+	{name: "keep a deletion from a watch that starts in the future", seams: onDelivery(dropFutureDeletion), moments: 2,
+		foundBy: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.PrevValue, judge.IsCreate}},
+	{name: "drop what a channel hands over", seams: onDelivery(dropFromChannel), moments: 3,
+		foundBy: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.InitialState, judge.IsCreate, judge.PrevValue}},
+	{name: "do not tell a handler of an informer", seams: dropNotification, moments: 5,
+		foundBy: []judge.Invariant{judge.Conserved, judge.IsCreate, judge.PrevValue}},
+	{name: "show what an informer had", seams: staleInformer, moments: 5,
+		foundBy: []judge.Invariant{judge.Recovers}},
+	{name: "show what a reference had", seams: staleReference, moments: 3,
+		foundBy: []judge.Invariant{judge.ReadCached}},
+	{name: "drop what storage itself has", seams: onDelivery(dropWithoutCache), moments: 3,
+		foundBy: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.InitialState, judge.IsCreate, judge.PrevValue}},
+	{name: "resume in the middle of a revision", seams: resumeInsideTransaction, moments: 3,
+		foundBy: []judge.Invariant{judge.Resumable}},
+	{name: "conflate emitted values away unmarked", seams: onDelivery(dropAfterGapMark), moments: 1,
+		foundBy: []judge.Invariant{judge.Reliable}},
+	{name: "lose count of what is conflated", seams: reportNoneLost, moments: 3,
+		foundBy: []judge.Invariant{judge.Reliable}},
+	{name: "serve the revisions of another life", seams: sameRevisions, moments: 1,
+		foundBy: []judge.Invariant{judge.Resumable}},
+	{name: "take other storage for the same", seams: keepStorageID, moments: 1,
+		foundBy:     []judge.Invariant{judge.Genuine, judge.Recovers, judge.Reliable},
+		sideEffects: reads},
+	{name: "list from storage and watch another", seams: keepSourceID, moments: 1,
+		foundBy: []judge.Invariant{judge.Genuine, judge.ReadState, judge.ReadCached, judge.Conserved}},
+	{name: "continue a watch on another timeline", seams: forgetTimeline, moments: 1,
+		foundBy: []judge.Invariant{judge.OneTimeline}},
+	{name: "continue a list on another timeline", seams: forgetTokenTimeline, moments: 1,
+		foundBy: []judge.Invariant{judge.OneTimeline}},
+	{name: "never rest", seams: onStorage(wakeForever), moments: 10,
+		foundBy: []judge.Invariant{judge.Rests}},
+}
+
+// reads are the invariants of reads: the user's, and the engine's own comparison.
+var reads = []judge.Invariant{judge.ReadState, judge.ReadLatest, judge.ReadCached, judge.ReadNotOlder, judge.ReadExact, Consistent}
+
+// maxSabotaged is the number of seeds within which each sabotage must be found.
+const maxSabotaged = 200
+
+func TestEverySabotageIsFound(t *testing.T) {
+	for _, s := range sabotages {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			seed, f := find(t, s)
+			require.NotNil(t, f, "not found within %d seeds", maxSabotaged)
+			t.Logf("seed %d: %v", seed, f)
+			require.Contains(t, s.foundBy, f.Invariant, f)
+		})
+	}
+}
+
+// find returns the first seed that breaks an invariant other than those in sideEffects, and the
+// failure.
+func find(t *testing.T, s sabotage) (uint64, *judge.Failure) {
+	cfg, err := Things().WithDefaults()
+	require.NoError(t, err)
+	for seed := uint64(1); seed <= maxSabotaged; seed++ {
+		o := simulate(&cfg, drawn(cfg, seed), s.seamsOf(seed), nil)
+		require.NoError(t, o.Err)
+		if o.Failure != nil && !slices.Contains(s.sideEffects, o.Failure.Invariant) {
+			return seed, o.Failure
+		}
+	}
+	return 0, nil
+}
+
+// A defect can be corrected only if it is seen in few steps, each time.
+func TestASabotageIsShrunkAndReplayed(t *testing.T) {
+	s := sabotages[slices.IndexFunc(sabotages, func(s sabotage) bool { return s.name == "deliver one twice" })]
+	cfg, err := Things().WithDefaults()
+	require.NoError(t, err)
+	seed, f := find(t, s)
+	require.NotNil(t, f)
+	long := drawn(cfg, seed)
+	shrunk := func() (script.Scenario, []string) {
+		short := script.Shrink(t.Context(), long, func(short script.Scenario) bool {
+			o := simulate(&cfg, short, s.seamsOf(seed), nil)
+			return o.Failure != nil && o.Failure.Invariant == f.Invariant
+		})
+		var lines []string
+		simulate(&cfg, short, s.seamsOf(seed), func(line string) { lines = append(lines, line) })
+		return short, lines
+	}
+	short, lines := shrunk()
+	require.Less(t, len(short.Steps), 15, short.Steps)
+	require.Less(t, len(short.Steps), len(long.Steps))
+	require.Contains(t, lines[len(lines)-1], "BROKEN: "+string(f.Invariant))
+	again, linesAgain := shrunk()
+	require.Equal(t, short, again)
+	require.Equal(t, lines, linesAgain)
+}

@@ -1,0 +1,143 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/internal/execution"
+	"github.com/watchmill/watchmill/sim/explore/internal/storage"
+	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+)
+
+// lastingFault is a lasting fault in a seam that changes little of what consumers see, and the
+// invariant by which it is found.
+type lastingFault struct {
+	name    string
+	seams   seams[Thing]
+	foundBy judge.Invariant
+}
+
+// lastingFaults are sabotages that only a specific read or check detects.
+var lastingFaults = []lastingFault{
+	{"end a watch silently", seams[Thing]{endError: func(*watch[Thing], error) error { return nil }}, judge.Ends},
+	{"close a channel without a reason", seams[Thing]{endError: hideChannelEnd}, judge.Ends},
+	{"keep a watch without a cache when storage's are lost", seams[Thing]{sparesDirect: func() bool { return true }}, judge.Ends},
+	{"lose a Stop", seams[Thing]{stop: func(*watch[Thing]) bool { return true }}, judge.Ends},
+	{"do not hear that a context ends", seams[Thing]{cancel: func() bool { return true }}, judge.Ends},
+	{"keep to itself why a context ended", seams[Thing]{endError: hideCancelCause}, judge.Ends},
+	{"forget a Timeout", changeOptions(func(opts *engine.WatchOptions) { opts.Timeout = 0 }), judge.Ends},
+	{"give no bookmarks", changeEvents(withoutBookmarks(0)), judge.Bookmarkable},
+	{"do not end the initial state", changeEvents(withoutBookmarks(engine.InitialEnd)), judge.Bookmarkable},
+	{"give bookmarks to all", changeOptions(func(opts *engine.WatchOptions) { opts.Bookmarks = true }), judge.Bookmarkable},
+	{"forget when an object was created", changeEvents(wrongCreation), judge.Genuine},
+	{"do not tell that emitted values are lost", changeEvents(dropEveryMark), judge.Reliable},
+	{"resume one too early", changeResumeRevision(func(rev store.Revision) store.Revision { return max(rev, 1) - 1 }), judge.Resumable},
+	{"never say where to resume", changeResumeRevision(func(store.Revision) store.Revision { return 0 }), judge.Resumable},
+	{"return another revision of a write", onStorage(understateDeletion)(nil), judge.Acknowledged},
+	{"serve nothing", onStorage(failRevision)(nil), judge.Refusals},
+	{"survive a panic", onStorage(panicInTimer)(nil), Contained},
+}
+
+func TestWhatIsNotShownIsFoundToo(t *testing.T) {
+	cfg, err := Things().WithDefaults()
+	require.NoError(t, err)
+	for _, s := range lastingFaults {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := uint64(1); seed <= 100; seed++ {
+				o := simulate(&cfg, drawn(cfg, seed), s.seams, nil)
+				require.NoError(t, o.Err)
+				if o.Failure != nil {
+					require.Equal(t, s.foundBy, o.Failure.Invariant, o.Failure)
+					return
+				}
+			}
+			t.Fatal("not found within 100 seeds")
+		})
+	}
+}
+
+func changeOptions(spoil func(*engine.WatchOptions)) seams[Thing] {
+	return seams[Thing]{start: func(_ *World[Thing], opts engine.WatchOptions) engine.WatchOptions {
+		spoil(&opts)
+		return opts
+	}}
+}
+
+func changeEvents(spoil deliver) seams[Thing] { return seams[Thing]{deliver: spoil} }
+
+func changeResumeRevision(says func(store.Revision) store.Revision) seams[Thing] {
+	return seams[Thing]{resumeRevision: func(_ *watch[Thing], rev store.Revision) store.Revision { return says(rev) }}
+}
+
+// hideChannelEnd hides the reason for the end of a watch from the consumer of a channel.
+func hideChannelEnd(r *watch[Thing], err error) error {
+	if r.consumer == script.Channel {
+		return nil
+	}
+	return err
+}
+
+// hideCancelCause reports the end of a context as a Stop.
+func hideCancelCause(_ *watch[Thing], err error) error {
+	if errors.Is(err, execution.ErrCanceled) {
+		return engine.ErrStopped
+	}
+	return err
+}
+
+// withoutBookmarks leaves out the bookmarks with the marks.
+func withoutBookmarks(marks engine.Marks) deliver {
+	return func(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if ev.Type == engine.Bookmark && ev.Marks == marks {
+			return nil
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
+// wrongCreation gives a modified object the revision of the change as that of its creation.
+func wrongCreation(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+	if ev.Type == engine.Modified {
+		o := *ev.Object
+		o.Created = o.Revision
+		ev.Object = &o
+	}
+	return []engine.Event[Thing]{ev}
+}
+
+// understateDeletion returns the revision before that of a deletion.
+func understateDeletion(w *World[Thing], _ *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpRemove), Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		if c.Err == nil {
+			c.Object = w.storage.Schema.Gone(c.Object, c.Object.Revision-1, c.Object.Written)
+		}
+	})}
+}
+
+// failRevision fails to return the revision of storage, so that no read that must be fresh can be
+// served.
+func failRevision(*World[Thing], *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpRevision), Do: faulty.Fail(storage.ErrOutage)}
+}
+
+// panicInTimer makes the function of a timer panic, once. Such a panic is reported like that of
+// an actor.
+func panicInTimer(w *World[Thing], _ *once) faulty.Rule {
+	w.host.Clock().AfterFunc(time.Millisecond, func() { panic("once") })
+	return faulty.Rule{}
+}
+
+// dropEveryMark removes the marks of emitted values.
+func dropEveryMark(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+	ev.Marks &^= engine.AfterGap
+	return []engine.Event[Thing]{ev}
+}

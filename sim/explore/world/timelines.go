@@ -1,0 +1,154 @@
+package world
+
+import (
+	"context"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+)
+
+// A client can go on with a list, by a watch or by the next page, and names the list's
+// timeline. If storage has gone back since, it must be refused, whatever the revisions are:
+// they may have other content.
+//
+//	List, Follow ─▶ revision and timeline ──▶ WatchLastList ─▶ a watch of that timeline, or
+//	                                            │               ErrExpired
+//	                                         Resume ─▶ as well
+//	NextPage ─▶ a page, and a token ────────▶ NextPage ─▶ a page of that timeline, or ErrExpired
+//	                     ▲
+//	       Rewind, Rewrite: another timeline
+
+// lastList is what a client knows of a list that it goes on with.
+type lastList[T any] struct {
+	selection int
+	direct    bool
+	revision  store.Revision
+	timeline  engine.Timeline
+	// history is the one that the list showed, and relists how often the engine had listed
+	// again by then.
+	history *judge.History[T]
+	relists uint64
+}
+
+// remember makes l the last list. A nil l, of a list that failed, leaves the last one as it
+// is.
+func (w *World[T]) remember(selection int, direct bool, l *engine.List[T]) {
+	if l != nil {
+		w.lastList = &lastList[T]{
+			selection: selection, direct: direct && w.direct != nil, revision: l.Revision, timeline: l.Timeline,
+			history: w.history(), relists: w.engine.Stats().Relists,
+		}
+	}
+}
+
+// follow lists and starts a watch at the list's revision, in half of the cases with its
+// timeline.
+func (w *World[T]) follow(s script.Step) {
+	selection := s.Start.Selection % len(w.cfg.Selections)
+	l := w.listBy(context.Background(), w.engine, script.ReadLatest, s.Seed, w.cfg.Selections[selection])
+	if l == nil {
+		return
+	}
+	w.remember(selection, false, l)
+	start := *s.Start
+	start.Options.Last = 0
+	start.Back = int(w.newest()) + 1 - int(l.Revision)
+	r := w.watchOf(s.Watch, start)
+	if s.Seed%2 == 0 {
+		r.requireTimeline(w.lastList)
+	}
+	w.begin(s, r)
+}
+
+// watchLastList starts a watch at the revision and the timeline of the last list, if there
+// is one.
+func (w *World[T]) watchLastList(s script.Step) {
+	l := w.lastList
+	if l == nil {
+		return
+	}
+	start := *s.Start
+	start.Selection, start.Direct, start.Back = l.selection, l.direct, 0
+	start.Options.Last, start.Options.From = 0, l.revision
+	if start.Direct && start.Options.Policy == engine.Conflate { // which needs the cache
+		start.Options.Policy = engine.Park
+	}
+	r := w.watchOf(s.Watch, start)
+	r.requireTimeline(l)
+	w.begin(s, r)
+}
+
+// requireTimeline makes a watch that is not started yet require the timeline of l, none for
+// nil.
+func (r *watch[T]) requireTimeline(l *lastList[T]) {
+	if r.continues = l; l != nil {
+		r.Options.Timeline, r.Continues = l.timeline, l.history
+	}
+}
+
+// isOfTimeline reports whether a watch certainly requires the present timeline of its
+// engine, or none. By a list, the engine may have found that what it had shown at the same
+// revision was wrong, which begins another timeline.
+func (w *World[T]) isOfTimeline(r *watch[T]) bool {
+	l := r.continues
+	return l == nil || l.history == w.history() && (r.Direct || l.relists == w.engine.Stats().Relists)
+}
+
+// paging is a list of which a page has been read, and that has more.
+type paging[T any] struct {
+	by       *engine.Engine[T]
+	selected Selection[T]
+	options  engine.ListOptions
+	// read bounds the revision of the list, and history is the one that it shows.
+	read    judge.Read[T]
+	history *judge.History[T]
+	objects []*engine.Object[T]
+}
+
+// nextPage lists the next page of a list or, if none has more, the first page of one, of N
+// objects. All pages must show one state, of one history.
+func (w *World[T]) nextPage(s script.Step, sel Selection[T]) {
+	p := w.paging
+	if w.paging = nil; p == nil {
+		p = &paging[T]{by: w.engineOfStep(s), selected: sel, options: sel.list(engine.Read{}), history: w.history()}
+		p.options.Limit = s.N
+		p.read = judge.Read[T]{Name: "next page", Mode: judge.ReadLatest, Oldest: w.newest()}
+	}
+	opts, allowed := p.options, laterPageErrors
+	switch {
+	case opts.Continue == "":
+		allowed = w.allowedErrors(p.by, script.ReadLatest)
+	case w.seams.page != nil:
+		opts.Continue = w.seams.page(opts.Continue)
+	}
+	l, err := p.by.List(context.Background(), opts)
+	if err != nil {
+		w.trace.Result(0, err)
+		w.judgeReadError(context.Background(), p.read, err, allowed)
+		return
+	}
+	w.trace.Listed(l.Revision, len(l.Items))
+	w.judgeNextPage(p, l)
+}
+
+// judgeNextPage judges a page and, if it is the last, the whole list.
+func (w *World[T]) judgeNextPage(p *paging[T], l *engine.List[T]) {
+	if err := w.history().JudgeTimeline(p.read.Name, p.history); err != nil {
+		w.fail(err)
+		return
+	}
+	if p.options.Continue != "" && l.Revision != p.read.Newest || len(l.Items) > p.options.Limit {
+		w.fail(judge.Failed(judge.ReadState, p.read.Name, "a page of revision %d with %d items, the first was of %d", l.Revision, len(l.Items), p.read.Newest))
+		return
+	}
+	p.read.Newest, p.objects = l.Revision, append(p.objects, w.historyObjects(l.Items)...)
+	if p.options.Continue = l.Continue; l.Continue != "" {
+		w.paging = p
+		return
+	}
+	if err := p.history.JudgeList(p.read, p.selected.selects(), l.Revision, p.objects); err != nil {
+		w.fail(err)
+	}
+}

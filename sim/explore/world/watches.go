@@ -1,0 +1,211 @@
+package world
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/internal/execution"
+	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+)
+
+// watch is one watch of a world, with its consumer and the record of what it received.
+type watch[T any] struct {
+	judge.Record[T]
+	id       int
+	consumer script.Consumer
+	selected Selection[T]
+	handle   *engine.Watch[T]
+	// history is the history by which the watch is judged. A watch that ended before
+	// storage went back keeps the history of that time.
+	history *judge.History[T]
+	// unjudged: it is unknown to which history the watch belongs.
+	unjudged bool
+	// channel is what a Channel consumer receives from; nil for other consumers.
+	channel *execution.Channel[engine.Event[T]]
+	// caller is the context with which the watch was requested.
+	caller *execution.Caller
+	// panics: the handler panics at its next event.
+	panics bool
+	// requestedAt is the time of the call that requested the watch, and startedAt that of its
+	// return. relists is how often the engine had listed again at the time of the call.
+	requestedAt, startedAt time.Time
+	relists                uint64
+	// breaks is how often storage had broken its watches at the time of the call.
+	breaks int
+	// reached is the engine's revision at the time of the call.
+	reached store.Revision
+	// continues is the list whose timeline the watch requires; nil if it requires none.
+	continues *lastList[T]
+	// held are events that a seam withholds from the consumer.
+	held []engine.Event[T]
+}
+
+// open starts the watch that s describes, unless the engine refuses it.
+func (w *World[T]) open(step script.Step, id int, s script.Start) { w.begin(step, w.watchOf(id, s)) }
+
+// watchOf returns the watch that s describes, which is not started yet.
+func (w *World[T]) watchOf(id int, s script.Start) *watch[T] {
+	sel := w.cfg.Selections[s.Selection%len(w.cfg.Selections)]
+	opts := s.Options
+	opts.Key, opts.Prefix, opts.Labels, opts.Fields = sel.Key, sel.Prefix, sel.Labels, sel.Fields
+	if s.Back != 0 {
+		opts.From = w.history().Shown(store.Revision(max(1, int(w.newest())+1-s.Back)))
+	}
+	r := w.newWatch(id, s.Consumer, sel, opts)
+	r.Direct = s.Direct && w.direct != nil
+	return r
+}
+
+// newWatch returns a watch that is not started yet.
+func (w *World[T]) newWatch(id int, c script.Consumer, sel Selection[T], opts engine.WatchOptions) *watch[T] {
+	r := &watch[T]{id: id, consumer: c, selected: sel, history: w.history(), caller: execution.NewCaller(w.sched)}
+	r.Name, r.Selects, r.Options = fmt.Sprintf("w%d", id), sel.selects(), opts
+	return r
+}
+
+// begin requests the watch from its engine. It fixes the bounds of the watch's start, as
+// far as they are known from outside, before and after the call.
+func (w *World[T]) begin(step script.Step, r *watch[T]) {
+	fromNow := w.boundStart(step, r)
+	last, known := w.beforeLast(r.Options.Last)
+	if !known {
+		return
+	}
+	if r.Options.Last > 0 {
+		step.Meanwhile = nil // a change during the call would make it ambiguous which events are the last
+	}
+	adjustRecord, err := w.requestWatch(step, r)
+	switch r.Latest = w.newest(); {
+	case r.Options.Last > 0:
+		r.Earliest, r.Latest = last, last
+	case r.Direct:
+		r.Latest = r.Earliest
+	}
+	if err != nil {
+		w.judgeRefusedWatch(step, r, err)
+		return
+	}
+	if r.history != w.history() && !r.Direct {
+		w.startedDuringRewind(r)
+	}
+	if fromNow && !r.Direct && !r.consumer.Handled() && r.Earliest <= r.Latest {
+		w.startedNow(r)
+	}
+	if r.consumer == script.Channel {
+		r.channel = execution.NewChannel(w.sched, r.handle.Chan())
+	}
+	adjustRecord()
+	w.watches[r.id] = r
+	w.started = append(w.started, r)
+}
+
+// boundStart sets the earliest revision at which the watch may start, before it is
+// requested, and reports whether it is to start from now.
+func (w *World[T]) boundStart(step script.Step, r *watch[T]) (fromNow bool) {
+	fromNow = r.Options.From == 0 && !r.Options.InitialState && r.Options.Last == 0
+	if r.consumer.Handled() && fromNow && !r.Direct {
+		// A handler's watch does not tell where it began, so its start is fixed here
+		// unless nothing can happen during the call.
+		if w.sched.Settle(); step.Meanwhile != nil || w.engine.Revision() != w.newest() {
+			r.Options.From, fromNow = w.newest(), false
+		}
+	}
+	r.Earliest = w.engine.Revision()
+	if r.Options.Linearizable || r.Direct {
+		r.Earliest = max(r.Earliest, w.newest())
+	}
+	if r.Options.InitialState && !r.Direct {
+		r.Earliest = max(r.Earliest, r.Options.From)
+	}
+	return fromNow
+}
+
+// requestWatch makes the call that requests the watch, and records when and where that was.
+func (w *World[T]) requestWatch(step script.Step, r *watch[T]) (adjustRecord func(), err error) {
+	opts := r.Options
+	if w.seams.start != nil {
+		opts = w.seams.start(w, opts)
+	}
+	r.requestedAt, r.relists, r.reached = w.clock.Now(), w.engine.Stats().Relists, w.engine.Revision()
+	r.breaks = len(w.storage.Breaks)
+	w.waitAs(r.caller, step, 0, func() {
+		adjustRecord = w.ask(r, func() { r.handle, err = w.call(r, opts) })
+	})
+	r.startedAt = w.clock.Now()
+	w.trace.Result(r.Earliest, err)
+	return adjustRecord, err
+}
+
+// startedNow sets the bounds of a watch from now to where it says that it has started.
+func (w *World[T]) startedNow(r *watch[T]) {
+	r.Latest = r.handle.Revision()
+	if r.Latest < r.Earliest {
+		w.fail(judge.Failed(judge.Resumable, r.Name, "it starts from now at %d, the cache was at %d", r.Latest, r.Earliest))
+	}
+	r.Earliest = r.Latest
+}
+
+// startedDuringRewind handles a watch during whose start storage went back: if it is running, it
+// belongs to the current history, and if it has ended, its history is unknown.
+func (w *World[T]) startedDuringRewind(r *watch[T]) {
+	r.Earliest = min(r.Earliest, w.restored)
+	if r.handle.Err() != nil {
+		r.unjudged = true
+		return
+	}
+	r.history = w.history()
+}
+
+// beforeLast returns the revision before the last n events in the engine's window. It is
+// known only if the engine has caught up with storage and received each of them as an
+// event.
+func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
+	if n == 0 {
+		return 0, true
+	}
+	w.sched.Settle()
+	s := w.engine.Stats()
+	rev = w.newest() - store.Revision(min(n, s.WindowEvents))
+	for at := rev + 1; at <= w.newest(); at++ {
+		if !w.history().Received(at) {
+			return 0, false
+		}
+	}
+	return rev, s.Ready && s.Revision == w.newest()
+}
+
+// call makes the call that starts the watch.
+func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T], error) {
+	opts.Name = r.Name
+	if r.consumer.Handled() {
+		return w.engineOf(r).Handle(r.caller, opts, func(ev engine.Event[T]) { w.handle(r, ev) })
+	}
+	return w.engineOf(r).Watch(r.caller, opts)
+}
+
+// resume starts a watch at the position of another watch's consumer. The other watch may
+// continue.
+func (w *World[T]) resume(s script.Step) {
+	r := w.watches[s.Watch]
+	if r == nil || r.consumer.Handled() {
+		return
+	}
+	w.claim(r)
+	opts := r.Options
+	opts.From = w.resumeRevision(r)
+	opts.InitialState, opts.Last = opts.From == 0, 0
+	continues := r.continues
+	if opts.From == 0 {
+		continues, opts.Timeline = nil, engine.Timeline{}
+	}
+	if continues == nil && r.history != w.history() && opts.From > w.newest() {
+		return // its position is beyond the current history of storage
+	}
+	again := w.newWatch(s.Other, r.consumer, r.selected, opts)
+	again.Direct = r.Direct
+	again.requireTimeline(continues)
+	w.begin(s, again)
+}

@@ -1,0 +1,293 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/internal/execution"
+	"github.com/watchmill/watchmill/sim/explore/internal/storage"
+	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// World is one engine on its own host, clock and storage, with the records by which it
+// is judged. Everything in it happens on one goroutine, on which alone its methods may be
+// called. Its exported methods are for [Config].Attach.
+type World[T any] struct {
+	cfg      *Config[T]
+	scenario script.Scenario
+	seams    seams[T]
+
+	trace   *execution.Trace
+	sched   *execution.Scheduler
+	clock   *execution.Clock
+	host    *engine.Host
+	storage *storage.Storage[T]
+	engine  *engine.Engine[T]
+	// direct is an engine without a cache on the same storage; nil if there is none.
+	direct *engine.Engine[T]
+
+	// calling is the caller of the call that is under way; nil if there is none.
+	calling *execution.Caller
+	mirrors mirrors[T]
+	watches map[int]*watch[T]
+	started []*watch[T] // in the order in which they started
+	// lastList is the last list of a client, and paging a list that has more pages; nil if
+	// there is none.
+	lastList *lastList[T]
+	paging   *paging[T]
+	// closing: the engine is being closed, so it may refuse a handler's calls.
+	// rewinding: storage has gone back, and the engine may not have learned of it yet.
+	// resting: no call may be refused.
+	closing, rewinding, resting bool
+	// former are the histories of storage before each time that it went back, the oldest
+	// first.
+	former []*judge.History[T]
+	// restored is the newest revision of storage right after it last went back, with the
+	// writes of a Rewrite; zero if it never did.
+	restored store.Revision
+
+	always   []check
+	finally  []check
+	cleanups []func()
+	// failed is the first failure; nil if there is none.
+	failed error
+}
+
+// check is an invariant that Attach has registered.
+type check struct {
+	name  judge.Invariant
+	holds func() error
+}
+
+// Engine returns the engine that is explored. The world closes it at its end.
+//
+// A call of the engine that waits, such as a Watch or a List that must be fresh, runs the
+// simulation meanwhile, also within a handler. It returns [engine.ErrIdle] if it cannot
+// complete before time passes or the scenario continues.
+func (w *World[T]) Engine() *engine.Engine[T] { return w.engine }
+
+// Always calls holds after every step of the scenario: an error breaks the invariant
+// called name.
+func (w *World[T]) Always(name string, holds func() error) {
+	w.always = append(w.always, check{judge.Invariant(name), holds})
+}
+
+// Finally calls holds once storage has no faults, the engine has caught up and every
+// handler has received everything. A quarter of the scenarios never call it: they close
+// the engine in the middle of its work.
+func (w *World[T]) Finally(name string, holds func() error) {
+	w.finally = append(w.finally, check{judge.Invariant(name), holds})
+}
+
+// Cleanup calls end when the world ends, whatever the outcome, to close what Attach
+// started: an informer or an object cache on the engine's host would otherwise be found
+// as left behind. The last given is called first, and all are called before the engine
+// is closed. A call that waits runs the simulation, as those of [World.Engine] do.
+func (w *World[T]) Cleanup(end func()) { w.cleanups = append(w.cleanups, end) }
+
+// cleanup calls each function that Cleanup was given, once, even if an earlier call of
+// cleanup has panicked in the middle.
+func (w *World[T]) cleanup() {
+	w.sched.Waiting = execution.Patient
+	w.sched.BeginStep()
+	for len(w.cleanups) > 0 {
+		last := len(w.cleanups) - 1
+		end := w.cleanups[last]
+		w.cleanups = w.cleanups[:last]
+		end()
+	}
+}
+
+// HandlerPanics is the invariant that no handler given to [World.Handle] panics.
+const HandlerPanics judge.Invariant = "handler-panics"
+
+// Handle starts a watch with a handler, as [engine.Engine.Handle] does, except that a
+// panic of the handler breaks the invariant [HandlerPanics].
+func (w *World[T]) Handle(opts engine.WatchOptions, handle func(engine.Event[T])) (*engine.Watch[T], error) {
+	return w.engine.Handle(context.Background(), opts, func(ev engine.Event[T]) {
+		defer func() {
+			if r := recover(); r != nil {
+				w.fail(judge.Failed(HandlerPanics, "", "%v: %v", ev, r))
+				panic(r)
+			}
+		}()
+		handle(ev)
+	})
+}
+
+// newWorld starts an engine as the scenario says.
+func newWorld[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], t *execution.Trace) (*World[T], error) {
+	w := &World[T]{
+		cfg: cfg, scenario: s, seams: sabotage, trace: t,
+		sched: execution.NewScheduler(s.Seed, t), clock: execution.NewClock(t),
+		watches: map[int]*watch[T]{},
+	}
+	var err error
+	if w.host, err = engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: w.sched, Seed: s.Seed | 1, OnFailure: w.actorFailed}); err != nil {
+		return nil, err
+	}
+	if w.storage, err = storage.New(&cfg.Engine, w.host.Clock(), s.Setup, t); err != nil {
+		return nil, err
+	}
+	w.storage.Fail = w.fail
+	if sabotage.turn != nil {
+		w.sched.Lost = func(t actors.Task) bool { return sabotage.turn(w, t) }
+	}
+	w.storage.Slow = func() {
+		w.sched.RunTurns(5)
+		w.clock.Advance(storage.SlowCall)
+		w.sched.RunTurns(5)
+	}
+	w.storage.SparesDirect = sabotage.sparesDirect
+	if w.engine, err = engine.New(w.engineConfig()); err != nil {
+		return nil, err
+	}
+	if s.Setup.Direct {
+		err = w.startDirect()
+	}
+	return w, err
+}
+
+// attach calls the user's Attach.
+func (w *World[T]) attach() error {
+	if w.cfg.Attach == nil {
+		return nil
+	}
+	if err := w.cfg.Attach(w); err != nil {
+		return fmt.Errorf("attach: %w", err)
+	}
+	return nil
+}
+
+func (w *World[T]) engineConfig() engine.Config[T] {
+	c, setup := w.cfg.Engine, w.scenario.Setup
+	var b backend.Backend = w.storage
+	if w.seams.storage != nil {
+		b = w.seams.storage(w)
+	}
+	c.Host, c.Backend, c.Name = w.host, b, "engine"
+	c.Window, c.BookmarkPeriod = setup.Window, setup.BookmarkPeriod
+	c.Backoff = reflector.Backoff{Initial: 100 * time.Millisecond, Max: time.Second}
+	if setup.VerifyEvery > 0 {
+		c.VerifyEvery = setup.VerifyEvery
+	}
+	if !setup.Indexed {
+		c.Index, c.IndexLabels = nil, nil
+	}
+	return c
+}
+
+// run plays the scenario and judges what the world shows, after every step and at the
+// end. It returns the first failure.
+func (w *World[T]) run() error {
+	for i, s := range w.scenario.Steps {
+		w.trace.Step(i, s)
+		w.sched.BeginStep()
+		w.do(s)
+		w.check(w.always)
+		w.judgeInformer()
+		w.checkRests()
+		if w.failed != nil {
+			return w.failed
+		}
+	}
+	w.sched.BeginStep()
+	if !w.scenario.Abrupt {
+		w.finish()
+		w.checkRests()
+		w.checkConsistent()
+	}
+	if w.failed == nil {
+		w.cleanup()
+		w.close()
+	}
+	if w.failed == nil && w.scenario.Again {
+		w.judgeAnotherLife()
+	}
+	return w.failed
+}
+
+// checkRests checks [judge.Rests]: the engine's work ends while no time passes.
+func (w *World[T]) checkRests() {
+	if w.sched.Stuck() {
+		w.fail(judge.Failed(judge.Rests, "", "the engine is still busy after %d turns", execution.MaxTurnsInStep))
+	}
+}
+
+// Consistent is the invariant that the engine's own comparisons of its cache with
+// storage find no difference, unless storage has gone back in time.
+const Consistent judge.Invariant = "consistent"
+
+func (w *World[T]) checkConsistent() {
+	if s := w.engine.Stats(); s.Mismatches > 0 && w.restored == 0 {
+		w.fail(judge.Failed(Consistent, "", "the engine found %d differences in %d comparisons", s.Mismatches, s.Verified))
+	}
+}
+
+// fail records err as the world's failure, unless there was one before.
+func (w *World[T]) fail(err error) {
+	if w.failed == nil {
+		w.failed = err
+	}
+}
+
+// actorFailed fails the world for the failure of one of the engine's actors, even if that
+// actor was restarted. The panic of a handler is no such failure: it only ends its watch.
+func (w *World[T]) actorFailed(f actors.Failure) {
+	if handlers := (*engine.PanicError)(nil); !errors.As(&f, &handlers) {
+		w.fail(judge.Failed(Contained, f.Actor, "%v", f.Reason))
+	}
+}
+
+// check fails the world if one of the invariants that Attach registered does not hold.
+func (w *World[T]) check(checks []check) {
+	for _, c := range checks {
+		if err := c.holds(); err != nil {
+			w.fail(judge.Failed(c.name, "", "%v", err))
+		}
+	}
+}
+
+// history returns the current history of storage.
+func (w *World[T]) history() *judge.History[T] { return w.storage.History }
+
+func (w *World[T]) newest() store.Revision { return w.storage.History.Newest() }
+
+// wait makes the call of step s with a new context.
+func (w *World[T]) wait(s script.Step, limit time.Duration, call func(context.Context)) {
+	c := execution.NewCaller(w.sched)
+	w.waitAs(c, s, limit, func() { call(c) })
+}
+
+// waitAs makes the call of step s with the context c. The call may wait for s.Turns turns
+// and for limit of virtual time. s.Meanwhile happens while it waits, or at the latest
+// after it has returned.
+func (w *World[T]) waitAs(c *execution.Caller, s script.Step, limit time.Duration, call func()) {
+	how := execution.Waiting{Patience: s.Turns, After: s.After, Idle: func() bool {
+		passed, ok := w.clock.ToNext(limit)
+		limit -= passed
+		return ok && !w.sched.Stuck()
+	}}
+	if s.Meanwhile != nil {
+		how.Meanwhile = func() { w.meanwhile(*s.Meanwhile) }
+	}
+	w.sched.Wait(how, func() {
+		other := w.calling
+		w.calling = c
+		call()
+		w.calling = other
+	})
+}
+
+func (w *World[T]) meanwhile(s script.Step) {
+	w.trace.Say("  meanwhile: %v", s)
+	w.do(s)
+}
