@@ -43,6 +43,7 @@ type Backend struct {
 	mu      sync.Mutex // guards all below
 	closed  bool
 	watches map[*watcher]struct{}
+	calls   calls
 }
 
 var (
@@ -64,6 +65,7 @@ func New(ctx context.Context, cfg Config) (*Backend, error) {
 	b.values = values{prefix: cfg.Prefix, keys: b.keys, schema: cfg.Schema, codec: cfg.Codec, sealer: cfg.Sealer}
 	b.leases.most = cfg.LeasePool
 	b.life, b.end = context.WithCancelCause(context.Background())
+	b.calls = newCalls(b.endOverdue)
 	if b.client == nil {
 		var err error
 		if b.client, err = cfg.dial(); err != nil {
@@ -80,11 +82,11 @@ func New(ctx context.Context, cfg Config) (*Backend, error) {
 
 // open checks the members and the cluster, and starts to follow the floor.
 func (b *Backend) open(ctx context.Context) error {
-	ctx, done, err := b.begin(ctx)
+	ctx, call, err := b.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer call.end()
 	if err := b.checkMembers(ctx); err != nil {
 		return err
 	}
@@ -106,22 +108,22 @@ func (b *Backend) Traits() backend.Traits {
 // StoreID returns the cluster and the prefix. etcd gives a restored cluster another
 // ID, unless it is told to keep it.
 func (b *Backend) StoreID(ctx context.Context) (string, error) {
-	_, done, err := b.begin(ctx)
+	_, call, err := b.begin(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer done()
+	defer call.end()
 	return fmt.Sprintf("etcd:%x:%s", b.cluster, b.config.Prefix), nil
 }
 
 // Revision returns the newest revision of the cluster, linearizably. It makes the watches
 // of b request progress until they have reached that revision.
 func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
-	ctx, done, err := b.begin(ctx)
+	ctx, call, err := b.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer done()
+	defer call.end()
 	at, err := b.position(ctx)
 	if err != nil {
 		return 0, err
@@ -138,8 +140,12 @@ func (b *Backend) Close() error {
 	b.mu.Lock()
 	first := !b.closed
 	b.closed = true
+	running := b.calls.close()
 	b.mu.Unlock()
 	b.end(store.ErrClosed)
+	for _, c := range running {
+		c.cancel(store.ErrClosed)
+	}
 	for _, w := range b.watching() {
 		w.finish(store.ErrClosed)
 	}
@@ -151,32 +157,6 @@ func (b *Backend) Close() error {
 		return fmt.Errorf("closing the client of etcd: %w", err)
 	}
 	return nil
-}
-
-// begin starts a call. The returned context ends with the caller's, with the backend, or
-// after the request timeout if the caller's has no deadline. The caller must call done.
-func (b *Backend) begin(ctx context.Context) (call context.Context, done func(), err error) {
-	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return nil, nil, store.ErrClosed
-	}
-	b.running.Add(1)
-	stopTimer := func() {}
-	if _, bounded := ctx.Deadline(); !bounded {
-		ctx, stopTimer = context.WithTimeoutCause(ctx, b.config.RequestTimeout, errNoAnswer)
-	}
-	call, cancel := context.WithCancelCause(ctx)
-	unlink := context.AfterFunc(b.life, func() { cancel(store.ErrClosed) })
-	return call, func() {
-		unlink()
-		cancel(nil)
-		stopTimer()
-		b.running.Done()
-	}, nil
 }
 
 // position is the state of the cluster as far as a backend needs it.

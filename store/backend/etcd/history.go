@@ -18,11 +18,11 @@ import (
 // revision. Reads and watches here respect it at once, those of other processes as soon
 // as they have received it. It frees no space.
 func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
-	ctx, done, err := b.begin(ctx)
+	ctx, call, err := b.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer call.end()
 	for {
 		at, err := b.position(ctx)
 		if err != nil {
@@ -48,7 +48,7 @@ func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 // writeFloor sets the floor, if its key still has the version.
 func (b *Backend) writeFloor(ctx context.Context, rev store.Revision, version int64) (bool, error) {
 	before := b.newest.Load()
-	ctx, sending := observeSending(ctx)
+	ctx, sending := b.observeSending(ctx)
 	resp, err := b.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(b.keys.floor), "=", version)).
 		Then(clientv3.OpPut(b.keys.floor, rev.String())).
@@ -138,11 +138,11 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // request for that: if it has been compacted since the previous call, a binary search
 // finds the revision, with log2 of the history's length requests.
 func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
-	ctx, done, err := b.begin(ctx)
+	ctx, call, err := b.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer done()
+	defer call.end()
 	at, err := b.position(ctx)
 	if err != nil {
 		return 0, err

@@ -38,11 +38,11 @@ type Member struct {
 
 // Info requests the status of all endpoints. A member that does not answer has an Err.
 func (b *Backend) Info(ctx context.Context) (Info, error) {
-	ctx, done, err := b.begin(ctx)
+	ctx, call, err := b.begin(ctx)
 	if err != nil {
 		return Info{}, err
 	}
-	defer done()
+	defer call.end()
 	info := Info{Cluster: b.cluster}
 	for _, endpoint := range b.client.Endpoints() {
 		m, cluster := b.ask(ctx, endpoint)

@@ -18,11 +18,11 @@ import (
 // Get returns the newest object under key, linearizably, or [store.ErrNotFound], or
 // a [*backend.UndecodableError].
 func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
-	ctx, done, err := b.begin(ctx)
+	ctx, call, err := b.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer call.end()
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
@@ -62,11 +62,11 @@ const listAttempts = 3
 // one revision. If values cannot be decoded, it fails with up to 100
 // [*backend.UndecodableError], joined.
 func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
-	ctx, done, err := b.begin(ctx)
+	ctx, call, err := b.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer call.end()
 	scan, err := opts.Scan()
 	if err != nil {
 		return nil, err

@@ -15,15 +15,32 @@ type sending struct{ observed, sent atomic.Bool }
 
 type sendingKey struct{}
 
-// observeSending returns a context for one request, and what is recorded about it.
-func observeSending(ctx context.Context) (context.Context, *sending) {
-	s := &sending{}
-	return context.WithValue(ctx, sendingKey{}, s), s
+// observed is the context of a request that is observed.
+type observed struct {
+	context.Context
+	sending
 }
 
-// never reports whether it is certain that the request was not sent. It is false with
-// Config.Client, which has no observer.
-func (s *sending) never() bool { return s.observed.Load() && !s.sent.Load() }
+// Value returns what is recorded, for sendingKey.
+func (o *observed) Value(key any) any {
+	if key == (sendingKey{}) {
+		return &o.sending
+	}
+	return o.Context.Value(key)
+}
+
+// observeSending returns a context for one request, and what is recorded about it: nothing
+// with Config.Client, which has no observer.
+func (b *Backend) observeSending(ctx context.Context) (context.Context, *sending) {
+	if !b.owned {
+		return ctx, nil
+	}
+	o := &observed{Context: ctx}
+	return o, &o.sending
+}
+
+// never reports whether it is certain that the request was not sent.
+func (s *sending) never() bool { return s != nil && s.observed.Load() && !s.sent.Load() }
 
 // sendingObserver is the stats.Handler of the backend's own clients.
 type sendingObserver struct{}

@@ -17,11 +17,11 @@ import (
 // Watch follows the changes after opts.From. It returns when etcd has accepted the
 // watch. Each watch has a goroutine and a stream of its own.
 func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
-	ctx, done, err := b.begin(ctx)
+	ctx, call, err := b.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer call.end()
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
@@ -195,11 +195,11 @@ func (w *watcher) halfEmpty() bool {
 // RequestProgress reads the cluster's revision, and makes the watch request progress until
 // it has reached that. It waits for the read only.
 func (w *watcher) RequestProgress(ctx context.Context) error {
-	ctx, done, err := w.backend.begin(ctx)
+	ctx, call, err := w.backend.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer call.end()
 	at, err := w.backend.position(ctx)
 	if err != nil {
 		return err

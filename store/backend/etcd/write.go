@@ -27,11 +27,11 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	ctx, done, err := b.begin(ctx)
+	ctx, call, err := b.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer call.end()
 	if err := store.ValidateKey(draft.Key); err != nil {
 		return nil, err
 	}
@@ -103,11 +103,11 @@ func (b *Backend) put(ctx context.Context, w *write, ttl time.Duration) (store.R
 // Remove deletes the object under prev's key if it is still prev, in one request.
 // Errors as for Put.
 func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
-	ctx, done, err := b.begin(ctx)
+	ctx, call, err := b.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	defer call.end()
 	if prev == nil || prev.Revision == 0 {
 		return nil, &usercode.ConfigError{Field: "prev", Problem: "has no revision; give the object to remove as storage returned it"}
 	}
@@ -155,28 +155,32 @@ func (w *write) expected() store.Revision {
 
 // request returns the transaction: these shapes are all that kine understands.
 func (w *write) request(place string, lease clientv3.LeaseID) (clientv3.Cmp, clientv3.Op, clientv3.Op) {
+	return clientv3.Compare(clientv3.ModRevision(place), "=", int64(w.expected())), w.change(place, lease), clientv3.OpGet(place)
+}
+
+// change returns what the transaction does if the condition holds.
+func (w *write) change(place string, lease clientv3.LeaseID) clientv3.Op {
 	var opts []clientv3.OpOption
 	if !w.complete() {
 		opts = append(opts, clientv3.WithPrevKV())
 	}
-	then := clientv3.OpDelete(place, opts...)
-	if w.value != nil {
-		if lease != clientv3.NoLease {
-			opts = append(opts, clientv3.WithLease(lease))
-		}
-		if w.keepLease {
-			opts = append(opts, clientv3.WithIgnoreLease())
-		}
-		then = clientv3.OpPut(place, string(w.value), opts...)
+	if w.value == nil {
+		return clientv3.OpDelete(place, opts...)
 	}
-	return clientv3.Compare(clientv3.ModRevision(place), "=", int64(w.expected())), then, clientv3.OpGet(place)
+	if lease != clientv3.NoLease {
+		opts = append(opts, clientv3.WithLease(lease))
+	}
+	if w.keepLease {
+		opts = append(opts, clientv3.WithIgnoreLease())
+	}
+	return clientv3.OpPut(place, string(w.value), opts...)
 }
 
 // commit makes the write, and returns its revision.
 func (b *Backend) commit(ctx context.Context, w *write, lease clientv3.LeaseID) (store.Revision, error) {
 	condition, then, otherwise := w.request(b.keys.of(w.key), lease)
 	before := b.newest.Load()
-	ctx, sending := observeSending(ctx)
+	ctx, sending := b.observeSending(ctx)
 	resp, err := b.client.Txn(ctx).If(condition).Then(then).Else(otherwise).Commit()
 	if err != nil {
 		return 0, writeError(ctx, w.verb, w.key, sending, err)
