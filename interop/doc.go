@@ -31,6 +31,7 @@
 //     compile and vet.
 //   - TestKubectl_Applies, TestDynamic_Applies, TestControllerRuntime_Applies: server-side
 //     apply, with conflicts, by every client that has it.
+//   - resttest, a package: Kubernetes' own suite for registries, over package registry.
 //   - TestReadme: what the README shows of watchmill serve and kubectl is what they
 //     print, and SIGTERM ends the server with status 0.
 //

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,10 @@ import (
 
 // deletePage is how many objects deleteAll reads at once.
 const deletePage = 10_000
+
+// longestGrace is the longest time in seconds that a time of deletion lies ahead, 292 years:
+// a longer one cannot be added to a time. The grace period itself is kept as requested.
+const longestGrace = int64(math.MaxInt64 / time.Second)
 
 // errMarkFirst: something keeps the object, so it can only be marked. errMayGo: nothing
 // keeps it, so it can be deleted at once.
@@ -40,7 +45,7 @@ func (c *core) delete(ctx context.Context, key string, opts DeleteOptions) (o *s
 	}
 }
 
-// remove deletes the object if nothing keeps it.
+// remove deletes the object if nothing keeps it, and returns its last state.
 func (c *core) remove(ctx context.Context, key string, opts *DeleteOptions) (*store.Object, error) {
 	var last *store.Object
 	o, err := c.storage.Delete(ctx, key, backend.DeleteOptions{
@@ -51,9 +56,25 @@ func (c *core) remove(ctx context.Context, key string, opts *DeleteOptions) (*st
 	})
 	var end *settled
 	if errors.As(err, &end) {
-		return last, nil
+		o, err = last, nil
 	}
-	return o, err
+	if err != nil {
+		return nil, err
+	}
+	return c.withoutGrace(o, opts), nil
+}
+
+// withoutGrace returns o, which is deleted, with no time left of the grace period in which
+// it was, if it was in one.
+func (c *core) withoutGrace(o *store.Object, opts *DeleteOptions) *store.Object {
+	m := c.meta(o)
+	if grace := m.GetDeletionGracePeriodSeconds(); m.GetDeletionTimestamp() == nil || grace == nil || *grace == 0 {
+		return o
+	}
+	last := c.layout.clone(o)
+	*last = *o
+	c.setDeletion(c.meta(last), o, opts)
+	return last
 }
 
 // mayRemove decides whether current may be deleted at once.
@@ -121,7 +142,7 @@ func (c *core) setDeletion(m metav1.Object, current *store.Object, opts *DeleteO
 	} else {
 		m.SetGeneration(m.GetGeneration() + 1)
 	}
-	at := metav1.NewTime(c.timestamp().Add(time.Duration(seconds) * time.Second))
+	at := metav1.NewTime(c.timestamp().Add(time.Duration(min(seconds, longestGrace)) * time.Second))
 	m.SetDeletionTimestamp(&at)
 	m.SetDeletionGracePeriodSeconds(&seconds)
 }

@@ -116,9 +116,29 @@ func TestDelete_WithGrace(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 5, *sooner.Value.DeletionGracePeriodSeconds)
 	require.True(t, sooner.Value.DeletionTimestamp.Before(marked.Value.DeletionTimestamp))
-	_, gone, err = s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &none})
+	for _, dryRun := range []bool{true, false} {
+		last, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &none, DryRun: dryRun})
+		require.NoError(t, err)
+		require.True(t, gone)
+		require.Zero(t, *last.Value.DeletionGracePeriodSeconds, "nothing is left of the grace period")
+		require.True(t, last.Value.DeletionTimestamp.Before(sooner.Value.DeletionTimestamp))
+		require.Equal(t, 2, last.Value.Spec.Size)
+		require.Equal(t, o.Key, last.Key)
+	}
+	require.EqualValues(t, 5, *sooner.Value.DeletionGracePeriodSeconds, "states are not changed")
+}
+
+func TestDelete_AfterAGracePeriodOfAges(t *testing.T) {
+	cfg := config()
+	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) { return *asked, true }
+	s := open(t, cfg)
+	o := create(t, s, widget("a", 1))
+	ages := int64(10_000_000_000) // as a time.Duration, it would overflow to one in the past
+	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &ages})
 	require.NoError(t, err)
-	require.True(t, gone)
+	require.False(t, gone)
+	require.Equal(t, ages, *marked.Value.DeletionGracePeriodSeconds)
+	require.True(t, marked.Value.DeletionTimestamp.After(o.Value.CreationTimestamp.Time))
 }
 
 func TestDeleteAll_DeletesWhatIsSelected(t *testing.T) {

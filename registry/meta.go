@@ -63,20 +63,17 @@ func (c *core) stamp(m metav1.Object) {
 // timestamp returns the current time in whole seconds, as metadata has it.
 func (c *core) timestamp() metav1.Time { return metav1.Unix(c.now().Unix(), 0) }
 
-// place sets the namespace of a new object to the one that the caller named.
+// place sets the namespace of an object to that of the request. The object of a
+// cluster-scoped kind loses the namespace that its writer gave it, as it does in the API
+// server: manifests may have that of their other objects.
 func (c *core) place(m metav1.Object, namespace string) error {
-	if c.kind.ClusterScoped {
-		if m.GetNamespace() != "" {
-			return badRequest("%s is a cluster scoped kind: leave metadata.namespace out", c.kind.Kind)
-		}
-		return nil
-	}
-	switch m.GetNamespace() {
-	case "":
+	switch given := m.GetNamespace(); {
+	case c.kind.ClusterScoped:
+		m.SetNamespace("")
+	case given == "":
 		m.SetNamespace(namespace)
-	case namespace:
-	default:
-		return badRequest("the namespace of the object, %q, is not that of the request, %q", m.GetNamespace(), namespace)
+	case given != namespace:
+		return badRequest("the namespace of the object, %q, does not match the namespace sent on the request, %q", given, namespace)
 	}
 	return nil
 }

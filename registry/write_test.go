@@ -58,6 +58,25 @@ func TestCreate_RefusesWhatIsWrong(t *testing.T) {
 	require.Equal(t, "metadata.namespace", invalid.Errors[0].Field)
 }
 
+func TestNamespace_IsThatOfTheRequest(t *testing.T) {
+	body := []byte(`{"metadata":{"name":"a","namespace":"other"},"spec":{"size":1}}`)
+	r := open(t, config()).Resources()[0]
+	_, err := r.Create(t.Context(), "default", body, registry.WriteOptions{})
+	require.ErrorAs(t, err, new(*registry.BadRequestError))
+	require.ErrorContains(t, err, "does not match the namespace sent on the request")
+
+	cfg := config()
+	cfg.Kind.ClusterScoped = true
+	r = open(t, cfg).Resources()[0]
+	it, err := r.Create(t.Context(), "default", body, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "a", it.Key())
+	require.Empty(t, it.Meta().GetNamespace(), "a cluster-scoped object has none, whatever its writer says")
+	it, _, err = r.Update(t.Context(), "a", func(registry.Item) ([]byte, error) { return body, nil }, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Empty(t, it.Meta().GetNamespace())
+}
+
 func TestCreate_GeneratesNames(t *testing.T) {
 	s := open(t, config())
 	w := widget("", 1)

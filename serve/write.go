@@ -344,7 +344,9 @@ func (c *call) deleteOptionsOf(o *metav1.DeleteOptions) (registry.DeleteOptions,
 		if p.ResourceVersion != nil {
 			rev, err := strconv.ParseUint(*p.ResourceVersion, 10, 64)
 			if err != nil {
-				return opts, badRequest("preconditions.resourceVersion is %q: give one that the server has returned", *p.ResourceVersion)
+				// Revisions are opaque to clients: one of another server is that of no object here.
+				return opts, &registry.ConflictError{Key: c.req.Name, Reason: fmt.Sprintf(
+					"Precondition failed: resourceVersion in precondition: %s, which is not one of this server", *p.ResourceVersion)}
 			}
 			opts.Revision = engine.Revision(rev)
 		}

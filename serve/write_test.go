@@ -49,6 +49,7 @@ func TestWrite_DeletionWithFinalizers(t *testing.T) {
 	require.NotEqual(t, "<nil>", marked.str("metadata.deletionTimestamp"))
 	require.Equal(t, 409, s.do("DELETE", inDefault+"/a", `{"preconditions":{"uid":"other"}}`).code)
 	require.Equal(t, 409, s.do("DELETE", inDefault+"/a", `{"preconditions":{"resourceVersion":"1234567"}}`).code)
+	require.Equal(t, 409, s.do("DELETE", inDefault+"/a", `{"preconditions":{"resourceVersion":"of another server"}}`).code)
 	last := s.do("PATCH", inDefault+"/a", `{"metadata":{"finalizers":null}}`, "Content-Type", mergePatch)
 	require.Equal(t, 200, last.code)
 	require.Equal(t, 404, s.get(inDefault+"/a").code)
