@@ -47,9 +47,9 @@ func (s *Server) groups() []group {
 			byVersion[gv][name.resource] = k
 		}
 		if name.subresource == "" {
-			k.Info = r.Info()
+			k.Info = r.info
 		} else {
-			k.subresources = append(k.subresources, r.Info())
+			k.subresources = append(k.subresources, r.info)
 		}
 	}
 	return sortedGroups(byVersion)

@@ -28,7 +28,7 @@ type Server struct {
 	log       *slog.Logger
 	hosts     map[string]bool
 	origins   *http.CrossOriginProtection
-	resources map[resourceName]registry.Resource
+	resources map[resourceName]served
 	documents *documents
 	encodings *encodings
 	compress  *compressor // nil: answers are not compressed
@@ -40,6 +40,12 @@ type Server struct {
 // resourceName is the name of a resource in a path.
 type resourceName struct{ group, version, resource, subresource string }
 
+// served is a resource with its description, which requests share.
+type served struct {
+	resource registry.Resource
+	info     *registry.Info
+}
+
 // New returns a server. An error is an [*engine.ConfigError] that names the field.
 func New(cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
@@ -48,7 +54,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, limits: cfg.Limits.withDefaults(), log: cfg.Logger,
 		hosts: map[string]bool{}, origins: http.NewCrossOriginProtection(),
-		resources: map[resourceName]registry.Resource{},
+		resources: map[resourceName]served{},
 	}
 	if s.log == nil {
 		s.log = slog.Default()
@@ -74,10 +80,10 @@ func (s *Server) index() error {
 		for _, r := range provider.Resources() {
 			info := r.Info()
 			name := resourceName{info.Kind.Group, info.Kind.Version, info.Kind.Plural, info.Subresource}
-			if s.resources[name] != nil {
+			if s.resources[name].resource != nil {
 				return &engine.ConfigError{Field: "Resources", Problem: fmt.Sprintf("has %s.%s/%s twice", name.resource, name.group, name.version)}
 			}
-			s.resources[name] = r
+			s.resources[name] = served{r, info}
 		}
 	}
 	if len(s.resources) == 0 {
@@ -100,6 +106,8 @@ type call struct {
 	warnings warnings
 	upgrades bool  // the client asks for messages
 	end      error // of a watch
+	leave    func()
+	watching *watching // nil unless the request is a watch
 
 	began   time.Time
 	read    *countedBody // nil if there is no body, or no metrics
@@ -114,6 +122,9 @@ type response struct {
 	code    int
 	bytes   int64
 	stalled bool // the client read nothing for too long
+	// ofStream: deadlines are those of a stream of HTTP/2, which they end even if nothing
+	// is being written.
+	ofStream bool
 	// packing is the answer's compression, nil if there is none.
 	packing *packing
 }
@@ -133,9 +144,19 @@ func (r *response) begin(code int) {
 }
 
 // extend gives the client the time of [Limits].WriteStall to read what is written next.
-func (r *response) extend() {
-	// Not every ResponseWriter has deadlines; then there is none to extend.
-	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(r.stall))
+func (r *response) extend() { r.endAt(time.Now().Add(r.stall)) }
+
+// endAt sets the deadline of writes. Not every ResponseWriter has deadlines; then it has no
+// effect.
+func (r *response) endAt(at time.Time) {
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(at)
+}
+
+// rest lets a stream last while nothing is written, until extend.
+func (r *response) rest() {
+	if r.ofStream {
+		r.endAt(time.Time{})
+	}
 }
 
 func (r *response) Write(p []byte) (int, error) {
@@ -176,21 +197,38 @@ func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // ServeHTTP serves one request. It contains a panic in that.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{Server: s, w: &response{ResponseWriter: w, stall: s.limits.WriteStall}, r: r, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now()}
+	c := &call{
+		Server: s, w: &response{ResponseWriter: w, stall: s.limits.WriteStall, ofStream: r.ProtoMajor >= 2},
+		r: r, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now(),
+	}
 	s.counts.requests.Add(1)
-	defer c.audit()
+	defer c.over()
 	defer c.contain()
 	c.countBody()
 	h := w.Header()
 	h.Set("Cache-Control", "no-cache, private")
 	h.Set("X-Content-Type-Options", "nosniff")
-	c.w.extend() // a connection keeps the deadline of the request before
-	defer c.w.release()
-	if err := c.serve(); err != nil {
-		c.fail(err)
+	if !c.w.ofStream {
+		c.w.extend() // a connection keeps the deadline of the request before
 	}
+	defer c.w.release()
+	c.serve()
 	if c.w.packing != nil {
 		c.w.packing.end()
+	}
+	if c.watching != nil && c.watching.begun {
+		c.watching.run()
+	}
+}
+
+// over releases what the request has, and calls the hooks.
+func (c *call) over() {
+	defer c.audit()
+	if c.leave != nil {
+		defer c.leave()
+	}
+	if c.watching != nil {
+		c.watching.stop()
 	}
 }
 
@@ -240,39 +278,52 @@ func (c *call) subject() subject {
 	return subject{schema.GroupResource{Group: c.req.Group, Resource: c.req.Resource}, c.req.Name, c.req.Verb}
 }
 
-// serve does all that comes before the request's verb.
-func (c *call) serve() error {
+// serve answers the request, except for the events of a watch. Its steps do not call each
+// other: the stack of a watch stays as large as the deepest of them needs.
+func (c *call) serve() {
+	answered, err := c.admit()
+	if err == nil && !answered {
+		err = c.route()
+	}
+	if err == nil && c.watching != nil {
+		err = c.watching.start()
+	}
+	if err == nil && c.watching != nil {
+		err = c.watching.begin()
+	}
+	if err != nil {
+		c.fail(err)
+	}
+}
+
+// admit does all that comes before the request's verb. answered: there is nothing more to
+// do.
+func (c *call) admit() (answered bool, err error) {
 	if err := c.guard(); err != nil {
-		return err
+		return false, err
 	}
 	req, err := parse(c.r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	c.req = req
-	if c.resource = c.find(); c.resource != nil {
-		c.info = c.resource.Info()
-	}
+	found := c.resources[resourceName{req.Group, req.Version, req.Resource, req.Subresource}]
+	c.resource, c.info = found.resource, found.info
 	if c.documents.health(c) {
-		return nil
+		return true, nil
 	}
 	if c.draining.Load() >= refusing {
 		c.w.Header().Set("Connection", "close")
 		c.refused = LimitDraining
-		return tooMany("the server is shutting down")
+		return false, tooMany("the server is shutting down")
 	}
 	if err := c.authenticate(); err != nil {
-		return err
+		return false, err
 	}
-	leave, err := c.inFlight.enter(c)
-	if err != nil {
-		return err
+	if c.leave, err = c.inFlight.enter(c); err != nil {
+		return false, err
 	}
-	defer leave()
-	if err := c.authorize(); err != nil {
-		return err
-	}
-	return c.route()
+	return false, c.authorize()
 }
 
 // authenticate returns the user of a request.
@@ -329,11 +380,6 @@ func (c *call) createsOnUpdate() bool {
 	return c.info != nil && c.info.CreateOnUpdate
 }
 
-// find returns the resource that the request names, nil if there is none.
-func (c *call) find() registry.Resource {
-	return c.resources[resourceName{c.req.Group, c.req.Version, c.req.Resource, c.req.Subresource}]
-}
-
 // route serves the verb.
 func (c *call) route() error {
 	switch {
@@ -352,7 +398,8 @@ func (c *call) route() error {
 		return err
 	}
 	if c.req.Verb == "watch" {
-		return c.watch()
+		c.watching = newWatching(c)
+		return nil
 	}
 	limit := c.limits.ReadTimeout
 	if !c.req.reads() {

@@ -23,6 +23,8 @@ var errShuttingDown = errors.New("the server is shutting down")
 // watching is a watch that is being served.
 type watching struct {
 	frames
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 	stream registry.Stream
 	// bookmarks: the client asked for bookmarks.
 	bookmarks bool
@@ -30,47 +32,37 @@ type watching struct {
 	initial bool
 	// from is the revision that the watch continues from, zero for none.
 	from engine.Revision
+	// begun: the request was answered.
+	begun bool
 }
 
-// watch streams events until something ends it.
-func (c *call) watch() error {
-	ctx, cancel := context.WithCancelCause(c.r.Context())
-	defer cancel(nil)
-	c.inFlight.endsBy(c, cancel)
-	w, err := c.startWatch(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.stream.Stop()
-	if err := w.begin(cancel); err != nil {
-		return err
+// newWatching returns the watch of a call, which its server can end from now on.
+func newWatching(c *call) *watching {
+	w := &watching{frames: frames{c: c, first: true}}
+	w.ctx, w.cancel = context.WithCancelCause(c.r.Context())
+	c.inFlight.endsBy(c, w.cancel)
+	return w
+}
+
+// run sends events until something ends the watch.
+func (w *watching) run() { w.end(w.pump()) }
+
+// stop releases what the watch has.
+func (w *watching) stop() {
+	defer w.cancel(nil)
+	if w.stream != nil {
+		defer w.stream.Stop()
 	}
 	defer w.close()
-	w.metrics = c.metrics().Watching(c.endpoint())
-	defer w.metrics.Ended()
-	w.end(w.pump(ctx))
-	return nil
+	if w.metrics != nil {
+		w.metrics.Ended()
+	}
 }
 
-// begin answers the request: from now on there is a watch.
-func (w *watching) begin(cancel context.CancelCauseFunc) (err error) {
-	c := w.c
-	if c.upgrades {
-		w.messages, err = c.upgrade(cancel)
-		return err
-	}
-	c.w.Header().Set("Content-Type", jsonType)
-	if c.shape == sse {
-		c.w.Header().Set("Content-Type", sseType)
-	}
-	c.w.WriteHeader(http.StatusOK)
-	w.flush()
-	return nil
-}
-
-// startWatch does everything that can fail before the answer begins, so that failures are
+// start does everything that can fail before the answer begins, so that failures are
 // answered with their status.
-func (c *call) startWatch(ctx context.Context) (*watching, error) {
+func (w *watching) start() error {
+	c := w.c
 	if last := c.r.Header.Get("Last-Event-ID"); c.shape == sse && last != "" {
 		c.req.query.Set("resourceVersion", last)
 		c.req.query.Del("sendInitialEvents")
@@ -78,31 +70,51 @@ func (c *call) startWatch(ctx context.Context) (*watching, error) {
 	}
 	o, err := c.listOptions(true)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	w := &watching{frames: frames{c: c, first: true}, bookmarks: o.bookmark}
+	w.bookmarks = o.bookmark
 	if c.shape == table {
 		if w.table, err = c.tableOf(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	opts := w.options(o)
 	w.initial, w.initialEnd = opts.InitialState, opts.InitialState
 	if !opts.InitialState {
 		// The engine's watch would wait in silence for a revision in the future.
-		if err := c.resource.WaitFor(ctx, opts.From); err != nil {
-			return nil, err
+		if err := c.resource.WaitFor(w.ctx, opts.From); err != nil {
+			return err
 		}
 	}
 	if opts.From > 0 && !opts.InitialState {
 		w.from = opts.From
-		if opts.Timeline, err = c.resource.Timeline(ctx); err != nil {
-			return nil, err
+		if opts.Timeline, err = c.resource.Timeline(w.ctx); err != nil {
+			return err
 		}
 		c.tellStorage(opts.Timeline)
 	}
-	w.stream, err = c.resource.Watch(ctx, opts)
-	return w, err
+	w.stream, err = c.resource.Watch(w.ctx, opts)
+	return err
+}
+
+// begin answers the request: from now on there is a watch.
+func (w *watching) begin() (err error) {
+	c := w.c
+	w.metrics = c.metrics().Watching(c.endpoint()) // before the client knows
+	if c.upgrades {
+		if w.messages, err = c.upgrade(w.cancel); err != nil {
+			return err
+		}
+	} else {
+		c.w.Header().Set("Content-Type", jsonType)
+		if c.shape == sse {
+			c.w.Header().Set("Content-Type", sseType)
+		}
+		c.w.WriteHeader(http.StatusOK)
+		w.flush()
+	}
+	w.begun = true
+	return nil
 }
 
 // options returns the options of the engine's watch. It always has bookmarks, which mark
@@ -127,12 +139,12 @@ func (w *watching) options(o *listOptions) engine.WatchOptions {
 }
 
 // pump sends batches until the stream ends, and returns why.
-func (w *watching) pump(ctx context.Context) error {
+func (w *watching) pump() error {
 	if err := w.tellStart(); err != nil {
 		return err
 	}
 	for {
-		events, err := w.stream.Next(ctx)
+		events, err := w.stream.Next(w.ctx)
 		if err != nil {
 			return err
 		}
@@ -201,6 +213,7 @@ func (w *watching) end(err error) {
 	if w.messages != nil {
 		w.messages.goingAway = errors.Is(err, errShuttingDown)
 	}
+	w.extend() // also for the end of the answer, which net/http sends
 	var status *statusError
 	switch {
 	case w.initial:
@@ -216,7 +229,6 @@ func (w *watching) end(err error) {
 	if err != nil {
 		return // cannot happen: a Status is strings and numbers
 	}
-	w.extend()
 	w.send("ERROR", text, 0)
 	w.flush()
 }

@@ -1,0 +1,98 @@
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// protocols are those of HTTP over connections that are not encrypted.
+var protocols = map[string]func(*http.Protocols){
+	"HTTP/1.1": func(p *http.Protocols) { p.SetHTTP1(true) },
+	"HTTP/2.0": func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) },
+}
+
+// inBubble runs a test in a bubble of virtual time, with a server that is hardened, once
+// over each protocol.
+func inBubble(t *testing.T, test func(t *testing.T, s *server)) {
+	for name, set := range protocols {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				widgets, err := registry.New(widgetConfig())
+				require.NoError(t, err)
+				defer func() { require.NoError(t, widgets.Close()) }()
+				handler, err := serve.New(serve.Config{
+					Resources: []serve.Provider{widgets}, Logger: slog.New(slog.DiscardHandler),
+					Limits: serve.Limits{ShutdownDelay: time.Second, DrainWatches: time.Second},
+				})
+				require.NoError(t, err)
+				p := &pipes{make(chan net.Conn), make(chan struct{})}
+				h := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Protocols: new(http.Protocols)}
+				set(h.Protocols)
+				handler.Harden(h)
+				ended := make(chan error, 1)
+				go func() { ended <- h.Serve(p) }()
+				by := &http.Transport{Protocols: h.Protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dial(), nil }}
+				test(t, &server{t: t, widgets: widgets, handler: handler, url: "http://localhost", client: &http.Client{Transport: by}})
+				by.CloseIdleConnections()
+				require.NoError(t, h.Close())
+				require.ErrorIs(t, <-ended, http.ErrServerClosed)
+			})
+		})
+	}
+}
+
+// lines reads an answer as it arrives, since connections in memory have no buffers. The
+// channel is closed at the end, and err has what ended it before that.
+func lines(from io.Reader, most int) (read <-chan string, err *error) {
+	out := make(chan string, most)
+	err = new(error)
+	go func() {
+		defer close(out)
+		in := bufio.NewReader(from)
+		for {
+			line, failed := in.ReadString('\n')
+			if line != "" && line != "\n" {
+				out <- line
+			}
+			if failed != nil {
+				*err = failed
+				return
+			}
+		}
+	}()
+	return out, err
+}
+
+// A watch without events is not taken for one whose client reads nothing: it lasts, and
+// ends cleanly when the server shuts down.
+func TestWatch_QuietForLongerThanAStall(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		resp := s.send(t.Context(), "GET", inDefault+"?watch=1&timeoutSeconds=3600", "")
+		defer resp.Body.Close()
+		read, ended := lines(resp.Body, 100)
+		for range 5 { // a bookmark a minute leaves almost a minute without anything
+			time.Sleep(50 * time.Second)
+			_, err := s.widgets.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{GenerateName: "w", Namespace: "default"}}, registry.WriteOptions{})
+			require.NoError(t, err)
+			require.Contains(t, <-read, `{"type":"ADDED"`)
+		}
+		time.Sleep(50 * time.Second)
+		require.NoError(t, s.handler.Shutdown(t.Context()))
+		_, more := <-read
+		require.False(t, more)
+		require.ErrorIs(t, *ended, io.EOF, "it ends cleanly")
+	})
+}
