@@ -41,7 +41,7 @@ func (c *core) begin(ctx context.Context, draft *store.Object, namespace string,
 	c.mark(draft)
 	dropSystemFields(m)
 	if c.kind.Status {
-		c.layout.takeStatus(draft, nil)
+		c.layout.TakeStatus(draft, nil)
 	}
 	c.track(draft, nil, "", opts)
 	if err := c.decide(ctx, &Admission{Kind: c.kind, Operation: OperationCreate, Object: c.pointer(draft), DryRun: opts.DryRun}); err != nil {
@@ -71,7 +71,7 @@ func (c *core) tryCreate(ctx context.Context, draft *store.Object, opts *WriteOp
 // finish prepares, validates and canonicalizes a draft for storage.
 func (c *core) finish(ctx context.Context, draft, old *store.Object, opts *WriteOptions) error {
 	c.prepare(ctx, draft, old)
-	if old != nil && !c.layout.sameSpec(draft, old) {
+	if old != nil && !c.layout.SameSpec(draft, old) {
 		c.meta(draft).SetGeneration(c.meta(old).GetGeneration() + 1)
 	}
 	if err := c.check(ctx, draft, old, opts); err != nil {

@@ -18,7 +18,7 @@ func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
 		return nil, err
 	}
 	draft := f.schema.New()
-	strict, err := f.layout.decode(body, draft)
+	strict, err := f.layout.Decode(body, draft)
 	if err != nil {
 		return nil, &BadRequestError{Reason: fmt.Sprintf("the body is no %s: %v", f.kind.Kind, err), Cause: err}
 	}

@@ -71,7 +71,7 @@ func (c *core) withoutGrace(o *store.Object, opts *DeleteOptions) *store.Object 
 	if grace := m.GetDeletionGracePeriodSeconds(); m.GetDeletionTimestamp() == nil || grace == nil || *grace == 0 {
 		return o
 	}
-	last := c.layout.clone(o)
+	last := c.layout.Clone(o)
 	*last = *o
 	c.setDeletion(c.meta(last), o, opts)
 	return last
@@ -112,7 +112,7 @@ func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions)
 		if err := c.decide(ctx, &Admission{Kind: c.kind, Operation: OperationDelete, Old: c.pointer(current), DryRun: opts.DryRun}); err != nil {
 			return nil, err
 		}
-		draft := c.layout.clone(current)
+		draft := c.layout.Clone(current)
 		c.setDeletion(c.meta(draft), current, opts)
 		if opts.DryRun {
 			draft.Key, draft.Revision = key, current.Revision

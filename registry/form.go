@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/layout"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -17,7 +18,7 @@ import (
 type form struct {
 	kind    Kind
 	schema  store.Schema
-	layout  layout
+	layout  layout.Layout
 	columns []ColumnInfo
 
 	meta         func(*store.Object) metav1.Object
@@ -96,11 +97,7 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 		f.columns = append(f.columns, ColumnInfo{c.Name, c.Type, c.Format, c.Description, c.Priority})
 		f.cells = append(f.cells, func(o *store.Object) any { return c.Value(valueOf[T](o)) })
 	}
-	if _, isMap := any(new(T)).(content); isMap {
-		f.layout = &mapLayout{&f.schema}
-	} else {
-		f.layout = newStructLayout(&f.schema, f.meta, reflect.TypeFor[T]())
-	}
+	f.layout = layout.Of(&f.schema, f.meta, reflect.TypeFor[T]())
 	return f
 }
 

@@ -38,7 +38,7 @@ func (f *Format) Meta(o *store.Object) metav1.Object { return f.of.meta(o) }
 
 // Encode returns o as JSON with the given resourceVersion, "" for none.
 func (f *Format) Encode(o *store.Object, resourceVersion string) ([]byte, error) {
-	return f.of.layout.encode(o, resourceVersion, false)
+	return f.of.layout.Encode(o, resourceVersion, false)
 }
 
 // Decode returns the object that body is the JSON of. The object's revision is the
@@ -61,7 +61,7 @@ func (f *form) decodeAnswer(body []byte) (*store.Object, error) {
 		return nil, err
 	}
 	o := f.schema.New()
-	if _, err := f.layout.decode(body, o); err != nil {
+	if _, err := f.layout.Decode(body, o); err != nil {
 		return nil, &BadRequestError{Reason: fmt.Sprintf("the JSON is no %s: %v", f.kind.Kind, err), Cause: err}
 	}
 	if err := f.checkKind(o); err != nil {

@@ -128,7 +128,7 @@ func (c *core) encodeDraft(draft, live *store.Object) ([]byte, error) {
 	if version == "" && live != nil {
 		version = live.Revision.String()
 	}
-	return c.layout.encode(draft, version, false)
+	return c.layout.Encode(draft, version, false)
 }
 
 // encoded returns a function that encodes the result of produce.

@@ -46,7 +46,7 @@ func (i Item) encode(lean bool) ([]byte, error) {
 	if i.object.Revision > 0 {
 		version = i.object.Revision.String()
 	}
-	return i.of.layout.encode(i.object, version, lean)
+	return i.of.layout.Encode(i.object, version, lean)
 }
 
 // AppendCells appends the values of the kind's columns, which Name and Age are not among.

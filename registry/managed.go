@@ -109,12 +109,12 @@ func (c *core) fieldsOf(o *store.Object) (map[string]any, error) {
 	}
 	if c.prunes {
 		var err error
-		if o, err = c.layout.deepClone(o); err != nil {
+		if o, err = c.layout.DeepClone(o); err != nil {
 			return nil, err
 		}
 		c.prune(o)
 	}
-	return c.layout.fields(o, version)
+	return c.layout.Fields(o, version)
 }
 
 // setField sets the field at path, which leads through nested objects.

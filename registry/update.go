@@ -171,11 +171,11 @@ func (u *updating) limit(draft, current *store.Object) *store.Object {
 	case !u.kind.Status:
 		return draft
 	case u.subresource == "":
-		u.layout.takeStatus(draft, current)
+		u.layout.TakeStatus(draft, current)
 		return draft
 	}
-	whole := u.layout.clone(current)
-	u.layout.takeStatus(whole, draft)
+	whole := u.layout.Clone(current)
+	u.layout.TakeStatus(whole, draft)
 	to, from := u.meta(whole), u.meta(draft)
 	to.SetLabels(from.GetLabels())
 	to.SetAnnotations(from.GetAnnotations())

@@ -1,4 +1,4 @@
-package registry
+package openapi
 
 import (
 	"encoding"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/registry/internal/layout"
 )
 
 // jsonSchema is the part of OpenAPI that Go types need.
@@ -31,13 +33,12 @@ const (
 	metadataText   = "Standard object's metadata."
 )
 
-// schemaOf returns the schema of T from its tags.
-func schemaOf[T any]() json.RawMessage {
-	var t T
-	if _, isMap := any(&t).(content); isMap {
+// Of returns the OpenAPI schema of a type from its tags, as JSON.
+func Of(t reflect.Type) json.RawMessage {
+	if layout.IsMap(t) {
 		return json.RawMessage(`{"type":"object","x-kubernetes-preserve-unknown-fields":true}`)
 	}
-	s := typeSchema(reflect.TypeFor[T](), nil)
+	s := typeSchema(t, nil)
 	text, err := json.Marshal(s)
 	if err != nil {
 		return json.RawMessage(`{"type":"object"}`) // cannot happen: it is strings and lists of them
@@ -48,12 +49,13 @@ func schemaOf[T any]() json.RawMessage {
 // typeSchema returns the schema of a type. within are the structs around it: a struct
 // within itself gets a schema that allows everything.
 func typeSchema(t reflect.Type, within []reflect.Type) *jsonSchema {
+	for t.Kind() == reflect.Pointer { // before knownSchema: a pointer has the methods of its type
+		t = t.Elem()
+	}
 	if s := knownSchema(t); s != nil {
 		return s
 	}
 	switch t.Kind() {
-	case reflect.Pointer:
-		return typeSchema(t.Elem(), within)
 	case reflect.Bool:
 		return &jsonSchema{Type: "boolean"}
 	case reflect.Int64, reflect.Int, reflect.Uint, reflect.Uint64, reflect.Uint32:

@@ -1,0 +1,49 @@
+package layout
+
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// Layout knows where a value keeps its status and how the value becomes JSON. There are
+// two: for structs, and for maps, whose fields are known only at run time.
+type Layout interface {
+	// Decode fills o's value from body, and returns unknown and repeated fields.
+	Decode(body []byte, o *store.Object) (strict []error, err error)
+	// Clone returns a new object with o's value, of which the metadata and the
+	// status can be set without changing o.
+	Clone(o *store.Object) *store.Object
+	// DeepClone returns a new object with o's value, which shares nothing with o.
+	DeepClone(o *store.Object) (*store.Object, error)
+	// TakeStatus sets the status of to to that of from, or to none if from is nil.
+	TakeStatus(to, from *store.Object)
+	// SameSpec reports whether a and b are equal but for metadata and status.
+	SameSpec(a, b *store.Object) bool
+	// Encode returns the value's JSON with that resourceVersion, and without its managed
+	// Fields if lean.
+	Encode(o *store.Object, resourceVersion string, lean bool) ([]byte, error)
+	// Fields returns what Encode encodes. Its members may be o's own, but for the
+	// metadata.
+	Fields(o *store.Object, resourceVersion string) (map[string]any, error)
+}
+
+// Of returns the layout of the values of a schema, which are of type t. meta returns
+// the metadata of an object's value.
+func Of(schema *store.Schema, meta func(*store.Object) metav1.Object, t reflect.Type) Layout {
+	if IsMap(t) {
+		return &mapLayout{schema}
+	}
+	return newStructLayout(schema, meta, t)
+}
+
+// IsMap reports whether a value of type t is a map of its fields.
+func IsMap(t reflect.Type) bool { return reflect.PointerTo(t).Implements(reflect.TypeFor[content]()) }
+
+// content is what unstructured.Unstructured has: a value that is a map.
+type content interface {
+	UnstructuredContent() map[string]any
+	SetUnstructuredContent(map[string]any)
+}

@@ -1,0 +1,181 @@
+package layout_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/layout"
+	"github.com/watchmill/watchmill/store"
+)
+
+type lamp struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              map[string]int `json:"spec"`
+	Status            map[string]int `json:"status,omitempty"`
+}
+
+// kind is a layout with what a test needs beside it.
+type kind struct {
+	layout.Layout
+	schema store.Schema
+	meta   func(*store.Object) metav1.Object
+}
+
+func kindOf[T any, P interface {
+	*T
+	metav1.Object
+}]() *kind {
+	cfg := engine.Config[T]{Key: func(v T) string { return P(&v).GetName() }}
+	k := &kind{schema: cfg.Schema()}
+	k.meta = func(o *store.Object) metav1.Object { return P(k.schema.Pointer(o).(*T)) }
+	k.Layout = layout.Of(&k.schema, k.meta, reflect.TypeFor[T]())
+	return k
+}
+
+// decoded returns the object of a body without unknown fields.
+func (k *kind) decoded(t *testing.T, body string) *store.Object {
+	t.Helper()
+	o := k.schema.New()
+	strict, err := k.Decode([]byte(body), o)
+	require.NoError(t, err)
+	require.Empty(t, strict)
+	return o
+}
+
+// text returns the object's JSON without a resourceVersion.
+func (k *kind) text(t *testing.T, o *store.Object) string {
+	t.Helper()
+	text, err := k.Encode(o, "", false)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// kinds are a struct and a map, which obey the same contract.
+var kinds = map[string]*kind{"struct": kindOf[lamp](), "map": kindOf[unstructured.Unstructured]()}
+
+// full is an object with everything that a layout treats apart.
+const full = `{"apiVersion":"v1","kind":"Lamp","metadata":{"name":"a","managedFields":[{"manager":"m"}]},"spec":{"watts":5},"status":{"on":1}}`
+
+// forEach runs a test on both layouts.
+func forEach(t *testing.T, test func(t *testing.T, k *kind)) {
+	for name, k := range kinds {
+		t.Run(name, func(t *testing.T) { test(t, k) })
+	}
+}
+
+func TestLayout_EncodesWhatItDecodes(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		o := k.decoded(t, full)
+		var fields map[string]any
+		require.NoError(t, json.Unmarshal([]byte(k.text(t, o)), &fields))
+		delete(fields["metadata"].(map[string]any), "creationTimestamp") // which a struct always has
+		var given map[string]any
+		require.NoError(t, json.Unmarshal([]byte(full), &given))
+		require.Equal(t, given, fields)
+	})
+}
+
+func TestLayout_EncodesARevisionAndLeavesOutManagedFields(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		o := k.decoded(t, full)
+		before := k.text(t, o)
+		text, err := k.Encode(o, "7", true)
+		require.NoError(t, err)
+		lean := k.decoded(t, string(text))
+		require.Equal(t, "7", k.meta(lean).GetResourceVersion())
+		require.Empty(t, k.meta(lean).GetManagedFields())
+		require.Equal(t, before, k.text(t, o), "the object is as it was")
+	})
+}
+
+func TestLayout_FieldsAreWhatIsEncoded(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		fields, err := k.Fields(k.decoded(t, full), "7")
+		require.NoError(t, err)
+		require.Equal(t, "Lamp", fields["kind"])
+		require.Equal(t, "7", fields["metadata"].(map[string]any)["resourceVersion"])
+		require.Equal(t, map[string]any{"watts": int64(5)}, fields["spec"])
+	})
+}
+
+func TestLayout_DecodeTellsOfRepeatedFieldsAndRefusesWrongTypes(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		strict, err := k.Decode([]byte(`{"metadata":{"name":"a"},"spec":{},"spec":{}}`), k.schema.New())
+		require.NoError(t, err)
+		require.Len(t, strict, 1)
+		for _, body := range []string{`{`, `[]`, `{"metadata":7}`, `{"metadata":{"name":7}}`, `{"metadata":{"labels":[]}}`} {
+			_, err := k.Decode([]byte(body), k.schema.New())
+			require.Error(t, err, body)
+		}
+	})
+}
+
+func TestLayout_AStructTellsOfUnknownFields(t *testing.T) {
+	k := kinds["struct"]
+	strict, err := k.Decode([]byte(`{"metadata":{},"volts":230}`), k.schema.New())
+	require.NoError(t, err)
+	require.Len(t, strict, 1)
+	require.ErrorContains(t, strict[0], "volts")
+}
+
+func TestLayout_AClonesMetadataAndStatusAreItsOwn(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		o := k.decoded(t, full)
+		before := k.text(t, o)
+		c := k.Clone(o)
+		k.meta(c).SetName("b")
+		k.meta(c).SetManagedFields(nil)
+		k.TakeStatus(c, nil)
+		require.Equal(t, before, k.text(t, o))
+		require.NotContains(t, k.text(t, c), "status")
+		require.True(t, k.SameSpec(c, o))
+	})
+}
+
+func TestLayout_ADeepCloneSharesNothing(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		o := k.decoded(t, full)
+		before := k.text(t, o)
+		c, err := k.DeepClone(o)
+		require.NoError(t, err)
+		require.Equal(t, before, k.text(t, c))
+		k.meta(c).GetManagedFields()[0].Manager = "another"
+		if l, ok := k.schema.Pointer(c).(*lamp); ok {
+			l.Spec["watts"] = 6
+		}
+		require.Equal(t, before, k.text(t, o))
+	})
+}
+
+func TestLayout_TakesTheStatusOfAnother(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		to := k.decoded(t, `{"metadata":{"name":"a"},"spec":{"watts":7},"status":{"off":1}}`)
+		k.TakeStatus(to, k.decoded(t, full))
+		require.Contains(t, k.text(t, to), `"status":{"on":1}`)
+		require.Contains(t, k.text(t, to), `"spec":{"watts":7}`)
+		k.TakeStatus(to, k.decoded(t, `{"metadata":{"name":"a"},"spec":{}}`))
+		require.NotContains(t, k.text(t, to), "status")
+	})
+}
+
+func TestLayout_TheSpecIsAllButMetadataAndStatus(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		o := k.decoded(t, full)
+		for body, same := range map[string]bool{
+			`{"metadata":{"name":"b"},"spec":{"watts":5}}`:                        true,
+			`{"kind":"Bulb","metadata":{"name":"a"},"spec":{"watts":5}}`:          true,
+			`{"metadata":{"name":"a"},"spec":{"watts":6},"status":{"on":1}}`:      false,
+			`{"metadata":{"name":"a"},"status":{"on":1}}`:                         false,
+			`{"metadata":{"name":"a"},"spec":{"watts":5,"x":1},"status":{"y":1}}`: false,
+		} {
+			require.Equal(t, same, k.SameSpec(o, k.decoded(t, body)), body)
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package layout
+
+import (
+	"encoding/json"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// mapLayout is the layout of a value that is a map.
+type mapLayout struct{ schema *store.Schema }
+
+func (l *mapLayout) of(o *store.Object) map[string]any {
+	return l.schema.Pointer(o).(content).UnstructuredContent()
+}
+
+func (l *mapLayout) set(o *store.Object, fields map[string]any) {
+	l.schema.Pointer(o).(content).SetUnstructuredContent(fields)
+}
+
+func (l *mapLayout) Decode(body []byte, o *store.Object) (strict []error, err error) {
+	fields := map[string]any{}
+	if strict, err = kjson.UnmarshalStrict(body, &fields); err != nil {
+		return nil, err
+	}
+	if meta, present := fields["metadata"]; present {
+		// Metadata of a wrong type would be ignored by the accessors.
+		if err := decodeMetadata(meta); err != nil {
+			return nil, err
+		}
+	}
+	l.set(o, fields)
+	return strict, nil
+}
+
+// decodeMetadata returns an error unless meta has the types of metadata.
+func decodeMetadata(meta any) error {
+	text, err := json.Marshal(meta)
+	if err != nil {
+		return err
+	}
+	return kjson.UnmarshalCaseSensitivePreserveInts(text, new(metav1.ObjectMeta))
+}
+
+func (l *mapLayout) Clone(o *store.Object) *store.Object {
+	c := l.schema.New()
+	l.set(c, runtime.DeepCopyJSON(l.of(o)))
+	return c
+}
+
+func (l *mapLayout) DeepClone(o *store.Object) (*store.Object, error) { return l.Clone(o), nil }
+
+func (l *mapLayout) TakeStatus(to, from *store.Object) {
+	if from != nil {
+		if status, present := l.of(from)["status"]; present {
+			l.of(to)["status"] = runtime.DeepCopyJSONValue(status)
+			return
+		}
+	}
+	delete(l.of(to), "status")
+}
+
+func (l *mapLayout) SameSpec(a, b *store.Object) bool {
+	spec := func(o *store.Object) map[string]any {
+		fields := maps.Clone(l.of(o))
+		for _, name := range []string{"apiVersion", "kind", "metadata", "status"} {
+			delete(fields, name)
+		}
+		return fields
+	}
+	return equality.Semantic.DeepEqual(spec(a), spec(b))
+}
+
+func (l *mapLayout) Encode(o *store.Object, resourceVersion string, lean bool) ([]byte, error) {
+	fields, err := l.Fields(o, resourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	if lean {
+		delete(fields["metadata"].(map[string]any), "managedFields") // of a clone
+	}
+	return json.Marshal(fields)
+}
+
+func (l *mapLayout) Fields(o *store.Object, resourceVersion string) (map[string]any, error) {
+	fields := maps.Clone(l.of(o))
+	meta, _ := fields["metadata"].(map[string]any)
+	if meta = maps.Clone(meta); meta == nil {
+		meta = map[string]any{}
+	}
+	if resourceVersion != "" {
+		meta["resourceVersion"] = resourceVersion
+	}
+	fields["metadata"] = meta
+	return fields, nil
+}

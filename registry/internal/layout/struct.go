@@ -1,0 +1,97 @@
+package layout
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// structLayout is the layout of a struct. Its spec are all fields but metadata
+// and status.
+type structLayout struct {
+	schema *store.Schema
+	meta   func(*store.Object) metav1.Object
+	status int // index of the field, -1 if there is none
+	spec   []int
+}
+
+func newStructLayout(schema *store.Schema, meta func(*store.Object) metav1.Object, t reflect.Type) *structLayout {
+	l := &structLayout{schema: schema, meta: meta, status: -1}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
+		case f.Type == reflect.TypeFor[metav1.TypeMeta](), f.Type == reflect.TypeFor[metav1.ObjectMeta](), !f.IsExported():
+		case name == "status":
+			l.status = i
+		default:
+			l.spec = append(l.spec, i)
+		}
+	}
+	return l
+}
+
+func (l *structLayout) Decode(body []byte, o *store.Object) (strict []error, err error) {
+	return kjson.UnmarshalStrict(body, l.schema.Pointer(o))
+}
+
+func (l *structLayout) Clone(o *store.Object) *store.Object {
+	c := l.schema.Clone(o)
+	*c = store.Object{}
+	return c
+}
+
+func (l *structLayout) DeepClone(o *store.Object) (*store.Object, error) {
+	text, err := json.Marshal(l.schema.Pointer(o))
+	if err != nil {
+		return nil, err
+	}
+	c := l.schema.New()
+	_, err = l.Decode(text, c)
+	return c, err
+}
+
+func (l *structLayout) value(o *store.Object) reflect.Value {
+	return reflect.ValueOf(l.schema.Pointer(o)).Elem()
+}
+
+func (l *structLayout) TakeStatus(to, from *store.Object) {
+	switch {
+	case l.status < 0:
+	case from == nil:
+		l.value(to).Field(l.status).SetZero()
+	default:
+		l.value(to).Field(l.status).Set(l.value(from).Field(l.status))
+	}
+}
+
+func (l *structLayout) SameSpec(a, b *store.Object) bool {
+	va, vb := l.value(a), l.value(b)
+	return !slices.ContainsFunc(l.spec, func(i int) bool {
+		return !equality.Semantic.DeepEqual(va.Field(i).Interface(), vb.Field(i).Interface())
+	})
+}
+
+func (l *structLayout) Encode(o *store.Object, resourceVersion string, lean bool) ([]byte, error) {
+	c := l.Clone(o)
+	l.meta(c).SetResourceVersion(resourceVersion)
+	if lean {
+		l.meta(c).SetManagedFields(nil)
+	}
+	return json.Marshal(l.schema.Pointer(c))
+}
+
+func (l *structLayout) Fields(o *store.Object, resourceVersion string) (map[string]any, error) {
+	text, err := l.Encode(o, resourceVersion, false)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]any{}
+	return fields, kjson.UnmarshalCaseSensitivePreserveInts(text, &fields)
+}

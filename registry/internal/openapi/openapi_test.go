@@ -1,0 +1,79 @@
+package openapi_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/watchmill/watchmill/registry/internal/openapi"
+)
+
+type named struct {
+	Name string `json:"name" description:"What it is called."`
+}
+
+type nested struct {
+	Parts []nested `json:"parts,omitempty"`
+}
+
+func TestOf_TypesHaveTheirSchemas(t *testing.T) {
+	for want, value := range map[string]any{
+		`{"type":"boolean"}`:                                              false,
+		`{"type":"integer","format":"int64"}`:                             0,
+		`{"type":"integer","format":"int32"}`:                             int32(0),
+		`{"type":"number"}`:                                               0.5,
+		`{"type":"string"}`:                                               "",
+		`{"type":"string","format":"byte"}`:                               []byte{},
+		`{"type":"string","format":"date-time"}`:                          metav1.Time{},
+		`{"x-kubernetes-int-or-string":true}`:                             intstr.IntOrString{},
+		`{"type":"array","items":{"type":"string"}}`:                      []string{},
+		`{"x-kubernetes-preserve-unknown-fields":true}`:                   make(chan int),
+		`{"type":"object","x-kubernetes-preserve-unknown-fields":true}`:   unstructured.Unstructured{},
+		`{"type":"object","additionalProperties":{"type":"boolean"}}`:     map[string]bool{},
+		`{"type":"object","description":"Standard object's metadata."}`:   metav1.ObjectMeta{},
+		`{"type":"array","items":{"type":"string","format":"date-time"}}`: []*time.Time{},
+	} {
+		require.JSONEq(t, want, string(openapi.Of(reflect.TypeOf(value))))
+	}
+}
+
+func TestOf_FieldsHaveTheirTags(t *testing.T) {
+	type tagged struct {
+		named    `json:",inline"`
+		Size     int               `json:"size,omitempty"`
+		Quoted   int               `json:"quoted,string"`
+		Ports    []named           `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
+		Set      []string          `json:"set,omitempty" patchStrategy:"merge"`
+		Whole    map[string]string `json:"whole,omitempty" patchStrategy:"replace"`
+		Hidden   int               `json:"-"`
+		internal int
+	}
+	require.Zero(t, tagged{}.internal)
+	require.JSONEq(t, `{
+		"type": "object",
+		"required": ["name", "quoted"],
+		"properties": {
+			"name": {"type": "string", "description": "What it is called."},
+			"size": {"type": "integer", "format": "int64"},
+			"quoted": {"type": "string"},
+			"ports": {
+				"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+				"items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "description": "What it is called."}}}
+			},
+			"set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+			"whole": {"type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "atomic"}
+		}
+	}`, string(openapi.Of(reflect.TypeFor[tagged]())))
+}
+
+func TestOf_ATypeWithinItselfEnds(t *testing.T) {
+	require.JSONEq(t, `{
+		"type": "object",
+		"properties": {"parts": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}
+	}`, string(openapi.Of(reflect.TypeFor[nested]())))
+}
