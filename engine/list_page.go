@@ -7,14 +7,18 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
+// usualPage is for how many objects a list has room at first, if it need not be all.
+const usualPage = 32
+
 // listSnapshot reads one page of snap.
 func (e *core) listSnapshot(snap *store.Snapshot, q query) *listed {
 	state := snap.State()
-	list := &listed{List: backend.List{Revision: snap.Revision, Items: []*store.Object{}}, timeline: timelineOf(snap.Timeline())}
+	list := &listed{List: backend.List{Revision: snap.Revision}, timeline: timelineOf(snap.Timeline())}
 	if q.filter.Everything() && q.limit == 0 && q.after == "" {
 		list.Items = state.AppendTo(make([]*store.Object, 0, state.Len()), "")
 		return list
 	}
+	list.Items = make([]*store.Object, 0, usualPage)
 	for o := range store.Select(state, q.filter, q.after) {
 		if !addTo(list, o, q) {
 			break

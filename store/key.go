@@ -13,6 +13,9 @@ const MaxKeyLength = 1024
 // path segments separated by single slashes, none of them empty, "." or "..",
 // in valid UTF-8 without NUL, at most [MaxKeyLength] bytes.
 func ValidateKey(key string) error {
+	if plainKey(key) {
+		return nil
+	}
 	invalid := func(reason string) error { return &KeyError{Key: key, Reason: reason} }
 	switch {
 	case key == "":
@@ -33,6 +36,20 @@ func ValidateKey(key string) error {
 		}
 	}
 	return nil
+}
+
+// plainKey reports whether key is valid and, as most are, of ASCII without a segment that
+// begins with a dot. It looks at each byte once.
+func plainKey(key string) bool {
+	before := byte('/')
+	for i := range len(key) {
+		c := key[i]
+		if c == 0 || c >= utf8.RuneSelf || before == '/' && (c == '/' || c == '.') {
+			return false
+		}
+		before = c
+	}
+	return before != '/' && len(key) <= MaxKeyLength
 }
 
 // ValidatePrefix returns a [*KeyError] unless prefix can select keys: either

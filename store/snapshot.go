@@ -34,7 +34,13 @@ type Snapshot struct {
 
 	// made is the state, once it was asked for, if there are unapplied events.
 	made atomic.Pointer[TreeView]
+	// gets counts the calls of Get that looked through the unapplied events.
+	gets atomic.Int32
 }
+
+// maxGets is how many calls of [Snapshot.Get] look through the unapplied events, some
+// nanoseconds each, before the state is made: about what making it costs.
+const maxGets = 256
 
 // State returns the newest state of every object, with its indexes. The first call
 // applies the unapplied events: some microseconds and kilobytes each, for the tree nodes
@@ -54,11 +60,11 @@ func (s *Snapshot) State() *TreeView {
 	return s.made.Load()
 }
 
-// Get returns the newest state of the object under key, nil if there is none. It applies
-// no event, but looks for the key among those that are not applied.
+// Get returns the newest state of the object under key, nil if there is none. The first
+// calls apply no event, but look for the key among those that are not applied.
 func (s *Snapshot) Get(key string) *Object {
-	if made := s.made.Load(); made != nil {
-		return made.Get(key)
+	if s.Unapplied == 0 || s.made.Load() != nil || s.gets.Add(1) > maxGets {
+		return s.State().Get(key)
 	}
 	o := s.Base.Get(key)
 	err := s.Window.each(context.Background(), s.base().at, s.Window.next, func(ev Event) {

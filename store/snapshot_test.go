@@ -4,6 +4,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
@@ -75,6 +76,27 @@ func TestSnapshot_GetsTheNewestObject(t *testing.T) {
 	require.Equal(t, 3, snap.State().Len())
 	requireAll()
 	require.Nil(t, new(store.Snapshot).Get("a"), "the empty snapshot")
+}
+
+// Looking through the events again and again costs more than applying them once, so many
+// reads of single objects make the state.
+func TestSnapshot_ManyGetsMakeTheState(t *testing.T) {
+	w, tree, base := unapplied()
+	snap := &store.Snapshot{Revision: 6, Base: base, Unapplied: 3, Window: w.View()}
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for range 200 {
+				for _, key := range []string{"a", "b", "c", "d"} {
+					assert.Same(t, tree.Get(key), snap.Get(key), key)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	known, at := snap.Known()
+	require.EqualValues(t, 6, at)
+	require.Equal(t, "a@4 c@3 d@6", keysAndRevisions(known))
 }
 
 // Events that a snapshot needs and its window lacks are a defect of the publisher, which
