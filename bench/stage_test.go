@@ -157,9 +157,18 @@ func (p *pipeline) watch(b *testing.B, fieldSelector string, handle func(store.E
 	require.NoError(b, err)
 	reply := make(chan error, 1)
 	p.cache.Register(watchcache.Register{
-		Watch: watcher.NewHandled(&p.feed, watcher.Options{Filter: filter, OnPool: true}, watcher.Each(handle)), Reply: reply,
+		Watch: watcher.NewHandled(&p.feed, watcher.Options{Filter: filter, OnPool: true}, eachOf(handle)), Reply: reply,
 	})
 	require.NoError(b, <-reply)
+}
+
+func eachOf(handle func(store.Event)) func(*watcher.Delivery) {
+	return func(d *watcher.Delivery) {
+		events := d.Events()
+		for i, ok := d.Next(); ok; i, ok = d.Next() {
+			handle(events[i])
+		}
+	}
 }
 
 // batches returns that many writes as updates of a Reflector.

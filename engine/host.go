@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"time"
 
@@ -195,10 +196,8 @@ func (h *host) replyWithin(ctx context.Context, limit time.Duration, answer <-ch
 	if h.run != nil {
 		return h.reply(ctx, answer)
 	}
-	select {
-	case err := <-answer:
+	if err, answered := answeredSoon(answer); answered {
 		return err
-	default:
 	}
 	held := make(chan struct{})
 	limit = min(limit, math.MaxInt64-patience) + patience
@@ -212,6 +211,23 @@ func (h *host) replyWithin(ctx context.Context, limit time.Duration, answer <-ch
 	case <-held:
 		return &NotReadyError{RetryAfter: patience, Cause: errWorkersHeld}
 	}
+}
+
+// turns is for how many turns of the Go scheduler a call looks for an answer before it
+// arms a timer and sleeps, which costs more than most answers take.
+const turns = 2
+
+// answeredSoon returns the answer, if it comes while other goroutines have a few turns.
+func answeredSoon(answer <-chan error) (err error, answered bool) {
+	for range turns {
+		runtime.Gosched()
+		select {
+		case err := <-answer:
+			return err, true
+		default:
+		}
+	}
+	return nil, false
 }
 
 var errWorkersHeld = errors.New("the host's workers have not answered: does a handler with OnPool block?")

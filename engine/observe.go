@@ -74,26 +74,30 @@ func (e WatchEnd) Reason() string {
 // keptEnds is how many ends of watches an engine keeps.
 const keptEnds = 64
 
-// ends are the last ends of watches.
+// ends are the last ends of watches, in a ring.
 type ends struct {
 	mu   sync.Mutex
 	last []WatchEnd
+	// next is the index of the next end, once the ring is full: that of the oldest.
+	next int
 }
 
 func (s *ends) add(end WatchEnd) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.last) == keptEnds {
-		s.last = append(s.last[:0], s.last[1:]...)
+	if len(s.last) < keptEnds {
+		s.last = append(s.last, end)
+		return
 	}
-	s.last = append(s.last, end)
+	s.last[s.next] = end
+	s.next = (s.next + 1) % keptEnds
 }
 
 // newest returns the ends, the newest first.
 func (s *ends) newest() []WatchEnd {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := slices.Clone(s.last)
+	list := slices.Concat(s.last[s.next:], s.last[:s.next])
 	slices.Reverse(list)
 	return list
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
@@ -28,7 +29,7 @@ type Topic[T any] struct{ core topicCore }
 // topicCore is the untyped core of the façade; see [engineCore].
 type topicCore interface {
 	publish(ctx context.Context, message *store.Object) (Revision, error)
-	subscribe(ctx context.Context, handle func(*store.Object), opts SubscribeOptions) (*Subscription, error)
+	subscribe(ctx context.Context, handle func(*watcher.Delivery), opts SubscribeOptions) (*Subscription, error)
 	process(ctx context.Context, opts SubscribeOptions, policy ErrorPolicy, handle func(context.Context, store.Event) error) (*Subscription, error)
 	startWatch(ctx context.Context, opts SubscribeOptions) (watchCore, error)
 	stats() Stats

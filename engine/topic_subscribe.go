@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/actors/watcher"
-	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -98,10 +97,20 @@ func (t *Topic[T]) SubscribeWith(ctx context.Context, opts SubscribeOptions, han
 	if opts = opts.madeAt(0); handle == nil {
 		return t.core.subscribe(ctx, nil, opts)
 	}
-	return t.core.subscribe(ctx, func(message *store.Object) { handle(typed[T](message).Value) }, opts)
+	return t.core.subscribe(ctx, eachMessage(handle), opts)
 }
 
-func (t *topic) subscribe(ctx context.Context, handle func(*store.Object), opts SubscribeOptions) (*Subscription, error) {
+// eachMessage returns a handler that calls handle with each message.
+func eachMessage[T any](handle func(T)) func(*watcher.Delivery) {
+	return func(d *watcher.Delivery) {
+		events := d.Events()
+		for i, ok := d.Next(); ok; i, ok = d.Next() {
+			handle(typed[T](events[i].Object).Value)
+		}
+	}
+}
+
+func (t *topic) subscribe(ctx context.Context, handle func(*watcher.Delivery), opts SubscribeOptions) (*Subscription, error) {
 	watch, err := t.watchOptions(opts)
 	if err != nil {
 		return nil, err
@@ -109,7 +118,7 @@ func (t *topic) subscribe(ctx context.Context, handle func(*store.Object), opts 
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	w, err := t.engine.watch(ctx, watch, consumer{handle: watcher.Each(func(ev store.Event) { handle(ev.Object) })})
+	w, err := t.engine.watch(ctx, watch, consumer{handle: handle})
 	if err != nil {
 		return nil, err
 	}

@@ -53,16 +53,6 @@ func (d *Delivery) Next() (i int, ok bool) {
 	return i, true
 }
 
-// Each returns a handler that calls handle with each event.
-func Each(handle func(store.Event)) func(*Delivery) {
-	return func(d *Delivery) {
-		events := d.Events()
-		for i, ok := d.Next(); ok; i, ok = d.Next() {
-			handle(events[i])
-		}
-	}
-}
-
 // NewHandled makes a watch that reads feed and calls handle with its events, in
 // order.
 func NewHandled(feed *Feed, options Options, handle func(*Delivery)) *Watch {

@@ -77,11 +77,13 @@ type Watch struct {
 	// AfterGap yet.
 	gapUnmarked bool
 
-	// mu guards cur and extras, and of the fields above stream, target, asked, pending
+	// mu guards cur, extras and ending, and of the fields above stream, target, asked, pending
 	// and gapUnmarked. It is held while the cursor moves, never while user code runs.
 	mu     sync.Mutex
 	cur    cursor
 	extras *extras
+	// ending is why the watch ended, nil while it has not.
+	ending *EndError
 
 	// group ends the watch with its context, and groupIndex is its place there;
 	// nil if nothing does. The groups' lock guards both.
@@ -119,8 +121,6 @@ type extras struct {
 	// left is closed once the handler has returned for the last time. Nil unless it is
 	// waited for.
 	left chan struct{}
-	// end is why the watch ended.
-	end error
 	// held are the events taken but not given to the consumer.
 	held []store.Event
 	// lost counts the events that were left out.
@@ -208,17 +208,13 @@ func (w *Watch) finish(reason error) bool {
 	if w.flags.has(ended) {
 		return false
 	}
-	more := w.more()
-	more.end, more.held = &EndError{Watch: w.name, Reason: reason}, nil
+	w.ending = &EndError{Watch: w.name, Reason: reason}
 	w.flags.set(ended)
 	w.cur.release()
 	w.feed.Registry.remove(w)
 	w.feed.groups.remove(w)
-	if more.done != nil {
-		close(more.done)
-	}
-	if more.retrying != nil {
-		more.retrying.stop(more.end)
+	if w.extras != nil {
+		w.extras.ended(w.ending)
 	}
 	if h, ok := w.target.(*handler); ok {
 		h.box.Stop() // the dispatcher removes the watch when the actor has stopped
@@ -229,11 +225,22 @@ func (w *Watch) finish(reason error) bool {
 	return true
 }
 
+// ended drops what was kept for the consumer, and tells those that wait for the end.
+func (x *extras) ended(why error) {
+	x.held = nil
+	if x.done != nil {
+		close(x.done)
+	}
+	if x.retrying != nil {
+		x.retrying.stop(why)
+	}
+}
+
 // leave records that the consumer is not called again. The caller holds the lock.
 func (w *Watch) leave() {
 	w.flags.set(silent)
-	if more := w.more(); more.left != nil {
-		close(more.left)
+	if w.extras != nil && w.extras.left != nil {
+		close(w.extras.left)
 	}
 }
 
@@ -277,10 +284,10 @@ func (w *Watch) Err() error {
 
 // reason is Err under the lock.
 func (w *Watch) reason() error {
-	if w.extras == nil {
+	if w.ending == nil {
 		return nil
 	}
-	return w.extras.end
+	return w.ending
 }
 
 // Revision returns the revision from which a new watch continues without loss:
