@@ -14,13 +14,42 @@ type stage struct {
 	objects map[string]*store.Object
 	// revision is the newest; zero if nothing is staged.
 	revision store.Revision
+	// records has the encoded records. The next group uses it again.
+	records []byte
+}
+
+const (
+	// minRecords is the size of stage.records, and maxRecords the largest that is used
+	// again, in bytes.
+	minRecords = 4 << 10
+	maxRecords = 2 * commit.MaxBytes
+)
+
+// add encodes a record. What it returns is valid until the group is committed.
+func (s *stage) add(r journal.Record, revision store.Revision) []byte {
+	if size := r.Size(); cap(s.records)-len(s.records) < size {
+		// Records before it stay where they are.
+		s.records = make([]byte, 0, max(size, min(2*cap(s.records), maxRecords), minRecords))
+	}
+	start := len(s.records)
+	s.records = r.AppendTo(s.records, uint64(revision))
+	return s.records[start:len(s.records):len(s.records)]
+}
+
+// reset forgets what is staged.
+func (s *stage) reset() {
+	clear(s.objects)
+	s.revision, s.records = 0, s.records[:0]
+	if cap(s.records) > maxRecords {
+		s.records = nil
+	}
 }
 
 var _ commit.Log = (*Backend)(nil)
 
 // Commit makes the durable changes visible to readers and watches.
 func (b *Backend) Commit(publish func()) {
-	b.clearStage()
+	b.stage.reset()
 	b.mu.Lock()
 	if b.closed {
 		b.mu.Unlock()
@@ -45,12 +74,7 @@ func (b *Backend) Commit(publish func()) {
 }
 
 // Rollback discards the staged changes.
-func (b *Backend) Rollback() { b.clearStage() }
-
-func (b *Backend) clearStage() {
-	clear(b.stage.objects)
-	b.stage.revision = 0
-}
+func (b *Backend) Rollback() { b.stage.reset() }
 
 // staged returns the object under key after the staged changes, nil if there is none,
 // whether its value is unknown, and the revision of the next change. It fails with
@@ -102,7 +126,7 @@ func (b *Backend) put(batch *journal.Batch, ev store.Event, value encoded) (byte
 		r.Prev = uint64(ev.Prev.Revision)
 	}
 	b.stage.revision = ev.Revision
-	data := r.AppendTo(make([]byte, 0, r.Size()), uint64(ev.Revision))
+	data := b.stage.add(r, ev.Revision)
 	batch.Entries = append(batch.Entries, journal.Entry{Log: b.name, Revision: uint64(ev.Revision), Data: data})
 	return len(data)
 }

@@ -48,6 +48,8 @@ type Queue struct {
 	onFull  func() bool
 	// token is in the channel while no commit is in progress.
 	token chan struct{}
+	// entries is used again by the next group. The goroutine that commits uses it.
+	entries []journal.Entry
 
 	mu     sync.Mutex // guards all below, and the tickets of groups not taken
 	groups []*group
@@ -200,9 +202,14 @@ func (q *Queue) release() {
 // commit stages, appends and publishes one group.
 func (q *Queue) commit(g *group) {
 	defer close(g.done)
-	var b journal.Batch
+	b := journal.Batch{Entries: q.entries}
+	defer func() {
+		clear(b.Entries)
+		q.entries = b.Entries[:0]
+	}()
 	var logs []Log
-	var staged, refused []*ticket
+	var refused []*ticket
+	staged := make([]*ticket, 0, len(g.tickets))
 	for _, t := range g.tickets {
 		if t.write == nil {
 			continue

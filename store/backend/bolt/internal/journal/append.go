@@ -109,9 +109,11 @@ func (b Batch) write(tx *bbolt.Tx, after map[string]log) error {
 		}
 		buckets[name] = bucket
 	}
+	key := revisionKey(0)
 	for i := range b.Entries {
 		e := &b.Entries[i]
-		if err := buckets[e.Log].Put(revisionKey(e.Revision), e.Data); err != nil {
+		binary.BigEndian.PutUint64(key, e.Revision) // Put copies it
+		if err := buckets[e.Log].Put(key, e.Data); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ type Journal interface {
 	// Append writes a batch, all of it or nothing. When it returns nil, the batch
 	// survives a crash of the machine. After [ErrFull] nothing has changed. After
 	// [ErrFailed] nothing was written either, unless [FailedError].Uncertain says that
-	// it may have been.
+	// it may have been. It does not keep the batch.
 	Append(b Batch) error
 
 	// Read calls fn with a view of a log at one moment, which is valid until fn returns
