@@ -3,7 +3,7 @@
 // and kubectl of two minor versions, built from their modules.
 //
 //	kubectl, client-go ──HTTP──▶ serve ──▶ registry ──▶ engine, all in the test's process
-//	kubectl ─────────────HTTP──▶ watchmill serve, a process of its own
+//	kubectl, client-go ──HTTP──▶ watchmill serve, a process of its own, also over TLS
 //
 // It is a module of its own, since these clients are far heavier than all of what
 // they test. There is nothing in it but tests, and the command kubectl; the minor version
@@ -32,6 +32,8 @@
 //   - TestKubectl_Applies, TestDynamic_Applies, TestControllerRuntime_Applies: server-side
 //     apply, with conflicts, by every client that has it.
 //   - resttest, a package: Kubernetes' own suite for registries, over package registry.
+//   - TestTLS: the dynamic client, informers and kubectl talk to a process over TLS, with
+//     tokens and with certificates, and strangers are refused as they expect.
 //   - TestReadme: what the README shows of watchmill serve and kubectl is what they
 //     print, and SIGTERM ends the server with status 0.
 //

@@ -1,14 +1,11 @@
 package interop_test
 
 import (
-	"bufio"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,41 +33,6 @@ func readmeConsole(t *testing.T) (all []console) {
 	return all
 }
 
-// readmeServer is `watchmill serve`, run as a process.
-type readmeServer struct {
-	cmd    *exec.Cmd
-	stdout *bufio.Reader
-}
-
-// startReadmeServer runs the command of the README, on a free port.
-func startReadmeServer(t *testing.T, dir, command string) *readmeServer {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "watchmill")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/watchmill")
-	build.Dir = ".."
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	args, ok := strings.CutPrefix(command, "go run ./cmd/watchmill ")
-	require.True(t, ok, "the README's first console command is %q", command)
-	s := &readmeServer{cmd: exec.CommandContext(t.Context(), program, append(strings.Fields(args), "--listen", "127.0.0.1:0")...)}
-	s.cmd.Dir, s.cmd.Stderr = dir, os.Stderr
-	pipe, err := s.cmd.StdoutPipe()
-	require.NoError(t, err)
-	s.stdout = bufio.NewReader(pipe)
-	require.NoError(t, s.cmd.Start())
-	return s
-}
-
-// stop sends SIGTERM, and returns what the process still printed.
-func (s *readmeServer) stop(t *testing.T) string {
-	t.Helper()
-	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
-	rest, err := io.ReadAll(s.stdout)
-	require.NoError(t, err)
-	require.NoError(t, s.cmd.Wait(), "it drains and exits with 0")
-	return string(rest)
-}
-
 // ages matches what changes between two runs: the ages of objects, such as 5s.
 var ages = regexp.MustCompile(`\d+s\b`)
 
@@ -85,7 +47,9 @@ func TestReadme_ShowsWhatServeAndKubectlPrint(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(registry, filepath.Join(dir, "registry")))
 
-	server := startReadmeServer(t, dir, shown[0].command)
+	args, ok := strings.CutPrefix(shown[0].command, "go run ./cmd/watchmill ")
+	require.True(t, ok, "the README's first console command is %q", shown[0].command)
+	server := startProcess(t, dir, strings.Fields(args)...)
 	printed, err := server.stdout.ReadString('\n')
 	require.NoError(t, err)
 	env := append(os.Environ(), "HOME="+dir, "PATH="+filepath.Dir(kubectl)+":"+os.Getenv("PATH"))

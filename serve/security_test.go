@@ -2,6 +2,9 @@ package serve_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"net"
@@ -30,6 +33,21 @@ func TestSecurity_HostsAndOrigins(t *testing.T) {
 	require.Equal(t, 403, cross.code)
 	require.Equal(t, 403, s.do("DELETE", inDefault+"/a", "", "Origin", "https://evil.example.com").code)
 	require.Empty(t, s.get("/apis", "Origin", "https://evil.example.com").header.Get("Access-Control-Allow-Origin"))
+}
+
+func TestSecurity_ClientCertificates(t *testing.T) {
+	subject := pkix.Name{CommonName: "alice", Organization: []string{"admins", "users"}}
+	chains := func(s pkix.Name) [][]*x509.Certificate { return [][]*x509.Certificate{{{Subject: s}}} }
+	u, err := serve.ClientCertificates(&http.Request{TLS: &tls.ConnectionState{VerifiedChains: chains(subject)}})
+	require.NoError(t, err)
+	require.Equal(t, serve.User{Name: "alice", Groups: []string{"admins", "users"}}, u)
+	for name, connection := range map[string]*tls.ConnectionState{
+		"no TLS": nil, "no certificate": {}, "no name": {VerifiedChains: chains(pkix.Name{Organization: []string{"admins"}})},
+		"not verified": {PeerCertificates: chains(subject)[0]},
+	} {
+		_, err := serve.ClientCertificates(&http.Request{TLS: connection})
+		require.ErrorIs(t, err, serve.ErrUnauthenticated, name)
+	}
 }
 
 func TestSecurity_BearerTokens(t *testing.T) {

@@ -242,6 +242,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"others can reach":               {"--crd", manifests, "--listen", "0.0.0.0:0"},
 		"host:port":                      {"--crd", manifests, "--listen", "here"},
 		"--tls-cert":                     {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},
+		"needs TLS":                      {"--crd", manifests, "--client-ca", empty},
 		"every request would be refused": {"--crd", manifests, "--token-file", empty},
 		"no token and user":              {"--crd", manifests, "--token-file", half},
 		"was not written by":             {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", mine},

@@ -4,7 +4,7 @@ import "io"
 
 // Flags are the flags of the command, for every program that has it.
 type Flags struct {
-	Listen            string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen; port 0 is any that is free. Other than loopback it needs TLS and tokens."`
+	Listen            string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen; port 0 is any that is free. Other than loopback it needs TLS and users: --token-file or --client-ca."`
 	CRD               []string `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none."`
 	Data              string   `default:"memory" placeholder:"WHERE" help:"Where objects live: memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX], which several servers share."`
 	Upstream          string   `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
@@ -13,7 +13,8 @@ type Flags struct {
 	TokenFile         string   `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\"."`
 	TLSCert           string   `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server."`
 	TLSKey            string   `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
-	Metrics           bool     `help:"Answer /metrics, for Prometheus, at the address of --listen; users with tokens may get it, if there are tokens."`
+	ClientCA          string   `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients: a client that shows one is the user of its common name, with its organizations as groups. Needs TLS."`
+	Metrics           bool     `help:"Answer /metrics, for Prometheus, at the address of --listen; users may get it, if there are users."`
 	Compress          bool     `help:"Compress answers above 128 KiB for clients that accept it, for slow networks."`
 	Origin            []string `placeholder:"URL" help:"An origin, such as https://console.example.com, whose pages may watch over WebSocket."`
 	Host              []string `placeholder:"NAME" help:"A name that clients may call the server by, beside addresses and localhost."`
@@ -28,7 +29,7 @@ const compressAbove = 128 << 10
 func (f *Flags) Options(storages Storages, out, log io.Writer) Options {
 	o := Options{
 		Listen: f.Listen, CRDs: f.CRD, Data: f.Data, Storages: storages, Upstream: f.Upstream, UpstreamTokenFile: f.UpstreamTokenFile,
-		Kubeconfig: f.Kubeconfig, TokenFile: f.TokenFile, CertFile: f.TLSCert, KeyFile: f.TLSKey, Hosts: f.Host, Metrics: f.Metrics,
+		Kubeconfig: f.Kubeconfig, TokenFile: f.TokenFile, CertFile: f.TLSCert, KeyFile: f.TLSKey, ClientCAFile: f.ClientCA, Hosts: f.Host, Metrics: f.Metrics,
 		Origins: f.Origin, Out: out, Log: log,
 	}
 	if f.Compress {

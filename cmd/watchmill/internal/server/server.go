@@ -3,11 +3,13 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -33,6 +35,9 @@ type Options struct {
 	// TokenFile has the users with their tokens, "" for none. CertFile and KeyFile are
 	// the certificate and the key for TLS, "" for HTTP without TLS.
 	TokenFile, CertFile, KeyFile string
+	// ClientCAFile has the certificates of the authorities that sign those of clients, ""
+	// if clients have none.
+	ClientCAFile string
 	// Hosts are names that clients may use for the server.
 	Hosts []string
 	// Origins are the origins whose pages may watch over WebSocket.
@@ -110,6 +115,9 @@ func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (token string,
 		cfg.Authenticate, token = websocket.Tokens(serve.BearerTokens(users)), first
 	}
 	if o.CertFile == "" && o.KeyFile == "" {
+		if o.ClientCAFile != "" {
+			return "", &engine.ConfigError{Field: "--client-ca", Problem: "needs TLS, by which clients show their certificates; give --tls-cert and --tls-key"}
+		}
 		return token, nil
 	}
 	pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
@@ -117,7 +125,29 @@ func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (token string,
 		return "", &engine.ConfigError{Field: "--tls-cert and --tls-key", Problem: "cannot be used: " + err.Error()}
 	}
 	listen.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	return token, nil
+	return token, o.trustClients(cfg, listen.TLS)
+}
+
+// trustClients makes users of the clients that show a certificate of --client-ca, if it is
+// given. The others need a token; a certificate of another authority ends the handshake.
+func (o *Options) trustClients(cfg *serve.Config, t *tls.Config) error {
+	if o.ClientCAFile == "" {
+		return nil
+	}
+	text, err := os.ReadFile(o.ClientCAFile)
+	if err != nil {
+		return &engine.ConfigError{Field: "--client-ca", Problem: "cannot be read: " + err.Error()}
+	}
+	t.ClientCAs, t.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
+	if !t.ClientCAs.AppendCertsFromPEM(text) {
+		return &engine.ConfigError{Field: "--client-ca", Problem: "has no certificate that can be read: give certificates in PEM"}
+	}
+	if cfg.Authenticate == nil {
+		cfg.Authenticate = serve.ClientCertificates
+	} else {
+		cfg.Authenticate = serve.FirstOf(serve.ClientCertificates, cfg.Authenticate)
+	}
+	return nil
 }
 
 // announce prints the address, the kinds and the notes about their manifests, and writes
