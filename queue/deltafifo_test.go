@@ -3,12 +3,9 @@ package queue_test
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/store"
@@ -180,94 +177,4 @@ func TestDeltaFIFO_KnownPanicIsReturnedAndChangesNothing(t *testing.T) {
 	require.Zero(t, q.Len())
 	require.False(t, q.HasSynced())
 	require.NoError(t, q.Add(thing{"a", "1"}), "the queue goes on")
-}
-
-// TestDeltaFIFO_LeadsToTheSourcesState changes a source at random, loses some of
-// the changes, and applies what is popped. After a list the consumer must have the
-// source's state, however slow it was.
-func TestDeltaFIFO_LeadsToTheSourcesState(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		mirror, err := store.NewStore(store.StoreConfig[thing]{Key: thingKey})
-		require.NoError(t, err)
-		q, err := queue.NewDeltaFIFO(queue.DeltaFIFOConfig[thing]{
-			Key: thingKey, Known: mirror, MaxDeltas: rapid.IntRange(2, 5).Draw(t, "max"),
-		})
-		require.NoError(t, err)
-		source, version := map[string]thing{}, 0
-		name := rapid.SampledFrom([]string{"a", "b", "c", "d"})
-		lossy := rapid.Bool()
-		apply := func(during func()) {
-			require.NoError(t, q.Pop(t.Context(), func(ds queue.Deltas[thing], _ bool) error {
-				during()
-				for i, d := range ds {
-					require.Equal(t, ds.Key(), d.Key)
-					if d.Type != queue.DeltaDeleted {
-						require.NoError(t, mirror.Update(d.Object))
-						continue
-					}
-					require.False(t, i > 0 && ds[i-1].Type == queue.DeltaDeleted, "two deletions in a row")
-					mirror.DeleteByKey(d.Key, 0)
-				}
-				return nil
-			}))
-		}
-		list := func() {
-			var objects []thing
-			for _, key := range slices.Sorted(maps.Keys(source)) {
-				objects = append(objects, source[key])
-			}
-			require.NoError(t, q.Replace(objects, 0))
-		}
-		change := func(t *rapid.T) {
-			version++
-			o := thing{name.Draw(t, "name"), fmt.Sprint(version)}
-			tell := q.Add
-			if _, exists := source[o.Name]; exists {
-				tell = q.Update
-			}
-			source[o.Name] = o
-			if !lossy.Draw(t, "lost") {
-				require.NoError(t, tell(o))
-			}
-		}
-		remove := func(t *rapid.T) {
-			o := thing{name.Draw(t, "name"), "last"}
-			_, existed := source[o.Name]
-			delete(source, o.Name)
-			if existed && !lossy.Draw(t, "lost") {
-				require.NoError(t, q.Delete(o))
-			}
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"change": change,
-			"remove": remove,
-			"list":   func(*rapid.T) { list() },
-			"resync": func(t *rapid.T) { require.NoError(t, q.Resync()) },
-			"pop": func(t *rapid.T) {
-				if q.Len() == 0 {
-					t.Skip("nothing queued")
-				}
-				during := rapid.SampledFrom([]string{"nothing", "list", "change", "remove", "resync"}).Draw(t, "during")
-				apply(func() {
-					switch during {
-					case "list":
-						list()
-					case "change":
-						change(t)
-					case "remove":
-						remove(t)
-					case "resync":
-						require.NoError(t, q.Resync())
-					}
-				})
-			},
-			"": func(t *rapid.T) { require.LessOrEqual(t, q.Len(), 4) },
-		})
-		list()
-		for q.Len() > 0 {
-			apply(func() {})
-		}
-		require.Equal(t, source, maps.Collect(mirror.All()))
-		require.True(t, q.HasSynced())
-	})
 }

@@ -2,16 +2,13 @@ package queue_test
 
 import (
 	"context"
-	"maps"
 	"math"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
-	"pgregory.net/rapid"
 
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/queue"
@@ -282,106 +279,4 @@ func TestAddRateLimited_LimiterPanicIsReturned(t *testing.T) {
 	var panicked *usercode.PanicError
 	require.ErrorAs(t, q.AddRateLimited("one"), &panicked)
 	require.NoError(t, q.Add("one"))
-}
-
-// workModel is the simplest work queue.
-type workModel struct {
-	queue, running []string
-	dirty          map[string]bool
-	delayed        map[string]time.Time
-	order          map[string]int // of the delays
-}
-
-func (m *workModel) add(item string) {
-	if !m.dirty[item] {
-		m.dirty[item] = true
-		if !slices.Contains(m.running, item) {
-			m.queue = append(m.queue, item)
-		}
-	}
-}
-
-// due adds what is due, in order.
-func (m *workModel) due(now time.Time) {
-	items := slices.SortedFunc(maps.Keys(m.delayed), func(a, b string) int {
-		if c := m.delayed[a].Compare(m.delayed[b]); c != 0 {
-			return c
-		}
-		return m.order[a] - m.order[b]
-	})
-	for _, item := range items {
-		if !m.delayed[item].After(now) {
-			delete(m.delayed, item)
-			m.add(item)
-		}
-	}
-}
-
-// TestWorkQueue_IsItsModel does the same at random to a work queue and to its model.
-func TestWorkQueue_IsItsModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		virtual := clock.NewVirtual(epoch)
-		q := newWork(t, queue.WorkQueueConfig[string]{Clock: virtual})
-		m := &workModel{dirty: map[string]bool{}, delayed: map[string]time.Time{}, order: map[string]int{}}
-		item, count := rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0
-		t.Repeat(map[string]func(*rapid.T){
-			"add": func(t *rapid.T) {
-				i := item.Draw(t, "item")
-				require.NoError(t, q.Add(i))
-				m.add(i)
-			},
-			"add after": func(t *rapid.T) {
-				i := item.Draw(t, "item")
-				d := time.Duration(rapid.IntRange(0, 5).Draw(t, "seconds")) * time.Second
-				require.NoError(t, q.AddAfter(i, d))
-				count++
-				at := virtual.Now().Add(d)
-				if old, waits := m.delayed[i]; d == 0 {
-					m.add(i)
-				} else if !waits || at.Before(old) {
-					m.delayed[i], m.order[i] = at, count
-				}
-			},
-			"pass": func(t *rapid.T) {
-				// A second at a time, so that the model sees each.
-				for range rapid.IntRange(1, 4).Draw(t, "seconds") {
-					virtual.Advance(time.Second)
-					m.due(virtual.Now())
-				}
-			},
-			"get": func(t *rapid.T) {
-				if len(m.queue) == 0 {
-					t.Skip("nothing queued")
-				}
-				i := get(t, q)
-				require.Equal(t, m.queue[0], i)
-				m.queue, m.running = m.queue[1:], append(m.running, i)
-				delete(m.dirty, i)
-			},
-			"done": func(t *rapid.T) {
-				if len(m.running) == 0 {
-					t.Skip("nothing runs")
-				}
-				i := rapid.SampledFrom(m.running).Draw(t, "item")
-				q.Done(i)
-				m.running = slices.DeleteFunc(m.running, func(r string) bool { return r == i })
-				if m.dirty[i] {
-					m.queue = append(m.queue, i)
-				}
-			},
-			"": func(t *rapid.T) {
-				s := q.Stats()
-				require.Equal(t, []int{len(m.queue), len(m.running), len(m.delayed)}, []int{s.Queued, s.Running, s.Delayed})
-			},
-		})
-		drained := make(chan error, 1)
-		go func() { drained <- q.ShutDownWithDrain(context.Background()) }()
-		for _, i := range m.running {
-			q.Done(i)
-		}
-		for i, err := q.Get(context.Background()); err == nil; i, err = q.Get(context.Background()) {
-			q.Done(i)
-		}
-		require.NoError(t, <-drained)
-	})
 }

@@ -14,73 +14,77 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-func TestUpdate_MissingExistingAndUnchanged(t *testing.T) {
-	t.Run("missing", func(t *testing.T) {
-		f := newFixture(t)
-		calls := 0
-		_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions{})
-		require.ErrorIs(t, err, store.ErrNotFound)
-		require.Zero(t, calls)
-	})
-	t.Run("missing is created if asked", func(t *testing.T) {
-		f := newFixture(t)
-		o, err := f.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object) (*store.Object, error) {
-			require.Nil(t, current)
-			return newPod("p", "v1"), nil
-		}, backend.UpdateOptions{CreateIfMissing: true})
-		require.NoError(t, err)
-		require.Equal(t, o.Revision, o.Created)
-		f.holds("p", "v1")
-	})
-	t.Run("existing", func(t *testing.T) {
-		f := newFixture(t)
-		created, calls := f.create("p", "v1"), 0
-		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions{})
-		require.NoError(t, err)
-		require.Greater(t, o.Revision, created.Revision)
-		require.Equal(t, 1, calls)
-		f.holds("p", "v2")
-	})
-	t.Run("no-op keeps the revision", func(t *testing.T) {
-		f := newFixture(t)
-		created, calls := f.create("p", "v1"), 0
-		f.below.puts = 0
-		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions{})
-		require.NoError(t, err)
-		require.Same(t, created, o)
-		require.Zero(t, f.below.puts)
-	})
-	t.Run("no-op on stale data is no no-op", func(t *testing.T) {
-		f := newFixture(t)
-		stale, calls := f.create("p", "v1"), 0
-		f.rival("p", "v2")
-		o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions{Suggestion: stale})
-		require.NoError(t, err)
-		require.Equal(t, 2, calls, "once on the suggestion, once on the live object")
-		require.Equal(t, "v1", imageOf(o))
-		f.holds("p", "v1")
-	})
-	t.Run("preconditions", func(t *testing.T) {
-		f := newFixture(t)
-		created, calls := f.create("p", "v1"), 0
-		update := func(p backend.Preconditions) error {
-			_, err := f.GuaranteedUpdate(f.ctx, "p", setImage(fmt.Sprint("image ", calls), &calls), backend.UpdateOptions{Preconditions: p})
-			return err
-		}
-		require.NoError(t, update(backend.Preconditions{UID: created.Created}))
-		err := update(backend.Preconditions{UID: created.Created + 100})
-		require.ErrorIs(t, err, store.ErrPrecondition)
-		var failed *store.PreconditionError
-		require.ErrorAs(t, err, &failed)
-		require.Equal(t, store.PreconditionError{Key: "p", Field: "UID", Want: created.Created + 100, Got: created.Created}, *failed)
-		require.ErrorIs(t, update(backend.Preconditions{Revision: created.Revision}), store.ErrPrecondition, "it was updated since")
-		require.Equal(t, 1, calls)
-	})
-	t.Run("precondition on a missing object", func(t *testing.T) {
-		f := newFixture(t)
-		_, err := f.GuaranteedUpdate(f.ctx, "p", nil, backend.UpdateOptions{CreateIfMissing: true, Preconditions: backend.Preconditions{UID: 7}})
-		require.ErrorIs(t, err, store.ErrPrecondition)
-	})
+func TestUpdate_OfWhatIsMissingIsNotFound(t *testing.T) {
+	f := newFixture(t)
+	calls := 0
+	_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions{})
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.Zero(t, calls)
+}
+
+func TestUpdate_CreatesWhatIsMissingIfAsked(t *testing.T) {
+	f := newFixture(t)
+	o, err := f.GuaranteedUpdate(f.ctx, "p", func(_ context.Context, current *store.Object) (*store.Object, error) {
+		require.Nil(t, current)
+		return newPod("p", "v1"), nil
+	}, backend.UpdateOptions{CreateIfMissing: true})
+	require.NoError(t, err)
+	require.Equal(t, o.Revision, o.Created)
+	f.holds("p", "v1")
+}
+
+func TestUpdate_ReplacesWhatIsThere(t *testing.T) {
+	f := newFixture(t)
+	created, calls := f.create("p", "v1"), 0
+	o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", &calls), backend.UpdateOptions{})
+	require.NoError(t, err)
+	require.Greater(t, o.Revision, created.Revision)
+	require.Equal(t, 1, calls)
+	f.holds("p", "v2")
+}
+
+func TestUpdate_WithoutAChangeWritesNothing(t *testing.T) {
+	f := newFixture(t)
+	created, calls := f.create("p", "v1"), 0
+	f.below.puts = 0
+	o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions{})
+	require.NoError(t, err)
+	require.Same(t, created, o)
+	require.Zero(t, f.below.puts)
+}
+
+func TestUpdate_WithoutAChangeOfStaleDataIsMadeAgain(t *testing.T) {
+	f := newFixture(t)
+	stale, calls := f.create("p", "v1"), 0
+	f.rival("p", "v2")
+	o, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v1", &calls), backend.UpdateOptions{Suggestion: stale})
+	require.NoError(t, err)
+	require.Equal(t, 2, calls, "once on the suggestion, once on the live object")
+	require.Equal(t, "v1", imageOf(o))
+	f.holds("p", "v1")
+}
+
+func TestUpdate_HonoursPreconditions(t *testing.T) {
+	f := newFixture(t)
+	created, calls := f.create("p", "v1"), 0
+	update := func(p backend.Preconditions) error {
+		_, err := f.GuaranteedUpdate(f.ctx, "p", setImage(fmt.Sprint("image ", calls), &calls), backend.UpdateOptions{Preconditions: p})
+		return err
+	}
+	require.NoError(t, update(backend.Preconditions{UID: created.Created}))
+	err := update(backend.Preconditions{UID: created.Created + 100})
+	require.ErrorIs(t, err, store.ErrPrecondition)
+	var failed *store.PreconditionError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, store.PreconditionError{Key: "p", Field: "UID", Want: created.Created + 100, Got: created.Created}, *failed)
+	require.ErrorIs(t, update(backend.Preconditions{Revision: created.Revision}), store.ErrPrecondition, "it was updated since")
+	require.Equal(t, 1, calls)
+}
+
+func TestUpdate_NothingMeetsAPreconditionIfItIsMissing(t *testing.T) {
+	f := newFixture(t)
+	_, err := f.GuaranteedUpdate(f.ctx, "p", nil, backend.UpdateOptions{CreateIfMissing: true, Preconditions: backend.Preconditions{UID: 7}})
+	require.ErrorIs(t, err, store.ErrPrecondition)
 }
 
 func TestUpdate_WithTTL(t *testing.T) {
@@ -219,7 +223,7 @@ func TestUpdate_ErrorOnASuggestion(t *testing.T) {
 
 // A write whose answer was lost may have been done: a second try would do it twice, or
 // say that it was not done.
-func TestUncertainWriteIsNotTriedAgain(t *testing.T) {
+func TestUpdate_AnUncertainWriteIsNotTriedAgain(t *testing.T) {
 	for name, suggested := range map[string]bool{"on a suggestion": true, "on the live object": false} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -269,7 +273,7 @@ func TestUpdate_UncertainErrorOfTheFunctionIsNotThatOfTheWrite(t *testing.T) {
 	f.holds("p", "v3")
 }
 
-func TestUpdateOfAnObjectDeletedInBetween(t *testing.T) {
+func TestUpdate_OfAnObjectDeletedInBetween(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
 	calls := 0
@@ -279,7 +283,7 @@ func TestUpdateOfAnObjectDeletedInBetween(t *testing.T) {
 	f.holds("p", "")
 }
 
-func TestUpdateCannotRename(t *testing.T) {
+func TestUpdate_CannotRename(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
 	_, err := f.GuaranteedUpdate(f.ctx, "p", func(context.Context, *store.Object) (*store.Object, error) {
@@ -291,7 +295,7 @@ func TestUpdateCannotRename(t *testing.T) {
 	require.Equal(t, backend.KeyMismatchError{Key: "p", Got: "q"}, *mismatch)
 }
 
-func TestUpdateRetriesUntilTheContextEnds(t *testing.T) {
+func TestUpdate_RetriesUntilTheContextEnds(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "0")
 	ctx, cancel := context.WithCancel(f.ctx)
@@ -309,7 +313,7 @@ func TestUpdateRetriesUntilTheContextEnds(t *testing.T) {
 	f.holds("p", "50")
 }
 
-func TestSuggestionOfAnotherKeyIsNone(t *testing.T) {
+func TestUpdate_ASuggestionOfAnotherKeyIsNone(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
 	other, calls := f.create("q", "v9"), 0
