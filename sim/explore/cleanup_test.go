@@ -26,7 +26,7 @@ func withInformer(clean bool) Config[world.Thing] {
 	return cfg
 }
 
-func TestWhatAttachStartedIsEndedByItsCleanup(t *testing.T) {
+func TestCleanup_EndsWhatAttachStarted(t *testing.T) {
 	r, err := Run(t.Context(), seeds(withInformer(true), 0, 20))
 	require.NoError(t, err)
 	require.Nil(t, r.Finding, "%v", r.Finding)
@@ -37,7 +37,7 @@ func TestWhatAttachStartedIsEndedByItsCleanup(t *testing.T) {
 }
 
 // However a world ends, all cleanups are called once, the last first.
-func TestCleanupsAreCalledWhateverHappens(t *testing.T) {
+func TestCleanup_IsCalledWhateverHappens(t *testing.T) {
 	for what, attach := range map[string]func(*world.World[world.Thing]) error{
 		"nothing": func(*world.World[world.Thing]) error { return nil },
 		"a broken check": func(w *world.World[world.Thing]) error {

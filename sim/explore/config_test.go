@@ -12,7 +12,7 @@ import (
 	"github.com/watchmill/watchmill/sim/explore/world"
 )
 
-func TestRunSaysWhatIsWrongWithItsConfig(t *testing.T) {
+func TestRun_SaysWhatIsWrongWithItsConfig(t *testing.T) {
 	for field, spoil := range map[string]func(*Config[world.Thing]){
 		"Engine.Key":            func(c *Config[world.Thing]) { c.Engine.Key = nil },
 		"Engine.Name":           func(c *Config[world.Thing]) { c.Engine.Name = "things" },
@@ -37,7 +37,7 @@ func TestRunSaysWhatIsWrongWithItsConfig(t *testing.T) {
 	}
 }
 
-func TestPlaySaysWhatIsWrongWithItsScenario(t *testing.T) {
+func TestPlay_SaysWhatIsWrongWithItsScenario(t *testing.T) {
 	for field, step := range map[string]script.Step{
 		"Steps[1].Do":              {},
 		"Steps[1].N":               {Do: script.Turns, N: -1},

@@ -20,7 +20,7 @@ func seeds(cfg Config[world.Thing], from uint64, n int) Config[world.Thing] {
 	return cfg
 }
 
-func TestSeedsHold(t *testing.T) {
+func TestRun_SeedsHold(t *testing.T) {
 	report, err := Run(t.Context(), seeds(Things(), 0, 100))
 	require.NoError(t, err)
 	require.Nil(t, report.Finding)
@@ -29,7 +29,7 @@ func TestSeedsHold(t *testing.T) {
 }
 
 // A seed has the same hash however it is run.
-func TestASeedIsOneExecution(t *testing.T) {
+func TestRun_ASeedIsOneExecution(t *testing.T) {
 	hash := func(workers, n int) string {
 		cfg := seeds(Things(), 42, n)
 		cfg.Workers = workers
@@ -77,7 +77,7 @@ func withCounter(wrong int) Config[world.Thing] {
 	return cfg
 }
 
-func TestAUsersInvariantIsHeldInEveryInterleaving(t *testing.T) {
+func TestAttach_AUsersInvariantIsCheckedInEveryInterleaving(t *testing.T) {
 	r, err := Run(t.Context(), seeds(withCounter(0), 0, 30))
 	require.NoError(t, err)
 	require.Nil(t, r.Finding)
@@ -89,7 +89,7 @@ func TestAUsersInvariantIsHeldInEveryInterleaving(t *testing.T) {
 }
 
 // A handler may call the engine and wait for it, and may write.
-func TestAHandlerThatWaitsForTheEngine(t *testing.T) {
+func TestHandle_MayWaitForTheEngine(t *testing.T) {
 	cfg := Things()
 	calls := 0
 	cfg.Attach = func(w *world.World[world.Thing]) error {
@@ -111,7 +111,7 @@ func TestAHandlerThatWaitsForTheEngine(t *testing.T) {
 	require.Positive(t, calls)
 }
 
-func TestAHandlerThatPanicsIsFound(t *testing.T) {
+func TestHandle_APanicIsFound(t *testing.T) {
 	cfg := Things()
 	cfg.Attach = func(w *world.World[world.Thing]) error {
 		_, err := w.Handle(engine.WatchOptions{Policy: engine.Conflate}, func(ev engine.Event[world.Thing]) {
@@ -129,7 +129,7 @@ func TestAHandlerThatPanicsIsFound(t *testing.T) {
 }
 
 // A panic in a step is a finding, and does not end the exploration.
-func TestAPanicOutsideOfHandlersIsContained(t *testing.T) {
+func TestRun_APanicOutsideOfHandlersIsContained(t *testing.T) {
 	cfg := Things()
 	cfg.Attach = func(w *world.World[world.Thing]) error {
 		w.Always("panics", func() error { panic("in a check") })
@@ -149,14 +149,14 @@ func TestAPanicOutsideOfHandlersIsContained(t *testing.T) {
 	require.Equal(t, f, again.Finding, "all but the stack is the same each time")
 }
 
-func TestAttachThatFailsEndsTheExploration(t *testing.T) {
+func TestAttach_AFailureEndsTheExploration(t *testing.T) {
 	cfg, failed := Things(), errors.New("not today")
 	cfg.Attach = func(*world.World[world.Thing]) error { return failed }
 	_, err := Run(t.Context(), seeds(cfg, 0, 3))
 	require.ErrorIs(t, err, failed)
 }
 
-func TestAnInterruptedExplorationReportsWhatItHas(t *testing.T) {
+func TestRun_InterruptedReportsWhatItHas(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cfg := seeds(Things(), 0, 1_000_000)
@@ -172,7 +172,7 @@ func TestAnInterruptedExplorationReportsWhatItHas(t *testing.T) {
 	require.Less(t, r.Seeds, 1000)
 }
 
-func TestTimeEndsAnExploration(t *testing.T) {
+func TestRun_EndsAfterItsTime(t *testing.T) {
 	cfg := Things()
 	cfg.For = time.Nanosecond
 	r, err := Run(t.Context(), cfg)

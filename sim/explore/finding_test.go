@@ -21,7 +21,7 @@ func explored(t *testing.T, cfg Config[world.Thing]) *Report {
 	return r
 }
 
-func TestAFindingTellsWhatIsWrongAndHowToSeeIt(t *testing.T) {
+func TestFinding_TellsWhatIsWrongAndHowToSeeIt(t *testing.T) {
 	f := explored(t, withCounter(3)).Finding
 	text := f.String()
 	require.Contains(t, text, fmt.Sprintf("seed %d breaks \"never negative\"", f.Seed))
@@ -33,7 +33,7 @@ func TestAFindingTellsWhatIsWrongAndHowToSeeIt(t *testing.T) {
 	require.Contains(t, text, "  BROKEN: never negative: less than nothing is there\n")
 }
 
-func TestAFindingShowsTheEndOfALongTrace(t *testing.T) {
+func TestFinding_ShowsTheEndOfALongTrace(t *testing.T) {
 	f := &Finding{Trace: []string{"the first line"}}
 	for range maxTraceLines {
 		f.Trace = append(f.Trace, "a line")
@@ -44,7 +44,7 @@ func TestAFindingShowsTheEndOfALongTrace(t *testing.T) {
 }
 
 // The scenario of a finding is all that is needed to reproduce it.
-func TestAFindingsScenarioIsKeptAsJSON(t *testing.T) {
+func TestFinding_ScenarioIsKeptAsJSON(t *testing.T) {
 	cfg := withCounter(3)
 	f := explored(t, cfg).Finding
 	kept, err := json.Marshal(f.Scenario)
@@ -62,7 +62,7 @@ func TestAFindingsScenarioIsKeptAsJSON(t *testing.T) {
 }
 
 // The seeds above that of a finding are not counted, whatever the timing of the workers.
-func TestAReportWithAFindingIsTheSameForAnyNumberOfWorkers(t *testing.T) {
+func TestReport_IsTheSameForAnyNumberOfWorkers(t *testing.T) {
 	cfg := withCounter(3)
 	report := func(workers int) *Report {
 		cfg.Workers = workers
@@ -76,7 +76,7 @@ func TestAReportWithAFindingIsTheSameForAnyNumberOfWorkers(t *testing.T) {
 	require.Equal(t, one, report(7))
 }
 
-func TestAnInterruptEndsTheShrinking(t *testing.T) {
+func TestRun_AnInterruptEndsTheShrinking(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := seeds(withCounter(3), 0, 30)
 	at := explored(t, cfg).Finding.Seed

@@ -107,7 +107,7 @@ var found = map[string]script.Scenario{
 // seeds is likely to, but not certain.
 const interleavings = 100
 
-func TestScenariosThatFoundSomething(t *testing.T) {
+func TestPlay_ScenariosThatFoundADefectHold(t *testing.T) {
 	cfg := Things()
 	for name, s := range found {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func drawn(cfg Config[Thing], seed uint64) script.Scenario {
 
 // The seed decides the interleaving: the same steps with other seeds are other executions,
 // and in all of them the invariants hold.
-func TestOneScenarioInManyInterleavings(t *testing.T) {
+func TestPlay_OneScenarioInManyInterleavings(t *testing.T) {
 	cfg, err := Things().WithDefaults()
 	require.NoError(t, err)
 	s := drawn(cfg, 7)
@@ -34,7 +34,7 @@ func TestOneScenarioInManyInterleavings(t *testing.T) {
 
 // An object is deleted when its TTL has passed, also if the clock is corrected
 // meanwhile, and the deletion is delivered like any other.
-func TestObjectsExpire(t *testing.T) {
+func TestPlay_ObjectsExpire(t *testing.T) {
 	cfg, err := Things().WithDefaults()
 	require.NoError(t, err)
 	for _, jump := range []time.Duration{0, time.Hour, -time.Second} {

@@ -132,7 +132,7 @@ var reads = []judge.Invariant{judge.ReadState, judge.ReadLatest, judge.ReadCache
 // maxSabotaged is the number of seeds within which each sabotage must be found.
 const maxSabotaged = 200
 
-func TestEverySabotageIsFound(t *testing.T) {
+func TestSabotage_EveryOneIsFound(t *testing.T) {
 	for _, s := range sabotages {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -160,7 +160,7 @@ func find(t *testing.T, s sabotage) (uint64, *judge.Failure) {
 }
 
 // A defect can be corrected only if it is seen in few steps, each time.
-func TestASabotageIsShrunkAndReplayed(t *testing.T) {
+func TestSabotage_IsShrunkAndReplayed(t *testing.T) {
 	s := sabotages[slices.IndexFunc(sabotages, func(s sabotage) bool { return s.name == "deliver one twice" })]
 	cfg, err := Things().WithDefaults()
 	require.NoError(t, err)

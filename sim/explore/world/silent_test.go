@@ -46,7 +46,7 @@ var lastingFaults = []lastingFault{
 	{"survive a panic", onStorage(panicInTimer)(nil), Contained},
 }
 
-func TestWhatIsNotShownIsFoundToo(t *testing.T) {
+func TestSabotage_LastingFaultsAreFound(t *testing.T) {
 	cfg, err := Things().WithDefaults()
 	require.NoError(t, err)
 	for _, s := range lastingFaults {

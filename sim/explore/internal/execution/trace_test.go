@@ -22,7 +22,7 @@ func hashOf(play func(*Trace)) uint64 {
 	return t.Hash
 }
 
-func TestTheHashTellsApartWhatDiffers(t *testing.T) {
+func TestTrace_HashTellsApartWhatDiffers(t *testing.T) {
 	object := func(rev store.Revision) *engine.Object[string] {
 		return &engine.Object[string]{Key: "z", Revision: rev}
 	}
@@ -60,7 +60,7 @@ func TestTheHashTellsApartWhatDiffers(t *testing.T) {
 }
 
 // An error's text may depend on an address or on the order of a map.
-func TestTheHashKnowsNoTexts(t *testing.T) {
+func TestTrace_HashKnowsNoTexts(t *testing.T) {
 	failed := func(text string) func(*Trace) {
 		return func(t *Trace) { t.Result(5, errors.New(text)) }
 	}

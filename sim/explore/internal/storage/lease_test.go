@@ -27,7 +27,7 @@ func leasing(t *testing.T) (s *Storage[string], clock *execution.Clock, failed *
 	return s, c, failed
 }
 
-func TestStorageThatDeletesTooEarlyIsFound(t *testing.T) {
+func TestLease_StorageThatDeletesTooEarlyIsFound(t *testing.T) {
 	s, clock, failed := leasing(t)
 	o, err := s.Get(t.Context(), "x")
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestStorageThatDeletesTooEarlyIsFound(t *testing.T) {
 	require.Equal(t, judge.Expires, judge.Broken(*failed))
 }
 
-func TestStorageThatForgetsToDeleteIsFound(t *testing.T) {
+func TestLease_StorageThatForgetsToDeleteIsFound(t *testing.T) {
 	s, clock, failed := leasing(t)
 	require.NoError(t, s.Overdue())
 	clock.Advance(time.Second)
