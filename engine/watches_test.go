@@ -17,7 +17,7 @@ import (
 // deterministic returns an engine on a virtual clock, its host, and what lets time
 // pass.
 func deterministic(t *testing.T) *enginetest.Engine[pod] {
-	return enginetest.New(t, cfg(), enginetest.Deterministic(1))
+	return enginetest.NewWith(t, cfg(), enginetest.Deterministic(1))
 }
 
 func TestWatches_AConsumerThatIsStuckShows(t *testing.T) {

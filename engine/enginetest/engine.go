@@ -26,14 +26,19 @@ type Engine[T any] struct {
 }
 
 // New starts an engine that is closed and checked for leaks when the test ends;
-// see the package's documentation. It takes at most one Options. A host in cfg is not
-// closed, and its actors and timers are not checked: call [CheckLeaks]. A [Source] in cfg
-// is closed with the engine. Without a backend and FirstRevision in cfg, revisions start
-// at 1, so that failures show small ones.
-func New[T any](t testing.TB, cfg engine.Config[T], opts ...Options) *Engine[T] {
+// see the package's documentation. A host in cfg is not closed, and its actors and
+// timers are not checked: call [CheckLeaks]. A [Source] in cfg is closed with the
+// engine. Without a backend and FirstRevision in cfg, revisions start at 1, so that
+// failures show small ones.
+func New[T any](t testing.TB, cfg engine.Config[T]) *Engine[T] {
 	t.Helper()
-	e := &Engine[T]{t: t}
-	e.options = onlyOptions(t, opts)
+	return NewWith(t, cfg, Options{})
+}
+
+// NewWith is New with options.
+func NewWith[T any](t testing.TB, cfg engine.Config[T], opts Options) *Engine[T] {
+	t.Helper()
+	e := &Engine[T]{t: t, options: opts}
 	before := goleak.IgnoreCurrent()
 	shared := cfg.Host != nil
 	if shared && e.options.Deterministic {
@@ -62,18 +67,6 @@ func New[T any](t testing.TB, cfg engine.Config[T], opts ...Options) *Engine[T] 
 		}
 	})
 	return e
-}
-
-func onlyOptions(t testing.TB, opts []Options) Options {
-	t.Helper()
-	switch len(opts) {
-	case 0:
-		return Options{}
-	case 1:
-		return opts[0]
-	}
-	t.Fatalf("enginetest: New is given %d Options; give one", len(opts))
-	return Options{}
 }
 
 // newHost makes the host of an engine that is given none.

@@ -14,7 +14,7 @@ import (
 func TestEngineThatIsUsedWellPasses(t *testing.T) {
 	for name, opts := range map[string]enginetest.Options{"pool": {}, "deterministic": enginetest.Deterministic(7)} {
 		t.Run(name, func(t *testing.T) {
-			e := enginetest.New(t, pods(), opts)
+			e := enginetest.NewWith(t, pods(), opts)
 			w := e.Watch(engine.WatchOptions{})
 			a := pod{Name: "a"}
 			rev := e.Create(a)
@@ -67,9 +67,8 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	shared.Host = host
 	for want, test := range map[string]func(r *recorder){
 		"BookmarkPeriod is neg":    func(r *recorder) { enginetest.New(r, engine.Config[pod]{BookmarkPeriod: -1}) },
-		"given 2 Options":          func(r *recorder) { enginetest.New(r, pods(), enginetest.Options{}, enginetest.Options{}) },
-		"exclude each other":       func(r *recorder) { enginetest.New(r, shared, enginetest.Deterministic(1)) },
-		"CloseTimeout is negative": func(r *recorder) { enginetest.New(r, pods(), enginetest.Options{CloseTimeout: -1}) },
+		"exclude each other":       func(r *recorder) { enginetest.NewWith(r, shared, enginetest.Deterministic(1)) },
+		"CloseTimeout is negative": func(r *recorder) { enginetest.NewWith(r, pods(), enginetest.Options{CloseTimeout: -1}) },
 	} {
 		failures := failuresOf(t, test)
 		require.Len(t, failures, 1)
@@ -78,7 +77,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 }
 
 func TestAdvanceFiresTimersOneByOne(t *testing.T) {
-	e := enginetest.New(t, pods(), enginetest.Deterministic(3))
+	e := enginetest.NewWith(t, pods(), enginetest.Deterministic(3))
 	w := e.Watch(engine.WatchOptions{Bookmarks: true})
 	_, err := e.Engine().CreateWithTTL(t.Context(), pod{Name: "a"}, time.Minute)
 	require.NoError(t, err)
@@ -141,7 +140,7 @@ func TestLeakOfAHandlerThatDoesNotReturn(t *testing.T) {
 	release := make(chan struct{})
 	var host *engine.Host
 	failures := failuresOf(t, func(r *recorder) {
-		e := enginetest.New(r, pods(), enginetest.Options{CloseTimeout: time.Millisecond, AllowGoroutines: true})
+		e := enginetest.NewWith(r, pods(), enginetest.Options{CloseTimeout: time.Millisecond, AllowGoroutines: true})
 		host = e.Host()
 		handling := make(chan struct{})
 		_, err := e.Engine().Handle(r.Context(), engine.WatchOptions{}, func(engine.Event[pod]) {
@@ -180,7 +179,7 @@ func TestLeakOfActors(t *testing.T) {
 
 func TestLeakOfATimer(t *testing.T) {
 	failures := failuresOf(t, func(r *recorder) {
-		e := enginetest.New(r, pods(), enginetest.Deterministic(1))
+		e := enginetest.NewWith(r, pods(), enginetest.Deterministic(1))
 		e.Host().Clock().AfterFunc(time.Hour, func() {})
 	})
 	require.Equal(t, []string{"enginetest: 1 timers are left on the host's clock, but no actor: stop what AfterFunc returned before the engine is closed"}, failures)
@@ -194,7 +193,7 @@ func TestMutationFailsTheTest(t *testing.T) {
 	cfg := engine.Config[box]{Key: func(b box) string { return b.Name }}
 	mutate := func(opts enginetest.Options) func(r *recorder) {
 		return func(r *recorder) {
-			e := enginetest.New(r, cfg, opts)
+			e := enginetest.NewWith(r, cfg, opts)
 			e.Create(box{"a", map[string]string{"color": "red"}})
 			e.Get("a").Value.Tags["color"] = "blue"
 		}
@@ -212,7 +211,7 @@ func TestErrorsReachTheConfiguredOnError(t *testing.T) {
 	cfg.Backend, cfg.OnError = source, func(err error) { told <- err }
 	broken := errors.New("broken")
 	source.FailList(1, broken)
-	e := enginetest.New(t, cfg, enginetest.Deterministic(1))
+	e := enginetest.NewWith(t, cfg, enginetest.Deterministic(1))
 	e.Advance(time.Minute)
 	require.ErrorIs(t, <-told, broken)
 }

@@ -62,7 +62,7 @@ func ExampleNew() {
 func ExampleDeterministic() {
 	t := newExampleTest()
 	defer t.end()
-	e := enginetest.New(t, pods(), enginetest.Deterministic(42))
+	e := enginetest.NewWith(t, pods(), enginetest.Deterministic(42))
 	w := e.Watch(engine.WatchOptions{Timeout: time.Hour})
 	e.Advance(time.Hour)
 	enginetest.ExpectEnd(t, w, engine.ErrDeadline)
@@ -104,7 +104,7 @@ func ExampleSource() {
 	cfg := pods()
 	source := enginetest.NewSource(cfg)
 	cfg.Backend = source
-	e := enginetest.New(t, cfg, enginetest.Deterministic(1))
+	e := enginetest.NewWith(t, cfg, enginetest.Deterministic(1))
 	w := e.Watch(engine.WatchOptions{})
 
 	source.ResetWatches(nil)
@@ -123,7 +123,7 @@ func ExampleSource_Hide() {
 	cfg := pods()
 	source := enginetest.NewSource(cfg)
 	cfg.Backend = source
-	e := enginetest.New(t, cfg, enginetest.Deterministic(1))
+	e := enginetest.NewWith(t, cfg, enginetest.Deterministic(1))
 	w := e.Watch(engine.WatchOptions{})
 
 	_ = source.Hide(func() error {

@@ -35,7 +35,7 @@ func TestExpectationsThatAreMet(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) *enginetest.Engine[pod]{
 		"pool": func(t *testing.T) *enginetest.Engine[pod] { return enginetest.New(t, pods()) },
 		"deterministic": func(t *testing.T) *enginetest.Engine[pod] {
-			return enginetest.New(t, pods(), enginetest.Deterministic(1))
+			return enginetest.NewWith(t, pods(), enginetest.Deterministic(1))
 		},
 		"without cache": func(t *testing.T) *enginetest.Engine[pod] { return enginetest.New(t, uncached) },
 	} {
@@ -198,7 +198,7 @@ func TestExpectSaysThatNothingCame(t *testing.T) {
 }
 
 func TestExpectWaitsForOthersAsLongAsItsPatience(t *testing.T) {
-	e := enginetest.New(t, pods(), enginetest.Options{Patience: time.Minute})
+	e := enginetest.NewWith(t, pods(), enginetest.Options{Patience: time.Minute})
 	w, ended := e.Watch(engine.WatchOptions{}), e.Watch(engine.WatchOptions{})
 	done := make(chan error, 1)
 	go func() {

@@ -61,17 +61,15 @@ type Source[T any] struct {
 }
 
 // NewSource returns empty storage for objects as cfg describes them, of which
-// only Key, Labels, Fields, Size, Equal and SetRevision are used. It takes at most one
-// SourceOptions; of several, the first counts.
-func NewSource[T any](cfg engine.Config[T], opts ...SourceOptions) *Source[T] {
-	var o SourceOptions
-	if len(opts) > 0 {
-		o = opts[0]
-	}
+// only Key, Labels, Fields, Size, Equal and SetRevision are used.
+func NewSource[T any](cfg engine.Config[T]) *Source[T] { return NewSourceWith(cfg, SourceOptions{}) }
+
+// NewSourceWith is NewSource with options.
+func NewSourceWith[T any](cfg engine.Config[T], opts SourceOptions) *Source[T] {
 	s := &Source[T]{schema: cfg.Schema(), hidden: make(map[store.Revision]bool)}
 	// The only error is that of limits, and none are given.
-	s.memory, _ = memory.New(s.schema, memory.Options{Clock: o.Clock, FirstRevision: 1})
-	s.Backend = faulty.New(s.memory, faulty.Options{Clock: o.Clock, Blocks: o.Blocks, Sparse: o.Sparse})
+	s.memory, _ = memory.New(s.schema, memory.Options{Clock: opts.Clock, FirstRevision: 1})
+	s.Backend = faulty.New(s.memory, faulty.Options{Clock: opts.Clock, Blocks: opts.Blocks, Sparse: opts.Sparse})
 	s.Backend.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: s.hide})
 	return s
 }

@@ -22,7 +22,7 @@ func TestSourceConformance(t *testing.T) {
 				opts := opts
 				clock := enginetest.NewVirtualClock()
 				opts.Clock = clock
-				return backendtest.Harness{Pass: clock.Advance, Backend: enginetest.NewSource(values(), opts)}
+				return backendtest.Harness{Pass: clock.Advance, Backend: enginetest.NewSourceWith(values(), opts)}
 			})
 		})
 	}
@@ -45,12 +45,12 @@ func values() engine.Config[backendtest.Value] {
 }
 
 // over returns a deterministic engine over a source, and a watch on it.
-func over(t *testing.T, opts ...enginetest.SourceOptions) (*enginetest.Source[pod], *enginetest.Engine[pod], *enginetest.Watch[pod]) {
+func over(t *testing.T, opts enginetest.SourceOptions) (*enginetest.Source[pod], *enginetest.Engine[pod], *enginetest.Watch[pod]) {
 	t.Helper()
 	cfg := pods()
-	source := enginetest.NewSource(cfg, opts...)
+	source := enginetest.NewSourceWith(cfg, opts)
 	cfg.Backend = source
-	e := enginetest.New(t, cfg, enginetest.Deterministic(1))
+	e := enginetest.NewWith(t, cfg, enginetest.Deterministic(1))
 	return source, e, e.Watch(engine.WatchOptions{})
 }
 
@@ -64,7 +64,7 @@ func written(t *testing.T) func(engine.Revision, error) engine.Revision {
 }
 
 func TestSourceChangesAreSeenByTheEngine(t *testing.T) {
-	source, e, w := over(t)
+	source, e, w := over(t, enginetest.SourceOptions{})
 	added := written(t)(source.Add(pod{Name: "a"}))
 	written(t)(source.Modify(pod{Name: "a", N: 1}))
 	written(t)(source.Delete("a"))
@@ -89,7 +89,7 @@ func TestSourceFailsListsAndWatches(t *testing.T) {
 	cfg.Backend, cfg.OnError = source, func(err error) { told = append(told, err) }
 	source.FailList(2, broken)
 	source.FailWatch(1, nil)
-	e := enginetest.New(t, cfg, enginetest.Deterministic(1))
+	e := enginetest.NewWith(t, cfg, enginetest.Deterministic(1))
 	e.Advance(time.Hour)
 	w := e.Watch(engine.WatchOptions{InitialState: true})
 	enginetest.ExpectExactly(t, w, addedA)
@@ -102,7 +102,7 @@ func TestSourceFailsListsAndWatches(t *testing.T) {
 }
 
 func TestSourceResetWatchesAndTheEngineResumes(t *testing.T) {
-	source, e, w := over(t)
+	source, e, w := over(t, enginetest.SourceOptions{})
 	e.Create(pod{Name: "a"})
 	enginetest.ExpectExactly(t, w, addedA)
 	require.Equal(t, 1, source.ResetWatches(nil))
@@ -114,7 +114,7 @@ func TestSourceResetWatchesAndTheEngineResumes(t *testing.T) {
 }
 
 func TestSourceForgetsAndTheEngineListsAgain(t *testing.T) {
-	source, e, w := over(t)
+	source, e, w := over(t, enginetest.SourceOptions{})
 	e.Create(pod{Name: "a"})
 	enginetest.ExpectExactly(t, w, addedA)
 	source.Stall()
@@ -128,7 +128,7 @@ func TestSourceForgetsAndTheEngineListsAgain(t *testing.T) {
 }
 
 func TestSourceHidesChangesFromWatches(t *testing.T) {
-	source, e, w := over(t)
+	source, e, w := over(t, enginetest.SourceOptions{})
 	hide := func() {
 		require.NoError(t, source.Hide(func() error {
 			_, err := source.Add(pod{Name: "a"})
@@ -150,7 +150,7 @@ func TestSourceHidesChangesFromWatches(t *testing.T) {
 }
 
 func TestSourceRepeatsAndTheEngineDoesNot(t *testing.T) {
-	source, e, w := over(t)
+	source, e, w := over(t, enginetest.SourceOptions{})
 	source.Repeat() // nothing yet
 	e.Create(pod{Name: "a"})
 	enginetest.ExpectExactly(t, w, addedA)
@@ -162,7 +162,7 @@ func TestSourceRepeatsAndTheEngineDoesNot(t *testing.T) {
 }
 
 func TestSourceStallsAndResumes(t *testing.T) {
-	source, e, w := over(t)
+	source, e, w := over(t, enginetest.SourceOptions{})
 	source.Stall()
 	rev := e.Create(pod{Name: "a"})
 	e.Advance(time.Minute)
@@ -176,7 +176,7 @@ func TestSourceThatIsStalledKeepsExpectationsFromPassing(t *testing.T) {
 		cfg := pods()
 		source := enginetest.NewSource(cfg)
 		cfg.Backend = source
-		e := enginetest.New(r, cfg, enginetest.Deterministic(1))
+		e := enginetest.NewWith(r, cfg, enginetest.Deterministic(1))
 		w := e.Watch(engine.WatchOptions{})
 		source.Stall()
 		e.Create(pod{Name: "a"})
@@ -187,7 +187,7 @@ func TestSourceThatIsStalledKeepsExpectationsFromPassing(t *testing.T) {
 }
 
 func TestSourceClosedEndsEverything(t *testing.T) {
-	source, e, _ := over(t)
+	source, e, _ := over(t, enginetest.SourceOptions{})
 	require.NoError(t, source.Close())
 	_, err := source.Add(pod{Name: "a"})
 	require.ErrorIs(t, err, store.ErrClosed)
@@ -202,7 +202,7 @@ func TestSourceUnderConcurrentFaultsLosesNothing(t *testing.T) {
 	source := enginetest.NewSource(cfg)
 	cfg.Backend = source
 	cfg.Backoff.Initial, cfg.Backoff.Max = time.Microsecond, time.Millisecond
-	e := enginetest.New(t, cfg, enginetest.Options{Patience: time.Minute})
+	e := enginetest.NewWith(t, cfg, enginetest.Options{Patience: time.Minute})
 	w := e.Watch(engine.WatchOptions{Key: "last"})
 	faults := make(chan struct{})
 	go func() {

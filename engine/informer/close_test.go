@@ -122,7 +122,7 @@ func TestClose_FromAFunctionOfTheConfigurationSaysSo(t *testing.T) {
 // Nothing else closes it, and goleak would find the workers of its host.
 func TestStop_FromAHandlerEndsTheInformersHost(t *testing.T) {
 	others := goleak.IgnoreCurrent()
-	source := enginetest.NewSource(podConfig(), enginetest.SourceOptions{})
+	source := enginetest.NewSource(podConfig())
 	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
 	require.NoError(t, err)
 	handle, err := s.Subscribe(func(informer.Notification[pod]) { s.Stop() }, informer.HandlerOptions{})

@@ -78,7 +78,7 @@ func newFixture(t *testing.T, configure func(*informer.Config[pod])) *fixture {
 	var err error
 	r.host, err = engine.NewHost(engine.HostConfig{Clock: r.clock, Executor: r.executor, Seed: 1})
 	require.NoError(t, err)
-	r.source = enginetest.NewSource(podConfig(), enginetest.SourceOptions{Clock: r.host.Clock()})
+	r.source = enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Clock: r.host.Clock()})
 	cfg := informer.Config[pod]{
 		Source: engine.SourceOf[pod](r.source), Host: r.host, Name: "pods", OnError: r.failed,
 		Backoff: reflector.Backoff{Initial: time.Second, Max: time.Second, Jitter: reflector.NoJitter},

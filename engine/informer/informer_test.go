@@ -233,7 +233,7 @@ func TestEngine_IsASource(t *testing.T) {
 func TestEngine_IsASourceDeterministically(t *testing.T) {
 	var told [2][]string
 	for i := range told {
-		e := enginetest.New(t, podConfig(), enginetest.Deterministic(5))
+		e := enginetest.NewWith(t, podConfig(), enginetest.Deterministic(5))
 		s, err := informer.New(informer.Config[pod]{Source: e.Engine().Source(), Host: e.Host()})
 		require.NoError(t, err)
 		var logs [3]recorder

@@ -21,7 +21,7 @@ import (
 func TestEngine_ServesAllKeysFromOneStream(t *testing.T) {
 	const keys = 1000
 	storage := enginetest.NewSource(secretConfig())
-	e := enginetest.New(t, engine.Config[secret]{Key: secretConfig().Key, Backend: storage}, enginetest.Deterministic(1))
+	e := enginetest.NewWith(t, engine.Config[secret]{Key: secretConfig().Key, Backend: storage}, enginetest.Deterministic(1))
 	cache, err := objectcache.New(objectcache.Config[secret]{Source: e.Engine().Source(), Host: e.Host(), Immutable: immutable})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, cache.Close()) })

@@ -48,7 +48,7 @@ type spySource struct {
 
 func newSpySource(opts enginetest.SourceOptions) *spySource {
 	return &spySource{
-		Source:  enginetest.NewSource(secretConfig(), opts),
+		Source:  enginetest.NewSourceWith(secretConfig(), opts),
 		listing: map[string]int{}, open: map[string]int{},
 	}
 }
