@@ -125,16 +125,20 @@ func All() []Workload {
 
 // Select returns the workloads that ids name: W4 names both W4/10 and W4/100.
 // Without ids it returns all. An unknown id is an error.
-func Select(ids []string) ([]Workload, error) {
+func Select(ids []string) ([]Workload, error) { return SelectFrom(All(), ids) }
+
+// SelectFrom is Select of other workloads than all of this package.
+func SelectFrom(all []Workload, ids []string) ([]Workload, error) {
 	if len(ids) == 0 {
-		return All(), nil
+		return all, nil
 	}
 	for _, id := range ids {
-		if !slices.ContainsFunc(All(), func(w Workload) bool { return w.named(id) }) {
-			return nil, fmt.Errorf("no workload %q; there are %s", id, strings.Join(IDs(), ", "))
+		if !slices.ContainsFunc(all, func(w Workload) bool { return w.named(id) }) {
+			return nil, fmt.Errorf("no workload %q; there are %s", id, strings.Join(idsOf(all), ", "))
 		}
 	}
-	return slices.DeleteFunc(All(), func(w Workload) bool { return !slices.ContainsFunc(ids, w.named) }), nil
+	selected := slices.Clone(all)
+	return slices.DeleteFunc(selected, func(w Workload) bool { return !slices.ContainsFunc(ids, w.named) }), nil
 }
 
 func (w Workload) named(id string) bool {
@@ -142,9 +146,11 @@ func (w Workload) named(id string) bool {
 }
 
 // IDs returns the ids of all workloads.
-func IDs() []string {
+func IDs() []string { return idsOf(All()) }
+
+func idsOf(all []Workload) []string {
 	var ids []string
-	for _, w := range All() {
+	for _, w := range all {
 		ids = append(ids, w.ID)
 	}
 	return ids

@@ -5,7 +5,8 @@
 //
 //	bench: workloads, floors, watchmill ──┐
 //	kube: the Kubernetes watch cache ─────┼──▶ compare.Run ──▶ Report ──▶ table, JSON, plots
-//	buses: channels, NATS, … ─────────────┘        │
+//	buses: channels, NATS, … ─────────────┤        │
+//	cluster: etcd, with its own client ───┘        │
 //	                                               └──▶ this command again (apart.go)
 //
 // It is a module of its own, so that the main module requires none of the rivals.
@@ -25,6 +26,7 @@ import (
 	"github.com/watchmill/watchmill/bench"
 	"github.com/watchmill/watchmill/bench/compare"
 	"github.com/watchmill/watchmill/bench/rivals/buses"
+	"github.com/watchmill/watchmill/bench/rivals/cluster"
 	"github.com/watchmill/watchmill/bench/rivals/disk"
 	"github.com/watchmill/watchmill/bench/rivals/kube"
 	"github.com/watchmill/watchmill/bench/rivals/plots"
@@ -102,7 +104,7 @@ func (c *command) plan() (compare.Plan, error) {
 	if c.Apart != "" {
 		only = []string{c.Apart}
 	}
-	workloads, err := bench.Select(only)
+	workloads, err := bench.SelectFrom(workloads(), only)
 	plan := compare.Plan{
 		Workloads: workloads, Ours: bench.Watchmill(), Rivals: rivals(c.Small), Rounds: c.Rounds, Small: c.Small,
 		Progress: func(workload, contender string, round int) {
@@ -117,6 +119,9 @@ func (c *command) plan() (compare.Plan, error) {
 	}
 	return plan, err
 }
+
+// workloads returns all workloads, also that which needs a cluster.
+func workloads() []bench.Workload { return append(bench.All(), cluster.Workloads()...) }
 
 // rivals returns all rivals.
 func rivals(small bool) []bench.Contender {

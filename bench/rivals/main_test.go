@@ -41,7 +41,7 @@ func TestSmallRun(t *testing.T) {
 	var report compare.Report
 	require.NoError(t, json.Unmarshal(text, &report))
 	require.Equal(t, compare.Schema, report.Schema)
-	require.Len(t, report.Workloads, len(bench.All()))
+	require.Len(t, report.Workloads, len(workloads()))
 	for _, m := range report.Workloads {
 		require.Len(t, m.Rounds, 1, "a small run has one round")
 		requireSane(t, m)
@@ -74,8 +74,10 @@ func requireSane(t *testing.T, m compare.Measured) {
 			require.Zero(t, metric.Value, "%s: %s", m.ID, name)
 		}
 	}
-	// W18, W19 and W21 compare sizes and levels, W23 two backends; they have no rivals.
-	alone := strings.HasPrefix(m.ID, "W18/") || m.ID == "W19" || m.ID == "W21" || strings.HasPrefix(m.ID, "W23/")
+	// W18, W19 and W21 compare sizes and levels, W23 two backends, W24 a backend with what
+	// is below it; they have no rivals.
+	number, _, _ := strings.Cut(m.ID, "/")
+	alone := slices.Contains([]string{"W18", "W19", "W21", "W23", "W24"}, number)
 	require.Equal(t, alone, len(r.Rivals) == 0, m.ID)
 	results := []bench.Result{r.Ours, r.Floor}
 	for _, rival := range r.Rivals {
@@ -95,7 +97,7 @@ func requireSane(t *testing.T, m compare.Measured) {
 
 func TestMemoryIsMeasuredApart(t *testing.T) {
 	c := command{Small: true, Rounds: 1}
-	for _, w := range bench.All() {
+	for _, w := range workloads() {
 		require.Equal(t, slices.Contains([]string{"W7", "W13", "W17/http1", "W17/http2", "W19"}, w.ID), w.Apart, w.ID)
 	}
 	w, err := bench.Select([]string{"W7"})
@@ -115,6 +117,16 @@ func TestOnly_RefusesAnUnknownWorkload(t *testing.T) {
 	c := command{Only: []string{"W1", "W99"}}
 	err := c.run(context.Background(), &bytes.Buffer{})
 	require.ErrorContains(t, err, `no workload "W99"`)
+}
+
+func TestOnly_SelectsWhatNeedsACluster(t *testing.T) {
+	plan, err := (&command{Only: []string{"W24", "W1"}}).plan()
+	require.NoError(t, err)
+	var ids []string
+	for _, w := range plan.Workloads {
+		ids = append(ids, w.ID)
+	}
+	require.Equal(t, []string{"W1", "W24/1", "W24/64", "W24/512"}, ids)
 }
 
 // A comparison with an earlier revision is not written over that with all rivals.
