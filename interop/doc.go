@@ -26,9 +26,8 @@
 //     list again only if a watch is cut before its first event.
 //   - TestKubectl: its commands print what they do against Kubernetes: tables, watches,
 //     waits, dry runs, and what is wrong with an object. Every test runs with both
-//     versions, which so far print the same. The second costs 5 s of processor time for the
-//     tests and 12 s to link, and, before the go command has it in its cache, 6 minutes to
-//     compile and vet.
+//     versions, which so far print the same. The second costs 5 s of processor time
+//     and, before the go command has it in its cache, 6 minutes to compile, vet and link.
 //   - TestKubectl_Applies, TestDynamic_Applies, TestControllerRuntime_Applies: server-side
 //     apply, with conflicts, by every client that has it.
 //   - resttest, a package: Kubernetes' own suite for registries, over package registry.
