@@ -3,8 +3,13 @@
 package platforms_test
 
 import (
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -14,20 +19,42 @@ import (
 
 const module = "github.com/watchmill/watchmill/"
 
+// standard is where the sources of the standard library are.
+var standard = filepath.Join(build.Default.GOROOT, "src") + string(filepath.Separator)
+
+// parse reads a file, without the bodies of functions if it is of the standard library, which
+// is right for all targets. That saves a quarter of the time.
+func parse(files *token.FileSet, name string, source []byte) (*ast.File, error) {
+	file, err := parser.ParseFile(files, name, source, parser.AllErrors|parser.SkipObjectResolution)
+	if file == nil || !strings.HasPrefix(name, standard) {
+		return file, err
+	}
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok {
+			f.Body = nil
+		}
+	}
+	return file, err
+}
+
 // load type-checks packages for a target from their sources, with all that they
-// import, and returns what is wrong with them.
+// import, and returns what is wrong with them. Of the standard library only the
+// declarations count: its imports are unused without the bodies of its functions.
 func load(t *testing.T, target string, overlay map[string][]byte, patterns ...string) (problems []string) {
 	t.Helper()
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // most of the garbage is of one load
 	system, arch, _ := strings.Cut(target, "/")
 	loaded, err := packages.Load(&packages.Config{
-		Context: t.Context(), Mode: packages.LoadAllSyntax, Overlay: overlay,
+		Context: t.Context(), Mode: packages.LoadAllSyntax, Overlay: overlay, ParseFile: parse,
 		Env: append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0"),
 	}, patterns...)
 	require.NoError(t, err)
 	require.NotEmpty(t, loaded)
 	packages.Visit(loaded, nil, func(p *packages.Package) {
 		for _, e := range p.Errors {
-			problems = append(problems, e.Error())
+			if !strings.HasPrefix(e.Pos, standard) {
+				problems = append(problems, e.Error())
+			}
 		}
 	})
 	return problems
