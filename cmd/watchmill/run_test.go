@@ -48,13 +48,17 @@ func TestReplayOfTheShippedHistory(t *testing.T) {
 
 func TestReplayIntoAFile(t *testing.T) {
 	dir := t.TempDir()
-	state, file := filepath.Join(dir, "out.tsv"), filepath.Join(dir, "state.db")
-	args := []string{"replay", "--backend", "bolt:" + file, "--watchers", "10", "--reconnect", "3", "--state", state, shipped + ".ndjson.gz"}
-	out, errs, status := command(t.Context(), args...)
+	memory, state, file := filepath.Join(dir, "memory.tsv"), filepath.Join(dir, "out.tsv"), filepath.Join(dir, "state.db")
+	history := writeHistory(t, dir, 3000)
+	out, errs, status := command(t.Context(), "replay", "--watchers", "1", "--state", memory, history)
+	require.Zero(t, status, out+errs)
+	args := []string{"replay", "--backend", "bolt:" + file, "--watchers", "10", "--reconnect", "3", "--state", state, history}
+	out, errs, status = command(t.Context(), args...)
 	require.Zero(t, status, out+errs)
 	require.Contains(t, out, "lost       none\n")
-	want, err := os.ReadFile(shipped + ".final.tsv")
+	want, err := os.ReadFile(memory)
 	require.NoError(t, err)
+	require.Greater(t, bytes.Count(want, []byte("\n")), 100)
 	got, err := os.ReadFile(state)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got))
