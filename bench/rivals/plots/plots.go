@@ -174,10 +174,16 @@ func (d drawing) write(dir string) error {
 	return p.Save(width, height, filepath.Join(dir, d.file))
 }
 
-// bound makes the axes reach to the next powers of ten, and leaves room for the legend.
+// legendLine is how much of the drawing's height a line of the legend takes.
+const legendLine = 0.045
+
+// bound makes the Y axis reach to powers of ten, and leaves room for the legend above
+// the data.
 func (d drawing) bound(p *plot.Plot) {
-	p.Y.Min = math.Pow(10, math.Floor(math.Log10(p.Y.Min)))
-	p.Y.Max = math.Pow(10, math.Ceil(math.Log10(p.Y.Max))+1)
+	least, most := math.Floor(math.Log10(p.Y.Min)), math.Ceil(math.Log10(p.Y.Max))
+	legend := legendLine * float64(len(d.lines))
+	room := math.Ceil((most - least) * legend / (1 - legend))
+	p.Y.Min, p.Y.Max = math.Pow(10, least), math.Pow(10, most+room)
 }
 
 // powers marks the powers of ten with their short names.
