@@ -37,6 +37,9 @@ func overHTTP(c Contender) func(context.Context) (*wire, error) {
 	}
 }
 
+// hardener is a [Server] that sets up the http.Server which serves it, as its users do.
+type hardener interface{ Harden(h *http.Server) }
+
 // streams is the maximum number of streams of a connection of HTTP/2.
 const streams = 250
 
@@ -51,6 +54,9 @@ func listen(ctx context.Context, server Server) (*wire, error) {
 	s := &wire{
 		Server: server, addr: listener.Addr().String(), ended: make(chan error, 1), client: &http.Client{Transport: new(http.Transport)},
 		http: &http.Server{Handler: server.Handler(), Protocols: &both, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streams}},
+	}
+	if own, ok := server.(hardener); ok {
+		own.Harden(s.http)
 	}
 	go func() { s.ended <- s.http.Serve(listener) }()
 	return s, nil

@@ -84,7 +84,9 @@ func newServer(t *testing.T, edit ...func(*registry.Config[Widget], *serve.Confi
 	cfg.Resources = append(cfg.Resources, widgets, zones)
 	handler, err := serve.New(cfg)
 	require.NoError(t, err)
-	h := httptest.NewServer(handler)
+	h := httptest.NewUnstartedServer(handler)
+	handler.Harden(h.Config)
+	h.Start()
 	s := &server{t: t, widgets: widgets, handler: handler, url: h.URL, client: h.Client()}
 	t.Cleanup(func() {
 		h.CloseClientConnections()

@@ -9,13 +9,14 @@ type inFlight struct {
 	mu            sync.Mutex
 	reads, writes int
 	watches       map[*call]func(error) // each with the function that ends it
+	taken         map[*taken]struct{}   // connections that watches have taken over
 	perUser       map[string]int
 	closing       error         // what ends every watch from now on
 	idle          chan struct{} // closed when nothing is left, if there is a waiter
 }
 
 func newInFlight(limits *Limits) *inFlight {
-	return &inFlight{limits: limits, watches: map[*call]func(error){}, perUser: map[string]int{}}
+	return &inFlight{limits: limits, watches: map[*call]func(error){}, taken: map[*taken]struct{}{}, perUser: map[string]int{}}
 }
 
 // enter admits a request or refuses it with 429. The caller calls leave when the request
@@ -71,6 +72,29 @@ func (f *inFlight) leaveWatch(c *call, user string) {
 	f.tellIdle()
 }
 
+// take counts a connection that a watch has taken over, until release.
+func (f *inFlight) take(t *taken) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.taken[t] = struct{}{}
+}
+
+func (f *inFlight) release(t *taken) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.taken, t)
+	f.tellIdle()
+}
+
+// cut closes the connections that watches have taken over.
+func (f *inFlight) cut() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for t := range f.taken {
+		go t.close() // over TLS it may wait for the client
+	}
+}
+
 // endsBy registers how to end a watch, and ends it at once if all watches have been
 // ended.
 func (f *inFlight) endsBy(c *call, end func(error)) {
@@ -118,7 +142,7 @@ func (f *inFlight) whenIdle() <-chan struct{} {
 // tellIdle closes the channel of whenIdle if nothing is being served. The caller holds
 // f.mu.
 func (f *inFlight) tellIdle() {
-	if f.idle != nil && f.reads+f.writes+len(f.watches) == 0 {
+	if f.idle != nil && f.reads+f.writes+len(f.watches)+len(f.taken) == 0 {
 		close(f.idle)
 		f.idle = nil
 	}

@@ -86,13 +86,20 @@ func (s *Server) serveOn(ctx context.Context, listener net.Listener) error {
 	if h.Shutdown(closing) != nil {
 		err = errors.Join(err, h.Close())
 	}
+	s.inFlight.cut()
 	<-failed
 	return err
 }
 
 // Harden sets the timeouts and limits of an http.Server that serves s. It sets no timeout
 // for writing, since watches last: [Limits].WriteStall takes its place.
+//
+// If s is the handler of h itself, and not behind another, a watch over HTTP/1.1 takes its
+// connection over from h, which saves more than half of its memory. Neither h.Shutdown
+// nor h.Close knows of it then: [Server.Shutdown] ends it. The connection is closed after
+// the watch. Harden sets h.BaseContext; set one of your own before.
 func (s *Server) Harden(h *http.Server) {
+	s.markHardened(h)
 	h.ReadHeaderTimeout = 10 * time.Second
 	h.IdleTimeout = 90 * time.Second
 	h.MaxHeaderBytes = 64 << 10

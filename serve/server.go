@@ -21,7 +21,8 @@ import (
 )
 
 // Server serves resources; it is an http.Handler, safe for concurrent use. Make one with
-// [New]. It starts no goroutine.
+// [New]. It starts no goroutine but those of watches that take over their connections; see
+// [Server.Harden].
 type Server struct {
 	cfg       Config
 	limits    Limits
@@ -202,7 +203,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r: r, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now(),
 	}
 	s.counts.requests.Add(1)
-	defer c.over()
+	elsewhere := false
+	defer func() {
+		if !elsewhere {
+			c.over()
+		}
+	}()
 	defer c.contain()
 	c.countBody()
 	h := w.Header()
@@ -216,8 +222,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.w.packing != nil {
 		c.w.packing.end()
 	}
-	if c.watching != nil && c.watching.begun {
-		c.watching.run()
+	switch watch := c.watching; {
+	case watch == nil || !watch.begun:
+	case watch.taken != nil:
+		elsewhere = true
+		go watch.runTaken()
+	default:
+		watch.run()
 	}
 }
 

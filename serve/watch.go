@@ -34,12 +34,22 @@ type watching struct {
 	from engine.Revision
 	// begun: the request was answered.
 	begun bool
+	// unfollow lets the watch outlast its request's context; nil if the watch may not take
+	// over its connection. taken is what it took over.
+	unfollow func() bool
+	taken    *taken
 }
 
 // newWatching returns the watch of a call, which its server can end from now on.
 func newWatching(c *call) *watching {
 	w := &watching{frames: frames{c: c, first: true}}
-	w.ctx, w.cancel = context.WithCancelCause(c.r.Context())
+	asked := c.r.Context()
+	if c.takesOver() {
+		w.ctx, w.cancel = context.WithCancelCause(context.WithoutCancel(asked))
+		w.unfollow = context.AfterFunc(asked, func() { w.cancel(context.Cause(asked)) })
+	} else {
+		w.ctx, w.cancel = context.WithCancelCause(asked)
+	}
 	c.inFlight.endsBy(c, w.cancel)
 	return w
 }
@@ -100,21 +110,34 @@ func (w *watching) start() error {
 // begin answers the request: from now on there is a watch.
 func (w *watching) begin() (err error) {
 	c := w.c
+	c.req.query, c.req.segments = nil, nil // all that they say is known
 	w.metrics = c.metrics().Watching(c.endpoint()) // before the client knows
 	if c.upgrades {
 		if w.messages, err = c.upgrade(w.cancel); err != nil {
 			return err
 		}
 	} else {
-		c.w.Header().Set("Content-Type", jsonType)
-		if c.shape == sse {
-			c.w.Header().Set("Content-Type", sseType)
-		}
-		c.w.WriteHeader(http.StatusOK)
-		w.flush()
+		w.sendHeader()
 	}
 	w.begun = true
 	return nil
+}
+
+// sendHeader begins the answer of a watch that is not upgraded.
+func (w *watching) sendHeader() {
+	h := w.c.w.Header()
+	h.Set("Content-Type", jsonType)
+	if w.c.shape == sse {
+		h.Set("Content-Type", sseType)
+	}
+	if w.unfollow != nil {
+		h.Set("Connection", "close") // net/http does not get it back
+	}
+	w.c.w.WriteHeader(http.StatusOK)
+	w.flush()
+	if w.unfollow != nil {
+		w.takeOver()
+	}
 }
 
 // options returns the options of the engine's watch. It always has bookmarks, which mark

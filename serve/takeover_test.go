@@ -1,0 +1,165 @@
+package serve_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// behind serves s behind a middleware, which has net/http keep the connections of
+// watches. The returned server has another address, and is s otherwise.
+func behind(t *testing.T, s *server) *server {
+	t.Helper()
+	h := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }))
+	s.handler.Harden(h.Config)
+	h.Start()
+	t.Cleanup(func() {
+		h.CloseClientConnections()
+		h.Close()
+	})
+	kept := *s
+	kept.url, kept.client = h.URL, h.Client()
+	return &kept
+}
+
+// A watch says that its connection is closed after it, unless a middleware has to see the
+// request end; then the connection serves the next request.
+func TestTakeover_OnlyWhereNothingElseServesTheRequest(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	s.cached()
+	taken, kept := s.watch(inDefault+"?watch=1&allowWatchBookmarks=1"), behind(t, s).watch(inDefault+"?watch=1&allowWatchBookmarks=1")
+	require.True(t, taken.resp.Close)
+	require.False(t, kept.resp.Close)
+	for _, w := range []*watch{taken, kept} {
+		require.Equal(t, []string{"chunked"}, w.resp.TransferEncoding)
+		w.expect("ADDED a", "BOOKMARK <nil>") // the state is complete
+	}
+	require.NoError(t, s.widgets.Close())
+	for _, w := range []*watch{taken, kept} {
+		_, more := w.next()
+		require.False(t, more, "it ends cleanly")
+	}
+}
+
+// Frames arrive as they are, whatever their size: smaller than a chunk, as large, or
+// larger than several.
+func TestTakeover_FramesOfAnySize(t *testing.T) {
+	s := newServer(t)
+	w, same := s.watch(inDefault+"?watch=1"), behind(t, s).watch(inDefault+"?watch=1")
+	for i, size := range []int{1, 900, 1100, 15_000, 16_100, 16_101, 16_102, 16_384, 32_768, 100_000, 250_000} {
+		s.createLarge(fmt.Sprint("w", i), size)
+		got, ok := w.next()
+		require.True(t, ok)
+		want, ok := same.next()
+		require.True(t, ok)
+		require.Equal(t, want, got)
+		require.Len(t, got.str("metadata.annotations.a"), size)
+	}
+}
+
+// rawWatch watches on a connection of its own, and returns it when the answer has begun.
+func rawWatch(t *testing.T, s *server, after string) (net.Conn, *http.Response) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	_, err = fmt.Fprintf(conn, "GET %s?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n%s", inDefault, after)
+	require.NoError(t, err)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	require.Equal(t, 200, resp.StatusCode)
+	return conn, resp
+}
+
+// What a client sends during a watch is not served: a little has no consequence, and one
+// that goes on is cut off.
+func TestTakeover_ClientThatSendsMore(t *testing.T) {
+	ended := make(chan error, 1)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Audit = func(_ context.Context, e serve.Audited) {
+			if e.Request.Verb == "watch" {
+				ended <- e.End
+			}
+		}
+	})
+	const another = "DELETE " + inDefault + " HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	conn, resp := rawWatch(t, s, another)
+	_, err := io.WriteString(conn, another)
+	require.NoError(t, err)
+	s.create("a", 1)
+	in := &watch{t, resp, bufio.NewReader(resp.Body)}
+	in.expect("ADDED a")
+	require.Equal(t, 200, s.get(inDefault+"/a").code, "it is not deleted")
+	for err == nil { // until the server has closed the connection
+		_, err = io.WriteString(conn, another)
+	}
+	require.ErrorContains(t, <-ended, "more than it may")
+}
+
+// A client that closes its connection ends its watch, also behind a middleware.
+func TestTakeover_ClientThatLeaves(t *testing.T) {
+	ended := make(chan error, 1)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Audit = func(_ context.Context, e serve.Audited) { ended <- e.End }
+	})
+	for _, one := range []*server{s, behind(t, s)} {
+		conn, _ := rawWatch(t, one, "")
+		require.NoError(t, conn.Close())
+		require.Error(t, <-ended)
+		require.Zero(t, s.handler.Stats().Watches)
+	}
+}
+
+// failing are metrics that panic when they are told of an event.
+type failing struct{ serve.Metrics }
+
+func (failing) Served(serve.Measured)                      {}
+func (failing) Watching(serve.Endpoint) serve.WatchMetrics { return failing{} }
+func (failing) Sent(int)                                   { panic("no more") }
+func (failing) Synced(time.Duration)                       {}
+func (failing) Ended()                                     {}
+
+// A panic in user code ends the watch without the end of the answer, so that the client
+// does not take it for complete, and the server goes on.
+func TestTakeover_PanicCutsTheAnswerOff(t *testing.T) {
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Metrics, c.Limits.ShutdownDelay, c.Limits.DrainWatches = failing{}, 1, 1
+	})
+	for i, one := range []*server{s, behind(t, s)} {
+		_, resp := rawWatch(t, one, "")
+		s.createLarge(fmt.Sprint("w", i), 1)
+		_, err := io.ReadAll(resp.Body)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
+	require.NoError(t, s.handler.Shutdown(t.Context()), "nothing is left")
+}
+
+// A panic of the hook that is called last does not end the program either.
+func TestTakeover_PanicOfAHook(t *testing.T) {
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Audit = func(_ context.Context, e serve.Audited) {
+			if e.Request.Verb == "watch" {
+				panic("no record")
+			}
+		}
+		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
+	})
+	_, resp := rawWatch(t, s, "")
+	require.NoError(t, s.widgets.Close())
+	_, err := io.ReadAll(resp.Body)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.NoError(t, s.handler.Shutdown(t.Context()), "nothing is left")
+}
