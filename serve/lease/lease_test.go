@@ -86,7 +86,7 @@ func TestLease_IsWrittenInProtobuf(t *testing.T) {
 	code, text = send(t, "DELETE", url+"/controller", runtime.ContentTypeProtobuf, message(t, "v1", "DeleteOptions", &metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{ResourceVersion: &wrong},
 	}))
-	require.Equal(t, 400, code, text)
+	require.Equal(t, 409, code, text)
 	code, text = send(t, "DELETE", url+"/controller", runtime.ContentTypeProtobuf, message(t, "v1", "DeleteOptions", &metav1.DeleteOptions{}))
 	require.Equal(t, 200, code, text)
 }
