@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/load/internal/states"
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -149,11 +150,11 @@ func (r *run) compareStorage(ctx context.Context, p *written) error {
 	if err != nil {
 		return err
 	}
-	there := byKey(store.AsObjects[engine.Object[content.Item]](list.Items))
-	where := traceDifference(p.state, there)
+	there := states.Of(store.AsObjects[engine.Object[content.Item]](list.Items))
+	where := states.TraceDifference(p.state, there)
 	for key, o := range there {
 		if where == "" && o.Revision != p.revisions[key] {
-			where = fmt.Sprintf("%q is %s and should be at revision %d", key, describe(o), p.revisions[key])
+			where = fmt.Sprintf("%q is %s and should be at revision %d", key, states.Describe(o), p.revisions[key])
 		}
 	}
 	if where != "" {
@@ -181,7 +182,7 @@ func (w *watcher) restore(ctx context.Context) error {
 	w.resumed = true
 	w.ready()
 	if w.pipeline != nil {
-		return w.pipeline.fifo.Replace(list.Items, list.Revision)
+		return w.pipeline.Replace(list.Items, list.Revision)
 	}
 	return nil
 }

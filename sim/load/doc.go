@@ -12,8 +12,9 @@
 //	                      └──────▶ samples ──▶ report ◀──────────────────────judge
 //
 // The parts below do not depend on a run: content makes the objects, storage stores
-// them and injects faults, latency records, and package judge compares what was
-// received with what was written. Package pace has the schedules.
+// them and injects faults, pipeline consumes by a queue, latency records, states compares
+// final states, and package judge compares what was received with what was written.
+// Package pace has the schedules.
 //
 // [Replay] has the same clients watch a recorded history, as fast as they can or at
 // its own pace, and compares their final states with the backend's. Over storage that

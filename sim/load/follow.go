@@ -3,14 +3,12 @@ package load
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/load/internal/pipeline"
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
-	"github.com/watchmill/watchmill/store"
 )
 
 // follow reads with engine.Follow, which lists, resumes and lists again, until
@@ -25,7 +23,7 @@ func (w *watcher) follow(ctx context.Context, ready func()) {
 	w.run.settling.Add(1)
 	defer w.run.settling.Add(-1)
 	if w.group.spec.Consumer == scenario.Queue {
-		if w.pipeline, w.lost = newPipeline(); w.lost != nil {
+		if w.pipeline, w.lost = pipeline.New(); w.lost != nil {
 			return
 		}
 		defer w.finishPipeline()
@@ -107,7 +105,7 @@ func (w *watcher) update(ctx context.Context, up engine.Update[content.Item]) er
 	w.take(up.Events[:n]...)
 	w.mu.Unlock()
 	if w.pipeline != nil {
-		if err := w.pipeline.queue(up.Events[:n]); err != nil {
+		if err := w.pipeline.Queue(up.Events[:n]); err != nil {
 			return err
 		}
 	}
@@ -147,7 +145,7 @@ func (w *watcher) listed(list *engine.List[content.Item]) error {
 	}
 	w.trail.List(list)
 	if w.pipeline != nil {
-		return w.pipeline.fifo.Replace(list.Items, list.Revision)
+		return w.pipeline.Replace(list.Items, list.Revision)
 	}
 	return nil
 }
@@ -195,89 +193,13 @@ func (w *watcher) untilBreak(events []engine.Event[content.Item]) int {
 	return len(events)
 }
 
-// pipeline is the classical client of a list-watch: a DeltaFIFO collects the changes
-// by object, and a goroutine pops them and puts them into an indexer.
-//
-//	Follow ─Replace Add Update Delete─▶ DeltaFIFO ─Pop─▶ Indexer
-//	                                        ▲               │
-//	                                        └──── Known ────┘
-type pipeline struct {
-	fifo    *queue.DeltaFIFO[item]
-	indexer *store.Indexer[item]
-	popping sync.WaitGroup
-	// err is the first error of the indexer, valid when popping has ended.
-	err error
-}
-
-// item is an object of the load.
-type item = *engine.Object[content.Item]
-
-func keyOf(o item) (string, error) { return o.Key, nil }
-
-func newPipeline() (*pipeline, error) {
-	indexer, err := store.NewIndexer(store.StoreConfig[item]{Key: keyOf}, store.Indexers[item]{})
-	if err != nil {
-		return nil, err
-	}
-	fifo, err := queue.NewDeltaFIFO(queue.DeltaFIFOConfig[item]{Key: keyOf, Known: indexer})
-	if err != nil {
-		return nil, err
-	}
-	p := &pipeline{fifo: fifo, indexer: indexer}
-	p.popping.Go(p.pop)
-	return p, nil
-}
-
-// pop applies the queued deltas until the queue is closed and empty.
-func (p *pipeline) pop() {
-	for {
-		err := p.fifo.Pop(context.Background(), p.apply)
-		switch {
-		case errors.Is(err, queue.ErrClosed):
-			return
-		case err != nil && p.err == nil:
-			p.err = err
-		}
-	}
-}
-
-func (p *pipeline) apply(deltas queue.Deltas[item], _ bool) error {
-	for _, d := range deltas {
-		if d.Type == queue.DeltaDeleted {
-			p.indexer.DeleteByKey(d.Key, d.Deleted.Last.Revision)
-		} else if err := p.indexer.Update(d.Object); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *pipeline) queue(events []engine.Event[content.Item]) (err error) {
-	for i := 0; i < len(events) && err == nil; i++ {
-		switch ev := events[i]; ev.Type {
-		case store.Added:
-			err = p.fifo.Add(ev.Object)
-		case store.Modified:
-			err = p.fifo.Update(ev.Object)
-		case store.Deleted:
-			err = p.fifo.Delete(ev.Object)
-		}
-	}
-	return err
-}
-
 // finishPipeline waits until the queue is empty. The watcher's state is then the
 // indexer's.
 func (w *watcher) finishPipeline() {
-	w.pipeline.fifo.Close()
-	w.pipeline.popping.Wait()
-	objects := map[string]item{}
-	for _, o := range w.pipeline.indexer.List() {
-		objects[o.Key] = o
-	}
+	objects, err := w.pipeline.Finish()
 	w.trail.ReplaceObjects(objects)
-	if w.pipeline.err != nil {
-		w.run.failure(w.name(), w.pipeline.err)
+	if err != nil {
+		w.run.failure(w.name(), err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/engine/objectcache"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/load/internal/states"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
@@ -180,7 +181,7 @@ type replay struct {
 	// clients are the watchers without a watch of their own.
 	clients []client
 	// finalState is the final state in the backend, valid once everything is written.
-	finalState objects
+	finalState states.Objects
 	selected   *store.Filter
 	caches     []*objectcache.Cache[content.Item]
 	informers  []*informer.SharedInformer[content.Item]

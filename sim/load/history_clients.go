@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/engine/objectcache"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/load/internal/states"
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/store"
 )
@@ -45,7 +46,7 @@ func (r *run) openReferences() error {
 	keys := r.selectedKeys()
 	for number := range h.Watchers {
 		reader := &referenceReader{
-			outcome: outcome{number: number, state: objects{}},
+			outcome: outcome{number: number, state: states.Objects{}},
 			run:     r, cache: h.caches[number%len(h.caches)], keys: keys,
 			breaks: newBreaks(h.Seed, uint64(number), h.Breaks),
 		}
@@ -155,7 +156,7 @@ func (h *referenceReader) settle(ctx context.Context) error {
 		if err := h.read(ctx); err != nil {
 			return err
 		}
-		if difference(h.state, h.run.history.finalState) == "" || time.Now().After(end) {
+		if states.Difference(h.state, h.run.history.finalState) == "" || time.Now().After(end) {
 			return nil // compare reports what is missing
 		}
 		if err := pace.Sleep(ctx, settleEvery); err != nil {
@@ -178,7 +179,7 @@ func (h *referenceReader) read(ctx context.Context) error {
 
 // applyRead adds what was read to the state; nil means that there is no object. A change to an
 // older revision of an object is a misfit.
-func (h *referenceReader) applyRead(key string, o item) {
+func (h *referenceReader) applyRead(key string, o states.Item) {
 	had := h.state[key]
 	switch {
 	case o == nil && had != nil:
@@ -238,7 +239,7 @@ type handlerClient struct {
 
 // subscribe adds a handler, which gets all objects and then the changes.
 func (l *handlerClient) subscribe() (err error) {
-	l.state, l.disconnecting = objects{}, false
+	l.state, l.disconnecting = states.Objects{}, false
 	l.handle, err = l.informer.Subscribe(l.receive, informer.HandlerOptions{})
 	return err
 }

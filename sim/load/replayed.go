@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/load/internal/states"
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -90,7 +90,7 @@ func (r *Replayed) OK() bool {
 type outcome struct {
 	number int
 	// state is the state to which the watcher's events add up.
-	state objects
+	state states.Objects
 
 	delivered         atomic.Uint64
 	resumed, relisted int
@@ -207,9 +207,6 @@ func losses(all []*outcome) (lost []Loss) {
 	return lost
 }
 
-// objects is a state: the object of each key.
-type objects = map[string]item
-
 // maxDifferences is how many differences a report holds.
 const maxDifferences = 10
 
@@ -228,7 +225,7 @@ func (r *run) compare(ctx context.Context, rep *Replayed, all []*outcome) error 
 	for _, c := range h.Changes {
 		final.Apply(c)
 	}
-	if d := traceDifference(r.selected(final), h.finalState); d != "" {
+	if d := states.TraceDifference(r.selected(final), h.finalState); d != "" {
 		rep.differ("the backend and the trace", d)
 	}
 	for _, view := range []struct {
@@ -239,7 +236,7 @@ func (r *run) compare(ctx context.Context, rep *Replayed, all []*outcome) error 
 		if err != nil {
 			return err
 		}
-		if d := difference(byKey(list.Items), h.finalState); d != "" {
+		if d := states.Difference(states.Of(list.Items), h.finalState); d != "" {
 			rep.differ("the engine ("+view.name+") and the backend", d)
 		}
 	}
@@ -253,7 +250,7 @@ func (r *run) compare(ctx context.Context, rep *Replayed, all []*outcome) error 
 }
 
 // compareOutcome compares a watcher's state, unless it is lost.
-func (r *Replayed) compareOutcome(o *outcome, truth objects) {
+func (r *Replayed) compareOutcome(o *outcome, truth states.Objects) {
 	if o.lost != nil {
 		return
 	}
@@ -263,7 +260,7 @@ func (r *Replayed) compareOutcome(o *outcome, truth objects) {
 			r.State[key] = object.Value.Version
 		}
 	}
-	if d := difference(o.state, truth); d != "" {
+	if d := states.Difference(o.state, truth); d != "" {
 		r.differ(fmt.Sprintf("watcher %d and the backend", o.number), d)
 		return
 	}
@@ -272,25 +269,25 @@ func (r *Replayed) compareOutcome(o *outcome, truth objects) {
 
 // compareLister compares an informer's state with the backend's.
 func (r *run) compareLister(rep *Replayed, inf *informer.SharedInformer[content.Item]) {
-	listed := objects{}
+	listed := states.Objects{}
 	for _, o := range inf.List(nil) {
 		if store.Matches(r.history.selected, store.Header(o)) {
 			listed[o.Key] = o
 		}
 	}
-	if d := difference(listed, r.history.finalState); d != "" {
+	if d := states.Difference(listed, r.history.finalState); d != "" {
 		rep.differ(fmt.Sprintf("the lister of %s and the backend", inf.Name()), d)
 	}
 }
 
 // backendState returns the selected objects of the backend, without the engine.
-func (r *run) backendState(ctx context.Context) (objects, error) {
+func (r *run) backendState(ctx context.Context) (states.Objects, error) {
 	list, err := r.storage.List(ctx, backend.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
 	selected := slices.DeleteFunc(list.Items, func(o *store.Object) bool { return !store.Matches(r.history.selected, o) })
-	return byKey(store.AsObjects[engine.Object[content.Item]](selected)), nil
+	return states.Of(store.AsObjects[engine.Object[content.Item]](selected)), nil
 }
 
 // selected returns the part of a trace's state that the watchers select.
@@ -316,62 +313,4 @@ func (r *run) selects(key string) bool {
 	*schema.Pointer(o).(*content.Item) = content.NewMaker(&r.plan.Objects, 0, 0).File(key, "")
 	schema.Describe(o)
 	return store.Matches(r.history.selected, o)
-}
-
-func byKey(items []item) objects {
-	state := make(objects, len(items))
-	for _, o := range items {
-		state[o.Key] = o
-	}
-	return state
-}
-
-// difference describes the first object, by key, in which got and want differ; "" if
-// they are equal.
-func difference(got, want objects) string {
-	if maps.EqualFunc(got, want, same) {
-		return ""
-	}
-	for _, key := range slices.Sorted(maps.Keys(union(got, want))) {
-		if g, w := got[key], want[key]; g == nil || w == nil || !same(g, w) {
-			return fmt.Sprintf("%q is %s and %s", key, describe(g), describe(w))
-		}
-	}
-	return ""
-}
-
-func same(a, b item) bool { return a.Value.Version == b.Value.Version && a.Revision == b.Revision }
-
-func describe(o item) string {
-	if o == nil {
-		return "not there"
-	}
-	return fmt.Sprintf("%s at revision %d", o.Value.Version, o.Revision)
-}
-
-// traceDifference describes the first difference of got from want, a state without
-// revisions; "" if they are equal.
-func traceDifference(want trace.State, got objects) string {
-	for _, key := range slices.Sorted(maps.Keys(union(got, want))) {
-		version, wanted := want[key]
-		switch o := got[key]; {
-		case !wanted:
-			return fmt.Sprintf("%q is %s and should not be", key, describe(o))
-		case o == nil || o.Value.Version != version:
-			return fmt.Sprintf("%q is %s and should be %s", key, describe(o), version)
-		}
-	}
-	return ""
-}
-
-// union returns the keys of both maps.
-func union[A, B any](a map[string]A, b map[string]B) map[string]struct{} {
-	keys := make(map[string]struct{}, len(a)+len(b))
-	for key := range a {
-		keys[key] = struct{}{}
-	}
-	for key := range b {
-		keys[key] = struct{}{}
-	}
-	return keys
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
+	"github.com/watchmill/watchmill/sim/load/internal/pipeline"
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
@@ -74,7 +75,7 @@ type watcher struct {
 	at       atomic.Uint64
 	resumed  bool
 	breaks   breaks
-	pipeline *pipeline
+	pipeline *pipeline.Pipeline
 	ready    func()
 	// position is what a replay saves; mu guards it.
 	position WatcherPosition
