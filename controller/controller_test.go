@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
@@ -21,89 +18,6 @@ import (
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/usercode"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var errBroken = errors.New("broken")
-
-// fixture is a controller of pods on a deterministic host. Each call of Reconcile is
-// noted, with the time since the beginning.
-type fixture struct {
-	t     *testing.T
-	clock *engine.VirtualClock
-	pods  *engine.Engine[Pod]
-	*controller.Controller[Pod]
-
-	start    time.Time
-	calls    []string
-	reported []error
-	// reconcile is what follows a call; nil is success.
-	reconcile func(key string) (controller.Result, error)
-}
-
-func newFixture(t *testing.T, change func(*controller.Config[Pod])) *fixture {
-	t.Helper()
-	f := &fixture{t: t, start: time.Unix(0, 0)}
-	f.clock = engine.NewVirtualClock(f.start)
-	host, err := engine.NewHost(engine.HostConfig{Clock: f.clock, Executor: engine.NewSeeded(1), Seed: 1})
-	require.NoError(t, err)
-	cfg := podConfig()
-	cfg.Host, cfg.FirstRevision = host, 1
-	f.pods, err = engine.New(cfg)
-	require.NoError(t, err)
-	c := controller.Config[Pod]{
-		Source: f.pods.Source(), Host: host, Name: "test",
-		Limiter: queue.NewExponential[string](time.Second, time.Minute),
-		OnError: func(err error) { f.reported = append(f.reported, err) },
-		Reconcile: func(_ context.Context, key string, pod *engine.Object[Pod]) (controller.Result, error) {
-			phase := "gone"
-			if pod != nil {
-				phase = pod.Value.Phase
-			}
-			f.calls = append(f.calls, fmt.Sprint(key, " ", phase, " ", f.clock.Now().Sub(f.start)))
-			if f.reconcile == nil {
-				return controller.Result{}, nil
-			}
-			return f.reconcile(key)
-		},
-	}
-	if change != nil {
-		change(&c)
-	}
-	f.Controller, err = controller.New(c)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, f.Close())
-		require.NoError(t, f.pods.Close())
-		require.Zero(t, host.Actors(), "actors outlive the controller: %v", host.ActorNames())
-		require.Zero(t, host.Timers(), "timers outlive the controller")
-		require.NoError(t, host.Close())
-	})
-	return f
-}
-
-func (f *fixture) put(name, phase string) engine.Revision {
-	f.t.Helper()
-	o, err := f.pods.Put(f.t.Context(), Pod{Namespace: "ns", Name: name, Phase: phase})
-	require.NoError(f.t, err)
-	return o.Revision
-}
-
-// called settles and returns the calls since the last time.
-func (f *fixture) called() []string {
-	f.t.Helper()
-	require.NoError(f.t, f.Settle(f.t.Context(), 0))
-	calls := f.calls
-	f.calls = nil
-	slices.Sort(calls)
-	return calls
-}
-
-// pass lets time pass.
-func (f *fixture) pass(d time.Duration) []string {
-	f.clock.Advance(d)
-	return f.called()
-}
 
 func TestController_ReconcilesTheStateNotTheHistory(t *testing.T) {
 	f := newFixture(t, nil)
@@ -293,112 +207,6 @@ func TestController_WorkersShareNoKey(t *testing.T) {
 	require.NoError(t, c.Settle(t.Context(), last))
 	require.Zero(t, c.Stats().Failed)
 	require.NoError(t, c.Close())
-	require.NoError(t, pods.Close())
-}
-
-func TestClose_EndsTheContextsOfCalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pods, err := engine.New(podConfig())
-		require.NoError(t, err)
-		var cause error
-		c, err := controller.New(controller.Config[Pod]{
-			Source: pods.Source(),
-			Reconcile: func(ctx context.Context, _ string, _ *engine.Object[Pod]) (controller.Result, error) {
-				<-ctx.Done()
-				cause = context.Cause(ctx)
-				return controller.Result{}, ctx.Err()
-			},
-		})
-		require.NoError(t, err)
-		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
-		require.NoError(t, err)
-		synctest.Wait() // until it is being reconciled
-		began := time.Now()
-		require.NoError(t, c.Close())
-		require.ErrorIs(t, cause, controller.ErrClosed)
-		require.Zero(t, c.Stats().Failed, "a call that fails because of Close has not failed")
-		require.ErrorIs(t, c.Enqueue("ns/a"), controller.ErrClosed)
-		require.ErrorIs(t, c.Settle(t.Context(), 1<<60), informer.ErrClosed)
-		require.NoError(t, c.Close(), "again")
-		require.Zero(t, time.Since(began))
-		require.NoError(t, pods.Close())
-	})
-}
-
-func TestClose_NamesTheKeysThatHoldItUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pods, err := engine.New(podConfig())
-		require.NoError(t, err)
-		release := make(chan struct{})
-		c, err := controller.New(controller.Config[Pod]{
-			Source: pods.Source(), Name: "stubborn",
-			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
-				<-release
-				return controller.Result{}, nil
-			},
-		})
-		require.NoError(t, err)
-		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
-		require.NoError(t, err)
-		synctest.Wait()
-		err = c.Close()
-		require.ErrorIs(t, err, controller.ErrStillRunning)
-		require.EqualError(t, err, "close controller stubborn: still reconciling ns/a: context deadline exceeded")
-		close(release)
-		require.NoError(t, c.Close())
-		require.NoError(t, pods.Close())
-	})
-}
-
-// Nothing else closes it: the bubble would not end before the workers of its host.
-func TestClose_FromReconcileReturnsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pods, err := engine.New(podConfig())
-		require.NoError(t, err)
-		var c *controller.Controller[Pod]
-		failed, made := make(chan error, 1), make(chan struct{})
-		c, err = controller.New(controller.Config[Pod]{
-			Source: pods.Source(),
-			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
-				<-made
-				failed <- c.Close()
-				return controller.Result{}, nil
-			},
-		})
-		require.NoError(t, err)
-		close(made)
-		began := time.Now()
-		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
-		require.NoError(t, err)
-		err = <-failed
-		require.ErrorIs(t, err, engine.ErrInHandler)
-		var running *controller.CloseError
-		require.ErrorAs(t, err, &running)
-		require.Equal(t, []string{"ns/a"}, running.Keys)
-		require.Zero(t, time.Since(began))
-		require.NoError(t, pods.Close())
-	})
-}
-
-// Its host may be closed first.
-func TestClose_HostFirst(t *testing.T) {
-	pods, err := engine.New(podConfig())
-	require.NoError(t, err)
-	host, err := engine.NewHost(engine.HostConfig{})
-	require.NoError(t, err)
-	cfg := controller.Config[Pod]{
-		Source: pods.Source(), Host: host,
-		Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
-			return controller.Result{}, nil
-		},
-	}
-	c, err := controller.New(cfg)
-	require.NoError(t, err)
-	require.NoError(t, host.Close())
-	require.ErrorIs(t, c.Enqueue("a"), controller.ErrClosed)
-	require.NoError(t, c.Close())
-	_, err = controller.New(cfg)
-	require.ErrorIs(t, err, informer.ErrClosed)
 	require.NoError(t, pods.Close())
 }
 

@@ -1,0 +1,120 @@
+package controller_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/controller"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
+)
+
+func TestClose_EndsTheContextsOfCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		var cause error
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(),
+			Reconcile: func(ctx context.Context, _ string, _ *engine.Object[Pod]) (controller.Result, error) {
+				<-ctx.Done()
+				cause = context.Cause(ctx)
+				return controller.Result{}, ctx.Err()
+			},
+		})
+		require.NoError(t, err)
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		synctest.Wait() // until it is being reconciled
+		began := time.Now()
+		require.NoError(t, c.Close())
+		require.ErrorIs(t, cause, controller.ErrClosed)
+		require.Zero(t, c.Stats().Failed, "a call that fails because of Close has not failed")
+		require.ErrorIs(t, c.Enqueue("ns/a"), controller.ErrClosed)
+		require.ErrorIs(t, c.Settle(t.Context(), 1<<60), informer.ErrClosed)
+		require.NoError(t, c.Close(), "again")
+		require.Zero(t, time.Since(began))
+		require.NoError(t, pods.Close())
+	})
+}
+
+func TestClose_NamesTheKeysThatHoldItUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		release := make(chan struct{})
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(), Name: "stubborn",
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				<-release
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		synctest.Wait()
+		err = c.Close()
+		require.ErrorIs(t, err, controller.ErrStillRunning)
+		require.EqualError(t, err, "close controller stubborn: still reconciling ns/a: context deadline exceeded")
+		close(release)
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+	})
+}
+
+// Nothing else closes it: the bubble would not end before the workers of its host.
+func TestClose_FromReconcileReturnsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		var c *controller.Controller[Pod]
+		failed, made := make(chan error, 1), make(chan struct{})
+		c, err = controller.New(controller.Config[Pod]{
+			Source: pods.Source(),
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				<-made
+				failed <- c.Close()
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		close(made)
+		began := time.Now()
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		err = <-failed
+		require.ErrorIs(t, err, engine.ErrInHandler)
+		var running *controller.CloseError
+		require.ErrorAs(t, err, &running)
+		require.Equal(t, []string{"ns/a"}, running.Keys)
+		require.Zero(t, time.Since(began))
+		require.NoError(t, pods.Close())
+	})
+}
+
+// Its host may be closed first.
+func TestClose_HostFirst(t *testing.T) {
+	pods, err := engine.New(podConfig())
+	require.NoError(t, err)
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	cfg := controller.Config[Pod]{
+		Source: pods.Source(), Host: host,
+		Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+			return controller.Result{}, nil
+		},
+	}
+	c, err := controller.New(cfg)
+	require.NoError(t, err)
+	require.NoError(t, host.Close())
+	require.ErrorIs(t, c.Enqueue("a"), controller.ErrClosed)
+	require.NoError(t, c.Close())
+	_, err = controller.New(cfg)
+	require.ErrorIs(t, err, informer.ErrClosed)
+	require.NoError(t, pods.Close())
+}
