@@ -40,7 +40,7 @@ func TestHandlers_StartWithTheStateAndGoOn(t *testing.T) {
 }
 
 func TestHandlers_ComeAndGoDuringManyEvents(t *testing.T) {
-	events, handlers := 100_000, 100
+	events, handlers := 30_000, 100
 	if testing.Short() {
 		events = 10_000
 	}
