@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/inspect"
@@ -40,13 +39,8 @@ func (c *simRunCommand) Run(ctx context.Context, to *streams) error {
 		return err
 	}
 	defer files.discard()
-	page, err := c.inspector(to)
-	if err != nil {
-		return err
-	}
-	defer page.close()
 	progress := newLoadProgress(to.stderr)
-	rep, err := load.Run(ctx, plan, load.Options{OnProgress: progress.show, ProgressEvery: progress.every, OnHost: page.show})
+	rep, err := load.Run(ctx, plan, load.Options{OnProgress: progress.show, ProgressEvery: progress.every, Observe: c.inspect(to)})
 	progress.end()
 	if err != nil {
 		return err
@@ -131,37 +125,18 @@ func (files outputs) discard() {
 	}
 }
 
-// inspector serves a page about a run's engine. The zero value serves nothing.
-type inspector struct {
-	server *inspect.Server
-	host   atomic.Pointer[engine.Host]
-}
-
-// inspector starts to serve the page if the flags request it, and prints its address.
-func (c *simRunCommand) inspector(to *streams) (*inspector, error) {
-	i := &inspector{}
+// inspect returns what serves a page about the run's engine while it lasts, and prints the
+// page's address; nil if the flags do not ask for one.
+func (c *simRunCommand) inspect(to *streams) func(*engine.Host) (end func(), err error) {
 	if c.Inspect == "" {
-		return i, nil
-	}
-	server, err := inspect.ListenFunc(c.Inspect, func() []*engine.Host {
-		if h := i.host.Load(); h != nil {
-			return []*engine.Host{h}
-		}
 		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
-	i.server = server
-	fmt.Fprintf(to.stderr, "inspect the run at %s\n", server.URL())
-	return i, nil
-}
-
-// show makes the page show the engines of the host.
-func (i *inspector) show(h *engine.Host) { i.host.Store(h) }
-
-func (i *inspector) close() {
-	if i.server != nil {
-		_ = i.server.Close() // the run is over, so an error has no effect
+	return func(h *engine.Host) (func(), error) {
+		page, err := inspect.Listen(c.Inspect, h)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(to.stderr, "inspect the run at %s\n", page.URL())
+		return func() { _ = page.Close() }, nil // the run is over, so an error has no effect
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
-	"sync"
 	"testing"
 	"time"
 
@@ -158,40 +158,55 @@ func TestSimRunWritesWhatSimCompareReads(t *testing.T) {
 	require.Contains(t, out, "metric")
 }
 
-// shared is what is written while it is read.
-type shared struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *shared) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func TestInspector_ShowsTheHostThatARunIsOn(t *testing.T) {
-	var stderr shared
-	page, err := (&simRunCommand{Inspect: "127.0.0.1:0"}).inspector(&streams{stderr: &stderr})
-	require.NoError(t, err)
-	defer page.close()
-	url := regexp.MustCompile(`http://\S+`).FindString(stderr.text.String())
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	state := func() (s inspect.State) {
-		answer, err := client.Get(url + "state")
-		require.NoError(t, err)
-		defer answer.Body.Close()
-		require.NoError(t, json.NewDecoder(answer.Body).Decode(&s))
-		return s
-	}
-	require.Empty(t, state().Engines, "the run has not begun")
+func TestInspect_ShowsTheHostThatARunIsOn(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
 	topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host, Name: "run"})
-	page.show(host)
-	require.Equal(t, "run", state().Engines[0].Name)
+	var stderr bytes.Buffer
+	end, err := (&simRunCommand{Inspect: "127.0.0.1:0"}).inspect(&streams{stderr: &stderr})(host)
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(pageAddress.FindString(stderr.String()) + "state")
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	var state inspect.State
+	require.NoError(t, json.NewDecoder(answer.Body).Decode(&state))
+	require.Equal(t, "run", state.Engines[0].Name)
+	end()
 	require.NoError(t, topic.Close())
 	require.NoError(t, host.Close())
+}
+
+var pageAddress = regexp.MustCompile(`http://\S+`)
+
+// viewer is a stderr that opens the page whose address it is told, and reads the page's
+// stream of events to its end.
+type viewer struct {
+	bytes.Buffer
+	t    *testing.T
+	seen chan int64 // bytes of the stream
+}
+
+func (v *viewer) Write(p []byte) (int, error) {
+	if address := pageAddress.Find(p); address != nil {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		answer, err := client.Get(string(address) + "events")
+		require.NoError(v.t, err)
+		go func() {
+			defer answer.Body.Close()
+			n, _ := io.Copy(io.Discard, answer.Body) // ends with the server, by an error or not
+			v.seen <- n
+		}()
+	}
+	return v.Buffer.Write(p)
+}
+
+// A page that is open while the run ends is not a leak of the engine.
+func TestSimRunInspect_AnOpenPageIsNoLeak(t *testing.T) {
+	stderr, stdout := &viewer{t: t, seen: make(chan int64, 1)}, &bytes.Buffer{}
+	status := run(t.Context(), []string{"sim", "run", "--inspect", "127.0.0.1:0", written(t, quick+"assert: [goroutines = start]\n")}, stdout, stderr)
+	require.Zero(t, status, stdout.String()+stderr.String())
+	require.Positive(t, <-stderr.seen)
 }
 
 func TestSimRunInspect(t *testing.T) {

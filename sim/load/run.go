@@ -25,9 +25,11 @@ type Options struct {
 	// one goroutine. It must not block.
 	OnProgress    func(Progress)
 	ProgressEvery time.Duration
-	// OnHost is called with the host that the engine runs on, before anything runs, so
-	// that it can be observed until Run returns. Optional.
-	OnHost func(*engine.Host)
+	// Observe is called with the host that the engine runs on, before anything runs. What
+	// it starts to observe the host with is ended by end, which is called before the host
+	// is closed and goroutines are counted, so that it is no leak. An error ends the run;
+	// end may be nil. Optional.
+	Observe func(*engine.Host) (end func(), err error)
 }
 
 // run is one run of a plan.
@@ -66,11 +68,13 @@ type run struct {
 	closing   context.Context
 	endPauses context.CancelFunc
 
-	goroutines  [2]int // before and after
-	started     time.Time
-	load, took  time.Duration
-	stats       engine.Stats
-	interrupted bool
+	goroutines [2]int // before and after
+	// endObserving ends what [Options].Observe has started; nil if there is nothing.
+	endObserving func()
+	started      time.Time
+	load, took   time.Duration
+	stats        engine.Stats
+	interrupted  bool
 }
 
 // Run runs the plan's load on an engine, for the plan's duration and at most its
@@ -129,11 +133,12 @@ func (r *run) start() (err error) {
 	if r.host, err = engine.NewHost(engine.HostConfig{Clock: r.clock, Seed: r.plan.Seed, Workers: r.plan.Engine.Workers}); err != nil {
 		return errors.Join(err, r.storage.Close())
 	}
-	if r.opts.OnHost != nil {
-		r.opts.OnHost(r.host)
+	if err := r.observe(); err != nil {
+		return errors.Join(err, r.host.Close(), r.storage.Close())
 	}
 	r.engine, err = engine.New(r.config())
 	if err != nil {
+		r.unobserve()
 		return errors.Join(err, r.host.Close(), r.storage.Close())
 	}
 	r.stages = newStages(r)
@@ -156,10 +161,26 @@ func (r *run) start() (err error) {
 	return nil
 }
 
+// observe lets the observer begin, if there is one.
+func (r *run) observe() (err error) {
+	if r.opts.Observe != nil {
+		r.endObserving, err = r.opts.Observe(r.host)
+	}
+	return err
+}
+
+// unobserve ends what observe has begun.
+func (r *run) unobserve() {
+	if r.endObserving != nil {
+		r.endObserving()
+	}
+}
+
 // close closes the engine and its clients, and waits for at most a second until their
 // goroutines have ended.
 func (r *run) close() error {
 	r.endPauses()
+	r.unobserve()
 	err := errors.Join(r.closeClients(), r.closeInformers(), r.closeCaches(), r.engine.Close(), r.host.Close(), r.storage.Close())
 	for range 200 {
 		if r.goroutines[1] = goroutines(); r.goroutines[1] <= r.goroutines[0] {
