@@ -196,7 +196,7 @@ func (h *host) replyWithin(ctx context.Context, limit time.Duration, answer <-ch
 	if h.run != nil {
 		return h.reply(ctx, answer)
 	}
-	if err, answered := answeredSoon(answer); answered {
+	if answered, err := answeredSoon(answer); answered {
 		return err
 	}
 	held := make(chan struct{})
@@ -213,21 +213,21 @@ func (h *host) replyWithin(ctx context.Context, limit time.Duration, answer <-ch
 	}
 }
 
-// turns is for how many turns of the Go scheduler a call looks for an answer before it
-// arms a timer and sleeps, which costs more than most answers take.
-const turns = 2
+// yields is how often a call lets other goroutines run before it arms a timer and sleeps,
+// which costs more than most answers take.
+const yields = 2
 
-// answeredSoon returns the answer, if it comes while other goroutines have a few turns.
-func answeredSoon(answer <-chan error) (err error, answered bool) {
-	for range turns {
+// answeredSoon returns the answer, if it comes while other goroutines run for a moment.
+func answeredSoon(answer <-chan error) (answered bool, err error) {
+	for range yields {
 		runtime.Gosched()
 		select {
 		case err := <-answer:
-			return err, true
+			return true, err
 		default:
 		}
 	}
-	return nil, false
+	return false, nil
 }
 
 var errWorkersHeld = errors.New("the host's workers have not answered: does a handler with OnPool block?")

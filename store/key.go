@@ -38,8 +38,9 @@ func ValidateKey(key string) error {
 	return nil
 }
 
-// plainKey reports whether key is valid and, as most are, of ASCII without a segment that
-// begins with a dot. It looks at each byte once.
+// plainKey is the fast path of ValidateKey: one pass accepts most valid keys, of ASCII
+// without a segment that begins with a dot. For any other key it returns false, and
+// ValidateKey decides.
 func plainKey(key string) bool {
 	before := byte('/')
 	for i := range len(key) {

@@ -118,9 +118,9 @@ type target interface{ signal() }
 type extras struct {
 	deadline time.Time
 	done     chan struct{}
-	// left is closed once the handler has returned for the last time. Nil unless it is
-	// waited for.
-	left chan struct{}
+	// handlerDone is closed once the handler has returned for the last time. Nil unless
+	// it is waited for.
+	handlerDone chan struct{}
 	// held are the events taken but not given to the consumer.
 	held []store.Event
 	// lost counts the events that were left out.
@@ -214,7 +214,7 @@ func (w *Watch) finish(reason error) bool {
 	w.feed.Registry.remove(w)
 	w.feed.groups.remove(w)
 	if w.extras != nil {
-		w.extras.ended(w.ending)
+		w.extras.release(w.ending)
 	}
 	if h, ok := w.target.(*handler); ok {
 		h.box.Stop() // the dispatcher removes the watch when the actor has stopped
@@ -225,8 +225,8 @@ func (w *Watch) finish(reason error) bool {
 	return true
 }
 
-// ended drops what was kept for the consumer, and tells those that wait for the end.
-func (x *extras) ended(why error) {
+// release drops what was kept for the consumer, and tells those that wait for the end.
+func (x *extras) release(why error) {
 	x.held = nil
 	if x.done != nil {
 		close(x.done)
@@ -239,8 +239,8 @@ func (x *extras) ended(why error) {
 // leave records that the consumer is not called again. The caller holds the lock.
 func (w *Watch) leave() {
 	w.flags.set(silent)
-	if w.extras != nil && w.extras.left != nil {
-		close(w.extras.left)
+	if w.extras != nil && w.extras.handlerDone != nil {
+		close(w.extras.handlerDone)
 	}
 }
 
@@ -250,13 +250,13 @@ func (w *Watch) leave() {
 func (w *Watch) Wait(ctx context.Context) error {
 	w.mu.Lock()
 	more := w.more()
-	if more.left == nil {
-		more.left = make(chan struct{})
+	if more.handlerDone == nil {
+		more.handlerDone = make(chan struct{})
 		if w.flags.has(silent) {
-			close(more.left)
+			close(more.handlerDone)
 		}
 	}
-	gone := more.left
+	gone := more.handlerDone
 	w.mu.Unlock()
 	return w.feed.await(ctx, gone)
 }
