@@ -110,7 +110,7 @@ func (w *watching) start() error {
 // begin answers the request: from now on there is a watch.
 func (w *watching) begin() (err error) {
 	c := w.c
-	c.req.query, c.req.segments = nil, nil // all that they say is known
+	c.req.query, c.req.segments = nil, nil         // all that they say is known
 	w.metrics = c.metrics().Watching(c.endpoint()) // before the client knows
 	if c.upgrades {
 		if w.messages, err = c.upgrade(w.cancel); err != nil {
