@@ -128,7 +128,7 @@ func TestDelete_WithGrace(t *testing.T) {
 	require.EqualValues(t, 5, *sooner.Value.DeletionGracePeriodSeconds, "states are not changed")
 }
 
-func TestDelete_AfterAGracePeriodOfAges(t *testing.T) {
+func TestDelete_LongGracePeriodDoesNotOverflow(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) { return *asked, true }
 	s := open(t, cfg)

@@ -46,24 +46,24 @@ func (s *storage) get(ctx context.Context, obj runtime.Object) (runtime.Object, 
 	return s.Get(ctx, obj.(*Widget).Name, nil)
 }
 
-// negative returns the widget with an invalid size.
-func negative(obj runtime.Object) runtime.Object {
+// withInvalidSize returns a copy of the widget with an invalid size.
+func withInvalidSize(obj runtime.Object) runtime.Object {
 	w := obj.DeepCopyObject().(*Widget)
 	w.Spec.Size = -1
 	return w
 }
 
-// renamed returns the widget with a name that is invalid.
-func renamed(obj runtime.Object) runtime.Object {
+// withInvalidName returns a copy of the widget with an invalid name.
+func withInvalidName(obj runtime.Object) runtime.Object {
 	w := obj.DeepCopyObject().(*Widget)
 	w.Name = "Not_A_Name"
 	return w
 }
 
-func TestCreate(t *testing.T) {
+func TestCreate_PassesTheSuite(t *testing.T) {
 	withBothScopes(t, config(), func(s *storage, suite *resttest.Tester) {
 		invalid := valid("invalid", suite.TestNamespace())
-		suite.TestCreate(valid("a", suite.TestNamespace()), s.put, s.get, negative(invalid), renamed(invalid))
+		suite.TestCreate(valid("a", suite.TestNamespace()), s.put, s.get, withInvalidSize(invalid), withInvalidName(invalid))
 	})
 }
 
@@ -73,9 +73,9 @@ func grow(obj runtime.Object) runtime.Object {
 	return w
 }
 
-func TestUpdate(t *testing.T) {
+func TestUpdate_PassesTheSuite(t *testing.T) {
 	withBothScopes(t, config(), func(s *storage, suite *resttest.Tester) {
-		suite.TestUpdate(valid("a", suite.TestNamespace()), s.put, s.get, grow, negative)
+		suite.TestUpdate(valid("a", suite.TestNamespace()), s.put, s.get, grow, withInvalidSize)
 	})
 }
 
@@ -84,26 +84,26 @@ func TestUpdate_ThatCreates(t *testing.T) {
 	cfg.Strategy.CreateOnUpdate = true
 	s := open(t, cfg)
 	suite := resttest.New(t, s).AllowCreateOnUpdate()
-	suite.TestUpdate(valid("a", suite.TestNamespace()), s.put, s.get, grow, negative)
+	suite.TestUpdate(valid("a", suite.TestNamespace()), s.put, s.get, grow, withInvalidSize)
 }
 
-func TestDelete(t *testing.T) {
+func TestDelete_PassesTheSuite(t *testing.T) {
 	withBothScopes(t, config(), func(s *storage, suite *resttest.Tester) {
 		suite.TestDelete(valid("a", suite.TestNamespace()), s.put, s.get, apierrors.IsNotFound)
 	})
 }
 
-func TestDeleteGraceful(t *testing.T) {
+func TestDelete_GracefulPassesTheSuite(t *testing.T) {
 	withBothScopes(t, gracefulConfig(), func(s *storage, suite *resttest.Tester) {
 		suite.ReturnDeletedObject().TestDeleteGraceful(valid("a", suite.TestNamespace()), s.put, s.get, defaultGrace)
 	})
 }
 
-func TestGet(t *testing.T) {
+func TestGet_PassesTheSuite(t *testing.T) {
 	withBothScopes(t, config(), func(_ *storage, suite *resttest.Tester) { suite.TestGet(valid("a", suite.TestNamespace())) })
 }
 
-func TestList(t *testing.T) {
+func TestList_PassesTheSuite(t *testing.T) {
 	withBothScopes(t, config(), func(s *storage, suite *resttest.Tester) {
 		ctx := suite.TestContext()
 		suite.TestList(valid("a", suite.TestNamespace()), func(objects []runtime.Object) []runtime.Object {
@@ -144,7 +144,7 @@ func (s *storage) change(ctx context.Context, obj runtime.Object, event string) 
 	return fmt.Errorf("no event %s", event)
 }
 
-func TestWatch(t *testing.T) {
+func TestWatch_PassesTheSuite(t *testing.T) {
 	withBothScopes(t, config(), func(s *storage, suite *resttest.Tester) {
 		suite.TestWatch(valid("a", suite.TestNamespace()),
 			func(obj runtime.Object, event string) error { return s.change(suite.TestContext(), obj, event) },
