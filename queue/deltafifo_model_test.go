@@ -13,10 +13,10 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestDeltaFIFO_LeadsToTheSourcesState changes a source at random, loses some of
+// TestDeltaFIFO_RebuildsTheSourcesStateAfterAList changes a source at random, loses some of
 // the changes, and applies what is popped. After a list the consumer must have the
 // source's state, however slow it was.
-func TestDeltaFIFO_LeadsToTheSourcesState(t *testing.T) {
+func TestDeltaFIFO_RebuildsTheSourcesStateAfterAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newLossySource(t)
 		t.Repeat(rapid.StateMachineActions(m))

@@ -15,8 +15,8 @@ import (
 	"github.com/watchmill/watchmill/queue"
 )
 
-// TestWorkQueue_IsItsModel does the same at random to a work queue and to its model.
-func TestWorkQueue_IsItsModel(t *testing.T) {
+// TestWorkQueue_BehavesAsItsModel does the same at random to a work queue and to its model.
+func TestWorkQueue_BehavesAsItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &workModel{clock: clock.NewVirtual(epoch), dirty: map[string]bool{}, delayed: map[string]time.Time{}, order: map[string]int{}}
 		m.real = newWork(t, queue.WorkQueueConfig[string]{Clock: m.clock})

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // A small run of every workload and contender writes all files.
-func TestSmallRun(t *testing.T) {
+func TestRun_SmallWritesAllFiles(t *testing.T) {
 	dir := t.TempDir()
 	c := command{Rounds: 5, Small: true, JSON: filepath.Join(dir, "run.json"), MD: filepath.Join(dir, "run.md"), Plots: filepath.Join(dir, "plots")}
 	var out bytes.Buffer
@@ -95,7 +95,7 @@ func requireSane(t *testing.T, m compare.Measured) {
 	}
 }
 
-func TestMemoryIsMeasuredApart(t *testing.T) {
+func TestApart_MeasuresMemoryInItsOwnProcess(t *testing.T) {
 	c := command{Small: true, Rounds: 1}
 	for _, w := range workloads() {
 		require.Equal(t, slices.Contains([]string{"W7", "W13", "W17/http1", "W17/http2", "W19"}, w.ID), w.Apart, w.ID)
@@ -130,7 +130,7 @@ func TestOnly_SelectsWhatNeedsACluster(t *testing.T) {
 }
 
 // A comparison with an earlier revision is not written over that with all rivals.
-func TestEarlierRevisionIsForNoFileOfAllRivals(t *testing.T) {
+func TestEarlier_RefusesMarkdownAndPlots(t *testing.T) {
 	for _, c := range []command{
 		{Rounds: 1, Earlier: "build", MD: "README.md"},
 		{Rounds: 1, Earlier: "build", Plots: "plots"},
@@ -149,7 +149,7 @@ func TestEarlierRevisionIsForNoFileOfAllRivals(t *testing.T) {
 }
 
 // The earlier revision's build is this test program.
-func TestEarlierRevisionIsTheOnlyRival(t *testing.T) {
+func TestEarlier_IsTheOnlyRival(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	c := command{Earlier: self, Small: true, Rounds: 1, Only: []string{"W1", "W7"}, JSON: filepath.Join(t.TempDir(), "run.json")}
