@@ -35,7 +35,7 @@ func (c *core) begin(ctx context.Context, draft *store.Object, namespace string,
 	if m.GetResourceVersion() != "" {
 		return badRequest("resourceVersion should not be set on objects to be created")
 	}
-	if err := c.place(m, namespace); err != nil {
+	if err := c.setNamespace(m, namespace); err != nil {
 		return err
 	}
 	c.mark(draft)

@@ -16,8 +16,9 @@ import (
 // deletePage is how many objects deleteAll reads at once.
 const deletePage = 10_000
 
-// longestGrace is the longest time in seconds that a time of deletion lies ahead, 292 years:
-// a longer one cannot be added to a time. The grace period itself is kept as requested.
+// longestGrace is the longest grace period, in seconds, that a time.Duration can hold
+// (292 years). The time of deletion lies no further ahead; the grace period is stored as
+// requested.
 const longestGrace = int64(math.MaxInt64 / time.Second)
 
 // errMarkFirst: something keeps the object, so it can only be marked. errMayGo: nothing

@@ -63,10 +63,10 @@ func (c *core) stamp(m metav1.Object) {
 // timestamp returns the current time in whole seconds, as metadata has it.
 func (c *core) timestamp() metav1.Time { return metav1.Unix(c.now().Unix(), 0) }
 
-// place sets the namespace of an object to that of the request. The object of a
+// setNamespace sets the namespace of an object to that of the request. The object of a
 // cluster-scoped kind loses the namespace that its writer gave it, as it does in the API
 // server: manifests may have that of their other objects.
-func (c *core) place(m metav1.Object, namespace string) error {
+func (c *core) setNamespace(m metav1.Object, namespace string) error {
 	switch given := m.GetNamespace(); {
 	case c.kind.ClusterScoped:
 		m.SetNamespace("")

@@ -125,7 +125,7 @@ func (u *updating) nextNew(ctx context.Context, draft *store.Object) (*store.Obj
 // nextOf returns the object that replaces current, which is not nil.
 func (u *updating) nextOf(ctx context.Context, draft, current *store.Object) (*store.Object, error) {
 	m, old := u.meta(draft), u.meta(current)
-	if err := u.place(m, old.GetNamespace()); err != nil {
+	if err := u.setNamespace(m, old.GetNamespace()); err != nil {
 		return nil, err
 	}
 	if err := u.checkKey(draft); err != nil {

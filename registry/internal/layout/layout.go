@@ -23,7 +23,7 @@ type Layout interface {
 	// SameSpec reports whether a and b are equal but for metadata and status.
 	SameSpec(a, b *store.Object) bool
 	// Encode returns the value's JSON with that resourceVersion, and without its managed
-	// Fields if lean.
+	// fields if lean.
 	Encode(o *store.Object, resourceVersion string, lean bool) ([]byte, error)
 	// Fields returns what Encode encodes. Its members may be o's own, but for the
 	// metadata.
