@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,7 +51,7 @@ func serveLamps(ctx context.Context, at serve.Listen) error {
 	defer lamps.Close()
 	server, err := serve.New(serve.Config{
 		Resources: []serve.Provider{lamps},
-		Limits:    serve.Limits{ShutdownDelay: 1}, // no load balancer has to notice first
+		Limits:    serve.Limits{ShutdownDelay: time.Nanosecond}, // no load balancer has to notice first
 	})
 	if err != nil {
 		return err
