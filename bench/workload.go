@@ -127,7 +127,7 @@ func All() []Workload {
 // Without ids it returns all. An unknown id is an error.
 func Select(ids []string) ([]Workload, error) { return SelectFrom(All(), ids) }
 
-// SelectFrom is Select of other workloads than all of this package.
+// SelectFrom is Select among the workloads in all.
 func SelectFrom(all []Workload, ids []string) ([]Workload, error) {
 	if len(ids) == 0 {
 		return all, nil

@@ -15,9 +15,10 @@
 //	Get Latest                           ▼
 //	                           Get, List: no lock, no wait
 //
-// Reflector, watchCache, dispatcher and watchers are actors on a [Host], which
-// several engines may share. An [Engine] only wires them; each is described in its
-// own package under actors.
+// The Reflector, the watchCache and the dispatcher are actors on a [Host], which several
+// engines may share, and so is each watch with a handler; other watches are cursors that
+// their consumer moves. An [Engine] only wires them; each is described in its own package
+// under actors.
 //
 // # Usage
 //
@@ -64,9 +65,10 @@
 // object's header in memory, and the exported types convert pointers to headers (package
 // store, as.go, says why that is sound). The alternative is a value in an interface
 // beside the header. BenchmarkLayout of package bench compares both: with an interface,
-// W1 has 0.8 of the deliveries, W5 as many writes, and an object of W13 takes 28 bytes
-// more, 692 instead of 664 beyond its value; a write of a struct costs one more
-// allocation. So values follow headers.
+// 1,000 watches of everything (W1) have 0.8 of the deliveries; writes to 5,000 watches of
+// one value of a field each (W5) are as many; each of 150,000 objects with a full window
+// (W13) takes 28 bytes more, 692 instead of 664 beyond its value; and a write of a struct
+// costs one more allocation. So values follow headers.
 //
 // # Kubernetes
 //

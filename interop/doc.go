@@ -6,8 +6,8 @@
 //	kubectl, client-go ──HTTP──▶ watchmill serve, a process of its own, also over TLS
 //
 // It is a module of its own, since these clients are far heavier than all of what
-// they test. There is nothing in it but tests, and the command kubectl; the minor version
-// before is kubectlprevious, a module again, since a module has one version of each other.
+// they test. It has only tests and the command kubectl. The previous minor version is the
+// module kubectlprevious, since a module cannot require two versions of k8s.io/kubectl.
 //
 // # What the tests hold
 //
@@ -26,10 +26,14 @@
 //     list again only if a watch is cut before its first event.
 //   - TestKubectl: its commands print what they do against Kubernetes: tables, watches,
 //     waits, dry runs, and what is wrong with an object. Every test runs with both
-//     versions, which so far print the same. The second costs 5 s of processor time
-//     and, before the go command has it in its cache, 6 minutes to compile, vet and link.
+//     versions, which so far print the same. The second takes minutes to compile the
+//     first time.
 //   - TestKubectl_Applies, TestDynamic_Applies, TestControllerRuntime_Applies: server-side
 //     apply, with conflicts, by every client that has it.
+//   - TestControllerRuntime_Reconciles: a manager of controller-runtime finds the kind,
+//     reconciles its objects, and removes finalizers.
+//   - TestLease: client-go's leader election has one leader, and the other once that one
+//     releases its lease.
 //   - resttest, a package: Kubernetes' own suite for registries, over package registry.
 //   - TestTLS: the dynamic client, informers and kubectl talk to a process over TLS, with
 //     tokens and with certificates, and strangers are refused as they expect.

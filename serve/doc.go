@@ -36,9 +36,10 @@
 // # Concurrency
 //
 // A watch runs on its request's goroutine. Over HTTP/1.1 it takes its connection over from
-// net/http and has a small goroutine of its own, if [Server.Harden] set up the http.Server
-// and no middleware is in between. A client that does not read delays no other client, and
-// is cut off when a write makes no progress for [Limits].WriteStall.
+// net/http if [Server.Harden] set up the http.Server and no middleware is in between. Then
+// it has two small goroutines, one that sends and one that notices when the client is gone.
+// A client that does not read delays no other client, and is cut off when a write makes no
+// progress for [Limits].WriteStall.
 //
 // # Forms of a watch
 //

@@ -38,6 +38,7 @@
 // # Ends
 //
 // Every watch ends with exactly one reason: [ErrStopped], [ErrExpired],
-// [ErrSlowConsumer], [ErrHandlerPanic], [ErrDeadline] or [ErrEngineClosed].
+// [ErrSlowConsumer], [ErrHandler], [ErrHandlerPanic], [ErrDeadline] or
+// [ErrEngineClosed]; without a cache also the error of the backend's watch.
 // The first one wins; an expired watch delivers its backlog before the reason.
 package watcher

@@ -3,7 +3,7 @@
 //
 //	file (YAML) ──Parse: strict, every error with line and column──┐
 //	                                                               ▼
-//	Go: a Scenario literal ────────────────────────────────▶ Scenario ──Resolve──▶ Plan ──▶ load mode
+//	Go: a Scenario literal ────────────────────────────────▶ Scenario ──Resolve──▶ Plan ──▶ package load
 //	                                                               ▲    defaults, --small,    │
 //	shipped: Library, Shipped(name) ───────────────────────────────┘    seed, timeline        └─▶ Explain
 //

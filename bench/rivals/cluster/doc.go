@@ -6,5 +6,5 @@
 //	writers ──────────────────────────▶ client ─┘
 //
 // It is not in package bench, whose users would get etcd with it. The etcd does not wait for
-// the disk, so that what is above the client weighs as much as it can.
+// the disk, which would hide the backend's own cost.
 package cluster

@@ -16,8 +16,8 @@ import (
 const (
 	// OfClient is the rate as a multiple of that of the bare client.
 	OfClient = "of the bare client"
-	// MoreAllocations is how often a write allocates memory beyond what the bare client does
-	// for the same one. Both include what etcd does.
+	// MoreAllocations is how many more allocations a write makes than with the bare client,
+	// etcd's included in both.
 	MoreAllocations = "more allocations/write"
 )
 
@@ -41,7 +41,7 @@ func Workloads() []bench.Workload {
 }
 
 // stretches is how many times the two sides of a run take turns, so that a disturbance
-// affects both. The one that begins changes.
+// affects both. They also take turns at going first.
 const stretches = 20
 
 // run writes through the backend, and with the bare client in between.

@@ -80,8 +80,8 @@ func (r reader) readFirst(id uint64, page []byte) (header, error) {
 	return h, nil
 }
 
-// readMore returns the pages at id with at least the first length bytes, of which it has
-// some.
+// readMore returns at least the first length bytes of the pages at id. have are those
+// that were read before; it reads the others.
 func (r reader) readMore(id uint64, have []byte, length int64) ([]byte, error) {
 	more := length - int64(len(have))
 	if more <= 0 {
