@@ -21,7 +21,7 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-func TestDraftReplacesTheFileOnceItIsWhole(t *testing.T) {
+func TestDraft_ReplacesTheFileOnceItIsWhole(t *testing.T) {
 	dir := t.TempDir()
 	old, link := filepath.Join(dir, "old"), filepath.Join(dir, "link")
 	require.NoError(t, os.WriteFile(old, []byte("before"), 0o640))
@@ -49,7 +49,7 @@ func TestDraftReplacesTheFileOnceItIsWhole(t *testing.T) {
 	require.NotZero(t, info.Mode()&os.ModeSymlink)
 }
 
-func TestDraftThatIsDiscardedLeavesNothing(t *testing.T) {
+func TestDraft_LeavesNothingIfDiscarded(t *testing.T) {
 	dir := t.TempDir()
 	d, err := newDraft(filepath.Join(dir, "new"))
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestDraftThatIsDiscardedLeavesNothing(t *testing.T) {
 }
 
 // A pipe cannot be replaced.
-func TestDraftWritesIntoAPipe(t *testing.T) {
+func TestDraft_WritesIntoAPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	defer r.Close()
@@ -74,7 +74,7 @@ func TestDraftWritesIntoAPipe(t *testing.T) {
 	require.Equal(t, "report", string(read))
 }
 
-func TestDraftNeedsAPlace(t *testing.T) {
+func TestDraft_NeedsAPlace(t *testing.T) {
 	dir := t.TempDir()
 	_, err := newDraft(filepath.Join(dir, "no", "file"))
 	require.ErrorIs(t, err, os.ErrNotExist)

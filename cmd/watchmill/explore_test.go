@@ -9,14 +9,14 @@ import (
 	"github.com/watchmill/watchmill/sim/explore"
 )
 
-func TestExploreSaysThatNothingWasFound(t *testing.T) {
+func TestExplore_SaysThatNothingWasFound(t *testing.T) {
 	out, errs, status := command(t.Context(), "sim", "explore", "--seeds", "5", "--from", "7")
 	require.Zero(t, status, out+errs)
 	require.Contains(t, out, "explored   5 seeds from 7 in ")
 	require.Contains(t, out, "found      nothing: every invariant held\n")
 }
 
-func TestExploringASeedAgainGivesTheSameHash(t *testing.T) {
+func TestExplore_ASeedGivesTheSameHashAgain(t *testing.T) {
 	hash := func() string {
 		out, errs, status := command(t.Context(), "sim", "explore", "--seed", "42", "--json")
 		require.Zero(t, status, errs)
@@ -29,7 +29,7 @@ func TestExploringASeedAgainGivesTheSameHash(t *testing.T) {
 	require.Equal(t, hash(), hash())
 }
 
-func TestExploreRefusesWhatItCannotDo(t *testing.T) {
+func TestExplore_RefusesWhatItCannotDo(t *testing.T) {
 	for mention, args := range map[string][]string{
 		"Seeds is -1":            {"--seeds=-1"},
 		"For is negative":        {"--for=-1s"},
@@ -42,7 +42,7 @@ func TestExploreRefusesWhatItCannotDo(t *testing.T) {
 }
 
 // What is found is told in a form that leads back to it.
-func TestAFindingIsToldWithItsReplay(t *testing.T) {
+func TestExplore_TellsAFindingWithItsReplay(t *testing.T) {
 	finding := &explore.Report{From: 3, Seeds: 1, Finding: &explore.Finding{
 		Seed: 3, Invariant: "ordered", Problem: "ordered: w0, event 4: late", ShortProblem: "ordered: w0, event 1: late",
 		Setup: "an engine", Steps: []string{"write", "take w0"}, Drawn: 80, Trace: []string{"write", "  w0 gets ADDED a@2"},

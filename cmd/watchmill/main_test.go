@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 }
 
 // Else a timeout would end the process, and there would be no report.
-func TestSIGTERMStopsARunAsAnInterruptDoes(t *testing.T) {
+func TestSIGTERM_StopsARunAsAnInterruptDoes(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		ctx := stoppable(t.Context())
 		self, err := os.FindProcess(os.Getpid())

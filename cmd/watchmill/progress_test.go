@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/sim/report"
 )
 
-func TestWhatIsNoTerminalGetsPlainText(t *testing.T) {
+func TestTerminal_WhatIsNoneGetsPlainText(t *testing.T) {
 	require.Equal(t, report.Terminal{}, screen(&bytes.Buffer{}))
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	require.NoError(t, err)
@@ -19,7 +19,7 @@ func TestWhatIsNoTerminalGetsPlainText(t *testing.T) {
 	require.Equal(t, report.Terminal{}, screen(f))
 }
 
-func TestColorsAreForbiddenByTheEnvironment(t *testing.T) {
+func TestTerminal_ColorsAreForbiddenByTheEnvironment(t *testing.T) {
 	for _, env := range []struct {
 		noColor, term string
 		want          bool

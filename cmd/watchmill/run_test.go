@@ -32,7 +32,7 @@ func requireOnlyProgress(t *testing.T, errs string) {
 	}
 }
 
-func TestReplayOfTheShippedHistory(t *testing.T) {
+func TestReplay_OfTheShippedHistory(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "out.tsv")
 	out, errs, status := command(t.Context(), "replay", "--watchers", "50", "--reconnect", "5", "--state", state, shipped+".ndjson.gz")
 	require.Zero(t, status, out+errs)
@@ -46,7 +46,7 @@ func TestReplayOfTheShippedHistory(t *testing.T) {
 	require.Equal(t, string(want), string(got))
 }
 
-func TestReplayIntoAFile(t *testing.T) {
+func TestReplay_IntoAFile(t *testing.T) {
 	dir := t.TempDir()
 	memory, state, file := filepath.Join(dir, "memory.tsv"), filepath.Join(dir, "out.tsv"), filepath.Join(dir, "state.db")
 	history := writeHistory(t, dir, 3000)
@@ -68,7 +68,7 @@ func TestReplayIntoAFile(t *testing.T) {
 	require.Contains(t, errs, "not empty", "what is there would be taken for the history's")
 }
 
-func TestReplayTakesEveryFlag(t *testing.T) {
+func TestReplay_TakesEveryFlag(t *testing.T) {
 	history := filepath.Join(t.TempDir(), "history")
 	require.NoError(t, os.WriteFile(history, []byte(`{"t":1,"op":"put","key":"a/b.go","version":"1"}
 rubbish
@@ -83,7 +83,7 @@ rubbish
 	require.Contains(t, out, "equal      3 of 3 watchers have the 1 objects")
 }
 
-func TestWrongUsageAndBadInputExitWithTwo(t *testing.T) {
+func TestReplay_WrongUsageAndBadInputExitWithTwo(t *testing.T) {
 	cut := filepath.Join(t.TempDir(), "cut.gz")
 	whole, err := os.ReadFile(shipped + ".ndjson.gz")
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestWrongUsageAndBadInputExitWithTwo(t *testing.T) {
 	}
 }
 
-func TestHelpIsNoError(t *testing.T) {
+func TestHelp_IsNoError(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"replay", "--help"}} {
 		out, errs, status := command(t.Context(), args...)
 		require.Zero(t, status)
@@ -121,7 +121,7 @@ func TestHelpIsNoError(t *testing.T) {
 }
 
 // A window of one event is passed by while a slow watcher still reads.
-func TestLostWatchersExitWithOne(t *testing.T) {
+func TestReplay_LostWatchersExitWithOne(t *testing.T) {
 	out, errs, status := command(t.Context(), "replay", "--watchers=2", "--slow=2", "--window=1", shipped+".ndjson.gz")
 	require.Equal(t, exitFailed, status)
 	requireOnlyProgress(t, errs) // the report says it
@@ -129,13 +129,13 @@ func TestLostWatchersExitWithOne(t *testing.T) {
 	require.Contains(t, out, "equal      0 of 2 watchers")
 }
 
-func TestAStateThatCannotBeWrittenExitsWithOne(t *testing.T) {
+func TestReplay_AStateThatCannotBeWrittenExitsWithOne(t *testing.T) {
 	_, errs, status := command(t.Context(), "replay", "--watchers=1", "--state", filepath.Join(t.TempDir(), "no", "such", "dir"), shipped+".ndjson.gz")
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, errs, "no such file or directory")
 }
 
-func TestInterruptStopsWithAReport(t *testing.T) {
+func TestReplay_InterruptStopsWithAReport(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	state := filepath.Join(t.TempDir(), "out.tsv")
@@ -158,7 +158,7 @@ func TestSpeed_IsReadFromItsText(t *testing.T) {
 	}
 }
 
-func TestProgressLinesHaveNoControlCharacters(t *testing.T) {
+func TestProgress_LinesHaveNoControlCharacters(t *testing.T) {
 	var out bytes.Buffer
 	p := newReplayProgress(&out)
 	p.show(load.ReplayProgress{Written: 4521, Changes: 9042, Watchers: 1000, Delivered: 1234567})
@@ -167,7 +167,7 @@ func TestProgressLinesHaveNoControlCharacters(t *testing.T) {
 	require.Equal(t, "4,521 of 9,042 changes written, 0 of 1,000 watchers done, 1,234,567 deliveries\n", out.String())
 }
 
-func TestProgressBarShowsBothHalvesAndClears(t *testing.T) {
+func TestProgress_BarShowsBothHalvesAndClears(t *testing.T) {
 	var out bytes.Buffer
 	p := replayBar(&out)
 	p.show(load.ReplayProgress{Written: 1, Changes: 4, Watchers: 3})

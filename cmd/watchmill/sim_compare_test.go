@@ -35,7 +35,7 @@ func compareRuns(t *testing.T, args ...string) (out string) {
 	return out
 }
 
-func TestSimCompareOfTwoRunsSaysThatItCannotTell(t *testing.T) {
+func TestSimCompare_OfTwoRunsSaysThatItCannotTell(t *testing.T) {
 	_, files := runFiles(t, 0.001, 0.002)
 	out := compareRuns(t, files...)
 	require.Contains(t, out, "p99                   1ms                  2ms             +100.0 %  ?\n")
@@ -43,7 +43,7 @@ func TestSimCompareOfTwoRunsSaysThatItCannotTell(t *testing.T) {
 	require.Equal(t, out, compareRuns(t, append([]string{"--"}, files...)...), "-- as elsewhere")
 }
 
-func TestSimCompareTakesSeveralRunsOfEachSide(t *testing.T) {
+func TestSimCompare_TakesSeveralRunsOfEachSide(t *testing.T) {
 	before, olds := runFiles(t, 0.001, 0.0011, 0.0012, 0.0013)
 	after, news := runFiles(t, 0.002, 0.0021, 0.0022, 0.0023, 0.0024)
 	require.NoError(t, os.WriteFile(filepath.Join(after, "page.html"), []byte("not mine"), 0o600))
@@ -54,7 +54,7 @@ func TestSimCompareTakesSeveralRunsOfEachSide(t *testing.T) {
 	require.Equal(t, out, compareRuns(t, append([]string{before, "--"}, news...)...))
 }
 
-func TestSimCompareWithoutTwoSidesIsWrongUsage(t *testing.T) {
+func TestSimCompare_WithoutTwoSidesIsWrongUsage(t *testing.T) {
 	_, files := runFiles(t, 1, 2, 3)
 	for _, args := range [][]string{nil, files[:1], files, {files[0], "--"}, {files[0], "--", files[1], "--", files[2]}} {
 		_, errs, status := command(t.Context(), append([]string{"sim", "compare"}, args...)...)
@@ -66,7 +66,7 @@ func TestSimCompareWithoutTwoSidesIsWrongUsage(t *testing.T) {
 	require.Contains(t, errs, "unknown flag --speed")
 }
 
-func TestSimCompareRefusesWhatIsNoReport(t *testing.T) {
+func TestSimCompare_RefusesWhatIsNoReport(t *testing.T) {
 	_, files := runFiles(t, 1)
 	whole, err := os.ReadFile(files[0])
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ writers: [{rate: 200}]
 watchers: [{count: 3}]
 `
 
-func TestSimRunWritesItsReport(t *testing.T) {
+func TestSimRun_WritesItsReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.json")
 	out, errs, status := command(t.Context(), "sim", "run", "--seed=7", "--json", file, written(t, quick))
 	require.Zero(t, status, out+errs)
@@ -43,24 +43,24 @@ func TestSimRunWritesItsReport(t *testing.T) {
 	require.Positive(t, rep.Metrics["writes"])
 }
 
-func TestSimRunExitsWithOneIfAnAssertionFails(t *testing.T) {
+func TestSimRun_ExitsWithOneIfAnAssertionFails(t *testing.T) {
 	out, errs, status := command(t.Context(), "sim", "run", written(t, quick+"assert: [writes = 0]\n"))
 	require.Equal(t, exitFailed, status, errs)
 	require.Contains(t, out, "FAILED     writes = 0")
 }
 
-func TestSimRunExitsWithTwoForABadScenario(t *testing.T) {
+func TestSimRun_ExitsWithTwoForABadScenario(t *testing.T) {
 	_, errs, status := command(t.Context(), "sim", "run", written(t, "watchers: 3"))
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errs, "mine.yaml:1:11: watchers: is not a list")
 }
 
-func TestSimRunExitsWithThreeIfAnInvariantIsBroken(t *testing.T) {
+func TestSimRun_ExitsWithThreeIfAnInvariantIsBroken(t *testing.T) {
 	rep := &sim.Report{Broken: []string{"x"}, Interrupted: true, Assertions: []report.Assertion{{}}}
 	require.Equal(t, exitBroken, complain(&bytes.Buffer{}, outcome(rep)))
 }
 
-func TestSimRunTellsOfABrokenInvariantAlthoughItsReportCannotBeWritten(t *testing.T) {
+func TestSimRun_TellsOfABrokenInvariantAlthoughItsReportCannotBeWritten(t *testing.T) {
 	for _, broken := range []bool{true, false} {
 		rep := &sim.Report{}
 		if broken {
@@ -74,7 +74,7 @@ func TestSimRunTellsOfABrokenInvariantAlthoughItsReportCannotBeWritten(t *testin
 }
 
 // A run that does not come to be must not cost the report of the one before.
-func TestSimRunThatFailsLeavesTheReportThatThereIs(t *testing.T) {
+func TestSimRun_LeavesTheReportThatThereIsIfItFails(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "run.json")
 	require.NoError(t, os.WriteFile(file, []byte("before"), 0o600))
@@ -89,7 +89,7 @@ func TestSimRunThatFailsLeavesTheReportThatThereIs(t *testing.T) {
 	require.Equal(t, []string{"run.json"}, names(t, dir))
 }
 
-func TestSimRunThatIsInterruptedReportsWhatRanSoFar(t *testing.T) {
+func TestSimRun_ReportsWhatRanSoFarIfInterrupted(t *testing.T) {
 	scenario := written(t, "duration: 1h\nwriters: [{rate: 200}]\nwatchers: [{}]\n")
 	interruptedAfter := func(d time.Duration) *report.Report {
 		ctx, interrupt := context.WithTimeout(t.Context(), d)
@@ -110,14 +110,14 @@ func TestSimRunThatIsInterruptedReportsWhatRanSoFar(t *testing.T) {
 	}
 }
 
-func TestSimRunSaysIfAReportCannotBeWritten(t *testing.T) {
+func TestSimRun_SaysIfAReportCannotBeWritten(t *testing.T) {
 	out, errs, status := command(t.Context(), "sim", "run", "--json", filepath.Join(t.TempDir(), "no", "dir"), written(t, quick))
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errs, "no such file")
 	require.Empty(t, out, "that is known before anything runs")
 }
 
-func TestLoadProgressOnATerminalAndWithoutOne(t *testing.T) {
+func TestSimRun_ShowsProgressOnATerminalAndWithoutOne(t *testing.T) {
 	p := sim.Progress{Phase: load.Loading, Elapsed: time.Second, Duration: 2 * time.Second, WriteRate: 1234, DeliveryRate: 56789, Lag: 3, Stalled: 1, Watches: 5}
 	var lines bytes.Buffer
 	plain := newLoadProgress(&lines)
@@ -140,7 +140,7 @@ func TestLoadProgressOnATerminalAndWithoutOne(t *testing.T) {
 	require.Contains(t, bar.String(), "49%")
 }
 
-func TestSimRunWritesWhatSimCompareReads(t *testing.T) {
+func TestSimRun_WritesWhatSimCompareReads(t *testing.T) {
 	dir := t.TempDir()
 	before, after, page := filepath.Join(dir, "a.json"), filepath.Join(dir, "b.json"), filepath.Join(dir, "b.html")
 	scenario := written(t, quick)
@@ -209,7 +209,7 @@ func TestSimRunInspect_AnOpenPageIsNoLeak(t *testing.T) {
 	require.Positive(t, <-stderr.seen)
 }
 
-func TestSimRunInspect(t *testing.T) {
+func TestSimRunInspect_ServesThePageWhileItRuns(t *testing.T) {
 	out, errs, status := command(t.Context(), "sim", "run", "--inspect", "127.0.0.1:0", written(t, quick))
 	require.Zero(t, status, out+errs)
 	require.Regexp(t, `^inspect the run at http://127\.0\.0\.1:\d+/debug/watchmill/\n`, errs)

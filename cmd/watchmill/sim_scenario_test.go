@@ -19,7 +19,7 @@ func written(t *testing.T, content string) string {
 	return file
 }
 
-func TestSimListNamesAllShippedScenarios(t *testing.T) {
+func TestSimList_NamesAllShippedScenarios(t *testing.T) {
 	out, errs, status := command(t.Context(), "sim", "list")
 	require.Zero(t, status, errs)
 	for _, name := range scenario.Library() {
@@ -30,7 +30,7 @@ func TestSimListNamesAllShippedScenarios(t *testing.T) {
 	}
 }
 
-func TestSimLintPassesWhatCanBeRun(t *testing.T) {
+func TestSimLint_PassesWhatCanBeRun(t *testing.T) {
 	for _, name := range append(scenario.Library(), written(t, "watchers: [{}]\n")) {
 		out, errs, status := command(t.Context(), "sim", "lint", name)
 		require.Zero(t, status, errs)
@@ -38,7 +38,7 @@ func TestSimLintPassesWhatCanBeRun(t *testing.T) {
 	}
 }
 
-func TestSimExplainPrintsWhatWouldRun(t *testing.T) {
+func TestSimExplain_PrintsWhatWouldRun(t *testing.T) {
 	out, errs, status := command(t.Context(), "sim", "explain", "--small", "--seed", "7", "kubelets")
 	require.Zero(t, status, errs)
 	require.Contains(t, out, "seed: 7\n")
@@ -48,7 +48,7 @@ func TestSimExplainPrintsWhatWouldRun(t *testing.T) {
 	require.Equal(t, out, again, "its output is a scenario, which says of itself the same")
 }
 
-func TestSimExplainMovesTheTimelineWithTheDuration(t *testing.T) {
+func TestSimExplain_MovesTheTimelineWithTheDuration(t *testing.T) {
 	out, errs, status := command(t.Context(), "sim", "explain", "--duration", "1m", "configmaps")
 	require.Zero(t, status, errs)
 	require.Contains(t, out, "duration: 1m0s\n")
@@ -58,7 +58,7 @@ func TestSimExplainMovesTheTimelineWithTheDuration(t *testing.T) {
 	require.Contains(t, errs, "-1m0s")
 }
 
-func TestWrongUsageNamesTheCommandWhoseHelpToRead(t *testing.T) {
+func TestSim_WrongUsageNamesTheCommandWhoseHelpToRead(t *testing.T) {
 	for hint, args := range map[string][]string{
 		"Run watchmill --help":         {"sum"},
 		"Run watchmill sim --help":     {"sim"},
@@ -72,7 +72,7 @@ func TestWrongUsageNamesTheCommandWhoseHelpToRead(t *testing.T) {
 
 // Each bad scenario exits with 2, and says where, what is wrong, and what is
 // allowed.
-func TestSimBadScenariosExitWithTwo(t *testing.T) {
+func TestSim_BadScenariosExitWithTwo(t *testing.T) {
 	dir := t.TempDir()
 	for content, mentions := range map[string][]string{
 		"watchers: [{}]\nspeed: 3\n":               {"mine.yaml:2:1: speed:", "no such field", "there are name,"},

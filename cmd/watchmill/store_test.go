@@ -49,7 +49,7 @@ func writeFile(t *testing.T, types ...string) (path, snapshot string) {
 	return path, snapshot
 }
 
-func TestStoreCheck(t *testing.T) {
+func TestStoreCheck_OfAGoodFile(t *testing.T) {
 	path, _ := writeFile(t, "notes")
 	out, errs, status := command(t.Context(), "store", "check", path)
 	require.Zero(t, status, errs)
@@ -64,7 +64,7 @@ func TestStoreCheck(t *testing.T) {
 	require.Equal(t, 6, report.Types["notes"].Revision)
 }
 
-func TestStoreCheckOfADamagedFileExitsWithOne(t *testing.T) {
+func TestStoreCheck_OfADamagedFileExitsWithOne(t *testing.T) {
 	path, _ := writeFile(t, "notes")
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestStoreCheckOfADamagedFileExitsWithOne(t *testing.T) {
 	require.Equal(t, whole, now, "the file is as it was")
 }
 
-func TestStoreDumpIsATraceThatReplays(t *testing.T) {
+func TestStoreDump_IsATraceThatReplays(t *testing.T) {
 	path, _ := writeFile(t, "notes")
 	out, errs, status := command(t.Context(), "store", "dump", path)
 	require.Zero(t, status, errs)
@@ -104,7 +104,7 @@ func TestStoreDumpIsATraceThatReplays(t *testing.T) {
 	require.Equal(t, "a\t"+`{"Name":"a","Text":"3"}`+"\n", got)
 }
 
-func TestStoreDumpOfManyTypesNamesOne(t *testing.T) {
+func TestStoreDump_OfManyTypesNamesOne(t *testing.T) {
 	path, _ := writeFile(t, "notes", "others")
 	_, errs, status := command(t.Context(), "store", "dump", path)
 	require.Equal(t, exitUsage, status)
@@ -117,7 +117,7 @@ func TestStoreDumpOfManyTypesNamesOne(t *testing.T) {
 	require.Contains(t, out, "a\t")
 }
 
-func TestStoreInfo(t *testing.T) {
+func TestStoreInfo_SaysWhatAFileHolds(t *testing.T) {
 	path, _ := writeFile(t, "notes")
 	out, errs, status := command(t.Context(), "store", "info", path)
 	require.Zero(t, status, errs)
@@ -125,7 +125,7 @@ func TestStoreInfo(t *testing.T) {
 	require.Contains(t, out, "type       notes, at revision 6, history from the beginning\n")
 }
 
-func TestStoreRestoreGoesOnAboveOnANewTimeline(t *testing.T) {
+func TestStoreRestore_GoesOnAboveOnANewTimeline(t *testing.T) {
 	path, snapshot := writeFile(t, "notes")
 	restored := filepath.Join(t.TempDir(), "restored.db")
 	out, errs, status := command(t.Context(), "store", "restore", snapshot, restored)
@@ -141,7 +141,7 @@ func TestStoreRestoreGoesOnAboveOnANewTimeline(t *testing.T) {
 	require.Contains(t, errs, "exist")
 }
 
-func TestStoreShrink(t *testing.T) {
+func TestStoreShrink_KeepsWhatThereIs(t *testing.T) {
 	path, _ := writeFile(t, "notes")
 	before, _, _ := command(t.Context(), "store", "dump", path)
 	out, errs, status := command(t.Context(), "store", "shrink", path)
@@ -151,7 +151,7 @@ func TestStoreShrink(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-func TestStoreOfWhatIsNoFileExitsWithTwo(t *testing.T) {
+func TestStore_OfWhatIsNoFileExitsWithTwo(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing.db")
 	for _, verb := range []string{"check", "info", "dump", "shrink"} {
 		_, errs, status := command(t.Context(), "store", verb, missing)

@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/engine/enginetest"
 )
 
-func TestEngineThatIsUsedWellPasses(t *testing.T) {
+func TestEngine_PassesIfUsedWell(t *testing.T) {
 	for name, opts := range map[string]enginetest.Options{"pool": {}, "deterministic": enginetest.Deterministic(7)} {
 		t.Run(name, func(t *testing.T) {
 			e := enginetest.NewWith(t, pods(), opts)
@@ -32,7 +32,7 @@ func TestEngineThatIsUsedWellPasses(t *testing.T) {
 	}
 }
 
-func TestEngineCallsFailTheTest(t *testing.T) {
+func TestEngine_CallsFailTheTest(t *testing.T) {
 	for name, c := range map[string]struct {
 		call func(e *enginetest.Engine[pod])
 		want string
@@ -59,7 +59,7 @@ func TestEngineCallsFailTheTest(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatCannotWork(t *testing.T) {
+func TestNew_RefusesWhatCannotWork(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, host.Close()) }()
@@ -76,7 +76,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-func TestAdvanceFiresTimersOneByOne(t *testing.T) {
+func TestAdvance_FiresTimersOneByOne(t *testing.T) {
 	e := enginetest.NewWith(t, pods(), enginetest.Deterministic(3))
 	w := e.Watch(engine.WatchOptions{Bookmarks: true})
 	_, err := e.Engine().CreateWithTTL(t.Context(), pod{Name: "a"}, time.Minute)
@@ -93,7 +93,7 @@ func TestAdvanceFiresTimersOneByOne(t *testing.T) {
 	}
 }
 
-func TestLeakOfAGoroutineThatAHandlerStarts(t *testing.T) {
+func TestLeak_OfAGoroutineThatAHandlerStarts(t *testing.T) {
 	release := make(chan struct{})
 	failures := failuresOf(t, func(r *recorder) {
 		e := enginetest.New(r, pods())
@@ -114,7 +114,7 @@ func TestLeakOfAGoroutineThatAHandlerStarts(t *testing.T) {
 
 func forgotten(release <-chan struct{}) { <-release }
 
-func TestGoroutinesOfParallelTestsAreNotLookedAt(t *testing.T) {
+func TestLeak_GoroutinesOfParallelTestsAreNotLookedAt(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	r := record(t, &recorder{isParallel: true}, func(r *recorder) {
@@ -126,7 +126,7 @@ func TestGoroutinesOfParallelTestsAreNotLookedAt(t *testing.T) {
 	require.Contains(t, r.logs[0], "goroutines are not checked in a parallel test")
 }
 
-func TestParallelTestsAreRecognised(t *testing.T) {
+func TestLeak_RecognisesParallelTests(t *testing.T) {
 	for range 2 {
 		t.Run("beside", func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +136,7 @@ func TestParallelTestsAreRecognised(t *testing.T) {
 	}
 }
 
-func TestLeakOfAHandlerThatDoesNotReturn(t *testing.T) {
+func TestLeak_OfAHandlerThatDoesNotReturn(t *testing.T) {
 	release := make(chan struct{})
 	var host *engine.Host
 	failures := failuresOf(t, func(r *recorder) {
@@ -158,7 +158,7 @@ func TestLeakOfAHandlerThatDoesNotReturn(t *testing.T) {
 	require.Contains(t, failures[0], "dispatcher", "what waits is named")
 }
 
-func TestLeakOfActors(t *testing.T) {
+func TestLeak_OfActors(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, host.Close()) }()
@@ -177,7 +177,7 @@ func TestLeakOfActors(t *testing.T) {
 	require.Empty(t, failuresOf(t, func(r *recorder) { enginetest.CheckLeaks(r, host) }))
 }
 
-func TestLeakOfATimer(t *testing.T) {
+func TestLeak_OfATimer(t *testing.T) {
 	failures := failuresOf(t, func(r *recorder) {
 		e := enginetest.NewWith(r, pods(), enginetest.Deterministic(1))
 		e.Host().Clock().AfterFunc(time.Hour, func() {})
@@ -185,7 +185,7 @@ func TestLeakOfATimer(t *testing.T) {
 	require.Equal(t, []string{"enginetest: 1 timers are left on the host's clock, but no actor: stop what AfterFunc returned before the engine is closed"}, failures)
 }
 
-func TestMutationFailsTheTest(t *testing.T) {
+func TestMutation_FailsTheTest(t *testing.T) {
 	type box struct {
 		Name string
 		Tags map[string]string
@@ -204,7 +204,7 @@ func TestMutationFailsTheTest(t *testing.T) {
 	require.Empty(t, failuresOf(t, mutate(enginetest.Options{AllowMutations: true})))
 }
 
-func TestErrorsReachTheConfiguredOnError(t *testing.T) {
+func TestOnError_GetsErrorsIfConfigured(t *testing.T) {
 	source := enginetest.NewSource(pods())
 	told := make(chan error, 10)
 	cfg := pods()

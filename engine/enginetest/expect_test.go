@@ -29,7 +29,7 @@ var (
 	deletedA  = enginetest.Deleted(pod{Name: "a"})
 )
 
-func TestExpectationsThatAreMet(t *testing.T) {
+func TestExpect_PassesIfMet(t *testing.T) {
 	uncached := pods()
 	uncached.NoCache = true
 	for name, open := range map[string]func(t *testing.T) *enginetest.Engine[pod]{
@@ -160,7 +160,7 @@ enginetest: watch already has a consumer: use one of Next, Events, Batches, Chan
 	},
 }
 
-func TestExpectationsThatAreNotMetSayWhy(t *testing.T) {
+func TestExpect_SaysWhyIfNotMet(t *testing.T) {
 	for name, c := range unmet {
 		t.Run(name, func(t *testing.T) {
 			failures := failuresOf(t, func(r *recorder) {
@@ -175,7 +175,7 @@ func TestExpectationsThatAreNotMetSayWhy(t *testing.T) {
 	}
 }
 
-func TestExpectationsShowHowValuesDiffer(t *testing.T) {
+func TestExpect_ShowsHowValuesDiffer(t *testing.T) {
 	failures := failuresOf(t, func(r *recorder) {
 		e := enginetest.New(r, pods())
 		w := e.Watch(engine.WatchOptions{})
@@ -189,7 +189,7 @@ func TestExpectationsShowHowValuesDiffer(t *testing.T) {
 	require.Contains(t, compact, "- N: 2, + N: 1,")
 }
 
-func TestExpectSaysThatNothingCame(t *testing.T) {
+func TestExpect_SaysThatNothingCame(t *testing.T) {
 	failures := failuresOf(t, func(r *recorder) {
 		e := enginetest.New(r, pods())
 		enginetest.ExpectExactly(r, e.Watch(engine.WatchOptions{}), enginetest.Bookmark())
@@ -197,7 +197,7 @@ func TestExpectSaysThatNothingCame(t *testing.T) {
 	require.Equal(t, []string{"enginetest: the events are not those expected:\n  - BOOKMARK"}, failures)
 }
 
-func TestExpectWaitsForOthersAsLongAsItsPatience(t *testing.T) {
+func TestExpect_WaitsForOthersAsLongAsItsPatience(t *testing.T) {
 	e := enginetest.NewWith(t, pods(), enginetest.Options{Patience: time.Minute})
 	w, ended := e.Watch(engine.WatchOptions{}), e.Watch(engine.WatchOptions{})
 	done := make(chan error, 1)
@@ -211,14 +211,14 @@ func TestExpectWaitsForOthersAsLongAsItsPatience(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func TestExpectationsEndWithTheEngine(t *testing.T) {
+func TestExpect_EndsWithTheEngine(t *testing.T) {
 	e := enginetest.New(t, pods())
 	w := e.Watch(engine.WatchOptions{})
 	require.NoError(t, e.Engine().Close())
 	enginetest.ExpectEnd(t, w, engine.ErrEngineClosed)
 }
 
-func TestExpectEndOfAWatchWhoseContextWasDone(t *testing.T) {
+func TestExpectEnd_OfAWatchWhoseContextWasDone(t *testing.T) {
 	e := enginetest.New(t, pods())
 	because := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -15,7 +15,7 @@ import (
 )
 
 // A source that is told no fault is a backend like any other.
-func TestSourceConformance(t *testing.T) {
+func TestSource_Conformance(t *testing.T) {
 	for name, opts := range map[string]enginetest.SourceOptions{"plain": {}, "sparse": {Sparse: true}, "blocks": {Blocks: true}} {
 		t.Run(name, func(t *testing.T) {
 			backendtest.Run(t, func(testing.TB, store.Schema) backendtest.Harness {
@@ -63,7 +63,7 @@ func written(t *testing.T) func(engine.Revision, error) engine.Revision {
 	}
 }
 
-func TestSourceChangesAreSeenByTheEngine(t *testing.T) {
+func TestSource_ChangesAreSeenByTheEngine(t *testing.T) {
 	source, e, w := over(t, enginetest.SourceOptions{})
 	added := written(t)(source.Add(pod{Name: "a"}))
 	written(t)(source.Modify(pod{Name: "a", N: 1}))
@@ -80,7 +80,7 @@ func TestSourceChangesAreSeenByTheEngine(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrNotFound)
 }
 
-func TestSourceFailsListsAndWatches(t *testing.T) {
+func TestSource_FailsListsAndWatches(t *testing.T) {
 	cfg := pods()
 	source := enginetest.NewSource(cfg)
 	written(t)(source.Add(pod{Name: "a"}))
@@ -101,7 +101,7 @@ func TestSourceFailsListsAndWatches(t *testing.T) {
 	require.Equal(t, 2, source.WatchCalls())
 }
 
-func TestSourceResetWatchesAndTheEngineResumes(t *testing.T) {
+func TestSource_ResetsWatchesAndTheEngineResumes(t *testing.T) {
 	source, e, w := over(t, enginetest.SourceOptions{})
 	e.Create(pod{Name: "a"})
 	enginetest.ExpectExactly(t, w, addedA)
@@ -113,7 +113,7 @@ func TestSourceResetWatchesAndTheEngineResumes(t *testing.T) {
 	require.Equal(t, 2, source.WatchCalls())
 }
 
-func TestSourceForgetsAndTheEngineListsAgain(t *testing.T) {
+func TestSource_ForgetsAndTheEngineListsAgain(t *testing.T) {
 	source, e, w := over(t, enginetest.SourceOptions{})
 	e.Create(pod{Name: "a"})
 	enginetest.ExpectExactly(t, w, addedA)
@@ -127,7 +127,7 @@ func TestSourceForgetsAndTheEngineListsAgain(t *testing.T) {
 	require.Equal(t, 2, source.ListCalls())
 }
 
-func TestSourceHidesChangesFromWatches(t *testing.T) {
+func TestSource_HidesChangesFromWatches(t *testing.T) {
 	source, e, w := over(t, enginetest.SourceOptions{})
 	hide := func() {
 		require.NoError(t, source.Hide(func() error {
@@ -149,7 +149,7 @@ func TestSourceHidesChangesFromWatches(t *testing.T) {
 	require.Equal(t, 1, source.ListCalls(), "the engine cannot know")
 }
 
-func TestSourceRepeatsAndTheEngineDoesNot(t *testing.T) {
+func TestSource_RepeatsAndTheEngineDoesNot(t *testing.T) {
 	source, e, w := over(t, enginetest.SourceOptions{})
 	source.Repeat() // nothing yet
 	e.Create(pod{Name: "a"})
@@ -161,7 +161,7 @@ func TestSourceRepeatsAndTheEngineDoesNot(t *testing.T) {
 	require.Equal(t, 2, source.ListCalls(), "it was found out")
 }
 
-func TestSourceStallsAndResumes(t *testing.T) {
+func TestSource_StallsAndResumes(t *testing.T) {
 	source, e, w := over(t, enginetest.SourceOptions{})
 	source.Stall()
 	rev := e.Create(pod{Name: "a"})
@@ -171,7 +171,7 @@ func TestSourceStallsAndResumes(t *testing.T) {
 	enginetest.ExpectExactly(t, w, addedA)
 }
 
-func TestSourceThatIsStalledKeepsExpectationsFromPassing(t *testing.T) {
+func TestSource_StalledKeepsExpectationsFromPassing(t *testing.T) {
 	failures := failuresOf(t, func(r *recorder) {
 		cfg := pods()
 		source := enginetest.NewSource(cfg)
@@ -186,7 +186,7 @@ func TestSourceThatIsStalledKeepsExpectationsFromPassing(t *testing.T) {
 	require.Contains(t, failures[0], "waiting until revision 2 is dispatched")
 }
 
-func TestSourceClosedEndsEverything(t *testing.T) {
+func TestSource_ClosedEndsEverything(t *testing.T) {
 	source, e, _ := over(t, enginetest.SourceOptions{})
 	require.NoError(t, source.Close())
 	_, err := source.Add(pod{Name: "a"})
@@ -197,7 +197,7 @@ func TestSourceClosedEndsEverything(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrClosed)
 }
 
-func TestSourceUnderConcurrentFaultsLosesNothing(t *testing.T) {
+func TestSource_LosesNothingUnderConcurrentFaults(t *testing.T) {
 	cfg := pods()
 	source := enginetest.NewSource(cfg)
 	cfg.Backend = source

@@ -15,7 +15,7 @@ import (
 )
 
 // With every shape, as many calls are due as the rate says.
-func TestSchedulesKeepTheRate(t *testing.T) {
+func TestSchedule_KeepsTheRate(t *testing.T) {
 	for _, shape := range []scenario.Shape{scenario.Steady, scenario.Poisson, scenario.Bursts} {
 		s := pace.NewSchedule(shape, 1000, 50, 0.5, rand.New(rand.NewPCG(1, 2)))
 		n, last := 0, time.Duration(0)
@@ -28,7 +28,7 @@ func TestSchedulesKeepTheRate(t *testing.T) {
 	}
 }
 
-func TestSchedulesKnowWhatIsLeft(t *testing.T) {
+func TestSchedule_KnowsWhatIsLeft(t *testing.T) {
 	for _, shape := range []scenario.Shape{scenario.Steady, scenario.Poisson, scenario.Bursts} {
 		for _, taken := range []int{0, 7, 123, 10_100} {
 			s := pace.NewSchedule(shape, 1000, 50, 0.5, rand.New(rand.NewPCG(1, 2)))
@@ -48,7 +48,7 @@ func TestSchedulesKnowWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestBurstsComeAtOnce(t *testing.T) {
+func TestSchedule_BurstsComeAtOnce(t *testing.T) {
 	s := pace.NewSchedule(scenario.Bursts, 100, 10, 0, nil)
 	for range 10 {
 		require.Zero(t, s.Due())
@@ -56,7 +56,7 @@ func TestBurstsComeAtOnce(t *testing.T) {
 	require.Equal(t, 100*time.Millisecond, s.Due())
 }
 
-func TestSchedulesDependOnTheSeedAlone(t *testing.T) {
+func TestSchedule_DependsOnTheSeedAlone(t *testing.T) {
 	draw := func(seed uint64) (all []time.Duration) {
 		s := pace.NewSchedule(scenario.Poisson, 1000, 0, 0, rand.New(rand.NewPCG(seed, 0)))
 		for range 100 {
@@ -68,7 +68,7 @@ func TestSchedulesDependOnTheSeedAlone(t *testing.T) {
 	require.NotEqual(t, draw(1), draw(2))
 }
 
-func TestSlowConsumersKeepTheirRate(t *testing.T) {
+func TestConsumer_KeepsItsRateIfSlow(t *testing.T) {
 	for _, atOnce := range []int{1, 7, 5000} {
 		synctest.Test(t, func(t *testing.T) {
 			slow := pace.NewConsumer(scenario.Consume{Rate: 1000}, 0)
@@ -81,7 +81,7 @@ func TestSlowConsumersKeepTheirRate(t *testing.T) {
 	}
 }
 
-func TestConsumersPauseNowAndThen(t *testing.T) {
+func TestConsumer_PausesNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := pace.NewConsumer(scenario.Consume{Every: time.Second, Pause: 300 * time.Millisecond}, 0.5)
 		start := time.Now()
@@ -98,11 +98,11 @@ func TestConsumersPauseNowAndThen(t *testing.T) {
 	})
 }
 
-func TestConsumersAtFullSpeedNeedNoPace(t *testing.T) {
+func TestConsumer_NeedsNoPaceAtFullSpeed(t *testing.T) {
 	require.Nil(t, pace.NewConsumer(scenario.Consume{}, 0.5))
 }
 
-func TestWaitingEndsWithTheContext(t *testing.T) {
+func TestWait_EndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		enough := errors.New("enough")
 		for _, c := range []scenario.Consume{{Rate: 1}, {Every: time.Second, Pause: time.Hour}} {

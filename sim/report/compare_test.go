@@ -50,7 +50,7 @@ func change(t *testing.T, before, after []*report.Report) report.Change {
 	return c.Changes[0]
 }
 
-func TestCompareSaysWhatChangedAndByHowMuch(t *testing.T) {
+func TestCompare_SaysWhatChangedAndByHowMuch(t *testing.T) {
 	before, after := sample(), sample()
 	after.Build.Revision, after.Build.Modified = "0123456789abcdef", true
 	after.Metrics["p99"] = 0.0246
@@ -77,12 +77,12 @@ func TestCompareSaysWhatChangedAndByHowMuch(t *testing.T) {
 	require.NotContains(t, text, "heap", "it has not changed")
 }
 
-func TestCompareSaysThatOneRunOfEachCannotTell(t *testing.T) {
+func TestCompare_SaysThatOneRunOfEachCannotTell(t *testing.T) {
 	require.Contains(t, compared(t, sample(), sample()), "note       one run of each side cannot tell a change from noise: compare 4 or more of each\n")
 	require.Equal(t, report.TooFew, change(t, side(1), side(2)).Evidence)
 }
 
-func TestCompareTellsAChangeFromNoise(t *testing.T) {
+func TestCompare_TellsAChangeFromNoise(t *testing.T) {
 	before := side(0.010, 0.011, 0.012, 0.013, 0.014, 0.015)
 	moved := change(t, before, side(0.020, 0.021, 0.022, 0.023, 0.024, 0.025))
 	require.Equal(t, report.Changed, moved.Evidence)
@@ -103,7 +103,7 @@ func TestCompareTellsAChangeFromNoise(t *testing.T) {
 	require.Contains(t, text, "~ is no more than noise")
 }
 
-func TestCompareKnowsHowManyRunsItTakes(t *testing.T) {
+func TestCompare_KnowsHowManyRunsItTakes(t *testing.T) {
 	for n, evidence := range map[int]report.Evidence{1: report.TooFew, 3: report.TooFew, 4: report.Changed, 9: report.Changed} {
 		var before, after []float64
 		for i := range n {
@@ -118,7 +118,7 @@ func TestCompareKnowsHowManyRunsItTakes(t *testing.T) {
 	require.Contains(t, text, "\n? are too few runs")
 }
 
-func TestCompareOfOutliersAndZeros(t *testing.T) {
+func TestCompare_OfOutliersAndZeros(t *testing.T) {
 	c := change(t, side(1, 1, 1, 1, 1, 90), side(1, 1, 1, 1, 1, 1))
 	require.Equal(t, report.Noise, c.Evidence, "one outlier is no change")
 	require.InDelta(t, 1, c.Before.Median, 1e-9)
@@ -126,7 +126,7 @@ func TestCompareOfOutliersAndZeros(t *testing.T) {
 	require.Contains(t, text, "p99                    0s to 2s             0s                    ~  p=1.000\n")
 }
 
-func TestCompareWarnsOfWhatCannotBeCompared(t *testing.T) {
+func TestCompare_WarnsOfWhatCannotBeCompared(t *testing.T) {
 	before, after := sample(), sample()
 	after.Plan, after.Build.CPUs, after.Build.Go, after.Interrupted = "fedcba9876543210", 8, "go9", true
 	after.Broken = nil
@@ -150,7 +150,7 @@ func TestCompareWarnsOfWhatCannotBeCompared(t *testing.T) {
 }
 
 // The same seeds on both sides can be compared; sides that mix programs cannot.
-func TestCompareLooksAtSidesAsAWhole(t *testing.T) {
+func TestCompare_LooksAtSidesAsAWhole(t *testing.T) {
 	before, after := side(1, 2, 3, 4, 5), side(1, 2, 3, 4, 5)
 	for i := range before {
 		before[i].Plan, after[4-i].Plan = fmt.Sprint(i), fmt.Sprint(i)
@@ -166,7 +166,7 @@ func TestCompareLooksAtSidesAsAWhole(t *testing.T) {
 	require.Contains(t, text, "the runs of a side are of several revisions: abc and def")
 }
 
-func TestCompareNoticesARunThatIsThereTwice(t *testing.T) {
+func TestCompare_NoticesARunThatIsThereTwice(t *testing.T) {
 	before, after := side(1, 2), side(3)
 	before[1].Started, after[0].Started = time.Unix(7, 0), time.Unix(7, 0)
 	_, text := compare(t, before, after)

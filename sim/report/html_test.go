@@ -25,7 +25,7 @@ var (
 	figure = regexp.MustCompile(`(?s)<figure.*?</figure>`)
 )
 
-func TestPageHasEveryChartWithItsData(t *testing.T) {
+func TestPage_HasEveryChartWithItsData(t *testing.T) {
 	page := htmlOf(t, sample())
 	figures := figure.FindAllString(page, -1)
 	require.Len(t, figures, 11)
@@ -40,7 +40,7 @@ func TestPageHasEveryChartWithItsData(t *testing.T) {
 	require.Contains(t, figures[10], `id="faults"`)
 }
 
-func TestPageNamesTheUnitsOfItsAxes(t *testing.T) {
+func TestPage_NamesTheUnitsOfItsAxes(t *testing.T) {
 	figures := figure.FindAllString(htmlOf(t, sample()), -1)
 	for i, axes := range [][2]string{
 		{"time, logarithmic", "seconds since the load began"}, {"time, logarithmic", "percentile"},
@@ -58,7 +58,7 @@ func TestPageNamesTheUnitsOfItsAxes(t *testing.T) {
 }
 
 // Every stage has a line with its own colour.
-func TestPageHasAColourForEveryStage(t *testing.T) {
+func TestPage_HasAColourForEveryStage(t *testing.T) {
 	r := sample()
 	for len(r.Latency) < 8 {
 		r.Latency = append(r.Latency, r.Latency[0])
@@ -71,7 +71,7 @@ func TestPageHasAColourForEveryStage(t *testing.T) {
 	}
 }
 
-func TestPageSaysInWordsWhatItsChartsShow(t *testing.T) {
+func TestPage_SaysInWordsWhatItsChartsShow(t *testing.T) {
 	page := htmlOf(t, sample())
 	for _, label := range []string{
 		"gaps had none: max from 50ms to 100ms; p99 from 10ms to 20ms; p50 from 1ms to 1ms",
@@ -89,14 +89,14 @@ func TestPageSaysInWordsWhatItsChartsShow(t *testing.T) {
 	require.Contains(t, htmlOf(t, r), "none at any time</text>")
 }
 
-func TestPageHasTheMachine(t *testing.T) {
+func TestPage_HasTheMachine(t *testing.T) {
 	page := htmlOf(t, sample())
 	for _, fact := range []string{">abc<", ">go1.26<", ">linux/amd64<", ">a CPU, 2 of 2 used<", ">3 before the run<"} {
 		require.Contains(t, page, fact)
 	}
 }
 
-func TestPageMarksFaultsOnTheTimeAxis(t *testing.T) {
+func TestPage_MarksFaultsOnTheTimeAxis(t *testing.T) {
 	for i, f := range figure.FindAllString(htmlOf(t, sample()), -1) {
 		if i == 1 {
 			require.NotContains(t, f, `class="mark"`, "it has no time axis")
@@ -108,7 +108,7 @@ func TestPageMarksFaultsOnTheTimeAxis(t *testing.T) {
 	}
 }
 
-func TestPageLoadsNothingAndRunsNothing(t *testing.T) {
+func TestPage_LoadsNothingAndRunsNothing(t *testing.T) {
 	page := htmlOf(t, sample())
 	for _, forbidden := range []string{"<script", "http://", "https://", "@import", "url("} {
 		require.NotContains(t, page, forbidden)
@@ -116,7 +116,7 @@ func TestPageLoadsNothingAndRunsNothing(t *testing.T) {
 	require.Contains(t, page, "prefers-color-scheme: dark")
 }
 
-func TestPageEscapesWhatPeopleWrote(t *testing.T) {
+func TestPage_EscapesWhatPeopleWrote(t *testing.T) {
 	r := sample()
 	r.Scenario = `<b>"&`
 	r.Faults[0].Name = "</title><script>alert(1)</script>"
@@ -127,7 +127,7 @@ func TestPageEscapesWhatPeopleWrote(t *testing.T) {
 	require.Contains(t, page, "A &lt;storm&gt; &amp; more")
 }
 
-func TestPageHasTheVerdict(t *testing.T) {
+func TestPage_HasTheVerdict(t *testing.T) {
 	r := sample()
 	require.Contains(t, htmlOf(t, r), `class="badge broken"`)
 	require.Contains(t, htmlOf(t, r), `<td class="left">a-1 got MODIFIED`)
@@ -145,7 +145,7 @@ func TestPageHasTheVerdict(t *testing.T) {
 }
 
 // There are charts for missing and for equal values, too, and no position is NaN.
-func TestChartsOfUnusualValues(t *testing.T) {
+func TestCharts_OfUnusualValues(t *testing.T) {
 	for _, samples := range [][]report.Sample{
 		nil, {{}}, {{At: 1}}, {{At: 0}, {At: 0}}, {{At: 1, P50: 1e-9, Max: 4000, Heap: 1, Lag: 1 << 60}, {At: 2}},
 	} {

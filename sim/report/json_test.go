@@ -19,20 +19,20 @@ func jsonOf(t *testing.T, r *report.Report) string {
 	return b.String()
 }
 
-func TestJSONReadsBackAsItWas(t *testing.T) {
+func TestJSON_ReadsBackAsItWas(t *testing.T) {
 	back, err := report.ReadJSON(strings.NewReader(jsonOf(t, sample())))
 	require.NoError(t, err)
 	require.Equal(t, sample(), back)
 }
 
-func TestJSONOfANewerProgramIsReadWithoutItsNewFields(t *testing.T) {
+func TestJSON_OfANewerProgramIsReadWithoutItsNewFields(t *testing.T) {
 	newer := strings.Replace(jsonOf(t, sample()), `"seed": 7,`, `"seed": 7, "mood": {"good": [1]},`, 1)
 	back, err := report.ReadJSON(strings.NewReader(newer))
 	require.NoError(t, err)
 	require.Equal(t, sample(), back)
 }
 
-func TestJSONIsRefusedWithTheReason(t *testing.T) {
+func TestJSON_IsRefusedWithTheReason(t *testing.T) {
 	valid := jsonOf(t, sample())
 	for _, refused := range []struct {
 		content string

@@ -32,7 +32,7 @@ func fields(t reflect.Type, path string) (all []string) {
 	return all
 }
 
-func TestSchemaListsEveryFieldInItsOrder(t *testing.T) {
+func TestSchema_ListsEveryFieldInItsOrder(t *testing.T) {
 	document, err := os.ReadFile("SCHEMA.md")
 	require.NoError(t, err)
 	var listed []string

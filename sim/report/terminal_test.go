@@ -29,7 +29,7 @@ func wordy() *report.Report {
 	return r
 }
 
-func TestTextFitsTheTerminal(t *testing.T) {
+func TestText_FitsTheTerminal(t *testing.T) {
 	plain := terminalText(t, wordy(), report.Terminal{})
 	for _, width := range []int{80, 100, 120} {
 		text := terminalText(t, wordy(), report.Terminal{Width: width})
@@ -46,7 +46,7 @@ func TestTextFitsTheTerminal(t *testing.T) {
 	require.Regexp(t, `\nerror      engine: too old .*\n {11}.*the list's revision\n`, narrow)
 }
 
-func TestTextHasColoursOnlyIfAskedFor(t *testing.T) {
+func TestText_HasColoursOnlyIfAskedFor(t *testing.T) {
 	require.NotContains(t, terminalText(t, sample(), report.Terminal{Width: 80}), "\x1b")
 	r := sample()
 	r.Interrupted = true

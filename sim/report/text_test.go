@@ -40,7 +40,7 @@ func sample() *report.Report {
 	}
 }
 
-func TestTextSaysWhatMatters(t *testing.T) {
+func TestText_SaysWhatMatters(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, sample().WriteText(&b))
 	for _, line := range []string{
@@ -99,7 +99,7 @@ func TestText_SaysThatTheMachineWasDisturbed(t *testing.T) {
 }
 
 // Reads are mentioned even if not one was made in time.
-func TestTextSaysThatReadsWereMissed(t *testing.T) {
+func TestText_SaysThatReadsWereMissed(t *testing.T) {
 	var b strings.Builder
 	missed := sample()
 	missed.Metrics["missed-reads"] = 1234
@@ -107,7 +107,7 @@ func TestTextSaysThatReadsWereMissed(t *testing.T) {
 	require.Contains(t, b.String(), "reads      0, 0 failed, 1,234 not made in time\n")
 }
 
-func TestOKIsOnlyWhatRanToItsEndAndHolds(t *testing.T) {
+func TestOK_IsOnlyWhatRanToItsEndAndHolds(t *testing.T) {
 	fine := &report.Report{Assertions: []report.Assertion{{Holds: true}}}
 	require.True(t, fine.OK())
 	for _, bad := range []*report.Report{
@@ -117,7 +117,7 @@ func TestOKIsOnlyWhatRanToItsEndAndHolds(t *testing.T) {
 	}
 }
 
-func TestValuesArePrintedInTheirUnits(t *testing.T) {
+func TestText_PrintsValuesInTheirUnits(t *testing.T) {
 	for want, got := range map[string]string{
 		"1,234,567": report.Number(1234567), "12,345": report.Number(uint64(12345)), "-12": report.Number(-12.4), "999": report.Number(999), "0": report.Number(0),
 		"12.3ms": report.Seconds(0.01234), "1.23ms": report.Seconds(0.001234), "123ms": report.Seconds(0.1234), "250ns": report.Seconds(2.5e-7), "1.5s": report.Seconds(1.5), "450µs": report.Seconds(0.00045), "0s": report.Seconds(0), "2m30s": report.Seconds(150),
@@ -128,7 +128,7 @@ func TestValuesArePrintedInTheirUnits(t *testing.T) {
 	}
 }
 
-func TestThisBuildKnowsItself(t *testing.T) {
+func TestThisBuild_KnowsItself(t *testing.T) {
 	b := report.ThisBuild()
 	require.NotEmpty(t, b.Go)
 	require.Positive(t, b.CPUs)

@@ -10,7 +10,7 @@ import (
 
 // Without these assertions, an engine that does nothing would pass: percentiles are
 // of the calls that were made, and an event that was not read is not lost.
-func TestShippedScenariosDemandThatEverythingIsDone(t *testing.T) {
+func TestShipped_DemandThatEverythingIsDone(t *testing.T) {
 	for _, name := range scenario.Library() {
 		s, err := scenario.Shipped(name)
 		require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-func TestShippedScenariosResolveInBothSizes(t *testing.T) {
+func TestShipped_ResolveInBothSizes(t *testing.T) {
 	require.Subset(t, scenario.Library(), []string{"kubelets", "controllers", "configmaps", "slow-consumers", "reconnect-storm", "event-bus", "git-history"})
 	for _, name := range scenario.Library() {
 		s, err := scenario.Shipped(name)
@@ -35,7 +35,7 @@ func TestShippedScenariosResolveInBothSizes(t *testing.T) {
 	require.ErrorContains(t, err, "kubelets")
 }
 
-func TestKubeletsIsAsLargeAsPromised(t *testing.T) {
+func TestShipped_KubeletsIsAsLargeAsPromised(t *testing.T) {
 	s, err := scenario.Shipped("kubelets")
 	require.NoError(t, err)
 	plan, err := s.Resolve(scenario.Options{})
@@ -50,7 +50,7 @@ func TestKubeletsIsAsLargeAsPromised(t *testing.T) {
 }
 
 // Explain prints a scenario that gives the same plan.
-func TestExplanationIsAScenario(t *testing.T) {
+func TestExplain_GivesAScenario(t *testing.T) {
 	for _, name := range scenario.Library() {
 		s, err := scenario.Shipped(name)
 		require.NoError(t, err)
@@ -84,7 +84,7 @@ func requireExplained(t *testing.T, s *scenario.Scenario, o scenario.Options) {
 	require.Equal(t, plan.Hash, twice.Hash, text)
 }
 
-func TestGoAndYAMLMakeTheSamePlan(t *testing.T) {
+func TestResolve_GoAndYAMLMakeTheSamePlan(t *testing.T) {
 	fromYAML, err := scenario.Parse("same.yaml", []byte(`
 duration: 20s
 objects: {count: 1000, fields: {node: 50}}
@@ -117,7 +117,7 @@ assert: [p99 < 50ms]
 	require.NotEqual(t, one.Hash, other.Hash, "the seed is part of the plan")
 }
 
-func TestErrorsInGoNameTheFieldAndTheFix(t *testing.T) {
+func TestResolve_ErrorsNameTheFieldAndTheFix(t *testing.T) {
 	_, err := (&scenario.Scenario{Writers: []scenario.Writer{{Rate: -1}}}).Resolve(scenario.Options{})
 	require.ErrorIs(t, err, scenario.ErrInvalid)
 	require.EqualError(t, err, "writers[0].rate: is negative: -1; write how many per second, such as 500")
@@ -125,7 +125,7 @@ func TestErrorsInGoNameTheFieldAndTheFix(t *testing.T) {
 	require.ErrorIs(t, err, scenario.ErrInvalid)
 }
 
-func TestResolveLeavesTheScenarioAlone(t *testing.T) {
+func TestResolve_LeavesTheScenarioAlone(t *testing.T) {
 	s, err := scenario.Shipped("reconnect-storm")
 	require.NoError(t, err)
 	before, err := s.Resolve(scenario.Options{})
@@ -137,7 +137,7 @@ func TestResolveLeavesTheScenarioAlone(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-func TestFilesAreFoundAndNamed(t *testing.T) {
+func TestLoad_FilesAreFoundAndNamed(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "mine.yaml")
 	write := func(content string) {
@@ -166,7 +166,7 @@ func TestFilesAreFoundAndNamed(t *testing.T) {
 }
 
 // Otherwise two runs of different histories would count as runs of one plan.
-func TestPlanIsAnotherWithAnotherTrace(t *testing.T) {
+func TestPlan_IsAnotherWithAnotherTrace(t *testing.T) {
 	dir := t.TempDir()
 	file, past := filepath.Join(dir, "mine.yaml"), filepath.Join(dir, "past.ndjson")
 	require.NoError(t, os.WriteFile(file, []byte("watchers: [{}]\nwriters: [{trace: past.ndjson}]\n"), 0o600))
@@ -191,7 +191,7 @@ func TestPlanIsAnotherWithAnotherTrace(t *testing.T) {
 	require.ErrorContains(t, err, "past.ndjson is not a regular file")
 }
 
-func TestProbabilityIsWhatItSays(t *testing.T) {
+func TestRandomly_HoldsAsOftenAsItSays(t *testing.T) {
 	for _, p := range []float64{0.01, 0.25, 0.5, 0.9} {
 		c := scenario.Randomly(p, 7)
 		struck := 0
@@ -204,7 +204,7 @@ func TestProbabilityIsWhatItSays(t *testing.T) {
 	}
 }
 
-func TestAssertionsCompare(t *testing.T) {
+func TestAssertion_Compares(t *testing.T) {
 	for text, holds := range map[scenario.Assertion][3]bool{ // for 1, 2 and 3
 		"lost < 2": {true, false, false}, "lost <= 2": {true, true, false}, "lost = 2": {false, true, false},
 		"lost >= 2": {false, true, true}, "lost > 2": {false, false, true},
@@ -285,7 +285,7 @@ func requireErrors(t *testing.T, err error) {
 }
 
 // The scenarios in the README are valid.
-func TestScenariosOfTheReadmeAreValid(t *testing.T) {
+func TestReadme_ItsScenariosAreValid(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(readme, -1)

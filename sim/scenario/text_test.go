@@ -23,7 +23,7 @@ import (
 //	check                each assertion (a line of the input), understood
 //
 // They have a directory of their own because go test -fuzz writes to testdata/fuzz.
-func TestScenarioText(t *testing.T) {
+func TestParse_ScenariosInText(t *testing.T) {
 	datadriven.Walk(t, "testdata/text", func(t *testing.T, file string) {
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {

@@ -47,7 +47,7 @@ func zipped(t testing.TB, text []byte) []byte {
 	return out.Bytes()
 }
 
-func TestShippedTraceLeadsToTheShippedState(t *testing.T) {
+func TestRead_ShippedTraceLeadsToTheShippedState(t *testing.T) {
 	state, lines := trace.State{}, 0
 	for change, err := range trace.ReadFile(shipped + ".ndjson.gz") {
 		require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestShippedTraceLeadsToTheShippedState(t *testing.T) {
 	require.Equal(t, string(want), got.String())
 }
 
-func TestCompressionIsToldByContentNotByName(t *testing.T) {
+func TestRead_TellsCompressionByContentNotByName(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string][]byte{
 		"plain.ndjson.gz": []byte(history),
@@ -84,7 +84,7 @@ func put(n int) string {
 	return strings.TrimSuffix(line, `"}`) + strings.Repeat("v", n-len(line)) + `"}`
 }
 
-func TestLinesMayBeLongAndTheLastNeedsNoNewline(t *testing.T) {
+func TestRead_LinesMayBeLongAndTheLastNeedsNoNewline(t *testing.T) {
 	good, bad := read(put(trace.MaxLine-1) + "\r\n" + put(trace.MaxLine) + "\n" + put(trace.MaxLine))
 	require.Empty(t, bad)
 	require.Len(t, good, 3)
@@ -92,7 +92,7 @@ func TestLinesMayBeLongAndTheLastNeedsNoNewline(t *testing.T) {
 }
 
 // A line that is too long is one bad line; the lines around it are read.
-func TestLinesHaveALimit(t *testing.T) {
+func TestRead_LinesHaveALimit(t *testing.T) {
 	for name, long := range map[string]string{
 		"by one byte":   put(trace.MaxLine + 1),
 		"by much":       put(3 * trace.MaxLine),
@@ -121,7 +121,7 @@ func bomb(t *testing.T, prefix, piece string) []byte {
 }
 
 // The sum of all allocations is a part of the text.
-func TestMemoryIsBoundedWhateverTheTextIs(t *testing.T) {
+func TestRead_MemoryIsBoundedWhateverTheTextIs(t *testing.T) {
 	for name, c := range map[string]struct{ prefix, piece string }{
 		"blanks":            {"", " "},
 		"a string":          {`{"t":1,"op":"put","key":"a","version":"`, "v"},
@@ -146,7 +146,7 @@ func TestMemoryIsBoundedWhateverTheTextIs(t *testing.T) {
 }
 
 // Decoding a line of the highest length is bounded, too.
-func TestMemoryIsBoundedByTheLine(t *testing.T) {
+func TestRead_MemoryIsBoundedByTheLine(t *testing.T) {
 	for name, line := range map[string]string{
 		"version": put(trace.MaxLine),
 		"name":    `{"` + strings.Repeat("x", trace.MaxLine-5) + `":1}`,
@@ -162,7 +162,7 @@ func TestMemoryIsBoundedByTheLine(t *testing.T) {
 	}
 }
 
-func TestFieldsInAnyOrderAndTimesInAnyForm(t *testing.T) {
+func TestRead_FieldsInAnyOrderAndTimesInAnyForm(t *testing.T) {
 	good, bad := read(`{"version":"v","key":"a","op":"put","t":1460920094.5}
  { "t" : -1e3 , "op" : "delete", "key" : "\u00e9\ud83d\ude00" , "version" : "" }
 `)
@@ -172,7 +172,7 @@ func TestFieldsInAnyOrderAndTimesInAnyForm(t *testing.T) {
 	require.Equal(t, "é😀", good[1].Key)
 }
 
-func TestBadLinesAreNamed(t *testing.T) {
+func TestRead_NamesBadLines(t *testing.T) {
 	for name, c := range map[string]struct {
 		line    string
 		is      error
@@ -222,7 +222,7 @@ func TestBadLinesAreNamed(t *testing.T) {
 	}
 }
 
-func TestErrorsQuoteLittleOfALongLine(t *testing.T) {
+func TestRead_ErrorsQuoteLittleOfALongLine(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for _, line := range []string{
 		`{"` + long + `":1}`,
@@ -238,7 +238,7 @@ func TestErrorsQuoteLittleOfALongLine(t *testing.T) {
 
 // Wherever a compressed trace is cut, the lines before the cut are read, and an error
 // follows: a cut is never taken for the end.
-func TestTruncatedGzipIsTruncatedWhereverItIsCut(t *testing.T) {
+func TestRead_TruncatedGzipIsTruncatedWhereverItIsCut(t *testing.T) {
 	whole := zipped(t, []byte(strings.Repeat(history, 20)))
 	all, bad := collect(trace.Read("t", bytes.NewReader(whole)))
 	require.Empty(t, bad)
@@ -255,7 +255,7 @@ func TestTruncatedGzipIsTruncatedWhereverItIsCut(t *testing.T) {
 	require.EqualError(t, bad[0], "t: file is truncated: unexpected EOF (good lines before that: 80)")
 }
 
-func TestDamagedGzipIsCorrupt(t *testing.T) {
+func TestRead_DamagedGzipIsCorrupt(t *testing.T) {
 	whole := zipped(t, []byte(history))
 	for name, damage := range map[string]func([]byte) []byte{
 		"checksum":         func(b []byte) []byte { b[len(b)-5] ^= 1; return b },
@@ -273,7 +273,7 @@ func TestDamagedGzipIsCorrupt(t *testing.T) {
 	}
 }
 
-func TestEmptyTrace(t *testing.T) {
+func TestRead_EmptyTrace(t *testing.T) {
 	for name, content := range map[string][]byte{"nothing": nil, "gzip of nothing": zipped(t, nil)} {
 		good, bad := collect(trace.Read("t", bytes.NewReader(content)))
 		require.Empty(t, good, name)
@@ -282,7 +282,7 @@ func TestEmptyTrace(t *testing.T) {
 	}
 }
 
-func TestReadErrorsAreHandedOn(t *testing.T) {
+func TestRead_HandsOnErrorsOfTheReader(t *testing.T) {
 	broken := errors.New("disk on fire")
 	good, bad := collect(trace.Read("t", io.MultiReader(strings.NewReader(history), iotest.ErrReader(broken))))
 	require.Len(t, good, 4)
@@ -294,7 +294,7 @@ func TestReadErrorsAreHandedOn(t *testing.T) {
 	require.Len(t, bad, 1, "a directory can be opened but not read")
 }
 
-func TestLeavingTheLoopStopsReading(t *testing.T) {
+func TestRead_StopsWhenTheLoopIsLeft(t *testing.T) {
 	r := strings.NewReader(strings.Repeat(history, 10_000))
 	for range trace.Read("t", r) {
 		break

@@ -91,7 +91,7 @@ func aboutPace(a report.Assertion) bool {
 
 // Every shipped scenario passes its assertions in its small size, apart from those about
 // pace, and its page shows the whole report.
-func TestShippedScenariosPassAndTheirPagesAreFine(t *testing.T) {
+func TestPage_ShippedScenariosPassAndTheirPagesAreFine(t *testing.T) {
 	for _, name := range scenario.Library() {
 		t.Run(name, func(t *testing.T) {
 			r, err := run(name, 0)
@@ -116,7 +116,7 @@ func TestShippedScenariosPassAndTheirPagesAreFine(t *testing.T) {
 	}
 }
 
-func TestPageIsReadableInBothThemes(t *testing.T) {
+func TestPage_IsReadableInBothThemes(t *testing.T) {
 	r := stormy(t, func(*report.Report) {})
 	require.NotEmpty(t, r.Faults)
 	require.NotEmpty(t, r.Assertions)
@@ -133,7 +133,7 @@ func TestPageIsReadableInBothThemes(t *testing.T) {
 	require.NotEqual(t, themes["light"].Text, themes["dark"].Text)
 }
 
-func TestPageFitsNarrowWindows(t *testing.T) {
+func TestPage_FitsNarrowWindows(t *testing.T) {
 	r := stormy(t, func(*report.Report) {})
 	file := page(t, r)
 	for _, width := range []int64{360, 400, 700, 1000} {
@@ -143,7 +143,7 @@ func TestPageFitsNarrowWindows(t *testing.T) {
 }
 
 // Paper is white in dark mode, too, and cannot be scrolled.
-func TestPageFitsPaper(t *testing.T) {
+func TestPage_FitsPaper(t *testing.T) {
 	r := stormy(t, func(*report.Report) {})
 	s, _ := show(t, page(t, r), window{width: 720, theme: "dark", media: "print"})
 	requireFine(t, r, s)
@@ -152,7 +152,7 @@ func TestPageFitsPaper(t *testing.T) {
 }
 
 // Every stage has a visible line.
-func TestPageShowsEveryStage(t *testing.T) {
+func TestPage_ShowsEveryStage(t *testing.T) {
 	r := stormy(t, func(r *report.Report) {
 		r.Latency = slices.Clone(r.Latency)
 		require.Len(t, r.Latency, 8, "of which this run has not met all")
@@ -167,7 +167,7 @@ func TestPageShowsEveryStage(t *testing.T) {
 	}
 }
 
-func TestPageOfARunThatDidNotEndWell(t *testing.T) {
+func TestPage_OfARunThatDidNotEndWell(t *testing.T) {
 	for badge, change := range map[string]func(*report.Report){
 		"interrupted": func(r *report.Report) { r.Interrupted, r.Assertions = true, nil },
 		"failed":      func(r *report.Report) { r.Assertions = []report.Assertion{{Text: "p99 < 1us", Value: 0.1}} },
@@ -184,7 +184,7 @@ func TestPageOfARunThatDidNotEndWell(t *testing.T) {
 }
 
 // A run that was stopped at once has no charts, and its page is fine.
-func TestPageOfARunWithoutSamples(t *testing.T) {
+func TestPage_OfARunWithoutSamples(t *testing.T) {
 	s, _ := show(t, page(t, stormy(t, func(r *report.Report) {
 		r.Samples, r.Latency, r.Worst, r.Faults, r.Interrupted = nil, nil, nil, nil, true
 	})), window{width: 400, theme: "dark"})

@@ -32,7 +32,7 @@ func script(t *testing.T, seed uint64) []string {
 	return f.read(w)
 }
 
-func TestOneScriptHasOneHistory(t *testing.T) {
+func TestHistory_IsOneForOneScript(t *testing.T) {
 	first := script(t, 1)
 	require.Equal(t, first, script(t, 1))
 	require.NotEqual(t, first, script(t, 2))

@@ -12,7 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-func TestExpiryIsInOrderOfTimeThenKey(t *testing.T) {
+func TestExpiry_IsInOrderOfTimeThenKey(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	for i, key := range []string{"late", "b", "a", "early"} {
 		f.put(key, nil, backend.PutOptions{TTL: []time.Duration{3, 2, 2, 1}[i] * time.Second})
@@ -22,7 +22,7 @@ func TestExpiryIsInOrderOfTimeThenKey(t *testing.T) {
 	require.Equal(t, []string{"DELETED early@6", "DELETED a@7", "DELETED b@8", "DELETED late@9"}, f.read(w))
 }
 
-func TestDeletionByExpiryIsStampedWithItsTime(t *testing.T) {
+func TestExpiry_DeletionIsStampedWithItsTime(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	o := f.put("a", nil, backend.PutOptions{TTL: time.Second})
 	w := f.watch(o.Revision, nothing)
@@ -32,7 +32,7 @@ func TestDeletionByExpiryIsStampedWithItsTime(t *testing.T) {
 	require.Equal(t, o.Expires, batch.Events[0].Object.Written)
 }
 
-func TestExpiryNeedsOneTimerForAnyNumber(t *testing.T) {
+func TestExpiry_NeedsOneTimerForAnyNumber(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	f.put("permanent", nil, backend.PutOptions{})
 	idle := f.clock.Pending() // for the history
@@ -49,7 +49,7 @@ func TestExpiryNeedsOneTimerForAnyNumber(t *testing.T) {
 }
 
 // Renewing a TTL over and over must not pile up what was to expire before.
-func TestRenewedAndRemovedObjectsLeaveNoTimer(t *testing.T) {
+func TestExpiry_RenewedAndRemovedObjectsLeaveNoTimer(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	o := f.put("a", nil, backend.PutOptions{TTL: time.Second})
 	armed := f.clock.Pending()
@@ -65,7 +65,7 @@ func TestRenewedAndRemovedObjectsLeaveNoTimer(t *testing.T) {
 	require.Equal(t, armed-1, f.clock.Pending())
 }
 
-func TestThousandsExpireAtOnce(t *testing.T) {
+func TestExpiry_ThousandsAtOnce(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	const n = 2000
 	for i := range n {
@@ -79,7 +79,7 @@ func TestThousandsExpireAtOnce(t *testing.T) {
 	require.Equal(t, "DELETED k/1999@4001", events[n-1])
 }
 
-func TestClockSetBackDelaysExpiry(t *testing.T) {
+func TestExpiry_IsDelayedByAClockSetBack(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	f.put("a", nil, backend.PutOptions{TTL: time.Minute})
 	f.clock.Advance(-time.Hour)

@@ -15,7 +15,7 @@ import (
 
 // A later clock gives a higher revision than storage that was made before can
 // have come to meanwhile.
-func TestFirstRevisionAt(t *testing.T) {
+func TestFirstRevisionAt_RisesWithTheClock(t *testing.T) {
 	require.Equal(t, store.Revision(4_000_000), memory.FirstRevisionAt(time.Unix(1, 0)))
 	require.Equal(t, store.Revision(1), memory.FirstRevisionAt(time.Time{}))
 	require.LessOrEqual(t, memory.FirstRevisionAt(time.Unix(1<<62, 0)), store.Revision(1<<62))

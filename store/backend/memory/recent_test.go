@@ -14,7 +14,7 @@ import (
 
 // What was looked up or written last is remembered, and must never be what was.
 // Nothing here takes a snapshot, which would answer instead.
-func TestWhatWasLookedUpLastIsNeverStale(t *testing.T) {
+func TestGet_WhatWasLookedUpLastIsNeverStale(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	first := f.put("hall", nil, backend.PutOptions{})
 	require.Equal(t, first.Revision, f.revisionOf("hall"))
@@ -47,7 +47,7 @@ func (f *fixture) revisionOf(key string) store.Revision {
 	return o.Revision
 }
 
-func TestVersionsShareTheirLabels(t *testing.T) {
+func TestPut_VersionsShareTheirLabels(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	in := func(room string) *store.Object {
 		draft := newLamp("hall", false)

@@ -53,7 +53,7 @@ func TestRetain_CompactsByNumber(t *testing.T) {
 	require.NotEmpty(t, f.read(f.watch(expired.Oldest, nothing)), "what the error says can be watched from")
 }
 
-func TestCompactionFreesWhatItGivesUp(t *testing.T) {
+func TestCompaction_FreesWhatItGivesUp(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	first := weak.Make(f.put("a", nil, backend.PutOptions{}))
 	last := f.flicker("a", 2000)
@@ -64,7 +64,7 @@ func TestCompactionFreesWhatItGivesUp(t *testing.T) {
 	require.Nil(t, first.Value(), "nothing keeps it any more")
 }
 
-func TestListOfThePastSurvivesCompaction(t *testing.T) {
+func TestCompaction_ListOfThePastSurvivesIt(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	first := f.put("a", nil, backend.PutOptions{})
 	last := f.flicker("a", 1000)
@@ -74,7 +74,7 @@ func TestListOfThePastSurvivesCompaction(t *testing.T) {
 	require.Same(t, first, old.Items[0])
 }
 
-func TestInvalidLimitsNameTheField(t *testing.T) {
+func TestRetain_InvalidLimitsNameTheField(t *testing.T) {
 	_, err := memory.New(lamps, memory.Options{Retain: store.WindowLimits{MinAge: -1}})
 	var wrong *usercode.ConfigError
 	require.ErrorAs(t, err, &wrong)

@@ -16,7 +16,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-func TestNotifyIsOnTheEdge(t *testing.T) {
+func TestNotify_IsOnTheEdge(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	calls := 0
 	w := f.watch(0, func() { calls++ })
@@ -36,7 +36,7 @@ func TestNotifyIsOnTheEdge(t *testing.T) {
 }
 
 // If the lock were held, these would never return.
-func TestNotifyRunsWithoutTheLock(t *testing.T) {
+func TestNotify_RunsWithoutTheLock(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	var at store.Revision
 	w := f.watch(0, func() { at, _ = f.Revision(f.ctx) })
@@ -45,7 +45,7 @@ func TestNotifyRunsWithoutTheLock(t *testing.T) {
 	require.Equal(t, o.Revision, at)
 }
 
-func TestPanicInNotifyEndsThatWatchAlone(t *testing.T) {
+func TestNotify_PanicEndsThatWatchAlone(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	calls := 0
 	bad := f.watch(0, func() { panic("no") })
@@ -60,7 +60,7 @@ func TestPanicInNotifyEndsThatWatchAlone(t *testing.T) {
 	require.ErrorContains(t, err, "WatchOptions.Notify")
 }
 
-func TestPanicInSizeWritesNothing(t *testing.T) {
+func TestSize_PanicWritesNothing(t *testing.T) {
 	schema := lamps
 	broken := false
 	schema.Size = func(*store.Object) int {
@@ -83,7 +83,7 @@ func TestPanicInSizeWritesNothing(t *testing.T) {
 	require.Same(t, o, got)
 }
 
-func TestCloseOfAWatchWaitsForItsNotification(t *testing.T) {
+func TestWatch_CloseWaitsForItsNotification(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var returned atomic.Bool
@@ -108,7 +108,7 @@ func TestCloseOfAWatchWaitsForItsNotification(t *testing.T) {
 }
 
 // Watches that come and go while nothing is written must not pile up.
-func TestClosedWatchIsFreed(t *testing.T) {
+func TestWatch_IsFreedOnceClosed(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	held := new([1 << 10]byte)
 	gone := weak.Make(held)
@@ -121,7 +121,7 @@ func TestClosedWatchIsFreed(t *testing.T) {
 	require.Nil(t, gone.Value())
 }
 
-func TestNextOfZeroIsOfOne(t *testing.T) {
+func TestWatch_NextOfZeroIsOfOne(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	w := f.watch(0, nothing)
 	f.flicker("a", 3)
@@ -132,7 +132,7 @@ func TestNextOfZeroIsOfOne(t *testing.T) {
 
 // The rarest interleavings of write, Next and Close, for the race detector and
 // for lost wake-ups: a reader that is not woken never finishes.
-func TestWatchersComeAndGoAmongWriters(t *testing.T) {
+func TestWatch_WatchersComeAndGoAmongWriters(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	const writers, each, readers = 3, 200, 8
 	var wg sync.WaitGroup

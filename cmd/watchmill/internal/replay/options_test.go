@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/sim/load"
 )
 
-func TestWrongOptionsAreNamedByTheirFlag(t *testing.T) {
+func TestOptions_WrongOnesAreNamedByTheirFlag(t *testing.T) {
 	good := replay.Options{File: shipped, Watchers: 10}
 	for flag, spoil := range map[string]func(*replay.Options){
 		"FILE":          func(o *replay.Options) { o.File = "" },

@@ -22,7 +22,7 @@ import (
 
 var bg = context.Background()
 
-func TestEveryWatcherSeesAllOfTheShippedHistory(t *testing.T) {
+func TestRun_EveryWatcherSeesAllOfTheShippedHistory(t *testing.T) {
 	report := replayed(t, replay.Options{File: shipped, Watchers: 100, Reconnect: 5, Seed: 1})
 	requireOK(t, report)
 	require.Equal(t, 100, report.Equal)
@@ -34,7 +34,7 @@ func TestEveryWatcherSeesAllOfTheShippedHistory(t *testing.T) {
 
 // Time in the bubble stands still while any goroutine runs, so the slow watchers are
 // as far behind as can be.
-func TestSlowWatchersCatchUpAtTheirPace(t *testing.T) {
+func TestRun_SlowWatchersCatchUpAtTheirPace(t *testing.T) {
 	for _, policy := range []engine.Policy{engine.Park, engine.Conflate} {
 		t.Run(policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestSlowWatchersCatchUpAtTheirPace(t *testing.T) {
 	}
 }
 
-func TestSlowWatchersAreLostUnderTerminate(t *testing.T) {
+func TestRun_SlowWatchersAreLostUnderTerminate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		report := replayed(t, replay.Options{File: shipped, Watchers: 4, Slow: 4, Policy: engine.Terminate, Seed: 1})
 		require.False(t, report.OK())
@@ -60,7 +60,7 @@ func TestSlowWatchersAreLostUnderTerminate(t *testing.T) {
 	})
 }
 
-func TestSlowWatchersAreLostWhenTheWindowPassesThem(t *testing.T) {
+func TestRun_SlowWatchersAreLostWhenTheWindowPassesThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		report := replayed(t, replay.Options{File: shipped, Watchers: 4, Slow: 4, Window: 100, Seed: 1})
 		require.False(t, report.OK())
@@ -70,7 +70,7 @@ func TestSlowWatchersAreLostWhenTheWindowPassesThem(t *testing.T) {
 	})
 }
 
-func TestSelectComparesWhatIsSelected(t *testing.T) {
+func TestSelect_ComparesWhatIsSelected(t *testing.T) {
 	changes := []trace.Change{
 		put("main.go", "1"), put("actor/pid.go", "1"), put("actor/README.md", "1"),
 		put("actor/pid.go", "2"), put("actor/gone.go", "1"), remove("actor/gone.go"), put("actor/deep/x.go", "1"), put("main.go", "2"),
@@ -90,14 +90,14 @@ func TestSelectComparesWhatIsSelected(t *testing.T) {
 
 // Watchers with one selector share its evaluation. One that resumes in the middle of the
 // events that another has just evaluated must not receive the first of them again.
-func TestSelectingWatchersResumeBesideEachOther(t *testing.T) {
+func TestSelect_WatchersResumeBesideEachOther(t *testing.T) {
 	report := replayed(t, replay.Options{File: shipped, Watchers: 50, Reconnect: 30, Select: "dir=actor,ext=go", Seed: 1})
 	requireOK(t, report)
 	require.Equal(t, 75, report.Objects)
 	require.Equal(t, uint64(50*1632), report.Delivered)
 }
 
-func TestChangesThatMakeNoDifferenceAreCounted(t *testing.T) {
+func TestRun_CountsChangesThatMakeNoDifference(t *testing.T) {
 	path := writeTrace(t, t.TempDir(),
 		remove("a"), put("a", "1"), put("a", "1"), remove("a"), remove("a"), put("a", "1"), put("a", "2"), put("a", "1"))
 	report := replayed(t, replay.Options{File: path, Watchers: 2, Reconnect: 3, Seed: 1})
@@ -108,7 +108,7 @@ func TestChangesThatMakeNoDifferenceAreCounted(t *testing.T) {
 	require.Equal(t, 6, report.Resumed, "those that found no point are made up for at the end")
 }
 
-func TestATraceMayDoNothingAtAll(t *testing.T) {
+func TestRun_ATraceMayDoNothingAtAll(t *testing.T) {
 	report := replayed(t, replay.Options{File: writeTrace(t, t.TempDir(), remove("a"), remove("b")), Watchers: 2, Reconnect: 1, Seed: 1})
 	requireOK(t, report)
 	require.Zero(t, report.Objects)
@@ -116,7 +116,7 @@ func TestATraceMayDoNothingAtAll(t *testing.T) {
 	require.Empty(t, tsv(t, report.State))
 }
 
-func TestAnyTraceIsSeenAsItIs(t *testing.T) {
+func TestRun_AnyTraceIsSeenAsItIs(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		changes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) trace.Change {
@@ -145,7 +145,7 @@ func TestAnyTraceIsSeenAsItIs(t *testing.T) {
 	})
 }
 
-func TestSpeedIsAFactorOfTheTimesInTheTrace(t *testing.T) {
+func TestSpeed_IsAFactorOfTheTimesInTheTrace(t *testing.T) {
 	path := writeTrace(t, t.TempDir(), put("a", "1"), put("a", "2"), put("a", "3"), put("a", "4")) // three seconds
 	synctest.Test(t, func(t *testing.T) {
 		require.Equal(t, 6*time.Second, replayed(t, replay.Options{File: path, Watchers: 1, Speed: 0.5}).Took)
@@ -154,7 +154,7 @@ func TestSpeedIsAFactorOfTheTimesInTheTrace(t *testing.T) {
 	})
 }
 
-func TestTimesThatGoBackDoNotHoldUp(t *testing.T) {
+func TestSpeed_TimesThatGoBackDoNotHoldUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace")
 	require.NoError(t, os.WriteFile(path, []byte(`{"t":100,"op":"put","key":"a","version":"1"}
 {"t":50,"op":"put","key":"a","version":"2"}
@@ -165,7 +165,7 @@ func TestTimesThatGoBackDoNotHoldUp(t *testing.T) {
 	})
 }
 
-func TestInterruptedRunsReportWhatRan(t *testing.T) {
+func TestRun_ReportsWhatRanIfInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(bg, 2*time.Second)
 		defer cancel()
@@ -182,7 +182,7 @@ func TestInterruptedRunsReportWhatRan(t *testing.T) {
 	})
 }
 
-func TestInterruptedWriterReportsHowFarItCame(t *testing.T) {
+func TestRun_InterruptedWriterReportsHowFarItCame(t *testing.T) {
 	path := writeTrace(t, t.TempDir(), put("a", "1"), put("a", "2"), put("a", "3"))
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(bg, 1500*time.Millisecond)
@@ -200,7 +200,7 @@ func TestInterruptedWriterReportsHowFarItCame(t *testing.T) {
 	require.Zero(t, report.Written)
 }
 
-func TestProgressComesNowAndThenAndAtTheEnd(t *testing.T) {
+func TestProgress_ComesNowAndThenAndAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
 		var last load.ReplayProgress
@@ -214,7 +214,7 @@ func TestProgressComesNowAndThenAndAtTheEnd(t *testing.T) {
 	})
 }
 
-func TestBadTracesAreRefusedBeforeAnythingRuns(t *testing.T) {
+func TestRun_RefusesBadTracesBeforeAnythingRuns(t *testing.T) {
 	path := writeTrace(t, t.TempDir(), put("a", "1"), put("b", "1"), put("/bad", "1"), put("c", "1"))
 	_, err := replay.Run(bg, replay.Options{File: path, Watchers: 1})
 	require.ErrorIs(t, err, engine.ErrInvalidKey)
@@ -229,7 +229,7 @@ func TestBadTracesAreRefusedBeforeAnythingRuns(t *testing.T) {
 	require.Equal(t, 3, report.Written)
 }
 
-func TestKeepGoingNeedsSomethingToGoOnWith(t *testing.T) {
+func TestKeepGoing_NeedsSomethingToGoOnWith(t *testing.T) {
 	_, err := replay.Run(bg, replay.Options{File: "no such file", Watchers: 1, KeepGoing: true})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = replay.Run(bg, replay.Options{File: writeTrace(t, t.TempDir(), put("/", "1")), Watchers: 1, KeepGoing: true})

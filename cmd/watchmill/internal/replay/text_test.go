@@ -18,7 +18,7 @@ func text(t *testing.T, r *replay.Report) string {
 	return out.String()
 }
 
-func TestTextOfAGoodRun(t *testing.T) {
+func TestText_OfAGoodRun(t *testing.T) {
 	require.Equal(t, `trace      h.ndjson: 9,042 changes, 9,042 written, 3 of them made no difference
 took       2s: 4,521 events/s, 4,521,000 deliveries/s (9,042,000 in all)
 latency    p50 1ms, p99 2ms, max 3ms from commit to consumer (9,000,000 live deliveries)
@@ -32,7 +32,7 @@ equal      1,000 of 1,000 watchers have the 605 objects that the backend has
 	}}))
 }
 
-func TestTextSaysAllThatWentWrong(t *testing.T) {
+func TestText_SaysAllThatWentWrong(t *testing.T) {
 	require.Equal(t, `trace      h.ndjson: 9 changes, 9 written, 0 of them made no difference
 left out   12 bad lines
   h.ndjson:3: bad
@@ -55,7 +55,7 @@ equal      1 of 3 watchers have the 5 objects that the backend has
 	}))
 }
 
-func TestTextOfAnInterruptedRunClaimsNothing(t *testing.T) {
+func TestText_OfAnInterruptedRunClaimsNothing(t *testing.T) {
 	got := text(t, &replay.Report{Replayed: load.Replayed{Interrupted: true, Watchers: 3}})
 	require.True(t, strings.HasPrefix(got, "stopped    interrupted before the end"), got)
 	require.True(t, strings.HasSuffix(got, "equal      not compared\n"), got)
