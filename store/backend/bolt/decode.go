@@ -66,8 +66,7 @@ func newDecoding(v *values, done func(wanted, *store.Object, *backend.Undecodabl
 	}
 }
 
-// add decodes a record, which is valid until add returns, at some time before wait
-// returns.
+// add copies a record and has it decoded before wait returns.
 func (d *decoding) add(w wanted, r journal.Record) {
 	if d.filling == nil {
 		d.filling = d.nextRun()
@@ -97,7 +96,7 @@ func (d *decoding) startRun() {
 	d.running.Go(func() { d.decodeRun(run) })
 }
 
-// flush decodes what was added and makes no full run.
+// flush decodes the last run, which need not be full.
 func (d *decoding) flush() {
 	switch {
 	case d.filling == nil:
@@ -117,9 +116,9 @@ func (d *decoding) wait() error {
 	return d.failed
 }
 
-// from decodes these records of a view, in the order of their revisions, and waits. If
-// read is not nil, it is called before each record is read.
-func (d *decoding) from(v journal.View, records []wanted, read func()) error {
+// decodeRecords decodes these records of a view, in the order of their revisions, and
+// waits. If read is not nil, it is called before each record is read.
+func (d *decoding) decodeRecords(v journal.View, records []wanted, read func()) error {
 	defer d.running.Wait() // also if reading panics
 	revisions := func(yield func(uint64) bool) {
 		for _, w := range records {

@@ -19,13 +19,12 @@ import (
 // oldest state for a while, since an engine lists that next, which would take another scan
 // of the log:
 //
-//	base ──────────┬──▶ scan ──▶ which record is whose newest ──▶ decode the others
+//	base ──────────┬──▶ scan ──▶ newest record of each key ──▶ decode those that are not yet
 //	               └──▶ decode, while the history is scanned
 //	history ───────────▶ scan
 //
-// All of the base is decoded, although some of its objects may be in neither state: it is
-// the oldest state, as far as the floor has not gone on since it was trimmed, and most of
-// the newest.
+// scan finds the newest record of each key. All of the base is decoded: most of it belongs
+// to the oldest state or to the newest, and decoding runs while the history is scanned.
 func (b *Backend) load(bounds journal.Bounds) error {
 	l := newLoading(b)
 	err := b.file.journal.Read(context.Background(), b.name, func(v journal.View) error {
@@ -70,11 +69,12 @@ type loading struct {
 // does not exist.
 type versions struct {
 	key string
-	// newest is the record in the newest state, past the one in the oldest.
-	newest, past uint64
-	// loaded is the object of newest, before that of past; nil until they are decoded.
-	loaded
-	before *store.Object
+	// newest is the record in the newest state, oldest the one in the oldest.
+	newest, oldest uint64
+	// newestObject is the object of newest, oldestObject that of oldest; nil until they
+	// are decoded.
+	newestObject loaded
+	oldestObject *store.Object
 }
 
 // loaded is an object with its size, which only an object that expires has.
@@ -143,11 +143,11 @@ func (l *loading) decodedBase(w wanted, o *store.Object, undecodable *backend.Un
 func (l *loading) placeBase() {
 	for _, b := range l.base {
 		at := &l.versions[b.place]
-		if at.past == uint64(b.object.Revision) {
-			at.before = b.object
+		if at.oldest == uint64(b.object.Revision) {
+			at.oldestObject = b.object
 		}
 		if at.newest == uint64(b.object.Revision) {
-			at.loaded = b.loaded
+			at.newestObject = b.loaded
 		}
 	}
 	l.base = nil
@@ -196,7 +196,7 @@ func (l *loading) follow(revision uint64, r journal.Record) (place int, err erro
 		at.newest = revision
 	}
 	if revision <= l.oldest {
-		at.past = at.newest
+		at.oldest = at.newest
 	}
 	if at.none() {
 		l.release(place)
@@ -205,7 +205,7 @@ func (l *loading) follow(revision uint64, r journal.Record) (place int, err erro
 }
 
 // none reports whether the object exists in neither state.
-func (v *versions) none() bool { return v.newest == 0 && v.past == 0 }
+func (v *versions) none() bool { return v.newest == 0 && v.oldest == 0 }
 
 // placeOf returns the index of a key's entry.
 func (l *loading) placeOf(key []byte) int {
@@ -241,7 +241,7 @@ func (l *loading) decodeAll(v journal.View) error {
 	var sorting sync.WaitGroup
 	sorting.Go(l.sort)
 	defer sorting.Wait()
-	return newDecoding(&l.backend.values, l.decoded).from(v, records, l.progress)
+	return newDecoding(&l.backend.values, l.decoded).decodeRecords(v, records, l.progress)
 }
 
 // wanted returns the records of the newest state that are not decoded yet, in the order
@@ -251,7 +251,7 @@ func (l *loading) wanted(trimmed uint64) []wanted {
 	history := make([]int, l.last-trimmed) // has an index of versions, and one more
 	for place := range l.versions {
 		switch at := &l.versions[place]; {
-		case at.newest == 0 || at.object != nil:
+		case at.newest == 0 || at.newestObject.object != nil:
 		case at.newest <= trimmed:
 			records = append(records, wanted{at.newest, at.key, place})
 		default:
@@ -287,9 +287,9 @@ func (l *loading) decoded(w wanted, o *store.Object, undecodable *backend.Undeco
 		size, err = l.measure(o)
 	}
 	at := &l.versions[w.place]
-	at.loaded = loaded{o, size}
-	if at.before != nil {
-		store.ShareAttributes(at.before, o)
+	at.newestObject = loaded{o, size}
+	if at.oldestObject != nil {
+		store.ShareAttributes(at.oldestObject, o)
 	}
 	if undecodable == nil && w.revision > l.oldest {
 		l.later[w.revision-l.oldest-1] = o
@@ -342,7 +342,7 @@ func (l *loading) finish(bounds journal.Bounds) error {
 func (l *loading) state() []*store.Object {
 	objects := make([]*store.Object, 0, len(l.order))
 	for _, at := range l.order {
-		o := l.versions[at.place].loaded
+		o := l.versions[at.place].newestObject
 		if o.object == nil {
 			continue
 		}
@@ -359,8 +359,8 @@ func (l *loading) past() *pastIndex {
 	index := newPastIndex(store.Revision(l.oldest), len(l.order))
 	index.later = l.later
 	for _, to := range l.order {
-		if at := &l.versions[to.place]; at.past != 0 {
-			index.add(at.key, at.past, at.before)
+		if at := &l.versions[to.place]; at.oldest != 0 {
+			index.add(at.key, at.oldest, at.oldestObject)
 		}
 	}
 	return index

@@ -24,8 +24,8 @@ type pastIndex struct {
 	records  []uint64 // the revision of each key's record
 	// objects are those of the records, nil where they have to be read from the file.
 	objects []*store.Object
-	// later has objects that were written after the state, by how much later less one,
-	// nil where they have to be read from the file.
+	// later[i] is the object written at revision+1+i, nil where it has to be read from the
+	// file.
 	later []*store.Object
 }
 
@@ -208,7 +208,7 @@ func (r *pastReader) decode(page *backend.List, records []wanted, newest []*stor
 			undecodable = append(undecodable, unknown)
 		}
 	})
-	if err := d.from(r.view, records, nil); err != nil {
+	if err := d.decodeRecords(r.view, records, nil); err != nil {
 		return err
 	}
 	return joined(undecodable)
