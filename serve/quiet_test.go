@@ -78,7 +78,7 @@ func lines(from io.Reader, most int) (read <-chan string, err *error) {
 
 // A watch without events is not taken for one whose client reads nothing: it lasts, and
 // ends cleanly when the server shuts down.
-func TestWatch_QuietForLongerThanAStall(t *testing.T) {
+func TestWatch_LastsWithoutEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		resp := s.send(t.Context(), "GET", inDefault+"?watch=1&timeoutSeconds=3600", "")
 		defer resp.Body.Close()

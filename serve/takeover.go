@@ -68,7 +68,7 @@ func (w *watching) takeOver() {
 	if err != nil {
 		return
 	}
-	w.unfollow()
+	w.detach()
 	t := &taken{conn: conn, gone: w.cancel}
 	early := ahead.Reader.Buffered()
 	t.reader.Go(func() { t.read(early) })
@@ -94,13 +94,13 @@ func (w *watching) runTaken() {
 			c.log.Error("a hook panicked", "path", c.req.Path, "panic", failure, "stack", string(debug.Stack()))
 		}
 	}()
-	defer c.over() // before the client sees the end, and may watch again
+	defer c.finish() // before the client sees the end, and may watch again
 	defer c.contain()
 	w.run()
 }
 
-// errTalks ends a watch whose client sends more than a little after the request.
-var errTalks = errors.New("it sends more than it may before the answer ends")
+// errUnexpectedData ends a watch whose client sends more than [tolerated].
+var errUnexpectedData = errors.New("the client sent more than 64 KiB after its request")
 
 // tolerated is how much a client may send after its request, in bytes. The answer says that
 // the connection is closed after it, so a client should not send anything.
@@ -116,7 +116,7 @@ func (t *taken) read(sent int) {
 		}
 		sent += n
 	}
-	t.leave(errTalks)
+	t.leave(errUnexpectedData)
 }
 
 // leave ends the watch since the client is gone.

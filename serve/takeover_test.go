@@ -106,7 +106,7 @@ func TestTakeover_ClientThatSendsMore(t *testing.T) {
 	for err == nil { // until the server has closed the connection
 		_, err = io.WriteString(conn, another)
 	}
-	require.ErrorContains(t, <-ended, "more than it may")
+	require.ErrorContains(t, <-ended, "more than 64 KiB")
 }
 
 // A client that closes its connection ends its watch, also behind a middleware.

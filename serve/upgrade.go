@@ -85,7 +85,7 @@ func (w *watching) flush() {
 	if w.messages == nil {
 		// If the client is gone, the request's context ends.
 		_ = http.NewResponseController(w.c.w).Flush()
-		w.c.w.rest()
+		w.c.w.removeDeadline()
 	}
 }
 

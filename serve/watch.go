@@ -34,10 +34,10 @@ type watching struct {
 	from engine.Revision
 	// begun: the request was answered.
 	begun bool
-	// unfollow lets the watch outlast its request's context; nil if the watch may not take
+	// detach lets the watch outlast its request's context; nil if the watch may not take
 	// over its connection. taken is what it took over.
-	unfollow func() bool
-	taken    *taken
+	detach func() bool
+	taken  *taken
 }
 
 // newWatching returns the watch of a call, which its server can end from now on.
@@ -46,7 +46,7 @@ func newWatching(c *call) *watching {
 	asked := c.r.Context()
 	if c.takesOver() {
 		w.ctx, w.cancel = context.WithCancelCause(context.WithoutCancel(asked))
-		w.unfollow = context.AfterFunc(asked, func() { w.cancel(context.Cause(asked)) })
+		w.detach = context.AfterFunc(asked, func() { w.cancel(context.Cause(asked)) })
 	} else {
 		w.ctx, w.cancel = context.WithCancelCause(asked)
 	}
@@ -130,12 +130,12 @@ func (w *watching) sendHeader() {
 	if w.c.shape == sse {
 		h.Set("Content-Type", sseType)
 	}
-	if w.unfollow != nil {
+	if w.detach != nil {
 		h.Set("Connection", "close") // net/http does not get it back
 	}
 	w.c.w.WriteHeader(http.StatusOK)
 	w.flush()
-	if w.unfollow != nil {
+	if w.detach != nil {
 		w.takeOver()
 	}
 }

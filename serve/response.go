@@ -1,0 +1,89 @@
+package serve
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"time"
+)
+
+// response records the status and the size of an answer, and whether its client stalled.
+type response struct {
+	http.ResponseWriter
+	stall   time.Duration // how long a client may read nothing
+	code    int
+	bytes   int64
+	stalled bool // the client read nothing for too long
+	// ofStream: the request is HTTP/2, where a write deadline ends the stream when it passes,
+	// even if nothing is being written.
+	ofStream bool
+	// packing is the answer's compression, nil if there is none.
+	packing *packing
+}
+
+func (r *response) WriteHeader(code int) {
+	r.begin(code)
+	r.ResponseWriter.WriteHeader(code)
+}
+
+// begin records the status. The client's time to read the answer starts now, however long
+// the answer took to make.
+func (r *response) begin(code int) {
+	if r.code == 0 {
+		r.code = code
+		r.extend()
+	}
+}
+
+// extend gives the client the time of [Limits].WriteStall to read what is written next.
+func (r *response) extend() { r.endAt(time.Now().Add(r.stall)) }
+
+// endAt sets the deadline of writes. Not every ResponseWriter has deadlines; then it has no
+// effect.
+func (r *response) endAt(at time.Time) {
+	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(at)
+}
+
+// removeDeadline lets a stream of HTTP/2 last while nothing is written; extend sets a
+// deadline again.
+func (r *response) removeDeadline() {
+	if r.ofStream {
+		r.endAt(time.Time{})
+	}
+}
+
+func (r *response) Write(p []byte) (int, error) {
+	r.begin(http.StatusOK)
+	if r.packing != nil {
+		return r.packing.write(p)
+	}
+	return r.send(p)
+}
+
+// send writes to the connection, past any compression.
+func (r *response) send(p []byte) (int, error) {
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, r.note(err)
+}
+
+// release ends the compression of an answer that was broken off.
+func (r *response) release() {
+	if r.packing != nil {
+		r.packing.release()
+	}
+}
+
+// FlushError implements flushing for http.ResponseController.
+func (r *response) FlushError() error {
+	return r.note(http.NewResponseController(r.ResponseWriter).Flush())
+}
+
+// note records whether a write failed because the client read nothing.
+func (r *response) note(err error) error {
+	r.stalled = r.stalled || errors.Is(err, os.ErrDeadlineExceeded)
+	return err
+}
+
+// Unwrap returns the ResponseWriter, for http.ResponseController.
+func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }
