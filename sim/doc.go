@@ -14,6 +14,7 @@
 // judges everything that consumers see: see package explore.
 //
 // The packages below can be used by themselves: scenario describes loads, load runs
-// them, report presents the results; explore plays random scenarios, which script draws, and judge checks
-// what an engine showed; trace reads recorded histories, and pace keeps time.
+// them, report presents the results; explore looks for errors (its package script
+// has the scenarios, world plays one); judge checks what an engine showed; trace reads
+// recorded histories, and pace keeps time.
 package sim

@@ -35,7 +35,7 @@
 //   - watches, reads and writes may use a second engine, without a cache, on the same
 //     storage;
 //   - two writers may write one key, one in the middle of the other's write ([script.Race]);
-//   - after the end another engine may start on empty storage ([script.Scenario].Again):
+//   - after the end another engine may start on empty storage ([script.Scenario].Restart):
 //     it must refuse revisions of the first.
 //
 // A turn is not interrupted. Package explore does not cover what consumers on other

@@ -12,7 +12,7 @@ import (
 // Finding is an invariant that a scenario breaks, with what is needed to reproduce it.
 type Finding struct {
 	Seed uint64 `json:"seed"`
-	// Invariant is one of package judge's, of this package's, or the user's own.
+	// Invariant is one of package judge's, of package world's, or the user's own.
 	// Problem is how the scenario breaks it: in Run, the one drawn from the seed.
 	Invariant judge.Invariant `json:"invariant"`
 	Problem   string          `json:"problem"`

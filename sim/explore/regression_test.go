@@ -68,7 +68,7 @@ var found = map[string]script.Scenario{
 			{Do: script.Turns, N: 2},
 			{Do: script.Rewind, N: 5, Seed: 0xefb30b298f645e08},
 			{Do: script.Write, Seed: 0xc3b69e662b05c815},
-			{Do: script.Watch, Watch: 17, Turns: script.Unlimited, Start: &script.Start{Selection: 5, Consumer: script.Curious, Options: engine.WatchOptions{Policy: engine.Conflate, InitialState: true, Linearizable: true, Bookmarks: true, Buffer: 10}}, After: 6, Meanwhile: &script.Step{Do: script.Rewind, N: 6, Seed: 0x5eb4d32d00b58b7e}},
+			{Do: script.Watch, Watch: 17, Turns: script.Unlimited, Start: &script.Start{Selection: 5, Consumer: script.ListingHandler, Options: engine.WatchOptions{Policy: engine.Conflate, InitialState: true, Linearizable: true, Bookmarks: true, Buffer: 10}}, After: 6, Meanwhile: &script.Step{Do: script.Rewind, N: 6, Seed: 0x5eb4d32d00b58b7e}},
 			{Do: script.Slow, N: 3},
 			{Do: script.Watch, Watch: 18, Turns: script.Unlimited, Start: &script.Start{Selection: 2, Consumer: script.Handler, Options: engine.WatchOptions{Policy: engine.Conflate, Bookmarks: true, Timeout: time.Second}}, After: 1, Meanwhile: &script.Step{Do: script.Rewind, Seed: 0x78631cf741471c90}},
 			{Do: script.Watch, Watch: 19, Turns: script.Unlimited, Start: &script.Start{Selection: 2, Consumer: script.Pull, Back: -1, Options: engine.WatchOptions{Policy: engine.Conflate, OnPool: true, Buffer: 1}}},
@@ -93,9 +93,9 @@ var found = map[string]script.Scenario{
 	// of the transaction.
 	"a resume from a future revision that has come to be inside a transaction": {
 		Seed:  1945,
-		Setup: script.Setup{Blocks: true, Batch: 5, Transactions: true, Direct: true, Window: engine.Window{MinAge: time.Second, MaxEvents: 1000, ChunkSize: 4}, Indexed: true, BookmarkPeriod: time.Minute},
+		Setup: script.Setup{Blocks: true, Batch: 5, Transactions: true, Uncached: true, Window: engine.Window{MinAge: time.Second, MaxEvents: 1000, ChunkSize: 4}, Indexed: true, BookmarkPeriod: time.Minute},
 		Steps: []script.Step{
-			{Do: script.Watch, Watch: 2, Turns: script.Unlimited, Start: &script.Start{Selection: 4, Consumer: script.Pull, Direct: true, Back: -2}, After: 5, Meanwhile: &script.Step{Do: script.Transact, N: 4, Seed: 0xe4da93d660f0eef1}},
+			{Do: script.Watch, Watch: 2, Turns: script.Unlimited, Start: &script.Start{Selection: 4, Consumer: script.Pull, Uncached: true, Back: -2}, After: 5, Meanwhile: &script.Step{Do: script.Transact, N: 4, Seed: 0xe4da93d660f0eef1}},
 			{Do: script.Resume, Watch: 2, Other: 34, Turns: script.Unlimited},
 		},
 	},

@@ -21,8 +21,9 @@ type Record[T any] struct {
 	Options engine.WatchOptions
 	// Continues is the history that Options.Timeline names; nil if it names none.
 	Continues *History[T]
-	// Direct: the watch is of storage itself, which has every change as an event.
-	Direct bool
+	// Uncached: the watch is of an engine without a cache, and so has every change as an
+	// event.
+	Uncached bool
 	// Earliest and Latest bound the revision at which the watch started, unless
 	// Options.From is set: that of the cache before the call, and that of storage after
 	// it. For a watch with Options.Last, both are the revision before those events.
@@ -167,7 +168,7 @@ type judge[T any] struct {
 // Received reports whether the engine received the change at rev as an event. A watch of
 // storage itself misses none.
 func (j *judge[T]) Received(rev store.Revision) bool {
-	return j.Direct || j.History.Received(rev)
+	return j.Uncached || j.History.Received(rev)
 }
 
 // fail returns a failure of the event being judged.

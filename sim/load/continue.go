@@ -151,7 +151,7 @@ func (r *run) compareStorage(ctx context.Context, p *written) error {
 		return err
 	}
 	there := states.Of(store.AsObjects[engine.Object[content.Item]](list.Items))
-	where := states.TraceDifference(p.state, there)
+	where := states.TraceDifference(there, p.state)
 	for key, o := range there {
 		if where == "" && o.Revision != p.revisions[key] {
 			where = fmt.Sprintf("%q is %s and should be at revision %d", key, states.Describe(o), p.revisions[key])

@@ -225,7 +225,7 @@ func (r *run) compare(ctx context.Context, rep *Replayed, all []*outcome) error 
 	for _, c := range h.Changes {
 		final.Apply(c)
 	}
-	if d := states.TraceDifference(r.selected(final), h.finalState); d != "" {
+	if d := states.TraceDifference(h.finalState, r.selected(final)); d != "" {
 		rep.differ("the backend and the trace", d)
 	}
 	for _, view := range []struct {

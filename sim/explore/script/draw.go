@@ -41,8 +41,8 @@ var allChances = func() (sum int) {
 // together counts as one. Values below one of selections and maxSteps count as one.
 func Draw(seed uint64, selections, maxSteps int) Scenario {
 	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections: max(1, selections)}
-	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0, Again: d.IntN(4) == 0}
-	d.transactions, d.direct = s.Setup.Transactions, s.Setup.Direct
+	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0, Restart: d.IntN(4) == 0}
+	d.transactions, d.uncached = s.Setup.Transactions, s.Setup.Uncached
 	for range 1 + d.IntN(max(1, maxSteps)) {
 		s.Steps = append(s.Steps, d.steps()...)
 	}
@@ -58,17 +58,17 @@ type drawing struct {
 	selection int
 	// transactions: storage may have several changes at one revision.
 	transactions bool
-	// direct: there is a second engine, without a cache.
-	direct bool
+	// uncached: there is a second engine, without a cache.
+	uncached bool
 }
 
 func pick[V any](d *drawing, from ...V) V { return from[d.IntN(len(from))] }
 
 func (d *drawing) setup() Setup {
 	s := Setup{
-		Blocks:  d.IntN(2) == 0,
-		Batch:   pick(d, 0, 1, 2, 5),
-		Adopted: d.IntN(2) == 0,
+		Blocks:      d.IntN(2) == 0,
+		Batch:       pick(d, 0, 1, 2, 5),
+		SharesState: d.IntN(2) == 0,
 		Window: engine.Window{
 			MinAge:    pick(d, time.Second, time.Minute),
 			MaxEvents: pick(d, 4, 16, 1000),
@@ -78,7 +78,7 @@ func (d *drawing) setup() Setup {
 		VerifyEvery:    pick(d, 0, time.Second, 10*time.Second),
 		BookmarkPeriod: pick(d, time.Second, 2*time.Second, time.Minute),
 	}
-	s.Direct = d.IntN(3) == 0
+	s.Uncached = d.IntN(3) == 0
 	if d.IntN(3) == 0 {
 		s.InformerBuffer = pick(d, 1, 3, 1000)
 		s.InformerPolicy = pick(d, informer.Merge, informer.Resnapshot, informer.Block)
@@ -87,7 +87,7 @@ func (d *drawing) setup() Setup {
 		s.ObjectsIdle = pick(d, objectcache.NeverIdle, time.Second, time.Minute)
 	}
 	if s.Transactions = d.IntN(5) == 0; s.Transactions {
-		s.Adopted = false
+		s.SharesState = false
 	}
 	return s
 }
@@ -202,7 +202,7 @@ func (d *drawing) futureWatch() []Step {
 func (d *drawing) unreadEmissions() []Step {
 	watch := d.step(Watch)
 	watch.Start.Consumer, watch.Start.Options.Buffer, watch.Start.Options.Last = pick(d, Pull, Batches, Channel), 1, 0
-	if !d.transactions && !watch.Start.Direct {
+	if !d.transactions && !watch.Start.Uncached {
 		watch.Start.Options.Policy = engine.Conflate
 	}
 	steps := []Step{watch, {Do: Settle}}
@@ -218,7 +218,7 @@ func (d *drawing) nextTimeline() []Step {
 	list, next := d.step(List), d.step(WatchLastList)
 	if list.N = int(ReadLatest); d.IntN(2) == 0 {
 		list, next = d.step(NextPage), d.step(NextPage)
-		list.N, list.Direct = 1, next.Direct
+		list.N, list.Uncached = 1, next.Uncached
 	}
 	list.Meanwhile, next.Meanwhile = nil, nil
 	back := d.step(pick(d, Rewind, Rewrite))
@@ -232,12 +232,12 @@ func (d *drawing) nextTimeline() []Step {
 // verbsDuringStart are the verbs that may happen while a watch starts.
 var verbsDuringStart = []Verb{Rewind, Rewrite, Write, Remove, Lease, Hangup, Expire, Compact, Pass, Cancel}
 
-// direct are the verbs whose call may go to the engine without a cache.
-var direct = []Verb{Write, Remove, Emit, Create, RemoveIf, Race, Get, List, NextPage}
+// uncachedVerbs are the verbs whose call may go to the engine without a cache.
+var uncachedVerbs = []Verb{Write, Remove, Emit, Create, RemoveIf, Race, Get, List, NextPage}
 
 func (d *drawing) step(verb Verb) Step {
 	verb = d.allowedVerb(verb)
-	s := Step{Do: verb, Turns: Unlimited, Seed: d.Uint64(), Direct: d.direct && slices.Contains(direct, verb) && d.IntN(3) == 0}
+	s := Step{Do: verb, Turns: Unlimited, Seed: d.Uint64(), Uncached: d.uncached && slices.Contains(uncachedVerbs, verb) && d.IntN(3) == 0}
 	if d.watches > 0 {
 		s.Watch = d.IntN(d.watches)
 	}
@@ -330,7 +330,7 @@ func (d *drawing) start() *Start {
 			s.Options.Policy = engine.Park
 		}
 	}
-	if s.Direct = d.direct && d.IntN(3) == 0; s.Direct { // an engine without a cache has no window
+	if s.Uncached = d.uncached && d.IntN(3) == 0; s.Uncached { // an engine without a cache has no window
 		s.Options.Last = 0
 		if s.Options.Policy == engine.Conflate {
 			s.Options.Policy = engine.Park

@@ -18,9 +18,9 @@ type Scenario struct {
 	// Abrupt closes the engine right after the last step, instead of letting it come
 	// to rest first.
 	Abrupt bool `json:"abrupt,omitzero"`
-	// Again starts another engine on empty storage afterwards. It must refuse to resume
+	// Restart starts another engine on empty storage afterwards. It must refuse to resume
 	// at the positions of consumers of the first.
-	Again bool `json:"again,omitzero"`
+	Restart bool `json:"restart,omitzero"`
 }
 
 // Setup is the configuration of a world.
@@ -31,14 +31,14 @@ type Setup struct {
 	// Batch is the maximum number of events that storage returns at once; zero is no
 	// limit.
 	Batch int `json:"batch,omitzero"`
-	// Adopted says that the engine shares the state that storage keeps, as it does with
-	// the backend in memory that it makes for itself. Storage then keeps no more history
+	// SharesState says that the engine shares the state that storage keeps, as it does
+	// with the backend in memory that it makes for itself. Storage then keeps no more history
 	// than the window needs. Otherwise the engine builds a second state.
-	Adopted bool `json:"adopted,omitzero"`
+	SharesState bool `json:"sharesState,omitzero"`
 	// Transactions says that storage has several changes at one revision. A comparison
 	// of two states would give deletions revisions inside a transaction, so a drawn
-	// scenario with transactions is never Adopted, never makes the engine list again and
-	// has no watch that conflates.
+	// scenario with transactions never shares the state, never makes the engine list again
+	// and has no watch that conflates.
 	Transactions bool `json:"transactions,omitzero"`
 	// Window bounds the history that the engine keeps.
 	Window engine.Window `json:"window,omitzero"`
@@ -52,8 +52,8 @@ type Setup struct {
 	// ObjectsIdle is the time after which an object cache on the engine ceases to follow
 	// an object that is not read. Zero means that there is no object cache.
 	ObjectsIdle time.Duration `json:"objectsIdleNanoseconds,omitzero"`
-	// Direct adds a second engine, without a cache, on the same storage.
-	Direct bool `json:"direct,omitzero"`
+	// Uncached adds a second engine, without a cache, on the same storage.
+	Uncached bool `json:"uncached,omitzero"`
 	// VerifyEvery is the time between the engine's own comparisons of its cache
 	// with storage; zero means that of explore.Config.Engine.
 	VerifyEvery time.Duration `json:"verifyEveryNanoseconds,omitzero"`
@@ -71,8 +71,8 @@ type Step struct {
 	// nothing. Other is the watch that the step starts, if it starts one.
 	Watch int `json:"watch,omitzero"`
 	Other int `json:"other,omitzero"`
-	// Direct sends a write or a read to the engine without a cache, if there is one.
-	Direct bool `json:"direct,omitzero"`
+	// Uncached sends a write or a read to the engine without a cache, if there is one.
+	Uncached bool `json:"uncached,omitzero"`
 	// N is a number of turns, events, calls or revisions.
 	N int `json:"n,omitzero"`
 	// Turns is how many turns a call may wait for; a negative value, such as [Unlimited],
@@ -102,9 +102,9 @@ type Start struct {
 	// modulo their number.
 	Selection int      `json:"selection"`
 	Consumer  Consumer `json:"consumer"`
-	// Direct starts the watch on the engine without a cache, if there is one, and
+	// Uncached starts the watch on the engine without a cache, if there is one, and
 	// otherwise has no effect.
-	Direct bool `json:"direct,omitzero"`
+	Uncached bool `json:"uncached,omitzero"`
 	// Options are those of the watch, except the selectors, which are the selection's.
 	Options engine.WatchOptions `json:"options"`
 	// Back, if not zero, starts the watch from the revision newest+1-Back: one is the
@@ -125,14 +125,14 @@ const (
 	Channel
 	// Handler has a function that the engine calls for each event.
 	Handler
-	// Curious has such a function that itself lists from the engine and waits for the
-	// result.
-	Curious
+	// ListingHandler has such a function, which itself lists from the engine and waits for
+	// the result.
+	ListingHandler
 	consumers
 )
 
 // Handled reports whether the engine calls a function of the consumer.
-func (c Consumer) Handled() bool { return c == Handler || c == Curious }
+func (c Consumer) Handled() bool { return c == Handler || c == ListingHandler }
 
 // ReadMode is how fresh a read must be: the N of a [Get] or a [List], modulo the number of
 // modes.

@@ -8,7 +8,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-var consumerNames = [consumers]string{"pull", "batches", "channel", "handler", "curious handler"}
+var consumerNames = [consumers]string{"pull", "batches", "channel", "handler", "listing handler"}
 
 func (c Consumer) String() string { return nameOf("Consumer", c, consumerNames[:]) }
 
@@ -29,8 +29,8 @@ var verbNames = [verbs]string{
 	Hangup: "storage closes watches", Outage: "storage loses watches", Expire: "storage expires watches",
 	Lose: "storage loses an event", Repeat: "storage repeats an event",
 	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow",
-	Block: "storage goes silent", Unblock: "storage speaks again",
-	Compact: "compact", Rewind: "storage goes back", Rewrite: "storage goes back and on with others",
+	Block: "storage goes silent", Unblock: "storage delivers again",
+	Compact: "compact", Rewind: "storage goes back", Rewrite: "storage goes back and has other writes",
 	Cancel: "context ends", Panic: "handler panics", Slow: "slow is actor",
 }
 
@@ -55,15 +55,16 @@ func nameOf[V ~uint8](of string, v V, names []string) string {
 func parseName[V ~uint8](of string, name []byte, names []string, v *V) error {
 	i := slices.Index(names, string(name))
 	if i < 0 || names[i] == "" {
-		return &engine.ConfigError{Field: of, Problem: fmt.Sprintf("is %q, which there is not", name)}
+		given := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "" })
+		return &engine.ConfigError{Field: of, Problem: fmt.Sprintf("is %q; give one of: %s", name, strings.Join(given, ", "))}
 	}
 	*v = V(i)
 	return nil
 }
 
 func (s Setup) String() string {
-	return fmt.Sprintf("an engine with a window of %d events in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state adopted: %v; an informer whose handler falls behind by %d by policy %v; an object cache that forgets after %v; a second engine without a cache: %v",
-		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.Adopted, s.InformerBuffer, s.InformerPolicy, s.ObjectsIdle, s.Direct)
+	return fmt.Sprintf("an engine with a window of %d events in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state shared: %v; an informer whose handler falls behind by %d by policy %v; an object cache that forgets after %v; a second engine without a cache: %v",
+		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.SharesState, s.InformerBuffer, s.InformerPolicy, s.ObjectsIdle, s.Uncached)
 }
 
 // String describes the step for people, as in "take w3 n=5".
@@ -77,7 +78,7 @@ func (s Step) String() string {
 	if s.Do == Resume {
 		fmt.Fprintf(&b, " as w%d", s.Other)
 	}
-	if s.Direct {
+	if s.Uncached {
 		b.WriteString(" without cache")
 	}
 	if s.N != 0 || s.Do == Compact || s.Do == Rewind || s.Do == Slow {
@@ -108,7 +109,7 @@ func (s *Start) String() string {
 		on   bool
 		text string
 	}{
-		{s.Direct, "without cache"},
+		{s.Uncached, "without cache"},
 		{s.Options.InitialState, "state"},
 		{s.Options.Linearizable, "latest"},
 		{s.Options.Bookmarks, "bookmarks"},

@@ -37,7 +37,7 @@ func (s *Step) validate(field string) error {
 func (s *Step) validateStart(field string) error {
 	switch {
 	case s.Start == nil && (s.Do == Watch || s.Do == Follow || s.Do == WatchLastList):
-		return &engine.ConfigError{Field: field, Problem: fmt.Sprintf("is nil; a step that does %q needs to know which", s.Do)}
+		return &engine.ConfigError{Field: field, Problem: fmt.Sprintf("is nil; a %q step needs the watch to start", s.Do)}
 	case s.Start == nil:
 		return nil
 	case s.Start.Consumer >= consumers:

@@ -8,10 +8,11 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Config says what a world is like. Engine.Key and Draw are required.
+// Config says which engine is explored, and how its clients select. Engine.Key and Draw are
+// required.
 type Config[T any] struct {
-	// Engine describes the objects. Each world sets for itself: Host, Backend, Name,
-	// Window, NoCache, BookmarkPeriod and Backoff.
+	// Engine describes the objects. Leave out Host, Backend, Name, Window, NoCache,
+	// BookmarkPeriod and Backoff, which each world sets.
 	Engine engine.Config[T]
 	// Draw draws a value to be written. Everything random in it must come from r.
 	Draw func(r *rand.Rand) T
@@ -63,7 +64,7 @@ func (c Config[T]) WithDefaults() (Config[T], error) {
 	}
 	for i, s := range c.Selections {
 		if s.Selects == nil && !s.whole() {
-			return c, &engine.ConfigError{Field: fmt.Sprintf("Selections[%d].Selects", i), Problem: "is nil, which means that everything is shown, but there are selectors; give a function that says the same as they do"}
+			return c, &engine.ConfigError{Field: fmt.Sprintf("Selections[%d].Selects", i), Problem: "is nil, but the selection has selectors; give the function that matches the same values"}
 		}
 	}
 	if len(c.Selections) == 0 {

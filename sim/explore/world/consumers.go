@@ -27,15 +27,15 @@ func (w *World[T]) consume(s script.Step) {
 	}
 }
 
-// handle is the handler of every watch that has one. That of a Curious consumer also lists
-// within the call.
+// handle is the handler of every watch that has one. That of a
+// [script.ListingHandler] also lists within the call.
 func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 	if r.panics {
 		r.Causes = append(r.Causes, engine.ErrHandlerPanic)
 		panic("the scenario says so")
 	}
 	w.deliver(r, ev)
-	if r.consumer == script.Curious && !w.rewinding {
+	if r.consumer == script.ListingHandler && !w.rewinding {
 		w.listBy(context.Background(), w.engine, script.ReadLatest, 0, r.selected)
 	}
 }
@@ -135,9 +135,9 @@ func (w *World[T]) stop(r *watch[T]) {
 	w.ended(r, r.handle.Err())
 }
 
-// pauses is how often in a row the goroutine of a channel may pause without sending
-// although it need not wait for the engine.
-const pauses = 3
+// maxIdlePauses is how often in a row the goroutine of a channel may pause without
+// sending although it need not wait for the engine.
+const maxIdlePauses = 3
 
 // takeFromChannel lets the consumer receive at most n events.
 func (w *World[T]) takeFromChannel(r *watch[T], n int) {
@@ -154,7 +154,7 @@ func (w *World[T]) takeFromChannel(r *watch[T], n int) {
 		case !open:
 			w.closed(r)
 			return
-		case paused < pauses:
+		case paused < maxIdlePauses:
 			paused++
 		case w.sched.Run() == 0:
 			return

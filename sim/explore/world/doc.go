@@ -10,9 +10,8 @@
 //
 // [Play] plays the steps one after the other and checks the invariants after each. At the
 // end it lets the engine come to rest, unless the scenario is abrupt, and closes it; then
-// nothing may be left of it. A [World] is what a user's code gets of that, by
-// [Config].Attach. The package explore says which scenarios are played and how their
-// outcomes are judged, and should be read first.
+// nothing may be left of it. User code gets a [World] by [Config].Attach. Read package
+// explore first: it says which scenarios are played and how they are judged.
 //
 // # Seams
 //

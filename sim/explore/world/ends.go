@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
-// judgeRefusedWatch fails the world if the refusal of a watch has no reason at that time. At rest no
-// refusal has one.
+// judgeRefusedWatch fails the world if a watch was refused without a cause. At rest no
+// refusal is allowed.
 func (w *World[T]) judgeRefusedWatch(step script.Step, r *watch[T], err error) {
 	switch {
 	case w.resting:
@@ -19,7 +19,7 @@ func (w *World[T]) judgeRefusedWatch(step script.Step, r *watch[T], err error) {
 	case slices.ContainsFunc(w.broken(r), func(broken error) bool { return errors.Is(err, broken) }):
 	case errors.Is(err, engine.ErrExpired):
 		floor := w.floor(r)
-		if w.isOfTimeline(r) && r.history == w.history() && r.Options.From >= floor && (r.Direct || w.history().Received(r.Options.From)) {
+		if w.isOfTimeline(r) && r.history == w.history() && r.Options.From >= floor && (r.Uncached || w.history().Received(r.Options.From)) {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the window starts at %d", err, floor))
 		}
 	case r.caller.Canceled && errors.Is(err, execution.ErrCanceled):
@@ -65,7 +65,7 @@ func (w *World[T]) causes(r *watch[T]) (causes []error) {
 // found that storage has another history. A watch that starts at a future revision waits
 // for it at the revision where the engine was, which the window can pass as well.
 func (w *World[T]) mayExpire(r *watch[T]) bool {
-	if floor := w.floor(r); r.Direct {
+	if floor := w.floor(r); r.Uncached {
 		return r.MayExpire(floor) || r.Earliest < min(r.Options.From, floor)
 	}
 	s := w.engine.Stats()
@@ -91,7 +91,7 @@ func (w *World[T]) isDue(r *watch[T]) bool {
 func (w *World[T]) ends() []error {
 	ends := make([]error, 0, len(w.started))
 	for _, r := range w.started {
-		if !r.Direct {
+		if !r.Uncached {
 			ends = append(ends, r.End())
 		}
 	}
@@ -116,7 +116,7 @@ func (w *World[T]) judgeWatches() {
 // the current one. Positions beyond the current one are no longer claims.
 func (w *World[T]) moveWatches(old *judge.History[T]) {
 	for _, r := range w.started {
-		if r.history == old && r.handle.Err() == nil && !r.Direct {
+		if r.history == old && r.handle.Err() == nil && !r.Uncached {
 			r.history = w.history()
 			r.Claims = slices.DeleteFunc(r.Claims, func(c judge.Claim) bool { return c.Revision > w.newest() })
 		}

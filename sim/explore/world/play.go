@@ -24,7 +24,7 @@ type Outcome struct {
 	Hash uint64
 	// Failure is the invariant that was broken; nil if none was.
 	Failure *judge.Failure
-	// Stack is the Stack of the panic that escaped, if one did.
+	// Stack is the stack of the panic that escaped, if one did.
 	Stack string
 	// Err is why the scenario could not be played at all.
 	Err error
@@ -82,15 +82,19 @@ var hashedErrors = []error{
 }
 
 // Play plays a scenario of package script in a world of its own, and blocks until it has
-// ended. It does not validate the scenario: see script.Scenario.Validate. The same scenario
-// always has the same outcome, but for the stack. Record, if not nil, is called with a line
-// for everything that happens.
+// ended. The configuration gets the defaults of [Config.WithDefaults]; the Outcome's Err is
+// a [*engine.ConfigError] if it is invalid. Play does not validate the scenario: see
+// [script.Scenario.Validate]. The same scenario always has the same outcome, but for the
+// stack. Record, if not nil, is called with a line for everything that happens.
 func Play[T any](cfg *Config[T], s script.Scenario, record func(line string)) Outcome {
-	return simulate(cfg, s, seams[T]{}, record)
+	c, err := cfg.WithDefaults()
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	return simulate(&c, s, seams[T]{}, record)
 }
 
-// simulate plays a scenario in a world of its own. The same scenario always has
-// the same outcome, but for the stack.
+// simulate is [Play] with faults in the seams. The configuration has its defaults.
 func simulate[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], record func(string)) (o Outcome) {
 	t := &execution.Trace{Errors: hashedErrors, Record: record}
 	defer func() { o.Counts, o.Hash = countsOf(t), t.Hash }()

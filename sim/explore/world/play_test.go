@@ -54,3 +54,21 @@ func TestPlay_ObjectsExpire(t *testing.T) {
 		require.Contains(t, strings.Join(lines, "\n"), "w0 gets DELETED")
 	}
 }
+
+// Watches and lists request everything if the configuration has no selections, and an
+// invalid configuration is an error.
+func TestPlay_ConfigGetsItsDefaults(t *testing.T) {
+	cfg := Things()
+	cfg.Selections = nil
+	o := Play(&cfg, script.Scenario{Steps: []script.Step{
+		{Do: script.Write, Turns: script.Unlimited},
+		{Do: script.List, Turns: script.Unlimited},
+		{Do: script.Watch, Turns: script.Unlimited, Start: &script.Start{Options: engine.WatchOptions{InitialState: true}}},
+	}}, nil)
+	require.NoError(t, o.Err)
+	require.Nil(t, o.Failure)
+	require.NotZero(t, o.Deliveries)
+	cfg.Draw = nil
+	o = Play(&cfg, script.Scenario{}, nil)
+	require.ErrorIs(t, o.Err, engine.ErrConfig)
+}

@@ -83,7 +83,7 @@ func (w *World[T]) read(s script.Step) {
 		w.wait(s, s.For, func(ctx context.Context) { w.get(ctx, w.engineOfStep(s), mode, s.Seed) })
 	case script.List:
 		w.wait(s, s.For, func(ctx context.Context) {
-			w.remember(selection, s.Direct, w.listBy(ctx, w.engineOfStep(s), mode, s.Seed, sel))
+			w.remember(selection, s.Uncached, w.listBy(ctx, w.engineOfStep(s), mode, s.Seed, sel))
 		})
 	case script.Pages:
 		w.pages(s, sel)

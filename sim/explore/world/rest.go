@@ -16,7 +16,7 @@ import (
 // that a drained watch must have obeyed.
 func (w *World[T]) drain() {
 	for _, r := range w.started {
-		w.take(r, everythingThereIs)
+		w.take(r, takeAll)
 		r.Lost = w.lost(r)
 		if r.Drained = true; w.isDue(r) {
 			r.Causes = append(r.Causes, engine.ErrDeadline)
@@ -93,8 +93,8 @@ func (w *World[T]) isNewest(ev engine.Event[T]) bool {
 	return ev.Type == store.Bookmark && ev.Revision == w.newest()
 }
 
-// everythingThereIs is the step by which a consumer takes all events that are available.
-var everythingThereIs = script.Step{Do: script.Take, N: 1 << 30, Turns: script.Unlimited}
+// takeAll is the step by which a consumer takes all events that are available.
+var takeAll = script.Step{Do: script.Take, N: 1 << 30, Turns: script.Unlimited}
 
 // finish removes all faults from storage, lets the engine catch up and every consumer
 // read all that there is, and then judges everything.
@@ -131,7 +131,7 @@ func (w *World[T]) finish() {
 func (w *World[T]) close() {
 	w.closing = true
 	for _, r := range w.started {
-		if r.handle.Err() == nil && (len(r.Causes) == 0 || r.Direct) {
+		if r.handle.Err() == nil && (len(r.Causes) == 0 || r.Uncached) {
 			r.Causes = append(r.Causes, engine.ErrEngineClosed)
 		}
 	}
@@ -139,8 +139,8 @@ func (w *World[T]) close() {
 		w.fail(judge.Failed(judge.NothingLeft, "", "%v", err))
 		return
 	}
-	if w.direct != nil {
-		if err := w.direct.Close(); err != nil {
+	if w.uncached != nil {
+		if err := w.uncached.Close(); err != nil {
 			w.fail(judge.Failed(judge.NothingLeft, "engine without cache", "%v", err))
 			return
 		}
@@ -150,7 +150,7 @@ func (w *World[T]) close() {
 			w.fail(judge.Failed(judge.Ends, r.Name, "it outlives the engine"))
 			return
 		}
-		w.take(r, everythingThereIs)
+		w.take(r, takeAll)
 	}
 	w.judgeWatches()
 	if err := w.storage.Close(); err != nil {

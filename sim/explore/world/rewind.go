@@ -96,7 +96,7 @@ func (w *World[T]) recover() {
 func (w *World[T]) fireDueTimers() {
 	for due := true; due; {
 		w.sched.Settle()
-		_, due = w.clock.ToNext(0)
+		_, due = w.clock.AdvanceToNext(0)
 		due = due && !w.sched.Stuck()
 	}
 }

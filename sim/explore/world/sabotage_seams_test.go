@@ -191,7 +191,7 @@ func staleReference(o *once) seams[Thing] {
 // dropWithoutCache loses an event of a watch without a cache.
 func dropWithoutCache(o *once) deliver {
 	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
-		if r.Direct && o.now() {
+		if r.Uncached && o.now() {
 			return nil
 		}
 		return []engine.Event[Thing]{ev}
@@ -245,9 +245,9 @@ func forgetTokenTimeline(*once) seams[Thing] {
 	}}
 }
 
-// sameRevisions makes the storage of another life begin at revision one, too.
+// sameRevisions makes the storage after a restart begin at revision one, too.
 func sameRevisions(*once) seams[Thing] {
-	return seams[Thing]{life: func(opts memory.Options) memory.Options {
+	return seams[Thing]{restart: func(opts memory.Options) memory.Options {
 		opts.FirstRevision = 1
 		return opts
 	}}

@@ -124,7 +124,7 @@ func putAnyway(w *World[Thing], o *once) faulty.Rule {
 
 // omitFromDirectRead leaves an object out of one read without a cache.
 func omitFromDirectRead(o *once) seams[Thing] {
-	return seams[Thing]{direct: func(b backend.Backend) backend.Backend {
+	return seams[Thing]{uncached: func(b backend.Backend) backend.Backend {
 		f := faulty.New(b, faulty.Options{})
 		f.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpGet, faulty.OpList}, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
 			switch {

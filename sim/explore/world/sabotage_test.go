@@ -111,7 +111,7 @@ var sabotages = []sabotage{
 		foundBy: []judge.Invariant{judge.Reliable}},
 	{name: "lose count of what is conflated", seams: reportNoneLost, moments: 3,
 		foundBy: []judge.Invariant{judge.Reliable}},
-	{name: "serve the revisions of another life", seams: sameRevisions, moments: 1,
+	{name: "serve the revisions of before a restart", seams: sameRevisions, moments: 1,
 		foundBy: []judge.Invariant{judge.Resumable}},
 	{name: "take other storage for the same", seams: keepStorageID, moments: 1,
 		foundBy:     []judge.Invariant{judge.Genuine, judge.Recovers, judge.Reliable},

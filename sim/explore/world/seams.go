@@ -27,8 +27,8 @@ import (
 type seams[T any] struct {
 	// storage returns the backend of the engine.
 	storage func(*World[T]) backend.Backend
-	// direct returns the backend of the engine without a cache, instead of its argument.
-	direct func(backend.Backend) backend.Backend
+	// uncached returns the backend of the engine without a cache, instead of its argument.
+	uncached func(backend.Backend) backend.Backend
 	// start returns the options with which the engine starts a watch that was requested
 	// with others.
 	start func(*World[T], engine.WatchOptions) engine.WatchOptions
@@ -58,11 +58,11 @@ type seams[T any] struct {
 	resumeRevision func(r *watch[T], rev store.Revision) store.Revision
 	// lost returns the number that a watch which has lost n events reports.
 	lost func(n uint64) uint64
-	// sparesDirect reports whether a break of storage's watches leaves out those of the
+	// sparesUncached reports whether a break of storage's watches leaves out those of the
 	// engine without a cache.
-	sparesDirect func() bool
-	// life returns the options of the storage of judgeAnotherLife.
-	life func(memory.Options) memory.Options
+	sparesUncached func() bool
+	// restart returns the options of the storage of judgeRestart, instead of its argument.
+	restart func(memory.Options) memory.Options
 	// endError returns the error that the consumer of a watch receives when the watch has
 	// ended for err; nil for none.
 	endError func(r *watch[T], err error) error

@@ -23,7 +23,7 @@ import (
 // lastList is what a client knows of a list that it goes on with.
 type lastList[T any] struct {
 	selection int
-	direct    bool
+	uncached  bool
 	revision  store.Revision
 	timeline  engine.Timeline
 	// history is the one that the list showed, and relists how often the engine had listed
@@ -34,10 +34,10 @@ type lastList[T any] struct {
 
 // remember makes l the last list. A nil l, of a list that failed, leaves the last one as it
 // is.
-func (w *World[T]) remember(selection int, direct bool, l *engine.List[T]) {
+func (w *World[T]) remember(selection int, uncached bool, l *engine.List[T]) {
 	if l != nil {
 		w.lastList = &lastList[T]{
-			selection: selection, direct: direct && w.direct != nil, revision: l.Revision, timeline: l.Timeline,
+			selection: selection, uncached: uncached && w.uncached != nil, revision: l.Revision, timeline: l.Timeline,
 			history: w.history(), relists: w.engine.Stats().Relists,
 		}
 	}
@@ -70,9 +70,9 @@ func (w *World[T]) watchLastList(s script.Step) {
 		return
 	}
 	start := *s.Start
-	start.Selection, start.Direct, start.Back = l.selection, l.direct, 0
+	start.Selection, start.Uncached, start.Back = l.selection, l.uncached, 0
 	start.Options.Last, start.Options.From = 0, l.revision
-	if start.Direct && start.Options.Policy == engine.Conflate { // which needs the cache
+	if start.Uncached && start.Options.Policy == engine.Conflate { // which needs the cache
 		start.Options.Policy = engine.Park
 	}
 	r := w.watchOf(s.Watch, start)
@@ -93,7 +93,7 @@ func (r *watch[T]) requireTimeline(l *lastList[T]) {
 // revision was wrong, which begins another timeline.
 func (w *World[T]) isOfTimeline(r *watch[T]) bool {
 	l := r.continues
-	return l == nil || l.history == w.history() && (r.Direct || l.relists == w.engine.Stats().Relists)
+	return l == nil || l.history == w.history() && (r.Uncached || l.relists == w.engine.Stats().Relists)
 }
 
 // paging is a list of which a page has been read, and that has more.

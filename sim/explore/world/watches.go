@@ -55,7 +55,7 @@ func (w *World[T]) watchOf(id int, s script.Start) *watch[T] {
 		opts.From = w.history().Shown(store.Revision(max(1, int(w.newest())+1-s.Back)))
 	}
 	r := w.newWatch(id, s.Consumer, sel, opts)
-	r.Direct = s.Direct && w.direct != nil
+	r.Uncached = s.Uncached && w.uncached != nil
 	return r
 }
 
@@ -81,17 +81,17 @@ func (w *World[T]) begin(step script.Step, r *watch[T]) {
 	switch r.Latest = w.newest(); {
 	case r.Options.Last > 0:
 		r.Earliest, r.Latest = last, last
-	case r.Direct:
+	case r.Uncached:
 		r.Latest = r.Earliest
 	}
 	if err != nil {
 		w.judgeRefusedWatch(step, r, err)
 		return
 	}
-	if r.history != w.history() && !r.Direct {
+	if r.history != w.history() && !r.Uncached {
 		w.startedDuringRewind(r)
 	}
-	if fromNow && !r.Direct && !r.consumer.Handled() && r.Earliest <= r.Latest {
+	if fromNow && !r.Uncached && !r.consumer.Handled() && r.Earliest <= r.Latest {
 		w.startedNow(r)
 	}
 	if r.consumer == script.Channel {
@@ -106,7 +106,7 @@ func (w *World[T]) begin(step script.Step, r *watch[T]) {
 // requested, and reports whether it is to start from now.
 func (w *World[T]) boundStart(step script.Step, r *watch[T]) (fromNow bool) {
 	fromNow = r.Options.From == 0 && !r.Options.InitialState && r.Options.Last == 0
-	if r.consumer.Handled() && fromNow && !r.Direct {
+	if r.consumer.Handled() && fromNow && !r.Uncached {
 		// A handler's watch does not tell where it began, so its start is fixed here
 		// unless nothing can happen during the call.
 		if w.sched.Settle(); step.Meanwhile != nil || w.engine.Revision() != w.newest() {
@@ -114,10 +114,10 @@ func (w *World[T]) boundStart(step script.Step, r *watch[T]) (fromNow bool) {
 		}
 	}
 	r.Earliest = w.engine.Revision()
-	if r.Options.Linearizable || r.Direct {
+	if r.Options.Linearizable || r.Uncached {
 		r.Earliest = max(r.Earliest, w.newest())
 	}
-	if r.Options.InitialState && !r.Direct {
+	if r.Options.InitialState && !r.Uncached {
 		r.Earliest = max(r.Earliest, r.Options.From)
 	}
 	return fromNow
@@ -205,7 +205,7 @@ func (w *World[T]) resume(s script.Step) {
 		return // its position is beyond the current history of storage
 	}
 	again := w.newWatch(s.Other, r.consumer, r.selected, opts)
-	again.Direct = r.Direct
+	again.Uncached = r.Uncached
 	again.requireTimeline(continues)
 	w.begin(s, again)
 }

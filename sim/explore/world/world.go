@@ -31,8 +31,8 @@ type World[T any] struct {
 	host    *engine.Host
 	storage *storage.Storage[T]
 	engine  *engine.Engine[T]
-	// direct is an engine without a cache on the same storage; nil if there is none.
-	direct *engine.Engine[T]
+	// uncached is an engine without a cache on the same storage; nil if there is none.
+	uncached *engine.Engine[T]
 
 	// calling is the caller of the call that is under way; nil if there is none.
 	calling *execution.Caller
@@ -146,12 +146,12 @@ func newWorld[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], t *ex
 		w.clock.Advance(storage.SlowCall)
 		w.sched.RunTurns(5)
 	}
-	w.storage.SparesDirect = sabotage.sparesDirect
+	w.storage.SparesUncached = sabotage.sparesUncached
 	if w.engine, err = engine.New(w.engineConfig()); err != nil {
 		return nil, err
 	}
-	if s.Setup.Direct {
-		err = w.startDirect()
+	if s.Setup.Uncached {
+		err = w.startUncached()
 	}
 	return w, err
 }
@@ -209,8 +209,8 @@ func (w *World[T]) run() error {
 		w.cleanup()
 		w.close()
 	}
-	if w.failed == nil && w.scenario.Again {
-		w.judgeAnotherLife()
+	if w.failed == nil && w.scenario.Restart {
+		w.judgeRestart()
 	}
 	return w.failed
 }
@@ -272,7 +272,7 @@ func (w *World[T]) wait(s script.Step, limit time.Duration, call func(context.Co
 // after it has returned.
 func (w *World[T]) waitAs(c *execution.Caller, s script.Step, limit time.Duration, call func()) {
 	how := execution.Waiting{Patience: s.Turns, After: s.After, Idle: func() bool {
-		passed, ok := w.clock.ToNext(limit)
+		passed, ok := w.clock.AdvanceToNext(limit)
 		limit -= passed
 		return ok && !w.sched.Stuck()
 	}}

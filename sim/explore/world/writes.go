@@ -92,8 +92,9 @@ func (w *World[T]) deleteIf(s script.Step) {
 	}
 }
 
-// race has two writers of one key: see [Race]. The first must be refused if it requires the
-// revision that the second has replaced, and must otherwise update what the second wrote.
+// race has two writers of one key: see [script.Race]. The first must be refused if it
+// requires the revision that the second has replaced, and must otherwise update what the
+// second wrote.
 func (w *World[T]) race(s script.Step) {
 	draw := rand.New(rand.NewPCG(s.Seed, 1))
 	mine := w.cfg.Draw(draw)
@@ -138,7 +139,7 @@ func (w *World[T]) writeAsRival(draw *rand.Rand, key string) bool {
 		value = w.cfg.Draw(draw)
 	}
 	before := w.newest()
-	o, err := w.engineOfStep(script.Step{Direct: true}).Put(context.Background(), value)
+	o, err := w.engineOfStep(script.Step{Uncached: true}).Put(context.Background(), value)
 	w.judgeRacedWrite(script.Step{Do: script.Race}, o, err, engine.ErrConflict, false)
 	return w.newest() > before && w.cfg.Engine.Key(value) == key
 }
@@ -154,8 +155,8 @@ func (w *World[T]) judgeRacedWrite(s script.Step, o *engine.Object[T], err, reas
 
 // engineOfStep returns the engine through which a step writes or reads.
 func (w *World[T]) engineOfStep(s script.Step) *engine.Engine[T] {
-	if s.Direct && w.direct != nil {
-		return w.direct
+	if s.Uncached && w.uncached != nil {
+		return w.uncached
 	}
 	return w.engine
 }

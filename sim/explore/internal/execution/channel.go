@@ -78,11 +78,11 @@ type Channel[E any] struct {
 	sched  *Scheduler
 }
 
-// NewChannel returns the channel with its goroutine, which has just been submitted to the
-// scheduler.
+// NewChannel returns the channel with its goroutine. It takes the task that was submitted to
+// the scheduler last, which must be that goroutine.
 func NewChannel[E any](s *Scheduler, events <-chan E) *Channel[E] {
-	c := &Channel[E]{events: events, sender: s.function, sched: s}
-	s.function = nil
+	c := &Channel[E]{events: events, sender: s.unclaimed, sched: s}
+	s.unclaimed = nil
 	return c
 }
 
@@ -96,9 +96,9 @@ func (c *Channel[E]) Receive(ended bool) (ev E, received, open bool) {
 	if ended {
 		events = nil
 	}
-	c.sched.stepping = l
+	c.sched.running = l
 	defer func() {
-		c.sched.stepping = nil
+		c.sched.running = nil
 		if l.panicked != nil {
 			panic(l.panicked)
 		}

@@ -26,9 +26,9 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	})
 }
 
-// ToNext lets time pass until the next timer, if one is due within limit, and reports how
-// much and whether it did.
-func (c *Clock) ToNext(limit time.Duration) (passed time.Duration, ok bool) {
+// AdvanceToNext lets time pass until the next timer, if one is due within limit, and
+// reports how much and whether it did.
+func (c *Clock) AdvanceToNext(limit time.Duration) (passed time.Duration, ok bool) {
 	next, armed := c.Next()
 	if passed = max(0, next.Sub(c.Now())); !armed || passed > limit {
 		return 0, false

@@ -22,9 +22,11 @@ type Scheduler struct {
 	// none. late is its turn that waits; nil if none does.
 	slow actors.ID
 	late actors.Task
-	// function is the last submitted task that is not an actor's turn, and stepping the
-	// one of that kind that is running.
-	function, stepping *lockstep
+	// unclaimed is the goroutine of a channel that was submitted last, until [NewChannel]
+	// takes it.
+	unclaimed *lockstep
+	// running is the goroutine of the channel that is received from; nil while none is.
+	running *lockstep
 	// depth is how many turns are under way, each nested in the one before.
 	depth int
 	// Closing: no call waits for an answer any more, so Run runs all turns.
@@ -63,7 +65,7 @@ func NewScheduler(seed uint64, t *Trace) *Scheduler {
 // kept for the world to run in lockstep: see [NewChannel].
 func (s *Scheduler) Submit(t actors.Task) {
 	if _, turn := t.(interface{ ActorID() actors.ID }); !turn {
-		s.function = newLockstep(t)
+		s.unclaimed = newLockstep(t)
 		return
 	}
 	s.Seeded.Submit(t)
@@ -74,8 +76,8 @@ func (s *Scheduler) Submit(t actors.Task) {
 // if the caller must stop waiting.
 func (s *Scheduler) Run() int {
 	switch {
-	case s.stepping != nil: // the goroutine behind a channel waits, and not the world
-		s.stepping.pause()
+	case s.running != nil: // the goroutine behind a channel waits, and not the world
+		s.running.pause()
 		return 1
 	case s.Closing:
 		s.Settle()

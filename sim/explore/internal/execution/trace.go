@@ -22,9 +22,9 @@ import (
 type Trace struct {
 	// Hash is that of all entries so far.
 	Hash uint64
-	// numbers are how many entries of each kind there are.
-	numbers [kinds]uint64
-	// Errors are the Errors that the hash distinguishes.
+	// counts are how many entries of each kind there are.
+	counts [kinds]uint64
+	// Errors are the errors that the hash distinguishes.
 	Errors []error
 	// Record, if not nil, is called with a line for each thing that happens.
 	Record func(line string)
@@ -48,11 +48,11 @@ const (
 )
 
 // Number returns how many entries of a kind there are.
-func (t *Trace) Number(of Kind) uint64 { return t.numbers[of] }
+func (t *Trace) Number(of Kind) uint64 { return t.counts[of] }
 
 // begin begins an entry.
 func (t *Trace) begin(k Kind) {
-	t.numbers[k]++
+	t.counts[k]++
 	t.mix(uint64(k))
 }
 
@@ -150,7 +150,7 @@ func (t *Trace) End(watch int, err error) {
 	}
 }
 
-// err adds an error by its index in errors, and nothing for nil.
+// err adds an error by its index in Errors, and nothing for nil.
 func (t *Trace) err(err error) {
 	if err != nil {
 		t.begin(failures)
@@ -166,7 +166,7 @@ func because(err error) string {
 }
 
 // Delivery adds an event that a consumer received. It is a function, since a method of
-// trace cannot have a type parameter.
+// Trace cannot have a type parameter.
 func Delivery[T any](t *Trace, watch int, ev engine.Event[T]) {
 	t.begin(Deliveries)
 	t.mix(uint64(watch), uint64(ev.Type)<<8|uint64(ev.Marks), uint64(ev.Revision))

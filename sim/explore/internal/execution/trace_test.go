@@ -60,7 +60,7 @@ func TestTrace_HashTellsApartWhatDiffers(t *testing.T) {
 }
 
 // An error's text may depend on an address or on the order of a map.
-func TestTrace_HashKnowsNoTexts(t *testing.T) {
+func TestTrace_HashIgnoresErrorTexts(t *testing.T) {
 	failed := func(text string) func(*Trace) {
 		return func(t *Trace) { t.Result(5, errors.New(text)) }
 	}

@@ -43,8 +43,8 @@ func (s *Storage[T]) Rewind(rev store.Revision, others []T, err error) error {
 	s.Floor()
 	s.BreakWatches(err)
 	old := s.Replace(inner)
-	if s.Direct != nil {
-		s.Direct.Replace(inner)
+	if s.Uncached != nil {
+		s.Uncached.Replace(inner)
 	}
 	s.History, s.leases = s.History.Fork(rev), nil
 	for _, value := range others {

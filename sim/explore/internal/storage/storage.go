@@ -36,9 +36,9 @@ const SlowCall = 2 * time.Second
 //	                                                         the engine received
 type Storage[T any] struct {
 	*faulty.Backend // over a backend in memory, which a rewind replaces
-	// Direct is the access of the engine without a cache, over the same memory; nil if
+	// Uncached is the access of the engine without a cache, over the same memory; nil if
 	// there is none.
-	Direct *faulty.Backend
+	Uncached *faulty.Backend
 	// History has all writes. A rewind replaces it.
 	History *judge.History[T]
 	// Breaks are the errors with which watches were broken, in order.
@@ -54,9 +54,9 @@ type Storage[T any] struct {
 	// Slow is called by a list that SlowLists delays, and lets turns and time pass. It
 	// must be set if the scenario has such lists.
 	Slow func()
-	// SparesDirect, if set, reports that a break leaves out the watches of Direct. Only
+	// SparesUncached, if set, reports that a break leaves out the watches of Uncached. Only
 	// sabotage sets it.
-	SparesDirect func() bool
+	SparesUncached func() bool
 
 	clock  clock.Clock
 	memory memory.Options
@@ -82,7 +82,7 @@ func New[T any](cfg *engine.Config[T], clock clock.Clock, setup script.Setup, t 
 	s.History = judge.NewHistory(s.Equal)
 	s.clock = reaperClock{clock, s.reap}
 	s.memory = memory.Options{Clock: s.clock, FirstRevision: 1}
-	if setup.Adopted {
+	if setup.SharesState {
 		s.memory.Indexes, s.memory.Retain = indexes(cfg, &s.Schema), setup.Window
 	}
 	if setup.Transactions { // otherwise lost history would make the engine list again
@@ -92,10 +92,10 @@ func New[T any](cfg *engine.Config[T], clock clock.Clock, setup script.Setup, t 
 	if err != nil {
 		return nil, err
 	}
-	if setup.Direct {
-		s.openDirect(inner, setup)
+	if setup.Uncached {
+		s.openUncached(inner, setup)
 	}
-	s.Backend = faulty.New(inner, faulty.Options{Clock: clock, Blocks: setup.Blocks, Sparse: setup.Transactions, ShareState: setup.Adopted})
+	s.Backend = faulty.New(inner, faulty.Options{Clock: clock, Blocks: setup.Blocks, Sparse: setup.Transactions, ShareState: setup.SharesState})
 	if setup.Transactions {
 		s.Add(faulty.Rule{Do: s.showTransactions})
 	}

@@ -12,12 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// Pipeline is the classical client of a list-watch: a DeltaFIFO collects the changes
-// by object, and a goroutine pops them and puts them into an indexer.
-//
-//	Follow ─Replace Add Update Delete─▶ DeltaFIFO ─Pop─▶ Indexer
-//	                                        ▲               │
-//	                                        └──── Known ────┘
+// Pipeline is a queue with its indexer. Make one with [New].
 type Pipeline struct {
 	fifo    *queue.DeltaFIFO[states.Item]
 	indexer *store.Indexer[states.Item]

@@ -51,7 +51,7 @@ func Describe(o Item) string {
 
 // TraceDifference describes the first difference of got from want, a state without
 // revisions; "" if they are equal.
-func TraceDifference(want trace.State, got Objects) string {
+func TraceDifference(got Objects, want trace.State) string {
 	for _, key := range slices.Sorted(maps.Keys(union(got, want))) {
 		version, wanted := want[key]
 		switch o := got[key]; {

@@ -38,6 +38,6 @@ func TestTraceDifference_NamesTheFirstFileThatDiffers(t *testing.T) {
 		`"b" is 1 at revision 3 and should not be`: {"a": "1"},
 		`"c" is not there and should be 1`:         {"a": "1", "b": "1", "c": "1"},
 	} {
-		require.Equal(t, want, states.TraceDifference(written, truth))
+		require.Equal(t, want, states.TraceDifference(truth, written))
 	}
 }

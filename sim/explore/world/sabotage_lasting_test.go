@@ -29,7 +29,7 @@ type lastingFault struct {
 var lastingFaults = []lastingFault{
 	{"end a watch silently", seams[Thing]{endError: func(*watch[Thing], error) error { return nil }}, judge.Ends},
 	{"close a channel without a reason", seams[Thing]{endError: hideChannelEnd}, judge.Ends},
-	{"keep a watch without a cache when storage's are lost", seams[Thing]{sparesDirect: func() bool { return true }}, judge.Ends},
+	{"keep a watch without a cache when storage's are lost", seams[Thing]{sparesUncached: func() bool { return true }}, judge.Ends},
 	{"lose a Stop", seams[Thing]{stop: func(*watch[Thing]) bool { return true }}, judge.Ends},
 	{"do not hear that a context ends", seams[Thing]{cancel: func() bool { return true }}, judge.Ends},
 	{"keep to itself why a context ended", seams[Thing]{endError: hideCancelCause}, judge.Ends},

@@ -10,21 +10,21 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// openDirect gives the engine without a cache an access to storage of its own, whose only
+// openUncached gives the engine without a cache an access to storage of its own, whose only
 // faults are broken watches.
-func (s *Storage[T]) openDirect(inner *memory.Backend, setup script.Setup) {
-	s.Direct = faulty.New(inner, faulty.Options{Clock: s.clock, Sparse: setup.Transactions})
+func (s *Storage[T]) openUncached(inner *memory.Backend, setup script.Setup) {
+	s.Uncached = faulty.New(inner, faulty.Options{Clock: s.clock, Sparse: setup.Transactions})
 	if setup.Transactions {
-		s.Direct.Add(faulty.Rule{Do: s.showTransactions})
+		s.Uncached.Add(faulty.Rule{Do: s.showTransactions})
 	}
-	s.Direct.Add(faulty.Rule{Ops: faulty.Writes, Do: faulty.After(s.recordCall)})
+	s.Uncached.Add(faulty.Rule{Ops: faulty.Writes, Do: faulty.After(s.recordCall)})
 }
 
 // BreakWatches ends the watches of both engines on storage with err.
 func (s *Storage[T]) BreakWatches(err error) {
 	s.Backend.BreakWatches(err)
-	if s.Direct != nil && (s.SparesDirect == nil || !s.SparesDirect()) {
-		s.Direct.BreakWatches(err)
+	if s.Uncached != nil && (s.SparesUncached == nil || !s.SparesUncached()) {
+		s.Uncached.BreakWatches(err)
 	}
 	s.Breaks = append(s.Breaks, err)
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// judgeAnotherLife starts an engine on empty storage after the first engine has been closed, as
-// when a program without durable storage is started again. The positions of consumers of
+// judgeRestart starts an engine on empty storage after the first engine has been closed,
+// as when a program without durable storage is started again. The positions of consumers of
 // the first engine mean nothing to the second, even after as many writes. It must refuse a
 // watch from such a position, which would otherwise miss all that lies below it.
-func (w *World[T]) judgeAnotherLife() {
+func (w *World[T]) judgeRestart() {
 	opts := memory.Options{Clock: w.clock}
-	if w.seams.life != nil {
-		opts = w.seams.life(opts)
+	if w.seams.restart != nil {
+		opts = w.seams.restart(opts)
 	}
-	if err := w.playAnotherLife(opts, w.lastPositions()); err != nil {
-		w.fail(judge.Failed(judge.Refusals, "another life", "%v", err))
+	if err := w.playRestart(opts, w.lastPositions()); err != nil {
+		w.fail(judge.Failed(judge.Refusals, "restart", "%v", err))
 	}
 }
 
@@ -40,9 +40,9 @@ func (w *World[T]) lastPositions() (revisions []store.Revision) {
 	return revisions
 }
 
-// playAnotherLife starts an engine on empty storage, writes to it, and checks that it refuses
+// playRestart starts an engine on empty storage, writes to it, and checks that it refuses
 // watches from the revisions in positions.
-func (w *World[T]) playAnotherLife(opts memory.Options, positions []store.Revision) (err error) {
+func (w *World[T]) playRestart(opts memory.Options, positions []store.Revision) (err error) {
 	sched := execution.NewScheduler(w.scenario.Seed, w.trace)
 	host, err := engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: sched, Seed: w.scenario.Seed | 1})
 	if err != nil {
@@ -76,7 +76,7 @@ func (w *World[T]) playAnotherLife(opts memory.Options, positions []store.Revisi
 			watch.Stop()
 		}
 		if !errors.Is(err, engine.ErrExpired) {
-			w.fail(judge.Failed(judge.Resumable, "another life", "a watch from %d of the life before should be refused as expired: %v", rev, err))
+			w.fail(judge.Failed(judge.Resumable, "restart", "a watch from %d, of before the restart, should be refused as expired: %v", rev, err))
 			return nil
 		}
 	}

@@ -14,28 +14,28 @@ import (
 //	storage ──▶ faults that make an engine list ──▶ engine, with its cache ──▶ watches, reads
 //	      └───▶ broken watches ──────────────────▶ engine without ───────────▶ watches, reads
 
-// startDirect starts the engine without a cache.
-func (w *World[T]) startDirect() (err error) {
+// startUncached starts the engine without a cache.
+func (w *World[T]) startUncached() (err error) {
 	c := w.engineConfig()
-	c.Backend, c.Name, c.NoCache, c.VerifyEvery = w.storage.Direct, "engine without cache", true, 0
-	if w.seams.direct != nil {
-		c.Backend = w.seams.direct(w.storage.Direct)
+	c.Backend, c.Name, c.NoCache, c.VerifyEvery = w.storage.Uncached, "engine without cache", true, 0
+	if w.seams.uncached != nil {
+		c.Backend = w.seams.uncached(w.storage.Uncached)
 	}
-	w.direct, err = engine.New(c)
+	w.uncached, err = engine.New(c)
 	return err
 }
 
 // engineOf returns the engine of a watch.
 func (w *World[T]) engineOf(r *watch[T]) *engine.Engine[T] {
-	if r.Direct {
-		return w.direct
+	if r.Uncached {
+		return w.uncached
 	}
 	return w.engine
 }
 
 // floor returns the oldest revision from which a watch can start.
 func (w *World[T]) floor(r *watch[T]) store.Revision {
-	if !r.Direct {
+	if !r.Uncached {
 		return w.engine.Stats().WindowFloor
 	}
 	return w.storage.Floor()
@@ -44,7 +44,7 @@ func (w *World[T]) floor(r *watch[T]) store.Revision {
 // broken returns the errors with which storage's watches were broken since the watch was
 // requested. A watch of the engine with a cache does not end by them.
 func (w *World[T]) broken(r *watch[T]) []error {
-	if !r.Direct {
+	if !r.Uncached {
 		return nil
 	}
 	return slices.Clone(w.storage.Breaks[r.breaks:])
