@@ -1,7 +1,7 @@
 // Package watcher is the cacheWatcher: one per Watch call. An idle watch uses no CPU.
 //
 // A watch has no queue. It has a cursor into shared data, which moves when the
-// consumer reads:
+// consumer reads. Only a watch with a handler is an actor:
 //
 //	watchCache ──publishes──▶ window (log of all changes) ◀── watches without a filter read here
 //	     │                        ▲
