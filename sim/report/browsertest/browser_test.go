@@ -70,7 +70,12 @@ func show(t *testing.T, file string, w window) (s seen, shot []byte) {
 // browser is the headless browser that all tests share, a tab for each page.
 var browser context.Context
 
-func TestMain(m *testing.M) { os.Exit(withBrowser(m.Run)) }
+// The scenarios run before there is a browser: its goroutines come and go, and a run demands
+// that there are as many at its end as at its start.
+func TestMain(m *testing.M) {
+	runShipped()
+	os.Exit(withBrowser(m.Run))
+}
 
 // withBrowser starts the browser, calls do, and ends the browser.
 func withBrowser(do func() int) int {
