@@ -27,31 +27,34 @@ var protocols = map[string]func(*http.Protocols){
 // inBubble runs a test in a bubble of virtual time, with a server that is hardened, once
 // over each protocol.
 func inBubble(t *testing.T, test func(t *testing.T, s *server)) {
-	for name, set := range protocols {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				widgets, err := registry.New(widgetConfig())
-				require.NoError(t, err)
-				defer func() { require.NoError(t, widgets.Close()) }()
-				handler, err := serve.New(serve.Config{
-					Resources: []serve.Provider{widgets}, Logger: slog.New(slog.DiscardHandler),
-					Limits: serve.Limits{ShutdownDelay: time.Second, DrainWatches: time.Second},
-				})
-				require.NoError(t, err)
-				p := &pipes{make(chan net.Conn), make(chan struct{})}
-				h := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Protocols: new(http.Protocols)}
-				set(h.Protocols)
-				handler.Harden(h)
-				ended := make(chan error, 1)
-				go func() { ended <- h.Serve(p) }()
-				by := &http.Transport{Protocols: h.Protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dial(), nil }}
-				test(t, &server{t: t, widgets: widgets, handler: handler, url: "http://localhost", client: &http.Client{Transport: by}})
-				by.CloseIdleConnections()
-				require.NoError(t, h.Close())
-				require.ErrorIs(t, <-ended, http.ErrServerClosed)
-			})
-		})
+	for name := range protocols {
+		t.Run(name, func(t *testing.T) { inBubbleOver(t, name, test) })
 	}
+}
+
+// inBubbleOver is inBubble over one protocol.
+func inBubbleOver(t *testing.T, protocol string, test func(t *testing.T, s *server)) {
+	synctest.Test(t, func(t *testing.T) {
+		widgets, err := registry.New(widgetConfig())
+		require.NoError(t, err)
+		defer func() { require.NoError(t, widgets.Close()) }()
+		handler, err := serve.New(serve.Config{
+			Resources: []serve.Provider{widgets}, Logger: slog.New(slog.DiscardHandler),
+			Limits: serve.Limits{ShutdownDelay: time.Second, DrainWatches: time.Second},
+		})
+		require.NoError(t, err)
+		p := &pipes{make(chan net.Conn), make(chan struct{})}
+		h := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Protocols: new(http.Protocols)}
+		protocols[protocol](h.Protocols)
+		handler.Harden(h)
+		ended := make(chan error, 1)
+		go func() { ended <- h.Serve(p) }()
+		by := &http.Transport{Protocols: h.Protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dial(), nil }}
+		test(t, &server{t: t, widgets: widgets, handler: handler, url: "http://localhost", client: &http.Client{Transport: by}})
+		by.CloseIdleConnections()
+		require.NoError(t, h.Close())
+		require.ErrorIs(t, <-ended, http.ErrServerClosed)
+	})
 }
 
 // lines reads an answer as it arrives, since connections in memory have no buffers. The
@@ -94,5 +97,23 @@ func TestWatch_LastsWithoutEvents(t *testing.T) {
 		_, more := <-read
 		require.False(t, more)
 		require.ErrorIs(t, *ended, io.EOF, "it ends cleanly")
+	})
+}
+
+// A client that lets the server send one byte, and no more, holds a watch open for
+// WriteStall, also if that is the first frame.
+func TestWatch_StreamThatTakesNoFrame(t *testing.T) {
+	inBubbleOver(t, "HTTP/2.0", func(t *testing.T, s *server) {
+		s.client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 1}
+		from, err := s.widgets.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Name: "w", Namespace: "default"}}, registry.WriteOptions{})
+		require.NoError(t, err)
+		resp := s.send(t.Context(), "GET", inDefault+"?watch=1&timeoutSeconds=1&allowWatchBookmarks=1&resourceVersion="+from.Revision.String(), "")
+		defer resp.Body.Close()
+		require.Equal(t, 200, resp.StatusCode)
+		synctest.Wait()
+		require.Equal(t, 1, s.handler.Stats().Watches)
+		time.Sleep(31 * time.Second) // WriteStall, and a second more
+		synctest.Wait()
+		require.Zero(t, s.handler.Stats().Watches)
 	})
 }

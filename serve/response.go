@@ -17,6 +17,8 @@ type response struct {
 	// ofStream: the request is HTTP/2, where a write deadline ends the stream when it passes,
 	// even if nothing is being written.
 	ofStream bool
+	// idle: everything was flushed, and the next Write sets a deadline of its own.
+	idle bool
 	// packing is the answer's compression, nil if there is none.
 	packing *packing
 }
@@ -44,9 +46,10 @@ func (r *response) endAt(at time.Time) {
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(at)
 }
 
-// removeDeadline lets a stream of HTTP/2 last while nothing is written; extend sets a
-// deadline again.
+// removeDeadline lets a stream of HTTP/2 last while nothing is written; the next Write sets a
+// deadline again, whatever is written.
 func (r *response) removeDeadline() {
+	r.idle = true
 	if r.ofStream {
 		r.endAt(time.Time{})
 	}
@@ -54,6 +57,10 @@ func (r *response) removeDeadline() {
 
 func (r *response) Write(p []byte) (int, error) {
 	r.begin(http.StatusOK)
+	if r.idle {
+		r.idle = false
+		r.extend()
+	}
 	if r.packing != nil {
 		return r.packing.write(p)
 	}

@@ -171,7 +171,6 @@ func (w *watching) pump() error {
 		if err != nil {
 			return err
 		}
-		w.extend()
 		for i := range events {
 			if err := w.sendEvent(&events[i]); err != nil {
 				return err
