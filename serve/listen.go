@@ -97,7 +97,8 @@ func (s *Server) serveOn(ctx context.Context, listener net.Listener) error {
 // If s is the handler of h itself, and not behind another, a watch over HTTP/1.1 takes its
 // connection over from h, which saves more than half of its memory. Neither h.Shutdown
 // nor h.Close knows of it then: [Server.Shutdown] ends it. The connection is closed after
-// the watch. Harden sets h.BaseContext; set one of your own before.
+// the watch. Harden sets h.BaseContext; set one of your own before: when its context is done,
+// such a watch ends, too. With an h.ConnContext, h keeps all connections.
 func (s *Server) Harden(h *http.Server) {
 	s.markHardened(h)
 	h.ReadHeaderTimeout = 10 * time.Second

@@ -22,9 +22,15 @@ import (
 // grown while the request was parsed. A middleware would see the request end when the watch
 // begins; so behind one the connection stays with net/http.
 
-// hardenedKey is the key of the context's value that is the Server which hardened the
-// http.Server.
+// hardenedKey is the key of the context's value that is a hardened.
 type hardenedKey struct{}
+
+// hardened is in the contexts of an http.Server's connections: the Server which hardened it,
+// and the context that it gives to all of its connections.
+type hardened struct {
+	by   *Server
+	base context.Context
+}
 
 // markHardened lets watches over the http.Server's connections take them over.
 func (s *Server) markHardened(h *http.Server) {
@@ -34,19 +40,22 @@ func (s *Server) markHardened(h *http.Server) {
 		if base != nil {
 			ctx = base(l)
 		}
-		return context.WithValue(ctx, hardenedKey{}, s)
+		return context.WithValue(ctx, hardenedKey{}, hardened{s, ctx})
 	}
 }
 
-// takesOver reports whether the call's watch may take over its connection.
-func (c *call) takesOver() bool {
+// takesOver reports whether the call's watch may take over its connection; base is the context
+// with which it has to end then. A context that the http.Server makes for each connection ends
+// when net/http gives the connection away, so such a watch may not.
+func (c *call) takesOver() (base context.Context, ok bool) {
 	ctx := c.r.Context()
 	by, _ := ctx.Value(http.ServerContextKey).(*http.Server)
-	if by == nil || ctx.Value(hardenedKey{}) != c.Server {
-		return false
+	mark, _ := ctx.Value(hardenedKey{}).(hardened)
+	if by == nil || by.ConnContext != nil || mark.by != c.Server {
+		return nil, false
 	}
 	direct, _ := by.Handler.(*Server)
-	return direct == c.Server && !c.upgrades && c.r.Method == http.MethodGet && c.r.Body == http.NoBody && c.r.ProtoMajor == 1 && c.r.ProtoMinor == 1
+	return mark.base, direct == c.Server && !c.upgrades && c.r.Method == http.MethodGet && c.r.Body == http.NoBody && c.r.ProtoMajor == 1 && c.r.ProtoMinor == 1
 }
 
 // taken is a connection that a watch has taken over, as the ResponseWriter of the rest of
@@ -58,6 +67,20 @@ type taken struct {
 	err    error                   // the first of writing
 	reader sync.WaitGroup
 	in     [16]byte // what the client sends
+}
+
+// mayOutlast gives the watch a context that its request does not end once detach is called, but
+// base does.
+func (w *watching) mayOutlast(asked, base context.Context) {
+	w.ctx, w.cancel = context.WithCancelCause(context.WithoutCancel(asked))
+	w.detach = context.AfterFunc(asked, func() {
+		why := errClientGone
+		if base.Err() != nil {
+			why = errShuttingDown
+		}
+		w.cancel(fmt.Errorf("%w: %w", why, context.Cause(asked)))
+	})
+	w.leaveBase = context.AfterFunc(base, func() { w.cancel(fmt.Errorf("%w: %w", errShuttingDown, context.Cause(base))) })
 }
 
 // takeOver takes over the connection of a watch whose header was sent. If that fails, the

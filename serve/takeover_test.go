@@ -163,3 +163,82 @@ func TestTakeover_PanicOfAHook(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.NoError(t, s.handler.Shutdown(t.Context()), "nothing is left")
 }
+
+// A watch ends cleanly with the context of its http.Server, or of its connection, as it does
+// where net/http serves it.
+func TestTakeover_EndsWithTheServersContext(t *testing.T) {
+	for name, of := range map[string]struct {
+		configure func(h *http.Server, ctx context.Context)
+		takesOver bool
+	}{
+		"server": {func(h *http.Server, ctx context.Context) {
+			h.BaseContext = func(net.Listener) context.Context { return ctx }
+		}, true},
+		"connection": {func(h *http.Server, ctx context.Context) {
+			h.ConnContext = func(base context.Context, _ net.Conn) context.Context {
+				own, cancel := context.WithCancel(base)
+				context.AfterFunc(ctx, cancel)
+				return own
+			}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			h := httptest.NewUnstartedServer(s.handler)
+			of.configure(h.Config, ctx)
+			s.handler.Harden(h.Config)
+			h.Start()
+			defer h.Close()
+			one := *s
+			one.url, one.client = h.URL, h.Client()
+			w := one.watch(inDefault + "?watch=1")
+			require.Equal(t, of.takesOver, w.resp.Close)
+			s.create("a", 1)
+			w.expect("ADDED a")
+			cancel()
+			_, more := w.next()
+			require.False(t, more, "it ends cleanly")
+		})
+	}
+}
+
+// holding are metrics that hold watches back at their beginning.
+type holding struct {
+	*recorder
+	held, begin chan struct{}
+}
+
+func (h holding) Watching(on serve.Endpoint) serve.WatchMetrics {
+	close(h.held)
+	<-h.begin
+	return h.recorder.Watching(on)
+}
+
+// A client that leaves before the watch has taken its connection over is gone as any other:
+// it is not told of an error.
+func TestTakeover_ClientThatLeavesBefore(t *testing.T) {
+	told := holding{newRecorder(), make(chan struct{}), make(chan struct{})}
+	asked, ended := make(chan context.Context, 1), make(chan error, 1)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Metrics = told
+		c.Authorize = func(ctx context.Context, _ serve.User, _ *serve.Request) error {
+			asked <- ctx
+			return nil
+		}
+		c.Audit = func(_ context.Context, e serve.Audited) { ended <- e.End }
+	})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	require.NoError(t, err)
+	_, err = fmt.Fprintf(conn, "GET %s?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", inDefault)
+	require.NoError(t, err)
+	request := <-asked
+	<-told.held
+	require.NoError(t, conn.Close())
+	<-request.Done()
+	close(told.begin)
+	require.ErrorContains(t, <-ended, "the client is gone")
+	told.await(t, func() bool { return told.open == 0 && len(told.served) == 1 })
+	require.Empty(t, told.sizes)
+}

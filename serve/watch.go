@@ -35,18 +35,18 @@ type watching struct {
 	// begun: the request was answered.
 	begun bool
 	// detach lets the watch outlast its request's context; nil if the watch may not take
-	// over its connection. taken is what it took over.
-	detach func() bool
-	taken  *taken
+	// over its connection. leaveBase then releases what ends it with the context of all
+	// connections, and taken is what it took over.
+	detach, leaveBase func() bool
+	taken             *taken
 }
 
 // newWatching returns the watch of a call, which its server can end from now on.
 func newWatching(c *call) *watching {
 	w := &watching{frames: frames{c: c, first: true}}
 	asked := c.r.Context()
-	if c.takesOver() {
-		w.ctx, w.cancel = context.WithCancelCause(context.WithoutCancel(asked))
-		w.detach = context.AfterFunc(asked, func() { w.cancel(context.Cause(asked)) })
+	if base, ok := c.takesOver(); ok {
+		w.mayOutlast(asked, base)
 	} else {
 		w.ctx, w.cancel = context.WithCancelCause(asked)
 	}
@@ -60,6 +60,9 @@ func (w *watching) run() { w.end(w.pump()) }
 // stop releases what the watch has.
 func (w *watching) stop() {
 	defer w.cancel(nil)
+	if w.leaveBase != nil {
+		defer w.leaveBase()
+	}
 	if w.stream != nil {
 		defer w.stream.Stop()
 	}
