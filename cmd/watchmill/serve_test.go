@@ -3,7 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"io"
+	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -220,6 +226,22 @@ func TestServe_AppliesWhatItCannotMergeAsOneField(t *testing.T) {
 	require.Contains(t, conflict, `".spec.loose"`)
 }
 
+// selfSigned returns a certificate and its key in PEM.
+func selfSigned(t *testing.T) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	require.NoError(t, err)
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	require.NoError(t, err)
+	text := func(kind string, bytes []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}))
+	}
+	return text("CERTIFICATE", signed), text("PRIVATE KEY", encoded)
+}
+
 func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -228,6 +250,10 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		return path
 	}
 	mine, empty, half := write("mine", "apiVersion: v1\n"), write("empty", ""), write("half", "secret\n")
+	authority, private := selfSigned(t)
+	cert, key := write("cert", authority), write("key", private)
+	damaged := write("damaged", authority+"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+	torn := write("torn", authority+authority[:len(authority)/2])
 	for mention, args := range map[string][]string{
 		"--crd":                          {},
 		"no such file":                   {"--crd", filepath.Join(dir, "none")},
@@ -243,6 +269,10 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"host:port":                      {"--crd", manifests, "--listen", "here"},
 		"--tls-cert":                     {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},
 		"needs TLS":                      {"--crd", manifests, "--client-ca", empty},
+		"0 blocks of PEM":                {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", empty},
+		"block 2, CERTIFICATE":           {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", damaged},
+		"2 blocks of PEM of which 1":     {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", torn},
+		"without a user":                 {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", cert, "--kubeconfig", filepath.Join(dir, "new")},
 		"every request would be refused": {"--crd", manifests, "--token-file", empty},
 		"no token and user":              {"--crd", manifests, "--token-file", half},
 		"was not written by":             {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", mine},

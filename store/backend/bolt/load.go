@@ -51,7 +51,8 @@ type loading struct {
 	free     []int
 	// order has the indexes of the objects' versions in the order of their keys.
 	order []placed
-	// later has the object of each revision after oldest that is the newest of its key.
+	// later has the object of each revision after oldest that is the newest of its key: 8
+	// bytes for each change of the history.
 	later   []*store.Object
 	started time.Time
 

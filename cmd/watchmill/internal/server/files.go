@@ -2,9 +2,11 @@ package server
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/csv"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -46,6 +48,29 @@ func readTokens(name string) (users map[string]serve.User, first string, err err
 		return nil, "", wrong("has no token, so that every request would be refused: write lines of token,user,uid,\"group1,group2\"")
 	}
 	return users, lines[0][0], nil
+}
+
+// readAuthorities reads a file of certificates in PEM. It refuses one that cannot be read
+// beside others, since its clients would only see their handshakes fail.
+func readAuthorities(name string) (*x509.CertPool, error) {
+	wrong := func(problem string) error { return &engine.ConfigError{Field: "--client-ca", Problem: problem} }
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, wrong("cannot be read: " + err.Error())
+	}
+	pool, n := x509.NewCertPool(), 0
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		n++
+		authority, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, wrong(fmt.Sprintf("has a block %d, %s, that is no certificate: %v", n, block.Type, err))
+		}
+		pool.AddCert(authority)
+	}
+	if begun := bytes.Count(text, []byte("-----BEGIN ")); n == 0 || n < begun {
+		return nil, wrong(fmt.Sprintf("has %d blocks of PEM of which %d can be read: give whole certificates", begun, n))
+	}
+	return pool, nil
 }
 
 // kubeconfigMark is the first line of a kubeconfig that the command may overwrite.

@@ -3,13 +3,11 @@ package server
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"os"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -134,14 +132,14 @@ func (o *Options) trustClients(cfg *serve.Config, t *tls.Config) error {
 	if o.ClientCAFile == "" {
 		return nil
 	}
-	text, err := os.ReadFile(o.ClientCAFile)
+	if cfg.Authenticate == nil && o.Kubeconfig != "" {
+		return &engine.ConfigError{Field: "--kubeconfig", Problem: "would be without a user, so that every request with it is refused; give --token-file, too"}
+	}
+	authorities, err := readAuthorities(o.ClientCAFile)
 	if err != nil {
-		return &engine.ConfigError{Field: "--client-ca", Problem: "cannot be read: " + err.Error()}
+		return err
 	}
-	t.ClientCAs, t.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
-	if !t.ClientCAs.AppendCertsFromPEM(text) {
-		return &engine.ConfigError{Field: "--client-ca", Problem: "has no certificate that can be read: give certificates in PEM"}
-	}
+	t.ClientCAs, t.ClientAuth = authorities, tls.VerifyClientCertIfGiven
 	if cfg.Authenticate == nil {
 		cfg.Authenticate = serve.ClientCertificates
 	} else {
