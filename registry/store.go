@@ -62,6 +62,9 @@ func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*eng
 	draft := s.core.layout.Clone(store.Header(&engine.Object[T]{Value: value}))
 	namespace := s.core.meta(draft).GetNamespace()
 	if s.core.forwarder != nil {
+		if s.core.kind.ClusterScoped {
+			namespace = "" // of the path: the origin drops the object's
+		}
 		body, err := s.core.encodeDraft(draft, nil)
 		if err != nil {
 			return nil, err

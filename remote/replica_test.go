@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -305,4 +306,22 @@ func TestReplica_ErrorsAreThoseOfTheOrigin(t *testing.T) {
 	require.NoError(t, err)
 	_, err = origin.store.Engine().Get(t.Context(), o.Key, engine.GetOptions{})
 	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
+// A replica drops the namespace of an object whose kind has none, as its origin does.
+func TestReplica_DropsTheNamespaceOfAClusterScopedObject(t *testing.T) {
+	var ignored atomic.Int64
+	scoped := widgets(&ignored)
+	scoped.Kind.ClusterScoped = true
+	origin := newServer(t, func(cfg *registry.Config[Widget]) { cfg.Kind.ClusterScoped = true })
+	format, err := registry.FormatOf(scoped)
+	require.NoError(t, err)
+	b, err := remote.New(format, remote.Config{URL: origin.url})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	r := newServer(t, func(cfg *registry.Config[Widget]) { cfg.Kind.ClusterScoped, cfg.Engine.Backend = true, b })
+	o, err := r.store.Create(t.Context(), widget("a", 1), registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "a", o.Key)
+	require.Empty(t, o.Value.Namespace)
 }
