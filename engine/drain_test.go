@@ -49,37 +49,76 @@ func TestDrain_DeliversAllThatWasAcknowledged(t *testing.T) {
 
 func drainBesideWriters(t *testing.T, noCache bool) {
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.NoCache = noCache })
-	var consumers, writers sync.WaitGroup
-	var counts [4]atomic.Int64 // by kind of consumer
+	var c countingConsumers
+	c.handle(t, ctx, e)
+	c.pull(t, ctx, e)
+	c.receive(t, ctx, e)
+	watchWhatNeverComes(t, ctx, e)
+
+	acknowledged := drainWhileWriting(t, ctx, e)
+	c.running.Wait()
+	for i := range c.counts {
+		// A write that was told that no watch is told of it may have been, if it came
+		// in the middle.
+		require.GreaterOrEqual(t, c.counts[i].Load(), acknowledged, "consumer %d", i)
+		require.LessOrEqual(t, c.counts[i].Load(), acknowledged+2, "consumer %d", i)
+	}
+	require.Empty(t, e.Stats().Undelivered)
+}
+
+// countingConsumers are consumers of every kind, which count the events they are given:
+// two handlers, a watch that is pulled, and one that is received from a channel.
+type countingConsumers struct {
+	counts  [4]atomic.Int64
+	running sync.WaitGroup // those with a goroutine of the test's own
+}
+
+func (c *countingConsumers) handle(t *testing.T, ctx context.Context, e *engine.Engine[pod]) {
 	for i, labels := range []string{"", "app=web"} {
-		_, err := e.Handle(ctx, engine.WatchOptions{Labels: labels}, func(engine.Event[pod]) { counts[i].Add(1) })
+		_, err := e.Handle(ctx, engine.WatchOptions{Labels: labels}, func(engine.Event[pod]) { c.counts[i].Add(1) })
 		require.NoError(t, err)
 	}
-	pulled, err := e.Watch(ctx, engine.WatchOptions{Labels: "app=web"})
+}
+
+func (c *countingConsumers) pull(t *testing.T, ctx context.Context, e *engine.Engine[pod]) {
+	w, err := e.Watch(ctx, engine.WatchOptions{Labels: "app=web"})
 	require.NoError(t, err)
-	consumers.Go(func() {
-		for _, err := range pulled.Events() {
+	c.running.Go(func() {
+		for _, err := range w.Events() {
 			if err == nil {
-				counts[2].Add(1)
+				c.counts[2].Add(1)
 			}
 		}
 	})
-	received, err := e.Watch(ctx, engine.WatchOptions{})
+}
+
+func (c *countingConsumers) receive(t *testing.T, ctx context.Context, e *engine.Engine[pod]) {
+	w, err := e.Watch(ctx, engine.WatchOptions{})
 	require.NoError(t, err)
-	events := received.Chan()
-	consumers.Go(func() {
+	events := w.Chan()
+	c.running.Go(func() {
 		for range events {
-			counts[3].Add(1)
+			c.counts[3].Add(1)
 		}
 	})
-	for _, labels := range []string{"", "app=none"} {
-		_, err = e.Watch(ctx, engine.WatchOptions{Labels: labels, From: 1 << 60}) // never begins
+}
+
+// watchWhatNeverComes opens watches that are never read and have nothing to read: two
+// that never begin, and one that selects nothing that is written.
+func watchWhatNeverComes(t *testing.T, ctx context.Context, e *engine.Engine[pod]) {
+	for _, opts := range []engine.WatchOptions{
+		{From: 1 << 60}, {Labels: "app=none", From: 1 << 60}, {Labels: "app=none"},
+	} {
+		_, err := e.Watch(ctx, opts)
 		require.NoError(t, err)
 	}
-	_, err = e.Watch(ctx, engine.WatchOptions{Labels: "app=none"}) // never read, and has nothing to read
-	require.NoError(t, err)
+}
 
+// drainWhileWriting drains the engine while two writers create pods, and returns how
+// many creations were acknowledged.
+func drainWhileWriting(t *testing.T, ctx context.Context, e *engine.Engine[pod]) int64 {
 	var acknowledged atomic.Int64
+	var writers sync.WaitGroup
 	begun := make(chan struct{}, 2)
 	for g := range cap(begun) {
 		writers.Go(func() {
@@ -100,14 +139,7 @@ func drainBesideWriters(t *testing.T, noCache bool) {
 	<-begun
 	require.NoError(t, e.Drain(ctx))
 	writers.Wait()
-	consumers.Wait()
-	for i := range counts {
-		// A write that was told that no watch is told of it may have been, if it came
-		// in the middle.
-		require.GreaterOrEqual(t, counts[i].Load(), acknowledged.Load(), "consumer %d", i)
-		require.LessOrEqual(t, counts[i].Load(), acknowledged.Load()+2, "consumer %d", i)
-	}
-	require.Empty(t, e.Stats().Undelivered)
+	return acknowledged.Load()
 }
 
 // The context ends first: the error names the watches that had not had everything,

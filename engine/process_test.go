@@ -175,67 +175,77 @@ func TestProcess_DrainWaitsForPauses(t *testing.T) {
 // The context that a handler waits on ends with whatever ends its watch, also while
 // the handler holds the only worker.
 func TestProcess_ContextEndsWithTheWatch(t *testing.T) {
-	type key struct{}
 	errEnough := errors.New("that is enough")
 	for name, test := range map[string]struct {
-		end    func(t *testing.T, e *engine.Engine[pod], w *engine.Watch[pod], cancel context.CancelCauseFunc)
+		end    func(t *testing.T, w waitingHandler)
 		reason error
 	}{
-		"Stop": {func(_ *testing.T, _ *engine.Engine[pod], w *engine.Watch[pod], _ context.CancelCauseFunc) { w.Stop() }, engine.ErrStopped},
-		"the watch's context": {func(_ *testing.T, _ *engine.Engine[pod], _ *engine.Watch[pod], cancel context.CancelCauseFunc) {
-			cancel(errEnough)
-		}, errEnough},
-		"Close": {func(t *testing.T, e *engine.Engine[pod], _ *engine.Watch[pod], _ context.CancelCauseFunc) {
-			require.NoError(t, e.Close())
-		}, engine.ErrEngineClosed},
-		"the host's Close": {func(t *testing.T, e *engine.Engine[pod], _ *engine.Watch[pod], _ context.CancelCauseFunc) {
-			require.NoError(t, e.Host().Close())
-		}, engine.ErrEngineClosed},
+		"Stop":                {func(_ *testing.T, w waitingHandler) { w.watch.Stop() }, engine.ErrStopped},
+		"the watch's context": {func(_ *testing.T, w waitingHandler) { w.cancel(errEnough) }, errEnough},
+		"Close":               {func(t *testing.T, w waitingHandler) { require.NoError(t, w.engine.Close()) }, engine.ErrEngineClosed},
+		"the host's Close":    {func(t *testing.T, w waitingHandler) { require.NoError(t, w.engine.Host().Close()) }, engine.ErrEngineClosed},
 	} {
 		for _, onPool := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/pool=%t", name, onPool), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					host, err := engine.NewHost(engine.HostConfig{Workers: 1})
-					require.NoError(t, err)
-					c := cfg()
-					c.Host = host
-					e, err := engine.New(c)
-					require.NoError(t, err)
-					ctx, cancel := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
-					defer cancel(nil)
-					var calls atomic.Int32
-					ended := make(chan error, 1)
-					w, err := e.Process(ctx, engine.WatchOptions{OnPool: onPool}, engine.ErrorPolicy{Attempts: 1},
-						func(ctx context.Context, _ engine.Event[pod]) error {
-							calls.Add(1)
-							require.Equal(t, "value", ctx.Value(key{}))
-							child, stop := context.WithCancel(ctx)
-							defer stop()
-							<-child.Done()
-							ended <- context.Cause(ctx)
-							return ctx.Err()
-						})
-					require.NoError(t, err)
-					for _, name := range []string{"a", "b"} {
-						_, err = e.Create(ctx, pod{Name: name})
-						require.NoError(t, err)
-					}
-					synctest.Wait() // until the handler waits
+					w := startWaitingHandler(t, onPool)
 					began := time.Now()
-					test.end(t, e, w, cancel)
-					require.ErrorIs(t, <-ended, test.reason)
-					<-w.Done()
-					require.ErrorIs(t, w.Err(), test.reason)
-					require.NotErrorIs(t, w.Err(), engine.ErrHandler, "an error after the end does not count")
-					require.EqualValues(t, 1, w.Revision(), "the event is not handled")
-					require.NoError(t, e.Close())
-					require.NoError(t, host.Close())
+					test.end(t, w)
+					require.ErrorIs(t, <-w.ended, test.reason)
+					<-w.watch.Done()
+					require.ErrorIs(t, w.watch.Err(), test.reason)
+					require.NotErrorIs(t, w.watch.Err(), engine.ErrHandler, "an error after the end does not count")
+					require.EqualValues(t, 1, w.watch.Revision(), "the event is not handled")
+					require.NoError(t, w.engine.Close())
+					require.NoError(t, w.engine.Host().Close())
 					require.Zero(t, time.Since(began))
-					require.EqualValues(t, 1, calls.Load())
+					require.EqualValues(t, 1, w.calls.Load())
 				})
 			})
 		}
 	}
+}
+
+// waitingHandler is a handler that waits, with the first of two events, until its
+// context ends.
+type waitingHandler struct {
+	engine *engine.Engine[pod]
+	watch  *engine.Watch[pod]
+	cancel context.CancelCauseFunc // of the watch's context
+	calls  *atomic.Int32
+	ended  chan error // why the handler's context ended
+}
+
+// startWaitingHandler returns when the handler waits, on a host with one worker. Its
+// context has the values of the watch's.
+func startWaitingHandler(t *testing.T, onPool bool) waitingHandler {
+	type key struct{}
+	host, err := engine.NewHost(engine.HostConfig{Workers: 1})
+	require.NoError(t, err)
+	c := cfg()
+	c.Host = host
+	e, err := engine.New(c)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
+	t.Cleanup(func() { cancel(nil) })
+	w := waitingHandler{engine: e, cancel: cancel, calls: new(atomic.Int32), ended: make(chan error, 1)}
+	w.watch, err = e.Process(ctx, engine.WatchOptions{OnPool: onPool}, engine.ErrorPolicy{Attempts: 1},
+		func(ctx context.Context, _ engine.Event[pod]) error {
+			w.calls.Add(1)
+			require.Equal(t, "value", ctx.Value(key{}))
+			child, stop := context.WithCancel(ctx)
+			defer stop()
+			<-child.Done()
+			w.ended <- context.Cause(ctx)
+			return ctx.Err()
+		})
+	require.NoError(t, err)
+	for _, name := range []string{"a", "b"} {
+		_, err = e.Create(ctx, pod{Name: name})
+		require.NoError(t, err)
+	}
+	synctest.Wait() // until the handler waits
+	return w
 }
 
 func TestProcess_RefusesWhatCannotBe(t *testing.T) {

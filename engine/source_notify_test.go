@@ -1,18 +1,12 @@
 package engine_test
 
 import (
-	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
-	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -177,161 +171,6 @@ func TestSource_WatchIsNotExpiredByAnOutage(t *testing.T) {
 			require.Len(t, next(t, w), 1)
 		})
 	}
-}
-
-// Whatever is written and however they read: each sees all that is for it, in
-// order, is notified when there is something, and expires only by what is for
-// it.
-func TestSource_WatchesSeeAllThatIsForThem(t *testing.T) {
-	const window, chunk = 8, 2
-	keys := []string{"a", "a/b", "a/b/c", "ab", "b/c"}
-	prefixes := []string{"", "a", "a/", "a/b", "b/c", "nothing"}
-	rapid.Check(t, func(rt *rapid.T) {
-		f := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
-			cfg.Window = engine.Window{MaxEvents: window, ChunkSize: chunk}
-		})
-		defer f.engine.Close()
-		var written []string // keys, in order
-		type reader struct {
-			*followed
-			prefix string
-			at     int // at is what of written it has seen go by
-			idle   bool
-		}
-		var readers []*reader
-		ahead := func(w *reader) int {
-			return slices.IndexFunc(written[w.at:], func(key string) bool { return store.HasPrefix(key, w.prefix) })
-		}
-		write := func(label string) {
-			for _, key := range rapid.SliceOfN(rapid.SampledFrom(keys), 1, 3).Draw(rt, label) {
-				f.write(key)
-				written = append(written, key)
-			}
-		}
-		requireTold := func() {
-			for _, w := range readers {
-				require.False(rt, w.idle && ahead(w) >= 0 && w.notified == 0, "%q was not notified of %q", w.prefix, written[w.at:])
-			}
-		}
-		steps := rapid.IntRange(1, 60).Draw(rt, "steps")
-		for range steps {
-			switch rapid.IntRange(0, 6).Draw(rt, "step") {
-			case 0:
-				prefix := rapid.SampledFrom(prefixes).Draw(rt, "prefix")
-				readers = append(readers, &reader{followed: f.follow(prefix), prefix: prefix, at: len(written), idle: true})
-			case 1, 2, 3:
-				write("at once")
-				f.executor.Run()
-				requireTold()
-			case 4:
-				f.pass(100 * time.Millisecond)
-			case 5:
-				f.storage.BreakWatches(errOutage)
-				f.executor.Run()
-				write("during an outage")
-				f.pass(3 * time.Second)
-				requireTold()
-			case 6:
-				if len(readers) == 0 {
-					continue
-				}
-				i := rapid.IntRange(0, len(readers)-1).Draw(rt, "reader")
-				w := readers[i]
-				w.notified = 0
-				batch, err := w.Next(rapid.IntRange(1, 3).Draw(rt, "max"))
-				n := ahead(w)
-				if err != nil {
-					require.True(rt, errors.Is(err, engine.ErrExpired) && n >= 0 && len(written)-(w.at+n) > window-chunk, "%q: %v", w.prefix, err)
-					readers = slices.Delete(readers, i, i+1)
-					continue
-				}
-				for _, ev := range batch.Events {
-					n = ahead(w)
-					require.GreaterOrEqual(rt, n, 0, "%q sees %v", w.prefix, ev)
-					require.Equal(rt, written[w.at+n], ev.Key())
-					require.EqualValues(rt, w.at+n+2, ev.Revision, "the first revision is storage's own")
-					w.at += n + 1
-				}
-				w.idle = len(batch.Events) == 0
-				require.False(rt, w.idle && ahead(w) >= 0, "%q has missed something", w.prefix)
-			}
-		}
-		for _, w := range readers {
-			w.Close()
-		}
-	})
-}
-
-// Watches are notified, closed and read while writers write, on many
-// goroutines: none misses anything. Time stands still, so that no progress
-// makes up for a notification that is lost.
-func TestSource_WatchesWhileOthersComeAndGo(t *testing.T) {
-	const keys, writes = 4, 200
-	host, err := engine.NewHost(engine.HostConfig{Clock: clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, host.Close()) })
-	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host = host })
-	require.NoError(t, e.WaitFor(ctx, 0))
-	source := e.Source()
-	var busy, churning sync.WaitGroup
-	for i := range keys {
-		key, more := fmt.Sprintf("k/%d", i), make(chan struct{}, 1)
-		w, err := source.Watch(ctx, backend.WatchOptions{Prefix: key, Notify: func() {
-			select {
-			case more <- struct{}{}:
-			default: // it has been notified already
-			}
-		}})
-		require.NoError(t, err)
-		busy.Go(func() {
-			defer w.Close()
-			for seen := 0; seen < writes; {
-				batch, err := w.Next(7)
-				if !assert.NoError(t, err) {
-					return
-				}
-				for _, ev := range batch.Events {
-					assert.Equal(t, pod{Name: key, N: seen + 1}, store.As[engine.Object[pod]](ev.Object).Value)
-					seen++
-				}
-				if len(batch.Events) > 0 {
-					continue
-				}
-				select {
-				case <-more:
-				case <-ctx.Done():
-					assert.Fail(t, "it was not notified", "%s after %d", key, seen)
-					return
-				}
-			}
-		})
-		busy.Go(func() {
-			for n := range writes {
-				_, err := e.Put(ctx, pod{Name: key, N: n + 1})
-				assert.NoError(t, err)
-			}
-		})
-	}
-	over := make(chan struct{})
-	churning.Go(func() {
-		for {
-			select {
-			case <-over:
-				return
-			default:
-			}
-			w, err := source.Watch(ctx, backend.WatchOptions{Prefix: "k/0", Notify: func() {}})
-			if !assert.NoError(t, err) {
-				return
-			}
-			_, err = w.Next(1)
-			assert.NoError(t, err)
-			w.Close()
-		}
-	})
-	busy.Wait()
-	close(over)
-	churning.Wait()
 }
 
 // The index has not seen what was before the watch.

@@ -80,72 +80,94 @@ func printIndex(t require.TestingT, s *store.ThreadSafeStore[string]) string {
 	return b.String()
 }
 
-// TestThreadSafeStoreIsAMap runs any writes against the store and against a
-// plain map, and compares everything that can be read, in old views too.
-func TestThreadSafeStoreIsAMap(t *testing.T) {
+// Any writes do to the store what they do to a map, in all that can be read of it, and
+// old views stay as they were.
+func TestThreadSafeStore_AgreesWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, model := newWords(t), map[string]string{}
-		type moment struct {
-			view  *store.StoreView[string]
-			model map[string]string
-		}
-		var moments []moment
-		key := rapid.StringMatching(`[a-e]`)
-		text := rapid.StringMatching(`([u-z] ){0,3}!?`)
-		bad := func(text string) bool { return strings.Contains(text, "!") }
+		m := &modelledStore{store: newWords(t), model: map[string]string{}}
 		t.Repeat(map[string]func(*rapid.T){
-			"update": func(t *rapid.T) {
-				k, v := key.Draw(t, "key"), text.Draw(t, "text")
-				if err := s.Update(k, v, 0); bad(v) {
-					require.ErrorIs(t, err, store.ErrIndexFunc)
-				} else {
-					require.NoError(t, err)
-					model[k] = v
-				}
-			},
-			"delete": func(t *rapid.T) {
-				k := key.Draw(t, "key")
-				s.Delete(k, 0)
-				delete(model, k)
-			},
-			"replace": func(t *rapid.T) {
-				items := rapid.MapOfN(key, text, 0, 5).Draw(t, "items")
-				if err := s.Replace(maps.All(items), 0); slices.ContainsFunc(slices.Collect(maps.Values(items)), bad) {
-					require.ErrorIs(t, err, store.ErrIndexFunc)
-				} else {
-					require.NoError(t, err)
-					model = maps.Clone(items)
-				}
-			},
-			"transaction": func(t *rapid.T) {
-				k, v := key.Draw(t, "key"), text.Draw(t, "text")
-				err := s.Transaction(
-					store.KeyedTransaction[string]{Type: store.TransactionDelete, Key: k},
-					store.KeyedTransaction[string]{Type: store.TransactionAdd, Key: k, Item: v},
-				)
-				delete(model, k)
-				if bad(v) {
-					require.ErrorIs(t, err, store.ErrIndexFunc)
-				} else {
-					require.NoError(t, err)
-					model[k] = v
-				}
-			},
-			"view": func(t *rapid.T) {
-				moments = append(moments, moment{s.View(), maps.Clone(model)})
-			},
-			"": func(t *rapid.T) {
-				for k, v := range model {
-					got, exists := s.Get(k)
-					require.True(t, exists)
-					require.Equal(t, v, got)
-				}
-				for _, m := range append(moments, moment{s.View(), model}) {
-					requireModel(t, m.view, m.model)
-				}
-			},
+			"update": m.update, "delete": m.delete, "replace": m.replace, "transaction": m.transaction,
+			"view": func(*rapid.T) { m.views = append(m.views, modelledView{m.store.View(), maps.Clone(m.model)}) },
+			"":     m.compare,
 		})
 	})
+}
+
+// modelledStore is a store and a map that are written alike. A text with an
+// exclamation mark is refused by the store's index.
+type modelledStore struct {
+	store *store.ThreadSafeStore[string]
+	model map[string]string
+	views []modelledView
+}
+
+// modelledView is a view of the store and what the map was when it was taken.
+type modelledView struct {
+	view  *store.StoreView[string]
+	model map[string]string
+}
+
+var (
+	drawKey  = rapid.StringMatching(`[a-e]`)
+	drawText = rapid.StringMatching(`([u-z] ){0,3}!?`)
+)
+
+func refused(text string) bool { return strings.Contains(text, "!") }
+
+func (m *modelledStore) update(t *rapid.T) {
+	key, text := drawKey.Draw(t, "key"), drawText.Draw(t, "text")
+	m.put(t, key, text, m.store.Update(key, text, 0))
+}
+
+// put has the map have what the store was given, unless it was to be refused, and
+// checks the store's error.
+func (m *modelledStore) put(t *rapid.T, key, text string, err error) {
+	if refused(text) {
+		require.ErrorIs(t, err, store.ErrIndexFunc)
+		return
+	}
+	require.NoError(t, err)
+	m.model[key] = text
+}
+
+func (m *modelledStore) delete(t *rapid.T) {
+	key := drawKey.Draw(t, "key")
+	m.store.Delete(key, 0)
+	delete(m.model, key)
+}
+
+func (m *modelledStore) replace(t *rapid.T) {
+	items := rapid.MapOfN(drawKey, drawText, 0, 5).Draw(t, "items")
+	err := m.store.Replace(maps.All(items), 0)
+	if slices.ContainsFunc(slices.Collect(maps.Values(items)), refused) {
+		require.ErrorIs(t, err, store.ErrIndexFunc)
+		return
+	}
+	require.NoError(t, err)
+	m.model = maps.Clone(items)
+}
+
+// transaction replaces an item: if the new one is refused, the old one is gone.
+func (m *modelledStore) transaction(t *rapid.T) {
+	key, text := drawKey.Draw(t, "key"), drawText.Draw(t, "text")
+	err := m.store.Transaction(
+		store.KeyedTransaction[string]{Type: store.TransactionDelete, Key: key},
+		store.KeyedTransaction[string]{Type: store.TransactionAdd, Key: key, Item: text},
+	)
+	delete(m.model, key)
+	m.put(t, key, text, err)
+}
+
+func (m *modelledStore) compare(t *rapid.T) {
+	for key, text := range m.model {
+		got, exists := m.store.Get(key)
+		require.True(t, exists)
+		require.Equal(t, text, got)
+	}
+	requireModel(t, m.store.View(), m.model)
+	for _, old := range m.views {
+		requireModel(t, old.view, old.model)
+	}
 }
 
 func requireModel(t require.TestingT, v *store.StoreView[string], model map[string]string) {
@@ -175,7 +197,7 @@ func requireModel(t require.TestingT, v *store.StoreView[string], model map[stri
 
 // Every view must be of one moment: writers keep each of their items in two
 // places and move them together.
-func TestThreadSafeStoreReadersSeeWholeTransactions(t *testing.T) {
+func TestThreadSafeStore_ReadersSeeWholeTransactions(t *testing.T) {
 	s := newWords(t)
 	var writers, readers sync.WaitGroup
 	done := make(chan struct{})
@@ -251,7 +273,7 @@ func TestThreadSafeStore_KeepsNilItems(t *testing.T) {
 	require.Equal(t, []string{"a"}, keys)
 }
 
-func TestZeroThreadSafeStoreIsReady(t *testing.T) {
+func TestThreadSafeStore_ZeroValueIsReady(t *testing.T) {
 	var s store.ThreadSafeStore[string]
 	require.Empty(t, s.List())
 	require.NoError(t, s.Add("a", "x", 3))
@@ -263,12 +285,12 @@ func TestZeroThreadSafeStoreIsReady(t *testing.T) {
 	require.Equal(t, store.Revision(3), s.LastRevision())
 }
 
-func TestNewThreadSafeStoreRefusesNilIndexFunc(t *testing.T) {
+func TestNewThreadSafeStore_RefusesNilIndexFunc(t *testing.T) {
 	_, err := store.NewThreadSafeStore(store.Indexers[string]{"words": nil})
 	require.ErrorIs(t, err, store.ErrIndexFunc)
 }
 
-func TestTransactionTypesHaveNames(t *testing.T) {
+func TestTransactionType_HasAName(t *testing.T) {
 	require.Equal(t, "add update delete TransactionType(9)", fmt.Sprint(
 		store.TransactionAdd, " ", store.TransactionUpdate, " ", store.TransactionDelete, " ", store.TransactionType(9)))
 }
