@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,7 +12,6 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
-	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
 // The examples of the README, which quotes them line by line.
@@ -296,137 +293,4 @@ func Example_readmeInformer() {
 	// Output:
 	// added default/web-1
 	// n7
-}
-
-// An engine that lives again knows that a revision is not its own.
-func Example_readmeRestarting() {
-	ctx := context.Background()
-	restarted := func() *engine.Engine[Pod] {
-		pods, err := engine.New(podConfig())
-		if err != nil {
-			panic(err)
-		}
-		return pods
-	}
-	pods := restarted()
-	web, _ := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
-	saved := web.Revision
-	_ = pods.Close()
-
-	pods = restarted() // a new engine; the old one's objects are gone
-	defer func() { _ = pods.Close() }()
-	_ = pods.WaitFor(ctx, 1)
-	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-2"})
-	_, err := pods.Watch(ctx, engine.WatchOptions{From: saved})
-	fmt.Println(errors.Is(err, engine.ErrExpired)) // true: list again, and watch from the list's revision
-	// Output: true
-}
-
-// Draining a topic has everything handled, or names the handlers that are behind.
-func Example_readmeDraining() {
-	ctx := context.Background()
-	orders := engine.NewTopic[Order]()
-	stuck, held := make(chan struct{}), make(chan struct{})
-	_, _ = orders.SubscribeWith(ctx, engine.SubscribeOptions{Name: "billing"}, func(Order) {
-		close(held)
-		<-stuck
-	})
-	for n := range 3 {
-		_, _ = orders.Publish(ctx, Order{ID: n})
-	}
-	<-held
-	within, cancel := context.WithCancel(ctx)
-	cancel() // at once, in place of a timeout
-	time.AfterFunc(200*time.Millisecond, func() { close(stuck) })
-
-	err := orders.Drain(within) // everything that was published is handled, or err names the handlers that are behind
-	var late *engine.UndeliveredError
-	if errors.As(err, &late) {
-		fmt.Println(late.Watches[0].Name, "is", late.Watches[0].Events, "behind") // billing is 3 behind
-	}
-	// Output: billing is 3 behind
-}
-
-func ExampleEngine_Drain() {
-	ctx := context.Background()
-	pods := newPods()
-	handled := 0
-	_, _ = pods.Handle(ctx, engine.WatchOptions{}, func(engine.Event[Pod]) { handled++ })
-	for _, name := range []string{"web-1", "web-2", "web-3"} {
-		_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: name})
-	}
-	fmt.Println(pods.Drain(ctx), handled)
-	_, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web-4"})
-	fmt.Println(errors.Is(err, engine.ErrEngineClosed))
-	// Output:
-	// <nil> 3
-	// true
-}
-
-func ExampleTopic_Drain() {
-	ctx := context.Background()
-	orders := engine.NewTopic[Order]()
-	handled := 0
-	_, _ = orders.Subscribe(ctx, func(Order) { handled++ })
-	for n := range 100 {
-		_, _ = orders.Publish(ctx, Order{ID: n})
-	}
-	fmt.Println(orders.Drain(ctx), handled)
-	// Output: <nil> 100
-}
-
-// An engine over a file goes on where it was, and so do its consumers.
-func Example_readmeLasting() {
-	ctx := context.Background()
-	dir, err := os.MkdirTemp("", "watchmill")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	path, saved := filepath.Join(dir, "state.db"), ""
-	run := func(names ...string) {
-		config := podConfig()
-		file, err := bolt.Open(path, bolt.Options{})
-		if err != nil {
-			panic(err)
-		}
-		defer file.Close()
-		config.Backend, err = bolt.New(file, "pods", bolt.Config{Schema: config.Schema()})
-		if err != nil {
-			panic(err)
-		}
-		pods, err := engine.New(config)
-		if err != nil {
-			panic(err)
-		}
-		defer pods.Close()
-		for _, name := range names {
-			_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: name})
-		}
-
-		checkpoint, _ := engine.ParseCheckpoint(saved) // "" the first time
-		from, err := pods.RevisionOf(ctx, checkpoint)  // an ErrExpired if it is of another file
-		if err != nil || from == 0 {
-			list, _ := pods.List(ctx, engine.ListOptions{})
-			from = list.Revision
-		}
-		w, _ := pods.Watch(ctx, engine.WatchOptions{From: from})
-		_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "last of " + names[0]})
-		for ev, err := range w.Events() {
-			if err != nil {
-				break
-			}
-			fmt.Println(ev.Type, ev.Object.Key)
-			checkpoint, _ = pods.Checkpoint(ctx, w.Revision())
-			saved = checkpoint.String()
-			break // the process ends here
-		}
-	}
-	run("a", "b")
-	run("c", "d")
-	run("e")
-	// Output:
-	// ADDED default/last of a
-	// ADDED default/c
-	// ADDED default/d
 }

@@ -154,7 +154,7 @@ func TestTree_ViewsAreSnapshots(t *testing.T) {
 }
 
 // Pain 6: an index beside the snapshots shows what they do not.
-func TestPain06_IndexIsInsideTheSnapshot(t *testing.T) {
+func TestTree_IndexIsInsideTheSnapshot(t *testing.T) {
 	tree := treeOf()
 	tree.Put(onNode("a", "n1", "web", 1))
 	before := tree.View()

@@ -1,10 +1,8 @@
 package store_test
 
 import (
-	"context"
 	"fmt"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 	"weak"
@@ -97,225 +95,7 @@ func TestWindow_DefaultLimitsHoldALargeBurst(t *testing.T) {
 	require.Equal(t, 100_000, w.Trim(start.Add(store.DefaultMinAge)))
 }
 
-// Later changes of the window do not show in a view, at any offset.
-func TestWindow_GrowthAndTrimDoNotBreakAView(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4, MaxEvents: 8}, nil), store.NewTree()
-	w.Reset(0)
-	for n := range 6 {
-		put(w, tree, fmt.Sprint("k", n))
-	}
-	old := snapshot(w, tree)
-	v := old.Window
-	for n := range 20 {
-		put(w, tree, fmt.Sprint("later", n))
-		w.Trim(start)
-	}
-	require.Greater(t, w.View().First(), v.Next())
-	for at := v.First(); at < v.Next(); at++ {
-		events, ok := v.Read(at)
-		require.True(t, ok)
-		require.Equal(t, fmt.Sprint("k", at), events[0].Key())
-	}
-	for rev := range store.Revision(7) {
-		state, err := old.StateAt(t.Context(), rev)
-		require.NoError(t, err)
-		require.Equal(t, int(rev), state.Len())
-	}
-}
-
-// A reader gets one chunk at a time, up to the end.
-func TestWindow_ReadGoesChunkByChunk(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 3}, nil), store.NewTree()
-	w.Reset(0)
-	for n := range 7 {
-		put(w, tree, fmt.Sprint("k", n))
-	}
-	v := w.View()
-	var sizes []int
-	for at := v.First(); at < v.Next(); {
-		events, ok := v.Read(at)
-		require.True(t, ok)
-		sizes = append(sizes, len(events))
-		at += store.Seq(len(events))
-	}
-	require.Equal(t, []int{3, 3, 1}, sizes)
-}
-
-// A reader that appends to what it read must not write into the window.
-func TestReadLeavesNoRoomBehindTheEvents(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
-	put(w, tree, "a")
-	events, _ := w.View().Read(0)
-	b := put(w, tree, "b")
-	_ = append(events, store.Event{Type: store.Bookmark})
-	again, _ := w.View().Read(0)
-	require.Len(t, again, 2)
-	require.Same(t, b, again[1].Object)
-}
-
-// The states within a gap have no revision of their own, only positions.
-func TestStateBefore_WithinAGap(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
-	listed := treeOf("c", "d", "e")
-	events := store.Diff(things, tree.View(), listed.View(), 10, 30, start)
-	require.Len(t, events, 5)
-	w.AppendDiff(events, 10, 30, start)
-	now := snapshot(w, listed)
-	for at := range 6 {
-		state, err := now.StateBefore(t.Context(), store.Seq(at))
-		require.NoError(t, err)
-		require.Equal(t, keys(tree.View(), "", ""), keys(state, "", ""), "position %d", at)
-		switch {
-		case at == len(events):
-		case events[at].Type == store.Deleted:
-			tree.Delete(events[at].Key())
-		default:
-			tree.Put(events[at].Object)
-		}
-	}
-	_, err := now.StateBefore(t.Context(), now.Window.Next()+1)
-	require.ErrorIs(t, err, store.ErrFuture)
-	_, err = now.StateAt(t.Context(), 12)
-	require.ErrorIs(t, err, store.ErrExpired)
-}
-
-func TestStateBeforeWhatTheWindowHasIsExpired(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
-	for n := range 8 {
-		put(w, tree, fmt.Sprint("k", n%3))
-	}
-	w.Trim(start)
-	now := snapshot(w, tree)
-	_, err := now.StateBefore(t.Context(), now.Window.First()-1)
-	expired := (*store.ExpiredError)(nil)
-	require.ErrorAs(t, err, &expired)
-	require.Equal(t, now.Window.Floor(), expired.Oldest)
-	state, err := now.StateBefore(t.Context(), now.Window.First())
-	require.NoError(t, err)
-	require.Equal(t, 3, state.Len())
-}
-
-// Reading a state of the past that takes long ends with its reader's context.
-func TestRebuildingAStateEndsWithTheContext(t *testing.T) {
-	w, tree := filled(3000)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := snapshot(w, tree).StateAt(ctx, 1)
-	require.ErrorIs(t, err, context.Canceled)
-	state, err := snapshot(w, tree).StateAt(ctx, 3000)
-	require.NoError(t, err, "the newest state needs no rebuilding")
-	require.Equal(t, 1000, state.Len())
-}
-
-// What took long is remembered for the next page, four states of it, as long as
-// the window reaches back to them.
-func TestRebuiltStatesAreRememberedAndForgotten(t *testing.T) {
-	w, tree := filled(10_000)
-	newest := w.View().Bytes()
-	at := func(rev store.Revision) *store.TreeView {
-		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
-		require.NoError(t, err)
-		return state
-	}
-	require.NotSame(t, at(9_900), at(9_900), "a state near the newest is quicker to rebuild than it is worth to keep")
-	require.Equal(t, newest, w.View().Bytes())
-	first := at(5000)
-	require.Same(t, first, at(5000))
-	require.Greater(t, w.View().Bytes(), newest, "what is remembered is counted")
-	for _, rev := range []store.Revision{4000, 3000, 2000} {
-		at(rev)
-	}
-	require.Same(t, first, at(5000), "four fit")
-	at(1000)
-	require.Same(t, first, at(5000), "the one that was not used for longest made room")
-	w.Compact(9000)
-	require.Less(t, w.View().Bytes(), newest)
-	require.Equal(t, 1000, at(9000).Len())
-}
-
-// States are rebuilt from the nearest that is known, before or after.
-func TestRebuiltStatesAreRightWhateverIsKnown(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), treeOf()
-	model := []string{""}
-	for n := range 6000 {
-		switch key := fmt.Sprint("k", n*7919%97); {
-		case n%5 == 4 && tree.Get(key) != nil:
-			remove(w, tree, key)
-		default:
-			put(w, tree, key)
-		}
-		model = append(model, keysAndRevisions(tree.View()))
-	}
-	for _, rev := range []store.Revision{100, 4000, 4500, 3990, 50, 4999, 100, 2000, 0, 6000} {
-		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
-		require.NoError(t, err)
-		require.Equal(t, model[rev], keysAndRevisions(state), "at %d", rev)
-		require.True(t, state.Indexed(byNode), "past states have the indexes")
-		require.Len(t, keysBy(t, state, byNode, "", "", ""), state.Len())
-	}
-}
-
-// A reader at a trimmed position gets ok = false, at every offset.
-func TestWindow_ReadReportsTrimmedPositions(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
-	w.Reset(0)
-	for n := range 10 {
-		put(w, tree, fmt.Sprint("k", n))
-	}
-	w.Trim(start)
-	v := w.View()
-	for at := range store.Seq(11) {
-		_, ok := v.Read(at)
-		require.Equal(t, at >= v.First(), ok, "position %d", at)
-	}
-	_, err := v.Seek(v.Floor() - 1)
-	require.ErrorIs(t, err, store.ErrExpired)
-}
-
-func TestWindow_StatesBetweenSnapshotsAreExact(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4}, nil), store.NewTree(byNode)
-	w.Reset(0)
-	for n := range 10 {
-		put(w, tree, fmt.Sprint("k", n))
-	}
-	for rev := range store.Revision(11) {
-		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
-		require.NoError(t, err)
-		require.Equal(t, int(rev), state.Len())
-		require.True(t, state.Indexed(byNode), "past states have the indexes")
-		require.Len(t, keysBy(t, state, byNode, "", "", ""), int(rev))
-	}
-}
-
-func TestWindowZeroViewIsEmpty(t *testing.T) {
-	var v store.WindowView
-	at, err := v.Seek(0)
-	require.NoError(t, err)
-	require.Zero(t, at)
-	events, ok := v.Read(0)
-	require.True(t, ok)
-	require.Empty(t, events)
-	require.Zero(t, v.RevisionAt(0))
-	require.Zero(t, v.Since(5))
-	require.Zero(t, v.Bytes())
-	state, err := new(store.Snapshot).StateAt(t.Context(), 0)
-	require.NoError(t, err)
-	require.Zero(t, state.Len(), "nothing was ever there")
-	_, err = new(store.Snapshot).StateAt(t.Context(), 1)
-	require.ErrorIs(t, err, store.ErrFuture)
-}
-
-func TestSinceTakesAnyNumber(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
-	put(w, tree, "a")
-	put(w, tree, "b")
-	v := w.View()
-	for last, want := range map[int]store.Seq{-1: 2, 0: 2, 1: 1, 2: 0, 3: 0} {
-		require.Equal(t, want, v.Since(last), "the last %d", last)
-	}
-}
-
-func TestWindowTakesABookmarkForProgress(t *testing.T) {
+func TestWindow_TakesABookmarkForProgress(t *testing.T) {
 	w := store.NewWindow(store.WindowLimits{}, nil)
 	w.Append(store.Event{Type: store.Bookmark, Revision: 9}, start)
 	require.Equal(t, store.Revision(9), w.View().Revision())
@@ -324,7 +104,7 @@ func TestWindowTakesABookmarkForProgress(t *testing.T) {
 
 // The user's estimate may panic. Then the event is not in the window, which is
 // otherwise as before.
-func TestWindowSurvivesAPanicInTheEstimate(t *testing.T) {
+func TestWindow_SurvivesAPanicInTheEstimate(t *testing.T) {
 	broken := false
 	w := store.NewWindow(store.WindowLimits{ChunkSize: 1}, func(o *store.Object) int {
 		if broken {
@@ -366,7 +146,7 @@ func TestWindow_BytesBesideAnotherWindow(t *testing.T) {
 }
 
 // Positions are numbers and views are short-lived: what was dropped is garbage.
-func TestPain02_DroppedEventsAreGarbage(t *testing.T) {
+func TestWindow_DroppedEventsAreGarbage(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
 	dropped := weak.Make(put(w, tree, "gone"))
 	remove(w, tree, "gone")
@@ -387,66 +167,4 @@ func TestPain02_DroppedEventsAreGarbage(t *testing.T) {
 	require.False(t, ok)
 	runtime.KeepAlive(w)
 	runtime.KeepAlive(tree)
-}
-
-// One writer, four readers, each with views of its own and of others' moments.
-func TestWindowViewsAreReadWhileTheWriterAppends(t *testing.T) {
-	const readers, writes = 4, 1000
-	views := make([]chan *store.Snapshot, readers)
-	var wg sync.WaitGroup
-	for i := range views {
-		views[i] = make(chan *store.Snapshot, 8)
-		wg.Go(func() {
-			for v := range views[i] {
-				readEverything(t, v)
-			}
-		})
-	}
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 8, MaxEvents: 64}, nil), store.NewTree(byNode)
-	for n := range writes {
-		put(w, tree, fmt.Sprint("k", n%50))
-		if n%100 == 99 {
-			after := w.View().Revision()
-			is := store.TreeOf(tree.View())
-			is.Delete("k3")
-			is.Delete("k4")
-			events := store.Diff(things, tree.View(), is.View(), after, after+5, start)
-			w.AppendDiff(events, after, after+5, start)
-			tree = is
-		}
-		w.Trim(start)
-		views[n%readers] <- snapshot(w, tree)
-	}
-	for _, c := range views {
-		close(c)
-	}
-	wg.Wait()
-}
-
-// readEverything reads all of a view and checks that it is whole.
-func readEverything(t *testing.T, s *store.Snapshot) {
-	v := s.Window
-	last := store.Revision(0)
-	for at := v.First(); at < v.Next(); {
-		events, ok := v.Read(at)
-		if !ok || len(events) == 0 {
-			t.Errorf("nothing at %d", at)
-			return
-		}
-		for _, ev := range events {
-			if ev.Revision <= last || ev.Object == nil {
-				t.Errorf("%v after %v", ev, last)
-			}
-			last = ev.Revision
-		}
-		at += store.Seq(len(events))
-	}
-	for _, rev := range []store.Revision{v.Floor(), v.Revision()} {
-		if state, err := s.StateAt(t.Context(), rev); err != nil || state.Len() > 50 {
-			t.Errorf("%v", err)
-		}
-	}
-	if _, err := v.Seek(v.Floor()); err != nil {
-		t.Error(err)
-	}
 }

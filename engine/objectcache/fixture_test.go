@@ -245,3 +245,26 @@ func (r *fixture) requireRunning(keys ...string) {
 	require.Equal(r.t, len(keys), r.cache.Stats().Reflectors)
 	require.ElementsMatch(r.t, keys, r.source.watched())
 }
+
+// realCache returns a cache on a host of its own that runs by itself. Both end
+// with the test.
+func realCache(t *testing.T, change ...func(*objectcache.Config[secret])) (*objectcache.Cache[secret], *spySource) {
+	source := newSpySource(enginetest.SourceOptions{Blocks: true})
+	cfg := objectcache.Config[secret]{
+		Source: engine.SourceOf[secret](source), Immutable: immutable, MaxIdle: maxIdle,
+		Backoff: reflector.Backoff{Initial: retry, Max: retry, Factor: 1, Jitter: reflector.NoJitter},
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	cache, err := objectcache.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, cache.Close())
+		require.NoError(t, source.Close())
+		require.Zero(t, cache.Stats().Keys)
+		require.Zero(t, cache.Stats().Reflectors)
+		require.Empty(t, source.watched())
+	})
+	return cache, source
+}

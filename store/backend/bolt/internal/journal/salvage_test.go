@@ -1,0 +1,180 @@
+package journal_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// flipIn flips a bit of the value of the record at a revision, found by what is
+// in it.
+func flipIn(t testing.TB, path, value string) {
+	t.Helper()
+	image := read(t, path)
+	require.True(t, bytes.Contains(image, []byte(value)), value)
+	for at := bytes.Index(image, []byte(value)); at >= 0; at = bytes.Index(image, []byte(value)) { // also in old copies of the page
+		image[at] ^= 1
+	}
+	require.NoError(t, os.WriteFile(path, image, 0o600))
+}
+
+func TestSalvage_GivesUpHistoryButNoState(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "first")
+	f.put("b", "bad record")
+	f.put("b", "next")
+	f.put("a", "last")
+	require.NoError(t, f.Close())
+	flipIn(t, f.path, "bad record")
+	before := read(t, f.path)
+
+	_, err := journal.Open(f.path, f.opts)
+	var corrupt *journal.CorruptError
+	require.ErrorAs(t, err, &corrupt)
+	require.Equal(t, uint64(3), corrupt.Revision)
+	require.Equal(t, logName, corrupt.Log)
+	require.Greater(t, corrupt.Page, int64(1))
+	require.Equal(t, before, read(t, f.path))
+
+	f.opts.Salvage = true
+	f.open()
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Len(t, u.Repairs, 1)
+	require.Contains(t, u.Repairs[0], "written again at revision 4")
+	b, err := f.Bounds(logName)
+	require.NoError(t, err)
+	require.Equal(t, journal.Bounds{First: 1, Floor: 4, Trimmed: 4, Last: 5}, b)
+	f.opts.Salvage = false
+	f.requireChecked()
+	f.requireWhole()
+}
+
+func TestSalvage_KeepsTheKeyOfAStateThatIsLost(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "first")
+	f.put("b", "old")
+	f.put("b", "bad record")
+	f.put("c", "bad record")
+	f.put("a", "last")
+	require.NoError(t, f.Close())
+	flipIn(t, f.path, "bad record")
+	f.opts.Salvage = true
+	f.open()
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Len(t, u.Repairs, 2)
+	require.Contains(t, u.Repairs[0], `the newest of "b"`)
+	require.Contains(t, u.Repairs[1], `the newest of "c"`)
+	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
+		var got []string
+		err := v.Scan(0, f.last, func(revision uint64, r journal.Record) (bool, error) {
+			got = append(got, fmt.Sprintf("%d %s=%s %v", revision, r.Key, r.Value, r.Lost))
+			return true, nil
+		})
+		require.Equal(t, []string{"4 b= true", "5 c= true", "6 a=last false"}, got)
+		return err
+	}))
+	f.requireChecked()
+	f.put("b", "new")
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	f.requireChecked()
+}
+
+// A record whose key cannot be believed is given up with all history; the rest of
+// the state is there.
+func TestSalvage_SaysWhatItDoesNotKnow(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "first")
+	f.put("bad key", "old")
+	f.put("bad key", "new")
+	f.put("c", "last")
+	require.NoError(t, f.Close())
+	image := read(t, f.path)
+	at := bytes.LastIndex(image, []byte("bad keynew"))
+	require.Positive(t, at)
+	for at >= 0 {
+		image[at] = 'B'
+		at = bytes.LastIndex(image, []byte("bad keynew"))
+	}
+	require.NoError(t, os.WriteFile(f.path, image, 0o600))
+	f.opts.Salvage = true
+	f.open()
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Contains(t, u.Repairs[0], "is not known")
+	require.Equal(t, map[string]link{"a": {2, 2, "first"}, "bad key": {3, 3, "old"}, "c": {5, 5, "last"}}, stateAt(t, f.File, f.last))
+	f.requireChecked()
+}
+
+// Any bad records in any log: salvage always gives a file that is whole, and all
+// that was not damaged.
+func TestSalvage_AlwaysGivesAWholeFile(t *testing.T) {
+	for seed := range uint64(15) {
+		random := newRandom(seed)
+		f := newFixture(t, journal.Options{})
+		f.random(random, 10, 10, 60)
+		f.raise(random.Uint64N(f.last))
+		f.trim(journal.Budget{Records: 1 + random.IntN(60)})
+		lost := f.spoil(random, 1+random.IntN(4))
+		f.opts.Salvage = true
+		f.open()
+		require.Subset(t, keysOf(stateAt(t, f.File, f.last)), keysOf(without(f.newest, lost)))
+		for key, l := range stateAt(t, f.File, f.last) {
+			if want, ok := f.newest[key]; ok && !lost[want.Revision] {
+				require.Equal(t, want, l)
+			}
+		}
+		f.opts.Salvage = false
+		f.requireChecked()
+		f.newest = stateAt(t, f.File, f.last) // without what is lost
+		f.random(random, 3, 10, 60)
+		f.raise(f.last)
+		f.trim(journal.Budget{})
+		f.requireChecked()
+	}
+}
+
+// spoil damages random records and closes the file.
+func (f *fixture) spoil(random *rand.Rand, n int) map[uint64]bool {
+	f.Helper()
+	var all []uint64
+	require.NoError(f, f.Read(f.ctx, logName, func(v journal.View) error {
+		return v.Scan(0, f.last, func(revision uint64, r journal.Record) (bool, error) {
+			all = append(all, revision)
+			return true, nil
+		})
+	}))
+	lost := map[uint64]bool{}
+	for range n {
+		lost[all[random.IntN(len(all))]] = true
+	}
+	require.NoError(f, f.Spoil(logName, lost))
+	require.NoError(f, f.Close())
+	return lost
+}
+
+func keysOf(state map[string]link) []string {
+	keys := make([]string, 0, len(state))
+	for key := range state {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func without(state map[string]link, lost map[uint64]bool) map[string]link {
+	rest := map[string]link{}
+	for key, l := range state {
+		if !lost[l.Revision] {
+			rest[key] = l
+		}
+	}
+	return rest
+}

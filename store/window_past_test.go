@@ -1,0 +1,128 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// The states within a gap have no revision of their own, only positions.
+func TestStateBefore_WithinAGap(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
+	listed := treeOf("c", "d", "e")
+	events := store.Diff(things, tree.View(), listed.View(), 10, 30, start)
+	require.Len(t, events, 5)
+	w.AppendDiff(events, 10, 30, start)
+	now := snapshot(w, listed)
+	for at := range 6 {
+		state, err := now.StateBefore(t.Context(), store.Seq(at))
+		require.NoError(t, err)
+		require.Equal(t, keys(tree.View(), "", ""), keys(state, "", ""), "position %d", at)
+		switch {
+		case at == len(events):
+		case events[at].Type == store.Deleted:
+			tree.Delete(events[at].Key())
+		default:
+			tree.Put(events[at].Object)
+		}
+	}
+	_, err := now.StateBefore(t.Context(), now.Window.Next()+1)
+	require.ErrorIs(t, err, store.ErrFuture)
+	_, err = now.StateAt(t.Context(), 12)
+	require.ErrorIs(t, err, store.ErrExpired)
+}
+
+func TestStateBefore_WhatTheWindowHasIsExpired(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
+	for n := range 8 {
+		put(w, tree, fmt.Sprint("k", n%3))
+	}
+	w.Trim(start)
+	now := snapshot(w, tree)
+	_, err := now.StateBefore(t.Context(), now.Window.First()-1)
+	expired := (*store.ExpiredError)(nil)
+	require.ErrorAs(t, err, &expired)
+	require.Equal(t, now.Window.Floor(), expired.Oldest)
+	state, err := now.StateBefore(t.Context(), now.Window.First())
+	require.NoError(t, err)
+	require.Equal(t, 3, state.Len())
+}
+
+// Reading a state of the past that takes long ends with its reader's context.
+func TestStateAt_EndsWithItsContext(t *testing.T) {
+	w, tree := filled(3000)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := snapshot(w, tree).StateAt(ctx, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	state, err := snapshot(w, tree).StateAt(ctx, 3000)
+	require.NoError(t, err, "the newest state needs no rebuilding")
+	require.Equal(t, 1000, state.Len())
+}
+
+// What took long is remembered for the next page, four states of it, as long as
+// the window reaches back to them.
+func TestStateAt_RemembersAndForgetsWhatItRebuilt(t *testing.T) {
+	w, tree := filled(10_000)
+	newest := w.View().Bytes()
+	at := func(rev store.Revision) *store.TreeView {
+		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
+		require.NoError(t, err)
+		return state
+	}
+	require.NotSame(t, at(9_900), at(9_900), "a state near the newest is quicker to rebuild than it is worth to keep")
+	require.Equal(t, newest, w.View().Bytes())
+	first := at(5000)
+	require.Same(t, first, at(5000))
+	require.Greater(t, w.View().Bytes(), newest, "what is remembered is counted")
+	for _, rev := range []store.Revision{4000, 3000, 2000} {
+		at(rev)
+	}
+	require.Same(t, first, at(5000), "four fit")
+	at(1000)
+	require.Same(t, first, at(5000), "the one that was not used for longest made room")
+	w.Compact(9000)
+	require.Less(t, w.View().Bytes(), newest)
+	require.Equal(t, 1000, at(9000).Len())
+}
+
+// States are rebuilt from the nearest that is known, before or after.
+func TestStateAt_IsRightWhateverIsKnown(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), treeOf()
+	model := []string{""}
+	for n := range 6000 {
+		switch key := fmt.Sprint("k", n*7919%97); {
+		case n%5 == 4 && tree.Get(key) != nil:
+			remove(w, tree, key)
+		default:
+			put(w, tree, key)
+		}
+		model = append(model, keysAndRevisions(tree.View()))
+	}
+	for _, rev := range []store.Revision{100, 4000, 4500, 3990, 50, 4999, 100, 2000, 0, 6000} {
+		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
+		require.NoError(t, err)
+		require.Equal(t, model[rev], keysAndRevisions(state), "at %d", rev)
+		require.True(t, state.Indexed(byNode), "past states have the indexes")
+		require.Len(t, keysBy(t, state, byNode, "", "", ""), state.Len())
+	}
+}
+
+func TestStateAt_IsExactBetweenSnapshots(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4}, nil), store.NewTree(byNode)
+	w.Reset(0)
+	for n := range 10 {
+		put(w, tree, fmt.Sprint("k", n))
+	}
+	for rev := range store.Revision(11) {
+		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
+		require.NoError(t, err)
+		require.Equal(t, int(rev), state.Len())
+		require.True(t, state.Indexed(byNode), "past states have the indexes")
+		require.Len(t, keysBy(t, state, byNode, "", "", ""), int(rev))
+	}
+}
