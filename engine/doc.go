@@ -35,7 +35,7 @@
 //
 // Every change has a [Revision]; a watch delivers changes in that order, each once.
 // If it leaves one out, it ends with [ErrExpired], or an event is marked
-// [Conflated]. After a write that returned revision R, a watch from R sees every
+// [Conflated] or [AfterGap]. After a write that returned revision R, a watch from R sees every
 // change after that write.
 //
 // # Slow consumers

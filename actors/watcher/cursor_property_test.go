@@ -246,15 +246,18 @@ func (c *consumed) changes(t *rapid.T) (changes []store.Event) {
 // judgeLoss demands that events which are not marked are the history's, and that
 // what was left out is told.
 func (c *consumed) judgeLoss(t *rapid.T, want, got []store.Event) {
-	emitted := 0
+	emitted, due := 0, 0 // due is the index of the next event, -1 after conflated ones
 	for _, ev := range got {
 		if ev.Is(store.Conflated) {
+			due = -1
 			continue
 		}
 		told := ev.Is(store.AfterGap)
 		ev.Marks &^= store.AfterGap
 		at := slices.IndexFunc(want, func(w store.Event) bool { return w.String() == ev.String() })
 		require.GreaterOrEqual(t, at, 0, "%v is not what the filter shows", ev)
+		require.True(t, told || due < 0 || at == due, "%v comes after %d others, and nothing tells of %d of them", ev, at, at-due)
+		due = at + 1
 		if ev.Type == store.Emitted {
 			missed := emittedIn(want[:at]) - emitted
 			require.True(t, told || missed == 0, "%v does not tell of %d before it", ev, missed)

@@ -21,7 +21,8 @@ const (
 	Terminate
 	// Conflate does not end the watch: when the position leaves the window, it
 	// delivers the newest state of each changed key, and deletions, marked as
-	// conflated. Missed emitted values are not state and are lost.
+	// conflated. Missed emitted values are not state and are lost. If there is no
+	// difference, the next event is marked store.AfterGap.
 	Conflate
 )
 

@@ -80,7 +80,7 @@ func (w *Watch) readAt(snap *store.Snapshot) ([]store.Event, error) {
 		w.conflate(snap)
 		events, err = w.cur.read(w.stream, snap)
 	}
-	if w.gapUnmarked {
+	if w.gap != noGap {
 		events = w.markGap(events)
 	}
 	return events, err

@@ -73,12 +73,11 @@ type Watch struct {
 	traits traits
 	// pending: the watch starts at a revision that has not come.
 	pending bool
-	// gapUnmarked: events were left out, and no event after them has been marked
-	// AfterGap yet.
-	gapUnmarked bool
+	// gap says which later events must be marked because events were left out.
+	gap gap
 
 	// mu guards cur, extras and ending, and of the fields above stream, target, asked, pending
-	// and gapUnmarked. It is held while the cursor moves, never while user code runs.
+	// and gap. It is held while the cursor moves, never while user code runs.
 	mu     sync.Mutex
 	cur    cursor
 	extras *extras

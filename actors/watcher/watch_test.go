@@ -307,6 +307,34 @@ func TestWatch_ConflationTellsOfEmittedValuesThatItLoses(t *testing.T) {
 	require.Equal(t, uint64(999), watch.Lost())
 }
 
+// An object that came and went leaves no difference, so the next event says that
+// something is missing before it.
+func TestWatch_ConflationTellsOfWhatLeavesNoDifference(t *testing.T) {
+	w, watch := lagging(t, "", watcher.Options{Buffer: 2, Policy: watcher.Conflate})
+	w.rounds(1, "create y")
+	next := func() (got []string) {
+		for {
+			events, err := watch.Next(t.Context())
+			if err != nil {
+				require.ErrorIs(t, err, errIdle)
+				return got
+			}
+			for _, ev := range events {
+				got = append(got, ev.String())
+			}
+		}
+	}
+	require.Equal(t, []string{"ADDED y@1"}, next())
+	for range 100 {
+		w.rounds(1, "create x")
+		w.rounds(1, "delete x")
+	}
+	require.Equal(t, []string{"ADDED x@2", "DELETED x@3"}, next(), "its buffer has two")
+	w.rounds(1, "update y a=1")
+	w.rounds(1, "update y a=2")
+	require.Equal(t, []string{"MODIFIED y@202 after-gap", "MODIFIED y@203"}, next())
+}
+
 func TestNotified_IsCalledOnceForEachTimeThatItFoundNothing(t *testing.T) {
 	w := wide(t, "")
 	told := 0

@@ -43,9 +43,11 @@ func (j *judge[T]) judgeEvent(ev engine.Event[T]) error {
 		return j.orderFailure(ev)
 	case ev.Is(store.Initial):
 		return j.fail(InitialState, "the initial state was over")
+	case ev.Is(store.AfterGap) && ev.Type != store.Emitted && j.Options.Policy != engine.Conflate:
+		return j.fail(Genuine, "no such mark is for an event of that type")
 	}
 	judgeOne := j.judgeMarked
-	if ev.Marks == 0 || ev.Type == store.Emitted && ev.Marks == store.AfterGap {
+	if ev.Marks&^store.AfterGap == 0 {
 		judgeOne = j.judgeUnmarked
 	}
 	if err := judgeOne(ev); err != nil {
@@ -54,6 +56,7 @@ func (j *judge[T]) judgeEvent(ev engine.Event[T]) error {
 	if err := j.apply(ev); err != nil {
 		return err
 	}
+	j.last, j.conflated = ev.Revision, ev.Is(store.Conflated)
 	if j.position = ev.Revision; !ev.Is(store.Conflated) && j.Shown(ev.Revision) == ev.Revision {
 		j.resumable = ev.Revision
 	}
@@ -79,8 +82,8 @@ func (j *judge[T]) orderFailure(ev engine.Event[T]) error {
 }
 
 // judgeUnmarked judges an event without marks: it must be the change at its revision, and no
-// change before it may be missing. It also judges an emitted value that is marked AfterGap,
-// since that mark is about earlier values.
+// change before it may be missing. It also judges an event that is marked AfterGap, since
+// that mark is about earlier events.
 func (j *judge[T]) judgeUnmarked(ev engine.Event[T]) error {
 	if !j.Received(ev.Revision) {
 		return j.fail(Genuine, "it was never seen happening, but has no mark")
@@ -90,6 +93,9 @@ func (j *judge[T]) judgeUnmarked(ev engine.Event[T]) error {
 		gap = Resumable
 	}
 	if err := j.judgeComplete(gap, ev.Revision-1, "before it"); err != nil {
+		return err
+	}
+	if err := j.judgeGap(ev); err != nil {
 		return err
 	}
 	c := j.change(ev.Revision)
@@ -108,13 +114,28 @@ func (j *judge[T]) judgeUnmarked(ev engine.Event[T]) error {
 	case ev.Object.Created != c.created:
 		return j.fail(Genuine, "its object was created at %d, not at %d", ev.Object.Created, c.created)
 	}
-	if lost := j.missingEmission(ev); lost > 0 && !ev.Is(store.AfterGap) {
-		return j.fail(Reliable, "it does not say that what was emitted at %d is lost", lost)
-	}
 	if ev.Type == store.Emitted {
 		j.emitted[ev.Revision] = true
 	}
 	return j.judgePrevious(ev)
+}
+
+// judgeGap checks that ev, which stands for itself alone, is marked AfterGap if a value that was
+// emitted before it is lost, or a change since the event before it.
+func (j *judge[T]) judgeGap(ev engine.Event[T]) error {
+	if ev.Is(store.AfterGap) {
+		return nil
+	}
+	if lost := j.missingEmission(ev); lost > 0 {
+		return j.fail(Reliable, "it does not say that what was emitted at %d is lost", lost)
+	}
+	if j.Options.Policy != engine.Conflate || j.conflated {
+		return nil
+	}
+	if lost := j.missed(max(j.begun, j.last), ev.Revision-1, j.Selects, j.Received); lost > 0 {
+		return j.fail(Reliable, "it does not say that the change at %d is lost", lost)
+	}
+	return nil
 }
 
 // missingEmission returns the revision of an emitted value that is missing before ev, so that ev, if
@@ -198,7 +219,7 @@ func (j *judge[T]) judgeMarked(ev engine.Event[T]) error {
 	switch {
 	case ev.Is(store.Conflated) && j.Options.Policy != engine.Conflate:
 		return j.fail(Reliable, "it is conflated, which was not requested")
-	case ev.Type == store.Emitted || ev.Is(store.AfterGap):
+	case ev.Type == store.Emitted:
 		return j.fail(Genuine, "no such mark is for an event of that type")
 	}
 	if err := j.judgeNoneMissing(Reliable, ev.Revision-1, "before it"); err != nil {

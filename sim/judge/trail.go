@@ -9,7 +9,7 @@ import "github.com/watchmill/watchmill/engine"
 //
 // Within a stretch every event must have come, in order and once. Between two
 // stretches the consumer knows that it has missed something: it listed, or got
-// events that stand for several. With [Trail.KeepObjects] a trail also has the
+// events that stand for several, or one that is marked [engine.AfterGap]. With [Trail.KeepObjects] a trail also has the
 // state that the events add up to.
 //
 // The zero value has received nothing. A trail belongs to one goroutine at a time.
@@ -25,8 +25,8 @@ type Trail[T any] struct {
 	open   stretch
 	// begun: there is an open stretch.
 	begun bool
-	// resync: an event stood for several, so the next event that does not begins another
-	// stretch.
+	// resync: events were left out, so the next event that stands for itself alone begins
+	// another stretch.
 	resync bool
 	last   engine.Revision // the newest that was received
 	// states are the states that were received completely; initial is the part of the
@@ -151,8 +151,11 @@ func (t *Trail[T]) Resume(list *engine.List[T], p Position) {
 	t.open.after, t.open.received = p.After, digest{p.Count, p.Sum}
 }
 
+// Gap says that the consumer knows that it has missed events.
+func (t *Trail[T]) Gap() { t.resync = true }
+
 // Stop extends the trail to the revision at which a watch stopped, zero if that is unknown.
-// After events that stood for several, another stretch begins there.
+// After events that stood for several, and after a gap, another stretch begins there.
 func (t *Trail[T]) Stop(at engine.Revision) {
 	switch {
 	case t.resync && at > 0:
@@ -172,9 +175,12 @@ func (t *Trail[T]) Receive(ev *engine.Event[T]) {
 		t.bookmark(ev)
 	case ev.Is(engine.Conflated):
 		t.Conflated++
-		t.resync = true
+		t.Gap()
 	case ev.Is(engine.Synthetic):
 		t.last = max(t.last, ev.Revision)
+	case ev.Is(engine.AfterGap):
+		t.Gap()
+		t.change(ev)
 	default:
 		t.change(ev)
 	}

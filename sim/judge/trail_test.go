@@ -23,7 +23,7 @@ import (
 //	watch [fields=…]       a line per step of the consumer: begin n, reach n, seen n…,
 //	                       state, initial n…, end n (InitialEnd), bookmark n,
 //	                       list n n… (a list at a revision, of objects with these),
-//	                       conflated n, synthetic n, restart n n… (a new trail goes
+//	                       conflated n, gap n… (marked AfterGap), synthetic n, restart n n… (a new trail goes
 //	                       on with the position of this one, and a list there)
 func TestTrails(t *testing.T) {
 	datadriven.Walk(t, "testdata/trails", func(t *testing.T, file string) {
@@ -139,6 +139,8 @@ func step(t *testing.T, tr *judge.Trail[string], verb, number string) {
 		ev.Type, ev.Marks = engine.Bookmark, engine.InitialEnd
 	case "conflated":
 		ev.Marks = engine.Conflated
+	case "gap":
+		ev.Marks = engine.AfterGap
 	case "synthetic":
 		ev.Marks = engine.Synthetic
 	default:

@@ -267,6 +267,9 @@ func (w *watcher) leave(watch *engine.Watch[content.Item]) {
 	w.watch.Store(nil)
 	w.interrupt.Store(nil)
 	if watch.Err() == nil {
+		if watch.Lost() > 0 {
+			w.trail.Gap() // what came and went leaves no event
+		}
 		w.trail.Stop(watch.Revision())
 	}
 	watch.Stop()

@@ -220,6 +220,17 @@ func dropAfterGapMark(*once) deliver {
 	}
 }
 
+// dropChangeMark removes the mark AfterGap from changes, by which a watch that conflates tells of
+// objects that came and went.
+func dropChangeMark(*once) deliver {
+	return func(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if ev.Type != engine.Emitted {
+			ev.Marks &^= engine.AfterGap
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
 // reportNoneLost makes watches report that they have lost no events.
 func reportNoneLost(*once) seams[Thing] {
 	return seams[Thing]{lost: func(uint64) uint64 { return 0 }}

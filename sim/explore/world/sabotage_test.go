@@ -109,6 +109,8 @@ var sabotages = []sabotage{
 		foundBy: []judge.Invariant{judge.Resumable}},
 	{name: "conflate emitted values away unmarked", seams: onDelivery(dropAfterGapMark), moments: 1,
 		foundBy: []judge.Invariant{judge.Reliable}},
+	{name: "conflate away unmarked what came and went", seams: onDelivery(dropChangeMark), moments: 1,
+		foundBy: []judge.Invariant{judge.Reliable}},
 	{name: "lose count of what is conflated", seams: reportNoneLost, moments: 3,
 		foundBy: []judge.Invariant{judge.Reliable}},
 	{name: "serve the revisions of before a restart", seams: sameRevisions, moments: 1,

@@ -1,0 +1,78 @@
+package watcher
+
+import (
+	"slices"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// gap says which events tell the consumer that earlier ones were left out.
+type gap uint8
+
+const (
+	// noGap: all that was left out has been told.
+	noGap gap = iota
+	// beforeEmitted: the next emitted value is to be marked AfterGap.
+	beforeEmitted
+	// beforeAny: so is the next event of any type, since the difference was empty: no
+	// event of it tells that any was left out.
+	beforeAny
+)
+
+// mustConflate reports whether the watch's next events have left the window, so that
+// it must be conflated, and the window to conflate to is published.
+func (c *cursor) mustConflate(snap *store.Snapshot) bool {
+	b := c.backlog
+	return c.initial == nil && b != nil && b.base != nil && len(b.events) == 0 &&
+		c.pos < c.windowStart(snap) && c.pos < snap.Window.Next()
+}
+
+// conflate jumps to snap: the backlog becomes the difference to its base.
+func (w *Watch) conflate(snap *store.Snapshot) {
+	c, b := &w.cur, w.cur.backlog
+	events := store.Diff(w.stream.schema, b.base, snap.State(), c.rev, snap.Revision, snap.At)
+	for i := range events {
+		events[i].Marks = store.Conflated
+	}
+	seen := ConvertBatch(w.stream.schema, w.stream.filter, events)
+	if left := uint64(snap.Window.Next() - c.pos); left > uint64(len(seen)) {
+		w.more().lost += left - uint64(len(seen))
+		if w.gap = beforeEmitted; len(seen) == 0 {
+			w.gap = beforeAny
+		}
+	}
+	c.backlog = &backlog{base: snap.State(), first: b.first}
+	c.backlog.keep(seen)
+	c.pos, c.rev = snap.Window.Next(), max(c.rev, snap.Window.Revision())
+}
+
+// markGap marks the events that tell of the gap. The slice is shared with other watches, so
+// it is copied then.
+func (w *Watch) markGap(events []store.Event) []store.Event {
+	shared := true
+	for i, ev := range events {
+		if !w.tellsOfGap(ev) {
+			continue
+		}
+		if shared {
+			events, shared = slices.Clone(events), false
+		}
+		events[i].Marks |= store.AfterGap
+	}
+	return events
+}
+
+// tellsOfGap reports whether ev, the next event, is to be marked.
+func (w *Watch) tellsOfGap(ev store.Event) bool {
+	switch was := w.gap; {
+	case was == noGap:
+		return false
+	case ev.Type == store.Emitted:
+		w.gap = noGap
+		return true
+	case was == beforeAny:
+		w.gap = beforeEmitted
+		return !ev.Is(store.Conflated)
+	}
+	return false
+}
