@@ -179,13 +179,15 @@ type reasons struct {
 
 func (r *reasons) Latency(string, engine.Stage, time.Duration) {}
 
+func (r *reasons) Waited(string, engine.Wait, time.Duration) {}
+
 func (r *reasons) Ended(_ string, end engine.WatchEnd) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count[end.Reason()]++
 }
 
-// Metrics are two methods, of any library.
+// Metrics are three methods, of any library.
 func ExampleMetrics() {
 	ctx := context.Background()
 	metrics := &reasons{count: map[string]int{}}

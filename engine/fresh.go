@@ -16,7 +16,11 @@ func (e *core) fresh(ctx context.Context, rev Revision) error {
 	e.counts.waits.Add(1)
 	reply := make(chan error, 1)
 	e.parts.cache.Wait(watchcache.Wait{Revision: rev, Until: now.Add(e.cfg.freshnessTimeout), Reply: reply})
-	return e.why(e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply))
+	err := e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply)
+	if m := e.metrics(); m != nil {
+		e.waited(m, WaitRead, e.clockNow().Sub(now))
+	}
+	return e.why(err)
 }
 
 // WaitFor blocks until the cache has reached rev, so that reads from the cache

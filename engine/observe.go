@@ -18,31 +18,6 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Stage is a point of an event's delivery at which its age is measured.
-type Stage string
-
-// The stages, in their order.
-const (
-	// StageCached: the cache has applied the event.
-	StageCached Stage = "cached"
-	// StageDispatched: the dispatcher has offered it to every watch.
-	StageDispatched Stage = "dispatched"
-	// StageDelivered: a watch has handed it to its consumer.
-	StageDelivered Stage = "delivered"
-)
-
-// Metrics gets measurements that the counters of [Stats] and [WatchInfo] do not have. Set
-// it as [HostConfig].Metrics, or for one engine as [Config].Metrics. The engines call its
-// methods from several goroutines in the middle of their work: they must be quick and
-// must not block.
-type Metrics interface {
-	// Latency is called once for each batch that reaches a stage, with the time since
-	// its oldest event was committed. It is not called for initial states.
-	Latency(engine string, stage Stage, age time.Duration)
-	// Ended is called for each watch that has ended.
-	Ended(engine string, end WatchEnd)
-}
-
 // WatchEnd is the end of a watch.
 type WatchEnd struct {
 	// Name is the name of the watch, Why the reason that its Err returns.
@@ -110,30 +85,6 @@ func (e *core) observed(cfg dispatcher.Config) dispatcher.Config {
 		cfg.Feed.Delivered = func(events []store.Event) { e.measure(m, StageDelivered, events, e.clockNow) }
 	}
 	return cfg
-}
-
-// metrics returns the engine's, or its host's; nil for none.
-func (e *core) metrics() Metrics {
-	if e.cfg.metrics != nil {
-		return e.cfg.metrics
-	}
-	return e.host.metrics
-}
-
-func (e *core) clockNow() time.Time { return e.host.system.Clock().Now() }
-
-// measureRound measures the oldest event that came with next.
-func (e *core) measureRound(m Metrics, prev, next *store.Snapshot) {
-	events, _ := next.Window.Read(max(prev.Window.Next(), next.Window.First()))
-	e.measure(m, StageCached, events, func() time.Time { return next.At })
-	e.measure(m, StageDispatched, events, e.clockNow)
-}
-
-func (e *core) measure(m Metrics, stage Stage, events []store.Event, now func() time.Time) {
-	if len(events) == 0 || events[0].Object == nil || events[0].Is(store.Initial) || events[0].Object.Written.IsZero() {
-		return
-	}
-	e.contain("Metrics.Latency", func() { m.Latency(e.cfg.name, stage, max(now().Sub(events[0].Object.Written), 0)) })
 }
 
 // watchEnded is called for each watch that has left the dispatcher.

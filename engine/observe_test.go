@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -182,6 +183,7 @@ type ages struct {
 	mu    sync.Mutex
 	ages  map[engine.Stage][]time.Duration
 	ended []engine.WatchEnd
+	waits map[engine.Wait][]time.Duration
 }
 
 func (a *ages) Latency(_ string, stage engine.Stage, age time.Duration) {
@@ -191,6 +193,22 @@ func (a *ages) Latency(_ string, stage engine.Stage, age time.Duration) {
 		a.ages = map[engine.Stage][]time.Duration{}
 	}
 	a.ages[stage] = append(a.ages[stage], age)
+}
+
+func (a *ages) Waited(_ string, wait engine.Wait, took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waits == nil {
+		a.waits = map[engine.Wait][]time.Duration{}
+	}
+	a.waits[wait] = append(a.waits[wait], took)
+}
+
+// waited returns the waits of that kind so far.
+func (a *ages) waited(wait engine.Wait) []time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.waits[wait])
 }
 
 func (a *ages) Ended(_ string, end engine.WatchEnd) {

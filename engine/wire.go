@@ -135,7 +135,7 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 		Relist:  func(why reflector.Reason) { e.parts.reflector.Relist(why) },
 		OnRoom:  func() { e.parts.reflector.Room() },
 		OnDoubt: func() { e.acknowledged.Store(0) }, OnBehind: e.onBehind(),
-		Report: e.report, Stats: &e.counts.cache, OnRelist: e.relisted,
+		Report: e.report, Stats: &e.counts.cache, OnRelist: e.relisted, OnReady: e.onReady(),
 	})
 	sink := &reflectorSink{cache: e.parts.cache}
 	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config{

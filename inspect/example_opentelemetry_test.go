@@ -16,6 +16,7 @@ import (
 // telemetry passes what an engine measures on to OpenTelemetry.
 type telemetry struct {
 	latency metric.Float64Histogram
+	waits   metric.Float64Histogram
 	ends    metric.Int64Counter
 }
 
@@ -25,20 +26,27 @@ func (t telemetry) Latency(name string, stage engine.Stage, age time.Duration) {
 		metric.WithAttributes(attribute.String("engine", name), attribute.String("stage", string(stage))))
 }
 
+// Waited is called by engines.
+func (t telemetry) Waited(name string, wait engine.Wait, took time.Duration) {
+	t.waits.Record(context.Background(), took.Seconds(),
+		metric.WithAttributes(attribute.String("engine", name), attribute.String("wait", string(wait))))
+}
+
 // Ended is called by engines.
 func (t telemetry) Ended(name string, end engine.WatchEnd) {
 	t.ends.Add(context.Background(), 1, metric.WithAttributes(attribute.String("engine", name), attribute.String("reason", end.Reason())))
 }
 
-// A bridge to OpenTelemetry is the two methods of engine.Metrics.
+// A bridge to OpenTelemetry is the three methods of engine.Metrics.
 func Example_openTelemetry() {
 	ctx := context.Background()
 	reader := sdk.NewManualReader()
 	meter := sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("watchmill")
 	latency, _ := meter.Float64Histogram("watchmill.latency", metric.WithUnit("s"))
+	waits, _ := meter.Float64Histogram("watchmill.waits", metric.WithUnit("s"))
 	ends, _ := meter.Int64Counter("watchmill.watch.ends")
 
-	host, err := engine.NewHost(engine.HostConfig{Metrics: telemetry{latency, ends}})
+	host, err := engine.NewHost(engine.HostConfig{Metrics: telemetry{latency, waits, ends}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -55,12 +63,13 @@ func Example_openTelemetry() {
 	for _, m := range measured.ScopeMetrics[0].Metrics {
 		switch data := m.Data.(type) {
 		case metricdata.Histogram[float64]:
-			fmt.Println(m.Name, "at", len(data.DataPoints), "stages")
+			fmt.Println(m.Name, "in", len(data.DataPoints), "series")
 		case metricdata.Sum[int64]:
 			fmt.Println(m.Name, data.DataPoints[0].Value)
 		}
 	}
 	// Output:
-	// watchmill.latency at 3 stages
+	// watchmill.latency in 3 series
+	// watchmill.waits in 1 series
 	// watchmill.watch.ends 1
 }

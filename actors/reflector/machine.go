@@ -268,6 +268,7 @@ func (m *machine) broken(err error) {
 // failed handles an error that means that the source is unreachable.
 func (m *machine) failed(err error) {
 	m.report(err)
+	m.stats.Failures++
 	if m.permanent(err) {
 		m.end(err)
 		return

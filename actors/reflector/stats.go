@@ -57,8 +57,9 @@ type Stats struct {
 	// Skipped counts losses found, Repeated the times that the source repeated
 	// a revision or went back; see [LostError] and [WentBackError].
 	Skipped, Repeated uint64
-	// Outages counts the Unavailable updates.
-	Outages uint64
+	// Outages counts the Unavailable updates, Failures the failed attempts to list or to
+	// watch that led to one, or came while one was in force.
+	Outages, Failures uint64
 	// Restarts counts failures of the Reflector itself.
 	Restarts uint64
 	// Attempts is the number of backoff delays since the source was last

@@ -44,6 +44,9 @@ type Config struct {
 	// OnRelist is called after a later list was applied, with its revision and how many
 	// changes it made. It must neither block nor panic. Optional.
 	OnRelist func(rev store.Revision, changed int)
+	// OnReady is called each time that the cache has become ready, with how long it was
+	// Pending before. It must neither block nor panic. Optional.
+	OnReady func(took time.Duration)
 	// Report is called for each change that did not fit the state. It must
 	// neither block nor panic.
 	Report func(error)
@@ -262,8 +265,13 @@ func (c *cache) doubt() {
 }
 
 func (c *cache) showReady() {
-	if c.readiness.state == Ready && c.handle.readiness.Load().state != Ready {
-		r := c.readiness
-		c.handle.readiness.Store(&r)
+	before := c.handle.readiness.Load()
+	if c.readiness.state != Ready || before.state == Ready {
+		return
+	}
+	r := c.readiness
+	c.handle.readiness.Store(&r)
+	if c.OnReady != nil {
+		c.OnReady(r.since.Sub(before.since))
 	}
 }

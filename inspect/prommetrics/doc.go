@@ -6,8 +6,8 @@
 //	metrics.Observe(host)
 //	prometheus.MustRegister(metrics)
 //
-//	host ──Latency, Ended──▶ Metrics: histograms, counters ─┐
-//	host ◀──Engines: Stats, Watches── Collect, at a scrape ─┴──▶ Prometheus
+//	host ──Latency, Waited, Ended──▶ Metrics: histograms, counters ─┐
+//	host ◀──Engines: Stats, Watches── Collect, at a scrape ─────────┴──▶ Prometheus
 //
 // # Names
 //

@@ -37,6 +37,7 @@ type Metrics struct {
 	options Options
 	latency *prometheus.HistogramVec
 	ends    *prometheus.CounterVec
+	waits   map[engine.Wait]*prometheus.HistogramVec
 
 	mu    sync.Mutex
 	hosts []*engine.Host
@@ -66,6 +67,18 @@ func New(options Options) *Metrics {
 		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "watchmill_watch_ends_total", Help: "Watches that have ended, by reason.",
 		}, []string{"group", "resource", "reason"}),
+		waits: map[engine.Wait]*prometheus.HistogramVec{
+			engine.WaitRead: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+				Name:    "apiserver_watch_cache_read_wait_seconds",
+				Help:    "How long calls waited until the cache was ready, or had reached a revision; those that did not wait are not among them.",
+				Buckets: []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3},
+			}, perEngine),
+			engine.WaitReady: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+				Name:    "apiserver_watch_cache_initialization_duration_seconds",
+				Help:    "How long it took until the cache was ready, at the start and after each time that it could not serve.",
+				Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180, 600},
+			}, perEngine),
+		},
 	}
 }
 
@@ -98,6 +111,19 @@ func (m *Metrics) Ended(name string, end engine.WatchEnd) {
 	m.ends.WithLabelValues(group, resource, end.Reason()).Inc()
 }
 
+// Waited implements [engine.Metrics].
+func (m *Metrics) Waited(name string, wait engine.Wait, took time.Duration) {
+	if histogram, known := m.waits[wait]; known {
+		group, resource := m.options.Resource(name)
+		histogram.WithLabelValues(group, resource).Observe(took.Seconds())
+	}
+}
+
+// measured are the metrics that count by themselves.
+func (m *Metrics) measured() []prometheus.Collector {
+	return []prometheus.Collector{m.latency, m.ends, m.waits[engine.WaitRead], m.waits[engine.WaitReady]}
+}
+
 // figure is one metric of an engine.
 type figure struct {
 	desc *prometheus.Desc
@@ -121,6 +147,7 @@ var figures = []figure{
 	counter("apiserver_watch_cache_events_received_total", "Changes that the cache has applied.", func(s *engine.Stats) uint64 { return s.Events }),
 	counter("apiserver_watch_cache_events_dispatched_total", "Changes that were offered to the watches.", func(s *engine.Stats) uint64 { return s.Dispatched }),
 	counter("apiserver_watch_cache_initializations_total", "Times that the cache became ready.", func(s *engine.Stats) uint64 { return s.Generation }),
+	counter("apiserver_watch_cache_initialization_errors_total", "Failed attempts to list or to watch the backend, by which the cache could not serve or went on not to.", func(s *engine.Stats) uint64 { return s.Source.Failures }),
 	gauge("apiserver_watch_cache_resource_version", "Revision that the cache has reached.", func(s *engine.Stats) float64 { return float64(s.Revision) }),
 	{prometheus.NewDesc("apiserver_watch_cache_capacity", "Changes that the window may hold; +Inf if only bytes and age bound it.", perEngine, nil), prometheus.GaugeValue, capacity},
 	counter("apiserver_terminated_watchers_total", "Watches that were ended for slowness.", func(s *engine.Stats) uint64 { return s.Terminated }),
@@ -171,8 +198,9 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	to <- lagDesc
 	to <- behindDesc
 	to <- stalledDesc
-	m.latency.Describe(to)
-	m.ends.Describe(to)
+	for _, c := range m.measured() {
+		c.Describe(to)
+	}
 }
 
 // Collect implements [prometheus.Collector].
@@ -186,8 +214,9 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 			m.collect(to, r, used)
 		}
 	}
-	m.latency.Collect(to)
-	m.ends.Collect(to)
+	for _, c := range m.measured() {
+		c.Collect(to)
+	}
 }
 
 // collect collects one engine. If several have the same labels, a number after the

@@ -167,3 +167,31 @@ func TestMetrics_TellEnginesOfOneNameApart(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, problems)
 }
+
+func TestMetrics_OfTheCacheHaveTheNamesOfTheAPIServer(t *testing.T) {
+	registry, e, _ := simulated(t, prommetrics.Options{})
+	gone, cancel := context.WithCancel(t.Context())
+	require.NoError(t, e.WaitFor(t.Context(), 1))
+	cancel()
+	require.ErrorIs(t, e.WaitFor(gone, 99), context.Canceled)
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP apiserver_watch_cache_initialization_errors_total Failed attempts to list or to watch the backend, by which the cache could not serve or went on not to.
+# TYPE apiserver_watch_cache_initialization_errors_total counter
+apiserver_watch_cache_initialization_errors_total{group="",resource="pods"} 0
+# HELP apiserver_watch_cache_initializations_total Times that the cache became ready.
+# TYPE apiserver_watch_cache_initializations_total counter
+apiserver_watch_cache_initializations_total{group="",resource="pods"} 1
+`), "apiserver_watch_cache_initialization_errors_total", "apiserver_watch_cache_initializations_total"))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	bounds := map[string]int{}
+	for _, f := range families {
+		if h := f.GetMetric()[0].GetHistogram(); h != nil {
+			bounds[fmt.Sprint(f.GetName(), " ", h.GetSampleCount())] = len(h.GetBucket())
+		}
+	}
+	require.Equal(t, map[string]int{
+		"apiserver_watch_cache_initialization_duration_seconds 1": 12,
+		"apiserver_watch_cache_read_wait_seconds 1":               13,
+	}, bounds)
+}

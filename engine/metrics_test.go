@@ -1,0 +1,59 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+)
+
+// Each wait of a read is measured, also one in vain; what need not wait is not.
+func TestMetrics_MeasureTheWaitsOfReads(t *testing.T) {
+	var told ages
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.Metrics = &told })
+	f.put("a", "web", 1)
+	f.lists(listOf(engine.Latest()), "@2: a=1@2", "revision")
+	require.Empty(t, told.waited(engine.WaitRead))
+
+	f.within(time.Minute)
+	require.ErrorIs(t, f.WaitFor(t.Context(), 9), engine.ErrFuture)
+	require.Equal(t, []time.Duration{engine.DefaultFreshnessTimeout}, told.waited(engine.WaitRead))
+	f.setHeld(true)
+	f.put("a", "web", 2)
+	f.clock.AfterFunc(time.Second, func() { f.setHeld(false) })
+	f.lists(listOf(engine.Latest()), "@3: a=2@3", "revision")
+	require.Equal(t, []time.Duration{engine.DefaultFreshnessTimeout, time.Second}, told.waited(engine.WaitRead))
+	require.EqualValues(t, 2, f.Stats().Waits)
+}
+
+// The time until the cache is ready counts from the start, and from each loss of the
+// source; the attempts that fail meanwhile are counted.
+func TestMetrics_MeasureHowLongTheCacheIsNotReady(t *testing.T) {
+	var told ages
+	f := newStorageFixture(t)
+	f.setDown(true)
+	f.start(func(c *engine.Config[pod]) { c.Metrics = &told })
+	f.pass(10 * time.Second)
+	require.Empty(t, told.waited(engine.WaitReady))
+	failed := f.Stats().Source.Failures
+	require.Greater(t, failed, uint64(1), "each attempt of the outage")
+	require.EqualValues(t, 1, f.Stats().Source.Outages)
+	f.setDown(false)
+	f.pass(time.Minute)
+	require.Len(t, told.waited(engine.WaitReady), 1)
+	require.GreaterOrEqual(t, told.waited(engine.WaitReady)[0], 10*time.Second)
+
+	f.setDown(true)
+	f.pass(20 * time.Second)
+	require.Len(t, told.waited(engine.WaitReady), 1)
+	f.setDown(false)
+	f.pass(2 * time.Minute)
+	waits := told.waited(engine.WaitReady)
+	require.Len(t, waits, 2)
+	require.EqualValues(t, len(waits), f.Stats().Generation)
+	require.GreaterOrEqual(t, waits[1], 20*time.Second, "from when it ceased to be ready")
+	require.Less(t, waits[1], 2*time.Minute)
+	require.Greater(t, f.Stats().Source.Failures, failed)
+}
