@@ -10,7 +10,7 @@ import (
 )
 
 // Every workload runs, and watchmill loses no events in any.
-func TestWorkloadsSmall(t *testing.T) {
+func TestWorkloads_RunAndLoseNothing(t *testing.T) {
 	for _, w := range bench.All() {
 		t.Run(w.ID, func(t *testing.T) {
 			ours, err := w.Run(t.Context(), bench.Watchmill(), w.Small)
@@ -26,7 +26,7 @@ func TestWorkloadsSmall(t *testing.T) {
 }
 
 // Every floor measures something that the workload does too.
-func TestFloorsSmall(t *testing.T) {
+func TestFloors_MeasureSomething(t *testing.T) {
 	for _, w := range bench.All() {
 		t.Run(w.ID, func(t *testing.T) {
 			floor, err := w.Floor(t.Context(), w.Small)

@@ -21,7 +21,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// TestScenarios runs the texts in testdata/scenarios on a deterministic host:
+// TestEngine_Scenarios runs the texts in testdata/scenarios on a deterministic host:
 // nothing happens between two commands, time passes only when told to. The
 // commands are:
 //
@@ -48,7 +48,7 @@ import (
 //	restore                      storage is replaced by an empty one: it goes back in time
 //	source                       how often storage was listed and watched
 //	close                        close the engine
-func TestScenarios(t *testing.T) {
+func TestEngine_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
 		s := newScenario(t)
 		defer s.close()

@@ -82,8 +82,8 @@ type fifoScenario struct {
 	bookmark   func(store.Revision) error
 }
 
-// TestScenarios runs the texts in testdata, a folder for each queue.
-func TestScenarios(t *testing.T) {
+// TestFIFO_Scenarios runs the texts in testdata, a folder for each queue.
+func TestFIFO_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var s fifoScenario
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

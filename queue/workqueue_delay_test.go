@@ -26,7 +26,7 @@ func pass(t require.TestingT, q *queue.WorkQueue[string], d time.Duration) []str
 	return do(t, q)
 }
 
-func TestAddAfter(t *testing.T) {
+func TestAddAfter_QueuesAtItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newDelaying(t, queue.DrainNow)
 		require.NoError(t, q.AddAfter("foo", 50*time.Millisecond))
@@ -187,7 +187,7 @@ func waits(l queue.RateLimiter[string], item string, n int) (waits []time.Durati
 	return waits
 }
 
-func TestExponential(t *testing.T) {
+func TestExponential_DoublesUpToItsMost(t *testing.T) {
 	l := queue.NewExponential[string](time.Millisecond, 10*time.Millisecond)
 	require.Equal(t, []time.Duration{1e6, 2e6, 4e6, 8e6, 10e6, 10e6}, waits(l, "one", 6))
 	require.Equal(t, []time.Duration{1e6, 2e6}, waits(l, "two", 2), "each for itself")
@@ -212,7 +212,7 @@ func TestExponential_DoesNotOverflow(t *testing.T) {
 	require.Zero(t, waits(zero, "one", 2000)[1999])
 }
 
-func TestFastSlow(t *testing.T) {
+func TestFastSlow_IsSlowAfterItsFastAttempts(t *testing.T) {
 	l := queue.NewFastSlow[string](5*time.Millisecond, 10*time.Second, 3)
 	require.Equal(t, []time.Duration{5e6, 5e6, 5e6, 10e9, 10e9}, waits(l, "one", 5))
 	require.Equal(t, 5, l.NumRequeues("one"))
@@ -220,7 +220,7 @@ func TestFastSlow(t *testing.T) {
 	require.Equal(t, []time.Duration{5e6}, waits(l, "one", 1))
 }
 
-func TestBucket(t *testing.T) {
+func TestBucket_GivesOutItsBurstAndThenItsRate(t *testing.T) {
 	l := queue.NewBucket[string](rate.NewLimiter(10, 2))
 	require.Equal(t, []time.Duration{0, 0, 1e8, 2e8}, waits(l, "one", 4))
 	require.Equal(t, 2*time.Second/10+1e8, l.When("two", epoch), "all together")
@@ -230,7 +230,7 @@ func TestBucket(t *testing.T) {
 	require.Zero(t, queue.NewBucket[string](nil).When("one", epoch))
 }
 
-func TestMaxOf(t *testing.T) {
+func TestMaxOf_TakesTheLongestDelay(t *testing.T) {
 	l := queue.MaxOf(
 		queue.NewFastSlow[string](5*time.Millisecond, 3*time.Second, 3),
 		nil,
@@ -243,14 +243,14 @@ func TestMaxOf(t *testing.T) {
 	require.Zero(t, queue.MaxOf[string]().When("one", epoch))
 }
 
-func TestWithMaxWait(t *testing.T) {
+func TestWithMaxWait_BoundsTheDelay(t *testing.T) {
 	l := queue.WithMaxWait[string](queue.NewExponential[string](time.Second, time.Hour), 3*time.Second)
 	require.Equal(t, []time.Duration{1e9, 2e9, 3e9, 3e9}, waits(l, "one", 4))
 	require.Equal(t, 4, l.NumRequeues("one"))
 	require.Zero(t, queue.WithMaxWait[string](nil, time.Second).When("one", epoch))
 }
 
-func TestAddRateLimited(t *testing.T) {
+func TestAddRateLimited_WaitsAsItsLimiterSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWork(t, queue.WorkQueueConfig[string]{
 			Clock: clock.Real(), Limiter: queue.NewExponential[string](time.Millisecond, time.Second),

@@ -289,7 +289,7 @@ func (r *recorder) Finished(took time.Duration) { r.note("finished %v", took) }
 
 func (r *recorder) Retried() { r.note("retried") }
 
-func TestMetrics(t *testing.T) {
+func TestMetrics_AreToldOfEachStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := new(recorder)
 		q := newWork(t, queue.WorkQueueConfig[string]{Clock: clock.Real(), Metrics: r})

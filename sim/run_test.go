@@ -10,12 +10,12 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-func TestRunRefusesAnInvalidScenario(t *testing.T) {
+func TestRun_RefusesAnInvalidScenario(t *testing.T) {
 	_, err := sim.Run(t.Context(), &scenario.Scenario{Duration: -1}, sim.RunOptions{})
 	require.ErrorIs(t, err, scenario.ErrInvalid)
 }
 
-func TestRunTakesSizeAndSeedFromItsOptions(t *testing.T) {
+func TestRun_TakesSizeAndSeedFromItsOptions(t *testing.T) {
 	s := &scenario.Scenario{Name: "s", Watchers: []scenario.Watcher{{}}}
 	rep, err := sim.Run(t.Context(), s, sim.RunOptions{Resolve: scenario.Options{Seed: 7, Small: true, Duration: 10 * time.Millisecond}})
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ func history(t *rapid.T) (old, is *store.Tree, after, through store.Revision) {
 	return old, tree, after, rev
 }
 
-func TestDiffOfHonestStorageHasARevisionForEachEvent(t *testing.T) {
+func TestDiff_OfHonestStorageHasARevisionForEachEvent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old, is, after, through := history(t)
 		events := store.Diff(things, old.View(), is.View(), after, through, time.Time{})
@@ -55,7 +55,7 @@ func TestDiffOfHonestStorageHasARevisionForEachEvent(t *testing.T) {
 	})
 }
 
-func TestDiffOfAnyStatesLeadsFromOneToTheOther(t *testing.T) {
+func TestDiff_OfAnyStatesLeadsFromOneToTheOther(t *testing.T) {
 	revision := rapid.Map(rapid.Uint64Range(0, 20), func(n uint64) store.Revision { return store.Revision(n) })
 	state := rapid.Custom(func(t *rapid.T) *store.Tree {
 		tree := treeOf()
@@ -82,7 +82,7 @@ func TestDiffOfAnyStatesLeadsFromOneToTheOther(t *testing.T) {
 	})
 }
 
-func TestDiffOfADeletionSaysWhenAndWhatWasThere(t *testing.T) {
+func TestDiff_OfADeletionSaysWhenAndWhatWasThere(t *testing.T) {
 	old, at := treeOf("a"), time.Unix(7, 0)
 	events := store.Diff(things, old.View(), nil, 10, 15, at)
 	require.Len(t, events, 1)
@@ -91,7 +91,7 @@ func TestDiffOfADeletionSaysWhenAndWhatWasThere(t *testing.T) {
 	require.Equal(t, store.Revision(1), old.Get("a").Revision, "the object itself does not change")
 }
 
-func TestDiffOfAViewAndItselfLooksAtNothing(t *testing.T) {
+func TestDiff_OfAViewAndItselfLooksAtNothing(t *testing.T) {
 	v := treeOf("a", "b").View()
 	require.Zero(t, testing.AllocsPerRun(10, func() {
 		if store.Diff(things, v, v, 1, 2, time.Time{}) != nil {

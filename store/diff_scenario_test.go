@@ -13,14 +13,14 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestDiffScenarios runs testdata/diff. Its one command is
+// TestDiff_Scenarios runs testdata/diff. Its one command is
 //
 //	diff after=R through=R     with the lines "old: …" and "new: …", each a list
 //	                           of key@revision, or key@revision/created if the
 //	                           object was not created at revision 1; prints the
 //	                           events. That they lead from old to new is checked
 //	                           each time.
-func TestDiffScenarios(t *testing.T) {
+func TestDiff_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/diff", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			require.Equal(t, "diff", d.Cmd, "unknown command")

@@ -79,7 +79,7 @@ func requireHas(t *rapid.T, o *store.Object, r store.Requirement) {
 	require.True(t, there && value == r.Value, "%+v matches without %+v", o, r)
 }
 
-func TestFilterCanonicalFormIgnoresOrderAndRepetition(t *testing.T) {
+func TestFilter_CanonicalFormIgnoresOrderAndRepetition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := rapid.SliceOfN(anyLabelTerm, 0, 3).Draw(t, "labels")
 		f := rapid.SliceOfN(anyFieldTerm, 0, 3).Draw(t, "fields")
@@ -94,7 +94,7 @@ func TestFilterCanonicalFormIgnoresOrderAndRepetition(t *testing.T) {
 	})
 }
 
-func TestFilterEqualCanonicalFormsSelectTheSame(t *testing.T) {
+func TestFilter_EqualCanonicalFormsSelectTheSame(t *testing.T) {
 	// Few terms, so that equal forms come up often.
 	terms := rapid.SampledFrom([]string{"p=1", "p==1", "p in (1)", "p in (1,1)", "p in (1,2)", "p in (2,1)", "p!=1", "p notin (1)", "p", "!p", "p=", "p=1,p=2"})
 	equal := 0

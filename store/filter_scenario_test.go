@@ -12,7 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestFilterScenarios runs testdata/filter. Its commands are:
+// TestFilter_Scenarios runs testdata/filter. Its commands are:
 //
 //	filter             options as "key: …", "prefix: …", "labels: …", "fields: …",
 //	                   one to a line; prints what became of them
@@ -20,7 +20,7 @@ import (
 //	                   leading dot marks a field; prints whether the filter wants it
 //	same               filters, one to a line, options separated by ";": groups
 //	                   the lines that share a canonical form
-func TestFilterScenarios(t *testing.T) {
+func TestFilter_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/filter", func(t *testing.T, path string) {
 		var current *store.Filter
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

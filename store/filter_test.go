@@ -68,7 +68,7 @@ func selecting(t *testing.T, l labels.Selector, f fields.Selector) *store.Filter
 	return filter
 }
 
-func TestFilterNilAndEmptyWantEverything(t *testing.T) {
+func TestFilter_NilAndEmptyWantEverything(t *testing.T) {
 	empty, err := store.NewFilter(columns, store.FilterOptions{})
 	require.NoError(t, err)
 	for name, f := range map[string]*store.Filter{
@@ -92,7 +92,7 @@ func TestFilterNilAndEmptyWantEverything(t *testing.T) {
 	}
 }
 
-func TestFilterErrorsNameTheOptionAndShowHowToWriteIt(t *testing.T) {
+func TestFilter_ErrorsNameTheOptionAndShowHowToWriteIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts    store.FilterOptions
 		field   string
@@ -124,7 +124,7 @@ func TestFilterErrorsNameTheOptionAndShowHowToWriteIt(t *testing.T) {
 	}
 }
 
-func TestFilterErrorOfAKeyIsAKeyErrorToo(t *testing.T) {
+func TestFilter_ErrorOfAKeyIsAKeyErrorToo(t *testing.T) {
 	_, err := store.NewFilter(columns, store.FilterOptions{Key: "a/../b"})
 	require.ErrorIs(t, err, store.ErrInvalidKey)
 	var invalid *store.KeyError
@@ -134,7 +134,7 @@ func TestFilterErrorOfAKeyIsAKeyErrorToo(t *testing.T) {
 
 // A conjunction with fields.Nothing lists its other terms as if they could be
 // met; sharing by them would show a reader what it did not select.
-func TestFilterRecognisesSelectorsThatSelectNothing(t *testing.T) {
+func TestFilter_RecognisesSelectorsThatSelectNothing(t *testing.T) {
 	both := func(v ...string) labels.Selector {
 		s := labels.Everything()
 		for _, value := range v {
@@ -167,7 +167,7 @@ func TestFilterRecognisesSelectorsThatSelectNothing(t *testing.T) {
 	require.False(t, selecting(t, both("web", "web"), notA).Nothing(), "a repetition is no contradiction")
 }
 
-func TestFilterMatchingDoesNotAllocate(t *testing.T) {
+func TestFilter_MatchingDoesNotAllocate(t *testing.T) {
 	f, err := store.NewFilter(columns, store.FilterOptions{
 		Prefix: "default", Labels: "app=web,tier in (a,b),!legacy", Fields: "spec.nodeName=n7,status.phase!=Failed",
 	})

@@ -80,7 +80,7 @@ func TestIndexer_ValueStaysForOtherItems(t *testing.T) {
 	requireOwned(t, x, "x", "b")
 }
 
-func TestUnknownIndex(t *testing.T) {
+func TestIndexer_RefusesAnUnknownIndex(t *testing.T) {
 	x := newWidgets(t, nil)
 	_, indexErr := x.Index("owner", widget{})
 	_, byErr := x.ByIndex("owner", "x")
@@ -94,7 +94,7 @@ func TestUnknownIndex(t *testing.T) {
 }
 
 // #117046: indexers could only be added while there was nothing to index.
-func TestAddIndexersIndexesWhatIsThere(t *testing.T) {
+func TestAddIndexers_IndexesWhatIsThere(t *testing.T) {
 	x := newWidgets(t, store.Indexers[widget]{"name": func(w widget) ([]string, error) { return []string{w.Name}, nil }})
 	require.NoError(t, x.Add(widget{Name: "a", Owner: []string{"x"}}))
 	view := x.View()
@@ -110,7 +110,7 @@ func TestAddIndexersIndexesWhatIsThere(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrUnknownIndex, "an older view has no newer index")
 }
 
-func TestAddIndexersAllOrNone(t *testing.T) {
+func TestAddIndexers_AllOrNone(t *testing.T) {
 	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, x.Add(widget{Name: "a", Owner: []string{"x"}}))
 	fails := func(widget) ([]string, error) { return nil, io.ErrUnexpectedEOF }
@@ -128,7 +128,7 @@ func TestAddIndexersAllOrNone(t *testing.T) {
 }
 
 // Upstream an index function that fails panics while the store is locked.
-func TestPain_IndexFuncErrorIsReturnedAndNothingChanges(t *testing.T) {
+func TestIndexer_ReturnsIndexFuncErrorsAndChangesNothing(t *testing.T) {
 	x := newWidgets(t, store.Indexers[widget]{
 		"owner": widgetOwners,
 		"strict": func(w widget) ([]string, error) {
@@ -159,7 +159,7 @@ func TestPain_IndexFuncErrorIsReturnedAndNothingChanges(t *testing.T) {
 	require.Equal(t, store.Revision(1), x.LastRevision())
 }
 
-func TestPain_IndexFuncPanicIsReturnedAndTheStoreGoesOn(t *testing.T) {
+func TestIndexer_ReturnsIndexFuncPanicsAndGoesOn(t *testing.T) {
 	x := newWidgets(t, store.Indexers[widget]{"first": func(w widget) ([]string, error) { return w.Owner[:1], nil }})
 	var panicked *usercode.PanicError
 	err := x.Add(widget{Name: "a"})
@@ -171,7 +171,7 @@ func TestPain_IndexFuncPanicIsReturnedAndTheStoreGoesOn(t *testing.T) {
 }
 
 // #133788: GetIndexers gave out the map that the store went on using.
-func TestPain_GetIndexersIsACopy(t *testing.T) {
+func TestIndexer_GetIndexersIsACopy(t *testing.T) {
 	mine := store.Indexers[widget]{"owner": widgetOwners}
 	x := newWidgets(t, mine)
 	delete(mine, "owner")
@@ -183,7 +183,7 @@ func TestPain_GetIndexersIsACopy(t *testing.T) {
 
 // Upstream: add, change the stored object, delete. The index then still has
 // the key, and ByIndex returns [nil].
-func TestPain_MutatingAStoredObjectCannotCorruptIndexes(t *testing.T) {
+func TestIndexer_MutatingAStoredObjectCannotCorruptIndexes(t *testing.T) {
 	x, err := store.NewIndexer(
 		store.StoreConfig[*widget]{Key: func(w *widget) (string, error) { return w.Name, nil }},
 		store.Indexers[*widget]{"owner": func(w *widget) ([]string, error) { return w.Owner, nil }},
@@ -207,7 +207,7 @@ func TestPain_MutatingAStoredObjectCannotCorruptIndexes(t *testing.T) {
 	}
 }
 
-func TestIndexFuncMayReadTheStore(t *testing.T) {
+func TestIndexer_IndexFuncMayReadTheStore(t *testing.T) {
 	var x *store.Indexer[widget]
 	x = newWidgets(t, store.Indexers[widget]{"siblings": func(w widget) ([]string, error) { return x.ListKeys(), nil }})
 	require.NoError(t, x.Add(widget{Name: "a"}))
@@ -217,7 +217,7 @@ func TestIndexFuncMayReadTheStore(t *testing.T) {
 	require.Equal(t, []string{"b"}, keys)
 }
 
-func TestAllByIndexStopsWhenToldTo(t *testing.T) {
+func TestAllByIndex_StopsWhenToldTo(t *testing.T) {
 	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, x.Replace([]widget{{Name: "a", Owner: []string{"x"}}, {Name: "b", Owner: []string{"x"}}}, 1))
 	all, err := x.AllByIndex("owner", "x")

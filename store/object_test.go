@@ -24,7 +24,7 @@ func ExampleShareAttributes() {
 	// true
 }
 
-func TestSharesEqualSetsAlone(t *testing.T) {
+func TestShareAttributes_SharesEqualSetsAlone(t *testing.T) {
 	before := &store.Object{Labels: labels.Set{"app": "web"}, Fields: []string{"n1"}}
 	for name, c := range map[string]struct {
 		after store.Object
@@ -50,7 +50,7 @@ func TestSharesEqualSetsAlone(t *testing.T) {
 	require.Equal(t, labels.Set{"app": "web"}, created.Labels)
 }
 
-func TestANotFoundErrorSaysWhatWasLookedFor(t *testing.T) {
+func TestNotFoundError_SaysWhatWasLookedFor(t *testing.T) {
 	var err error = fmt.Errorf("update: %w", &store.NotFoundError{Key: "a/b", Expected: 7})
 	require.ErrorIs(t, err, store.ErrNotFound)
 	require.NotErrorIs(t, err, store.ErrExists)
@@ -63,7 +63,7 @@ func TestANotFoundErrorSaysWhatWasLookedFor(t *testing.T) {
 
 // What is filed by an attribute stays filed, whether versions share their sets
 // or not.
-func TestAnIndexDoesNotMindSharedSets(t *testing.T) {
+func TestShareAttributes_LeavesIndexesRight(t *testing.T) {
 	node := store.Attribute{Kind: store.Field, Name: "node"}
 	tree := store.NewTree(node, store.LabelAttribute("app"))
 	on := func(name string, prev *store.Object) *store.Object {

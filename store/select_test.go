@@ -75,7 +75,7 @@ func TestWithValue_FindsWhatAnIndexWould(t *testing.T) {
 }
 
 // A selector in text form and a parsed one hold both.
-func TestFilterTextAndParsedSelectorsHoldTogether(t *testing.T) {
+func TestFilter_TextAndParsedSelectorsHoldTogether(t *testing.T) {
 	both, err := store.NewFilter(columns, store.FilterOptions{
 		Labels: "app=web", LabelSelector: labels.SelectorFromSet(labels.Set{"tier": "front"}),
 		Fields: "x=1", FieldSelector: fields.OneTermEqualSelector("y", "2"),
@@ -92,7 +92,7 @@ func TestFilterTextAndParsedSelectorsHoldTogether(t *testing.T) {
 	require.True(t, contradiction.Nothing())
 }
 
-func TestFilterErrorOfAnUnknownFieldIsOneToo(t *testing.T) {
+func TestFilter_ErrorOfAnUnknownFieldIsOneToo(t *testing.T) {
 	_, err := store.NewFilter(columns, store.FilterOptions{Fields: "spec.nodename=n7"})
 	require.ErrorIs(t, err, store.ErrInvalidSelector)
 	require.ErrorIs(t, err, store.ErrUnknownField)

@@ -30,7 +30,7 @@ func newMortals(t *testing.T) (*store.ExpirationCache[widget], *hand) {
 	return c, clock
 }
 
-func TestExpirationCacheMeetsTheStoreContract(t *testing.T) {
+func TestExpirationCache_MeetsTheStoreContract(t *testing.T) {
 	c, _ := newMortals(t)
 	checkContract(t, c, same)
 	require.Equal(t, store.Revision(10), c.LastRevision())
@@ -102,7 +102,7 @@ func TestExpirationCache_TTL(t *testing.T) {
 	require.Equal(t, []string{"a"}, forever.ListKeys())
 }
 
-func TestExpirationCacheErrors(t *testing.T) {
+func TestExpirationCache_ReturnsErrors(t *testing.T) {
 	_, err := store.NewExpirationCache(store.ExpirationConfig[widget]{Now: time.Now})
 	require.ErrorIs(t, err, store.ErrNoKeyFunc)
 	_, err = store.NewExpirationCache(store.ExpirationConfig[widget]{Key: widgetKey})

@@ -127,7 +127,7 @@ func TestStore_ContractWithTransform(t *testing.T) {
 	require.Equal(t, 6, calls, "three writes and a replace of three; no read or delete")
 }
 
-func TestTransformErrorChangesNothing(t *testing.T) {
+func TestStore_TransformErrorChangesNothing(t *testing.T) {
 	s, err := store.NewStore(store.StoreConfig[widget]{
 		Key: widgetKey,
 		Transform: func(w widget) (widget, error) {
@@ -173,14 +173,14 @@ func TestStore_KeyErrorKeepsItsCause(t *testing.T) {
 	require.Zero(t, s.LastRevision())
 }
 
-func TestKeyFuncPanicIsReturned(t *testing.T) {
+func TestStore_ReturnsKeyFuncPanics(t *testing.T) {
 	s, err := store.NewStore(store.StoreConfig[*widget]{Key: func(w *widget) (string, error) { return w.Name, nil }})
 	require.NoError(t, err)
 	err = s.Add(nil)
 	require.ErrorIs(t, err, store.ErrKeyFunc)
 	var panicked *usercode.PanicError
 	require.ErrorAs(t, err, &panicked)
-	require.Contains(t, string(panicked.Stack), "TestKeyFuncPanicIsReturned")
+	require.Contains(t, string(panicked.Stack), "TestStore_ReturnsKeyFuncPanics")
 	require.NoError(t, s.Add(&widget{Name: "a"}), "the store goes on")
 }
 
@@ -256,7 +256,7 @@ func TestStore_LastRevisionIsThatOfTheLastWrite(t *testing.T) {
 
 // Upstream a long List holds up the writer, and reads that follow each other
 // see different states (#130767, #27984).
-func TestPain_ListIsASnapshotThatHoldsUpNobody(t *testing.T) {
+func TestStore_ListIsASnapshotThatHoldsUpNoWriter(t *testing.T) {
 	s := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, s.Replace([]widget{{Name: "a", Owner: []string{"x"}}, {Name: "b", Owner: []string{"x"}}}, 4))
 	before := s.View()
@@ -280,7 +280,7 @@ func TestPain_ListIsASnapshotThatHoldsUpNobody(t *testing.T) {
 	require.Equal(t, []string{"a"}, widgetNames(now))
 }
 
-func TestListsAreTheCallersOwn(t *testing.T) {
+func TestStore_ListsAreTheCallersOwn(t *testing.T) {
 	s := newWidgets(t, nil)
 	list := []widget{{Name: "a"}, {Name: "b"}}
 	require.NoError(t, s.Replace(list, 1))
@@ -291,7 +291,7 @@ func TestListsAreTheCallersOwn(t *testing.T) {
 	require.Equal(t, map[string]widget{"a": {Name: "a"}, "b": {Name: "b"}}, maps.Collect(s.All()))
 }
 
-func TestNewStoreNeedsAKeyFunc(t *testing.T) {
+func TestStore_NeedsAKeyFunc(t *testing.T) {
 	_, err := store.NewStore(store.StoreConfig[widget]{})
 	require.ErrorIs(t, err, store.ErrNoKeyFunc)
 	_, err = store.NewIndexer(store.StoreConfig[widget]{}, nil)
@@ -299,7 +299,7 @@ func TestNewStoreNeedsAKeyFunc(t *testing.T) {
 	require.ErrorContains(t, err, "StoreConfig.Key")
 }
 
-func TestRevisionFuncPanicIsReturned(t *testing.T) {
+func TestStore_ReturnsRevisionFuncPanics(t *testing.T) {
 	s, err := store.NewStore(store.StoreConfig[widget]{Key: widgetKey, Revision: func(widget) store.Revision { panic(errNameless) }})
 	require.NoError(t, err)
 	require.ErrorIs(t, s.Add(widget{Name: "a"}), errNameless)

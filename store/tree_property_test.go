@@ -43,7 +43,7 @@ var treeKeys = rapid.Custom(func(t *rapid.T) string {
 	return ns
 })
 
-func TestTreeAgreesWithAMap(t *testing.T) {
+func TestTree_AgreesWithAMap(t *testing.T) {
 	nodes := rapid.SampledFrom([]string{"", "n1", "n2", "n3"})
 	rapid.Check(t, func(t *rapid.T) {
 		tree, model := treeOf(), treeModel{}

@@ -153,7 +153,7 @@ func TestTree_ViewsAreSnapshots(t *testing.T) {
 	}
 }
 
-// Pain 6: an index beside the snapshots shows what they do not.
+// An index beside the snapshots would show what they do not have.
 func TestTree_IndexIsInsideTheSnapshot(t *testing.T) {
 	tree := treeOf()
 	tree.Put(onNode("a", "n1", "web", 1))
@@ -167,7 +167,7 @@ func TestTree_IndexIsInsideTheSnapshot(t *testing.T) {
 }
 
 // A sequence can be broken off and read again from its start.
-func TestTreeViewSequencesAreReadAgain(t *testing.T) {
+func TestTreeView_SequencesAreReadAgain(t *testing.T) {
 	v := treeOf("a/1", "b", "b/1", "b/2", "c/1").View()
 	page := v.All("b", "")
 	for range 2 {
@@ -214,7 +214,7 @@ func TestTreeView_Empty(t *testing.T) {
 	}
 }
 
-func TestTreeUnknownIndex(t *testing.T) {
+func TestTree_RefusesAnUnknownIndex(t *testing.T) {
 	for _, v := range []*store.TreeView{nil, treeOf().View()} {
 		_, err := v.ByIndex(store.LabelAttribute("tier"), "x", "", "")
 		require.ErrorIs(t, err, store.ErrUnknownIndex)
@@ -228,7 +228,7 @@ func TestTreeUnknownIndex(t *testing.T) {
 }
 
 // Selectors take a field that is not set for "", but not a label.
-func TestTreeIndexOfWhatIsNotSet(t *testing.T) {
+func TestTree_IndexOfWhatIsNotSet(t *testing.T) {
 	tree := treeOf("bare")
 	empty := onNode("empty", "", "", 2)
 	empty.Labels = labels.Set{byApp.Name: ""}
@@ -240,7 +240,7 @@ func TestTreeIndexOfWhatIsNotSet(t *testing.T) {
 	require.Empty(t, keysBy(t, tree.View(), byApp, "", "", ""))
 }
 
-func TestTreeIndexNamedTwiceIsOne(t *testing.T) {
+func TestTree_IndexNamedTwiceIsOne(t *testing.T) {
 	tree := store.NewTree(byApp, byNode, byApp)
 	tree.Put(onNode("a", "n1", "web", 1))
 	require.Equal(t, []string{"a"}, keysBy(t, tree.View(), byApp, "web", "", ""))
@@ -248,7 +248,7 @@ func TestTreeIndexNamedTwiceIsOne(t *testing.T) {
 	require.Empty(t, keysBy(t, tree.View(), byApp, "web", "", ""))
 }
 
-func TestTreeViewIsTakenOnceUntilTheNextWrite(t *testing.T) {
+func TestTreeView_IsTakenOnceUntilTheNextWrite(t *testing.T) {
 	tree := treeOf("a")
 	v := tree.View()
 	require.Same(t, v, tree.View())
@@ -258,7 +258,7 @@ func TestTreeViewIsTakenOnceUntilTheNextWrite(t *testing.T) {
 	require.NotSame(t, v, tree.View())
 }
 
-func TestAttributeString(t *testing.T) {
+func TestAttribute_IsWrittenAsText(t *testing.T) {
 	require.Equal(t, "field:spec.nodeName", byNode.String())
 	require.Equal(t, "label:app", byApp.String())
 	require.Equal(t, "AttributeKind(0):", store.Attribute{}.String())

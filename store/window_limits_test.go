@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-func TestWindowLimitsErrorsNameTheFieldAndTheFix(t *testing.T) {
+func TestWindowLimits_ErrorsNameTheFieldAndTheFix(t *testing.T) {
 	for want, limits := range map[string]store.WindowLimits{
 		"Config.Window.MinAge is -1ns, which is negative; zero means 1m15s":       {MinAge: -1},
 		"Config.Window.MinEvents is -1, which is negative; zero means none":       {MinEvents: -1},
@@ -27,7 +27,7 @@ func TestWindowLimitsErrorsNameTheFieldAndTheFix(t *testing.T) {
 	}
 }
 
-func TestWindowLimitsThatWork(t *testing.T) {
+func TestWindowLimits_ThatWork(t *testing.T) {
 	for _, limits := range []store.WindowLimits{
 		{}, {MaxEvents: 1}, {MinEvents: 8, MaxEvents: 8}, {ChunkSize: 8, MaxEvents: 8}, {MaxBytes: 1},
 	} {
@@ -36,7 +36,7 @@ func TestWindowLimitsThatWork(t *testing.T) {
 }
 
 // A window made with limits that make no sense works all the same.
-func TestWindowWorksWithAnyLimits(t *testing.T) {
+func TestWindow_WorksWithAnyLimits(t *testing.T) {
 	for _, limits := range []store.WindowLimits{
 		{MinAge: -1, MinEvents: -1, MaxEvents: -1, MaxBytes: -1, ChunkSize: -1},
 		{ChunkSize: 100, MaxEvents: 3},

@@ -15,7 +15,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestWindowScenarios runs testdata/window. Times are durations since the
+// TestWindow_Scenarios runs testdata/window. Times are durations since the
 // scenario began; an object has as many megabytes as its scenario says, else
 // none. The commands are:
 //
@@ -34,7 +34,7 @@ import (
 //	held                                    prints the megabytes that only the window keeps
 //
 // All but the last six print the window.
-func TestWindowScenarios(t *testing.T) {
+func TestWindow_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/window", func(t *testing.T, path string) {
 		s := &windowScenario{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

@@ -11,13 +11,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBudgetScenarios runs testdata/budget. Times count from the start of the
+// TestBudget_Scenarios runs testdata/budget. Times count from the start of the
 // scenario; its commands are:
 //
 //	new at=…              begins with a new one; without a time, the zero value
 //	take at=…             prints what was in the budget
 //	give-back <duration>
-func TestBudgetScenarios(t *testing.T) {
+func TestBudget_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/budget", func(t *testing.T, path string) {
 		var b budget
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -68,7 +68,7 @@ func TestBudget_Table(t *testing.T) {
 
 // However often it is taken, slow watchers never get more than a twentieth of
 // the time, and nothing that is due to them is lost to rounding.
-func TestBudgetIsATwentiethOfTheTime(t *testing.T) {
+func TestBudget_IsATwentiethOfTheTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBudget(start)
 		var passed, taken time.Duration

@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestInterestScenarios runs testdata/interest. Its commands are:
+// TestInterest_Scenarios runs testdata/interest. Its commands are:
 //
 //	watch <name>   a group and what it selects: "key: …", "prefix: …",
 //	               "labels: …", "fields: …", one to a line
@@ -22,7 +22,7 @@ import (
 //	write          the events, one per line; prints the candidates of each, and
 //	               in brackets those that see it
 //	index          prints the groups by bucket
-func TestInterestScenarios(t *testing.T) {
+func TestInterest_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/interest", func(t *testing.T, path string) {
 		s := &interestScenario{
 			t: t, index: newInterest[string](), history: newHistory(t),

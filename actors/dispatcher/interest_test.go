@@ -23,7 +23,7 @@ func ask[G any](i *interest[G], ev store.Event) (asked []G) {
 	return asked
 }
 
-func TestInterestRemovingTwiceRemovesOnce(t *testing.T) {
+func TestInterest_RemovingTwiceRemovesOnce(t *testing.T) {
 	i, h := newInterest[string](), newHistory(t)
 	first := i.add(byLabel("app", "web"), "first")
 	i.remove(first)
@@ -33,7 +33,7 @@ func TestInterestRemovingTwiceRemovesOnce(t *testing.T) {
 	require.Equal(t, []string{"second"}, ask(i, h.write("put", "a", "app=web")))
 }
 
-func TestInterestKeepsTheOrderOfAddingAcrossBucketsAndRemovals(t *testing.T) {
+func TestInterest_KeepsTheOrderOfAddingAcrossBucketsAndRemovals(t *testing.T) {
 	i, h := newInterest[int](), newHistory(t)
 	filters := []*store.Filter{
 		filter(store.FilterOptions{Prefix: "ns"}), byLabel("app", "web"), filter(store.FilterOptions{Key: "ns/a"}),
@@ -57,7 +57,7 @@ func TestInterestKeepsTheOrderOfAddingAcrossBucketsAndRemovals(t *testing.T) {
 	require.Equal(t, want, ask(i, ev))
 }
 
-func TestInterestThatNothingCanMeetIsNeverAsked(t *testing.T) {
+func TestInterest_ThatNothingCanMeetIsNeverAsked(t *testing.T) {
 	i, h := newInterest[string](), newHistory(t)
 	handle := i.add(filter(store.FilterOptions{LabelSelector: labels.Nothing()}), "nothing")
 	require.Equal(t, 1, i.len())
@@ -68,7 +68,7 @@ func TestInterestThatNothingCanMeetIsNeverAsked(t *testing.T) {
 
 // Keys come from the user's function; what they look like must not make the
 // index ask twice.
-func TestInterestOddKeysAreAskedOnce(t *testing.T) {
+func TestInterest_OddKeysAreAskedOnce(t *testing.T) {
 	prefixes := []string{"a", "a/", "a/b", "a/b/", "b"}
 	i := newInterest[string]()
 	for _, prefix := range prefixes {
@@ -85,7 +85,7 @@ func TestInterestOddKeysAreAskedOnce(t *testing.T) {
 	}
 }
 
-func TestInterestLeavesNothingBehind(t *testing.T) {
+func TestInterest_LeavesNothingBehind(t *testing.T) {
 	i := newInterest[int]()
 	var handles []handle
 	for n := range 1000 {
@@ -239,7 +239,7 @@ func (h *history) anyWrite(t *rapid.T) store.Event {
 	return h.last
 }
 
-func TestInterestAskingDoesNotAllocate(t *testing.T) {
+func TestInterest_AskingDoesNotAllocate(t *testing.T) {
 	i, ev := crowd(5000, func(n int) *store.Filter { return byLabel("owner", fmt.Sprint(n)) })
 	asked := 0
 	count := func(int) { asked++ }

@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 )
 
-// TestStalledScenarios runs testdata/stalled. Its commands are:
+// TestStalled_Scenarios runs testdata/stalled. Its commands are:
 //
 //	stall <name> [taken=<events>] [policy=…]
 //	draw                                     the budget is drawn for the stalled watches
@@ -21,7 +21,7 @@ import (
 //	recover <name>
 //	overdue policy=…                         prints the watches that have read nothing since the draw
 //	all                                      prints how many there are
-func TestStalledScenarios(t *testing.T) {
+func TestStalled_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/stalled", func(t *testing.T, path string) {
 		s, taken, mark := newStalled[string](), map[string]uint64{}, uint64(0)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -75,7 +75,7 @@ type stuck struct {
 	order      uint64
 }
 
-func TestStalledAgreesWithAList(t *testing.T) {
+func TestStalled_AgreesWithAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, taken := newStalled[uint64](), map[uint64]uint64{}
 		var stalls, mark, marked uint64

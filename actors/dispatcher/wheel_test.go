@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWheelScenarios runs testdata/wheel. Times count from the start of the
+// TestWheel_Scenarios runs testdata/wheel. Times count from the start of the
 // scenario; its commands are:
 //
 //	period <duration>                                  begins with a new wheel
@@ -22,7 +22,7 @@ import (
 //	tick from=… to=… [again] [deadline=…] [waiting]    due at every second; "again" schedules
 //	                                                   each anew with that deadline
 //	buckets                                            prints the watches by their second
-func TestWheelScenarios(t *testing.T) {
+func TestWheel_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/wheel", func(t *testing.T, path string) {
 		var w *wheel[string]
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -123,7 +123,7 @@ func TestWheel_ForgetsWhatWasRemovedWhileItWasDue(t *testing.T) {
 
 // The zero watch is a watch too, in particular in the first slot of the
 // first second, where a hole looks just like it.
-func TestWheelTellsHolesFromTheZeroWatcher(t *testing.T) {
+func TestWheel_TellsHolesFromTheZeroWatcher(t *testing.T) {
 	w := newWheel[int](time.Minute)
 	for n := range 3 {
 		w.schedule(n, start, time.Time{}, true)
@@ -134,7 +134,7 @@ func TestWheelTellsHolesFromTheZeroWatcher(t *testing.T) {
 	require.Equal(t, []int{0}, w.due(start))
 }
 
-func TestWheelTimesFarAwayDoNotOverflow(t *testing.T) {
+func TestWheel_TimesFarAwayDoNotOverflow(t *testing.T) {
 	w := newWheel[string](time.Minute)
 	require.False(t, w.schedule("long ago", start, time.Unix(-1<<40, 0), false))
 	require.True(t, w.schedule("in an age", start, time.Unix(1<<40, 0), false))
@@ -150,7 +150,7 @@ func TestWheelTimesFarAwayDoNotOverflow(t *testing.T) {
 }
 
 // A clock that leapt must not use up the numbers for seconds.
-func TestWheelLeapsDoNotUseUpTheSeconds(t *testing.T) {
+func TestWheel_LeapsDoNotUseUpTheSeconds(t *testing.T) {
 	w := newWheel[string](time.Minute)
 	w.due(start)
 	edge := start.Add((1<<32 - 30) * time.Second)
@@ -201,7 +201,7 @@ func (m *wheelModel) require(t *rapid.T, got []int) {
 	}
 }
 
-func TestWheelKeepsItsPromises(t *testing.T) {
+func TestWheel_KeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		period := time.Duration(rapid.IntRange(1, 90).Draw(t, "period")) * time.Second
 		w := newWheel[int](period)

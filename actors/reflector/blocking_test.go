@@ -80,7 +80,7 @@ func TestStop_CancelsABlockedWatch(t *testing.T) {
 }
 
 // Closing the system also cancels the Reflector's call.
-func TestCloseOfTheSystemCancelsABlockedList(t *testing.T) {
+func TestClose_OfTheSystemCancelsABlockedList(t *testing.T) {
 	r := newBlockingFixture(t)
 	r.source.onList = r.block
 	r.start(t)
@@ -118,7 +118,7 @@ func TestStop_ClosesAWatchThatOpensLater(t *testing.T) {
 	require.Empty(t, r.errs)
 }
 
-func TestCallThatEndsItsGoroutineIsAnError(t *testing.T) {
+func TestCalls_ThatEndTheirGoroutineAreErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newBlockingFixture(t)
 		var once sync.Once
@@ -137,7 +137,7 @@ func TestCallThatEndsItsGoroutineIsAnError(t *testing.T) {
 }
 
 // The Reflector accepts requests while its source blocks.
-func TestRelistDuringABlockedWatch(t *testing.T) {
+func TestRelist_DuringABlockedWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newBlockingFixture(t)
 		release := make(chan struct{})

@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-func TestConfigErrorsNameTheField(t *testing.T) {
+func TestConfig_ErrorsNameTheField(t *testing.T) {
 	type config = reflector.Config
 	for field, spoil := range map[string]func(*config){
 		"Source":               func(c *config) { c.Source = nil },
@@ -46,7 +46,7 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 	}
 }
 
-func TestConfigReportsEverythingAtOnce(t *testing.T) {
+func TestConfig_ReportsEverythingAtOnce(t *testing.T) {
 	_, err := reflector.Spawn(newSystem(t, actors.SystemConfig{}), reflector.Config{PageSize: -1})
 	require.ErrorIs(t, err, usercode.ErrConfig)
 	for _, field := range []string{"Source", "Sink", "Rand", "PageSize"} {
@@ -59,7 +59,7 @@ type traitless struct{ *source }
 
 func (traitless) Traits() backend.Traits { panic("none") }
 
-func TestSpawnFailures(t *testing.T) {
+func TestSpawn_FailsIfTheSourceOrTheSystemDoes(t *testing.T) {
 	system := newSystem(t, actors.SystemConfig{})
 	cfg := reflector.Config{Source: traitless{newSource()}, Sink: &mirror{}, Rand: rand.New(rand.NewPCG(1, 1))}
 	_, err := reflector.Spawn(system, cfg)
@@ -72,7 +72,7 @@ func TestSpawnFailures(t *testing.T) {
 }
 
 // However long it fails and whatever the numbers, a delay is a delay.
-func TestDelaysNeverOverflow(t *testing.T) {
+func TestBackoff_NeverOverflows(t *testing.T) {
 	r := newFixture(t)
 	r.source.fail("list", failures(5)...)
 	cfg := r.config()
@@ -81,7 +81,7 @@ func TestDelaysNeverOverflow(t *testing.T) {
 	require.Equal(t, time.Duration(math.MaxInt64), r.ref.Stats().Delay)
 }
 
-func TestNames(t *testing.T) {
+func TestString_NamesKindsReasonsAndPhases(t *testing.T) {
 	require.Equal(t, "Replace", reflector.Replace.String())
 	require.Equal(t, "Kind(9)", reflector.Kind(9).String())
 	require.Equal(t, "none", reflector.Reason(0).String())

@@ -119,7 +119,7 @@ func TestList_OfAnIdleResourceReachesStoragesRevision(t *testing.T) {
 	require.Empty(t, r.errs)
 }
 
-func TestBatchesAreBoundedAndComplete(t *testing.T) {
+func TestWatch_BatchesAreBoundedAndComplete(t *testing.T) {
 	r := newFixture(t)
 	cfg := r.config()
 	cfg.MaxBatch = 3
@@ -131,7 +131,7 @@ func TestBatchesAreBoundedAndComplete(t *testing.T) {
 	require.Equal(t, []string{"Replace Started@0", "Changes@3", "Changes@6", "Changes@8"}, r.mirror.told())
 }
 
-func TestManyNotificationsAreOneMessage(t *testing.T) {
+func TestWatch_ManyNotificationsAreOneMessage(t *testing.T) {
 	r := newFixture(t)
 	r.start(r.config())
 	for range 1000 {
@@ -143,7 +143,7 @@ func TestManyNotificationsAreOneMessage(t *testing.T) {
 
 // A writer commits while a batch is being read: the notification falls between
 // two reads and must not get lost.
-func TestNothingIsOverlookedBetweenTwoReads(t *testing.T) {
+func TestWatch_OverlooksNothingBetweenTwoReads(t *testing.T) {
 	r := newFixture(t)
 	r.start(r.config())
 	for i := range 200 {
@@ -253,7 +253,7 @@ func TestRelist_OfADistrustedState(t *testing.T) {
 	r.synced()
 }
 
-func TestFullSinkHoldsEverythingUp(t *testing.T) {
+func TestSink_ThatIsFullHoldsEverythingUp(t *testing.T) {
 	r := newFixture(t)
 	cfg := r.config()
 	cfg.MaxBatch = 1
@@ -281,7 +281,7 @@ func TestFullSinkHoldsEverythingUp(t *testing.T) {
 	require.False(t, r.ref.Stats().Full)
 }
 
-func TestGoneSinkEndsTheReflector(t *testing.T) {
+func TestSink_ThatIsGoneEndsTheReflector(t *testing.T) {
 	r := newFixture(t)
 	r.start(r.config())
 	r.mirror.answer(actors.Gone)
@@ -292,7 +292,7 @@ func TestGoneSinkEndsTheReflector(t *testing.T) {
 	require.Equal(t, reflector.Ended, r.ref.Stats().Phase)
 }
 
-func TestDeterministic(t *testing.T) {
+func TestReflector_IsDeterministic(t *testing.T) {
 	run := func(seed uint64) (told []string) {
 		r := newFixture(t)
 		r.exec = actors.NewSeeded(seed)

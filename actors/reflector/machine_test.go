@@ -16,7 +16,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// TestScenarios plays the stories in testdata against the machine. Each command
+// TestMachine_Scenarios plays the stories in testdata against the machine. Each command
 // is an input; what it prints is what the machine wants done, and where it then
 // stands.
 //
@@ -28,7 +28,7 @@ import (
 //	wake | room | relist REASON | sink open|full|gone | pass DURATION | stats
 //
 // Objects and events are given one per line as input.
-func TestScenarios(t *testing.T) {
+func TestMachine_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := newStory()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.play(t, d) })

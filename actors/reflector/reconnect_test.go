@@ -129,7 +129,7 @@ func TestWatch_CleanCloseIsNoHotLoop(t *testing.T) {
 	}
 }
 
-func TestHealthyWatchFillsTheBudget(t *testing.T) {
+func TestBackoff_StartsAnewAfterAHealthyWatch(t *testing.T) {
 	r := newFixture(t)
 	r.source.fail("list", failures(5)...)
 	r.start(r.config())
@@ -143,7 +143,7 @@ func TestHealthyWatchFillsTheBudget(t *testing.T) {
 
 // kubernetes/kubernetes#136824, with a source that alternates: lists work and
 // watches open, but never for long. Its delays must not start over.
-func TestBackoffDoesNotResetDuringContinuousFailure(t *testing.T) {
+func TestBackoff_DoesNotResetDuringContinuousFailure(t *testing.T) {
 	r := newFixture(t)
 	r.start(r.config())
 	last := time.Duration(0)
@@ -161,7 +161,7 @@ func TestBackoffDoesNotResetDuringContinuousFailure(t *testing.T) {
 }
 
 // A clock that is set back must not make a watch look healthy, nor lose a retry.
-func TestClockJumpsBack(t *testing.T) {
+func TestBackoff_GoesOnWhenTheClockIsSetBack(t *testing.T) {
 	r := newFixture(t)
 	r.source.fail("list", failures(3)...)
 	r.start(r.config())
@@ -174,7 +174,7 @@ func TestClockJumpsBack(t *testing.T) {
 	r.synced()
 }
 
-func TestFinalErrorEndsTheReflector(t *testing.T) {
+func TestErrors_FinalOnesEndTheReflector(t *testing.T) {
 	for name, broken := range map[string]struct {
 		on  string
 		err error
@@ -198,7 +198,7 @@ func TestFinalErrorEndsTheReflector(t *testing.T) {
 	}
 }
 
-func TestPermanentIsTheCallersToDecide(t *testing.T) {
+func TestErrors_PermanentOnesAreTheCallersToDecide(t *testing.T) {
 	missing := errors.New("no such type")
 	r := newFixture(t)
 	r.source.fail("list", store.ErrClosed, missing)
@@ -217,7 +217,7 @@ func TestPermanentIsTheCallersToDecide(t *testing.T) {
 	require.True(t, r.ref.Alive(), "a panic counts as false")
 }
 
-func TestPanicsInTheSourceAreErrors(t *testing.T) {
+func TestPanics_InTheSourceAreErrors(t *testing.T) {
 	for _, what := range []string{"list", "watch", "next"} {
 		t.Run(what, func(t *testing.T) {
 			r := newFixture(t)
@@ -233,7 +233,7 @@ func TestPanicsInTheSourceAreErrors(t *testing.T) {
 	}
 }
 
-func TestPanicsInCloseAreReported(t *testing.T) {
+func TestPanics_InCloseAreReported(t *testing.T) {
 	r := newFixture(t)
 	r.start(r.config())
 	r.source.explode("close")
@@ -244,7 +244,7 @@ func TestPanicsInCloseAreReported(t *testing.T) {
 	require.Equal(t, uint64(2), r.ref.Stats().Errors)
 }
 
-func TestPanicInOnErrorGoesNoFurther(t *testing.T) {
+func TestPanics_InOnErrorGoNoFurther(t *testing.T) {
 	r := newFixture(t)
 	r.source.fail("list", errReset)
 	cfg := r.config()
@@ -255,7 +255,7 @@ func TestPanicInOnErrorGoesNoFurther(t *testing.T) {
 	require.Zero(t, r.ref.Stats().Restarts)
 }
 
-func TestNeitherResultNorErrorIsAnError(t *testing.T) {
+func TestErrors_NeitherResultNorErrorIsOne(t *testing.T) {
 	r := newFixture(t)
 	cfg := r.config()
 	cfg.Source = empty{r.source}
@@ -264,7 +264,7 @@ func TestNeitherResultNorErrorIsAnError(t *testing.T) {
 	require.True(t, r.ref.Alive())
 }
 
-func TestPanicInTheSinkRestartsAndLists(t *testing.T) {
+func TestPanics_InTheSinkRestartAndList(t *testing.T) {
 	r := newFixture(t)
 	r.source.put("a", "1")
 	r.start(r.config())
@@ -281,7 +281,7 @@ func TestPanicInTheSinkRestartsAndLists(t *testing.T) {
 	require.Equal(t, uint64(2), stats.Lists, "numbers go on")
 }
 
-func TestSinkThatAlwaysPanicsIsNoHotLoop(t *testing.T) {
+func TestPanics_OfTheSinkAreNoHotLoop(t *testing.T) {
 	r := newFixture(t)
 	r.mirror.panics = 1 << 30
 	r.start(r.config())

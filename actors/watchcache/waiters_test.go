@@ -45,7 +45,7 @@ func TestWaiters_GiveUpWhenTheirTimeIsUp(t *testing.T) {
 	require.Equal(t, began.Add(time.Minute), at)
 }
 
-func TestWaitersAreAnsweredAtTheEnd(t *testing.T) {
+func TestWaiters_AreAnsweredAtTheEnd(t *testing.T) {
 	var w waiters
 	reply := w.wait(9, time.Minute)
 	w.all(ErrStopped)
@@ -55,7 +55,7 @@ func TestWaitersAreAnsweredAtTheEnd(t *testing.T) {
 }
 
 // Everyone is answered exactly once, for the right reason.
-func TestWaitersAnswerEachOnce(t *testing.T) {
+func TestWaiters_AnswerEachOnce(t *testing.T) {
 	errLate := errors.New("late")
 	rapid.Check(t, func(t *rapid.T) {
 		var w waiters

@@ -23,7 +23,7 @@ func tied(w *world, ctx context.Context, n int) []*watcher.Watch {
 	return watches
 }
 
-func TestTheWatchesOfAContextEndWithItAndNoOthers(t *testing.T) {
+func TestStopWith_WatchesOfAContextEndWithItAndNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &store.Filter{}, store.WindowLimits{})
 		cause := errors.New("went home")
@@ -46,7 +46,7 @@ func TestTheWatchesOfAContextEndWithItAndNoOthers(t *testing.T) {
 	})
 }
 
-func TestAContextCanBeUsedAgainWhenItsWatchesHaveEnded(t *testing.T) {
+func TestStopWith_AContextWhoseWatchesHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, &store.Filter{}, store.WindowLimits{})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -62,7 +62,7 @@ func TestAContextCanBeUsedAgainWhenItsWatchesHaveEnded(t *testing.T) {
 	})
 }
 
-func TestTyingStoppingAndCancellingMayMeet(t *testing.T) {
+func TestStopWith_MayMeetStopAndCancel(t *testing.T) {
 	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
 	watches := make([]*watcher.Watch, 64)
 	for i := range watches {
@@ -99,7 +99,7 @@ func (c *ownEnd) AfterFunc(f func()) (stop func() bool) {
 
 // A deterministic run has no goroutine for the end of a context: one that can do it
 // itself says when.
-func TestAContextCanHaveItsWatchesEndWhereItLikes(t *testing.T) {
+func TestStopWith_AContextWithItsOwnAfterFunc(t *testing.T) {
 	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
 	ctx, cancel := context.WithCancel(t.Context())
 	own := &ownEnd{Context: ctx}

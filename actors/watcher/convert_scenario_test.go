@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestConvertScenarios runs testdata/convert. Its commands are:
+// TestConvert_Scenarios runs testdata/convert. Its commands are:
 //
 //	watch <name>   what that watcher selects: "key: …", "prefix: …", "labels: …",
 //	               "fields: …", one to a line
@@ -21,7 +21,7 @@ import (
 //	               then a key and attributes (a leading dot marks a field), or
 //	               bookmark; "with" before it gives it the revision of the line
 //	               before; prints what each watcher sees of it
-func TestConvertScenarios(t *testing.T) {
+func TestConvert_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/convert", func(t *testing.T, path string) {
 		history := newHistory(t)
 		var names []string

@@ -83,7 +83,7 @@ func TestConvert_KeepsMarks(t *testing.T) {
 	}
 }
 
-func TestConvertEnteringHasNoPrevious(t *testing.T) {
+func TestConvert_EnteringHasNoPrevious(t *testing.T) {
 	ev := store.Event{Type: store.Modified, Revision: 2, Object: state("web", 2), Prev: state("db", 1)}
 	seen, ok := watcher.Convert(schema, app("web"), ev)
 	require.True(t, ok)
@@ -92,7 +92,7 @@ func TestConvertEnteringHasNoPrevious(t *testing.T) {
 
 // Sources are written by users: what they leave out must not bring anything
 // down.
-func TestConvertIsTotal(t *testing.T) {
+func TestConvert_IsTotal(t *testing.T) {
 	for _, f := range []*store.Filter{nil, app("web"), filter(store.FilterOptions{Key: "a"}), filter(store.FilterOptions{LabelSelector: labels.Nothing()})} {
 		for eventType := range store.EventType(7) {
 			for _, o := range []*store.Object{nil, blank(), state("web", 2)} {
@@ -107,7 +107,7 @@ func TestConvertIsTotal(t *testing.T) {
 	require.Equal(t, "DELETED a@5", lost.String())
 }
 
-func TestConvertAllocatesOnlyForLeaving(t *testing.T) {
+func TestConvert_AllocatesOnlyForLeaving(t *testing.T) {
 	web, db := state("web", 1), state("db", 2)
 	for name, c := range map[string]struct {
 		filter *store.Filter
@@ -127,7 +127,7 @@ func TestConvertAllocatesOnlyForLeaving(t *testing.T) {
 	}
 }
 
-func TestConvertBatchReturnsItsInputWhenNothingChanges(t *testing.T) {
+func TestConvertBatch_ReturnsItsInputWhenNothingChanges(t *testing.T) {
 	web, db := state("web", 1), state("db", 2)
 	all := []store.Event{{Type: store.Added, Revision: 1, Object: web}, {Type: store.Modified, Revision: 2, Object: web, Prev: web}, {Type: store.Bookmark, Revision: 2}}
 	for name, f := range map[string]*store.Filter{"unfiltered": nil, "all match": app("web")} {
@@ -153,7 +153,7 @@ func TestConvertBatchReturnsItsInputWhenNothingChanges(t *testing.T) {
 	})
 }
 
-func TestConvertBatchConvertsEachEventAndLeavesItsInputAlone(t *testing.T) {
+func TestConvertBatch_ConvertsEachEventAndLeavesItsInputAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistory(t)
 		var batch []store.Event

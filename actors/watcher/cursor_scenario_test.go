@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestCursorScenarios runs testdata/cursor: watches of one selector over one
+// TestCursor_Scenarios runs testdata/cursor: watches of one selector over one
 // window, without actors, so that what happens between two steps of the
 // dispatcher can be told. The commands are:
 //
@@ -27,7 +27,7 @@ import (
 //	read NAME [batches=N]          what there is for the watch, a batch to a line
 //	bookmark NAME                  one falls due
 //	lag NAME
-func TestCursorScenarios(t *testing.T) {
+func TestCursor_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/cursor", func(t *testing.T, path string) {
 		r := &cursorRunner{watches: map[string]*watcher.Watch{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

@@ -23,13 +23,13 @@ func ExampleParsePolicy() {
 	// invalid policy "drop": it is one of park, terminate, conflate
 }
 
-func TestPolicyZeroValueIsPark(t *testing.T) {
+func TestPolicy_ZeroValueIsPark(t *testing.T) {
 	var p watcher.Policy
 	require.Equal(t, watcher.Park, p)
 	require.Equal(t, "park", p.String())
 }
 
-func TestPolicyIsReadAsItIsWritten(t *testing.T) {
+func TestPolicy_IsReadAsItIsWritten(t *testing.T) {
 	for _, p := range []watcher.Policy{watcher.Park, watcher.Terminate, watcher.Conflate} {
 		require.True(t, p.Valid())
 		parsed, err := watcher.ParsePolicy(p.String())
@@ -44,7 +44,7 @@ func TestPolicyIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestPolicyThatThereIsNot(t *testing.T) {
+func TestPolicy_ThatThereIsNot(t *testing.T) {
 	invalid := watcher.Conflate + 1
 	require.False(t, invalid.Valid())
 	require.Equal(t, "Policy(3)", invalid.String())

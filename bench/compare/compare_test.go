@@ -56,7 +56,7 @@ func figures(us, them, floor []float64) map[string][]float64 {
 	return map[string][]float64{"us": us, "them": them, "floor": floor}
 }
 
-func TestRoundsAlternate(t *testing.T) {
+func TestRun_AlternatesTheContenders(t *testing.T) {
 	s := &script{figures: figures([]float64{1, 1, 1}, []float64{1, 1, 1}, []float64{1, 1, 1})}
 	_, err := compare.Run(t.Context(), s.plan())
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestRun_HandsOverTheReportAfterEachRound(t *testing.T) {
 }
 
 // A ratio is computed within a round, in which a slow machine slows both.
-func TestRatiosAreTakenRoundByRound(t *testing.T) {
+func TestReport_RatiosAreTakenRoundByRound(t *testing.T) {
 	s := &script{figures: figures([]float64{100, 10, 90}, []float64{50, 5, 30}, []float64{400, 40, 180})}
 	report, err := compare.Run(t.Context(), s.plan(bench.Goal{Metric: "rate", Least: true, Bound: 2},
 		bench.Goal{Metric: "rate", Bound: 3, To: bench.ToFloor}, bench.Goal{Metric: "rate", Bound: 1, To: bench.ToOne}))
@@ -108,7 +108,7 @@ func TestRatiosAreTakenRoundByRound(t *testing.T) {
 }
 
 // With an even number of rounds the median is between two of them.
-func TestMedianOfTwoRounds(t *testing.T) {
+func TestReport_MedianOfTwoRounds(t *testing.T) {
 	s := &script{figures: figures([]float64{1, 3}, []float64{1, 1}, []float64{1, 1})}
 	report, err := compare.Run(t.Context(), s.plan())
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestRun_ApartWorkloadsInProcessesOfTheirOwn(t *testing.T) {
 }
 
 // A rival that measured zero gives no ratio and no verdict.
-func TestNothingToCompareWith(t *testing.T) {
+func TestReport_ZeroGivesNoRatio(t *testing.T) {
 	s := &script{figures: figures([]float64{5}, []float64{0}, []float64{1})}
 	report, err := compare.Run(t.Context(), s.plan(bench.Goal{Metric: "rate", Least: true, Bound: 1}))
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestNothingToCompareWith(t *testing.T) {
 	require.False(t, row.Goals[0].Met)
 }
 
-func TestFailures(t *testing.T) {
+func TestRun_ReportsFailuresOfRivalsAndEndsWithOurs(t *testing.T) {
 	t.Run("a rival's is reported, and the others go on", func(t *testing.T) {
 		s := &script{figures: figures([]float64{5}, nil, []float64{1}), failing: "them"}
 		report, err := compare.Run(t.Context(), s.plan())
@@ -162,7 +162,7 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-func TestTable(t *testing.T) {
+func TestReport_WritesTables(t *testing.T) {
 	s := &script{figures: figures([]float64{2_000_000}, []float64{1000}, []float64{4_000_000})}
 	report, err := compare.Run(t.Context(), s.plan(bench.Goal{Metric: "rate", Least: true, Bound: 40}))
 	require.NoError(t, err)
@@ -187,7 +187,7 @@ func TestSummary_IsALineForEachWorkload(t *testing.T) {
 	require.Contains(t, markdown(t, report), "| W0       | rate ≥ 1.5×: 1.25× others; rate ≤ 5× floor: 4× | **no** |")
 }
 
-func TestJSONKeepsEveryFigure(t *testing.T) {
+func TestReport_JSONKeepsEveryFigure(t *testing.T) {
 	s := &script{figures: figures([]float64{1, 2}, []float64{3, 4}, []float64{5, 6})}
 	report, err := compare.Run(t.Context(), s.plan())
 	require.NoError(t, err)
@@ -200,7 +200,7 @@ func TestJSONKeepsEveryFigure(t *testing.T) {
 	require.Equal(t, report.Workloads[0].Rounds, back.Workloads[0].Rounds)
 }
 
-func TestWriteInto(t *testing.T) {
+func TestWriteInto_ReplacesWhatIsBetweenTheMarks(t *testing.T) {
 	s := &script{figures: figures([]float64{1}, []float64{1}, []float64{1})}
 	report, err := compare.Run(t.Context(), s.plan())
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/watchmill/watchmill/engine/objectcache"
 )
 
-// TestScenarios runs the texts in testdata/scenarios on a deterministic host.
+// TestCache_Scenarios runs the texts in testdata/scenarios on a deterministic host.
 // The commands are:
 //
 //	acquire NAME KEY          a reference, called NAME
@@ -30,7 +30,7 @@ import (
 //	close                     the cache is closed
 //
 // Each prints its result, and then the keys that are followed.
-func TestScenarios(t *testing.T) {
+func TestCache_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
 		s := &scenario{fixture: newFixture(t, 1), refs: map[string]*objectcache.Ref[secret]{}}
 		defer s.close()

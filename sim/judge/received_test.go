@@ -11,7 +11,7 @@ import (
 )
 
 // After a gap or a repetition in a batch, the engine has received no further event.
-func TestMarkReceivedBatchStopsAtAGap(t *testing.T) {
+func TestMarkReceivedBatch_StopsAtAGap(t *testing.T) {
 	for name, test := range map[string]struct {
 		after    store.Revision
 		events   []store.Revision

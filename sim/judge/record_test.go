@@ -11,7 +11,7 @@ import (
 )
 
 // A watch that expires delivers its backlog before it returns the error.
-func TestMayExpireCountsWhatAWatchHasBuffered(t *testing.T) {
+func TestMayExpire_CountsWhatAWatchHasBuffered(t *testing.T) {
 	event := func(marks store.Marks, revs ...store.Revision) (events []engine.Event[int]) {
 		for _, rev := range revs {
 			events = append(events, engine.Event[int]{Type: store.Added, Marks: marks, Revision: rev})

@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestScenarios runs testdata/records. Values are words such as web.1; a selection matches
+// TestHistory_JudgesRecords runs testdata/records. Values are words such as web.1; a selection matches
 // the part before the dot. The commands are:
 //
 //	history                       lines: put <key> <value> | delete <key> | emit <key> <value>, one revision
@@ -30,7 +30,7 @@ import (
 //	left actors=N timers=N
 //
 // Each prints the failure, or "fine".
-func TestScenarios(t *testing.T) {
+func TestHistory_JudgesRecords(t *testing.T) {
 	broken := map[judge.Invariant]bool{}
 	datadriven.Walk(t, "testdata/records", func(t *testing.T, path string) {
 		r := &fixture{t: t, history: judge.NewHistory(func(a, b string) bool { return a == b }), created: map[store.Revision]store.Revision{}}

@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestTrails runs testdata/trails, each with the writes to a storage and what a consumer
+// TestTrail_JudgesConsumers runs testdata/trails, each with the writes to a storage and what a consumer
 // received. The commands are:
 //
 //	write                  a line per write: revision, key, node; "-" deletes,
@@ -25,7 +25,7 @@ import (
 //	                       list n n… (a list at a revision, of objects with these),
 //	                       conflated n, gap n… (marked AfterGap), synthetic n, restart n n… (a new trail goes
 //	                       on with the position of this one, and a list there)
-func TestTrails(t *testing.T) {
+func TestTrail_JudgesConsumers(t *testing.T) {
 	datadriven.Walk(t, "testdata/trails", func(t *testing.T, file string) {
 		var l judge.Ledger
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {

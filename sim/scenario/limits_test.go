@@ -33,7 +33,7 @@ func full(beginning, piece string) []byte {
 	return []byte(beginning + strings.Repeat(piece, (scenario.MaxFile-len(beginning))/len(piece)))
 }
 
-func TestParse_files_that_are_too_large_are_refused_before_they_are_read(t *testing.T) {
+func TestParse_FilesThatAreTooLargeAreRefusedUnread(t *testing.T) {
 	const problem = ": the file has more than 65536 bytes; use fewer groups with larger counts, or make the scenario in Go"
 	require.Equal(t, "f.yaml:1:1"+problem, parseBounded(t, []byte(strings.Repeat("[", 100_000)), 1))
 	require.Equal(t, "f.yaml:1:1"+problem, parseBounded(t, []byte("about: "+strings.Repeat("x", 20_000_000)), 1))
@@ -45,7 +45,7 @@ func TestParse_files_that_are_too_large_are_refused_before_they_are_read(t *test
 	require.Equal(t, "f.yaml:2:1"+problem, parseBounded(t, append(fits, '#'), 1))
 }
 
-func TestLoad_reads_no_more_of_a_file_than_it_may_have(t *testing.T) {
+func TestLoad_ReadsNoMoreOfAFileThanItMayHave(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "large.yaml")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.NoError(t, os.Truncate(file, 1<<40))
@@ -59,7 +59,7 @@ func TestLoad_reads_no_more_of_a_file_than_it_may_have(t *testing.T) {
 
 // The memory of the YAML library grows with the square of the nesting, and with the
 // names around a value.
-func TestParse_memory_is_bounded_for_hostile_files(t *testing.T) {
+func TestParse_MemoryIsBoundedForHostileFiles(t *testing.T) {
 	name := strings.Repeat("k", 126)
 	var nested strings.Builder
 	for depth := range 18 {
@@ -87,7 +87,7 @@ func TestParse_memory_is_bounded_for_hostile_files(t *testing.T) {
 }
 
 // A list that starts in the column of the mapping around it is nested in it.
-func TestParse_depth_is_that_of_the_tree(t *testing.T) {
+func TestParse_DepthIsThatOfTheTree(t *testing.T) {
 	for name, within := range map[string]func(inner string, depth int) string{
 		"brackets": func(inner string, _ int) string { return "{and: [" + inner + "]}" },
 		"indented": func(inner string, depth int) string {
@@ -109,7 +109,7 @@ func TestParse_depth_is_that_of_the_tree(t *testing.T) {
 }
 
 // Each alias is short, and its value is larger than that of the alias before.
-func TestParse_aliases_count_as_what_they_stand_for(t *testing.T) {
+func TestParse_AliasesCountAsWhatTheyStandFor(t *testing.T) {
 	chain := func(n int) string {
 		var b strings.Builder
 		b.WriteString("watchers: [{}]\nfaults:\n- {kind: fail, when: &a0 {operation: list}}\n")
@@ -131,7 +131,7 @@ func TestParse_aliases_count_as_what_they_stand_for(t *testing.T) {
 	require.Contains(t, parseBounded(t, []byte(deep), 64), "aliases written out; use fewer aliases")
 }
 
-func TestParse_errors_show_little_of_long_texts(t *testing.T) {
+func TestParse_ErrorsShowLittleOfLongTexts(t *testing.T) {
 	long := strings.Repeat("x", 4000)
 	for _, c := range []struct{ text, says string }{
 		{"about: " + long + long, "f.yaml:1:8: the value \"" + long[:40] + "…\" has 8000 bytes; the most is 4096"},
@@ -167,7 +167,7 @@ func TestParse_errors_show_little_of_long_texts(t *testing.T) {
 }
 
 // A scenario in Go has no limits, but its errors are short, too.
-func TestResolve_errors_show_little_of_long_texts(t *testing.T) {
+func TestResolve_ErrorsShowLittleOfLongTexts(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	for _, s := range []*scenario.Scenario{
 		{Watchers: []scenario.Watcher{{}}, Assert: []scenario.Assertion{scenario.Assertion(long)}},
@@ -182,7 +182,7 @@ func TestResolve_errors_show_little_of_long_texts(t *testing.T) {
 	}
 }
 
-func TestParse_lists_the_first_errors_of_many(t *testing.T) {
+func TestParse_ListsTheFirstErrorsOfMany(t *testing.T) {
 	_, err := scenario.Parse("f.yaml", []byte("watchers:\n"+strings.Repeat("  - {selector: a}\n", 1000)))
 	var errs scenario.Errors
 	require.ErrorAs(t, err, &errs)

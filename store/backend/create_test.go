@@ -56,7 +56,7 @@ func TestKeys_MalformedOnesAreRefusedByEveryVerb(t *testing.T) {
 	require.Zero(t, f.below.gets+f.below.puts+f.below.removes, "nothing of it reached the backend")
 }
 
-func TestNegativeTTLNamesTheOption(t *testing.T) {
+func TestCreate_NegativeTTLNamesTheOption(t *testing.T) {
 	f := newFixture(t)
 	_, err := f.Create(f.ctx, newPod("p", ""), backend.CreateOptions{TTL: -time.Second})
 	require.ErrorIs(t, err, usercode.ErrConfig)
@@ -66,7 +66,7 @@ func TestNegativeTTLNamesTheOption(t *testing.T) {
 	require.ErrorContains(t, err, "UpdateOptions.TTL")
 }
 
-func TestPanicsOfTheUsersAreErrorsAndWriteNothing(t *testing.T) {
+func TestPanics_OfUserCodeAreErrorsAndWriteNothing(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", "v1")
 	cause := errors.New("the cause")

@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// TestScenarios runs testdata/*.txt: each shows all that Storage does below for
+// TestStorage_Scenarios runs testdata/*.txt: each shows all that Storage does below for
 // one update or deletion, and what the user's functions get to see. The verbs:
 //
 //	create p image=v1          create the pod p
@@ -27,7 +27,7 @@ import (
 // Update and delete take: refuse=IMAGE (the function fails on that image),
 // uid=N, revision=N (preconditions), create (CreateIfMissing), and
 // race=IMAGE (a rival writes that image right before the first write).
-func TestScenarios(t *testing.T) {
+func TestStorage_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := newScenario(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

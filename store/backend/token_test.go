@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-func TestTokenSurvivesItsEncoding(t *testing.T) {
+func TestToken_SurvivesItsEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		token := backend.Token{
 			Revision: store.Revision(rapid.Uint64Range(0, math.MaxInt64).Draw(t, "revision")),
@@ -27,7 +27,7 @@ func TestTokenSurvivesItsEncoding(t *testing.T) {
 	})
 }
 
-func TestBrokenTokensAreRefusedWithAReason(t *testing.T) {
+func TestToken_BrokenOnesAreRefusedWithAReason(t *testing.T) {
 	encode := func(text string) string {
 		sum := crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli))
 		return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32([]byte(text), sum))
@@ -81,7 +81,7 @@ func TestToken_EachChangedByteIsRefused(t *testing.T) {
 	}
 }
 
-func TestTokenOfAnotherPrefixIsRefused(t *testing.T) {
+func TestToken_OfAnotherPrefixIsRefused(t *testing.T) {
 	token := backend.Token{Revision: 5, Start: "foobar/a"}.Encode()
 	_, err := backend.ListOptions{Prefix: "foo", Continue: token}.Scan()
 	require.ErrorIs(t, err, store.ErrInvalidContinue)
@@ -89,7 +89,7 @@ func TestTokenOfAnotherPrefixIsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestTokenOfTheFutureSaysSo(t *testing.T) {
+func TestToken_OfTheFutureSaysSo(t *testing.T) {
 	scan, err := backend.ListOptions{Continue: backend.Token{Revision: 9, Start: "a"}.Encode()}.Scan()
 	require.NoError(t, err)
 	err = scan.Check(0, 8)

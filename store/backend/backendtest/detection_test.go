@@ -96,7 +96,7 @@ func (guest) Close() error { return nil }
 
 func intact(h correct) *wrapper { return &wrapper{correct: h} }
 
-func TestCorrectBackendPasses(t *testing.T) {
+func TestRun_CorrectBackendsPass(t *testing.T) {
 	for _, kind := range []damage{{name: "contiguous", wreck: intact}, {name: "transactional", wreck: grouped}} {
 		t.Run(kind.name, func(t *testing.T) {
 			for _, check := range backendtest.Checks() {
@@ -107,7 +107,7 @@ func TestCorrectBackendPasses(t *testing.T) {
 	}
 }
 
-func TestBrokenBackendsAreFound(t *testing.T) {
+func TestRun_BrokenBackendsAreFound(t *testing.T) {
 	checks := map[string]backendtest.Check{}
 	for _, check := range backendtest.Checks() {
 		checks[check.Name] = check
@@ -122,7 +122,7 @@ func TestBrokenBackendsAreFound(t *testing.T) {
 }
 
 // A check that finds nothing in any of the broken backends may be unable to fail.
-func TestEveryCheckCanFail(t *testing.T) {
+func TestChecks_CanFail(t *testing.T) {
 	found := map[string]bool{}
 	for _, b := range breakages {
 		found[b.found] = true

@@ -9,7 +9,7 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-func TestItemsAreAsTheScenarioSays(t *testing.T) {
+func TestMaker_ItemsAreAsTheScenarioSays(t *testing.T) {
 	o := &scenario.Objects{
 		Count: 10, Namespaces: 3, Size: scenario.Size{Min: 5, Max: 7},
 		Fields: map[string]int{"node": 4}, Labels: map[string]int{"app": 2},
@@ -28,7 +28,7 @@ func TestItemsAreAsTheScenarioSays(t *testing.T) {
 	require.Len(t, shared, 8, "equal attributes are shared")
 }
 
-func TestFilesAreFoundByDirectoryAndExtension(t *testing.T) {
+func TestMaker_FilesHaveTheirDirectoryAndExtension(t *testing.T) {
 	m := content.NewMaker(&scenario.Objects{}, 1, 1)
 	file := m.File("cmd/tool/main.go", "1")
 	require.Equal(t, "cmd/tool", file.Attrs.Fields["dir"])
