@@ -130,6 +130,9 @@ func open(cfg settings) (*core, error) {
 	}
 	cfg.fillDefaults()
 	e := &core{cfg: cfg, schema: &cfg.schema, stopped: make(chan struct{}), closing: closing{over: make(chan struct{})}}
+	if cfg.cached() {
+		e.counts.cacheLists = make([]cacheLists, 1+len(cfg.indexes))
+	}
 	e.life, e.cancel = context.WithCancelCause(context.Background())
 	e.serving, e.stopServing = context.WithCancelCause(context.Background())
 	if err := e.openHost(); err != nil {

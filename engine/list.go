@@ -94,18 +94,34 @@ func (e *core) list(ctx context.Context, opts ListOptions) (*listed, error) {
 		return e.listBackend(ctx, q)
 	}
 	e.counts.lists.Add(1)
-	if !e.delegates(q) {
-		snap, err := e.snapshotFor(ctx, q)
-		if err == nil && !e.continuesOn(q, snap.Timeline()) {
-			err = &ExpiredError{Requested: q.read.revision}
-		}
-		if err == nil {
-			return e.listSnapshot(snap, q), nil
-		}
-		if !backendMayKnow(q, err) {
-			return nil, err
-		}
+	if e.delegates(q) {
+		return e.fallBack(ctx, q)
 	}
+	page, err := e.listCache(ctx, q)
+	fellBack := err != nil && backendMayKnow(q, err)
+	if fellBack {
+		page, err = e.fallBack(ctx, q)
+	}
+	if q.read.mode == latest {
+		e.counts.consistent.add(err == nil, fellBack)
+	}
+	return page, err
+}
+
+// listCache lists from the cache.
+func (e *core) listCache(ctx context.Context, q query) (*listed, error) {
+	snap, err := e.snapshotFor(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if !e.continuesOn(q, snap.Timeline()) {
+		return nil, &ExpiredError{Requested: q.read.revision}
+	}
+	return e.listSnapshot(snap, q), nil
+}
+
+// fallBack lists from the backend, since the cache cannot serve the list.
+func (e *core) fallBack(ctx context.Context, q query) (*listed, error) {
 	e.counts.fallbacks.Add(1)
 	return e.listBackend(ctx, q)
 }

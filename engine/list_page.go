@@ -16,14 +16,18 @@ func (e *core) listSnapshot(snap *store.Snapshot, q query) *listed {
 	list := &listed{List: backend.List{Revision: snap.Revision}, timeline: timelineOf(snap.Timeline())}
 	if q.filter.Everything() && q.limit == 0 && q.after == "" {
 		list.Items = state.AppendTo(make([]*store.Object, 0, state.Len()), "")
+		e.countList(store.Attribute{}, len(list.Items), len(list.Items))
 		return list
 	}
 	list.Items = make([]*store.Object, 0, usualPage)
-	for o := range store.Select(state, q.filter, q.after) {
-		if !addTo(list, o, q) {
+	candidates, fetched := store.CandidatesOf(state, q.filter, q.after), 0
+	for o := range candidates.Objects {
+		fetched++
+		if (candidates.Match || store.Matches(q.filter, o)) && !addTo(list, o, q) {
 			break
 		}
 	}
+	e.countList(candidates.Index, fetched, len(list.Items))
 	e.setToken(list)
 	return list
 }

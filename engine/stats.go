@@ -11,6 +11,8 @@ import (
 // counts are the counters of the engine and its actors.
 type counts struct {
 	lists, waits, fallbacks atomic.Uint64
+	consistent              consistentLists
+	cacheLists              []cacheLists // by no index, and by each of the settings' indexes
 	verified, mismatches    atomic.Uint64
 	failures                atomic.Uint64
 	dispatcher              dispatcher.Stats
@@ -51,6 +53,11 @@ type Stats struct {
 	// could not, Waits calls that waited for the cache to be ready or to reach a
 	// revision. They are zero without a cache.
 	Lists, Fallbacks, Waits uint64
+	// Consistent counts the lists with [Latest] by their outcome, CacheLists those that
+	// the cache has served by their index, the first being those by none. CacheLists is
+	// nil without a cache.
+	Consistent ConsistentLists
+	CacheLists []CacheLists
 	// Relists counts the lists after the first, Inconsistent those because a change
 	// did not fit the state.
 	Relists, Inconsistent uint64
@@ -90,6 +97,7 @@ func (e *core) stats() Stats {
 		Stalls: d.Stalls.Load(), Expired: d.Expired.Load(), Terminated: d.Terminated.Load(), Panicked: d.Panicked.Load(),
 		DeadlinesReached: d.DeadlinesReached.Load(), Bookmarks: d.Bookmarks.Load(),
 		Lists: e.counts.lists.Load(), Fallbacks: e.counts.fallbacks.Load(), Waits: e.counts.waits.Load(),
+		Consistent: e.counts.consistent.load(), CacheLists: e.cacheLists(),
 		Verified: e.counts.verified.Load(), Mismatches: e.counts.mismatches.Load(),
 		Relists: max(c.Replaces.Load(), 1) - 1, Inconsistent: c.Inconsistent.Load(), Unseen: c.Unseen.Load(), Failures: e.counts.failures.Load(),
 		Undelivered: e.dropped.all(),

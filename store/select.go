@@ -7,10 +7,35 @@ import "iter"
 // have them: the one key, the first index that the filter fixes to a value, or
 // the prefix.
 func Select(v *TreeView, f *Filter, after string) iter.Seq[*Object] {
-	if key := f.Key(); key != "" {
-		return selectKey(v, f, after)
+	c := CandidatesOf(v, f, after)
+	if c.Match {
+		return c.Objects
 	}
-	candidates := v.All(f.Prefix(), after)
+	return func(yield func(*Object) bool) {
+		for o := range c.Objects {
+			if Matches(f, o) && !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+// Candidates are the objects that [Select] reads to find those that a filter matches.
+type Candidates struct {
+	// Objects are in key order.
+	Objects iter.Seq[*Object]
+	// Index is the index that they are read from; its Kind is zero if they are read from
+	// none.
+	Index Attribute
+	// Match: the filter matches them all, so [Matches] need not be asked.
+	Match bool
+}
+
+// CandidatesOf returns what [Select] reads of the view.
+func CandidatesOf(v *TreeView, f *Filter, after string) Candidates {
+	if f.Key() != "" {
+		return Candidates{Objects: oneKey(v, f.Key(), after)}
+	}
 	for _, r := range f.Exact() {
 		if !v.Indexed(r.Attribute) {
 			continue
@@ -19,27 +44,15 @@ func Select(v *TreeView, f *Filter, after string) iter.Seq[*Object] {
 		if err != nil {
 			continue
 		}
-		if f.fixesOnly(r) {
-			return byIndex
-		}
-		candidates = byIndex
-		break
+		return Candidates{Objects: byIndex, Index: r.Attribute, Match: f.fixesOnly(r)}
 	}
-	if !f.HasSelector() {
-		return candidates
-	}
-	return func(yield func(*Object) bool) {
-		for o := range candidates {
-			if Matches(f, o) && !yield(o) {
-				return
-			}
-		}
-	}
+	return Candidates{Objects: v.All(f.Prefix(), after), Match: !f.HasSelector()}
 }
 
-func selectKey(v *TreeView, f *Filter, after string) iter.Seq[*Object] {
+// oneKey returns the object under key, if key is greater than after.
+func oneKey(v *TreeView, key, after string) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
-		if o := v.Get(f.Key()); o != nil && o.Key > after && Matches(f, o) {
+		if o := v.Get(key); o != nil && key > after {
 			yield(o)
 		}
 	}

@@ -121,3 +121,26 @@ func ExampleSelect() {
 	// shop/web
 	// 2 behind mail/web
 }
+
+func ExampleCandidatesOf() {
+	tree := store.NewTree(store.LabelAttribute("part"))
+	for _, key := range []string{"shop/web", "shop/db", "mail/web"} {
+		tree.Put(&store.Object{Key: key, Labels: labels.Set{"part": key[5:]}})
+	}
+	for _, selector := range []string{"part=web", "part=web,old", "old"} {
+		f, err := store.NewFilter(nil, store.FilterOptions{Labels: selector})
+		if err != nil {
+			panic(err)
+		}
+		read := 0
+		c := store.CandidatesOf(tree.View(), f, "")
+		for range c.Objects {
+			read++
+		}
+		fmt.Printf("%s: %d objects, index %q, all match: %v\n", selector, read, c.Index.Name, c.Match)
+	}
+	// Output:
+	// part=web: 2 objects, index "part", all match: true
+	// part=web,old: 2 objects, index "part", all match: false
+	// old: 3 objects, index "", all match: false
+}

@@ -13,7 +13,7 @@
 //
 // Where the Kubernetes API server has a metric of the same meaning, its name and
 // labels are used, so that dashboards work: apiserver_watch_cache_*,
-// apiserver_terminated_watchers_total, apiserver_cache_list_total,
+// apiserver_terminated_watchers_total, apiserver_cache_list_*,
 // apiserver_resource_objects and apiserver_watch_events_dispatch_duration_seconds,
 // which has the label stage. What it cannot say is under watchmill_.
 //

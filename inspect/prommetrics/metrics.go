@@ -151,7 +151,7 @@ var figures = []figure{
 	gauge("apiserver_watch_cache_resource_version", "Revision that the cache has reached.", func(s *engine.Stats) float64 { return float64(s.Revision) }),
 	{prometheus.NewDesc("apiserver_watch_cache_capacity", "Changes that the window may hold; +Inf if only bytes and age bound it.", perEngine, nil), prometheus.GaugeValue, capacity},
 	counter("apiserver_terminated_watchers_total", "Watches that were ended for slowness.", func(s *engine.Stats) uint64 { return s.Terminated }),
-	counter("apiserver_cache_list_total", "Lists.", func(s *engine.Stats) uint64 { return s.Lists }),
+	counter("watchmill_lists_total", "Lists.", func(s *engine.Stats) uint64 { return s.Lists }),
 	gauge("apiserver_resource_objects", "Objects that the cache holds.", func(s *engine.Stats) float64 { return float64(s.Objects) }),
 	gauge("watchmill_window_events", "Changes that the window holds.", func(s *engine.Stats) float64 { return float64(s.WindowEvents) }),
 	gauge("watchmill_state_bytes", "Estimated memory of the objects.", func(s *engine.Stats) float64 { return float64(s.StateBytes) }),
@@ -195,6 +195,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 	for _, f := range figures {
 		to <- f.desc
 	}
+	describeLists(to)
 	to <- lagDesc
 	to <- behindDesc
 	to <- stalledDesc
@@ -231,6 +232,7 @@ func (m *Metrics) collect(to chan<- prometheus.Metric, r engine.Running, used ma
 	for _, f := range figures {
 		to <- prometheus.MustNewConstMetric(f.desc, f.kind, f.of(r, &stats), group, resource)
 	}
+	collectLists(to, &stats, group, resource)
 	for _, w := range m.slowest(r.Watches()) {
 		to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(w.lag), group, resource, w.name)
 		to <- prometheus.MustNewConstMetric(behindDesc, prometheus.GaugeValue, w.behind.Seconds(), group, resource, w.name)

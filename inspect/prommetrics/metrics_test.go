@@ -195,3 +195,57 @@ apiserver_watch_cache_initializations_total{group="",resource="pods"} 1
 		"apiserver_watch_cache_read_wait_seconds 1":               13,
 	}, bounds)
 }
+
+func TestMetrics_OfListsHaveTheNamesOfTheAPIServer(t *testing.T) {
+	metrics := prommetrics.New(prommetrics.Options{})
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	metrics.Observe(host)
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(metrics))
+	byNode := config(host, "pods")
+	byNode.Fields = engine.Fields[pod]{"node": func(p pod) string { return p.Name[:1] }}
+	byNode.Index = []string{"node"}
+	indexed, err := engine.New(byNode)
+	require.NoError(t, err)
+	bare := config(host, "bare")
+	bare.NoCache = true
+	uncached, err := engine.New(bare)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, indexed.Close())
+		require.NoError(t, uncached.Close())
+		require.NoError(t, host.Close())
+	})
+	require.NoError(t, indexed.WaitFor(t.Context(), 1)) // or a page might be the backend's
+	for _, name := range []string{"a1", "a2", "b1"} {
+		_, err := indexed.Create(t.Context(), pod{name})
+		require.NoError(t, err)
+	}
+	for _, selector := range []string{"node=a", "node!=a"} {
+		_, err := indexed.List(t.Context(), engine.ListOptions{Fields: selector})
+		require.NoError(t, err)
+	}
+	_, err = uncached.List(t.Context(), engine.ListOptions{})
+	require.NoError(t, err)
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP apiserver_cache_list_fetched_objects_total Objects that lists have read from the cache.
+# TYPE apiserver_cache_list_fetched_objects_total counter
+apiserver_cache_list_fetched_objects_total{group="",index="",resource="pods"} 3
+apiserver_cache_list_fetched_objects_total{group="",index="f:node",resource="pods"} 2
+# HELP apiserver_cache_list_returned_objects_total Objects that lists from the cache had.
+# TYPE apiserver_cache_list_returned_objects_total counter
+apiserver_cache_list_returned_objects_total{group="",resource="pods"} 3
+# HELP apiserver_cache_list_total Lists that the cache has served.
+# TYPE apiserver_cache_list_total counter
+apiserver_cache_list_total{group="",index="",resource="pods"} 1
+apiserver_cache_list_total{group="",index="f:node",resource="pods"} 1
+# HELP apiserver_watch_cache_consistent_read_total Lists of the newest state that the cache was asked for, by whether they succeeded and whether the backend was asked instead.
+# TYPE apiserver_watch_cache_consistent_read_total counter
+apiserver_watch_cache_consistent_read_total{fallback="false",group="",resource="pods",success="false"} 0
+apiserver_watch_cache_consistent_read_total{fallback="false",group="",resource="pods",success="true"} 2
+apiserver_watch_cache_consistent_read_total{fallback="true",group="",resource="pods",success="false"} 0
+apiserver_watch_cache_consistent_read_total{fallback="true",group="",resource="pods",success="true"} 0
+`), "apiserver_cache_list_fetched_objects_total", "apiserver_cache_list_returned_objects_total", "apiserver_cache_list_total",
+		"apiserver_watch_cache_consistent_read_total"))
+}
