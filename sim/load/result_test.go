@@ -42,7 +42,7 @@ func TestWorst_AreNotTheWatchersThatAreMeantToBeSlow(t *testing.T) {
 // correct engine has no failures.
 func TestJudge_FindsNothingInACorrectEngine(t *testing.T) {
 	lively := scenario.Mix{Create: 1, Update: 3, Delete: 1}
-	rep := run1(t, &scenario.Scenario{
+	rep := inBubble(t, brief(t, &scenario.Scenario{
 		Engine:  scenario.Engine{Window: 20, Backoff: time.Millisecond, BackoffMax: 2 * time.Millisecond},
 		Objects: scenario.Objects{Count: 20, Fields: map[string]int{"node": 3}},
 		Writers: []scenario.Writer{{Rate: 3000, Mix: lively, Move: 0.5}},
@@ -57,7 +57,7 @@ func TestJudge_FindsNothingInACorrectEngine(t *testing.T) {
 			{Kind: scenario.FaultRelist, At: 2 * time.Second, Every: 2 * time.Second},
 		},
 		Assert: []scenario.Assertion{"lost = 0", "failed = 0", "unread = 0", "relists > 0", "conflated > 0", "engine-relists > 0"},
-	})
+	}))
 	require.Empty(t, rep.Broken)
 	for _, a := range rep.Assertions {
 		require.True(t, a.Holds, "%+v\n%+v\n%v", a, rep.Worst, rep.Errors)
