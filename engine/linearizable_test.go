@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/linearizability"
 )
 
 // call is one operation on one key, and answer what came of it. A list is one
@@ -30,19 +31,9 @@ type answer struct {
 // registers is the contract for one key, as plainly as it can be said: it holds
 // one value or, zero, none.
 var registers = porcupine.Model{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		byKey := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			byKey[op.Input.(call).key] = append(byKey[op.Input.(call).key], op)
-		}
-		var parts [][]porcupine.Operation
-		for _, part := range byKey {
-			parts = append(parts, part)
-		}
-		return parts
-	},
-	Init: func() any { return 0 },
-	Step: func(state, input, output any) (bool, any) { return step(state.(int), input.(call), output.(answer)) },
+	Partition: linearizability.ByKey(func(c call) string { return c.key }),
+	Init:      func() any { return 0 },
+	Step:      func(state, input, output any) (bool, any) { return step(state.(int), input.(call), output.(answer)) },
 }
 
 // step reports whether a key that holds n may answer c with a, and what it

@@ -13,6 +13,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/internal/linearizability"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
@@ -47,19 +48,8 @@ type register struct {
 // model is the contract of Get, Put and Remove for one key; an unknown outcome
 // leads to two states.
 var model = (&porcupine.NondeterministicModel{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		byKey := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			key := op.Input.(call).key
-			byKey[key] = append(byKey[key], op)
-		}
-		var parts [][]porcupine.Operation
-		for _, part := range byKey {
-			parts = append(parts, part)
-		}
-		return parts
-	},
-	Init: func() []any { return []any{register{}} },
+	Partition: linearizability.ByKey(func(c call) string { return c.key }),
+	Init:      func() []any { return []any{register{}} },
 	Step: func(state, input, output any) []any {
 		return step(state.(register), input.(call), output.(answer))
 	},

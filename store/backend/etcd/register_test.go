@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/linearizability"
 )
 
 // call is one call in a history. Every write has a text of its own, so that a text
@@ -41,19 +42,8 @@ type answer struct {
 // register is an object under a key, with writes whose outcome is unknown: they were
 // done at some time, or never.
 var register = porcupine.NondeterministicModel{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		byKey := map[string][]porcupine.Operation{}
-		for _, op := range history {
-			key := op.Input.(call).key
-			byKey[key] = append(byKey[key], op)
-		}
-		var parts [][]porcupine.Operation
-		for _, part := range byKey {
-			parts = append(parts, part)
-		}
-		return parts
-	},
-	Init: func() []any { return []any{""} },
+	Partition: linearizability.ByKey(func(c call) string { return c.key }),
+	Init:      func() []any { return []any{""} },
 	Step: func(state, input, output any) []any {
 		text, in, out := state.(string), input.(call), output.(answer)
 		expected := text == in.expect
