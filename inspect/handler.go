@@ -38,15 +38,10 @@ type Options struct {
 func Handler(hosts ...*engine.Host) http.Handler { return Options{Engines: hosts}.Handler() }
 
 // Handler returns a handler as the options say.
-func (o Options) Handler() http.Handler {
-	return handler{take: func() State { return Take(o.Engines...) }, hosts: o.Hosts}
-}
+func (o Options) Handler() http.Handler { return handler(o) }
 
-// handler answers with what take returns, to requests for this machine and hosts.
-type handler struct {
-	take  func() State
-	hosts []string
-}
+// handler serves what its options say.
+type handler Options
 
 // ServeHTTP serves the page, a state or a stream of states.
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +58,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this host name is not allowed: use localhost, or name it in inspect.Options.Hosts", http.StatusForbidden)
 	case strings.HasSuffix(r.URL.Path, "/state"):
 		head.Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(h.take()) // fails only if the client has gone
+		_ = json.NewEncoder(w).Encode(Take(h.Engines...)) // fails only if the client has gone
 	case strings.HasSuffix(r.URL.Path, "/events"):
 		h.stream(w, r)
 	default:
@@ -80,7 +75,7 @@ func (h handler) allows(host string) bool {
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		return true
 	}
-	return host == "localhost" || slices.ContainsFunc(h.hosts, func(name string) bool { return strings.EqualFold(name, host) })
+	return host == "localhost" || slices.ContainsFunc(h.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
 // page serves the page. The browser runs no script and applies no style but the page's
@@ -100,7 +95,7 @@ func (h handler) stream(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for r.Method == http.MethodGet {
-		state, err := json.Marshal(h.take())
+		state, err := json.Marshal(Take(h.Engines...))
 		if err != nil {
 			return
 		}

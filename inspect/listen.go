@@ -31,12 +31,6 @@ type Server struct {
 // [Handler] in a server that authorises requests instead. Otherwise it is that of
 // [net.Listen].
 func Listen(addr string, hosts ...*engine.Host) (*Server, error) {
-	return ListenFunc(addr, func() []*engine.Host { return hosts })
-}
-
-// ListenFunc is [Listen] for hosts that come and go: hosts is called for each state. It
-// must be safe for concurrent use.
-func ListenFunc(addr string, hosts func() []*engine.Host) (*Server, error) {
 	if !loopback(addr) {
 		return nil, &usercode.ConfigError{
 			Field:   "address",
@@ -48,7 +42,7 @@ func ListenFunc(addr string, hosts func() []*engine.Host) (*Server, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle(Path, handler{take: func() State { return Take(hosts()...) }})
+	mux.Handle(Path, Handler(hosts...))
 	mux.Handle("/{$}", http.RedirectHandler(Path, http.StatusFound))
 	life, cancel := context.WithCancel(context.Background())
 	s := &Server{listener: listener, cancel: cancel, ended: make(chan struct{})}

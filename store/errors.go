@@ -135,6 +135,9 @@ var (
 	ErrTransform = errors.New("transform failed")
 	// ErrIndexFunc: an IndexFunc failed. The error is an [*IndexFuncError].
 	ErrIndexFunc = errors.New("index function failed")
+	// ErrNoIndexFunc: an index is declared without a function. It is the Err of an
+	// [*IndexFuncError].
+	ErrNoIndexFunc = errors.New("the IndexFunc is nil: give it one that returns an item's values")
 	// ErrIndexConflict: there is already an index of that name.
 	ErrIndexConflict = errors.New("index already exists")
 )
@@ -180,7 +183,8 @@ type IndexFuncError struct {
 	Index string
 	// Key is that of the item, or "" for an item that is not stored.
 	Key string
-	// Err is what the IndexFunc returned, or a [*usercode.PanicError].
+	// Err is what the IndexFunc returned, a [*usercode.PanicError], or
+	// [ErrNoIndexFunc].
 	Err error
 }
 

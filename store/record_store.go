@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -150,7 +149,7 @@ func (s *recordStore) addIndexes(added []indexFunction) error {
 			return fmt.Errorf("%w: %q: choose another name", ErrIndexConflict, f.name)
 		}
 		if f.values == nil {
-			return &IndexFuncError{Index: f.name, Err: errNilIndexFunc}
+			return &IndexFuncError{Index: f.name, Err: ErrNoIndexFunc}
 		}
 	}
 	next, err := view.extended(added)
@@ -160,6 +159,3 @@ func (s *recordStore) addIndexes(added []indexFunction) error {
 	commit(s, func(*records) *records { return next })
 	return nil
 }
-
-// errNilIndexFunc is the cause when an index has no function.
-var errNilIndexFunc = errors.New("the IndexFunc is nil: give it one that returns the item's values")

@@ -288,6 +288,7 @@ func TestThreadSafeStore_ZeroValueIsReady(t *testing.T) {
 func TestNewThreadSafeStore_RefusesNilIndexFunc(t *testing.T) {
 	_, err := store.NewThreadSafeStore(store.Indexers[string]{"words": nil})
 	require.ErrorIs(t, err, store.ErrIndexFunc)
+	require.ErrorIs(t, err, store.ErrNoIndexFunc)
 }
 
 func TestTransactionType_HasAName(t *testing.T) {

@@ -52,7 +52,7 @@ func TestIndexers_BeforeAndAfterTheStart(t *testing.T) {
 	require.Equal(t, []string{"even", "odd"}, values)
 
 	require.ErrorIs(t, r.AddIndexers(store.Indexers[pod]{"node": byNode}), informer.ErrIndexConflict)
-	require.ErrorIs(t, r.AddIndexers(store.Indexers[pod]{"nil": nil}), store.ErrIndexFunc)
+	require.ErrorIs(t, r.AddIndexers(store.Indexers[pod]{"nil": nil}), store.ErrNoIndexFunc)
 	_, err = r.ByIndex("nowhere", "n1")
 	require.ErrorIs(t, err, informer.ErrUnknownIndex)
 }

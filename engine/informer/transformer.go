@@ -2,7 +2,6 @@ package informer
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -125,16 +124,13 @@ func (t *transformer) same(a, b *store.Object) bool {
 	return same
 }
 
-// errNilIndexFunc is the cause when an index has no function.
-var errNilIndexFunc = errors.New("the IndexFunc is nil: give it one that returns the value's index values")
-
 // indexers returns index functions for the store that never fail: an object for
 // which a function fails has no values in that index.
 func (t *transformer) indexers(from store.Indexers[*store.Object]) (store.Indexers[*store.Object], error) {
 	safe := make(store.Indexers[*store.Object], len(from))
 	for name, values := range from {
 		if values == nil {
-			return nil, &store.IndexFuncError{Index: name, Err: errNilIndexFunc}
+			return nil, &store.IndexFuncError{Index: name, Err: store.ErrNoIndexFunc}
 		}
 		safe[name] = func(o *store.Object) ([]string, error) { return t.values(name, values, o), nil }
 	}
