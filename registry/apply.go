@@ -159,7 +159,7 @@ func (f forwarding) mayApply(ctx context.Context, key string, opts *WriteOptions
 	live, err := f.storage.Get(ctx, key)
 	switch {
 	case err == nil:
-		return f.checkMeant(live, opts.UID, opts.Revision)
+		return f.checkPreconditions(live, opts.UID, opts.Revision)
 	case errors.Is(err, engine.ErrNotFound) && opts.MayCreate != nil:
 		return opts.MayCreate(ctx)
 	}

@@ -12,7 +12,7 @@ import (
 
 // create stores a draft with defaults in the namespace.
 func (c *core) create(ctx context.Context, draft *store.Object, namespace string, opts WriteOptions) (*store.Object, error) {
-	if err := c.begin(ctx, draft, namespace, &opts); err != nil {
+	if err := c.beginCreate(ctx, draft, namespace, &opts); err != nil {
 		return nil, err
 	}
 	m := c.meta(draft)
@@ -29,8 +29,8 @@ func (c *core) create(ctx context.Context, draft *store.Object, namespace string
 	return nil, &GeneratedNameError{Base: m.GetGenerateName()}
 }
 
-// begin runs the steps of a creation that happen once, before its name is generated.
-func (c *core) begin(ctx context.Context, draft *store.Object, namespace string, opts *WriteOptions) error {
+// beginCreate runs the steps of a creation that happen once, before its name is generated.
+func (c *core) beginCreate(ctx context.Context, draft *store.Object, namespace string, opts *WriteOptions) error {
 	m := c.meta(draft)
 	if m.GetResourceVersion() != "" {
 		return badRequest("resourceVersion should not be set on objects to be created")
@@ -38,23 +38,23 @@ func (c *core) begin(ctx context.Context, draft *store.Object, namespace string,
 	if err := c.setNamespace(m, namespace); err != nil {
 		return err
 	}
-	c.mark(draft)
+	c.setTypeMeta(draft)
 	dropSystemFields(m)
 	if c.kind.Status {
 		c.layout.TakeStatus(draft, nil)
 	}
-	c.track(draft, nil, "", opts)
-	if err := c.decide(ctx, &Admission{Kind: c.kind, Operation: OperationCreate, Object: c.pointer(draft), DryRun: opts.DryRun}); err != nil {
+	c.trackFields(draft, nil, "", opts)
+	if err := c.callAdmitters(ctx, &Admission{Kind: c.kind, Operation: OperationCreate, Object: c.pointer(draft), DryRun: opts.DryRun}); err != nil {
 		return err
 	}
 	dedupOwners(m)
-	c.stamp(m)
+	c.setIdentity(m)
 	return nil
 }
 
 // tryCreate stores the draft under its name.
 func (c *core) tryCreate(ctx context.Context, draft *store.Object, opts *WriteOptions) (*store.Object, error) {
-	if err := c.finish(ctx, draft, nil, opts); err != nil {
+	if err := c.finishDraft(ctx, draft, nil, opts); err != nil {
 		return nil, err
 	}
 	if opts.DryRun {
@@ -68,8 +68,8 @@ func (c *core) tryCreate(ctx context.Context, draft *store.Object, opts *WriteOp
 	return o, err
 }
 
-// finish prepares, validates and canonicalizes a draft for storage.
-func (c *core) finish(ctx context.Context, draft, old *store.Object, opts *WriteOptions) error {
+// finishDraft prepares, validates and canonicalizes a draft for storage.
+func (c *core) finishDraft(ctx context.Context, draft, old *store.Object, opts *WriteOptions) error {
 	c.prepare(ctx, draft, old)
 	if old != nil && !c.layout.SameSpec(draft, old) {
 		c.meta(draft).SetGeneration(c.meta(old).GetGeneration() + 1)

@@ -31,7 +31,7 @@ func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
 	if err := opts.judge(strict); err != nil {
 		return nil, err
 	}
-	f.mark(draft)
+	f.setTypeMeta(draft)
 	f.setDefaults(draft)
 	return draft, nil
 }

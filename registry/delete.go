@@ -80,13 +80,13 @@ func (c *core) withoutGrace(o *store.Object, opts *DeleteOptions) *store.Object 
 
 // mayRemove decides whether current may be deleted at once.
 func (c *core) mayRemove(ctx context.Context, current *store.Object, opts *DeleteOptions) error {
-	if err := c.checkMeant(current, opts.UID, opts.Revision); err != nil {
+	if err := c.checkPreconditions(current, opts.UID, opts.Revision); err != nil {
 		return err
 	}
 	if c.keeps(current, opts) {
 		return errMarkFirst
 	}
-	if err := c.decide(ctx, &Admission{Kind: c.kind, Operation: OperationDelete, Old: c.pointer(current), DryRun: opts.DryRun}); err != nil {
+	if err := c.callAdmitters(ctx, &Admission{Kind: c.kind, Operation: OperationDelete, Old: c.pointer(current), DryRun: opts.DryRun}); err != nil {
 		return err
 	}
 	if opts.DryRun {
@@ -104,13 +104,13 @@ func (c *core) keeps(o *store.Object, opts *DeleteOptions) bool {
 // markDeleted marks the object as being deleted.
 func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions) (*store.Object, error) {
 	mark := func(ctx context.Context, current *store.Object) (*store.Object, error) {
-		if err := c.checkMeant(current, opts.UID, opts.Revision); err != nil {
+		if err := c.checkPreconditions(current, opts.UID, opts.Revision); err != nil {
 			return nil, err
 		}
 		if !c.keeps(current, opts) {
 			return nil, errMayGo
 		}
-		if err := c.decide(ctx, &Admission{Kind: c.kind, Operation: OperationDelete, Old: c.pointer(current), DryRun: opts.DryRun}); err != nil {
+		if err := c.callAdmitters(ctx, &Admission{Kind: c.kind, Operation: OperationDelete, Old: c.pointer(current), DryRun: opts.DryRun}); err != nil {
 			return nil, err
 		}
 		draft := c.layout.Clone(current)

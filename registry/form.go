@@ -101,8 +101,8 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 	return f
 }
 
-// mark sets the object's apiVersion and kind.
-func (f *form) mark(o *store.Object) {
+// setTypeMeta sets the object's apiVersion and kind.
+func (f *form) setTypeMeta(o *store.Object) {
 	f.typeMeta(o).SetGroupVersionKind(f.kind.GroupVersionKind())
 }
 

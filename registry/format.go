@@ -67,7 +67,7 @@ func (f *form) decodeAnswer(body []byte) (*store.Object, error) {
 	if err := f.checkKind(o); err != nil {
 		return nil, err
 	}
-	f.mark(o)
+	f.setTypeMeta(o)
 	m := f.meta(o)
 	if text := m.GetResourceVersion(); text != "" {
 		rev, err := strconv.ParseUint(text, 10, 64)

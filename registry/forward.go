@@ -85,7 +85,7 @@ func (f forwarding) live(ctx context.Context, key, uid string, rev engine.Revisi
 	live, err := f.storage.Get(ctx, key)
 	switch {
 	case err == nil:
-		return live, f.checkMeant(live, uid, rev)
+		return live, f.checkPreconditions(live, uid, rev)
 	case errors.Is(err, engine.ErrNotFound) && f.createOnUpdate && uid == "" && rev == 0:
 		return nil, nil
 	}
@@ -102,7 +102,7 @@ func (f forwarding) delete(ctx context.Context, key string, opts DeleteOptions) 
 		if err != nil {
 			return nil, false, err
 		}
-		if err := f.checkMeant(live, opts.UID, opts.Revision); err != nil {
+		if err := f.checkPreconditions(live, opts.UID, opts.Revision); err != nil {
 			return nil, false, err
 		}
 		this := opts

@@ -48,10 +48,10 @@ func (c *core) manager(subresource string, opts *WriteOptions) Manager {
 	return Manager{Name: opts.Manager, Subresource: subresource, At: c.timestamp().Time}
 }
 
-// track records in the draft's managed fields that the writer owns the fields that differ
+// trackFields records in the draft's managed fields that the writer owns the fields that differ
 // from old. An apply has done that already. If it fails the writer is warned, and the
 // write goes on: the fields keep the owners that they had.
-func (c *core) track(draft, old *store.Object, subresource string, opts *WriteOptions) {
+func (c *core) trackFields(draft, old *store.Object, subresource string, opts *WriteOptions) {
 	m := c.meta(draft)
 	switch {
 	case c.applier == nil || opts.unrecorded:

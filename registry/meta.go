@@ -53,8 +53,8 @@ func keepSystemFields(m, old metav1.Object) {
 	m.SetSelfLink("")
 }
 
-// stamp sets the fields of a new object that identify it.
-func (c *core) stamp(m metav1.Object) {
+// setIdentity sets the fields of a new object that identify it.
+func (c *core) setIdentity(m metav1.Object) {
 	m.SetUID(uuid.NewUUID())
 	m.SetCreationTimestamp(c.timestamp())
 	m.SetGeneration(1)
@@ -123,8 +123,8 @@ func (c *core) noNewFinalizers(o, old *store.Object) field.ErrorList {
 	return validation.ValidateNoNewFinalizers(c.meta(o).GetFinalizers(), c.meta(old).GetFinalizers(), path)
 }
 
-// decide calls the admitters.
-func (c *core) decide(ctx context.Context, a *Admission) error {
+// callAdmitters calls the admitters, until one refuses.
+func (c *core) callAdmitters(ctx context.Context, a *Admission) error {
 	for _, admitter := range c.admit {
 		if err := admitter.Admit(ctx, a); err != nil {
 			return err
@@ -162,9 +162,9 @@ func (c *core) checkRevision(given string, old *store.Object) error {
 	return nil
 }
 
-// checkMeant returns a [*ConflictError] unless o has that uid and revision; "" and zero
+// checkPreconditions returns a [*ConflictError] unless o has that uid and revision; "" and zero
 // match any.
-func (c *core) checkMeant(o *store.Object, uid string, revision engine.Revision) error {
+func (c *core) checkPreconditions(o *store.Object, uid string, revision engine.Revision) error {
 	if got := string(c.meta(o).GetUID()); uid != "" && uid != got {
 		return &ConflictError{Key: o.Key, Reason: fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, got)}
 	}

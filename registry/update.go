@@ -82,7 +82,7 @@ func (c *core) update(ctx context.Context, key, subresource string, produce prod
 func (u *updating) next(ctx context.Context, current *store.Object) (*store.Object, error) {
 	u.created = current == nil
 	if current != nil {
-		if err := u.checkMeant(current, u.opts.UID, u.opts.Revision); err != nil {
+		if err := u.checkPreconditions(current, u.opts.UID, u.opts.Revision); err != nil {
 			return nil, err
 		}
 	} else if u.opts.UID != "" || u.opts.Revision != 0 {
@@ -110,13 +110,13 @@ func (u *updating) nextNew(ctx context.Context, draft *store.Object) (*store.Obj
 			return nil, err
 		}
 	}
-	if err := u.begin(ctx, draft, namespace, &u.opts); err != nil {
+	if err := u.beginCreate(ctx, draft, namespace, &u.opts); err != nil {
 		return nil, err
 	}
 	if err := u.checkKey(draft); err != nil {
 		return nil, err
 	}
-	if err := u.finish(ctx, draft, nil, &u.opts); err != nil {
+	if err := u.finishDraft(ctx, draft, nil, &u.opts); err != nil {
 		return nil, err
 	}
 	return u.settle(draft, nil)
@@ -131,7 +131,7 @@ func (u *updating) nextOf(ctx context.Context, draft, current *store.Object) (*s
 	if err := u.checkKey(draft); err != nil {
 		return nil, err
 	}
-	if err := u.checkMeant(current, string(m.GetUID()), 0); err != nil {
+	if err := u.checkPreconditions(current, string(m.GetUID()), 0); err != nil {
 		return nil, err
 	}
 	if err := u.checkRevision(m.GetResourceVersion(), current); err != nil {
@@ -139,18 +139,18 @@ func (u *updating) nextOf(ctx context.Context, draft, current *store.Object) (*s
 	}
 	m.SetResourceVersion("")
 	keepSystemFields(m, old)
-	draft = u.limit(draft, current)
-	u.mark(draft)
-	u.track(draft, current, u.subresource, &u.opts)
+	draft = u.keepToPart(draft, current)
+	u.setTypeMeta(draft)
+	u.trackFields(draft, current, u.subresource, &u.opts)
 	a := &Admission{
 		Kind: u.kind, Operation: OperationUpdate, Subresource: u.subresource,
 		Object: u.pointer(draft), Old: u.pointer(current), DryRun: u.opts.DryRun,
 	}
-	if err := u.decide(ctx, a); err != nil {
+	if err := u.callAdmitters(ctx, a); err != nil {
 		return nil, err
 	}
 	dedupOwners(u.meta(draft))
-	if err := u.finish(ctx, draft, current, &u.opts); err != nil {
+	if err := u.finishDraft(ctx, draft, current, &u.opts); err != nil {
 		return nil, err
 	}
 	return u.settle(draft, current)
@@ -165,8 +165,8 @@ func (u *updating) checkKey(draft *store.Object) error {
 	return nil
 }
 
-// limit keeps an update to its part of the object: status, or the rest.
-func (u *updating) limit(draft, current *store.Object) *store.Object {
+// keepToPart keeps an update to its part of the object: status, or the rest.
+func (u *updating) keepToPart(draft, current *store.Object) *store.Object {
 	switch {
 	case !u.kind.Status:
 		return draft
@@ -195,14 +195,14 @@ func (u *updating) settle(draft, current *store.Object) (*store.Object, error) {
 		}
 		return nil, &settled{draft: draft}
 	}
-	if current != nil && mayGo(u.meta(draft)) {
+	if current != nil && mayBeRemoved(u.meta(draft)) {
 		return nil, &settled{draft: draft, at: current.Revision}
 	}
 	return draft, nil
 }
 
-// mayGo reports whether an object is being deleted and nothing keeps it any longer.
-func mayGo(m metav1.Object) bool {
+// mayBeRemoved reports whether an object is being deleted and nothing keeps it any longer.
+func mayBeRemoved(m metav1.Object) bool {
 	grace := m.GetDeletionGracePeriodSeconds()
 	return m.GetDeletionTimestamp() != nil && len(m.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }
