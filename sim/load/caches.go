@@ -50,11 +50,11 @@ func (r *run) startCache(g *callers, spec *scenario.Cache, part int) error {
 	if err != nil {
 		return err
 	}
-	chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(len(r.cacheUsers))+20_000_000))
+	random := rand.New(rand.NewPCG(r.plan.Seed, uint64(len(r.cacheUsers))+20_000_000))
 	share := float64(part) / float64(spec.Count)
 	r.cacheUsers = append(r.cacheUsers, &cacheUser{
-		run: r, group: g, spec: spec, cache: cache, rand: chance,
-		clock: pace.NewSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, chance),
+		run: r, group: g, spec: spec, cache: cache, rand: random,
+		clock: pace.NewSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, random),
 		refs:  make([]*objectcache.Ref[content.Item], references(spec, part)),
 	})
 	return nil
@@ -67,15 +67,15 @@ func references(spec *scenario.Cache, part int) int {
 
 // fillCaches acquires all references and waits until they have their objects.
 func (r *run) fillCaches(ctx context.Context) error {
-	for _, k := range r.cacheUsers {
-		for i := range k.refs {
-			if err := k.acquire(i); err != nil {
+	for _, u := range r.cacheUsers {
+		for i := range u.refs {
+			if err := u.acquire(i); err != nil {
 				return fmt.Errorf("acquiring the first references: %w", err)
 			}
 		}
 	}
-	for _, k := range r.cacheUsers {
-		for _, ref := range k.refs {
+	for _, u := range r.cacheUsers {
+		for _, ref := range u.refs {
 			if _, err := ref.Get(ctx); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("reading the first references: %w", err)
 			}
@@ -85,34 +85,34 @@ func (r *run) fillCaches(ctx context.Context) error {
 }
 
 // acquire replaces a reference by one to a random object.
-func (k *cacheUser) acquire(place int) error {
-	if k.refs[place] != nil {
-		k.refs[place].Release()
+func (u *cacheUser) acquire(place int) error {
+	if u.refs[place] != nil {
+		u.refs[place].Release()
 	}
-	key := k.run.plan.Objects.Key(k.rand.IntN(k.run.plan.Objects.Count))
-	ref, err := k.cache.Acquire(key)
+	key := u.run.plan.Objects.Key(u.rand.IntN(u.run.plan.Objects.Count))
+	ref, err := u.cache.Acquire(key)
 	if err == nil {
-		k.refs[place] = ref
+		u.refs[place] = ref
 	}
 	return err
 }
 
 // use reads references on schedule, until the load is over.
-func (k *cacheUser) use(ctx context.Context) {
-	if len(k.refs) > 0 {
-		k.group.callOnSchedule(ctx, k.clock, 0, k.run.plan.Duration, k.one)
+func (u *cacheUser) use(ctx context.Context) {
+	if len(u.refs) > 0 {
+		u.group.callOnSchedule(ctx, u.clock, 0, u.run.plan.Duration, u.readOne)
 	}
 }
 
-// one reads a reference.
-func (k *cacheUser) one(ctx context.Context, _ int64) error {
-	place := k.rand.IntN(len(k.refs))
-	if k.rand.Float64() < k.spec.Churn {
-		if err := k.acquire(place); err != nil {
+// readOne reads a reference, and now and then replaces it first.
+func (u *cacheUser) readOne(ctx context.Context, _ int64) error {
+	place := u.rand.IntN(len(u.refs))
+	if u.rand.Float64() < u.spec.Churn {
+		if err := u.acquire(place); err != nil {
 			return err
 		}
 	}
-	_, err := k.refs[place].Get(ctx)
+	_, err := u.refs[place].Get(ctx)
 	if errors.Is(err, engine.ErrNotFound) {
 		return nil // also a valid result
 	}
@@ -126,13 +126,13 @@ func (r *run) settleCaches(ctx context.Context, settling *sync.WaitGroup) {
 		return
 	}
 	newest := r.ledger.NewestByKey()
-	for _, k := range r.cacheUsers {
+	for _, u := range r.cacheUsers {
 		r.settling.Add(1)
 		settling.Go(func() {
 			defer r.settling.Add(-1)
-			for _, ref := range k.refs {
-				if !k.current(ctx, ref, newest[ref.Key()]) {
-					k.stale++
+			for _, ref := range u.refs {
+				if !u.current(ctx, ref, newest[ref.Key()]) {
+					u.stale++
 				}
 			}
 		})
@@ -141,7 +141,7 @@ func (r *run) settleCaches(ctx context.Context, settling *sync.WaitGroup) {
 
 // current waits until a reference has the last write or ctx is done, and reports whether it
 // has.
-func (k *cacheUser) current(ctx context.Context, ref *objectcache.Ref[content.Item], want judge.Entry) bool {
+func (u *cacheUser) current(ctx context.Context, ref *objectcache.Ref[content.Item], want judge.Entry) bool {
 	for {
 		o, err := ref.Get(ctx)
 		if isNewest(o, err, want) {
@@ -164,8 +164,8 @@ func isNewest(o *engine.Object[content.Item], err error, want judge.Entry) bool 
 
 // closeCaches closes the caches.
 func (r *run) closeCaches() (err error) {
-	for _, k := range r.cacheUsers {
-		err = errors.Join(err, k.cache.Close())
+	for _, u := range r.cacheUsers {
+		err = errors.Join(err, u.cache.Close())
 	}
 	return err
 }
@@ -173,8 +173,8 @@ func (r *run) closeCaches() (err error) {
 // stale returns how many references, and handlers of informers, did not have the
 // newest state.
 func (r *run) stale() (n int) {
-	for _, k := range r.cacheUsers {
-		n += k.stale
+	for _, u := range r.cacheUsers {
+		n += u.stale
 	}
 	for _, g := range r.informerGroups {
 		n += g.staleHandlers()

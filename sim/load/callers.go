@@ -35,14 +35,13 @@ func newCallers(r *run, kind, name string, count int) *callers {
 // it was due. It counts the calls that were due but not made: without that count, a load
 // that the engine delays would look better than it was.
 func (g *callers) callOnSchedule(ctx context.Context, clock *pace.Schedule, start, end time.Duration, call func(ctx context.Context, due int64) error) {
-	watch := g.run.watch
 	for due := start + clock.Due(); due < end; due = start + clock.Due() {
-		if watch.elapsed() > end {
+		if g.run.stopwatch.elapsed() > end {
 			g.missed.Add(1 + clock.Left(end-start))
 			return
 		}
-		at := watch.at(due)
-		if watch.until(ctx, at) != nil {
+		at := g.run.stopwatch.at(due)
+		if g.run.stopwatch.until(ctx, at) != nil {
 			return
 		}
 		g.made(ctx, at, call(ctx, at))
@@ -54,7 +53,7 @@ func (g *callers) callOnSchedule(ctx context.Context, clock *pace.Schedule, star
 func (g *callers) made(ctx context.Context, due int64, err error) {
 	switch {
 	case err == nil:
-		g.latency.Record(int(g.done.Add(1)), g.run.watch.now()-due)
+		g.latency.Record(int(g.done.Add(1)), g.run.stopwatch.now()-due)
 	case !isInterrupt(ctx, err):
 		g.failed.Add(1)
 		g.run.failure(g.name, err)
@@ -102,28 +101,28 @@ type reader struct {
 	spec  *scenario.Reader
 	rand  *rand.Rand
 	clock *pace.Schedule
-	// made is the number of its next read among those of the group, which fills in the
+	// next is the number of its next read among those of the group, which fills in the
 	// templates.
-	made int
+	next int
 }
 
 func newReader(r *run, g *callers, spec *scenario.Reader, part, number int) *reader {
-	chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(number)+1_000_000))
+	random := rand.New(rand.NewPCG(r.plan.Seed, uint64(number)+1_000_000))
 	share := float64(part) / float64(spec.Count)
 	return &reader{
-		run: r, group: g, spec: spec, rand: chance, made: part,
-		clock: pace.NewSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, chance),
+		run: r, group: g, spec: spec, rand: random, next: part,
+		clock: pace.NewSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, random),
 	}
 }
 
 // read makes reads on schedule, until the load is over.
 func (rd *reader) read(ctx context.Context) {
-	rd.group.callOnSchedule(ctx, rd.clock, 0, rd.run.plan.Duration, rd.one)
+	rd.group.callOnSchedule(ctx, rd.clock, 0, rd.run.plan.Duration, rd.readOne)
 }
 
-// one makes a read.
-func (rd *reader) one(ctx context.Context, _ int64) error {
-	defer func() { rd.made += rd.spec.Count }()
+// readOne makes a read.
+func (rd *reader) readOne(ctx context.Context, _ int64) error {
+	defer func() { rd.next += rd.spec.Count }()
 	if rd.spec.Op == scenario.Get {
 		key := rd.run.plan.Objects.Key(rd.rand.IntN(rd.run.plan.Objects.Count))
 		_, err := rd.run.engine.Get(ctx, key, engine.GetOptions{Read: rd.mode()})
@@ -132,7 +131,7 @@ func (rd *reader) one(ctx context.Context, _ int64) error {
 		}
 		return err
 	}
-	sel := rd.run.plan.SelectRead(*rd.spec, rd.made)
+	sel := rd.run.plan.SelectRead(*rd.spec, rd.next)
 	opts := engine.ListOptions{Labels: sel.Labels, Fields: sel.Fields, Prefix: sel.Prefix, Limit: rd.spec.Limit, Read: rd.mode()}
 	for {
 		page, err := rd.run.engine.List(ctx, opts)

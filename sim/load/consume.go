@@ -161,7 +161,7 @@ func (w *watcher) finish(ctx context.Context, watch *engine.Watch[content.Item])
 
 // take records events. The caller holds mu.
 func (w *watcher) take(events ...engine.Event[content.Item]) {
-	now := w.run.watch.now()
+	now := w.run.stopwatch.now()
 	latency, handed := w.scratch[0][:0], w.scratch[1][:0]
 	changes := uint64(0)
 	for i := range events {
@@ -177,7 +177,7 @@ func (w *watcher) take(events ...engine.Event[content.Item]) {
 		it := &ev.Object.Value
 		late := now - it.Due
 		latency, handed = append(latency, late), append(handed, now-it.Stored)
-		w.nanos, w.measured, w.slowest = w.nanos+late, w.measured+1, max(w.slowest, late)
+		w.latencySum, w.latencyCount, w.latencyMax = w.latencySum+late, w.latencyCount+1, max(w.latencyMax, late)
 	}
 	w.scratch = [2][]int64{latency, handed}
 	w.delivered.Add(changes)

@@ -51,7 +51,7 @@ func (f *faults) inject(ctx context.Context) {
 		}
 	}()
 	for _, t := range f.steps {
-		if f.run.watch.until(ctx, f.run.watch.at(t.at)) != nil {
+		if f.run.stopwatch.until(ctx, f.run.stopwatch.at(t.at)) != nil {
 			return
 		}
 		fault := &f.run.plan.Faults[f.run.plan.Timeline[t.moment].Fault]
@@ -60,7 +60,7 @@ func (f *faults) inject(ctx context.Context) {
 			delete(active, t.moment)
 			continue
 		}
-		now := f.run.watch.elapsed().Seconds()
+		now := f.run.stopwatch.elapsed().Seconds()
 		records[t.moment] = len(f.happened)
 		f.happened = append(f.happened, report.Fault{Name: fault.Name, Kind: string(fault.Kind), At: now, Until: now})
 		if fault.Kind.Lasts() {
@@ -74,7 +74,7 @@ func (f *faults) inject(ctx context.Context) {
 // end ends a fault that lasts.
 func (f *faults) end(record int, st *faulty.Fault) {
 	f.run.storage.End(st)
-	f.happened[record].Until = f.run.watch.elapsed().Seconds()
+	f.happened[record].Until = f.run.stopwatch.elapsed().Seconds()
 	f.happened[record].Struck = st.Hits()
 }
 

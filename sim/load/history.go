@@ -238,7 +238,7 @@ func (r *run) replay(ctx context.Context) (err error) {
 
 	r.begin()
 	defer h.show(func() ReplayProgress { return r.replayProgress() })()
-	defer func() { r.took = r.watch.elapsed() }()
+	defer func() { r.took = r.stopwatch.elapsed() }()
 	var watching, opening sync.WaitGroup
 	defer watching.Wait()
 	for w := range r.everyWatcher() {
@@ -326,11 +326,11 @@ func (r *run) writeHistory(ctx context.Context) error {
 	w := newWriter(r, g, &r.plan.Writers[0], 0, 0, 1)
 	for i := h.start; i < len(h.Changes); i++ {
 		c := &h.Changes[i]
-		due := r.watch.now()
+		due := r.stopwatch.now()
 		if h.Speed > 0 {
-			due = r.watch.at(h.due(c))
+			due = r.stopwatch.at(h.due(c))
 		}
-		if err := r.watch.until(ctx, due); err != nil {
+		if err := r.stopwatch.until(ctx, due); err != nil {
 			return err
 		}
 		rev, err := w.apply(ctx, due, c)

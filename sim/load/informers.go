@@ -77,11 +77,11 @@ func (r *run) startInformer(g *informerGroup, n int) error {
 	g.informers = append(g.informers, inf)
 	for range g.spec.Handlers {
 		number := len(g.handlers)
-		chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(number)+30_000_000))
-		p := &handlerCheck{run: r, group: g, number: number, prefix: prefix, state: map[string]store.Revision{}, pace: pace.NewConsumer(g.spec.Consume, chance.Float64())}
-		g.handlers = append(g.handlers, p)
+		random := rand.New(rand.NewPCG(r.plan.Seed, uint64(number)+30_000_000))
+		h := &handlerCheck{run: r, group: g, number: number, prefix: prefix, state: map[string]store.Revision{}, pace: pace.NewConsumer(g.spec.Consume, random.Float64())}
+		g.handlers = append(g.handlers, h)
 		opts := informer.HandlerOptions{Policy: informerPolicies[g.spec.Policy], Buffer: g.spec.Buffer}
-		if _, err := inf.Subscribe(p.receive, opts); err != nil {
+		if _, err := inf.Subscribe(h.receive, opts); err != nil {
 			return err
 		}
 	}
@@ -101,48 +101,48 @@ func (r *run) syncInformers(ctx context.Context) error {
 }
 
 // receive handles one notification. It may block, which informers allow.
-func (p *handlerCheck) receive(n informer.Notification[content.Item]) {
-	if p.pace != nil && p.pace.Wait(p.run.closing, 1) != nil {
+func (h *handlerCheck) receive(n informer.Notification[content.Item]) {
+	if h.pace != nil && h.pace.Wait(h.run.closing, 1) != nil {
 		return // the run is being closed
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.check(n)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.check(n)
 	if n.Type == store.Deleted {
-		delete(p.state, n.Key())
+		delete(h.state, n.Key())
 	} else {
-		p.state[n.Key()] = n.Object.Revision
+		h.state[n.Key()] = n.Object.Revision
 	}
-	p.count(n)
+	h.count(n)
 }
 
 // count counts the events of the load and measures their latency. It excludes objects
 // that existed before, whether they arrive in the first list or, for an informer that
 // started early, as changes.
-func (p *handlerCheck) count(n informer.Notification[content.Item]) {
-	it, begun := &n.Object.Value, p.run.watch.begun.Load()
+func (h *handlerCheck) count(n informer.Notification[content.Item]) {
+	it, begun := &n.Object.Value, h.run.stopwatch.begun.Load()
 	if begun == 0 || n.Type != store.Deleted && it.Stored < begun {
 		return
 	}
-	p.group.received.Add(1)
+	h.group.received.Add(1)
 	if n.Type != store.Deleted && n.Cause == informer.Change {
-		p.group.latency.Record(p.number, p.run.watch.now()-it.Due)
+		h.group.latency.Record(h.number, h.run.stopwatch.now()-it.Due)
 	}
 }
 
 // check checks that the old object of an addition or update is the one that the handler
 // has, and that it has what is deleted, and keeps the first mismatch.
-func (p *handlerCheck) check(n informer.Notification[content.Item]) {
-	known, old := p.state[n.Key()], store.Revision(0)
+func (h *handlerCheck) check(n informer.Notification[content.Item]) {
+	known, old := h.state[n.Key()], store.Revision(0)
 	if n.Old != nil {
 		old = n.Old.Revision
 	}
 	switch {
-	case p.broken != "":
+	case h.broken != "":
 	case n.Type == store.Deleted && known == 0:
-		p.broken = fmt.Sprintf("got %s, and had nothing", n)
+		h.broken = fmt.Sprintf("got %s, and had nothing", n)
 	case n.Type != store.Deleted && known != old:
-		p.broken = fmt.Sprintf("got %s from revision %d, and had %d", n, old, known)
+		h.broken = fmt.Sprintf("got %s from revision %d, and had %d", n, old, known)
 	}
 }
 
@@ -154,11 +154,11 @@ func (r *run) settleInformers(ctx context.Context, settling *sync.WaitGroup) {
 	}
 	newest := r.ledger.NewestByKey()
 	for _, g := range r.informerGroups {
-		for _, p := range g.handlers {
+		for _, h := range g.handlers {
 			r.settling.Add(1)
 			settling.Go(func() {
 				defer r.settling.Add(-1)
-				p.waitSynced(ctx, newest)
+				h.waitSynced(ctx, newest)
 			})
 		}
 	}
@@ -166,30 +166,30 @@ func (r *run) settleInformers(ctx context.Context, settling *sync.WaitGroup) {
 
 // waitSynced waits until the handler has the last write of every key, or ctx is done and the
 // handler is stale.
-func (p *handlerCheck) waitSynced(ctx context.Context, newest map[string]judge.Entry) {
+func (h *handlerCheck) waitSynced(ctx context.Context, newest map[string]judge.Entry) {
 	want := map[string]store.Revision{}
 	for key, e := range newest {
-		if !e.Deleted && store.HasPrefix(key, p.prefix) {
+		if !e.Deleted && store.HasPrefix(key, h.prefix) {
 			want[key] = e.Revision
 		}
 	}
-	for !p.has(want) {
+	for !h.has(want) {
 		if pace.Sleep(ctx, syncPoll) != nil {
-			p.stale = !p.has(want)
+			h.stale = !h.has(want)
 			return
 		}
 	}
 }
 
-func (p *handlerCheck) has(want map[string]store.Revision) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (h *handlerCheck) has(want map[string]store.Revision) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for key, rev := range want {
-		if p.state[key] != rev {
+		if h.state[key] != rev {
 			return false
 		}
 	}
-	return len(p.state) == len(want)
+	return len(h.state) == len(want)
 }
 
 // closeInformers closes the informers.
@@ -204,8 +204,8 @@ func (r *run) closeInformers() (err error) {
 
 // staleHandlers returns how many of the group's handlers do not have the newest state.
 func (g *informerGroup) staleHandlers() (n int) {
-	for _, p := range g.handlers {
-		n += oneIf(p.stale)
+	for _, h := range g.handlers {
+		n += oneIf(h.stale)
 	}
 	return n
 }
@@ -214,9 +214,9 @@ func (g *informerGroup) staleHandlers() (n int) {
 // state, for the first few such handlers; "" if there is none.
 func (g *informerGroup) firstMismatches() string {
 	var all []string
-	for _, p := range g.handlers {
-		if p.broken != "" && len(all) < maxBroken {
-			all = append(all, fmt.Sprintf("%s, handler %d, %s", g.spec.Name, p.number, p.broken))
+	for _, h := range g.handlers {
+		if h.broken != "" && len(all) < maxBroken {
+			all = append(all, fmt.Sprintf("%s, handler %d, %s", g.spec.Name, h.number, h.broken))
 		}
 	}
 	return strings.Join(all, "; ")

@@ -15,7 +15,7 @@ import (
 // An informer that starts before the initial objects sees them as changes. They were
 // not due at any time, so they must not be measured.
 func TestInformers_AreMeasuredOnceTheLoadBegins(t *testing.T) {
-	r := &run{watch: newStopwatch()}
+	r := &run{stopwatch: newStopwatch()}
 	g := &informerGroup{latency: latency.NewRecorder()}
 	p := &handlerCheck{run: r, group: g, state: map[string]store.Revision{}}
 	measured := func() int64 {
@@ -26,16 +26,16 @@ func TestInformers_AreMeasuredOnceTheLoadBegins(t *testing.T) {
 		o := &engine.Object[content.Item]{Key: "a", Revision: 7, Value: content.Item{Stored: stored}}
 		p.receive(informer.Notification[content.Item]{Type: kind, Cause: cause, Object: o})
 	}
-	tell(store.Added, informer.Change, r.watch.now())
+	tell(store.Added, informer.Change, r.stopwatch.now())
 	require.Zero(t, g.received.Load())
 	require.Zero(t, measured())
 
-	r.watch.begin()
-	tell(store.Modified, informer.Change, r.watch.at(-1))
+	r.stopwatch.begin()
+	tell(store.Modified, informer.Change, r.stopwatch.at(-1))
 	require.Zero(t, g.received.Load(), "it was there before")
-	tell(store.Modified, informer.Change, r.watch.now())
+	tell(store.Modified, informer.Change, r.stopwatch.now())
 	require.Equal(t, int64(1), measured())
-	tell(store.Modified, informer.Relist, r.watch.now())
+	tell(store.Modified, informer.Relist, r.stopwatch.now())
 	tell(store.Deleted, informer.Change, 0)
 	require.Equal(t, uint64(3), g.received.Load())
 	require.Equal(t, int64(1), measured(), "changes alone are measured")
@@ -58,7 +58,7 @@ func TestInformers_NotifyOfChangesToWhatTheHandlerHas(t *testing.T) {
 		"deleted twice":           {[]notification{added, {Type: store.Deleted, Object: object(8)}, {Type: store.Deleted, Object: object(8)}}, "and had nothing"},
 		"the first mismatch":      {[]notification{{Type: store.Deleted, Object: object(8)}, added, added}, "and had nothing"},
 	} {
-		p := &handlerCheck{run: &run{watch: newStopwatch()}, group: &informerGroup{}, state: map[string]store.Revision{}}
+		p := &handlerCheck{run: &run{stopwatch: newStopwatch()}, group: &informerGroup{}, state: map[string]store.Revision{}}
 		for _, n := range c.all {
 			p.receive(n)
 		}

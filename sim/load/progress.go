@@ -82,8 +82,8 @@ func (r *run) progress(before Progress) Progress {
 		Phase: Preparing, Created: int(r.created.Load()), Duration: r.plan.Duration,
 		Writes: r.total("writers", (*callers).successes), Deliveries: r.delivered(),
 	}
-	if r.watch.begun.Load() > 0 {
-		p.Phase, p.Elapsed = Loading, r.watch.elapsed()
+	if r.stopwatch.begun.Load() > 0 {
+		p.Phase, p.Elapsed = Loading, r.stopwatch.elapsed()
 	}
 	span := max(p.Elapsed-before.Elapsed, time.Microsecond).Seconds()
 	p.WriteRate = float64(p.Writes-before.Writes) / span

@@ -113,12 +113,12 @@ func (r *run) worst(j *judgement) (worst []report.Watcher) {
 			cmp.Compare(j.verdicts[b].Lost, j.verdicts[a].Lost),
 			cmp.Compare(oneIf(a.group.spec.Consume.Slow()), oneIf(b.group.spec.Consume.Slow())),
 			cmp.Compare(oneIf(!b.read), oneIf(!a.read)),
-			cmp.Compare(b.lag.Load(), a.lag.Load()), cmp.Compare(b.slowest, a.slowest))
+			cmp.Compare(b.lag.Load(), a.lag.Load()), cmp.Compare(b.latencyMax, a.latencyMax))
 	})
 	for _, w := range all[:min(maxWorst, len(all))] {
 		worst = append(worst, report.Watcher{
 			Name: w.name(), Delivered: w.delivered.Load(), Lost: j.verdicts[w].Lost, Unread: !w.read,
-			Lag: w.lag.Load(), Max: float64(w.slowest) / 1e9, Mean: float64(w.nanos) / 1e9 / float64(max(1, w.measured)),
+			Lag: w.lag.Load(), Max: float64(w.latencyMax) / 1e9, Mean: float64(w.latencySum) / 1e9 / float64(max(1, w.latencyCount)),
 			Reconnects: w.reconnects, Relists: w.relists, LastEnd: w.lastEnd,
 		})
 	}

@@ -34,16 +34,16 @@ type Options struct {
 
 // run is one run of a plan.
 type run struct {
-	plan    *scenario.Plan
-	opts    Options
-	traces  map[string][]trace.Change
-	history *replay // nil unless one is replayed
-	watch   *stopwatch
-	clock   *jumpClock
-	ledger  judge.Ledger
-	storage *storage.Storage
-	host    *engine.Host
-	engine  *engine.Engine[content.Item]
+	plan      *scenario.Plan
+	opts      Options
+	traces    map[string][]trace.Change
+	history   *replay // nil unless one is replayed
+	stopwatch *stopwatch
+	clock     *jumpClock
+	ledger    judge.Ledger
+	storage   *storage.Storage
+	host      *engine.Host
+	engine    *engine.Engine[content.Item]
 
 	policies       map[scenario.Policy]engine.Policy
 	groups         []*watchers
@@ -72,9 +72,11 @@ type run struct {
 	// endObserving ends what [Options].Observe has started; nil if there is nothing.
 	endObserving func()
 	started      time.Time
-	load, took   time.Duration
-	stats        engine.Stats
-	interrupted  bool
+	// load is how long the load lasted, and took the time until the last event was
+	// received.
+	load, took  time.Duration
+	stats       engine.Stats
+	interrupted bool
 }
 
 // Run runs the plan's load on an engine, for the plan's duration and at most its
@@ -107,7 +109,7 @@ func Run(ctx context.Context, plan *scenario.Plan, opts Options) (*report.Report
 // newRun returns a run in which nothing has started.
 func newRun(plan *scenario.Plan, opts Options) *run {
 	r := &run{
-		plan: plan, opts: opts, watch: newStopwatch(), clock: &jumpClock{}, policies: policies(),
+		plan: plan, opts: opts, stopwatch: newStopwatch(), clock: &jumpClock{}, policies: policies(),
 		started: time.Now(), // until the load begins
 	}
 	r.goroutines[0] = goroutines()
@@ -127,7 +129,7 @@ func (r *run) start() (err error) {
 	if r.history != nil && r.history.Open != nil {
 		open = r.history.Open
 	}
-	if r.storage, err = storage.New(r.plan, open, r.watch.now, &r.ledger); err != nil {
+	if r.storage, err = storage.New(r.plan, open, r.stopwatch.now, &r.ledger); err != nil {
 		return err
 	}
 	if r.host, err = engine.NewHost(engine.HostConfig{Clock: r.clock, Seed: r.plan.Seed, Workers: r.plan.Engine.Workers}); err != nil {
@@ -222,7 +224,7 @@ func (r *run) play(ctx context.Context) error {
 	r.begin()
 	r.startBackground(untilFinish, &background)
 	r.callAll(living)
-	r.load = r.watch.elapsed()
+	r.load = r.stopwatch.elapsed()
 	r.finish(living, stop, &watching)
 	r.interrupted = ctx.Err() != nil
 	return nil
@@ -231,7 +233,7 @@ func (r *run) play(ctx context.Context) error {
 // begin sets the start of the load to now.
 func (r *run) begin() {
 	r.started = time.Now()
-	r.watch.begin()
+	r.stopwatch.begin()
 }
 
 // openWatchers starts the watchers and waits until those without a start time have opened
@@ -259,12 +261,12 @@ func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
 
 // watchFromStart waits for the watcher's start time and then runs it.
 func (w *watcher) watchFromStart(ctx context.Context) {
-	for w.run.watch.begun.Load() == 0 {
+	for w.run.stopwatch.begun.Load() == 0 {
 		if pace.Sleep(ctx, time.Millisecond) != nil {
 			return
 		}
 	}
-	if w.run.watch.until(ctx, w.run.watch.at(w.starts())) == nil {
+	if w.run.stopwatch.until(ctx, w.run.stopwatch.at(w.starts())) == nil {
 		w.watchUntilRead(ctx, func() {})
 	}
 }
@@ -303,10 +305,10 @@ func (r *run) callAll(ctx context.Context) {
 			number++
 		}
 	}
-	for _, k := range r.cacheUsers {
-		calling.Go(func() { k.use(ctx) })
+	for _, u := range r.cacheUsers {
+		calling.Go(func() { u.use(ctx) })
 	}
-	_ = r.watch.until(ctx, r.watch.at(r.plan.Duration))
+	_ = r.stopwatch.until(ctx, r.stopwatch.at(r.plan.Duration))
 	calling.Wait()
 }
 
@@ -329,11 +331,11 @@ func (r *run) finish(ctx context.Context, stop func(), watching *sync.WaitGroup)
 // lastTaken returns when the last event was received, since the start, and at least
 // the duration of the load.
 func (r *run) lastTaken() time.Duration {
-	last := r.watch.at(r.load)
+	last := r.stopwatch.at(r.load)
 	for w := range r.everyWatcher() {
 		last = max(last, w.taken)
 	}
-	return time.Duration(last - r.watch.at(0))
+	return time.Duration(last - r.stopwatch.at(0))
 }
 
 // config returns the configuration of the engine under load.

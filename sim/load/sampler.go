@@ -64,7 +64,7 @@ func (s *sampler) sample(ctx context.Context) {
 
 // take takes one sample, unless the previous one is too recent for a rate.
 func (s *sampler) take() {
-	now := s.run.watch.elapsed()
+	now := s.run.stopwatch.elapsed()
 	s.drain()
 	if len(s.samples) == 0 || now-s.at >= s.every/2 {
 		s.add(now)
@@ -209,7 +209,7 @@ func (s *stages) probe(ctx context.Context) {
 // engine's workers.
 func (s *stages) dispatched(ev engine.Event[content.Item]) {
 	if ev.Object != nil && ev.Marks == 0 && ev.Type != engine.Deleted {
-		s.dispatch.Record(0, s.run.watch.now()-ev.Object.Value.Stored)
+		s.dispatch.Record(0, s.run.stopwatch.now()-ev.Object.Value.Stored)
 	}
 }
 
@@ -219,7 +219,7 @@ func (s *stages) probeCache(ctx context.Context) {
 		select {
 		case written := <-s.run.storage.Writes():
 			if s.run.engine.WaitFor(ctx, written.Revision) == nil {
-				s.cache.Record(0, s.run.watch.now()-written.Stored)
+				s.cache.Record(0, s.run.stopwatch.now()-written.Stored)
 			}
 		case <-ctx.Done():
 			return

@@ -52,11 +52,11 @@ type watcher struct {
 	trail      judge.Trail[content.Item]
 	current    *engine.Watch[content.Item] // nil while there is none
 	connecting int64                       // when it began to connect: later events should have come
-	scratch    [2][]int64
-	nanos      int64 // sum and longest of the latencies
-	measured   int64
-	slowest    int64
-	taken      int64 // when events were received last
+	taken      int64                       // when events were received last
+	scratch    [2][]int64                  // take's latencies of a batch, kept to be filled again
+	// latencySum and latencyMax are the sum and the longest of the latencies, and
+	// latencyCount is how many there are.
+	latencySum, latencyMax, latencyCount int64
 
 	// need is the last revision that the watcher must see, valid once everything is
 	// written.
@@ -83,18 +83,22 @@ type watcher struct {
 	lost error
 
 	reconnects, relists int
-	ends                map[string]int
-	lastEnd             string
-	read, failed        bool
+	// ends counts the watches that ended by themselves, by reason, and lastEnd is why the
+	// last one did.
+	ends    map[string]int
+	lastEnd string
+	// read: everything has been read. failed: the last attempt to open a watch failed, or
+	// the watcher is lost.
+	read, failed bool
 }
 
 func (w *watcher) name() string { return fmt.Sprintf("%s-%d", w.group.spec.Name, w.number) }
 
 func newWatcher(r *run, g *watchers, number, index int) *watcher {
-	chance := rand.New(rand.NewPCG(r.plan.Seed, uint64(index)+10_000_000))
+	random := rand.New(rand.NewPCG(r.plan.Seed, uint64(index)+10_000_000))
 	w := &watcher{
-		run: r, group: g, number: number, sel: r.plan.Select(*g.spec, number), rand: chance,
-		pace: pace.NewConsumer(g.spec.Consume, chance.Float64()), ends: map[string]int{},
+		run: r, group: g, number: number, sel: r.plan.Select(*g.spec, number), rand: random,
+		pace: pace.NewConsumer(g.spec.Consume, random.Float64()), ends: map[string]int{},
 	}
 	w.trail.Name = w.name()
 	if g.spec.Policy == scenario.Conflate || g.spec.Consumer == scenario.Queue || r.history != nil {
@@ -157,7 +161,7 @@ func (w *watcher) watchUntilRead(ctx context.Context, ready func()) {
 func (w *watcher) beginConnecting() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.connecting = w.run.watch.now()
+	w.connecting = w.run.stopwatch.now()
 }
 
 // retry records a failed attempt to open a watch, waits before the next one and reports

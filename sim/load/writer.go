@@ -48,13 +48,13 @@ func newWriter(r *run, g *callers, spec *scenario.Writer, part, number, stride i
 
 // schedule returns when the part'th writer of a group writes. Steady writers take
 // turns; writers of bursts write at the same time, each its part of every burst.
-func schedule(spec *scenario.Writer, part int, chance *rand.Rand) *pace.Schedule {
+func schedule(spec *scenario.Writer, part int, random *rand.Rand) *pace.Schedule {
 	if spec.Shape == scenario.Bursts {
 		own := (spec.Burst + spec.Count - 1 - part) / spec.Count
-		return pace.NewSchedule(spec.Shape, spec.Rate*float64(own)/float64(spec.Burst), own, 0, chance)
+		return pace.NewSchedule(spec.Shape, spec.Rate*float64(own)/float64(spec.Burst), own, 0, random)
 	}
 	turn := float64(part) / float64(spec.Count)
-	return pace.NewSchedule(spec.Shape, spec.Rate/float64(spec.Count), 0, turn, chance)
+	return pace.NewSchedule(spec.Shape, spec.Rate/float64(spec.Count), 0, turn, random)
 }
 
 // write makes writes on schedule, until the group's time is over.
@@ -63,11 +63,11 @@ func (w *writer) write(ctx context.Context) {
 		w.replay(ctx)
 		return
 	}
-	w.group.callOnSchedule(ctx, w.clock, w.spec.Start, w.spec.Stop, w.one)
+	w.group.callOnSchedule(ctx, w.clock, w.spec.Start, w.spec.Stop, w.writeOne)
 }
 
-// one makes a random write.
-func (w *writer) one(ctx context.Context, due int64) error {
+// writeOne makes a random write.
+func (w *writer) writeOne(ctx context.Context, due int64) error {
 	mix := &w.spec.Mix
 	x := w.maker.Rand.Float64() * mix.Total()
 	switch {
@@ -183,12 +183,12 @@ func (w *writer) replay(ctx context.Context) {
 		c := &changes[i]
 		part := min(1, max(0, c.Time.Sub(first).Seconds()/max(span.Seconds(), 1e-9)))
 		due := w.spec.Start + time.Duration(part*float64(w.spec.Stop-w.spec.Start))
-		if due < w.spec.Stop && w.run.watch.elapsed() > w.spec.Stop {
+		if due < w.spec.Stop && w.run.stopwatch.elapsed() > w.spec.Stop {
 			w.group.missed.Add(uint64(len(changes) - i))
 			return
 		}
-		at := w.run.watch.at(due)
-		if w.run.watch.until(ctx, at) != nil {
+		at := w.run.stopwatch.at(due)
+		if w.run.stopwatch.until(ctx, at) != nil {
 			return
 		}
 		_, err := w.apply(ctx, at, c)
