@@ -97,6 +97,9 @@ func (e *core) beginClose() {
 		e.liveness.closed.Store(true)
 		e.noteUndelivered()
 		e.stopServing(ErrEngineClosed)
+		if e.host.run != nil && !actors.InTurn() { // what other goroutines do would look like an idle run
+			e.feed.LeaveContexts()
+		}
 		e.root.Stop()
 	})
 }

@@ -20,12 +20,19 @@ type contextGroup struct {
 type contextGroups struct {
 	mu     sync.Mutex
 	byDone map[<-chan struct{}]*contextGroup
+	// left: contexts end no watch any more.
+	left bool
+	// ending counts the calls that end the watches of a group.
+	ending sync.WaitGroup
 }
 
 // add makes w end with ctx, which can be done. The caller holds w's lock.
 func (s *contextGroups) add(ctx context.Context, w *Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.left {
+		return
+	}
 	done := ctx.Done()
 	g := s.byDone[done]
 	if g == nil {
@@ -80,16 +87,53 @@ func (s *contextGroups) drop(g *contextGroup) {
 
 // end ends the watches of g, whose context is done.
 func (s *contextGroups) end(g *contextGroup) {
+	members := s.take(g)
+	if len(members) == 0 {
+		return
+	}
+	defer s.ending.Done()
+	reason := stoppedBy(context.Cause(g.ctx))
+	for _, w := range members {
+		w.end(reason)
+	}
+}
+
+// take removes a group and returns its members, which the caller ends: then it calls
+// ending.Done, unless there are none.
+func (s *contextGroups) take(g *contextGroup) []*Watch {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	members := s.clear(g)
+	if len(members) > 0 {
+		s.ending.Add(1)
+	}
+	return members
+}
+
+// clear removes a group and returns what its members were. The caller holds the lock.
+func (s *contextGroups) clear(g *contextGroup) []*Watch {
 	members := g.members
 	g.members = nil
 	for _, w := range members {
 		w.group = nil
 	}
 	s.drop(g)
-	s.mu.Unlock()
-	reason := stoppedBy(context.Cause(g.ctx))
-	for _, w := range members {
-		w.end(reason)
-	}
+	return members
 }
+
+// leave has contexts end no watch any more, and waits for those that are ending some.
+func (s *contextGroups) leave() {
+	s.mu.Lock()
+	s.left = true
+	for _, g := range s.byDone {
+		g.unhook()
+		s.clear(g)
+	}
+	s.mu.Unlock()
+	s.ending.Wait()
+}
+
+// LeaveContexts has the contexts of the feed's watches end none of them any more, and
+// returns when none is being ended by one. Contexts end watches on goroutines of their own,
+// for which a deterministic run, which is about to end all watches, would not wait.
+func (f *Feed) LeaveContexts() { f.groups.leave() }
