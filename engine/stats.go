@@ -14,7 +14,7 @@ type counts struct {
 	consistent              consistentLists
 	cacheLists              []cacheLists // by no index, and by each of the settings' indexes
 	verified, mismatches    atomic.Uint64
-	failures                atomic.Uint64
+	failures, initialEvents atomic.Uint64
 	dispatcher              dispatcher.Stats
 	cache                   watchcache.Stats
 }
@@ -47,8 +47,14 @@ type Stats struct {
 	// Stalls counts how often a watch became stalled. The others count ended
 	// watches: by the window, for slowness, by a panic, at the deadline.
 	Stalls, Expired, Terminated, Panicked, DeadlinesReached uint64
-	// Bookmarks counts the bookmarks that became due.
-	Bookmarks uint64
+	// Bookmarks counts the bookmarks that became due, InitialEvents the events of initial
+	// states that watches have read. What a watch that resumes reads of the window is not
+	// among them.
+	Bookmarks, InitialEvents uint64
+	// Resumed counts the watches that have begun after a revision that they were given,
+	// ResumesExpired those that failed with [ErrExpired] since the changes after it are not
+	// known any more. They are zero without a cache.
+	Resumed, ResumesExpired uint64
 	// Lists counts lists, Fallbacks those that the backend served because the cache
 	// could not, Waits calls that waited for the cache to be ready or to reach a
 	// revision. They are zero without a cache.
@@ -96,6 +102,7 @@ func (e *core) stats() Stats {
 		Events: c.Events.Load(), Synthetic: c.Synthetic.Load(), Dispatched: d.Events.Load(), Rounds: d.Rounds.Load(), Wakes: d.Wakes.Load(),
 		Stalls: d.Stalls.Load(), Expired: d.Expired.Load(), Terminated: d.Terminated.Load(), Panicked: d.Panicked.Load(),
 		DeadlinesReached: d.DeadlinesReached.Load(), Bookmarks: d.Bookmarks.Load(),
+		InitialEvents: e.counts.initialEvents.Load(), Resumed: d.Resumed.Load(), ResumesExpired: d.ResumesExpired.Load() + c.ResumesExpired.Load(),
 		Lists: e.counts.lists.Load(), Fallbacks: e.counts.fallbacks.Load(), Waits: e.counts.waits.Load(),
 		Consistent: e.counts.consistent.load(), CacheLists: e.cacheLists(),
 		Verified: e.counts.verified.Load(), Mismatches: e.counts.mismatches.Load(),

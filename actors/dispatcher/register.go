@@ -23,8 +23,11 @@ func (m Register) answer(err error) {
 // admit registers a watch and answers, even if registering panics, since the caller
 // would wait forever.
 func (d *dispatcher) admit(ctx *actors.Context, m Register) {
-	err := ErrFailed
+	err, resumes := ErrFailed, m.Watch.Asked().From.Resumes()
 	defer func() {
+		if resumes {
+			d.Stats.countResume(err)
+		}
 		if err != nil {
 			d.end(m.Watch, err)
 		}
@@ -185,6 +188,16 @@ func (d *dispatcher) tellEnds() {
 		for _, w := range e.stream.Members() {
 			d.OnEnd(w)
 		}
+	}
+}
+
+// countResume counts a watch that resumes, by the outcome of its registration.
+func (s *Stats) countResume(err error) {
+	switch {
+	case err == nil:
+		s.Resumed.Add(1)
+	case errors.Is(err, store.ErrExpired):
+		s.ResumesExpired.Add(1)
 	}
 }
 

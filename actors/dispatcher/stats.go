@@ -17,6 +17,9 @@ type Stats struct {
 	// for slowness, Panicked those whose handler panicked, DeadlinesReached those
 	// ended by their timeout.
 	Expired, Terminated, Panicked, DeadlinesReached atomic.Uint64
+	// Resumed counts the watches that have begun after a revision that they were given,
+	// ResumesExpired those that were refused since the changes after it are not known.
+	Resumed, ResumesExpired atomic.Uint64
 	// Bookmarks is how many bookmarks became due.
 	Bookmarks atomic.Uint64
 }

@@ -28,6 +28,9 @@ func (c *cache) register(m Register) {
 		err = &store.ExpiredError{Requested: w.Asked().From.Revision, Oldest: snap.Revision}
 	}
 	if err != nil {
+		if w.Asked().From.Resumes() {
+			c.Stats.ResumesExpired.Add(1) // there is no other reason
+		}
 		m.refuse(err)
 		return
 	}

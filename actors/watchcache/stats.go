@@ -13,6 +13,9 @@ type Stats struct {
 	Unseen atomic.Uint64
 	// Replaces counts the lists taken, Publications the snapshots published.
 	Replaces, Publications atomic.Uint64
+	// ResumesExpired counts the watches that were refused since the changes after the
+	// revision that they were given are not known.
+	ResumesExpired atomic.Uint64
 	// Trimmed counts the events that left the window.
 	Trimmed atomic.Uint64
 	// Inconsistent counts the changes that did not fit the state; each led to a

@@ -2,6 +2,7 @@ package watcher
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -42,6 +43,10 @@ type Feed struct {
 	// Delivered is called with each batch that a consumer is given. It must neither block
 	// nor call the watch. Nil costs nothing.
 	Delivered func([]store.Event)
+
+	// InitialEvents counts the events of initial states that watches have read. Nil counts
+	// none.
+	InitialEvents *atomic.Uint64
 
 	// Recovered is called when a stalled watch has caught up, Ended when one
 	// without a handler has ended, or the actor of one with a handler has stopped.

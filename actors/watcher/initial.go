@@ -2,6 +2,7 @@ package watcher
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/watchmill/watchmill/store"
 )
@@ -24,12 +25,17 @@ type initialEvents struct {
 	revision store.Revision
 	// bookmark: an InitialEnd bookmark at revision ends the state.
 	bookmark bool
+	// count counts the events of the state; nil counts none.
+	count *atomic.Uint64
 }
 
 // next returns the next batch of the state, or the bookmark.
 func (i *initialEvents) next(f *store.Filter) []store.Event {
 	if i.state != nil {
 		if events := i.nextState(f); len(events) > 0 {
+			if i.count != nil {
+				i.count.Add(uint64(len(events)))
+			}
 			return events
 		}
 	}

@@ -65,7 +65,7 @@ func (w *Watch) begin(start Start) {
 		w.resume.Store(uint64(start.After))
 		return
 	}
-	w.cur.initial = &initialEvents{state: start.State, revision: start.After, bookmark: start.InitialEnd}
+	w.cur.initial = &initialEvents{state: start.State, revision: start.After, bookmark: start.InitialEnd, count: w.feed.InitialEvents}
 	if w.policy == Conflate {
 		w.cur.backlog = &backlog{base: start.State}
 	}

@@ -151,6 +151,7 @@ var figures = []figure{
 	gauge("apiserver_watch_cache_resource_version", "Revision that the cache has reached.", func(s *engine.Stats) float64 { return float64(s.Revision) }),
 	{prometheus.NewDesc("apiserver_watch_cache_capacity", "Changes that the window may hold; +Inf if only bytes and age bound it.", perEngine, nil), prometheus.GaugeValue, capacity},
 	counter("apiserver_terminated_watchers_total", "Watches that were ended for slowness.", func(s *engine.Stats) uint64 { return s.Terminated }),
+	counter("apiserver_init_events_total", "Events of initial states that watches have read.", func(s *engine.Stats) uint64 { return s.InitialEvents }),
 	counter("watchmill_lists_total", "Lists.", func(s *engine.Stats) uint64 { return s.Lists }),
 	gauge("apiserver_resource_objects", "Objects that the cache holds.", func(s *engine.Stats) float64 { return float64(s.Objects) }),
 	gauge("watchmill_window_events", "Changes that the window holds.", func(s *engine.Stats) float64 { return float64(s.WindowEvents) }),
@@ -182,6 +183,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
+var resumesDesc = prometheus.NewDesc("watchmill_resumes_total", "Watches that asked for the changes after a revision, by whether those were still known.", []string{"group", "resource", "result"}, nil)
+
 var perWatch = []string{"group", "resource", "watch"}
 
 var (
@@ -196,6 +199,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 		to <- f.desc
 	}
 	describeLists(to)
+	to <- resumesDesc
 	to <- lagDesc
 	to <- behindDesc
 	to <- stalledDesc
@@ -232,6 +236,8 @@ func (m *Metrics) collect(to chan<- prometheus.Metric, r engine.Running, used ma
 	for _, f := range figures {
 		to <- prometheus.MustNewConstMetric(f.desc, f.kind, f.of(r, &stats), group, resource)
 	}
+	to <- prometheus.MustNewConstMetric(resumesDesc, prometheus.CounterValue, float64(stats.Resumed), group, resource, "resumed")
+	to <- prometheus.MustNewConstMetric(resumesDesc, prometheus.CounterValue, float64(stats.ResumesExpired), group, resource, "expired")
 	collectLists(to, &stats, group, resource)
 	for _, w := range m.slowest(r.Watches()) {
 		to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(w.lag), group, resource, w.name)

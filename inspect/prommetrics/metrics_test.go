@@ -249,3 +249,25 @@ apiserver_watch_cache_consistent_read_total{fallback="true",group="",resource="p
 `), "apiserver_cache_list_fetched_objects_total", "apiserver_cache_list_returned_objects_total", "apiserver_cache_list_total",
 		"apiserver_watch_cache_consistent_read_total"))
 }
+
+func TestMetrics_OfInitialStatesAndResumes(t *testing.T) {
+	registry, e, _ := simulated(t, prommetrics.Options{})
+	o, err := e.Create(t.Context(), pod{"a"})
+	require.NoError(t, err)
+	require.NoError(t, e.WaitFor(t.Context(), o.Revision))
+	initial, err := e.Watch(t.Context(), engine.WatchOptions{InitialState: true})
+	require.NoError(t, err)
+	_, err = initial.Next(t.Context())
+	require.NoError(t, err)
+	_, err = e.Watch(t.Context(), engine.WatchOptions{From: o.Revision})
+	require.NoError(t, err)
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP apiserver_init_events_total Events of initial states that watches have read.
+# TYPE apiserver_init_events_total counter
+apiserver_init_events_total{group="",resource="pods"} 1
+# HELP watchmill_resumes_total Watches that asked for the changes after a revision, by whether those were still known.
+# TYPE watchmill_resumes_total counter
+watchmill_resumes_total{group="",resource="pods",result="expired"} 0
+watchmill_resumes_total{group="",resource="pods",result="resumed"} 1
+`), "apiserver_init_events_total", "watchmill_resumes_total"))
+}
