@@ -68,7 +68,7 @@ func next(t *testing.T, w *watcher.Watch) []string {
 // Between the moment in which the dispatcher tells a watch that the window is
 // about to leave it behind and that in which the new window is published, the
 // consumer goes on reading the old one.
-func TestConsumerReadsWhileTheWindowLeavesItBehind(t *testing.T) {
+func TestWindowMoved_WhileTheConsumerReads(t *testing.T) {
 	h, feed := newCounterLog(4), &watcher.Feed{}
 	start := h.write(1)
 	feed.Publish(start)
@@ -92,7 +92,7 @@ func TestConsumerReadsWhileTheWindowLeavesItBehind(t *testing.T) {
 }
 
 // What came and went between two windows no watch could ever see.
-func TestBurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) {
+func TestWindowMoved_BurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) {
 	for policy, seen := range map[watcher.Policy]watcher.WindowStatus{
 		watcher.Park: watcher.Lost, watcher.Terminate: watcher.Lost, watcher.Conflate: watcher.Reading,
 	} {
@@ -115,7 +115,7 @@ func TestBurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) {
 // The stream already has the events of the round that is under way. They do not
 // fit into the backlog of a watch that the round leaves behind, but they are in
 // the window that comes with it: they must come once.
-func TestBacklogEndsWhereTheRoundBegins(t *testing.T) {
+func TestWindowMoved_BacklogEndsWhereTheRoundBegins(t *testing.T) {
 	h, feed := newCounterLog(4), &watcher.Feed{}
 	start := h.write(1)
 	feed.Publish(start)

@@ -1,0 +1,54 @@
+package watcher
+
+import "sync/atomic"
+
+// traits are the boolean options, in a byte.
+type traits uint8
+
+const (
+	bookmarks traits = 1 << iota
+	onPool
+	byContext
+)
+
+func traitsOf(o Options) (t traits) {
+	if o.Bookmarks {
+		t |= bookmarks
+	}
+	if o.OnPool {
+		t |= onPool
+	}
+	if o.ByContext {
+		t |= byContext
+	}
+	return t
+}
+
+func (t traits) has(u traits) bool { return t&u != 0 }
+
+// flag is one of a watch's flags.
+type flag uint32
+
+const (
+	// ended: the watch has ended.
+	ended flag = 1 << iota
+	// silent: the watch has ended and its handler is not called again.
+	silent
+	// waiting: the watch has caught up and its consumer asks for more.
+	waiting
+	// stalled: the watch lagged more than its buffer and has not caught up since.
+	stalled
+	// bookmarkDue: a bookmark was requested and has not been delivered.
+	bookmarkDue
+)
+
+// flags is a set of flags, each set and cleared atomically.
+type flags struct{ bits atomic.Uint32 }
+
+func (f *flags) has(g flag) bool { return f.bits.Load()&uint32(g) != 0 }
+
+// set reports whether the flag was not set before.
+func (f *flags) set(g flag) bool { return f.bits.Or(uint32(g))&uint32(g) == 0 }
+
+// clear clears the flag and reports whether it was set. If not, it costs only a read.
+func (f *flags) clear(g flag) bool { return f.has(g) && f.bits.And(^uint32(g))&uint32(g) != 0 }
