@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"runtime"
+	"slices"
+	"time"
 )
 
 // The metrics of serving.
@@ -15,50 +17,77 @@ const (
 
 // serving is W16, W17 and W20: reading over HTTP, on loopback.
 func serving() []Workload {
+	return slices.Concat(servedWatches(), idleWatches(), []Workload{{
+		ID: "W20", Text: "list 10,000 of 10,000 objects over HTTP",
+		Full:  Params{Objects: 10_000, Events: 30},
+		Small: Params{Objects: 100, Events: 10},
+		Goals: []Goal{atLeast(Reads, 5), atMost(Allocated, 0.2)},
+		Run:   listServed, Floor: listServedFloor, Able: onServer,
+	}})
+}
+
+// servedWatches is W16.
+func servedWatches() []Workload {
 	return []Workload{
 		{
 			ID: "W16/saturated", Text: "1,000 watches over HTTP/1.1, one writer as fast as it goes",
 			Full:  Params{Watchers: 1000, Objects: 100, Events: 2000},
 			Small: Params{Watchers: 10, Objects: 10, Events: 200},
 			Goals: []Goal{atLeast(Deliveries, 5), atMost(CPU, 0.25), mustBeZero(Lost)},
-			Run:   served(1), Floor: servedFloor(1), Able: onServer,
+			Run:   served(1, overHTTP), Floor: servedFloor(1, overHTTP), Able: onServer,
 		},
 		{
 			ID: "W16/paced", Text: "1,000 watches over HTTP/1.1, 20 writes/s",
 			Full:  Params{Watchers: 1000, Objects: 100, Events: 200, Rate: 20},
 			Small: Params{Watchers: 10, Objects: 10, Events: 50, Rate: 200},
 			Goals: []Goal{atMost(P99, 1.0/3), mustBeZero(Lost)},
-			Run:   served(1000), Floor: servedFloor(1000), Able: onServer,
+			Run:   served(1000, overHTTP), Floor: servedFloor(1000, overHTTP), Able: onServer,
 		},
+		{
+			ID: "W16/tls", Text: "1,000 watches over TLS and HTTP/2, 100 to a connection, one writer as fast as it goes",
+			Full:  Params{Watchers: 1000, Objects: 100, Events: 2000},
+			Small: Params{Watchers: 120, Objects: 10, Events: 100},
+			Goals: []Goal{atLeast(Deliveries, 5), atMost(CPU, 0.25), mustBeZero(Lost)},
+			Run:   served(1, overTLS), Floor: servedFloor(1, overTLS), Able: onServer,
+		},
+	}
+}
+
+// idleWatches is W17.
+func idleWatches() []Workload {
+	return []Workload{
 		{
 			ID: "W17/http1", Text: "5,000 idle watches over HTTP/1.1",
 			Full:  Params{Watchers: 5000},
 			Small: Params{Watchers: 50},
 			Goals: []Goal{atMost(BytesPerWatcher, 1.0/3)},
-			Run:   idleServed((*wire).idleOne), Floor: idleFloor((*wire).idleOne), Able: onServer, Apart: true,
+			Run:   idleServed((*wire).idleOne, overHTTP), Floor: idleFloor((*wire).idleOne, overHTTP), Able: onServer, Apart: true,
 		},
 		{
 			ID: "W17/http2", Text: "10,000 idle watches over HTTP/2, 100 to a connection",
 			Full:  Params{Watchers: 10_000},
 			Small: Params{Watchers: 120},
 			Goals: []Goal{atMost(BytesPerWatcher, 1.0/3)},
-			Run:   idleServed((*wire).idleTwo), Floor: idleFloor((*wire).idleTwo), Able: onServer, Apart: true,
+			Run:   idleServed((*wire).idleTwo, overHTTP), Floor: idleFloor((*wire).idleTwo, overHTTP), Able: onServer, Apart: true,
 		},
 		{
-			ID: "W20", Text: "list 10,000 of 10,000 objects over HTTP",
-			Full:  Params{Objects: 10_000, Events: 30},
-			Small: Params{Objects: 100, Events: 10},
-			Goals: []Goal{atLeast(Reads, 5), atMost(Allocated, 0.2)},
-			Run:   listServed, Floor: listServedFloor, Able: onServer,
+			ID: "W17/tls", Text: "10,000 idle watches over TLS and HTTP/2, 100 to a connection",
+			Full:  Params{Watchers: 10_000},
+			Small: Params{Watchers: 120},
+			Goals: []Goal{atMost(BytesPerWatcher, 1.0/3)},
+			Run:   idleServed((*wire).idleTwo, overTLS), Floor: idleFloor((*wire).idleTwo, overTLS), Able: onServer, Apart: true,
 		},
 	}
 }
 
+// opening opens a contender's server behind a socket: overHTTP or overTLS.
+type opening func(c Contender) func(context.Context) (*wire, error)
+
 // served returns a run that writes while p.Watchers watch over HTTP, timed of which measure
 // latency.
-func served(timed int) func(context.Context, Contender, Params) (Result, error) {
+func served(timed int, over opening) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
-		return run(ctx, c, overHTTP(c), func(ctx context.Context, s *wire) (Result, error) {
+		return run(ctx, c, over(c), func(ctx context.Context, s *wire) (Result, error) {
 			object := objects(p.Objects)
 			rev, err := fill(ctx, s, p.Objects, object)
 			if err != nil {
@@ -66,7 +95,7 @@ func served(timed int) func(context.Context, Contender, Params) (Result, error) 
 			}
 			crowd := newCrowd(p.Watchers, min(timed, p.Watchers), newWriter(p, object))
 			defer crowd.end()
-			if err := crowd.open(watching(ctx, s, rev, everything)); err != nil {
+			if err := crowd.open(watching(ctx, s.watches(), rev, everything)); err != nil {
 				return nil, err
 			}
 			before := processorTime()
@@ -75,10 +104,15 @@ func served(timed int) func(context.Context, Contender, Params) (Result, error) 
 				return nil, err
 			}
 			used := processorTime() - before
-			n, _, _ := crowd.delivered()
-			return append(crowd.result(took), Metric{Name: CPU, Unit: Microseconds, Value: float64(used.Microseconds()) / float64(max(n, 1))}), nil
+			return append(crowd.result(took), crowd.cost(used)), nil
 		})
 	}
+}
+
+// cost returns the processors' time for one delivery.
+func (c *crowd) cost(used time.Duration) Metric {
+	n, _, _ := c.delivered()
+	return Metric{Name: CPU, Unit: Microseconds, Value: float64(used.Microseconds()) / float64(max(n, 1))}
 }
 
 // end stops the watches that were opened and waits until their handlers have
@@ -93,9 +127,9 @@ func (c *crowd) end() {
 }
 
 // idleServed returns a run that measures watches without events.
-func idleServed(open func(s *wire, ctx context.Context, from uint64, n int) error) func(context.Context, Contender, Params) (Result, error) {
+func idleServed(open func(s *wire, ctx context.Context, from uint64, n int) error, over opening) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
-		return run(ctx, c, overHTTP(c), func(ctx context.Context, s *wire) (Result, error) {
+		return run(ctx, c, over(c), func(ctx context.Context, s *wire) (Result, error) {
 			rev, err := fill(ctx, s, 1, objects(1))
 			if err != nil {
 				return nil, err

@@ -5,17 +5,25 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 )
 
 // bareServer is the floor of serving: a handler of net/http that writes frames which are
-// encoded once, without positions, selectors or bookmarks.
+// encoded once, without positions or bookmarks. Of selectors it knows one node, and compares
+// that of each frame.
 type bareServer struct {
 	mu     sync.Mutex
-	frames [][]byte
+	frames []bareFrame
 	names  map[string]bool
 	list   []byte
 	more   chan struct{} // closed when there is another frame
+}
+
+// bareFrame is an event as it is sent, and the node that its object has.
+type bareFrame struct {
+	node string
+	text []byte
 }
 
 func openBare(context.Context) (Server, error) {
@@ -32,7 +40,7 @@ func (s *bareServer) Write(_ context.Context, o Object) (uint64, error) {
 		s.names[o.Name] = true
 		s.list = append(append(s.list, object...), ',')
 	}
-	s.frames = append(s.frames, []byte(`{"type":"MODIFIED","object":`+object+"}\n"))
+	s.frames = append(s.frames, bareFrame{o.Node, []byte(`{"type":"MODIFIED","object":` + object + "}\n")})
 	close(s.more)
 	s.more = make(chan struct{})
 	return uint64(len(s.frames)), nil
@@ -40,7 +48,7 @@ func (s *bareServer) Write(_ context.Context, o Object) (uint64, error) {
 
 // from returns the frames from the i-th on, and a channel that is closed when there are
 // more.
-func (s *bareServer) from(i int) ([][]byte, <-chan struct{}) {
+func (s *bareServer) from(i int) ([]bareFrame, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.frames[i:], s.more
@@ -59,11 +67,14 @@ func (s *bareServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	node, one := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), NodeField+"=")
 	flush := http.NewResponseController(w)
 	for r.Context().Err() == nil {
 		frames, more := s.from(position)
 		for _, frame := range frames {
-			_, _ = w.Write(frame)
+			if !one || frame.node == node {
+				_, _ = w.Write(frame.text)
+			}
 		}
 		position += len(frames)
 		_ = flush.Flush() // a client that is gone ends the context
@@ -85,12 +96,12 @@ func (s *bareServer) Close() error                          { return nil }
 // bare is the floor of serving as a contender.
 var bare = Contender{Name: "net/http", Server: openBare}
 
-func servedFloor(timed int) func(context.Context, Params) (Result, error) {
-	return func(ctx context.Context, p Params) (Result, error) { return served(timed)(ctx, bare, p) }
+func servedFloor(timed int, over opening) func(context.Context, Params) (Result, error) {
+	return func(ctx context.Context, p Params) (Result, error) { return served(timed, over)(ctx, bare, p) }
 }
 
-func idleFloor(open func(s *wire, ctx context.Context, from uint64, n int) error) func(context.Context, Params) (Result, error) {
-	return func(ctx context.Context, p Params) (Result, error) { return idleServed(open)(ctx, bare, p) }
+func idleFloor(open func(s *wire, ctx context.Context, from uint64, n int) error, over opening) func(context.Context, Params) (Result, error) {
+	return func(ctx context.Context, p Params) (Result, error) { return idleServed(open, over)(ctx, bare, p) }
 }
 
 func listServedFloor(ctx context.Context, p Params) (Result, error) { return listServed(ctx, bare, p) }

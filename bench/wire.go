@@ -4,26 +4,32 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync"
 )
 
 // wire makes a [Server] behind a socket a [Store]: its watches and lists are requests
-// over HTTP/1.1, and each watch has a connection of its own.
+// over HTTP/1.1, and each watch has a connection of its own. See wiretwo.go for watches over
+// HTTP/2.
 type wire struct {
 	Server
 	http   *http.Server
 	addr   string
 	ended  chan error
 	client *http.Client
+	trust  *tls.Config // of clients; nil if connections are not encrypted
 
-	mu    sync.Mutex
-	conns []net.Conn
+	mu     sync.Mutex
+	conns  []net.Conn
+	shared []*http.Transport // of watches over HTTP/2
+	second int               // the number of watches over HTTP/2 that were opened
 }
 
 // overHTTP returns a function that opens a contender's server and listens.
@@ -33,7 +39,7 @@ func overHTTP(c Contender) func(context.Context) (*wire, error) {
 		if err != nil {
 			return nil, err
 		}
-		return listen(ctx, server)
+		return listen(ctx, server, nil)
 	}
 }
 
@@ -43,22 +49,29 @@ type hardener interface{ Harden(h *http.Server) }
 // streams is the maximum number of streams of a connection of HTTP/2.
 const streams = 250
 
-func listen(ctx context.Context, server Server) (*wire, error) {
+// listen serves on loopback, encrypted unless own is nil.
+func listen(ctx context.Context, server Server, own *identity) (*wire, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
 	var both http.Protocols
 	both.SetHTTP1(true)
-	both.SetUnencryptedHTTP2(true)
+	both.SetUnencryptedHTTP2(own == nil)
+	both.SetHTTP2(own != nil)
 	s := &wire{
 		Server: server, addr: listener.Addr().String(), ended: make(chan error, 1), client: &http.Client{Transport: new(http.Transport)},
 		http: &http.Server{Handler: server.Handler(), Protocols: &both, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streams}},
 	}
-	if own, ok := server.(hardener); ok {
-		own.Harden(s.http)
+	if h, ok := server.(hardener); ok {
+		h.Harden(s.http)
 	}
-	go func() { s.ended <- s.http.Serve(listener) }()
+	if own == nil {
+		go func() { s.ended <- s.http.Serve(listener) }()
+		return s, nil
+	}
+	s.http.TLSConfig, s.trust = own.server, own.client
+	go func() { s.ended <- s.http.ServeTLS(listener, "", "") }()
 	return s, nil
 }
 
@@ -68,6 +81,9 @@ func (s *wire) Close() error {
 		_ = c.Close() // a watch that has ended has closed it
 	}
 	s.client.CloseIdleConnections()
+	for _, t := range s.shared {
+		t.CloseIdleConnections()
+	}
 	err := s.http.Close()
 	if ended := <-s.ended; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
@@ -121,9 +137,20 @@ func countMarks(from io.Reader) (int, error) {
 	}
 }
 
-// dial opens a connection that lasts until Close.
+// dialer is a net.Dialer or a tls.Dialer.
+type dialer interface {
+	DialContext(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// dial opens a connection that lasts until Close: of HTTP/2 if it is encrypted.
 func (s *wire) dial(ctx context.Context) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.addr)
+	var by dialer = new(net.Dialer)
+	if s.trust != nil {
+		two := s.trust.Clone()
+		two.NextProtos = []string{"h2"}
+		by = &tls.Dialer{Config: two}
+	}
+	conn, err := by.DialContext(ctx, "tcp", s.addr)
 	if err != nil {
 		return nil, err
 	}
@@ -134,28 +161,46 @@ func (s *wire) dial(ctx context.Context) (net.Conn, error) {
 }
 
 // target returns the path and query of a watch.
-func (s *wire) target(from uint64) string {
-	return s.Path() + "?watch=1&allowWatchBookmarks=1&timeoutSeconds=3600&resourceVersion=" + strconv.FormatUint(from, 10)
+func (s *wire) target(what Selection, from uint64) string {
+	target := s.Path() + "?watch=1&allowWatchBookmarks=1&timeoutSeconds=3600&resourceVersion=" + strconv.FormatUint(from, 10)
+	field, label := what.selectors()
+	if field != "" {
+		target += "&fieldSelector=" + url.QueryEscape(field)
+	}
+	if label != "" {
+		target += "&labelSelector=" + url.QueryEscape(label)
+	}
+	return target
 }
 
-// wireWatch is a watch with a connection of its own.
+// wireWatch is a watch whose events a goroutine reads until stop has been called.
 type wireWatch struct {
-	conn net.Conn
+	stop func()
 	done chan struct{}
 }
 
 func (w *wireWatch) Done() <-chan struct{}          { return w.done }
 func (w *wireWatch) Drain(context.Context, int) int { return 0 }
-func (w *wireWatch) Stop()                          { _ = w.conn.Close() }
+func (w *wireWatch) Stop()                          { w.stop() }
+
+// readWatch returns a watch that calls handle for each event of the answer.
+func readWatch(answer io.Reader, handle func(seq int64), stop func()) *wireWatch {
+	w := &wireWatch{stop, make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		readFrames(answer, handle)
+	}()
+	return w
+}
 
 // Watch reads frames on a goroutine of its own. It finds the Seq without decoding the
 // frame, since the server is measured and not the client.
-func (s *wire) Watch(ctx context.Context, _ Selection, from uint64, handle func(seq int64)) (Watch, error) {
+func (s *wire) Watch(ctx context.Context, what Selection, from uint64, handle func(seq int64)) (Watch, error) {
 	conn, err := s.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", s.target(from))
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", s.target(what, from))
 	in := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(in, nil)
 	if err != nil {
@@ -164,12 +209,8 @@ func (s *wire) Watch(ctx context.Context, _ Selection, from uint64, handle func(
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("watch: %s", resp.Status)
 	}
-	w := &wireWatch{conn, make(chan struct{})}
-	go func() {
-		defer close(w.done)
-		readFrames(resp.Body, handle)
-	}()
-	return w, nil
+	// A watch that has ended has closed its connection.
+	return readWatch(resp.Body, handle, func() { _ = conn.Close() }), nil
 }
 
 // readFrames calls handle for each frame with a Seq that is measured, until the

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -14,7 +15,7 @@ import (
 // idleOne opens n watches over HTTP/1.1 and reads no more than the beginning of
 // each answer. The client has no goroutine and no buffer for a connection.
 func (s *wire) idleOne(ctx context.Context, from uint64, n int) error {
-	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", s.target(from))
+	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n", s.target(Selection{}, from))
 	answer := make([]byte, 4096)
 	for range n {
 		conn, err := s.dial(ctx)
@@ -35,10 +36,6 @@ func (s *wire) idleOne(ctx context.Context, from uint64, n int) error {
 	return nil
 }
 
-// streamsEach is how many watches share a connection: a number that servers and clients of
-// HTTP/2 commonly allow.
-const streamsEach = 100
-
 // idleTwo opens n watches over HTTP/2, a hundred to a connection.
 func (s *wire) idleTwo(ctx context.Context, from uint64, n int) error {
 	for opened := 0; opened < n; opened += streamsEach {
@@ -46,7 +43,7 @@ func (s *wire) idleTwo(ctx context.Context, from uint64, n int) error {
 		if err != nil {
 			return err
 		}
-		if err := openStreams(conn, s.target(from), min(streamsEach, n-opened)); err != nil {
+		if err := openStreams(conn, s.target(Selection{}, from), min(streamsEach, n-opened)); err != nil {
 			return err
 		}
 	}
@@ -56,6 +53,10 @@ func (s *wire) idleTwo(ctx context.Context, from uint64, n int) error {
 // openStreams sends n requests on one connection and waits for the header of each answer.
 // Later data stays in the socket's buffer.
 func openStreams(conn net.Conn, target string, n int) error {
+	scheme := "http"
+	if _, encrypted := conn.(*tls.Conn); encrypted {
+		scheme = "https"
+	}
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func openStreams(conn net.Conn, target string, n int) error {
 	encoder := hpack.NewEncoder(&block)
 	for i := range n {
 		block.Reset()
-		for _, f := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", target}, {"accept", "application/json"}} {
+		for _, f := range [][2]string{{":method", "GET"}, {":scheme", scheme}, {":authority", "localhost"}, {":path", target}, {"accept", "application/json"}} {
 			if err := encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
 				return err
 			}

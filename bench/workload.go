@@ -120,7 +120,7 @@ func onInformer(c Contender) bool { return c.Informer != nil }
 
 // All returns every workload, in order.
 func All() []Workload {
-	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), load(), informers(), buses(), serving(), growth(), million(), tree(), durable(), fileReads())
+	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), load(), informers(), buses(), serving(), growth(), million(), tree(), durable(), fileReads(), servedBurst())
 }
 
 // Select returns the workloads that ids name: W4 names both W4/10 and W4/100.

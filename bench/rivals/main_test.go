@@ -75,9 +75,9 @@ func requireSane(t *testing.T, m compare.Measured) {
 		}
 	}
 	// W18, W19 and W21 compare sizes and levels, W23 two backends, W24 a backend with what
-	// is below it; they have no rivals.
+	// is below it, W25 is about staying alive; they have no rivals.
 	number, _, _ := strings.Cut(m.ID, "/")
-	alone := slices.Contains([]string{"W18", "W19", "W21", "W23", "W24"}, number)
+	alone := slices.Contains([]string{"W18", "W19", "W21", "W23", "W24", "W25"}, number)
 	require.Equal(t, alone, len(r.Rivals) == 0, m.ID)
 	results := []bench.Result{r.Ours, r.Floor}
 	for _, rival := range r.Rivals {
@@ -98,7 +98,7 @@ func requireSane(t *testing.T, m compare.Measured) {
 func TestApart_MeasuresMemoryInItsOwnProcess(t *testing.T) {
 	c := command{Small: true, Rounds: 1}
 	for _, w := range workloads() {
-		require.Equal(t, slices.Contains([]string{"W7", "W13", "W17/http1", "W17/http2", "W19"}, w.ID), w.Apart, w.ID)
+		require.Equal(t, slices.Contains([]string{"W7", "W13", "W17/http1", "W17/http2", "W17/tls", "W19", "W25/selected", "W25/all"}, w.ID), w.Apart, w.ID)
 	}
 	w, err := bench.Select([]string{"W7"})
 	require.NoError(t, err)
