@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -277,7 +278,7 @@ func (l *loading) sort() {
 			l.order = append(l.order, placed{at.key, place})
 		}
 	}
-	slices.SortFunc(l.order, func(x, y placed) int { return cmp.Compare(x.key, y.key) })
+	slices.SortFunc(l.order, func(x, y placed) int { return strings.Compare(x.key, y.key) })
 }
 
 // decoded puts an object in its place, and records what is wrong with it. It is called
