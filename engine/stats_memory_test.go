@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +21,14 @@ func load[T any](t *testing.T, cfg engine.Config[T], objects, updates int, value
 	before := heapHeld()
 	e, err := engine.New(cfg)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	var held weak.Pointer[engine.Object[T]]
+	t.Cleanup(func() {
+		require.NoError(t, e.Close())
+		e = nil
+		for held.Value() != nil { // so that the next test does not see this one's memory go
+			collect()
+		}
+	})
 	var last *engine.Object[T]
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range objects + updates {
@@ -32,6 +40,7 @@ func load[T any](t *testing.T, cfg engine.Config[T], objects, updates int, value
 		require.NoError(t, err)
 	}
 	require.NoError(t, e.WaitFor(t.Context(), last.Revision))
+	held = weak.Make(last)
 	grown, s = heapHeld()-before, e.Stats()
 	runtime.KeepAlive(e)
 	return grown, s
