@@ -207,11 +207,24 @@ func (t *topic) publish(ctx context.Context, message *store.Object) (Revision, e
 	if err := t.catchUp(ctx); err != nil {
 		return 0, err
 	}
-	rev, err := t.engine.emit(ctx, message)
+	rev, err := t.emit(ctx, message)
 	if err == nil {
 		t.note(rev)
 	}
 	return rev, err
+}
+
+// emit is the engine's emit for messages, whose key is always the same, and which have
+// no labels and fields.
+func (t *topic) emit(ctx context.Context, message *store.Object) (Revision, error) {
+	if err := t.engine.accepts(); err != nil {
+		return 0, err
+	}
+	message.Key = topicKey
+	if err := t.engine.carry(ctx, nil, message); err != nil {
+		return 0, err
+	}
+	return t.engine.emitDescribed(ctx, message)
 }
 
 // catchUp waits while the window is more than maxAhead behind, until it is at most half

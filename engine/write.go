@@ -251,10 +251,6 @@ func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) 
 	if err := e.accepts(); err != nil {
 		return 0, err
 	}
-	emitter, ok := e.storage.Backend().(backend.Emitter)
-	if !ok {
-		return 0, ErrUnsupported
-	}
 	key, err := e.keyOf(draft)
 	if err != nil {
 		return 0, err
@@ -265,6 +261,15 @@ func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) 
 	}
 	if err := backend.Describe(e.schema, draft); err != nil {
 		return 0, err
+	}
+	return e.emitDescribed(ctx, draft)
+}
+
+// emitDescribed emits a draft that has its key, labels and fields.
+func (e *core) emitDescribed(ctx context.Context, draft *store.Object) (Revision, error) {
+	emitter, ok := e.storage.Backend().(backend.Emitter)
+	if !ok {
+		return 0, ErrUnsupported
 	}
 	o, err := e.acknowledge(emitter.Emit(ctx, draft))
 	if err != nil {

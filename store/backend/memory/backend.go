@@ -35,6 +35,7 @@ type Backend struct {
 	mu       sync.Mutex // guards all below
 	closed   bool
 	revision store.Revision
+	changed  store.Revision // of the newest event that is not Emitted
 	tree     *store.Tree
 	// recent is the object in the tree that was read or written last, or nil: an
 	// update reads its object and then writes it, and so searches only once.
@@ -149,7 +150,7 @@ func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.closed = true
-	b.latest.Store(nil)
+	b.forgetLatest()
 	b.expire.Set(expiry.Never)
 	b.trim.Set(expiry.Never)
 	b.tree, b.recent, b.window, b.expiries, b.sharing = nil, nil, nil, nil, nil

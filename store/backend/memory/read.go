@@ -29,6 +29,14 @@ func (b *Backend) snapshot() (*snapshot, error) {
 	return s, nil
 }
 
+// forgetLatest makes the next reader take a new snapshot. The caller holds the lock. While
+// nothing is read it only loads, which costs writers less than a store.
+func (b *Backend) forgetLatest() {
+	if b.latest.Load() != nil {
+		b.latest.Store(nil)
+	}
+}
+
 // Get returns the newest object under key, or [store.ErrNotFound].
 func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := ctx.Err(); err != nil {

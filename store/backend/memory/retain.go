@@ -21,7 +21,7 @@ func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	case rev > b.compacted:
 		b.compacted = rev
 		b.window.Compact(rev)
-		b.latest.Store(nil)
+		b.forgetLatest()
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (b *Backend) trimHistory() {
 	now := b.clock.Now()
 	dropped := b.window.TrimRead(now, b.unread())
 	if dropped > 0 {
-		b.latest.Store(nil)
+		b.forgetLatest()
 	}
 	if dropped > 0 || b.trimmed != b.revision {
 		b.trim.Set(now.Add(b.retain.MinAge))

@@ -59,6 +59,27 @@ func TestShare_BatchReachesTheNewestStateAcrossChunks(t *testing.T) {
 	require.Nil(t, batch.State, "there is nothing new")
 }
 
+func TestShare_EmittedEventsAreNotCopied(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	w := f.share(1)
+	f.flicker("hall", 1)
+	require.Len(t, f.read(w), 1)
+	for range 700 {
+		_, err := f.Emit(f.ctx, newLamp("hall", true))
+		require.NoError(t, err)
+	}
+	read := 0
+	require.Zero(t, testing.AllocsPerRun(1, func() {
+		for ended := false; !ended; {
+			batch, err := w.Next(1000)
+			require.NoError(t, err)
+			read += len(batch.Events)
+			ended = len(batch.Events) == 0
+		}
+	}))
+	require.Equal(t, 700, read)
+}
+
 func TestShare_StateIsLeftOutForAsManyEventsAsTheConsumerApplies(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	w, err := f.Watch(f.ctx, backend.WatchOptions{From: 1, Notify: nothing, State: true, StateEvery: 3})

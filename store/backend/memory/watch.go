@@ -107,16 +107,28 @@ func (b *Backend) shareWith(w *watcher, limit int) (batch backend.Batch, err err
 	if err != nil {
 		return batch, err
 	}
-	batch.Events = w.read(history, limit)
-	for w.at < history.Next() && len(batch.Events) < limit {
-		batch.Events = append(batch.Events, w.read(history, limit-len(batch.Events))...)
-	}
+	batch.Events = w.gather(history, limit)
 	batch.Through = w.through
 	w.stateless += len(batch.Events)
 	if w.at == history.Next() && len(batch.Events) > 0 && w.stateless > w.stateEvery {
 		batch.State, w.stateless = b.tree.View(), 0
 	}
 	return batch, nil
+}
+
+// gather is read across chunks, so that the batch can have the state. Without a change of
+// the state to come, as in a bus, nothing is copied: the events are those of one chunk.
+func (w *watcher) gather(history store.WindowView, limit int) []store.Event {
+	ahead, change := min(limit, int(history.Next()-w.at)), w.backend.changed > w.through
+	events := w.read(history, limit)
+	if !change || len(events) == ahead {
+		return events
+	}
+	all := append(make([]store.Event, 0, ahead), events...)
+	for len(all) < ahead {
+		all = append(all, w.read(history, ahead-len(all))...)
+	}
+	return all
 }
 
 // historyFor returns the history for w to read. If w has read all of it, w joins

@@ -181,13 +181,13 @@ func (b *Backend) commit(ev store.Event, size int) []*waiting.Follower {
 	switch ev.Type {
 	case store.Added, store.Modified:
 		b.tree.Put(ev.Object)
-		b.recent = ev.Object
+		b.recent, b.changed = ev.Object, ev.Revision
 	case store.Deleted:
 		b.tree.Delete(ev.Object.Key)
-		b.recent = nil
+		b.recent, b.changed = nil, ev.Revision
 	}
 	b.revision = ev.Revision
-	b.latest.Store(nil)
+	b.forgetLatest()
 	b.window.TrimRead(ev.Object.Written, b.unread())
 	if !b.trim.IsSet() {
 		b.trim.Set(ev.Object.Written.Add(b.retain.MinAge))
