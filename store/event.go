@@ -57,9 +57,9 @@ const (
 	// AfterGap: events before this one may be lost, and no event tells of them. The
 	// first Emitted after a relist has it, since the relist skipped revisions and lists
 	// do not contain what was emitted. For a watch that conflates, so has the first
-	// Emitted after what was left out, and the first event of any type if no Conflated
-	// one came: objects were created and deleted again, or changed out of the watch's
-	// selection and back.
+	// Emitted after what was left out, and the first event of any type, also a bookmark,
+	// if no Conflated one came: objects were created and deleted again, or changed out
+	// of the watch's selection and back.
 	AfterGap
 )
 

@@ -14,8 +14,8 @@ const (
 	noGap gap = iota
 	// beforeEmitted: the next emitted value is to be marked AfterGap.
 	beforeEmitted
-	// beforeAny: so is the next event of any type, since the difference was empty: no
-	// event of it tells that any was left out.
+	// beforeAny: so is the next event of any type, also a bookmark, since the difference
+	// was empty: no event of it tells that any was left out.
 	beforeAny
 )
 

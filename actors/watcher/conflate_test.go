@@ -27,28 +27,49 @@ func TestWatch_ConflationTellsOfEmittedValuesThatItLoses(t *testing.T) {
 	require.Equal(t, uint64(999), watch.Lost())
 }
 
-func TestWatch_ConflationTellsOfWhatLeavesNoDifference(t *testing.T) {
-	w, watch := lagging(t, "", watcher.Options{Buffer: 2, Policy: watcher.Conflate})
-	w.rounds(1, "create y")
-	next := func() (got []string) {
-		for {
-			events, err := watch.Next(t.Context())
-			if err != nil {
-				require.ErrorIs(t, err, errIdle)
-				return got
-			}
-			for _, ev := range events {
-				got = append(got, ev.String())
-			}
+// readAll returns the events that are there for the watch.
+func readAll(t *testing.T, watch *watcher.Watch) (got []string) {
+	t.Helper()
+	for {
+		events, err := watch.Next(t.Context())
+		if err != nil {
+			require.ErrorIs(t, err, errIdle)
+			return got
+		}
+		for _, ev := range events {
+			got = append(got, ev.String())
 		}
 	}
-	require.Equal(t, []string{"ADDED y@1"}, next())
+}
+
+// leaveNoDifference has the watch, whose buffer must be two, lose objects that come and go.
+func leaveNoDifference(t *testing.T, w *world, watch *watcher.Watch) {
+	t.Helper()
+	w.rounds(1, "create y")
+	require.Equal(t, []string{"ADDED y@1"}, readAll(t, watch))
 	for range 100 {
 		w.rounds(1, "create x")
 		w.rounds(1, "delete x")
 	}
-	require.Equal(t, []string{"ADDED x@2", "DELETED x@3"}, next(), "its buffer has two")
+	require.Equal(t, []string{"ADDED x@2", "DELETED x@3"}, readAll(t, watch), "its buffer has two")
+}
+
+func TestWatch_ConflationTellsOfWhatLeavesNoDifference(t *testing.T) {
+	w, watch := lagging(t, "", watcher.Options{Buffer: 2, Policy: watcher.Conflate})
+	leaveNoDifference(t, w, watch)
 	w.rounds(1, "update y a=1")
 	w.rounds(1, "update y a=2")
-	require.Equal(t, []string{"MODIFIED y@202 after-gap", "MODIFIED y@203"}, next())
+	require.Equal(t, []string{"MODIFIED y@202 after-gap", "MODIFIED y@203"}, readAll(t, watch))
+}
+
+// A consumer may save the revision of a bookmark and continue from it with another watch,
+// which would not be told of the gap.
+func TestWatch_BookmarkTellsOfWhatConflationLeftOut(t *testing.T) {
+	w, watch := lagging(t, "", watcher.Options{Buffer: 2, Policy: watcher.Conflate, Bookmarks: true})
+	leaveNoDifference(t, w, watch)
+	watch.Member().RequestBookmark()
+	require.Equal(t, []string{"BOOKMARK@201 after-gap"}, readAll(t, watch))
+	w.rounds(1, "update y a=1")
+	w.rounds(1, "emit x")
+	require.Equal(t, []string{"MODIFIED y@202", "EMITTED x@203 after-gap"}, readAll(t, watch), "emitted values may be lost, too")
 }

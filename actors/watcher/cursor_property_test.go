@@ -147,9 +147,7 @@ func drawWatch(t *rapid.T, w *world) *consumed {
 }
 
 // upTo returns what was written up to a revision.
-func (w *world) upTo(rev store.Revision) []store.Event {
-	return w.log[:sort.Search(len(w.log), func(i int) bool { return w.log[i].Revision > rev })]
-}
+func (w *world) upTo(rev store.Revision) []store.Event { return upTo(w.log, rev) }
 
 func (c *consumed) read(t *rapid.T, batches int) {
 	for ; batches > 0 && c.ended == nil; batches-- {
@@ -247,12 +245,20 @@ func (c *consumed) changes(t *rapid.T) (changes []store.Event) {
 // what was left out is told.
 func (c *consumed) judgeLoss(t *rapid.T, want, got []store.Event) {
 	emitted, due := 0, 0 // due is the index of the next event, -1 after conflated ones
-	for _, ev := range got {
-		if ev.Is(store.Conflated) {
+	for _, ev := range c.events {
+		told := ev.Is(store.AfterGap)
+		switch {
+		case ev.Is(store.Initial):
+			continue
+		case ev.Is(store.Conflated):
 			due = -1
 			continue
+		case ev.Type == store.Bookmark:
+			next := len(upTo(want, ev.Revision))
+			require.True(t, told || due < 0 || next == due, "%v comes after %d others, and nothing tells of %d of them", ev, next, next-due)
+			due = next
+			continue
 		}
-		told := ev.Is(store.AfterGap)
 		ev.Marks &^= store.AfterGap
 		at := slices.IndexFunc(want, func(w store.Event) bool { return w.String() == ev.String() })
 		require.GreaterOrEqual(t, at, 0, "%v is not what the filter shows", ev)
@@ -269,6 +275,11 @@ func (c *consumed) judgeLoss(t *rapid.T, want, got []store.Event) {
 	if c.policy == watcher.Park {
 		require.Zero(t, c.watch.Lost())
 	}
+}
+
+// upTo returns the events with revisions of at most rev.
+func upTo(events []store.Event, rev store.Revision) []store.Event {
+	return events[:sort.Search(len(events), func(i int) bool { return events[i].Revision > rev })]
 }
 
 func emittedIn(events []store.Event) (n int) {

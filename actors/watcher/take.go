@@ -91,7 +91,7 @@ func (w *Watch) bookmark() []store.Event {
 	if !w.traits.has(bookmarks) || w.cur.rev == 0 || !w.flags.clear(bookmarkDue) {
 		return nil
 	}
-	return []store.Event{{Type: store.Bookmark, Revision: w.cur.rev}}
+	return w.markGap([]store.Event{{Type: store.Bookmark, Revision: w.cur.rev}})
 }
 
 // count records how much of its stream the watch has read. It does not change while

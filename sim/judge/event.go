@@ -129,10 +129,16 @@ func (j *judge[T]) judgeGap(ev engine.Event[T]) error {
 	if lost := j.missingEmission(ev); lost > 0 {
 		return j.fail(Reliable, "it does not say that what was emitted at %d is lost", lost)
 	}
+	return j.judgeTold(ev.Revision - 1)
+}
+
+// judgeTold checks that a watch that conflates has left out no change since the last event,
+// and up to through, unless that event stands for several.
+func (j *judge[T]) judgeTold(through store.Revision) error {
 	if j.Options.Policy != engine.Conflate || j.conflated {
 		return nil
 	}
-	if lost := j.missed(max(j.begun, j.last), ev.Revision-1, j.Selects, j.Received); lost > 0 {
+	if lost := j.missed(max(j.begun, j.last), min(through, j.Newest()), j.Selects, j.Received); lost > 0 {
 		return j.fail(Reliable, "it does not say that the change at %d is lost", lost)
 	}
 	return nil
@@ -279,12 +285,19 @@ func (j *judge[T]) judgeBookmark(ev engine.Event[T]) error {
 		return j.fail(Bookmarkable, "bookmarks were not requested")
 	case j.mustEndInitialState(j.index) && ev.Marks != store.InitialEnd:
 		return j.fail(Bookmarkable, "it does not say that the initial state ends")
-	case !j.mustEndInitialState(j.index) && ev.Marks != 0:
+	case !j.mustEndInitialState(j.index) && ev.Is(store.InitialEnd):
 		return j.fail(Bookmarkable, "no initial state ends here")
+	case ev.Marks&^(store.InitialEnd|store.AfterGap) != 0, ev.Is(store.AfterGap) && j.Options.Policy != engine.Conflate:
+		return j.fail(Bookmarkable, "no such mark is for a bookmark")
 	case ev.Revision < j.position:
 		return j.fail(Bookmarkable, "the watch was at %d already", j.position)
 	}
-	j.bookmarked, j.resumable = ev.Revision, ev.Revision
+	if !ev.Is(store.AfterGap) {
+		if err := j.judgeTold(ev.Revision); err != nil {
+			return err
+		}
+	}
+	j.bookmarked, j.resumable, j.last, j.conflated = ev.Revision, ev.Revision, ev.Revision, false
 	return j.judgeComplete(Bookmarkable, ev.Revision, "at the bookmark")
 }
 

@@ -158,8 +158,7 @@ type judge[T any] struct {
 	// resumable is the least revision that the watch must claim now: that of the last
 	// event after the initial state that is not conflated, or that of the start.
 	resumable store.Revision
-	// last is the revision of the last event that is not a bookmark, and conflated says that
-	// it stands for several.
+	// last is the revision of the last event, and conflated says that it stands for several.
 	last      store.Revision
 	conflated bool
 	// emitted are the revisions of the emitted values that the consumer received.

@@ -9,8 +9,8 @@ import "github.com/watchmill/watchmill/engine"
 //
 // Within a stretch every event must have come, in order and once. Between two
 // stretches the consumer knows that it has missed something: it listed, or got
-// events that stand for several, or one that is marked [engine.AfterGap]. With [Trail.KeepObjects] a trail also has the
-// state that the events add up to.
+// events that stand for several, or one that is marked [engine.AfterGap]. With
+// [Trail.KeepObjects] a trail also has the state that the events add up to.
 //
 // The zero value has received nothing. A trail belongs to one goroutine at a time.
 type Trail[T any] struct {
@@ -187,9 +187,12 @@ func (t *Trail[T]) Receive(ev *engine.Event[T]) {
 }
 
 func (t *Trail[T]) bookmark(ev *engine.Event[T]) {
-	if ev.Is(engine.InitialEnd) {
+	switch {
+	case ev.Is(engine.InitialEnd):
 		t.states = append(t.states, stateDigest{ev.Revision, t.initial})
 		t.initial = digest{}
+		t.Begin(ev.Revision)
+	case ev.Is(engine.AfterGap):
 		t.Begin(ev.Revision)
 	}
 	t.last = max(t.last, ev.Revision)

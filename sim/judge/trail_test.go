@@ -14,8 +14,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// TestTrail_JudgesConsumers runs testdata/trails, each with the writes to a storage and what a consumer
-// received. The commands are:
+// TestTrail_JudgesConsumers runs testdata/trails, each with the writes to a storage and what
+// a consumer received. The commands are:
 //
 //	write                  a line per write: revision, key, node; "-" deletes,
 //	                       a "!" in front of the node emits
@@ -23,8 +23,9 @@ import (
 //	watch [fields=…]       a line per step of the consumer: begin n, reach n, seen n…,
 //	                       state, initial n…, end n (InitialEnd), bookmark n,
 //	                       list n n… (a list at a revision, of objects with these),
-//	                       conflated n, gap n… (marked AfterGap), synthetic n, restart n n… (a new trail goes
-//	                       on with the position of this one, and a list there)
+//	                       conflated n, synthetic n, gap n… and gap-bookmark n (marked
+//	                       AfterGap), restart n n… (a new trail goes on with the position
+//	                       of this one, and a list there)
 func TestTrail_JudgesConsumers(t *testing.T) {
 	datadriven.Walk(t, "testdata/trails", func(t *testing.T, file string) {
 		var l judge.Ledger
@@ -135,6 +136,8 @@ func step(t *testing.T, tr *judge.Trail[string], verb, number string) {
 		ev.Marks = engine.Initial
 	case "bookmark":
 		ev.Type = engine.Bookmark
+	case "gap-bookmark":
+		ev.Type, ev.Marks = engine.Bookmark, engine.AfterGap
 	case "end":
 		ev.Type, ev.Marks = engine.Bookmark, engine.InitialEnd
 	case "conflated":
