@@ -125,6 +125,7 @@ type pipeline struct {
 func newPipeline(b *testing.B) *pipeline {
 	system := newSystem(b)
 	p := &pipeline{room: make(chan struct{}, 1)}
+	p.feed.Registry = new(watcher.Registry)
 	down := dispatcher.Spawn(system, dispatcher.Config{
 		Schema: &schema,
 		Source: &p.published, Feed: &p.feed, Rand: rand.New(rand.NewPCG(1, 1)), Stats: &dispatcher.Stats{},

@@ -98,7 +98,7 @@ func (e *core) beginClose() {
 		e.noteUndelivered()
 		e.stopServing(ErrEngineClosed)
 		if e.host.run != nil && !actors.InTurn() { // what other goroutines do would look like an idle run
-			e.feed.LeaveContexts()
+			e.registry.LeaveContexts()
 		}
 		e.root.Stop()
 	})

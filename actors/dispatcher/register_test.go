@@ -42,6 +42,7 @@ func newFixtureWith(t *testing.T, limits store.WindowLimits) *fixture {
 		T: t, executor: actors.NewSeeded(1), clock: clock.NewVirtual(time.Unix(0, 0)),
 		window: store.NewWindow(limits, func(*store.Object) int { return 1 }), generation: 1,
 	}
+	f.feed.Registry = new(watcher.Registry)
 	f.feed.Await = func(context.Context, <-chan struct{}) error { return errIdle }
 	system, err := actors.NewSystem(actors.SystemConfig{
 		Executor: f.executor, Clock: f.clock, Logger: slog.New(slog.DiscardHandler),

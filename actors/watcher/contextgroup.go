@@ -15,7 +15,7 @@ type contextGroup struct {
 	members []*Watch
 }
 
-// contextGroups are those of one feed, by the contexts' Done. Their lock is
+// contextGroups are those of one registry, by the contexts' Done. Their lock is
 // taken under the locks of watches, never the other way round.
 type contextGroups struct {
 	mu     sync.Mutex
@@ -133,7 +133,7 @@ func (s *contextGroups) leave() {
 	s.ending.Wait()
 }
 
-// LeaveContexts has the contexts of the feed's watches end none of them any more, and
-// returns when none is being ended by one. Contexts end watches on goroutines of their own,
-// for which a deterministic run, which is about to end all watches, would not wait.
-func (f *Feed) LeaveContexts() { f.groups.leave() }
+// LeaveContexts has contexts end none of the registry's watches any more, and returns when
+// none is being ended by one. Contexts end watches on goroutines of their own, for which a
+// deterministic run, which is about to end all watches, would not wait.
+func (r *Registry) LeaveContexts() { r.groups.leave() }

@@ -9,7 +9,8 @@ import (
 )
 
 // Feed is shared by the watches of one dispatcher: the snapshot that they read, and
-// their dependencies. Set the fields before the first watch is made.
+// their dependencies. Set the fields before the first watch is made; only Registry is
+// required.
 type Feed struct {
 	// Await blocks until ready is signalled or ctx is done. Nil waits on both;
 	// deterministic runs replace it to run the engine meanwhile.
@@ -33,7 +34,7 @@ type Feed struct {
 	Newest func() *store.Snapshot
 	// Now returns the time, for ages in [Info]; nil means unknown.
 	Now func() time.Time
-	// Registry has the running watches of all feeds that share it. Nil means none.
+	// Registry has the running watches of all feeds that share it.
 	Registry *Registry
 
 	// Drain has the feed's only watch end when it has been given everything up to
@@ -54,7 +55,6 @@ type Feed struct {
 	Recovered, Ended func(*Member)
 
 	current store.Published
-	groups  contextGroups
 }
 
 // Load returns the newest snapshot that the dispatcher has dispatched to all

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// Registry is the set of running watches of an engine. The zero value is empty. It is
-// safe for concurrent use, and costs 8 bytes per watch.
+// Registry is the set of running watches of an engine, and knows by which contexts they
+// end. The zero value is empty. It is safe for concurrent use, and costs 8 bytes per watch,
+// and 8 for each that a context ends.
 type Registry struct {
 	// mu is taken under the locks of watches, never the other way round.
 	mu      sync.Mutex
@@ -14,11 +15,13 @@ type Registry struct {
 	// leaving are those that have ended while their handler ran, until their actor
 	// has stopped.
 	leaving map[*Watch]struct{}
+
+	groups contextGroups
 }
 
 // add adds w, unless present. The caller holds w's lock.
 func (r *Registry) add(w *Watch) {
-	if r == nil || w.place > 0 {
+	if w.place > 0 {
 		return
 	}
 	r.mu.Lock()
@@ -29,9 +32,6 @@ func (r *Registry) add(w *Watch) {
 
 // remove removes w, if present. The caller holds w's lock.
 func (r *Registry) remove(w *Watch) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w.place == 0 {
@@ -53,9 +53,6 @@ func (r *Registry) remove(w *Watch) {
 
 // left forgets a watch whose actor has stopped.
 func (r *Registry) left(w *Watch) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.leaving, w)

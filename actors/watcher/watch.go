@@ -174,7 +174,7 @@ func (w *Watch) StopWith(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.flags.has(ended) {
-		w.feed.groups.add(ctx, w)
+		w.feed.Registry.groups.add(ctx, w)
 	}
 }
 
@@ -211,7 +211,7 @@ func (w *Watch) finish(reason error) bool {
 	w.flags.set(ended)
 	w.cur.release()
 	w.feed.Registry.remove(w)
-	w.feed.groups.remove(w)
+	w.feed.Registry.groups.remove(w)
 	if w.extras != nil {
 		w.extras.release(w.ending)
 	}

@@ -69,7 +69,7 @@ func next(t *testing.T, w *watcher.Watch) []string {
 // about to leave it behind and that in which the new window is published, the
 // consumer goes on reading the old one.
 func TestWindowMoved_WhileTheConsumerReads(t *testing.T) {
-	h, feed := newCounterLog(4), &watcher.Feed{}
+	h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry)}
 	start := h.write(1)
 	feed.Publish(start)
 	w := follow(feed, start, watcher.Conflate)
@@ -96,7 +96,7 @@ func TestWindowMoved_BurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) 
 	for policy, seen := range map[watcher.Policy]watcher.WindowStatus{
 		watcher.Park: watcher.Lost, watcher.Terminate: watcher.Lost, watcher.Conflate: watcher.Reading,
 	} {
-		h, feed := newCounterLog(4), &watcher.Feed{}
+		h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry)}
 		start := h.write(1)
 		feed.Publish(start)
 		w := follow(feed, start, policy)
@@ -116,7 +116,7 @@ func TestWindowMoved_BurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) 
 // fit into the backlog of a watch that the round leaves behind, but they are in
 // the window that comes with it: they must come once.
 func TestWindowMoved_BacklogEndsWhereTheRoundBegins(t *testing.T) {
-	h, feed := newCounterLog(4), &watcher.Feed{}
+	h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry)}
 	start := h.write(1)
 	feed.Publish(start)
 	filter, err := store.NewFilter(columns, store.FilterOptions{Key: "a"})
@@ -157,7 +157,7 @@ func TestWindowMoved_BacklogEndsWhereTheRoundBegins(t *testing.T) {
 // before the new window is published: it must not take the old one's end for the
 // end.
 func TestWindowMoved_TwiceWhileTheConsumerReads(t *testing.T) {
-	h, feed := newCounterLog(4), &watcher.Feed{}
+	h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry)}
 	start := h.write(1)
 	feed.Publish(start)
 	w := follow(feed, start, watcher.Conflate)

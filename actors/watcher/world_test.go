@@ -38,6 +38,7 @@ func newWorld(t require.TestingT, filter *store.Filter, limits store.WindowLimit
 		stream:  watcher.NewStream(schema, filter, 0),
 		pending: map[*watcher.Member]store.Revision{},
 	}
+	w.feed.Registry = new(watcher.Registry)
 	w.feed.Await = func(context.Context, <-chan struct{}) error { return errIdle }
 	w.window.Reset(0)
 	w.written = w.snapshot()
