@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -113,16 +114,15 @@ func (m Metric) String() string {
 	}
 }
 
-// Quantity prints v with three figures, in thousands (k), millions (M) or
-// thousand millions (G).
+// Quantity prints v with three figures, in thousands (k), millions (M), thousand millions
+// (G) or millions of millions (T).
 func Quantity(v float64) string {
-	for _, scale := range []struct {
-		of   float64
-		name string
-	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if v >= scale.of {
-			return fmt.Sprintf("%.3g", v/scale.of) + scale.name
+	unit := ""
+	for _, next := range []string{"k", "M", "G", "T"} {
+		if math.Abs(v) < 999.5 { // else three figures would be 1e+03
+			break
 		}
+		v, unit = v/1e3, next
 	}
-	return fmt.Sprintf("%.3g", v)
+	return fmt.Sprintf("%.3g", v) + unit
 }
