@@ -44,3 +44,17 @@ func TestScenario_EveryOneIsKeptByJSON(t *testing.T) {
 	}
 	require.Equal(t, "Verb(0) n=2", Step{N: 2}.String())
 }
+
+// A scenario that was kept before a field was renamed would play without it.
+func TestScenario_UnknownFieldOfItsJSONIsRefused(t *testing.T) {
+	for field, kept := range map[string]string{
+		"again":        `{"seed": 1, "again": true, "steps": []}`,
+		"adopted":      `{"seed": 1, "setup": {"adopted": true}, "steps": []}`,
+		"direct":       `{"seed": 1, "steps": [{"do": "write", "meanwhile": {"do": "write", "direct": true}}]}`,
+		"Linearisable": `{"seed": 1, "steps": [{"do": "watch", "start": {"consumer": "pull", "options": {"Linearisable": true}}}]}`,
+	} {
+		s := Scenario{Seed: 7}
+		require.ErrorContains(t, json.Unmarshal([]byte(kept), &s), field)
+		require.Equal(t, Scenario{Seed: 7}, s)
+	}
+}

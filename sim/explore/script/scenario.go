@@ -8,7 +8,9 @@ import (
 )
 
 // Scenario is what happens in one world, as data. No step depends on the outcome of
-// another, so any steps can be left out. JSON keeps all of it, and explore.Play plays it.
+// another, so any steps can be left out. JSON keeps all of it, and explore.Play plays it. A
+// field that a scenario does not have is an error of reading the JSON, which names it: the
+// scenario would not play as it did when it was kept.
 type Scenario struct {
 	// Seed is the seed from which the scenario was drawn. It decides the interleaving,
 	// too.

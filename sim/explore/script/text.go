@@ -1,12 +1,28 @@
 package script
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/watchmill/watchmill/engine"
 )
+
+// UnmarshalJSON replaces the scenario by the one that was kept as JSON. It refuses fields that
+// scenarios do not have.
+func (s *Scenario) UnmarshalJSON(kept []byte) error {
+	type fields Scenario // without this method
+	var read fields
+	d := json.NewDecoder(bytes.NewReader(kept))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&read); err != nil {
+		return fmt.Errorf("scenario: %w", err)
+	}
+	*s = Scenario(read)
+	return nil
+}
 
 var consumerNames = [consumers]string{"pull", "batches", "channel", "handler", "listing handler"}
 
