@@ -58,3 +58,27 @@ func ExampleNew() {
 	// 2 1 <nil>
 	// 2 1 <nil>
 }
+
+// What a server serves is found out by asking it.
+func ExampleKinds() {
+	widgets, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"}})
+	if err != nil {
+		panic(err)
+	}
+	defer widgets.Close()
+	server, err := serve.New(serve.Config{Resources: []serve.Provider{widgets}})
+	if err != nil {
+		panic(err)
+	}
+	listening := httptest.NewServer(server)
+	defer listening.Close()
+
+	served, err := remote.Kinds(context.Background(), remote.Config{URL: listening.URL})
+	if err != nil {
+		panic(err)
+	}
+	for _, s := range served {
+		fmt.Println(s.Kind.Group, s.Kind.Version, s.Kind.Kind)
+	}
+	// Output: example.com v1 Widget
+}
