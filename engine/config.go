@@ -116,8 +116,8 @@ type Config[T any] struct {
 	// BookmarkPeriod is the time between two bookmarks of a watch; zero means
 	// one minute.
 	BookmarkPeriod time.Duration
-	// FreshnessTimeout is how long a read waits for a revision; zero means
-	// [DefaultFreshnessTimeout].
+	// FreshnessTimeout is how long a read, or the start of a watch, waits until the cache
+	// is ready or has reached a revision; zero means [DefaultFreshnessTimeout].
 	FreshnessTimeout time.Duration
 	// VerifyEvery is the time between two comparisons of the cache with the
 	// backend, see [Engine.Verify]; up to half of it is added at random. Zero

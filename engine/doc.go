@@ -35,8 +35,8 @@
 //
 // Every change has a [Revision]; a watch delivers changes in that order, each once.
 // If it leaves one out, it ends with [ErrExpired], or an event is marked
-// [Conflated] or [AfterGap]. After a write that returned revision R, a watch from R sees every
-// change after that write.
+// [Conflated] or [AfterGap]. After a write that returned revision R, a watch from R sees
+// every change after that write.
 //
 // # Slow consumers
 //

@@ -54,8 +54,8 @@ type WatchOptions struct {
 	Bookmarks bool
 	// Policy says what happens if the watch stays too far behind.
 	Policy Policy
-	// Buffer is how many events the watch may lag before it is called stalled;
-	// zero means [watcher.DefaultBuffer]. It costs no memory.
+	// Buffer is how many events the watch may lag before it is stalled; zero means
+	// 1,000. Only events that have left the window cost the watch memory, at most so many.
 	Buffer int
 	// Timeout ends the watch with [ErrDeadline]. Zero means that ctx alone ends it,
 	// with its cause: if ctx has a deadline, that is the timeout, and the last
@@ -103,7 +103,8 @@ func (o *WatchOptions) validate() error {
 
 // Watch starts a watch: range over its Events or Batches, call Next, or use its Chan.
 // It ends when ctx is done; [Watch.Err] or the last pair of a loop has the reason.
-// Watch blocks until the cache can serve it.
+// Watch blocks until the cache can serve it, as long as ctx and
+// [Config].FreshnessTimeout allow.
 //
 // Errors: [ErrInvalidWatch], [ErrInvalidSelector], [ErrInvalidKey],
 // [ErrExpired] if From is no longer in the window, or is not of Timeline (list again and

@@ -12,7 +12,7 @@ import (
 // Watch is a running watch: a position in the engine's log, with a filter. It has one
 // consumer, of one kind: Next, Batches or Events; or Chan; or the handler of
 // [Engine.Handle]. The methods that consume are for one goroutine at a time; the others
-// are safe for concurrent use and do not block.
+// are safe for concurrent use and, but for Wait, do not block.
 type Watch[T any] struct{ core watchCore }
 
 // watchCore is the untyped core of a Watch: a [watcher.Watch]; see [engineCore].
@@ -156,6 +156,6 @@ func (w *Watch[T]) Behind() time.Duration { return w.core.Behind() }
 // what was left out.
 func (w *Watch[T]) Lost() uint64 { return w.core.Lost() }
 
-// Stalled reports whether the watch was called stalled and has not caught up
-// since.
+// Stalled reports whether the watch lagged more than [WatchOptions].Buffer and has not
+// caught up since.
 func (w *Watch[T]) Stalled() bool { return w.core.Stalled() }

@@ -61,7 +61,8 @@
 // # Monitoring
 //
 // [Config].Metrics receives each request and each event of a watch; package
-// serve/prommetrics exports them to Prometheus under the names of the API server. [Config].MetricsHandler answers /metrics.
+// serve/prommetrics exports them to Prometheus under the names of the API server.
+// [Config].MetricsHandler answers /metrics.
 //
 // # Security
 //

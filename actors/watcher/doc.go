@@ -24,9 +24,9 @@
 // it has caught up with the dispatcher, its filter's [Stream]. If it falls behind, it
 // leaves the stream and reads the window again. The position never goes back, so no
 // event is delivered twice, and none is left out unless the watch ends with
-// [ErrExpired] or marks events [store.Conflated] or [store.AfterGap]. When the window moves on, a cursor
-// skips events that are not for it: a watch of a quiet object does not expire
-// because other objects change.
+// [ErrExpired] or marks events [store.Conflated] or [store.AfterGap]. When the window
+// moves on, a cursor skips events that are not for it: a watch of a quiet object does not
+// expire because other objects change.
 //
 // # Concurrency
 //
