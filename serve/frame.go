@@ -23,6 +23,7 @@ type frames struct {
 	// initialEnd: the client asked for a bookmark at the end of the initial state.
 	initialEnd bool
 	metrics    WatchMetrics
+	writing    writeTime // since the last flush
 	text       []byte    // of the last frame, for its memory
 	messages   *messages // nil unless the connection was upgraded
 }
@@ -76,7 +77,7 @@ func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 
 // send writes one frame.
 func (f *frames) send(eventType string, object []byte, revision engine.Revision) {
-	before := f.c.w.bytes
+	before, began := f.c.w.bytes, f.writing.begin()
 	switch {
 	case f.messages != nil:
 		f.messages.send(eventType, object)
@@ -85,6 +86,7 @@ func (f *frames) send(eventType string, object []byte, revision engine.Revision)
 	default:
 		f.line(eventType, object)
 	}
+	f.writing.end(began)
 	f.metrics.Sent(int(f.c.w.bytes - before))
 }
 

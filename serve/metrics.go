@@ -25,6 +25,9 @@ type WatchMetrics interface {
 	// Synced is called once, with the time from the request to the complete initial
 	// state.
 	Synced(took time.Duration)
+	// Written is called after each flush, with how long writing has waited for the
+	// connection since the one before. It is long if the client reads slowly.
+	Written(took time.Duration)
 	// Ended is called last.
 	Ended()
 }
@@ -89,6 +92,7 @@ func (noMetrics) Served(Measured)                {}
 func (noMetrics) Watching(Endpoint) WatchMetrics { return noMetrics{} }
 func (noMetrics) Sent(int)                       {}
 func (noMetrics) Synced(time.Duration)           {}
+func (noMetrics) Written(time.Duration)          {}
 func (noMetrics) Ended()                         {}
 
 // metrics returns the server's metrics, or noMetrics.
@@ -97,6 +101,35 @@ func (c *call) metrics() Metrics {
 		return noMetrics{}
 	}
 	return c.cfg.Metrics
+}
+
+// writeTime adds up how long writes take, if there are metrics to be told.
+type writeTime struct {
+	told  bool
+	total time.Duration
+}
+
+// begin returns the time at which a write begins.
+func (t *writeTime) begin() (began time.Time) {
+	if t.told {
+		began = time.Now()
+	}
+	return began
+}
+
+// end adds the time of a write.
+func (t *writeTime) end(began time.Time) {
+	if t.told {
+		t.total += time.Since(began)
+	}
+}
+
+// tell passes the total on, and begins again from zero.
+func (t *writeTime) tell(to WatchMetrics) {
+	if t.told {
+		to.Written(t.total)
+		t.total = 0
+	}
 }
 
 // endpoint returns the target of the call.

@@ -7,9 +7,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
@@ -22,6 +24,7 @@ type recorder struct {
 	open   int
 	sizes  []int
 	synced int
+	writes []time.Duration
 	wake   chan struct{}
 }
 
@@ -46,7 +49,10 @@ func (r *recorder) Watching(serve.Endpoint) serve.WatchMetrics {
 
 func (r *recorder) Sent(bytes int)       { r.note(func() { r.sizes = append(r.sizes, bytes) }) }
 func (r *recorder) Synced(time.Duration) { r.note(func() { r.synced++ }) }
-func (r *recorder) Ended()               { r.note(func() { r.open-- }) }
+func (r *recorder) Written(took time.Duration) {
+	r.note(func() { r.writes = append(r.writes, took) })
+}
+func (r *recorder) Ended() { r.note(func() { r.open-- }) }
 
 // await waits until what was noted is so.
 func (r *recorder) await(t *testing.T, is func() bool) {
@@ -159,6 +165,41 @@ func TestMetrics_StalledClientsAreTold(t *testing.T) {
 	for i := 0; !stalled(); i++ {
 		s.createLarge(fmt.Sprintf("w%d", i), 200_000)
 	}
+}
+
+// What the metrics are told of a client that reads nothing for ten seconds is those seconds,
+// for the events which it was sent meanwhile alone.
+func TestMetrics_SlowReadersAreTold(t *testing.T) {
+	var told *recorder
+	test := func(t *testing.T, s *server) {
+		s.client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 1}
+		create := func(name string) {
+			_, err := s.widgets.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}, registry.WriteOptions{})
+			require.NoError(t, err)
+		}
+		create("a")
+		resp := s.send(t.Context(), "GET", inDefault+"?watch=1", "")
+		defer resp.Body.Close()
+		synctest.Wait()
+		written := len(told.writes) // the header, and whatever was taken without waiting
+		time.Sleep(10 * time.Second)
+		read, _ := lines(resp.Body, 100)
+		require.Contains(t, <-read, `"name":"a"`)
+		synctest.Wait()
+		require.Contains(t, told.writes, 10*time.Second)
+		create("b")
+		require.Contains(t, <-read, `"name":"b"`)
+		synctest.Wait()
+		var waited time.Duration
+		for _, took := range told.writes[written:] {
+			waited += took
+		}
+		require.Equal(t, 10*time.Second, waited)
+	}
+	inBubble(t, test, func(c *serve.Config) {
+		told = newRecorder()
+		c.Metrics = told
+	})
 }
 
 func TestMetrics_PageIsForThoseThatMayGetIt(t *testing.T) {

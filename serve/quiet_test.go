@@ -26,22 +26,26 @@ var protocols = map[string]func(*http.Protocols){
 
 // inBubble runs a test in a bubble of virtual time, with a server that is hardened, once
 // over each protocol.
-func inBubble(t *testing.T, test func(t *testing.T, s *server)) {
+func inBubble(t *testing.T, test func(t *testing.T, s *server), edit ...func(*serve.Config)) {
 	for name := range protocols {
-		t.Run(name, func(t *testing.T) { inBubbleOver(t, name, test) })
+		t.Run(name, func(t *testing.T) { inBubbleOver(t, name, test, edit...) })
 	}
 }
 
 // inBubbleOver is inBubble over one protocol.
-func inBubbleOver(t *testing.T, protocol string, test func(t *testing.T, s *server)) {
+func inBubbleOver(t *testing.T, protocol string, test func(t *testing.T, s *server), edit ...func(*serve.Config)) {
 	synctest.Test(t, func(t *testing.T) {
 		widgets, err := registry.New(widgetConfig())
 		require.NoError(t, err)
 		defer func() { require.NoError(t, widgets.Close()) }()
-		handler, err := serve.New(serve.Config{
+		cfg := serve.Config{
 			Resources: []serve.Provider{widgets}, Logger: slog.New(slog.DiscardHandler),
 			Limits: serve.Limits{ShutdownDelay: time.Second, DrainWatches: time.Second},
-		})
+		}
+		for _, e := range edit {
+			e(&cfg)
+		}
+		handler, err := serve.New(cfg)
 		require.NoError(t, err)
 		p := &pipes{make(chan net.Conn), make(chan struct{})}
 		h := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Protocols: new(http.Protocols)}

@@ -130,6 +130,7 @@ func (failing) Served(serve.Measured)                      {}
 func (failing) Watching(serve.Endpoint) serve.WatchMetrics { return failing{} }
 func (failing) Sent(int)                                   { panic("no more") }
 func (failing) Synced(time.Duration)                       {}
+func (failing) Written(time.Duration)                      {}
 func (failing) Ended()                                     {}
 
 // A panic in user code ends the watch without the end of the answer, so that the client

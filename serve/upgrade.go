@@ -80,13 +80,16 @@ func (w *watching) extend() {
 	}
 }
 
-// flush sends what was written.
+// flush sends what was written, and tells the metrics how long that took.
 func (w *watching) flush() {
 	if w.messages == nil {
+		began := w.writing.begin()
 		// If the client is gone, the request's context ends.
 		_ = http.NewResponseController(w.c.w).Flush()
+		w.writing.end(began)
 		w.c.w.removeDeadline()
 	}
+	w.writing.tell(w.metrics)
 }
 
 // close ends the connection of an upgraded watch.

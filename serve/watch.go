@@ -115,6 +115,7 @@ func (w *watching) begin() (err error) {
 	c := w.c
 	c.req.query, c.req.segments = nil, nil         // all that they say is known
 	w.metrics = c.metrics().Watching(c.endpoint()) // before the client knows
+	w.writing.told = c.cfg.Metrics != nil
 	if c.upgrades {
 		if w.messages, err = c.upgrade(w.cancel); err != nil {
 			return err

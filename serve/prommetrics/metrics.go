@@ -38,6 +38,7 @@ type Metrics struct {
 	eventSizes    *prometheus.HistogramVec
 	eventBytes    *prometheus.CounterVec
 	synced        *prometheus.HistogramVec
+	writeStalls   *prometheus.HistogramVec
 
 	mu      sync.Mutex
 	servers []*serve.Server
@@ -51,6 +52,10 @@ var (
 // shortestLatency is the first bound in seconds that the API server has for latencies,
 // which is more than the first it has for durations.
 const shortestLatency = 0.05
+
+// stallBounds are the bounds of the histogram of write stalls, in seconds. The last is the
+// default of [serve.Limits].WriteStall.
+var stallBounds = []float64{0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30}
 
 // The labels of the API server.
 var (
@@ -82,6 +87,7 @@ func New(options Options) *Metrics {
 		eventBytes:   counters("watchmill_watch_sent_bytes_total", "Bytes of events that watches were sent.", byResource...),
 		synced: histograms("apiserver_watch_list_duration_seconds", "From the request of a watch to the end of its initial state.",
 			append(slices.Clone(options.Durations), 90, 120, 180, 300), append(slices.Clone(byResource), "scope")...),
+		writeStalls: histograms("watchmill_write_stall_seconds", "How long watches waited for their connections, by flush.", stallBounds, byResource...),
 	}
 	for _, limit := range serve.AllLimits() {
 		m.rejected.WithLabelValues(string(limit)) // zero until then, so that an increase is seen
@@ -164,6 +170,7 @@ type watching struct {
 	eventBytes prometheus.Counter
 	eventSizes prometheus.Observer
 	synced     prometheus.Observer
+	stalls     prometheus.Observer
 }
 
 // Watching implements [serve.Metrics].
@@ -174,6 +181,7 @@ func (m *Metrics) Watching(on serve.Endpoint) serve.WatchMetrics {
 		eventBytes: m.eventBytes.WithLabelValues(on.Group, on.Version, on.Resource),
 		eventSizes: m.eventSizes.WithLabelValues(on.Group, on.Version, on.Resource),
 		synced:     m.synced.WithLabelValues(on.Group, on.Version, on.Resource, on.Scope),
+		stalls:     m.writeStalls.WithLabelValues(on.Group, on.Version, on.Resource),
 	}
 	w.open.Inc()
 	return w
@@ -186,6 +194,8 @@ func (w *watching) Sent(bytes int) {
 }
 
 func (w *watching) Synced(took time.Duration) { w.synced.Observe(took.Seconds()) }
+
+func (w *watching) Written(took time.Duration) { w.stalls.Observe(took.Seconds()) }
 
 func (w *watching) Ended() { w.open.Dec() }
 
@@ -216,7 +226,7 @@ func plain(name, help string) *prometheus.Desc { return prometheus.NewDesc(name,
 func (m *Metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.requests, m.durations, m.latencies, m.responseSizes, m.bodySizes, m.longRunning, m.terminations, m.aborts, m.rejected,
-		m.events, m.eventSizes, m.eventBytes, m.synced,
+		m.events, m.eventSizes, m.eventBytes, m.synced, m.writeStalls,
 	}
 }
 

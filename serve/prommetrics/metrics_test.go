@@ -161,6 +161,7 @@ func TestMetrics_CountTheEventsOfWatchesAndTheirBytes(t *testing.T) {
 	require.GreaterOrEqual(t, figures["apiserver_watch_events_total"], 1.0)
 	require.GreaterOrEqual(t, figures["watchmill_watch_sent_bytes_total"], float64(sent))
 	require.Equal(t, 1.0, figures["apiserver_watch_list_duration_seconds"])
+	require.GreaterOrEqual(t, figures["watchmill_write_stall_seconds"], 2.0, "flushes: of the header, and of the first event")
 	require.Equal(t, 2.0, figures["apiserver_request_body_size_bytes"])
 	require.GreaterOrEqual(t, figures["watchmill_encode_cache_misses_total"], 1.0)
 	forget()
