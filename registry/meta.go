@@ -169,7 +169,7 @@ func (c *core) checkPreconditions(o *store.Object, uid string, revision engine.R
 		return &ConflictError{Key: o.Key, Reason: fmt.Sprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, got)}
 	}
 	if revision != 0 && revision != o.Revision {
-		return &ConflictError{Key: o.Key, Reason: fmt.Sprintf("Precondition failed: resourceVersion in precondition: %d, resourceVersion in object meta: %d", revision, o.Revision)}
+		return &ConflictError{Key: o.Key, Reason: fmt.Sprintf("Precondition failed: resourceVersion in object meta: %d, which is not that in precondition", o.Revision)}
 	}
 	return nil
 }

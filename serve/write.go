@@ -1,11 +1,13 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"mime"
 	"net/http"
 	"slices"
@@ -339,17 +341,27 @@ func (c *call) deleteOptionsOf(o *metav1.DeleteOptions) (registry.DeleteOptions,
 	}
 	if p := o.Preconditions; p != nil {
 		if p.UID != nil {
-			opts.UID = string(*p.UID)
+			opts.UID = cmp.Or(string(*p.UID), noUID)
 		}
 		if p.ResourceVersion != nil {
-			rev, err := strconv.ParseUint(*p.ResourceVersion, 10, 64)
-			if err != nil {
-				// Revisions are opaque to clients: one of another server is that of no object here.
-				return opts, &registry.ConflictError{Key: c.req.Name, Reason: fmt.Sprintf(
-					"Precondition failed: resourceVersion in precondition: %s, which is not one of this server", *p.ResourceVersion)}
-			}
-			opts.Revision = engine.Revision(rev)
+			opts.Revision = revisionOf(*p.ResourceVersion)
 		}
 	}
 	return opts, nil
+}
+
+// The uid and the revision of no object, for preconditions that none meets.
+const (
+	noUID      = `""`
+	noRevision = engine.Revision(math.MaxUint64)
+)
+
+// revisionOf returns the revision that a resourceVersion is the text of. Any other text is that
+// of no object, as one of another server is.
+func revisionOf(text string) engine.Revision {
+	rev, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || rev == 0 || engine.Revision(rev).String() != text {
+		return noRevision
+	}
+	return engine.Revision(rev)
 }

@@ -47,12 +47,30 @@ func TestWrite_DeletionWithFinalizers(t *testing.T) {
 	marked := s.do("DELETE", inDefault+"/a", `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background","preconditions":{"uid":"`+a.str("metadata.uid")+`"}}`)
 	require.Equal(t, "200 Widget", fmt.Sprintf("%d %s", marked.code, marked.str("kind")))
 	require.NotEqual(t, "<nil>", marked.str("metadata.deletionTimestamp"))
-	require.Equal(t, 409, s.do("DELETE", inDefault+"/a", `{"preconditions":{"uid":"other"}}`).code)
-	require.Equal(t, 409, s.do("DELETE", inDefault+"/a", `{"preconditions":{"resourceVersion":"1234567"}}`).code)
-	require.Equal(t, 409, s.do("DELETE", inDefault+"/a", `{"preconditions":{"resourceVersion":"of another server"}}`).code)
 	last := s.do("PATCH", inDefault+"/a", `{"metadata":{"finalizers":null}}`, "Content-Type", mergePatch)
 	require.Equal(t, 200, last.code)
 	require.Equal(t, 404, s.get(inDefault+"/a").code)
+}
+
+// A precondition that names no object is met by none. What is missing is missing, whatever
+// the precondition.
+func TestWrite_Preconditions(t *testing.T) {
+	s := newServer(t)
+	revision := s.create("a", 1)
+	for _, precondition := range []string{
+		`"uid":"other"`, `"uid":""`, `"resourceVersion":"1234567"`, `"resourceVersion":"of another server"`, `"resourceVersion":""`,
+		`"resourceVersion":"0"`, `"resourceVersion":"0` + revision + `"`, `"resourceVersion":"99999999999999999999"`,
+	} {
+		options := `{"preconditions":{` + precondition + `}}`
+		got := s.do("DELETE", inDefault+"/a", options)
+		require.Equal(t, "409 Conflict", fmt.Sprintf("%d %s", got.code, got.str("reason")), precondition)
+		require.Equal(t, 409, s.do("DELETE", inDefault, options).code, precondition)
+		got = s.do("DELETE", inDefault+"/none", options)
+		require.Equal(t, "404 NotFound", fmt.Sprintf("%d %s", got.code, got.str("reason")), precondition)
+	}
+	require.Equal(t, 404, s.do("PUT", inDefault+"/none", `{"metadata":{"name":"none","resourceVersion":"of another server"}}`).code)
+	require.Equal(t, 404, s.do("PATCH", inDefault+"/none", `{"metadata":{"resourceVersion":"of another server"}}`, "Content-Type", mergePatch).code)
+	require.Equal(t, 200, s.do("DELETE", inDefault+"/a", `{"preconditions":{"resourceVersion":"`+revision+`"}}`).code)
 }
 
 func TestWrite_DeleteCollection(t *testing.T) {
