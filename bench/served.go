@@ -28,6 +28,15 @@ type pod struct {
 	} `json:"spec"`
 }
 
+func newPod(o Object) pod {
+	p := pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: Namespace, Name: o.Name, Labels: map[string]string{AppLabel: o.App},
+		Annotations: map[string]string{SeqAnnotation: strconv.FormatInt(o.Seq, 10)},
+	}}
+	p.Spec.NodeName = o.Node
+	return p
+}
+
 // unlimited allows one user to have all watches of a workload.
 var unlimited = serve.Limits{Watches: 1 << 20, WatchesPerUser: 1 << 20}
 
@@ -77,12 +86,7 @@ func openKind(ctx context.Context, cfg registry.Config[pod], origin io.Closer) (
 // Write stores the object directly, without the validation of the kind, as the writes to
 // the rival's storage are.
 func (s kindServer) Write(ctx context.Context, o Object) (uint64, error) {
-	p := pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: Namespace, Name: o.Name, Labels: map[string]string{AppLabel: o.App},
-		Annotations: map[string]string{SeqAnnotation: strconv.FormatInt(o.Seq, 10)},
-	}}
-	p.Spec.NodeName = o.Node
-	stored, err := s.pods.Engine().Put(ctx, p)
+	stored, err := s.pods.Engine().Put(ctx, newPod(o))
 	if err != nil {
 		return 0, err
 	}
@@ -94,7 +98,7 @@ func (s kindServer) WaitFor(ctx context.Context, rev uint64) error {
 }
 
 func (s kindServer) Handler() http.Handler { return s.Server }
-func (s kindServer) Path() string          { return "/apis/bench.watchmill/v1/pods" }
+func (s kindServer) Path() string          { return podPath }
 
 func (s kindServer) Close() error {
 	err := s.pods.Close()

@@ -117,6 +117,8 @@ type Contender struct {
 	Bare     func(live, superseded int) any
 	// Server opens an empty server whose cache is ready.
 	Server func(ctx context.Context) (Server, error)
+	// Custom starts a server of a custom kind, without any objects.
+	Custom func(ctx context.Context) (*Endpoint, error)
 	// Bus opens a bus.
 	Bus func(ctx context.Context) (Bus, error)
 	// Durable opens empty storage in a directory, which is empty, too.

@@ -20,8 +20,8 @@ const (
 // on the engine's own workers.
 func Watchmill() Contender {
 	return Contender{
-		Name: "watchmill", Store: openEngine, Windowed: openWindowed, Bare: bareObjects, Server: openServer, Bus: openTopic,
-		Durable: openFile, Informer: openInformer,
+		Name: "watchmill", Store: openEngine, Windowed: openWindowed, Bare: bareObjects, Server: openServer, Custom: openCustom,
+		Bus: openTopic, Durable: openFile, Informer: openInformer,
 	}
 }
 

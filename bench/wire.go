@@ -17,14 +17,15 @@ import (
 
 // wire makes a [Server] behind a socket a [Store]: its watches and lists are requests
 // over HTTP/1.1, and each watch has a connection of its own. See wiretwo.go for watches over
-// HTTP/2.
+// HTTP/2, and wirerequests.go for servers that listen by themselves.
 type wire struct {
 	Server
-	http   *http.Server
+	http   *http.Server // nil if the Server listens by itself
 	addr   string
 	ended  chan error
 	client *http.Client
 	trust  *tls.Config // of clients; nil if connections are not encrypted
+	token  string      // of clients; empty if they need none
 
 	mu     sync.Mutex
 	conns  []net.Conn
@@ -84,11 +85,18 @@ func (s *wire) Close() error {
 	for _, t := range s.shared {
 		t.CloseIdleConnections()
 	}
+	return errors.Join(s.closeHTTP(), s.Server.Close())
+}
+
+func (s *wire) closeHTTP() error {
+	if s.http == nil {
+		return nil
+	}
 	err := s.http.Close()
 	if ended := <-s.ended; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
 	}
-	return errors.Join(err, s.Server.Close())
+	return err
 }
 
 func (s *wire) Settle(context.Context) error { return nil }

@@ -43,7 +43,7 @@ func (s *wire) idleTwo(ctx context.Context, from uint64, n int) error {
 		if err != nil {
 			return err
 		}
-		if err := openStreams(conn, s.target(Selection{}, from), min(streamsEach, n-opened)); err != nil {
+		if err := s.openStreams(conn, s.target(Selection{}, from), min(streamsEach, n-opened)); err != nil {
 			return err
 		}
 	}
@@ -52,7 +52,7 @@ func (s *wire) idleTwo(ctx context.Context, from uint64, n int) error {
 
 // openStreams sends n requests on one connection and waits for the header of each answer.
 // Later data stays in the socket's buffer.
-func openStreams(conn net.Conn, target string, n int) error {
+func (s *wire) openStreams(conn net.Conn, target string, n int) error {
 	scheme := "http"
 	if _, encrypted := conn.(*tls.Conn); encrypted {
 		scheme = "https"
@@ -66,9 +66,13 @@ func openStreams(conn net.Conn, target string, n int) error {
 	}
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
+	fields := [][2]string{{":method", "GET"}, {":scheme", scheme}, {":authority", "localhost"}, {":path", target}, {"accept", "application/json"}}
+	if s.token != "" {
+		fields = append(fields, [2]string{"authorization", "Bearer " + s.token})
+	}
 	for i := range n {
 		block.Reset()
-		for _, f := range [][2]string{{":method", "GET"}, {":scheme", scheme}, {":authority", "localhost"}, {":path", target}, {"accept", "application/json"}} {
+		for _, f := range fields {
 			if err := encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
 				return err
 			}

@@ -38,6 +38,7 @@ func (s overTwo) open(ctx context.Context, what Selection, from uint64) (*http.R
 		return nil, err
 	}
 	req.Header.Set("Accept", "application/json")
+	authorize(req, s.token)
 	resp, err := s.nextTransport().RoundTrip(req)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,8 @@ type Workload struct {
 	Floor func(ctx context.Context, p Params) (Result, error)
 	// Able reports whether the contender can do the work.
 	Able func(c Contender) bool
-	// Apart says that the workload measures memory and so needs a process of its own.
+	// Apart says that the workload needs a process of its own, since it measures memory, or
+	// a rival leaves something behind.
 	Apart bool
 }
 
@@ -120,7 +121,7 @@ func onInformer(c Contender) bool { return c.Informer != nil }
 
 // All returns every workload, in order.
 func All() []Workload {
-	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), load(), informers(), buses(), serving(), growth(), million(), tree(), durable(), fileReads(), servedBurst())
+	return slices.Concat(fanOut(), burst(), interest(), idle(), reads(), reconnect(), slow(), load(), informers(), buses(), serving(), growth(), million(), tree(), durable(), fileReads(), servedBurst(), customKind())
 }
 
 // Select returns the workloads that ids name: W4 names both W4/10 and W4/100.

@@ -4,7 +4,8 @@
 //	go run . --earlier file [--rounds 5] [--only W1,W4]
 //
 //	bench: workloads, floors, watchmill ──┐
-//	kube: the Kubernetes watch cache ─────┼──▶ compare.Run ──▶ Report ──▶ table, JSON, plots
+//	kube: the Kubernetes watch cache ─────┤
+//	apiextensions: its server of CRDs ────┼──▶ compare.Run ──▶ Report ──▶ table, JSON, plots
 //	buses: channels, NATS, … ─────────────┤        │
 //	cluster: etcd, with its own client ───┘        │
 //	                                               └──▶ this command again (apart.go)
@@ -25,6 +26,7 @@ import (
 
 	"github.com/watchmill/watchmill/bench"
 	"github.com/watchmill/watchmill/bench/compare"
+	"github.com/watchmill/watchmill/bench/rivals/apiextensions"
 	"github.com/watchmill/watchmill/bench/rivals/buses"
 	"github.com/watchmill/watchmill/bench/rivals/cluster"
 	"github.com/watchmill/watchmill/bench/rivals/disk"
@@ -129,7 +131,7 @@ func rivals(small bool) []bench.Contender {
 	if small {
 		warmUp = kube.Started
 	}
-	return append(buses.All(), kube.Cacher(warmUp), kube.Informer(), disk.Pebble())
+	return append(buses.All(), kube.Cacher(warmUp), kube.Informer(), disk.Pebble(), apiextensions.Server())
 }
 
 // quiet keeps the rivals from logging each watcher that they close, which would
