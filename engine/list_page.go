@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -21,6 +22,11 @@ func (e *core) listSnapshot(snap *store.Snapshot, q query) *listed {
 	}
 	list.Items = make([]*store.Object, 0, usualPage)
 	candidates, fetched := store.CandidatesOf(state, q.filter, q.after), 0
+	if candidates.Match && q.limit == 0 {
+		list.Items = slices.AppendSeq(list.Items, candidates.Objects)
+		e.countList(candidates.Index, len(list.Items), len(list.Items))
+		return list
+	}
 	for o := range candidates.Objects {
 		fetched++
 		if (candidates.Match || store.Matches(q.filter, o)) && !addTo(list, o, q) {
