@@ -165,9 +165,11 @@ func (p *pipeline) watch(b *testing.B, fieldSelector string, handle func(store.E
 
 func eachOf(handle func(store.Event)) func(*watcher.Delivery) {
 	return func(d *watcher.Delivery) {
-		events := d.Events()
-		for i, ok := d.Next(); ok; i, ok = d.Next() {
-			handle(events[i])
+		for i, ev := range d.Events() {
+			if !d.Begin(i) {
+				return
+			}
+			handle(ev)
 		}
 	}
 }

@@ -103,9 +103,11 @@ func (t *Topic[T]) SubscribeWith(ctx context.Context, opts SubscribeOptions, han
 // eachMessage returns a handler that calls handle with each message.
 func eachMessage[T any](handle func(T)) func(*watcher.Delivery) {
 	return func(d *watcher.Delivery) {
-		events := d.Events()
-		for i, ok := d.Next(); ok; i, ok = d.Next() {
-			handle(typed[T](events[i].Object).Value)
+		for i, ev := range d.Events() {
+			if !d.Begin(i) {
+				return
+			}
+			handle(typed[T](ev.Object).Value)
 		}
 	}
 }

@@ -131,9 +131,11 @@ func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(E
 // eachEvent returns handle for the untyped core.
 func eachEvent[T any](handle func(Event[T])) func(*watcher.Delivery) {
 	return func(d *watcher.Delivery) {
-		events := store.AsEvents[Event[T]](d.Events())
-		for i, ok := d.Next(); ok; i, ok = d.Next() {
-			handle(events[i])
+		for i, ev := range store.AsEvents[Event[T]](d.Events()) {
+			if !d.Begin(i) {
+				return
+			}
+			handle(ev)
 		}
 	}
 }

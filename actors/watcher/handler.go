@@ -23,17 +23,19 @@ type handler struct {
 
 // Delivery is a batch of events for a handler, which iterates over it:
 //
-//	events := d.Events()
-//	for i, ok := d.Next(); ok; i, ok = d.Next() {
-//		handle(events[i])
+//	for i, ev := range d.Events() {
+//		if !d.Begin(i) {
+//			return
+//		}
+//		handle(ev)
 //	}
 //
-// So a handler of typed events converts a whole batch at once. It has only the flags
-// of its watch, since user packages compile everything that they can reach from
-// here.
+// So a handler of typed events converts a whole batch at once, and the loop calls
+// nothing but the handler. It has only the flags of its watch, since user packages
+// compile everything that they can reach from here.
 type Delivery struct {
 	// batch are the handler's events, and at is how many of them it has
-	// taken.
+	// begun.
 	batch []store.Event
 	at    int
 	flags *flags
@@ -42,15 +44,14 @@ type Delivery struct {
 // Events returns the batch. It is shared: read it, do not change it.
 func (d *Delivery) Events() []store.Event { return d.batch }
 
-// Next returns the index of the next event; ok is false at the end, also if the
-// watch has ended meanwhile. What was returned before counts as handled.
-func (d *Delivery) Next() (i int, ok bool) {
-	i = d.at
-	if i == len(d.batch) || d.flags.has(ended) {
-		return 0, false
+// Begin records that the handler begins event i, and so that it has handled those before.
+// It reports false if the watch has ended: then the handler must not get the event.
+func (d *Delivery) Begin(i int) bool {
+	if d.flags.has(ended) {
+		return false
 	}
-	d.at++
-	return i, true
+	d.at = i + 1
+	return true
 }
 
 // NewHandled makes a watch that reads feed and calls handle with its events, in

@@ -121,14 +121,16 @@ func (t *retrying) deliver(d *Delivery) {
 	if t.pausing() {
 		return
 	}
-	events := d.Events()
-	for i, ok := d.Next(); ok; i, ok = d.Next() {
-		err := t.try(events[i])
+	for i, ev := range d.Events() {
+		if !d.Begin(i) {
+			return
+		}
+		err := t.try(ev)
 		if err == nil {
 			t.failed = 0
 			continue
 		}
-		if t.ctx.Err() != nil || !t.skip(events[i], err) {
+		if t.ctx.Err() != nil || !t.skip(ev, err) {
 			d.at-- // it is not handled
 			return
 		}
