@@ -10,25 +10,43 @@ func interest() []Workload {
 			Full:  Params{Watchers: 5000, Objects: 5000, Events: 50_000},
 			Small: Params{Watchers: 50, Objects: 50, Events: 500},
 			Goals: []Goal{atLeast(Writes, 7), mustBeZero(Lost)},
-			Run:   watchOneEach(func(i int) Selection { return Selection{Node: nodeName(i)} }),
+			Run:   watchOneEach(overStorage, ofNode),
 			Floor: routeFloor, Able: onStore,
+		},
+		{
+			ID: "W5/stub", Text: "as W5, where both caches are fed by a stub instead of storage",
+			Full:  Params{Watchers: 5000, Objects: 5000, Events: 50_000},
+			Small: Params{Watchers: 50, Objects: 50, Events: 500},
+			Goals: []Goal{atLeast(Writes, 10), mustBeZero(Lost)},
+			Run:   watchOneEach(overStub, ofNode),
+			Floor: routeFloor, Able: onFed,
 		},
 		{
 			ID: "W6", Text: "5,000 watchers, each with a label selector of its own, not indexed",
 			Full:  Params{Watchers: 5000, Objects: 5000, Events: 5000},
 			Small: Params{Watchers: 50, Objects: 50, Events: 500},
 			Goals: []Goal{atLeast(Writes, 100), mustBeZero(Lost)},
-			Run:   watchOneEach(func(i int) Selection { return Selection{App: appName(i)} }),
+			Run:   watchOneEach(overStorage, ofApp),
 			Floor: routeFloor, Able: onStore,
 		},
 	}
 }
 
+// ofNode and ofApp select the i-th object alone.
+func ofNode(i int) Selection { return Selection{Node: nodeName(i)} }
+func ofApp(i int) Selection  { return Selection{App: appName(i)} }
+
+// storeOpening chooses how to open a contender's store.
+type storeOpening func(Contender) func(context.Context) (Store, error)
+
+func overStorage(c Contender) func(context.Context) (Store, error) { return c.Store }
+func overStub(c Contender) func(context.Context) (Store, error)    { return c.Fed }
+
 // watchOneEach returns a run in which the i-th watcher watches selection(i), which must
 // match the i-th object alone.
-func watchOneEach(selection func(i int) Selection) func(context.Context, Contender, Params) (Result, error) {
+func watchOneEach(open storeOpening, selection func(i int) Selection) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
-		return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
+		return run(ctx, c, open(c), func(ctx context.Context, s Store) (Result, error) {
 			return watchOneEachOn(ctx, s, p, selection)
 		})
 	}

@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +22,7 @@ func BenchmarkLayout(b *testing.B) {
 	workloads, err := bench.Select([]string{"W1", "W5", "W13"})
 	require.NoError(b, err)
 	for _, w := range workloads {
-		for _, layout := range []bench.Contender{bench.Watchmill(), boxed()} {
+		for _, layout := range layoutsFor(w) {
 			b.Run(w.ID+"/"+layout.Name, func(b *testing.B) {
 				p := w.Full
 				if testing.Short() {
@@ -43,7 +44,7 @@ func TestLayout_BothDoTheWork(t *testing.T) {
 	workloads, err := bench.Select([]string{"W1", "W5"})
 	require.NoError(t, err)
 	for _, w := range workloads {
-		for _, layout := range []bench.Contender{bench.Watchmill(), boxed()} {
+		for _, layout := range layoutsFor(w) {
 			result, err := w.Run(t.Context(), layout, w.Small)
 			require.NoError(t, err, layout.Name)
 			lost, measured := result.Get(bench.Lost)
@@ -51,6 +52,11 @@ func TestLayout_BothDoTheWork(t *testing.T) {
 			require.Zero(t, lost.Value, layout.Name)
 		}
 	}
+}
+
+// layoutsFor returns the layouts that can do a workload.
+func layoutsFor(w bench.Workload) []bench.Contender {
+	return slices.DeleteFunc([]bench.Contender{bench.Watchmill(), boxed()}, func(c bench.Contender) bool { return !w.Able(c) })
 }
 
 // boxed is an engine whose values are in interfaces.

@@ -115,6 +115,9 @@ type Contender struct {
 	// that is not a part of the system, and the superseded ones.
 	Windowed func(ctx context.Context, events int) (Store, error)
 	Bare     func(live, superseded int) any
+	// Fed is Store over a stub in place of storage, which passes writes on to the cache and
+	// keeps as little as it can.
+	Fed func(ctx context.Context) (Store, error)
 	// Server opens an empty server whose cache is ready.
 	Server func(ctx context.Context) (Server, error)
 	// Custom starts a server of a custom kind, without any objects.

@@ -20,7 +20,7 @@ const (
 // on the engine's own workers.
 func Watchmill() Contender {
 	return Contender{
-		Name: "watchmill", Store: openEngine, Windowed: openWindowed, Bare: bareObjects, Server: openServer, Custom: openCustom,
+		Name: "watchmill", Store: openEngine, Windowed: openWindowed, Bare: bareObjects, Fed: openFed, Server: openServer, Custom: openCustom,
 		Bus: openTopic, Durable: openFile, Informer: openInformer,
 	}
 }

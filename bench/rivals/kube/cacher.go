@@ -42,7 +42,7 @@ const (
 func Cacher(warmUp time.Duration) bench.Contender {
 	opened := func(ctx context.Context) (bench.Store, error) { return open(ctx, warmUp) }
 	return bench.Contender{
-		Name: "k8s cacher", Store: opened, Bare: bare,
+		Name: "k8s cacher", Store: opened, Fed: opened, Bare: bare,
 		Server: func(ctx context.Context) (bench.Server, error) { return openServer(ctx, warmUp) },
 		// Its history grows by itself, up to 102,400 events within 75 s.
 		Windowed: func(ctx context.Context, _ int) (bench.Store, error) { return opened(ctx) },
