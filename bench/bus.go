@@ -34,7 +34,13 @@ func buses() []Workload {
 			Run:   publish, Floor: callFloor, Able: onBus,
 		}
 	}
-	return []Workload{work("W15/1", 1, 200_000), work("W15/100", 100, 5000), work("W15/1000", 1000, 1000)}
+	// With one subscriber, EventStream is a function call.
+	one := work("W15/1", 1, 200_000)
+	one.Goals = []Goal{
+		atLeast(Deliveries, 0.9).than("channels"), atMost(P50, 1.5).than("channels"),
+		atLeast(Deliveries, 1).than("watermill", "nats", "EventBus", "watch.Broadcaster"), mustBeZero(Lost),
+	}
+	return []Workload{one, work("W15/100", 100, 5000), work("W15/1000", 1000, 1000)}
 }
 
 // busRate is the rate at which latency is measured, in messages per second: every bus

@@ -70,6 +70,14 @@ type Goal struct {
 	Least bool
 	Bound float64
 	To    Reference
+	// Rivals are the names of those that a bound relative to a rival is about; none means
+	// every rival.
+	Rivals []string
+}
+
+// About reports whether the goal is about the rival of that name.
+func (g Goal) About(rival string) bool {
+	return g.To != ToRival || len(g.Rivals) == 0 || slices.Contains(g.Rivals, rival)
 }
 
 // String prints the goal as in "≥ 40×" or "≤ 5× floor".
@@ -101,6 +109,12 @@ func atLeast(metric string, bound float64) Goal {
 	return Goal{Metric: metric, Least: true, Bound: bound}
 }
 func atMost(metric string, bound float64) Goal { return Goal{Metric: metric, Bound: bound} }
+
+// than makes a goal one against these rivals only.
+func (g Goal) than(rivals ...string) Goal {
+	g.Rivals = rivals
+	return g
+}
 
 // nearFloor bounds the multiple of the floor's time, mustBeZero requires zero, and atMostAbsolute is
 // an absolute bound.

@@ -187,6 +187,23 @@ func TestSummary_IsALineForEachWorkload(t *testing.T) {
 	require.Contains(t, markdown(t, report), "| W0       | rate ≥ 1.5×: 1.25× others; rate ≤ 5× floor: 4× | **no** |")
 }
 
+// A goal may be about some rivals only: the others, which may be better, do not decide it.
+func TestSummary_GoalIsJudgedByItsRivals(t *testing.T) {
+	least := func(bound float64, rivals ...string) bench.Goal {
+		return bench.Goal{Metric: "rate", Least: true, Bound: bound, Rivals: rivals}
+	}
+	s := &script{figures: map[string][]float64{"us": {6}, "them": {3}, "fast": {12}, "floor": {24}}}
+	plan := s.plan(least(1, "them"), least(1))
+	plan.Rivals = []bench.Contender{{Name: "them"}, {Name: "fast"}}
+	plan.Workloads[0].Able = func(bench.Contender) bool { return true }
+	report, err := compare.Run(t.Context(), plan)
+	require.NoError(t, err)
+	require.Contains(t, markdown(t, report), "rate ≥ 1×: 2× them; rate ≥ 1×: 0.5× fast")
+	rows := report.Rows()
+	require.Len(t, rows[0].Goals, 2)
+	require.Len(t, rows[1].Goals, 1, "the row of the other rival has the goal about all")
+}
+
 func TestReport_JSONKeepsEveryFigure(t *testing.T) {
 	s := &script{figures: figures([]float64{1, 2}, []float64{3, 4}, []float64{5, 6})}
 	report, err := compare.Run(t.Context(), s.plan())

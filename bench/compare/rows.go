@@ -89,7 +89,7 @@ func (m Measured) row(metric bench.Metric, rival string) Row {
 	row.Ours, row.Theirs, row.Floor = spread(ours), spread(theirs), spread(floor)
 	row.Metric.Value = row.Ours.Median
 	for _, goal := range m.goals {
-		if goal.Metric == metric.Name {
+		if goal.Metric == metric.Name && goal.About(rival) {
 			row.Goals = append(row.Goals, row.judge(goal))
 		}
 	}

@@ -36,7 +36,7 @@ func (r *Report) summary() [][]string {
 func furthestFromGoal(rows []Row, goal bench.Goal) (row Row, verdict Verdict) {
 	first := true
 	for _, r := range rows {
-		if r.Metric.Name != goal.Metric {
+		if r.Metric.Name != goal.Metric || !goal.About(r.Rival) {
 			continue
 		}
 		v := r.judge(goal)
