@@ -79,7 +79,8 @@ type Limits struct {
 	// ReadTimeout bounds a request that neither writes nor watches, 60 s; WriteTimeout
 	// one that writes, 34 s.
 	ReadTimeout, WriteTimeout time.Duration
-	// WriteStall ends a response of which the client has read nothing for so long: 30 s.
+	// WriteStall is how long a client may take to read 256 KiB of a response, or what is left
+	// of it, or an event of a watch; after that the response is broken off: 30 s.
 	WriteStall time.Duration
 	// BodyBytes is the largest request body in bytes: 3 MiB.
 	BodyBytes int64

@@ -74,7 +74,7 @@ const (
 	LimitWatches        Limit = "watches"
 	LimitWatchesPerUser Limit = "watches_per_user"
 	LimitBody           Limit = "body"
-	// LimitStall: the client read nothing for [Limits].WriteStall.
+	// LimitStall: the client read more slowly than [Limits].WriteStall allows.
 	LimitStall Limit = "write_stall"
 	// LimitDraining: the server was shutting down.
 	LimitDraining Limit = "draining"

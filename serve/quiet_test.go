@@ -3,6 +3,7 @@ package serve_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -101,6 +102,28 @@ func TestWatch_LastsWithoutEvents(t *testing.T) {
 		_, more := <-read
 		require.False(t, more)
 		require.ErrorIs(t, *ended, io.EOF, "it ends cleanly")
+	})
+}
+
+// A client that reads slowly, but reads, gets all of a list, however long that takes:
+// WriteStall bounds the time in which it reads nothing.
+func TestList_SlowReaderGetsAll(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		for i := range 20 {
+			s.createLarge(fmt.Sprint("w", i), 200_000)
+		}
+		resp := s.send(t.Context(), "GET", inDefault, "")
+		defer resp.Body.Close()
+		read := 0
+		for part := make([]byte, 64<<10); ; {
+			n, err := io.ReadFull(resp.Body, part)
+			if read += n; err != nil {
+				require.Contains(t, []error{io.EOF, io.ErrUnexpectedEOF}, err)
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		require.Greater(t, read, 20*200_000)
 	})
 }
 

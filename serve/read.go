@@ -118,8 +118,9 @@ func (c *call) tellStorage(of engine.Timeline) {
 	}
 }
 
-// extendEvery is how many items of a list are written under one deadline.
-const extendEvery = 1000
+// itemsPerCheck is how many items of a list are written before the next look at whether the
+// client is gone.
+const itemsPerCheck = 1000
 
 // writeList sends a list item by item, so that it needs memory for one item only. An
 // error after the first breaks the connection off.
@@ -139,11 +140,8 @@ func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
 		if i > 0 {
 			c.write(comma)
 		}
-		if i%extendEvery == extendEvery-1 {
-			if c.r.Context().Err() != nil {
-				return nil
-			}
-			c.w.extend()
+		if i%itemsPerCheck == itemsPerCheck-1 && c.r.Context().Err() != nil {
+			return nil
 		}
 		c.write(text)
 	}

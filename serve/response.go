@@ -10,13 +10,15 @@ import (
 // response records the status and the size of an answer, and whether its client stalled.
 type response struct {
 	http.ResponseWriter
-	stall   time.Duration // how long a client may read nothing
+	stall   time.Duration // how long a client may take to read extendEvery bytes
 	code    int
 	bytes   int64
-	stalled bool // the client read nothing for too long
+	stalled bool // the client read too slowly
 	// ofStream: the request is HTTP/2, where a write deadline ends the stream when it passes,
 	// even if nothing is being written.
 	ofStream bool
+	// sinceExtend is how many bytes were written since the deadline was set.
+	sinceExtend int
 	// idle: everything was flushed, and the next Write sets a deadline of its own.
 	idle bool
 	// packing is the answer's compression, nil if there is none.
@@ -38,7 +40,10 @@ func (r *response) begin(code int) {
 }
 
 // extend gives the client the time of [Limits].WriteStall to read what is written next.
-func (r *response) extend() { r.endAt(time.Now().Add(r.stall)) }
+func (r *response) extend() {
+	r.sinceExtend = 0
+	r.endAt(time.Now().Add(r.stall))
+}
 
 // endAt sets the deadline of writes. Not every ResponseWriter has deadlines; then it has no
 // effect.
@@ -67,9 +72,21 @@ func (r *response) Write(p []byte) (int, error) {
 	return r.send(p)
 }
 
-// send writes to the connection, past any compression.
-func (r *response) send(p []byte) (int, error) {
-	n, err := r.ResponseWriter.Write(p)
+// extendEvery is how much of an answer, in bytes, the client has to read in the time of one
+// deadline.
+const extendEvery = 256 << 10
+
+// send writes to the connection, past any compression. It extends the deadline as the client
+// reads, so that a slow client gets all of a large answer.
+func (r *response) send(p []byte) (n int, err error) {
+	for len(p) > n && err == nil {
+		var written int
+		written, err = r.ResponseWriter.Write(p[n:min(len(p), n+extendEvery)])
+		n += written
+		if r.sinceExtend += written; r.sinceExtend >= extendEvery {
+			r.extend()
+		}
+	}
 	r.bytes += int64(n)
 	return n, r.note(err)
 }
@@ -86,7 +103,7 @@ func (r *response) FlushError() error {
 	return r.note(http.NewResponseController(r.ResponseWriter).Flush())
 }
 
-// note records whether a write failed because the client read nothing.
+// note records whether a write failed because the client reads too slowly.
 func (r *response) note(err error) error {
 	r.stalled = r.stalled || errors.Is(err, os.ErrDeadlineExceeded)
 	return err
