@@ -17,8 +17,8 @@ const component = "apiserver"
 
 // Options configures [New]. The zero value means the defaults.
 type Options struct {
-	// Durations are the bounds of the histogram of durations, in seconds; nil means
-	// those of the API server, from 5 ms to 60 s.
+	// Durations are the bounds of the histograms of durations, in seconds and in any order;
+	// none means those of the API server, from 5 ms to 60 s.
 	Durations []float64
 }
 
@@ -65,16 +65,16 @@ var (
 
 // New returns metrics without a server; see [Metrics.Observe].
 func New(options Options) *Metrics {
-	if options.Durations == nil {
+	if len(options.Durations) == 0 {
 		options.Durations = []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
 	}
 	m := &Metrics{
 		requests: counters("apiserver_request_total", "Requests, watches when they have ended.",
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"),
-		durations: histograms("apiserver_request_duration_seconds", "How long requests were served, watches not among them.", options.Durations,
+		durations: histograms("apiserver_request_duration_seconds", "How long requests were served, watches not among them.", ascending(options.Durations),
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"),
 		latencies: histograms("apiserver_request_sli_duration_seconds", "How long requests were served, for objectives of latency: without time in queues, of which there are none.",
-			slices.DeleteFunc(slices.Clone(options.Durations), func(bound float64) bool { return bound < shortestLatency }), byVerb...),
+			slices.DeleteFunc(ascending(options.Durations), func(bound float64) bool { return bound < shortestLatency }), byVerb...),
 		responseSizes: histograms("apiserver_response_sizes", "Bytes of answers, watches not among them.", prometheus.ExponentialBuckets(1000, 10, 7), byVerb...),
 		bodySizes: histograms("apiserver_request_body_size_bytes", "Bytes of the bodies of requests that have one.",
 			prometheus.LinearBuckets(50_000, 100_000, 31), "group", "resource", "verb"),
@@ -86,13 +86,18 @@ func New(options Options) *Metrics {
 		eventSizes:   histograms("apiserver_watch_events_sizes", "Bytes of events that watches were sent.", prometheus.ExponentialBuckets(1024, 2, 8), byResource...),
 		eventBytes:   counters("watchmill_watch_sent_bytes_total", "Bytes of events that watches were sent.", byResource...),
 		synced: histograms("apiserver_watch_list_duration_seconds", "From the request of a watch to the end of its initial state.",
-			append(slices.Clone(options.Durations), 90, 120, 180, 300), append(slices.Clone(byResource), "scope")...),
+			ascending(options.Durations, 90, 120, 180, 300), append(slices.Clone(byResource), "scope")...),
 		writeStalls: histograms("watchmill_write_stall_seconds", "How long watches waited for their connections, by flush.", stallBounds, byResource...),
 	}
 	for _, limit := range serve.AllLimits() {
 		m.rejected.WithLabelValues(string(limit)) // zero until then, so that an increase is seen
 	}
 	return m
+}
+
+// ascending returns the bounds and more of them as a histogram needs them: in order, each once.
+func ascending(bounds []float64, more ...float64) []float64 {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(bounds, more))))
 }
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {

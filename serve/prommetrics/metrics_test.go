@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -198,6 +199,25 @@ func TestMetrics_DurationsAndLatencies(t *testing.T) {
 		}
 	}
 	require.Empty(t, bounds)
+}
+
+// Bounds in any order are taken, also such as the histogram of initial states has already.
+func TestMetrics_TakeBoundsInAnyOrder(t *testing.T) {
+	metrics := prommetrics.New(prommetrics.Options{Durations: []float64{120, 1, 600, 1}})
+	of := prometheus.NewPedanticRegistry()
+	require.NoError(t, of.Register(metrics))
+	metrics.Served(serve.Measured{Endpoint: serve.Endpoint{Verb: "GET"}, Code: 200})
+	w := metrics.Watching(serve.Endpoint{Verb: "WATCH"})
+	w.Synced(time.Minute)
+	w.Ended()
+	families, err := of.Gather()
+	require.NoError(t, err)
+	bounds := map[string]int{}
+	for _, family := range families {
+		bounds[family.GetName()] = len(family.GetMetric()[0].GetHistogram().GetBucket())
+	}
+	require.Equal(t, 3, bounds["apiserver_request_duration_seconds"])
+	require.Equal(t, 6, bounds["apiserver_watch_list_duration_seconds"], "with 90, 180 and 300")
 }
 
 func label(m *dto.Metric, name string) string {
