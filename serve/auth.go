@@ -22,8 +22,8 @@ var Anonymous = User{Name: "system:anonymous", Groups: []string{"system:unauthen
 var ErrUnauthenticated = errors.New("the server has asked for the client to provide credentials")
 
 // BearerTokens returns a function for [Config].Authenticate that identifies users by the
-// token of their Authorization header. Tokens are compared in constant time, so that the
-// time of an answer tells nothing about them.
+// token of their Authorization header; an empty token identifies no user. Tokens are compared
+// in constant time, so that the time of an answer tells nothing about them.
 func BearerTokens(users map[string]User) func(*http.Request) (User, error) {
 	type known struct {
 		sum  [sha256.Size]byte
@@ -35,10 +35,11 @@ func BearerTokens(users map[string]User) func(*http.Request) (User, error) {
 	}
 	return func(r *http.Request) (User, error) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		token = strings.TrimSpace(token)
 		if !strings.EqualFold(scheme, "bearer") || token == "" {
 			return User{}, ErrUnauthenticated
 		}
-		sum, found := sha256.Sum256([]byte(strings.TrimSpace(token))), -1
+		sum, found := sha256.Sum256([]byte(token)), -1
 		for i := range all {
 			if subtle.ConstantTimeCompare(sum[:], all[i].sum[:]) == 1 {
 				found = i

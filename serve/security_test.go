@@ -50,6 +50,15 @@ func TestSecurity_ClientCertificates(t *testing.T) {
 	}
 }
 
+// An empty token, as of a variable that is not set, identifies no user.
+func TestSecurity_EmptyBearerTokenIsNone(t *testing.T) {
+	authenticate := serve.BearerTokens(map[string]serve.User{"": {Name: "root"}})
+	for _, header := range []string{"Bearer", "Bearer ", "Bearer  ", "Bearer \t"} {
+		_, err := authenticate(&http.Request{Header: http.Header{"Authorization": {header}}})
+		require.ErrorIs(t, err, serve.ErrUnauthenticated, "%q", header)
+	}
+}
+
 func TestSecurity_BearerTokens(t *testing.T) {
 	var mu sync.Mutex
 	var audited []string
