@@ -3,8 +3,10 @@ package serve
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -25,11 +27,11 @@ type Config struct {
 	// Authorize refuses a request with an error, which is answered with 403 and the
 	// error's text. Nil allows everything.
 	Authorize func(ctx context.Context, u User, r *Request) error
-	// Audit is called after every request that was served. It is called concurrently, and
-	// must not block.
+	// Audit is called after every request, whether it was served or refused. It is called
+	// concurrently, and must not block.
 	Audit func(ctx context.Context, e Audited)
 	// Hosts are the names that the Host header of a request may have, besides IP
-	// addresses and localhost.
+	// addresses and localhost; a name has neither a scheme nor a port.
 	Hosts []string
 	// Limits bounds what clients can use.
 	Limits Limits
@@ -52,8 +54,13 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// validate returns an [*engine.ConfigError] for the first number that is wrong.
+// validate returns an [*engine.ConfigError] for a field that is wrong.
 func (c *Config) validate() error {
+	for _, host := range c.Hosts {
+		if host == "" || strings.ContainsAny(host, ":/*") {
+			return &engine.ConfigError{Field: "Hosts", Problem: fmt.Sprintf("has %q; give a name such as mill.example.com, without scheme, port or wildcard", host)}
+		}
+	}
 	if c.CompressAbove < 0 {
 		return &engine.ConfigError{Field: "CompressAbove", Problem: "is negative; zero means that nothing is compressed"}
 	}

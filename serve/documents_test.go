@@ -1,6 +1,8 @@
 package serve_test
 
 import (
+	"context"
+	"crypto/tls"
 	"strings"
 	"testing"
 
@@ -93,15 +95,22 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 	widgets, err := registry.New(widgetConfig())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, widgets.Close()) }()
-	for _, cfg := range []serve.Config{
-		{}, {Resources: []serve.Provider{widgets, widgets}}, {Resources: []serve.Provider{widgets}, Limits: serve.Limits{Reads: -1}},
+	of := []serve.Provider{widgets}
+	for field, cfg := range map[string]serve.Config{
+		"Resources": {}, "Resources ": {Resources: []serve.Provider{widgets, widgets}}, "Limits.Reads": {Resources: of, Limits: serve.Limits{Reads: -1}},
+		"Hosts": {Resources: of, Hosts: []string{"mill.example.com:8443"}}, "Hosts ": {Resources: of, Hosts: []string{"https://mill.example.com"}},
+		"Hosts  ": {Resources: of, Hosts: []string{""}},
 	} {
 		_, err := serve.New(cfg)
-		require.ErrorIs(t, err, engine.ErrConfig)
+		require.ErrorIs(t, err, engine.ErrConfig, field)
+		require.ErrorContains(t, err, strings.TrimSpace(field))
 	}
 	good, err := serve.New(serve.Config{Resources: []serve.Provider{widgets}})
 	require.NoError(t, err)
 	for _, address := range []string{"0.0.0.0:0", "nowhere", "192.0.2.1:0"} {
 		require.ErrorIs(t, good.ListenAndServe(t.Context(), serve.Listen{Address: address}), engine.ErrConfig, address)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorContains(t, good.ListenAndServe(ctx, serve.Listen{Address: "127.0.0.1:0", TLS: &tls.Config{}}), "Listen.TLS")
 }

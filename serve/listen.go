@@ -29,7 +29,7 @@ type Listen struct {
 // being served, and returns nil if the shutdown was complete.
 //
 // Errors: an [*engine.ConfigError] for an address that other machines can reach without
-// TLS or authentication, and those of listening.
+// TLS or authentication and for TLS without a certificate, and those of listening.
 func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 	host, port, err := net.SplitHostPort(l.Address)
 	if err != nil {
@@ -40,6 +40,9 @@ func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 	}
 	if !l.Insecure && !isLoopback(host) && (l.TLS == nil || s.cfg.Authenticate == nil) {
 		return &engine.ConfigError{Field: "Listen.Address", Problem: fmt.Sprintf("is %s, which others can reach: give TLS and Config.Authenticate, or set Insecure", l.Address)}
+	}
+	if c := l.TLS; c != nil && len(c.Certificates) == 0 && c.GetCertificate == nil && c.GetConfigForClient == nil {
+		return &engine.ConfigError{Field: "Listen.TLS", Problem: "has no certificate; set Certificates, GetCertificate or GetConfigForClient"}
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
@@ -78,7 +81,8 @@ func (s *Server) serveOn(ctx context.Context, listener net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limits.ShutdownDelay+s.limits.DrainWatches+s.limits.ReadTimeout)
+	last := max(s.limits.ReadTimeout, s.limits.WriteTimeout) // of a request that arrived just before the refusals
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limits.ShutdownDelay+s.limits.DrainWatches+last)
 	defer cancel()
 	err := s.Shutdown(limit)
 	closing, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
