@@ -79,9 +79,10 @@ func FirstOf(all ...func(*http.Request) (User, error)) func(*http.Request) (User
 	}
 }
 
-// Audited is a request that has been served.
+// Audited is a request that is over, refused ones included.
 type Audited struct {
-	User    User
+	User User
+	// Request has only its Path if the request could not be parsed.
 	Request *Request
 	// Code is the HTTP status.
 	Code int

@@ -28,7 +28,7 @@ type call struct {
 	resource registry.Resource
 	info     *registry.Info
 	warnings warnings
-	upgrades bool      // the client asks for messages
+	upgrades bool      // the client asks for a WebSocket
 	end      error     // of a watch
 	leave    func()    // gives back the request's place in inFlight; nil before it has one
 	watching *watching // nil unless the request is a watch

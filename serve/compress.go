@@ -34,7 +34,7 @@ type packing struct {
 	*compressor
 	to   *response
 	held []byte
-	// zip is nil until the answer is compressed; plain: it will not be.
+	// zip is nil unless the answer is being compressed; plain: it is sent as it is.
 	zip   *gzip.Writer
 	plain bool
 }

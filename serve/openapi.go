@@ -27,20 +27,18 @@ type (
 	// pathItem is the operations of a path by method.
 	pathItem  map[string]operation
 	operation struct {
-		Description string               `json:"description"`
-		Action      string               `json:"x-kubernetes-action"`
-		Kind        discoveryKind        `json:"x-kubernetes-group-version-kind"`
-		Parameters  []parameter          `json:"parameters,omitempty"`
-		Responses   map[string]response3 `json:"responses"`
+		Description string                     `json:"description"`
+		Action      string                     `json:"x-kubernetes-action"`
+		Kind        discoveryKind              `json:"x-kubernetes-group-version-kind"`
+		Parameters  []parameter                `json:"parameters,omitempty"`
+		Responses   map[string]openAPIResponse `json:"responses"`
 	}
 	parameter struct {
 		Name   string            `json:"name"`
 		In     string            `json:"in"`
 		Schema map[string]string `json:"schema"`
-		// Required is so for those of the path.
-		Required bool `json:"required,omitempty"`
 	}
-	response3 struct {
+	openAPIResponse struct {
 		Description string                          `json:"description"`
 		Content     map[string]map[string]anySchema `json:"content,omitempty"`
 	}
@@ -108,7 +106,7 @@ var queryParameters = map[string][]string{
 func (k *servedKind) operation(action, component string) operation {
 	op := operation{
 		Description: action + " " + k.Kind.Kind, Action: action, Kind: discoveryKind{k.Kind.Group, k.Kind.Version, k.Kind.Kind},
-		Responses: map[string]response3{"200": {
+		Responses: map[string]openAPIResponse{"200": {
 			Description: "OK",
 			Content:     map[string]map[string]anySchema{jsonType: {"schema": {"$ref": "#/components/schemas/" + component}}},
 		}},
@@ -131,7 +129,7 @@ func componentName(k *registry.Kind) string {
 func withKind(schema json.RawMessage, k *registry.Kind) json.RawMessage {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(schema, &fields); err != nil {
-		return schema // it was given, and says what it says
+		return schema // it is no JSON object, and is shown as it was given
 	}
 	fields["x-kubernetes-group-version-kind"], _ = json.Marshal([]discoveryKind{{k.Group, k.Version, k.Kind}})
 	out, err := json.Marshal(fields)

@@ -74,12 +74,8 @@ func (c *call) listOptions(watch bool) (*listOptions, error) {
 func (o *listOptions) parseNumbers(c *call) error {
 	q := c.req.query
 	var err error
-	if o.version != "" && o.version != "0" {
-		var rev uint64
-		if rev, err = strconv.ParseUint(o.version, 10, 64); err != nil || rev == 0 || o.version[0] == '0' {
-			return badRequest("resourceVersion is %q: give one that the server has returned, or 0", o.version)
-		}
-		o.revision = engine.Revision(rev)
+	if o.revision, err = parseRevision(o.version); err != nil {
+		return err
 	}
 	if text := q.Get("limit"); text != "" {
 		if o.limit, err = strconv.Atoi(text); err != nil || o.limit < 0 {
@@ -94,6 +90,18 @@ func (o *listOptions) parseNumbers(c *call) error {
 		o.timeout = time.Duration(seconds) * time.Second
 	}
 	return nil
+}
+
+// parseRevision returns the revision that a resourceVersion names: zero for "" and for 0.
+func parseRevision(version string) (engine.Revision, error) {
+	if version == "" || version == "0" {
+		return 0, nil
+	}
+	rev, err := strconv.ParseUint(version, 10, 64)
+	if err != nil || version[0] == '0' {
+		return 0, badRequest("resourceVersion is %q: give one that the server has returned, or 0", version)
+	}
+	return engine.Revision(rev), nil
 }
 
 // contradictions returns what is wrong with the parameters together.
@@ -180,7 +188,7 @@ func (o *listOptions) read() engine.Read {
 	return engine.NotOlderThan(o.revision)
 }
 
-// forList returns the options of the list below.
+// forList returns the options of the list that the engine is asked for.
 func (o *listOptions) forList(c *call) (engine.ListOptions, error) {
 	opts := engine.ListOptions{
 		Key: o.key, Prefix: o.prefix, LabelSelector: o.labels, FieldSelector: o.fields, Limit: o.limit, Read: o.read(),

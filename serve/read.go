@@ -16,19 +16,12 @@ import (
 
 // get answers with one object.
 func (c *call) get(ctx context.Context) error {
-	version := c.req.query.Get("resourceVersion")
-	read := engine.Latest()
-	switch {
-	case version == "0":
-		read = engine.Cached()
-	case version != "":
-		rev, err := strconv.ParseUint(version, 10, 64)
-		if err != nil {
-			return badRequest("resourceVersion is %q: give one that the server has returned, or 0", version)
-		}
-		read = engine.NotOlderThan(engine.Revision(rev))
+	o := listOptions{version: c.req.query.Get("resourceVersion")}
+	var err error
+	if o.revision, err = parseRevision(o.version); err != nil {
+		return err
 	}
-	item, err := c.resource.Get(ctx, c.key(), engine.GetOptions{Read: read})
+	item, err := c.resource.Get(ctx, c.key(), engine.GetOptions{Read: o.read()})
 	if err != nil {
 		return err
 	}

@@ -149,6 +149,7 @@ func TestErrors_OfReads(t *testing.T) {
 		inDefault + "?limit=-1":                                         "400 BadRequest",
 		inDefault + "?resourceVersion=x":                                "400 BadRequest",
 		inDefault + "?resourceVersion=007":                              "400 BadRequest",
+		inDefault + "/a?resourceVersion=007":                            "400 BadRequest",
 		inDefault + "?continue=x":                                       "400 BadRequest",
 		allWidgets + "?continue=" + token:                               "400 BadRequest",
 		inDefault + "?labelSelector=a%3Db&continue=" + token:            "400 BadRequest",

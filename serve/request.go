@@ -107,10 +107,8 @@ func verbOf(method string, named bool, query url.Values) string {
 
 // isTrue reports whether a parameter is present and neither false nor 0.
 func isTrue(query url.Values, name string) bool {
-	if !query.Has(name) {
-		return false
-	}
-	return !slices.Contains([]string{"false", "0", "False", "FALSE"}, query.Get(name))
+	value := query.Get(name)
+	return query.Has(name) && value != "0" && !strings.EqualFold(value, "false")
 }
 
 // nameFromSelector takes the name from a field selector that fixes it.

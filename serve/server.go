@@ -85,7 +85,8 @@ func (s *Server) index() error {
 	return nil
 }
 
-// ServeHTTP serves one request. It contains a panic in that.
+// ServeHTTP serves one request. A panic in hooks and in functions of the kind is answered with
+// 500, and logged.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{
 		Server: s, w: &response{ResponseWriter: w, stall: s.limits.WriteStall, ofStream: r.ProtoMajor >= 2},
