@@ -1,6 +1,13 @@
 package bench
 
-import "context"
+import (
+	"context"
+	"runtime"
+)
+
+// AllocationsPerWrite is the metric of the allocations of a whole write, from the writer to
+// the last handler.
+const AllocationsPerWrite = "allocations/write"
 
 // fanOut is W1 to W3: every watcher watches everything.
 func fanOut() []Workload {
@@ -23,8 +30,8 @@ func fanOut() []Workload {
 			ID: "W3", Text: "1 watcher of everything, 1,000 writes/s",
 			Full:  Params{Watchers: 1, Objects: 100, Events: 5000, Rate: 1000},
 			Small: Params{Watchers: 1, Objects: 10, Events: 200, Rate: 1000},
-			Goals: []Goal{atMost(P50, 0.65), mustBeZero(Lost)},
-			Run:   paced, Floor: pacedFloor, Able: onStore,
+			Goals: []Goal{atMost(P50, 0.65), atMostAbsolute(AllocationsPerWrite, 8), mustBeZero(Lost)},
+			Run:   pacedAlone, Floor: pacedFloor, Able: onStore,
 		},
 	}
 }
@@ -59,6 +66,23 @@ func saturate(ctx context.Context, c Contender, p Params) (Result, error) {
 func paced(ctx context.Context, c Contender, p Params) (Result, error) {
 	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		return fanOutOn(ctx, s, p, p.Watchers)
+	})
+}
+
+// pacedAlone is paced, and counts the allocations of the writes.
+func pacedAlone(ctx context.Context, c Contender, p Params) (Result, error) {
+	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
+		object := objects(p.Objects)
+		rev, err := fill(ctx, s, p.Objects, object)
+		if err != nil {
+			return nil, err
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		result, err := watchWrites(ctx, s, p, p.Watchers, rev, object)
+		runtime.ReadMemStats(&after)
+		made := float64(after.Mallocs-before.Mallocs) / float64(p.Events)
+		return append(result, Metric{Name: AllocationsPerWrite, Value: made}), err
 	})
 }
 

@@ -22,7 +22,14 @@ func idle() []Workload {
 			Full:  Params{Watchers: 100_000},
 			Small: Params{Watchers: 5000},
 			Goals: []Goal{atMostAbsolute(BytesPerWatcher, 500), atMostAbsolute(GoroutinesPerWatcher, 0.01)},
-			Run:   footprint, Floor: footprintFloor, Able: onStore, Apart: true,
+			Run:   footprint(nil), Floor: footprintFloor, Able: onStore, Apart: true,
+		},
+		{
+			ID: "W7/handler", Text: "100,000 idle watchers of everything, each with a handler",
+			Full:  Params{Watchers: 100_000},
+			Small: Params{Watchers: 5000},
+			Goals: []Goal{atMostAbsolute(BytesPerWatcher, 600), atMostAbsolute(GoroutinesPerWatcher, 0.01)},
+			Run:   footprint(func(int64) {}), Floor: footprintFloor, Able: onStore, Apart: true,
 		},
 		{
 			ID: "W8", Text: "subscribe and unsubscribe, one at a time",
@@ -34,26 +41,32 @@ func idle() []Workload {
 	}
 }
 
-// footprint measures watchers without consumers, since consumers would take memory of
-// their own.
-func footprint(ctx context.Context, c Contender, p Params) (Result, error) {
-	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
-		if _, err := fill(ctx, s, 1, objects(1)); err != nil {
+// footprint returns a run that measures watchers with this handler, whose consumers may take
+// memory of their own, or without a consumer if it is nil.
+func footprint(handle func(seq int64)) func(context.Context, Contender, Params) (Result, error) {
+	return func(ctx context.Context, c Contender, p Params) (Result, error) {
+		return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
+			return footprintOn(ctx, s, p, handle)
+		})
+	}
+}
+
+func footprintOn(ctx context.Context, s Store, p Params, handle func(seq int64)) (Result, error) {
+	if _, err := fill(ctx, s, 1, objects(1)); err != nil {
+		return nil, err
+	}
+	watches := make([]Watch, p.Watchers)
+	before := measureFootprint()
+	for i := range watches {
+		w, err := s.Watch(ctx, Selection{}, 0, handle)
+		if err != nil {
 			return nil, err
 		}
-		watches := make([]Watch, p.Watchers)
-		before := measureFootprint()
-		for i := range watches {
-			w, err := s.Watch(ctx, Selection{}, 0, nil)
-			if err != nil {
-				return nil, err
-			}
-			watches[i] = w
-		}
-		result := measureFootprint().per(before, p.Watchers)
-		runtime.KeepAlive(watches)
-		return result, nil
-	})
+		watches[i] = w
+	}
+	result := measureFootprint().per(before, p.Watchers)
+	runtime.KeepAlive(watches)
+	return result, nil
 }
 
 // subscribe opens and stops watches and times each pair. The rate includes the
