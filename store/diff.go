@@ -168,11 +168,9 @@ func (v *TreeView) cursor() (next func() *Object) {
 	if v == nil {
 		return func() *Object { return nil }
 	}
-	it := partsOf(v).items.Iter()
+	items := partsOf(v).items.Cursor()
 	return func() *Object {
-		if !it.Next() {
-			return nil
-		}
-		return it.Value()
+		next, _ := items.Next()
+		return next.item
 	}
 }

@@ -40,34 +40,34 @@ func NewTree(indexes ...Attribute) *Tree {
 // O(log n) and shares o, which must not change any more.
 func (t *Tree) Put(o *Object) (prev *Object) {
 	t.view = nil
-	prev, _ = t.items.Set(o.Key, o)
+	was, _ := t.items.Set(slot[*Object]{o.Key, o})
 	for i := range t.indexes {
-		t.index(i, prev, o)
+		t.index(i, was.item, o)
 	}
-	return prev
+	return was.item
 }
 
 // Delete removes the object under key and returns it, or nil if there is none.
 func (t *Tree) Delete(key string) (prev *Object) {
-	prev, found := t.items.Delete(key)
+	was, found := t.items.Delete(placeOf(key))
 	if !found {
 		return nil
 	}
 	t.view = nil
 	for i := range t.indexes {
-		t.index(i, prev, nil)
+		t.index(i, was.item, nil)
 	}
-	return prev
+	return was.item
 }
 
 // index replaces prev by o in the i-th index. Either may be nil.
 func (t *Tree) index(i int, prev, o *Object) {
-	entries := t.indexes[i].entries
+	entries := &t.indexes[i].entries
 	is, holds := entryOf(t.attributes[i], o)
 	if !Alike(prev, o) {
 		was, held := entryOf(t.attributes[i], prev)
 		if held && !(holds && was.value == is.value) {
-			entries.Delete(was)
+			entries.Delete(was.Place())
 		}
 	}
 	if holds {
@@ -81,7 +81,7 @@ func entryOf(a Attribute, o *Object) (entry[*Object], bool) {
 		return entry[*Object]{}, false
 	}
 	value, held := valueIn(a, o)
-	return entry[*Object]{value, o.Key, o}, held
+	return entry[*Object]{o, value, o.Key}, held
 }
 
 // Apply applies ev and returns the previous object. Emitted events and bookmarks
@@ -98,8 +98,8 @@ func (t *Tree) Apply(ev Event) (prev *Object) {
 
 // Get returns the object under key, or nil.
 func (t *Tree) Get(key string) *Object {
-	o, _ := t.items.Get(key)
-	return o
+	found, _ := t.items.Get(placeOf(key))
+	return found.item
 }
 
 // Len returns the number of objects.
