@@ -59,7 +59,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 // Errors: [engine.ErrExists], [*InvalidError], [*BadRequestError], that of an admitter,
 // [engine.ErrEngineClosed], ctx's cause, or that of storage.
 func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*engine.Object[T], error) {
-	draft := s.core.layout.Clone(store.Header(&engine.Object[T]{Value: value}))
+	draft := s.core.layout.Draft(store.Header(&engine.Object[T]{Value: value}))
 	namespace := s.core.meta(draft).GetNamespace()
 	if s.core.forwarder != nil {
 		if s.core.kind.ClusterScoped {
@@ -103,7 +103,7 @@ func (s *Store[T]) update(ctx context.Context, key, subresource string, change f
 		if err != nil {
 			return nil, err
 		}
-		return s.core.layout.Clone(store.Header(&engine.Object[T]{Value: value})), nil
+		return s.core.layout.Draft(store.Header(&engine.Object[T]{Value: value})), nil
 	}
 	if s.core.forwarder != nil {
 		o, created, err := forwarding{s.core}.update(ctx, key, subresource, s.core.encoded(produce), opts)

@@ -18,7 +18,9 @@ type Ptr[T any] interface {
 
 // Strategy is the rules of a kind for writes. All functions are optional; they may run
 // more than once for one write if other writes come in between. old is nil for a
-// creation; it is shared and must not be changed.
+// creation; it is shared and must not be changed. What the spec and the status of obj
+// point to may be old's, too: set a new map, slice or pointer there, and do not change
+// what it holds.
 type Strategy[T any] struct {
 	// Default sets the defaults of a decoded object.
 	Default func(obj *T)
@@ -81,8 +83,8 @@ type Admission struct {
 	Operation Operation
 	// Subresource is "status" or "".
 	Subresource string
-	// Object points to the value to be written, a *T, which may be changed; nil for a
-	// deletion.
+	// Object points to the value to be written, a *T, which may be changed as in a
+	// [Strategy]; nil for a deletion.
 	Object any
 	// Old points to the stored value, nil for a creation. It is shared and must not be
 	// changed.

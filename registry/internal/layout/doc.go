@@ -4,8 +4,8 @@
 //
 //	JSON ──Decode──▶ *store.Object ──Encode──▶ JSON with a resourceVersion
 //	                  │  ▲    ├──────Fields──▶ the same as a map
-//	     Clone, then ─┘  │    └────SameSpec──▶ has anything but metadata and status changed?
-//	     TakeStatus ─────┘
+//	Clone or Draft,  ─┘  │    └────SameSpec──▶ has anything but metadata and status changed?
+//	then TakeStatus ─────┘
 //
 // A layout has no state but its schema and is safe for concurrent use. Objects are shared:
 // none of its methods but Decode and TakeStatus changes one.

@@ -16,6 +16,9 @@ type Layout interface {
 	// Clone returns a new object with o's value, of which the metadata and the
 	// status can be set without changing o.
 	Clone(o *store.Object) *store.Object
+	// Draft is Clone, but the maps and lists of the new object's metadata are its own, so
+	// that they can be changed, too.
+	Draft(o *store.Object) *store.Object
 	// DeepClone returns a new object with o's value, which shares nothing with o.
 	DeepClone(o *store.Object) (*store.Object, error)
 	// TakeStatus sets the status of to to that of from, or to none if from is nil.

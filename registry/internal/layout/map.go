@@ -53,6 +53,8 @@ func (l *mapLayout) Clone(o *store.Object) *store.Object {
 	return c
 }
 
+func (l *mapLayout) Draft(o *store.Object) *store.Object { return l.Clone(o) }
+
 func (l *mapLayout) DeepClone(o *store.Object) (*store.Object, error) { return l.Clone(o), nil }
 
 func (l *mapLayout) TakeStatus(to, from *store.Object) {

@@ -2,6 +2,7 @@ package layout
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -44,6 +45,17 @@ func (l *structLayout) Decode(body []byte, o *store.Object) (strict []error, err
 func (l *structLayout) Clone(o *store.Object) *store.Object {
 	c := l.schema.Clone(o)
 	*c = store.Object{}
+	return c
+}
+
+func (l *structLayout) Draft(o *store.Object) *store.Object {
+	c := l.Clone(o)
+	m := l.meta(c)
+	m.SetLabels(maps.Clone(m.GetLabels()))
+	m.SetAnnotations(maps.Clone(m.GetAnnotations()))
+	m.SetFinalizers(slices.Clone(m.GetFinalizers()))
+	m.SetOwnerReferences(slices.Clone(m.GetOwnerReferences()))
+	m.SetManagedFields(slices.Clone(m.GetManagedFields()))
 	return c
 }
 
