@@ -92,15 +92,21 @@ func (f forwarding) live(ctx context.Context, key, uid string, rev engine.Revisi
 	return nil, err
 }
 
-// delete passes on a deletion. It returns the object as marked, or its last state.
+// delete passes on a deletion. It returns the object as marked, or its last state. After a
+// conflict it tries again with the newer object, if there is one.
 func (f forwarding) delete(ctx context.Context, key string, opts DeleteOptions) (o *store.Object, gone bool, err error) {
 	if err := opts.validate(); err != nil {
 		return nil, false, err
 	}
+	var conflict error
+	var before engine.Revision
 	for {
 		live, err := f.storage.Get(ctx, key)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, false, err
+		case conflict != nil && live.Revision == before:
+			return nil, false, conflict
 		}
 		if err := f.checkPreconditions(live, opts.UID, opts.Revision); err != nil {
 			return nil, false, err
@@ -110,7 +116,8 @@ func (f forwarding) delete(ctx context.Context, key string, opts DeleteOptions) 
 		answer, at, err := f.forwarder.ForwardDelete(ctx, key, this)
 		switch {
 		case errors.Is(err, engine.ErrConflict):
-			continue // it has changed since it was read
+			conflict, before = err, live.Revision
+			continue
 		case err != nil:
 			return nil, false, err
 		case answer == nil:

@@ -1,10 +1,14 @@
 package remote_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -212,6 +216,38 @@ func TestReplica_DeletesWithFinalizers(t *testing.T) {
 	require.NoError(t, err)
 	_, err = origin.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
 	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
+// A deletion that the origin refuses as a conflict, and not since the object has changed, is
+// refused here, too: sending it again would not help.
+func TestReplica_DeletionThatAlwaysConflictsEnds(t *testing.T) {
+	origin := newServer(t)
+	origin.create("a", 1)
+	target, err := url.Parse(origin.url)
+	require.NoError(t, err)
+	pass := httputil.NewSingleHostReverseProxy(target)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var deletions atomic.Int64
+	held := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodDelete {
+			pass.ServeHTTP(w, r)
+			return
+		}
+		if deletions.Add(1) == 10 {
+			cancel()
+		}
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","message":"it is held","code":409}`)
+	}))
+	t.Cleanup(func() {
+		held.CloseClientConnections()
+		held.Close()
+	})
+	r := replica(t, held.URL)
+	_, _, err = r.store.Delete(ctx, "default/a", registry.DeleteOptions{})
+	require.ErrorIs(t, err, engine.ErrConflict)
+	require.ErrorContains(t, err, "it is held")
 }
 
 // Over the wire a replica answers as its origin does.
