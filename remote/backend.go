@@ -18,6 +18,7 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Backend is storage that holds the objects of one kind at a server. Make one with [New],
@@ -58,7 +59,13 @@ func New(format *registry.Format, cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{config: cfg, format: format, kind: format.Kind(), running: map[*watch]struct{}{}}
+	kind := format.Kind()
+	if kind.ClusterScoped && cfg.Namespace != "" {
+		return nil, &usercode.ConfigError{
+			Field: "remote.Config.Namespace", Problem: fmt.Sprintf("is %q, but a %s has no namespace; leave it out", cfg.Namespace, kind.Kind),
+		}
+	}
+	b := &Backend{config: cfg, format: format, kind: kind, running: map[*watch]struct{}{}}
 	b.client, b.watches = cfg.Client, cfg.Client
 	if cfg.Client == nil {
 		b.client, b.watches = newClient(), newClient()

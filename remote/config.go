@@ -18,7 +18,8 @@ type Config struct {
 	// URL is the server's address, http or https, with the path below which it serves the
 	// protocol, if there is one.
 	URL string
-	// Namespace restricts reads and watches to one namespace; "" is all.
+	// Namespace restricts reads and watches to one namespace; "" is all. A kind without
+	// namespaces must leave it out.
 	Namespace string
 	// Labels and Fields are selectors, in Kubernetes' syntax, that restrict reads and
 	// watches to a part of the objects; "" is all.

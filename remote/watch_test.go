@@ -380,4 +380,10 @@ func TestConfig_IsChecked(t *testing.T) {
 		require.Equal(t, "remote.Config."+strings.TrimSpace(field), wrong.Field)
 		require.NotContains(t, err.Error(), "secret")
 	}
+	scoped := widgets(new(atomic.Int64))
+	scoped.Kind.ClusterScoped = true
+	format, err := registry.FormatOf(scoped)
+	require.NoError(t, err)
+	_, err = remote.New(format, remote.Config{URL: "http://h", Namespace: "default"})
+	require.ErrorContains(t, err, `remote.Config.Namespace is "default", but a Widget has no namespace`)
 }
