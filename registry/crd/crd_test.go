@@ -58,8 +58,11 @@ func TestParse_RefusesWhatIsWrong(t *testing.T) {
 		"spec.versions":         func(s string) string { return strings.ReplaceAll(s, "storage: true", "storage: false") },
 		"jsonPath":              func(s string) string { return strings.Replace(s, ".spec.size, description", "spec[, description", 1) },
 		"openAPIV3Schema":       func(s string) string { return strings.Replace(s, "minimum: 0", "minimum: [0]", 1) },
-		"no document":           func(string) string { return "# nothing\n" },
-		"invalid Custom":        func(string) string { return "a: [" },
+		"spec.shape has no schema": func(s string) string {
+			return strings.Replace(s, "              color:\n", "              shape:\n              color:\n", 1)
+		},
+		"no document":    func(string) string { return "# nothing\n" },
+		"invalid Custom": func(string) string { return "a: [" },
 	} {
 		_, err := crd.Parse(strings.NewReader(edit(string(good))))
 		require.ErrorIs(t, err, crd.ErrManifest, mention)

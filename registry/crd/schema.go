@@ -1,9 +1,11 @@
 package crd
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
@@ -40,7 +42,32 @@ func (a *additional) UnmarshalJSON(text []byte) error {
 // parseSchema reads a schema.
 func parseSchema(text []byte) (*schema, error) {
 	s := &schema{}
-	return s, kjson.UnmarshalCaseSensitivePreserveInts(text, s)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, s); err != nil {
+		return nil, err
+	}
+	return s, s.check("")
+}
+
+// check refuses a property that is null in the manifest.
+func (s *schema) check(path string) error {
+	if s == nil {
+		return nil
+	}
+	for name, property := range s.Properties {
+		at := strings.TrimPrefix(path+"."+name, ".")
+		if property == nil {
+			return fmt.Errorf("the property %s has no schema: give at least {}", at)
+		}
+		if err := property.check(at); err != nil {
+			return err
+		}
+	}
+	if s.Additional != nil {
+		if err := s.Additional.schema.check(path + ".*"); err != nil {
+			return err
+		}
+	}
+	return s.Items.check(path + "[*]")
 }
 
 // objectFields are the fields of every object, whatever its schema.
