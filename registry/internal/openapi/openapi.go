@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/watchmill/watchmill/registry/internal/layout"
 )
@@ -81,15 +84,14 @@ func typeSchema(t reflect.Type, within []reflect.Type) *jsonSchema {
 
 // knownSchema returns the schema of a type that encodes itself, nil for others.
 func knownSchema(t reflect.Type) *jsonSchema {
-	switch t.String() {
-	case "v1.Time", "v1.MicroTime", "time.Time":
+	switch t {
+	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[time.Time]():
 		return &jsonSchema{Type: "string", Format: "date-time"}
-	case "v1.Duration", "resource.Quantity":
+	case reflect.TypeFor[metav1.Duration](), reflect.TypeFor[resource.Quantity]():
 		return &jsonSchema{Type: "string"}
-	case "intstr.IntOrString":
+	case reflect.TypeFor[intstr.IntOrString]():
 		return &jsonSchema{IntOrString: true}
-	}
-	if t == reflect.TypeFor[metav1.ObjectMeta]() {
+	case reflect.TypeFor[metav1.ObjectMeta]():
 		return &jsonSchema{Type: "object", Description: metadataText}
 	}
 	itself := func(i reflect.Type) bool { return t.Implements(i) || reflect.PointerTo(t).Implements(i) }

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/watchmill/watchmill/registry/internal/openapi"
+	"github.com/watchmill/watchmill/registry/internal/openapi/testdata/v1"
 )
 
 type named struct {
@@ -40,6 +42,14 @@ func TestOf_TypesHaveTheirSchemas(t *testing.T) {
 	} {
 		require.JSONEq(t, want, string(openapi.Of(reflect.TypeOf(value))))
 	}
+}
+
+// A package of one's own has the name v1 as often as not.
+func TestOf_ATypeIsNotKnownByItsNameAlone(t *testing.T) {
+	require.JSONEq(t, `{"type":"string"}`, string(openapi.Of(reflect.TypeFor[metav1.Duration]())))
+	require.JSONEq(t, `{"type":"string"}`, string(openapi.Of(reflect.TypeFor[resource.Quantity]())))
+	require.JSONEq(t, `{"type":"object","properties":{"days":{"type":"integer","format":"int64"}},"required":["days"]}`,
+		string(openapi.Of(reflect.TypeFor[v1.Duration]())))
 }
 
 func TestOf_FieldsHaveTheirTags(t *testing.T) {
