@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -75,21 +76,23 @@ func plural(noun string) string {
 
 // validate returns an [*engine.ConfigError] for the first name that is wrong.
 func (k Kind) validate() error {
-	wrong := func(name string, problems []string) error {
-		return &engine.ConfigError{Field: "Kind." + name, Problem: "is not usable: " + strings.Join(problems, "; ")}
+	type rule struct {
+		field, name string
+		problems    []string
 	}
-	if p := validation.IsDNS1123Subdomain(k.Group); len(p) > 0 {
-		return wrong("Group", p)
+	rules := []rule{
+		{"Group", k.Group, validation.IsDNS1123Subdomain(k.Group)},
+		{"Version", k.Version, validation.IsDNS1035Label(k.Version)},
+		{"Kind", k.Kind, validation.IsDNS1035Label(strings.ToLower(k.Kind))},
+		{"Plural", k.Plural, validation.IsDNS1035Label(k.Plural)},
+		{"Singular", k.Singular, validation.IsDNS1035Label(k.Singular)},
 	}
-	if p := validation.IsDNS1035Label(k.Version); len(p) > 0 {
-		return wrong("Version", p)
+	for _, name := range k.ShortNames {
+		rules = append(rules, rule{"ShortNames", name, validation.IsDNS1035Label(name)})
 	}
-	if p := validation.IsDNS1035Label(strings.ToLower(k.Kind)); len(p) > 0 {
-		return wrong("Kind", p)
-	}
-	for _, name := range append([]string{k.Plural, k.Singular}, k.ShortNames...) {
-		if p := validation.IsDNS1035Label(name); len(p) > 0 {
-			return wrong("Plural, Singular or ShortNames", p)
+	for _, r := range rules {
+		if len(r.problems) > 0 {
+			return &engine.ConfigError{Field: "Kind." + r.field, Problem: fmt.Sprintf("has the name %q, which cannot be used: %s", r.name, strings.Join(r.problems, "; "))}
 		}
 	}
 	return nil

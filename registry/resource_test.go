@@ -204,13 +204,17 @@ func TestResource_KindsKnownOnlyAtRunTime(t *testing.T) {
 }
 
 func TestKind_WrongOnesAreRefused(t *testing.T) {
-	for _, kind := range []registry.Kind{
-		{}, {Group: "example.com", Version: "v1"}, {Group: "Example", Version: "v1", Kind: "Widget"},
-		{Group: "example.com", Version: "1", Kind: "Widget"}, {Group: "example.com", Version: "v1", Kind: "Wid get"},
-		{Group: "example.com", Version: "v1", Kind: "Widget", ShortNames: []string{"w/w"}},
+	for told, kind := range map[string]registry.Kind{
+		`Kind.Group has the name ""`: {}, `Kind.Kind has the name ""`: {Group: "example.com", Version: "v1"},
+		`Kind.Group has the name "Example"`:  {Group: "Example", Version: "v1", Kind: "Widget"},
+		`Kind.Version has the name "1"`:      {Group: "example.com", Version: "1", Kind: "Widget"},
+		`Kind.Kind has the name "Wid get"`:   {Group: "example.com", Version: "v1", Kind: "Wid get"},
+		`Kind.Plural has the name "Widgets"`: {Group: "example.com", Version: "v1", Kind: "Widget", Plural: "Widgets"},
+		`Kind.ShortNames has the name "w/w"`: {Group: "example.com", Version: "v1", Kind: "Widget", ShortNames: []string{"w/w"}},
 	} {
 		_, err := registry.New(registry.Config[Widget]{Kind: kind})
 		require.ErrorIs(t, err, engine.ErrConfig, "%+v", kind)
+		require.ErrorContains(t, err, told)
 	}
 	cfg := config()
 	cfg.Engine.Key = func(Widget) string { return "" }
