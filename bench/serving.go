@@ -9,7 +9,8 @@ import (
 
 // The metrics of serving.
 const (
-	// CPU is the processors' time for one delivery, of server and client together.
+	// CPU is the processors' time for one delivery, of server and client together if they are
+	// in one process; see [ClientCPU].
 	CPU = "cpu/delivery"
 	// Allocated is the memory that one list allocates, in server and client together.
 	Allocated = "allocated/list"
@@ -112,7 +113,12 @@ func served(timed int, over opening) func(context.Context, Contender, Params) (R
 // cost returns the processors' time for one delivery.
 func (c *crowd) cost(used time.Duration) Metric {
 	n, _, _ := c.delivered()
-	return Metric{Name: CPU, Unit: Microseconds, Value: float64(used.Microseconds()) / float64(max(n, 1))}
+	return perDelivery(CPU, used, n)
+}
+
+// perDelivery returns the processors' time for one of n deliveries.
+func perDelivery(name string, used time.Duration, n int64) Metric {
+	return Metric{Name: name, Unit: Microseconds, Value: float64(used.Microseconds()) / float64(max(n, 1))}
 }
 
 // end stops the watches that were opened and waits until their handlers have

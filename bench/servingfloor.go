@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -55,6 +56,10 @@ func (s *bareServer) from(i int) ([]bareFrame, <-chan struct{}) {
 }
 
 func (s *bareServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		s.serveWrite(w, r)
+		return
+	}
 	if !r.URL.Query().Has("watch") {
 		s.mu.Lock()
 		list := s.list
@@ -88,20 +93,57 @@ func (s *bareServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// serveWrite writes the object in a request's body, and answers with it.
+func (s *bareServer) serveWrite(w http.ResponseWriter, r *http.Request) {
+	var p pod
+	err := json.NewDecoder(r.Body).Decode(&p)
+	if err == nil {
+		var rev uint64
+		rev, err = s.writePod(r.Context(), &p)
+		p.ResourceVersion = strconv.FormatUint(rev, 10)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(&p) // a client that is gone needs no answer
+}
+
+func (s *bareServer) writePod(ctx context.Context, p *pod) (uint64, error) {
+	seq, err := strconv.ParseInt(p.Annotations[SeqAnnotation], 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	return s.Write(ctx, Object{Name: p.Name, Node: p.Spec.NodeName, App: p.Labels[AppLabel], Seq: seq})
+}
+
 func (s *bareServer) WaitFor(context.Context, uint64) error { return nil }
 func (s *bareServer) Handler() http.Handler                 { return s }
 func (s *bareServer) Path() string                          { return "/pods" }
 func (s *bareServer) Close() error                          { return nil }
 
 // bare is the floor of serving as a contender.
-var bare = Contender{Name: "net/http", Server: openBare}
+var bare = Contender{Name: "net/http", Server: openBare, Custom: openBareCustom}
+
+func openBareCustom(ctx context.Context) (*Endpoint, error) {
+	server, err := openBare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return listenAsEndpoint(ctx, server)
+}
+
+// onBare returns the floor of a run.
+func onBare(run func(context.Context, Contender, Params) (Result, error)) func(context.Context, Params) (Result, error) {
+	return func(ctx context.Context, p Params) (Result, error) { return run(ctx, bare, p) }
+}
 
 func servedFloor(timed int, over opening) func(context.Context, Params) (Result, error) {
-	return func(ctx context.Context, p Params) (Result, error) { return served(timed, over)(ctx, bare, p) }
+	return onBare(served(timed, over))
 }
 
 func idleFloor(open func(s *wire, ctx context.Context, from uint64, n int) error, over opening) func(context.Context, Params) (Result, error) {
-	return func(ctx context.Context, p Params) (Result, error) { return idleServed(open, over)(ctx, bare, p) }
+	return onBare(idleServed(open, over))
 }
 
 func listServedFloor(ctx context.Context, p Params) (Result, error) { return listServed(ctx, bare, p) }

@@ -78,6 +78,12 @@ func listen(ctx context.Context, server Server, own *identity) (*wire, error) {
 
 // Close closes the connections first, and so ends the watches.
 func (s *wire) Close() error {
+	s.closeClients()
+	return errors.Join(s.closeHTTP(), s.Server.Close())
+}
+
+// closeClients closes the connections.
+func (s *wire) closeClients() {
 	for _, c := range s.conns {
 		_ = c.Close() // a watch that has ended has closed it
 	}
@@ -85,7 +91,6 @@ func (s *wire) Close() error {
 	for _, t := range s.shared {
 		t.CloseIdleConnections()
 	}
-	return errors.Join(s.closeHTTP(), s.Server.Close())
 }
 
 func (s *wire) closeHTTP() error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,19 +21,32 @@ type requests struct {
 	revisions map[string]string // of the objects that were written, by name
 }
 
-// overRequests returns a function that opens a contender's server of a custom kind.
+// overRequests returns a function that starts a contender's server of a custom kind.
 func overRequests(c Contender) func(context.Context) (*wire, error) {
 	return func(ctx context.Context) (*wire, error) {
 		at, err := c.Custom(ctx)
 		if err != nil {
 			return nil, err
 		}
-		client := &http.Client{Transport: &http.Transport{TLSClientConfig: at.Trust.Clone(), ForceAttemptHTTP2: true}}
-		return &wire{
-			Server: &requests{at: at, client: client, revisions: map[string]string{}},
-			addr:   at.Addr, trust: at.Trust, token: at.Token, client: client,
-		}, nil
+		s, err := dialEndpoint(at)
+		if err != nil {
+			return nil, errors.Join(err, at.Stop())
+		}
+		return s, nil
 	}
+}
+
+// dialEndpoint returns a running server as a wire.
+func dialEndpoint(at *Endpoint) (*wire, error) {
+	trust, err := at.trust()
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trust.Clone(), ForceAttemptHTTP2: true}}
+	return &wire{
+		Server: &requests{at: at, client: client, revisions: map[string]string{}},
+		addr:   at.Addr, trust: trust, token: at.Token, client: client,
+	}, nil
 }
 
 const (
@@ -69,10 +83,10 @@ func (s *requests) Write(ctx context.Context, o Object) (uint64, error) {
 // WaitFor lists one object of a state that is not older.
 func (s *requests) WaitFor(ctx context.Context, rev uint64) error {
 	path := podPath + "?limit=1&resourceVersionMatch=NotOlderThan&resourceVersion=" + strconv.FormatUint(rev, 10)
-	return s.send(ctx, http.MethodGet, path, nil, new(struct{}))
+	return s.send(ctx, http.MethodGet, path, nil, nil)
 }
 
-// send sends a request and decodes its answer.
+// send sends a request, and decodes its answer unless that is nil.
 func (s *requests) send(ctx context.Context, method, path string, body []byte, answer any) error {
 	req, err := http.NewRequestWithContext(ctx, method, "https://"+s.at.Addr+path, bytes.NewReader(body))
 	if err != nil {
@@ -92,6 +106,9 @@ func (s *requests) send(ctx context.Context, method, path string, body []byte, a
 	if resp.StatusCode >= http.StatusBadRequest {
 		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, text)
 	}
+	if answer == nil {
+		return nil
+	}
 	return json.Unmarshal(text, answer)
 }
 
@@ -106,7 +123,4 @@ func authorize(req *http.Request, token string) {
 func (s *requests) Handler() http.Handler { return nil }
 func (s *requests) Path() string          { return podPath }
 
-func (s *requests) Close() error {
-	s.client.CloseIdleConnections()
-	return s.at.Stop()
-}
+func (s *requests) Close() error { return s.at.Stop() }

@@ -7,13 +7,17 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"math/big"
 	"net"
 	"time"
 )
 
-// identity is a server's certificate, and what its clients trust.
-type identity struct{ server, client *tls.Config }
+// identity is a server's certificate, and what its clients trust: roots has that in PEM.
+type identity struct {
+	server, client *tls.Config
+	roots          []byte
+}
 
 // newIdentity makes a certificate for loopback that is signed by itself, with a key of P-256
 // as most servers have.
@@ -39,6 +43,7 @@ func newIdentity() (*identity, error) {
 	return &identity{
 		server: &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}},
 		client: &tls.Config{RootCAs: trusted},
+		roots:  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 	}, nil
 }
 

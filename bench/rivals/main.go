@@ -51,10 +51,13 @@ type command struct {
 }
 
 func main() {
-	var c command
-	cli := kong.Parse(&c, kong.Name("rivals"), kong.Description("Measures watchmill beside its competitors."))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if bench.RunAsClients(ctx) {
+		return
+	}
+	var c command
+	cli := kong.Parse(&c, kong.Name("rivals"), kong.Description("Measures watchmill beside its competitors."))
 	cli.FatalIfErrorf(c.run(ctx, os.Stdout))
 }
 

@@ -18,11 +18,14 @@ import (
 	"github.com/watchmill/watchmill/bench/compare"
 )
 
-// The command runs itself for workloads that are measured apart. In a test that is this
-// program.
+// The command runs itself for workloads that are measured apart, and for clients. In a test
+// that is this program.
 func TestMain(m *testing.M) {
 	if slices.Contains(os.Args, "--apart") {
 		main()
+		return
+	}
+	if bench.RunAsClients(context.Background()) {
 		return
 	}
 	// The rival's wait for a revision leaves a goroutine for up to three seconds.

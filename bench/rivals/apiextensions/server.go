@@ -47,12 +47,8 @@ func start(context.Context) (*bench.Endpoint, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.stop())
 	}
-	trust, err := rest.TLSConfigFor(config)
-	if err != nil {
-		return nil, errors.Join(err, r.stop())
-	}
 	return &bench.Endpoint{
-		Addr: strings.TrimPrefix(config.Host, "https://"), Trust: trust, Token: config.BearerToken, Stop: r.stop,
+		Addr: strings.TrimPrefix(config.Host, "https://"), Roots: config.CAData, Name: config.ServerName, Token: config.BearerToken, Stop: r.stop,
 	}, nil
 }
 
