@@ -168,9 +168,11 @@ func (v *TreeView) cursor() (next func() *Object) {
 	if v == nil {
 		return func() *Object { return nil }
 	}
-	items := partsOf(v).items.Cursor()
+	it := partsOf(v).items.Iter()
 	return func() *Object {
-		next, _ := items.Next()
-		return next.item
+		if !it.Next() {
+			return nil
+		}
+		return it.Value()
 	}
 }

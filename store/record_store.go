@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/watchmill/watchmill/store/internal/cow"
+	"github.com/tidwall/btree"
 )
 
 // recordStore is a [ThreadSafeStore] without the type of its items. The zero value
@@ -124,9 +124,9 @@ func (s *recordStore) bookmark(rev Revision) {
 }
 
 func (s *recordStore) replace(items iter.Seq2[string, any], rev Revision) error {
-	var incoming cow.Tree[slot[any]]
+	var incoming btree.Map[string, any]
 	for key, item := range items {
-		incoming.Set(slot[any]{key, item})
+		incoming.Load(key, item)
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()

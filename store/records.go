@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/watchmill/watchmill/store/internal/cow"
+	"github.com/tidwall/btree"
 )
 
 // records are the contents of a [ThreadSafeStore]. It does not depend on the type
@@ -69,39 +69,39 @@ func (r *records) view() *records {
 // put stores item under key in place of prev, which is nil if the key is new, and
 // its values in the indexes.
 func (r *records) put(key string, prev *record, item any, values [][]string) {
-	for i := range r.indexes {
-		r.indexes[i].move(key, prev.valuesOf(i), values[i])
+	for i, index := range r.indexes {
+		index.move(key, prev.valuesOf(i), values[i])
 	}
 	if prev != nil && prev.views == r.views {
 		prev.item, prev.values = item, values // no view has it
 		return
 	}
-	r.set(key, item, values)
+	r.items.Set(key, &record{item, values, r.views})
 }
 
-// set is put that ignores the indexes.
-func (r *records) set(key string, item any, values [][]string) {
-	r.items.Set(slot[*record]{key, &record{item, values, r.views}})
+// load is put for new records in the order of their keys, and ignores the indexes.
+func (r *records) load(key string, item any, values [][]string) {
+	r.items.Load(key, &record{item, values, r.views})
 }
 
 // remove deletes the item under key, if any, and its index entries.
 func (r *records) remove(key string) {
-	was, found := r.items.Delete(placeOf(key))
+	prev, found := r.items.Delete(key)
 	if !found {
 		return
 	}
-	for i := range r.indexes {
-		r.indexes[i].move(key, was.item.valuesOf(i), nil)
+	for i, index := range r.indexes {
+		index.move(key, prev.valuesOf(i), nil)
 	}
 }
 
 // move replaces the values of key by others.
-func (x *valueIndex[E]) move(key string, had, has []string) {
+func (x valueIndex[E]) move(key string, had, has []string) {
 	if slices.Equal(had, has) {
 		return
 	}
 	for _, value := range had {
-		x.entries.Delete(cow.Place{Text: value, Key: key})
+		x.entries.Delete(entry[E]{value: value, key: key})
 	}
 	for _, value := range has {
 		x.entries.Set(entry[E]{value: value, key: key})
@@ -152,8 +152,8 @@ func describe(functions []indexFunction, key string, item any, prev *record) ([]
 
 // find returns the record under key, or nil.
 func (r *records) find(key string) *record {
-	found, _ := r.items.Get(placeOf(key))
-	return found.item
+	found, _ := r.items.Get(key)
+	return found
 }
 
 // get returns the item under key and whether there is one.
@@ -165,18 +165,18 @@ func (r *records) get(key string) (item any, exists bool) {
 }
 
 // rebuilt returns records with the same indexes over other items.
-func (r *records) rebuilt(items *cow.Tree[slot[any]]) (*records, error) {
+func (r *records) rebuilt(items *btree.Map[string, any]) (*records, error) {
 	next := newRecords(r.functions)
 	next.revision = r.revision
 	var err error
-	items.Ascend(placeOf(""), func(s slot[any]) bool {
+	items.Scan(func(key string, item any) bool {
 		var values [][]string
-		if values, err = describe(r.functions, s.key, s.item, r.find(s.key)); err != nil {
+		if values, err = describe(r.functions, key, item, r.find(key)); err != nil {
 			return false
 		}
-		next.set(s.key, s.item, values)
-		for i := range next.indexes {
-			next.indexes[i].move(s.key, nil, values[i])
+		next.load(key, item, values)
+		for i, index := range next.indexes {
+			index.move(key, nil, values[i])
 		}
 		return true
 	})
@@ -190,8 +190,7 @@ func (r *records) extended(added []indexFunction) (*records, error) {
 	next.revision = r.revision
 	copy(next.indexes, r.fork().indexes)
 	var err error
-	r.items.Ascend(placeOf(""), func(s slot[*record]) bool {
-		key, was := s.key, s.item
+	r.items.Scan(func(key string, was *record) bool {
 		var values [][]string
 		if values, err = describe(added, key, was.item, nil); err != nil {
 			return false
@@ -199,7 +198,7 @@ func (r *records) extended(added []indexFunction) (*records, error) {
 		for i := range added {
 			next.indexes[len(r.indexes)+i].move(key, nil, values[i])
 		}
-		next.set(key, was.item, slices.Concat(was.values, values))
+		next.load(key, was.item, slices.Concat(was.values, values))
 		return true
 	})
 	return next, err
@@ -227,22 +226,13 @@ func (v *recordView) get(key string) (item any, exists bool) { return recordsOf(
 // returns false.
 func (v *recordView) from(key string, yield func(key string, item any) bool) {
 	var scan scan
-	recordsOf(v).items.Ascend(placeOf(key), func(s slot[*record]) bool {
+	recordsOf(v).items.Ascend(key, func(key string, c *record) bool {
 		scan.step()
-		return yield(s.key, s.item.item)
+		return yield(key, c.item)
 	})
 }
 
-func (v *recordView) keys() []string {
-	keys := make([]string, 0, v.len())
-	recordsOf(v).items.Leaves(func(slots []slot[*record]) bool {
-		for _, s := range slots {
-			keys = append(keys, s.key)
-		}
-		return true
-	})
-	return keys
-}
+func (v *recordView) keys() []string { return recordsOf(v).items.Keys() }
 
 // withValue calls yield with the keys and items that have value in an index, in
 // order, until it returns false.

@@ -40,34 +40,34 @@ func NewTree(indexes ...Attribute) *Tree {
 // O(log n) and shares o, which must not change any more.
 func (t *Tree) Put(o *Object) (prev *Object) {
 	t.view = nil
-	was, _ := t.items.Set(slot[*Object]{o.Key, o})
+	prev, _ = t.items.Set(o.Key, o)
 	for i := range t.indexes {
-		t.index(i, was.item, o)
+		t.index(i, prev, o)
 	}
-	return was.item
+	return prev
 }
 
 // Delete removes the object under key and returns it, or nil if there is none.
 func (t *Tree) Delete(key string) (prev *Object) {
-	was, found := t.items.Delete(placeOf(key))
+	prev, found := t.items.Delete(key)
 	if !found {
 		return nil
 	}
 	t.view = nil
 	for i := range t.indexes {
-		t.index(i, was.item, nil)
+		t.index(i, prev, nil)
 	}
-	return was.item
+	return prev
 }
 
 // index replaces prev by o in the i-th index. Either may be nil.
 func (t *Tree) index(i int, prev, o *Object) {
-	entries := &t.indexes[i].entries
+	entries := t.indexes[i].entries
 	is, holds := entryOf(t.attributes[i], o)
 	if !Alike(prev, o) {
 		was, held := entryOf(t.attributes[i], prev)
 		if held && !(holds && was.value == is.value) {
-			entries.Delete(was.Place())
+			entries.Delete(was)
 		}
 	}
 	if holds {
@@ -81,7 +81,7 @@ func entryOf(a Attribute, o *Object) (entry[*Object], bool) {
 		return entry[*Object]{}, false
 	}
 	value, held := valueIn(a, o)
-	return entry[*Object]{o, value, o.Key}, held
+	return entry[*Object]{value, o.Key, o}, held
 }
 
 // Apply applies ev and returns the previous object. Emitted events and bookmarks
@@ -98,8 +98,8 @@ func (t *Tree) Apply(ev Event) (prev *Object) {
 
 // Get returns the object under key, or nil.
 func (t *Tree) Get(key string) *Object {
-	found, _ := t.items.Get(placeOf(key))
-	return found.item
+	o, _ := t.items.Get(key)
+	return o
 }
 
 // Len returns the number of objects.

@@ -18,11 +18,11 @@ func (t *Tree) Load(objects []*Object) {
 	}
 	t.view = nil
 	for _, o := range objects {
-		t.items.Set(slot[*Object]{o.Key, o})
+		t.items.Load(o.Key, o)
 	}
 	for i, a := range t.attributes {
 		for _, e := range entriesOf(a, objects) {
-			t.indexes[i].entries.Set(e)
+			t.indexes[i].entries.Load(e)
 		}
 	}
 }

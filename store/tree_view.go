@@ -47,8 +47,8 @@ func (v *TreeView) Get(key string) *Object {
 	if v == nil {
 		return nil
 	}
-	found, _ := partsOf(v).items.Get(placeOf(key))
-	return found.item
+	o, _ := partsOf(v).items.Get(key)
+	return o
 }
 
 // Len returns the number of objects.
@@ -71,15 +71,8 @@ func (v *TreeView) All(prefix, after string) iter.Seq[*Object] {
 
 // run yields what All returns.
 func (v *TreeView) run(prefix, after string, yield func(*Object) bool) {
-	parts := partsOf(v)
-	get := func(key string) (*Object, bool) {
-		found, ok := parts.items.Get(placeOf(key))
-		return found.item, ok
-	}
-	ascend := func(from string, yield func(string, *Object) bool) {
-		parts.items.Ascend(placeOf(from), func(s slot[*Object]) bool { return yield(s.key, s.item) })
-	}
-	under(get, ascend, prefix, after, yield)
+	items := partsOf(v).items
+	under(items.Get, items.Ascend, prefix, after, yield)
 }
 
 // under yields the objects under prefix whose keys are greater than after. The
@@ -131,11 +124,9 @@ func (v *TreeView) AppendTo(dst []*Object, prefix string) []*Object {
 	}
 	dst = slices.Grow(dst, v.Len())
 	var scan scan
-	partsOf(v).items.Leaves(func(slots []slot[*Object]) bool {
-		for _, s := range slots {
-			scan.step()
-			dst = append(dst, s.item)
-		}
+	partsOf(v).items.Scan(func(_ string, o *Object) bool {
+		scan.step()
+		dst = append(dst, o)
 		return true
 	})
 	return dst
@@ -148,14 +139,14 @@ func (v *TreeView) Indexed(a Attribute) bool {
 	return ok
 }
 
-func indexOf(v *TreeView, a Attribute) (*valueIndex[*Object], bool) {
+func indexOf(v *TreeView, a Attribute) (valueIndex[*Object], bool) {
 	if v != nil {
 		parts := partsOf(v)
 		if i := slices.Index(parts.attributes, a); i >= 0 {
-			return &parts.indexes[i], true
+			return parts.indexes[i], true
 		}
 	}
-	return nil, false
+	return valueIndex[*Object]{}, false
 }
 
 // ByIndex returns the objects whose attribute a is value, otherwise as All does:
@@ -186,17 +177,19 @@ func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
 	if n == 0 {
 		return 0
 	}
-	total, measured := int64(0), min(n, sample)
-	for i := range measured {
-		o := partsOf(v).items.At((float64(i) + 0.5) / float64(measured)).item
+	step := max(1, n/sample)
+	total, measured := int64(0), int64(0)
+	for i := 0; i < n; i += step {
+		_, o, _ := partsOf(v).items.GetAt(i)
 		total += min(max(0, int64(sizeOf(o))), maxSize) + ownBytes(o, nil)
+		measured++
 	}
-	return v.nodeBytes() + total/int64(measured)*int64(n)
+	return v.nodeBytes() + total/measured*int64(n)
 }
 
-// nodeBytes is about what the view's nodes take, whether their leaves are full or not.
+// nodeBytes is what the view's nodes take, which are about two thirds full.
 func (v *TreeView) nodeBytes() int64 {
-	const perObject, perEntry = 30, 50
+	const perObject, perEntry = 40, 64
 	return int64(v.Len()) * int64(perObject+perEntry*len(partsOf(v).indexes))
 }
 
