@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,8 +27,8 @@ type Options struct {
 	// those that are behind the longest. Zero means [DefaultWatches], a negative number
 	// none.
 	Watches int
-	// Buckets are the bounds of the latency histograms, in seconds; nil means from 10
-	// µs to 10 s.
+	// Buckets are the bounds of the latency histograms, in seconds and in any order; none
+	// means from 10 µs to 10 s.
 	Buckets []float64
 }
 
@@ -54,7 +55,8 @@ func New(options Options) *Metrics {
 		options.Resource = func(engine string) (string, string) { return "", engine }
 	}
 	options.Watches = cmp.Or(options.Watches, DefaultWatches)
-	if options.Buckets == nil {
+	options.Buckets = slices.Compact(slices.Sorted(slices.Values(options.Buckets)))
+	if len(options.Buckets) == 0 {
 		options.Buckets = []float64{1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 0.1, 0.5, 1, 5, 10}
 	}
 	return &Metrics{
@@ -99,22 +101,31 @@ func (m *Metrics) Forget(host *engine.Host) {
 	m.hosts = slices.DeleteFunc(slices.Clone(m.hosts), func(h *engine.Host) bool { return h == host })
 }
 
+// labels returns the labels group and resource of an engine. Prometheus takes no label that is
+// not UTF-8.
+func (m *Metrics) labels(engine string) (group, resource string) {
+	group, resource = m.options.Resource(engine)
+	return valid(group), valid(resource)
+}
+
+func valid(label string) string { return strings.ToValidUTF8(label, "\uFFFD") }
+
 // Latency implements [engine.Metrics].
 func (m *Metrics) Latency(name string, stage engine.Stage, age time.Duration) {
-	group, resource := m.options.Resource(name)
+	group, resource := m.labels(name)
 	m.latency.WithLabelValues(group, resource, string(stage)).Observe(age.Seconds())
 }
 
 // Ended implements [engine.Metrics].
 func (m *Metrics) Ended(name string, end engine.WatchEnd) {
-	group, resource := m.options.Resource(name)
+	group, resource := m.labels(name)
 	m.ends.WithLabelValues(group, resource, end.Reason()).Inc()
 }
 
 // Waited implements [engine.Metrics].
 func (m *Metrics) Waited(name string, wait engine.Wait, took time.Duration) {
 	if histogram, known := m.waits[wait]; known {
-		group, resource := m.options.Resource(name)
+		group, resource := m.labels(name)
 		histogram.WithLabelValues(group, resource).Observe(took.Seconds())
 	}
 }
@@ -227,7 +238,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 // collect collects one engine. If several have the same labels, a number after the
 // resource distinguishes them.
 func (m *Metrics) collect(to chan<- prometheus.Metric, r engine.Running, used map[string]int) {
-	group, resource := m.options.Resource(r.Name())
+	group, resource := m.labels(r.Name())
 	id := group + "/" + resource
 	if used[id]++; used[id] > 1 {
 		resource = fmt.Sprintf("%s#%d", resource, used[id])
@@ -260,13 +271,14 @@ func (m *Metrics) slowest(watches []engine.WatchInfo) []*named {
 	var list []*named
 	byName := map[string]*named{}
 	for _, w := range watches {
-		n := byName[w.Name]
+		name := valid(w.Name)
+		n := byName[name]
 		if n == nil {
 			if len(list) >= m.options.Watches {
 				continue
 			}
-			n = &named{name: w.Name}
-			byName[w.Name] = n
+			n = &named{name: name}
+			byName[name] = n
 			list = append(list, n)
 		}
 		n.lag, n.behind = max(n.lag, w.Lag), max(n.behind, w.Behind)

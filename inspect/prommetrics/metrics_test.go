@@ -128,6 +128,29 @@ watchmill_watch_ends_total{group="",reason="stopped",resource="pods"} 2
 	require.Equal(t, 3, stages)
 }
 
+// A name that Prometheus does not take as a label is shown as far as it can be, and hides no
+// other metric. Bounds are taken in any order.
+func TestMetrics_OfNamesThatAreNotUTF8(t *testing.T) {
+	registry, e, _ := simulated(t, prommetrics.Options{
+		Buckets: []float64{10, 1, 1}, Resource: func(string) (string, string) { return "g\xff", "pods" },
+	})
+	_, err := e.Watch(t.Context(), engine.WatchOptions{Name: "w\xff"})
+	require.NoError(t, err)
+	_, err = e.Create(t.Context(), pod{"a"})
+	require.NoError(t, err)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	var watches []string
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == "watchmill_watch_lag_events" {
+				watches = append(watches, m.GetLabel()[0].GetValue()+" "+m.GetLabel()[2].GetValue())
+			}
+		}
+	}
+	require.Equal(t, []string{"g\uFFFD w\uFFFD"}, watches)
+}
+
 func TestMetrics_BoundTheirSeries(t *testing.T) {
 	registry, e, _ := simulated(t, prommetrics.Options{Watches: 2})
 	for i := range 10 {
