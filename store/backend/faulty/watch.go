@@ -14,7 +14,12 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	opts.State = opts.State && b.opts.ShareState
 	c := &Call{Op: OpWatch, Key: opts.Prefix, WatchOptions: opts}
 	var w *watch
-	b.do(ctx, c, func(beneath backend.Backend) { w, c.Err = b.open(ctx, beneath, c.WatchOptions) })
+	b.do(ctx, c, func(beneath backend.Backend) {
+		if w != nil {
+			w.Close() // an action makes the call again
+		}
+		w, c.Err = b.open(ctx, beneath, c.WatchOptions)
+	})
 	if c.Err != nil {
 		if w != nil {
 			w.Close()

@@ -129,6 +129,19 @@ func TestRepeatLast_BringsAnEventAgain(t *testing.T) {
 	require.Empty(t, w.revisions(t))
 }
 
+// An action that makes a call twice, as one that tries again, leaves one watch.
+func TestAction_ThatOpensAWatchTwiceLeavesOne(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Do: func(_ context.Context, _ *faulty.Call, proceed func()) {
+		proceed()
+		proceed()
+	}})
+	r := watch(t, b, 0)
+	require.Len(t, b.Watches(), 1)
+	r.Close()
+	require.Empty(t, b.Watches())
+}
+
 func TestWatches_AreNamedByTheirPrefix(t *testing.T) {
 	b := newBackend(t, faulty.Options{})
 	var stopped []string
