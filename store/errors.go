@@ -67,7 +67,11 @@ type ExpiredError struct {
 }
 
 func (e *ExpiredError) Error() string {
-	return fmt.Sprintf("too old revision: %d (oldest served is %d): list again and watch from the list's revision", e.Requested, e.Oldest)
+	oldest := "unknown"
+	if e.Oldest > 0 {
+		oldest = e.Oldest.String()
+	}
+	return fmt.Sprintf("too old revision: %d (oldest served is %s): list again and watch from the list's revision", e.Requested, oldest)
 }
 
 // Is makes errors.Is(err, ErrExpired) true.
