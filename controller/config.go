@@ -38,7 +38,8 @@ type Config[T any] struct {
 	// Workers is how many calls may run at once; zero means one.
 	Workers int
 	// Limiter decides how long a key that failed waits before it is tried again; nil
-	// means [queue.NewDefaultRateLimiter]: 5 ms and doubling, up to 1000 s.
+	// means [queue.NewDefaultRateLimiter]: 5 ms and doubling, up to 1000 s, and longer
+	// while more than ten keys a second fail.
 	Limiter queue.RateLimiter[string]
 	// MaxAttempts is how many calls in a row may fail for a key before it is given up
 	// until it changes; zero means that it is never given up.

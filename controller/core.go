@@ -278,6 +278,7 @@ func (c *core) close() error {
 	}
 	if c.ownInformer != nil {
 		if err := c.ownInformer.Close(); err != nil {
+			c.closeHostLater()
 			return err
 		}
 	}

@@ -138,8 +138,7 @@ func RepeatEvent() Action {
 	}
 }
 
-// Before calls f with each call before it proceeds, After when it has returned.
-// Both may change it.
+// Before calls f with each call before it proceeds. f may change the arguments.
 func Before(f func(ctx context.Context, c *Call)) Action {
 	return func(ctx context.Context, c *Call, proceed func()) {
 		f(ctx, c)
@@ -147,7 +146,7 @@ func Before(f func(ctx context.Context, c *Call)) Action {
 	}
 }
 
-// After is described at [Before].
+// After calls f with each call when it has returned. f may change the results.
 func After(f func(ctx context.Context, c *Call)) Action {
 	return func(ctx context.Context, c *Call, proceed func()) {
 		proceed()

@@ -15,8 +15,7 @@ const DefaultRetainAge = 5 * time.Minute
 
 // Options configures a Backend. The zero value is good for production.
 type Options struct {
-	// Clock is the time of writes and expiry; nil means
-	// [clock.Real].
+	// Clock is the time of writes and expiry; nil means [clock.Real].
 	Clock clock.Clock
 	// Retain bounds the history that exact reads and watches can go back to.
 	// It is compacted when it is older than MinAge (zero means
