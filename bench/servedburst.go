@@ -25,8 +25,8 @@ func servedBurst() []Workload {
 			Run:   burstServed(ofOneNode), Floor: burstFloor(ofOneNode), Able: onlyOurs, Apart: true,
 		},
 		{
-			ID: "W25/all", Text: "10,000 watches over HTTP of everything, a burst of 2,000 writes",
-			Full:  Params{Watchers: 10_000, Objects: 100, Events: 2000},
+			ID: "W25/all", Text: "10,000 watches over HTTP of everything, a burst of 10,000 writes",
+			Full:  Params{Watchers: 10_000, Objects: 100, Events: 10_000},
 			Small: Params{Watchers: 200, Objects: 10, Events: 500},
 			Goals: []Goal{mustBeZero(LostWatches), mustBeZero(Lost)},
 			Run:   burstServed(ofAll), Floor: burstFloor(ofAll), Able: onlyOurs, Apart: true,
