@@ -136,6 +136,39 @@ func ExampleNew() {
 	// web is on n7
 }
 
+// A key whose object has not changed is reconciled because something else has.
+func ExampleController_Enqueue() {
+	pods, err := engine.New(podConfig())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pods.Close()
+	reconciled := make(chan string)
+	c, err := controller.New(controller.Config[Pod]{
+		Source: pods.Source(), Host: pods.Host(), Name: "volumes",
+		Reconcile: func(ctx context.Context, key string, pod *engine.Object[Pod]) (controller.Result, error) {
+			select {
+			case reconciled <- fmt.Sprintln(key, "exists:", pod != nil):
+			case <-ctx.Done(): // the controller is closed
+			}
+			return controller.Result{}, nil
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	_ = c.Enqueue("default/web")
+	fmt.Print(<-reconciled)
+	_ = c.EnqueueAfter("default/web", time.Millisecond) // or later
+	fmt.Print(<-reconciled)
+	// Output:
+	// default/web exists: false
+	// default/web exists: false
+}
+
 // In a test nothing runs but in Settle, and time stands still.
 func ExampleController_Settle() {
 	ctx := context.Background()

@@ -106,6 +106,20 @@ func ExampleListen() {
 	// Output: 200 OK <nil>
 }
 
+// A program shows the page until it is told to end.
+func ExampleListenAndServe() {
+	host, err := engine.NewHost(engine.HostConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer host.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	stop() // a program would wait for a signal
+	fmt.Println(inspect.ListenAndServe(ctx, "127.0.0.1:0", host))
+	// Output: <nil>
+}
+
 // get asks a handler as a browser would.
 func get(h http.Handler, method, url string) *http.Response {
 	answer := httptest.NewRecorder()

@@ -63,7 +63,7 @@ func ExampleNew() {
 	// 422 Unprocessable Entity
 }
 
-func ExampleListenAndServe() {
+func ExampleServer_ListenAndServe() {
 	gadgets, err := registry.New(registry.Config[Gadget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
 	if err != nil {
 		log.Fatal(err)
@@ -80,4 +80,15 @@ func ExampleListenAndServe() {
 	stop() // a program would wait for a signal
 	fmt.Println(server.ListenAndServe(ctx, serve.Listen{Address: "127.0.0.1:0"}))
 	// Output: <nil>
+}
+
+// A server with the default settings is for programs of its machine alone.
+func ExampleListenAndServe() {
+	gadgets, err := registry.New(registry.Config[Gadget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer gadgets.Close()
+	fmt.Println(serve.ListenAndServe(context.Background(), "0.0.0.0:8080", gadgets))
+	// Output: invalid configuration: Listen.Address is 0.0.0.0:8080, which others can reach: give TLS and Config.Authenticate, or set Insecure
 }

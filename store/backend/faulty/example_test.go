@@ -104,3 +104,145 @@ func ExampleAfter() {
 	// Output:
 	// newest: 6 storage says: 3 <nil>
 }
+
+// The answer of a write is lost, so its error does not say whether it took effect.
+func ExampleLoseAnswer() {
+	cfg, storage := lamps()
+	defer storage.Close()
+	storage.Add(faulty.Rule{Ops: faulty.Writes, Times: 1, Do: faulty.LoseAnswer(cfg.Schema(), nil)})
+	e, err := engine.New(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer e.Close()
+	ctx := context.Background()
+	_, err = e.Create(ctx, lamp{Room: "hall"})
+	fmt.Println(err)
+	fmt.Println("puts:", storage.Calls(faulty.OpPut))
+	hall, err := storage.Get(ctx, "hall")
+	fmt.Println("stored:", hall.Key, err)
+	// Output:
+	// failed by a rule of the test
+	// puts: 1
+	// stored: hall <nil>
+}
+
+// Storage answers after an hour, so that a read ends when its context does.
+func ExampleDelay() {
+	_, storage := lamps()
+	defer storage.Close()
+	slow := storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpGet}, Do: faulty.Delay(time.Hour)})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	_, err := storage.Get(ctx, "hall")
+	fmt.Println(err, slow.Hits())
+	slow.Remove()
+	_, err = storage.Get(context.Background(), "hall")
+	fmt.Println("without the rule:", errors.Is(err, engine.ErrNotFound))
+	// Output:
+	// context deadline exceeded 1
+	// without the rule: true
+}
+
+// Storage has forgotten what the engine has not read yet, so the engine lists again.
+func ExampleBackend_ExpireWatches() {
+	cfg, storage := lamps()
+	defer storage.Close()
+	e, err := engine.New(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer e.Close()
+	ctx := context.Background()
+	if err := e.WaitFor(ctx, 0); err != nil {
+		fmt.Println(err)
+		return
+	}
+	lists := storage.Calls(faulty.OpList)
+	fmt.Println("watches that expired:", storage.ExpireWatches())
+	hall, _ := e.Create(ctx, lamp{Room: "hall"})
+	fmt.Println("the engine catches up:", e.WaitFor(ctx, hall.Revision))
+	fmt.Println("lists:", storage.Calls(faulty.OpList)-lists)
+	// Output:
+	// watches that expired: 1
+	// the engine catches up: <nil>
+	// lists: 1
+}
+
+// Storage whose revisions have gaps loses an event, which only a comparison finds.
+func ExampleLoseEvent() {
+	cfg, below := lamps()
+	storage := faulty.New(below, faulty.Options{Sparse: true})
+	defer storage.Close()
+	cfg.Backend = storage
+	e, err := engine.New(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer e.Close()
+	ctx := context.Background()
+	if err := e.WaitFor(ctx, 0); err != nil {
+		fmt.Println(err)
+		return
+	}
+	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Times: 1, Do: faulty.LoseEvent()})
+	hall, _ := e.Create(ctx, lamp{Room: "hall"})
+	attic, _ := e.Create(ctx, lamp{Room: "attic"})
+	fmt.Println(hall.Key, attic.Key, e.WaitFor(ctx, attic.Revision))
+	fmt.Println("the first comparison finds it:", errors.As(e.Verify(ctx), new(*engine.InconsistencyError)))
+	fmt.Println("and repairs it:", e.WaitFor(ctx, attic.Revision), e.Verify(ctx))
+	// Output:
+	// hall attic <nil>
+	// the first comparison finds it: true
+	// and repairs it: <nil> <nil>
+}
+
+// Storage delivers an event twice; the engine's watches get it once.
+func ExampleBackend_RepeatLast() {
+	cfg, storage := lamps()
+	defer storage.Close()
+	e, err := engine.New(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer e.Close()
+	ctx := context.Background()
+	w, err := e.Watch(ctx, engine.WatchOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, room := range []string{"hall", "attic"} {
+		_, _ = e.Create(ctx, lamp{Room: room})
+		events, err := w.Next(ctx)
+		fmt.Println(len(events), events[0].Object.Key, err)
+		storage.RepeatLast()
+	}
+	// Output:
+	// 1 hall <nil>
+	// 1 attic <nil>
+}
+
+// The first watch cannot continue from the list, so the engine lists again.
+func ExampleExpire() {
+	cfg, storage := lamps()
+	defer storage.Close()
+	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Times: 1, Do: faulty.Expire()})
+	e, err := engine.New(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer e.Close()
+	ctx := context.Background()
+	hall, _ := e.Create(ctx, lamp{Room: "hall"})
+	fmt.Println("the engine catches up:", e.WaitFor(ctx, hall.Revision))
+	fmt.Println("watches:", storage.Calls(faulty.OpWatch))
+	// Output:
+	// the engine catches up: <nil>
+	// watches: 2
+}

@@ -1,0 +1,60 @@
+package serve_test
+
+import (
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// totals counts requests, watches and what these send.
+type totals struct{ requests, watches, events, bytes atomic.Int64 }
+
+// Served is called once a request is over.
+func (t *totals) Served(serve.Measured) { t.requests.Add(1) }
+
+// Watching is called when a watch begins.
+func (t *totals) Watching(serve.Endpoint) serve.WatchMetrics {
+	t.watches.Add(1)
+	return watchTotals{t}
+}
+
+// watchTotals are the metrics of one watch.
+type watchTotals struct{ *totals }
+
+func (t watchTotals) Sent(bytes int) {
+	t.events.Add(1)
+	t.bytes.Add(int64(bytes))
+}
+func (t watchTotals) Synced(time.Duration)  {} // the initial state is complete
+func (t watchTotals) Written(time.Duration) {} // the time that the client's connection took
+func (t watchTotals) Ended()                { t.watches.Add(-1) }
+
+// Metrics of one's own are two methods for requests and four for watches.
+func ExampleWatchMetrics() {
+	gadgets, err := registry.New(registry.Config[Gadget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer gadgets.Close()
+	var t totals
+	server, err := serve.New(serve.Config{Resources: []serve.Provider{gadgets}, Metrics: &t})
+	if err != nil {
+		log.Fatal(err)
+	}
+	do := func(method, path, body string) {
+		request := httptest.NewRequest(method, "http://127.0.0.1/apis/example.com/v1/namespaces/default/gadgets"+path, strings.NewReader(body))
+		request.Header.Set("Content-Type", "application/json")
+		server.ServeHTTP(httptest.NewRecorder(), request)
+	}
+	do(http.MethodPost, "", `{"metadata":{"name":"gear"}}`)
+	do(http.MethodGet, "?watch=true&timeoutSeconds=1", "")
+	fmt.Println("requests:", t.requests.Load(), "open watches:", t.watches.Load(), "events:", t.events.Load(), "sizes:", t.bytes.Load() > 0)
+	// Output: requests: 2 open watches: 0 events: 1 sizes: true
+}
