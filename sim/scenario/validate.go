@@ -175,15 +175,21 @@ func (c *checker) objects(o Objects) {
 	if o.Size.Max > 0 && o.Size.Max < o.Size.Min {
 		c.wrong("objects.size.max", "is less than min", fmt.Sprintf("make it at least %d", o.Size.Min))
 	}
-	if most := max(o.Size.Min, o.Size.Max, defaultSize); o.Count > 0 && o.Count <= MaxObjects && int64(o.Count) > maxPayload/int64(most) {
-		c.wrong("objects.size", fmt.Sprintf("%d objects of %d bytes do not fit in memory", o.Count, most), fmt.Sprintf("the most is %d GiB: make them fewer, or smaller", maxPayload>>30))
-	}
+	c.payload("objects.size", o.Count, o.Size)
 	c.values("objects.fields", o.Fields)
 	c.values("objects.labels", o.Labels)
 	for i, name := range o.Index {
 		if o.Fields[name] == 0 {
 			c.wrong(fmt.Sprintf("objects.index[%d]", i), "there is no field "+quoted(name), "objects have the fields "+listedKeys(o.Fields))
 		}
+	}
+}
+
+// payload checks that so many objects of that size fit in memory.
+func (c *checker) payload(field string, count int, size Size) {
+	most := max(size.Min, size.Max, defaultSize)
+	if count > 0 && count <= MaxObjects && int64(count) > maxPayload/int64(most) {
+		c.wrong(field, fmt.Sprintf("%d objects of %d bytes do not fit in memory", count, most), fmt.Sprintf("the most is %d GiB: make them fewer, or smaller", maxPayload>>30))
 	}
 }
 
@@ -221,6 +227,7 @@ func (c *checker) small(s *Scenario) {
 	c.duration("small.duration", s.Small.Duration)
 	c.duration("small.settle", s.Small.Settle)
 	c.count("small.objects", s.Small.Objects, MaxObjects)
+	c.payload("small.objects", s.Small.Objects, s.Objects.Size)
 	rates, watchers, caches := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, g := range s.groupNames() {
 		rates[g.name] = g.part != "watchers" && g.part != "informers"
