@@ -53,8 +53,8 @@ type line struct {
 	Created  store.Revision `json:"created,omitempty"`
 	Written  time.Time      `json:"written,omitzero"`
 	Expires  time.Time      `json:"expires,omitzero"`
-	// Value is the codec's bytes if they are JSON and its tag is 0; Bytes and Tag are
-	// for others.
+	// Value is the codec's bytes if its tag is 0 and they are JSON as encoding/json writes
+	// it; Bytes and Tag are for others.
 	Value json.RawMessage `json:"value,omitempty"`
 	Tag   uint8           `json:"tag,omitempty"`
 	Bytes []byte          `json:"bytes,omitempty"`

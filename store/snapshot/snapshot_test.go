@@ -136,6 +136,39 @@ const (
 )
 
 // What is not a whole snapshot is refused, with the line and the field.
+// plainText is a codec whose bytes are the name, which may look like JSON.
+type plainText struct{}
+
+func (plainText) Encode(value any) (uint8, []byte, error) { return 0, []byte(value.(*pod).Name), nil }
+
+func (plainText) Decode(_ uint8, data []byte, into any) error {
+	into.(*pod).Name = string(data)
+	return nil
+}
+
+// What a codec has written is read byte for byte, also if it is JSON in another form.
+func TestSnapshot_KeepsTheBytesOfTheCodec(t *testing.T) {
+	cfg := config()
+	cfg.FirstRevision = 1
+	e, err := engine.New(cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close()) }()
+	names := []string{`"a<b"`, `12`, `[1, 2]`, `plain`, `{"a":1}`}
+	for _, name := range names {
+		_, err := e.Create(t.Context(), pod{Name: name})
+		require.NoError(t, err)
+	}
+	var out bytes.Buffer
+	_, err = snapshot.Write(t.Context(), &out, e.Backend(), cfg.Schema(), snapshot.Options{Codec: plainText{}})
+	require.NoError(t, err)
+	state, err := snapshot.Read(&out, cfg.Schema(), snapshot.Options{Codec: plainText{}})
+	require.NoError(t, err)
+	for _, o := range state.Objects {
+		require.Equal(t, o.Key, store.As[engine.Object[pod]](o).Value.Name)
+	}
+	require.Len(t, state.Objects, len(names))
+}
+
 func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 	for name, test := range map[string]struct {
 		text  string

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,12 +70,18 @@ func (w *writer) object(o *store.Object) error {
 		return fmt.Errorf("write snapshot: object %q: %w", o.Key, err)
 	}
 	l := line{Key: o.Key, Revision: o.Revision, Created: o.Created, Written: o.Written.UTC(), Expires: o.Expires}
-	if tag == 0 && json.Valid(data) {
+	if tag == 0 && unchanged(data) {
 		l.Value = data
 	} else {
 		l.Tag, l.Bytes = tag, data
 	}
 	return w.print(l)
+}
+
+// unchanged reports whether data is JSON that encoding/json writes as it is.
+func unchanged(data []byte) bool {
+	text, err := json.Marshal(json.RawMessage(data))
+	return err == nil && bytes.Equal(text, data)
 }
 
 // end writes the last line.
