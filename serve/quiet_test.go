@@ -144,3 +144,35 @@ func TestWatch_StreamThatTakesNoFrame(t *testing.T) {
 		require.Zero(t, s.handler.Stats().Watches)
 	})
 }
+
+// The same holds for a client that has read for a while: every frame has its own WriteStall.
+func TestWatch_StreamThatTakesNoFrameAnyMore(t *testing.T) {
+	inBubbleOver(t, "HTTP/2.0", func(t *testing.T, s *server) {
+		s.client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 1}
+		create := func() {
+			_, err := s.widgets.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{GenerateName: "w", Namespace: "default"}}, registry.WriteOptions{})
+			require.NoError(t, err)
+		}
+		resp := s.send(t.Context(), "GET", inDefault+"?watch=1&timeoutSeconds=3600", "")
+		defer resp.Body.Close()
+		in := bufio.NewReaderSize(resp.Body, 16)
+		for range 5 {
+			create()
+			line := "\n"
+			for line == "\n" { // which keeps the connection alive
+				var err error
+				line, err = in.ReadString('\n')
+				require.NoError(t, err)
+			}
+			require.Contains(t, line, `{"type":"ADDED"`)
+			time.Sleep(29 * time.Second)
+		}
+		create()
+		time.Sleep(29 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 1, s.handler.Stats().Watches)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Zero(t, s.handler.Stats().Watches)
+	})
+}

@@ -23,6 +23,9 @@ type response struct {
 	idle bool
 	// packing is the answer's compression, nil if there is none.
 	packing *packing
+	// guard replaces the deadline of a stream once one was removed, which only watches do; nil
+	// before.
+	guard *streamGuard
 }
 
 func (r *response) WriteHeader(code int) {
@@ -42,6 +45,10 @@ func (r *response) begin(code int) {
 // extend gives the client the time of [Limits].WriteStall to read what is written next.
 func (r *response) extend() {
 	r.sinceExtend = 0
+	if r.guard != nil {
+		r.guard.begin(r.stall)
+		return
+	}
 	r.endAt(time.Now().Add(r.stall))
 }
 
@@ -55,8 +62,12 @@ func (r *response) endAt(at time.Time) {
 // deadline again, whatever is written.
 func (r *response) removeDeadline() {
 	r.idle = true
-	if r.ofStream {
+	switch {
+	case r.guard != nil:
+		r.guard.end()
+	case r.ofStream:
 		r.endAt(time.Time{})
+		r.guard = &streamGuard{stream: r.ResponseWriter}
 	}
 }
 
@@ -95,6 +106,13 @@ func (r *response) send(p []byte) (n int, err error) {
 func (r *response) release() {
 	if r.packing != nil {
 		r.packing.release()
+	}
+}
+
+// leave says that nothing is written any more.
+func (r *response) leave() {
+	if r.guard != nil {
+		r.guard.leave()
 	}
 }
 

@@ -107,6 +107,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !c.w.ofStream {
 		c.w.extend() // a connection keeps the deadline of the request before
 	}
+	defer c.w.leave()
 	defer c.w.release()
 	c.serve()
 	if c.w.packing != nil {
