@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 )
 
 // expiryRun is how many objects are deleted in one write.
@@ -57,26 +58,28 @@ func (b *Backend) deleteAllExpired() error {
 // expiring deletes up to a run of objects that have expired.
 type expiring struct {
 	backend *Backend
+	closed  bool
+	expired []*expiry.Expiring
 	changes []change
 }
 
 func (w *expiring) Log() commit.Log { return w.backend }
 func (w *expiring) Size() int       { return journal.MaxOverhead }
 
+func (w *expiring) Read() {
+	b := w.backend
+	if w.closed = b.closed; !w.closed {
+		w.expired = b.expiries.Expired(b.clock.Now(), expiryRun)
+	}
+}
+
 // Stage deletes the expired objects, except those that a write of the same group has
 // changed.
 func (w *expiring) Stage(batch *journal.Batch) error {
 	b := w.backend
 	w.changes = nil
-	b.mu.Lock()
-	if b.closed {
-		b.mu.Unlock()
-		return store.ErrClosed
-	}
-	expired := b.expiries.Expired(b.clock.Now(), expiryRun)
-	b.mu.Unlock()
-	for _, e := range expired {
-		last, _, next, err := b.staged(e.Object.Key)
+	for _, e := range w.expired {
+		last, _, next, err := b.staged(e.Object.Key, durable{object: e.Object})
 		if err != nil {
 			return err
 		}

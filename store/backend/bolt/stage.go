@@ -12,7 +12,7 @@ import (
 type stage struct {
 	// objects has the changed objects by key, nil for a deleted one.
 	objects map[string]*store.Object
-	// revision is the newest; zero if nothing is staged.
+	// revision is the newest.
 	revision store.Revision
 	// records has the encoded records. The next group uses it again.
 	records []byte
@@ -76,23 +76,42 @@ func (b *Backend) Commit(publish func()) {
 // Rollback discards the staged changes.
 func (b *Backend) Rollback() { b.stage.reset() }
 
+// Prepare reads what the writes of a group replace. Only the goroutine that commits
+// changes the state, so that they need not read it again.
+func (b *Backend) Prepare(read func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stage.revision = b.revision
+	read()
+}
+
+// durable is an object under a key, nil if there is none, without the staged changes.
+type durable struct {
+	object  *store.Object
+	unknown bool // its value cannot be decoded
+	closed  bool // the backend is, and nothing is known
+}
+
+// durable returns the object under key. The caller holds the lock.
+func (b *Backend) durable(key string) durable {
+	if b.closed {
+		return durable{closed: true}
+	}
+	return durable{object: b.find(key), unknown: b.undecodable[key] != nil}
+}
+
 // staged returns the object under key after the staged changes, nil if there is none,
 // whether its value is unknown, and the revision of the next change. It fails with
 // [store.ErrClosed].
-func (b *Backend) staged(key string) (o *store.Object, unknown bool, next store.Revision, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
+func (b *Backend) staged(key string, before durable) (o *store.Object, unknown bool, next store.Revision, err error) {
+	if before.closed {
 		return nil, false, 0, store.ErrClosed
 	}
-	if b.stage.revision == 0 {
-		b.stage.revision = b.revision
+	next = b.stage.revision + 1
+	if o, changed := b.stage.objects[key]; changed {
+		return o, false, next, nil
 	}
-	o, changed := b.stage.objects[key]
-	if !changed {
-		o, unknown = b.find(key), b.undecodable[key] != nil
-	}
-	return o, unknown, b.stage.revision + 1, nil
+	return before.object, before.unknown, next, nil
 }
 
 // change is an event on its way into the file.
@@ -152,5 +171,5 @@ func (b *Backend) apply(c change) {
 		b.recent = nil
 	}
 	b.revision = c.event.Revision
-	b.history.add(uint64(b.revision), int64(c.bytes), b.clock.Now())
+	b.history.add(uint64(b.revision), int64(c.bytes), o.Written)
 }

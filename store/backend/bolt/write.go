@@ -23,15 +23,16 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	w := &putting{writing: writing{backend: b}, draft: draft, expect: revisionOf(prev), opts: opts}
+	w := &putting{writing: writing{backend: b, key: draft.Key, expect: revisionOf(prev)}, draft: draft, opts: opts}
 	if err := w.prepare(ctx, draft); err != nil {
 		return nil, err
 	}
-	if prev != nil {
-		var err error
-		if w.size, err = b.measure(draft.Key, w.expect); err != nil {
+	if w.expect != 0 {
+		last, err := w.measure()
+		if err != nil {
 			return nil, err
 		}
+		store.ShareAttributes(draft, last)
 	}
 	if err := b.do(ctx, w); err != nil {
 		return nil, err
@@ -51,9 +52,8 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	if err := store.ValidateKey(prev.Key); err != nil {
 		return nil, err
 	}
-	w := &removing{writing: writing{backend: b}, key: prev.Key, expect: prev.Revision}
-	var err error
-	if w.size, err = b.measure(w.key, w.expect); err != nil {
+	w := &removing{writing{backend: b, key: prev.Key, expect: prev.Revision}}
+	if _, err := w.measure(); err != nil {
 		return nil, err
 	}
 	if err := b.do(ctx, w); err != nil {
@@ -65,7 +65,7 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 // Emit gives draft the next revision; watches see it when it is durable, also after a
 // restart, as long as history reaches back to it. Errors as for Put.
 func (b *Backend) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
-	w := &emitting{writing: writing{backend: b}, draft: draft}
+	w := &emitting{writing: writing{backend: b, key: draft.Key}, draft: draft}
 	if err := w.prepare(ctx, draft); err != nil {
 		return nil, err
 	}
@@ -93,19 +93,6 @@ func revisionOf(o *store.Object) store.Revision {
 	return o.Revision
 }
 
-// measure returns the size of the object under key, which must be at revision
-// expect.
-func (b *Backend) measure(key string, expect store.Revision) (size int, err error) {
-	o, unknown, err := b.newest(key)
-	if err == nil {
-		err = expected(key, o, unknown != nil, expect)
-	}
-	if err != nil || unknown != nil {
-		return store.DefaultSize, err
-	}
-	return backend.Measure(&b.values.schema, o)
-}
-
 // expected returns an error unless o, the object under key or nil, is at revision
 // expect. The error does not have the object if its value could not be decoded.
 func expected(key string, o *store.Object, unknown bool, expect store.Revision) error {
@@ -119,7 +106,10 @@ func expected(key string, o *store.Object, unknown bool, expect store.Revision) 
 // writing is the common part of all writes of one object.
 type writing struct {
 	backend *Backend
+	key     string
+	expect  store.Revision // of the object under key; zero for none
 	value   encoded
+	before  durable
 	change
 }
 
@@ -139,9 +129,33 @@ func (w *writing) prepare(ctx context.Context, draft *store.Object) (err error) 
 	return err
 }
 
+// measure returns the object that the write replaces, which must be at the revision that
+// is expected, and learns its size.
+func (w *writing) measure() (last *store.Object, err error) {
+	last, unknown, err := w.backend.newest(w.key)
+	if err == nil {
+		err = expected(w.key, last, unknown != nil, w.expect)
+	}
+	w.size = store.DefaultSize
+	if err == nil && unknown == nil {
+		w.size, err = backend.Measure(&w.backend.values.schema, last)
+	}
+	return last, err
+}
+
 func (w *writing) Log() commit.Log { return w.backend }
 func (w *writing) Size() int       { return len(w.value.data) + journal.MaxOverhead }
+func (w *writing) Read()           { w.before = w.backend.durable(w.key) }
 func (w *writing) Publish()        { w.backend.apply(w.change) }
+
+// last returns the object that the write replaces, and the revision that it makes.
+func (w *writing) last() (o *store.Object, next store.Revision, err error) {
+	o, unknown, next, err := w.backend.staged(w.key, w.before)
+	if err == nil {
+		err = expected(w.key, o, unknown, w.expect)
+	}
+	return o, next, err
+}
 
 // put stages the event of the write.
 func (w *writing) put(batch *journal.Batch, ev store.Event) {
@@ -151,19 +165,15 @@ func (w *writing) put(batch *journal.Batch, ev store.Event) {
 
 type putting struct {
 	writing
-	draft  *store.Object
-	expect store.Revision
-	opts   backend.PutOptions
+	draft *store.Object
+	opts  backend.PutOptions
 }
 
 // Stage completes the draft, if the object is still the one that was expected.
 func (w *putting) Stage(batch *journal.Batch) error {
 	o := w.draft
-	prev, unknown, next, err := w.backend.staged(o.Key)
+	prev, next, err := w.last()
 	if err != nil {
-		return err
-	}
-	if err := expected(o.Key, prev, unknown, w.expect); err != nil {
 		return err
 	}
 	ev := store.Event{Type: store.Added, Revision: next, Object: o, Prev: prev}
@@ -174,25 +184,17 @@ func (w *putting) Stage(batch *journal.Batch) error {
 	o.Expires = w.opts.Expires(o.Written, prev)
 	if prev != nil {
 		ev.Type, o.Created = store.Modified, prev.Created
-		store.ShareAttributes(o, prev)
 	}
 	w.put(batch, ev)
 	return nil
 }
 
-type removing struct {
-	writing
-	key    string
-	expect store.Revision
-}
+type removing struct{ writing }
 
 // Stage deletes the object, if it is still the one that was expected.
 func (w *removing) Stage(batch *journal.Batch) error {
-	last, unknown, next, err := w.backend.staged(w.key)
+	last, next, err := w.last()
 	if err != nil {
-		return err
-	}
-	if err := expected(w.key, last, unknown, w.expect); err != nil {
 		return err
 	}
 	w.put(batch, w.backend.deletion(last, next))
@@ -212,7 +214,7 @@ type emitting struct {
 
 // Stage completes the draft.
 func (w *emitting) Stage(batch *journal.Batch) error {
-	_, _, next, err := w.backend.staged(w.draft.Key)
+	_, _, next, err := w.backend.staged(w.key, w.before)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Package commit lets writers share transactions.
 //
-//	writer ──▶ ┌ group ┐                                  ┌▶ Publish, in order
-//	writer ──▶ │ ▪ ▪ ▪ │ ─▶ Stage, in order ─▶ Append ────┤
-//	writer ──▶ └───────┘    one may fail alone  one sync  └▶ or the error, to all
+//	writer ──▶ ┌ group ┐                                            ┌▶ Publish, in order
+//	writer ──▶ │ ▪ ▪ ▪ │ ─▶ Read ─▶ Stage, in order ─▶ Append ───────┤
+//	writer ──▶ └───────┘   at once   one may fail alone   one sync  └▶ or the error, to all
 //	writer ──▶ ┌ next  ┐
 //
 // There is no goroutine for commits. A writer that finds no commit in progress commits

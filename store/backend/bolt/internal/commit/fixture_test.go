@@ -55,6 +55,12 @@ type counters struct {
 	commits int
 }
 
+func (c *counters) Prepare(read func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	read()
+}
+
 func (c *counters) Commit(publish func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,6 +86,7 @@ type set struct {
 	key      string
 	from     int
 	size     int
+	at       int // before the group
 	revision uint64
 }
 
@@ -87,11 +94,12 @@ var errConflict = errors.New("conflict")
 
 func (s *set) Log() commit.Log { return s.log }
 func (s *set) Size() int       { return max(s.size, 1) }
+func (s *set) Read()           { s.at = s.log.shown[s.key] }
 
 func (s *set) Stage(b *journal.Batch) error {
 	at, staged := s.log.staged[s.key]
 	if !staged {
-		at = s.log.shown[s.key] // the goroutine that commits is the only one that writes it
+		at = s.at
 	}
 	if at != s.from {
 		return fmt.Errorf("%w: %s is at %d", errConflict, s.key, at)

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,9 @@ type Write interface {
 	Log() Log
 	// Size estimates how many bytes it adds to the journal.
 	Size() int
+	// Read reads what the write replaces, for Stage. Log.Prepare calls it under the
+	// readers' lock.
+	Read()
 	// Stage checks the write against the log as it is after the writes before it, also
 	// those of the same group, and adds its records to b. With an error it adds
 	// nothing, and only this write fails.
@@ -27,6 +31,8 @@ type Write interface {
 // Log is what all writes of one type share. Only the goroutine that commits calls
 // its methods.
 type Log interface {
+	// Prepare calls read, which reads for all writes of a group, under the readers' lock.
+	Prepare(read func())
 	// Commit calls publish under the readers' lock, and notifies the watches after it.
 	// Nothing is staged any more.
 	Commit(publish func())
@@ -43,18 +49,21 @@ const (
 )
 
 // Queue commits writes in groups. All methods are safe for concurrent use.
+//
+// One goroutine at a time has the turn to commit. It passes the turn to a writer of the
+// next group, or leaves it to the next writer that comes.
 type Queue struct {
 	journal journal.Journal
 	onFull  func() bool
-	// token is in the channel while no commit is in progress.
-	token chan struct{}
 	// entries is used again by the next group. The goroutine that commits uses it.
 	entries []journal.Entry
 
 	mu     sync.Mutex // guards all below, and the tickets of groups not taken
-	groups []*group
+	groups []*group   // empty if no goroutine has the turn
+	taken  bool       // a goroutine has the turn
 	closed bool
-	after  func() // called after the last commit
+	closer chan struct{} // gets the turn once Close waits for it; has room for it
+	after  func()        // called after the last commit
 }
 
 // group is what is committed at once.
@@ -63,7 +72,9 @@ type group struct {
 	writes  int // not counting those withdrawn
 	size    int
 	taken   bool
-	done    chan struct{} // closed when the outcome is known
+	// turn gives one writer of the group the turn, for which it has room. It is closed
+	// when the outcome is known.
+	turn chan struct{}
 }
 
 // ticket is a write in a group; write is nil if it was withdrawn.
@@ -77,9 +88,7 @@ type ticket struct {
 // there is no space, by the goroutine that commits; if it returns true, the group
 // is tried once more.
 func NewQueue(j journal.Journal, onFull func() bool) *Queue {
-	q := &Queue{journal: j, onFull: onFull, token: make(chan struct{}, 1)}
-	q.token <- struct{}{}
-	return q
+	return &Queue{journal: j, onFull: onFull}
 }
 
 // Do commits a write, and returns when it is durable and published, or has
@@ -91,63 +100,74 @@ func (q *Queue) Do(ctx context.Context, w Write) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	t, err := q.enter(w)
+	t, turn, err := q.enter(w)
 	if err != nil {
 		return err
 	}
-	select {
-	case <-t.group.done:
-		return t.err
-	case <-q.token:
-		q.lead(ctx, t)
-	case <-ctx.Done():
-		if q.withdraw(t) {
-			return context.Cause(ctx)
+	if !turn {
+		select {
+		case _, turn = <-t.group.turn:
+		case <-ctx.Done():
+			if q.withdraw(t) {
+				return context.Cause(ctx)
+			}
+			_, turn = <-t.group.turn
 		}
-		<-t.group.done
-		return t.err
 	}
-	select {
-	case <-t.group.done:
-		return t.err
-	default:
-		return context.Cause(ctx) // the write was withdrawn
+	if turn && q.lead(ctx, t) {
+		return context.Cause(ctx)
 	}
+	<-t.group.turn
+	return t.err
 }
 
-// enter adds a write to the last group, or to a new one if that is full.
-func (q *Queue) enter(w Write) (*ticket, error) {
+// enter adds a write to the last group, or to a new one if that is full. It takes the turn
+// if no other goroutine has it.
+func (q *Queue) enter(w Write) (t *ticket, turn bool, err error) {
 	size := w.Size()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return nil, journal.ErrClosed
+		return nil, false, journal.ErrClosed
 	}
 	var g *group
 	if n := len(q.groups); n > 0 {
 		g = q.groups[n-1]
 	}
 	if g == nil || len(g.tickets) >= MaxWrites || g.size+size > MaxBytes && g.writes > 0 {
-		g = &group{done: make(chan struct{})}
+		g = &group{turn: make(chan struct{}, 1)}
 		q.groups = append(q.groups, g)
 	}
-	t := &ticket{write: w, group: g}
+	t = &ticket{write: w, group: g}
 	g.tickets = append(g.tickets, t)
 	g.writes++
 	g.size += size
-	return t, nil
+	turn, q.taken = !q.taken, true
+	return t, turn, nil
 }
 
 // withdraw removes a write from its group, unless the group is being committed.
 func (q *Queue) withdraw(t *ticket) bool {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if t.group.taken {
+	g := t.group
+	if g.taken {
+		q.mu.Unlock()
 		return false
 	}
-	t.group.writes--
-	t.group.size -= t.write.Size()
+	g.writes--
+	g.size -= t.write.Size()
 	t.write = nil
+	last := g.writes == 0
+	q.mu.Unlock()
+	if last {
+		select {
+		case _, turn := <-g.turn: // no other writer may be there to take it
+			if turn {
+				q.release()
+			}
+		default:
+		}
+	}
 	return true
 }
 
@@ -165,62 +185,58 @@ func (q *Queue) take() *group {
 	return g
 }
 
-// lead commits groups until that of t is done, or t is withdrawn. The caller has
-// taken the token.
-func (q *Queue) lead(ctx context.Context, t *ticket) {
-	defer q.release()
-	for !t.group.isDone() {
-		if ctx.Err() != nil && q.withdraw(t) {
-			return
-		}
-		q.commit(q.take())
-	}
-}
-
-func (g *group) isDone() bool {
-	select {
-	case <-g.done:
+// lead commits the group of t, which is the first, unless t can be withdrawn because ctx
+// has ended. The caller has the turn.
+func (q *Queue) lead(ctx context.Context, t *ticket) (withdrawn bool) {
+	if ctx.Err() != nil && q.withdraw(t) {
+		q.release()
 		return true
-	default:
+	}
+	g := q.take()
+	if g == nil { // Close has failed it
+		q.release()
 		return false
 	}
+	defer close(g.turn)
+	defer q.release() // first, so that the next group does not wait until this one is awake
+	q.commit(g)
+	return false
 }
 
-// release puts the token back, for the next writer that waits for it.
+// release passes the turn to Close, to the first group with writes, or to the next writer
+// that comes.
 func (q *Queue) release() {
 	q.mu.Lock()
-	after := q.after
-	q.after = nil
-	q.mu.Unlock()
-	if after != nil {
+	if after := q.after; after != nil {
+		q.after = nil
+		q.mu.Unlock()
 		after()
-		return // closed for good: the token is not given back
+		return // closed for good: no goroutine gets the turn
 	}
-	q.token <- struct{}{}
+	defer q.mu.Unlock()
+	if q.closer != nil {
+		q.closer <- struct{}{}
+		return
+	}
+	for len(q.groups) > 0 && q.groups[0].writes == 0 {
+		q.groups = q.groups[1:]
+	}
+	if len(q.groups) == 0 {
+		q.taken = false
+		return
+	}
+	q.groups[0].turn <- struct{}{}
 }
 
 // commit stages, appends and publishes one group.
 func (q *Queue) commit(g *group) {
-	defer close(g.done)
 	b := journal.Batch{Entries: q.entries}
 	defer func() {
 		clear(b.Entries)
 		q.entries = b.Entries[:0]
 	}()
-	var logs []Log
-	var refused []*ticket
-	staged := make([]*ticket, 0, len(g.tickets))
-	for _, t := range g.tickets {
-		if t.write == nil {
-			continue
-		}
-		if t.err = t.write.Stage(&b); t.err == nil {
-			staged = append(staged, t)
-			logs = addLog(logs, t.write.Log())
-		} else if len(staged) > 0 {
-			refused = append(refused, t)
-		}
-	}
+	logs := g.read()
+	staged, refused := g.stage(&b)
 	if err := q.append(b); err != nil {
 		for _, l := range logs {
 			l.Rollback()
@@ -234,7 +250,44 @@ func (q *Queue) commit(g *group) {
 		return
 	}
 	for _, l := range logs {
-		l.Commit(func() { publish(staged, l) })
+		l.Commit(func() { each(staged, l, Write.Publish) })
+	}
+}
+
+// read drops the writes that were withdrawn, makes the others read, and returns their logs.
+func (g *group) read() (logs []Log) {
+	g.tickets = slices.DeleteFunc(g.tickets, func(t *ticket) bool { return t.write == nil })
+	for _, t := range g.tickets {
+		if l := t.write.Log(); !slices.Contains(logs, l) { // there are few
+			logs = append(logs, l)
+		}
+	}
+	for _, l := range logs {
+		l.Prepare(func() { each(g.tickets, l, Write.Read) })
+	}
+	return logs
+}
+
+// stage stages the writes, and returns those that are staged, and those that are refused
+// and come after one of them.
+func (g *group) stage(b *journal.Batch) (staged, refused []*ticket) {
+	staged = make([]*ticket, 0, len(g.tickets))
+	for _, t := range g.tickets {
+		if t.err = t.write.Stage(b); t.err == nil {
+			staged = append(staged, t)
+		} else if len(staged) > 0 {
+			refused = append(refused, t)
+		}
+	}
+	return staged, refused
+}
+
+// each calls do of the writes of one log.
+func each(tickets []*ticket, l Log, do func(Write)) {
+	for _, t := range tickets {
+		if t.write.Log() == l {
+			do(t.write)
+		}
 	}
 }
 
@@ -246,25 +299,6 @@ func certain(err error) error {
 		return &journal.FailedError{Path: failed.Path, Cause: failed.Cause}
 	}
 	return err
-}
-
-// addLog adds l unless it is there; a group has few logs.
-func addLog(logs []Log, l Log) []Log {
-	for _, known := range logs {
-		if known == l {
-			return logs
-		}
-	}
-	return append(logs, l)
-}
-
-// publish publishes the writes of one log.
-func publish(staged []*ticket, l Log) {
-	for _, t := range staged {
-		if t.write.Log() == l {
-			t.write.Publish()
-		}
-	}
 }
 
 // append writes a batch. If there is no space and onFull makes some, it tries once more.
@@ -294,13 +328,10 @@ func (q *Queue) Len() (n int) {
 // when the time is over, Close fails, and that commit calls after when it ends. Close
 // must be called only once.
 func (q *Queue) Close(timeout time.Duration, after func()) error {
-	q.mu.Lock()
-	q.closed = true
-	q.mu.Unlock()
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
-	case <-q.token:
+	case <-q.close():
 		q.drain(timer.C)
 		q.fail()
 		after()
@@ -309,15 +340,29 @@ func (q *Queue) Close(timeout time.Duration, after func()) error {
 	}
 	q.fail()
 	q.mu.Lock()
-	q.after = after
-	q.mu.Unlock()
 	select {
-	case <-q.token: // the commit has just ended
-		q.release()
+	case <-q.closer: // the commit has just ended
+		q.mu.Unlock()
+		after()
 		return nil
 	default:
+		q.after = after
+		q.mu.Unlock()
 		return journal.ErrTimeout
 	}
+}
+
+// close makes later writes fail, and returns what gets the turn.
+func (q *Queue) close() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.closer = make(chan struct{}, 1)
+	if !q.taken {
+		q.taken = true
+		q.closer <- struct{}{}
+	}
+	return q.closer
 }
 
 // drain commits groups until there is none or the time is over.
@@ -333,6 +378,7 @@ func (q *Queue) drain(over <-chan time.Time) {
 			return
 		}
 		q.commit(g)
+		close(g.turn)
 	}
 }
 
@@ -342,6 +388,6 @@ func (q *Queue) fail() {
 		for _, t := range g.tickets {
 			t.err = journal.ErrClosed
 		}
-		close(g.done)
+		close(g.turn)
 	}
 }
