@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // Synced is the metric of the time until all healthy handlers have the initial
@@ -20,25 +21,39 @@ const slowness = time.Millisecond
 
 // informers is W14.
 func informers() []Workload {
-	return []Workload{{
-		ID: "W14", Text: "informer: 100,000 objects, 100,000 updates as fast as they go, 5 handlers of which one takes 1 ms",
-		Full:  Params{Watchers: 4, Objects: 100_000, Events: 100_000},
-		Small: Params{Watchers: 4, Objects: 100, Events: 500},
-		Goals: []Goal{atLeast(Deliveries, 4), mustBeZero(Lost)},
-		Run:   inform, Floor: callFloor, Able: onInformer,
-	}}
+	work := func(id, text string, open informerOpening) Workload {
+		return Workload{
+			ID: id, Text: text,
+			Full:  Params{Watchers: 4, Objects: 100_000, Events: 100_000},
+			Small: Params{Watchers: 4, Objects: 100, Events: 500},
+			Goals: []Goal{atLeast(Deliveries, 4), mustBeZero(Lost)},
+			Run:   inform(open), Floor: callFloor, Able: func(c Contender) bool { return open(c) != nil },
+		}
+	}
+	return []Workload{
+		work("W14", "informer: 100,000 objects, 100,000 updates as fast as they go, 5 handlers of which one takes 1 ms", informerOverStorage),
+		work("W14/stub", "as W14, where both informers are fed by a stub instead of storage", informerOverStub),
+	}
 }
 
-func inform(ctx context.Context, c Contender, p Params) (Result, error) {
-	return run(ctx, c, c.Informer, func(ctx context.Context, s Informer) (Result, error) {
-		object := objects(p.Objects)
-		for i := range p.Objects {
-			if _, err := s.Write(ctx, object(i)); err != nil {
-				return nil, err
+// informerOpening chooses how to open a contender's informer.
+type informerOpening func(Contender) func(context.Context) (Informer, error)
+
+func informerOverStorage(c Contender) func(context.Context) (Informer, error) { return c.Informer }
+func informerOverStub(c Contender) func(context.Context) (Informer, error)    { return c.FedInformer }
+
+func inform(open informerOpening) func(context.Context, Contender, Params) (Result, error) {
+	return func(ctx context.Context, c Contender, p Params) (Result, error) {
+		return run(ctx, c, open(c), func(ctx context.Context, s Informer) (Result, error) {
+			object := objects(p.Objects)
+			for i := range p.Objects {
+				if _, err := s.Write(ctx, object(i)); err != nil {
+					return nil, err
+				}
 			}
-		}
-		return informOn(ctx, s, p, object)
-	})
+			return informOn(ctx, s, p, object)
+		})
+	}
 }
 
 // informOn starts s, waits until the healthy handlers have synced, and then writes
@@ -85,25 +100,60 @@ func informOn(ctx context.Context, s Informer, p Params, object func(i int) Obje
 // so that only the informer caches it.
 type engineInformer struct {
 	engineStore
-	informer *informer.SharedInformer[Object]
+	informing
+}
+
+// configWithoutFields is the configuration of informers' objects: client-go's have no fields.
+func configWithoutFields() engine.Config[Object] {
+	cfg := config()
+	cfg.Index, cfg.Fields = nil, nil
+	return cfg
 }
 
 func openInformer(context.Context) (Informer, error) {
-	cfg := config()
-	cfg.Index, cfg.NoCache = nil, true
-	// client-go's informers have no fields.
-	cfg.Fields = nil
+	cfg := configWithoutFields()
+	cfg.NoCache = true
 	e, err := engine.New(cfg)
 	return &engineInformer{engineStore: engineStore{e}}, err
 }
 
-// Start indexes namespaces, as generated informers do. The healthy handlers have
+func (s *engineInformer) Start(_ context.Context, healthy []func(seq int64), slow func(seq int64)) error {
+	return s.start(s.Backend(), s.Host(), healthy, slow)
+}
+
+func (s *engineInformer) Close() error {
+	if err := s.informing.Close(); err != nil {
+		return err
+	}
+	return s.engineStore.Close()
+}
+
+// fedInformer is an informer over a stub.
+type fedInformer struct {
+	feed
+	informing
+}
+
+func openFedInformer(context.Context) (Informer, error) {
+	return &fedInformer{feed: newFeed(configWithoutFields())}, nil
+}
+
+func (s *fedInformer) Start(_ context.Context, healthy []func(seq int64), slow func(seq int64)) error {
+	return s.start(s.stub, nil, healthy, slow)
+}
+
+// informing is an informer, once it was started.
+type informing struct {
+	informer *informer.SharedInformer[Object]
+}
+
+// start indexes namespaces, as generated informers do. The healthy handlers have
 // buffers large enough to miss nothing, since client-go's are unbounded. The slow
 // handler has the default buffer and policy.
-func (s *engineInformer) Start(_ context.Context, healthy []func(seq int64), slow func(seq int64)) error {
+func (s *informing) start(from backend.ListerWatcher, on *engine.Host, healthy []func(seq int64), slow func(seq int64)) error {
 	var err error
 	byNamespace := store.Indexers[Object]{"namespace": func(Object) ([]string, error) { return []string{Namespace}, nil }}
-	cfg := informer.Config[Object]{Source: engine.SourceOf[Object](s.Backend()), Host: s.Host(), Indexers: byNamespace}
+	cfg := informer.Config[Object]{Source: engine.SourceOf[Object](from), Host: on, Indexers: byNamespace}
 	if s.informer, err = informer.New(cfg); err != nil {
 		return err
 	}
@@ -115,7 +165,7 @@ func (s *engineInformer) Start(_ context.Context, healthy []func(seq int64), slo
 	return s.add(slow, informer.HandlerOptions{})
 }
 
-func (s *engineInformer) add(handle func(seq int64), opts informer.HandlerOptions) error {
+func (s *informing) add(handle func(seq int64), opts informer.HandlerOptions) error {
 	_, err := s.informer.Subscribe(func(n informer.Notification[Object]) {
 		if n.Type != store.Deleted {
 			handle(n.Object.Value.Seq)
@@ -124,11 +174,9 @@ func (s *engineInformer) add(handle func(seq int64), opts informer.HandlerOption
 	return err
 }
 
-func (s *engineInformer) Close() error {
-	if s.informer != nil {
-		if err := s.informer.Close(); err != nil {
-			return err
-		}
+func (s *informing) Close() error {
+	if s.informer == nil {
+		return nil
 	}
-	return s.engineStore.Close()
+	return s.informer.Close()
 }

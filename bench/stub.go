@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,13 +13,16 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// stub is a backend that stores nothing but which keys there are: it gives an object the
-// next revision and passes it on to its one watch, the Reflector's. So it costs as little
-// as the stub under the Kubernetes watch cache.
+// stub is a backend that keeps nothing but the newest object of each key, in a map: it
+// gives an object the next revision and passes it on to its one watch, the Reflector's. So
+// it costs as little as the stub under the Kubernetes watch cache and client-go.
 type stub struct {
 	mu       sync.Mutex
 	revision store.Revision
-	keys     map[string]struct{}
+	objects  map[string]*store.Object
+	// sorted are the objects in key order, as of revision sortedAt.
+	sorted   []*store.Object
+	sortedAt store.Revision
 	// ahead are the events that the watch has not read; through is the revision up to
 	// which it has.
 	ahead   []store.Event
@@ -28,7 +34,7 @@ type stub struct {
 
 var _ backend.Backend = (*stub)(nil)
 
-func newStub() *stub { return &stub{revision: 1, through: 1, keys: make(map[string]struct{})} }
+func newStub() *stub { return &stub{revision: 1, through: 1, objects: make(map[string]*store.Object)} }
 
 // put passes o on, which is complete but for its revision, and returns that.
 func (s *stub) put(o *store.Object) store.Revision {
@@ -36,9 +42,10 @@ func (s *stub) put(o *store.Object) store.Revision {
 	s.revision++
 	o.Revision, o.Created, o.Written = s.revision, s.revision, time.Now()
 	ev := store.Event{Type: store.Modified, Revision: o.Revision, Object: o}
-	if _, known := s.keys[o.Key]; !known {
-		ev.Type, s.keys[o.Key] = store.Added, struct{}{}
+	if s.objects[o.Key] == nil {
+		ev.Type = store.Added
 	}
+	s.objects[o.Key] = o
 	s.ahead = append(s.ahead, ev)
 	notify := s.notify
 	if !s.awaited {
@@ -52,18 +59,28 @@ func (s *stub) put(o *store.Object) store.Revision {
 	return ev.Revision
 }
 
-// List returns no objects: the engine lists before there are any.
-func (s *stub) List(context.Context, backend.ListOptions) (*backend.List, error) {
+// List sorts the objects for the first page.
+func (s *stub) List(_ context.Context, opts backend.ListOptions) (*backend.List, error) {
+	scan, err := opts.Scan()
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &backend.List{Revision: s.revision}, nil
+	if s.sortedAt != s.revision {
+		s.sorted = slices.SortedFunc(maps.Values(s.objects), func(a, b *store.Object) int { return cmp.Compare(a.Key, b.Key) })
+		s.sortedAt = s.revision
+	}
+	from, _ := slices.BinarySearchFunc(s.sorted, scan.After+"\x00", func(o *store.Object, key string) int { return cmp.Compare(o.Key, key) })
+	return backend.Page(scan, s.revision, slices.Values(s.sorted[from:])), nil
 }
 
 // Watch returns the only watch.
 func (s *stub) Watch(_ context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.notify = opts.Notify
+	s.ahead = slices.DeleteFunc(s.ahead, func(ev store.Event) bool { return ev.Revision <= opts.From })
+	s.notify, s.through = opts.Notify, opts.From
 	return stubWatch{s}, nil
 }
 
@@ -111,28 +128,36 @@ func (w stubWatch) Close() {
 	w.stub.awaited = false
 }
 
-// fedStore is an engine whose objects come from a stub, past its own writes.
-type fedStore struct {
-	engineStore
+// feed writes objects to a stub, past any engine.
+type feed struct {
 	stub   *stub
 	schema store.Schema
 }
 
+func newFeed(cfg engine.Config[Object]) feed { return feed{newStub(), cfg.Schema()} }
+
+func (f feed) Write(_ context.Context, o Object) (uint64, error) {
+	made := store.Header(&engine.Object[Object]{Value: o})
+	made.Key = f.schema.Key(made)
+	f.schema.Describe(made)
+	return uint64(f.stub.put(made)), nil
+}
+
+// fedStore is an engine over a stub.
+type fedStore struct {
+	engineStore
+	feed feed
+}
+
 func openFed(ctx context.Context) (Store, error) {
 	cfg := config()
-	s := fedStore{stub: newStub(), schema: cfg.Schema()}
-	cfg.Backend = s.stub
+	f := newFeed(cfg)
+	cfg.Backend = f.stub
 	e, err := engine.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	s.engineStore = engineStore{e}
-	return s, e.WaitFor(ctx, 0)
+	return fedStore{engineStore{e}, f}, e.WaitFor(ctx, 0)
 }
 
-func (s fedStore) Write(_ context.Context, o Object) (uint64, error) {
-	made := store.Header(&engine.Object[Object]{Value: o})
-	made.Key = s.schema.Key(made)
-	s.schema.Describe(made)
-	return uint64(s.stub.put(made)), nil
-}
+func (s fedStore) Write(ctx context.Context, o Object) (uint64, error) { return s.feed.Write(ctx, o) }

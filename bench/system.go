@@ -126,6 +126,7 @@ type Contender struct {
 	Bus func(ctx context.Context) (Bus, error)
 	// Durable opens empty storage in a directory, which is empty, too.
 	Durable func(ctx context.Context, dir string) (Durable, error)
-	// Informer opens an informer that has not been started, over empty storage.
-	Informer func(ctx context.Context) (Informer, error)
+	// Informer opens an informer that has not been started, over empty storage, and
+	// FedInformer over a stub as for Fed.
+	Informer, FedInformer func(ctx context.Context) (Informer, error)
 }

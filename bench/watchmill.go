@@ -21,7 +21,7 @@ const (
 func Watchmill() Contender {
 	return Contender{
 		Name: "watchmill", Store: openEngine, Windowed: openWindowed, Bare: bareObjects, Fed: openFed, Server: openServer, Custom: openCustom,
-		Bus: openTopic, Durable: openFile, Informer: openInformer,
+		Bus: openTopic, Durable: openFile, Informer: openInformer, FedInformer: openFedInformer,
 	}
 }
 

@@ -127,12 +127,11 @@ func atMostAbsolute(metric string, bound float64) Goal {
 }
 
 // onStore and onBus say which contenders can do a workload.
-func onStore(c Contender) bool    { return c.Store != nil }
-func onFed(c Contender) bool      { return c.Fed != nil }
-func onBus(c Contender) bool      { return c.Bus != nil }
-func onServer(c Contender) bool   { return c.Server != nil }
-func onDisk(c Contender) bool     { return c.Durable != nil }
-func onInformer(c Contender) bool { return c.Informer != nil }
+func onStore(c Contender) bool  { return c.Store != nil }
+func onFed(c Contender) bool    { return c.Fed != nil }
+func onBus(c Contender) bool    { return c.Bus != nil }
+func onServer(c Contender) bool { return c.Server != nil }
+func onDisk(c Contender) bool   { return c.Durable != nil }
 
 // All returns every workload, in order.
 func All() []Workload {
