@@ -127,7 +127,7 @@ func (e *Engine[T]) Host() *engine.Host { return e.host }
 func (e *Engine[T]) Advance(d time.Duration) {
 	e.t.Helper()
 	if e.clock == nil {
-		e.t.Fatal("enginetest: Advance needs a virtual clock: give New enginetest.Deterministic(seed)")
+		e.t.Fatal("enginetest: Advance needs a virtual clock: give NewWith enginetest.Deterministic(seed)")
 	}
 	e.executor.Run()
 	end := e.clock.Now().Add(d)

@@ -46,7 +46,7 @@ func TestEngine_CallsFailTheTest(t *testing.T) {
 		"list":   {func(e *enginetest.Engine[pod]) { e.List(engine.ListOptions{Limit: -1}) }, "enginetest: List: invalid list options"},
 		"watch":  {func(e *enginetest.Engine[pod]) { e.Watch(engine.WatchOptions{Last: -1}) }, "enginetest: Watch: invalid watch options"},
 		"advance": {func(e *enginetest.Engine[pod]) { e.Advance(1) },
-			"enginetest: Advance needs a virtual clock: give New enginetest.Deterministic(seed)"},
+			"enginetest: Advance needs a virtual clock: give NewWith enginetest.Deterministic(seed)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failures := failuresOf(t, func(r *recorder) {

@@ -17,7 +17,7 @@ var Epoch = time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC)
 // engine.HostConfig.Clock.
 func NewVirtualClock() *VirtualClock { return clock.NewVirtual(Epoch) }
 
-// Options configures [New]. The zero value runs as in production, and checks
+// Options configures [NewWith]. The zero value runs as in production, and checks
 // everything.
 type Options struct {
 	// Deterministic runs the engine on the calling goroutine while calls wait

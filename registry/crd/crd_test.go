@@ -73,6 +73,49 @@ func TestParse_RefusesWhatIsWrong(t *testing.T) {
 	require.Len(t, all, 2)
 }
 
+// plain is a manifest in which everything has an effect.
+const plain = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: things, kind: Thing}
+  conversion: {strategy: None}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`
+
+func TestParse_NotesWhatHasNoEffectAndNothingElse(t *testing.T) {
+	for more, want := range map[string][]string{
+		"": nil,
+		"  - {name: v1beta1, served: false, storage: false}": nil,
+		"  - {name: v1beta1, served: true, storage: false}":  {"version v1beta1 is not served: there is no conversion, and v1 is the one that is stored"},
+	} {
+		all, err := crd.Parse(strings.NewReader(plain + more))
+		require.NoError(t, err, more)
+		require.Equal(t, want, all[0].Notes, more)
+	}
+	all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "strategy: None", "strategy: Webhook", 1)))
+	require.NoError(t, err)
+	require.Equal(t, []string{"conversion by Webhook is not done"}, all[0].Notes)
+}
+
+func TestSchema_KeepsUnknownFieldsWhereTheManifestSaysSo(t *testing.T) {
+	for edit, kept := range map[string]bool{"": false, "  preserveUnknownFields: true\n": true} {
+		all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "  versions:", edit+"  versions:", 1)))
+		require.NoError(t, err)
+		s, err := registry.New(all[0].Config())
+		require.NoError(t, err)
+		it, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"more":1}`), registry.WriteOptions{})
+		require.NoError(t, err)
+		text, err := it.JSON()
+		require.NoError(t, err)
+		require.Equal(t, kept, strings.Contains(string(text), `"more":1`), string(text))
+		require.NoError(t, s.Close())
+	}
+}
+
 func TestSchema_DefaultsPrunesAndValidates(t *testing.T) {
 	object, _, s := open(t)
 	var warnings []string

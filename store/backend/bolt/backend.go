@@ -68,9 +68,8 @@ var (
 // New returns the backend of the objects of that name in f; a new name has none. It
 // reads all of them, and deletes those that have expired while the file was closed.
 //
-// Errors: [*usercode.ConfigError] and [*store.LimitError] for an invalid config;
-// [ErrOpenType] if the name is in use; [*backend.UndecodableError]; [*CorruptError];
-// [store.ErrClosed].
+// Errors: [*usercode.ConfigError] for an invalid config; [ErrOpenType] if the name is in
+// use; [*backend.UndecodableError]; [*CorruptError]; [store.ErrClosed].
 func New(f *File, name string, cfg Config) (*Backend, error) {
 	if err := cfg.validate(name); err != nil {
 		return nil, err
