@@ -3,6 +3,7 @@ package crd_test
 import (
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -165,6 +166,58 @@ func TestColumns_ShowWhatTheirPathsFind(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "True", it.AppendCells(nil)[1])
 	require.Regexp(t, `^\d+s$`, it.AppendCells(nil)[3])
+}
+
+// withColumn is plain with a column of a path.
+func withColumn(path string) string {
+	columns := "additionalPrinterColumns: [{name: X, type: string, jsonPath: " + strconv.Quote(path) + "}]"
+	return strings.Replace(plain, "storage: true,", "storage: true, "+columns+",", 1)
+}
+
+func TestPath_FindsWhatItNames(t *testing.T) {
+	const body = `{"metadata":{"name":"a"},"spec":{"a":{"b":"nested"},"a.b":"dotted","n":0,"items":["zeroth","first"],
+		"conditions":[{"type":"Other","status":"no"},{"type":"Ready","status":"yes"},{"type":"Ready","status":"late"}]}}`
+	for path, want := range map[string]any{
+		".spec.a.b": "nested", "$.spec.a.b": "nested", "{.spec.a.b}": "nested", `.spec.a\.b`: "dotted", ".spec['a.b']": "dotted", `.spec["a.b"]`: "dotted",
+		".spec.items[0]": "zeroth", ".spec.items[1]": "first", ".spec.items[2]": nil, ".spec.a[0]": nil, ".spec.items.a": nil, ".spec.none.a": nil, ".spec.n": "0",
+		`.spec.conditions[?(@.type=="Ready")].status`: "yes", `.spec.conditions[?(@.type == 'Other')].status`: "no",
+		`.spec.conditions[?(@.type=="]")].status`: nil, `.spec.a[?(@.type=="Ready")]`: nil,
+	} {
+		all, err := crd.Parse(strings.NewReader(strings.Replace(withColumn(path), "{type: object}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", 1)))
+		require.NoError(t, err, path)
+		s, err := registry.New(all[0].Config())
+		require.NoError(t, err)
+		it, err := s.Resources()[0].Create(t.Context(), "default", []byte(body), registry.WriteOptions{})
+		require.NoError(t, err, path)
+		require.Equal(t, []any{want}, it.AppendCells(nil), path)
+		require.NoError(t, s.Close())
+	}
+}
+
+func TestPath_RefusesWhatItDoesNotUnderstand(t *testing.T) {
+	for _, path := range []string{
+		"", "spec", ".", ".a.", ".a..b", ".a[", ".a[]", ".a['b", ".a[']", ".a['']", `.a['b"]`, ".a[b]", ".a[-1]", ".a[0", ".a[0]b",
+		`.a[?(.b=="c")]`, ".a[?(@.b==c)]", ".a[?(@.b)]", `.a[?(@b=="c")]`, `.a[?(@.b=="c)]`,
+	} {
+		_, err := crd.Parse(strings.NewReader(withColumn(path)))
+		require.ErrorIs(t, err, crd.ErrManifest, path)
+		require.ErrorContains(t, err, `the jsonPath of the column "X"`, path)
+	}
+}
+
+func TestSchema_FurtherPropertiesAreKeptIfTheyMayBe(t *testing.T) {
+	for allowed, kept := range map[string]bool{"true": true, "false": false, "{type: integer}": true} {
+		all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", "{type: object, properties: {spec: {type: object, additionalProperties: "+allowed+"}}}", 1)))
+		require.NoError(t, err)
+		s, err := registry.New(all[0].Config())
+		require.NoError(t, err)
+		it, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"more":1}}`), registry.WriteOptions{})
+		require.NoError(t, err)
+		text, err := it.JSON()
+		require.NoError(t, err)
+		require.Equal(t, kept, strings.Contains(string(text), `"more":1`), "%s: %s", allowed, text)
+		require.NoError(t, s.Close())
+	}
 }
 
 func FuzzParse(f *testing.F) {
