@@ -84,11 +84,14 @@ func (e *TokenError) Unwrap() error { return e.Cause }
 type ExpiredContinueError struct {
 	Expired *store.ExpiredError
 	// Continue continues after the last page, but in the newest state, for callers that
-	// accept pages of different revisions.
+	// accept pages of different revisions; "" if storage does not offer that.
 	Continue string
 }
 
 func (e *ExpiredContinueError) Error() string {
+	if e.Continue == "" {
+		return e.Expired.Error()
+	}
 	return e.Expired.Error() + " (or continue inconsistently with the token in this error)"
 }
 
@@ -126,7 +129,7 @@ var (
 
 // UncertainError says which write has an unknown outcome.
 type UncertainError struct {
-	// Verb is the operation: "put", "remove" or "emit".
+	// Verb is the operation, such as "put", "remove" or "emit".
 	Verb string
 	// Key is the object's.
 	Key string

@@ -27,6 +27,12 @@ func TestToken_SurvivesItsEncoding(t *testing.T) {
 	})
 }
 
+func TestExpiredContinue_OffersATokenIfThereIsOne(t *testing.T) {
+	expired := &store.ExpiredError{Requested: 3, Oldest: 5}
+	require.ErrorContains(t, &backend.ExpiredContinueError{Expired: expired, Continue: "x"}, "the token in this error")
+	require.EqualError(t, &backend.ExpiredContinueError{Expired: expired}, expired.Error())
+}
+
 func TestToken_BrokenOnesAreRefusedWithAReason(t *testing.T) {
 	encode := func(text string) string {
 		sum := crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli))
