@@ -275,6 +275,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"without a user":                 {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", cert, "--kubeconfig", filepath.Join(dir, "new")},
 		"every request would be refused": {"--crd", manifests, "--token-file", empty},
 		"no token and user":              {"--crd", manifests, "--token-file", half},
+		"ends with a blank in record 1":  {"--crd", manifests, "--token-file", write("blank", "secret ,maker\n")},
 		"was not written by":             {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", mine},
 	} {
 		_, errs, status := command(t.Context(), append([]string{"serve"}, args...)...)

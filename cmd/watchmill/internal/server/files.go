@@ -35,6 +35,9 @@ func readTokens(name string) (users map[string]serve.User, first string, err err
 		if len(line) < 2 || line[0] == "" || line[1] == "" {
 			return nil, "", wrong(fmt.Sprintf("has no token and user in record %d: write lines of token,user,uid,\"group1,group2\"", i+1))
 		}
+		if strings.TrimSpace(line[0]) != line[0] {
+			return nil, "", wrong(fmt.Sprintf("has a token that ends with a blank in record %d, which no request can have: leave the blank out", i+1))
+		}
 		if _, twice := users[line[0]]; twice {
 			return nil, "", wrong(fmt.Sprintf("has the token of record %d twice: give each user another token", i+1))
 		}
