@@ -31,10 +31,21 @@ func lamps() (engine.Config[lamp], *faulty.Backend) {
 	return cfg, storage
 }
 
+// watched returns a channel that is closed once a watch of the storage runs.
+func watched(storage *faulty.Backend) <-chan struct{} {
+	runs := make(chan struct{})
+	storage.Add(faulty.Rule{
+		Ops: []faulty.Op{faulty.OpWatch}, Times: 1,
+		Do: faulty.After(func(context.Context, *faulty.Call) { close(runs) }),
+	})
+	return runs
+}
+
 // An engine lives through storage that cannot be reached for a while.
 func Example() {
 	cfg, storage := lamps()
 	defer storage.Close()
+	runs := watched(storage)
 	lists := storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Times: 3, Do: faulty.Fail(nil)})
 	e, err := engine.New(cfg)
 	if err != nil {
@@ -43,10 +54,7 @@ func Example() {
 	}
 	defer e.Close()
 	ctx := context.Background()
-	if err := e.WaitFor(ctx, 0); err != nil {
-		fmt.Println(err)
-		return
-	}
+	<-runs
 	fmt.Println("lists that failed:", lists.Hits())
 	fmt.Println("watches that broke:", storage.BreakWatches(nil))
 	hall, _ := e.Create(ctx, lamp{Room: "hall"})
@@ -149,25 +157,20 @@ func ExampleDelay() {
 func ExampleBackend_ExpireWatches() {
 	cfg, storage := lamps()
 	defer storage.Close()
+	runs := watched(storage)
 	e, err := engine.New(cfg)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer e.Close()
-	ctx := context.Background()
-	if err := e.WaitFor(ctx, 0); err != nil {
-		fmt.Println(err)
-		return
-	}
-	lists := storage.Calls(faulty.OpList)
+	<-runs
+	lists, again := storage.Calls(faulty.OpList), watched(storage)
 	fmt.Println("watches that expired:", storage.ExpireWatches())
-	hall, _ := e.Create(ctx, lamp{Room: "hall"})
-	fmt.Println("the engine catches up:", e.WaitFor(ctx, hall.Revision))
+	<-again
 	fmt.Println("lists:", storage.Calls(faulty.OpList)-lists)
 	// Output:
 	// watches that expired: 1
-	// the engine catches up: <nil>
 	// lists: 1
 }
 
@@ -177,6 +180,8 @@ func ExampleLoseEvent() {
 	storage := faulty.New(below, faulty.Options{Sparse: true})
 	defer storage.Close()
 	cfg.Backend = storage
+	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Times: 1, Do: faulty.LoseEvent()})
+	runs := watched(storage)
 	e, err := engine.New(cfg)
 	if err != nil {
 		fmt.Println(err)
@@ -184,11 +189,7 @@ func ExampleLoseEvent() {
 	}
 	defer e.Close()
 	ctx := context.Background()
-	if err := e.WaitFor(ctx, 0); err != nil {
-		fmt.Println(err)
-		return
-	}
-	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Times: 1, Do: faulty.LoseEvent()})
+	<-runs
 	hall, _ := e.Create(ctx, lamp{Room: "hall"})
 	attic, _ := e.Create(ctx, lamp{Room: "attic"})
 	fmt.Println(hall.Key, attic.Key, e.WaitFor(ctx, attic.Revision))
@@ -232,6 +233,7 @@ func ExampleExpire() {
 	cfg, storage := lamps()
 	defer storage.Close()
 	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Times: 1, Do: faulty.Expire()})
+	runs := watched(storage)
 	e, err := engine.New(cfg)
 	if err != nil {
 		fmt.Println(err)
@@ -241,6 +243,7 @@ func ExampleExpire() {
 	ctx := context.Background()
 	hall, _ := e.Create(ctx, lamp{Room: "hall"})
 	fmt.Println("the engine catches up:", e.WaitFor(ctx, hall.Revision))
+	<-runs
 	fmt.Println("watches:", storage.Calls(faulty.OpWatch))
 	// Output:
 	// the engine catches up: <nil>
