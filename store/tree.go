@@ -1,6 +1,10 @@
 package store
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+)
 
 // Tree holds the newest state of each object, in key order and by the
 // attributes that it indexes.
@@ -19,6 +23,12 @@ type Tree struct {
 	keyed[*Object, *Object]
 	// attributes are those of the indexes.
 	attributes []Attribute
+	// last is the greatest key that there has been: one behind it is new, and is appended
+	// without a search.
+	last string
+	// near is, for each index, where the search for the last entry has been: the next one
+	// is often there.
+	near []btree.PathHint
 	// view is the last view if nothing was written since, else nil.
 	view *TreeView
 }
@@ -33,17 +43,28 @@ func NewTree(indexes ...Attribute) *Tree {
 			attributes = append(attributes, a)
 		}
 	}
-	return &Tree{keyed: newKeyed[*Object, *Object](len(attributes)), attributes: attributes}
+	return &Tree{keyed: newKeyed[*Object, *Object](len(attributes)), attributes: attributes, near: make([]btree.PathHint, len(attributes))}
 }
 
 // Put stores o under its key and returns the previous object, or nil. It takes
 // O(log n) and shares o, which must not change any more.
 func (t *Tree) Put(o *Object) (prev *Object) {
 	t.view = nil
-	prev, _ = t.items.Set(o.Key, o)
+	prev = t.set(o)
 	for i := range t.indexes {
 		t.index(i, prev, o)
 	}
+	return prev
+}
+
+// set puts o among the items and returns the previous object, or nil.
+func (t *Tree) set(o *Object) (prev *Object) {
+	if o.Key > t.last {
+		t.last = o.Key
+		prev, _ = t.items.Load(o.Key, o)
+		return prev
+	}
+	prev, _ = t.items.Set(o.Key, o)
 	return prev
 }
 
@@ -71,7 +92,7 @@ func (t *Tree) index(i int, prev, o *Object) {
 		}
 	}
 	if holds {
-		entries.Set(is)
+		entries.SetHint(is, &t.near[i])
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/btree"
 )
 
 // TreeView is the state of a [Tree] at one moment. It never changes and is safe
@@ -201,5 +203,9 @@ func TreeOf(v *TreeView) *Tree {
 		return NewTree()
 	}
 	parts := partsOf(v)
-	return &Tree{keyed: parts.fork(), attributes: parts.attributes}
+	last, _, _ := parts.items.Max()
+	return &Tree{
+		keyed: parts.fork(), attributes: parts.attributes,
+		last: last, near: make([]btree.PathHint, len(parts.attributes)),
+	}
 }
