@@ -16,12 +16,12 @@ const degree = 16
 //
 // It is copy-on-write: a view takes constant time and shares all nodes, and later
 // writes copy the nodes on their paths.
-type keyed[P, E any] struct {
+type keyed[P any, E keyHolder] struct {
 	items   *btree.Map[string, P]
 	indexes []valueIndex[E]
 }
 
-func newKeyed[P, E any](indexes int) keyed[P, E] {
+func newKeyed[P any, E keyHolder](indexes int) keyed[P, E] {
 	k := keyed[P, E]{items: btree.NewMap[string, P](degree)}
 	for range indexes {
 		k.indexes = append(k.indexes, newValueIndex[E]())
@@ -52,40 +52,56 @@ func (k keyed[P, E]) fork() keyed[P, E] {
 // valueIndex is one index: its entries in the order of value, then key, so that
 // the keys of one value are adjacent and in order. A value without keys takes no
 // memory.
-type valueIndex[E any] struct {
+type valueIndex[E keyHolder] struct {
 	entries *btree.BTreeG[entry[E]]
 }
 
-// entry says that the item under key has value. The index of a [Tree] holds the
-// item itself, which makes reads fast and every write touch it; that of a
-// [ThreadSafeStore] holds nothing, so that an update which does not change an item's
-// values, the usual case, does not touch it.
-type entry[E any] struct {
-	value, key string
-	item       E
+// entry says that an item has value. The index of a [Tree] holds the object, which makes
+// reads fast and every write touch the index; that of a [ThreadSafeStore] holds the item's
+// key alone, so that an update which does not change an item's values, the usual case,
+// does not touch the index. A write after a view copies a node of entries, so their size
+// counts.
+type entry[E keyHolder] struct {
+	value string
+	item  E
 }
+
+// keyHolder is what an index holds of an item. The key of the zero value is "".
+type keyHolder interface{ heldKey() string }
+
+func (o *Object) heldKey() string {
+	if o == nil {
+		return ""
+	}
+	return o.Key
+}
+
+// keyAlone is the key of an item that an index does not hold.
+type keyAlone string
+
+func (k keyAlone) heldKey() string { return string(k) }
 
 func (e entry[E]) before(other entry[E]) bool {
 	if e.value != other.value {
 		return e.value < other.value
 	}
-	return e.key < other.key
+	return e.item.heldKey() < other.item.heldKey()
 }
 
-func newValueIndex[E any]() valueIndex[E] {
+func newValueIndex[E keyHolder]() valueIndex[E] {
 	return valueIndex[E]{btree.NewBTreeGOptions(entry[E].before, btree.Options{NoLocks: true, Degree: degree})}
 }
 
-// get returns the item of a value and key.
-func (x valueIndex[E]) get(value, key string) (item E, found bool) {
-	e, found := x.entries.Get(entry[E]{value: value, key: key})
+// get returns the item of a value with the key that alike holds.
+func (x valueIndex[E]) get(value string, alike E) (item E, found bool) {
+	e, found := x.entries.Get(entry[E]{value, alike})
 	return e.item, found
 }
 
-// ascend yields the entries of a value with keys not below from, in order.
-func (x valueIndex[E]) ascend(value, from string, yield func(key string, item E) bool) {
-	x.entries.Ascend(entry[E]{value: value, key: from}, func(e entry[E]) bool {
-		return e.value == value && yield(e.key, e.item)
+// ascend yields the items of a value with keys not below that of from, in order.
+func (x valueIndex[E]) ascend(value string, from E, yield func(item E) bool) {
+	x.entries.Ascend(entry[E]{value, from}, func(e entry[E]) bool {
+		return e.value == value && yield(e.item)
 	})
 }
 

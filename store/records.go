@@ -10,7 +10,7 @@ import (
 // records are the contents of a [ThreadSafeStore]. It does not depend on the type
 // of the items, so that it and its B-trees are compiled once, with this package.
 type records struct {
-	keyed[*record, struct{}]
+	keyed[*record, keyAlone]
 	// functions are those of the indexes, in their order.
 	functions []indexFunction
 	revision  Revision
@@ -57,7 +57,7 @@ func (r *records) index(name string) (i int, err error) {
 }
 
 func newRecords(functions []indexFunction) *records {
-	return &records{keyed: newKeyed[*record, struct{}](len(functions)), functions: functions}
+	return &records{keyed: newKeyed[*record, keyAlone](len(functions)), functions: functions}
 }
 
 // view returns an immutable copy, in constant time.
@@ -70,7 +70,7 @@ func (r *records) view() *records {
 // its values in the indexes.
 func (r *records) put(key string, prev *record, item any, values [][]string) {
 	for i, index := range r.indexes {
-		index.move(key, prev.valuesOf(i), values[i])
+		moveKey(index, key, prev.valuesOf(i), values[i])
 	}
 	if prev != nil && prev.views == r.views {
 		prev.item, prev.values = item, values // no view has it
@@ -91,20 +91,20 @@ func (r *records) remove(key string) {
 		return
 	}
 	for i, index := range r.indexes {
-		index.move(key, prev.valuesOf(i), nil)
+		moveKey(index, key, prev.valuesOf(i), nil)
 	}
 }
 
-// move replaces the values of key by others.
-func (x valueIndex[E]) move(key string, had, has []string) {
+// moveKey replaces the values of key by others.
+func moveKey(x valueIndex[keyAlone], key string, had, has []string) {
 	if slices.Equal(had, has) {
 		return
 	}
 	for _, value := range had {
-		x.entries.Delete(entry[E]{value: value, key: key})
+		x.entries.Delete(entry[keyAlone]{value, keyAlone(key)})
 	}
 	for _, value := range has {
-		x.entries.Set(entry[E]{value: value, key: key})
+		x.entries.Set(entry[keyAlone]{value, keyAlone(key)})
 	}
 }
 
@@ -176,7 +176,7 @@ func (r *records) rebuilt(items *btree.Map[string, any]) (*records, error) {
 		}
 		next.load(key, item, values)
 		for i, index := range next.indexes {
-			index.move(key, nil, values[i])
+			moveKey(index, key, nil, values[i])
 		}
 		return true
 	})
@@ -196,7 +196,7 @@ func (r *records) extended(added []indexFunction) (*records, error) {
 			return false
 		}
 		for i := range added {
-			next.indexes[len(r.indexes)+i].move(key, nil, values[i])
+			moveKey(next.indexes[len(r.indexes)+i], key, nil, values[i])
 		}
 		next.load(key, was.item, slices.Concat(was.values, values))
 		return true
@@ -238,9 +238,9 @@ func (v *recordView) keys() []string { return recordsOf(v).items.Keys() }
 // order, until it returns false.
 func (v *recordView) withValue(index int, value string, yield func(key string, item any) bool) {
 	r := recordsOf(v)
-	r.indexes[index].ascend(value, "", func(key string, _ struct{}) bool {
-		item, _ := r.get(key)
-		return yield(key, item)
+	r.indexes[index].ascend(value, "", func(key keyAlone) bool {
+		item, _ := r.get(string(key))
+		return yield(string(key), item)
 	})
 }
 
@@ -248,8 +248,8 @@ func (v *recordView) withValue(index int, value string, yield func(key string, i
 // once, in order.
 func (v *recordView) keysWithValues(index int, values ...string) (keys []string) {
 	for _, value := range values {
-		recordsOf(v).indexes[index].ascend(value, "", func(key string, _ struct{}) bool {
-			keys = append(keys, key)
+		recordsOf(v).indexes[index].ascend(value, "", func(key keyAlone) bool {
+			keys = append(keys, string(key))
 			return true
 		})
 	}

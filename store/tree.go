@@ -102,7 +102,7 @@ func entryOf(a Attribute, o *Object) (entry[*Object], bool) {
 		return entry[*Object]{}, false
 	}
 	value, held := valueIn(a, o)
-	return entry[*Object]{value, o.Key, o}, held
+	return entry[*Object]{value, o}, held
 }
 
 // Apply applies ev and returns the previous object. Emitted events and bookmarks

@@ -74,12 +74,15 @@ func (v *TreeView) All(prefix, after string) iter.Seq[*Object] {
 // run yields what All returns.
 func (v *TreeView) run(prefix, after string, yield func(*Object) bool) {
 	items := partsOf(v).items
-	under(items.Get, items.Ascend, prefix, after, yield)
+	ascend := func(from string, yield func(*Object) bool) {
+		items.Ascend(from, func(_ string, o *Object) bool { return yield(o) })
+	}
+	under(items.Get, ascend, prefix, after, yield)
 }
 
 // under yields the objects under prefix whose keys are greater than after. The
 // functions get one object, and all from a key on.
-func under(get func(key string) (*Object, bool), ascend func(from string, yield func(string, *Object) bool), prefix, after string, yield func(*Object) bool) {
+func under(get func(key string) (*Object, bool), ascend func(from string, yield func(*Object) bool), prefix, after string, yield func(*Object) bool) {
 	if isPath(prefix) {
 		if o, found := get(prefix); found && prefix > after && !yield(o) {
 			return
@@ -87,12 +90,16 @@ func under(get func(key string) (*Object, bool), ascend func(from string, yield 
 		prefix += "/"
 	}
 	var scan scan
-	ascend(max(prefix, after), func(key string, o *Object) bool {
-		if !strings.HasPrefix(key, prefix) {
+	isFirst := true // only the first can be the object under after
+	ascend(max(prefix, after), func(o *Object) bool {
+		// The key is read only if need be: o is rarely in the processor's caches.
+		if prefix != "" && !strings.HasPrefix(o.Key, prefix) {
 			return false
 		}
 		scan.step()
-		return key == after || yield(o)
+		skip := isFirst && o.Key == after
+		isFirst = false
+		return skip || yield(o)
 	})
 }
 
@@ -165,8 +172,14 @@ func (v *TreeView) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*
 		return nil, fmt.Errorf("%w: %v: name it when the tree is made", ErrUnknownIndex, a)
 	}
 	return func(yield func(*Object) bool) {
-		get := func(key string) (*Object, bool) { return x.get(value, key) }
-		ascend := func(from string, yield func(string, *Object) bool) { x.ascend(value, from, yield) }
+		get := func(key string) (*Object, bool) { return x.get(value, &Object{Key: key}) }
+		ascend := func(from string, yield func(*Object) bool) {
+			if from == "" {
+				x.ascend(value, nil, yield)
+			} else {
+				x.ascend(value, &Object{Key: from}, yield)
+			}
+		}
 		under(get, ascend, prefix, after, yield)
 	}, nil
 }
@@ -191,8 +204,8 @@ func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
 
 // nodeBytes is what the view's nodes take, which are about two thirds full.
 func (v *TreeView) nodeBytes() int64 {
-	const perObject, perEntry = 40, 64
-	return int64(v.Len()) * int64(perObject+perEntry*len(partsOf(v).indexes))
+	const perEntry = 40
+	return int64(v.Len()) * int64(perEntry*(1+len(partsOf(v).indexes)))
 }
 
 // TreeOf returns a tree with the view's contents and indexes, to roll a state
