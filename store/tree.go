@@ -23,7 +23,7 @@ type Tree struct {
 	keyed[*Object, *Object]
 	// attributes are those of the indexes.
 	attributes []Attribute
-	// last is the greatest key that there has been: one behind it is new, and is appended
+	// last is at least the greatest key: one behind it is not there, and is appended
 	// without a search.
 	last string
 	// near is, for each index, where the search for the last entry has been: the next one
@@ -119,6 +119,9 @@ func (t *Tree) Apply(ev Event) (prev *Object) {
 
 // Get returns the object under key, or nil.
 func (t *Tree) Get(key string) *Object {
+	if key > t.last {
+		return nil
+	}
 	o, _ := t.items.Get(key)
 	return o
 }

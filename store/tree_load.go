@@ -18,7 +18,7 @@ func (t *Tree) Load(objects []*Object) {
 	}
 	t.view = nil
 	for _, o := range objects {
-		t.items.Load(o.Key, o)
+		t.set(o)
 	}
 	for i, a := range t.attributes {
 		for _, e := range entriesOf(a, objects) {

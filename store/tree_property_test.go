@@ -80,6 +80,8 @@ func TestTree_AgreesWithAMap(t *testing.T) {
 			"view":     func(*rapid.T) { pasts = append(pasts, past{tree.View(), model.clone()}) },
 			"continue": func(*rapid.T) { tree = store.TreeOf(tree.View()) },
 			"": func(t *rapid.T) {
+				key := treeKeys.Draw(t, "get")
+				require.Same(t, model[key], tree.Get(key))
 				requireSameState(t, model, tree.View(), nodes.Draw(t, "value"), treeKeys.Draw(t, "after"))
 			},
 		})

@@ -37,9 +37,9 @@ type Backend struct {
 	revision store.Revision
 	changed  store.Revision // of the newest event that is not Emitted
 	tree     *store.Tree
-	// recent is the object in the tree that was read or written last, or nil: an
-	// update reads its object and then writes it, and so searches only once.
-	recent    *store.Object
+	// recent is the key that was read or written last: a write reads the object, or that
+	// there is none, before it writes it, and so searches only once.
+	recent    lookup
 	window    *store.Window
 	compacted store.Revision // by Compact; the window's floor may be higher
 	trimmed   store.Revision // the newest revision when history was last trimmed
@@ -153,7 +153,7 @@ func (b *Backend) Close() error {
 	b.forgetLatest()
 	b.expire.Set(expiry.Never)
 	b.trim.Set(expiry.Never)
-	b.tree, b.recent, b.window, b.expiries, b.sharing = nil, nil, nil, nil, nil
+	b.tree, b.recent, b.window, b.expiries, b.sharing = nil, lookup{}, nil, nil, nil
 	woken := b.waiting.Take()
 	b.mu.Unlock()
 	waiting.WakeAll(woken)

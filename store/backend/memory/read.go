@@ -67,17 +67,20 @@ func (b *Backend) newest(key string) (*store.Object, error) {
 	return b.find(key), nil
 }
 
+// lookup is a key with its object in the tree, nil if there is none. The zero value is of
+// no key.
+type lookup struct {
+	key    string
+	object *store.Object
+}
+
 // find looks key up in the tree, unless it is that of recent.
 // The caller holds the lock.
 func (b *Backend) find(key string) *store.Object {
-	if b.recent != nil && b.recent.Key == key {
-		return b.recent
+	if b.recent.key != key {
+		b.recent = lookup{key, b.tree.Get(key)}
 	}
-	o := b.tree.Get(key)
-	if o != nil {
-		b.recent = o
-	}
-	return o
+	return b.recent.object
 }
 
 // List returns a page of objects in key order.

@@ -181,10 +181,10 @@ func (b *Backend) commit(ev store.Event, size int) []*waiting.Follower {
 	switch ev.Type {
 	case store.Added, store.Modified:
 		b.tree.Put(ev.Object)
-		b.recent, b.changed = ev.Object, ev.Revision
+		b.recent, b.changed = lookup{ev.Object.Key, ev.Object}, ev.Revision
 	case store.Deleted:
 		b.tree.Delete(ev.Object.Key)
-		b.recent, b.changed = nil, ev.Revision
+		b.recent, b.changed = lookup{key: ev.Object.Key}, ev.Revision
 	}
 	b.revision = ev.Revision
 	b.forgetLatest()
