@@ -95,7 +95,7 @@ func (s *Storage) keyOf(o *store.Object) (key string, err error) {
 // Describe fills o's labels and fields from its value, with panics of the
 // schema's functions returned as a [*usercode.PanicError].
 func Describe(schema *store.Schema, o *store.Object) error {
-	return usercode.Call("Schema.Describe", o.Key, func() { schema.Describe(o) })
+	return usercode.Call("Schema.Describe (Labels and Fields)", o.Key, func() { schema.Describe(o) })
 }
 
 // Measure returns the bytes that o's value holds by the schema, with panics
