@@ -3,7 +3,6 @@ package registry
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -55,6 +54,9 @@ func (c *Config[T]) validate() error {
 		return &engine.ConfigError{Field: "Engine", Problem: "sets Key, Labels, Fields or Equal, which come from the metadata; leave them out, and declare fields in Config.Fields"}
 	}
 	for name, get := range c.Fields {
+		if name == "metadata.name" || name == "metadata.namespace" {
+			return &engine.ConfigError{Field: "Fields", Problem: fmt.Sprintf("has a function for %q, which every kind has; leave it out", name)}
+		}
 		if get == nil {
 			return &engine.ConfigError{Field: "Fields", Problem: fmt.Sprintf("has no function for %q; give one that returns the field's value", name)}
 		}
@@ -86,7 +88,7 @@ func engineConfig[T any, P Ptr[T]](c *Config[T]) engine.Config[T] {
 		"metadata.name":      func(v T) string { return P(&v).GetName() },
 		"metadata.namespace": func(v T) string { return P(&v).GetNamespace() },
 	}
-	for name, get := range maps.All(c.Fields) {
+	for name, get := range c.Fields {
 		e.Fields[name] = func(v T) string { return get(&v) }
 	}
 	e.Equal = func(a, b T) bool { return equality.Semantic.DeepEqual(a, b) }

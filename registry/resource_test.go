@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -216,8 +217,47 @@ func TestKind_WrongOnesAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, engine.ErrConfig, "%+v", kind)
 		require.ErrorContains(t, err, told)
 	}
-	cfg := config()
-	cfg.Engine.Key = func(Widget) string { return "" }
-	_, err := registry.New(cfg)
-	require.ErrorContains(t, err, "Engine sets Key")
+}
+
+func TestConfig_WrongOnesAreRefused(t *testing.T) {
+	none := func(*Widget) string { return "" }
+	for _, tc := range []struct {
+		told  string
+		wrong func(cfg *registry.Config[Widget])
+	}{
+		{"Engine sets Key", func(cfg *registry.Config[Widget]) { cfg.Engine.Key = func(Widget) string { return "" } }},
+		{"Engine sets Key", func(cfg *registry.Config[Widget]) { cfg.Engine.Labels = func(Widget) labels.Set { return nil } }},
+		{"Engine sets Key", func(cfg *registry.Config[Widget]) { cfg.Engine.Fields = engine.Fields[Widget]{} }},
+		{"Engine sets Key", func(cfg *registry.Config[Widget]) { cfg.Engine.Equal = func(_, _ Widget) bool { return false } }},
+		{`Fields has no function for "spec.size"`, func(cfg *registry.Config[Widget]) {
+			cfg.Fields = map[string]func(*Widget) string{"spec.size": nil}
+		}},
+		{`Fields has a function for "metadata.name"`, func(cfg *registry.Config[Widget]) {
+			cfg.Fields = map[string]func(*Widget) string{"metadata.name": none}
+		}},
+		{`Fields has a function for "metadata.namespace"`, func(cfg *registry.Config[Widget]) {
+			cfg.Fields = map[string]func(*Widget) string{"metadata.namespace": none}
+		}},
+		{`Decoders has no function for "application/yaml"`, func(cfg *registry.Config[Widget]) {
+			cfg.Decoders = map[string]func([]byte) ([]byte, error){"application/yaml": nil}
+		}},
+		{"Columns[0] needs", func(cfg *registry.Config[Widget]) {
+			cfg.Columns = []registry.Column[Widget]{{Type: "string", Value: func(*Widget) any { return "" }}}
+		}},
+		{"Columns[0] needs", func(cfg *registry.Config[Widget]) {
+			cfg.Columns = []registry.Column[Widget]{{Name: "Size", Value: func(*Widget) any { return "" }}}
+		}},
+		{"Columns[0] needs", func(cfg *registry.Config[Widget]) {
+			cfg.Columns = []registry.Column[Widget]{{Name: "Size", Type: "string"}}
+		}},
+	} {
+		cfg := config()
+		tc.wrong(&cfg)
+		s, err := registry.New(cfg)
+		if err == nil {
+			s.Close()
+		}
+		require.ErrorIs(t, err, engine.ErrConfig)
+		require.ErrorContains(t, err, tc.told)
+	}
 }
