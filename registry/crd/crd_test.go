@@ -59,6 +59,9 @@ func TestParse_RefusesWhatIsWrong(t *testing.T) {
 		"spec.versions":         func(s string) string { return strings.ReplaceAll(s, "storage: true", "storage: false") },
 		"jsonPath":              func(s string) string { return strings.Replace(s, ".spec.size, description", "spec[, description", 1) },
 		"openAPIV3Schema":       func(s string) string { return strings.Replace(s, "minimum: 0", "minimum: [0]", 1) },
+		"of metadata": func(s string) string {
+			return strings.Replace(s, "jsonPath: .spec.color\n", "jsonPath: .metadata.name\n", 1)
+		},
 		"spec.shape has no schema": func(s string) string {
 			return strings.Replace(s, "              color:\n", "              shape:\n              color:\n", 1)
 		},

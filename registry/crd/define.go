@@ -122,7 +122,11 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 		if err != nil {
 			return &ManifestError{m.Metadata.Name, "spec.versions.selectableFields", err.Error()}
 		}
-		d.fields[strings.TrimPrefix(f.Path, ".")] = func(o *unstructured.Unstructured) string {
+		name := strings.TrimPrefix(f.Path, ".")
+		if of, _ := cutName(name); of == "metadata" {
+			return &ManifestError{m.Metadata.Name, "spec.versions.selectableFields", fmt.Sprintf("%q is of metadata, of which name and namespace alone can be selected, in every kind; leave it out", f.Path)}
+		}
+		d.fields[name] = func(o *unstructured.Unstructured) string {
 			if value := p.find(o.Object); value != nil {
 				return fmt.Sprint(value)
 			}
