@@ -138,6 +138,14 @@ func TestController_ComesBackWhenAsked(t *testing.T) {
 	require.Contains(t, f.pass(time.Hour), "ns/a 1 1h1m1s", "by resync")
 }
 
+func TestSettle_WaitsForTheRevision(t *testing.T) {
+	f := newFixture(t, nil)
+	at := f.put("a", "new")
+	require.NoError(t, f.Settle(t.Context(), at))
+	require.ErrorIs(t, f.Settle(t.Context(), at+1), engine.ErrIdle, "nothing has that revision yet")
+	require.NoError(t, f.Settle(t.Context(), f.put("a", "newer")))
+}
+
 // Keys maps a change to other objects, over an informer that is shared and goes on.
 func TestController_KeysOfASharedInformer(t *testing.T) {
 	pods, err := engine.New(podConfig())

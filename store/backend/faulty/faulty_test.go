@@ -273,6 +273,7 @@ func TestExpire_FailsWhatNeedsHistory(t *testing.T) {
 		var e *store.ExpiredError
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, at, e.Requested)
+		require.Equal(t, at+1, e.Oldest)
 	}
 	_, err := b.List(t.Context(), backend.ListOptions{Revision: 2})
 	expired(err, 2)

@@ -3,6 +3,7 @@ package faulty_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -214,6 +215,7 @@ func TestEmit_NeedsABackendThatEmits(t *testing.T) {
 
 func TestOp_HasAName(t *testing.T) {
 	require.Equal(t, "put", faulty.OpPut.String())
-	require.Equal(t, "Op(99)", faulty.Op(99).String())
-	require.Zero(t, newBackend(t, faulty.Options{}).Calls(99))
+	unknown := faulty.OpStop + 1
+	require.Equal(t, fmt.Sprintf("Op(%d)", uint8(unknown)), unknown.String())
+	require.Zero(t, newBackend(t, faulty.Options{}).Calls(unknown))
 }
