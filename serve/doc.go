@@ -35,7 +35,8 @@
 //
 // # Concurrency
 //
-// A watch runs on its request's goroutine. Over HTTP/1.1 it takes its connection over from
+// A watch runs on its request's goroutine. Over HTTP/2 another goroutine, which ends when the
+// answer begins, does what comes before, hooks included. Over HTTP/1.1 a watch takes its connection over from
 // net/http if [Server.Harden] set up the http.Server and no middleware is in between. Then
 // it has two small goroutines, one that sends and one that notices when the client is gone.
 // A client that does not read delays no other client, and is cut off when a write makes no

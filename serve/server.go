@@ -109,7 +109,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer c.w.leave()
 	defer c.w.release()
-	c.serve()
+	if c.mayWatch() {
+		c.serveAside()
+	} else {
+		c.serve()
+	}
 	if c.w.packing != nil {
 		c.w.packing.end()
 	}
