@@ -202,6 +202,10 @@ func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 			require.ErrorAs(t, err, &wrong)
 			require.Equal(t, test.line, wrong.Line)
 			require.Equal(t, test.field, wrong.Field)
+			require.ErrorContains(t, err, strings.TrimSpace(fmt.Sprintf("invalid snapshot: line %d: %s", test.line, test.field)))
+			if wrong.Err != nil {
+				require.ErrorContains(t, err, wrong.Problem+": "+wrong.Err.Error())
+			}
 		})
 	}
 }
