@@ -72,3 +72,26 @@ func TestPanic_GoexitEndsTheHandlerAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.WaitForRevision(t.Context(), rev), "the informer goes on")
 }
+
+func TestPanic_GoexitOfAHandlerThatWasRemovedIsReported(t *testing.T) {
+	reported := make(chan error, 1)
+	s, source := busy(t, func(cfg *informer.Config[pod]) { cfg.OnError = func(err error) { reported <- err } })
+	entered, open := make(chan struct{}), make(chan struct{})
+	handle, err := s.Subscribe(func(informer.Notification[pod]) {
+		close(entered)
+		<-open
+		runtime.Goexit()
+	}, informer.HandlerOptions{})
+	require.NoError(t, err)
+	_, err = source.Add(pod{Name: "a"})
+	require.NoError(t, err)
+	<-entered
+	handle.Stop(informer.Drain)
+	rev, err := source.Add(pod{Name: "b"})
+	require.NoError(t, err)
+	require.NoError(t, s.WaitForRevision(t.Context(), rev), "it gets no later commit")
+	close(open)
+	<-handle.Done()
+	require.ErrorIs(t, handle.Err(), usercode.ErrGoexit)
+	require.ErrorIs(t, <-reported, informer.ErrHandlerPanic)
+}

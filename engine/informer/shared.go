@@ -171,6 +171,19 @@ func (s *sharedInformer) forget(l *listener) {
 	s.listeners = slices.DeleteFunc(s.listeners, func(other *listener) bool { return other == l })
 }
 
+// listenerOf returns the listener with the ID that has not ended, also if it was removed;
+// nil if there is none.
+func (s *sharedInformer) listenerOf(id actors.ID) *listener {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.listeners {
+		if l.box.ID() == id {
+			return l
+		}
+	}
+	return nil
+}
+
 // runningHandlers returns the names of the handlers that are being called.
 func (s *sharedInformer) runningHandlers() (names []string) {
 	s.mu.Lock()

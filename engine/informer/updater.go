@@ -147,7 +147,7 @@ func (p *updater) remove(l *listener) {
 	}
 }
 
-// find returns the listener with the ID, or nil.
+// find returns the listener with the ID that gets commits, or nil.
 func (p *updater) find(id actors.ID) *listener {
 	for _, l := range p.listeners {
 		if l.box.ID() == id {
@@ -160,7 +160,7 @@ func (p *updater) find(id actors.ID) *listener {
 // ChildFailed restarts the Reflector, which then lists. A handler fails as an actor
 // only if it ends its goroutine (runtime.Goexit), which removes it.
 func (p *updater) ChildFailed(_ *actors.Context, child actors.ID, reason any) actors.Directive {
-	if l := p.find(child); l != nil {
+	if l := p.informer.listenerOf(child); l != nil {
 		l.died(reason)
 		return actors.Stop
 	}
