@@ -122,7 +122,7 @@ func (c *commit) transformed(objects []*store.Object) iter.Seq2[string, *store.O
 func (c *commit) relist(u reflector.Update) {
 	s := c.informer
 	same := sameRevision
-	if u.StoreID != s.storeID {
+	if u.StoreID != s.storeID || u.StoreID == "" && c.wentBack(u) {
 		same = sameObject
 		s.storeID = u.StoreID
 		s.storages++
@@ -152,6 +152,16 @@ func (c *commit) relist(u reflector.Update) {
 		_, found := slices.BinarySearchFunc(u.Objects, key, func(o *store.Object, key string) int { return strings.Compare(o.Key, key) })
 		return found
 	})
+}
+
+// wentBack reports whether a list shows that storage went back in time, so that its
+// objects of equal revisions may differ.
+func (c *commit) wentBack(u reflector.Update) bool {
+	reached := c.informer.published.Load().revision
+	if c.reached {
+		reached = c.revision
+	}
+	return u.Reason == reflector.Future || u.Revision < reached
 }
 
 // put stores an object. Its index functions cannot fail.
@@ -233,7 +243,7 @@ func compare(old iter.Seq2[string, *store.Object], now []*store.Object, same fun
 // objects.
 func sameRevision(a, b *store.Object) bool { return a.Revision == b.Revision && a.Created == b.Created }
 
-// sameObject is for the states of different storages.
+// sameObject is for the states of different storages, or of one that went back in time.
 func sameObject(a, b *store.Object) bool { return a == b }
 
 // appendTransition appends the notifications from one state of an object to another. A

@@ -118,3 +118,34 @@ type restorable struct {
 }
 
 func (s *restorable) StoreID(context.Context) (string, error) { return s.id, nil }
+
+// A source that does not know its storage goes back in time, which only its revisions
+// show.
+func TestRelist_OfStorageWithoutIdentityThatWentBack(t *testing.T) {
+	anonymous := &unidentified{}
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		anonymous.ListerWatcher = cfg.Source.ListerWatcher
+		cfg.Source = engine.SourceOf[pod](anonymous)
+	})
+	l, _ := r.subscribe()
+	for _, name := range []string{"a", "b", "c"} {
+		r.put(pod{Name: name})
+	}
+	overlay := r.Overlay(0)
+	overlay.Wrote(written(pod{Name: "lost"}, 100))
+	l.recorded()
+	restored := enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Clock: r.host.Clock()})
+	t.Cleanup(func() { require.NoError(t, restored.Close()) })
+	_, err := restored.Add(pod{Name: "a", N: 9})
+	require.NoError(t, err)
+	anonymous.ListerWatcher = restored
+	r.source.ResetWatches(nil)
+	r.pass(time.Minute)
+	require.Equal(t, []string{"a"}, keys(r.List(nil)))
+	require.Equal(t, 9, r.Get("a").Value.N, "an object of the same revision is another one")
+	require.Contains(t, l.recorded(), "MODIFIED a@2→2 relist")
+	require.Nil(t, overlay.Get("lost"))
+}
+
+// unidentified hides the identity of a source's storage.
+type unidentified struct{ backend.ListerWatcher }
