@@ -20,6 +20,8 @@ type Ref struct {
 	// requests and delays are the last numbers used, across restarts, so that an
 	// answer matches one request only. Only the actor's turns use them.
 	requests, delays uint64
+	// storeID is the machine's, across restarts. Only the actor's turns use it.
+	storeID string
 }
 
 // Spawn starts a Reflector as a child of parent. It lists immediately and then
@@ -52,8 +54,8 @@ func Spawn(parent actors.Parent, cfg Config) (*Ref, error) {
 	return h, nil
 }
 
-// newReflector returns a new behavior that keeps the Reflector's Stats and the
-// revision of its last update across restarts.
+// newReflector returns a new behavior that keeps the Reflector's Stats, and the
+// revision and the storage of its last update, across restarts.
 func newReflector(cfg *Config, traits backend.Traits, h *Ref) *reflector {
 	r := &reflector{config: cfg, traits: traits, handle: h}
 	r.machine.rules = rules{
@@ -69,7 +71,7 @@ func newReflector(cfg *Config, traits backend.Traits, h *Ref) *reflector {
 		permanent:      cfg.permanent,
 		random:         cfg.random,
 	}
-	r.machine.stats = h.Stats()
+	r.machine.stats, r.machine.storeID = h.Stats(), h.storeID
 	r.machine.stats.Phase, r.machine.stats.Full = Idle, false
 	return r
 }

@@ -67,6 +67,7 @@ func (r *reflector) Stopping(*actors.Context) {
 // Restarting does the same, and has the Reflector list once it is restarted.
 func (r *reflector) Restarting(*actors.Context) {
 	r.machine.stats.Restarts++
+	r.handle.storeID = r.machine.storeID
 	r.release()
 	r.handle.publish(r.machine.stats)
 	r.handle.actor.Tell(begin{Restarted})

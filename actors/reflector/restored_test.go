@@ -3,6 +3,7 @@ package reflector_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,4 +57,43 @@ func TestList_ThatDoesNotTellItsStorageIsNotContinuedByAnother(t *testing.T) {
 			require.Equal(t, 2, r.count("list"))
 		})
 	}
+}
+
+// lagging is a source that answers its next list from a replica that is late.
+type lagging struct {
+	*source
+	late *backend.List
+}
+
+func (s *lagging) StoreID(context.Context) (string, error) { return "same", nil }
+
+func (s *lagging) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	if late := s.late; late != nil {
+		s.late = nil
+		return late, nil
+	}
+	return s.source.List(ctx, opts)
+}
+
+// A Reflector that was restarted still knows which storage its last revision is of, and
+// so refuses an older list.
+func TestRestart_DoesNotGoBackWithALateReplica(t *testing.T) {
+	r := newFixture(t)
+	r.source.put("a", "1")
+	cfg := r.config()
+	lag := &lagging{source: r.source}
+	cfg.Source = lag
+	r.start(cfg)
+	late, err := r.source.List(t.Context(), backend.ListOptions{})
+	require.NoError(t, err)
+	r.source.put("b", "1")
+	r.settle()
+	lag.late, r.mirror.panics = late, 1
+	r.source.put("c", "1")
+	r.pass(time.Minute)
+	r.synced()
+	require.Equal(t, uint64(1), r.ref.Stats().Restarts)
+	told := r.mirror.told()
+	require.Equal(t, []string{"Replace Started@1", "Changes@2"}, told[:2])
+	require.Equal(t, "Replace Repeated@3", told[len(told)-1])
 }
