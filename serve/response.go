@@ -26,6 +26,8 @@ type response struct {
 	// guard replaces the deadline of a stream once one was removed, which only watches do; nil
 	// before.
 	guard *streamGuard
+	// gathered is what such a watch has not sent yet, nil for nothing.
+	gathered *gathered
 }
 
 func (r *response) WriteHeader(code int) {
@@ -80,6 +82,9 @@ func (r *response) Write(p []byte) (int, error) {
 	if r.packing != nil {
 		return r.packing.write(p)
 	}
+	if r.guard != nil {
+		return r.gather(p)
+	}
 	return r.send(p)
 }
 
@@ -87,9 +92,16 @@ func (r *response) Write(p []byte) (int, error) {
 // deadline.
 const extendEvery = 256 << 10
 
-// send writes to the connection, past any compression. It extends the deadline as the client
-// reads, so that a slow client gets all of a large answer.
-func (r *response) send(p []byte) (n int, err error) {
+// send writes to the connection, past any compression.
+func (r *response) send(p []byte) (int, error) {
+	n, err := r.transmit(p)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// transmit writes to the connection. It extends the deadline as the client reads, so that a
+// slow client gets all of a large answer.
+func (r *response) transmit(p []byte) (n int, err error) {
 	for len(p) > n && err == nil {
 		var written int
 		written, err = r.ResponseWriter.Write(p[n:min(len(p), n+extendEvery)])
@@ -98,7 +110,6 @@ func (r *response) send(p []byte) (n int, err error) {
 			r.extend()
 		}
 	}
-	r.bytes += int64(n)
 	return n, r.note(err)
 }
 
@@ -118,6 +129,9 @@ func (r *response) leave() {
 
 // FlushError implements flushing for http.ResponseController.
 func (r *response) FlushError() error {
+	if err := r.sendGathered(); err != nil {
+		return err
+	}
 	return r.note(http.NewResponseController(r.ResponseWriter).Flush())
 }
 

@@ -1,0 +1,45 @@
+package serve
+
+import "sync"
+
+// gathered are events that are sent together: as many as a frame of HTTP/2 holds, where
+// net/http itself makes a frame of each 4 kB.
+type gathered struct {
+	size int
+	text [16 << 10]byte
+}
+
+// gatherings are those not in use. A watch has one only while it sends.
+var gatherings = sync.Pool{New: func() any { return new(gathered) }}
+
+// gather keeps p until it is flushed, or a frame is full.
+func (r *response) gather(p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		if r.gathered == nil {
+			r.gathered = gatherings.Get().(*gathered)
+		}
+		g := r.gathered
+		added := copy(g.text[g.size:], p[n:])
+		g.size, n = g.size+added, n+added
+		if g.size == len(g.text) {
+			err = r.sendGathered()
+		}
+	}
+	r.bytes += int64(n)
+	return n, err
+}
+
+// sendGathered sends what was gathered.
+func (r *response) sendGathered() error {
+	g := r.gathered
+	if g == nil {
+		return nil
+	}
+	r.gathered = nil
+	if _, err := r.transmit(g.text[:g.size]); err != nil {
+		return err // net/http may still be reading g
+	}
+	g.size = 0
+	gatherings.Put(g)
+	return nil
+}
