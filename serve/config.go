@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,9 @@ type Config struct {
 
 // validate returns an [*engine.ConfigError] for a field that is wrong.
 func (c *Config) validate() error {
+	if i := slices.Index(c.Resources, nil); i >= 0 {
+		return &engine.ConfigError{Field: fmt.Sprintf("Resources[%d]", i), Problem: "is nil; give a registry.Store"}
+	}
 	for _, host := range c.Hosts {
 		if host == "" || strings.ContainsAny(host, ":/*") {
 			return &engine.ConfigError{Field: "Hosts", Problem: fmt.Sprintf("has %q; give a name such as mill.example.com, without scheme, port or wildcard", host)}
