@@ -141,9 +141,10 @@ func (c *core) pointer(o *store.Object) any {
 	return c.form.schema.Pointer(o)
 }
 
-// checkRevision compares the resourceVersion in a write with the object's.
+// checkRevision compares the resourceVersion in a write with the object's. Zero is none, as
+// it is for the API server.
 func (c *core) checkRevision(given string, old *store.Object) error {
-	if given == "" {
+	if given == "" || given == "0" {
 		if c.revisionRequired {
 			path := field.NewPath(metadataField, versionField)
 			return &InvalidError{Kind: c.kind, Name: c.meta(old).GetName(), Errors: field.ErrorList{

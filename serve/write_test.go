@@ -52,6 +52,22 @@ func TestWrite_DeletionWithFinalizers(t *testing.T) {
 	require.Equal(t, 404, s.get(inDefault+"/a").code)
 }
 
+// A resourceVersion of zero in a body is none: such an update has no condition, and is
+// invalid where a kind requires one.
+func TestWrite_RevisionZeroIsNone(t *testing.T) {
+	const body = `{"metadata":{"name":"a","resourceVersion":"0"},"spec":{"size":2}}`
+	s := newServer(t)
+	first := s.create("a", 1)
+	got := s.do("PUT", inDefault+"/a", body)
+	require.Equal(t, 200, got.code, got.body)
+	require.NotContains(t, []string{"0", first}, got.str("metadata.resourceVersion"))
+
+	s = newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Strategy.RevisionRequired = true })
+	s.create("a", 1)
+	got = s.do("PUT", inDefault+"/a", body)
+	require.Equal(t, "422 Invalid", fmt.Sprintf("%d %s", got.code, got.str("reason")))
+}
+
 // A precondition that names no object is met by none. What is missing is missing, whatever
 // the precondition.
 func TestWrite_Preconditions(t *testing.T) {
