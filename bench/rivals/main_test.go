@@ -101,7 +101,7 @@ func requireSane(t *testing.T, m compare.Measured) {
 func TestApart_MeasuresMemoryInItsOwnProcess(t *testing.T) {
 	c := command{Small: true, Rounds: 1}
 	for _, w := range workloads() {
-		require.Equal(t, slices.Contains([]string{"W7", "W13", "W17/http1", "W17/http2", "W17/tls", "W19", "W25/selected", "W25/all", "W26/tls", "W26/idle"}, w.ID), w.Apart, w.ID)
+		require.Equal(t, slices.Contains([]string{"W7", "W7/handler", "W13", "W17/http1", "W17/http2", "W17/tls", "W19", "W25/selected", "W25/all", "W26/tls", "W26/idle"}, w.ID), w.Apart, w.ID)
 	}
 	w, err := bench.Select([]string{"W7"})
 	require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestEarlier_RefusesMarkdownAndPlots(t *testing.T) {
 func TestEarlier_IsTheOnlyRival(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	c := command{Earlier: self, Small: true, Rounds: 1, Only: []string{"W1", "W7"}, JSON: filepath.Join(t.TempDir(), "run.json")}
+	c := command{Earlier: self, Small: true, Rounds: 1, Only: []string{"W1", "W7/handler"}, JSON: filepath.Join(t.TempDir(), "run.json")}
 	var out bytes.Buffer
 	require.NoError(t, c.run(t.Context(), &out))
 	require.Contains(t, out.String(), "earlier")
