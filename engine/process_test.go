@@ -1,9 +1,12 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -321,4 +324,21 @@ func ExampleTopic_Process() {
 	// sent to ada
 	// given up: no recipient
 	// sent to grace
+}
+
+// A pause that cannot double is the longest, and not one in the past.
+func TestProcess_PausesDoNotOverflow(t *testing.T) {
+	var said bytes.Buffer
+	f := newFixture(t, func(h *engine.HostConfig, _ *engine.Config[thing]) {
+		h.Logger = slog.New(slog.NewTextHandler(&said, nil))
+	})
+	a := newAttempts(f, map[string]int{"a": 2})
+	policy := engine.ErrorPolicy{Backoff: math.MaxInt64/2 + 2, MaxBackoff: math.MaxInt64}
+	_, err := f.engine.Process(t.Context(), engine.WatchOptions{}, policy, a.handle)
+	require.NoError(t, err)
+	f.put("a")
+	f.clock.Advance(policy.Backoff)
+	f.executor.Run()
+	require.GreaterOrEqual(t, len(a.calls), 2)
+	require.Contains(t, said.String(), "attempts=2 pause="+policy.MaxBackoff.String())
 }

@@ -67,7 +67,7 @@ func (p ErrorPolicy) withDefaults() ErrorPolicy {
 func (p ErrorPolicy) pause(failed int) time.Duration {
 	d := min(p.Backoff, p.MaxBackoff)
 	for ; failed > 1 && d < p.MaxBackoff; failed-- {
-		d = min(2*d, p.MaxBackoff)
+		d += min(d, p.MaxBackoff-d) // twice d might overflow
 	}
 	return d
 }
