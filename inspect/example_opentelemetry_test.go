@@ -63,13 +63,13 @@ func Example_openTelemetry() {
 	for _, m := range measured.ScopeMetrics[0].Metrics {
 		switch data := m.Data.(type) {
 		case metricdata.Histogram[float64]:
-			fmt.Println(m.Name, "in", len(data.DataPoints), "series")
+			fmt.Println(m.Name, "measured:", len(data.DataPoints) > 0)
 		case metricdata.Sum[int64]:
 			fmt.Println(m.Name, data.DataPoints[0].Value)
 		}
 	}
 	// Output:
-	// watchmill.latency in 3 series
-	// watchmill.waits in 1 series
+	// watchmill.latency measured: true
+	// watchmill.waits measured: true
 	// watchmill.watch.ends 1
 }
