@@ -107,18 +107,12 @@ func (w *watcher) follow(s *stream) {
 			s, err = w.reopen()
 		}
 		if err != nil {
-			w.finish(w.ending(err))
+			if w.life.Err() == nil { // else finish was called, with the reason
+				w.finish(err)
+			}
 			return
 		}
 	}
-}
-
-// ending returns the reason for the watch's end after err.
-func (w *watcher) ending(err error) error {
-	if w.life.Err() != nil {
-		return store.ErrClosed
-	}
-	return err
 }
 
 // reopen waits for room in pending, and opens the watch again.
