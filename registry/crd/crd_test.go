@@ -178,13 +178,17 @@ func withColumn(path string) string {
 }
 
 func TestPath_FindsWhatItNames(t *testing.T) {
-	const body = `{"metadata":{"name":"a"},"spec":{"a":{"b":"nested"},"a.b":"dotted","n":0,"items":["zeroth","first"],
+	const body = `{"metadata":{"name":"a"},"spec":{"a":{"b":"nested"},"a.b":"dotted","n":0,"items":["zeroth","first"],"rules":[{"port":80},{"host":"h","tls":true},{"host":"i"}],"map":{"y":2,"x":1},
 		"conditions":[{"type":"Other","status":"no"},{"type":"Ready","status":"yes"},{"type":"Ready","status":"late"}]}}`
 	for path, want := range map[string]any{
 		".spec.a.b": "nested", "$.spec.a.b": "nested", "{.spec.a.b}": "nested", `.spec.a\.b`: "dotted", ".spec['a.b']": "dotted", `.spec["a.b"]`: "dotted",
 		".spec.items[0]": "zeroth", ".spec.items[1]": "first", ".spec.items[2]": nil, ".spec.a[0]": nil, ".spec.items.a": nil, ".spec.none.a": nil, ".spec.n": "0",
 		`.spec.conditions[?(@.type=="Ready")].status`: "yes", `.spec.conditions[?(@.type == 'Other')].status`: "no",
 		`.spec.conditions[?(@.type=="]")].status`: nil, `.spec.a[?(@.type=="Ready")]`: nil,
+		`.spec.conditions[?(@['type']=="Ready")].status`: "yes", `.spec.conditions[?(@["type"] != 'Other')].status`: "yes", `.spec.conditions[?(@['a==b']=="]")].status`: nil,
+		".spec.items[-1]": "first", ".spec.items[-3]": nil, ".spec.items[*]": "zeroth", ".spec.rules[*].host": "h", ".spec.map.*": "1", ".spec.n[*]": nil,
+		`.spec.rules[?(@.port==80)].port`: "80", `.spec.rules[?(@.port==8e1)].port`: "80", `.spec.rules[?(@.tls==true)].host`: "h", `.spec.rules[?(@.tls==false)].host`: nil,
+		`.spec.rules[?(@.host)].host`: "h", `.spec.rules[?(@.host!="h")].host`: "i", `.spec.rules[?(@.host==1)].host`: nil,
 	} {
 		all, err := crd.Parse(strings.NewReader(strings.Replace(withColumn(path), "{type: object}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", 1)))
 		require.NoError(t, err, path)
@@ -199,8 +203,8 @@ func TestPath_FindsWhatItNames(t *testing.T) {
 
 func TestPath_RefusesWhatItDoesNotUnderstand(t *testing.T) {
 	for _, path := range []string{
-		"", "spec", ".", ".a.", ".a..b", ".a[", ".a[]", ".a['b", ".a[']", ".a['']", `.a['b"]`, ".a[b]", ".a[-1]", ".a[0", ".a[0]b",
-		`.a[?(.b=="c")]`, ".a[?(@.b==c)]", ".a[?(@.b)]", `.a[?(@b=="c")]`, `.a[?(@.b=="c)]`,
+		"", "spec", ".", ".a.", ".a..b", ".a[", ".a[]", ".a['b", ".a[']", ".a['']", `.a['b"]`, ".a[b]", ".a[0:1]", ".a[0", ".a[0]b",
+		`.a[?(.b=="c")]`, ".a[?(@.b==c)]", ".a[?(@.b)", ".a[?(@.b]", ".a[?(@.b==)]", ".a[?()]", `.a[?(@.b>"c")]`, ".a[?(@.b && @.c)]", ".a[?(@.b=~/c/)]", `.a[?(@b=="c")]`, `.a[?(@.b=="c)]`,
 	} {
 		_, err := crd.Parse(strings.NewReader(withColumn(path)))
 		require.ErrorIs(t, err, crd.ErrManifest, path)

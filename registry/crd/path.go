@@ -2,27 +2,32 @@ package crd
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // path is a way into an object: the part of JSONPath that printer columns use.
 //
-//	.spec.size   ['a.b/c']   .items[0]   .status.conditions[?(@.type=="Ready")].status
+//	.spec.size   ['a.b/c']   .items[0]   .items[-1]   .items[*]
+//	.status.conditions[?(@.type=="Ready")].status
 type path []step
 
-// step returns a part of a value, nil if the value does not have it.
-type step func(any) any
+// step returns the parts of a value that it selects, none if the value does not have them.
+type step func(any) []any
 
-// find returns the value at the path, nil if there is none.
+// find returns the first value at the path, nil if there is none.
 func (p path) find(value any) any {
-	for _, next := range p {
-		if value == nil {
-			return nil
-		}
-		value = next(value)
+	if len(p) == 0 || value == nil {
+		return value
 	}
-	return value
+	for _, part := range p[0](value) {
+		if found := p[1:].find(part); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // parsePath reads a path.
@@ -37,7 +42,7 @@ func parsePath(text string) (path, error) {
 		var next step
 		var ok bool
 		if next, rest, ok = parseStep(rest); !ok {
-			return nil, fmt.Errorf(`%q is not understood: .name, ['name'], [0] and [?(@.name=="value")] are`, text)
+			return nil, fmt.Errorf(`%q is not understood: .name, ['name'], [0], [*] and [?(@.name=="value")] are`, text)
 		}
 		p = append(p, next)
 	}
@@ -48,6 +53,9 @@ func parsePath(text string) (path, error) {
 func parseStep(text string) (next step, rest string, ok bool) {
 	if name, isName := strings.CutPrefix(text, "."); isName {
 		name, rest = cutName(name)
+		if name == "*" {
+			return each, rest, true
+		}
 		return member(name), rest, name != ""
 	}
 	inside, rest, ok := cutBracket(text)
@@ -55,14 +63,18 @@ func parseStep(text string) (next step, rest string, ok bool) {
 		return nil, "", false
 	}
 	if condition, isFilter := strings.CutPrefix(inside, "?("); isFilter {
-		next, ok = filter(strings.TrimSuffix(condition, ")"))
-		return next, rest, ok
+		condition, ok = strings.CutSuffix(condition, ")")
+		next, isUnderstood := filter(condition)
+		return next, rest, ok && isUnderstood
 	}
 	if name, isQuoted := unquote(inside); isQuoted {
 		return member(name), rest, name != ""
 	}
+	if inside == "*" {
+		return each, rest, true
+	}
 	i, err := strconv.Atoi(inside)
-	return index(i), rest, err == nil && i >= 0
+	return index(i), rest, err == nil
 }
 
 // cutBracket returns what is between the brackets at the beginning.
@@ -70,20 +82,35 @@ func cutBracket(text string) (inside, rest string, ok bool) {
 	if !strings.HasPrefix(text, "[") {
 		return "", "", false
 	}
+	end := indexOutside(text[1:], func(rest string) bool { return rest[0] == ']' })
+	if end < 0 {
+		return "", "", false
+	}
+	return text[1 : end+1], text[end+2:], true
+}
+
+// indexOutside returns where found is true first, outside of quotes and of brackets, and
+// -1 if it is nowhere. It gets the text from there on.
+func indexOutside(text string, found func(rest string) bool) int {
 	var quote byte
-	for i := 1; i < len(text); i++ {
+	depth := 0
+	for i := range len(text) {
 		switch b := text[i]; {
 		case quote != 0:
 			if b == quote {
 				quote = 0
 			}
+		case depth == 0 && found(text[i:]):
+			return i
 		case b == '"' || b == '\'':
 			quote = b
+		case b == '[':
+			depth++
 		case b == ']':
-			return text[1:i], text[i+1:], true
+			depth--
 		}
 	}
-	return "", "", false
+	return -1
 }
 
 // cutName returns the name at the beginning, in which a backslash escapes.
@@ -111,38 +138,54 @@ func unquote(text string) (string, bool) {
 }
 
 func member(name string) step {
-	return func(value any) any {
+	return func(value any) []any {
 		fields, _ := value.(map[string]any)
-		return fields[name]
+		return []any{fields[name]}
 	}
 }
 
+// index selects an item, from the end if i is negative.
 func index(i int) step {
-	return func(value any) any {
-		if items, ok := value.([]any); ok && i < len(items) {
-			return items[i]
+	return func(value any) []any {
+		items, _ := value.([]any)
+		at := i
+		if at < 0 {
+			at += len(items)
 		}
-		return nil
+		if at < 0 || at >= len(items) {
+			return nil
+		}
+		return items[at : at+1]
 	}
 }
 
-// filter finds the first item of which a path has a value, as in
-// @.type=="Ready".
+// each selects the items of a list, or the values of an object in the order of their names.
+func each(value any) []any {
+	if items, isList := value.([]any); isList {
+		return items
+	}
+	fields, _ := value.(map[string]any)
+	var values []any
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		values = append(values, fields[name])
+	}
+	return values
+}
+
+// filter selects the items that meet a condition.
 func filter(condition string) (step, bool) {
-	left, right, ok := strings.Cut(condition, "==")
-	left, isItem := strings.CutPrefix(strings.TrimSpace(left), "@")
-	want, isQuoted := unquote(strings.TrimSpace(right))
-	p, err := parsePath(left)
-	if !ok || !isItem || !isQuoted || err != nil {
+	meets, ok := parseCondition(condition)
+	if !ok {
 		return nil, false
 	}
-	return func(value any) any {
+	return func(value any) []any {
 		items, _ := value.([]any)
+		var selected []any
 		for _, item := range items {
-			if got := p.find(item); got != nil && fmt.Sprint(got) == want {
-				return item
+			if meets(item) {
+				selected = append(selected, item)
 			}
 		}
-		return nil
+		return selected
 	}, true
 }
