@@ -61,8 +61,8 @@ func (c *Config) validate() error {
 		return &engine.ConfigError{Field: fmt.Sprintf("Resources[%d]", i), Problem: "is nil; give a registry.Store"}
 	}
 	for _, host := range c.Hosts {
-		if host == "" || strings.ContainsAny(host, ":/*") {
-			return &engine.ConfigError{Field: "Hosts", Problem: fmt.Sprintf("has %q; give a name such as mill.example.com, without scheme, port or wildcard", host)}
+		if host == "" || strings.ContainsAny(host, ":/* \t\n") {
+			return &engine.ConfigError{Field: "Hosts", Problem: fmt.Sprintf("has %q; give a name such as mill.example.com, without scheme, port, wildcard or blank", host)}
 		}
 	}
 	if c.CompressAbove < 0 {

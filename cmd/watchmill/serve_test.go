@@ -242,6 +242,14 @@ func selfSigned(t *testing.T) (certificate, key string) {
 	return text("CERTIFICATE", signed), text("PRIVATE KEY", encoded)
 }
 
+func TestServe_NamesTheFlagOfAnAddressInUse(t *testing.T) {
+	url, stop := serving(t, server.Options{Data: "memory"})
+	defer stop()
+	_, errs, status := command(t.Context(), "serve", "--crd", manifests, "--listen", strings.TrimPrefix(url, "http://"))
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errs, "--listen: listen tcp")
+}
+
 func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -276,6 +284,12 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"every request would be refused": {"--crd", manifests, "--token-file", empty},
 		"no token and user":              {"--crd", manifests, "--token-file", half},
 		"ends with a blank in record 1":  {"--crd", manifests, "--token-file", write("blank", "secret ,maker\n")},
+		"--host has \"a:1\"":             {"--crd", manifests, "--host", "a:1"},
+		"--upstream, which is missing":   {"--crd", manifests, "--upstream-token-file", half},
+		"--tls-key is missing":           {"--crd", manifests, "--tls-cert", cert},
+		"--tls-cert is missing":          {"--crd", manifests, "--tls-key", key},
+		"--crd defines widgets.example":  {"--crd", manifests, "--crd", manifests},
+		"--kubeconfig cannot be written": {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", filepath.Join(dir, "none", "config")},
 		"was not written by":             {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", mine},
 	} {
 		_, errs, status := command(t.Context(), append([]string{"serve"}, args...)...)

@@ -111,5 +111,8 @@ func writeKubeconfig(name, url, token, certFile string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(name, append([]byte(kubeconfigMark), append(text, '\n')...), 0o600)
+	if err := os.WriteFile(name, append([]byte(kubeconfigMark), append(text, '\n')...), 0o600); err != nil {
+		return &engine.ConfigError{Field: "--kubeconfig", Problem: "cannot be written: " + err.Error()}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -25,6 +26,8 @@ type kind struct {
 // those that the server that it follows serves.
 func (o *Options) kinds(ctx context.Context) ([]kind, error) {
 	switch {
+	case o.UpstreamTokenFile != "" && o.Upstream == "":
+		return nil, &engine.ConfigError{Field: "--upstream-token-file", Problem: "is for the server of --upstream, which is missing; give both or neither"}
 	case len(o.CRDs) > 0:
 		return o.definedKinds()
 	case o.Upstream == "":
@@ -61,6 +64,9 @@ func (o *Options) definedKinds() ([]kind, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, d := range some {
+			if slices.ContainsFunc(all, func(k kind) bool { return k.config.Kind.Group == d.Kind.Group && k.config.Kind.Plural == d.Kind.Plural }) {
+				return nil, &engine.ConfigError{Field: "--crd", Problem: fmt.Sprintf("defines %s.%s twice, again in %s; give each kind once", d.Kind.Plural, d.Kind.Group, name)}
+			}
 			all = append(all, definedKind(d))
 		}
 	}

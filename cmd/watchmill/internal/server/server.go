@@ -85,7 +85,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	}
 	server, err := serve.New(cfg)
 	if err != nil {
-		return err
+		return flagged(err)
 	}
 	measured.observe(server)
 	var unwritten error
@@ -96,7 +96,20 @@ func Run(ctx context.Context, opts Options) (err error) {
 			stop()
 		}
 	}
-	return errors.Join(server.ListenAndServe(listening, listen), unwritten)
+	return errors.Join(flagged(server.ListenAndServe(listening, listen)), unwritten)
+}
+
+// flagged returns an error of package serve with the flag that it is about.
+func flagged(err error) error {
+	var wrong *engine.ConfigError
+	if errors.As(err, &wrong) && wrong.Field == "Hosts" {
+		return &engine.ConfigError{Field: "--host", Problem: wrong.Problem}
+	}
+	var network *net.OpError
+	if errors.As(err, &network) && network.Op == "listen" {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	return err
 }
 
 // secure sets users, origins and TLS, and returns the token for a kubeconfig, "" if there
@@ -117,6 +130,11 @@ func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (token string,
 			return "", &engine.ConfigError{Field: "--client-ca", Problem: "needs TLS, by which clients show their certificates; give --tls-cert and --tls-key"}
 		}
 		return token, nil
+	}
+	for flag, file := range map[string]string{"--tls-cert": o.CertFile, "--tls-key": o.KeyFile} {
+		if file == "" {
+			return "", &engine.ConfigError{Field: flag, Problem: "is missing; give --tls-cert and --tls-key together"}
+		}
 	}
 	pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
 	if err != nil {
