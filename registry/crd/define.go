@@ -3,6 +3,7 @@ package crd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -37,6 +38,9 @@ func define(m *manifest) (*Definition, error) {
 	s := &m.Spec
 	if s.Scope != "Namespaced" && s.Scope != "Cluster" {
 		return nil, wrong("spec.scope", fmt.Sprintf("is %q; give Namespaced or Cluster", s.Scope))
+	}
+	if err := errors.Join(m.checkNames(), m.checkVersions()); err != nil {
+		return nil, err
 	}
 	if want := s.Names.Plural + "." + s.Group; m.Metadata.Name != want {
 		return nil, wrong("metadata.name", fmt.Sprintf("must be %q: plural and group", want))
@@ -92,7 +96,7 @@ func (d *Definition) readSchema(m *manifest, v *version) error {
 	}
 	var err error
 	if d.schema, err = parseSchema(v.Schema.OpenAPI); err == nil {
-		d.validator, err = newValidator(v.Schema.OpenAPI)
+		d.validator, err = newValidator(v.Schema.OpenAPI, d.schema)
 	}
 	if err != nil {
 		return &ManifestError{m.Metadata.Name, "spec.versions.schema.openAPIV3Schema", "does not parse: " + err.Error()}
@@ -106,6 +110,9 @@ func (d *Definition) readSchema(m *manifest, v *version) error {
 
 // readPaths makes columns and fields from their paths.
 func (d *Definition) readPaths(m *manifest, v *version) error {
+	if err := m.checkColumns(v); err != nil {
+		return err
+	}
 	for _, c := range v.Columns {
 		p, err := parsePath(c.Path)
 		if err != nil {

@@ -11,8 +11,11 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// schema is the part of a structural schema that pruning and defaults need.
+// schema is the part of a structural schema that pruning, defaults and checks need.
 type schema struct {
+	Type       string             `json:"type"`
+	Pattern    string             `json:"pattern"`
+	Ref        string             `json:"$ref"`
 	Properties map[string]*schema `json:"properties"`
 	Additional *additional        `json:"additionalProperties"`
 	Items      *schema            `json:"items"`
@@ -48,10 +51,13 @@ func parseSchema(text []byte) (*schema, error) {
 	return s, s.check("")
 }
 
-// check refuses a property that is null in the manifest.
+// check refuses a property that is null in the manifest, or that cannot be as it is.
 func (s *schema) check(path string) error {
 	if s == nil {
 		return nil
+	}
+	if err := s.checkSelf(path); err != nil {
+		return err
 	}
 	for name, property := range s.Properties {
 		at := strings.TrimPrefix(path+"."+name, ".")

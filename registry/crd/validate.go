@@ -15,18 +15,23 @@ import (
 // validator validates objects by a schema.
 type validator struct{ of *validate.SchemaValidator }
 
-func newValidator(text []byte) (*validator, error) {
+// newValidator reads the schema, whose other part is rest, and refuses defaults that it
+// does not allow.
+func newValidator(text []byte, rest *schema) (*validator, error) {
 	s := &spec.Schema{}
 	if err := json.Unmarshal(text, s); err != nil {
+		return nil, err
+	}
+	if err := rest.checkDefaults(s, ""); err != nil {
 		return nil, err
 	}
 	return &validator{validate.NewSchemaValidator(s, nil, "", strfmt.Default)}, nil
 }
 
-// validate returns what is wrong with an object, by field.
-func (v *validator) validate(fields map[string]any) field.ErrorList {
+// validate returns what is wrong with a value, by field.
+func (v *validator) validate(value any) field.ErrorList {
 	var wrong field.ErrorList
-	for _, err := range v.of.Validate(fields).Errors {
+	for _, err := range v.of.Validate(value).Errors {
 		wrong = append(wrong, fieldError(err))
 	}
 	return wrong

@@ -1,0 +1,130 @@
+package crd
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+)
+
+// The types of columns and of schemas.
+var (
+	columnTypes = []string{"integer", "number", "string", "boolean", "date"}
+	schemaTypes = []string{"", "array", "boolean", "integer", "number", "object", "string"}
+)
+
+// checkNames refuses names that no kind can have.
+func (m *manifest) checkNames() error {
+	type rule struct {
+		field, name string
+		problems    []string
+	}
+	names := &m.Spec.Names
+	rules := []rule{
+		{"spec.group", m.Spec.Group, utilvalidation.IsDNS1123Subdomain(m.Spec.Group)},
+		{"spec.names.plural", names.Plural, utilvalidation.IsDNS1035Label(names.Plural)},
+		{"spec.names.kind", names.Kind, utilvalidation.IsDNS1035Label(strings.ToLower(names.Kind))},
+	}
+	if names.Singular != "" {
+		rules = append(rules, rule{"spec.names.singular", names.Singular, utilvalidation.IsDNS1035Label(names.Singular)})
+	}
+	for i, name := range names.ShortNames {
+		rules = append(rules, rule{fmt.Sprintf("spec.names.shortNames[%d]", i), name, utilvalidation.IsDNS1035Label(name)})
+	}
+	for i, v := range m.Spec.Versions {
+		rules = append(rules, rule{fmt.Sprintf("spec.versions[%d].name", i), v.Name, utilvalidation.IsDNS1035Label(v.Name)})
+	}
+	for _, r := range rules {
+		if len(r.problems) > 0 {
+			return &ManifestError{m.Metadata.Name, r.field, fmt.Sprintf("is %q, which cannot be used: %s", r.name, strings.Join(r.problems, "; "))}
+		}
+	}
+	return nil
+}
+
+// checkVersions refuses two versions of one name, and two that are stored.
+func (m *manifest) checkVersions() error {
+	stored := ""
+	named := map[string]bool{}
+	for i, v := range m.Spec.Versions {
+		field := fmt.Sprintf("spec.versions[%d]", i)
+		if named[v.Name] {
+			return &ManifestError{m.Metadata.Name, field + ".name", fmt.Sprintf("is %q, which another version has, too; give each its own", v.Name)}
+		}
+		named[v.Name] = true
+		if v.Storage && stored != "" {
+			return &ManifestError{m.Metadata.Name, field + ".storage", fmt.Sprintf("is true, as that of %s is; give true for one version", stored)}
+		}
+		if v.Storage {
+			stored = v.Name
+		}
+	}
+	return nil
+}
+
+// checkColumns refuses a column without a name, or of a type that there is not.
+func (m *manifest) checkColumns(v *version) error {
+	for i, c := range v.Columns {
+		field := fmt.Sprintf("spec.versions.additionalPrinterColumns[%d]", i)
+		if c.Name == "" {
+			return &ManifestError{m.Metadata.Name, field + ".name", "is missing; give the heading of the column"}
+		}
+		if !slices.Contains(columnTypes, c.Type) {
+			return &ManifestError{m.Metadata.Name, field + ".type", fmt.Sprintf("is %q; give one of %s", c.Type, strings.Join(columnTypes, ", "))}
+		}
+	}
+	return nil
+}
+
+// checkSelf refuses what no property can have: the path names it, and is "" for the object.
+func (s *schema) checkSelf(path string) error {
+	wrong := func(problem string) error {
+		return fmt.Errorf("%s %s", cmp.Or(path, "the object"), problem)
+	}
+	if s.Ref != "" {
+		return wrong("has a $ref, which manifests cannot have: write the schema out")
+	}
+	if !slices.Contains(schemaTypes, s.Type) {
+		return wrong(fmt.Sprintf("has the type %q: give one of %s", s.Type, strings.Join(schemaTypes[1:], ", ")))
+	}
+	if _, err := regexp.Compile(s.Pattern); err != nil {
+		return wrong("has a pattern that does not parse: " + err.Error())
+	}
+	return nil
+}
+
+// checkDefaults refuses a default that its own schema, which is also of, does not allow.
+func (s *schema) checkDefaults(of *spec.Schema, path string) error {
+	if s == nil || of == nil {
+		return nil
+	}
+	if s.Default != nil {
+		value := runtime.DeepCopyJSONValue(s.Default)
+		s.setDefaults(value)
+		v := &validator{validate.NewSchemaValidator(of, nil, "", strfmt.Default)}
+		if wrong := v.validate(value); len(wrong) > 0 {
+			return fmt.Errorf("%s has a default that its schema does not allow: %s", cmp.Or(path, "the object"), strings.TrimPrefix(wrong[0].Error(), "<nil>: "))
+		}
+	}
+	for name, property := range of.Properties {
+		if err := s.Properties[name].checkDefaults(&property, strings.TrimPrefix(path+"."+name, ".")); err != nil {
+			return err
+		}
+	}
+	if s.Additional != nil && of.AdditionalProperties != nil {
+		if err := s.Additional.schema.checkDefaults(of.AdditionalProperties.Schema, path+".*"); err != nil {
+			return err
+		}
+	}
+	if of.Items != nil {
+		return s.Items.checkDefaults(of.Items.Schema, path+"[*]")
+	}
+	return nil
+}

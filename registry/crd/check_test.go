@@ -1,0 +1,52 @@
+package crd_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry/crd"
+)
+
+// Each error names the path in the manifest, and what can be there.
+func TestParse_NamesThePathOfWhatNoKindCanHave(t *testing.T) {
+	good, err := os.ReadFile("testdata/widgets.yaml")
+	require.NoError(t, err)
+	for mention, edit := range map[string][2]string{
+		`spec.group is "example_com"`:                                              {"group: example.com", "group: example_com"},
+		`spec.names.plural is ""`:                                                  {"plural: widgets", `plural: ""`},
+		`spec.names.kind is ""`:                                                    {"kind: Widget\n", "kind:\n"},
+		`spec.names.singular is "WIDGET"`:                                          {"singular: widget", "singular: WIDGET"},
+		`spec.names.shortNames[0] is "WD"`:                                         {"[wd]", "[WD]"},
+		`spec.versions[1].name is "V_1"`:                                           {"name: v1\n", "name: V_1\n"},
+		`spec.versions[1].name is "v1", which another version has`:                 {"name: v1beta1", "name: v1"},
+		"spec.versions[1].storage is true, as that of v1beta1":                     {"storage: false", "storage: true"},
+		`spec.versions.additionalPrinterColumns[0].type is "int"`:                  {"{name: Size, type: integer,", "{name: Size, type: int,"},
+		"spec.versions.additionalPrinterColumns[0].name is missing":                {"{name: Size,", "{"},
+		`spec.size has the type "int": give one of array`:                          {"size:\n                type: integer", "size:\n                type: int"},
+		"spec.parts[*].name has a pattern that does not parse":                     {"^[a-z]+$", "["},
+		"spec.port has a $ref":                                                     {"x-kubernetes-int-or-string: true", "$ref: '#/port'"},
+		"spec.color has a default that its schema does not allow":                  {"default: grey", "default: blue"},
+		`count has a default that its schema does not allow: Invalid value: "stri`: {"default: 1}", "default: many}"},
+		"spec.limits.* has a default that its schema does not allow":               {"additionalProperties: {type: integer}", "additionalProperties: {type: integer, default: x}"},
+	} {
+		text := strings.Replace(string(good), edit[0], edit[1], 1)
+		require.NotEqual(t, string(good), text, mention)
+		_, err := crd.Parse(strings.NewReader(text))
+		require.ErrorIs(t, err, crd.ErrManifest, mention)
+		require.ErrorContains(t, err, mention)
+	}
+}
+
+// A default may leave out what has a default itself.
+func TestParse_TakesDefaultsThatTheirSchemaAllows(t *testing.T) {
+	for _, property := range []string{
+		"{x-kubernetes-int-or-string: true, default: 80}", "{x-kubernetes-int-or-string: true, default: http}", "{type: number, default: 1}", "{type: string, nullable: true, default: null}",
+		"{type: object, default: {}, required: [a], properties: {a: {type: integer, default: 1}}}", "{type: array, items: {type: string}, default: [a]}", "{default: any}",
+	} {
+		_, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", "{type: object, properties: {spec: "+property+"}}", 1)))
+		require.NoError(t, err, property)
+	}
+}
