@@ -149,6 +149,9 @@ func (c *checkpoints) write(s *load.Saved) error {
 		return err
 	}
 	next := c.path + ".new"
+	if err := c.replaceable(next); err != nil {
+		return err
+	}
 	if err := writeSynced(next, data); err != nil {
 		return err
 	}
@@ -156,6 +159,28 @@ func (c *checkpoints) write(s *load.Saved) error {
 		return err
 	}
 	syncDir(filepath.Dir(c.path))
+	return nil
+}
+
+// replaceable refuses a file at the path of the next checkpoints, unless a replay left it
+// there that was killed while it wrote it.
+func (c *checkpoints) replaceable(next string) error {
+	f, err := os.Open(next)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	begin := []byte(`{"format":"` + checkpointsFormat + `"`)
+	found, err := io.ReadAll(io.LimitReader(f, int64(len(begin))))
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(begin, found) {
+		return c.invalid("is replaced by way of %s, which is there and is something else; move that away, or give another name", next)
+	}
 	return nil
 }
 

@@ -295,6 +295,28 @@ func TestContinue_EndsIfCheckpointsCannotBeSaved(t *testing.T) {
 	require.Equal(t, 1, report.Written)
 }
 
+// The file by way of which checkpoints are replaced may be of the user; one that a replay
+// has left there is replaced.
+func TestContinue_ReplacesNoFileButItsOwn(t *testing.T) {
+	for content, isOwn := range map[string]bool{"": true, `{"for`: true, `{"format":"watchmill replay checkpoints 1","sum`: true, "mine": false, `{"format":"else"}`: false} {
+		dir := t.TempDir()
+		opts := durable(dir, replay.Options{File: writeTrace(t, dir, put("a", "1")), Watchers: 1})
+		beside := opts.Checkpoints + ".new"
+		require.NoError(t, os.WriteFile(beside, []byte(content), 0o600))
+		report, err := replay.Run(t.Context(), opts)
+		if isOwn {
+			require.NoError(t, err, content)
+			requireOK(t, report)
+			continue
+		}
+		require.ErrorIs(t, err, replay.ErrOptions, content)
+		require.ErrorContains(t, err, beside+", which is there")
+		left, err := os.ReadFile(beside)
+		require.NoError(t, err)
+		require.Equal(t, content, string(left))
+	}
+}
+
 func TestContinue_NoFileIsUsedForTwoThings(t *testing.T) {
 	dir := t.TempDir()
 	file := writeTrace(t, dir, put("a", "1"))
@@ -308,6 +330,17 @@ func TestContinue_NoFileIsUsedForTwoThings(t *testing.T) {
 		_, err := flags.Options(replay.Builtin(), nil, 0)
 		require.ErrorIs(t, err, replay.ErrOptions)
 		require.ErrorContains(t, err, "which is "+mention)
+	}
+	for mention, flags := range map[string]replay.Flags{
+		"which is the trace":     {File: file, Backend: "memory", State: link},
+		"which is the storage":   {File: file, Backend: "bolt:" + dir + "/s.db", State: dir + "/s.db"},
+		"which is a directory":   {File: file, Backend: "memory", State: dir},
+		"directory is not there": {File: file, Backend: "memory", State: filepath.Join(dir, "none", "state")},
+	} {
+		_, err := flags.Options(replay.Builtin(), nil, 0)
+		require.ErrorIs(t, err, replay.ErrOptions)
+		require.ErrorContains(t, err, "--state is ")
+		require.ErrorContains(t, err, mention)
 	}
 	good := replay.Flags{File: file, Backend: "bolt:s.db", State: "out", Checkpoints: "checkpoints"}
 	_, err := good.Options(replay.Builtin(), nil, 0)

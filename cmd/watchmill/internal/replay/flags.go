@@ -60,13 +60,34 @@ func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every
 	}, err
 }
 
-// validatePaths refuses a file of checkpoints that is also another file of the replay, since
-// the checkpoints would replace it.
+// validatePaths refuses a file to write that is also another file of the replay, since it
+// would replace that, and one for the state that cannot be made.
 func (f *Flags) validatePaths() error {
 	_, place, _ := strings.Cut(f.Backend, ":")
-	for _, other := range []struct{ what, path string }{{"the trace", f.File}, {"the storage", place}, {"the file of --state", f.State}} {
-		if f.Checkpoints != "" && other.path != "" && samePath(f.Checkpoints, other.path) {
-			return &OptionError{Option: "--checkpoints", Problem: fmt.Sprintf("is %s, which is %s; give another name", f.Checkpoints, other.what)}
+	trace, storage := otherFile{"the trace", f.File}, otherFile{"the storage", place}
+	if err := refuseSame("--checkpoints", f.Checkpoints, trace, storage, otherFile{"the file of --state", f.State}); err != nil {
+		return err
+	}
+	if err := refuseSame("--state", f.State, trace, storage); err != nil || f.State == "" {
+		return err
+	}
+	if info, err := os.Stat(f.State); err == nil && info.IsDir() {
+		return &OptionError{Option: "--state", Problem: fmt.Sprintf("is %s, which is a directory; give a file", f.State)}
+	}
+	if info, err := os.Stat(filepath.Dir(f.State)); err != nil || !info.IsDir() {
+		return &OptionError{Option: "--state", Problem: fmt.Sprintf("is %s, whose directory is not there; make it first", f.State)}
+	}
+	return nil
+}
+
+// otherFile is a file of a replay that is not to be written, "" if there is none.
+type otherFile struct{ what, path string }
+
+// refuseSame refuses a path of a flag that is one of the other files.
+func refuseSame(flag, path string, others ...otherFile) error {
+	for _, other := range others {
+		if path != "" && other.path != "" && samePath(path, other.path) {
+			return &OptionError{Option: flag, Problem: fmt.Sprintf("is %s, which is %s; give another name", path, other.what)}
 		}
 	}
 	return nil

@@ -132,8 +132,13 @@ func (o *Options) validate() error {
 // do not have.
 func (o *Options) validateSelect() error {
 	h := o.history()
-	if err := h.Validate(); err != nil {
-		return &OptionError{Option: "--select", Problem: err.Error()}
+	err := h.Validate()
+	if err == nil {
+		return nil
 	}
-	return nil
+	var wrong *engine.SelectorError
+	if errors.As(err, &wrong) {
+		err = wrong.Err
+	}
+	return &OptionError{Option: "--select", Problem: fmt.Sprintf("is %.80q: %v; write it like dir=actor,ext=go", o.Select, err)}
 }

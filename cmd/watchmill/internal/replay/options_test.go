@@ -34,6 +34,10 @@ func TestOptions_WrongOnesAreNamedByTheirFlag(t *testing.T) {
 		require.Equal(t, flag, wrong.Option)
 		require.ErrorContains(t, err, flag+" ")
 	}
+	opts := good
+	opts.Select = "size=3"
+	_, err := replay.Run(bg, opts)
+	require.EqualError(t, err, `--select is "size=3": unknown field "size": declared are dir, ext; write it like dir=actor,ext=go`)
 	for _, spoil := range []func(*replay.Options){
 		func(o *replay.Options) { o.Watchers = replay.MaxWatchers + 1 },
 		func(o *replay.Options) { o.Slow = -1 },
