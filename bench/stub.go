@@ -41,9 +41,9 @@ func (s *stub) put(o *store.Object) store.Revision {
 	s.mu.Lock()
 	s.revision++
 	o.Revision, o.Created, o.Written = s.revision, s.revision, time.Now()
-	ev := store.Event{Type: store.Modified, Revision: o.Revision, Object: o}
-	if s.objects[o.Key] == nil {
-		ev.Type = store.Added
+	ev := store.Event{Type: store.Added, Revision: o.Revision, Object: o}
+	if prev := s.objects[o.Key]; prev != nil {
+		ev.Type, o.Created = store.Modified, prev.Created
 	}
 	s.objects[o.Key] = o
 	s.ahead = append(s.ahead, ev)
