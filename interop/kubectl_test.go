@@ -18,6 +18,10 @@ func TestKubectl_ReadsAndWrites(t *testing.T) {
 	withEachKubectl(t, func(t *testing.T, _ *server, k *kubectl) {
 		require.Regexp(t, `widgets +wd +example.com/v1 +true +Widget`, k.run("api-resources"))
 		require.Contains(t, k.run("explain", "widget.spec.size"), "How large it is.")
+		require.Contains(t, k.run("explain", "widget.metadata.labels"), "Names and values by which selectors find the object.")
+		unserved, failure := k.try(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`, "apply", "-f", "-")
+		require.Error(t, failure)
+		require.Contains(t, unserved, `no matches for kind "Pod" in version "v1"`)
 		require.Equal(t, "widget.example.com/a created\n", k.with(manifest("a", "1"), "create", "-f", "-"))
 		require.Equal(t, "widget.example.com/b created\n", k.with(manifest("b", "2"), "apply", "-f", "-"))
 		require.Equal(t, "widget.example.com/b configured\n", k.with(manifest("b", "3"), "apply", "-f", "-"))

@@ -21,7 +21,13 @@ type documents struct {
 	byPath map[string]*document
 	// aggregated are those for clients that ask for aggregated discovery.
 	aggregated map[string]*document
+	// v2 is the document of OpenAPI v2 in protobuf, for clients that ask for that.
+	v2 *document
 }
+
+// v2Protobuf is the media type of documents of OpenAPI v2 in protobuf. Clients have an @ in
+// place of its last dot but one, too.
+const v2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 func newDocuments(s *Server) *documents {
 	d := &documents{byPath: map[string]*document{}, aggregated: map[string]*document{}}
@@ -42,6 +48,10 @@ func newDocument(value any, contentType string) *document {
 	if err != nil {
 		body = []byte("{}") // cannot happen: documents are made of strings and of JSON
 	}
+	return newEncodedDocument(body, contentType)
+}
+
+func newEncodedDocument(body []byte, contentType string) *document {
 	sum := sha256.Sum256(body)
 	return &document{body: body, contentType: contentType, etag: `"` + strings.ToUpper(hex.EncodeToString(sum[:])) + `"`}
 }
@@ -57,6 +67,12 @@ func (d *documents) serve(c *call) error {
 		}
 		if s == aggregated {
 			doc = agg
+		}
+	}
+	if c.req.Path == "/openapi/v2" {
+		c.w.Header().Add("Vary", "Accept")
+		if strings.Contains(c.r.Header.Get("Accept"), "proto-openapi.spec.v2") {
+			doc = d.v2
 		}
 	}
 	switch {

@@ -77,7 +77,30 @@ func TestOpenAPI_DescribesTheKinds(t *testing.T) {
 	require.Equal(t, []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Widget"}}, schema["x-kubernetes-group-version-kind"])
 	require.Contains(t, a.body, "How large it is.")
 	require.Contains(t, doc["paths"], "/apis/example.com/v1/zones/{name}")
-	require.Equal(t, 404, s.get("/openapi/v2").code)
+}
+
+// A schema that says nothing of the common fields, or only their types, gets descriptions.
+func TestOpenAPI_DescribesTheCommonFields(t *testing.T) {
+	s := newServer(t)
+	doc := decodeJSON(t, s.get("/openapi/v3/apis/example.com/v1").body)
+	schema := doc["components"].(map[string]any)["schemas"].(map[string]any)["com.example.v1.Widget"].(map[string]any)
+	fields := schema["properties"].(map[string]any)
+	for _, name := range []string{"apiVersion", "kind", "metadata"} {
+		require.NotEmpty(t, fields[name].(map[string]any)["description"], name)
+	}
+	labels := fields["metadata"].(map[string]any)["properties"].(map[string]any)["labels"].(map[string]any)
+	require.Equal(t, map[string]any{"type": "string"}, labels["additionalProperties"])
+	require.NotContains(t, s.get("/openapi/v3/apis/example.com/v1").body, "schemas/io.k8s", "or a replica would have no schema")
+}
+
+// The document of v2 is there and empty, so that kubectl says which kinds are not served.
+func TestOpenAPI_HasAnEmptyDocumentOfV2(t *testing.T) {
+	s := newServer(t)
+	require.Equal(t, "2.0", s.get("/openapi/v2").str("swagger"))
+	a := s.get("/openapi/v2", "Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
+	require.Equal(t, 200, a.code)
+	require.Equal(t, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", a.header.Get("Content-Type"))
+	require.NotEqual(t, s.get("/openapi/v2").header.Get("ETag"), a.header.Get("ETag"))
 }
 
 func TestHealth_AndVersion(t *testing.T) {

@@ -45,7 +45,13 @@ type (
 	anySchema map[string]string
 )
 
-// addOpenAPI adds the index and a document for each group version. The documents do not
+// emptyV2 is a document of OpenAPI v2 that describes nothing, in protobuf: its swagger
+// version, and an info of a title and a version.
+const emptyV2 = "\x0a\x032.0\x12\x0e\x0a\x09watchmill\x12\x010"
+
+// addOpenAPI adds the index and a document for each group version. The document of v2 is
+// empty: kubectl looks there for a kind that the others lack, and without a document it
+// does not get as far as saying that the kind is not served. The documents do not
 // describe the bodies of patches, from which kubectl concludes that it can send merge
 // patches.
 func (d *documents) addOpenAPI(groups []group) {
@@ -61,6 +67,8 @@ func (d *documents) addOpenAPI(groups []group) {
 			index["apis/"+v.String()] = entry{path + "?hash=" + hash}
 		}
 	}
+	d.add("/openapi/v2", json.RawMessage(`{"swagger":"2.0","info":{"title":"watchmill","version":"0"},"paths":{}}`), jsonType)
+	d.v2 = newEncodedDocument([]byte(emptyV2), v2Protobuf)
 	d.add("/openapi/v3", map[string]any{"paths": index}, jsonType)
 }
 
@@ -71,7 +79,7 @@ func (v *groupVersion) openAPI() *openAPI {
 	}
 	for _, k := range v.kinds {
 		component := componentName(&k.Kind)
-		doc.Components.Schemas[component] = withKind(k.Schema, &k.Kind)
+		doc.Components.Schemas[component] = describe(k.Schema, &k.Kind)
 		base := "/apis/" + v.String()
 		if !k.Kind.ClusterScoped {
 			doc.Paths[base+"/"+k.Kind.Plural] = pathItem{"get": k.operation("list", component)}
@@ -123,18 +131,4 @@ func componentName(k *registry.Kind) string {
 	parts := strings.Split(k.Group, ".")
 	slices.Reverse(parts)
 	return strings.Join(append(parts, k.Version, k.Kind), ".")
-}
-
-// withKind returns the schema marked with its kind.
-func withKind(schema json.RawMessage, k *registry.Kind) json.RawMessage {
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(schema, &fields); err != nil {
-		return schema // it is no JSON object, and is shown as it was given
-	}
-	fields["x-kubernetes-group-version-kind"], _ = json.Marshal([]discoveryKind{{k.Group, k.Version, k.Kind}})
-	out, err := json.Marshal(fields)
-	if err != nil {
-		return schema
-	}
-	return out
 }

@@ -1,0 +1,87 @@
+package serve
+
+import (
+	"encoding/json"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// commonFields describe the fields that every object has, for schemas that do not.
+var commonFields = map[string]map[string]any{
+	"apiVersion": described("string", "The group and version of the kind, such as example.com/v1."),
+	"kind":       described("string", "The kind of the object."),
+	"metadata": {
+		"type": "object", "description": "What objects of all kinds have, such as a name and labels.",
+		"properties": map[string]any{
+			"name":                       described("string", "The name, unique among the objects of the kind in the namespace. It cannot be changed."),
+			"generateName":               described("string", "What the name begins with, if the server is to choose it."),
+			"namespace":                  described("string", "The namespace, for kinds that have any. It cannot be changed."),
+			"labels":                     stringMap("Names and values by which selectors find the object."),
+			"annotations":                stringMap("Names and values of any kind, which no selector finds."),
+			"uid":                        described("string", "The identity of this object, which no other has, even of the same name. The server sets it."),
+			"resourceVersion":            described("string", "The revision of the last change. An update with another one is a conflict."),
+			"generation":                 described("integer", "The number of changes of the desired state. The server sets it."),
+			"creationTimestamp":          described("string", "When the object was created. The server sets it."),
+			"deletionTimestamp":          described("string", "When the object was, or is to be, deleted. The server sets it."),
+			"deletionGracePeriodSeconds": described("integer", "How many seconds lie between the deletion and its time."),
+			"finalizers":                 listOf("Names of what has to be done before the object is gone.", map[string]any{"type": "string"}),
+			"ownerReferences":            listOf("The objects on which this one depends.", map[string]any{"type": "object"}),
+			"managedFields":              listOf("Which manager has set which fields. The server sets it.", map[string]any{"type": "object"}),
+		},
+	},
+}
+
+func described(kind, description string) map[string]any {
+	return map[string]any{"type": kind, "description": description}
+}
+
+func stringMap(description string) map[string]any {
+	return map[string]any{"type": "object", "description": description, "additionalProperties": map[string]any{"type": "string"}}
+}
+
+func listOf(description string, items map[string]any) map[string]any {
+	return map[string]any{"type": "array", "description": description, "items": items}
+}
+
+// describe returns a kind's schema as documents have it: marked with the kind, and with
+// descriptions of the common fields.
+func describe(schema json.RawMessage, k *registry.Kind) json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(schema, &fields); err != nil {
+		return schema // it is no JSON object, and is shown as it was given
+	}
+	fields["x-kubernetes-group-version-kind"], _ = json.Marshal([]discoveryKind{{k.Group, k.Version, k.Kind}})
+	properties := map[string]json.RawMessage{}
+	if given := fields["properties"]; given == nil || json.Unmarshal(given, &properties) == nil {
+		for name, common := range commonFields {
+			properties[name] = withCommon(properties[name], common)
+		}
+		fields["properties"], _ = json.Marshal(properties)
+	}
+	out, err := json.Marshal(fields)
+	if err != nil {
+		return schema
+	}
+	return out
+}
+
+// withCommon returns the schema of a common field with what it lacks.
+func withCommon(schema json.RawMessage, common map[string]any) json.RawMessage {
+	fields := map[string]any{}
+	if schema != nil && json.Unmarshal(schema, &fields) != nil {
+		return schema
+	}
+	if _, refers := fields["$ref"]; refers || fields["allOf"] != nil {
+		return schema
+	}
+	for name, value := range common {
+		if _, given := fields[name]; !given {
+			fields[name] = value
+		}
+	}
+	out, err := json.Marshal(fields)
+	if err != nil {
+		return schema
+	}
+	return out
+}
