@@ -250,11 +250,6 @@ func (c *call) serveVerb(ctx context.Context) error {
 	return methodNotAllowed(c)
 }
 
-func methodNotAllowed(c *call) error {
-	about := c.subject()
-	return apierrors.NewMethodNotSupported(about.resource, strings.ToLower(c.r.Method))
-}
-
 // checkScope refuses verbs that the resource does not have, and paths that do not fit the
 // resource's scope.
 func (c *call) checkScope() error {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -75,7 +76,10 @@ func (d *documents) serve(c *call) error {
 			doc = d.v2
 		}
 	}
+	_, _, ofHealth := healthCheck(c.req.segments)
 	switch {
+	case doc == nil && ofHealth: // health has answered the methods that there are
+		return methodNotAllowed(c)
 	case doc == nil:
 		return notServed()
 	case c.r.Method != http.MethodGet && c.r.Method != http.MethodHead:
@@ -116,23 +120,25 @@ func versionInfo(version string) map[string]string {
 // checks are the conditions of readiness, in the order in which /readyz lists them.
 var checks = []string{"ping", "shutdown"}
 
-// health answers the paths of health checks; done reports whether the path is one.
+// health answers the paths of health checks; done reports whether the request is for one.
 func (d *documents) health(c *call) (done bool) {
-	if len(c.req.segments) == 0 || len(c.req.segments) > 2 || c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+	name, only, found := healthCheck(c.req.segments)
+	if !found || c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return false
-	}
-	name := c.req.segments[0]
-	if name != "healthz" && name != "livez" && name != "readyz" {
-		return false
-	}
-	only := ""
-	if len(c.req.segments) == 2 {
-		if only = c.req.segments[1]; only != checks[0] && only != checks[1] {
-			return false
-		}
 	}
 	d.tellHealth(c, name, only)
 	return true
+}
+
+// healthCheck returns the health check that a path names: all of name, or only one of them.
+func healthCheck(segments []string) (name, only string, found bool) {
+	if len(segments) == 0 || len(segments) > 2 || !slices.Contains([]string{"healthz", "livez", "readyz"}, segments[0]) {
+		return "", "", false
+	}
+	if len(segments) == 2 {
+		only = segments[1]
+	}
+	return segments[0], only, only == "" || slices.Contains(checks, only)
 }
 
 // tellHealth answers with the checks of one path, or of one check alone.

@@ -33,8 +33,9 @@ const (
 
 // body reads the request's body, whose media type must be among accepted.
 func (c *call) body(accepted ...string) (text []byte, media string, err error) {
-	if c.r.Header.Get("Content-Encoding") != "" {
-		return nil, "", unsupportedMedia("a Content-Encoding", accepted)
+	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, "", failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			fmt.Sprintf("the body has the Content-Encoding %q: send it without one", encoding), 0)
 	}
 	media = accepted[0]
 	if header := c.r.Header.Get("Content-Type"); header != "" {

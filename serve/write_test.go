@@ -170,7 +170,10 @@ func TestErrors_OfWrites(t *testing.T) {
 		a := s.do(c.method, c.path, c.body, headers...)
 		require.Equal(t, c.want, fmt.Sprintf("%d %s", a.code, a.str("reason")), "%s %s %s: %s", c.method, c.path, c.body, a.body)
 	}
-	require.Equal(t, 415, s.do("POST", inDefault, `{}`, "Content-Encoding", "gzip").code)
+	compressed := s.do("POST", inDefault, `{}`, "Content-Encoding", "gzip")
+	require.Equal(t, 415, compressed.code)
+	require.Equal(t, `the body has the Content-Encoding "gzip": send it without one`, compressed.str("message"))
+	require.Equal(t, 422, s.do("POST", inDefault, `{}`, "Content-Encoding", "identity").code)
 	invalid := s.do("POST", inDefault, `{"metadata":{"name":"b"},"spec":{"size":-1}}`)
 	require.Equal(t, "Widget example.com spec.size FieldValueInvalid", strings.Join([]string{
 		invalid.str("details.kind"), invalid.str("details.group"), invalid.str("details.causes.0.field"), invalid.str("details.causes.0.reason"),
@@ -186,4 +189,22 @@ func TestWrite_ClusterScopedKinds(t *testing.T) {
 	require.Equal(t, "eu", s.get(zones+"?fieldSelector=metadata.name%3Deu").str("items.0.metadata.name"))
 	require.Equal(t, 404, s.get(zones+"/eu/status").code, "it has none")
 	require.Equal(t, 200, s.do("DELETE", zones+"/eu", "").code)
+}
+
+// An answer 405 lists the methods that there are.
+func TestErrors_OfAMethodListWhatThePathHas(t *testing.T) {
+	s := newServer(t)
+	for _, c := range []struct{ method, path, allow, message string }{
+		{"PUT", inDefault, "DELETE, GET, HEAD, POST", `put is not supported on resources of kind "widgets.example.com"`},
+		{"POST", inDefault + "/a", "DELETE, GET, HEAD, PATCH, PUT", `post is not supported on resources of kind "widgets.example.com"`},
+		{"DELETE", inDefault + "/a/status", "GET, HEAD, PATCH, PUT", `delete is not supported on resources of kind "widgets.example.com"`},
+		{"POST", "/version", "GET, HEAD", "POST is not supported on /version: send GET or HEAD"},
+		{"DELETE", "/apis/example.com", "GET, HEAD", "DELETE is not supported on /apis/example.com: send GET or HEAD"},
+		{"POST", "/healthz", "GET, HEAD", "POST is not supported on /healthz: send GET or HEAD"},
+	} {
+		a := s.do(c.method, c.path, "")
+		require.Equal(t, 405, a.code, c.path)
+		require.Equal(t, c.allow, a.header.Get("Allow"), c.path)
+		require.Equal(t, c.message, a.str("message"))
+	}
 }

@@ -1,0 +1,47 @@
+package serve
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// verbMethods are the methods of the verbs, of a whole resource and of one object.
+var (
+	verbMethods    = map[string]string{"list": "GET, HEAD", "create": "POST", "deletecollection": "DELETE"}
+	verbMethodsOne = map[string]string{"get": "GET, HEAD", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+)
+
+// methodNotAllowed returns the error for a method that the path does not have, and sets the
+// header that lists those that it has.
+func methodNotAllowed(c *call) error {
+	c.w.Header().Set("Allow", c.allowed())
+	if about := c.subject(); about.resource.Resource != "" {
+		return apierrors.NewMethodNotSupported(about.resource, strings.ToLower(c.r.Method))
+	}
+	return failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		fmt.Sprintf("%s is not supported on %s: send GET or HEAD", c.r.Method, c.req.Path), 0)
+}
+
+// allowed lists the methods of the request's path. Paths beside the resources are read only.
+func (c *call) allowed() string {
+	if c.resource == nil {
+		return "GET, HEAD"
+	}
+	methods := verbMethods
+	if c.req.Name != "" {
+		methods = verbMethodsOne
+	}
+	var all []string
+	for _, verb := range c.info.Verbs {
+		if method := methods[verb]; method != "" {
+			all = append(all, method)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
