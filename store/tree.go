@@ -26,6 +26,8 @@ type Tree struct {
 	// last is at least the greatest key: one behind it is not there, and is appended
 	// without a search.
 	last string
+	// appended are keys of which each is in a node that is to be compacted.
+	appended []string
 	// near is, for each index, where the search for the last entry has been: the next one
 	// is often there.
 	near []btree.PathHint
@@ -49,7 +51,10 @@ func NewTree(indexes ...Attribute) *Tree {
 // Put stores o under its key and returns the previous object, or nil. It takes
 // O(log n) and shares o, which must not change any more.
 func (t *Tree) Put(o *Object) (prev *Object) {
-	t.view = nil
+	if t.view != nil {
+		t.view = nil
+		t.compact()
+	}
 	prev = t.set(o)
 	for i := range t.indexes {
 		t.index(i, prev, o)
@@ -62,6 +67,7 @@ func (t *Tree) set(o *Object) (prev *Object) {
 	if o.Key > t.last {
 		t.last = o.Key
 		prev, _ = t.items.Load(o.Key, o)
+		t.rememberAppended(o.Key)
 		return prev
 	}
 	prev, _ = t.items.Set(o.Key, o)

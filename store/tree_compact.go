@@ -1,0 +1,42 @@
+package store
+
+// The library's B-tree splits a full node into halves of one array. Where keys come in order
+// the first half gets no more items, but keeps the whole array; a copy of the node, as a
+// write after a view makes it, has an array of its own size. So the tree remembers a key
+// of each node that it appends, and later puts its object again.
+//
+//	appended     a b c d │ e f g h      array of a to d has room for h
+//	b put again  a b c d                the copy's has not
+
+const (
+	// growing is how many of the remembered keys are in nodes that may still get items, or
+	// whose parents may: those below the last two parents.
+	growing = 2*degree + 4
+	// maxCompacted bounds the nodes that one write copies, to some 100 µs.
+	maxCompacted = 64
+)
+
+// rememberAppended remembers the key of the last object if it is in the middle of a node,
+// in a tree that was only appended to.
+func (t *Tree) rememberAppended(key string) {
+	if t.Len()%degree == degree/2 {
+		t.appended = append(t.appended, key)
+	}
+}
+
+// compact copies nodes of remembered keys, which a view must share.
+func (t *Tree) compact() {
+	n := min(len(t.appended)-growing, maxCompacted)
+	if n <= 0 {
+		return
+	}
+	for _, key := range t.appended[:n] {
+		if o, found := t.items.Get(key); found {
+			t.items.Set(key, o)
+			for i := range t.indexes {
+				t.index(i, o, o)
+			}
+		}
+	}
+	t.appended = t.appended[n:]
+}

@@ -1,0 +1,75 @@
+package store_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+func inOrder(i int) *store.Object {
+	return onNode(fmt.Sprintf("%05d", i), fmt.Sprintf("n%d", i/1000), "a", store.Revision(i+1))
+}
+
+// A tree whose nodes were compacted has what was put into it, and its views do not change.
+func TestTree_AgreesWithTheModelAfterAppendingBetweenViews(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tree, model := treeOf(), treeModel{}
+		every, deleted := rapid.IntRange(1, 300).Draw(t, "puts per view"), rapid.IntRange(2, 50).Draw(t, "puts per deletion")
+		var past treeModel
+		var view *store.TreeView
+		for i := range 3000 {
+			o := inOrder(i)
+			tree.Put(o)
+			model[o.Key] = o
+			if i%deleted == 0 {
+				gone := inOrder(i / 2).Key
+				tree.Delete(gone)
+				delete(model, gone)
+			}
+			if i%every == 0 {
+				tree.View()
+			}
+			if i == 1500 {
+				past, view = model.clone(), tree.View()
+			}
+		}
+		requireSameState(t, past, view, "n1", "")
+		requireSameState(t, model, tree.View(), "n1", "")
+	})
+}
+
+// With nodes that are left half empty it takes 76.
+func TestTree_AnObjectAppendedBetweenViewsTakesAtMost44Bytes(t *testing.T) {
+	const n = 100_000
+	objects := make([]*store.Object, n)
+	for i := range objects {
+		objects[i] = &store.Object{Key: fmt.Sprintf("%06d", i)}
+	}
+	before := heapInUse()
+	tree := store.NewTree()
+	for i, o := range objects {
+		tree.Put(o)
+		if i%10 == 0 {
+			tree.View()
+		}
+	}
+	tree.View()
+	held := heapInUse() - before
+	require.LessOrEqual(t, held/n, uint64(44))
+	runtime.KeepAlive(tree)
+	runtime.KeepAlive(objects)
+}
+
+// heapInUse returns the bytes of the objects that are reachable.
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
