@@ -49,8 +49,8 @@ type discovered struct {
 }
 
 // Kinds returns the kinds that can be listed and watched at the server that cfg names,
-// each in its group's preferred version, in the server's order. It sends one request for
-// the groups and one for the schemas of each, and blocks for at most
+// each in the version of it that its group prefers, in the server's order. It sends one
+// request for the groups and one for the schemas of each such version, and blocks for at most
 // [Config].RequestTimeout.
 //
 // Errors: [usercode.ErrConfig], a [*StatusError], [backend.ErrUnavailable], the error of
@@ -73,15 +73,18 @@ func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 	}
 	var served []Served
 	for _, group := range all.Items {
-		if len(group.Versions) == 0 {
-			continue
+		for _, v := range group.Versions {
+			kinds := slices.DeleteFunc(kindsOf(group.Metadata.Name, v.Version, v.Resources), func(k Served) bool {
+				return slices.ContainsFunc(served, func(s Served) bool { return s.Kind.Group == k.Kind.Group && s.Kind.Plural == k.Kind.Plural })
+			})
+			if len(kinds) == 0 {
+				continue
+			}
+			if err := cfg.addSchemas(ctx, client, group.Metadata.Name+"/"+v.Version, kinds); err != nil {
+				return nil, err
+			}
+			served = append(served, kinds...)
 		}
-		v := group.Versions[0]
-		kinds := kindsOf(group.Metadata.Name, v.Version, v.Resources)
-		if err := cfg.addSchemas(ctx, client, group.Metadata.Name+"/"+v.Version, kinds); err != nil {
-			return nil, err
-		}
-		served = append(served, kinds...)
 	}
 	return served, nil
 }

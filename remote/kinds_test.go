@@ -1,6 +1,10 @@
 package remote_test
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +27,32 @@ func TestKinds_AreThoseThatAreServed(t *testing.T) {
 		ShortNames: []string{"wd"}, Categories: []string{"all"}, Status: true,
 	}, kinds[0].Kind)
 	require.Contains(t, string(kinds[0].Schema), `"size"`)
+}
+
+// A group prefers one version, which need not have all of its kinds.
+func TestKinds_AreOfEachVersionOfAGroup(t *testing.T) {
+	version := func(name string, resources ...string) string {
+		var all []string
+		for _, r := range resources {
+			all = append(all, `{"resource":"`+r+`","responseKind":{"kind":"K"},"verbs":["list","watch"]}`)
+		}
+		return `{"version":"` + name + `","resources":[` + strings.Join(all, ",") + `]}`
+	}
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/apis" {
+			_, _ = io.WriteString(w, `{}`) // it has no schemas
+			return
+		}
+		_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":"example.com"},"versions":[`+version("v1", "widgets")+`,`+version("v1alpha1", "racks", "widgets")+`]}]}`)
+	}))
+	defer origin.Close()
+	kinds, err := remote.Kinds(t.Context(), remote.Config{URL: origin.URL})
+	require.NoError(t, err)
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Kind.Plural+" "+k.Kind.Version)
+	}
+	require.Equal(t, []string{"widgets v1", "racks v1alpha1"}, names)
 }
 
 func TestKinds_OfWhatIsNoServer(t *testing.T) {
