@@ -99,7 +99,7 @@ func (d *Definition) readSchema(m *manifest, v *version) error {
 		d.validator, err = newValidator(v.Schema.OpenAPI, d.schema)
 	}
 	if err != nil {
-		return &ManifestError{m.Metadata.Name, "spec.versions.schema.openAPIV3Schema", "does not parse: " + err.Error()}
+		return &ManifestError{m.Metadata.Name, "spec.versions.schema.openAPIV3Schema", "cannot be used: " + err.Error()}
 	}
 	d.schema.Open = d.schema.Open || m.Spec.PreserveUnknownFields
 	if rules := d.schema.rules(); rules > 0 {
