@@ -17,9 +17,10 @@ const (
 )
 
 // rememberAppended remembers the key of the last object if it is in the middle of a node,
-// in a tree that was only appended to.
+// in a tree that was only appended to. Of one from which objects are deleted, too, it
+// remembers no more keys than the tree has such nodes.
 func (t *Tree) rememberAppended(key string) {
-	if t.Len()%degree == degree/2 {
+	if t.Len()%degree == degree/2 && len(t.appended) <= t.Len()/degree {
 		t.appended = append(t.appended, key)
 	}
 }

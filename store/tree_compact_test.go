@@ -65,6 +65,24 @@ func TestTree_AnObjectAppendedBetweenViewsTakesAtMost44Bytes(t *testing.T) {
 	runtime.KeepAlive(objects)
 }
 
+// A queue, whose first object goes when the next comes, has one length for ever.
+func TestTree_AQueueOfOrderedKeysKeepsNoneOfThoseThatAreGone(t *testing.T) {
+	const puts = 20_000
+	key := func(i int) string { return fmt.Sprintf("%0100d", i) }
+	for length := 100; length < 132; length++ {
+		before := heapInUse()
+		tree := store.NewTree()
+		for i := range puts {
+			tree.Put(&store.Object{Key: key(i)})
+			if i >= length {
+				tree.Delete(key(i - length))
+			}
+		}
+		require.Less(t, heapInUse()-before, uint64(100<<10), "%d objects", length)
+		runtime.KeepAlive(tree)
+	}
+}
+
 // heapInUse returns the bytes of the objects that are reachable.
 func heapInUse() uint64 {
 	runtime.GC()
