@@ -68,6 +68,8 @@ func NewPool(workers int) *Pool {
 	}
 	p := &Pool{workers: make([]*worker, workers), left: workers}
 	p.work.L = &p.mu
+	open := make(chan struct{})
+	p.watchdog.overdue.Store(&open)
 	p.running.Add(workers)
 	for i := range p.workers {
 		p.workers[i] = &worker{pool: p}

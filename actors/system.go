@@ -112,6 +112,22 @@ func (s *System) openExecutors(cfg SystemConfig) {
 // Pool returns the executor for actors that do not block.
 func (s *System) Pool() Executor { return s.pool }
 
+// Held returns a channel that is closed while a wait for an actor of the pool may be long: as
+// [Pool.Held] says or, with an executor that was given, always.
+func (s *System) Held() <-chan struct{} {
+	if s.owned.pool == nil {
+		return unknown
+	}
+	return s.owned.pool.Held()
+}
+
+// unknown is closed.
+var unknown = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
 // Blocking returns the executor for actors that may block.
 func (s *System) Blocking() Executor { return s.blocking }
 

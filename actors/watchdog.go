@@ -3,6 +3,7 @@ package actors
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchmill/watchmill/clock"
@@ -32,6 +33,10 @@ type watchdog struct {
 	held   func(turn *mailbox)            // called for a turn that holds its worker
 	failed func(reason any, stack []byte) // called if the clock panics
 	timer  clock.Timer                    // nil if no check is due
+	// overdue is closed while a turn is beyond turnLimit, as far as checks have found; also
+	// read without the lock.
+	overdue atomic.Pointer[chan struct{}]
+	late    bool // overdue is closed
 	// pending counts the timer and checks in progress.
 	pending sync.WaitGroup
 }
@@ -45,12 +50,31 @@ func (p *Pool) watch(clock clock.Clock, held func(*mailbox), failed func(reason 
 	p.unwatched = true
 }
 
+// Held returns a channel that is closed once a turn holds a worker for longer than a second,
+// and as long as one does: then a message to an actor of the pool may wait for long. Call it
+// anew for each wait. Of a pool that is not a System's it is never closed.
+func (p *Pool) Held() <-chan struct{} { return *p.watchdog.overdue.Load() }
+
+// setLateLocked closes overdue, or replaces it by one that is open.
+func (d *watchdog) setLateLocked(late bool) {
+	switch {
+	case late && !d.late:
+		close(*d.overdue.Load())
+	case !late && d.late:
+		open := make(chan struct{})
+		d.overdue.Store(&open)
+	}
+	d.late = late
+}
+
 // armLocked arms the timer for one check. If the clock panics, turns are not
-// watched any more, and the result, to be called without the lock, reports it.
+// watched any more, any of them may be overdue, and the result, to be called without the
+// lock, reports it.
 func (d *watchdog) armLocked(check func()) (report func()) {
 	var done bool
 	defer contain(&done, func(reason any, stack []byte) {
 		d.pending.Done()
+		d.setLateLocked(true)
 		report = func() { d.failed(reason, stack) }
 	})
 	d.pending.Add(1)
@@ -79,7 +103,8 @@ func (p *Pool) check() {
 	var report func()
 	p.mu.Lock()
 	d.timer = nil
-	busy, held := p.checkLocked()
+	busy, late, held := p.checkLocked()
+	d.setLateLocked(late)
 	if busy {
 		report = d.armLocked(p.check)
 	} else {
@@ -94,9 +119,9 @@ func (p *Pool) check() {
 	}
 }
 
-// checkLocked marks the busy workers, and returns whether there are any and the
-// turns that have just reached the limit.
-func (p *Pool) checkLocked() (busy bool, held []*mailbox) {
+// checkLocked marks the busy workers, and returns whether there are any, whether one is
+// beyond the limit, and the turns that have just reached it.
+func (p *Pool) checkLocked() (busy, late bool, held []*mailbox) {
 	for _, w := range p.workers {
 		if w.n == 0 {
 			continue
@@ -108,14 +133,16 @@ func (p *Pool) checkLocked() (busy bool, held []*mailbox) {
 			w.marked.Store(true)
 			continue
 		}
-		if w.checks++; w.checks != checksPerLimit {
+		w.checks++
+		late = late || w.checks >= checksPerLimit
+		if w.checks != checksPerLimit {
 			continue
 		}
 		if m := p.turnLocked(w); m != nil {
 			held = append(held, m)
 		}
 	}
-	return busy, held
+	return busy, late, held
 }
 
 // turnLocked returns the turn of an actor that a worker is running, if any: of

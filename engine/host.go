@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"time"
 
@@ -190,44 +189,36 @@ func (h *host) reply(ctx context.Context, answer <-chan error) error {
 // which normally reports that the limit has passed.
 const patience = time.Second
 
-// replyWithin is reply for an actor that answers within the limit. If user code blocks
-// the pool's workers, it fails with [ErrNotReady].
+// replyWithin is reply for an actor that answers within the limit, if it has a worker of the
+// pool: a wait has a timer only while user code holds one. If the answer does not come for
+// that reason, the call fails with [ErrNotReady].
 func (h *host) replyWithin(ctx context.Context, limit time.Duration, answer <-chan error) error {
 	if h.run != nil {
 		return h.reply(ctx, answer)
 	}
-	if answered, err := answeredSoon(answer); answered {
+	select {
+	case err := <-answer:
 		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-h.system.Held():
+		return h.replyBefore(ctx, min(limit, math.MaxInt64-patience)+patience, answer)
 	}
-	held := make(chan struct{})
-	limit = min(limit, math.MaxInt64-patience) + patience
-	timer := h.system.Clock().AfterFunc(limit, func() { close(held) })
+}
+
+// replyBefore is reply for at most so long.
+func (h *host) replyBefore(ctx context.Context, limit time.Duration, answer <-chan error) error {
+	passed := make(chan struct{})
+	timer := h.system.Clock().AfterFunc(limit, func() { close(passed) })
 	defer timer.Stop()
 	select {
 	case err := <-answer:
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-held:
+	case <-passed:
 		return &NotReadyError{RetryAfter: patience, Cause: errWorkersHeld}
 	}
-}
-
-// yields is how often a call lets other goroutines run before it arms a timer and sleeps,
-// which costs more than most answers take.
-const yields = 2
-
-// answeredSoon returns the answer, if it comes while other goroutines run for a moment.
-func answeredSoon(answer <-chan error) (answered bool, err error) {
-	for range yields {
-		runtime.Gosched()
-		select {
-		case err := <-answer:
-			return true, err
-		default:
-		}
-	}
-	return false, nil
 }
 
 var errWorkersHeld = errors.New("the host's workers have not answered: does a handler with OnPool block?")
