@@ -132,13 +132,16 @@ func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(E
 func eachEvent[T any](handle func(Event[T])) func(*watcher.Delivery) {
 	return func(d *watcher.Delivery) {
 		for i, ev := range store.AsEvents[Event[T]](d.Events()) {
-			if !d.Begin(i) {
+			if !begin(d, i) {
 				return
 			}
 			handle(ev)
 		}
 	}
 }
+
+// begin is d.Begin. Go inlines in the user's package only what it has inlined in this one.
+func begin(d *watcher.Delivery, i int) bool { return d.Begin(i) }
 
 // startWatch is watch for the façade.
 func (e *core) startWatch(ctx context.Context, opts WatchOptions, handle func(*watcher.Delivery)) (watchCore, error) {
