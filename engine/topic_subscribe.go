@@ -100,11 +100,14 @@ func (t *Topic[T]) SubscribeWith(ctx context.Context, opts SubscribeOptions, han
 	return t.core.subscribe(ctx, eachMessage(handle), opts)
 }
 
-// eachMessage returns a handler that calls handle with each message.
+// eachMessage returns a handler that calls handle with each message. It is not inlined for
+// the same reason as eachEvent.
+//
+//go:noinline
 func eachMessage[T any](handle func(T)) func(*watcher.Delivery) {
 	return func(d *watcher.Delivery) {
 		for i, ev := range d.Events() {
-			if !d.Begin(i) {
+			if !begin(d, i) {
 				return
 			}
 			handle(typed[T](ev.Object).Value)

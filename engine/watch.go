@@ -128,7 +128,10 @@ func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(E
 	return typedWatch[T](e.core.startWatch(ctx, opts.madeAt(0), eachEvent(handle)))
 }
 
-// eachEvent returns handle for the untyped core.
+// eachEvent returns handle for the untyped core. If it were inlined into its caller, the
+// loop would be copied there without what is inlined into it.
+//
+//go:noinline
 func eachEvent[T any](handle func(Event[T])) func(*watcher.Delivery) {
 	return func(d *watcher.Delivery) {
 		for i, ev := range store.AsEvents[Event[T]](d.Events()) {
