@@ -44,7 +44,7 @@ func (e *core) process(ctx context.Context, opts WatchOptions, policy ErrorPolic
 	if err := policy.Validate(); err != nil {
 		return nil, configError(err)
 	}
-	w, err := e.watch(ctx, opts, consumer{retrying: &watcher.RetryingHandler{
+	w, err := e.watch(ctx, &opts, consumer{retrying: &watcher.RetryingHandler{
 		Handle: handle, Policy: policy, Context: handlerContext{e.serving, ctx},
 		Clock: e.host.system.Clock(), OnRetry: e.handlerFailed,
 	}})

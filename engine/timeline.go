@@ -43,7 +43,8 @@ func (t Timeline) expected() *store.Timeline {
 	if !t.known {
 		return nil
 	}
-	return &t.of
+	of := t.of // t itself would be allocated also if it is not known
+	return &of
 }
 
 // Timeline returns the history that the engine's revisions belong to now, as far as its
@@ -97,7 +98,7 @@ func (e *core) knownStoreID(ctx context.Context) (string, error) {
 }
 
 // continues returns an [ErrExpired] if storage is not that of opts.Timeline, if known.
-func (e *core) continues(ctx context.Context, opts WatchOptions) error {
+func (e *core) continues(ctx context.Context, opts *WatchOptions) error {
 	if !opts.Timeline.known {
 		return nil
 	}

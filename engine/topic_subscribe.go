@@ -123,7 +123,7 @@ func (t *topic) subscribe(ctx context.Context, handle func(*watcher.Delivery), o
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	w, err := t.engine.watch(ctx, watch, consumer{handle: handle})
+	w, err := t.engine.watch(ctx, &watch, consumer{handle: handle})
 	if err != nil {
 		return nil, err
 	}

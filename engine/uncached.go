@@ -53,7 +53,7 @@ type pull struct{}
 type startUncached struct{ watch *uncachedWatch }
 
 // watchUncached starts a watch on the backend itself.
-func (e *core) watchUncached(ctx context.Context, opts WatchOptions, options watcher.Options, to consumer) (*watcher.Watch, error) {
+func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, options watcher.Options, to consumer) (*watcher.Watch, error) {
 	if opts.Last > 0 || opts.Policy == Conflate {
 		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.NoCache turns off", ErrUnsupported)
 	}
@@ -74,7 +74,7 @@ func (e *core) watchUncached(ctx context.Context, opts WatchOptions, options wat
 }
 
 // open decides where the watch starts and starts the backend's watch there.
-func (u *uncachedWatch) open(ctx context.Context, opts WatchOptions, options watcher.Options) error {
+func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions, options watcher.Options) error {
 	storage := u.engine.storage
 	current, err := storage.Backend().Revision(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (u *uncachedWatch) open(ctx context.Context, opts WatchOptions, options wat
 }
 
 // list reads the initial state, and returns its revision.
-func (u *uncachedWatch) list(ctx context.Context, opts WatchOptions, filter *store.Filter) (Revision, error) {
+func (u *uncachedWatch) list(ctx context.Context, opts *WatchOptions, filter *store.Filter) (Revision, error) {
 	page, err := u.engine.storage.List(ctx, backend.ListOptions{Prefix: cmp.Or(filter.Key(), filter.Prefix())})
 	if err != nil {
 		return 0, err

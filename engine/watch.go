@@ -148,7 +148,7 @@ func begin(d *watcher.Delivery, i int) bool { return d.Begin(i) }
 
 // startWatch is watch for the façade.
 func (e *core) startWatch(ctx context.Context, opts WatchOptions, handle func(*watcher.Delivery)) (watchCore, error) {
-	w, err := e.watch(ctx, opts, consumer{handle: handle})
+	w, err := e.watch(ctx, &opts, consumer{handle: handle})
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ type consumer struct {
 	retrying *watcher.RetryingHandler
 }
 
-func (e *core) watch(ctx context.Context, opts WatchOptions, to consumer) (*watcher.Watch, error) {
+func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (*watcher.Watch, error) {
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (e *core) watch(ctx context.Context, opts WatchOptions, to consumer) (*watc
 // deadline returns when the watch is to end, zero if unknown. byContext: it is the
 // context's deadline, which ends the watch itself, so that only a bookmark depends on the
 // result. With a virtual clock it is not used, since contexts go by real time.
-func (e *core) deadline(ctx context.Context, opts WatchOptions) (at time.Time, byContext bool) {
+func (e *core) deadline(ctx context.Context, opts *WatchOptions) (at time.Time, byContext bool) {
 	if opts.Timeout > 0 {
 		return e.host.system.Clock().Now().Add(opts.Timeout), false
 	}
@@ -231,7 +231,7 @@ func (e *core) begun(ctx context.Context, w *watcher.Watch, reply <-chan error) 
 
 // from returns where the watch starts, and waits until the cache has reached that if
 // the start needs it.
-func (e *core) from(ctx context.Context, opts WatchOptions) (watcher.From, error) {
+func (e *core) from(ctx context.Context, opts *WatchOptions) (watcher.From, error) {
 	from := watcher.From{
 		Revision: opts.From, Last: opts.Last, NotBefore: e.now(ctx),
 		State: opts.InitialState, InitialEnd: opts.InitialState && opts.Bookmarks,

@@ -33,9 +33,9 @@ type Start struct {
 
 func (m *Member) watch() *Watch { return (*Watch)(m) }
 
-// Asked returns the watch's options, until it begins. The watchCache may call it,
+// Asked returns what the watch begins with, until it does. The watchCache may call it,
 // too.
-func (m *Member) Asked() *Options { return m.asked }
+func (m *Member) Asked() *Asked { return m.asked }
 
 // Begin starts the watch on stream at start.
 func (m *Member) Begin(stream *Stream, start Start) {

@@ -41,6 +41,12 @@ type Options struct {
 	Name usercode.Name
 }
 
+// Asked are the options that matter when the watch begins.
+type Asked struct {
+	Filter *store.Filter
+	From   From
+}
+
 // From is where a watch starts. The zero value starts now.
 type From struct {
 	// NotBefore is a lower bound for a start now: changes up to it are in the past,
@@ -64,8 +70,8 @@ type Watch struct {
 	// target signals the consumer to read. It is set when the watch is made, or, for a
 	// pulled watch, when its consumer first waits.
 	target target
-	// asked is what the watch was made with, until it begins.
-	asked *Options
+	// asked is what the watch begins with, until it does.
+	asked *Asked
 
 	// buffer, policy and traits are copies of the options.
 	buffer uint32
@@ -145,7 +151,7 @@ func (w *Watch) prepare(feed *Feed, options Options) {
 	if options.Buffer == 0 {
 		options.Buffer = DefaultBuffer
 	}
-	w.feed, w.asked = feed, &options
+	w.feed, w.asked = feed, &Asked{options.Filter, options.From}
 	w.buffer = uint32(min(uint64(options.Buffer), math.MaxUint32))
 	w.policy, w.traits = options.Policy, traitsOf(options)
 	w.memberIndex, w.name, w.began = noMember, options.Name, feed.now().UnixNano()
