@@ -9,10 +9,10 @@ import (
 // fresh waits until the cache is ready and has reached rev. It honours ctx, and
 // gives up after FreshnessTimeout with [ErrFuture] or [ErrNotReady].
 func (e *core) fresh(ctx context.Context, rev Revision) error {
-	now := e.host.system.Clock().Now()
-	if e.parts.cache.Check(now) == nil && e.published.Load().Revision >= rev {
+	if e.parts.cache.Ready() && e.published.Load().Revision >= rev {
 		return nil
 	}
+	now := e.host.system.Clock().Now()
 	e.counts.waits.Add(1)
 	reply := make(chan error, 1)
 	e.parts.cache.Wait(watchcache.Wait{Revision: rev, Until: now.Add(e.cfg.freshnessTimeout), Reply: reply})

@@ -148,7 +148,7 @@ func (s source) aim(ctx context.Context, rev Revision) (Revision, error) {
 // snapshot returns the cache's state if it is at rev or later, waiting if allowed.
 func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, bool) {
 	e := s.engine
-	ready := e.parts.cache.Check(e.host.system.Clock().Now()) == nil
+	ready := e.parts.cache.Ready()
 	if snap := e.published.Load(); ready && snap.Revision >= rev {
 		return snap, true
 	}
