@@ -158,7 +158,7 @@ func (p *pipeline) watch(b *testing.B, fieldSelector string, handle func(store.E
 	require.NoError(b, err)
 	reply := make(chan error, 1)
 	p.cache.Register(watchcache.Register{
-		Watch: watcher.NewHandled(&p.feed, watcher.Options{Filter: filter, OnPool: true}, eachOf(handle)), Reply: reply,
+		Watch: watcher.NewHandled(&p.feed, watcher.Options{OnPool: true}, eachOf(handle)), Filter: filter, Reply: reply,
 	})
 	require.NoError(b, <-reply)
 }

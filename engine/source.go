@@ -188,9 +188,9 @@ func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.W
 	if err != nil {
 		return nil, err
 	}
-	options := watcher.Options{Filter: filter, From: watcher.From{Revision: from}, Name: usercode.Name{Given: cmp.Or(opts.Name, "source")}}
+	options := watcher.Options{Name: usercode.Name{Given: cmp.Or(opts.Name, "source")}}
 	w := watcher.NewNotified(&e.feed, options, opts.Notify)
-	e.parts.cache.Register(watchcache.Register{Watch: w, Timeline: &timeline})
+	e.parts.cache.Register(watchcache.Register{Watch: w, Filter: filter, From: watcher.From{Revision: from}, Timeline: &timeline})
 	return &sourceWatch{watch: w, through: from}, nil
 }
 

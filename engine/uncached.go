@@ -26,6 +26,7 @@ const uncachedBatch = 256
 type uncachedWatch struct {
 	engine *core
 	watch  *watcher.Watch
+	filter *store.Filter
 	start  watcher.Start
 	reply  chan<- error
 
@@ -53,17 +54,17 @@ type pull struct{}
 type startUncached struct{ watch *uncachedWatch }
 
 // watchUncached starts a watch on the backend itself.
-func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, options watcher.Options, to consumer) (*watcher.Watch, error) {
+func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *store.Filter, options watcher.Options, to consumer) (*watcher.Watch, error) {
 	if opts.Last > 0 || opts.Policy == Conflate {
 		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.NoCache turns off", ErrUnsupported)
 	}
 	reply := make(chan error, 1)
-	u := &uncachedWatch{engine: e, reply: reply}
+	u := &uncachedWatch{engine: e, filter: filter, reply: reply}
 	e.supply(&u.feed)
 	u.feed.Drain = u.drain
 	u.feed.Newest = u.published.Load
 	u.watch = newWatch(&u.feed, options, to)
-	if err := u.open(ctx, opts, options); err != nil {
+	if err := u.open(ctx, opts); err != nil {
 		u.watch.Stop()
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, options wa
 }
 
 // open decides where the watch starts and starts the backend's watch there.
-func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions, options watcher.Options) error {
+func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions) error {
 	storage := u.engine.storage
 	current, err := storage.Backend().Revision(ctx)
 	if err != nil {
@@ -83,7 +84,7 @@ func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions, options wa
 	from := cmp.Or(opts.From, current)
 	switch {
 	case opts.InitialState:
-		if from, err = u.list(ctx, opts, options.Filter); err != nil {
+		if from, err = u.list(ctx, opts); err != nil {
 			return err
 		}
 	case from > current:
@@ -97,7 +98,7 @@ func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions, options wa
 	u.window.Reset(from)
 	u.publish()
 	u.source, err = storage.Backend().Watch(ctx, backend.WatchOptions{
-		Prefix: cmp.Or(options.Filter.Key(), options.Filter.Prefix()), From: from, Notify: u.pullSoon,
+		Prefix: cmp.Or(u.filter.Key(), u.filter.Prefix()), From: from, Notify: u.pullSoon,
 	})
 	if err != nil {
 		return err
@@ -109,8 +110,8 @@ func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions, options wa
 }
 
 // list reads the initial state, and returns its revision.
-func (u *uncachedWatch) list(ctx context.Context, opts *WatchOptions, filter *store.Filter) (Revision, error) {
-	page, err := u.engine.storage.List(ctx, backend.ListOptions{Prefix: cmp.Or(filter.Key(), filter.Prefix())})
+func (u *uncachedWatch) list(ctx context.Context, opts *WatchOptions) (Revision, error) {
+	page, err := u.engine.storage.List(ctx, backend.ListOptions{Prefix: cmp.Or(u.filter.Key(), u.filter.Prefix())})
 	if err != nil {
 		return 0, err
 	}
@@ -157,7 +158,7 @@ func (u *uncachedWatch) Started(ctx *actors.Context) {
 	}))
 	u.dispatcher.Tell(dispatcher.Committed{})
 	accepted := u.dispatcher.Tell(dispatcher.Register{
-		Watch: u.watch.Member(), Start: u.start, Snapshot: u.published.Load(), Reply: u.reply,
+		Watch: u.watch.Member(), Filter: u.filter, Start: u.start, Snapshot: u.published.Load(), Reply: u.reply,
 	})
 	if !accepted {
 		u.reply <- ErrEngineClosed

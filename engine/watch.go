@@ -179,18 +179,19 @@ func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (*wat
 		return nil, err
 	}
 	options := watcher.Options{
-		Filter: filter, Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks, OnPool: opts.OnPool,
+		Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks, OnPool: opts.OnPool,
 		Name: usercode.Name{Given: opts.Name, Made: opts.made},
 	}
 	options.Deadline, options.ByContext = e.deadline(ctx, opts)
 	if !e.cfg.cached() {
-		return e.watchUncached(ctx, opts, options, to)
+		return e.watchUncached(ctx, opts, filter, options, to)
 	}
-	if options.From, err = e.from(ctx, opts); err != nil {
+	from, err := e.from(ctx, opts)
+	if err != nil {
 		return nil, err
 	}
 	w, reply := newWatch(&e.feed, options, to), make(chan error, 1)
-	e.parts.cache.Register(watchcache.Register{Watch: w, Timeline: opts.Timeline.expected(), Reply: reply})
+	e.parts.cache.Register(watchcache.Register{Watch: w, Filter: filter, From: from, Timeline: opts.Timeline.expected(), Reply: reply})
 	return w, e.begun(ctx, w, reply)
 }
 

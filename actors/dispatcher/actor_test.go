@@ -22,8 +22,23 @@ func (f *fixture) watch(opts watcher.Options) *watcher.Watch {
 }
 
 func (f *fixture) watchFrom(opts watcher.Options, start watcher.Start) *watcher.Watch {
+	return f.admit(opts, dispatcher.Register{Start: start, Snapshot: f.published.Load()})
+}
+
+// selecting is watch for one with a filter.
+func (f *fixture) selecting(opts store.FilterOptions) *watcher.Watch {
+	filter, err := store.NewFilter(nil, opts)
+	require.NoError(f, err)
+	snap := f.published.Load()
+	start := watcher.Start{Next: snap.Window.Next(), After: snap.Revision}
+	return f.admit(watcher.Options{}, dispatcher.Register{Filter: filter, Start: start, Snapshot: snap})
+}
+
+// admit sends m with a new watch, which must be taken in.
+func (f *fixture) admit(opts watcher.Options, m dispatcher.Register) *watcher.Watch {
 	w, reply := watcher.New(&f.feed, opts), make(chan error, 1)
-	f.ref.Tell(dispatcher.Register{Watch: w.Member(), Start: start, Snapshot: f.published.Load(), Reply: reply})
+	m.Watch, m.Reply = w.Member(), reply
+	f.ref.Tell(m)
 	f.executor.Run()
 	require.NoError(f, <-reply)
 	return w
@@ -79,13 +94,6 @@ func (f *fixture) has(w *watcher.Watch, revisions ...int) {
 	require.Equal(f, revisions, got)
 }
 
-// keyed returns the options of a watch of one key.
-func keyed(t *testing.T, key string) watcher.Options {
-	filter, err := store.NewFilter(nil, store.FilterOptions{Key: key})
-	require.NoError(t, err)
-	return watcher.Options{Filter: filter}
-}
-
 func TestRound_AnyNumberOfCommitsIsOne(t *testing.T) {
 	f := newFixture(t)
 	w, before := f.watch(watcher.Options{}), f.stats.Rounds.Load()
@@ -100,7 +108,7 @@ func TestRound_AnyNumberOfCommitsIsOne(t *testing.T) {
 
 func TestRound_WatchIsGivenWhatItsFilterMatches(t *testing.T) {
 	f := newFixture(t)
-	of, other := f.watch(keyed(t, "a")), f.watch(keyed(t, "b"))
+	of, other := f.selecting(store.FilterOptions{Key: "a"}), f.selecting(store.FilterOptions{Key: "b"})
 	f.write(2)
 	f.has(of, 2)
 	f.has(other)
@@ -269,9 +277,8 @@ func TestRound_ThatFailsHalfwayIsMadeUpForByTheNext(t *testing.T) {
 		clone := *o
 		return &clone
 	}
-	filter, err := store.NewFilter(nil, store.FilterOptions{Labels: "app=web"})
-	require.NoError(t, err)
-	byKey, byLabel, all := f.watch(keyed(t, "a")), f.watch(watcher.Options{Filter: filter}), f.watch(watcher.Options{})
+	byKey, byLabel := f.selecting(store.FilterOptions{Key: "a"}), f.selecting(store.FilterOptions{Labels: "app=web"})
+	all := f.watch(watcher.Options{})
 	web := added(2)
 	web.Object.Labels = map[string]string{"app": "web"}
 	f.append(web)

@@ -15,7 +15,11 @@ type Committed struct{}
 // Register adds a watch, at a position that the watchCache has decided.
 type Register struct {
 	Watch *watcher.Member
-	Start watcher.Start
+	// Filter selects its events; nil selects everything.
+	Filter *store.Filter
+	Start  watcher.Start
+	// Resumes: it starts after a revision that it was given, which is counted.
+	Resumes bool
 	// Snapshot is the one for which Start was decided.
 	Snapshot *store.Snapshot
 	// Reply receives nil once the watch is registered, otherwise the error. It has

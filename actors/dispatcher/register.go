@@ -23,9 +23,9 @@ func (m Register) answer(err error) {
 // admit registers a watch and answers, even if registering panics, since the caller
 // would wait forever.
 func (d *dispatcher) admit(ctx *actors.Context, m Register) {
-	err, resumes := ErrFailed, m.Watch.Asked().From.Resumes()
+	err := ErrFailed
 	defer func() {
-		if resumes {
+		if m.Resumes {
 			d.Stats.countResume(err)
 		}
 		if err != nil {
@@ -44,7 +44,7 @@ func (d *dispatcher) register(ctx *actors.Context, m Register) error {
 	if err != nil {
 		return err
 	}
-	stream := d.join(w.Asked().Filter)
+	stream := d.join(m.Filter)
 	w.Begin(stream, start)
 	if w.Ended() { // it ended before it was registered
 		d.drop(stream)

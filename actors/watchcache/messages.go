@@ -22,6 +22,11 @@ type envelope struct {
 // Register starts a watch at the position its options ask for.
 type Register struct {
 	Watch *watcher.Watch
+	// Filter selects its events; nil selects everything. Watches with the same filter
+	// share its evaluation.
+	Filter *store.Filter
+	// From is where it starts.
+	From watcher.From
 	// Timeline, if not nil, is that of the revision at which the watch starts: in any
 	// other the watch is refused with a [*store.ExpiredError].
 	Timeline *store.Timeline

@@ -22,19 +22,21 @@ func (c *cache) register(m Register) {
 	}
 	c.publish() // the watch starts at the published position
 	snap := c.Published.Load()
-	w := m.Watch.Member()
-	start, err := startOf(snap, w.Asked().From)
+	start, err := startOf(snap, m.From)
 	if m.Timeline != nil && *m.Timeline != snap.Timeline() {
-		err = &store.ExpiredError{Requested: w.Asked().From.Revision, Oldest: snap.Revision}
+		err = &store.ExpiredError{Requested: m.From.Revision, Oldest: snap.Revision}
 	}
 	if err != nil {
-		if w.Asked().From.Resumes() {
+		if m.From.Resumes() {
 			c.Stats.ResumesExpired.Add(1) // there is no other reason
 		}
 		m.refuse(err)
 		return
 	}
-	if !c.Dispatcher.Tell(dispatcher.Register{Watch: w, Start: start, Snapshot: snap, Reply: m.Reply}) {
+	accepted := c.Dispatcher.Tell(dispatcher.Register{
+		Watch: m.Watch.Member(), Filter: m.Filter, Start: start, Resumes: m.From.Resumes(), Snapshot: snap, Reply: m.Reply,
+	})
+	if !accepted {
 		m.refuse(ErrStopped)
 	}
 }

@@ -33,16 +33,12 @@ type Start struct {
 
 func (m *Member) watch() *Watch { return (*Watch)(m) }
 
-// Asked returns what the watch begins with, until it does. The watchCache may call it,
-// too.
-func (m *Member) Asked() *Asked { return m.asked }
-
 // Begin starts the watch on stream at start.
 func (m *Member) Begin(stream *Stream, start Start) {
 	w := m.watch()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.stream, w.asked = stream, nil
+	w.stream = stream
 	if w.flags.has(ended) {
 		return // it has ended, and must keep nothing alive
 	}

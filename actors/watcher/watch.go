@@ -17,11 +17,6 @@ const DefaultBuffer = 1000
 
 // Options are a watch's options.
 type Options struct {
-	// Filter selects the events; nil selects everything. Watches with the same
-	// filter share its evaluation.
-	Filter *store.Filter
-	// From is where the watch starts.
-	From From
 	// Policy says what happens to a watch that stays stalled.
 	Policy Policy
 	// Buffer is how many of its events the watch may lag before it is stalled, and
@@ -39,12 +34,6 @@ type Options struct {
 	OnPool bool
 	// Name is the watch's name in errors and Info.
 	Name usercode.Name
-}
-
-// Asked are the options that matter when the watch begins.
-type Asked struct {
-	Filter *store.Filter
-	From   From
 }
 
 // From is where a watch starts. The zero value starts now.
@@ -70,8 +59,6 @@ type Watch struct {
 	// target signals the consumer to read. It is set when the watch is made, or, for a
 	// pulled watch, when its consumer first waits.
 	target target
-	// asked is what the watch begins with, until it does.
-	asked *Asked
 
 	// buffer, policy and traits are copies of the options.
 	buffer uint32
@@ -82,7 +69,7 @@ type Watch struct {
 	// gap says which later events must be marked because events were left out.
 	gap gap
 
-	// mu guards cur, extras and ending, and of the fields above stream, target, asked, pending
+	// mu guards cur, extras and ending, and of the fields above stream, target, pending
 	// and gap. It is held while the cursor moves, never while user code runs.
 	mu     sync.Mutex
 	cur    cursor
@@ -151,7 +138,7 @@ func (w *Watch) prepare(feed *Feed, options Options) {
 	if options.Buffer == 0 {
 		options.Buffer = DefaultBuffer
 	}
-	w.feed, w.asked = feed, &Asked{options.Filter, options.From}
+	w.feed = feed
 	w.buffer = uint32(min(uint64(options.Buffer), math.MaxUint32))
 	w.policy, w.traits = options.Policy, traitsOf(options)
 	w.memberIndex, w.name, w.began = noMember, options.Name, feed.now().UnixNano()
