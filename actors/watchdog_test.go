@@ -216,6 +216,45 @@ func TestWatchdog_AClockThatPanicsEndsItOnly(t *testing.T) {
 	f := <-failed
 	require.EqualError(t, &f, "actor timer failed: broken clock")
 	require.Empty(t, failed)
+	<-sys.Held() // since any turn may hold a worker
+}
+
+// isClosed reports whether a channel that nothing is sent on is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestHeld_IsClosedWhileATurnHoldsAWorker(t *testing.T) {
+	clock := clock.NewVirtual(start)
+	sys := newSystem(t, actors.SystemConfig{Workers: 1, Clock: clock})
+	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
+	for range 2 {
+		before := sys.Held()
+		p := newPause(t)
+		ref.Tell(p.message())
+		<-p.entered
+		clock.Advance(900 * time.Millisecond)
+		require.False(t, isClosed(before))
+		clock.Advance(600 * time.Millisecond)
+		require.True(t, isClosed(before))
+		require.True(t, isClosed(sys.Held()), "also for a wait that begins now")
+		p.release()
+		settle(t, ref)
+		for clock.Pending() > 0 { // until a check has found the worker idle
+			clock.Advance(time.Second)
+		}
+		require.False(t, isClosed(sys.Held()))
+	}
+}
+
+func TestHeld_IsAlwaysClosedWithAnExecutorOfTheUser(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{Executor: actors.NewBlocking()})
+	require.True(t, isClosed(sys.Held()))
 }
 
 func TestWatchdog_ChecksWhileTurnsEndAndTheSystemCloses(t *testing.T) {
