@@ -59,7 +59,7 @@ type Queue struct {
 	entries []journal.Entry
 
 	mu     sync.Mutex // guards all below, and the tickets of groups not taken
-	groups []*group   // empty if no goroutine has the turn
+	groups []*group   // each with tickets; empty if no goroutine has the turn
 	taken  bool       // a goroutine has the turn
 	closed bool
 	closer chan struct{} // gets the turn once Close waits for it; has room for it
@@ -69,7 +69,6 @@ type Queue struct {
 // group is what is committed at once.
 type group struct {
 	tickets []*ticket
-	writes  int // not counting those withdrawn
 	size    int
 	taken   bool
 	// turn gives one writer of the group the turn, for which it has room. It is closed
@@ -77,7 +76,7 @@ type group struct {
 	turn chan struct{}
 }
 
-// ticket is a write in a group; write is nil if it was withdrawn.
+// ticket is a write in a group.
 type ticket struct {
 	write Write
 	group *group
@@ -134,39 +133,36 @@ func (q *Queue) enter(w Write) (t *ticket, turn bool, err error) {
 	if n := len(q.groups); n > 0 {
 		g = q.groups[n-1]
 	}
-	if g == nil || len(g.tickets) >= MaxWrites || g.size+size > MaxBytes && g.writes > 0 {
+	if g == nil || len(g.tickets) >= MaxWrites || g.size+size > MaxBytes {
 		g = &group{turn: make(chan struct{}, 1)}
 		q.groups = append(q.groups, g)
 	}
 	t = &ticket{write: w, group: g}
 	g.tickets = append(g.tickets, t)
-	g.writes++
 	g.size += size
 	turn, q.taken = !q.taken, true
 	return t, turn, nil
 }
 
-// withdraw removes a write from its group, unless the group is being committed.
+// withdraw removes a write from its group, unless the group is being committed. A group
+// without writes leaves the queue, and the turn goes on if the group had it.
 func (q *Queue) withdraw(t *ticket) bool {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	g := t.group
 	if g.taken {
-		q.mu.Unlock()
 		return false
 	}
-	g.writes--
+	g.tickets = slices.DeleteFunc(g.tickets, func(other *ticket) bool { return other == t })
 	g.size -= t.write.Size()
-	t.write = nil
-	last := g.writes == 0
-	q.mu.Unlock()
-	if last {
-		select {
-		case _, turn := <-g.turn: // no other writer may be there to take it
-			if turn {
-				q.release()
-			}
-		default:
-		}
+	if len(g.tickets) > 0 {
+		return true
+	}
+	q.groups = slices.DeleteFunc(q.groups, func(other *group) bool { return other == g })
+	select {
+	case <-g.turn:
+		q.pass()
+	default:
 	}
 	return true
 }
@@ -203,8 +199,7 @@ func (q *Queue) lead(ctx context.Context, t *ticket) (withdrawn bool) {
 	return false
 }
 
-// release passes the turn to Close, to the first group with writes, or to the next writer
-// that comes.
+// release gives the turn away, or ends Close if that waits no longer.
 func (q *Queue) release() {
 	q.mu.Lock()
 	if after := q.after; after != nil {
@@ -214,18 +209,20 @@ func (q *Queue) release() {
 		return // closed for good: no goroutine gets the turn
 	}
 	defer q.mu.Unlock()
-	if q.closer != nil {
+	q.pass()
+}
+
+// pass gives the turn to Close, to the first group, or to the next writer that comes. The
+// caller holds the lock.
+func (q *Queue) pass() {
+	switch {
+	case q.closer != nil:
 		q.closer <- struct{}{}
-		return
-	}
-	for len(q.groups) > 0 && q.groups[0].writes == 0 {
-		q.groups = q.groups[1:]
-	}
-	if len(q.groups) == 0 {
+	case len(q.groups) > 0:
+		q.groups[0].turn <- struct{}{}
+	default:
 		q.taken = false
-		return
 	}
-	q.groups[0].turn <- struct{}{}
 }
 
 // commit stages, appends and publishes one group.
@@ -254,9 +251,8 @@ func (q *Queue) commit(g *group) {
 	}
 }
 
-// read drops the writes that were withdrawn, makes the others read, and returns their logs.
+// read makes the writes read, and returns their logs.
 func (g *group) read() (logs []Log) {
-	g.tickets = slices.DeleteFunc(g.tickets, func(t *ticket) bool { return t.write == nil })
 	for _, t := range g.tickets {
 		if l := t.write.Log(); !slices.Contains(logs, l) { // there are few
 			logs = append(logs, l)
@@ -318,7 +314,7 @@ func (q *Queue) Len() (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, g := range q.groups {
-		n += g.writes
+		n += len(g.tickets)
 	}
 	return n
 }

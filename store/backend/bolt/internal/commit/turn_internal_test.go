@@ -1,0 +1,123 @@
+package commit
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// sized is a write that is only queued.
+type sized int
+
+func (sized) Log() Log                   { return nil }
+func (s sized) Size() int                { return int(s) }
+func (sized) Read()                      {}
+func (sized) Stage(*journal.Batch) error { return nil }
+func (sized) Publish()                   {}
+
+// busy returns a queue while a group is committed: the test has the turn.
+func busy(t *testing.T) *Queue {
+	t.Helper()
+	q := NewQueue(nil, nil)
+	_, turn, err := q.enter(sized(1))
+	require.NoError(t, err)
+	require.True(t, turn)
+	require.NotNil(t, q.take())
+	return q
+}
+
+// join queues a write, which must not get the turn at once.
+func (q *Queue) join(t *testing.T, size int) *ticket {
+	t.Helper()
+	joined, turn, err := q.enter(sized(size))
+	require.NoError(t, err)
+	require.False(t, turn, "another goroutine has the turn")
+	return joined
+}
+
+// hasTurn reports whether the group of a ticket was passed the turn, and takes it.
+func hasTurn(t *ticket) bool {
+	select {
+	case <-t.group.turn:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestQueue_IsFreeAfterTheLastWriterWithTheTurnWithdraws(t *testing.T) {
+	q := busy(t)
+	last := q.join(t, 1)
+	q.release()
+	require.True(t, q.withdraw(last))
+	require.Zero(t, q.Len())
+	_, turn, err := q.enter(sized(1))
+	require.NoError(t, err)
+	require.True(t, turn, "no other goroutine has it")
+}
+
+func TestQueue_PassesTheTurnOnFromAGroupThatIsWithdrawn(t *testing.T) {
+	q := busy(t)
+	first, second, next := q.join(t, 1), q.join(t, 1), q.join(t, MaxBytes)
+	q.release()
+	require.True(t, q.withdraw(first))
+	require.False(t, hasTurn(next), "the first group has a writer")
+	require.True(t, q.withdraw(second))
+	require.True(t, hasTurn(next))
+	require.Same(t, next.group, q.take())
+}
+
+func TestQueue_LeavesTheTurnToAWriterThatJoined(t *testing.T) {
+	q := busy(t)
+	last := q.join(t, 1)
+	q.release()
+	joined := q.join(t, 1)
+	require.True(t, q.withdraw(last))
+	require.True(t, hasTurn(joined))
+	require.Same(t, joined.group, q.take())
+	require.Equal(t, []*ticket{joined}, joined.group.tickets)
+}
+
+// The writer with the turn can withdraw before it commits.
+func TestQueue_PassesTheTurnToAWriterThatJoinedTheOneThatWithdraws(t *testing.T) {
+	q := NewQueue(nil, nil)
+	leader, turn, err := q.enter(sized(1))
+	require.NoError(t, err)
+	require.True(t, turn)
+	joined := q.join(t, 1)
+	require.True(t, q.withdraw(leader))
+	require.False(t, hasTurn(joined), "the leader still has it")
+	q.release()
+	require.True(t, hasTurn(joined))
+}
+
+// Close gets the turn of a group that is withdrawn.
+func TestQueue_PassesTheTurnOfAWithdrawnGroupToClose(t *testing.T) {
+	q := busy(t)
+	last := q.join(t, 1)
+	q.release()
+	closer := q.close()
+	require.True(t, q.withdraw(last))
+	require.Len(t, closer, 1)
+}
+
+// A disk that hangs for long, with writers that give up and try again, costs no memory.
+func TestQueue_ForgetsWritesThatAreWithdrawn(t *testing.T) {
+	q := busy(t)
+	waiting := q.join(t, MaxBytes)
+	for range 10 * MaxWrites {
+		next := q.join(t, MaxBytes)
+		require.True(t, q.withdraw(waiting))
+		waiting = next
+	}
+	require.Len(t, q.groups, 1)
+
+	for range 10 * MaxWrites {
+		require.True(t, q.withdraw(q.join(t, 1)))
+	}
+	require.Len(t, q.groups, 1)
+	require.Same(t, waiting.group, q.groups[0])
+	require.Equal(t, []*ticket{waiting}, waiting.group.tickets)
+}
