@@ -20,6 +20,10 @@ type contextGroup struct {
 type contextGroups struct {
 	mu     sync.Mutex
 	byDone map[<-chan struct{}]*contextGroup
+	// idle is the group that lost its last member last, or nil. It is kept, since a
+	// caller that starts and stops watches one by one does so under one context, for
+	// which each would make a group. So one context that is never done may stay alive.
+	idle *contextGroup
 	// left: contexts end no watch any more.
 	left bool
 	// ending counts the calls that end the watches of a group.
@@ -43,6 +47,9 @@ func (s *contextGroups) add(ctx context.Context, w *Watch) {
 		s.byDone[done] = g
 		g.unhook = afterEnd(ctx, func() { s.end(g) })
 	}
+	if s.idle == g {
+		s.idle = nil
+	}
 	w.group, w.groupIndex = g, uint32(len(g.members))
 	g.members = append(g.members, w)
 }
@@ -57,8 +64,7 @@ func afterEnd(ctx context.Context, f func()) (stop func() bool) {
 	return context.AfterFunc(ctx, f)
 }
 
-// remove removes w from its group, if it is in one. A group without members is
-// dropped, so that its context can be freed. The caller holds w's lock.
+// remove removes w from its group, if it is in one. The caller holds w's lock.
 func (s *contextGroups) remove(w *Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,13 +79,25 @@ func (s *contextGroups) remove(w *Watch) {
 	g.members = g.members[:last]
 	w.group = nil
 	if last == 0 {
-		g.unhook()
-		s.drop(g)
+		s.retire(g)
 	}
+}
+
+// retire keeps a group without members as the idle one, and drops the one that was, so
+// that its context can be freed. The caller holds the lock.
+func (s *contextGroups) retire(g *contextGroup) {
+	if before := s.idle; before != nil {
+		before.unhook()
+		s.drop(before)
+	}
+	s.idle = g
 }
 
 // drop removes a group. The caller holds the lock.
 func (s *contextGroups) drop(g *contextGroup) {
+	if s.idle == g {
+		s.idle = nil
+	}
 	if done := g.ctx.Done(); s.byDone[done] == g {
 		delete(s.byDone, done)
 	}

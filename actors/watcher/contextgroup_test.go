@@ -62,6 +62,38 @@ func TestStopWith_AContextWhoseWatchesHaveEnded(t *testing.T) {
 	})
 }
 
+// hooked is a context that says whether something is called at its end.
+type hooked struct {
+	context.Context
+	hooks int
+}
+
+func (c *hooked) AfterFunc(f func()) (stop func() bool) {
+	c.hooks++
+	unhook := context.AfterFunc(c.Context, f)
+	return func() bool { c.hooks--; return unhook() }
+}
+
+// A context whose watches have ended is kept only until those of another one have.
+func TestStopWith_KeepsOneContextWithoutWatches(t *testing.T) {
+	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+	var contexts []*hooked
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		contexts = append(contexts, &hooked{Context: ctx})
+	}
+	for range 2 {
+		for _, ctx := range contexts {
+			for range 3 {
+				tied(w, ctx, 1)[0].Stop()
+				require.Equal(t, 1, ctx.hooks, "watches that are started and stopped one by one share it")
+			}
+		}
+		require.Zero(t, contexts[0].hooks+contexts[1].hooks)
+	}
+}
+
 func TestStopWith_MayMeetStopAndCancel(t *testing.T) {
 	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
 	watches := make([]*watcher.Watch, 64)
