@@ -37,6 +37,7 @@ type Backend struct {
 
 	mu       sync.Mutex // guards all below
 	closed   bool
+	loaded   bool // New has read the objects; upkeep leaves the log alone before that
 	revision store.Revision
 	tree     *store.Tree
 	// recent is the object in the tree that was looked up or written last, or nil.
@@ -134,7 +135,9 @@ func (b *Backend) open() error {
 		b.retryExpiry(err)
 	}
 	b.mu.Lock()
-	b.trim.Set(b.clock.Now().Add(b.config.Retain.MinAge))
+	if !b.closed {
+		b.trim.Set(b.clock.Now().Add(b.config.Retain.MinAge))
+	}
 	b.mu.Unlock()
 	if bounds.Trimmed < bounds.Floor {
 		b.file.upkeep.start()

@@ -309,8 +309,8 @@ func (l *loading) decoded(w wanted, o *store.Object, undecodable *backend.Undeco
 	}
 }
 
-// finish makes the objects the backend's state, unless some could not be decoded and
-// Config.OnUndecodable is Fail.
+// finish makes the objects the backend's state, unless the backend was closed meanwhile,
+// or some could not be decoded and Config.OnUndecodable is Fail.
 func (l *loading) finish(bounds journal.Bounds) error {
 	b := l.backend
 	slices.SortFunc(l.undecodable, func(x, y *backend.UndecodableError) int { return cmp.Compare(x.Revision, y.Revision) })
@@ -322,6 +322,10 @@ func (l *loading) finish(bounds journal.Bounds) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.closed {
+		return store.ErrClosed
+	}
+	b.loaded = true
 	b.tree.Load(l.state())
 	if len(l.undecodable) > 0 {
 		b.undecodable = map[string]*backend.UndecodableError{}

@@ -77,11 +77,12 @@ func (b *Backend) tidy(stopped func() bool) error {
 	}
 	defer b.end()
 	b.mu.Lock()
-	var target store.Revision
-	if !b.closed {
-		target = store.Revision(b.history.surplus(uint64(b.oldest()), uint64(b.revision), b.clock.Now(), b.history.eager))
-		b.history.eager = false
+	if b.closed || !b.loaded {
+		b.mu.Unlock()
+		return nil
 	}
+	target := store.Revision(b.history.surplus(uint64(b.oldest()), uint64(b.revision), b.clock.Now(), b.history.eager))
+	b.history.eager = false
 	b.mu.Unlock()
 	if err := b.raiseFloor(context.Background(), target); err != nil {
 		return err
@@ -220,9 +221,9 @@ var fullBudget = journal.Budget{Records: 256}
 // giveUp discards the history beyond MinEvents, and trims to that.
 func (b *Backend) giveUp() (deleted int, err error) {
 	b.mu.Lock()
-	if b.closed {
-		b.mu.Unlock()
-		return 0, store.ErrClosed
+	if b.closed || !b.loaded {
+		defer b.mu.Unlock()
+		return 0, b.closedError()
 	}
 	to := b.history.spare(uint64(b.oldest()), uint64(b.revision))
 	raise := to > uint64(b.oldest())

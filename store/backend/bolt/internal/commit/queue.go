@@ -3,11 +3,13 @@ package commit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Write is one write on its way into the journal. Its methods are called by one
@@ -233,7 +235,7 @@ func (q *Queue) commit(g *group) {
 		q.entries = b.Entries[:0]
 	}()
 	logs := g.read()
-	staged, refused := g.stage(&b)
+	staged, refused := g.stage(&b, logs)
 	if err := q.append(b); err != nil {
 		for _, l := range logs {
 			l.Rollback()
@@ -265,8 +267,15 @@ func (g *group) read() (logs []Log) {
 }
 
 // stage stages the writes, and returns those that are staged, and those that are refused
-// and come after one of them.
-func (g *group) stage(b *journal.Batch) (staged, refused []*ticket) {
+// and come after one of them. If user code panics or ends the goroutine, all of the group
+// fail, and nothing is staged.
+func (g *group) stage(b *journal.Batch, logs []Log) (staged, refused []*ticket) {
+	complete := false
+	defer func() {
+		if !complete {
+			g.abandon(logs)
+		}
+	}()
 	staged = make([]*ticket, 0, len(g.tickets))
 	for _, t := range g.tickets {
 		if t.err = t.write.Stage(b); t.err == nil {
@@ -275,8 +284,22 @@ func (g *group) stage(b *journal.Batch) (staged, refused []*ticket) {
 			refused = append(refused, t)
 		}
 	}
+	complete = true
 	return staged, refused
 }
+
+// abandon fails the writes of a group that is not going to be committed.
+func (g *group) abandon(logs []Log) {
+	for _, l := range logs {
+		l.Rollback()
+	}
+	for _, t := range g.tickets {
+		t.err = &usercode.PanicError{Func: "Schema", Value: errAbandoned}
+	}
+}
+
+// errAbandoned is why a write fails whose group is abandoned.
+var errAbandoned = fmt.Errorf("%w, or by a panic, while it staged several writes: none of them was written", usercode.ErrGoexit)
 
 // each calls do of the writes of one log.
 func each(tickets []*ticket, l Log, do func(Write)) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestQueue_CommitsOneWrite(t *testing.T) {
@@ -240,6 +242,43 @@ func TestClose_DoesNotWaitForEver(t *testing.T) {
 	<-after
 	require.Equal(t, 1, f.pods.get("hanging"))
 	require.Zero(t, f.pods.get("a"))
+}
+
+// leaving is a write whose staging ends the goroutine, as user code in a test can.
+type leaving struct{ set }
+
+func (l *leaving) Stage(*journal.Batch) error { runtime.Goexit(); return nil }
+
+// A goroutine that ends while it stages a group acknowledges nothing, and leaves nothing
+// staged for the next group.
+func TestQueue_AcknowledgesNothingOfAGroupThatIsAbandoned(t *testing.T) {
+	f := newFixture(t, nil)
+	var wait func() []error
+	left := make(chan struct{})
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		wait = f.start(f.ctx, "a", "b", "c")
+		queued := f.Len()
+		go func() {
+			defer close(left)
+			_ = f.Do(f.ctx, &leaving{set{log: f.pods, key: "d"}})
+		}()
+		require.Eventually(t, func() bool { return f.Len() == queued+1 }, 10*time.Second, 50*time.Microsecond)
+	}))
+	<-left
+	failed := 0
+	for _, err := range wait() {
+		if err == nil { // its goroutine was the one that has ended
+			continue
+		}
+		failed++
+		require.ErrorIs(t, err, usercode.ErrPanic)
+		require.ErrorIs(t, err, usercode.ErrGoexit)
+	}
+	require.GreaterOrEqual(t, failed, 2)
+	require.Equal(t, 1, f.journal.Writes(), "of the write that hung")
+	for _, key := range []string{"a", "b", "c"} {
+		require.NoError(t, f.set(key, 0))
+	}
 }
 
 // Many writers, some that give up, on two logs: what was acknowledged is counted,

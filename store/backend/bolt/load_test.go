@@ -1,0 +1,89 @@
+package bolt_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/codec"
+)
+
+// gate is a codec whose first Decode waits.
+type gate struct {
+	codec.JSON
+	once          *sync.Once
+	entered, open chan struct{}
+}
+
+func newGate() gate {
+	return gate{once: &sync.Once{}, entered: make(chan struct{}), open: make(chan struct{})}
+}
+
+func (g gate) Decode(tag uint8, data []byte, into any) error {
+	g.once.Do(func() { close(g.entered); <-g.open })
+	return g.JSON.Decode(tag, data, into)
+}
+
+// duringNew closes the backend, runs fn while New of a backend with cfg reads the objects
+// again, and returns that backend and New's error.
+func (f *fixture) duringNew(cfg bolt.Config, fn func()) (*bolt.Backend, error) {
+	f.Helper()
+	require.NoError(f, f.Close())
+	g := newGate()
+	cfg.Codec = g
+	var b *bolt.Backend
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		b, err = bolt.New(f.file, "items", cfg)
+		done <- err
+	}()
+	<-g.entered
+	fn()
+	close(g.open)
+	return b, <-done
+}
+
+func TestNew_FailsIfTheFileIsClosedMeanwhile(t *testing.T) {
+	f := newFixture(t)
+	f.put("a", "1")
+	other, err := bolt.New(f.file, "others", f.cfg) // closed after items
+	require.NoError(t, err)
+	closed := make(chan error, 1)
+	_, err = f.duringNew(f.cfg, func() {
+		go func() { closed <- f.file.Close() }()
+		require.Eventually(t, func() bool { _, err := other.Revision(f.ctx); return err != nil }, 10*time.Second, time.Millisecond)
+	})
+	require.ErrorIs(t, err, store.ErrClosed)
+	require.NoError(t, <-closed)
+}
+
+// History is discarded in the background for one type while New reads another, whose
+// history stays as long as its own limits say.
+func TestNew_IsNotDisturbedByUpkeep(t *testing.T) {
+	f := newFixture(t)
+	last := f.flicker("a", 1000)
+	other, err := bolt.New(f.file, "others", f.cfg)
+	require.NoError(t, err)
+	o, err := other.Put(f.ctx, draft("o", "1"), nil, backend.PutOptions{})
+	require.NoError(t, err)
+	cfg := f.cfg
+	cfg.Retain = store.WindowLimits{MinEvents: 1000, MaxEvents: 1000, MaxBytes: 1}
+	b, err := f.duringNew(cfg, func() {
+		require.NoError(t, other.Compact(f.ctx, o.Revision))
+		f.file.Settle()
+	})
+	require.NoError(t, err)
+	compacted, err := b.Compacted(f.ctx)
+	require.NoError(t, err)
+	require.Zero(t, compacted)
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	require.NoError(t, info.LastError)
+	require.Equal(t, bolt.TypeInfo{Revision: last.Revision}, info.Types["items"])
+}
