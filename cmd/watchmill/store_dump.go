@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -32,12 +33,18 @@ What cannot be read is left out and reported on standard error, and the exit sta
 // has one.
 var errManyTypes = errors.New("the file holds more than one type: choose one with --type")
 
+// errDump is the error of a dump whose output cannot be written.
+var errDump = errors.New("cannot write the dump")
+
 // Run prints the readable records.
 func (c *storeDumpCommand) Run(to *streams) error {
 	out := bufio.NewWriter(to.stdout)
 	d := dump{command: c, out: out, state: trace.State{}}
 	report, err := bolt.Dump(c.File, d.record)
-	if err != nil {
+	switch {
+	case d.failed != nil:
+		return d.failed
+	case err != nil:
 		return usable(err)
 	}
 	if _, known := report.Types[c.Type]; c.Type != "" && !known {
@@ -46,8 +53,8 @@ func (c *storeDumpCommand) Run(to *streams) error {
 	if c.State {
 		err = d.state.WriteTSV(out)
 	}
-	if err := errors.Join(err, out.Flush()); err != nil {
-		return err
+	if err := cmp.Or(err, out.Flush()); err != nil {
+		return fmt.Errorf("%w: %w", errDump, err)
 	}
 	d.reportLeftOut(to.stderr, report)
 	return damaged(report)
@@ -62,6 +69,7 @@ type dump struct {
 	// out.
 	name    string
 	emitted int
+	failed  error // why a line could not be written; nil if all were
 }
 
 // dumpLine is a line of a trace.
@@ -107,7 +115,10 @@ func (d *dump) print(c trace.Change) error {
 	if err == nil {
 		_, err = fmt.Fprintf(d.out, "%s\n", text)
 	}
-	return err
+	if err != nil {
+		d.failed = fmt.Errorf("%w: %w", errDump, err)
+	}
+	return d.failed
 }
 
 // versionOf returns a value as text: the content of a JSON string, other text unchanged,

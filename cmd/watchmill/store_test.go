@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -158,5 +159,52 @@ func TestStore_OfWhatIsNoFileExitsWithTwo(t *testing.T) {
 		require.Equal(t, exitUsage, status, verb)
 		require.Contains(t, errs, "missing.db")
 		require.NoFileExists(t, missing)
+	}
+}
+
+// refusing is an output on a full disk.
+type refusing struct{}
+
+func (refusing) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestStoreDump_SaysThatItsOutputCannotBeWritten(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	for _, arguments := range [][]string{{"store", "dump", path}, {"store", "dump", "--state", path}} {
+		var errs bytes.Buffer
+		require.Equal(t, exitFailed, run(t.Context(), arguments, refusing{}, &errs))
+		require.Equal(t, "watchmill: cannot write the dump: no space left on device\n", errs.String())
+	}
+}
+
+// A long dump fails before its end.
+func TestStoreDump_StopsWhenItsOutputFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	f, err := bolt.Open(path, bolt.Options{})
+	require.NoError(t, err)
+	cfg := engine.Config[note]{Key: func(n note) string { return n.Name }}
+	b, err := bolt.New(f, "notes", bolt.Config{Schema: cfg.Schema()})
+	require.NoError(t, err)
+	cfg.Backend = b
+	e, err := engine.New(cfg)
+	require.NoError(t, err)
+	_, err = e.Put(t.Context(), note{"a", strings.Repeat("long ", 10_000)})
+	require.NoError(t, err)
+	require.NoError(t, e.Close())
+	require.NoError(t, f.Close())
+	var errs bytes.Buffer
+	require.Equal(t, exitFailed, run(t.Context(), []string{"store", "dump", path}, refusing{}, &errs))
+	require.Equal(t, "watchmill: cannot write the dump: no space left on device\n", errs.String())
+}
+
+// The message for a locked file has no word of Go.
+func TestStore_OfALockedFileSaysWhereToCloseIt(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	f, err := bolt.Open(path, bolt.Options{})
+	require.NoError(t, err)
+	defer f.Close()
+	for _, verb := range []string{"check", "info", "dump", "shrink"} {
+		_, errs, status := command(t.Context(), "store", verb, path)
+		require.Equal(t, exitUsage, status, verb)
+		require.Regexp(t, "cannot use the file: .*state.db is locked: this process has had it open for the last .*s: close it there first\n$", errs)
 	}
 }

@@ -13,7 +13,8 @@ type (
 	FullError = journal.FullError
 	// FailedError has the disk's error, and whether the outcome is unknown.
 	FailedError = journal.FailedError
-	// LockedError says which file is open, and whether by this process.
+	// LockedError says which file is open, and whether by this process. See
+	// [Options].LockTimeout.
 	LockedError = journal.LockedError
 	// ReadOnlyError says which file was opened for reading.
 	ReadOnlyError = journal.ReadOnlyError

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	berrors "go.etcd.io/bbolt/errors"
+
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -44,7 +46,10 @@ type FullError struct {
 }
 
 func (e *FullError) Error() string {
-	return fmt.Sprintf("%s: no space left: nothing was written; free some or raise MaxBytes: %v", e.Path, e.Cause)
+	if errors.Is(e.Cause, berrors.ErrMaxSizeReached) {
+		return fmt.Sprintf("%s: the file has its largest size: nothing was written; raise MaxBytes, or keep less history: %v", e.Path, e.Cause)
+	}
+	return fmt.Sprintf("%s: no space left: nothing was written; free some: %v", e.Path, e.Cause)
 }
 
 // Is makes errors.Is(err, ErrFull) true.
@@ -78,7 +83,7 @@ func (e *FailedError) Is(target error) bool {
 // Unwrap returns Cause.
 func (e *FailedError) Unwrap() error { return e.Cause }
 
-// LockedError says which file is open elsewhere.
+// LockedError says which file is open elsewhere. [Options].LockTimeout is how long to wait.
 type LockedError struct {
 	Path string
 	// Here: this process has it open.
@@ -92,7 +97,7 @@ func (e *LockedError) Error() string {
 	if e.Here {
 		holder = "this process"
 	}
-	return fmt.Sprintf("%s is locked: %s has had it open for the last %v: close it there, or raise LockTimeout", e.Path, holder, e.Waited)
+	return fmt.Sprintf("%s is locked: %s has had it open for the last %v: close it there first", e.Path, holder, e.Waited)
 }
 
 // Is makes errors.Is(err, ErrLocked) true.

@@ -105,7 +105,7 @@ func openOrCreate(path string, opts Options) (*os.File, error) {
 				return nil, err
 			}
 		case errors.Is(err, fs.ErrPermission) && !opts.ReadOnly:
-			return nil, fmt.Errorf("cannot open %s for writing: make it writable, or open it with ReadOnly: %w", path, err)
+			return nil, fmt.Errorf("cannot open %s for writing: make it writable, or open it for reading only: %w", path, err)
 		default:
 			return nil, fmt.Errorf("cannot open %s: %w", path, err)
 		}
