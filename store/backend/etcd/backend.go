@@ -63,7 +63,7 @@ func New(ctx context.Context, cfg Config) (*Backend, error) {
 	cfg = cfg.withDefaults()
 	b := &Backend{config: cfg, client: cfg.Client, keys: newKeyspace(cfg.Prefix), watches: map[*watcher]struct{}{}}
 	b.values = values{prefix: cfg.Prefix, keys: b.keys, schema: cfg.Schema, codec: cfg.Codec, sealer: cfg.Sealer}
-	b.leases.most = cfg.LeasePool
+	b.leases = newLeases(cfg.LeasePool)
 	b.life, b.end = context.WithCancelCause(context.Background())
 	b.calls = newCalls(b.endOverdue)
 	if b.client == nil {

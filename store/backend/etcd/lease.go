@@ -3,7 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -16,9 +16,15 @@ import (
 type leases struct {
 	// most is how many objects can share a lease; with one or less, each has its own.
 	most int
+	// shared has the lease that is shared at present, or nil. A call takes it out while
+	// it uses it, and the others wait.
+	shared chan *lease
+}
 
-	mu     sync.Mutex
-	shared *lease
+func newLeases(most int) leases {
+	l := leases{most: most, shared: make(chan *lease, 1)}
+	l.shared <- nil
+	return l
 }
 
 // lease is a lease of etcd.
@@ -26,8 +32,13 @@ type lease struct {
 	id clientv3.LeaseID
 	// until is the earliest time at which it ends.
 	until time.Time
-	// objects is how many objects it was taken for; zero if it is not shared.
+	// shared: other objects may be on it.
+	shared bool
+	// objects is how many objects a shared lease was taken for. Only the call that has
+	// taken it out uses it.
 	objects int
+	// gone: etcd does not know it any more.
+	gone atomic.Bool
 }
 
 // The most that an object on a shared lease lives longer than asked.
@@ -45,36 +56,32 @@ func (l *leases) take(ctx context.Context, b *Backend, ttl time.Duration) (*leas
 		return b.grant(ctx, ttl)
 	}
 	slack := min(ttl/leaseSlackPart, leaseSlackMost)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := l.shared; s != nil && s.objects < l.most {
+	var s *lease
+	select {
+	case s = <-l.shared:
+	case <-ctx.Done():
+		return nil, interrupted(ctx, "waiting for a lease")
+	}
+	defer func() { l.shared <- s }()
+	if s != nil && s.objects < l.most && !s.gone.Load() {
 		if rest := time.Until(s.until); rest >= ttl && rest <= ttl+slack+time.Second {
 			s.objects++
 			return s, nil
 		}
 	}
-	s, err := b.grant(ctx, ttl+slack)
+	next, err := b.grant(ctx, ttl+slack)
 	if err != nil {
 		return nil, err
 	}
-	s.objects = 1
-	l.shared = s
+	next.shared, next.objects = true, 1
+	s = next
 	return s, nil
-}
-
-// drop forgets a shared lease that no longer exists.
-func (l *leases) drop(gone *lease) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.shared == gone {
-		l.shared = nil
-	}
 }
 
 // giveBack revokes the lease of a write that was not done, in a goroutine. Other objects
 // may be on a shared lease, so that stays.
 func (l *leases) giveBack(b *Backend, unused *lease) {
-	if unused.objects > 0 {
+	if unused.shared {
 		return
 	}
 	b.running.Go(func() {

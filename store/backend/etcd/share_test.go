@@ -2,15 +2,19 @@ package etcd_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/etcd"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // A revision that others have moved is known at once when it is asked for, though
@@ -132,4 +136,46 @@ func TestStoreID_NamesClusterAndPrefix(t *testing.T) {
 	elsewhere, err := f.open().StoreID(f.ctx)
 	require.NoError(t, err)
 	require.NotEqual(t, id, elsewhere, "revisions are the same, but the objects are others")
+}
+
+// A TTL that a lease has no room for is refused: as a number of seconds it would overflow.
+func TestLease_OfATTLThatIsTooLongIsRefused(t *testing.T) {
+	f := newFixture(t)
+	_, err := f.Put(f.ctx, draft("a", "x"), nil, backend.PutOptions{TTL: math.MaxInt64})
+	require.ErrorIs(t, err, usercode.ErrConfig)
+	_, err = f.Get(f.ctx, "a")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	const years = 100 * 365 * 24 * time.Hour
+	o, err := f.Put(f.ctx, draft("a", "x"), nil, backend.PutOptions{TTL: years})
+	require.NoError(t, err)
+	found, err := f.Get(f.ctx, "a")
+	require.NoError(t, err)
+	require.True(t, found.Expires.Equal(o.Expires), "%v, not %v", found.Expires, o.Expires)
+	leases, err := f.raw.Leases(f.ctx)
+	require.NoError(t, err)
+	require.Len(t, leases.Leases, 1)
+	left, err := f.raw.TimeToLive(f.ctx, leases.Leases[0].ID)
+	require.NoError(t, err)
+	require.Equal(t, int64(years/time.Second), left.GrantedTTL)
+}
+
+// Writers that share a lease do not disturb one another when some of them are refused.
+func TestLeasePool_IsForConcurrentWriters(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.LeasePool = 1000 })
+	f.create("taken", "x")
+	var writers sync.WaitGroup
+	for w := range 8 {
+		writers.Go(func() {
+			for i := range 10 {
+				_, err := f.Put(f.ctx, draft(fmt.Sprintf("k/%d/%d", w, i), "x"), nil, backend.PutOptions{TTL: time.Minute})
+				assert.NoError(t, err)
+				_, err = f.Put(f.ctx, draft("taken", "y"), nil, backend.PutOptions{TTL: time.Minute})
+				assert.ErrorIs(t, err, store.ErrExists)
+			}
+		})
+	}
+	writers.Wait()
+	leases, err := f.raw.Leases(f.ctx)
+	require.NoError(t, err)
+	require.Len(t, leases.Leases, 1)
 }

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -14,10 +15,14 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
+// maxTTL is the longest time to live: leases and the times in a header, which end in 2262,
+// have no room for much more.
+const maxTTL = 100 * 365 * 24 * time.Hour
+
 // Put stores draft if the object under its key is still prev, in one request, and
 // another one for a lease if there is a TTL. The object lives for at least its TTL: etcd
 // rounds it up to whole seconds, at least two, and starts it again whenever its leader
-// changes.
+// changes. The longest TTL is 100 years.
 //
 // Errors besides those of [backend.Backend]: [backend.ErrFull], [backend.ErrDenied],
 // [backend.ErrUnavailable], [*backend.TooLargeError], those of codec and sealer, and
@@ -26,6 +31,9 @@ import (
 func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
+	}
+	if opts.TTL > maxTTL {
+		return nil, &usercode.ConfigError{Field: "PutOptions.TTL", Problem: fmt.Sprintf("is %v, which is more than %v; zero means that the object never expires", opts.TTL, maxTTL)}
 	}
 	ctx, call, err := b.begin(ctx)
 	if err != nil {
@@ -90,7 +98,7 @@ func (b *Backend) put(ctx context.Context, w *write, ttl time.Duration) (store.R
 		}
 		at, err := b.commit(ctx, w, lease.id)
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) && attempt == 0 {
-			b.leases.drop(lease)
+			lease.gone.Store(true)
 			continue
 		}
 		if err != nil && !backend.Uncertain(err) {
