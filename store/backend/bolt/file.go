@@ -144,15 +144,15 @@ func typeInfo(b journal.Bounds) TypeInfo {
 type Manifest = journal.Manifest
 
 // Snapshot writes a consistent copy of the file to w, for [Restore]. Writes are possible
-// meanwhile. It fails with [ErrTimeout] after Options.SnapshotTimeout, and with w's
-// error.
+// meanwhile. It fails with [ErrTimeout] after Options.SnapshotTimeout, with
+// [store.ErrClosed] if the file is closed meanwhile, and with w's error.
 func (f *File) Snapshot(ctx context.Context, w io.Writer) (Manifest, error) {
 	return f.journal.Snapshot(ctx, w, f.opts.SnapshotTimeout)
 }
 
 // Close commits queued writes, for at most Options.CloseTimeout, ends all backends with
-// [store.ErrClosed], and closes the file. A second Close does
-// nothing.
+// [store.ErrClosed], and closes the file. It waits for reads of old revisions, and ends
+// snapshots. A second Close does nothing.
 func (f *File) Close() error {
 	f.mu.Lock()
 	if f.closed {

@@ -51,8 +51,9 @@ type File struct {
 	failed  *FailedError
 	closed  bool
 
-	mu   sync.Mutex // guards logs and the bounds in them
-	logs map[string]*log
+	mu     sync.Mutex // guards logs, the bounds in them, and pinned
+	logs   map[string]*log
+	pinned map[*pinned]struct{} // the snapshots in progress
 }
 
 // log has the bounds of a log after the last commit.
@@ -129,7 +130,7 @@ func (f *File) Usage() (Usage, error) {
 	return u, err
 }
 
-// Close closes the file and releases the lock.
+// Close ends the snapshots in progress, closes the file and releases the lock.
 func (f *File) Close() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -141,5 +142,6 @@ func (f *File) Close() error {
 	if f.broken.Load() != nil {
 		return errors.Join(unlock(f.file), f.file.Close()) // without bbolt, which may still hold its own locks
 	}
+	f.endSnapshots()
 	return f.guard(f.db.Close)
 }

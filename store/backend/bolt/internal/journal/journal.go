@@ -46,14 +46,15 @@ type Journal interface {
 	Rewrite(name string, entries []Entry) error
 
 	// Snapshot writes the file, as it is at one moment, to w. Writers wait for it no
-	// longer than for a commit. It fails with [ErrTimeout] after timeout.
+	// longer than for a commit. It fails with [ErrTimeout] after timeout, and with
+	// [ErrClosed] if the file is closed meanwhile.
 	Snapshot(ctx context.Context, w io.Writer, timeout time.Duration) (Manifest, error)
 
 	// Usage returns how much of the file is in use, and what Open found and repaired.
 	Usage() (Usage, error)
 
-	// Close waits for what is going on and closes the file. A second Close does
-	// nothing.
+	// Close waits for what is going on, except that snapshots fail with [ErrClosed], and
+	// closes the file. A second Close does nothing.
 	Close() error
 }
 

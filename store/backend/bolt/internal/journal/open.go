@@ -73,7 +73,7 @@ func openLocked(path string, opts Options) (*File, error) {
 		if err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
-		f := &File{path: path, opts: opts, file: file, release: release, logs: map[string]*log{}}
+		f := &File{path: path, opts: opts, file: file, release: release, logs: map[string]*log{}, pinned: map[*pinned]struct{}{}}
 		same, err := f.isAtPath()
 		if same || err != nil {
 			if err == nil && !opts.ReadOnly {

@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,11 +34,11 @@ func (f *File) Snapshot(ctx context.Context, w io.Writer, timeout time.Duration)
 	if err != nil {
 		return Manifest{}, err
 	}
-	defer p.release()
+	defer p.release(nil)
 	// The pages must not be overwritten while they are copied, but a w that hangs must
-	// not keep the file from reusing its space. So after the timeout the pages are
-	// released, and the copy fails.
-	timer := time.AfterFunc(timeout, p.release)
+	// not keep the file from reusing its space, or from being closed. So after the timeout,
+	// and by Close, the pages are released, and the copy fails.
+	timer := time.AfterFunc(timeout, func() { p.release(fmt.Errorf("%w: the reader is too slow", ErrTimeout)) })
 	defer timer.Stop()
 
 	sum := sha256.New()
@@ -67,8 +69,9 @@ type pinned struct {
 	metaPage []byte
 	manifest Manifest
 
-	mu sync.Mutex
-	tx *bbolt.Tx // nil after release
+	mu  sync.Mutex
+	tx  *bbolt.Tx // nil after release
+	end error     // why it was released before the end of the copy
 }
 
 // pin begins the snapshot. It holds the writers' lock meanwhile, so that the meta page
@@ -105,23 +108,42 @@ func (f *File) pin() (*pinned, error) {
 		}
 		p.manifest.Revisions[name] = b.Last
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pinned[p] = struct{}{}
 	return p, nil
 }
 
-// release allows the pages to be overwritten. A second call does nothing.
-func (p *pinned) release() {
+// release allows the pages to be overwritten, and makes the copy fail with end. A second
+// call does nothing.
+func (p *pinned) release(end error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.tx != nil {
-		_ = p.file.guard(p.tx.Rollback)
-		p.tx = nil
+	if p.tx == nil {
+		return
 	}
+	_ = p.file.guard(p.tx.Rollback)
+	p.tx, p.end = nil, end
+	p.file.mu.Lock()
+	defer p.file.mu.Unlock()
+	delete(p.file.pinned, p)
 }
 
-func (p *pinned) held() bool {
+// ended returns why the pages were released, nil if they are not.
+func (p *pinned) ended() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.tx != nil
+	return p.end
+}
+
+// endSnapshots makes the snapshots in progress fail.
+func (f *File) endSnapshots() {
+	f.mu.Lock()
+	all := slices.Collect(maps.Keys(f.pinned))
+	f.mu.Unlock()
+	for _, p := range all {
+		p.release(ErrClosed)
+	}
 }
 
 // copy writes the meta page twice, once with each number, and then all other pages.
@@ -136,9 +158,10 @@ func (p *pinned) copy(ctx context.Context, w io.Writer) error {
 	for at := 2 * p.meta.PageSize; at < p.meta.Size(); at += int64(len(run)) {
 		run = run[:min(int64(len(run)), p.meta.Size()-at)]
 		_, err := p.file.file.ReadAt(run, at)
+		if end := p.ended(); end != nil {
+			return end
+		}
 		switch {
-		case !p.held():
-			return fmt.Errorf("%w: the reader is too slow", ErrTimeout)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,6 +102,23 @@ func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 		damaged[random.IntN(len(damaged))] ^= 1 << random.IntN(8)
 		refused(damaged, "a bit")
 	}
+}
+
+// A reader that hangs does not keep the file from being closed.
+func TestSnapshot_EndsWhenTheFileIsClosed(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 20, 50, 3000)
+	entered, wait, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	first := sync.OnceFunc(func() { close(entered); <-wait })
+	hanging := writerFunc(func(p []byte) (int, error) { first(); return len(p), nil })
+	go func() {
+		_, err := f.Snapshot(f.ctx, hanging, time.Hour)
+		done <- err
+	}()
+	<-entered
+	require.NoError(t, f.Close())
+	close(wait)
+	require.ErrorIs(t, <-done, journal.ErrClosed)
 }
 
 // Writers go on while a snapshot is written, and it is that of one moment.
