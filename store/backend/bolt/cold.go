@@ -38,7 +38,7 @@ type coldReader struct {
 
 // newColdReader reads for w from where it is.
 func newColdReader(w *watcher) *coldReader {
-	return &coldReader{watcher: w, at: w.through, recent: map[uint64]*store.Object{}}
+	return &coldReader{watcher: w, at: w.Through, recent: map[uint64]*store.Object{}}
 }
 
 // coldRun is how many records are read at once.
@@ -155,7 +155,7 @@ func (r *coldRead) take(v journal.View, revision uint64, rec journal.Record) (mo
 	r.n++
 	r.bytes += len(rec.Value)
 	s := r.storedAt(revision, rec)
-	if store.HasPrefix(s.key, r.reader.watcher.prefix) {
+	if store.HasPrefix(s.key, r.reader.watcher.Prefix) {
 		ev, err := r.event(v, s)
 		var unknown *backend.UndecodableError
 		if errors.As(err, &unknown) && r.reader.watcher.backend.config.OnUndecodable == Fail {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/internal/place"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
@@ -26,17 +27,20 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	if err := opts.Check(b.oldest(), b.revision); err != nil {
 		return nil, err
 	}
-	w := &watcher{backend: b, prefix: opts.Prefix, through: opts.From, sharing: opts.State && opts.Prefix == "", noPrev: opts.NoPrev}
-	w.Init(opts.Notify)
-	if w.through == 0 {
-		w.through = b.revision
+	w := &watcher{
+		backend: b, Place: place.Place{Prefix: opts.Prefix, Through: opts.From},
+		sharing: opts.State && opts.Prefix == "", noPrev: opts.NoPrev,
 	}
-	if w.through < b.window.View().Floor() {
+	w.Init(opts.Notify)
+	if w.Through == 0 {
+		w.Through = b.revision
+	}
+	if w.Through < b.window.View().Floor() {
 		w.cold = newColdReader(w)
 		return w, nil
 	}
 	var err error
-	w.at, err = b.window.View().Seek(w.through)
+	w.At, err = b.window.View().Seek(w.Through)
 	return w, err
 }
 
@@ -44,7 +48,6 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 // memory.
 type watcher struct {
 	backend *Backend
-	prefix  string
 	// sharing: the newest events come with the state.
 	sharing bool
 	// noPrev: the consumer knows the state before each event, until it has been given
@@ -52,9 +55,8 @@ type watcher struct {
 	noPrev bool
 
 	// The consumer's: Next alone uses them.
-	at      store.Seq
-	through store.Revision // everything up to it was handed out
-	cold    *coldReader
+	place.Place
+	cold *coldReader
 
 	waiting.Follower
 }
@@ -62,7 +64,7 @@ type watcher struct {
 // Next returns at most limit changes since the previous call; less than one counts as
 // one.
 func (w *watcher) Next(limit int) (backend.Batch, error) {
-	limit, after := max(1, limit), w.through
+	limit, after := max(1, limit), w.Through
 	for {
 		if err := w.Ended(); err != nil {
 			return backend.Batch{}, err
@@ -91,8 +93,8 @@ func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
 	} else {
 		batch.Events, more, err = w.readOn(limit)
 	}
-	batch.Through = w.through
-	if err == nil && w.sharing && len(batch.Events) > 0 && w.through == b.revision {
+	batch.Through = w.Through
+	if err == nil && w.sharing && len(batch.Events) > 0 && w.Through == b.revision {
 		batch.State, w.noPrev = b.tree.View(), false
 	}
 	return batch, more, err
@@ -104,10 +106,10 @@ func (w *watcher) readOn(limit int) (events []store.Event, more bool, err error)
 	if err != nil || w.cold != nil {
 		return nil, true, err
 	}
-	more = w.at < history.Next()
-	events = w.read(history, limit)
-	for w.sharing && w.at < history.Next() && len(events) < limit {
-		events = append(events, w.read(history, limit-len(events))...)
+	more = w.At < history.Next()
+	events = w.Read(history, limit)
+	for w.sharing && w.At < history.Next() && len(events) < limit {
+		events = append(events, w.Read(history, limit-len(events))...)
 	}
 	return events, more, nil
 }
@@ -124,11 +126,11 @@ func (b *Backend) historyFor(w *watcher) (history store.WindowView, err error) {
 		return history, err
 	}
 	history = b.window.View()
-	if w.through < history.Floor() {
+	if w.Through < history.Floor() {
 		w.cold = newColdReader(w)
 		return history, nil
 	}
-	if history.Next() == w.at {
+	if history.Next() == w.At {
 		b.waiting.Add(&w.Follower)
 	}
 	return history, nil
@@ -140,8 +142,8 @@ func (b *Backend) reaches(w *watcher) error {
 	if b.closed {
 		return store.ErrClosed
 	}
-	if oldest := b.oldest(); w.through < oldest {
-		return &store.ExpiredError{Requested: w.through, Oldest: oldest}
+	if oldest := b.oldest(); w.Through < oldest {
+		return &store.ExpiredError{Requested: w.Through, Oldest: oldest}
 	}
 	return nil
 }
@@ -157,56 +159,17 @@ func (w *watcher) readAhead(limit int) (events []store.Event, more bool, err err
 	if err != nil {
 		return nil, false, err
 	}
-	w.through = through
+	w.Through = through
 	history := b.window.View()
-	if done && w.through >= history.Floor() {
+	if done && w.Through >= history.Floor() {
 		w.cold = nil
-		w.at, err = history.Seek(w.through)
+		w.At, err = history.Seek(w.Through)
 		return events, true, err
 	}
 	if c.low() {
 		c.start()
 	}
 	return events, false, nil
-}
-
-// read returns the next events of history that w covers, and moves w after them. Without
-// a prefix they are not copied, but end with their chunk of the window; with one they are
-// looked for up to the end of history.
-func (w *watcher) read(history store.WindowView, limit int) []store.Event {
-	if w.prefix == "" {
-		events, _ := history.Read(w.at)
-		n := min(len(events), limit)
-		w.advance(history, n)
-		return events[:n:n]
-	}
-	var found []store.Event
-	for w.at < history.Next() && len(found) < limit {
-		found = w.filter(history, found, limit)
-	}
-	return found
-}
-
-// filter appends to found the events of one chunk that w covers.
-func (w *watcher) filter(history store.WindowView, found []store.Event, limit int) []store.Event {
-	chunk, _ := history.Read(w.at)
-	for i, ev := range chunk {
-		if !store.HasPrefix(ev.Key(), w.prefix) {
-			continue
-		}
-		if found = append(found, ev); len(found) == limit {
-			w.advance(history, i+1)
-			return found
-		}
-	}
-	w.advance(history, len(chunk))
-	return found
-}
-
-// advance moves w over n events.
-func (w *watcher) advance(history store.WindowView, n int) {
-	w.at += store.Seq(n)
-	w.through = history.RevisionAt(w.at)
 }
 
 // Close ends the watch. It waits for a notification that is running, so it must

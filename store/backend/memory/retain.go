@@ -64,7 +64,7 @@ func (b *Backend) History() store.WindowView {
 func (b *Backend) unread() store.Seq {
 	at := b.window.View().Next()
 	for _, w := range b.sharing {
-		at = min(at, w.at)
+		at = min(at, w.At)
 	}
 	return at
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/internal/place"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
@@ -34,7 +35,7 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{backend: b, prefix: opts.Prefix, at: at, through: from, stateEvery: opts.StateEvery}
+	w := &watcher{backend: b, stateEvery: opts.StateEvery, Place: place.Place{Prefix: opts.Prefix, At: at, Through: from}}
 	w.Init(opts.Notify)
 	if opts.State && opts.Prefix == "" {
 		w.sharing = true
@@ -46,17 +47,16 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 // watcher is a position in the history.
 type watcher struct {
 	backend *Backend
-	prefix  string
 
 	// sharing: batches have the state, where more than stateEvery events have come
 	// since the last.
 	sharing    bool
 	stateEvery int
 
-	// The fields below are used by Next alone, under the backend's lock if sharing.
-	at        store.Seq
-	through   store.Revision // everything up to it was returned
-	stateless int            // events returned since the last state
+	// The place, and how many events were returned since the last state, are used by Next
+	// alone, under the backend's lock if sharing.
+	place.Place
+	stateless int
 
 	waiting.Follower
 }
@@ -64,7 +64,7 @@ type watcher struct {
 // Next returns the changes since the previous call, at most limit; a limit below
 // one counts as one.
 func (w *watcher) Next(limit int) (backend.Batch, error) {
-	limit, after := max(1, limit), w.through
+	limit, after := max(1, limit), w.Through
 	for {
 		if err := w.Ended(); err != nil {
 			return backend.Batch{}, err
@@ -91,9 +91,9 @@ func (w *watcher) next(limit int) (batch backend.Batch, more bool, err error) {
 	if err != nil {
 		return batch, false, err
 	}
-	more = w.at < history.Next()
-	batch.Events = w.read(history, limit)
-	batch.Through = w.through
+	more = w.At < history.Next()
+	batch.Events = w.Read(history, limit)
+	batch.Through = w.Through
 	return batch, more, nil
 }
 
@@ -108,9 +108,9 @@ func (b *Backend) shareWith(w *watcher, limit int) (batch backend.Batch, err err
 		return batch, err
 	}
 	batch.Events = w.gather(history, limit)
-	batch.Through = w.through
+	batch.Through = w.Through
 	w.stateless += len(batch.Events)
-	if w.at == history.Next() && len(batch.Events) > 0 && w.stateless > w.stateEvery {
+	if w.At == history.Next() && len(batch.Events) > 0 && w.stateless > w.stateEvery {
 		batch.State, w.stateless = b.tree.View(), 0
 	}
 	return batch, nil
@@ -119,14 +119,14 @@ func (b *Backend) shareWith(w *watcher, limit int) (batch backend.Batch, err err
 // gather is read across chunks, so that the batch can have the state. Without a change of
 // the state to come, as in a bus, nothing is copied: the events are those of one chunk.
 func (w *watcher) gather(history store.WindowView, limit int) []store.Event {
-	ahead, change := min(limit, int(history.Next()-w.at)), w.backend.changed > w.through
-	events := w.read(history, limit)
+	ahead, change := min(limit, int(history.Next()-w.At)), w.backend.changed > w.Through
+	events := w.Read(history, limit)
 	if !change || len(events) == ahead {
 		return events
 	}
 	all := append(make([]store.Event, 0, ahead), events...)
 	for len(all) < ahead {
-		all = append(all, w.read(history, ahead-len(all))...)
+		all = append(all, w.Read(history, ahead-len(all))...)
 	}
 	return all
 }
@@ -144,53 +144,14 @@ func (b *Backend) historyLocked(w *watcher) (history store.WindowView, err error
 	if b.closed {
 		return history, store.ErrClosed
 	}
-	if oldest := b.compactedTo(); w.through < oldest {
-		return history, &store.ExpiredError{Requested: w.through, Oldest: oldest}
+	if oldest := b.compactedTo(); w.Through < oldest {
+		return history, &store.ExpiredError{Requested: w.Through, Oldest: oldest}
 	}
 	history = b.window.View()
-	if history.Next() == w.at {
+	if history.Next() == w.At {
 		b.waiting.Add(&w.Follower)
 	}
 	return history, nil
-}
-
-// read returns the next events of history that w covers, and advances w. Without a
-// prefix they are a slice of one chunk of the window, not copied; with a prefix
-// read scans up to the end of history.
-func (w *watcher) read(history store.WindowView, limit int) []store.Event {
-	if w.prefix == "" {
-		events, _ := history.Read(w.at)
-		n := min(len(events), limit)
-		w.advance(history, n)
-		return events[:n:n]
-	}
-	var found []store.Event
-	for w.at < history.Next() && len(found) < limit {
-		found = w.filter(history, found, limit)
-	}
-	return found
-}
-
-// filter appends to found the events of one chunk that w covers.
-func (w *watcher) filter(history store.WindowView, found []store.Event, limit int) []store.Event {
-	chunk, _ := history.Read(w.at)
-	for i, ev := range chunk {
-		if !store.HasPrefix(ev.Key(), w.prefix) {
-			continue
-		}
-		if found = append(found, ev); len(found) == limit {
-			w.advance(history, i+1)
-			return found
-		}
-	}
-	w.advance(history, len(chunk))
-	return found
-}
-
-// advance moves w over n events.
-func (w *watcher) advance(history store.WindowView, n int) {
-	w.at += store.Seq(n)
-	w.through = history.RevisionAt(w.at)
 }
 
 // Close ends the watch. It waits for a notification that is running, so it must
