@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // coldReader reads history from the file for one watch that is behind memory.
@@ -86,17 +87,23 @@ func (c *coldReader) start() {
 	c.watcher.backend.running.Go(c.fill)
 }
 
-// fill reads a run, adds what the watch covers to ready, and notifies the
-// consumer if it waits.
+// fill reads a run. If user code ends the goroutine, the watch ends.
 func (c *coldReader) fill() {
 	w, b := c.watcher, c.watcher.backend
 	b.mu.Lock()
 	run := &coldRead{reader: c, at: c.at, bare: w.noPrev && c.at+store.Revision(coldRun) < b.revision, index: b.index}
 	b.mu.Unlock()
-	err := b.file.journal.Read(context.Background(), b.name, run.read)
+	var err error = &usercode.PanicError{Func: "Codec or Schema", Value: usercode.ErrGoexit}
+	defer func() { c.add(run, err) }()
+	err = b.file.journal.Read(context.Background(), b.name, run.read)
 	if run.failed != nil {
 		err = run.failed
 	}
+}
+
+// add adds what a run has read to ready, and notifies the consumer if it waits.
+func (c *coldReader) add(run *coldRead, err error) {
+	w, b := c.watcher, c.watcher.backend
 	b.mu.Lock()
 	c.ready = append(c.ready[c.taken:len(c.ready):len(c.ready)], run.events...)
 	c.taken = 0

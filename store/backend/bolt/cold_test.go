@@ -7,7 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // overtaken is a journal of which a reader, once it has got its view, waits until the
@@ -56,4 +59,19 @@ func TestWatch_ReadsOnFromTheFileBehindWritesThatOvertakeIt(t *testing.T) {
 	close(over.goOn)
 	over.viewed = nil
 	require.Len(t, w.read(from+6, 100), 6)
+}
+
+// A codec that ends its goroutine ends the watch that reads ahead in it.
+func TestWatch_CodecThatEndsItsGoroutineEndsTheWatch(t *testing.T) {
+	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 10, ChunkSize: 5})()
+	f := newFixture(t)
+	from := f.revision()
+	f.put("a", "text 0")
+	f.flicker("a", 50)
+	f.close()
+	f.cfg.Codec = fatal{"text 0"}
+	f.open()
+	w := f.watch(from, "")
+	defer w.Close()
+	require.ErrorIs(t, w.wait(), usercode.ErrGoexit)
 }
