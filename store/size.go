@@ -25,7 +25,7 @@ import (
 // Memory that two values share counts in both. Functions and channels count as
 // pointers.
 func SizeOf(t reflect.Type) func(pointer any) int {
-	e := &sizeEstimator{shallow: int(t.Size()), layout: layoutOf(t, nil)}
+	e := &sizeEstimator{shallow: int(t.Size()), layout: (&layouts{left: maxDirect}).of(t, nil)}
 	return func(pointer any) int { return e.size(reflect.ValueOf(pointer).UnsafePointer()) }
 }
 
@@ -39,6 +39,9 @@ const (
 	sampleWeight = 16
 	// maxVisited is the largest number of parts visited in one value.
 	maxVisited = 4096
+	// maxDirect is how many pointers are followed in every value at most. Types whose
+	// pointers meet again can have any number of ways to a part.
+	maxDirect = 64
 )
 
 // sizeEstimator measures values of one type.
@@ -138,36 +141,42 @@ func (l *layout) sample(p unsafe.Pointer, m *measure) {
 	}
 }
 
-// layoutOf returns the layout of a type that is reached through pointers to the
-// types in path.
-func layoutOf(t reflect.Type, path []reflect.Type) *layout {
+// layouts makes the layout of a type and of those that it points to.
+type layouts struct {
+	left int // pointers that may still be followed in every value
+}
+
+// of returns the layout of a type that is reached through pointers to the types in
+// path.
+func (m *layouts) of(t reflect.Type, path []reflect.Type) *layout {
 	if plain(t) {
 		return nil
 	}
 	l := &layout{}
-	l.add(t, 0, append(path, t))
+	m.add(l, t, 0, append(path, t))
 	return l
 }
 
-// add adds what a value of type t at an offset points to.
-func (l *layout) add(t reflect.Type, offset uintptr, path []reflect.Type) {
+// add adds to l what a value of type t at an offset points to.
+func (m *layouts) add(l *layout, t reflect.Type, offset uintptr, path []reflect.Type) {
 	switch kind := t.Kind(); {
 	case plain(t):
 	case kind == reflect.String:
 		l.strings = append(l.strings, offset)
 	case kind == reflect.Slice && plain(t.Elem()):
 		l.slices = append(l.slices, span{offset, t.Elem().Size()})
-	case kind == reflect.Pointer && !slices.Contains(path, t.Elem()):
-		to := layoutOf(t.Elem(), path)
+	case kind == reflect.Pointer && m.left > 0 && !slices.Contains(path, t.Elem()):
+		m.left--
+		to := m.of(t.Elem(), path)
 		l.pointers = append(l.pointers, reference{offset, t.Elem().Size(), to})
 		l.partial = l.partial || to != nil && to.partial
 	case kind == reflect.Struct:
 		for i := range t.NumField() {
-			l.add(t.Field(i).Type, offset+t.Field(i).Offset, path)
+			m.add(l, t.Field(i).Type, offset+t.Field(i).Offset, path)
 		}
 	case kind == reflect.Array && t.Len() <= 16:
 		for i := range t.Len() {
-			l.add(t.Elem(), offset+uintptr(i)*t.Elem().Size(), path)
+			m.add(l, t.Elem(), offset+uintptr(i)*t.Elem().Size(), path)
 		}
 	default:
 		l.sampled = append(l.sampled, place{offset, t})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,6 +149,30 @@ func TestSizeOf_IsBounded(t *testing.T) {
 		large[i] = make([]byte, 100)
 	}
 	require.InEpsilon(t, 10_000*(112+32+1)*1.5, sizeOf(large), 0.4)
+}
+
+type (
+	twice[T any]        struct{ A, B *T }
+	twiceFour[T any]    = twice[twice[twice[twice[T]]]]
+	twiceSixteen[T any] = twiceFour[twiceFour[twiceFour[twiceFour[T]]]]
+)
+
+// In each of 32 types two pointers lead to the next one, so there are 2^32 ways to the
+// last.
+func TestSizeOf_IsBoundedWherePointersMeetAgain(t *testing.T) {
+	var types []reflect.Type
+	for of := reflect.TypeFor[twiceSixteen[twiceSixteen[small]]](); of.Field(0).Type.Kind() == reflect.Pointer; of = of.Field(0).Type.Elem() {
+		types = append(types, of)
+	}
+	require.Len(t, types, 32)
+	value := reflect.ValueOf(&small{Name: strings.Repeat("x", 1000)})
+	for _, of := range slices.Backward(types) {
+		next := reflect.New(of)
+		next.Elem().Field(0).Set(value)
+		next.Elem().Field(1).Set(value)
+		value = next
+	}
+	require.Positive(t, store.SizeOf(types[0])(value.Interface()))
 }
 
 // Between the values that are measured in full, those parts count as much as they
