@@ -260,7 +260,7 @@ func (f *following) remember(ctx context.Context) (err error) {
 
 // isFinal reports whether retrying to open a watch is useless.
 func isFinal(err error) bool {
-	for _, final := range []error{ErrEngineClosed, ErrInvalidWatch, ErrInvalidSelector, ErrInvalidKey, ErrIdle} {
+	for _, final := range []error{ErrEngineClosed, ErrInvalidWatch, ErrInvalidSelector, ErrInvalidKey, ErrUnsupported, ErrIdle} {
 		if errors.Is(err, final) {
 			return true
 		}

@@ -214,6 +214,13 @@ func TestFollow_RefusesWhatMeansNothingToIt(t *testing.T) {
 	}
 }
 
+// What the engine cannot do it will not do later.
+func TestFollow_EndsIfTheEngineDoesNotSupportIt(t *testing.T) {
+	e := uncached(t)
+	_, err := updates(engine.Follow(t.Context(), e, engine.WatchOptions{Policy: engine.Conflate}))
+	require.ErrorIs(t, err, engine.ErrUnsupported)
+}
+
 // Every writer's change reaches every follower, whatever happens to their watches.
 func TestFollow_ConvergesUnderLoad(t *testing.T) {
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Window = engine.Window{MaxEvents: 16, ChunkSize: 4} })

@@ -25,7 +25,7 @@ type Listen struct {
 	Ready func(net.Addr)
 }
 
-// ListenAndServe serves until ctx is done, then shuts down. It blocks until nothing is
+// ListenAndServe serves until ctx is done or listening fails, then shuts down. It blocks until nothing is
 // being served, and returns nil if the shutdown was complete.
 //
 // Errors: an [*engine.ConfigError] for an address that other machines can reach without
@@ -70,28 +70,32 @@ func isLoopback(host string) bool {
 // closeTimeout bounds the wait of a drained server for its connections to become idle.
 const closeTimeout = 5 * time.Second
 
-// serveOn serves a listener until ctx is done.
+// serveOn serves a listener until ctx is done, or the listener fails.
 func (s *Server) serveOn(ctx context.Context, listener net.Listener) error {
 	h := &http.Server{Handler: s}
 	s.Harden(h)
 	failed := make(chan error, 1)
-	go func() { failed <- h.Serve(listener) }()
+	go func() {
+		defer close(failed)
+		failed <- h.Serve(listener)
+	}()
+	var failure error
 	select {
-	case err := <-failed:
-		return err
+	case failure = <-failed:
 	case <-ctx.Done():
 	}
 	last := max(s.limits.ReadTimeout, s.limits.WriteTimeout) // of a request that arrived just before the refusals
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limits.ShutdownDelay+s.limits.DrainWatches+last)
 	defer cancel()
-	err := s.Shutdown(limit)
+	err := errors.Join(failure, s.Shutdown(limit))
 	closing, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer stop()
 	if h.Shutdown(closing) != nil {
 		err = errors.Join(err, h.Close())
 	}
 	s.inFlight.cut()
-	<-failed
+	for range failed { // until it is closed
+	}
 	return err
 }
 
