@@ -18,29 +18,39 @@ import (
 
 // exploreCommand has the flags of watchmill sim explore.
 type exploreCommand struct {
-	Seeds int           `placeholder:"N" help:"How many seeds to explore (500, or as many as --for allows)."`
-	Seed  *uint64       `placeholder:"S" xor:"first" help:"Explore only this seed, to reproduce what it found."`
+	Seeds *int          `placeholder:"N" xor:"count" help:"How many seeds to explore (500, or as many as --for allows)."`
+	Seed  *uint64       `placeholder:"S" xor:"first,count,time" help:"Explore only this seed, to reproduce what it found."`
 	From  *uint64       `placeholder:"S" xor:"first" help:"The first seed (1)."`
-	For   time.Duration `placeholder:"D" help:"Stop when so much time has passed, such as 10m."`
+	For   time.Duration `placeholder:"D" xor:"time" help:"Stop when so much time has passed, such as 10m."`
 	JSON  bool          `name:"json" help:"Print the report as JSON."`
 }
 
 // config returns the configuration that the flags describe.
-func (c *exploreCommand) config() explore.Config[world.Thing] {
+func (c *exploreCommand) config() (explore.Config[world.Thing], error) {
 	cfg := explore.Things()
-	cfg.From, cfg.Seeds, cfg.For = 1, c.Seeds, c.For
+	cfg.From, cfg.For = 1, c.For
 	switch {
 	case c.Seed != nil:
 		cfg.From, cfg.Seeds = *c.Seed, 1
 	case c.From != nil:
 		cfg.From = *c.From
 	}
-	return cfg
+	if c.Seeds == nil {
+		return cfg, nil
+	}
+	if *c.Seeds < 1 {
+		return cfg, &explore.ConfigError{Field: "--seeds", Problem: fmt.Sprintf("is %d; give how many seeds to explore, at least 1", *c.Seeds)}
+	}
+	cfg.Seeds = *c.Seeds
+	return cfg, nil
 }
 
 // Run explores, shows progress on stderr and the report on stdout.
 func (c *exploreCommand) Run(ctx context.Context, to *streams) error {
-	cfg := c.config()
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
 	cfg.OnProgress = exploreProgress(to.stderr)
 	report, err := explore.Run(ctx, cfg)
 	if err != nil {

@@ -31,9 +31,12 @@ func TestExplore_ASeedGivesTheSameHashAgain(t *testing.T) {
 
 func TestExplore_RefusesWhatItCannotDo(t *testing.T) {
 	for mention, args := range map[string][]string{
-		"Seeds is -1":            {"--seeds=-1"},
-		"For is negative":        {"--for=-1s"},
-		"can't be used together": {"--seed=1", "--from=2"},
+		"--seeds is -1":   {"--seeds=-1"},
+		"--seeds is 0":    {"--seeds=0"},
+		"For is negative": {"--for=-1s"},
+		"--seed and --from can't be used together":  {"--seed=1", "--from=2"},
+		"--seeds and --seed can't be used together": {"--seed=1", "--seeds=2"},
+		"--seed and --for can't be used together":   {"--seed=1", "--for=2s"},
 	} {
 		_, errs, status := command(t.Context(), append([]string{"sim", "explore"}, args...)...)
 		require.Equal(t, exitUsage, status, errs)
