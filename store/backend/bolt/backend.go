@@ -75,7 +75,7 @@ func New(f *File, name string, cfg Config) (*Backend, error) {
 	if err := cfg.validate(name); err != nil {
 		return nil, err
 	}
-	b := newBackend(f, name, cfg.withDefaults(f.opts.Clock))
+	b := newBackend(f, name, cfg.withDefaults(f.opts.Clock.Now()))
 	if err := f.register(b); err != nil {
 		return nil, err
 	}

@@ -147,12 +147,12 @@ func (c Config) validate(name string) error {
 	return c.Retain.Validate("Config.Retain")
 }
 
-func (c Config) withDefaults(clock clock.Clock) Config {
+func (c Config) withDefaults(now time.Time) Config {
 	if c.Codec == nil {
 		c.Codec = codec.JSON{}
 	}
 	if c.FirstRevision == 0 {
-		c.FirstRevision = store.Revision(max(1, clock.Now().UnixMicro()))
+		c.FirstRevision = store.Revision(max(1, now.UnixMicro()))
 	}
 	r := &c.Retain
 	if r.MaxEvents == 0 {

@@ -124,8 +124,9 @@ type change struct {
 	bytes int
 }
 
-// put stages an event, which has the next revision, with the bytes of its value.
-func (b *Backend) put(batch *journal.Batch, ev store.Event, value encoded) (bytes int) {
+// put stages an event, which has the next revision, with its encoded value. It returns the
+// bytes of the record.
+func (b *Backend) put(batch *journal.Batch, ev store.Event, value encoded) (size int) {
 	o := ev.Object
 	r := journal.Record{
 		Kind: journal.Put, Tag: value.tag, Sealed: value.sealed,

@@ -69,8 +69,8 @@ func StartMember(t testing.TB, more ...string) *Member {
 }
 
 // freeAddress returns a local address that is not in use, and is not taken. Its port is
-// below those that systems give to outgoing connections by default, one of which could otherwise take it before the
-// process listens, or while it is dead.
+// below those that systems give to outgoing connections by default: one of these could
+// otherwise take it before the process listens, or while it is dead.
 func freeAddress(t testing.TB, taken string) string {
 	t.Helper()
 	for range 1000 {

@@ -43,19 +43,19 @@ func TestQueue_IsInOrderOfTimeThenKey(t *testing.T) {
 }
 
 func TestAlarm_RingsOnceAtItsTime(t *testing.T) {
-	clock, rung := clock.NewVirtual(time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC)), 0
-	a := expiry.NewAlarm(clock, func() { rung++ })
-	a.Set(clock.Now().Add(time.Minute))
-	a.Set(clock.Now().Add(2 * time.Minute))
+	virtual, rung := clock.NewVirtual(time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC)), 0
+	a := expiry.NewAlarm(virtual, func() { rung++ })
+	a.Set(virtual.Now().Add(time.Minute))
+	a.Set(virtual.Now().Add(2 * time.Minute))
 	require.True(t, a.IsSet())
-	require.Equal(t, 1, clock.Pending())
-	clock.Advance(time.Minute)
+	require.Equal(t, 1, virtual.Pending())
+	virtual.Advance(time.Minute)
 	require.Zero(t, rung)
-	clock.Advance(time.Minute)
+	virtual.Advance(time.Minute)
 	require.Equal(t, 1, rung)
 	a.Rang()
 	require.False(t, a.IsSet())
-	a.Set(clock.Now())
+	a.Set(virtual.Now())
 	a.Set(expiry.Never)
-	require.Zero(t, clock.Pending())
+	require.Zero(t, virtual.Pending())
 }

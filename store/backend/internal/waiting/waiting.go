@@ -111,9 +111,18 @@ func (l *List) Take() []*Follower {
 	return followers
 }
 
-// WakeAll notifies followers. The caller must not hold the backend's lock.
+// WakeAll notifies followers, also those behind one whose notify ends the goroutine. The
+// caller must not hold the backend's lock.
 func WakeAll(followers []*Follower) {
-	for _, f := range followers {
+	next := 0
+	defer func() {
+		if next < len(followers) {
+			WakeAll(followers[next:])
+		}
+	}()
+	for next < len(followers) {
+		f := followers[next]
+		next++
 		f.Wake()
 	}
 }

@@ -3,13 +3,11 @@ package commit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
-	"github.com/watchmill/watchmill/usercode"
 )
 
 // Write is one write on its way into the journal. Its methods are called by one
@@ -66,23 +64,6 @@ type Queue struct {
 	closed bool
 	closer chan struct{} // gets the turn once Close waits for it; has room for it
 	after  func()        // called after the last commit
-}
-
-// group is what is committed at once.
-type group struct {
-	tickets []*ticket
-	size    int
-	taken   bool
-	// turn gives one writer of the group the turn, for which it has room. It is closed
-	// when the outcome is known.
-	turn chan struct{}
-}
-
-// ticket is a write in a group.
-type ticket struct {
-	write Write
-	group *group
-	err   error // known when the group is done
 }
 
 // NewQueue returns a queue of writes to j. OnFull, if not nil, is called when
@@ -248,76 +229,7 @@ func (q *Queue) commit(g *group) {
 		}
 		return
 	}
-	for _, l := range logs {
-		l.Commit(func() { each(staged, l, Write.Publish) })
-	}
-}
-
-// read makes the writes read, and returns their logs.
-func (g *group) read() (logs []Log) {
-	for _, t := range g.tickets {
-		if l := t.write.Log(); !slices.Contains(logs, l) { // there are few
-			logs = append(logs, l)
-		}
-	}
-	for _, l := range logs {
-		l.Prepare(func() { each(g.tickets, l, Write.Read) })
-	}
-	return logs
-}
-
-// stage stages the writes, and returns those that are staged, and those that are refused
-// and come after one of them. If user code panics or ends the goroutine, all of the group
-// fail, and nothing is staged.
-func (g *group) stage(b *journal.Batch, logs []Log) (staged, refused []*ticket) {
-	complete := false
-	defer func() {
-		if !complete {
-			g.abandon(logs)
-		}
-	}()
-	staged = make([]*ticket, 0, len(g.tickets))
-	for _, t := range g.tickets {
-		if t.err = t.write.Stage(b); t.err == nil {
-			staged = append(staged, t)
-		} else if len(staged) > 0 {
-			refused = append(refused, t)
-		}
-	}
-	complete = true
-	return staged, refused
-}
-
-// abandon fails the writes of a group that is not going to be committed.
-func (g *group) abandon(logs []Log) {
-	for _, l := range logs {
-		l.Rollback()
-	}
-	for _, t := range g.tickets {
-		t.err = &usercode.PanicError{Func: "Schema", Value: errAbandoned}
-	}
-}
-
-// errAbandoned is why a write fails whose group is abandoned.
-var errAbandoned = fmt.Errorf("%w, or by a panic, while it staged several writes: none of them was written", usercode.ErrGoexit)
-
-// each calls do of the writes of one log.
-func each(tickets []*ticket, l Log, do func(Write)) {
-	for _, t := range tickets {
-		if t.write.Log() == l {
-			do(t.write)
-		}
-	}
-}
-
-// certain returns the error of a write that was refused before its group failed with
-// err: nothing of it was in the batch, so its outcome is not uncertain.
-func certain(err error) error {
-	var failed *journal.FailedError
-	if errors.As(err, &failed) && failed.Uncertain {
-		return &journal.FailedError{Path: failed.Path, Cause: failed.Cause}
-	}
-	return err
+	publish(logs, staged)
 }
 
 // append writes a batch. If there is no space and onFull makes some, it tries once more.

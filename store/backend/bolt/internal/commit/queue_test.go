@@ -281,6 +281,36 @@ func TestQueue_AcknowledgesNothingOfAGroupThatIsAbandoned(t *testing.T) {
 	}
 }
 
+// ending is a log with a watch whose notification ends the goroutine.
+type ending struct{ *counters }
+
+func (e ending) Commit(publish func()) { e.counters.Commit(publish); runtime.Goexit() }
+
+// notifying is a write to such a log.
+type notifying struct{ set }
+
+func (n *notifying) Log() commit.Log { return ending{n.log} }
+
+func TestQueue_PublishesAllLogsIfANotificationEndsTheGoroutine(t *testing.T) {
+	f := newFixture(t, nil)
+	nodes := f.declare("nodes")
+	var wait func() []error
+	done := make(chan struct{})
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		go func() {
+			defer close(done)
+			_ = f.Do(f.ctx, &notifying{set{log: nodes, key: "n"}})
+		}()
+		require.Eventually(t, func() bool { return f.Len() == 1 }, 10*time.Second, 50*time.Microsecond)
+		wait = f.start(f.ctx, "a")
+	}))
+	<-done
+	require.Equal(t, []error{nil}, wait())
+	require.Equal(t, 1, nodes.get("n"))
+	require.Equal(t, 1, f.pods.get("a"))
+	require.NoError(t, f.set("a", 1), "nothing is staged any more")
+}
+
 // Many writers, some that give up, on two logs: what was acknowledged is counted,
 // and what was not is not.
 func TestQueue_LosesAndDoublesNothing(t *testing.T) {
