@@ -114,6 +114,10 @@ func (l *List) Take() []*Follower {
 // WakeAll notifies followers, also those behind one whose notify ends the goroutine. The
 // caller must not hold the backend's lock.
 func WakeAll(followers []*Follower) {
+	if len(followers) == 1 { // the usual case, without the cost of the defer
+		followers[0].Wake()
+		return
+	}
 	next := 0
 	defer func() {
 		if next < len(followers) {
