@@ -51,8 +51,8 @@ type Config[T any] struct {
 	// is kept from the first state that had it: one that is a part of a large string, such
 	// as a request's body, should be cloned.
 	Fields Fields[T]
-	// Size estimates the bytes that a value holds, for Window.MaxBytes; nil
-	// means [store.DefaultSize] for each.
+	// Size estimates the bytes that a value holds, for Window.MaxBytes and Stats; nil
+	// means that they are estimated from the values themselves, as [store.SizeOf] does.
 	Size func(T) int
 	// Equal reports whether two values are the same, so that an update that
 	// changes nothing writes nothing; nil means reflect.DeepEqual.

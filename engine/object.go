@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"time"
@@ -139,7 +140,7 @@ func (c Config[T]) Schema() store.Schema {
 		Pointer:  func(o *store.Object) any { return &typed[T](o).Value },
 		Key:      keyOf(c.Key),
 		Describe: func(o *store.Object) { describe(typed[T](o), labelsOf, getters) },
-		Size:     sizeOf(c.Size),
+		Size:     sizeOf(c.Size, labelsOf),
 		Equal:    equalOf(c.Equal),
 
 		SetRevision: setRevisionOf(c.SetRevision),
@@ -187,13 +188,22 @@ func describe[T any](o *Object[T], labelsOf func(T) labels.Set, getters []func(T
 	}
 }
 
-// sizeOf returns Config.Size without its type, or an estimate.
-func sizeOf[T any](size func(T) int) func(*store.Object) int {
+// sizeOf returns Config.Size without its type, or an estimate, and what labels take
+// that are not a part of the value.
+func sizeOf[T any](size func(T) int, labelsOf func(T) labels.Set) func(*store.Object) int {
+	ofValue := func(o *store.Object) int { return size(typed[T](o).Value) }
 	if size == nil {
 		estimate := store.SizeOf(reflect.TypeFor[T]())
-		return func(o *store.Object) int { return estimate(&typed[T](o).Value) }
+		ofValue = func(o *store.Object) int { return estimate(&typed[T](o).Value) }
 	}
-	return func(o *store.Object) int { return size(typed[T](o).Value) }
+	if labelsOf == nil {
+		return ofValue
+	}
+	ofLabels := store.SizeOfLabels(func(o *store.Object) labels.Set { return labelsOf(typed[T](o).Value) })
+	return func(o *store.Object) int {
+		n := ofLabels(o)
+		return n + min(ofValue(o), math.MaxInt-n)
+	}
 }
 
 // equalOf returns Config.Equal without its type, or a comparison of everything.

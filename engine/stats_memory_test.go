@@ -11,6 +11,7 @@ import (
 	"weak"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/engine"
 )
@@ -123,6 +124,29 @@ func TestStats_SayWhatTheHeapHolds(t *testing.T) {
 			return pod{fmt.Sprintf("pods/%06d", key), fmt.Sprintf("node-%03d", n%100), map[string]string{
 				"written": fmt.Sprintf("as number %010d", n), "by": strings.Repeat("x", n%100),
 			}}
+		})
+		requireStatsTrue(t, grown, s)
+	})
+	t.Run("labels made for each object", func(t *testing.T) {
+		grown, s := load(t, engine.Config[note]{Key: noteName, Labels: func(n note) labels.Set {
+			return labels.Set{"text": n.Text, "app": "notes"}
+		}}, objects, objects, makeNote)
+		requireStatsTrue(t, grown, s)
+	})
+	t.Run("labels that are a part of the value", func(t *testing.T) {
+		type labelled struct {
+			Name   string
+			Labels map[string]string
+		}
+		grown, s := load(t, engine.Config[labelled]{
+			Key:    func(l labelled) string { return l.Name },
+			Labels: func(l labelled) labels.Set { return l.Labels },
+		}, objects, objects, func(key, n int) labelled {
+			of := map[string]string{}
+			for i := range 6 {
+				of[fmt.Sprint("label-", i)] = "the same"
+			}
+			return labelled{fmt.Sprintf("%06d", key), of}
 		})
 		requireStatsTrue(t, grown, s)
 	})

@@ -29,7 +29,7 @@ type Schema struct {
 	// those of the state that the object replaces, which are shared: if they are right
 	// they stay, else others take their place.
 	Describe func(*Object)
-	// Size estimates the bytes that an object's value holds besides the object
+	// Size estimates the bytes that an object's value and labels hold besides the object
 	// itself, for the bounds of the history.
 	Size func(*Object) int
 	// Equal reports whether two objects have the same value, so that an update

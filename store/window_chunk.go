@@ -34,9 +34,7 @@ const (
 	chunkBytes  = int64(unsafe.Sizeof(chunk{}))
 	eventBytes  = int64(unsafe.Sizeof(Event{}))
 	headerBytes = int64(unsafe.Sizeof(Object{}))
-	// labelBytes is a label's share of a map, with two string headers.
-	labelBytes = 48
-	fieldBytes = int64(unsafe.Sizeof(""))
+	fieldBytes  = int64(unsafe.Sizeof(""))
 )
 
 // maxSize bounds the estimate for one object, so that sums of wrong estimates do
@@ -65,15 +63,12 @@ func (w *Window) objectBytes(o, successor *Object) int64 {
 	return min(max(0, int64(w.sizeOf(o))), maxSize) + ownBytes(o, successor)
 }
 
-// ownBytes returns the bytes of o's header, and of its key, labels and fields
-// unless they are its successor's too. A nil successor shares nothing.
+// ownBytes returns the bytes of o's header, and of its key and fields unless they are its
+// successor's too. A nil successor shares nothing.
 func ownBytes(o, successor *Object) int64 {
 	n := headerBytes
 	if successor == nil || unsafe.StringData(o.Key) != unsafe.StringData(successor.Key) {
 		n += int64(len(o.Key))
-	}
-	if successor == nil || !sameMap(o.Labels, successor.Labels) {
-		n += int64(len(o.Labels)) * labelBytes
 	}
 	if successor == nil || !sameSlice(o.Fields, successor.Fields) {
 		n += int64(len(o.Fields)) * fieldBytes

@@ -1,0 +1,41 @@
+package store_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+func ExampleSizeOfLabels() {
+	o := &store.Object{Labels: labels.Set{"app": "web"}}
+
+	own := store.SizeOfLabels(func(*store.Object) labels.Set { return labels.Set{"app": "web"} })
+	shared := store.SizeOfLabels(func(o *store.Object) labels.Set { return o.Labels })
+	fmt.Println(own(o), shared(o))
+	// Output: 312 0
+}
+
+func TestSizeOfLabels_TheFirstObjectWithLabelsDecides(t *testing.T) {
+	isShared := false
+	of := func(o *store.Object) labels.Set {
+		if isShared {
+			return o.Labels
+		}
+		return maps.Clone(o.Labels)
+	}
+	size := store.SizeOfLabels(of)
+	isShared = true
+	require.Zero(t, size(&store.Object{}), "it has none, and decides nothing")
+	isShared = false
+	labelled := &store.Object{Labels: labels.Set{"app": "web"}}
+	first := size(labelled)
+	require.Positive(t, first)
+	isShared = true
+	require.Equal(t, first, size(labelled))
+	require.Positive(t, size(&store.Object{Labels: labels.Set{"tier": "db"}}))
+}
