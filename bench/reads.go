@@ -50,13 +50,13 @@ func reads() []Workload {
 type reader func(ctx context.Context, s Store, i int) error
 
 // reading returns a run that fills a store and measures p.Events reads.
-func reading(make func(p Params) reader) func(context.Context, Contender, Params) (Result, error) {
+func reading(readerFor func(p Params) reader) func(context.Context, Contender, Params) (Result, error) {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 			if _, err := fill(ctx, s, p.Objects, p.onNodes()); err != nil {
 				return nil, err
 			}
-			read := make(p)
+			read := readerFor(p)
 			return timed(Reads, p.Events, func(i int) error { return read(ctx, s, i) })
 		})
 	}

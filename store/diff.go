@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Diff returns events that lead from the state old to the state new, for a reader
+// Diff returns events that lead from the state before to the state now, for a reader
 // that followed the changes until revision after and then listed the state at
 // revision through, without the changes in between.
 //
-//	old @after     a@3  b@5  c@9
-//	new @through        b@14 c@9  d@12        (after = 10, through = 15)
+//	before @after  a@3  b@5  c@9
+//	now @through        b@14 c@9  d@12        (after = 10, through = 15)
 //	events         DELETED a@11, ADDED d@12, MODIFIED b@14
 //
 // All events carry the mark [Synthetic]. They are in revision order, deletions
-// first where revisions are equal, and applying them in order to old gives new:
+// first where revisions are equal, and applying them in order to before gives now:
 //
 //   - An object with a new key is Added, one with another revision is Modified.
 //     Both have the revision of the object, which is the true one.
@@ -32,12 +32,12 @@ import (
 //
 // It takes O(n) comparisons over both states, and nothing if they are the same
 // view.
-func Diff(schema *Schema, old, new *TreeView, after, through Revision, at time.Time) []Event {
-	if old == new {
+func Diff(schema *Schema, before, now *TreeView, after, through Revision, at time.Time) []Event {
+	if before == now {
 		return nil
 	}
 	d := differ{lowest: after + 1, highest: max(through, after+1)}
-	old.pairs(new, d.compare)
+	before.pairs(now, d.compare)
 	d.number(schema, at)
 	slices.SortStableFunc(d.events, byRevision)
 	return d.events

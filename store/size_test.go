@@ -59,8 +59,8 @@ func makeLarge(n int) large {
 // Strings are longer than 8 bytes: the race detector takes more for shorter ones.
 func TestSizeOf_IsTrueOfTheHeap(t *testing.T) {
 	for name, c := range map[string]struct {
-		make func(n int) any // a pointer to a value
-		of   reflect.Type
+		value func(n int) any // a pointer to a value
+		of    reflect.Type
 	}{
 		"strings":    {func(n int) any { return &small{Name: strings.Repeat("x", 50+n%10), Node: strings.Clone("node-0001")} }, reflect.TypeFor[small]()},
 		"everything": {func(n int) any { v := makeLarge(n); return &v }, reflect.TypeFor[large]()},
@@ -87,7 +87,7 @@ func TestSizeOf_IsTrueOfTheHeap(t *testing.T) {
 			values := make([]any, n)
 			before := heapNow()
 			for i := range values {
-				values[i] = c.make(i * 263 % n)
+				values[i] = c.value(i * 263 % n)
 			}
 			grown := heapNow() - before
 			size, estimated := store.SizeOf(c.of), 0

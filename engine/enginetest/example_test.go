@@ -117,6 +117,44 @@ func ExampleSource() {
 	// calls of Watch: 5
 }
 
+func ExampleSource_Stall() {
+	t := newExampleTest()
+	defer t.end()
+	cfg := pods()
+	source := enginetest.NewSource(cfg)
+	cfg.Backend = source
+	e := enginetest.NewWith(t, cfg, enginetest.Deterministic(1))
+	w := e.Watch(engine.WatchOptions{})
+
+	source.Stall()
+	_, _ = source.Add(pod{Name: "a"})
+	e.Advance(time.Second)
+	fmt.Println("revision while it is silent:", e.Engine().Revision())
+	source.Resume()
+	enginetest.ExpectExactly(t, w, enginetest.Added(pod{Name: "a"}))
+	fmt.Println("afterwards:", e.Engine().Revision())
+	// Output:
+	// revision while it is silent: 1
+	// afterwards: 2
+}
+
+func ExampleDeleted() {
+	t := newExampleTest()
+	defer t.end()
+	e := enginetest.New(t, pods())
+	e.Create(pod{Name: "a", N: 1})
+	w := e.Watch(engine.WatchOptions{InitialState: true, Linearizable: true, Bookmarks: true})
+	e.Delete("a")
+	enginetest.ExpectExactly(t, w,
+		enginetest.Added(pod{Name: "a", N: 1}).Marked(engine.Initial),
+		enginetest.InitialEnd(),
+		enginetest.Deleted(pod{Name: "a", N: 1}).At(3),
+	)
+	fmt.Println(w.Revision())
+	// Output:
+	// 3
+}
+
 func ExampleSource_Hide() {
 	t := newExampleTest()
 	defer t.end()

@@ -201,6 +201,35 @@ func ExampleLoseEvent() {
 	// and repairs it: <nil> <nil>
 }
 
+// Storage delivers a batch with an event twice; the engine's watch gets it once.
+func ExampleRepeatEvent() {
+	cfg, storage := lamps()
+	defer storage.Close()
+	repeated := storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Times: 1, Do: faulty.RepeatEvent()})
+	e, err := engine.New(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer e.Close()
+	ctx := context.Background()
+	w, err := e.Watch(ctx, engine.WatchOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, room := range []string{"hall", "attic"} {
+		_, _ = e.Create(ctx, lamp{Room: room})
+		events, err := w.Next(ctx)
+		fmt.Println(len(events), events[0].Object.Key, err)
+	}
+	fmt.Println("events that were repeated:", repeated.Hits())
+	// Output:
+	// 1 hall <nil>
+	// 1 attic <nil>
+	// events that were repeated: 1
+}
+
 // Storage delivers an event twice; the engine's watches get it once.
 func ExampleBackend_RepeatLast() {
 	cfg, storage := lamps()
