@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The clients of W26/tls are a process of their own, which is this program again, so that the
+// The clients of W26/tls and W26/clients are a process of their own, which is this program again, so that the
 // processors' time of the server's process is the server's alone:
 //
 //	the server's process ── clientsJob ──────▶ the clients' process: fills, opens the watches

@@ -49,6 +49,13 @@ func customKind() []Workload {
 			Run:   servedToClients, Floor: onBare(servedToClients), Able: able, Apart: true,
 		},
 		{
+			ID: "W26/clients", Text: "1,000 watches of a custom kind over TLS and HTTP/2, 20 clients that write as fast as they can",
+			Full:  Params{Watchers: 1000, Objects: 100, Events: 1000, Writers: 20},
+			Small: Params{Watchers: 20, Objects: 20, Events: 40, Writers: 4},
+			Goals: []Goal{atMost(CPU, 0.25), mustBeZero(Lost)},
+			Run:   servedToClients, Floor: onBare(servedToClients), Able: able, Apart: true,
+		},
+		{
 			ID: "W26/idle", Text: "1,000 idle watches of a custom kind over TLS and HTTP/2",
 			Full:  Params{Watchers: 1000},
 			Small: Params{Watchers: 120},

@@ -21,7 +21,7 @@ type Params struct {
 	Rate int `json:"rate,omitempty"`
 	// Idle is the number of watchers that never read.
 	Idle int `json:"idle,omitempty"`
-	// Writers is the number of writers at the same time.
+	// Writers is the number of writers at the same time; zero is one.
 	Writers int `json:"writers,omitempty"`
 	// Readers is the number of readers that list continuously.
 	Readers int `json:"readers,omitempty"`

@@ -2,15 +2,17 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
 // writer writes, and records when each write was due.
 type writer struct {
 	// events is the number of writes, and rate the writes per second; a rate of zero is
-	// unlimited.
-	events, rate int
+	// unlimited. The i-th write is that of writer i modulo writers.
+	events, rate, writers int
 	// object returns the i-th object to write; run sets its Seq.
 	object func(i int) Object
 
@@ -21,7 +23,7 @@ type writer struct {
 }
 
 func newWriter(p Params, object func(i int) Object) *writer {
-	return &writer{events: p.Events, rate: p.Rate, object: object, start: time.Now(), due: make([]int64, p.Events)}
+	return &writer{events: p.Events, rate: p.Rate, writers: max(p.Writers, 1), object: object, start: time.Now(), due: make([]int64, p.Events)}
 }
 
 // now returns the time since start, in nanoseconds.
@@ -30,10 +32,21 @@ func (w *writer) now() int64 { return int64(time.Since(w.start)) }
 // since returns how long ago the write seq was due, in nanoseconds.
 func (w *writer) since(seq int64) int64 { return w.now() - w.due[seq] }
 
-// run calls write for each object when it is due. It returns the first error.
+// run calls write for each object when it is due. It returns the writers' errors.
 func (w *writer) run(ctx context.Context, write func(context.Context, Object) error) error {
 	begin := w.now()
-	for i := range w.events {
+	failed := make([]error, w.writers)
+	var all sync.WaitGroup
+	for k := range failed {
+		all.Go(func() { failed[k] = w.share(ctx, begin, k, write) })
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+// share is run for the k-th writer, until its first error.
+func (w *writer) share(ctx context.Context, begin int64, k int, write func(context.Context, Object) error) error {
+	for i := k; i < w.events; i += w.writers {
 		o := w.object(i)
 		o.Seq = int64(i)
 		w.due[i] = w.await(begin, i)

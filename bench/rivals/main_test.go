@@ -101,7 +101,7 @@ func requireSane(t *testing.T, m compare.Measured) {
 func TestApart_MeasuresMemoryInItsOwnProcess(t *testing.T) {
 	c := command{Small: true, Rounds: 1}
 	for _, w := range workloads() {
-		require.Equal(t, slices.Contains([]string{"W7", "W7/handler", "W13", "W17/http1", "W17/http2", "W17/tls", "W19", "W25/selected", "W25/all", "W26/tls", "W26/idle"}, w.ID), w.Apart, w.ID)
+		require.Equal(t, slices.Contains([]string{"W7", "W7/handler", "W13", "W17/http1", "W17/http2", "W17/tls", "W19", "W25/selected", "W25/all", "W26/tls", "W26/clients", "W26/idle"}, w.ID), w.Apart, w.ID)
 	}
 	w, err := bench.Select([]string{"W7"})
 	require.NoError(t, err)

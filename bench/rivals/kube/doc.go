@@ -15,6 +15,8 @@
 // or blocks, and is written to directly.
 //
 // As a server, it is behind the handlers that the API server installs for a kind,
-// which negotiate, encode and stream, with the filter that parses requests and
-// without any other.
+// which negotiate, encode and stream, and the chain of filters that a generic API
+// server has by default. Requests are not authenticated, and an authorizer allows
+// everything; there is no audit, and a limit of requests in flight in place of
+// priority and fairness.
 package kube

@@ -7,22 +7,22 @@ import (
 	"strconv"
 	"time"
 
-	restful "github.com/emicklei/go-restful/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/apis/example/install"
 	examplev1 "k8s.io/apiserver/pkg/apis/example/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/endpoints"
-	"k8s.io/apiserver/pkg/endpoints/filters"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	apiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/compatibility"
 
 	"github.com/watchmill/watchmill/bench"
 )
@@ -46,8 +46,9 @@ func openServer(ctx context.Context, warmUp time.Duration) (bench.Server, error)
 	return server{s, handler}, nil
 }
 
-// handlerOf installs pods as the API server does, with one filter, that which
-// parses the request: neither authentication, nor limits, nor audit.
+// handlerOf installs pods in a generic API server with its default configuration: its
+// encoders and its chain of filters, without authentication, and with an authorizer that
+// allows everything.
 func handlerOf(s *store) (http.Handler, error) {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
@@ -55,30 +56,30 @@ func handlerOf(s *store) (http.Handler, error) {
 	scheme.AddKnownTypes(example.SchemeGroupVersion, &example.PodList{})
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	codecs := serializer.NewCodecFactory(scheme)
+
+	cfg := apiserver.NewConfig(codecs)
+	cfg.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	cfg.ExternalAddress = "localhost:443"
+	cfg.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+	cfg.Complete(nil)
+	chain := func(h http.Handler) http.Handler { return cfg.BuildHandlerChainFunc(h, cfg) }
+	handler := apiserver.NewAPIServerHandler("bench", codecs, chain, nil)
+
+	info := apiserver.NewDefaultAPIGroupInfo(examplev1.GroupName, scheme, runtime.NewParameterCodec(scheme), codecs)
 	group := &endpoints.APIGroupVersion{
 		Storage: map[string]rest.Storage{"pods": pods{s, rest.NewDefaultTableConvertor(schema.GroupResource{Resource: "pods"})}},
-		Root:    "/apis", GroupVersion: examplev1.SchemeGroupVersion,
-		Serializer: codecs, ParameterCodec: runtime.NewParameterCodec(scheme),
+		Root:    apiserver.APIGroupPrefix, GroupVersion: examplev1.SchemeGroupVersion,
+		Serializer: info.NegotiatedSerializer, ParameterCodec: info.ParameterCodec,
 		Typer: scheme, Creater: scheme, Convertor: scheme, ConvertabilityChecker: scheme, Defaulter: scheme,
-		UnsafeConvertor: runtime.UnsafeObjectConvertor(scheme), Namer: runtime.Namer(namer{}),
-		TypeConverter: managedfields.NewDeducedTypeConverter(), EquivalentResourceRegistry: runtime.NewEquivalentResourceRegistry(),
-		MinRequestTimeout: time.Hour,
+		UnsafeConvertor: runtime.UnsafeObjectConvertor(scheme), Namer: runtime.Namer(meta.NewAccessor()),
+		TypeConverter: managedfields.NewDeducedTypeConverter(), EquivalentResourceRegistry: cfg.EquivalentResourceRegistry,
+		Authorizer:        cfg.Authorization.Authorizer,
+		MinRequestTimeout: time.Duration(cfg.MinRequestTimeout) * time.Second,
 	}
-	container := restful.NewContainer()
-	if _, _, err := group.InstallREST(container); err != nil {
+	if _, _, err := group.InstallREST(handler.GoRestfulContainer); err != nil {
 		return nil, fmt.Errorf("install: %w", err)
 	}
-	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis"), GrouplessAPIPrefixes: sets.NewString()}
-	return filters.WithRequestInfo(container, resolver), nil
-}
-
-// namer names objects, for what the handlers say of them.
-type namer struct{}
-
-func (namer) Name(o runtime.Object) (string, error) { return o.(metav1.Object).GetName(), nil }
-
-func (namer) Namespace(o runtime.Object) (string, error) {
-	return o.(metav1.Object).GetNamespace(), nil
+	return handler, nil
 }
 
 func (s server) Handler() http.Handler { return s.handler }
