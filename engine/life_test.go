@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,4 +71,32 @@ func TestConfig_FirstRevision(t *testing.T) {
 	_, err := engine.New(engine.Config[pod]{Key: cfg().Key, FirstRevision: 1 << 63})
 	require.ErrorIs(t, err, engine.ErrConfig)
 	require.ErrorContains(t, err, "FirstRevision")
+}
+
+// The context of a detached watch bounds only its start.
+func TestWatch_DetachedOutlastsItsContext(t *testing.T) {
+	for name, noCache := range map[string]bool{"with a cache": false, "without a cache": true} {
+		t.Run(name, func(t *testing.T) {
+			e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.NoCache = noCache })
+			start, cancel := context.WithTimeout(ctx, time.Minute)
+			w, err := e.Watch(start, engine.WatchOptions{Detached: true, Bookmarks: true})
+			require.NoError(t, err)
+			bound, err := e.Watch(start, engine.WatchOptions{})
+			require.NoError(t, err)
+			cancel()
+			<-bound.Done()
+			_, err = e.Put(ctx, pod{Name: "a"})
+			require.NoError(t, err)
+			events, err := w.Next(ctx)
+			require.NoError(t, err)
+			require.Equal(t, "a", events[0].Key())
+			_, err = w.Next(start)
+			require.ErrorIs(t, err, context.Canceled, "which ends the call")
+			require.NoError(t, w.Err())
+			w.Stop()
+			require.ErrorIs(t, w.Err(), engine.ErrStopped)
+			_, err = e.Watch(start, engine.WatchOptions{Detached: true})
+			require.ErrorIs(t, err, context.Canceled)
+		})
+	}
 }

@@ -87,7 +87,7 @@ func TestOptions_NeedOneImport(t *testing.T) {
 	watched := engine.WatchOptions{
 		Labels: "app=web", Fields: "n=0", LabelSelector: labels.Everything(), FieldSelector: fields.Everything(),
 		From: o.Revision, Timeline: now, InitialState: true, Linearizable: true, Bookmarks: true,
-		Policy: engine.Conflate, Buffer: 10, Timeout: time.Minute, OnPool: true, Name: "all options",
+		Policy: engine.Conflate, Buffer: 10, Timeout: time.Minute, Detached: true, OnPool: true, Name: "all options",
 	}
 	w, err := e.Watch(t.Context(), watched)
 	require.NoError(t, err)

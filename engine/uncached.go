@@ -71,7 +71,7 @@ func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *st
 	if !e.root.Tell(startUncached{u}) {
 		u.refuse()
 	}
-	return u.watch, e.begun(ctx, u.watch, reply)
+	return u.watch, e.begun(ctx, u.watch, reply, opts.Detached)
 }
 
 // open decides where the watch starts and starts the backend's watch there.

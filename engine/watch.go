@@ -57,11 +57,15 @@ type WatchOptions struct {
 	// Buffer is how many events the watch may lag before it is stalled; zero means
 	// 1,000. Only events that have left the window cost the watch memory, at most so many.
 	Buffer int
-	// Timeout ends the watch with [ErrDeadline]. Zero means that ctx alone ends it,
+	// Timeout ends the watch with [ErrDeadline]. Zero means that ctx ends it,
 	// with its cause: if ctx has a deadline, that is the timeout, and the last
 	// bookmark comes shortly before (on a host with the real clock, by which contexts
 	// live).
 	Timeout time.Duration
+	// Detached has ctx bound only the start of the watch, which then lasts until it is
+	// stopped, its Timeout has passed or the engine closes. It also saves the memory that
+	// a context of its own costs a watch, some 500 bytes.
+	Detached bool
 	// OnPool runs a handler on the engine's own workers, which saves a goroutine
 	// switch per burst. The handler must then never block.
 	OnPool bool
@@ -102,8 +106,8 @@ func (o *WatchOptions) validate() error {
 }
 
 // Watch starts a watch: range over its Events or Batches, call Next, or use its Chan.
-// It ends when ctx is done; [Watch.Err] or the last pair of a loop has the reason.
-// Watch blocks until the cache can serve it, as long as ctx and
+// It ends when ctx is done, unless it is Detached; [Watch.Err] or the last pair of a loop
+// has the reason. Watch blocks until the cache can serve it, as long as ctx and
 // [Config].FreshnessTimeout allow.
 //
 // Errors: [ErrInvalidWatch], [ErrInvalidSelector], [ErrInvalidKey],
@@ -192,7 +196,7 @@ func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (*wat
 	}
 	w, reply := newWatch(&e.feed, options, to), make(chan error, 1)
 	e.parts.cache.Register(watchcache.Register{Watch: w, Filter: filter, From: from, Timeline: opts.Timeline.expected(), Reply: reply})
-	return w, e.begun(ctx, w, reply)
+	return w, e.begun(ctx, w, reply, opts.Detached)
 }
 
 // deadline returns when the watch is to end, zero if unknown. byContext: it is the
@@ -203,7 +207,7 @@ func (e *core) deadline(ctx context.Context, opts *WatchOptions) (at time.Time, 
 		return e.host.system.Clock().Now().Add(opts.Timeout), false
 	}
 	at, byContext = ctx.Deadline()
-	if !byContext || !opts.Bookmarks || !e.host.realTime {
+	if !byContext || opts.Detached || !opts.Bookmarks || !e.host.realTime {
 		return time.Time{}, false
 	}
 	return at, true
@@ -220,13 +224,15 @@ func newWatch(feed *watcher.Feed, options watcher.Options, to consumer) *watcher
 	return watcher.New(feed, options)
 }
 
-// begun waits until w is registered, or for the error.
-func (e *core) begun(ctx context.Context, w *watcher.Watch, reply <-chan error) error {
+// begun waits until w is registered, or for the error. Then ctx ends w, unless it is detached.
+func (e *core) begun(ctx context.Context, w *watcher.Watch, reply <-chan error, detached bool) error {
 	if err := e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply); err != nil {
 		w.Stop() // if it is registered later, it is removed at once
 		return e.why(err)
 	}
-	w.StopWith(ctx)
+	if !detached {
+		w.StopWith(ctx)
+	}
 	return nil
 }
 

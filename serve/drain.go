@@ -52,11 +52,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.CompareAndSwap(serving, unready)
 	sleep(ctx, s.limits.ShutdownDelay)
 	s.draining.Store(refusing)
-	ends := s.inFlight.ends()
-	for i, end := range ends {
-		end(errShuttingDown)
-		if i+1 < len(ends) {
-			sleep(ctx, s.limits.DrainWatches/time.Duration(len(ends)))
+	watches := s.inFlight.allStarted()
+	for i, w := range watches {
+		w.endBy(errShuttingDown)
+		if i+1 < len(watches) {
+			sleep(ctx, s.limits.DrainWatches/time.Duration(len(watches)))
 		}
 	}
 	s.inFlight.endAll(errShuttingDown)

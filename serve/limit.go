@@ -8,15 +8,15 @@ type inFlight struct {
 
 	mu            sync.Mutex
 	reads, writes int
-	watches       map[*call]func(error) // each with the function that ends it
-	taken         map[*taken]struct{}   // connections that watches have taken over
+	watches       map[*call]*watching // nil while a watch starts
+	taken         map[*taken]struct{} // connections that watches have taken over
 	perUser       map[string]int
 	closing       error         // what ends every watch from now on
 	idle          chan struct{} // closed when nothing is left, if there is a waiter
 }
 
 func newInFlight(limits *Limits) *inFlight {
-	return &inFlight{limits: limits, watches: map[*call]func(error){}, taken: map[*taken]struct{}{}, perUser: map[string]int{}}
+	return &inFlight{limits: limits, watches: map[*call]*watching{}, taken: map[*taken]struct{}{}, perUser: map[string]int{}}
 }
 
 // enter admits a request or refuses it with 429. The caller calls leave when the request
@@ -34,7 +34,7 @@ func (f *inFlight) enter(c *call) (leave func(), err error) {
 			return nil, c.refuse(LimitWatchesPerUser, "you have as many watches as one user may have")
 		}
 		f.perUser[user]++
-		f.watches[c] = func(error) {}
+		f.watches[c] = nil
 		return func() { f.leaveWatch(c, user) }, nil
 	case c.req.reads():
 		return f.count(c, LimitReads, &f.reads, f.limits.Reads)
@@ -95,14 +95,14 @@ func (f *inFlight) cut() {
 	}
 }
 
-// endsBy registers how to end a watch, and ends it at once if all watches have been
+// started says that a watch has started, and ends it at once if all watches have been
 // ended.
-func (f *inFlight) endsBy(c *call, end func(error)) {
+func (f *inFlight) started(c *call, w *watching) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.watches[c] = end
+	f.watches[c] = w
 	if f.closing != nil {
-		end(f.closing)
+		w.endBy(f.closing)
 	}
 }
 
@@ -111,18 +111,20 @@ func (f *inFlight) endAll(why error) {
 	f.mu.Lock()
 	f.closing = why
 	f.mu.Unlock()
-	for _, end := range f.ends() {
-		end(why)
+	for _, w := range f.allStarted() {
+		w.endBy(why)
 	}
 }
 
-// ends returns the functions that end the watches.
-func (f *inFlight) ends() []func(error) {
+// allStarted returns the watches that have started.
+func (f *inFlight) allStarted() []*watching {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := make([]func(error), 0, len(f.watches))
-	for _, end := range f.watches {
-		all = append(all, end)
+	all := make([]*watching, 0, len(f.watches))
+	for _, w := range f.watches {
+		if w != nil {
+			all = append(all, w)
+		}
 	}
 	return all
 }

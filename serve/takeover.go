@@ -44,43 +44,32 @@ func (s *Server) markHardened(h *http.Server) {
 	}
 }
 
-// takesOver reports whether the call's watch may take over its connection; base is the context
-// with which it has to end then. A context that the http.Server makes for each connection ends
+// takesOver returns the context with which the call's watch has to end if it takes over its
+// connection, nil if it may not. A context that the http.Server makes for each connection ends
 // when net/http gives the connection away, so such a watch may not.
-func (c *call) takesOver() (base context.Context, ok bool) {
+func (c *call) takesOver() context.Context {
 	ctx := c.r.Context()
 	by, _ := ctx.Value(http.ServerContextKey).(*http.Server)
 	mark, _ := ctx.Value(hardenedKey{}).(hardened)
 	if by == nil || by.ConnContext != nil || mark.by != c.Server {
-		return nil, false
+		return nil
 	}
 	direct, _ := by.Handler.(*Server)
-	return mark.base, direct == c.Server && !c.upgrades && c.r.Method == http.MethodGet && c.r.Body == http.NoBody && c.r.ProtoMajor == 1 && c.r.ProtoMinor == 1
+	if direct != c.Server || c.upgrades || c.r.Method != http.MethodGet || c.r.Body != http.NoBody || c.r.ProtoMajor != 1 || c.r.ProtoMinor != 1 {
+		return nil
+	}
+	return mark.base
 }
 
 // taken is a connection that a watch has taken over, as the ResponseWriter of the rest of
 // the answer: chunks of HTTP/1.1. Only close is safe for concurrent use.
 type taken struct {
 	conn   net.Conn
-	gone   context.CancelCauseFunc // ends the watch
-	chunk  *chunk                  // what is not flushed, nil for nothing
-	err    error                   // the first of writing
+	gone   func(error) // ends the watch
+	chunk  *chunk      // what is not flushed, nil for nothing
+	err    error       // the first of writing
 	reader sync.WaitGroup
 	in     [16]byte // what the client sends
-}
-
-// mayOutlast gives the watch a context that its request does not end once detach is called, but
-// base does.
-func (w *watching) mayOutlast(asked, base context.Context) {
-	w.ctx, w.cancel = context.WithCancelCause(context.WithoutCancel(asked))
-	w.detach = context.AfterFunc(asked, func() {
-		why := errClientGone
-		if base.Err() != nil {
-			why = errShuttingDown
-		}
-		w.cancel(fmt.Errorf("%w: %w", why, context.Cause(asked)))
-	})
-	w.leaveBase = context.AfterFunc(base, func() { w.cancel(fmt.Errorf("%w: %w", errShuttingDown, context.Cause(base))) })
 }
 
 // takeOver takes over the connection of a watch whose header was sent. If that fails, the
@@ -91,14 +80,15 @@ func (w *watching) takeOver() {
 	if err != nil {
 		return
 	}
-	w.detach()
-	t := &taken{conn: conn, gone: w.cancel}
+	w.ctx = context.WithoutCancel(w.ctx)
+	w.leaveBase = context.AfterFunc(w.base, func() { w.endBy(fmt.Errorf("%w: %w", errShuttingDown, context.Cause(w.base))) })
+	t := &taken{conn: conn, gone: w.endBy}
 	early := ahead.Reader.Buffered()
 	t.reader.Go(func() { t.read(early) })
 	c.inFlight.take(t)
 	c.w.ResponseWriter = t
 	c.w.extend() // net/http has removed the deadline
-	c.r = c.r.WithContext(context.WithoutCancel(w.ctx))
+	c.r = c.r.WithContext(w.ctx)
 	w.taken = t
 }
 

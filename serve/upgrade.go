@@ -43,8 +43,8 @@ type messages struct {
 }
 
 // upgrade turns the request into a stream of messages.
-func (c *call) upgrade(cancel context.CancelCauseFunc) (*messages, error) {
-	gone := func(err error) { cancel(fmt.Errorf("%w: %w", errClientGone, err)) }
+func (c *call) upgrade(end func(error)) (*messages, error) {
+	gone := func(err error) { end(fmt.Errorf("%w: %w", errClientGone, err)) }
 	to, err := c.cfg.WebSocket.Upgrade(c.w, c.r, gone)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -23,43 +24,55 @@ var errShuttingDown = errors.New("the server is shutting down")
 // watching is a watch that is being served.
 type watching struct {
 	frames
+	// ctx is the request's, until the watch takes over its connection; then it never ends.
 	ctx    context.Context
-	cancel context.CancelCauseFunc
 	stream registry.Stream
+	// ended is why the server ended the watch, nil while it has not.
+	ended atomic.Pointer[error]
 	// bookmarks: the client asked for bookmarks.
 	bookmarks bool
 	// initial: the initial state is not complete yet.
 	initial bool
-	// from is the revision that the watch continues from, zero for none.
-	from engine.Revision
 	// begun: the request was answered.
 	begun bool
-	// detach lets the watch outlast its request's context; nil if the watch may not take
-	// over its connection. leaveBase then releases what ends it with the context of all
-	// connections, and taken is what it took over.
-	detach, leaveBase func() bool
-	taken             *taken
+	// from is the revision that the watch continues from, zero for none.
+	from engine.Revision
+	// base is the context of all connections, if the watch may take over its own; otherwise
+	// nil. taken is what it took over, and leaveBase releases what ends it with base.
+	base      context.Context
+	leaveBase func() bool
+	taken     *taken
 }
 
-// newWatching returns the watch of a call, which its server can end from now on.
+// newWatching returns the watch of a call.
 func newWatching(c *call) *watching {
-	w := &watching{frames: frames{c: c, first: true}}
-	asked := c.r.Context()
-	if base, ok := c.takesOver(); ok {
-		w.mayOutlast(asked, base)
-	} else {
-		w.ctx, w.cancel = context.WithCancelCause(asked)
-	}
-	c.inFlight.endsBy(c, w.cancel)
-	return w
+	return &watching{frames: frames{c: c, first: true}, ctx: c.r.Context(), base: c.takesOver()}
 }
 
 // run sends events until something ends the watch.
 func (w *watching) run() { w.end(w.pump()) }
 
+// endBy ends the watch, once it has a stream, for a reason that is not the stream's. It may be
+// called concurrently, and more than once.
+func (w *watching) endBy(why error) {
+	w.ended.CompareAndSwap(nil, &why)
+	w.stream.Stop()
+}
+
+// next returns the next events.
+func (w *watching) next() ([]store.Event, error) {
+	events, err := w.stream.Next(w.ctx)
+	if err == nil {
+		return events, nil
+	}
+	if why := w.ended.Load(); why != nil {
+		return nil, *why
+	}
+	return nil, err
+}
+
 // stop releases what the watch has.
 func (w *watching) stop() {
-	defer w.cancel(nil)
 	if w.leaveBase != nil {
 		defer w.leaveBase()
 	}
@@ -106,8 +119,11 @@ func (w *watching) start() error {
 		}
 		c.tellStorage(opts.Timeline)
 	}
-	w.stream, err = c.resource.Watch(w.ctx, opts)
-	return err
+	if w.stream, err = c.resource.Watch(w.ctx, opts); err != nil {
+		return err
+	}
+	c.inFlight.started(c, w)
+	return nil
 }
 
 // begin answers the request: from now on there is a watch.
@@ -117,7 +133,7 @@ func (w *watching) begin() (err error) {
 	w.metrics = c.metrics().Watching(c.endpoint()) // before the client knows
 	w.writing.told = c.cfg.Metrics != nil
 	if c.upgrades {
-		if w.messages, err = c.upgrade(w.cancel); err != nil {
+		if w.messages, err = c.upgrade(w.endBy); err != nil {
 			return err
 		}
 	} else {
@@ -134,22 +150,23 @@ func (w *watching) sendHeader() {
 	if w.c.shape == sse {
 		h.Set("Content-Type", sseType)
 	}
-	if w.detach != nil {
+	if w.base != nil {
 		h.Set("Connection", "close") // net/http does not get it back
 	}
 	w.c.w.WriteHeader(http.StatusOK)
 	w.flush()
-	if w.detach != nil {
+	if w.base != nil {
 		w.takeOver()
 	}
 }
 
 // options returns the options of the engine's watch. It always has bookmarks, which mark
-// the end of the initial state and keep quiet connections alive.
+// the end of the initial state and keep quiet connections alive. It is detached from its
+// context, with which next ends.
 func (w *watching) options(o *listOptions) engine.WatchOptions {
 	opts := engine.WatchOptions{
 		Key: o.key, Prefix: o.prefix, LabelSelector: o.labels, FieldSelector: o.fields,
-		From: o.revision, Bookmarks: true, Timeout: o.timeout,
+		From: o.revision, Bookmarks: true, Timeout: o.timeout, Detached: true,
 	}
 	if opts.Timeout == 0 {
 		opts.Timeout = defaultWatch + rand.N(defaultWatch)
@@ -171,7 +188,7 @@ func (w *watching) pump() error {
 		return err
 	}
 	for {
-		events, err := w.stream.Next(w.ctx)
+		events, err := w.next()
 		if err != nil {
 			return err
 		}
