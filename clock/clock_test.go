@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var start = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// TestVirtualClock plays the scenarios in testdata/virtual. Their commands:
+// TestVirtual_Scenarios plays the scenarios in testdata/virtual. Their commands:
 //
 //	arm <name> in=<duration> [then=<name> after=<duration>]
 //	    arms a timer that says its name, and may arm another when it fires

@@ -2,6 +2,7 @@ package clock
 
 import (
 	"container/heap"
+	"math"
 	"sync"
 	"time"
 )
@@ -37,7 +38,7 @@ func (c *Virtual) AfterFunc(d time.Duration, f func()) Timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.armed++
-	t := &timer{clock: c, due: c.elapsed + max(d, 0), order: c.armed, call: f}
+	t := &timer{clock: c, due: later(c.elapsed, max(d, 0)), order: c.armed, call: f}
 	heap.Push(&c.timers, t)
 	return t
 }
@@ -52,7 +53,7 @@ func (c *Virtual) Advance(d time.Duration) {
 		return
 	}
 	c.mu.Lock()
-	until := c.elapsed + d
+	until := later(c.elapsed, d)
 	c.mu.Unlock()
 	for {
 		call := c.popDue(until)
@@ -62,6 +63,10 @@ func (c *Virtual) Advance(d time.Duration) {
 		call()
 	}
 }
+
+// later returns t plus d, which must not be negative, or the last time that can be
+// reckoned with, 292 years from the clock's start.
+func later(t, d time.Duration) time.Duration { return t + min(d, math.MaxInt64-t) }
 
 // Jump corrects what the clock shows by d, forwards or backwards, without
 // letting time pass: timers keep the time that they have left.
