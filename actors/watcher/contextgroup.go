@@ -110,9 +110,21 @@ func (s *contextGroups) end(g *contextGroup) {
 		return
 	}
 	defer s.ending.Done()
-	reason := stoppedBy(context.Cause(g.ctx))
-	for _, w := range members {
-		w.end(reason)
+	endAll(members, stoppedBy(context.Cause(g.ctx)))
+}
+
+// endAll ends the watches. If a Notify function ends the goroutine ([runtime.Goexit], as
+// by t.FailNow), the remaining ones are ended while it unwinds.
+func endAll(watches []*Watch, reason error) {
+	next := 0
+	defer func() {
+		if next < len(watches) {
+			endAll(watches[next:], reason)
+		}
+	}()
+	for next < len(watches) {
+		next++
+		watches[next-1].end(reason)
 	}
 }
 

@@ -3,6 +3,7 @@ package watcher_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -59,6 +60,24 @@ func TestStopWith_AContextWhoseWatchesHaveEnded(t *testing.T) {
 		for _, watch := range append(again, late...) {
 			require.ErrorIs(t, watch.Err(), watcher.ErrStopped)
 		}
+	})
+}
+
+func TestStopWith_ANotifyFunctionThatEndsItsGoroutineLeavesNoWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+		ctx, cancel := context.WithCancel(t.Context())
+		watches := make([]*watcher.Watch, 3)
+		for i := range watches {
+			watches[i] = watcher.NewNotified(&w.feed, watcher.Options{}, runtime.Goexit)
+			watches[i].StopWith(ctx)
+		}
+		cancel()
+		synctest.Wait()
+		for _, watch := range watches {
+			require.ErrorIs(t, watch.Err(), watcher.ErrStopped)
+		}
+		w.feed.Registry.LeaveContexts() // does not wait for ever
 	})
 }
 
