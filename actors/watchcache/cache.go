@@ -190,9 +190,10 @@ func refuse(msg Message, err error) {
 	}
 }
 
-// Stopping answers all waiting calls.
-func (c *cache) Stopping(ctx *actors.Context) {
-	c.setReadiness(c.readiness.stopped(ctx.Clock().Now()))
+// Stopping answers all waiting calls. It does not read the clock, which may be user
+// code and panic.
+func (c *cache) Stopping(*actors.Context) {
+	c.setReadiness(c.readiness.stopped(c.now))
 	c.waiters.all(ErrStopped)
 	c.registerDelayed() // which refuses them
 	c.stopTimers()

@@ -2,6 +2,7 @@ package watchcache
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
@@ -14,7 +15,7 @@ import (
 func (c *cache) register(m Register) {
 	if err := c.readiness.check(c.now); err != nil {
 		if m.Reply == nil && c.readiness.state == Pending {
-			c.handle.delayed = append(c.handle.delayed, m)
+			c.handle.delay(m)
 		} else {
 			m.refuse(err)
 		}
@@ -39,6 +40,17 @@ func (c *cache) register(m Register) {
 	if !accepted {
 		m.refuse(ErrStopped)
 	}
+}
+
+// delay keeps a registration until the cache is ready. Whenever there is no more room it
+// drops those of watches that have ended, so that there are at most a few times as many as
+// watches that wait.
+func (h *Cache) delay(m Register) {
+	if len(h.delayed) == cap(h.delayed) {
+		h.delayed = slices.DeleteFunc(h.delayed, func(m Register) bool { return m.Watch.Member().Ended() })
+		h.delayed = slices.Grow(h.delayed, len(h.delayed)+1)
+	}
+	h.delayed = append(h.delayed, m)
 }
 
 // registerDelayed registers the watches that waited until the cache was ready.
