@@ -48,7 +48,7 @@ func (b *WakeBox) Wake() { b.wake() }
 // Stop tells the actor to stop, when Woken has returned if it is running.
 // Calling it again does nothing.
 func (b *WakeBox) Stop() {
-	if !b.is(stopping) {
+	if b.is(spawned) && !b.is(stopping) {
 		b.post(stopMessage)
 	}
 }

@@ -54,6 +54,17 @@ func TestWake_ManyWakesAreOneTurn(t *testing.T) {
 	require.Equal(t, "woken", s.take())
 }
 
+func TestWake_ABoxDoesNothingBeforeItsActorIsSpawned(t *testing.T) {
+	f := newPair(t, actors.Stop)
+	s := &recordingWaker{journal: new(journal)}
+	s.Wake()
+	s.Stop()
+	require.False(t, s.Alive())
+	f.spawnWaker(t, s)
+	require.Equal(t, "started", s.take())
+	require.True(t, s.Alive())
+}
+
 func TestWake_DuringATurnCausesOneMore(t *testing.T) {
 	f, s := newRecordingWaker(t, actors.Stop)
 	s.woken = func(*actors.Context) bool {
