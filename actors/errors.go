@@ -24,7 +24,7 @@ var (
 	// An actor that may block belongs on [System.Blocking].
 	ErrWorkerHeld = errors.New("turn has held a worker of the pool for more than 1s")
 
-	errNoBehavior = errors.New("actors: make returned a nil Behavior")
+	errNoBehavior = errors.New("actors: the newBehavior given to Spawn returned nil")
 )
 
 // Directive is a supervisor's decision about a child that failed.

@@ -190,7 +190,7 @@ func TestSupervision_ANilBehaviorIsAFailure(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{OnFailure: fs.add})
 	actors.Spawn(sys, "a", func() actors.Behavior[int] { return nil }, actors.Options{})
 	seeded.Run()
-	require.Equal(t, "a: actors: make returned a nil Behavior: Stop", fs.take())
+	require.Equal(t, "a: actors: the newBehavior given to Spawn returned nil: Stop", fs.take())
 	require.Zero(t, sys.Actors())
 }
 

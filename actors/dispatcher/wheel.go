@@ -83,8 +83,8 @@ func (w *wheel[W]) next(now, deadline time.Time, waiting bool) (time.Duration, b
 
 // due takes out and returns the watches whose time has come, those of earlier
 // seconds first and within a second in the order of scheduling. A watch is due up to
-// a second early, so that with a call per second no bookmark is late. Each is returned once, however far the clock has leapt: schedule it
-// again for its next.
+// a second early, so that with a call per second no bookmark is late. Each is returned
+// once, however far the clock has leapt: schedule it again for its next.
 func (w *wheel[W]) due(now time.Time) (ready []W) {
 	w.advance(now)
 	for len(w.buckets) > 0 && w.buckets[0].number <= seconds(w.elapsed) {
