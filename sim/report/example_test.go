@@ -54,6 +54,26 @@ func ExampleReport_WriteJSON() {
 	// kubelets 12.3ms
 }
 
+func ExampleReport_WriteText() {
+	r := &report.Report{
+		Scenario: "kubelets", Load: 20, Took: 20.5,
+		Assertions: []report.Assertion{{Text: "lost = 0", Value: 2}},
+	}
+	var file strings.Builder
+	if err := r.WriteText(&file); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for line := range strings.Lines(file.String()) {
+		if strings.HasPrefix(line, "took") || strings.HasPrefix(line, "FAILED") {
+			fmt.Print(line)
+		}
+	}
+	// Output:
+	// took       20s of load, 20.5s until all was read
+	// FAILED     lost = 0                 it is 2
+}
+
 func ExampleReport_OK() {
 	r := &report.Report{Assertions: []report.Assertion{{Text: "lost = 0", Value: 2}}}
 	fmt.Println(r.OK(), r.Assertions[0].Shown())

@@ -2,6 +2,8 @@ package scenario_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -48,6 +50,29 @@ writers:
 	//     there are name, count, labels, fields, prefix, key, initial, start, spread, policy, buffer, consumer, consume, reconnect
 	// mine.yaml:5:11: writers[0].rate: "fast" is not a number;
 	//     write a number such as 500 or 0.5
+}
+
+// The traces that a scenario names are relative to its file.
+func ExampleLoad() {
+	dir, err := os.MkdirTemp("", "scenario")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "agents.yaml")
+	if err := os.WriteFile(file, []byte("watchers: [{name: agents, count: 3}]"), 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := scenario.Load(file)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.Name, s.Watchers[0].Count)
+	// Output:
+	// agents 3
 }
 
 func ExamplePlan_Explain() {
