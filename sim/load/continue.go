@@ -14,45 +14,6 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// ErrCannotContinue: a replay cannot be saved or continued with this storage, these
-// watchers, or this history. The message says why.
-var ErrCannotContinue = errors.New("the replay cannot be continued")
-
-func cannotContinue(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", ErrCannotContinue, fmt.Errorf(format, args...))
-}
-
-// continues reports whether the replay can extend over several processes.
-func (h *History) continues() bool { return h.Resume != nil || h.Save != nil }
-
-// validateSaved returns why the replay cannot be saved or continued, as far as that is
-// known without its storage; nil if nothing is wrong.
-func (h *History) validateSaved() error {
-	switch {
-	case !h.continues():
-		return nil
-	case !h.Via.Follows():
-		return cannotContinue("watchers by %s have no revision to resume from", h.Via)
-	case h.Resume != nil && len(h.Resume.Watchers) != h.Watchers:
-		return cannotContinue("%d watchers were saved, and %d are to go on", len(h.Resume.Watchers), h.Watchers)
-	}
-	return nil
-}
-
-// validateTraits returns why the storage does not tell how far the history was written; nil
-// if it does, or if the replay is neither saved nor continued.
-func (r *run) validateTraits() error {
-	switch t := r.storage.Traits(); {
-	case !r.history.continues():
-		return nil
-	case !t.Keeps:
-		return cannotContinue("the storage ends with the process")
-	case !t.Contiguous || t.Shared:
-		return cannotContinue("the storage has changes of others among its revisions")
-	}
-	return nil
-}
-
 // afterLast finds the last change that is in storage, and waits until the engine
 // serves the state after it.
 func (r *run) afterLast(ctx context.Context) error {

@@ -130,18 +130,6 @@ func (v *Via) UnmarshalText(text []byte) error {
 // has a policy.
 func (v Via) Follows() bool { return v == ViaWatch || v == ViaQueue }
 
-// Validate returns what is wrong with Fields: a selector that cannot be parsed, or
-// an unknown field.
-func (h *History) Validate() error {
-	_, err := h.filter()
-	return err
-}
-
-func (h *History) filter() (*store.Filter, error) {
-	schema := content.Config(h.plan()).Schema()
-	return store.NewFilter(schema.Fields, store.FilterOptions{Fields: h.Fields})
-}
-
 // plan returns the plan of a run that replays the history.
 func (h *History) plan() *scenario.Plan {
 	s := scenario.Scenario{
@@ -200,13 +188,14 @@ type client interface {
 // the run are released. If ctx is done it stops and reports what ran so far, as
 // interrupted, without an error.
 //
-// Errors: those of [History.Validate], and those of the engine and its backend. With
-// Resume or Save [ErrCannotContinue], [ErrNotSaved], and [engine.ErrForeignCheckpoint].
+// Errors: those of [History.Validate], an [engine.ConfigError] of Changes, and those of the
+// engine and its backend. With Resume or Save [ErrCannotContinue], [ErrNotSaved], and
+// [engine.ErrForeignCheckpoint].
 func Replay(ctx context.Context, h History) (_ *Replayed, err error) {
-	selected, err := h.filter()
-	if err == nil {
-		err = h.validateSaved()
+	if err := errors.Join(h.validateChanges(), h.Validate(), h.validateSaved()); err != nil {
+		return nil, err
 	}
+	selected, err := h.filter()
 	if err != nil {
 		return nil, err
 	}

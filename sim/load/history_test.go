@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/sim/load/internal/states"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
+	"github.com/watchmill/watchmill/store"
 )
 
 func file(key, version string, rev engine.Revision) states.Item {
@@ -100,6 +102,39 @@ func TestFollow_WatchesThatEndByThemselves(t *testing.T) {
 			require.NoError(t, w.recordEnd(c.cause))
 		})
 	}
+}
+
+func TestReplay_SaysWhatIsWrongWithTheHistory(t *testing.T) {
+	for field, spoil := range map[string]func(*History){
+		"Changes":  func(h *History) { h.Changes = nil },
+		"Watchers": func(h *History) { h.Watchers = 0 },
+		"Slow":     func(h *History) { h.Slow = 3 },
+		"Via":      func(h *History) { h.Via = Via(len(ViaNames)) },
+		"Policy":   func(h *History) { h.Policy = 99 },
+		"Speed":    func(h *History) { h.Speed = math.NaN() },
+		"Breaks":   func(h *History) { h.Breaks = -1 },
+		"Window":   func(h *History) { h.Window = -1 },
+	} {
+		h := History{Changes: []trace.Change{{Op: trace.Put, Key: "a", Version: "1"}}, Watchers: 2}
+		spoil(&h)
+		_, err := Replay(t.Context(), h)
+		requireField(t, field, err)
+	}
+	for field, h := range map[string]History{
+		"Slow":   {Watchers: 2, Slow: 1, Via: ViaInformer},
+		"Policy": {Watchers: 2, Policy: engine.Conflate, Via: ViaObjectCache},
+	} {
+		requireField(t, field, h.Validate())
+	}
+	require.ErrorIs(t, (&History{Watchers: 2, Fields: "size=1"}).Validate(), store.ErrInvalidSelector)
+}
+
+// requireField requires that err names the field.
+func requireField(t *testing.T, field string, err error) {
+	t.Helper()
+	var bad *engine.ConfigError
+	require.ErrorAs(t, err, &bad, field)
+	require.Equal(t, field, bad.Field)
 }
 
 func TestReplay_CountsAndNamesWatchersThatDiffer(t *testing.T) {

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"slices"
+
 	"github.com/watchmill/watchmill/sim/report"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
@@ -92,15 +94,20 @@ func (r *run) assertions(rep *report.Report) (checked []report.Assertion) {
 }
 
 // valueOf returns the value of the asserted metric, and whether it was measured: without
-// events there is no percentile.
+// events there is no percentile, and without a watch in any sample no lag.
 func valueOf(rep *report.Report, c scenario.Check) (value float64, measured bool) {
-	t, isTime := timed[c.Metric.Name]
-	if c.Group == "" {
-		return rep.Metrics[c.Metric.Name], !isTime || rep.Latency[t.stage].Count > 0
+	name := c.Metric.Name
+	t, isTime := timed[name]
+	switch {
+	case c.Group != "":
+	case name == "lag" || name == "stalled":
+		return rep.Metrics[name], slices.ContainsFunc(rep.Samples, func(s report.Sample) bool { return s.Watches > 0 })
+	default:
+		return rep.Metrics[name], !isTime || rep.Latency[t.stage].Count > 0
 	}
 	for i := range rep.Groups {
 		if g := &rep.Groups[i]; g.Name == c.Group {
-			return ofGroup[c.Metric.Name](g), !isTime || g.Measured > 0
+			return ofGroup[name](g), !isTime || g.Measured > 0
 		}
 	}
 	return 0, false

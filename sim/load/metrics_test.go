@@ -24,6 +24,22 @@ func TestAssertions_OfALatencyThatWasNotMeasuredFail(t *testing.T) {
 	require.True(t, rep.Assertions[2].Holds)
 }
 
+// Watchers that use engine.Follow do not show their watches, so nothing says how far they
+// are behind.
+func TestAssertions_OfTheLagOfWatchersWithoutItFail(t *testing.T) {
+	for consumer, measured := range map[scenario.Consumer]bool{scenario.Follow: false, scenario.Queue: false, scenario.Batches: true} {
+		rep := run1(t, &scenario.Scenario{
+			Watchers: []scenario.Watcher{{Consumer: consumer}}, Writers: []scenario.Writer{{Rate: 100}},
+			Assert: []scenario.Assertion{"lag < 1000", "stalled = 0", "lost = 0"},
+		})
+		for _, a := range rep.Assertions[:2] {
+			require.Equal(t, measured, !a.Unmeasured, "%s %s", consumer, a.Text)
+			require.Equal(t, measured, a.Holds, "%s %s", consumer, a.Text)
+		}
+		require.True(t, rep.Assertions[2].Holds)
+	}
+}
+
 func TestMetrics_TimesAreThoseOfStages(t *testing.T) {
 	for _, m := range scenario.Metrics {
 		_, known := timed[m.Name]

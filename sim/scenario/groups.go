@@ -132,7 +132,7 @@ const (
 	// Channel receives each event from a channel.
 	Channel Consumer = "channel"
 	// Follow lists, watches, resumes and lists again by engine.Follow. It starts
-	// with a list, whether Initial is set or not.
+	// with a list, whether Initial is set or not. How far it is behind is not measured.
 	Follow Consumer = "follow"
 	// Queue does so, too, and passes the changes through a DeltaFIFO into an indexer.
 	Queue Consumer = "queue"
