@@ -42,11 +42,12 @@ type Lease[T any] struct {
 
 // share is a [Lease] whatever the type of the objects.
 type share struct {
-	factory  *Factory
-	key      factoryKey
-	shared   *shared
-	release  sync.Once
-	closeErr error
+	factory *Factory
+	key     factoryKey
+	shared  *shared
+	release sync.Once
+	// last: it was the informer's last lease.
+	last bool
 }
 
 // Acquire returns a lease of the factory's informer with that name and type. If
@@ -86,8 +87,8 @@ func (f *Factory) acquire(key factoryKey, configure func() settings) (*share, er
 }
 
 // Close releases the lease. The last one closes the informer; see
-// [SharedInformer.Close]. Closing again has no effect and returns the first
-// result.
+// [SharedInformer.Close]. Closing again releases nothing more; for the last lease it
+// waits again.
 func (l *Lease[T]) Close() error { return l.share.end(informerCore.close) }
 
 // Stop releases the lease without waiting; see [SharedInformer.Stop].
@@ -98,14 +99,14 @@ func (l *Lease[T]) Stop() {
 	})
 }
 
-// end releases the lease, once, and ends the informer if it is the last.
-func (s *share) end(last func(informerCore) error) error {
-	s.release.Do(func() {
-		if s.factory.giveBack(s.key, s.shared) {
-			s.closeErr = last(s.shared.informer)
-		}
-	})
-	return s.closeErr
+// end releases the lease, once, and ends the informer if it is the last. The informer is
+// ended outside of release, since a handler that it waits for may release the lease, too.
+func (s *share) end(informer func(informerCore) error) error {
+	s.release.Do(func() { s.last = s.factory.giveBack(s.key, s.shared) })
+	if !s.last {
+		return nil
+	}
+	return informer(s.shared.informer)
 }
 
 // giveBack releases a lease and reports whether it was the last.

@@ -2,6 +2,8 @@ package informer_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,6 +51,41 @@ func TestFactory_SharesByNameAndCountsLeases(t *testing.T) {
 	require.NoError(t, again.Close())
 	require.NoError(t, other.Close())
 	require.NoError(t, source.Close())
+}
+
+// The last lease is closed while a handler runs, which releases the lease, too.
+func TestFactory_AHandlerMayReleaseALeaseThatIsBeingClosed(t *testing.T) {
+	for name, release := range map[string]func(*testing.T, *informer.Lease[pod]){
+		"stop":  func(_ *testing.T, lease *informer.Lease[pod]) { lease.Stop() },
+		"close": func(t *testing.T, lease *informer.Lease[pod]) { require.ErrorIs(t, lease.Close(), engine.ErrInHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := enginetest.NewSource(podConfig())
+				lease, err := informer.Acquire(new(informer.Factory), "pods", func() informer.Config[pod] {
+					return informer.Config[pod]{Source: engine.SourceOf[pod](source)}
+				})
+				require.NoError(t, err)
+				handling, closing := make(chan struct{}), make(chan struct{})
+				_, err = lease.Subscribe(func(informer.Notification[pod]) {
+					close(handling)
+					<-closing
+					release(t, lease)
+				}, informer.HandlerOptions{})
+				require.NoError(t, err)
+				_, err = source.Add(pod{Name: "a"})
+				require.NoError(t, err)
+				<-handling
+				began, closed := time.Now(), make(chan error, 1)
+				go func() { closed <- lease.Close() }()
+				synctest.Wait()
+				close(closing)
+				require.NoError(t, <-closed)
+				require.Zero(t, time.Since(began), "neither has waited for the other")
+				require.NoError(t, source.Close())
+			})
+		})
+	}
 }
 
 func TestFactory_ReplacesAnInformerThatEnded(t *testing.T) {
