@@ -41,6 +41,7 @@ func TestPlay_SaysWhatIsWrongWithItsScenario(t *testing.T) {
 	for field, step := range map[string]script.Step{
 		"Steps[1].Do":              {},
 		"Steps[1].N":               {Do: script.Turns, N: -1},
+		"Steps[1].Meanwhile.N":     {Do: script.Get, Meanwhile: &script.Step{Do: script.Take}},
 		"Steps[1].For":             {Do: script.Pass, For: -time.Second},
 		"Steps[1].Start":           {Do: script.Watch},
 		"Steps[1].Start.Consumer":  {Do: script.Follow, Start: &script.Start{Consumer: 200}},
@@ -52,6 +53,20 @@ func TestPlay_SaysWhatIsWrongWithItsScenario(t *testing.T) {
 	}
 	_, err := Play(Things(), script.Scenario{Setup: script.Setup{Window: engine.Window{MaxEvents: -1}}})
 	require.ErrorIs(t, err, engine.ErrConfig)
+}
+
+// Without a number these steps would do something else than the verb says, and what they did
+// would be found as an error of the engine.
+func TestPlay_RefusesStepsWithoutTheirNumber(t *testing.T) {
+	for _, verb := range []script.Verb{script.Take, script.Pages, script.NextPage, script.FailLists, script.FailWatches, script.SlowLists} {
+		steps := []script.Step{{Do: script.Write, Turns: script.Unlimited}, {Do: verb, Turns: script.Unlimited}}
+		_, err := Play(Things(), script.Scenario{Steps: steps})
+		requireField(t, "Steps[1].N", err)
+		steps[1].N = 1
+		finding, err := Play(Things(), script.Scenario{Setup: script.Setup{BookmarkPeriod: time.Second}, Steps: steps})
+		require.NoError(t, err)
+		require.Nil(t, finding)
+	}
 }
 
 // requireField requires that err names the field.

@@ -179,8 +179,9 @@ func (x *exploration[T]) explain(ctx context.Context) *Finding {
 }
 
 // Play plays one scenario, such as a [Finding]'s or one of [script.Draw], without shrinking it,
-// and returns the invariant that it breaks; nil means that every invariant held. It ignores
-// the fields of cfg that say how much to explore. It blocks until the scenario has ended.
+// and returns the invariant that it breaks; nil means that every invariant held. The fields
+// of cfg that say how much to explore must be valid, and have no effect. It blocks until the
+// scenario has ended.
 //
 // Errors: a [*ConfigError] for an invalid field of cfg or of the scenario, or what Attach
 // returned. A step that the engine refuses without a reason is a finding, not an error.

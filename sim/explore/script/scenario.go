@@ -75,7 +75,8 @@ type Step struct {
 	Other int `json:"other,omitzero"`
 	// Uncached sends a write or a read to the engine without a cache, if there is one.
 	Uncached bool `json:"uncached,omitzero"`
-	// N is a number of turns, events, calls or revisions.
+	// N is a number of turns, events, objects, calls or revisions. [Take], [Pages],
+	// [NextPage], [FailLists], [FailWatches] and [SlowLists] require it.
 	N int `json:"n,omitzero"`
 	// Turns is how many turns a call may wait for; a negative value, such as [Unlimited],
 	// means all.

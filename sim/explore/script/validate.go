@@ -22,6 +22,8 @@ func (s *Step) validate(field string) error {
 		return &engine.ConfigError{Field: field + ".Do", Problem: fmt.Sprintf("is %v; give one of the verbs, such as Write", s.Do)}
 	case s.N < 0:
 		return &engine.ConfigError{Field: field + ".N", Problem: "is negative; give a number of what the verb says, or zero"}
+	case s.N == 0 && s.Do.counts():
+		return &engine.ConfigError{Field: field + ".N", Problem: fmt.Sprintf("is zero; a %q step needs the number of events, objects or calls", s.Do)}
 	case s.For < 0 && s.Do != Jump:
 		return &engine.ConfigError{Field: field + ".For", Problem: "is negative, but only the clock's Jump goes back"}
 	}
@@ -32,6 +34,15 @@ func (s *Step) validate(field string) error {
 		return s.Meanwhile.validate(field + ".Meanwhile")
 	}
 	return nil
+}
+
+// counts reports whether a step with the verb is about N things, of which there must be one.
+func (v Verb) counts() bool {
+	switch v {
+	case Take, Pages, NextPage, FailLists, FailWatches, SlowLists:
+		return true
+	}
+	return false
 }
 
 func (s *Step) validateStart(field string) error {
