@@ -28,9 +28,9 @@ type call struct {
 	resource registry.Resource
 	info     *registry.Info
 	warnings warnings
-	upgrades bool      // the client asks for a WebSocket
-	end      error     // of a watch
-	leave    func()    // gives back the request's place in inFlight; nil before it has one
+	upgrades bool  // the client asks for a WebSocket
+	end      error // of a watch
+	place    place
 	watching *watching // nil unless the request is a watch
 
 	began   time.Time
@@ -42,9 +42,7 @@ type call struct {
 // finish releases what the request has, and calls the hooks.
 func (c *call) finish() {
 	defer c.audit()
-	if c.leave != nil {
-		defer c.leave()
-	}
+	defer c.inFlight.leave(c)
 	if c.watching != nil {
 		c.watching.stop()
 	}
@@ -139,7 +137,7 @@ func (c *call) admit() (answered bool, err error) {
 	if err := c.authenticate(); err != nil {
 		return false, err
 	}
-	if c.leave, err = c.inFlight.enter(c); err != nil {
+	if c.place, err = c.inFlight.enter(c); err != nil {
 		return false, err
 	}
 	return false, c.authorize()

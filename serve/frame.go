@@ -91,26 +91,30 @@ func (f *frames) send(eventType string, object []byte, revision engine.Revision)
 }
 
 // small is the size up to which an object is copied into its frame, in bytes: for small
-// objects one write to the connection costs less than three.
+// objects one write to the connection costs less than three. What is gathered is copied anyway.
 const small = 1 << 10
 
 // line writes a frame of JSON.
 func (f *frames) line(eventType string, object []byte) {
-	f.text = appendHead(f.text[:0], eventType)
-	if len(object) > small {
-		f.c.write(f.text)
+	head := frameHeads[eventType]
+	if len(object) > small || f.c.w.guarded {
+		f.c.write(head)
 		f.c.write(object)
 		f.c.write(frameEnd)
 		return
 	}
-	f.text = append(append(f.text, object...), frameEnd...)
+	f.text = append(append(append(f.text[:0], head...), object...), frameEnd...)
 	f.c.write(f.text)
 }
 
-// appendHead appends the beginning of a frame. Event types need no quoting.
-func appendHead(to []byte, eventType string) []byte {
-	return append(append(append(to, `{"type":"`...), eventType...), `","object":`...)
-}
+// frameHeads are the beginnings of frames, by their types.
+var frameHeads = func() map[string][]byte {
+	heads := map[string][]byte{}
+	for _, eventType := range []string{"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"} {
+		heads[eventType] = []byte(`{"type":"` + eventType + `","object":`)
+	}
+	return heads
+}()
 
 func (f *frames) serverSentEvent(eventType string, object []byte, revision engine.Revision) {
 	head := make([]byte, 0, 64)

@@ -19,28 +19,48 @@ func newInFlight(limits *Limits) *inFlight {
 	return &inFlight{limits: limits, watches: map[*call]*watching{}, taken: map[*taken]struct{}{}, perUser: map[string]int{}}
 }
 
-// enter admits a request or refuses it with 429. The caller calls leave when the request
-// is over.
-func (f *inFlight) enter(c *call) (leave func(), err error) {
+// place is what a request has in inFlight.
+type place uint8
+
+const (
+	noPlace place = iota
+	readPlace
+	writePlace
+	watchPlace
+)
+
+// enter admits a request or refuses it with 429. The caller calls leave with its place when
+// the request is over.
+func (f *inFlight) enter(c *call) (place, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	user := c.user.Name
 	switch {
 	case c.req.Verb == "watch" && c.req.IsResource():
 		if len(f.watches) >= f.limits.Watches {
-			return nil, c.refuse(LimitWatches, "the server has as many watches as it may have")
+			return noPlace, c.refuse(LimitWatches, "the server has as many watches as it may have")
 		}
 		if f.perUser[user] >= f.limits.WatchesPerUser {
-			return nil, c.refuse(LimitWatchesPerUser, "you have as many watches as one user may have")
+			return noPlace, c.refuse(LimitWatchesPerUser, "you have as many watches as one user may have")
 		}
 		f.perUser[user]++
 		f.watches[c] = nil
-		return func() { f.leaveWatch(c, user) }, nil
+		return watchPlace, nil
 	case c.req.reads():
-		return f.count(c, LimitReads, &f.reads, f.limits.Reads)
+		if f.reads >= f.limits.Reads {
+			return noPlace, c.refuse(LimitReads, tooManyInFlight)
+		}
+		f.reads++
+		return readPlace, nil
 	}
-	return f.count(c, LimitWrites, &f.writes, f.limits.Writes)
+	if f.writes >= f.limits.Writes {
+		return noPlace, c.refuse(LimitWrites, tooManyInFlight)
+	}
+	f.writes++
+	return writePlace, nil
 }
+
+const tooManyInFlight = "the server has as many requests in flight as it may have"
 
 // refuse returns the 429 for a request above a limit.
 func (c *call) refuse(by Limit, message string) error {
@@ -48,26 +68,21 @@ func (c *call) refuse(by Limit, message string) error {
 	return tooMany(message)
 }
 
-// count admits a read or a write, if its limit allows.
-func (f *inFlight) count(c *call, which Limit, n *int, limit int) (leave func(), err error) {
-	if *n >= limit {
-		return nil, c.refuse(which, "the server has as many requests in flight as it may have")
-	}
-	*n++
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		*n--
-		f.tellIdle()
-	}, nil
-}
-
-func (f *inFlight) leaveWatch(c *call, user string) {
+// leave gives back the place of a request that is over.
+func (f *inFlight) leave(c *call) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.watches, c)
-	if f.perUser[user]--; f.perUser[user] == 0 {
-		delete(f.perUser, user)
+	switch c.place {
+	case readPlace:
+		f.reads--
+	case writePlace:
+		f.writes--
+	case watchPlace:
+		delete(f.watches, c)
+		user := c.user.Name
+		if f.perUser[user]--; f.perUser[user] == 0 {
+			delete(f.perUser, user)
+		}
 	}
 	f.tellIdle()
 }

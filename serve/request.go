@@ -42,7 +42,11 @@ func parse(r *http.Request) (*Request, error) {
 	if err != nil {
 		return nil, badRequest("the query does not parse: %v", err)
 	}
-	req := &Request{Verb: strings.ToLower(r.Method), Path: "/" + strings.Join(segments, "/"), segments: segments, query: query}
+	path := "/" + strings.Join(segments, "/")
+	if path == r.URL.Path {
+		path = r.URL.Path // which is there as long as the request
+	}
+	req := &Request{Verb: strings.ToLower(r.Method), Path: path, segments: segments, query: query}
 	if len(segments) < 4 || segments[0] != "apis" {
 		return req, nil
 	}

@@ -23,9 +23,10 @@ type response struct {
 	idle bool
 	// packing is the answer's compression, nil if there is none.
 	packing *packing
-	// guard replaces the deadline of a stream once one was removed, which only watches do; nil
-	// before.
-	guard *streamGuard
+	// guarded: a guard replaces the deadlines of a stream, since one was removed, which only
+	// watches do. It is nil while nothing is being written.
+	guarded bool
+	guard   *streamGuard
 	// gathered is what such a watch has not sent yet, nil for nothing.
 	gathered *gathered
 }
@@ -47,7 +48,10 @@ func (r *response) begin(code int) {
 // extend gives the client the time of [Limits].WriteStall to read what is written next.
 func (r *response) extend() {
 	r.sinceExtend = 0
-	if r.guard != nil {
+	if r.guarded {
+		if r.guard == nil {
+			r.guard = &streamGuard{stream: r.ResponseWriter}
+		}
 		r.guard.begin(r.stall)
 		return
 	}
@@ -65,11 +69,11 @@ func (r *response) endAt(at time.Time) {
 func (r *response) removeDeadline() {
 	r.idle = true
 	switch {
-	case r.guard != nil:
-		r.guard.end()
+	case r.guarded:
+		r.leave()
 	case r.ofStream:
 		r.endAt(time.Time{})
-		r.guard = &streamGuard{stream: r.ResponseWriter}
+		r.guarded = true
 	}
 }
 
@@ -82,7 +86,7 @@ func (r *response) Write(p []byte) (int, error) {
 	if r.packing != nil {
 		return r.packing.write(p)
 	}
-	if r.guard != nil {
+	if r.guarded {
 		return r.gather(p)
 	}
 	return r.send(p)
@@ -120,10 +124,12 @@ func (r *response) release() {
 	}
 }
 
-// leave says that nothing is written any more.
+// leave drops the guard, since nothing is being written any more: with its timer it has 170
+// bytes, which an idle watch does not keep.
 func (r *response) leave() {
 	if r.guard != nil {
 		r.guard.leave()
+		r.guard = nil
 	}
 }
 

@@ -17,20 +17,13 @@ type streamGuard struct {
 	left bool
 }
 
-// begin gives what is written next that long, until end.
+// begin gives what is written next that long, until leave.
 func (g *streamGuard) begin(stall time.Duration) {
 	if g.timer == nil {
 		g.timer = time.AfterFunc(stall, g.breakOff)
 		return
 	}
 	g.timer.Reset(stall)
-}
-
-// end says that everything was written.
-func (g *streamGuard) end() {
-	if g.timer != nil {
-		g.timer.Stop()
-	}
 }
 
 // breakOff fails the writes that wait.
@@ -42,9 +35,12 @@ func (g *streamGuard) breakOff() {
 	}
 }
 
-// leave ends the use of the stream, which must not outlast its handler.
+// leave ends the use of the stream, which must not outlast its handler: everything was
+// written.
 func (g *streamGuard) leave() {
-	g.end()
+	if g.timer != nil {
+		g.timer.Stop()
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.left = true

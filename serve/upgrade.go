@@ -54,7 +54,7 @@ func (c *call) upgrade(end func(error)) (*messages, error) {
 
 // send sends one event.
 func (m *messages) send(eventType string, object []byte) {
-	m.text = append(appendHead(m.text[:0], eventType), object...)
+	m.text = append(append(m.text[:0], frameHeads[eventType]...), object...)
 	m.text = append(m.text, '}')
 	ctx, cancel := context.WithTimeout(context.Background(), m.c.limits.WriteStall)
 	defer cancel()
