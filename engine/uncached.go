@@ -36,7 +36,7 @@ type uncachedWatch struct {
 	published store.Published
 	feed      watcher.Feed
 
-	dispatcher *actors.Ref[dispatcher.Message]
+	dispatcher atomic.Pointer[actors.Ref[dispatcher.Message]]
 	self       atomic.Pointer[actors.Ref[pull]]
 	// broken: the backend's watch has ended, or is not needed any more.
 	broken bool
@@ -63,6 +63,8 @@ func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *st
 	e.supply(&u.feed)
 	u.feed.Drain = u.drain
 	u.feed.Newest = u.published.Load
+	u.feed.Recovered = func(w *watcher.Member) { u.tell(dispatcher.Recovered{Watch: w}) }
+	u.feed.Ended = func(w *watcher.Member) { u.tell(dispatcher.Ended{Watch: w}) }
 	u.watch = newWatch(&u.feed, options, to)
 	if err := u.open(ctx, opts); err != nil {
 		u.watch.Stop()
@@ -152,12 +154,13 @@ func (u *uncachedWatch) pullSoon() {
 // Started starts the dispatcher and registers the watch.
 func (u *uncachedWatch) Started(ctx *actors.Context) {
 	e := u.engine
-	u.dispatcher = dispatcher.Spawn(ctx, e.observed(dispatcher.Config{
+	d := dispatcher.Spawn(ctx, e.observed(dispatcher.Config{
 		Schema: e.schema, Source: &u.published, Feed: &u.feed, BookmarkPeriod: e.cfg.bookmarkPeriod,
 		Rand: e.host.newRand(), Stats: &e.counts.dispatcher, OnTurn: u.pullSoon,
 	}))
-	u.dispatcher.Tell(dispatcher.Committed{})
-	accepted := u.dispatcher.Tell(dispatcher.Register{
+	u.dispatcher.Store(d)
+	d.Tell(dispatcher.Committed{})
+	accepted := d.Tell(dispatcher.Register{
 		Watch: u.watch.Member(), Filter: u.filter, Start: u.start, Snapshot: u.published.Load(), Reply: u.reply,
 	})
 	if !accepted {
@@ -197,7 +200,15 @@ func (u *uncachedWatch) Receive(ctx *actors.Context, _ pull) {
 	u.window.Advance(batch.Through)
 	u.window.Trim(now)
 	u.publish()
-	u.dispatcher.Tell(dispatcher.Committed{})
+	u.tell(dispatcher.Committed{})
+}
+
+// tell sends to the dispatcher, if there is one. A watch that ends before is never
+// registered, so that the dispatcher need not know of its end.
+func (u *uncachedWatch) tell(m dispatcher.Message) {
+	if d := u.dispatcher.Load(); d != nil {
+		d.Tell(m)
+	}
 }
 
 // drain makes the watch end when it has delivered everything up to final.

@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -134,4 +136,24 @@ func TestNoCache_ReadsAreServedByTheBackend(t *testing.T) {
 	require.NoError(t, f.WaitFor(t.Context(), 99), "there is nothing to wait for")
 	require.NoError(t, f.Verify(t.Context()))
 	require.Zero(t, f.Stats().Lists)
+}
+
+// The caller gives up while the engine's actors start the watch.
+func TestNoCache_ContextEndsWhileTheWatchStarts(t *testing.T) {
+	e, _ := newEngine(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(func() {
+			for range 200 {
+				ctx, cancel := context.WithCancel(context.Background())
+				callers.Go(cancel)
+				if w, err := e.Watch(ctx, engine.WatchOptions{}); err == nil {
+					<-w.Done()
+				} else if !errors.Is(err, context.Canceled) && !errors.Is(err, engine.ErrStopped) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	callers.Wait()
 }

@@ -20,7 +20,8 @@ type Config struct {
 	// Source has the snapshots that the watchCache publishes.
 	Source *store.Published
 	// Feed is read by the watches. The dispatcher publishes to it, and sets its
-	// Recovered and Ended.
+	// Recovered and Ended unless they are set: they must be if a watch of the feed may
+	// end before the dispatcher is spawned.
 	Feed *watcher.Feed
 	// BookmarkPeriod is the time between two bookmarks of a watch; zero means
 	// [DefaultBookmarkPeriod].
@@ -91,8 +92,10 @@ func Spawn(parent actors.Parent, cfg Config) *actors.Ref[Message] {
 		pending:    newAgenda(func(a, b store.Revision) bool { return a < b }),
 	}
 	d.deadlines, d.notified = newDeadlines(d), newNotified(d)
-	cfg.Feed.Recovered = func(m *watcher.Member) { d.self.Tell(Recovered{m}) }
-	cfg.Feed.Ended = func(m *watcher.Member) { d.self.Tell(Ended{m}) }
+	if cfg.Feed.Ended == nil {
+		cfg.Feed.Recovered = func(m *watcher.Member) { d.self.Tell(Recovered{m}) }
+		cfg.Feed.Ended = func(m *watcher.Member) { d.self.Tell(Ended{m}) }
+	}
 	d.self = actors.Spawn(parent, "dispatcher", func() actors.Behavior[Message] { return d }, actors.Options{})
 	return d.self
 }
