@@ -160,9 +160,6 @@ func (w Workload) named(id string) bool {
 	return strings.EqualFold(w.ID, id) || strings.HasPrefix(strings.ToLower(w.ID), strings.ToLower(id)+"/")
 }
 
-// IDs returns the ids of all workloads.
-func IDs() []string { return idsOf(All()) }
-
 func idsOf(all []Workload) []string {
 	var ids []string
 	for _, w := range all {

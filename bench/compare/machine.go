@@ -1,13 +1,15 @@
 package compare
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
+
+	"github.com/watchmill/watchmill/internal/machine"
 )
 
 // Machine describes where a report was made, and of which source.
@@ -27,7 +29,7 @@ type Machine struct {
 // ThisMachine describes this machine.
 func ThisMachine(ctx context.Context) Machine {
 	return Machine{
-		CPU: cpuModel(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH,
+		CPU: cmp.Or(machine.CPU(), runtime.GOARCH), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH,
 		Go: runtime.Version(), Revision: revision(ctx), Load: load(),
 	}
 }
@@ -42,21 +44,6 @@ func (m Machine) String() string {
 		s += ", load at the start " + m.Load
 	}
 	return s + "."
-}
-
-// cpuModel returns the processor's name, if the system provides it.
-func cpuModel() string {
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if name, ok := strings.CutPrefix(lines.Text(), "model name"); ok {
-			return strings.TrimLeft(name, " \t:")
-		}
-	}
-	return runtime.GOARCH
 }
 
 func load() string {

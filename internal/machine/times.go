@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bufio"
 	"os"
 	"strconv"
 	"strings"
@@ -94,4 +95,20 @@ func (o *Others) Share() float64 {
 	share := next.taken(o.last)
 	o.last = next
 	return share
+}
+
+// CPU returns the model of the processor; "" on systems other than Linux, and where Linux
+// does not name it.
+func CPU() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if name, value, _ := strings.Cut(lines.Text(), ":"); strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
 }

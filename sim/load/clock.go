@@ -20,19 +20,25 @@ func (c *jumpClock) AfterFunc(d time.Duration, f func()) clock.Timer { return ti
 func (c *jumpClock) jump(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // stopwatch measures nanoseconds since an epoch, in real time without jumps. begun is when
-// the load began, zero before that.
+// the load began, zero before that, and started is closed then.
 type stopwatch struct {
-	epoch time.Time
-	begun atomic.Int64
+	epoch   time.Time
+	begun   atomic.Int64
+	started chan struct{}
 }
 
 // newStopwatch sets the epoch in the past, so that no time is zero.
-func newStopwatch() *stopwatch { return &stopwatch{epoch: time.Now().Add(-1)} }
+func newStopwatch() *stopwatch {
+	return &stopwatch{epoch: time.Now().Add(-1), started: make(chan struct{})}
+}
 
 func (s *stopwatch) now() int64 { return int64(time.Since(s.epoch)) }
 
-// begin sets the start of the load to now.
-func (s *stopwatch) begin() { s.begun.Store(s.now()) }
+// begin sets the start of the load to now. It is called once.
+func (s *stopwatch) begin() {
+	s.begun.Store(s.now())
+	close(s.started)
+}
 
 // at returns the time d after the start.
 func (s *stopwatch) at(d time.Duration) int64 { return s.begun.Load() + int64(d) }

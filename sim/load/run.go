@@ -13,7 +13,6 @@ import (
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/load/internal/storage"
-	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/report"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
@@ -45,7 +44,6 @@ type run struct {
 	host      *engine.Host
 	engine    *engine.Engine[content.Item]
 
-	policies       map[scenario.Policy]engine.Policy
 	groups         []*watchers
 	callers        []*callers
 	cacheUsers     []*cacheUser
@@ -109,18 +107,11 @@ func Run(ctx context.Context, plan *scenario.Plan, opts Options) (*report.Report
 // newRun returns a run in which nothing has started.
 func newRun(plan *scenario.Plan, opts Options) *run {
 	r := &run{
-		plan: plan, opts: opts, stopwatch: newStopwatch(), clock: &jumpClock{}, policies: policies(),
+		plan: plan, opts: opts, stopwatch: newStopwatch(), clock: &jumpClock{},
 		started: time.Now(), // until the load begins
 	}
 	r.goroutines[0] = goroutines()
 	return r
-}
-
-// policies returns the engine's policies by their names in scenarios.
-func policies() map[scenario.Policy]engine.Policy {
-	return map[scenario.Policy]engine.Policy{
-		scenario.Park: engine.Park, scenario.Terminate: engine.Terminate, scenario.Conflate: engine.Conflate,
-	}
 }
 
 // start makes the engine, its storage and its clients.
@@ -261,10 +252,10 @@ func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
 
 // watchFromStart waits for the watcher's start time and then runs it.
 func (w *watcher) watchFromStart(ctx context.Context) {
-	for w.run.stopwatch.begun.Load() == 0 {
-		if pace.Sleep(ctx, time.Millisecond) != nil {
-			return
-		}
+	select {
+	case <-w.run.stopwatch.started:
+	case <-ctx.Done():
+		return
 	}
 	if w.run.stopwatch.until(ctx, w.run.stopwatch.at(w.starts())) == nil {
 		w.watchUntilRead(ctx, func() {})

@@ -37,6 +37,11 @@ type watchers struct {
 	latency, handed *latency.Recorder
 }
 
+// policies are those of watches, by their names in scenarios.
+var policies = map[scenario.Policy]engine.Policy{
+	scenario.Park: engine.Park, scenario.Terminate: engine.Terminate, scenario.Conflate: engine.Conflate,
+}
+
 // watcher uses one watch after the other. It has one goroutine; its handler runs on the
 // engine's goroutines.
 type watcher struct {
@@ -225,7 +230,7 @@ func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (
 	spec := w.group.spec
 	opts := engine.WatchOptions{
 		Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key,
-		From: from, Policy: w.run.policies[spec.Policy], Buffer: spec.Buffer,
+		From: from, Policy: policies[spec.Policy], Buffer: spec.Buffer,
 	}
 	initial := fresh && spec.Initial
 	if initial {

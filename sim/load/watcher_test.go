@@ -43,7 +43,7 @@ func started(t *testing.T, s *scenario.Scenario) *run {
 	t.Helper()
 	plan, err := s.Resolve(scenario.Options{})
 	require.NoError(t, err)
-	r := &run{plan: plan, stopwatch: newStopwatch(), clock: &jumpClock{}, policies: policies()}
+	r := &run{plan: plan, stopwatch: newStopwatch(), clock: &jumpClock{}}
 	r.goroutines[0] = goroutines()
 	require.NoError(t, r.start())
 	t.Cleanup(func() { require.NoError(t, r.close()) })

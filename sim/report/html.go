@@ -4,7 +4,6 @@ import (
 	_ "embed" // embeds the page
 	"html/template"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/watchmill/watchmill/sim/scenario"
@@ -104,15 +103,6 @@ func toFloat(n any) float64 {
 	}
 	return 0
 }
-
-// Remarks returns remarks about a group, such as "slow, 2 expired".
-func (g Group) Remarks() string { return g.remarks() }
-
-// Remarks returns remarks about a watcher, such as "unread, expired".
-func (w Watcher) Remarks() string { return strings.TrimSpace(w.remarks()) }
-
-// Shown returns the value in the unit of the metric that is asserted.
-func (a Assertion) Shown() string { return a.value() }
 
 // Remark says why a failed assertion may have failed, for the template.
 func (d *pageData) Remark(a Assertion) string { return d.remark(&a) }

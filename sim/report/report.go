@@ -1,12 +1,11 @@
 package report
 
 import (
-	"bufio"
-	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"time"
+
+	"github.com/watchmill/watchmill/internal/machine"
 )
 
 // Schema is the version of the JSON. It changes when a field is removed or changes its
@@ -202,7 +201,7 @@ type Build struct {
 func ThisBuild() Build {
 	b := Build{
 		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
-		CPU: cpuModel(), CPUs: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0),
+		CPU: machine.CPU(), CPUs: runtime.NumCPU(), Procs: runtime.GOMAXPROCS(0),
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -215,19 +214,4 @@ func ThisBuild() Build {
 		}
 	}
 	return b
-}
-
-// cpuModel returns the model of the CPU, "" on systems other than Linux.
-func cpuModel() string {
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if name, value, _ := strings.Cut(lines.Text(), ":"); strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }

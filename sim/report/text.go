@@ -77,12 +77,12 @@ func (t *text) groups(r *Report) {
 	fmt.Fprintf(t, "\n%-22s %7s %12s %9s %9s %9s\n", "group", "count", "events", "p50", "p99", "max")
 	for _, g := range r.Groups {
 		t.row(fmt.Sprintf("%-22s %7d %12s %9s %9s %9s", g.Kind+" "+g.Name, g.Count, Number(g.Events),
-			Seconds(g.P50), Seconds(g.P99), Seconds(g.Max)), g.remarks())
+			Seconds(g.P50), Seconds(g.P99), Seconds(g.Max)), g.Remarks())
 	}
 }
 
-// remarks returns remarks about a group, such as "slow, 2 expired".
-func (g *Group) remarks() string {
+// Remarks returns remarks about a group, such as "slow, 2 expired".
+func (g Group) Remarks() string {
 	var remarks []string
 	add := func(n int, what string) {
 		if n > 0 {
@@ -112,11 +112,12 @@ func (t *text) worst(r *Report) {
 	fmt.Fprintf(t, "\n%-22s %12s %7s %9s %9s %7s\n", "worst watchers", "events", "behind", "mean", "max", "lost")
 	for _, w := range r.Worst[:min(worstShown, len(r.Worst))] {
 		t.row(fmt.Sprintf("%-22s %12s %7s %9s %9s %7s", w.Name, Number(w.Delivered), Number(w.Lag),
-			Seconds(w.Mean), Seconds(w.Max), Number(w.Lost)), w.remarks())
+			Seconds(w.Mean), Seconds(w.Max), Number(w.Lost)), w.Remarks())
 	}
 }
 
-func (w *Watcher) remarks() string {
+// Remarks returns remarks about a watcher, such as "unread, expired".
+func (w Watcher) Remarks() string {
 	remarks := w.LastEnd
 	if w.Unread {
 		remarks = strings.TrimSuffix("unread, "+remarks, ", ")
@@ -148,7 +149,7 @@ func (t *text) verdict(r *Report) {
 		if !a.Holds {
 			verdict, as = "FAILED", bad
 		}
-		t.mark(as, verdict, "%-24s it is %s", a.Text, a.value())
+		t.mark(as, verdict, "%-24s it is %s", a.Text, a.Shown())
 		if remark := r.remark(&a); remark != "" {
 			t.mark(warning, "", "%s", remark)
 		}
@@ -158,8 +159,8 @@ func (t *text) verdict(r *Report) {
 	}
 }
 
-// value returns the value in the unit of the metric that is asserted.
-func (a *Assertion) value() string {
+// Shown returns the value in the unit of the metric that is asserted.
+func (a Assertion) Shown() string {
 	if a.Unmeasured {
 		return "not known: nothing was measured"
 	}
