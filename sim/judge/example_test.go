@@ -2,6 +2,7 @@ package judge_test
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
@@ -29,4 +30,26 @@ func ExampleHistory_Judge() {
 	// Output:
 	// <nil>
 	// reliable: w, event 1: ADDED c@4: before it: revision 3 is missing
+}
+
+// Where a load has too many events to keep, a trail counts them: this consumer has received
+// two of three.
+func ExampleTrail() {
+	var writes judge.Ledger
+	for rev, key := range map[engine.Revision]string{2: "a", 3: "b", 4: "c"} {
+		writes.Note(judge.Entry{Revision: rev, Key: key})
+	}
+	trail := judge.Trail[string]{Name: "w"}
+	trail.Begin(1)
+	for _, rev := range []engine.Revision{2, 4} {
+		trail.Receive(&engine.Event[string]{Type: engine.Added, Revision: rev})
+	}
+	trail.End()
+	everything := judge.Selection{}
+	expected := judge.Expect(slices.Values([]judge.Selection{everything}), &writes)
+	fmt.Println("to see:", expected.Revisions(everything))
+	fmt.Println("lost:", trail.Judge(expected, everything).Lost)
+	// Output:
+	// to see: [2 3 4]
+	// lost: 1
 }

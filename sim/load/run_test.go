@@ -209,8 +209,7 @@ func TestLatency_CountsFromWhenAWriteWasDue(t *testing.T) {
 	}
 	plan, err := s.Resolve(scenario.Options{Duration: 2 * time.Second})
 	require.NoError(t, err)
-	rep, err := Run(t.Context(), plan, Options{})
-	require.NoError(t, err)
+	rep := inBubble(t, plan)
 	names := []string{}
 	for _, stage := range rep.Latency {
 		names = append(names, stage.Name)
