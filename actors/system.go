@@ -128,6 +128,10 @@ var unknown = func() <-chan struct{} {
 	return c
 }()
 
+// Stopped returns a channel that is closed when Close has been called and the last actor
+// has stopped. What was spawned on the system too late does not start any more then.
+func (s *System) Stopped() <-chan struct{} { return s.stopped }
+
 // Blocking returns the executor for actors that may block.
 func (s *System) Blocking() Executor { return s.blocking }
 

@@ -2,7 +2,10 @@ package engine_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,4 +26,72 @@ func TestHost_AwaitReceivesWhatIsThereThoughItsContextIsDone(t *testing.T) {
 	for range 100 {
 		require.NoError(t, host.Await(ctx, ready))
 	}
+}
+
+// gatedExecutor runs turns once the gate is open.
+type gatedExecutor struct{ gate chan struct{} }
+
+func (g gatedExecutor) Submit(t actors.Task) {
+	go func() {
+		<-g.gate
+		t.RunTurn()
+	}()
+}
+
+func (g gatedExecutor) SubmitAll(tasks []actors.Task) {
+	for _, t := range tasks {
+		g.Submit(t)
+	}
+}
+
+func (gatedExecutor) Throughput() int { return 1 }
+
+// The host is closed after New has asked for the engine's first actor, and before that is
+// there.
+func TestNew_FailsOnAHostThatIsClosedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		executor := gatedExecutor{make(chan struct{})}
+		host, err := engine.NewHost(engine.HostConfig{Executor: executor})
+		require.NoError(t, err)
+		config := cfg()
+		config.Host = host
+		opened, closed := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := engine.New(config)
+			opened <- err
+		}()
+		synctest.Wait()
+		go func() { closed <- host.Close() }()
+		synctest.Wait()
+		close(executor.gate)
+		require.ErrorIs(t, <-opened, engine.ErrEngineClosed)
+		require.NoError(t, <-closed)
+	})
+}
+
+// actorlessClock is a clock that panics when an actor reads it.
+type actorlessClock struct{ clock.Clock }
+
+func (c actorlessClock) Now() time.Time {
+	if actors.InTurn() {
+		panic("not for actors")
+	}
+	return c.Clock.Now()
+}
+
+func TestNew_FailsIfTheClockPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failures atomic.Int32
+		host, err := engine.NewHost(engine.HostConfig{
+			Clock: actorlessClock{clock.Real()}, OnFailure: func(engine.Failure) { failures.Add(1) },
+		})
+		require.NoError(t, err)
+		config := cfg()
+		config.Host = host
+		_, err = engine.New(config)
+		require.ErrorContains(t, err, "could not be started")
+		require.NoError(t, host.Close())
+		require.Positive(t, failures.Load())
+		require.Zero(t, host.Actors())
+	})
 }

@@ -36,7 +36,13 @@ func (r *root) Receive(ctx *actors.Context, m startUncached) { m.watch.spawn(ctx
 func (r *root) Dropped(m startUncached) { m.watch.refuse() }
 
 // Started starts the engine's other actors, each before the one that sends to it.
-func (r *root) Started(ctx *actors.Context) { r.started <- r.engine.wire(ctx) }
+func (r *root) Started(ctx *actors.Context) {
+	err := errNotStarted
+	defer func() { r.started <- err }() // also if it fails: New waits
+	err = r.engine.wire(ctx)
+}
+
+var errNotStarted = errors.New("the engine's actors could not be started: the clock or another part of the host's configuration panicked, as HostConfig.OnFailure has been told")
 
 // An engine whose parts fail maxFailures times within failurePeriod ends: they would go
 // on failing, since each time they were restarted from a consistent state.
@@ -100,7 +106,17 @@ func (e *core) spawn() error {
 	if !e.root.Alive() {
 		return ErrEngineClosed // the host is closed
 	}
-	if err := e.host.reply(context.Background(), started); err != nil {
+	var err error
+	if e.host.run != nil {
+		err = e.host.reply(context.Background(), started)
+	} else {
+		select {
+		case err = <-started:
+		case <-e.host.system.Stopped(): // the host was closed before the root was there
+			return ErrEngineClosed
+		}
+	}
+	if err != nil {
 		e.root.Stop()
 		return errors.Join(err, e.host.await(context.Background(), e.stopped))
 	}
