@@ -42,6 +42,41 @@ func TestClose_EndsTheContextsOfCalls(t *testing.T) {
 	})
 }
 
+// The informer is shared and runs on, and what was queued is dropped.
+func TestSettle_EndsWithTheController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		shared, err := informer.New(informer.Config[Pod]{Source: pods.Source()})
+		require.NoError(t, err)
+		c, err := controller.New(controller.Config[Pod]{
+			Informer: shared,
+			Reconcile: func(ctx context.Context, _ string, _ *engine.Object[Pod]) (controller.Result, error) {
+				<-ctx.Done()
+				return controller.Result{}, ctx.Err()
+			},
+		})
+		require.NoError(t, err)
+		for _, name := range []string{"a", "b"} {
+			_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: name})
+			require.NoError(t, err)
+		}
+		settled := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			settled <- c.Settle(ctx, 0)
+		}()
+		time.Sleep(time.Second) // of virtual time
+		require.Empty(t, settled)
+		require.NoError(t, c.Close())
+		require.ErrorIs(t, <-settled, controller.ErrClosed)
+		require.ErrorIs(t, c.Settle(t.Context(), 0), controller.ErrClosed)
+		require.NoError(t, shared.Close())
+		require.NoError(t, pods.Close())
+	})
+}
+
 func TestClose_NamesTheKeysThatHoldItUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods, err := engine.New(podConfig())
@@ -117,4 +152,11 @@ func TestClose_HostFirst(t *testing.T) {
 	_, err = controller.New(cfg)
 	require.ErrorIs(t, err, informer.ErrClosed)
 	require.NoError(t, pods.Close())
+}
+
+func TestCloseError_NamesKeysOnlyIfThereAreAny(t *testing.T) {
+	e := controller.CloseError{Controller: "pods", Cause: context.DeadlineExceeded}
+	require.EqualError(t, &e, "close controller pods: context deadline exceeded")
+	e.Keys = []string{"ns/a", "ns/b"}
+	require.EqualError(t, &e, "close controller pods: still reconciling ns/a, ns/b: context deadline exceeded")
 }

@@ -86,8 +86,9 @@ func (c *Controller[T]) EnqueueAfter(key string, delay time.Duration) error {
 // everything that can run; on others it takes time for each object. It must not be
 // called by Reconcile.
 //
-// Errors: ctx's cause; [informer.ErrClosed] or why the informer has ended; on a
-// deterministic host [engine.ErrIdle] if nothing that can run brings the revision.
+// Errors: ctx's cause; [informer.ErrClosed] or why the informer has ended; [ErrClosed] if
+// the informer goes on without the controller; on a deterministic host [engine.ErrIdle] if
+// nothing that can run brings the revision.
 func (c *Controller[T]) Settle(ctx context.Context, rev store.Revision) error {
 	if err := c.informer.WaitForRevision(ctx, max(rev, 1)); err != nil {
 		return err

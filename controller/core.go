@@ -62,6 +62,9 @@ func newCore(cfg settings, host *engine.Host) (*core, error) {
 	c.queue, err = queue.NewWorkQueue(queue.WorkQueueConfig[string]{
 		Clock: c.host.Clock(), Limiter: cfg.limiter, OnReady: c.wakeIdle,
 	})
+	if err != nil && c.ownHost {
+		_ = c.host.Close() // nothing runs on it
+	}
 	return c, err
 }
 
@@ -189,16 +192,19 @@ func (c *core) delay(key string) time.Duration {
 	return wait
 }
 
-// settle waits until no key is queued or being reconciled.
+// settle waits until no key is queued or being reconciled, or the controller is closed.
 func (c *core) settle(ctx context.Context) error {
 	if c.host.Deterministic() {
 		err := c.host.Await(ctx, nil)
 		if errors.Is(err, engine.ErrIdle) {
-			return nil
+			return context.Cause(c.life)
 		}
 		return err
 	}
 	for {
+		if c.life.Err() != nil {
+			return context.Cause(c.life)
+		}
 		rested := c.nextRest()
 		if s := c.queue.Stats(); c.handler.HasSynced() && c.handler.Lag() == 0 && s.Queued == 0 && s.Running == 0 {
 			return nil

@@ -60,8 +60,11 @@ type CloseError struct {
 	Cause error
 }
 
-// Error names the keys.
+// Error names the keys, if there are any: Keys or OnError may also hold up Close.
 func (e *CloseError) Error() string {
+	if len(e.Keys) == 0 {
+		return fmt.Sprintf("close controller %s: %v", e.Controller, e.Cause)
+	}
 	return fmt.Sprintf("close controller %s: still reconciling %s: %v", e.Controller, strings.Join(e.Keys, ", "), e.Cause)
 }
 
