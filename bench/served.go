@@ -76,11 +76,15 @@ func openKind(ctx context.Context, cfg registry.Config[pod], origin io.Closer) (
 	if err != nil {
 		return nil, err
 	}
-	s, err := serve.New(serve.Config{Resources: []serve.Provider{pods}, Limits: unlimited, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return nil, err
+	s := kindServer{pods: pods, origin: origin}
+	s.Server, err = serve.New(serve.Config{Resources: []serve.Provider{pods}, Limits: unlimited, Logger: slog.New(slog.DiscardHandler)})
+	if err == nil {
+		err = pods.Engine().WaitFor(ctx, 0)
 	}
-	return kindServer{s, pods, origin}, pods.Engine().WaitFor(ctx, 0)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 // Write stores the object directly, without the validation of the kind, as the writes to

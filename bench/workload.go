@@ -39,8 +39,8 @@ type Workload struct {
 	Goals []Goal
 	// Run does the work with a system that the contender opens.
 	Run func(ctx context.Context, c Contender, p Params) (Result, error)
-	// Floor does only the unavoidable part of the work. Its metrics are some of those of
-	// Run.
+	// Floor does only the unavoidable part of the work. At least one of its metrics is one
+	// of Run, and the others are of other workloads with the same floor.
 	Floor func(ctx context.Context, p Params) (Result, error)
 	// Able reports whether the contender can do the work.
 	Able func(c Contender) bool

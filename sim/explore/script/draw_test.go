@@ -27,6 +27,7 @@ func TestDraw_EveryVerbAndConsumerIsDrawn(t *testing.T) {
 func TestScenario_EveryOneIsKeptByJSON(t *testing.T) {
 	for seed := range uint64(30) {
 		s := Draw(seed, 9, 200)
+		require.NoError(t, s.Validate())
 		kept, err := json.Marshal(s)
 		require.NoError(t, err)
 		var read Scenario
