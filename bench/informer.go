@@ -86,10 +86,7 @@ func informOn(ctx context.Context, s Informer, p Params, object func(i int) Obje
 		return nil, err
 	}
 	synced := time.Since(begin)
-	took, err := changes.run(ctx, func(ctx context.Context, o Object) error {
-		_, err := s.Write(ctx, o)
-		return err
-	})
+	took, err := changes.run(ctx, writerTo(s))
 	if err != nil {
 		return nil, err
 	}

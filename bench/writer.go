@@ -73,8 +73,13 @@ func (w *writer) await(begin int64, i int) int64 {
 	return w.now()
 }
 
-// writerTo returns a function that writes to a store.
-func writerTo(s Store) func(context.Context, Object) error {
+// storage is what [Store], [Server] and [Informer] have in common.
+type storage interface {
+	Write(ctx context.Context, o Object) (uint64, error)
+}
+
+// writerTo returns a function that writes to a storage.
+func writerTo(s storage) func(context.Context, Object) error {
 	return func(ctx context.Context, o Object) error {
 		_, err := s.Write(ctx, o)
 		return err

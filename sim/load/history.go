@@ -226,7 +226,7 @@ func (r *run) replay(ctx context.Context) (err error) {
 	defer r.written(nil)
 
 	r.begin()
-	defer h.show(func() ReplayProgress { return r.replayProgress() })()
+	defer h.show(r.replayProgress)()
 	defer func() { r.took = r.stopwatch.elapsed() }()
 	var watching, opening sync.WaitGroup
 	defer watching.Wait()
@@ -341,13 +341,11 @@ func (h *replay) show(progress func() ReplayProgress) (stop func()) {
 	if h.OnProgress == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var showing sync.WaitGroup
-	showing.Go(func() { tick(ctx, h.ProgressEvery, func() { h.OnProgress(progress()) }) })
+	showOnce := func() { h.OnProgress(progress()) }
+	end := repeat(context.Background(), h.ProgressEvery, showOnce)
 	return func() {
-		cancel()
-		showing.Wait()
-		h.OnProgress(progress())
+		end()
+		showOnce()
 	}
 }
 

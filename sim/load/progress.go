@@ -46,34 +46,33 @@ func (r *run) show(ctx context.Context) (stop func()) {
 	if r.opts.OnProgress == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var showing sync.WaitGroup
-	showing.Go(func() { r.showEvery(ctx, r.opts.ProgressEvery) })
-	return func() {
-		cancel()
-		showing.Wait()
-	}
-}
-
-func (r *run) showEvery(ctx context.Context, every time.Duration) {
 	var before Progress
-	tick(ctx, every, func() {
+	return repeat(ctx, r.opts.ProgressEvery, func() {
 		before = r.progress(before)
 		r.opts.OnProgress(before)
 	})
 }
 
-// tick calls f periodically, each second if every is zero, until ctx is done.
-func tick(ctx context.Context, every time.Duration, f func()) {
-	ticker := time.NewTicker(cmp.Or(max(0, every), time.Second))
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			f()
-		case <-ctx.Done():
-			return
+// repeat calls f periodically on another goroutine, each second if every is zero, until ctx
+// is done or stop is called. It has ended when stop returns.
+func repeat(ctx context.Context, every time.Duration, f func()) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var repeating sync.WaitGroup
+	repeating.Go(func() {
+		ticker := time.NewTicker(cmp.Or(max(0, every), time.Second))
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				f()
+			case <-ctx.Done():
+				return
+			}
 		}
+	})
+	return func() {
+		cancel()
+		repeating.Wait()
 	}
 }
 

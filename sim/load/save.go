@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -103,12 +102,9 @@ func (r *run) keepSaving(fail context.CancelCauseFunc) (stop func() error) {
 		}
 	}
 	save()
-	ctx, cancel := context.WithCancel(context.Background())
-	var saving sync.WaitGroup
-	saving.Go(func() { tick(ctx, cmp.Or(h.SaveEvery, defaultSaveEvery), save) })
+	end := repeat(context.Background(), cmp.Or(h.SaveEvery, defaultSaveEvery), save)
 	return func() error {
-		cancel()
-		saving.Wait()
+		end()
 		save()
 		return failed
 	}
