@@ -78,6 +78,9 @@ func (e *UndeliveredError) Unwrap() error { return e.Cause }
 
 // draining is what an engine has to deliver before a Drain closes it.
 type draining struct {
+	// over is closed when everything has been delivered, or is not waited for any more.
+	over chan struct{}
+
 	mu sync.Mutex
 	// final is the newest revision that was acknowledged.
 	final Revision
@@ -116,18 +119,23 @@ func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 //
 // If ctx is done first, the engine is closed all the same, and the error is an
 // [*UndeliveredError] that names each watch that has not delivered everything, joined
-// with Close's error. In a handler, which it would wait for, it only returns
-// [ErrInHandler].
+// with Close's error. A Drain while another one runs waits for that, as long as its own
+// ctx. In a handler, which it would wait for, it only returns [ErrInHandler].
 func (e *Engine[T]) Drain(ctx context.Context) error { return e.core.drain(ctx) }
 
 func (e *core) drain(ctx context.Context) error {
 	if actors.InTurn() {
 		return fmt.Errorf("drain %s: %w", e.cfg.name, ErrInHandler)
 	}
-	if e.alive() != nil || !e.draining.CompareAndSwap(nil, &draining{}) {
+	if e.alive() != nil {
 		return e.close()
 	}
-	err := e.deliverAll(ctx, e.draining.Load())
+	var err error
+	if d := (&draining{over: make(chan struct{})}); e.draining.CompareAndSwap(nil, d) {
+		err = e.deliverAll(ctx, d)
+	} else {
+		err = e.host.await(ctx, e.draining.Load().over)
+	}
 	switch {
 	case errors.Is(err, ErrEngineClosed):
 		err = nil // another call closed the engine, and reports what was not delivered
@@ -143,6 +151,7 @@ func (e *core) drain(ctx context.Context) error {
 // deliverAll returns when every watch has delivered everything and ended, or when ctx is
 // done.
 func (e *core) deliverAll(ctx context.Context, d *draining) error {
+	defer close(d.over)
 	final, err := e.storage.Backend().Revision(ctx)
 	if err != nil {
 		return err

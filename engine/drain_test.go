@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -209,6 +210,34 @@ func TestDrain_RefusesWhatIsNew(t *testing.T) {
 	close(release)
 	drained.Wait()
 	require.NoError(t, e.Drain(ctx), "once more")
+}
+
+// As from two signals: the second waits, too, and cuts nothing short.
+func TestDrain_ASecondOneWaitsForTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, err := engine.New(cfg())
+		require.NoError(t, err)
+		release, handled := make(chan struct{}), 0
+		_, err = e.Handle(t.Context(), engine.WatchOptions{}, func(engine.Event[pod]) {
+			<-release
+			handled++
+		})
+		require.NoError(t, err)
+		for _, name := range []string{"a", "b"} {
+			_, err = e.Put(t.Context(), pod{Name: name})
+			require.NoError(t, err)
+		}
+		drained := make(chan error, 2)
+		for range cap(drained) {
+			go func() { drained <- e.Drain(t.Context()) }()
+			synctest.Wait()
+		}
+		close(release)
+		require.NoError(t, <-drained)
+		require.NoError(t, <-drained)
+		require.Equal(t, 2, handled)
+		require.Empty(t, e.Stats().Undelivered)
+	})
 }
 
 // A write that is on its way when Drain begins is delivered, or its caller learns
