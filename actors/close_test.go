@@ -16,11 +16,11 @@ import (
 func TestSystem_ConfigErrorsNameTheFieldAndTheFix(t *testing.T) {
 	_, err := actors.NewSystem(actors.SystemConfig{Workers: -1})
 	require.ErrorIs(t, err, usercode.ErrConfig)
-	require.EqualError(t, err, "invalid configuration: SystemConfig.Workers is negative; use 0 for GOMAXPROCS, or the number of workers")
+	require.EqualError(t, err, "invalid configuration: Workers is negative; use 0 for GOMAXPROCS, or the number of workers")
 	_, err = actors.NewSystem(actors.SystemConfig{Workers: 1, Executor: actors.NewSeeded(1)})
 	var config *usercode.ConfigError
 	require.ErrorAs(t, err, &config)
-	require.Equal(t, "SystemConfig.Workers", config.Field)
+	require.Equal(t, "Workers", config.Field)
 }
 
 func TestSystem_StartsAndClosesEmptyWithoutLeaks(t *testing.T) {

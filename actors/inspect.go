@@ -23,9 +23,7 @@ func (s *System) Mailboxes() []MailboxInfo {
 	s.mu.Lock()
 	cells := make([]*cell, 0, len(s.named))
 	for c := range s.named {
-		if !s.isRoot(c) {
-			cells = append(cells, c)
-		}
+		cells = append(cells, c)
 	}
 	s.mu.Unlock()
 	infos := make([]MailboxInfo, len(cells))

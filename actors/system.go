@@ -36,9 +36,9 @@ type SystemConfig struct {
 func (cfg SystemConfig) validate() error {
 	switch {
 	case cfg.Workers < 0:
-		return &usercode.ConfigError{Field: "SystemConfig.Workers", Problem: "is negative; use 0 for GOMAXPROCS, or the number of workers"}
+		return &usercode.ConfigError{Field: "Workers", Problem: "is negative; use 0 for GOMAXPROCS, or the number of workers"}
 	case cfg.Workers > 0 && cfg.Executor != nil:
-		return &usercode.ConfigError{Field: "SystemConfig.Workers", Problem: "has no effect with SystemConfig.Executor; set one of the two"}
+		return &usercode.ConfigError{Field: "Workers", Problem: "has no effect with Executor; set one of the two"}
 	}
 	return nil
 }
@@ -116,13 +116,13 @@ func (s *System) Pool() Executor { return s.pool }
 // [Pool.Held] says or, with an executor that was given, always.
 func (s *System) Held() <-chan struct{} {
 	if s.owned.pool == nil {
-		return unknown
+		return alwaysHeld
 	}
 	return s.owned.pool.Held()
 }
 
-// unknown is closed.
-var unknown = func() <-chan struct{} {
+// alwaysHeld is closed.
+var alwaysHeld = func() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
@@ -158,9 +158,7 @@ func (s *System) Names() []string {
 	defer s.mu.Unlock()
 	names := make([]string, 0, len(s.named)+1)
 	for c := range s.named {
-		if !s.isRoot(c) {
-			names = append(names, c.name())
-		}
+		names = append(names, c.name())
 	}
 	slices.Sort(names)
 	if wakers := s.Actors() - len(names); wakers > 0 {

@@ -22,8 +22,9 @@ import (
 // revision that it needs: the API server's 3 s.
 const DefaultFreshnessTimeout = 3 * time.Second
 
-// ErrConfig: the configuration is invalid. Every error about a setting or an option, of
-// any package of this module, matches it.
+// ErrConfig: the configuration is invalid. Every error about a setting, of any package of
+// this module, matches it, and so do those about the options of a write. Those of a watch,
+// a list and a read are [ErrInvalidWatch], [ErrInvalidList] and [ErrInvalidRead].
 var ErrConfig = usercode.ErrConfig
 
 // ConfigError names the wrong Field, and the Problem with it and what to write instead.

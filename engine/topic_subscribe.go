@@ -85,8 +85,7 @@ func (s *Subscription) Behind() time.Duration { return s.watch.Behind() }
 // topic. If it panics, its subscription ends with a [*PanicError]. The subscription
 // ends when ctx is done.
 //
-// Errors: [ErrNilHandler],
-// [ErrInvalidWatch], [ErrExpired] if From is no longer there,
+// Errors: [ErrNilHandler], [ErrInvalidWatch], [ErrExpired] if From is no longer there,
 // [ErrEngineClosed], why NewTopic failed, ctx's cause.
 func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T)) (*Subscription, error) {
 	return t.SubscribeWith(ctx, SubscribeOptions{}.madeAt(0), handle)

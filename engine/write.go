@@ -197,8 +197,8 @@ type DeleteOptions struct {
 // Delete deletes the object under key and returns its last state, with the
 // revision of the deletion.
 //
-// Errors: [ErrNotFound], [ErrConflict] if a precondition does not hold, [ErrInvalidKey], [ErrEngineClosed],
-// ctx's cause, or the backend's error.
+// Errors: [ErrNotFound], [ErrConflict] if a precondition does not hold, [ErrInvalidKey],
+// [ErrEngineClosed], ctx's cause, or the backend's error.
 func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (*Object[T], error) {
 	o, err := e.core.remove(ctx, key, opts, nil)
 	return typed[T](o), err

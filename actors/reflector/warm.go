@@ -23,8 +23,9 @@ import (
 // than that ends its watch.
 //
 // If the past state cannot be listed, for whatever reason and several times if the reason
-// may pass, the start is an ordinary one, from the newest state. With WarmFrom the first list is of all objects, not of one: if the source has
-// not moved on from WarmFrom, that list is the start.
+// may pass, the start is an ordinary one, from the newest state. With WarmFrom the first
+// list is of all objects, not of one: if the source has not moved on from WarmFrom, that
+// list is the start.
 type warmth struct {
 	stage warmStage
 	// until is the revision that the source had at the start; zero if unknown.

@@ -54,7 +54,7 @@ func TestWaiters_AreAnsweredAtTheEnd(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Everyone is answered exactly once, for the right reason.
+// Each waiter is answered once, for the right reason.
 func TestWaiters_AnswerEachOnce(t *testing.T) {
 	errLate := errors.New("late")
 	rapid.Check(t, func(t *rapid.T) {
