@@ -217,6 +217,13 @@ func TestReport_JSONKeepsEveryFigure(t *testing.T) {
 	require.Equal(t, report.Workloads[0].Rounds, back.Workloads[0].Rounds)
 }
 
+func TestMachine_SaysHowItIsScheduled(t *testing.T) {
+	m := compare.Machine{CPU: "one", Cores: 2, OS: "linux/amd64", Go: "go1"}
+	require.Equal(t, "one, 2 cores, linux/amd64, go1.", m.String())
+	m.RealTime = true
+	require.Equal(t, "one, 2 cores, linux/amd64, go1, with real-time scheduling.", m.String())
+}
+
 func TestWriteInto_ReplacesWhatIsBetweenTheMarks(t *testing.T) {
 	s := &script{figures: figures([]float64{1}, []float64{1}, []float64{1})}
 	report, err := compare.Run(t.Context(), s.plan())

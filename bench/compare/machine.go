@@ -24,13 +24,16 @@ type Machine struct {
 	// Load is the machine's load averages at the start: 1, 5 and 15 minutes; ""
 	// if they are not known. On a quiet machine they are near zero.
 	Load string `json:"load,omitempty"`
+	// RealTime: the run has real-time scheduling, as under chrt, which keeps other programs
+	// from its processors. It is known on Linux only.
+	RealTime bool `json:"realTime,omitempty"`
 }
 
 // ThisMachine describes this machine.
 func ThisMachine(ctx context.Context) Machine {
 	return Machine{
 		CPU: cmp.Or(machine.CPU(), runtime.GOARCH), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS + "/" + runtime.GOARCH,
-		Go: runtime.Version(), Revision: revision(ctx), Load: load(),
+		Go: runtime.Version(), Revision: revision(ctx), Load: load(), RealTime: realTime(),
 	}
 }
 
@@ -42,6 +45,9 @@ func (m Machine) String() string {
 	}
 	if m.Load != "" {
 		s += ", load at the start " + m.Load
+	}
+	if m.RealTime {
+		s += ", with real-time scheduling"
 	}
 	return s + "."
 }
@@ -55,6 +61,18 @@ func load() string {
 		return strings.Join(fields[:3], " ")
 	}
 	return ""
+}
+
+// realTime reports whether this process has a real-time policy: number 1 or 2 in field 41 of
+// its line of figures.
+func realTime() bool {
+	text, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return false
+	}
+	_, figures, _ := strings.Cut(string(text), ") ") // after the number and the program's name
+	fields := strings.Fields(figures)
+	return len(fields) > 38 && (fields[38] == "1" || fields[38] == "2")
 }
 
 // revision asks git, since programs built by go run have no VCS information.
