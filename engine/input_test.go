@@ -330,6 +330,13 @@ func TestInput_Config(t *testing.T) {
 	}
 }
 
+func TestInput_FieldOfTheBackoffIsThatOfTheConfig(t *testing.T) {
+	c := cfg()
+	c.Backoff.Factor = 0.5
+	_, err := engine.New(c)
+	require.EqualError(t, err, "invalid configuration: Backoff.Factor is less than 1; give 1 or more, or zero for the default")
+}
+
 func TestInput_HostConfig(t *testing.T) {
 	_, err := engine.NewHost(engine.HostConfig{CloseTimeout: -1})
 	wanted{engine.ErrConfig, []string{"CloseTimeout", "negative", "zero means"}}.require(t, err)

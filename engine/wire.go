@@ -160,8 +160,11 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 		WarmStart: e.storage.Backend().Traits().Keeps || e.began > 0, WarmFrom: e.began,
 		Backoff: e.cfg.backoff, ListWhenBehind: e.cfg.listWhenBehind, Rand: e.host.newRand(), OnError: e.report,
 	})
+	if errors.Is(err, actors.ErrStopping) {
+		return ErrEngineClosed
+	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return err
 	}
 	sink.open.Store(true)
 	e.parts.reflector.Room()

@@ -122,7 +122,7 @@ func (c Config) validate() error {
 	var problems []error
 	demand := func(ok bool, field, problem string) {
 		if !ok {
-			problems = append(problems, &usercode.ConfigError{Field: "reflector.Config." + field, Problem: problem})
+			problems = append(problems, &usercode.ConfigError{Field: field, Problem: problem})
 		}
 	}
 	demand(c.Source != nil, "Source", "is nil; give the storage to follow")

@@ -40,7 +40,7 @@ func TestConfig_ErrorsNameTheField(t *testing.T) {
 			require.Nil(t, ref)
 			var option *usercode.ConfigError
 			require.ErrorAs(t, err, &option)
-			require.Equal(t, "reflector.Config."+field, option.Field)
+			require.Equal(t, field, option.Field)
 			require.Contains(t, option.Problem, "; give ")
 		})
 	}
@@ -50,7 +50,7 @@ func TestConfig_ReportsEverythingAtOnce(t *testing.T) {
 	_, err := reflector.Spawn(newSystem(t, actors.SystemConfig{}), reflector.Config{PageSize: -1})
 	require.ErrorIs(t, err, usercode.ErrConfig)
 	for _, field := range []string{"Source", "Sink", "Rand", "PageSize"} {
-		require.ErrorContains(t, err, "Config."+field)
+		require.ErrorContains(t, err, "invalid configuration: "+field)
 	}
 }
 

@@ -152,10 +152,7 @@ func (s *settings) validate() error {
 	if err := store.ValidatePrefix(s.prefix); err != nil {
 		return &engine.ConfigError{Field: "Prefix", Problem: fmt.Sprintf(`is not a prefix of keys (%v); give "" for everything, or path segments like "ns/name"`, err)}
 	}
-	if err := s.reflector(discard{}, rand.New(rand.NewPCG(0, 0))).Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return nil
+	return s.reflector(discard{}, rand.New(rand.NewPCG(0, 0))).Validate()
 }
 
 // fillDefaults fills in what was left out.

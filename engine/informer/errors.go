@@ -17,7 +17,7 @@ var (
 	// ErrClosed: the informer was closed, or ended with its host.
 	ErrClosed = errors.New("informer closed")
 	// ErrNilHandler: the handler is nil.
-	ErrNilHandler = errors.New("handler is nil")
+	ErrNilHandler = errors.New("handler is nil: pass an EventHandler, or a function that takes a notification")
 	// ErrRemoved: the handler was removed.
 	ErrRemoved = errors.New("handler removed")
 	// ErrNotSynced: a wait for an informer or a handler to sync ended before it

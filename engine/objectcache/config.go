@@ -94,10 +94,7 @@ func (s *settings) validate() error {
 	case s.maxIdle < 0 && s.maxIdle != NeverIdle:
 		return &engine.ConfigError{Field: "MaxIdle", Problem: fmt.Sprintf("is %v; give a duration, zero for %v, or NeverIdle", s.maxIdle, DefaultMaxIdle)}
 	}
-	if err := s.reflector("", nowhere{}, rand.New(rand.NewPCG(0, 0))).Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	return nil
+	return s.reflector("", nowhere{}, rand.New(rand.NewPCG(0, 0))).Validate()
 }
 
 // reflector returns the configuration of the Reflector of one key.
