@@ -28,6 +28,7 @@ type uncachedWatch struct {
 	watch  *watcher.Watch
 	filter *store.Filter
 	start  watcher.Start
+	ends   watcher.Deadline
 	reply  chan<- error
 
 	source    backend.Watcher
@@ -59,7 +60,7 @@ func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *st
 		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.NoCache turns off", ErrUnsupported)
 	}
 	reply := make(chan error, 1)
-	u := &uncachedWatch{engine: e, filter: filter, reply: reply}
+	u := &uncachedWatch{engine: e, filter: filter, ends: e.deadline(ctx, opts), reply: reply}
 	e.supply(&u.feed)
 	u.feed.Drain = u.drain
 	u.feed.Newest = u.published.Load
@@ -161,7 +162,7 @@ func (u *uncachedWatch) Started(ctx *actors.Context) {
 	u.dispatcher.Store(d)
 	d.Tell(dispatcher.Committed{})
 	accepted := d.Tell(dispatcher.Register{
-		Watch: u.watch.Member(), Filter: u.filter, Start: u.start, Snapshot: u.published.Load(), Reply: u.reply,
+		Watch: u.watch.Member(), Filter: u.filter, Start: u.start, Deadline: u.ends, Snapshot: u.published.Load(), Reply: u.reply,
 	})
 	if !accepted {
 		u.reply <- ErrEngineClosed

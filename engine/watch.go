@@ -186,31 +186,31 @@ func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (*wat
 		Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks, OnPool: opts.OnPool,
 		Name: usercode.Name{Given: opts.Name, Made: opts.made},
 	}
-	options.Deadline, options.ByContext = e.deadline(ctx, opts)
 	if !e.cfg.cached() {
 		return e.watchUncached(ctx, opts, filter, options, to)
 	}
+	ends := e.deadline(ctx, opts)
 	from, err := e.from(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
 	w, reply := newWatch(&e.feed, options, to), make(chan error, 1)
-	e.parts.cache.Register(watchcache.Register{Watch: w, Filter: filter, From: from, Timeline: opts.Timeline.expected(), Reply: reply})
+	e.parts.cache.Register(watchcache.Register{Watch: w, Filter: filter, From: from, Deadline: ends, Timeline: opts.Timeline.expected(), Reply: reply})
 	return w, e.begun(ctx, w, reply, opts.Detached)
 }
 
-// deadline returns when the watch is to end, zero if unknown. byContext: it is the
-// context's deadline, which ends the watch itself, so that only a bookmark depends on the
-// result. With a virtual clock it is not used, since contexts go by real time.
-func (e *core) deadline(ctx context.Context, opts *WatchOptions) (at time.Time, byContext bool) {
+// deadline returns when the watch is to end, as far as that is known. If the context's
+// deadline ends it, only a bookmark depends on the result. With a virtual clock that is not
+// used, since contexts go by real time.
+func (e *core) deadline(ctx context.Context, opts *WatchOptions) watcher.Deadline {
 	if opts.Timeout > 0 {
-		return e.host.system.Clock().Now().Add(opts.Timeout), false
+		return watcher.Deadline{At: e.host.system.Clock().Now().Add(opts.Timeout)}
 	}
-	at, byContext = ctx.Deadline()
-	if !byContext || opts.Detached || !opts.Bookmarks || !e.host.realTime {
-		return time.Time{}, false
+	at, known := ctx.Deadline()
+	if !known || opts.Detached || !opts.Bookmarks || !e.host.realTime {
+		return watcher.Deadline{}
 	}
-	return at, true
+	return watcher.Deadline{At: at, ByContext: true}
 }
 
 // newWatch makes a watch that reads feed for a consumer.

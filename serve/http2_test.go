@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -103,4 +104,28 @@ func TestTLS_OldVersionsAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = by.RoundTrip(req)
 	require.ErrorContains(t, err, "protocol version")
+}
+
+// A middleware reads the request after a watch over HTTP/2, as it was.
+func TestWatch_MiddlewareReadsTheRequestAtTheEnd(t *testing.T) {
+	s := newServer(t)
+	seen := make(chan string, 1)
+	h := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.handler.ServeHTTP(w, r)
+		seen <- r.Proto + " " + r.URL.Path + " " + r.Header.Get("X-Asked")
+	}))
+	h.EnableHTTP2 = true
+	s.handler.Harden(h.Config)
+	h.StartTLS()
+	defer h.Close()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", h.URL+inDefault+"?watch=1", nil)
+	require.NoError(t, err)
+	req.Header.Set("X-Asked", "by a test")
+	resp, err := h.Client().Do(req)
+	require.NoError(t, err)
+	require.NoError(t, s.widgets.Close()) // which ends the watch
+	_, err = io.Copy(io.Discard, resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "HTTP/2.0 "+inDefault+" by a test", <-seen)
 }

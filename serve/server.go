@@ -85,6 +85,14 @@ func (s *Server) index() error {
 	return nil
 }
 
+// The values of headers that all answers share, to save memory for watches. They are replaced,
+// never changed.
+var (
+	notCached  = []string{"no-cache, private"}
+	notSniffed = []string{"nosniff"}
+	asJSON     = []string{jsonType}
+)
+
 // ServeHTTP serves one request. A panic in hooks and in functions of the kind is answered with
 // 500, and logged.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -102,8 +110,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.contain()
 	c.countBody()
 	h := w.Header()
-	h.Set("Cache-Control", "no-cache, private")
-	h.Set("X-Content-Type-Options", "nosniff")
+	h["Cache-Control"], h["X-Content-Type-Options"] = notCached, notSniffed
 	if !c.w.ofStream {
 		c.w.extend() // a connection keeps the deadline of the request before
 	}

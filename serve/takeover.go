@@ -48,17 +48,28 @@ func (s *Server) markHardened(h *http.Server) {
 // connection, nil if it may not. A context that the http.Server makes for each connection ends
 // when net/http gives the connection away, so such a watch may not.
 func (c *call) takesOver() context.Context {
-	ctx := c.r.Context()
-	by, _ := ctx.Value(http.ServerContextKey).(*http.Server)
-	mark, _ := ctx.Value(hardenedKey{}).(hardened)
+	by := c.direct()
+	mark, _ := c.r.Context().Value(hardenedKey{}).(hardened)
 	if by == nil || by.ConnContext != nil || mark.by != c.Server {
 		return nil
 	}
-	direct, _ := by.Handler.(*Server)
-	if direct != c.Server || c.upgrades || c.r.Method != http.MethodGet || c.r.Body != http.NoBody || c.r.ProtoMajor != 1 || c.r.ProtoMinor != 1 {
+	if c.upgrades || c.r.Method != http.MethodGet || c.r.Body != http.NoBody || c.r.ProtoMajor != 1 || c.r.ProtoMinor != 1 {
 		return nil
 	}
 	return mark.base
+}
+
+// direct returns the http.Server that calls the [Server] directly, nil if others see the
+// request, too.
+func (c *call) direct() *http.Server {
+	by, _ := c.r.Context().Value(http.ServerContextKey).(*http.Server)
+	if by == nil {
+		return nil
+	}
+	if handler, _ := by.Handler.(*Server); handler != c.Server {
+		return nil
+	}
+	return by
 }
 
 // taken is a connection that a watch has taken over, as the ResponseWriter of the rest of

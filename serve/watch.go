@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -129,7 +130,7 @@ func (w *watching) start() error {
 // begin answers the request: from now on there is a watch.
 func (w *watching) begin() (err error) {
 	c := w.c
-	c.req.query, c.req.segments = nil, nil         // all that they say is known
+	c.forget()
 	w.metrics = c.metrics().Watching(c.endpoint()) // before the client knows
 	w.writing.told = c.cfg.Metrics != nil
 	if c.upgrades {
@@ -143,10 +144,23 @@ func (w *watching) begin() (err error) {
 	return nil
 }
 
+// forget drops what a watch does not need once it has started. Over HTTP/2 net/http keeps the
+// request as long as the watch lasts; its headers and its URL have 600 bytes, which go unless
+// a middleware may read them at the end.
+func (c *call) forget() {
+	c.req.query, c.req.segments = nil, nil
+	if c.w.ofStream && c.direct() != nil {
+		c.r.Header, c.r.URL = nil, forgotten
+	}
+}
+
+// forgotten is the URL of requests that were forgotten.
+var forgotten = new(url.URL)
+
 // sendHeader begins the answer of a watch that is not upgraded.
 func (w *watching) sendHeader() {
 	h := w.c.w.Header()
-	h.Set("Content-Type", jsonType)
+	h["Content-Type"] = asJSON
 	if w.c.shape == sse {
 		h.Set("Content-Type", sseType)
 	}

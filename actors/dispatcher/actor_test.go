@@ -197,14 +197,20 @@ func TestBookmarks_ComeOnceAPeriodForThoseWhoAsked(t *testing.T) {
 
 func TestDeadline_EndsTheWatchAndNoOther(t *testing.T) {
 	f := newFixture(t)
-	due := f.watch(watcher.Options{Deadline: f.clock.Now().Add(time.Minute)})
+	snap := f.published.Load()
+	until := func(d watcher.Deadline) *watcher.Watch {
+		return f.admit(watcher.Options{}, dispatcher.Register{Start: watcher.Start{Next: snap.Window.Next(), After: snap.Revision}, Deadline: d, Snapshot: snap})
+	}
+	due := until(watcher.Deadline{At: f.clock.Now().Add(time.Minute)})
+	byContext := until(watcher.Deadline{At: f.clock.Now().Add(time.Minute), ByContext: true})
 	other := f.watch(watcher.Options{})
 	f.pass(time.Minute - time.Second)
 	require.NoError(t, due.Err())
 	f.pass(time.Second)
 	require.ErrorIs(t, due.Err(), watcher.ErrDeadline)
 	require.NoError(t, other.Err())
-	require.EqualValues(t, 1, f.stats.Watches.Load())
+	require.NoError(t, byContext.Err(), "its context ends it")
+	require.EqualValues(t, 2, f.stats.Watches.Load())
 }
 
 // Everything committed before is given, also to a watch that is registered late.

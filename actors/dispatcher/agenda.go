@@ -59,4 +59,12 @@ func (a *agenda[K]) first() (w *watcher.Member, key K, ok bool) {
 	return e.watch, e.key, true
 }
 
+// key returns the key of a watch, zero for one that is not in the agenda.
+func (a *agenda[K]) key(w *watcher.Member) (key K) {
+	if e := a.of[w]; e != nil {
+		key = e.key
+	}
+	return key
+}
+
 func (a *agenda[K]) len() int { return len(a.of) }

@@ -34,7 +34,7 @@ func (b *bookmarks) add(ctx *actors.Context, w *watcher.Member) {
 }
 
 func (b *bookmarks) schedule(w *watcher.Member, now time.Time) {
-	b.wheel.schedule(w, now, w.Deadline(), w.OwesInitialEnd())
+	b.wheel.schedule(w, now, b.d.deadlines.of(w), w.OwesInitialEnd())
 }
 
 func (b *bookmarks) remove(w *watcher.Member) { b.wheel.remove(w) }

@@ -11,16 +11,17 @@ import (
 // deadlines ends watches at their deadlines, with one timer for the earliest.
 type deadlines struct {
 	d      *dispatcher
-	agenda *agenda[time.Time]
+	agenda *agenda[watcher.Deadline]
 	timer  clock.Timer
 }
 
 func newDeadlines(d *dispatcher) *deadlines {
-	return &deadlines{d: d, agenda: newAgenda(time.Time.Before)}
+	earlier := func(a, b watcher.Deadline) bool { return a.At.Before(b.At) }
+	return &deadlines{d: d, agenda: newAgenda(earlier)}
 }
 
-func (q *deadlines) add(ctx *actors.Context, w *watcher.Member, at time.Time) {
-	q.agenda.add(w, at)
+func (q *deadlines) add(ctx *actors.Context, w *watcher.Member, deadline watcher.Deadline) {
+	q.agenda.add(w, deadline)
 	if first, _, _ := q.agenda.first(); first == w {
 		q.arm(ctx)
 	}
@@ -37,12 +38,12 @@ func (q *deadlines) remove(w *watcher.Member) {
 
 func (q *deadlines) arm(ctx *actors.Context) {
 	q.stop()
-	_, at, ok := q.agenda.first()
+	_, deadline, ok := q.agenda.first()
 	if !ok {
 		return
 	}
 	clock := ctx.Clock()
-	q.timer = clock.AfterFunc(at.Sub(clock.Now()), func() { q.d.self.Tell(DeadlineDue{}) })
+	q.timer = clock.AfterFunc(deadline.At.Sub(clock.Now()), func() { q.d.self.Tell(DeadlineDue{}) })
 }
 
 func (q *deadlines) stop() {
@@ -52,12 +53,17 @@ func (q *deadlines) stop() {
 	}
 }
 
-// due ends the watches whose deadline has passed.
+// of returns when a watch ends, zero for never.
+func (q *deadlines) of(w *watcher.Member) time.Time { return q.agenda.key(w).At }
+
+// due ends the watches whose deadline has passed, unless their contexts do.
 func (q *deadlines) due(ctx *actors.Context) {
 	now := ctx.Clock().Now()
-	for w, at, ok := q.agenda.first(); ok && !at.After(now); w, at, ok = q.agenda.first() {
+	for w, deadline, ok := q.agenda.first(); ok && !deadline.At.After(now); w, deadline, ok = q.agenda.first() {
 		q.agenda.remove(w)
-		q.d.end(w, watcher.ErrDeadline)
+		if !deadline.ByContext {
+			q.d.end(w, watcher.ErrDeadline)
+		}
 	}
 	q.arm(ctx)
 }

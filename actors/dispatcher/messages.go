@@ -18,6 +18,8 @@ type Register struct {
 	// Filter selects its events; nil selects everything.
 	Filter *store.Filter
 	Start  watcher.Start
+	// Deadline is when the watch ends.
+	Deadline watcher.Deadline
 	// Resumes: it starts after a revision that it was given, which is counted.
 	Resumes bool
 	// Snapshot is the one for which Start was decided.

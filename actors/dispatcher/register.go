@@ -56,7 +56,7 @@ func (d *dispatcher) register(ctx *actors.Context, m Register) error {
 	}
 	stream.Join(w)
 	d.Stats.Watches.Add(1)
-	d.schedule(ctx, w)
+	d.schedule(ctx, w, m.Deadline)
 	switch now := d.Feed.Load(); {
 	case start.Pending > 0:
 		d.pending.add(w, start.Pending)
@@ -96,13 +96,13 @@ func (d *dispatcher) spawn(ctx *actors.Context, w *watcher.Member) error {
 	return nil
 }
 
-// schedule schedules the watch's bookmarks and deadline.
-func (d *dispatcher) schedule(ctx *actors.Context, w *watcher.Member) {
-	if w.Bookmarks() {
-		d.bookmarks.add(ctx, w)
+// schedule schedules the watch's deadline and bookmarks.
+func (d *dispatcher) schedule(ctx *actors.Context, w *watcher.Member, deadline watcher.Deadline) {
+	if !deadline.At.IsZero() {
+		d.deadlines.add(ctx, w, deadline)
 	}
-	if at := w.Deadline(); !at.IsZero() && !w.EndsByContext() {
-		d.deadlines.add(ctx, w, at)
+	if w.Bookmarks() {
+		d.bookmarks.add(ctx, w) // the last before the deadline
 	}
 	if w.Notified() {
 		d.notified.add(w)

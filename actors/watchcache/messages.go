@@ -27,6 +27,8 @@ type Register struct {
 	Filter *store.Filter
 	// From is where it starts.
 	From watcher.From
+	// Deadline is when it ends.
+	Deadline watcher.Deadline
 	// Timeline, if not nil, is that of the revision at which the watch starts: in any
 	// other the watch is refused with a [*store.ExpiredError].
 	Timeline *store.Timeline

@@ -35,7 +35,8 @@ func (c *cache) register(m Register) {
 		return
 	}
 	accepted := c.Dispatcher.Tell(dispatcher.Register{
-		Watch: m.Watch.Member(), Filter: m.Filter, Start: start, Resumes: m.From.Resumes(), Snapshot: snap, Reply: m.Reply,
+		Watch: m.Watch.Member(), Filter: m.Filter, Start: start, Deadline: m.Deadline,
+		Resumes: m.From.Resumes(), Snapshot: snap, Reply: m.Reply,
 	})
 	if !accepted {
 		m.refuse(ErrStopped)

@@ -8,7 +8,6 @@ type traits uint8
 const (
 	bookmarks traits = 1 << iota
 	onPool
-	byContext
 )
 
 func traitsOf(o Options) (t traits) {
@@ -17,9 +16,6 @@ func traitsOf(o Options) (t traits) {
 	}
 	if o.OnPool {
 		t |= onPool
-	}
-	if o.ByContext {
-		t |= byContext
 	}
 	return t
 }

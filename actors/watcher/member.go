@@ -121,19 +121,6 @@ func (m *Member) Policy() Policy { return m.policy }
 // Bookmarks reports whether the watch asks for bookmarks.
 func (m *Member) Bookmarks() bool { return m.traits.has(bookmarks) }
 
-// Deadline returns when the watch ends, as far as that is known; zero is never.
-func (m *Member) Deadline() (at time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.extras != nil {
-		at = m.extras.deadline
-	}
-	return at
-}
-
-// EndsByContext reports whether the watch's context ends it at the deadline.
-func (m *Member) EndsByContext() bool { return m.traits.has(byContext) }
-
 // Waiting reports whether the watch has caught up and its consumer asks for
 // more, so that a signal is of use.
 func (m *Member) Waiting() bool { return m.flags.has(waiting) }

@@ -24,16 +24,20 @@ type Options struct {
 	Buffer int
 	// Bookmarks asks for bookmarks.
 	Bookmarks bool
-	// Deadline is when the watch ends with [ErrDeadline]; zero means never. The last
-	// bookmark comes shortly before.
-	Deadline time.Time
-	// ByContext: the deadline is that of the context by which the watch is stopped, so
-	// that nothing but the last bookmark depends on it here.
-	ByContext bool
 	// OnPool runs a handler on the system's pool, where it must not block.
 	OnPool bool
 	// Name is the watch's name in errors and Info.
 	Name usercode.Name
+}
+
+// Deadline is when a watch ends. The last bookmark comes shortly before. The zero value is
+// never.
+type Deadline struct {
+	// At is when the watch ends with [ErrDeadline].
+	At time.Time
+	// ByContext: it is the deadline of the context by which the watch is stopped, so that
+	// nothing but the last bookmark depends on it.
+	ByContext bool
 }
 
 // From is where a watch starts. The zero value starts now.
@@ -108,8 +112,7 @@ type target interface{ signal() }
 
 // extras are rarely used fields, kept apart to save memory for 100,000 idle watches.
 type extras struct {
-	deadline time.Time
-	done     chan struct{}
+	done chan struct{}
 	// handlerDone is closed once the handler has returned for the last time. Nil unless
 	// it is waited for.
 	handlerDone chan struct{}
@@ -142,9 +145,6 @@ func (w *Watch) prepare(feed *Feed, options Options) {
 	w.buffer = uint32(min(uint64(options.Buffer), math.MaxUint32))
 	w.policy, w.traits = options.Policy, traitsOf(options)
 	w.memberIndex, w.name, w.began = noMember, options.Name, feed.now().UnixNano()
-	if !options.Deadline.IsZero() {
-		w.more().deadline = options.Deadline
-	}
 }
 
 // more returns the watch's extras, creating them if necessary. The caller holds the
