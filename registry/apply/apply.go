@@ -89,6 +89,9 @@ func (a *applier) Apply(live, config map[string]any, by registry.Manager, force 
 	}
 	began := time.Now()
 	merged, err := fields.Apply(before, desired, by.Name, force)
+	if a.withoutAbsent(before, err) {
+		merged, err = fields.Apply(before, desired, by.Name, force)
+	}
 	if err != nil {
 		return nil, failure(err)
 	}

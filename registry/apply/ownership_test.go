@@ -69,6 +69,20 @@ func TestApply_UpdateByAnotherManagerTakesTheField(t *testing.T) {
 	require.Equal(t, "editor Update: spec.size", owners(t, &o.Value), "what is removed has no owner")
 }
 
+// A Go type leaves out the empty map that is left, so its owner no longer has it.
+func TestApply_OwnersOfWhatIsNotStoredAreInNoConflict(t *testing.T) {
+	g := open(t)
+	g.apply("anchor", `"spec":{"size":1}`)
+	g.update("editor", func(w *Gear) { w.Spec.Limits = map[string]int{"b": 0} })
+	g.apply("one", `"spec":{"limits":{"b":1}}`, force)
+	o := g.apply("one", `"spec":{}`)
+	require.JSONEq(t, `{"size":1}`, spec(t, o))
+	o = g.apply("two", `"spec":{"limits":{"c":0}}`)
+	require.JSONEq(t, `{"size":1,"limits":{"c":0}}`, spec(t, o))
+	_, err := g.try("one", `"spec":{"size":2,"limits":{"c":1}}`)
+	require.Equal(t, []string{".spec.limits.c", ".spec.size"}, conflicts(t, err), "what is stored keeps its owners")
+}
+
 func TestApply_ListsMergeByTheirType(t *testing.T) {
 	g := open(t)
 	g.apply("one", `"spec":{"teeth":[{"name":"x","length":1}],"tags":["a","b"],"order":["p"],"box":{"k":"1"}}`)
