@@ -61,7 +61,7 @@ func (b *bookmarks) arm(ctx *actors.Context) {
 }
 
 func (b *bookmarks) stop() {
-	if b != nil && b.timer != nil {
+	if b.timer != nil {
 		b.timer.Stop()
 	}
 }

@@ -23,6 +23,7 @@ func newDeadlines(d *dispatcher) *deadlines {
 func (q *deadlines) add(ctx *actors.Context, w *watcher.Member, deadline watcher.Deadline) {
 	q.agenda.add(w, deadline)
 	if first, _, _ := q.agenda.first(); first == w {
+		q.stop()
 		q.arm(ctx)
 	}
 }
@@ -36,10 +37,10 @@ func (q *deadlines) remove(w *watcher.Member) {
 	}
 }
 
+// arm arms the timer for the earliest deadline, if there is one.
 func (q *deadlines) arm(ctx *actors.Context) {
-	q.stop()
 	_, deadline, ok := q.agenda.first()
-	if !ok {
+	if q.timer != nil || !ok {
 		return
 	}
 	clock := ctx.Clock()
@@ -58,6 +59,7 @@ func (q *deadlines) of(w *watcher.Member) time.Time { return q.agenda.key(w).At 
 
 // due ends the watches whose deadline has passed, unless their contexts do.
 func (q *deadlines) due(ctx *actors.Context) {
+	q.stop()
 	now := ctx.Clock().Now()
 	for w, deadline, ok := q.agenda.first(); ok && !deadline.At.After(now); w, deadline, ok = q.agenda.first() {
 		q.agenda.remove(w)

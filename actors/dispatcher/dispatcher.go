@@ -91,7 +91,8 @@ func Spawn(parent actors.Parent, cfg Config) *actors.Ref[Message] {
 		interest:   newInterest[*filterEntry](),
 		pending:    newAgenda(func(a, b store.Revision) bool { return a < b }),
 	}
-	d.deadlines, d.notified = newDeadlines(d), newNotified(d)
+	d.bookmarks, d.deadlines, d.notified = newBookmarks(d), newDeadlines(d), newNotified(d)
+	d.slow.set = newStalled[*watcher.Member]()
 	if cfg.Feed.Ended == nil {
 		cfg.Feed.Recovered = func(m *watcher.Member) { d.self.Tell(Recovered{m}) }
 		cfg.Feed.Ended = func(m *watcher.Member) { d.self.Tell(Ended{m}) }
@@ -104,8 +105,7 @@ func Spawn(parent actors.Parent, cfg Config) *actors.Ref[Message] {
 func (d *dispatcher) Started(ctx *actors.Context) {
 	d.signals.onPool.executor = ctx.System().Pool()
 	d.signals.onOwn.executor = ctx.System().Blocking()
-	d.bookmarks = newBookmarks(d)
-	d.slow = newSlow(ctx.Clock().Now())
+	d.slow.budget = newBudget(ctx.Clock().Now())
 }
 
 // Receive handles one message. A round runs in Flush, so that any number of
@@ -118,7 +118,7 @@ func (d *dispatcher) Receive(ctx *actors.Context, msg Message) {
 	case Register:
 		d.admit(ctx, m)
 	case Drain:
-		d.drain(ctx, m)
+		d.drain(m)
 	case Recovered:
 		d.recovered(ctx, m.Watch)
 	case Ended:
@@ -136,28 +136,37 @@ func (d *dispatcher) Receive(ctx *actors.Context, msg Message) {
 
 // Flush runs a round over all commits.
 func (d *dispatcher) Flush(ctx *actors.Context) {
-	d.catchUp(ctx)
-	d.drawBudget(ctx)
+	d.catchUp()
 	d.signals.send(d.Stats)
 	if d.OnTurn != nil {
 		d.OnTurn()
 	}
+	d.armTimers(ctx)
+}
+
+// armTimers arms the timers that are needed and not armed. It comes last, since the clock
+// may be the user's and panic: then the next message brings another try.
+func (d *dispatcher) armTimers(ctx *actors.Context) {
+	d.bookmarks.arm(ctx)
+	d.deadlines.arm(ctx)
+	d.notified.arm(ctx)
+	d.drawBudget(ctx)
 }
 
 // catchUp runs a round if there is something to dispatch. If the round fails,
 // the next message brings another.
-func (d *dispatcher) catchUp(ctx *actors.Context) {
+func (d *dispatcher) catchUp() {
 	if d.committed {
-		d.round(ctx)
+		d.round()
 		d.committed = false
 	}
 }
 
 // drain has every watch end when it has caught up.
-func (d *dispatcher) drain(ctx *actors.Context, m Drain) {
+func (d *dispatcher) drain(m Drain) {
 	d.draining = m.Reason
 	defer func() { m.Reply <- nil }() // also if it fails: a call waits
-	d.catchUp(ctx)
+	d.catchUp()
 	d.each(d.endWhenCaughtUp)
 }
 

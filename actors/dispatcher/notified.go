@@ -76,13 +76,12 @@ func (n *notified) remove(w *watcher.Member) {
 	}
 }
 
-// published schedules the notification of all watches without events in the new
-// snapshot. After an outage it notifies all at once, since they have learned of no
+// published has the next ticks notify all watches without events in the new snapshot.
+// After an outage it notifies all at once, since they have learned of no
 // progress meanwhile.
-func (n *notified) published(ctx *actors.Context, prev, next *store.Snapshot) {
+func (n *notified) published(prev, next *store.Snapshot) {
 	if next.Revision > prev.Revision {
 		n.left = len(n.filtered.all)
-		n.arm(ctx)
 	}
 	n.tell(n.wide.all, next)
 	if next.Generation != prev.Generation {
@@ -104,12 +103,12 @@ func (n *notified) progress(ctx *actors.Context) {
 	n.timer = nil
 	share := min(n.left, progressShare)
 	n.left -= share
-	n.arm(ctx)
 	all, snap := n.filtered.all, n.d.Feed.Load()
 	for range share {
 		n.turn = (n.turn + 1) % len(all)
 		n.tell(all[n.turn:n.turn+1], snap)
 	}
+	n.arm(ctx)
 }
 
 // arm arms the timer for the next share.

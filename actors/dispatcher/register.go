@@ -33,7 +33,7 @@ func (d *dispatcher) admit(ctx *actors.Context, m Register) {
 		}
 		m.answer(err)
 	}()
-	d.catchUp(ctx)
+	d.catchUp()
 	err = d.register(ctx, m)
 }
 

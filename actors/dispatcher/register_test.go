@@ -22,6 +22,7 @@ type fixture struct {
 	*testing.T
 	executor   *actors.Seeded
 	clock      *clock.Virtual
+	failing    *failingClock // before clock, for the system
 	ref        *actors.Ref[dispatcher.Message]
 	feed       watcher.Feed
 	schema     store.Schema
@@ -38,14 +39,20 @@ func newFixture(t *testing.T) *fixture { return newFixtureWith(t, store.WindowLi
 
 // newFixtureWith is newFixture with a window of those limits.
 func newFixtureWith(t *testing.T, limits store.WindowLimits) *fixture {
+	return newFixtureOf(t, limits, 0)
+}
+
+// newFixtureOf is newFixtureWith on a clock that fails so many times to say the time.
+func newFixtureOf(t *testing.T, limits store.WindowLimits, fails int) *fixture {
 	f := &fixture{
 		T: t, executor: actors.NewSeeded(1), clock: clock.NewVirtual(time.Unix(0, 0)),
 		window: store.NewWindow(limits, func(*store.Object) int { return 1 }), generation: 1,
 	}
+	f.failing = &failingClock{Clock: f.clock, now: fails}
 	f.feed.Registry = new(watcher.Registry)
 	f.feed.Await = func(context.Context, <-chan struct{}) error { return errIdle }
 	system, err := actors.NewSystem(actors.SystemConfig{
-		Executor: f.executor, Clock: f.clock, Logger: slog.New(slog.DiscardHandler),
+		Executor: f.executor, Clock: f.failing, Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -1,7 +1,6 @@
 package dispatcher
 
 import (
-	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 )
@@ -9,7 +8,7 @@ import (
 // round dispatches the events that the watchCache has published since the last
 // round: it evaluates them for every stream that may match, informs the watches that
 // need events the window drops, and publishes the snapshot to all watches.
-func (d *dispatcher) round(ctx *actors.Context) {
+func (d *dispatcher) round() {
 	prev, next := d.Feed.Load(), d.Source.Load()
 	if prev == next {
 		return
@@ -31,7 +30,7 @@ func (d *dispatcher) round(ctx *actors.Context) {
 	d.Feed.Publish(next)
 	d.inRound = false
 	d.Stats.Rounds.Add(1)
-	d.signal(ctx, prev, next)
+	d.signal(prev, next)
 	if d.OnRound != nil && next.Window.Next() > prev.Window.Next() {
 		d.OnRound(prev, next)
 	}
@@ -184,7 +183,7 @@ func (d *dispatcher) end(w *watcher.Member, reason error) {
 }
 
 // signal signals the consumers that wait for events or progress of next.
-func (d *dispatcher) signal(ctx *actors.Context, prev, next *store.Snapshot) {
+func (d *dispatcher) signal(prev, next *store.Snapshot) {
 	end := next.Window.Next()
 	if end > prev.Window.Next() {
 		d.signalMembers(d.unfiltered, end)
@@ -193,7 +192,7 @@ func (d *dispatcher) signal(ctx *actors.Context, prev, next *store.Snapshot) {
 		d.signalMembers(e.stream, end)
 	}
 	d.touched = d.touched[:0]
-	d.notified.published(ctx, prev, next)
+	d.notified.published(prev, next)
 }
 
 // signalMembers signals the waiting members of a stream, and marks those that lag

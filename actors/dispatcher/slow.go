@@ -23,10 +23,6 @@ type slow struct {
 	mark  uint64
 }
 
-func newSlow(now time.Time) slow {
-	return slow{set: newStalled[*watcher.Member](), budget: newBudget(now)}
-}
-
 // stalled records that w lags beyond its buffer.
 func (d *dispatcher) stalled(w *watcher.Member) {
 	d.slow.set.add(w, w.Delivered(), w.Policy())

@@ -1,0 +1,159 @@
+package dispatcher_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/store"
+)
+
+// failingClock is the user's clock, which panics as often as it is told to.
+type failingClock struct {
+	clock.Clock
+	now, timers int
+}
+
+func (c *failingClock) Now() time.Time {
+	if c.now > 0 {
+		c.now--
+		panic("no time today")
+	}
+	return c.Clock.Now()
+}
+
+func (c *failingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	if c.timers > 0 {
+		c.timers--
+		panic("no timers today")
+	}
+	return c.Clock.AfterFunc(d, f)
+}
+
+func TestTimers_BookmarksGoOnAfterTheClockHasFailed(t *testing.T) {
+	for name, fail := range map[string]failingClock{"time": {now: 1}, "timer": {timers: 1}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			w := f.watch(watcher.Options{Bookmarks: true})
+			f.write(2)
+			f.has(w, 2)
+			f.failing.now, f.failing.timers = fail.now, fail.timers
+			f.pass(2 * time.Second) // a tick
+			require.Zero(t, f.failing.now+f.failing.timers)
+			for range 2 * dispatcher.DefaultBookmarkPeriod / time.Second {
+				f.pass(time.Second)
+			}
+			f.has(w, -2)
+		})
+	}
+}
+
+func TestTimers_DeadlinesAreMetAfterTheClockHasFailed(t *testing.T) {
+	for name, fail := range map[string]failingClock{"time": {now: 1}, "timer": {timers: 1}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			first, second := f.watchFor(time.Minute), f.watchFor(2*time.Minute)
+			f.failing.now, f.failing.timers = fail.now, fail.timers
+			f.pass(time.Minute)
+			require.Zero(t, f.failing.now+f.failing.timers)
+			f.pass(time.Second)
+			require.ErrorIs(t, first.Err(), watcher.ErrDeadline)
+			require.NoError(t, second.Err())
+			f.pass(time.Minute)
+			require.ErrorIs(t, second.Err(), watcher.ErrDeadline)
+		})
+	}
+}
+
+// The registration of the watch with the earliest deadline fails for want of a timer: the
+// others keep theirs.
+func TestTimers_AFailedRegistrationLeavesTheDeadlinesOfOthers(t *testing.T) {
+	f := newFixture(t)
+	w := f.watchFor(2 * time.Minute)
+	f.failing.timers = 1
+	early, reply := watcher.New(&f.feed, watcher.Options{}), make(chan error, 1)
+	f.ref.Tell(f.registration(early, reply, time.Minute))
+	f.executor.Run()
+	require.ErrorIs(t, <-reply, dispatcher.ErrFailed)
+	f.pass(2 * time.Minute)
+	require.ErrorIs(t, w.Err(), watcher.ErrDeadline)
+}
+
+// A clock that goes on failing is asked again with each message, and only that.
+func TestTimers_NextMessageBringsAnotherTry(t *testing.T) {
+	f := newFixture(t)
+	w, timed := f.watch(watcher.Options{Bookmarks: true}), f.watchFor(time.Hour)
+	f.failing.timers = 4
+	f.pass(2 * time.Second)
+	require.Equal(t, 2, f.failing.timers, "once by the tick, and once after it")
+	f.write(2)
+	f.write(3)
+	require.Zero(t, f.failing.timers)
+	f.has(w, 2, 3)
+	f.has(timed, 2, 3)
+	f.write(4)
+	f.has(w, 4)
+	for range 2 * dispatcher.DefaultBookmarkPeriod / time.Second {
+		f.pass(time.Second)
+	}
+	f.has(w, -4)
+}
+
+// A timer that cannot be armed after a round holds up neither the round's events nor
+// those who wait for them.
+func TestTimers_AFailureAfterARoundHoldsUpNoWatch(t *testing.T) {
+	f := newFixture(t)
+	told := 0
+	snap := f.published.Load()
+	w, reply := watcher.NewNotified(&f.feed, watcher.Options{}, func() { told++ }), make(chan error, 1)
+	filter, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})
+	require.NoError(t, err)
+	f.ref.Tell(dispatcher.Register{Watch: w.Member(), Filter: filter, Start: watcher.Start{Next: snap.Window.Next(), After: snap.Revision}, Snapshot: snap, Reply: reply})
+	f.executor.Run()
+	require.NoError(t, <-reply)
+	taken, _, err := w.Take(10)
+	require.NoError(t, err)
+	require.Empty(t, taken, "it waits")
+	f.failing.timers = 1 // that of the notifications of progress
+	f.write(2)
+	require.Zero(t, f.failing.timers)
+	require.Equal(t, 1, told)
+	taken, _, err = w.Take(10)
+	require.NoError(t, err)
+	require.Len(t, taken, 1)
+}
+
+// The clock fails when the dispatcher starts: what comes later does not depend on it.
+func TestTimers_DispatcherGoesOnAfterAFailureAtItsStart(t *testing.T) {
+	f := newFixtureOf(t, store.WindowLimits{}, 1)
+	require.Zero(t, f.failing.now)
+	w := f.watch(watcher.Options{Bookmarks: true})
+	slow := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+	f.write(2, 3, 4, 5)
+	f.has(w, 2, 3, 4, 5)
+	f.pass(time.Second)
+	_, end := f.read(slow)
+	require.ErrorIs(t, end, watcher.ErrSlowConsumer)
+}
+
+// watchFor is watch for one with a deadline.
+func (f *fixture) watchFor(d time.Duration) *watcher.Watch {
+	w, reply := watcher.New(&f.feed, watcher.Options{}), make(chan error, 1)
+	f.ref.Tell(f.registration(w, reply, d))
+	f.executor.Run()
+	require.NoError(f, <-reply)
+	return w
+}
+
+// registration returns the message that registers a watch with a deadline.
+func (f *fixture) registration(w *watcher.Watch, reply chan<- error, d time.Duration) dispatcher.Register {
+	snap := f.published.Load()
+	return dispatcher.Register{
+		Watch: w.Member(), Start: watcher.Start{Next: snap.Window.Next(), After: snap.Revision}, Snapshot: snap,
+		Deadline: watcher.Deadline{At: f.clock.Now().Add(d)}, Reply: reply,
+	}
+}
