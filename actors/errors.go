@@ -64,9 +64,10 @@ func (d Directive) String() string {
 // worker of the pool.
 type Failure struct {
 	// Actor is the name of the actor that failed, with the name that a [Waker] has by
-	// a method Name in parentheses; or "timer" for the function of a timer.
+	// a method Name in parentheses; or "timer" for the function of a timer, "logger" for
+	// the handler of the system's Logger.
 	Actor string
-	// ID is the actor's; zero for a timer.
+	// ID is the actor's; zero for a timer and the logger.
 	ID ID
 	// Reason is the value of the panic, [usercode.ErrGoexit] or [ErrWorkerHeld].
 	Reason any

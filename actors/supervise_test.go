@@ -1,7 +1,10 @@
 package actors_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"runtime"
 	"testing"
 
@@ -258,6 +261,37 @@ func TestSupervision_AnInvalidDirectiveMeansStop(t *testing.T) {
 
 func TestSupervision_APanicInOnFailureIsContained(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{OnFailure: func(actors.Failure) { panic("worse") }})
+	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
+	ref.Tell(boom("1"))
+	seeded.Run()
+	require.False(t, ref.Alive())
+}
+
+// panickingHandler is a handler of log lines that has no place left for them.
+type panickingHandler struct{ slog.Handler }
+
+func (panickingHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (panickingHandler) Handle(context.Context, slog.Record) error { panic("disk full") }
+
+func TestSupervision_APanicOfTheLoggerIsContainedAndReported(t *testing.T) {
+	var failed []string
+	sys, seeded := newSeeded(t, actors.SystemConfig{
+		Logger:    slog.New(panickingHandler{slog.DiscardHandler}),
+		OnFailure: func(f actors.Failure) { failed = append(failed, fmt.Sprint(f.Actor, ": ", f.Reason)) },
+	})
+	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
+	ref.Tell(boom("1"))
+	seeded.Run()
+	require.False(t, ref.Alive(), "the failure takes its course")
+	require.Equal(t, []string{"logger: disk full", "a: boom 1"}, failed)
+}
+
+func TestSupervision_PanicsOfTheLoggerAndOfOnFailureAreContained(t *testing.T) {
+	sys, seeded := newSeeded(t, actors.SystemConfig{
+		Logger:    slog.New(panickingHandler{slog.DiscardHandler}),
+		OnFailure: func(actors.Failure) { panic("worse") },
+	})
 	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
 	ref.Tell(boom("1"))
 	seeded.Run()

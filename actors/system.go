@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -20,7 +21,8 @@ type SystemConfig struct {
 	// Clock is the source of time; nil means [clock.Real].
 	Clock clock.Clock
 	// Logger gets contained failures, at level Error, and turns that hold a worker
-	// of the pool for longer than a second, at level Warn. Nil means slog.Default.
+	// of the pool for longer than a second, at level Warn. Nil means slog.Default. A panic
+	// of its handler is contained: the line is lost, and OnFailure is called.
 	Logger *slog.Logger
 	// Executor, if set, runs all actors in place of the pool and the blocking
 	// executor. The caller closes it. With [Seeded] and a [clock.Virtual], the
@@ -84,15 +86,12 @@ func NewSystem(cfg SystemConfig) (*System, error) {
 	}
 	s := &System{
 		proto:     newActorSystem(),
-		logger:    cfg.Logger,
 		onFailure: cfg.OnFailure,
 		stopped:   make(chan struct{}),
 		closed:    make(chan struct{}),
 		named:     make(map[*cell]struct{}),
 	}
-	if s.logger == nil {
-		s.logger = slog.Default()
-	}
+	s.logger = usercode.Logger(cmp.Or(cfg.Logger, slog.Default()), s.loggerFailed)
 	s.clock = newCountedClock(cfg.Clock, s.timerFailed)
 	s.openExecutors(cfg)
 	s.spawnRoot()
@@ -139,7 +138,7 @@ func (s *System) Blocking() Executor { return s.blocking }
 // and panics in their functions are contained.
 func (s *System) Clock() clock.Clock { return s.clock }
 
-// Logger returns the logger.
+// Logger returns the logger. It contains panics of its handler.
 func (s *System) Logger() *slog.Logger { return s.logger }
 
 // Actors returns the number of actors that have been spawned and have not
@@ -216,6 +215,15 @@ func (s *System) notify(f *Failure) {
 
 func (s *System) timerFailed(reason any, stack []byte) {
 	s.report(&Failure{Actor: "timer", Reason: reason, Stack: stack, Directive: Resume})
+}
+
+// loggerFailed calls OnFailure about the logger, which is not told of it.
+func (s *System) loggerFailed(panicked *usercode.PanicError) {
+	if s.onFailure == nil {
+		return
+	}
+	f := Failure{Actor: "logger", Reason: panicked.Value, Stack: panicked.Stack, Directive: Resume}
+	_ = usercode.Call("OnFailure", "", func() { s.onFailure(f) })
 }
 
 // workerHeld reports a turn that holds a worker of the pool.

@@ -219,6 +219,22 @@ func TestWatchdog_AClockThatPanicsEndsItOnly(t *testing.T) {
 	<-sys.Held() // since any turn may hold a worker
 }
 
+func TestWatchdog_APanicOfTheLoggerIsContained(t *testing.T) {
+	clock, failed := clock.NewVirtual(start), make(chan actors.Failure, 10)
+	sys := newSystem(t, actors.SystemConfig{
+		Workers: 1, Clock: clock, Logger: slog.New(panickingHandler{slog.DiscardHandler}),
+		OnFailure: func(f actors.Failure) { failed <- f },
+	})
+	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
+	p := newPause(t)
+	ref.Tell(p.message())
+	<-p.entered
+	clock.Advance(2 * time.Second)
+	require.Equal(t, "logger", (<-failed).Actor)
+	require.ErrorIs(t, (<-failed).Reason.(error), actors.ErrWorkerHeld)
+	p.release()
+}
+
 // isClosed reports whether a channel that nothing is sent on is closed.
 func isClosed(c <-chan struct{}) bool {
 	select {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // DefaultCloseTimeout is how long Close waits for handlers that are running:
@@ -36,13 +38,14 @@ type HostConfig struct {
 	Seed uint64
 	// Logger gets a line for each watch that ends or stalls, each list after the
 	// first, and each error and failure. Nil discards them, except for the report
-	// of an engine that was never closed, which goes to slog.Default.
+	// of an engine that was never closed, which goes to slog.Default. A line whose handler
+	// panics is lost.
 	Logger *slog.Logger
 	// Metrics gets the age of events at the stages of their delivery. Nil costs
 	// nothing.
 	Metrics Metrics
 	// OnFailure is called with every panic in an actor, whether the actor was
-	// restarted or stopped. It must not block.
+	// restarted or stopped, and in the Logger's handler. It must not block.
 	OnFailure func(Failure)
 	// CloseTimeout is how long Close waits; zero means [DefaultCloseTimeout].
 	CloseTimeout time.Duration
@@ -86,9 +89,8 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	if cfg.CloseTimeout < 0 {
 		return nil, &ConfigError{Field: "CloseTimeout", Problem: "is negative; zero means 10 s"}
 	}
-	leakLogger := cfg.Logger
+	leakLogger := usercode.Logger(cmp.Or(cfg.Logger, slog.Default()), func(*usercode.PanicError) {})
 	if cfg.Logger == nil {
-		leakLogger = slog.Default()
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	system, err := actors.NewSystem(actors.SystemConfig{
