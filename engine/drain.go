@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -189,12 +190,9 @@ func (e *core) reach(ctx context.Context, rev Revision) error {
 		return nil
 	}
 	for {
-		err := e.fresh(ctx, rev)
-		if !errors.Is(err, ErrFuture) && !errors.Is(err, ErrNotReady) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		err := e.freshWithin(ctx, rev, math.MaxInt64)
+		if !errors.Is(err, ErrNotReady) || ctx.Err() != nil {
+			return err // otherwise the cache has failed, and is restarted
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // What was published before is handled before Drain returns, by handlers that run
@@ -266,6 +268,30 @@ func TestDrain_WaitsForStorage(t *testing.T) {
 	require.Len(t, undelivered.Watches, 1)
 	require.EqualValues(t, 1, undelivered.Watches[0].Events)
 	require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
+}
+
+// A cache that does not reach what was written is asked once, however short the wait of
+// reads is.
+func TestDrain_WaitsOnceWithoutATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cfg()
+		inner, err := memory.New(c.Schema(), memory.Options{})
+		require.NoError(t, err)
+		storage := faulty.New(inner, faulty.Options{})
+		c.Backend, c.FreshnessTimeout = storage, time.Nanosecond
+		storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+		e, err := engine.New(c)
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = e.Create(t.Context(), pod{Name: "a"})
+		require.NoError(t, err)
+		waits := e.Stats().Waits
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, e.Drain(ctx), context.DeadlineExceeded)
+		require.Equal(t, waits+1, e.Stats().Waits)
+		require.NoError(t, storage.Close())
+	})
 }
 
 // Close drops what is not delivered, and names the watches.

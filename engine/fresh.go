@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/watchmill/watchmill/actors/watchcache"
 )
@@ -9,14 +10,19 @@ import (
 // fresh waits until the cache is ready and has reached rev. It honours ctx, and
 // gives up after FreshnessTimeout with [ErrFuture] or [ErrNotReady].
 func (e *core) fresh(ctx context.Context, rev Revision) error {
+	return e.freshWithin(ctx, rev, e.cfg.freshnessTimeout)
+}
+
+// freshWithin is fresh that gives up after limit.
+func (e *core) freshWithin(ctx context.Context, rev Revision, limit time.Duration) error {
 	if e.parts.cache.Ready() && e.published.Load().Revision >= rev {
 		return nil
 	}
 	now := e.host.system.Clock().Now()
 	e.counts.waits.Add(1)
 	reply := make(chan error, 1)
-	e.parts.cache.Wait(watchcache.Wait{Revision: rev, Until: now.Add(e.cfg.freshnessTimeout), Reply: reply})
-	err := e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply)
+	e.parts.cache.Wait(watchcache.Wait{Revision: rev, Until: now.Add(limit), Reply: reply})
+	err := e.host.replyWithin(ctx, limit, reply)
 	if m := e.metrics(); m != nil {
 		e.waited(m, WaitRead, e.clockNow().Sub(now))
 	}
