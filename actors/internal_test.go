@@ -148,3 +148,42 @@ func TestWatchdog_LeavesNoMark(t *testing.T) {
 	require.NoError(t, s.Close(context.Background()))
 	require.Zero(t, s.owned.pool.attention.Load())
 }
+
+// A burst of Tells, which no capacity bounds, leaves no memory behind in an idle actor.
+func TestInbox_ABurstLeavesNoMemoryBehind(t *testing.T) {
+	var b inbox[[1024]byte]
+	b.state.capacity = 4
+	for range 3 {
+		for range 1000 {
+			require.True(t, b.tell([1024]byte{}))
+		}
+		for range 1000 {
+			_, ok := b.next()
+			require.True(t, ok)
+		}
+		_, ok := b.next()
+		require.False(t, ok)
+		require.LessOrEqual(t, cap(b.in), 8)
+		require.LessOrEqual(t, cap(b.out), 8)
+	}
+}
+
+func TestInbox_ReusesItsMemoryWithinTheCapacity(t *testing.T) {
+	var b inbox[int]
+	b.state.capacity = 4
+	exchange := func() {
+		for m := range 4 {
+			require.Equal(t, Accepted, b.offer(m))
+		}
+		for m := range 4 {
+			got, ok := b.next()
+			require.True(t, ok)
+			require.Equal(t, m, got)
+		}
+		_, ok := b.next()
+		require.False(t, ok)
+	}
+	exchange()
+	exchange()
+	require.Zero(t, testing.AllocsPerRun(100, exchange))
+}
