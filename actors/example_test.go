@@ -64,6 +64,20 @@ func ExampleSpawn() {
 	// <nil> Gone
 }
 
+// A program that does something else until the system has stopped, whatever closes it.
+func ExampleSystem_Stopped() {
+	sys, err := actors.NewSystem(actors.SystemConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	go func() { _ = sys.Close(context.Background()) }()
+	<-sys.Stopped()
+	late := actors.Spawn(sys, "late", newAdder, actors.Options{})
+	fmt.Println(late.Offer(1))
+	// Output: Gone
+}
+
 // pipeline restarts its parser when that fails.
 type pipeline struct{ parser *actors.Ref[string] }
 

@@ -114,6 +114,17 @@ func TestReal_FiresAndStops(t *testing.T) {
 	})
 }
 
+// Code that takes a Clock runs on the real time in production, and in tests on a virtual one.
+func ExampleReal() {
+	rings := make(chan string)
+	wake := func(c clock.Clock) clock.Timer {
+		return c.AfterFunc(time.Millisecond, func() { rings <- "awake" })
+	}
+	alarm := wake(clock.Real())
+	fmt.Println(<-rings, alarm.Stop())
+	// Output: awake false
+}
+
 func ExampleVirtual() {
 	c := clock.NewVirtual(time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC))
 	c.AfterFunc(time.Minute, func() { fmt.Println("rings at", c.Now().Format(time.TimeOnly)) })

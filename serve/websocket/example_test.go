@@ -3,6 +3,7 @@ package websocket_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 
 	library "github.com/coder/websocket"
@@ -49,4 +50,41 @@ func ExampleNew() {
 	_, event, err := browser.Read(ctx)
 	fmt.Println(string(event[:24]), err)
 	// Output: {"type":"ADDED","object" <nil>
+}
+
+// An Upgrader without a [serve.Handler]: a handler of the program's own upgrades requests.
+func ExampleUpgrader() {
+	ctx := context.Background()
+	upgrader, err := websocket.New(websocket.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if handshake, err := upgrader.Wants(r); err != nil || !handshake {
+			http.Error(w, "WebSocket only", http.StatusBadRequest)
+			return
+		}
+		messages, err := upgrader.Upgrade(w, r, func(error) {})
+		if err != nil {
+			return // it has been answered
+		}
+		_ = messages.Send(r.Context(), []byte("hello"))
+		messages.Close(false)
+	}))
+	defer server.Close()
+
+	client, _, err := library.Dial(ctx, server.URL, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.CloseNow()
+	_, text, err := client.Read(ctx)
+	fmt.Println(string(text), err)
+	_, _, err = client.Read(ctx)
+	fmt.Println(library.CloseStatus(err))
+	// Output:
+	// hello <nil>
+	// StatusNormalClosure
 }
