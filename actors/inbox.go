@@ -82,15 +82,13 @@ func (b *inbox[M]) next() (m M, ok bool) {
 
 // swap gives the messages that the producers have appended to the consumer.
 func (b *inbox[M]) swap() bool {
-	spare := b.out[:0]
-	if cap(spare) > 2*b.state.capacity {
-		spare = nil // grown by a burst of tells: give it back
+	if cap(b.out) > 2*b.state.capacity {
+		b.out, b.read = nil, 0 // grown by a burst of tells: give it back
 	}
 	if !b.state.passToConsumer() {
-		b.out, b.read = spare, 0
 		return false
 	}
-	b.out, b.in, b.read = b.in, spare, 0
+	b.out, b.in, b.read = b.in, b.out[:0], 0
 	b.state.mu.Unlock()
 	return true
 }
