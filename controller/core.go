@@ -206,7 +206,7 @@ func (c *core) settle(ctx context.Context) error {
 			return context.Cause(c.life)
 		}
 		rested := c.nextRest()
-		if s := c.queue.Stats(); c.handler.HasSynced() && c.handler.Lag() == 0 && s.Queued == 0 && s.Running == 0 {
+		if s := c.queue.Stats(); c.caughtUp() && s.Queued == 0 && s.Running == 0 {
 			return nil
 		}
 		// Nothing signals that the handler has caught up, so that is polled.
@@ -216,6 +216,16 @@ func (c *core) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// caughtUp reports whether the handler has handled everything that has arrived, or has ended.
+func (c *core) caughtUp() bool {
+	select {
+	case <-c.handler.Done():
+		return true
+	default:
+		return c.handler.HasSynced() && c.handler.Lag() == 0
 	}
 }
 

@@ -52,6 +52,9 @@
 // object (see [ItemErrorPolicy]); of handlers that panicked or are slow. A panic of
 // a handler costs it that one notification (see [PanicPolicy]).
 //
+// A source that cannot be followed any more, as when its engine was closed, ends the
+// informer: handlers are given what has arrived, and end. The copy can still be read.
+//
 // # Closing
 //
 // Close and [Registration.Remove] wait for the handlers that they end. Handlers, and the

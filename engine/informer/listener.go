@@ -49,23 +49,34 @@ func (l *listener) Name() string { return l.options.Name }
 // Started arms the first resync.
 func (l *listener) Started(ctx *actors.Context) { l.armResync(ctx) }
 
+// armResync arms the next resync, if there is none. The clock may be the user's and panic:
+// then the next delivery brings another try.
 func (l *listener) armResync(ctx *actors.Context) {
-	if l.options.Resync > 0 {
-		fired := make(chan struct{})
-		l.resyncFired = fired
+	if l.options.Resync == 0 || l.resync != nil {
+		return
+	}
+	fired := make(chan struct{})
+	panicked := usercode.Call("Clock.AfterFunc", "", func() {
 		l.resync = ctx.Clock().AfterFunc(l.options.Resync, func() {
 			l.resyncDue.Store(true)
 			l.box.Wake()
 			close(fired)
 		})
+		l.resyncFired = fired
+	})
+	if panicked != nil {
+		l.informer.report(fmt.Errorf("handler %s: resync: %w", l.options.Name, panicked))
 	}
 }
 
 // Woken makes one delivery.
 func (l *listener) Woken(ctx *actors.Context) (again bool) {
 	draining := l.draining.Load() // before take: nothing is offered after draining is set
-	if l.resyncDue.Swap(false) && !draining {
-		l.pending.requestResync()
+	if !draining {
+		if l.resyncDue.Swap(false) {
+			l.resync = nil
+			l.pending.requestResync()
+		}
 		l.armResync(ctx)
 	}
 	next, ok := l.take()
@@ -166,16 +177,21 @@ func (l *listener) Stopping(*actors.Context) {
 }
 
 // Stopped ends the calls that wait for the end.
-func (l *listener) Stopped(*actors.Context) { l.finish(ErrClosed) }
+func (l *listener) Stopped(*actors.Context) { l.finish() }
 
 // finish ends the registration, with [ErrRemoved] if the handler was removed, else
-// with reason.
-func (l *listener) finish(reason error) {
+// with [ErrClosed] and why the informer ended by itself.
+func (l *listener) finish() {
 	l.doneOnce.Do(func() {
 		l.running.Store(false)
-		l.end = reason
-		if l.removed.Load() {
+		why := l.informer.err()
+		switch {
+		case l.removed.Load():
 			l.end = ErrRemoved
+		case why == nil || errors.Is(why, ErrClosed):
+			l.end = ErrClosed
+		default:
+			l.end = fmt.Errorf("%w: %w", ErrClosed, why)
 		}
 		l.informer.forget(l)
 		close(l.done)

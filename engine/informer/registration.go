@@ -155,8 +155,8 @@ func (r *Registration) Synced(ctx context.Context) error { return r.core.waitSyn
 func (r *Registration) Done() <-chan struct{} { return r.core.ended() }
 
 // Err returns the handler's last panic, as a [*HandlerError], whether or not it
-// ended the handler; else the reason that it ended, [ErrRemoved] or [ErrClosed];
-// else nil.
+// ended the handler; else the reason that it ended, [ErrRemoved], or [ErrClosed] with
+// the error of an informer that has ended by itself; else nil.
 func (r *Registration) Err() error { return r.core.err() }
 
 // Lag returns the number of pending notifications, including the one being handled.

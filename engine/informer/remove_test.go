@@ -2,10 +2,12 @@ package informer_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 )
 
@@ -104,4 +106,32 @@ func TestRemove_AtAnyPointOfItsLife(t *testing.T) {
 	late, handle := r.subscribe()
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 	require.Equal(t, []string{"ADDED a@2 replay"}, late.recorded(), "it was there when the handler was added")
+}
+
+// Closing cuts the deliveries of a handler short that has been removed and is draining.
+func TestStop_OfTheInformerEndsHandlersThatDrain(t *testing.T) {
+	s, source := busy(t, nil)
+	var rev engine.Revision
+	for i := range 10 {
+		var err error
+		rev, err = source.Add(pod{Name: fmt.Sprint("p", i)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.WaitForRevision(t.Context(), rev))
+	slow, calls := newGate(), 0
+	draining, err := s.Subscribe(func(n informer.Notification[pod]) {
+		calls++
+		slow.handle(n)
+	}, informer.HandlerOptions{})
+	require.NoError(t, err)
+	<-slow.entered
+	draining.Stop(informer.Drain)
+	other, err := s.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
+	require.NoError(t, err)
+	require.NoError(t, other.Synced(t.Context()))
+	s.Stop()
+	<-other.Done() // so the handlers have been told
+	close(slow.open)
+	<-draining.Done()
+	require.Equal(t, 1, calls)
 }

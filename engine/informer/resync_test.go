@@ -1,12 +1,18 @@
 package informer_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestResync_IsEachHandlersOwn(t *testing.T) {
@@ -68,4 +74,61 @@ func TestResync_DoesNotStarveChanges(t *testing.T) {
 	require.NoError(t, err)
 	<-seen
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
+}
+
+// failingClock panics as often as it is told to when a timer is armed for a minute.
+type failingClock struct {
+	clock.Clock
+	failures atomic.Int64
+}
+
+func (c *failingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	if d == time.Minute && c.failures.Add(-1) >= 0 {
+		panic("no timers today")
+	}
+	return c.Clock.AfterFunc(d, f)
+}
+
+// The user's clock fails when the next resync is armed. The handler goes on, and its
+// resyncs with the next delivery.
+func TestResync_GoesOnAfterTheClockHasFailed(t *testing.T) {
+	for name, before := range map[string]time.Duration{"first": 0, "later": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			virtual, executor := clock.NewVirtual(time.Unix(0, 0)), actors.NewSeeded(1)
+			wire := &failingClock{Clock: virtual}
+			host, err := engine.NewHost(engine.HostConfig{Clock: wire, Executor: executor, Seed: 1})
+			require.NoError(t, err)
+			source := enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Clock: host.Clock()})
+			var errs []error
+			s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host, OnError: func(err error) { errs = append(errs, err) }})
+			require.NoError(t, err)
+			if before == 0 {
+				wire.failures.Store(1)
+			}
+			l := &recorder{}
+			_, err = s.Subscribe(l.handle, informer.HandlerOptions{Resync: time.Minute})
+			require.NoError(t, err)
+			pass := func(d time.Duration) {
+				virtual.Advance(d)
+				executor.Run()
+			}
+			pass(0)
+			if before > 0 {
+				wire.failures.Store(1)
+				pass(before)
+			}
+			require.Len(t, errs, 1)
+			require.ErrorIs(t, errs[0], usercode.ErrPanic)
+			_, err = source.Add(pod{Name: "a"})
+			require.NoError(t, err)
+			pass(0)
+			require.NotEmpty(t, l.recorded())
+			pass(time.Minute)
+			require.Len(t, l.recorded(), 1)
+			require.NoError(t, s.Close())
+			require.NoError(t, source.Close())
+			require.Zero(t, host.Timers())
+			require.NoError(t, host.Close())
+		})
+	}
 }

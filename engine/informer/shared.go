@@ -71,7 +71,7 @@ func start(cfg settings) (informerCore, error) {
 		return nil, &engine.ConfigError{Field: "Indexers", Problem: err.Error()}
 	}
 	if s.objects, err = store.NewThreadSafeStore(indexers); err != nil {
-		return nil, fmt.Errorf("%w: Indexers: %w", ErrConfig, err)
+		return nil, &engine.ConfigError{Field: "Indexers", Problem: err.Error()}
 	}
 	s.publish(0)
 	if s.host = cfg.host; s.host == nil {
@@ -169,6 +169,15 @@ func (s *sharedInformer) forget(l *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners = slices.DeleteFunc(s.listeners, func(other *listener) bool { return other == l })
+}
+
+// dropAll ends the deliveries in progress, also of handlers that were removed.
+func (s *sharedInformer) dropAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.listeners {
+		l.dropped.Store(true)
+	}
 }
 
 // listenerOf returns the listener with the ID that has not ended, also if it was removed;

@@ -108,7 +108,19 @@ func (p *updater) Flush(ctx *actors.Context) {
 	if err := p.informer.transform.failure(); err != nil {
 		p.informer.end(err)
 		ctx.Stop()
+	} else if p.informer.err() != nil {
+		p.drainAll()
 	}
+}
+
+// drainAll lets all handlers end when they have handled what is pending: nothing follows,
+// since the source cannot be followed any more, or the informer is being closed.
+func (p *updater) drainAll() {
+	for _, l := range p.listeners {
+		l.drain()
+	}
+	p.listeners = nil
+	p.informer.handlers.Store(0)
 }
 
 // hold holds the source back while a handler requires it, and reports whether one does.
@@ -128,7 +140,7 @@ func (p *updater) add(ctx *actors.Context, l *listener) {
 		l.pending.begin(p.informer.published.Load(), Replay)
 	}
 	if err := actors.SpawnWake(ctx, l, &l.box, ctx.System().Blocking()); err != nil {
-		l.finish(ErrClosed)
+		l.finish()
 		return
 	}
 	p.listeners = append(p.listeners, l)
@@ -179,7 +191,7 @@ func (p *updater) ChildStopped(ctx *actors.Context, child actors.ID) {
 // before it started, it also ends the calls that wait for the informer.
 func (p *updater) Dropped(msg message) {
 	if msg, ok := msg.(addListener); ok {
-		msg.listener.finish(ErrClosed)
+		msg.listener.finish()
 	}
 	if !p.started {
 		p.informer.end(ErrClosed)
@@ -190,9 +202,7 @@ func (p *updater) Dropped(msg message) {
 // Stopping ends the waiting calls and the deliveries.
 func (p *updater) Stopping(*actors.Context) {
 	p.informer.end(ErrClosed)
-	for _, l := range p.listeners {
-		l.dropped.Store(true) // ends a delivery in progress
-	}
+	p.informer.dropAll()
 }
 
 // Stopped lets close return: all actors have ended.

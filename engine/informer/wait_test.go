@@ -3,11 +3,13 @@ package informer_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 )
@@ -52,6 +54,37 @@ func TestSynced_EndsIfTheSourceNeverWillSync(t *testing.T) {
 	require.ErrorAs(t, r.Err(), &failure)
 	require.True(t, failure.Final)
 	require.False(t, handle.HasSynced())
+	err = handle.Synced(t.Context())
+	require.ErrorIs(t, err, informer.ErrNotSynced)
+	require.NotErrorIs(t, err, engine.ErrIdle, "it ends, too")
+	<-handle.Done()
+	require.ErrorIs(t, handle.Err(), informer.ErrClosed)
+	require.ErrorIs(t, handle.Err(), store.ErrUnsupported)
+}
+
+// Handlers get what the informer has taken before the source ended for good, and end.
+func TestSource_ThatEndsLeavesNothingPending(t *testing.T) {
+	s, source := busy(t, func(c *informer.Config[pod]) { c.Backoff = quick })
+	slow := newGate()
+	handle, err := s.Subscribe(slow.handle, informer.HandlerOptions{})
+	require.NoError(t, err)
+	rev, err := source.Add(pod{Name: "a"})
+	require.NoError(t, err)
+	<-slow.entered
+	for i := range 3 {
+		rev, err = source.Modify(pod{Name: "a", N: i + 1})
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.WaitForRevision(t.Context(), rev))
+	source.FailWatch(1, store.ErrUnsupported)
+	source.ResetWatches(nil)
+	for s.Err() == nil {
+		runtime.Gosched()
+	}
+	close(slow.open)
+	<-handle.Done()
+	require.ErrorIs(t, handle.Err(), store.ErrUnsupported)
+	require.Equal(t, rev, slow.seen.last["a"])
 }
 
 func TestWaitFor_NamesTheLaggards(t *testing.T) {
