@@ -73,8 +73,8 @@ type host struct {
 
 	mu      sync.Mutex
 	rand    *rand.Rand
-	ids     *rand.Rand         // of engines, apart from rand so that timers do not depend on them
-	engines map[*core]struct{} // the running ones
+	ids     *rand.Rand // of engines, apart from rand so that timers do not depend on them
+	engines []*core    // the running ones, in the order in which they began
 }
 
 func (h *host) isHost() {}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -204,7 +203,8 @@ func (r Running) Watches() []WatchInfo { return r.core.watches() }
 // Ends returns the last 64 ends of watches, the newest first.
 func (r Running) Ends() []WatchEnd { return r.core.lastEnds() }
 
-// Engines returns the engines that run on the host, those of topics too, by name.
+// Engines returns the engines that run on the host, those of topics too, by name, and
+// those of one name in the order in which they began.
 func (h *Host) Engines() []Running {
 	engines := coreOf(h).running()
 	list := make([]Running, len(engines))
@@ -214,12 +214,12 @@ func (h *Host) Engines() []Running {
 	return list
 }
 
-// running returns the engines that run on the host, by name.
+// running returns the engines that run on the host, as [Host.Engines] does.
 func (h *host) running() []*core {
 	h.mu.Lock()
-	list := slices.Collect(maps.Keys(h.engines))
+	list := slices.Clone(h.engines)
 	h.mu.Unlock()
-	slices.SortFunc(list, func(a, b *core) int { return strings.Compare(a.cfg.name, b.cfg.name) })
+	slices.SortStableFunc(list, func(a, b *core) int { return strings.Compare(a.cfg.name, b.cfg.name) })
 	return list
 }
 
@@ -233,16 +233,13 @@ func (h *host) opened(e *core) {
 		return // already
 	default:
 	}
-	if h.engines == nil {
-		h.engines = map[*core]struct{}{}
-	}
-	h.engines[e] = struct{}{}
+	h.engines = append(h.engines, e)
 }
 
 // left also closes stopped, so that the engine is not on the list when its Close returns.
 func (h *host) left(e *core, stopped chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.engines, e)
+	h.engines = slices.DeleteFunc(h.engines, func(other *core) bool { return other == e })
 	close(stopped)
 }

@@ -274,6 +274,25 @@ func TestHost_ShowsTheEnginesThatRun(t *testing.T) {
 	require.Zero(t, running[1].Stats().Watches)
 }
 
+// So a scrape of their metrics takes none for another.
+func TestHost_EnginesOfOneNameAreInTheOrderOfTheirBeginning(t *testing.T) {
+	host := newHost(t, engine.HostConfig{})
+	for n := 1; n <= 5; n++ {
+		config := cfg()
+		config.Host, config.Name, config.Window.MaxEvents = host, "pods", n
+		e, err := engine.New(config)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, e.Close()) }()
+	}
+	for range 20 {
+		var order []int
+		for _, running := range host.Engines() {
+			order = append(order, running.Window().MaxEvents)
+		}
+		require.Equal(t, []int{1, 2, 3, 4, 5}, order)
+	}
+}
+
 func TestWatchEnd_HasAWordForEachReason(t *testing.T) {
 	var words []string
 	for _, why := range []error{

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // DefaultWatches is how many names of watches have series of their own if
@@ -158,7 +159,7 @@ var figures = []figure{
 	counter("apiserver_watch_cache_events_received_total", "Changes that the cache has applied.", func(s *engine.Stats) uint64 { return s.Events }),
 	counter("apiserver_watch_cache_events_dispatched_total", "Changes that were offered to the watches.", func(s *engine.Stats) uint64 { return s.Dispatched }),
 	counter("apiserver_watch_cache_initializations_total", "Times that the cache became ready.", func(s *engine.Stats) uint64 { return s.Generation }),
-	counter("apiserver_watch_cache_initialization_errors_total", "Failed attempts to list or to watch the backend, by which the cache could not serve or went on not to.", func(s *engine.Stats) uint64 { return s.Source.Failures }),
+	counter("apiserver_watch_cache_initialization_errors_total", "Failed attempts to list or to watch the backend, each of which left the cache unable to serve.", func(s *engine.Stats) uint64 { return s.Source.Failures }),
 	gauge("apiserver_watch_cache_resource_version", "Revision that the cache has reached.", func(s *engine.Stats) float64 { return float64(s.Revision) }),
 	{prometheus.NewDesc("apiserver_watch_cache_capacity", "Changes that the window may hold; +Inf if only bytes and age bound it.", perEngine, nil), prometheus.GaugeValue, capacity},
 	counter("apiserver_terminated_watchers_total", "Watches that were ended for slowness.", func(s *engine.Stats) uint64 { return s.Terminated }),
@@ -224,10 +225,10 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	hosts := m.hosts
 	m.mu.Unlock()
-	used := map[string]int{}
+	used := map[series]bool{}
 	for _, h := range hosts {
 		for _, r := range h.Engines() {
-			m.collect(to, r, used)
+			m.collectContained(to, r, used)
 		}
 	}
 	for _, c := range m.measured() {
@@ -235,14 +236,25 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
+// collectContained collects one engine. A panic of the user's, in Options.Resource or the
+// clock, becomes an error of the scrape: it could end the process.
+func (m *Metrics) collectContained(to chan<- prometheus.Metric, r engine.Running, used map[series]bool) {
+	if err := usercode.Call("collecting metrics", r.Name(), func() { m.collect(to, r, used) }); err != nil {
+		to <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
+	}
+}
+
+// series are the labels of an engine's metrics.
+type series struct{ group, resource string }
+
 // collect collects one engine. If several have the same labels, a number after the
 // resource distinguishes them.
-func (m *Metrics) collect(to chan<- prometheus.Metric, r engine.Running, used map[string]int) {
+func (m *Metrics) collect(to chan<- prometheus.Metric, r engine.Running, used map[series]bool) {
 	group, resource := m.labels(r.Name())
-	id := group + "/" + resource
-	if used[id]++; used[id] > 1 {
-		resource = fmt.Sprintf("%s#%d", resource, used[id])
+	for name, n := resource, 2; used[series{group, resource}]; n++ {
+		resource = fmt.Sprintf("%s#%d", name, n)
 	}
+	used[series{group, resource}] = true
 	stats := r.Stats()
 	for _, f := range figures {
 		to <- prometheus.MustNewConstMetric(f.desc, f.kind, f.of(r, &stats), group, resource)

@@ -151,6 +151,30 @@ func TestMetrics_OfNamesThatAreNotUTF8(t *testing.T) {
 	require.Equal(t, []string{"g\uFFFD w\uFFFD"}, watches)
 }
 
+// A panic in a function of the user's would end the process, since a registry may collect on
+// goroutines of its own.
+func TestMetrics_ContainPanicsOfResource(t *testing.T) {
+	registry, _, _ := simulated(t, prommetrics.Options{Resource: func(string) (string, string) { panic("no such kind") }})
+	families, err := registry.Gather()
+	require.ErrorContains(t, err, `collecting metrics panicked for "pods": no such kind`)
+	for _, family := range families {
+		require.NotContains(t, family.GetName(), "watchmill")
+	}
+}
+
+// The number that tells engines of one name apart may be another's name.
+func TestMetrics_OfEnginesWithNumbersInTheirNames(t *testing.T) {
+	registry, e, _ := simulated(t, prommetrics.Options{})
+	for _, name := range []string{"pods", "pods#2"} {
+		also, err := engine.New(config(e.Host(), name))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, also.Close()) }()
+	}
+	n, err := testutil.GatherAndCount(registry, "watchmill_watches")
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+}
+
 func TestMetrics_BoundTheirSeries(t *testing.T) {
 	registry, e, _ := simulated(t, prommetrics.Options{Watches: 2})
 	for i := range 10 {
@@ -198,7 +222,7 @@ func TestMetrics_OfTheCacheHaveTheNamesOfTheAPIServer(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, e.WaitFor(gone, 99), context.Canceled)
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP apiserver_watch_cache_initialization_errors_total Failed attempts to list or to watch the backend, by which the cache could not serve or went on not to.
+# HELP apiserver_watch_cache_initialization_errors_total Failed attempts to list or to watch the backend, each of which left the cache unable to serve.
 # TYPE apiserver_watch_cache_initialization_errors_total counter
 apiserver_watch_cache_initialization_errors_total{group="",resource="pods"} 0
 # HELP apiserver_watch_cache_initializations_total Times that the cache became ready.
