@@ -78,6 +78,7 @@ type WorkQueue[T comparable] struct {
 	timer   clock.Timer // nil if none is set
 	timerNo uint64      // distinguishes it from earlier ones
 	armed   time.Time   // the time it is set for
+	latest  time.Time   // when the clock was last read
 
 	shutDown bool // nothing can be added
 	aborted  bool // ShutDown was called: draining does not wait
@@ -113,6 +114,7 @@ func (q *WorkQueue[T]) Add(item T) error {
 	if q.shutDown {
 		return ErrShutDown
 	}
+	q.armAgain()
 	return comparing(func() { q.add(item) })
 }
 
@@ -197,6 +199,7 @@ func (q *WorkQueue[T]) Done(item T) {
 	if _, again := q.dirty[item]; again {
 		q.push(item)
 	}
+	q.armAgain()
 	q.drained.Broadcast()
 }
 
@@ -212,7 +215,14 @@ func (q *WorkQueue[T]) now() time.Time {
 	if q.cfg.Clock == nil {
 		return time.Time{}
 	}
-	return q.cfg.Clock.Now()
+	return q.readClock()
+}
+
+// readClock reads the clock, which may be the user's: if it panics, the time is what it
+// was, so that no item is lost halfway from one state to the next.
+func (q *WorkQueue[T]) readClock() time.Time {
+	_ = usercode.Call("Clock.Now", "", func() { q.latest = q.cfg.Clock.Now() })
+	return q.latest
 }
 
 // ShutDown makes all later additions fail. Workers can still get the queued items; the
@@ -268,7 +278,7 @@ func (q *WorkQueue[T]) dropDelayed() (dropped []T) {
 	for q.delayed.len() > 0 {
 		dropped = append(dropped, q.popDelayed())
 	}
-	q.arm()
+	_ = q.arm()
 	return dropped
 }
 

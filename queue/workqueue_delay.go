@@ -18,8 +18,9 @@ func (d delayedWork[T]) before(e delayedWork[T]) bool {
 }
 
 // AddAfter adds item once d has passed, or at once if d is zero or less. If item is
-// delayed already, the earlier time counts. The errors are [ErrNoClock] and
-// those of Add.
+// delayed already, the earlier time counts. The errors are [ErrNoClock], those of Add,
+// and a panic of the clock as a [*usercode.PanicError]: the item is delayed nevertheless,
+// and its timer is set by the next call of Add, AddAfter or Done.
 func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) error {
 	if q.cfg.Clock == nil {
 		return ErrNoClock
@@ -30,14 +31,17 @@ func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) error {
 		return ErrShutDown
 	}
 	q.meter.call(WorkQueueMetrics.Retried)
-	return comparing(func() {
+	err := comparing(func() {
 		if d <= 0 {
 			q.add(item)
 			return
 		}
 		q.delay(item, q.now().Add(d))
-		q.arm()
 	})
+	if failed := q.arm(); err == nil {
+		err = failed
+	}
+	return err
 }
 
 // AddRateLimited adds item after the delay that the limiter returns. The errors are
@@ -47,7 +51,7 @@ func (q *WorkQueue[T]) AddRateLimited(item T) error {
 		return ErrNoLimiter
 	}
 	var wait time.Duration
-	if err := usercode.Call("RateLimiter.When", "", func() { wait = q.cfg.Limiter.When(item, q.now()) }); err != nil {
+	if err := usercode.Call("RateLimiter.When", "", func() { wait = q.cfg.Limiter.When(item, q.cfg.Clock.Now()) }); err != nil {
 		return err
 	}
 	return q.AddAfter(item, wait)
@@ -87,20 +91,31 @@ func (q *WorkQueue[T]) delay(item T, at time.Time) {
 	q.delayed.fix(s)
 }
 
-// arm sets the timer for the earliest delay.
-func (q *WorkQueue[T]) arm() {
+// arm sets the timer for the earliest delay. A panic of the clock is the error: then no
+// timer is set, and the next call tries again.
+func (q *WorkQueue[T]) arm() error {
 	if q.timer != nil {
 		if q.delayed.len() > 0 && q.delayed.least().value.at.Equal(q.armed) {
-			return
+			return nil
 		}
 		q.timer.Stop()
 		q.timer = nil
 	}
-	if q.delayed.len() > 0 {
-		q.armed = q.delayed.least().value.at
-		q.timerNo++
-		no := q.timerNo
-		q.timer = q.cfg.Clock.AfterFunc(max(q.armed.Sub(q.now()), 1), func() { q.fire(no) })
+	if q.delayed.len() == 0 {
+		return nil
+	}
+	q.armed = q.delayed.least().value.at
+	q.timerNo++
+	no, wait := q.timerNo, max(q.armed.Sub(q.now()), 1)
+	return usercode.Call("Clock.AfterFunc", "", func() {
+		q.timer = q.cfg.Clock.AfterFunc(wait, func() { q.fire(no) })
+	})
+}
+
+// armAgain sets the timer if the clock has refused it.
+func (q *WorkQueue[T]) armAgain() {
+	if q.timer == nil && q.delayed.len() > 0 {
+		_ = q.arm()
 	}
 }
 
@@ -116,7 +131,7 @@ func (q *WorkQueue[T]) fire(no uint64) {
 	for now := q.now(); q.delayed.len() > 0 && !q.delayed.least().value.at.After(now); {
 		q.add(q.popDelayed())
 	}
-	q.arm()
+	_ = q.arm()
 	q.wakeIfShutDown()
 }
 

@@ -280,3 +280,79 @@ func TestAddRateLimited_LimiterPanicIsReturned(t *testing.T) {
 	require.ErrorAs(t, q.AddRateLimited("one"), &panicked)
 	require.NoError(t, q.Add("one"))
 }
+
+// failingClock is the user's clock, which panics as often as it is told to.
+type failingClock struct {
+	clock.Clock
+	now, timers int
+}
+
+func (c *failingClock) Now() time.Time {
+	if c.now > 0 {
+		c.now--
+		panic("no time today")
+	}
+	return c.Clock.Now()
+}
+
+func (c *failingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	if c.timers > 0 {
+		c.timers--
+		panic("no timers today")
+	}
+	return c.Clock.AfterFunc(d, f)
+}
+
+// At whatever point the clock fails to say the time, every item is processed once.
+func TestWorkQueue_LosesNoItemWhenTheClockFails(t *testing.T) {
+	for point := range 6 {
+		virtual := clock.NewVirtual(time.Unix(0, 0))
+		wire := &failingClock{Clock: virtual}
+		q := newWork(t, queue.WorkQueueConfig[string]{Clock: wire})
+		var got []string
+		for step, call := range []func(){
+			func() { require.NoError(t, q.Add("a")) },
+			func() { require.NoError(t, q.AddAfter("b", time.Second)) },
+			func() { virtual.Advance(time.Second) },
+			func() { got = append(got, do(t, q)...) },
+			func() { require.NoError(t, q.Add("a")) },
+			func() { got = append(got, do(t, q)...) },
+		} {
+			if step == point {
+				wire.now = 1
+			}
+			call()
+			require.Zero(t, wire.now)
+		}
+		virtual.Advance(time.Second)
+		got = append(got, do(t, q)...)
+		require.ElementsMatch(t, []string{"a", "b", "a"}, got, "the clock fails at %d", point)
+	}
+}
+
+func TestAddAfter_TimerThatCouldNotBeSetIsSetByTheNextCall(t *testing.T) {
+	for name, call := range map[string]func(*queue.WorkQueue[string]) error{
+		"Add":      func(q *queue.WorkQueue[string]) error { return q.Add("other") },
+		"AddAfter": func(q *queue.WorkQueue[string]) error { return q.AddAfter("other", 0) },
+		"Done": func(q *queue.WorkQueue[string]) error {
+			q.Done("busy")
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual := clock.NewVirtual(time.Unix(0, 0))
+			wire := &failingClock{Clock: virtual}
+			q := newWork(t, queue.WorkQueueConfig[string]{Clock: wire})
+			require.NoError(t, q.Add("busy"))
+			_, ok := q.TryGet()
+			require.True(t, ok)
+			wire.timers = 1
+			require.ErrorIs(t, q.AddAfter("a", time.Minute), usercode.ErrPanic)
+			virtual.Advance(2 * time.Minute)
+			require.Empty(t, do(t, q))
+			require.NoError(t, call(q))
+			virtual.Advance(time.Nanosecond)
+			require.Contains(t, do(t, q), "a")
+		})
+	}
+}
