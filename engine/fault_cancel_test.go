@@ -17,7 +17,7 @@ var errChangedMind = errors.New("changed my mind")
 func TestFault_ContextEndsAtAnyPointOfWatch(t *testing.T) {
 	for name, opts := range map[string]engine.WatchOptions{
 		"now":          {},
-		"state":        {InitialState: true, Bookmarks: true, Labels: "app=web"},
+		"state":        {InitialState: true, From: 4, Bookmarks: true, Labels: "app=web"},
 		"latest state": {InitialState: true, Linearizable: true},
 		"not there":    {InitialState: true, From: 1000},
 	} {

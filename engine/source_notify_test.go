@@ -33,6 +33,7 @@ func (f *fixture) follow(prefix string) *followed {
 	require.NoError(f.t, err)
 	watch.Watcher = w
 	f.t.Cleanup(w.Close)
+	f.executor.Run()
 	require.Empty(f.t, next(f.t, watch)) // from here on it wants to be notified
 	return watch
 }

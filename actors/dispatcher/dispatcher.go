@@ -109,13 +109,14 @@ func (d *dispatcher) Started(ctx *actors.Context) {
 }
 
 // Receive handles one message. A round runs in Flush, so that any number of
-// Committed make one, or before a Register, since a watch comes after the commits
-// before it.
+// Committed make one, or before a Register, since a watch comes after the commit
+// of its snapshot, whether Committed has come or is still to come.
 func (d *dispatcher) Receive(ctx *actors.Context, msg Message) {
 	switch m := msg.(type) {
 	case Committed:
 		d.committed = true
 	case Register:
+		d.committed = true
 		d.admit(ctx, m)
 	case Drain:
 		d.drain(m)

@@ -12,7 +12,7 @@ type Message interface{ toDispatcher() }
 // sends it; any number are handled by one round.
 type Committed struct{}
 
-// Register adds a watch, at a position that the watchCache has decided.
+// Register adds a watch at a position of a published snapshot.
 type Register struct {
 	Watch *watcher.Member
 	// Filter selects its events; nil selects everything.

@@ -181,3 +181,41 @@ func TestRegister_AtTheEnd(t *testing.T) {
 	require.ErrorIs(t, <-reply, watcher.ErrEngineClosed)
 	require.ErrorIs(t, w.Err(), watcher.ErrEngineClosed)
 }
+
+// A caller finds the snapshot before the dispatcher is told of its commit. The watch, which
+// then follows the stream that it has alone, gets nothing from before its start.
+func TestRegister_BeforeTheCommitOfItsSnapshotIsTold(t *testing.T) {
+	f := newFixture(t)
+	filter, err := store.NewFilter(nil, store.FilterOptions{Prefix: "a"})
+	require.NoError(t, err)
+	f.window.Append(added(2), time.Time{})
+	snap := f.publish()
+	w, reply := watcher.NewNotified(&f.feed, watcher.Options{}, func() {}), make(chan error, 1)
+	f.ref.Tell(dispatcher.Register{
+		Watch: w.Member(), Filter: filter, Start: watcher.Start{Next: snap.Window.Next(), After: 2}, Snapshot: snap, Reply: reply,
+	})
+	f.executor.Run()
+	require.NoError(t, <-reply)
+	f.take(w, 2)
+
+	f.ref.Tell(dispatcher.Committed{})
+	f.executor.Run()
+	f.take(w, 2)
+	f.window.Append(added(3), time.Time{})
+	f.commit()
+	f.executor.Run()
+	f.take(w, 3, 3)
+}
+
+// take requires that the watch has events of these revisions, and everything through one.
+func (f *fixture) take(w *watcher.Watch, through store.Revision, want ...store.Revision) {
+	f.Helper()
+	events, reached, err := w.Take(100)
+	require.NoError(f, err)
+	require.Equal(f, through, reached)
+	var got []store.Revision
+	for _, ev := range events {
+		got = append(got, ev.Revision)
+	}
+	require.Equal(f, want, got)
+}

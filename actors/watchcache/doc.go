@@ -3,7 +3,7 @@
 // for revisions.
 //
 //	Reflector ──Replace | Changes | Progress | Unavailable──▶ watchCache
-//	Watch callers ──Register──▶                                          │ applies the whole queue,
+//	Watch callers ──Register──▶ (unless what is published suffices)      │ applies the whole queue,
 //	readers ──Wait──▶                                                    │ then publishes once
 //	                                                                     ├─▶ Published snapshot ──▶ Get, List: no lock, no wait
 //	                                                                     ├─▶ waiters whose revision has come
@@ -14,9 +14,11 @@
 //
 // # Registration by order
 //
-// The cache fixes a watch's start between two batches and passes it to the
-// dispatcher behind the commits before it. So the watch sees each event after
-// its start exactly once.
+// A watch starts at a position of a published snapshot, which the dispatcher
+// dispatches before it takes the watch in. So the watch sees each event after its
+// start exactly once. If the newest snapshot has the position, the caller of
+// [Cache.Register] finds it there and passes the watch on, without a turn of the
+// cache; all others wait for one.
 //
 // # Relists
 //

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
@@ -20,6 +21,9 @@ type Cache struct {
 	ref       *actors.Ref[envelope]
 	readiness atomic.Pointer[readiness]
 	minAge    time.Duration
+	// published and dispatcher are those of Config.
+	published  *store.Published
+	dispatcher *actors.Ref[dispatcher.Message]
 
 	// The fields below are used by the actor's turns only. They outlive a failed
 	// actor: the next one rewinds the window and answers the waiters.
@@ -39,8 +43,9 @@ type Cache struct {
 // Spawn starts a watchCache under parent. It runs on the pool.
 func Spawn(parent actors.Parent, clock clock.Clock, cfg Config) *Cache {
 	h := &Cache{
-		window: store.NewWindow(cfg.Limits, cfg.SizeOf),
-		minAge: cmp.Or(cfg.Limits.MinAge, store.DefaultMinAge),
+		window:    store.NewWindow(cfg.Limits, cfg.SizeOf),
+		minAge:    cmp.Or(cfg.Limits.MinAge, store.DefaultMinAge),
+		published: cfg.Published, dispatcher: cfg.Dispatcher,
 	}
 	h.readiness.Store(&readiness{since: clock.Now()})
 	h.ref = actors.Spawn(parent, "watchCache", func() actors.Behavior[envelope] { return newCache(cfg, h) },
@@ -59,7 +64,7 @@ func (h *Cache) tell(m Message) bool { return h.ref.Tell(envelope{message: m}) }
 
 // Register asks for a watch; the answer comes on m.Reply, if there is one.
 func (h *Cache) Register(m Register) {
-	if !h.tell(m) {
+	if !h.pass(m) && !h.tell(m) {
 		m.refuse(ErrStopped)
 	}
 }

@@ -11,6 +11,18 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
+// pass passes the watch to the dispatcher if it can start at what is published, and
+// reports whether it has. A watch is refused, delayed or told of a future start by the actor
+// alone, which may have received more.
+func (h *Cache) pass(m Register) bool {
+	if !h.Ready() {
+		return false
+	}
+	snap := h.published.Load()
+	start, err := m.startAt(snap)
+	return err == nil && start.Pending == 0 && m.passTo(h.dispatcher, start, snap)
+}
+
 // register decides where a watch starts and passes it on.
 func (c *cache) register(m Register) {
 	if err := c.readiness.check(c.now); err != nil {
@@ -23,10 +35,7 @@ func (c *cache) register(m Register) {
 	}
 	c.publish() // the watch starts at the published position
 	snap := c.Published.Load()
-	start, err := startOf(snap, m.From)
-	if m.Timeline != nil && *m.Timeline != snap.Timeline() {
-		err = &store.ExpiredError{Requested: m.From.Revision, Oldest: snap.Revision}
-	}
+	start, err := m.startAt(snap)
 	if err != nil {
 		if m.From.Resumes() {
 			c.Stats.ResumesExpired.Add(1) // there is no other reason
@@ -34,13 +43,17 @@ func (c *cache) register(m Register) {
 		m.refuse(err)
 		return
 	}
-	accepted := c.Dispatcher.Tell(dispatcher.Register{
+	if !m.passTo(c.Dispatcher, start, snap) {
+		m.refuse(ErrStopped)
+	}
+}
+
+// passTo passes the watch to the dispatcher, and reports whether that has taken it.
+func (m Register) passTo(d *actors.Ref[dispatcher.Message], start watcher.Start, snap *store.Snapshot) bool {
+	return d.Tell(dispatcher.Register{
 		Watch: m.Watch.Member(), Filter: m.Filter, Start: start, Deadline: m.Deadline,
 		Resumes: m.From.Resumes(), Snapshot: snap, Reply: m.Reply,
 	})
-	if !accepted {
-		m.refuse(ErrStopped)
-	}
 }
 
 // delay keeps a registration until the cache is ready. Whenever there is no more room it
@@ -77,7 +90,15 @@ func (m Register) refuse(err error) {
 	}
 }
 
-// startOf decides the position of a watch.
+// startAt decides the position of the watch in a snapshot.
+func (m Register) startAt(snap *store.Snapshot) (watcher.Start, error) {
+	if m.Timeline != nil && *m.Timeline != snap.Timeline() {
+		return watcher.Start{}, &store.ExpiredError{Requested: m.From.Revision, Oldest: snap.Revision}
+	}
+	return startOf(snap, m.From)
+}
+
+// startOf decides the position of a watch in a snapshot's timeline.
 func startOf(snap *store.Snapshot, from watcher.From) (watcher.Start, error) {
 	now := watcher.Start{Next: snap.Window.Next(), After: snap.Revision}
 	switch {

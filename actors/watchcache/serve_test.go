@@ -1,12 +1,15 @@
 package watchcache
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
@@ -59,4 +62,45 @@ func TestStop_AnswersWaitersWhateverTheClockDoes(t *testing.T) {
 	require.Len(t, reply, 1)
 	require.ErrorIs(t, <-reply, ErrStopped)
 	require.Zero(t, system.Timers())
+}
+
+// discarding is a dispatcher that drops what it receives.
+type discarding struct{}
+
+func (discarding) Receive(*actors.Context, dispatcher.Message) {}
+
+// A watch does not wait for a turn of the cache, which may have thousands of events to
+// apply, unless only the cache can say where it starts.
+func TestRegister_PassesTheCacheIfWhatIsPublishedSuffices(t *testing.T) {
+	seeded := actors.NewSeeded(1)
+	system, err := actors.NewSystem(actors.SystemConfig{Executor: seeded, Clock: clock.NewVirtual(began)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, system.Close(context.Background())) })
+	down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return discarding{} }, actors.Options{})
+	c := Spawn(system, clock.NewVirtual(began), Config{
+		Schema: new(store.Schema), Published: new(store.Published), Dispatcher: down, Stats: new(Stats),
+	})
+	feed := &watcher.Feed{Registry: new(watcher.Registry)}
+	reply := make(chan error, 1)
+	passed := func(from watcher.From, timeline *store.Timeline) bool {
+		seeded.Run()
+		c.Register(Register{Watch: watcher.New(feed, watcher.Options{}), From: from, Timeline: timeline, Reply: reply})
+		return down.Len() == 1
+	}
+	require.False(t, passed(watcher.From{}, nil), "it is not ready")
+	seeded.Run()
+	require.ErrorIs(t, <-reply, ErrNotReady)
+
+	c.Offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 5})
+	require.True(t, passed(watcher.From{}, nil), "now")
+	require.True(t, passed(watcher.From{Revision: 5}, nil))
+	require.True(t, passed(watcher.From{State: true}, nil))
+	require.False(t, passed(watcher.From{NotBefore: 6}, nil), "the cache may have received it")
+	require.False(t, passed(watcher.From{Revision: 6}, nil))
+	require.False(t, passed(watcher.From{Revision: 4}, nil))
+	seeded.Run()
+	require.ErrorIs(t, <-reply, store.ErrExpired)
+	require.False(t, passed(watcher.From{Revision: 5}, &store.Timeline{StoreID: "another"}))
+	seeded.Run()
+	require.ErrorIs(t, <-reply, store.ErrExpired)
 }

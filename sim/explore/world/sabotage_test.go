@@ -116,7 +116,7 @@ var sabotages = []sabotage{
 	{name: "serve the revisions of before a restart", seams: sameRevisions, moments: 1,
 		foundBy: []judge.Invariant{judge.Resumable}},
 	{name: "take other storage for the same", seams: keepStorageID, moments: 1,
-		foundBy:     []judge.Invariant{judge.Genuine, judge.Recovers, judge.Reliable},
+		foundBy:     []judge.Invariant{judge.Genuine, judge.Recovers, judge.Reliable, judge.OneTimeline},
 		sideEffects: reads},
 	{name: "list from storage and watch another", seams: keepSourceID, moments: 1,
 		foundBy: []judge.Invariant{judge.Genuine, judge.ReadState, judge.ReadCached, judge.Conserved}},
