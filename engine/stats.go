@@ -109,11 +109,25 @@ func (e *core) stats() Stats {
 		Relists: max(c.Replaces.Load(), 1) - 1, Inconsistent: c.Inconsistent.Load(), Unseen: c.Unseen.Load(), Failures: e.counts.failures.Load(),
 		Undelivered: e.dropped.all(),
 	}
-	if history, ok := e.storage.Backend().(backend.Historian); ok {
+	if history, ok := historianOf(e.storage.Backend()); ok {
 		s.HistoryBytes = history.History().BytesBeside(snap.Window)
 	}
 	if e.parts.reflector != nil {
 		s.Source = e.parts.reflector.Stats()
 	}
 	return s
+}
+
+// historianOf returns the backend that has the history, also if decorators are around it.
+func historianOf(b backend.Backend) (h backend.Historian, ok bool) {
+	for {
+		if h, ok = b.(backend.Historian); ok {
+			return h, true
+		}
+		decorator, decorated := b.(backend.Unwrapper)
+		if !decorated {
+			return nil, false
+		}
+		b = decorator.Unwrap()
+	}
 }

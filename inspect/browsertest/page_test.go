@@ -195,3 +195,33 @@ func TestPage_HasTheStuckConsumerOnTop(t *testing.T) {
 		}
 	}
 }
+
+// Another engine begins, which is listed before the others: their charts go on.
+func TestPage_ChartsGoOnWhenAnotherEngineBegins(t *testing.T) {
+	host := load(t)
+	server, err := inspect.Listen("127.0.0.1:0", host)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, server.Close()) }()
+	ctx, closeTab := chromedp.NewContext(browser)
+	defer closeTab()
+	ctx, expire := context.WithTimeout(ctx, time.Minute)
+	defer expire()
+	const points = `[...document.querySelectorAll('[data-engine="pods"] polyline')].map(l => l.getAttribute("points").split(" ").length)`
+	require.NoError(t, chromedp.Run(ctx,
+		chromedp.Navigate(server.URL()),
+		chromedp.Poll(points+`.filter(n => n >= 4).length === 3`, nil),
+	))
+	another := engine.NewTopicWith[int](engine.TopicOptions{Host: host, Name: "another"})
+	defer func() { require.NoError(t, another.Close()) }()
+	_, err = another.Publish(ctx, 1)
+	require.NoError(t, err)
+	var charted []int
+	require.NoError(t, chromedp.Run(ctx,
+		chromedp.Poll(`document.querySelector('[data-engine="another"]') !== null`, nil),
+		chromedp.Evaluate(points, &charted),
+	))
+	require.Len(t, charted, 3)
+	for _, n := range charted {
+		require.GreaterOrEqual(t, n, 4)
+	}
+}
