@@ -46,8 +46,8 @@ type Config[T any] struct {
 	// Backoff spaces the attempts to reconnect to a source that fails.
 	Backoff engine.Backoff
 	// OnError gets every error that no call returns, even those that are retried,
-	// as a [*SourceError]; and panics of Immutable. It is called from several
-	// goroutines at once, must not block and must not call [Cache.Close]. A panic
+	// as a [*SourceError]; and panics of Immutable and of the host's clock. It is called
+	// from several goroutines at once, must not block and must not call [Cache.Close]. A panic
 	// in it is logged.
 	OnError func(error)
 }

@@ -6,9 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestIdle_WhatIsNotReadIsNotFollowed(t *testing.T) {
@@ -98,4 +101,65 @@ func TestIdle_AnArrivalCountsAsARead(t *testing.T) {
 	r.advance(maxIdle - retry)
 	r.requireErr(ref, objectcache.ErrNotFound)
 	require.EqualValues(t, 1, r.cache.Stats().Starts)
+}
+
+// failingClock is the user's clock, which panics as often as it is told to.
+type failingClock struct {
+	clock.Clock
+	now, timers int
+}
+
+func (c *failingClock) Now() time.Time {
+	if c.now > 0 {
+		c.now--
+		panic("no time today")
+	}
+	return c.Clock.Now()
+}
+
+func (c *failingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	if d == maxIdle && c.timers > 0 {
+		c.timers--
+		panic("no timers today")
+	}
+	return c.Clock.AfterFunc(d, f)
+}
+
+// The user's clock fails in a turn of the supervisor: the cache goes on.
+func TestIdle_AClockThatFailsEndsNoCache(t *testing.T) {
+	virtual, executor := clock.NewVirtual(time.Unix(0, 0)), actors.NewSeeded(1)
+	wire := &failingClock{Clock: virtual}
+	host, err := engine.NewHost(engine.HostConfig{Clock: wire, Executor: executor, Seed: 1})
+	require.NoError(t, err)
+	source := enginetest.NewSourceWith(secretConfig(), enginetest.SourceOptions{Clock: virtual})
+	var errs []error
+	cache, err := objectcache.New(objectcache.Config[secret]{
+		Source: engine.SourceOf[secret](source), Host: host, MaxIdle: maxIdle, OnError: func(err error) { errs = append(errs, err) },
+	})
+	require.NoError(t, err)
+	executor.Run()
+	_, err = source.Add(secret{Name: "a", Data: "1"})
+	require.NoError(t, err)
+
+	wire.timers = 1
+	ref, err := cache.Acquire("a")
+	require.NoError(t, err)
+	o, err := ref.Get(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "1", o.Value.Data)
+	require.Zero(t, wire.timers)
+	wire.now = 1
+	ref.Release()
+	executor.Run()
+	require.Zero(t, wire.now)
+	require.Zero(t, cache.Stats().Reflectors)
+	require.Len(t, errs, 2)
+	for _, err := range errs {
+		require.ErrorIs(t, err, usercode.ErrPanic)
+	}
+	_, err = cache.Acquire("a")
+	require.NoError(t, err, "it goes on")
+	require.NoError(t, cache.Close())
+	require.NoError(t, source.Close())
+	require.NoError(t, host.Close())
 }

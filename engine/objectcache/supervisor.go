@@ -1,8 +1,11 @@
 package objectcache
 
 import (
+	"time"
+
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // message is what the supervisor receives.
@@ -44,6 +47,8 @@ type supervisor struct {
 	cache *cache
 	// children are the entries whose Reflector has not ended.
 	children map[actors.ID]*entry
+	// latest is the time at which the clock was last read.
+	latest time.Duration
 }
 
 // Receive rechecks an entry.
@@ -67,7 +72,7 @@ func (s *supervisor) Receive(ctx *actors.Context, msg message) {
 // recheck gives the entry the Reflector that it needs, or stops the one that it
 // does not need.
 func (s *supervisor) recheck(ctx *actors.Context, e *entry) {
-	needed, idleIn := e.review(s.cache.now(), s.cache.cfg.maxIdle)
+	needed, idleIn := e.review(s.now(), s.cache.cfg.maxIdle)
 	switch {
 	case needed && e.child == nil:
 		s.start(ctx, e)
@@ -79,12 +84,34 @@ func (s *supervisor) recheck(ctx *actors.Context, e *entry) {
 	case idleIn == 0, e.child == nil:
 		e.stopIdleTimer()
 	case e.idleTimer == nil:
-		e.idleTimers++
-		due := idleDue{e, e.idleTimers}
-		e.idleTimer = ctx.Clock().AfterFunc(idleIn, func() { s.cache.supervisor.Tell(due) })
+		s.armIdle(ctx, e, idleIn)
 	}
 	if e.child == nil {
 		s.cache.forget(e)
+	}
+}
+
+// now returns the time since the cache was made. The clock may be the user's: if it
+// panics, the time is what it was, since the supervisor must not fail.
+func (s *supervisor) now() time.Duration {
+	s.contain("Clock.Now", func() { s.latest = s.cache.now() })
+	return s.latest
+}
+
+// armIdle arms the timer for the time at which the entry may be idle. If the clock panics,
+// the entry is followed until it is rechecked for another reason.
+func (s *supervisor) armIdle(ctx *actors.Context, e *entry, idleIn time.Duration) {
+	e.idleTimers++
+	due := idleDue{e, e.idleTimers}
+	s.contain("Clock.AfterFunc", func() {
+		e.idleTimer = ctx.Clock().AfterFunc(idleIn, func() { s.cache.supervisor.Tell(due) })
+	})
+}
+
+// contain calls f, and reports a panic of the clock's method.
+func (s *supervisor) contain(method string, f func()) {
+	if err := usercode.Call(method, "", f); err != nil {
+		s.cache.report(err)
 	}
 }
 
