@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Server serves resources; it is an http.Handler, safe for concurrent use. Make one with
@@ -45,12 +47,10 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, limits: cfg.Limits.withDefaults(), log: cfg.Logger,
+		cfg: cfg, limits: cfg.Limits.withDefaults(),
+		log:   usercode.Logger(cmp.Or(cfg.Logger, slog.Default()), func(*usercode.PanicError) {}),
 		hosts: map[string]bool{}, origins: http.NewCrossOriginProtection(),
 		resources: map[resourceName]served{},
-	}
-	if s.log == nil {
-		s.log = slog.Default()
 	}
 	for _, host := range cfg.Hosts {
 		s.hosts[strings.ToLower(host)] = true

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -148,9 +149,18 @@ func TestTakeover_PanicCutsTheAnswerOff(t *testing.T) {
 	require.NoError(t, s.handler.Shutdown(t.Context()), "nothing is left")
 }
 
-// A panic of the hook that is called last does not end the program either.
+// panickingHandler is a handler of log lines that has no place left for them.
+type panickingHandler struct{ slog.Handler }
+
+func (panickingHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (panickingHandler) Handle(context.Context, slog.Record) error { panic("disk full") }
+
+// A panic of the hook that is called last does not end the program either, nor one of the
+// logger that is told of it.
 func TestTakeover_PanicOfAHook(t *testing.T) {
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Logger = slog.New(panickingHandler{slog.DiscardHandler})
 		c.Audit = func(_ context.Context, e serve.Audited) {
 			if e.Request.Verb == "watch" {
 				panic("no record")

@@ -113,7 +113,7 @@ func (g Gzip) compress(plain []byte) ([]byte, error) {
 	if w == nil {
 		var err error
 		if w, err = gzip.NewWriterLevel(nil, g.Level); err != nil {
-			return nil, fmt.Errorf("invalid Gzip.Level: %w", err)
+			return nil, fmt.Errorf("invalid Gzip.Level: give 1 to 9, gzip.HuffmanOnly, or zero for the default: %w", err)
 		}
 	}
 	defer pool.(*sync.Pool).Put(w)
