@@ -31,7 +31,8 @@ type overlayCore interface {
 	byIndex(name, value string) ([]*store.Object, error)
 }
 
-// Wrote records a write by the object that it returned.
+// Wrote records a write by the object that it returned. Reads return it as it is:
+// Config.Transform is for what comes from the source.
 func (v *Overlay[T]) Wrote(object *Object[T]) {
 	v.core.put(object.Key, write{revision: object.Revision, object: store.Header(object)})
 }
