@@ -20,6 +20,9 @@ type Register struct {
 	Start  watcher.Start
 	// Deadline is when the watch ends.
 	Deadline watcher.Deadline
+	// Now: it may start later than at Start, with the state of that time if Start has one,
+	// as it must if the window has moved past Start.
+	Now bool
 	// Resumes: it starts after a revision that it was given, which is counted.
 	Resumes bool
 	// Snapshot is the one for which Start was decided.

@@ -77,6 +77,8 @@ func (d *dispatcher) startOf(m Register) (watcher.Start, error) {
 	case m.Start.Pending > 0 && m.Start.Pending <= now.Revision:
 		at, err := now.Window.Seek(m.Start.Pending)
 		return watcher.Start{Next: at, After: m.Start.Pending}, err
+	case m.Now && m.Start.Pending == 0 && m.Start.Next < now.Window.First():
+		return m.Start.At(now), nil
 	}
 	return m.Start, nil
 }

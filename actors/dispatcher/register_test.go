@@ -207,6 +207,31 @@ func TestRegister_BeforeTheCommitOfItsSnapshotIsTold(t *testing.T) {
 	f.take(w, 3, 3)
 }
 
+// A watch from now is on its way while the window moves past the snapshot that its caller saw.
+func TestRegister_StartNowThatTheWindowHasMovedPastIsLater(t *testing.T) {
+	f := newFixtureWith(t, small)
+	f.state = store.NewTree()
+	f.write(2)
+	snap := f.published.Load()
+	start := watcher.Start{Next: snap.Window.Next(), After: 2}
+	withState := start
+	withState.State = snap.State()
+	for rev := store.Revision(3); rev <= 9; rev++ {
+		f.write(rev)
+	}
+	now := f.admit(watcher.Options{}, dispatcher.Register{Start: start, Snapshot: snap, Now: true})
+	state := f.admit(watcher.Options{}, dispatcher.Register{Start: withState, Snapshot: snap, Now: true})
+	resumed, _ := f.register(start, snap)
+	f.executor.Run()
+	_, _, err := resumed.Take(1)
+	require.ErrorIs(t, err, store.ErrExpired)
+	require.EqualValues(t, 9, now.Revision())
+	f.has(state, 9) // the one object
+	f.write(10)
+	f.has(now, 10)
+	f.has(state, 10)
+}
+
 // take requires that the watch has events of these revisions, and everything through one.
 func (f *fixture) take(w *watcher.Watch, through store.Revision, want ...store.Revision) {
 	f.Helper()

@@ -31,6 +31,15 @@ type Start struct {
 	InitialEnd bool
 }
 
+// At returns the start moved to the end of a snapshot, and to its state if it has one.
+func (s Start) At(snap *store.Snapshot) Start {
+	s.Next, s.After = snap.Window.Next(), snap.Revision
+	if s.State != nil {
+		s.State = snap.State()
+	}
+	return s
+}
+
 func (m *Member) watch() *Watch { return (*Watch)(m) }
 
 // Begin starts the watch on stream at start.
