@@ -17,8 +17,8 @@ type MailboxInfo struct {
 	Wakers int
 }
 
-// Mailboxes returns the actors that have queues, by name. It locks each queue for
-// a moment.
+// Mailboxes returns the actors that have queues, by name, and those of one name in the
+// order in which they were spawned. It locks each queue for a moment.
 func (s *System) Mailboxes() []MailboxInfo {
 	s.mu.Lock()
 	cells := make([]*cell, 0, len(s.named))
@@ -26,6 +26,9 @@ func (s *System) Mailboxes() []MailboxInfo {
 		cells = append(cells, c)
 	}
 	s.mu.Unlock()
+	slices.SortFunc(cells, func(a, b *cell) int {
+		return cmp.Or(cmp.Compare(a.name(), b.name()), cmp.Compare(a.id, b.id))
+	})
 	infos := make([]MailboxInfo, len(cells))
 	for i, c := range cells {
 		inbox := c.body.(*queueBody).inbox
@@ -33,7 +36,6 @@ func (s *System) Mailboxes() []MailboxInfo {
 			Name: c.name(), Queued: inbox.len(), Capacity: inbox.capacity, Running: c.is(running), Wakers: int(c.spec.wakers.Load()),
 		}
 	}
-	slices.SortFunc(infos, func(a, b MailboxInfo) int { return cmp.Compare(a.Name, b.Name) })
 	return infos
 }
 

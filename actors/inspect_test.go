@@ -55,3 +55,16 @@ func TestMailboxes_ShowWhatWaits(t *testing.T) {
 	require.Zero(t, boxes[1].Queued)
 	p.release()
 }
+
+// So a page that shows them again and again does not exchange their rows.
+func TestMailboxes_OfOneNameKeepTheirOrder(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{})
+	for capacity := 1; capacity <= 5; capacity++ {
+		spawnProbe(sys, &probe{journal: new(journal), name: "pods"}, actors.Options{Capacity: capacity})
+	}
+	for range 20 {
+		for i, box := range sys.Mailboxes() {
+			require.Equal(t, i+1, box.Capacity)
+		}
+	}
+}
