@@ -32,12 +32,12 @@ func (f *File) updateWithin(maxBytes int64, fn func(tx *bbolt.Tx) error) error {
 	var id int
 	var inside error
 	err := f.guard(func() error {
-		f.db.AllocSize, f.db.MaxSize = f.allocSize(), int(maxBytes)
 		tx, err := f.db.Begin(true)
 		if err != nil {
 			return err
 		}
 		id = tx.ID()
+		f.db.AllocSize, f.db.MaxSize = f.allocSize(tx.Size()), int(maxBytes)
 		if inside = fn(tx); inside != nil {
 			return tx.Rollback()
 		}
@@ -65,23 +65,23 @@ func (f *File) writable() error {
 	return nil
 }
 
-// Space is added to the file in steps of an eighth of it, within these bounds:
+// Space is added to the file in steps of an eighth of what is used, within these bounds:
 // each costs an fsync.
 const (
 	minAllocSize = 64 << 10
 	maxAllocSize = 16 << 20
 )
 
-func (f *File) allocSize() int {
-	info, err := f.file.Stat()
-	if err != nil {
-		return minAllocSize
-	}
-	size := min(max(int(info.Size()/8), minAllocSize), maxAllocSize)
+// allocSize returns the step for a file of which so many bytes are used. It does not ask
+// for the size of the file: after a fstat, Linux from 6.13 gives the next write a finer
+// timestamp, and the commit waits until that is in the file system's journal.
+func (f *File) allocSize(used int64) int {
+	page := f.db.Info().PageSize
+	size := min(max(int(used/8), minAllocSize), maxAllocSize)
 	if f.opts.MaxBytes > 0 {
-		size = min(size, max(int(f.opts.MaxBytes/64), f.db.Info().PageSize))
+		size = min(size, max(int(f.opts.MaxBytes/64), page))
 	}
-	return size
+	return size / page * page
 }
 
 // settle returns the error of a commit that failed with err. If there was no space for
