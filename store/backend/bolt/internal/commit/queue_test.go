@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store/backend"
@@ -47,6 +48,24 @@ func TestQueue_SharesTransactions(t *testing.T) {
 	require.NoError(t, errs[3])
 	require.Equal(t, 2, f.journal.Writes()-before)
 	require.Equal(t, 2, f.pods.commits)
+}
+
+// Writers that write again when they are woken are in one group, and not in two that
+// take turns.
+func TestQueue_GathersTheWritersOfTheLastGroup(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // what runs when a goroutine yields is then known
+	const writers, rounds = 8, 50
+	f := newFixture(t, nil)
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			for n := range rounds {
+				assert.NoError(t, f.set(fmt.Sprint("writer-", i), n))
+			}
+		})
+	}
+	wg.Wait()
+	require.Less(t, f.pods.commits, rounds*3/2, "two groups that take turns need %d", 2*rounds)
 }
 
 func TestQueue_SharesTransactionsBetweenLogs(t *testing.T) {
