@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 )
@@ -51,48 +52,63 @@ func TestFault_ClockJumpEndsNoWatchEarly(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrDeadline)
 }
 
-// timerPanickingClock is a clock that panics when a timer is armed, once, when
-// its count is used up.
-type timerPanickingClock struct {
+// countingClock is a clock of which one method panics when an actor calls it, once,
+// when the count of such calls is used up.
+type countingClock struct {
 	clock.Clock
-	armed bool
-	left  int
+	method string
+	armed  bool
+	left   int
 }
 
-func (c *timerPanickingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	if c.armed {
-		if c.left--; c.left < 0 {
-			c.armed = false
-			panic("no timers today")
-		}
-	}
+func (c *countingClock) Now() time.Time {
+	c.called("Now")
+	return c.Clock.Now()
+}
+
+func (c *countingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.called("AfterFunc")
 	return c.Clock.AfterFunc(d, f)
 }
 
-// The engine's own actors fail, each time at the next place where one arms a
-// timer: watches live on and miss nothing, or calls say at once that they could
-// not be started.
-func TestFault_CoreActorsFail(t *testing.T) {
-	failed := map[string]bool{}
-	for left := 0; ; left++ {
-		wire, names := failAfter(t, left)
-		for _, name := range names {
-			failed[name] = true
-		}
-		if wire.armed {
-			break // it was not reached any more
-		}
+func (c *countingClock) called(method string) {
+	if !c.armed || method != c.method || !actors.InTurn() {
+		return
 	}
-	require.True(t, failed["things/dispatcher"] && failed["things/watchCache"] && failed["things/reflector"], "failed: %v", failed)
+	if c.left--; c.left < 0 {
+		c.armed = false
+		panic("no " + method + " today")
+	}
 }
 
-// failAfter has the engine live through a bit of everything, with a failure
-// after so many timers. It returns the names of the actors that failed.
-func failAfter(t *testing.T, timers int) (wire *timerPanickingClock, failed []string) {
+// The engine's own actors fail, each time at the next place where one arms a timer,
+// or reads the clock: watches live on and miss nothing, or calls say at once that
+// they could not be started, and the counts of watches are true.
+func TestFault_CoreActorsFail(t *testing.T) {
+	for _, method := range []string{"AfterFunc", "Now"} {
+		t.Run(method, func(t *testing.T) {
+			failed := map[string]bool{}
+			for left := 0; ; left++ {
+				wire, names := failAfter(t, method, left)
+				for _, name := range names {
+					failed[name] = true
+				}
+				if wire.armed {
+					break // it was not reached any more
+				}
+			}
+			require.True(t, failed["things/dispatcher"] && failed["things/watchCache"] && failed["things/reflector"], "failed: %v", failed)
+		})
+	}
+}
+
+// failAfter has the engine live through a bit of everything, with a failure after so
+// many calls of a method of the clock. It returns the names of the actors that failed.
+func failAfter(t *testing.T, method string, calls int) (wire *countingClock, failed []string) {
 	var executor *advancing
 	f := newFixture(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
 		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*clock.Virtual)}
-		wire = &timerPanickingClock{Clock: host.Clock, left: timers}
+		wire = &countingClock{Clock: host.Clock, method: method, left: calls}
 		host.Clock, host.Executor = wire, executor
 		c.Window.MaxEvents = 64
 	})
@@ -124,6 +140,8 @@ func failAfter(t *testing.T, timers int) (wire *timerPanickingClock, failed []st
 	_ = f.engine.WaitFor(t.Context(), 1000) // waits in vain
 	f.pass(70 * time.Second)
 	rev := f.put("d")
+	f.pass(3 * time.Second)
+	require.EqualValues(t, len(f.engine.Watches()), f.engine.Stats().Watches, "after %d calls", calls)
 
 	for _, w := range []*engine.Watch[thing]{all, web} {
 		f.requireKnows(w, rev)

@@ -22,7 +22,7 @@ type WatchEnd struct {
 	// Name is the name of the watch, Why the reason that its Err returns.
 	Name string
 	Why  error
-	// At is when it ended.
+	// At is when it ended; zero if the host's clock has panicked.
 	At time.Time
 	// Delivered is how many events it had delivered.
 	Delivered uint64
@@ -88,7 +88,8 @@ func (e *core) observed(cfg dispatcher.Config) dispatcher.Config {
 
 // watchEnded is called for each watch that has left the dispatcher.
 func (e *core) watchEnded(w *watcher.Member) {
-	end := WatchEnd{Name: w.Name(), Why: w.Err(), At: e.clockNow(), Delivered: w.Delivered()}
+	end := WatchEnd{Name: w.Name(), Why: w.Err(), Delivered: w.Delivered()}
+	e.contain("Clock.Now", func() { end.At = e.clockNow() }) // the clock may be the user's
 	e.ends.add(end)
 	e.log(levelOf(end), "watch ended", "watch", end.Name, "why", end.Why, "delivered", end.Delivered)
 	if e.cfg.onEnd != nil {

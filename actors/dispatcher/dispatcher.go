@@ -129,7 +129,7 @@ func (d *dispatcher) Receive(ctx *actors.Context, msg Message) {
 	case ProgressDue:
 		d.notified.progress(ctx)
 	case BudgetSpent:
-		d.budgetSpent(ctx)
+		d.budgetSpent()
 	case DeadlineDue:
 		d.deadlines.due(ctx)
 	}

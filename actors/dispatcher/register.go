@@ -168,13 +168,16 @@ func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Member) {
 	d.deadlines.remove(w)
 	d.pending.remove(w)
 	d.notified.remove(w)
-	d.slow.release(ctx, w)
+	slow := d.slow.set.remove(w)
 	d.countStalled()
 	d.Stats.count(w.Err())
 	if d.OnEnd != nil {
 		d.OnEnd(w)
 	}
 	d.Stats.Watches.Add(-1) // last: what sees it finds the end recorded
+	if slow {
+		d.slow.giveBack(ctx) // reads the clock, which may panic
+	}
 }
 
 // tellEnds calls OnEnd for the watches that are registered when the dispatcher stops,

@@ -37,19 +37,23 @@ func (d *dispatcher) stalled(w *watcher.Member) {
 // Recovered: then it will send it again.
 func (d *dispatcher) recovered(ctx *actors.Context, w *watcher.Member) {
 	if !w.Stalled() {
-		d.slow.release(ctx, w)
+		d.release(ctx, w)
+	}
+}
+
+// release records that w is slow no more. The clock, which may be the user's and panic,
+// is read last.
+func (d *dispatcher) release(ctx *actors.Context, w *watcher.Member) {
+	if d.slow.set.remove(w) {
 		d.countStalled()
+		d.slow.giveBack(ctx)
 	}
 }
 
 func (d *dispatcher) countStalled() { d.Stats.Stalled.Store(int64(d.slow.set.len())) }
 
-// release removes w. If it was the last to use the budget, the rest of that is
-// returned.
-func (s *slow) release(ctx *actors.Context, w *watcher.Member) {
-	if !s.set.remove(w) {
-		return
-	}
+// giveBack returns the rest of the budget if no watch uses it any more.
+func (s *slow) giveBack(ctx *actors.Context) {
 	if s.set.count(watcher.Terminate) == 0 && s.timer != nil && s.timer.Stop() {
 		s.timer = nil
 		s.budget.giveBack(s.drawn - ctx.Clock().Now().Sub(s.since))
@@ -70,12 +74,12 @@ func (d *dispatcher) drawBudget(ctx *actors.Context) {
 // budgetSpent ends the slow watches that have read nothing since the budget was
 // drawn for them. Those that have read may draw again. A watch that is still
 // reading its initial state does not draw again.
-func (d *dispatcher) budgetSpent(ctx *actors.Context) {
+func (d *dispatcher) budgetSpent() {
 	s := &d.slow
 	s.timer = nil
 	for _, w := range s.set.overdue(watcher.Terminate, s.mark, (*watcher.Member).Delivered) {
 		w.EndAfterInitial(watcher.ErrSlowConsumer)
-		s.release(ctx, w)
+		s.set.remove(w)
 		d.wake(w)
 	}
 	d.countStalled()
