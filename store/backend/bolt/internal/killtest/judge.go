@@ -3,6 +3,7 @@ package killtest
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -119,19 +120,7 @@ func (j *Judge) judge(b *bolt.Backend) error {
 // event with what was printed.
 func (j *Judge) resume(ctx context.Context, b *bolt.Backend, rev store.Revision) (map[store.Revision]change, error) {
 	notified := make(chan struct{}, 1)
-	from := min(j.newest, j.Seen)
-	if oldest, err := b.Compacted(ctx); err != nil || oldest > from {
-		from = max(oldest, from) // the child wrote more than it keeps
-		if err != nil {
-			return nil, err
-		}
-	}
-	w, err := b.Watch(ctx, backend.WatchOptions{From: from, Notify: func() {
-		select {
-		case notified <- struct{}{}:
-		default:
-		}
-	}})
+	w, from, err := watchFrom(ctx, b, min(j.newest, j.Seen), notified)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +150,27 @@ func (j *Judge) resume(ctx context.Context, b *bolt.Backend, rev store.Revision)
 		}
 	}
 	return found, nil
+}
+
+// watchFrom starts a watch after a revision, or after the oldest that can be watched from if
+// the child has written more than it keeps. It notifies a channel.
+func watchFrom(ctx context.Context, b *bolt.Backend, from store.Revision, notified chan struct{}) (backend.Watcher, store.Revision, error) {
+	for {
+		oldest, err := b.Compacted(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		from = max(oldest, from)
+		w, err := b.Watch(ctx, backend.WatchOptions{From: from, Notify: func() {
+			select {
+			case notified <- struct{}{}:
+			default:
+			}
+		}})
+		if !errors.Is(err, store.ErrExpired) { // by compaction, meanwhile
+			return w, from, err
+		}
+	}
 }
 
 // state compares the newest state with the last change of each key that was found or
