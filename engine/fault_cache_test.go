@@ -12,33 +12,17 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
-
-// panickingClock is a clock that panics once, when actors have read it so many
-// times in the turns of an executor.
-type panickingClock struct {
-	clock.Clock
-	executor *advancing
-	reads    int
-}
-
-func (c *panickingClock) Now() time.Time {
-	if c.reads > 0 && c.executor.running {
-		if c.reads--; c.reads == 0 {
-			panic("what is time?")
-		}
-	}
-	return c.Clock.Now()
-}
 
 // cacheFixture is a fixture of which a part can be made to fail, whose source
 // hands out one event at a time, and whose calls let up to a minute pass while
 // they wait.
 type cacheFixture struct {
 	*fixture
-	trap     *panickingClock
+	trap     *clocktest.Failing
 	executor *advancing
 }
 
@@ -46,14 +30,17 @@ func newCacheFixture(t *testing.T, seed uint64) *cacheFixture {
 	f := &cacheFixture{}
 	f.fixture = newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
 		f.executor = &advancing{Seeded: actors.NewSeeded(seed), clock: host.Clock.(*clock.Virtual)}
-		f.trap = &panickingClock{Clock: host.Clock, executor: f.executor}
+		f.trap = &clocktest.Failing{Clock: host.Clock, Counts: func(clocktest.Call, time.Duration) bool { return f.executor.running }}
 		host.Clock, host.Executor = f.trap, f.executor
 	})
 	f.fixture.executor = f.executor.Seeded
 	f.fixture.executor.Run()
 	f.fault(0, batchesOf(1), faulty.OpNext)
 	f.executor.seconds = 60
-	t.Cleanup(func() { f.executor.seconds, f.trap.reads = 0, 0 })
+	t.Cleanup(func() {
+		f.executor.seconds = 0
+		f.trap.Fail(clocktest.Now, 0, 0)
+	})
 	return f
 }
 
@@ -116,7 +103,7 @@ func failWhileWaiting(t *testing.T, reads int, seed uint64) (outcome failure) {
 	before := f.engine.Stats()
 	require.EqualValues(t, 1, before.Generation)
 
-	f.trap.reads = reads
+	f.trap.Fail(clocktest.Now, reads-1, 1)
 	for _, key := range []string{"b", "a", "c", "d"} { // unseen by the engine so far
 		f.n++
 		_, err := f.engine.Put(t.Context(), thing{Key: key, App: "web", N: f.n})
@@ -202,7 +189,7 @@ func failWhileWaitingInVain(t *testing.T, reads int, down bool) bool {
 	f := newCacheFixture(t, 1)
 	f.put("a")
 	w := f.watch(engine.WatchOptions{})
-	f.trap.reads = reads
+	f.trap.Fail(clocktest.Now, reads-1, 1)
 	_, err := f.engine.Put(t.Context(), thing{Key: "b"})
 	require.NoError(t, err)
 	if down {

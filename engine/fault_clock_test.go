@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -52,48 +53,19 @@ func TestFault_ClockJumpEndsNoWatchEarly(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrDeadline)
 }
 
-// countingClock is a clock of which one method panics when an actor calls it, once,
-// when the count of such calls is used up.
-type countingClock struct {
-	clock.Clock
-	method string
-	armed  bool
-	left   int
-}
-
-func (c *countingClock) Now() time.Time {
-	c.called("Now")
-	return c.Clock.Now()
-}
-
-func (c *countingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	c.called("AfterFunc")
-	return c.Clock.AfterFunc(d, f)
-}
-
-func (c *countingClock) called(method string) {
-	if !c.armed || method != c.method || !actors.InTurn() {
-		return
-	}
-	if c.left--; c.left < 0 {
-		c.armed = false
-		panic("no " + method + " today")
-	}
-}
-
 // The engine's own actors fail, each time at the next place where one arms a timer,
 // or reads the clock: watches live on and miss nothing, or calls say at once that
 // they could not be started, and the counts of watches are true.
 func TestFault_CoreActorsFail(t *testing.T) {
-	for _, method := range []string{"AfterFunc", "Now"} {
-		t.Run(method, func(t *testing.T) {
+	for _, call := range []clocktest.Call{clocktest.AfterFunc, clocktest.Now} {
+		t.Run(string(call), func(t *testing.T) {
 			failed := map[string]bool{}
 			for left := 0; ; left++ {
-				wire, names := failAfter(t, method, left)
+				wire, names := failAfter(t, call, left)
 				for _, name := range names {
 					failed[name] = true
 				}
-				if wire.armed {
+				if wire.Left(call) > 0 {
 					break // it was not reached any more
 				}
 			}
@@ -104,11 +76,11 @@ func TestFault_CoreActorsFail(t *testing.T) {
 
 // failAfter has the engine live through a bit of everything, with a failure after so
 // many calls of a method of the clock. It returns the names of the actors that failed.
-func failAfter(t *testing.T, method string, calls int) (wire *countingClock, failed []string) {
+func failAfter(t *testing.T, call clocktest.Call, after int) (wire *clocktest.Failing, failed []string) {
 	var executor *advancing
 	f := newFixture(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
 		executor = &advancing{Seeded: host.Executor.(singleStepping).Seeded, clock: host.Clock.(*clock.Virtual)}
-		wire = &countingClock{Clock: host.Clock, method: method, left: calls}
+		wire = &clocktest.Failing{Clock: host.Clock, Counts: func(clocktest.Call, time.Duration) bool { return actors.InTurn() }}
 		host.Clock, host.Executor = wire, executor
 		c.Window.MaxEvents = 64
 	})
@@ -120,7 +92,7 @@ func failAfter(t *testing.T, method string, calls int) (wire *countingClock, fai
 	})
 	require.NoError(t, err)
 
-	wire.armed = true
+	wire.Fail(call, after, 1)
 	f.put("a")
 	for _, opts := range []engine.WatchOptions{{Bookmarks: true}, {Timeout: time.Hour}, {Policy: engine.Terminate, Buffer: 1}} {
 		executor.seconds = 60 // for the cache to be listed again
@@ -141,7 +113,7 @@ func failAfter(t *testing.T, method string, calls int) (wire *countingClock, fai
 	f.pass(70 * time.Second)
 	rev := f.put("d")
 	f.pass(3 * time.Second)
-	require.EqualValues(t, len(f.engine.Watches()), f.engine.Stats().Watches, "after %d calls", calls)
+	require.EqualValues(t, len(f.engine.Watches()), f.engine.Stats().Watches, "after %d calls", after)
 
 	for _, w := range []*engine.Watch[thing]{all, web} {
 		f.requireKnows(w, rev)

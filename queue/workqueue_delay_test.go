@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -281,33 +282,11 @@ func TestAddRateLimited_LimiterPanicIsReturned(t *testing.T) {
 	require.NoError(t, q.Add("one"))
 }
 
-// failingClock is the user's clock, which panics as often as it is told to.
-type failingClock struct {
-	clock.Clock
-	now, timers int
-}
-
-func (c *failingClock) Now() time.Time {
-	if c.now > 0 {
-		c.now--
-		panic("no time today")
-	}
-	return c.Clock.Now()
-}
-
-func (c *failingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	if c.timers > 0 {
-		c.timers--
-		panic("no timers today")
-	}
-	return c.Clock.AfterFunc(d, f)
-}
-
 // At whatever point the clock fails to say the time, every item is processed once.
 func TestWorkQueue_LosesNoItemWhenTheClockFails(t *testing.T) {
 	for point := range 6 {
 		virtual := clock.NewVirtual(time.Unix(0, 0))
-		wire := &failingClock{Clock: virtual}
+		wire := &clocktest.Failing{Clock: virtual}
 		q := newWork(t, queue.WorkQueueConfig[string]{Clock: wire})
 		var got []string
 		for step, call := range []func(){
@@ -319,10 +298,10 @@ func TestWorkQueue_LosesNoItemWhenTheClockFails(t *testing.T) {
 			func() { got = append(got, do(t, q)...) },
 		} {
 			if step == point {
-				wire.now = 1
+				wire.Fail(clocktest.Now, 0, 1)
 			}
 			call()
-			require.Zero(t, wire.now)
+			require.Zero(t, wire.Left(clocktest.Now))
 		}
 		virtual.Advance(time.Second)
 		got = append(got, do(t, q)...)
@@ -341,12 +320,12 @@ func TestAddAfter_TimerThatCouldNotBeSetIsSetByTheNextCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual := clock.NewVirtual(time.Unix(0, 0))
-			wire := &failingClock{Clock: virtual}
+			wire := &clocktest.Failing{Clock: virtual}
 			q := newWork(t, queue.WorkQueueConfig[string]{Clock: wire})
 			require.NoError(t, q.Add("busy"))
 			_, ok := q.TryGet()
 			require.True(t, ok)
-			wire.timers = 1
+			wire.Fail(clocktest.AfterFunc, 0, 1)
 			require.ErrorIs(t, q.AddAfter("a", time.Minute), usercode.ErrPanic)
 			virtual.Advance(2 * time.Minute)
 			require.Empty(t, do(t, q))

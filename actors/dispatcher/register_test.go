@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -22,7 +23,7 @@ type fixture struct {
 	*testing.T
 	executor   *actors.Seeded
 	clock      *clock.Virtual
-	failing    *failingClock // before clock, for the system
+	failing    *clocktest.Failing // before clock, for the system
 	ref        *actors.Ref[dispatcher.Message]
 	feed       watcher.Feed
 	schema     store.Schema
@@ -48,7 +49,8 @@ func newFixtureOf(t *testing.T, limits store.WindowLimits, fails int) *fixture {
 		T: t, executor: actors.NewSeeded(1), clock: clock.NewVirtual(time.Unix(0, 0)),
 		window: store.NewWindow(limits, func(*store.Object) int { return 1 }), generation: 1,
 	}
-	f.failing = &failingClock{Clock: f.clock, now: fails}
+	f.failing = &clocktest.Failing{Clock: f.clock}
+	f.failing.Fail(clocktest.Now, 0, fails)
 	f.feed.Registry = new(watcher.Registry)
 	f.feed.Await = func(context.Context, <-chan struct{}) error { return errIdle }
 	system, err := actors.NewSystem(actors.SystemConfig{

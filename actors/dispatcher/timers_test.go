@@ -8,42 +8,20 @@ import (
 
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
-	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
 )
 
-// failingClock is the user's clock, which panics as often as it is told to.
-type failingClock struct {
-	clock.Clock
-	now, timers int
-}
-
-func (c *failingClock) Now() time.Time {
-	if c.now > 0 {
-		c.now--
-		panic("no time today")
-	}
-	return c.Clock.Now()
-}
-
-func (c *failingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	if c.timers > 0 {
-		c.timers--
-		panic("no timers today")
-	}
-	return c.Clock.AfterFunc(d, f)
-}
-
 func TestTimers_BookmarksGoOnAfterTheClockHasFailed(t *testing.T) {
-	for name, fail := range map[string]failingClock{"time": {now: 1}, "timer": {timers: 1}} {
-		t.Run(name, func(t *testing.T) {
+	for _, call := range []clocktest.Call{clocktest.Now, clocktest.AfterFunc} {
+		t.Run(string(call), func(t *testing.T) {
 			f := newFixture(t)
 			w := f.watch(watcher.Options{Bookmarks: true})
 			f.write(2)
 			f.has(w, 2)
-			f.failing.now, f.failing.timers = fail.now, fail.timers
+			f.failing.Fail(call, 0, 1)
 			f.pass(2 * time.Second) // a tick
-			require.Zero(t, f.failing.now+f.failing.timers)
+			require.Zero(t, f.failing.Left(call))
 			for range 2 * dispatcher.DefaultBookmarkPeriod / time.Second {
 				f.pass(time.Second)
 			}
@@ -53,13 +31,13 @@ func TestTimers_BookmarksGoOnAfterTheClockHasFailed(t *testing.T) {
 }
 
 func TestTimers_DeadlinesAreMetAfterTheClockHasFailed(t *testing.T) {
-	for name, fail := range map[string]failingClock{"time": {now: 1}, "timer": {timers: 1}} {
-		t.Run(name, func(t *testing.T) {
+	for _, call := range []clocktest.Call{clocktest.Now, clocktest.AfterFunc} {
+		t.Run(string(call), func(t *testing.T) {
 			f := newFixture(t)
 			first, second := f.watchFor(time.Minute), f.watchFor(2*time.Minute)
-			f.failing.now, f.failing.timers = fail.now, fail.timers
+			f.failing.Fail(call, 0, 1)
 			f.pass(time.Minute)
-			require.Zero(t, f.failing.now+f.failing.timers)
+			require.Zero(t, f.failing.Left(call))
 			f.pass(time.Second)
 			require.ErrorIs(t, first.Err(), watcher.ErrDeadline)
 			require.NoError(t, second.Err())
@@ -74,7 +52,7 @@ func TestTimers_DeadlinesAreMetAfterTheClockHasFailed(t *testing.T) {
 func TestTimers_AFailedRegistrationLeavesTheDeadlinesOfOthers(t *testing.T) {
 	f := newFixture(t)
 	w := f.watchFor(2 * time.Minute)
-	f.failing.timers = 1
+	f.failing.Fail(clocktest.AfterFunc, 0, 1)
 	early, reply := watcher.New(&f.feed, watcher.Options{}), make(chan error, 1)
 	f.ref.Tell(f.registration(early, reply, time.Minute))
 	f.executor.Run()
@@ -87,12 +65,12 @@ func TestTimers_AFailedRegistrationLeavesTheDeadlinesOfOthers(t *testing.T) {
 func TestTimers_NextMessageBringsAnotherTry(t *testing.T) {
 	f := newFixture(t)
 	w, timed := f.watch(watcher.Options{Bookmarks: true}), f.watchFor(time.Hour)
-	f.failing.timers = 4
+	f.failing.Fail(clocktest.AfterFunc, 0, 4)
 	f.pass(2 * time.Second)
-	require.Equal(t, 2, f.failing.timers, "once by the tick, and once after it")
+	require.Equal(t, 2, f.failing.Left(clocktest.AfterFunc), "once by the tick, and once after it")
 	f.write(2)
 	f.write(3)
-	require.Zero(t, f.failing.timers)
+	require.Zero(t, f.failing.Left(clocktest.AfterFunc))
 	f.has(w, 2, 3)
 	f.has(timed, 2, 3)
 	f.write(4)
@@ -118,9 +96,9 @@ func TestTimers_AFailureAfterARoundHoldsUpNoWatch(t *testing.T) {
 	taken, _, err := w.Take(10)
 	require.NoError(t, err)
 	require.Empty(t, taken, "it waits")
-	f.failing.timers = 1 // that of the notifications of progress
+	f.failing.Fail(clocktest.AfterFunc, 0, 1) // that of the notifications of progress
 	f.write(2)
-	require.Zero(t, f.failing.timers)
+	require.Zero(t, f.failing.Left(clocktest.AfterFunc))
 	require.Equal(t, 1, told)
 	taken, _, err = w.Take(10)
 	require.NoError(t, err)
@@ -130,7 +108,7 @@ func TestTimers_AFailureAfterARoundHoldsUpNoWatch(t *testing.T) {
 // The clock fails when the dispatcher starts: what comes later does not depend on it.
 func TestTimers_DispatcherGoesOnAfterAFailureAtItsStart(t *testing.T) {
 	f := newFixtureOf(t, store.WindowLimits{}, 1)
-	require.Zero(t, f.failing.now)
+	require.Zero(t, f.failing.Left(clocktest.Now))
 	w := f.watch(watcher.Options{Bookmarks: true})
 	slow := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
 	f.write(2, 3, 4, 5)

@@ -2,6 +2,7 @@ package watchcache
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -34,21 +36,8 @@ func TestRegister_WatchesThatEndWhileTheyAreDelayedAreDropped(t *testing.T) {
 	}
 }
 
-// stoppingClock is a clock that panics when it is read once it is broken.
-type stoppingClock struct {
-	clock.Clock
-	broken bool
-}
-
-func (c *stoppingClock) Now() time.Time {
-	if c.broken {
-		panic("what is time?")
-	}
-	return c.Clock.Now()
-}
-
 func TestStop_AnswersWaitersWhateverTheClockDoes(t *testing.T) {
-	seeded, wall := actors.NewSeeded(1), &stoppingClock{Clock: clock.NewVirtual(began)}
+	seeded, wall := actors.NewSeeded(1), &clocktest.Failing{Clock: clock.NewVirtual(began)}
 	system, err := actors.NewSystem(actors.SystemConfig{Executor: seeded, Clock: wall})
 	require.NoError(t, err)
 	c := Spawn(system, wall, Config{Schema: new(store.Schema), Published: new(store.Published), Stats: new(Stats)})
@@ -57,7 +46,7 @@ func TestStop_AnswersWaitersWhateverTheClockDoes(t *testing.T) {
 	seeded.Run()
 	require.Empty(t, reply)
 
-	wall.broken = true
+	wall.Fail(clocktest.Now, 0, math.MaxInt)
 	require.NoError(t, system.Close(t.Context()))
 	require.Len(t, reply, 1)
 	require.ErrorIs(t, <-reply, ErrStopped)

@@ -1,7 +1,6 @@
 package informer_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
@@ -76,26 +76,13 @@ func TestResync_DoesNotStarveChanges(t *testing.T) {
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 }
 
-// failingClock panics as often as it is told to when a timer is armed for a minute.
-type failingClock struct {
-	clock.Clock
-	failures atomic.Int64
-}
-
-func (c *failingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	if d == time.Minute && c.failures.Add(-1) >= 0 {
-		panic("no timers today")
-	}
-	return c.Clock.AfterFunc(d, f)
-}
-
 // The user's clock fails when the next resync is armed. The handler goes on, and its
 // resyncs with the next delivery.
 func TestResync_GoesOnAfterTheClockHasFailed(t *testing.T) {
 	for name, before := range map[string]time.Duration{"first": 0, "later": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			virtual, executor := clock.NewVirtual(time.Unix(0, 0)), actors.NewSeeded(1)
-			wire := &failingClock{Clock: virtual}
+			wire := &clocktest.Failing{Clock: virtual, Counts: func(_ clocktest.Call, d time.Duration) bool { return d == time.Minute }}
 			host, err := engine.NewHost(engine.HostConfig{Clock: wire, Executor: executor, Seed: 1})
 			require.NoError(t, err)
 			source := enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Clock: host.Clock()})
@@ -103,7 +90,7 @@ func TestResync_GoesOnAfterTheClockHasFailed(t *testing.T) {
 			s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host, OnError: func(err error) { errs = append(errs, err) }})
 			require.NoError(t, err)
 			if before == 0 {
-				wire.failures.Store(1)
+				wire.Fail(clocktest.AfterFunc, 0, 1)
 			}
 			l := &recorder{}
 			_, err = s.Subscribe(l.handle, informer.HandlerOptions{Resync: time.Minute})
@@ -114,7 +101,7 @@ func TestResync_GoesOnAfterTheClockHasFailed(t *testing.T) {
 			}
 			pass(0)
 			if before > 0 {
-				wire.failures.Store(1)
+				wire.Fail(clocktest.AfterFunc, 0, 1)
 				pass(before)
 			}
 			require.Len(t, errs, 1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/objectcache"
@@ -103,32 +104,13 @@ func TestIdle_AnArrivalCountsAsARead(t *testing.T) {
 	require.EqualValues(t, 1, r.cache.Stats().Starts)
 }
 
-// failingClock is the user's clock, which panics as often as it is told to.
-type failingClock struct {
-	clock.Clock
-	now, timers int
-}
-
-func (c *failingClock) Now() time.Time {
-	if c.now > 0 {
-		c.now--
-		panic("no time today")
-	}
-	return c.Clock.Now()
-}
-
-func (c *failingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	if d == maxIdle && c.timers > 0 {
-		c.timers--
-		panic("no timers today")
-	}
-	return c.Clock.AfterFunc(d, f)
-}
-
 // The user's clock fails in a turn of the supervisor: the cache goes on.
 func TestIdle_AClockThatFailsEndsNoCache(t *testing.T) {
 	virtual, executor := clock.NewVirtual(time.Unix(0, 0)), actors.NewSeeded(1)
-	wire := &failingClock{Clock: virtual}
+	wire := &clocktest.Failing{
+		Clock:  virtual,
+		Counts: func(call clocktest.Call, d time.Duration) bool { return call == clocktest.Now || d == maxIdle },
+	}
 	host, err := engine.NewHost(engine.HostConfig{Clock: wire, Executor: executor, Seed: 1})
 	require.NoError(t, err)
 	source := enginetest.NewSourceWith(secretConfig(), enginetest.SourceOptions{Clock: virtual})
@@ -141,17 +123,17 @@ func TestIdle_AClockThatFailsEndsNoCache(t *testing.T) {
 	_, err = source.Add(secret{Name: "a", Data: "1"})
 	require.NoError(t, err)
 
-	wire.timers = 1
+	wire.Fail(clocktest.AfterFunc, 0, 1)
 	ref, err := cache.Acquire("a")
 	require.NoError(t, err)
 	o, err := ref.Get(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "1", o.Value.Data)
-	require.Zero(t, wire.timers)
-	wire.now = 1
+	require.Zero(t, wire.Left(clocktest.AfterFunc))
+	wire.Fail(clocktest.Now, 0, 1)
 	ref.Release()
 	executor.Run()
-	require.Zero(t, wire.now)
+	require.Zero(t, wire.Left(clocktest.Now))
 	require.Zero(t, cache.Stats().Reflectors)
 	require.Len(t, errs, 2)
 	for _, err := range errs {
