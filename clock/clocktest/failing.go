@@ -1,4 +1,3 @@
-// Package clocktest has a clock for tests of code that is given a clock: one that fails.
 package clocktest
 
 import (

@@ -1,0 +1,8 @@
+// Package clocktest has a clock for tests of code that is given one: it fails when it is
+// told to, as a user's clock may.
+//
+//	Fail(Now, after, times)
+//	           │
+//	code ──▶ Failing.Now ──after so many calls──▶ panics, so many times
+//	           └──otherwise──▶ the clock below it
+package clocktest
