@@ -29,7 +29,7 @@ const (
 )
 
 // durable is W22: writes that are on disk when they return. The floor is the library
-// beneath ours, which commits the same values in batches that are made in the same way.
+// beneath ours, which commits the same values, all that wait when a batch begins.
 func durable() []Workload {
 	var all []Workload
 	for _, size := range []struct {
