@@ -94,10 +94,11 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := b.open(); err != nil {
 		return nil, err
 	}
-	if err := store.ValidateKey(key); err != nil {
+	r, err := named(http.MethodGet, key)
+	if err != nil {
 		return nil, err
 	}
-	body, _, _, err := b.do(ctx, named(http.MethodGet, key))
+	body, _, _, err := b.do(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("get %q: %w", key, err)
 	}
@@ -107,9 +108,9 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 // Put creates draft if prev is nil. Otherwise it replaces prev, and fails if the object
 // is no longer at prev's revision.
 //
-// Errors: [store.ErrExists], [store.ErrConflict] and the server's other refusals, as a
-// [*StatusError]; a [*backend.UncertainError] if the server may have stored draft, but
-// did not say so; [store.ErrUnsupported] if opts has a TTL.
+// Errors: [store.ErrInvalidKey]; [store.ErrExists], [store.ErrConflict] and the server's
+// other refusals, as a [*StatusError]; a [*backend.UncertainError] if the server may have
+// stored draft, but did not say so; [store.ErrUnsupported] if opts has a TTL.
 func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if err := b.open(); err != nil {
 		return nil, err
@@ -120,13 +121,16 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if opts.TTL > 0 {
 		return nil, fmt.Errorf("%w: the protocol has no TTL: leave it zero", store.ErrUnsupported)
 	}
-	r, version := named(http.MethodPut, draft.Key), ""
-	if prev == nil {
+	r, err := named(http.MethodPut, draft.Key)
+	if err != nil {
+		return nil, err
+	}
+	version := ""
+	if prev == nil || prev.Revision == 0 {
 		r.method, r.name = http.MethodPost, ""
 	} else {
 		version = prev.Revision.String()
 	}
-	var err error
 	if r.body, err = b.format.Encode(draft, version); err != nil {
 		return nil, err
 	}
@@ -141,6 +145,9 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 // server only marks an object with finalizers; the error is then a
 // [store.ErrUnsupported]. Delete such objects by [Backend.ForwardDelete].
 func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
+	if prev == nil || prev.Revision == 0 {
+		return nil, &usercode.ConfigError{Field: "prev", Problem: "has no revision; give the object to remove as storage returned it"}
+	}
 	answer, at, err := b.ForwardDelete(ctx, prev.Key, registry.DeleteOptions{Revision: prev.Revision})
 	switch {
 	case err != nil:

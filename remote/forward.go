@@ -23,6 +23,11 @@ func (b *Backend) ForwardCreate(ctx context.Context, namespace string, body []by
 	if err := b.open(); err != nil {
 		return nil, err
 	}
+	if namespace != "" {
+		if err := store.ValidateKey(namespace); err != nil {
+			return nil, err
+		}
+	}
 	r := &request{method: http.MethodPost, namespace: namespace, query: writeQuery(&opts), body: body}
 	answer, header, _, err := b.do(ctx, r)
 	warn(header, &opts)
@@ -38,7 +43,10 @@ func (b *Backend) ForwardUpdate(ctx context.Context, key, subresource string, bo
 	if err := b.open(); err != nil {
 		return nil, false, err
 	}
-	r := named(http.MethodPut, key)
+	r, err := named(http.MethodPut, key)
+	if err != nil {
+		return nil, false, err
+	}
 	r.subresource, r.query, r.body = subresource, writeQuery(&opts), body
 	answer, header, code, err := b.do(ctx, r)
 	warn(header, &opts)
@@ -57,7 +65,10 @@ func (b *Backend) ForwardApply(ctx context.Context, key, subresource string, con
 	if err := b.open(); err != nil {
 		return nil, false, err
 	}
-	r := named(http.MethodPatch, key)
+	r, err := named(http.MethodPatch, key)
+	if err != nil {
+		return nil, false, err
+	}
 	r.subresource, r.query, r.body, r.media = subresource, writeQuery(&opts), config, applyPatch
 	if opts.Force {
 		r.query.Set("force", "true")
@@ -76,7 +87,10 @@ func (b *Backend) ForwardDelete(ctx context.Context, key string, opts registry.D
 	if err := b.open(); err != nil {
 		return nil, 0, err
 	}
-	r := named(http.MethodDelete, key)
+	r, err := named(http.MethodDelete, key)
+	if err != nil {
+		return nil, 0, err
+	}
 	if r.body, err = json.Marshal(deleteOptions(&opts)); err != nil {
 		return nil, 0, err
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -51,10 +52,14 @@ func (b *Backend) url(r *request) string {
 	return path
 }
 
-// named returns a request for the object under key.
-func named(method, key string) *request {
+// named returns a request for the object under key. It fails with [store.ErrInvalidKey]:
+// the path of what is no key may be that of the collection, which a DELETE empties.
+func named(method, key string) (*request, error) {
+	if err := store.ValidateKey(key); err != nil {
+		return nil, err
+	}
 	namespace, name := registry.SplitKey(key)
-	return &request{method: method, namespace: namespace, name: name, query: url.Values{}}
+	return &request{method: method, namespace: namespace, name: name, query: url.Values{}}, nil
 }
 
 // send sends the request and returns the answer, whose body the caller closes. A status

@@ -22,6 +22,7 @@ import (
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // originWith is a server whose storage begins at revision 1, with these widgets.
@@ -317,4 +318,69 @@ func TestReplica_AsksForTheStorageByNoRequestOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, now.Store(), other.Store())
 	require.Zero(t, after.questions.Load())
+}
+
+// What is no key must not become the path of a collection, which a DELETE would empty.
+func TestBackend_RefusesInvalidKeys(t *testing.T) {
+	origin := originWith(t, "a", "b")
+	b := backendAt(t, origin.url)
+	ctx := t.Context()
+	calls := map[string]func(key string) error{
+		"get": func(key string) error { _, err := b.Get(ctx, key); return err },
+		"create": func(key string) error {
+			_, err := b.Put(ctx, &store.Object{Key: key}, nil, backend.PutOptions{})
+			return err
+		},
+		"update": func(key string) error {
+			_, err := b.Put(ctx, &store.Object{Key: key}, &store.Object{Key: key, Revision: 2}, backend.PutOptions{})
+			return err
+		},
+		"remove": func(key string) error {
+			_, err := b.Remove(ctx, &store.Object{Key: key, Revision: 2})
+			return err
+		},
+		"forward create": func(namespace string) error {
+			_, err := b.ForwardCreate(ctx, namespace, []byte(`{}`), registry.WriteOptions{})
+			return err
+		},
+		"forward update": func(key string) error {
+			_, _, err := b.ForwardUpdate(ctx, key, "", []byte(`{}`), registry.WriteOptions{})
+			return err
+		},
+		"forward apply": func(key string) error {
+			_, _, err := b.ForwardApply(ctx, key, "", []byte(`{}`), registry.WriteOptions{})
+			return err
+		},
+		"forward delete": func(key string) error {
+			_, _, err := b.ForwardDelete(ctx, key, registry.DeleteOptions{})
+			return err
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			for _, key := range []string{"", "default/", "default/.", "default/..", "..", "./a", "default//a"} {
+				if name == "forward create" && key == "" {
+					continue // of a kind without namespaces
+				}
+				require.ErrorIs(t, call(key), store.ErrInvalidKey, "%q", key)
+			}
+		})
+	}
+	require.ElementsMatch(t, []string{"a", "b"}, namesOf(t, origin.store.Engine()))
+}
+
+// An object without a revision is none that storage returned: it replaces and removes
+// nothing.
+func TestBackend_RefusesAPreviousObjectWithoutRevision(t *testing.T) {
+	origin := originWith(t, "a")
+	b := backendAt(t, origin.url)
+	draft, err := b.Get(t.Context(), "default/a")
+	require.NoError(t, err)
+	_, err = b.Put(t.Context(), draft, &store.Object{Key: "default/a"}, backend.PutOptions{})
+	require.ErrorIs(t, err, store.ErrExists)
+	for _, prev := range []*store.Object{nil, {Key: "default/a"}} {
+		_, err = b.Remove(t.Context(), prev)
+		require.ErrorIs(t, err, usercode.ErrConfig)
+	}
+	require.Equal(t, []string{"a"}, namesOf(t, origin.store.Engine()))
 }
