@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // maxDepth is how deep JSON may be nested: far more than objects need, and little
@@ -20,7 +21,7 @@ func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
 	draft := f.schema.New()
 	strict, err := f.layout.Decode(body, draft)
 	if err != nil {
-		return nil, &BadRequestError{Reason: fmt.Sprintf("the body is no %s: %v", f.kind.Kind, err), Cause: err}
+		return nil, f.undecodable("the body", err)
 	}
 	if err := f.checkKind(draft); err != nil {
 		return nil, err
@@ -34,6 +35,15 @@ func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
 	f.setTypeMeta(draft)
 	f.setDefaults(draft)
 	return draft, nil
+}
+
+// undecodable returns the error of JSON that is not of the kind, or of a panic in the
+// kind's own decoding, for which the sender of the JSON is not to blame.
+func (f *form) undecodable(what string, err error) error {
+	if errors.Is(err, usercode.ErrPanic) {
+		return err
+	}
+	return &BadRequestError{Reason: fmt.Sprintf("%s is no %s: %v", what, f.kind.Kind, err), Cause: err}
 }
 
 // checkKind refuses a body whose apiVersion or kind is of another kind.

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"fmt"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +35,8 @@ func (f *Format) Schema() store.Schema { return f.of.schema }
 // Meta returns the metadata of o's value. Its resourceVersion is empty.
 func (f *Format) Meta(o *store.Object) metav1.Object { return f.of.meta(o) }
 
-// Encode returns o as JSON with the given resourceVersion, "" for none.
+// Encode returns o as JSON with the given resourceVersion, "" for none. A panic in a
+// function of the kind is an [*engine.PanicError].
 func (f *Format) Encode(o *store.Object, resourceVersion string) ([]byte, error) {
 	return f.of.layout.Encode(o, resourceVersion, false)
 }
@@ -62,7 +62,7 @@ func (f *form) decodeAnswer(body []byte) (*store.Object, error) {
 	}
 	o := f.schema.New()
 	if _, err := f.layout.Decode(body, o); err != nil {
-		return nil, &BadRequestError{Reason: fmt.Sprintf("the JSON is no %s: %v", f.kind.Kind, err), Cause: err}
+		return nil, f.undecodable("the JSON", err)
 	}
 	if err := f.checkKind(o); err != nil {
 		return nil, err

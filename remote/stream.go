@@ -75,7 +75,7 @@ func (s *stream) connect(ctx context.Context) error {
 	late := time.AfterFunc(s.backend.config.RequestTimeout, func() { silent(s.backend.noAnswer()) })
 	ctx, cancel := context.WithTimeout(ctx, lasts+overdue)
 	s.cancel = func() { cancel(); silent(nil) }
-	resp, err := s.backend.send(ctx, s.backend.watches, &r)
+	resp, err := s.send(ctx, &r)
 	late.Stop()
 	if err != nil {
 		s.cancel()
@@ -87,6 +87,14 @@ func (s *stream) connect(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// send sends the request of a connection. The client may be the user's.
+func (s *stream) send(ctx context.Context, r *request) (resp *http.Response, err error) {
+	if panicked := usercode.Call("Config.Client", "", func() { resp, err = s.backend.send(ctx, s.backend.watches, r) }); panicked != nil {
+		return nil, panicked
+	}
+	return resp, err
 }
 
 // hangUp closes the connection, if there is one.
@@ -185,7 +193,7 @@ func (s *stream) read() error {
 	var arrived []received
 	size := 0
 	for {
-		line, more, err := lines.next()
+		line, more, err := nextLine(lines)
 		switch {
 		case errors.Is(err, errFrameTooLarge):
 			err = s.broken(err)
@@ -214,6 +222,14 @@ func (s *stream) read() error {
 			return err
 		}
 	}
+}
+
+// nextLine returns the next line of a body, which the user's client may have made.
+func nextLine(lines *lineReader) (line []byte, more bool, err error) {
+	if panicked := usercode.Call("Config.Client", "", func() { line, more, err = lines.next() }); panicked != nil {
+		return nil, false, panicked
+	}
+	return line, more, err
 }
 
 func (s *stream) broken(cause error) error {

@@ -12,6 +12,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // structLayout is the layout of a struct. Its spec are all fields but metadata
@@ -39,7 +40,11 @@ func newStructLayout(schema *store.Schema, meta func(*store.Object) metav1.Objec
 }
 
 func (l *structLayout) Decode(body []byte, o *store.Object) (strict []error, err error) {
-	return kjson.UnmarshalStrict(body, l.schema.Pointer(o))
+	panicked := usercode.Call("UnmarshalJSON", "", func() { strict, err = kjson.UnmarshalStrict(body, l.schema.Pointer(o)) })
+	if panicked != nil {
+		return nil, panicked
+	}
+	return strict, err
 }
 
 func (l *structLayout) Clone(o *store.Object) *store.Object {
@@ -90,13 +95,17 @@ func (l *structLayout) SameSpec(a, b *store.Object) bool {
 	})
 }
 
-func (l *structLayout) Encode(o *store.Object, resourceVersion string, lean bool) ([]byte, error) {
+func (l *structLayout) Encode(o *store.Object, resourceVersion string, lean bool) (text []byte, err error) {
 	c := l.Clone(o)
 	l.meta(c).SetResourceVersion(resourceVersion)
 	if lean {
 		l.meta(c).SetManagedFields(nil)
 	}
-	return json.Marshal(l.schema.Pointer(c))
+	panicked := usercode.Call("MarshalJSON", o.Key, func() { text, err = json.Marshal(l.schema.Pointer(c)) })
+	if panicked != nil {
+		return nil, panicked
+	}
+	return text, err
 }
 
 func (l *structLayout) Fields(o *store.Object, resourceVersion string) (map[string]any, error) {
