@@ -148,6 +148,6 @@ func FuzzContinue(f *testing.F) {
 			require.Equal(t, "w1 w2 ", names)
 			return
 		}
-		require.Equal(t, 400, a.code, "%s", a.body)
+		require.Contains(t, []int{400, 410}, a.code, "%s", a.body) // no token, or one of a revision that is gone
 	})
 }

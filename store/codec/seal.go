@@ -140,11 +140,12 @@ func splitSealed(sealed []byte) (id []byte, header int, err error) {
 	if len(sealed) < 2 || sealed[0] != sealedVersion {
 		return nil, 0, fmt.Errorf("%w: it was not sealed by AESGCM", ErrNotAuthentic)
 	}
-	header = 2 + int(sealed[1]) + extendedNonceSize
+	end := 2 + int(sealed[1]) // which may be more than a byte holds
+	header = end + extendedNonceSize
 	if len(sealed) < header+gcmTagSize {
 		return nil, 0, fmt.Errorf("%w: it is cut off", ErrNotAuthentic)
 	}
-	return sealed[2 : 2+sealed[1]], header, nil
+	return sealed[2:end], header, nil
 }
 
 // boundTo returns what is authenticated with the ciphertext. The header tells

@@ -3,6 +3,7 @@ package codec_test
 import (
 	"bytes"
 	"encoding/hex"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -131,6 +132,18 @@ func TestNewAESGCM_CopiesTheSecret(t *testing.T) {
 // the fuzzer's processes know the one value that opens.
 const sealedOnce = "010161709befd56c935771a84c00fbe48a3cd3ff60aed3d37eb1354e6c7005e4e53eeba3979b71ce1efebbbb"
 
+// The ID of a key may be as long as its length's byte can tell.
+func TestAESGCM_OpensWhatAKeyOfTheLongestIDHasSealed(t *testing.T) {
+	for _, size := range []int{253, 254, 255} {
+		s := newAESGCM(t, key(strings.Repeat("k", size), 1))
+		sealed, err := s.Seal([]byte("secret"), nil)
+		require.NoError(t, err)
+		plain, _, err := s.Open(sealed, nil)
+		require.NoError(t, err)
+		require.Equal(t, "secret", string(plain))
+	}
+}
+
 func FuzzAESGCM_Open(f *testing.F) {
 	s := newAESGCM(f, key("a", 1), key("b", 2))
 	sealed, err := hex.DecodeString(sealedOnce)
@@ -139,6 +152,7 @@ func FuzzAESGCM_Open(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(sealed, []byte("aad"))
 	f.Add([]byte{1, 255}, []byte{})
+	f.Add(append([]byte{1, 255}, make([]byte, 400)...), []byte{})
 	f.Add([]byte{}, []byte{})
 	f.Fuzz(func(t *testing.T, data, aad []byte) {
 		plain, _, err := s.Open(data, aad)
