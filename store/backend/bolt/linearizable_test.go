@@ -155,7 +155,7 @@ func TestLinearizable_OverRestartsAndFailingDisks(t *testing.T) {
 	}
 	unknown := 0
 	for range 8 {
-		for range 10 + random.IntN(20) {
+		for range random.IntN(8) { // a group of writers is one write to the disk
 			disk.Add(journaltest.Fault{})
 			if random.IntN(5) == 0 {
 				disk.Add(journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}})
