@@ -212,6 +212,11 @@ func (b *Backend) shut() {
 func (b *Backend) begin() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.beginLocked()
+}
+
+// beginLocked is begin of a caller that holds the lock.
+func (b *Backend) beginLocked() error {
 	if b.closed {
 		return store.ErrClosed
 	}

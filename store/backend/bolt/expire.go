@@ -57,6 +57,7 @@ func (b *Backend) deleteAllExpired() error {
 
 // expiring deletes up to a run of objects that have expired.
 type expiring struct {
+	commit.Ticket
 	backend *Backend
 	closed  bool
 	expired []*expiry.Expiring

@@ -88,8 +88,9 @@ func (b *Backend) Prepare(read func()) {
 // durable is an object under a key, nil if there is none, without the staged changes.
 type durable struct {
 	object  *store.Object
-	unknown bool // its value cannot be decoded
-	closed  bool // the backend is, and nothing is known
+	at      store.Revision // the state that has it
+	unknown bool           // its value cannot be decoded
+	closed  bool           // the backend is, and nothing is known
 }
 
 // durable returns the object under key. The caller holds the lock.
@@ -97,7 +98,7 @@ func (b *Backend) durable(key string) durable {
 	if b.closed {
 		return durable{closed: true}
 	}
-	return durable{object: b.find(key), unknown: b.undecodable[key] != nil}
+	return durable{object: b.find(key), at: b.revision, unknown: b.undecodable[key] != nil}
 }
 
 // staged returns the object under key after the staged changes, nil if there is none,

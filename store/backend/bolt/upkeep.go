@@ -168,6 +168,7 @@ func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
 
 // raising raises the floor of one log.
 type raising struct {
+	commit.Ticket
 	backend *Backend
 	to      store.Revision
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -23,18 +24,23 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	w := &putting{writing: writing{backend: b, key: draft.Key, expect: revisionOf(prev)}, draft: draft, opts: opts}
+	w := puttings.Get().(*putting)
+	defer w.free()
+	*w = putting{writing: writing{backend: b, key: draft.Key, expect: revisionOf(prev)}, draft: draft, opts: opts}
 	if err := w.prepare(ctx, draft); err != nil {
 		return nil, err
 	}
+	if err := w.begin(); err != nil {
+		return nil, err
+	}
+	defer b.end()
 	if w.expect != 0 {
-		last, err := w.measure()
-		if err != nil {
+		if err := w.measure(); err != nil {
 			return nil, err
 		}
-		store.ShareAttributes(draft, last)
+		store.ShareAttributes(draft, w.before.object)
 	}
-	if err := b.do(ctx, w); err != nil {
+	if err := b.file.queue.Do(ctx, w); err != nil {
 		return nil, err
 	}
 	return draft, nil
@@ -53,10 +59,14 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 		return nil, err
 	}
 	w := &removing{writing{backend: b, key: prev.Key, expect: prev.Revision}}
-	if _, err := w.measure(); err != nil {
+	if err := w.begin(); err != nil {
 		return nil, err
 	}
-	if err := b.do(ctx, w); err != nil {
+	defer b.end()
+	if err := w.measure(); err != nil {
+		return nil, err
+	}
+	if err := b.file.queue.Do(ctx, w); err != nil {
 		return nil, err
 	}
 	return w.event.Object, nil
@@ -105,6 +115,7 @@ func expected(key string, o *store.Object, unknown bool, expect store.Revision) 
 
 // writing is the common part of all writes of one object.
 type writing struct {
+	commit.Ticket
 	backend *Backend
 	key     string
 	expect  store.Revision // of the object under key; zero for none
@@ -129,23 +140,43 @@ func (w *writing) prepare(ctx context.Context, draft *store.Object) (err error) 
 	return err
 }
 
-// measure returns the object that the write replaces, which must be at the revision that
-// is expected, and learns its size.
-func (w *writing) measure() (last *store.Object, err error) {
-	last, unknown, err := w.backend.newest(w.key)
-	if err == nil {
-		err = expected(w.key, last, unknown != nil, w.expect)
+// begin is [Backend.begin] with a look at what the write replaces.
+func (w *writing) begin() error {
+	b := w.backend
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.beginLocked(); err != nil {
+		return err
 	}
-	w.size = store.DefaultSize
-	if err == nil && unknown == nil {
-		w.size, err = backend.Measure(&w.backend.values.schema, last)
+	w.before = b.durable(w.key)
+	return nil
+}
+
+// measure learns the size of the object that the write replaces, which must be at the
+// revision that is expected.
+func (w *writing) measure() error {
+	last, unknown := w.before.object, w.before.unknown
+	if err := expected(w.key, last, unknown, w.expect); err != nil {
+		return err
 	}
-	return last, err
+	if unknown {
+		w.size = store.DefaultSize
+		return nil
+	}
+	size, err := backend.Measure(&w.backend.values.schema, last)
+	w.size = size
+	return err
+}
+
+// Read looks again at what the write replaces, unless nothing has changed since begin.
+func (w *writing) Read() {
+	if b := w.backend; b.closed || w.before.at != b.revision {
+		w.before = b.durable(w.key)
+	}
 }
 
 func (w *writing) Log() commit.Log { return w.backend }
 func (w *writing) Size() int       { return len(w.value.data) + journal.MaxOverhead }
-func (w *writing) Read()           { w.before = w.backend.durable(w.key) }
 func (w *writing) Publish()        { w.backend.apply(w.change) }
 
 // last returns the object that the write replaces, and the revision that it makes.
@@ -167,6 +198,14 @@ type putting struct {
 	writing
 	draft *store.Object
 	opts  backend.PutOptions
+}
+
+// puttings are used again: each write's own would be a tenth of the garbage of many writers.
+var puttings = sync.Pool{New: func() any { return new(putting) }}
+
+func (w *putting) free() {
+	*w = putting{}
+	puttings.Put(w)
 }
 
 // Stage completes the draft, if the object is still the one that was expected.

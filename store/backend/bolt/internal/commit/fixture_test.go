@@ -82,6 +82,7 @@ func (c *counters) get(key string) int {
 
 // set sets a counter that is at from to the next number.
 type set struct {
+	commit.Ticket
 	log      *counters
 	key      string
 	from     int

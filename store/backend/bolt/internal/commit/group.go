@@ -11,7 +11,7 @@ import (
 
 // group is what is committed at once.
 type group struct {
-	tickets []*ticket
+	tickets []*Ticket
 	size    int
 	taken   bool
 	// turn gives one writer of the group the turn, for which it has room. It is closed
@@ -19,12 +19,15 @@ type group struct {
 	turn chan struct{}
 }
 
-// ticket is a write in a group.
-type ticket struct {
+// Ticket is the place of a write in its group. A Write embeds one, so that both are one
+// allocation.
+type Ticket struct {
 	write Write
 	group *group
 	err   error // known when the group is done
 }
+
+func (t *Ticket) place() *Ticket { return t }
 
 // read makes the writes read, and returns their logs.
 func (g *group) read() (logs []Log) {
@@ -42,14 +45,14 @@ func (g *group) read() (logs []Log) {
 // stage stages the writes, and returns those that are staged, and those that are refused
 // and come after one of them. If user code panics or ends the goroutine, all of the group
 // fail, and nothing is staged.
-func (g *group) stage(b *journal.Batch, logs []Log) (staged, refused []*ticket) {
+func (g *group) stage(b *journal.Batch, logs []Log) (staged, refused []*Ticket) {
 	complete := false
 	defer func() {
 		if !complete {
 			g.abandon(logs)
 		}
 	}()
-	staged = make([]*ticket, 0, len(g.tickets))
+	staged = make([]*Ticket, 0, len(g.tickets))
 	for _, t := range g.tickets {
 		if t.err = t.write.Stage(b); t.err == nil {
 			staged = append(staged, t)
@@ -75,7 +78,7 @@ func (g *group) abandon(logs []Log) {
 var errAbandoned = fmt.Errorf("%w, or by a panic, while it staged several writes: none of them was written", usercode.ErrGoexit)
 
 // each calls do of the writes of one log.
-func each(tickets []*ticket, l Log, do func(Write)) {
+func each(tickets []*Ticket, l Log, do func(Write)) {
 	for _, t := range tickets {
 		if t.write.Log() == l {
 			do(t.write)
@@ -95,7 +98,7 @@ func certain(err error) error {
 
 // publish makes durable writes visible, those of one log after those of another. A watch's
 // consumer, which is notified meanwhile, can end the goroutine.
-func publish(logs []Log, staged []*ticket) {
+func publish(logs []Log, staged []*Ticket) {
 	if len(logs) == 0 {
 		return
 	}

@@ -11,9 +11,11 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
-// Write is one write on its way into the journal. Its methods are called by one
-// goroutine at a time, in the order in which they stand here.
+// Write is one write on its way into the journal, and embeds a [Ticket]. Its methods are
+// called by one goroutine at a time, in the order in which they stand here. After
+// [Queue.Do] it can be used again.
 type Write interface {
+	place() *Ticket
 	// Log is the log that it is for.
 	Log() Log
 	// Size estimates how many bytes it adds to the journal.
@@ -109,7 +111,7 @@ func (q *Queue) Do(ctx context.Context, w Write) error {
 
 // enter adds a write to the last group, or to a new one if that is full. It takes the turn
 // if no other goroutine has it.
-func (q *Queue) enter(w Write) (t *ticket, turn bool, err error) {
+func (q *Queue) enter(w Write) (t *Ticket, turn bool, err error) {
 	size := w.Size()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -124,7 +126,8 @@ func (q *Queue) enter(w Write) (t *ticket, turn bool, err error) {
 		g = &group{turn: make(chan struct{}, 1)}
 		q.groups = append(q.groups, g)
 	}
-	t = &ticket{write: w, group: g}
+	t = w.place()
+	*t = Ticket{write: w, group: g}
 	g.tickets = append(g.tickets, t)
 	g.size += size
 	turn, q.taken = !q.taken, true
@@ -133,14 +136,14 @@ func (q *Queue) enter(w Write) (t *ticket, turn bool, err error) {
 
 // withdraw removes a write from its group, unless the group is being committed. A group
 // without writes leaves the queue, and the turn goes on if the group had it.
-func (q *Queue) withdraw(t *ticket) bool {
+func (q *Queue) withdraw(t *Ticket) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	g := t.group
 	if g.taken {
 		return false
 	}
-	g.tickets = slices.DeleteFunc(g.tickets, func(other *ticket) bool { return other == t })
+	g.tickets = slices.DeleteFunc(g.tickets, func(other *Ticket) bool { return other == t })
 	g.size -= t.write.Size()
 	if len(g.tickets) > 0 {
 		return true
@@ -187,7 +190,7 @@ func (q *Queue) gather(g *group) {
 
 // lead commits the group of t, which is the first, unless t can be withdrawn because ctx
 // has ended. The caller has the turn.
-func (q *Queue) lead(ctx context.Context, t *ticket) (withdrawn bool) {
+func (q *Queue) lead(ctx context.Context, t *Ticket) (withdrawn bool) {
 	q.gather(t.group)
 	if ctx.Err() != nil && q.withdraw(t) {
 		q.release()

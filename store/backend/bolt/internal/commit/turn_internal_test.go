@@ -9,19 +9,22 @@ import (
 )
 
 // sized is a write that is only queued.
-type sized int
+type sized struct {
+	Ticket
+	size int
+}
 
-func (sized) Log() Log                   { return nil }
-func (s sized) Size() int                { return int(s) }
-func (sized) Read()                      {}
-func (sized) Stage(*journal.Batch) error { return nil }
-func (sized) Publish()                   {}
+func (*sized) Log() Log                   { return nil }
+func (s *sized) Size() int                { return s.size }
+func (*sized) Read()                      {}
+func (*sized) Stage(*journal.Batch) error { return nil }
+func (*sized) Publish()                   {}
 
 // busy returns a queue while a group is committed: the test has the turn.
 func busy(t *testing.T) *Queue {
 	t.Helper()
 	q := NewQueue(nil, nil)
-	_, turn, err := q.enter(sized(1))
+	_, turn, err := q.enter(&sized{size: 1})
 	require.NoError(t, err)
 	require.True(t, turn)
 	require.NotNil(t, q.take())
@@ -29,16 +32,16 @@ func busy(t *testing.T) *Queue {
 }
 
 // join queues a write, which must not get the turn at once.
-func (q *Queue) join(t *testing.T, size int) *ticket {
+func (q *Queue) join(t *testing.T, size int) *Ticket {
 	t.Helper()
-	joined, turn, err := q.enter(sized(size))
+	joined, turn, err := q.enter(&sized{size: size})
 	require.NoError(t, err)
 	require.False(t, turn, "another goroutine has the turn")
 	return joined
 }
 
 // hasTurn reports whether the group of a ticket was passed the turn, and takes it.
-func hasTurn(t *ticket) bool {
+func hasTurn(t *Ticket) bool {
 	select {
 	case <-t.group.turn:
 		return true
@@ -53,7 +56,7 @@ func TestQueue_IsFreeAfterTheLastWriterWithTheTurnWithdraws(t *testing.T) {
 	q.release()
 	require.True(t, q.withdraw(last))
 	require.Zero(t, q.Len())
-	_, turn, err := q.enter(sized(1))
+	_, turn, err := q.enter(&sized{size: 1})
 	require.NoError(t, err)
 	require.True(t, turn, "no other goroutine has it")
 }
@@ -77,13 +80,13 @@ func TestQueue_LeavesTheTurnToAWriterThatJoined(t *testing.T) {
 	require.True(t, q.withdraw(last))
 	require.True(t, hasTurn(joined))
 	require.Same(t, joined.group, q.take())
-	require.Equal(t, []*ticket{joined}, joined.group.tickets)
+	require.Equal(t, []*Ticket{joined}, joined.group.tickets)
 }
 
 // The writer with the turn can withdraw before it commits.
 func TestQueue_PassesTheTurnToAWriterThatJoinedTheOneThatWithdraws(t *testing.T) {
 	q := NewQueue(nil, nil)
-	leader, turn, err := q.enter(sized(1))
+	leader, turn, err := q.enter(&sized{size: 1})
 	require.NoError(t, err)
 	require.True(t, turn)
 	joined := q.join(t, 1)
@@ -119,5 +122,5 @@ func TestQueue_ForgetsWritesThatAreWithdrawn(t *testing.T) {
 	}
 	require.Len(t, q.groups, 1)
 	require.Same(t, waiting.group, q.groups[0])
-	require.Equal(t, []*ticket{waiting}, waiting.group.tickets)
+	require.Equal(t, []*Ticket{waiting}, waiting.group.tickets)
 }
