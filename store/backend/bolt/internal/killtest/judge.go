@@ -117,16 +117,40 @@ func (j *Judge) judge(b *bolt.Backend) error {
 }
 
 // resume watches from the file's newest revision in the previous round, and compares each
-// event with what was printed.
+// event with what was printed. If the child wrote more than it keeps, it watches from the
+// oldest revision that is left, which compaction raises meanwhile.
 func (j *Judge) resume(ctx context.Context, b *bolt.Backend, rev store.Revision) (map[store.Revision]change, error) {
+	for {
+		oldest, err := b.Compacted(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found, err := events(ctx, b, max(oldest, min(j.newest, j.Seen)), rev)
+		if errors.Is(err, store.ErrExpired) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return found, j.compare(found)
+	}
+}
+
+// events returns the changes after a revision, through another, as a watch delivers them.
+func events(ctx context.Context, b *bolt.Backend, after, through store.Revision) (map[store.Revision]change, error) {
 	notified := make(chan struct{}, 1)
-	w, from, err := watchFrom(ctx, b, min(j.newest, j.Seen), notified)
+	w, err := b.Watch(ctx, backend.WatchOptions{From: after, Notify: func() {
+		select {
+		case notified <- struct{}{}:
+		default:
+		}
+	}})
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
 	found := map[store.Revision]change{}
-	for at := from; at < rev; {
+	for at := after; at < through; {
 		batch, err := w.Next(1000)
 		if err != nil {
 			return nil, err
@@ -135,42 +159,29 @@ func (j *Judge) resume(ctx context.Context, b *bolt.Backend, rev store.Revision)
 			if at++; ev.Revision != at {
 				return nil, fmt.Errorf("after revision %d the file has %d", at-1, ev.Revision)
 			}
-			got := change{ev.Key(), textOf(ev)}
-			if told, ok := j.changes[at]; ok && told != got {
-				return nil, fmt.Errorf("revision %d is %q, and was told to be %q", at, got, told)
-			} else if ok {
-				j.Acknowledged++
-			} else {
-				j.Unacknowledged++
-			}
-			found[at] = got
+			found[at] = change{ev.Key(), textOf(ev)}
 		}
-		if len(batch.Events) == 0 && at < rev {
+		if len(batch.Events) == 0 && at < through {
 			<-notified
 		}
 	}
 	return found, nil
 }
 
-// watchFrom starts a watch after a revision, or after the oldest that can be watched from if
-// the child has written more than it keeps. It notifies a channel.
-func watchFrom(ctx context.Context, b *bolt.Backend, from store.Revision, notified chan struct{}) (backend.Watcher, store.Revision, error) {
-	for {
-		oldest, err := b.Compacted(ctx)
-		if err != nil {
-			return nil, 0, err
-		}
-		from = max(oldest, from)
-		w, err := b.Watch(ctx, backend.WatchOptions{From: from, Notify: func() {
-			select {
-			case notified <- struct{}{}:
-			default:
-			}
-		}})
-		if !errors.Is(err, store.ErrExpired) { // by compaction, meanwhile
-			return w, from, err
+// compare compares what was found in the file with what was printed.
+func (j *Judge) compare(found map[store.Revision]change) error {
+	for at, got := range found {
+		told, ok := j.changes[at]
+		switch {
+		case ok && told != got:
+			return fmt.Errorf("revision %d is %q, and was told to be %q", at, got, told)
+		case ok:
+			j.Acknowledged++
+		default:
+			j.Unacknowledged++
 		}
 	}
+	return nil
 }
 
 // state compares the newest state with the last change of each key that was found or
