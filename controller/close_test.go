@@ -57,15 +57,15 @@ func TestSettle_EndsWithTheController(t *testing.T) {
 			},
 		})
 		require.NoError(t, err)
-		for _, name := range []string{"a", "b"} {
-			_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: name})
-			require.NoError(t, err)
-		}
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		last, err := pods.Create(t.Context(), Pod{Namespace: "ns", Name: "b"})
+		require.NoError(t, err)
 		settled := make(chan error, 1)
 		go func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			settled <- c.Settle(ctx, 0)
+			settled <- c.Settle(ctx, last.Revision)
 		}()
 		time.Sleep(time.Second) // of virtual time
 		require.Empty(t, settled)

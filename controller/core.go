@@ -206,7 +206,7 @@ func (c *core) settle(ctx context.Context) error {
 			return context.Cause(c.life)
 		}
 		rested := c.nextRest()
-		if s := c.queue.Stats(); c.caughtUp() && s.Queued == 0 && s.Running == 0 {
+		if c.caughtUp() && c.resting() {
 			return nil
 		}
 		// Nothing signals that the handler has caught up, so that is polled.
@@ -227,6 +227,13 @@ func (c *core) caughtUp() bool {
 	default:
 		return c.handler.HasSynced() && c.handler.Lag() == 0
 	}
+}
+
+// resting reports whether no key is queued or being reconciled. Only after caughtUp does that
+// include all that has arrived.
+func (c *core) resting() bool {
+	s := c.queue.Stats()
+	return s.Queued == 0 && s.Running == 0
 }
 
 // nextRest returns a channel that is closed at the next rest.
