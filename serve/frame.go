@@ -75,7 +75,7 @@ func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 	return f.single(version, row)
 }
 
-// send writes one frame.
+// send writes one frame. A client may resume from revision, unless that is zero.
 func (f *frames) send(eventType string, object []byte, revision engine.Revision) {
 	before, began := f.c.w.bytes, f.writing.begin()
 	switch {
@@ -119,7 +119,7 @@ var frameHeads = func() map[string][]byte {
 func (f *frames) serverSentEvent(eventType string, object []byte, revision engine.Revision) {
 	head := make([]byte, 0, 64)
 	if revision > 0 {
-		head = append(strconv.AppendUint(append(head, "id: "...), uint64(revision), 10), '\n')
+		head = appendID(head, revision)
 	}
 	head = append(append(append(head, "event: "...), eventType...), "\ndata: "...)
 	f.c.write(head)
@@ -127,18 +127,23 @@ func (f *frames) serverSentEvent(eventType string, object []byte, revision engin
 	f.c.write(eventEnd)
 }
 
+// appendID appends the field that sets the Last-Event-ID with which the client resumes.
+func appendID(to []byte, revision engine.Revision) []byte {
+	return append(strconv.AppendUint(append(to, "id: "...), uint64(revision), 10), '\n')
+}
+
 var (
 	frameEnd = []byte("}\n")
 	eventEnd = []byte("\n\n")
-	comment  = []byte(":\n\n")
 )
 
-// alive keeps proxies from closing a quiet connection, unless messages do that by pings.
-func (f *frames) alive() {
+// alive keeps proxies from closing a quiet connection, unless messages do that by pings. A
+// client of Server-Sent Events resumes from revision, without an event of its own.
+func (f *frames) alive(revision engine.Revision) {
 	switch {
 	case f.messages != nil:
 	case f.c.shape == sse:
-		f.c.write(comment)
+		f.c.write(append(appendID(make([]byte, 0, 32), revision), newline...))
 	default:
 		f.c.write(newline)
 	}

@@ -234,14 +234,18 @@ func (w *watching) sendEvent(ev *store.Event) error {
 		if err != nil {
 			return err
 		}
-		w.send(ev.Type.String(), object, ev.Revision)
+		position := ev.Revision
+		if w.initial {
+			position = 0 // the state is not in the order of revisions: what is missing may be older
+		}
+		w.send(ev.Type.String(), object, position)
 		return nil
 	}
 	if ev.Marks&store.InitialEnd != 0 {
 		w.synced()
 	}
 	if !w.bookmarks {
-		w.alive()
+		w.alive(ev.Revision)
 		return nil
 	}
 	object, err := w.bookmark(ev)

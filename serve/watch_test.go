@@ -147,14 +147,33 @@ func TestWatch_ServerSentEvents(t *testing.T) {
 	w := s.watch(inDefault+"?watch=1&allowWatchBookmarks=true", "Accept", "text/event-stream")
 	require.Equal(t, "text/event-stream", w.resp.Header.Get("Content-Type"))
 	event := readSSE(t, w.in)
-	require.Equal(t, rev, event["id"])
 	require.Equal(t, "ADDED", event["event"])
 	require.Equal(t, "a", answer{body: event["data"]}.str("metadata.name"))
-	require.Equal(t, "BOOKMARK", readSSE(t, w.in)["event"])
+	end := readSSE(t, w.in)
+	require.Equal(t, "BOOKMARK", end["event"])
+	require.Equal(t, rev, end["id"])
 	s.create("b", 1)
 	resumed := s.watch(inDefault+"?watch=1", "Accept", "text/event-stream", "Last-Event-ID", rev)
 	require.Equal(t, "b", answer{body: readSSE(t, resumed.in)["data"]}.str("metadata.name"))
 	require.Equal(t, 406, s.get(inDefault, "Accept", "text/event-stream").code)
+}
+
+// The initial state is in the order of keys. A client that resumes from the revision of one of
+// its objects would miss the older ones behind it, so only the end of the state is a position.
+func TestWatch_ServerSentEventsAreResumedAfterTheirInitialStateOnly(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	s.create("b", 1)
+	newest := s.do("PATCH", inDefault+"/a", `{"spec":{"size":2}}`, "Content-Type", "application/merge-patch+json").str("metadata.resourceVersion")
+	w := s.watch(inDefault+"?watch=1", "Accept", "text/event-stream")
+	for _, name := range []string{"a", "b"} {
+		event := readSSE(t, w.in)
+		require.Equal(t, name, answer{body: event["data"]}.str("metadata.name"))
+		require.NotContains(t, event, "id")
+	}
+	require.Equal(t, map[string]string{"id": newest}, readSSE(t, w.in), "a position without an event")
+	later := s.create("c", 1)
+	require.Equal(t, later, readSSE(t, w.in)["id"])
 }
 
 // readSSE returns the fields of the next event.
