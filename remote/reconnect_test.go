@@ -114,3 +114,21 @@ func TestWatch_GoesOnAfterAPanicInOnError(t *testing.T) {
 		require.Len(t, events, 2)
 	})
 }
+
+// Connections that end at their time are no failures: the pauses between them do not grow,
+// even if nothing is written for hours.
+func TestWatch_OfAnIdleServerReconnectsAfterTheShortestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lasts, connections = 8 * time.Minute, 12
+		bookmark := `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"6"}}}` + "\n"
+		answers := []pretended{sends(event("ADDED", "a", 6))}
+		for range connections {
+			answers = append(answers, func(*http.Request) (*http.Response, error) {
+				return reply(http.StatusOK, io.MultiReader(strings.NewReader(bookmark), sleeper(lasts)))
+			})
+		}
+		began := time.Now()
+		watchOf(t, func(c *remote.Config) { c.MinPause, c.MaxPause = time.Second, time.Minute }, append(answers, sends(gone))...)
+		require.LessOrEqual(t, time.Since(began), connections*lasts+(connections+1)*time.Second, "of virtual time")
+	})
+}

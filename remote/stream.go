@@ -111,10 +111,11 @@ func (s *stream) run(ctx context.Context) {
 	defer close(s.watch.done)
 	defer s.hangUp()
 	for {
-		before := s.through
+		before, began := s.through, time.Now()
 		err := s.read()
 		s.hangUp()
-		if s.through > before {
+		// A connection that lasted is no failure, even if nothing was written meanwhile.
+		if s.through > before || time.Since(began) >= s.backend.config.MaxPause {
 			s.pause = s.backend.config.MinPause
 		}
 		if err = s.reconnect(ctx, err); err != nil {
