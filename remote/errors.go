@@ -105,14 +105,17 @@ func (e *StatusError) passing() bool {
 	return e.Status.Code == http.StatusTooManyRequests || e.Status.Code >= http.StatusInternalServerError
 }
 
-// statusErrorOf returns the error of an answer with that code and body. The body may not
-// be a Status, as when a proxy answers.
-func statusErrorOf(request string, code int, body []byte) *StatusError {
-	e := &StatusError{Request: request}
+// statusErrorOf returns the error of an answer with that body. The body may not be a Status, as
+// when a proxy answers; then a Retry-After in seconds takes the place of the Status' own.
+func statusErrorOf(request string, answer *http.Response, body []byte) *StatusError {
+	e, code := &StatusError{Request: request}, answer.StatusCode
 	if json.Unmarshal(body, &e.Status) != nil || e.Status.Kind != "Status" || e.Status.Code == 0 {
 		e.Status = metav1.Status{Status: metav1.StatusFailure, Message: http.StatusText(code)}
 		if code == http.StatusGone {
 			e.Status.Reason = metav1.StatusReasonExpired
+		}
+		if n, err := strconv.ParseInt(answer.Header.Get("Retry-After"), 10, 32); err == nil && n > 0 {
+			e.Status.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(n)}
 		}
 	}
 	e.Status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}

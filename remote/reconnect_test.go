@@ -132,3 +132,20 @@ func TestWatch_OfAnIdleServerReconnectsAfterTheShortestPause(t *testing.T) {
 		require.LessOrEqual(t, time.Since(began), connections*lasts+(connections+1)*time.Second, "of virtual time")
 	})
 }
+
+// A proxy tells by its header alone when to come back.
+func TestWatch_RetryAfterOfAProxyIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		watchOf(t, func(c *remote.Config) { c.MaxPause = time.Minute },
+			sends(event("ADDED", "a", 6)),
+			func(*http.Request) (*http.Response, error) {
+				answer, err := reply(http.StatusServiceUnavailable, strings.NewReader("<html>busy</html>"))
+				answer.Header.Set("Retry-After", "20")
+				return answer, err
+			},
+			sends(gone),
+		)
+		require.Equal(t, 20*time.Second, time.Since(began).Round(time.Second), "of virtual time")
+	})
+}

@@ -109,7 +109,7 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 	if err != nil {
 		text = nil // the code says enough
 	}
-	return nil, statusErrorOf(method+" "+req.URL.Path, resp.StatusCode, text)
+	return nil, statusErrorOf(method+" "+req.URL.Path, resp, text)
 }
 
 // do sends the request within [Config].RequestTimeout, and returns the answer's body,
