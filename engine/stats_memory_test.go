@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -22,6 +23,8 @@ func load[T any](t *testing.T, cfg engine.Config[T], objects, updates int, value
 	before := heapHeld()
 	e, err := engine.New(cfg)
 	require.NoError(t, err)
+	// What is written before the engine watches its storage is state, and no event of the window.
+	require.Eventually(t, func() bool { return e.Stats().Source.Phase == reflector.Watching }, 10*time.Second, time.Millisecond)
 	var held weak.Pointer[engine.Object[T]]
 	t.Cleanup(func() {
 		require.NoError(t, e.Close())
