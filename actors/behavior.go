@@ -103,8 +103,9 @@ func (x *Context) Logger() *slog.Logger {
 // those that are stopping.
 func (x *Context) Children() int { return x.cell().children() }
 
-// StopChild tells a child to stop. It does nothing if id is not that of a child
-// of this actor, or if the child has stopped.
+// StopChild tells a child with a queue to stop. It does nothing if id is not that of
+// such a child of this actor, or if the child has stopped. A wake actor is stopped by
+// its [WakeBox].
 func (x *Context) StopChild(id ID) {
 	x.spec.system.post(id, &stopChild{parent: x.id})
 }

@@ -99,8 +99,7 @@ func BenchmarkWakeAll(b *testing.B) {
 }
 
 // BenchmarkIdleWakeActor measures the memory of an idle wake actor, with the
-// smallest Waker (a pointer beside its WakeBox), in a system of its own: the
-// growth of protoactor's registry and of the parent's set of children counts.
+// smallest Waker (a pointer beside its WakeBox), in a system of its own.
 // B/burst is the memory that the queue of the pool keeps after the burst of all
 // starts, until it has become empty often enough (see keepRuns), per actor too.
 func BenchmarkIdleWakeActor(b *testing.B) {

@@ -3,8 +3,6 @@ package actors
 import (
 	"strconv"
 	"sync/atomic"
-
-	"github.com/asynkron/protoactor-go/actor"
 )
 
 // ID identifies an actor within its system and is never used again. Zero is no
@@ -46,22 +44,20 @@ const (
 // all of them.
 const childless = restarting | stopping | dead
 
-// cell is the part that all actors have in common: the state, the system
-// messages and the link to protoactor's half of the actor. There is one per idle
-// wake actor, so its size counts.
+// cell is the part that all actors have in common: the state and the system
+// messages. There is one per idle wake actor, so its size counts.
 //
-// Protoactor sees it as a [mailbox] and as a [lifecycle]. These are pointers to
-// types of their own, so that none of their methods shows in this package's API.
+// Protoactor sees that of an actor with a queue as a [mailbox] and as a [lifecycle].
+// These are pointers to types of their own, so that none of their methods shows in
+// this package's API.
 type cell struct {
 	state  atomic.Uint32
 	spec   *spec                         // set before the spawn; a submission reads state and spec
 	posted atomic.Pointer[systemMessage] // newest first; any goroutine pushes
 	// The fields below belong to the turn, or are set before the first one.
-	taken   *systemMessage // oldest first
-	invoker actor.MessageInvoker
-	body    body
-	id      ID
-	spawner *childSpawner // nil until the first wake actor is spawned under it
+	taken *systemMessage // oldest first
+	body  body
+	id    ID
 }
 
 // body is the part in which kinds of actors differ. All its methods are called
@@ -70,6 +66,8 @@ type body interface {
 	// work does what the actor was woken for, up to quota messages, and reports
 	// whether some is left.
 	work(quota int) (more bool)
+	// control handles a system message.
+	control(message any)
 	// start makes the behavior, if it can be made again, and calls Started.
 	start()
 	// behavior returns the user's behavior for its optional methods, or nil.
@@ -90,14 +88,14 @@ type spec struct {
 	exec     Executor
 	group    *taskGroup // in the system's pool; nil for the root, or without one
 	name     string     // with the names of all ancestors
-	// parent is set if the spec is shared by wake actors; their names are name/id.
-	parent *spec
+	// siblings is set if the spec is shared by wake actors; their names are name/id.
+	siblings *wakeChildren
 	// wakers counts the wake actors that are children.
 	wakers atomic.Int64
 }
 
 // shared reports whether the spec is that of wake actors.
-func (s *spec) shared() bool { return s.parent != nil }
+func (s *spec) shared() bool { return s.siblings != nil }
 
 func (c *cell) name() string {
 	if c.spec.shared() {

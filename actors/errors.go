@@ -16,6 +16,8 @@ var (
 	// ErrStopping: the parent is stopping, restarting or has stopped, and so
 	// takes no children.
 	ErrStopping = errors.New("parent is stopping")
+	// ErrNoChildren: the parent is a wake actor.
+	ErrNoChildren = errors.New("a wake actor has no children")
 	// ErrSpawned: the WakeBox belongs to an actor already; it cannot be used
 	// twice, not even after that actor has stopped.
 	ErrSpawned = errors.New("wake box is in use")

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 	"time"
@@ -128,6 +129,78 @@ func TestSystem_StopsAndFailuresInAnyOrderLeaveNothing(t *testing.T) {
 		require.Zero(t, s.Actors(), "seed %d", seed)
 		require.Equal(t, base-1, registered(s), "seed %d", seed)
 		require.LessOrEqual(t, runtime.NumGoroutine(), before)
+	}
+}
+
+// Protoactor would restart an actor that is stopping once its children have stopped:
+// it would have no behavior and never end.
+func TestSupervision_AStopBeforeTheRestartWins(t *testing.T) {
+	for turns := range 12 {
+		seeded := NewSeeded(1)
+		s, err := NewSystem(SystemConfig{Executor: seeded, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		var parent *Ref[func(*Context)]
+		Spawn(s, "top", newSpawner, Options{}).Tell(func(ctx *Context) { parent = Spawn(ctx, "parent", newSpawner, Options{}) })
+		seeded.Run()
+		parent.Tell(func(ctx *Context) { Spawn(ctx, "child", newSpawner, Options{}) })
+		seeded.Run()
+		parent.Tell(func(*Context) { panic("boom") })
+		seeded.RunN(turns)
+		parent.Stop()
+		seeded.Run()
+		require.Equal(t, 1, s.Actors(), "told to stop after %d turns", turns)
+		require.NoError(t, s.Close(context.Background()))
+	}
+}
+
+// failingWaker fails whenever it is woken.
+type failingWaker struct{ WakeBox }
+
+func (*failingWaker) Woken(*Context) bool { panic("boom") }
+
+// The same with wake actors, which protoactor knows only as one child of their parent.
+func TestSystem_StopsAndFailuresOfWakeActorsInAnyOrderLeaveNothing(t *testing.T) {
+	const wakers = 5
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		seeded := NewSeeded(seed)
+		s, err := NewSystem(SystemConfig{Executor: seeded, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		base := registered(s)
+		top := Spawn(s, "top", newSpawner, Options{})
+		var parent *Ref[func(*Context)]
+		top.Tell(func(ctx *Context) { parent = Spawn(ctx, "parent", newSpawner, Options{}) })
+		seeded.Run()
+		boxes := make([]failingWaker, wakers)
+		for i := range boxes {
+			parent.Tell(func(ctx *Context) { _ = SpawnWake(ctx, &boxes[i], &boxes[i].WakeBox, nil) })
+		}
+		if random.IntN(2) == 0 {
+			seeded.Run()
+			require.Equal(t, wakers+2, s.Actors())
+			require.Equal(t, base+3, registered(s), "the actors with queues, and one process for all others")
+		}
+		for range random.IntN(12) {
+			switch box := &boxes[random.IntN(wakers)]; random.IntN(6) {
+			case 0, 1:
+				box.Wake()
+			case 2:
+				box.Stop()
+			case 3:
+				parent.Tell(func(*Context) { panic("restart") })
+			case 4:
+				top.Tell(func(ctx *Context) { ctx.StopChild(parent.ID()) })
+			case 5:
+				seeded.RunN(random.IntN(6))
+			}
+		}
+		if random.IntN(2) == 0 {
+			seeded.Run()
+			require.Equal(t, s.Actors() == 1, !parent.Alive(), "seed %d", seed)
+		}
+		require.NoError(t, s.Close(context.Background()))
+		require.Zero(t, s.Actors(), "seed %d", seed)
+		require.Equal(t, base-1, registered(s), "seed %d", seed)
 	}
 }
 

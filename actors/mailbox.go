@@ -2,9 +2,9 @@ package actors
 
 import "github.com/asynkron/protoactor-go/actor"
 
-// mailbox is a cell as protoactor and the executor see it: protoactor posts
-// system messages to it, the executor runs its turns. User messages do not pass
-// through it, so they need not be of type any and cost protoactor nothing.
+// mailbox is a cell as the executor sees it, which runs its turns, and, if the actor
+// has a queue, as protoactor does, which posts system messages to it. User messages do
+// not pass through it, so they need not be of type any and cost protoactor nothing.
 type mailbox cell
 
 var (
@@ -15,7 +15,7 @@ var (
 // RegisterHandlers is called while the actor is spawned. The dispatcher is
 // protoactor's default and not used.
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
-	m.invoker = invoker
+	m.body.(*queueBody).invoker = invoker
 }
 
 // Start submits the cell, which counts as scheduled from the beginning.
@@ -69,19 +69,13 @@ func (c *cell) runSystem() bool {
 }
 
 func (c *cell) handle(message any) {
-	switch m := message.(type) {
+	switch message.(type) {
 	case *actor.SuspendMailbox:
 		c.state.Or(suspended)
 	case *actor.ResumeMailbox:
 		c.state.And(^suspended)
-	case *ownFailure:
-		c.invoker.EscalateFailure(m.failure, nil)
-	case *stopChild:
-		if m.parent == c.spec.parentID {
-			c.invoker.InvokeSystemMessage(stopMessage)
-		}
 	default:
-		c.invoker.InvokeSystemMessage(m)
+		c.body.control(message)
 	}
 }
 
@@ -94,7 +88,6 @@ func (c *cell) release() {
 		}
 	}
 	c.body.release()
-	c.invoker, c.spawner = nil, nil
 }
 
 // fail records that user code of this actor has panicked. An actor that is
@@ -150,7 +143,15 @@ func (l *lifecycle) Receive(pc actor.Context) {
 			c.guard(func() { b.Restarting(c.context()) })
 		}
 	case *actor.Terminated:
-		c.childStopped(m.Who)
+		q := c.body.(*queueBody)
+		if q.wakers != nil && q.wakers.pid == m.Who {
+			q.wakers = nil
+			return
+		}
+		c.childStopped(parseID(m.Who.Id))
+		if !c.is(stopping) {
+			c.spec.system.releaseChild(m.Who)
+		}
 	case *actor.Stopping:
 		c.stopping()
 	case *actor.Stopped:
@@ -181,12 +182,9 @@ func (c *cell) decide(f *Failure) (d Directive) {
 	return d
 }
 
-func (c *cell) childStopped(child *actor.PID) {
+func (c *cell) childStopped(child ID) {
 	if b, ok := c.body.behavior().(ChildObserver); ok {
-		c.guard(func() { b.ChildStopped(c.context(), parseID(child.Id)) })
-	}
-	if !c.is(stopping) {
-		c.spec.system.releaseChild(child)
+		c.guard(func() { b.ChildStopped(c.context(), child) })
 	}
 }
 
@@ -212,16 +210,17 @@ func (c *cell) stopped() {
 // handled before everything in its queue. Its message is one of
 //
 //   - protoactor's own: Started, Stop, Restart, Terminated, SuspendMailbox and
-//     ResumeMailbox, sent by protoactor or, where that would risk a dead letter,
-//     by this package;
-//   - ownFailure and stopChild.
+//     ResumeMailbox, sent by protoactor or, where that would risk a dead letter, and
+//     to wake actors, by this package;
+//   - ownFailure and stopChild;
+//   - wakerFailed and wakerStopped, from a wake actor to its parent.
 type systemMessage struct {
 	next    *systemMessage
 	message any // a pointer
 }
 
 // ownFailure tells an actor that its user code has panicked. An actor sends it
-// to itself; then protoactor suspends the actor and asks its parent.
+// to itself; then it is suspended and its parent is asked.
 type ownFailure struct{ failure *Failure }
 
 // stopChild tells an actor to stop if it is a child of parent. It is sent by
@@ -231,6 +230,7 @@ type stopChild struct{ parent ID }
 // The messages that this package sends in protoactor's place. They have no
 // fields that matter, so one of each is enough.
 var (
+	startMessage   = &actor.Started{}
 	stopMessage    = &actor.Stop{}
 	restartMessage = &actor.Restart{}
 	resumeMessage  = &actor.ResumeMailbox{}

@@ -1,5 +1,7 @@
 package actors
 
+import "github.com/asynkron/protoactor-go/actor"
+
 // DefaultCapacity is the capacity of a queue, in messages, if Options do not
 // say otherwise. It holds a burst, and what waits in it is still fresh.
 const DefaultCapacity = 1024
@@ -37,7 +39,7 @@ type Ref[M any] struct {
 // [*Context] the actor exists when Spawn returns; under a [*System] it exists a
 // moment later, which only Context.Children can tell.
 //
-// If the parent is stopping, restarting or closed the actor is not started:
+// If the parent is stopping, restarting or closed, or a wake actor, the actor is not started:
 // every Offer to the Ref returns Gone.
 //
 // Names need not be unique. They appear in logs, failures and reports.
@@ -122,10 +124,12 @@ type queueBody struct {
 	inbox  *mailboxState
 	typed  typedQueue
 	onRoom func()
-	// The fields below belong to the turn.
-	current   any     // the behavior; nil before it is made and after the end
-	flusher   Flusher // current, if it is one
-	unflushed bool    // messages were received since the last Flush
+	// The fields below belong to the turn, or are set before the first one.
+	invoker   actor.MessageInvoker // protoactor's half of the actor; nil after the end
+	wakers    *wakeChildren        // nil until the first wake actor is spawned under it
+	current   any                  // the behavior; nil before it is made and after the end
+	flusher   Flusher              // current, if it is one
+	unflushed bool                 // messages were received since the last Flush
 }
 
 // typedQueue is the part that depends on the type of the messages. All its
@@ -154,6 +158,28 @@ func (q *queueBody) work(quota int) (more bool) {
 	q.flush()
 	done = true
 	return left || q.unflushed
+}
+
+// control passes system messages on to protoactor, but for those about wake actors.
+func (q *queueBody) control(message any) {
+	switch m := message.(type) {
+	case *ownFailure:
+		q.invoker.EscalateFailure(m.failure, nil)
+	case *stopChild:
+		if m.parent == q.spec.parentID {
+			q.invoker.InvokeSystemMessage(stopMessage)
+		}
+	case *actor.Restart:
+		if !q.is(stopping) { // or protoactor would restart it after its children have stopped
+			q.invoker.InvokeSystemMessage(m)
+		}
+	case *wakerFailed:
+		q.wakers.failed(m)
+	case *wakerStopped:
+		q.wakers.remove((*WakeBox)(m))
+	default:
+		q.invoker.InvokeSystemMessage(m)
+	}
 }
 
 // flush ends a batch, unless a system message has come: that is handled first,
@@ -202,7 +228,7 @@ func (q *queueBody) close() {
 }
 
 func (q *queueBody) release() {
-	q.current, q.flusher, q.onRoom = nil, nil, nil
+	q.invoker, q.current, q.flusher, q.onRoom = nil, nil, nil, nil
 	q.typed.release()
 }
 

@@ -3,8 +3,8 @@ package actors
 import "github.com/asynkron/protoactor-go/actor"
 
 // Parent is what an actor can be spawned under: a [*System], from any
-// goroutine, or a [*Context], in the turn that it belongs to. A parent that
-// stops, stops its children first; one that is restarted loses them.
+// goroutine, or the [*Context] of an actor with a queue, in the turn that it belongs
+// to. A parent that stops, stops its children first; one that is restarted loses them.
 type Parent interface {
 	// childSpec returns the spec of a child with the given name.
 	childSpec(name string, exec Executor) *spec
@@ -64,19 +64,28 @@ func (r rootActor) Stopped(*Context) { close(r.stopped) }
 
 // spawn makes child an actor under c.
 func (c *cell) spawn(child *cell, props *actor.Props) error {
+	q, ok := c.body.(*queueBody)
+	if !ok {
+		return ErrNoChildren
+	}
 	if c.is(childless) {
 		return ErrStopping
 	}
-	_, err := c.invoker.(actor.SpawnerContext).SpawnNamed(props, "")
+	_, err := q.invoker.(actor.SpawnerContext).SpawnNamed(props, "")
 	return err
 }
 
 // children returns the number of c's children.
 func (c *cell) children() int {
-	if c.invoker == nil {
+	q, ok := c.body.(*queueBody)
+	if !ok || q.invoker == nil {
 		return 0
 	}
-	return len(c.invoker.(actor.Context).Children())
+	n := len(q.invoker.(actor.Context).Children())
+	if q.wakers != nil {
+		n += q.wakers.n - 1
+	}
+	return n
 }
 
 // abandon ends a cell that was never spawned.
@@ -85,50 +94,4 @@ func (c *cell) abandon() {
 	c.body.close()
 	c.body.release()
 	c.spec.system.uncount(c)
-}
-
-// childSpawner is what an actor needs to spawn wake actors: protoactor's
-// description of them and their specs, both shared by all of them.
-type childSpawner struct {
-	props    *actor.Props
-	spawning *cell // the cell that props describes at the moment
-	specs    []*spec
-}
-
-// childSpawner returns c's spawner of wake actors. It is made for the first one.
-func (c *cell) childSpawner() *childSpawner {
-	if c.spawner == nil {
-		s := &childSpawner{}
-		// A restart would use props again, when spawning is another cell; so wake
-		// actors are never restarted.
-		s.props = propsFor(func() *cell { return s.spawning })
-		c.spawner = s
-	}
-	return c.spawner
-}
-
-// specFor returns the spec of wake actors under parent on exec.
-func (s *childSpawner) specFor(parent *cell, exec Executor) *spec {
-	for _, shared := range s.specs {
-		if shared.exec == exec {
-			return shared
-		}
-	}
-	shared := &spec{
-		system: parent.spec.system, parentID: parent.id, exec: exec,
-		group: parent.spec.group, name: parent.name(), parent: parent.spec,
-	}
-	s.specs = append(s.specs, shared)
-	return shared
-}
-
-// spawn makes child a wake actor under parent, whose spawner s is.
-func (s *childSpawner) spawn(parent, child *cell) error {
-	s.spawning = child
-	defer func() { s.spawning = nil }()
-	err := parent.spawn(child, s.props)
-	if err != nil {
-		child.abandon()
-	}
-	return err
 }

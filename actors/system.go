@@ -185,7 +185,7 @@ func (s *System) uncount(c *cell) {
 	}
 	s.live.Add(-1)
 	if c.spec.shared() {
-		c.spec.parent.wakers.Add(-1)
+		c.spec.siblings.parent.spec.wakers.Add(-1)
 		return
 	}
 	s.mu.Lock()
