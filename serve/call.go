@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // call is one request that is being served.
@@ -51,10 +52,20 @@ func (c *call) finish() {
 // audit calls the hooks with the request that has ended.
 func (c *call) audit() {
 	if c.cfg.Metrics != nil {
-		c.cfg.Metrics.Served(c.measured())
+		c.hook("Metrics.Served", func() { c.cfg.Metrics.Served(c.measured()) })
 	}
 	if c.cfg.Audit != nil {
-		c.cfg.Audit(c.r.Context(), Audited{User: c.user, Request: c.req, Code: c.w.code, Began: c.began, Took: time.Since(c.began), End: c.end})
+		c.hook("Config.Audit", func() {
+			c.cfg.Audit(c.r.Context(), Audited{User: c.user, Request: c.req, Code: c.w.code, Began: c.began, Took: time.Since(c.began), End: c.end})
+		})
+	}
+}
+
+// hook calls the hook of that name, which is told of what has happened. Its panic is logged: it
+// changes neither the answer nor whether other hooks are called.
+func (c *call) hook(name string, call func()) {
+	if panicked := (*usercode.PanicError)(nil); errors.As(usercode.Call(name, "", call), &panicked) {
+		c.log.Error("a hook panicked", "hook", name, "path", c.req.Path, "panic", panicked.Value, "stack", string(panicked.Stack))
 	}
 }
 

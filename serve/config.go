@@ -29,7 +29,7 @@ type Config struct {
 	// error's text. Nil allows everything.
 	Authorize func(ctx context.Context, u User, r *Request) error
 	// Audit is called after every request, whether it was served or refused. It is called
-	// concurrently, and must not block.
+	// concurrently, and must not block. A panic is logged, and changes no answer.
 	Audit func(ctx context.Context, e Audited)
 	// Hosts are the names that the Host header of a request may have, besides IP
 	// addresses and localhost; a name has neither a scheme nor a port.

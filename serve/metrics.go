@@ -9,7 +9,7 @@ import (
 
 // Metrics receives what a server measures; package serve/prommetrics has one for
 // Prometheus. Its methods are called concurrently, on the goroutines of requests: they
-// must be quick and must not block.
+// must be quick and must not block. A panic is logged, and changes no answer.
 type Metrics interface {
 	// Served is called once a request is over, and once a watch has ended.
 	Served(m Measured)
@@ -17,7 +17,8 @@ type Metrics interface {
 	Watching(on Endpoint) WatchMetrics
 }
 
-// WatchMetrics receives what one watch measures. Its methods are called one at a time.
+// WatchMetrics receives what one watch measures. Its methods are called one at a time. A
+// panic is logged, and the watch goes on.
 type WatchMetrics interface {
 	// Sent is called with the size in bytes of each event that was written, including
 	// bookmarks and errors.
@@ -85,22 +86,42 @@ func AllLimits() []Limit {
 	return []Limit{LimitReads, LimitWrites, LimitWatches, LimitWatchesPerUser, LimitBody, LimitStall, LimitDraining}
 }
 
-// noMetrics are the metrics of a server without any.
+// noMetrics are the metrics of a watch whose server has none.
 type noMetrics struct{}
 
-func (noMetrics) Served(Measured)                {}
-func (noMetrics) Watching(Endpoint) WatchMetrics { return noMetrics{} }
-func (noMetrics) Sent(int)                       {}
-func (noMetrics) Synced(time.Duration)           {}
-func (noMetrics) Written(time.Duration)          {}
-func (noMetrics) Ended()                         {}
+func (noMetrics) Sent(int)              {}
+func (noMetrics) Synced(time.Duration)  {}
+func (noMetrics) Written(time.Duration) {}
+func (noMetrics) Ended()                {}
 
-// metrics returns the server's metrics, or noMetrics.
-func (c *call) metrics() Metrics {
+// containedMetrics are the metrics of a watch, with their panics contained.
+type containedMetrics struct {
+	c  *call
+	to WatchMetrics
+}
+
+func (m containedMetrics) Sent(bytes int) {
+	m.c.hook("WatchMetrics.Sent", func() { m.to.Sent(bytes) })
+}
+
+func (m containedMetrics) Synced(took time.Duration) {
+	m.c.hook("WatchMetrics.Synced", func() { m.to.Synced(took) })
+}
+
+func (m containedMetrics) Written(took time.Duration) {
+	m.c.hook("WatchMetrics.Written", func() { m.to.Written(took) })
+}
+
+func (m containedMetrics) Ended() { m.c.hook("WatchMetrics.Ended", func() { m.to.Ended() }) }
+
+// watchMetrics tells the server's metrics that a watch begins, and returns those of the watch.
+func (c *call) watchMetrics() WatchMetrics {
 	if c.cfg.Metrics == nil {
 		return noMetrics{}
 	}
-	return c.cfg.Metrics
+	var to WatchMetrics = noMetrics{} // if Watching panics
+	c.hook("Metrics.Watching", func() { to = c.cfg.Metrics.Watching(c.endpoint()) })
+	return containedMetrics{c, to}
 }
 
 // writeTime adds up how long writes take, if there are metrics to be told.

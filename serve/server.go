@@ -93,8 +93,10 @@ var (
 	asJSON     = []string{jsonType}
 )
 
-// ServeHTTP serves one request. A panic in hooks and in functions of the kind is answered with
-// 500, and logged.
+// ServeHTTP serves one request. A panic in functions of the kind, and in those that decide about
+// the request, such as [Config].Authenticate, is answered with 500, and logged; once the answer
+// has begun it is cut off. A panic in a function that is only told what has happened,
+// [Config].Audit and [Config].Metrics, is logged, and changes no answer.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{
 		Server: s, w: &response{ResponseWriter: w, stall: s.limits.WriteStall, ofStream: r.ProtoMajor >= 2},

@@ -115,7 +115,7 @@ func (w *watching) runTaken() {
 			t.finish()
 		case http.ErrAbortHandler: // the client sees that the answer is not complete
 		default:
-			c.log.Error("a hook panicked", "path", c.req.Path, "panic", failure, "stack", string(debug.Stack()))
+			c.log.Error("the end of a watch panicked", "path", c.req.Path, "panic", failure, "stack", string(debug.Stack()))
 		}
 	}()
 	defer c.finish() // before the client sees the end, and may watch again

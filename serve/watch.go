@@ -131,7 +131,7 @@ func (w *watching) start() error {
 func (w *watching) begin() (err error) {
 	c := w.c
 	c.forget()
-	w.metrics = c.metrics().Watching(c.endpoint()) // before the client knows
+	w.metrics = c.watchMetrics() // before the client knows
 	w.writing.told = c.cfg.Metrics != nil
 	if c.upgrades {
 		if w.messages, err = c.upgrade(w.endBy); err != nil {

@@ -1,0 +1,95 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/serve"
+)
+
+// broken are metrics of which every method panics.
+type broken struct{}
+
+func (broken) Served(serve.Measured)                      { panic("Served is broken") }
+func (broken) Watching(serve.Endpoint) serve.WatchMetrics { panic("Watching is broken") }
+
+// brokenWatches are metrics of which every method of a watch panics.
+type brokenWatches struct{}
+
+func (brokenWatches) Served(serve.Measured)                      {}
+func (brokenWatches) Watching(serve.Endpoint) serve.WatchMetrics { return brokenWatches{} }
+func (brokenWatches) Sent(int)                                   { panic("Sent is broken") }
+func (brokenWatches) Synced(time.Duration)                       { panic("Synced is broken") }
+func (brokenWatches) Written(time.Duration)                      { panic("Written is broken") }
+func (brokenWatches) Ended()                                     { panic(http.ErrAbortHandler) }
+
+// A hook that panics changes no answer: a write that is committed is acknowledged. Each hook is
+// called, whatever those before it do, and the log has the panic.
+func TestHooks_PanicChangesNoAnswer(t *testing.T) {
+	var audited atomic.Int32
+	var log bytes.Buffer
+	inBubble(t, func(t *testing.T, s *server) {
+		audited.Store(0)
+		log.Reset()
+		s.create("a", 1)
+		require.Equal(t, 200, s.get(inDefault+"/a").code)
+		require.Equal(t, 404, s.get(inDefault+"/b").code)
+		resp := s.send(t.Context(), "GET", inDefault+"?watch=1&timeoutSeconds=1", "")
+		read, ended := lines(resp.Body, 10)
+		require.Contains(t, <-read, `{"type":"ADDED"`)
+		_, more := <-read
+		require.False(t, more)
+		require.EqualError(t, *ended, "EOF", "it ends cleanly")
+		require.NoError(t, resp.Body.Close())
+		synctest.Wait()
+		require.Equal(t, int32(4), audited.Load())
+		for hook, times := range map[string]int{"Metrics.Served": 4, "Metrics.Watching": 1, "Config.Audit": 4} {
+			require.Equal(t, times, strings.Count(log.String(), "hook="+hook+" "), "%s", log.String())
+		}
+		require.Contains(t, log.String(), "Served is broken")
+	}, func(c *serve.Config) {
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		c.Metrics = broken{}
+		c.Audit = func(context.Context, serve.Audited) {
+			audited.Add(1)
+			panic("no record")
+		}
+	})
+}
+
+// A watch goes on when its metrics panic, and ends as it would have ended.
+func TestHooks_PanicChangesNoWatch(t *testing.T) {
+	var ended error
+	inBubble(t, func(t *testing.T, s *server) {
+		resp := s.send(t.Context(), "GET", inDefault+"?watch=1&timeoutSeconds=1", "")
+		read, failed := lines(resp.Body, 10)
+		for _, name := range []string{"a", "b"} {
+			s.create(name, 1)
+			require.Contains(t, <-read, `"name":"`+name+`"`)
+		}
+		_, more := <-read
+		require.False(t, more)
+		require.EqualError(t, *failed, "EOF", "it ends cleanly")
+		require.NoError(t, resp.Body.Close())
+		synctest.Wait()
+		require.NoError(t, ended)
+	}, func(c *serve.Config) {
+		ended = errors.New("it has not ended")
+		c.Metrics = brokenWatches{}
+		c.Audit = func(_ context.Context, e serve.Audited) {
+			if e.Request.Verb == "watch" {
+				ended = e.End
+			}
+		}
+	})
+}
