@@ -148,7 +148,7 @@ func (c *core) checkRevision(given string, old *store.Object) error {
 		if c.revisionRequired {
 			path := field.NewPath(metadataField, versionField)
 			return &InvalidError{Kind: c.kind, Name: c.meta(old).GetName(), Errors: field.ErrorList{
-				field.Invalid(path, "", "must be specified for an update"),
+				field.Invalid(path, uint64(0), "must be specified for an update"),
 			}}
 		}
 		return nil

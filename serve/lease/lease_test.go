@@ -79,7 +79,9 @@ func TestLease_IsWrittenInProtobuf(t *testing.T) {
 	code, text := send(t, "POST", url, runtime.ContentTypeProtobuf, message(t, "coordination.k8s.io/v1", "Lease", held("a")))
 	require.Equal(t, 201, code, text)
 	require.Contains(t, text, `"holderIdentity":"a"`)
-	code, text = send(t, "PUT", url+"/controller", runtime.ContentTypeProtobuf, message(t, "coordination.k8s.io/v1", "Lease", held("b")))
+	next := held("b")
+	next.ResourceVersion = version(t, text)
+	code, text = send(t, "PUT", url+"/controller", runtime.ContentTypeProtobuf, message(t, "coordination.k8s.io/v1", "Lease", next))
 	require.Equal(t, 200, code, text)
 	require.Contains(t, text, `"holderIdentity":"b"`)
 	wrong := "another"
@@ -89,6 +91,42 @@ func TestLease_IsWrittenInProtobuf(t *testing.T) {
 	require.Equal(t, 409, code, text)
 	code, text = send(t, "DELETE", url+"/controller", runtime.ContentTypeProtobuf, message(t, "v1", "DeleteOptions", &metav1.DeleteOptions{}))
 	require.Equal(t, 200, code, text)
+}
+
+// version returns the resourceVersion in an answer.
+func version(t *testing.T, text string) string {
+	t.Helper()
+	var object metav1.PartialObjectMetadata
+	require.NoError(t, json.Unmarshal([]byte(text), &object), text)
+	require.NotEmpty(t, object.ResourceVersion)
+	return object.ResourceVersion
+}
+
+// An update has to say which state it replaces, so that no candidate takes a lease that another
+// has taken meanwhile. One that creates replaces none, and a patch is of the newest.
+func TestLease_UpdatesNeedARevision(t *testing.T) {
+	url := newServer(t) + path + "/controller"
+	put := func(holder, version string) (int, string) {
+		l := held(holder)
+		l.ResourceVersion = version
+		return send(t, "PUT", url, runtime.ContentTypeProtobuf, message(t, "coordination.k8s.io/v1", "Lease", l))
+	}
+	code, text := put("a", "")
+	require.Equal(t, 201, code, text)
+	first := version(t, text)
+	for _, none := range []string{"", "0"} {
+		code, text = put("b", none)
+		require.Equal(t, 422, code, text)
+		require.Contains(t, text, "metadata.resourceVersion: Invalid value: 0")
+		require.Contains(t, text, "must be specified for an update")
+	}
+	code, text = put("b", first)
+	require.Equal(t, 200, code, text)
+	code, text = put("c", first)
+	require.Equal(t, 409, code, text)
+	code, text = send(t, "PATCH", url, "application/merge-patch+json", []byte(`{"spec":{"holderIdentity":"c"}}`))
+	require.Equal(t, 200, code, text)
+	require.Contains(t, text, `"holderIdentity":"c"`)
 }
 
 func TestLease_WhatIsNoMessageIsRefused(t *testing.T) {
