@@ -267,14 +267,18 @@ func (c *call) checkScope() error {
 		allowed = allowed || verb == c.req.Verb
 	}
 	onOne := c.req.Verb != "list" && c.req.Verb != "watch" && c.req.Verb != "deletecollection"
-	namespaced := !c.info.Kind.ClusterScoped
 	switch {
-	case namespaced && onOne && c.req.Namespace == "", !namespaced && c.req.Namespace != "":
+	case c.ofAllNamespaces() && onOne && c.req.Name != "", c.info.Kind.ClusterScoped && c.req.Namespace != "":
 		return notServed()
-	case !allowed, c.req.Verb == "create" && c.req.Name != "", onOne && c.req.Verb != "create" && c.req.Name == "":
+	case !allowed, c.ofAllNamespaces() && onOne, c.req.Verb == "create" && c.req.Name != "", onOne && c.req.Verb != "create" && c.req.Name == "":
 		return methodNotAllowed(c)
 	}
 	return nil
+}
+
+// ofAllNamespaces reports whether the path has no namespace, although the kind has them.
+func (c *call) ofAllNamespaces() bool {
+	return !c.info.Kind.ClusterScoped && c.req.Namespace == ""
 }
 
 // key returns the key of the object that the request names.

@@ -38,7 +38,7 @@ func (c *call) allowed() string {
 	}
 	var all []string
 	for _, verb := range c.info.Verbs {
-		if method := methods[verb]; method != "" {
+		if method := methods[verb]; method != "" && (verb != "create" || !c.ofAllNamespaces()) {
 			all = append(all, method)
 		}
 	}

@@ -83,14 +83,15 @@ func split(escaped string) ([]string, error) {
 	return segments, nil
 }
 
-// verbOf returns the verb of a method on a resource.
+// verbOf returns the verb of a method on a resource. HEAD never watches: the answer would be
+// a header, and last until the client leaves.
 func verbOf(method string, named bool, query url.Values) string {
 	switch method {
 	case http.MethodGet, http.MethodHead:
 		switch {
 		case named:
 			return "get"
-		case isTrue(query, "watch"):
+		case method == http.MethodGet && isTrue(query, "watch"):
 			return "watch"
 		}
 		return "list"

@@ -296,3 +296,12 @@ func decodeJSON(t *testing.T, text string) (v map[string]any) {
 	require.NoError(t, json.Unmarshal([]byte(text), &v))
 	return v
 }
+
+// HEAD gets the header of a list, and starts no watch, for which no client would read.
+func TestWatch_HeadStartsNone(t *testing.T) {
+	s := newServer(t)
+	a := s.do("HEAD", inDefault+"?watch=1", "")
+	require.Equal(t, 200, a.code)
+	require.Equal(t, "application/json", a.header.Get("Content-Type"))
+	require.Zero(t, s.handler.Stats().Watches)
+}

@@ -142,7 +142,8 @@ func TestErrors_OfWrites(t *testing.T) {
 		{"POST", inDefault + "?fieldValidation=Loose", `{}`, "", "422 Invalid"},
 		{"POST", inDefault + "?fieldManager=" + strings.Repeat("x", 129), `{}`, "", "422 Invalid"},
 		{"POST", inDefault + "/a", `{}`, "", "405 MethodNotAllowed"},
-		{"POST", allWidgets, `{"metadata":{"name":"b"}}`, "", "404 NotFound"},
+		{"POST", allWidgets, `{"metadata":{"name":"b"}}`, "", "405 MethodNotAllowed"},
+		{"POST", allWidgets + "/b", `{"metadata":{"name":"b"}}`, "", "404 NotFound"},
 		{"POST", inDefault, `{"metadata":{"name":"b"},"spec":{"size":666}}`, "", "500 InternalError"},
 		{"PUT", inDefault + "/a", `{"metadata":{"name":"b"}}`, "", "400 BadRequest"},
 		{"PUT", inDefault + "/b", `{"metadata":{"name":"b"}}`, "", "404 NotFound"},
@@ -196,6 +197,10 @@ func TestErrors_OfAMethodListWhatThePathHas(t *testing.T) {
 	s := newServer(t)
 	for _, c := range []struct{ method, path, allow, message string }{
 		{"PUT", inDefault, "DELETE, GET, HEAD, POST", `put is not supported on resources of kind "widgets.example.com"`},
+		{"OPTIONS", inDefault, "DELETE, GET, HEAD, POST", `options is not supported on resources of kind "widgets.example.com"`},
+		{"POST", allWidgets, "DELETE, GET, HEAD", `post is not supported on resources of kind "widgets.example.com"`},
+		{"OPTIONS", allWidgets, "DELETE, GET, HEAD", `options is not supported on resources of kind "widgets.example.com"`},
+		{"PUT", "/apis/example.com/v1/zones", "DELETE, GET, HEAD, POST", `put is not supported on resources of kind "zones.example.com"`},
 		{"POST", inDefault + "/a", "DELETE, GET, HEAD, PATCH, PUT", `post is not supported on resources of kind "widgets.example.com"`},
 		{"DELETE", inDefault + "/a/status", "GET, HEAD, PATCH, PUT", `delete is not supported on resources of kind "widgets.example.com"`},
 		{"POST", "/version", "GET, HEAD", "POST is not supported on /version: send GET or HEAD"},
