@@ -77,8 +77,8 @@ type List[T any] struct {
 	Items []*Object[T]
 	// Continue is the token of the next page; "" on the last.
 	Continue string
-	// Remaining is the number of objects after this page, -1 if a selector makes
-	// that unknown.
+	// Remaining is the number of objects after this page, -1 if that is unknown, as
+	// with a selector.
 	Remaining int
 	// Timeline is the history that Revision belongs to.
 	Timeline Timeline

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -105,8 +106,8 @@ func (e *StatusError) passing() bool {
 	return e.Status.Code == http.StatusTooManyRequests || e.Status.Code >= http.StatusInternalServerError
 }
 
-// statusErrorOf returns the error of an answer with that body. The body may not be a Status, as
-// when a proxy answers; then a Retry-After in seconds takes the place of the Status' own.
+// statusErrorOf returns the error of an answer with that body, which may not be a Status, as when
+// a proxy answers. A Retry-After in seconds becomes the Status' own if that has none.
 func statusErrorOf(request string, answer *http.Response, body []byte) *StatusError {
 	e, code := &StatusError{Request: request}, answer.StatusCode
 	if json.Unmarshal(body, &e.Status) != nil || e.Status.Kind != "Status" || e.Status.Code == 0 {
@@ -114,9 +115,12 @@ func statusErrorOf(request string, answer *http.Response, body []byte) *StatusEr
 		if code == http.StatusGone {
 			e.Status.Reason = metav1.StatusReasonExpired
 		}
-		if n, err := strconv.ParseInt(answer.Header.Get("Retry-After"), 10, 32); err == nil && n > 0 {
-			e.Status.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(n)}
+	}
+	if n, err := strconv.ParseInt(answer.Header.Get("Retry-After"), 10, 32); err == nil && n > 0 {
+		if e.Status.Details == nil {
+			e.Status.Details = &metav1.StatusDetails{}
 		}
+		e.Status.Details.RetryAfterSeconds = cmp.Or(e.Status.Details.RetryAfterSeconds, int32(n))
 	}
 	e.Status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	e.Status.Code = int32(code)

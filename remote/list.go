@@ -76,7 +76,7 @@ func (b *Backend) listOf(page *wirePage, prefix, last string) (*backend.List, er
 		}
 	}
 	if page.Metadata.Continue != "" {
-		list.Continue = tokenMark + page.Metadata.Continue
+		list.Continue, list.Remaining = tokenMark+page.Metadata.Continue, -1
 	}
 	if n := page.Metadata.RemainingItemCount; n != nil {
 		list.Remaining = int(max(*n, 0))

@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -360,4 +361,103 @@ func TestReplica_DropsTheNamespaceOfAClusterScopedObject(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "a", o.Key)
 	require.Empty(t, o.Value.Namespace)
+}
+
+// A page of which the origin does not tell how many objects follow it, as one of a selection, is
+// not the last, and a replica does not tell its clients otherwise.
+func TestReplica_RemainingItemsThatAreUnknownStayUnknown(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	origin := newServer(t)
+	for _, name := range []string{"a", "b", "c"} {
+		w := widget(name, 1)
+		w.Labels = map[string]string{"shown": "yes"}
+		_, err := origin.store.Create(t.Context(), w, registry.WriteOptions{})
+		require.NoError(t, err)
+	}
+	for labels, want := range map[string]int{"": 2, "shown=yes": -1} {
+		b := backendAt(t, origin.url, func(c *remote.Config) { c.Labels = labels })
+		page, err := b.List(t.Context(), backend.ListOptions{Limit: 1})
+		require.NoError(t, err)
+		require.NotEmpty(t, page.Continue)
+		require.Equal(t, want, page.Remaining, "of %q", labels)
+
+		near := newServer(t, func(cfg *registry.Config[Widget]) { cfg.Engine.Backend, cfg.Engine.NoCache = b, true })
+		resp, err := http.Get(near.url + "/apis/example.com/v1/widgets?limit=1")
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(text), `"continue":`)
+		require.Equal(t, want >= 0, strings.Contains(string(text), `"remainingItemCount":2`), "of %q: %s", labels, text)
+		require.Equal(t, want >= 0, strings.Contains(string(text), "remainingItemCount"), "of %q: %s", labels, text)
+	}
+}
+
+// A client of a replica is told when to come back as the origin tells it, or a proxy before the
+// origin, also through another replica.
+func TestReplica_PassesRetryAfterOn(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	origin := newServer(t)
+	origin.create("a", 1)
+	var busy atomic.Pointer[func(w http.ResponseWriter)]
+	before := front(t, origin.url, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if answer := busy.Load(); answer != nil && r.URL.Query().Get("watch") == "" {
+			(*answer)(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	near := replica(t, before.URL)
+	far := replica(t, near.url)
+	uncached := newServer(t, func(cfg *registry.Config[Widget]) {
+		cfg.Engine.Backend, cfg.Engine.NoCache = backendAt(t, before.URL), true
+	})
+	for _, s := range []*server{near, far} {
+		_, err := s.store.Engine().List(t.Context(), engine.ListOptions{})
+		require.NoError(t, err)
+	}
+	status := func(w http.ResponseWriter, err *apierrors.StatusError) {
+		s := err.Status()
+		s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		w.WriteHeader(int(s.Code))
+		_ = json.NewEncoder(w).Encode(s)
+	}
+	for name, answer := range map[string]func(w http.ResponseWriter){
+		"429": func(w http.ResponseWriter) { status(w, apierrors.NewTooManyRequests("it is busy", 21)) },
+		"500": func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "21")
+			status(w, apierrors.NewInternalError(errors.New("the Status does not tell it")))
+		},
+		"503": func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "21")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprint(w, "<html>busy</html>")
+		},
+	} {
+		busy.Store(&answer)
+		for _, c := range []struct {
+			to                        *server
+			method, path, media, body string
+		}{
+			{near, "POST", "", "application/json", `{"metadata":{"name":"b"}}`},
+			{near, "PUT", "/a", "application/json", `{"metadata":{"name":"a"}}`},
+			{near, "PATCH", "/a", "application/merge-patch+json", `{"spec":{"size":2}}`},
+			{near, "PATCH", "/a?fieldManager=me", "application/apply-patch+yaml", `{"apiVersion":"example.com/v1","kind":"Widget"}`},
+			{near, "DELETE", "/a", "application/json", ""},
+			{far, "POST", "", "application/json", `{"metadata":{"name":"b"}}`},
+			{uncached, "GET", "", "", ""},
+			{uncached, "GET", "/a", "", ""},
+		} {
+			req, err := http.NewRequestWithContext(t.Context(), c.method, c.to.url+"/apis/example.com/v1/namespaces/default/widgets"+c.path, strings.NewReader(c.body))
+			require.NoError(t, err)
+			req.Header.Set("Content-Type", c.media)
+			resp, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			text, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, name+" 21", fmt.Sprintf("%d %s", resp.StatusCode, resp.Header.Get("Retry-After")), "%s %s: %s", c.method, c.path, text)
+		}
+		busy.Store(nil)
+	}
 }

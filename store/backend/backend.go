@@ -208,7 +208,8 @@ type List struct {
 	Items []*store.Object
 	// Continue is the token for the next page; "" on the last one.
 	Continue string
-	// Remaining is the number of objects after this page.
+	// Remaining is the number of objects after this page, -1 if there are some, but
+	// their number is unknown.
 	Remaining int
 	// StoreID identifies the storage that the list is of, see [Traits].Identifies; ""
 	// means that only [StoreID] knows.
