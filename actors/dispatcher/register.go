@@ -111,11 +111,13 @@ func (d *dispatcher) schedule(ctx *actors.Context, w *watcher.Member, deadline w
 	}
 }
 
-// first signals the consumer for the first time: a handler in any case, others if
-// they are waiting already.
+// first signals the consumer for the first time: a handler unless there is nothing for
+// it, others if they are waiting already.
 func (d *dispatcher) first(w *watcher.Member) {
 	if w.Box() != nil {
-		d.signals.add(w)
+		if !w.Await() {
+			d.signals.add(w)
+		}
 	} else if w.Waiting() && w.Unread() {
 		d.wake(w)
 	}

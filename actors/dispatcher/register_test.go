@@ -246,3 +246,48 @@ func (f *fixture) take(w *watcher.Watch, through store.Revision, want ...store.R
 	}
 	require.Equal(f, want, got)
 }
+
+// A handler has no turn before there is something for it: it waits like one that has had a
+// turn, and its revision follows the storage's.
+func TestRegister_HandlerWithNothingToReadIsNotWoken(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		filter store.FilterOptions
+	}{{"everything", store.FilterOptions{}}, {"selected", store.FilterOptions{Key: "a"}}} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFixture(t)
+			filter, err := store.NewFilter(nil, tc.filter)
+			require.NoError(t, err)
+			var handled []store.Revision
+			w := watcher.NewHandled(&f.feed, watcher.Options{OnPool: true}, func(d *watcher.Delivery) {
+				for i, ev := range d.Events() {
+					require.True(t, d.Begin(i))
+					handled = append(handled, ev.Revision)
+				}
+			})
+			snap, reply := f.published.Load(), make(chan error, 1)
+			before := f.stats.Wakes.Load()
+			f.ref.Tell(dispatcher.Register{
+				Watch: w.Member(), Filter: filter, Reply: reply, Snapshot: snap,
+				Start: watcher.Start{Next: snap.Window.Next(), After: 1},
+			})
+			f.executor.Run()
+			require.NoError(t, <-reply)
+			require.Equal(t, before, f.stats.Wakes.Load())
+
+			other := added(2)
+			other.Object.Key = "b"
+			f.window.Append(other, time.Time{})
+			f.commit()
+			f.executor.Run()
+			require.EqualValues(t, 2, w.Revision(), "also if that was not for it")
+			f.window.Append(added(3), time.Time{})
+			f.commit()
+			f.executor.Run()
+			require.Equal(t, store.Revision(3), handled[len(handled)-1])
+			require.EqualValues(t, 3, w.Revision())
+			w.Stop()
+			f.executor.Run()
+		})
+	}
+}

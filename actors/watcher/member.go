@@ -148,6 +148,22 @@ func (m *Member) Unread() bool {
 	return w.reading() && (w.cur.initial != nil || w.cur.backlog != nil || !w.cur.exhausted(w.feed.Load()))
 }
 
+// Await makes the consumer wait for the next signal if the watch has nothing to read or
+// to do, and reports whether it is so. It saves a handler a turn that would find nothing.
+func (m *Member) Await() bool {
+	w := m.watch()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	snap := w.feed.Load()
+	if !w.reading() || w.extras != nil || w.cur.initial != nil || w.cur.backlog != nil || !w.cur.exhausted(snap) {
+		return false
+	}
+	w.cur.caughtUpWith(snap)
+	w.cur.join(w.stream)
+	w.flags.set(waiting)
+	return true
+}
+
 // Resume returns the revision that the consumer may resume from.
 func (m *Member) Resume() store.Revision { return store.Revision(m.resume.Load()) }
 
