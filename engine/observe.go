@@ -91,7 +91,9 @@ func (e *core) watchEnded(w *watcher.Member) {
 	end := WatchEnd{Name: w.Name(), Why: w.Err(), Delivered: w.Delivered()}
 	e.contain("Clock.Now", func() { end.At = e.clockNow() }) // the clock may be the user's
 	e.ends.add(end)
-	e.log(levelOf(end), "watch ended", "watch", end.Name, "why", end.Why, "delivered", end.Delivered)
+	if level := levelOf(end); e.logs(level) { // the values below take memory
+		e.log(level, "watch ended", "watch", end.Name, "why", end.Why, "delivered", end.Delivered)
+	}
 	if e.cfg.onEnd != nil {
 		e.contain("Config.OnEnd", func() { e.cfg.onEnd(end.Name, end.Why) })
 	}
@@ -122,10 +124,14 @@ func (e *core) relisted(rev Revision, changed int) {
 	e.log(slog.LevelWarn, "listed again", "revision", rev, "changed", changed)
 }
 
+// logs reports whether lines of the level are logged.
+func (e *core) logs(level slog.Level) bool {
+	return e.host.system.Logger().Enabled(context.Background(), level)
+}
+
 func (e *core) log(level slog.Level, what string, args ...any) {
-	logger := e.host.system.Logger()
-	if logger.Enabled(context.Background(), level) {
-		logger.Log(context.Background(), level, what, append([]any{"engine", e.cfg.name}, args...)...)
+	if e.logs(level) {
+		e.host.system.Logger().Log(context.Background(), level, what, append([]any{"engine", e.cfg.name}, args...)...)
 	}
 }
 
