@@ -1,6 +1,10 @@
 package watcher
 
-import "github.com/watchmill/watchmill/store"
+import (
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/store"
+)
 
 // take returns the next events, or the reason that the watch ended. With neither,
 // the watch has caught up and is waiting: the dispatcher will signal its consumer.
@@ -12,10 +16,12 @@ func (w *Watch) take() ([]store.Event, error) {
 	}
 	events := w.read()
 	if len(events) == 0 && !w.flags.has(ended) {
-		// A later publication finds the watch waiting; reading once more finds an
-		// earlier one.
+		// A later publication, or request for a bookmark, finds the watch waiting;
+		// looking once more finds an earlier one.
 		w.flags.set(waiting)
-		events = w.read()
+		if w.flags.has(bookmarkDue) || !w.reading() || !w.cur.exhausted(w.feed.Load()) {
+			events = w.read()
+		}
 	}
 	if len(events) == 0 {
 		return nil, w.reason()
@@ -103,16 +109,24 @@ func (w *Watch) count() {
 	}
 	switch {
 	case w.stream.everything:
-		w.taken.Store(uint64(w.cur.pos) - kept)
+		update(&w.taken, uint64(w.cur.pos)-kept)
 	case w.cur.node != nil:
-		w.taken.Store(w.cur.node.count - kept)
+		update(&w.taken, w.cur.node.count-kept)
+	}
+}
+
+// update stores a value that is often the old one: a store waits for all stores before it,
+// a load does not. The caller holds the watch's lock, or is its only writer.
+func update(field *atomic.Uint64, value uint64) {
+	if field.Load() != value {
+		field.Store(value)
 	}
 }
 
 // caughtUp records that the consumer has received everything up to the cursor's
 // revision.
 func (w *Watch) caughtUp() {
-	w.resume.Store(uint64(w.cur.rev))
+	update(&w.resume, uint64(w.cur.rev))
 	if w.flags.clear(stalled) {
 		w.feed.recovered(w)
 	}
