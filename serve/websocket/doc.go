@@ -16,6 +16,7 @@
 //
 //	1000  at the watch's deadline, or after an ERROR event
 //	1001  when the server shuts down: connect again
+//	1009  after a message of more than 32 KiB from the client
 //
 // # Subprotocols
 //

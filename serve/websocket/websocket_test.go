@@ -193,7 +193,8 @@ func TestClient_WhatItSaysIsIgnored(t *testing.T) {
 	w.expect("ADDED a")
 	s.create("b", 0)
 	w.expect("ADDED b")
-	_ = w.conn.Write(w.ctx, library.MessageText, []byte(strings.Repeat("x", 100_000))) // it is cut off within it
+	require.NoError(t, w.conn.Write(w.ctx, library.MessageText, []byte(strings.Repeat("x", 33_000))))
+	w.expect("closed 1009")
 	require.ErrorContains(t, (<-s.ended).End, "gone")
 }
 
