@@ -71,6 +71,9 @@ func (c *Config[T]) validate() error {
 			return &engine.ConfigError{Field: fmt.Sprintf("Columns[%d]", i), Problem: "needs a Name, a Type and a Value"}
 		}
 	}
+	if c.Schema != nil && !json.Valid(c.Schema) {
+		return &engine.ConfigError{Field: "Schema", Problem: "is no JSON; give an OpenAPI schema, or leave it out to have one made from T"}
+	}
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Struct {
 		return &engine.ConfigError{Field: "T", Problem: fmt.Sprintf("is %v; give a struct that embeds metav1.TypeMeta and metav1.ObjectMeta", t)}

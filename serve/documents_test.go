@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -91,6 +92,20 @@ func TestOpenAPI_DescribesTheCommonFields(t *testing.T) {
 	labels := fields["metadata"].(map[string]any)["properties"].(map[string]any)["labels"].(map[string]any)
 	require.Equal(t, map[string]any{"type": "string"}, labels["additionalProperties"])
 	require.NotContains(t, s.get("/openapi/v3/apis/example.com/v1").body, "schemas/io.k8s", "or a replica would have no schema")
+}
+
+// A schema may say null where it has nothing to say, as one that a replica has from its origin. The
+// common fields are described all the same.
+func TestOpenAPI_NullInASchemaIsNothing(t *testing.T) {
+	for _, schema := range []string{`null`, `{"properties":null}`, `{"properties":{"metadata":null}}`} {
+		s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Schema = json.RawMessage(schema) })
+		doc := s.get("/openapi/v3/apis/example.com/v1").str("components.schemas")
+		require.Contains(t, doc, "Names and values by which selectors find the object.", schema)
+	}
+	_, err := registry.New(registry.Config[Widget]{Kind: widgetConfig().Kind, Schema: json.RawMessage(`{"type"`)})
+	var wrong *engine.ConfigError
+	require.ErrorAs(t, err, &wrong, "what is no JSON would blank the document of all kinds")
+	require.Equal(t, "Schema", wrong.Field)
 }
 
 // The document of v2 is there and empty, so that kubectl says which kinds are not served.

@@ -46,13 +46,12 @@ func listOf(description string, items map[string]any) map[string]any {
 // describe returns a kind's schema as documents have it: marked with the kind, and with
 // descriptions of the common fields.
 func describe(schema json.RawMessage, k *registry.Kind) json.RawMessage {
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(schema, &fields); err != nil {
+	fields, err := parts[json.RawMessage](schema)
+	if err != nil {
 		return schema // it is no JSON object, and is shown as it was given
 	}
 	fields["x-kubernetes-group-version-kind"], _ = json.Marshal([]discoveryKind{{k.Group, k.Version, k.Kind}})
-	properties := map[string]json.RawMessage{}
-	if given := fields["properties"]; given == nil || json.Unmarshal(given, &properties) == nil {
+	if properties, err := parts[json.RawMessage](fields["properties"]); err == nil {
 		for name, common := range commonFields {
 			properties[name] = withCommon(properties[name], common)
 		}
@@ -65,10 +64,25 @@ func describe(schema json.RawMessage, k *registry.Kind) json.RawMessage {
 	return out
 }
 
+// parts returns the fields of a JSON object, which may be nil or null: then there are none.
+func parts[T any](object json.RawMessage) (map[string]T, error) {
+	fields := map[string]T{}
+	if object == nil {
+		return fields, nil
+	}
+	if err := json.Unmarshal(object, &fields); err != nil {
+		return nil, err
+	}
+	if fields == nil { // which null makes it
+		fields = map[string]T{}
+	}
+	return fields, nil
+}
+
 // withCommon returns the schema of a common field with what it lacks.
 func withCommon(schema json.RawMessage, common map[string]any) json.RawMessage {
-	fields := map[string]any{}
-	if schema != nil && json.Unmarshal(schema, &fields) != nil {
+	fields, err := parts[any](schema)
+	if err != nil {
 		return schema
 	}
 	if _, refers := fields["$ref"]; refers || fields["allOf"] != nil {
