@@ -58,8 +58,15 @@ func (e *encodings) of(key encodingKey) ([]byte, error) {
 	}
 	e.mu.Unlock()
 	entry.once.Do(func() {
+		returned := false
+		defer func() {
+			if !returned {
+				entry.err = &usercode.PanicError{Func: "MarshalJSON", Key: key.item.Key(), Value: usercode.ErrGoexit}
+			}
+			e.keep(entry)
+		}()
 		entry.text, entry.err = key.encode()
-		e.keep(entry)
+		returned = true
 	})
 	return entry.text, entry.err
 }

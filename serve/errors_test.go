@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -168,18 +170,21 @@ func TestErrors_OfGeneratedNames(t *testing.T) {
 	require.Equal(t, "409 AlreadyExists 1 1", strings.Join([]string{fmt.Sprint(a.code), a.str("reason"), a.str("details.retryAfterSeconds"), a.header.Get("Retry-After")}, " "))
 }
 
-// Fuse is a kind whose encoding panics while it is blown.
+// Fuse is a kind whose encoding panics while it is blown, and ends its goroutine while it is cut.
 type Fuse struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              FuseSpec `json:"spec"`
 }
 
-type FuseSpec struct{ Blown bool }
+type FuseSpec struct{ Blown, Cut bool }
 
 func (f FuseSpec) MarshalJSON() ([]byte, error) {
 	if f.Blown {
 		panic("it is blown")
+	}
+	if f.Cut {
+		runtime.Goexit()
 	}
 	return []byte(`{}`), nil
 }
@@ -202,4 +207,16 @@ func TestErrors_OfEncodings(t *testing.T) {
 		require.Contains(t, a.str("message"), "it is blown")
 	}
 	require.Equal(t, 200, s.get(path+"/a").code)
+
+	_, err = fuses.Create(t.Context(), Fuse{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default"}, Spec: FuseSpec{Cut: true}}, registry.WriteOptions{})
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://localhost"+path+"/c", nil))
+	}()
+	<-ended
+	a := s.get(path + "/c")
+	require.Equal(t, 500, a.code, a.body)
+	require.Contains(t, a.str("message"), "Goexit")
 }
