@@ -184,6 +184,12 @@ func (e *core) openBackend() error {
 	if !b.Traits().Keeps {
 		e.began = e.now(context.Background())
 	}
+	if e.ownBackend != nil && e.cfg.cached() {
+		// Memory holds the history after a list with State, so nothing is dropped before the
+		// Reflector has begun.
+		_, err := b.List(context.Background(), backend.ListOptions{State: true})
+		return err
+	}
 	return nil
 }
 

@@ -47,6 +47,7 @@ type Backend struct {
 	// sharing are the watches that share the state; history keeps what they have
 	// not read.
 	sharing  []*watcher
+	holds    []hold // for the watches to come
 	expiries *expiry.Queue
 	expire   expiry.Alarm // at the earliest expiry
 	trim     expiry.Alarm // when the oldest history may have reached its age
@@ -153,7 +154,7 @@ func (b *Backend) Close() error {
 	b.forgetLatest()
 	b.expire.Set(expiry.Never)
 	b.trim.Set(expiry.Never)
-	b.tree, b.recent, b.window, b.expiries, b.sharing = nil, lookup{}, nil, nil, nil
+	b.tree, b.recent, b.window, b.expiries, b.sharing, b.holds = nil, lookup{}, nil, nil, nil, nil
 	woken := b.waiting.Take()
 	b.mu.Unlock()
 	waiting.WakeAll(woken)

@@ -21,7 +21,9 @@ type Options struct {
 	// It is compacted when it is older than MinAge (zero means
 	// [DefaultRetainAge]), and before that when it outgrows the other bounds;
 	// see [store.WindowLimits] for their defaults. What a watch with
-	// WatchOptions.State has not read stays, up to the defaults if these are more.
+	// WatchOptions.State has not read stays, up to the defaults if these are more; so
+	// does, for 10 s, what has come after a list with ListOptions.State whose revision no
+	// such watch has begun from.
 	Retain store.WindowLimits
 	// Indexes are kept in the state, for caches that share it; see
 	// [backend.List].State.

@@ -21,8 +21,16 @@ func (b *Backend) snapshot() (*snapshot, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.snapshotLocked()
+}
+
+// snapshotLocked is snapshot for callers that hold the lock.
+func (b *Backend) snapshotLocked() (*snapshot, error) {
 	if b.closed {
 		return nil, store.ErrClosed
+	}
+	if s := b.latest.Load(); s != nil {
+		return s, nil
 	}
 	s := &snapshot{store.Snapshot{Revision: b.revision, Base: b.tree.View(), Window: b.window.View()}, b.compactedTo()}
 	b.latest.Store(s)
@@ -92,7 +100,7 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	if err != nil {
 		return nil, err
 	}
-	s, err := b.snapshot()
+	s, err := b.snapshotFor(scan)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +108,14 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 		return nil, err
 	}
 	return s.list(ctx, scan)
+}
+
+// snapshotFor returns the newest snapshot for a scan, which may not fit it.
+func (b *Backend) snapshotFor(scan backend.Scan) (*snapshot, error) {
+	if scan.State {
+		return b.listShared(scan)
+	}
+	return b.snapshot()
 }
 
 // list reads the page that scan describes.

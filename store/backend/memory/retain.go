@@ -60,11 +60,14 @@ func (b *Backend) History() store.WindowView {
 }
 
 // unread returns the position up to which all watches that share the state have
-// read. The caller holds the lock.
+// read, those included for which a list holds the history. The caller holds the lock.
 func (b *Backend) unread() store.Seq {
 	at := b.window.View().Next()
 	for _, w := range b.sharing {
 		at = min(at, w.At)
+	}
+	for _, h := range b.holds {
+		at = min(at, h.at)
 	}
 	return at
 }
@@ -79,11 +82,12 @@ func (b *Backend) trimHistory() {
 	}
 	b.trim.Rang()
 	now := b.clock.Now()
+	b.expireHolds(now)
 	dropped := b.window.TrimRead(now, b.unread())
 	if dropped > 0 {
 		b.forgetLatest()
 	}
-	if dropped > 0 || b.trimmed != b.revision {
+	if dropped > 0 || b.trimmed != b.revision || len(b.holds) > 0 {
 		b.trim.Set(now.Add(b.retain.MinAge))
 	}
 	b.trimmed = b.revision

@@ -40,6 +40,7 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	if opts.State && opts.Prefix == "" {
 		w.sharing = true
 		b.sharing = append(b.sharing, w)
+		b.takeOver(from)
 	}
 	return w, nil
 }

@@ -188,6 +188,7 @@ func (b *Backend) commit(ev store.Event, size int) []*waiting.Follower {
 	}
 	b.revision = ev.Revision
 	b.forgetLatest()
+	b.expireHolds(ev.Object.Written)
 	b.window.TrimRead(ev.Object.Written, b.unread())
 	if !b.trim.IsSet() {
 		b.trim.Set(ev.Object.Written.Add(b.retain.MinAge))

@@ -1,0 +1,68 @@
+package memory
+
+import (
+	"slices"
+	"time"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// A cache lists the state and then watches from the list's revision. In between, writers
+// may exceed Options.Retain many times, and if the watch were refused for that, the cache
+// would list again after a pause, for as long as the writers are that fast. So the list
+// holds the history for its watch:
+//
+//	List with State ──▶ hold{revision} ──▶ Watch with State from there: holds it from then on
+//	                         └──▶ no watch for holdTime: dropped
+type hold struct {
+	revision store.Revision
+	at       store.Seq
+	until    time.Time
+}
+
+const (
+	// holdTime is how long a hold waits for its watch: much longer than a cache takes to
+	// apply a list, while the workers are busy.
+	holdTime = 10 * time.Second
+	// maxHolds bounds the holds, of which each costs every write a comparison.
+	maxHolds = 8
+)
+
+// listShared returns the newest snapshot for a list with State, and holds the history after
+// the revision that is listed.
+func (b *Backend) listShared(scan backend.Scan) (*snapshot, error) {
+	until := b.clock.Now().Add(holdTime)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, err := b.snapshotLocked()
+	if err != nil || scan.Check(s.compacted, s.Revision) != nil {
+		return s, err
+	}
+	rev := scan.Revision
+	if rev == 0 {
+		rev = s.Revision
+	}
+	at, err := s.Window.Seek(rev)
+	if err != nil {
+		return nil, err
+	}
+	b.holds = slices.DeleteFunc(b.holds, func(h hold) bool { return h.revision == rev })
+	b.holds = append(b.holds, hold{revision: rev, at: at, until: until})
+	b.holds = b.holds[max(0, len(b.holds)-maxHolds):]
+	return s, nil
+}
+
+// takeOver drops the holds that a watch from rev makes unnecessary: also those at later
+// revisions, since a cache that begins with a past state has listed the newest before. The
+// caller holds the lock.
+func (b *Backend) takeOver(rev store.Revision) {
+	b.holds = slices.DeleteFunc(b.holds, func(h hold) bool { return h.revision >= rev })
+}
+
+// expireHolds drops the holds whose watch has not come by now. The caller holds the lock.
+func (b *Backend) expireHolds(now time.Time) {
+	if len(b.holds) > 0 {
+		b.holds = slices.DeleteFunc(b.holds, func(h hold) bool { return !now.Before(h.until) })
+	}
+}
