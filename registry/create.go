@@ -8,14 +8,16 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // create stores a draft with defaults in the namespace.
 func (c *core) create(ctx context.Context, draft *store.Object, namespace string, opts WriteOptions) (*store.Object, error) {
-	if err := c.beginCreate(ctx, draft, namespace, &opts); err != nil {
+	m := c.meta(draft)
+	key := c.kind.Key(namespace, m.GetName())
+	if err := rules(key, func() error { return c.beginCreate(ctx, draft, namespace, &opts) }); err != nil {
 		return nil, err
 	}
-	m := c.meta(draft)
 	if m.GetName() != "" || m.GetGenerateName() == "" {
 		return c.tryCreate(ctx, draft, &opts)
 	}
@@ -27,6 +29,15 @@ func (c *core) create(ctx context.Context, draft *store.Object, namespace string
 		}
 	}
 	return nil, &GeneratedNameError{Base: m.GetGenerateName()}
+}
+
+// rules runs the rules of the kind for the object under key and returns a panic of theirs as
+// an error, as storage does for those of an update.
+func rules(key string, run func() error) (err error) {
+	if panicked := usercode.Call("Strategy or Admitter", key, func() { err = run() }); panicked != nil {
+		return panicked
+	}
+	return err
 }
 
 // beginCreate runs the steps of a creation that happen once, before its name is generated.
@@ -54,7 +65,7 @@ func (c *core) beginCreate(ctx context.Context, draft *store.Object, namespace s
 
 // tryCreate stores the draft under its name.
 func (c *core) tryCreate(ctx context.Context, draft *store.Object, opts *WriteOptions) (*store.Object, error) {
-	if err := c.finishDraft(ctx, draft, nil, opts); err != nil {
+	if err := rules(c.keyOf(draft), func() error { return c.finishDraft(ctx, draft, nil, opts) }); err != nil {
 		return nil, err
 	}
 	if opts.DryRun {

@@ -33,7 +33,9 @@ func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
 		return nil, err
 	}
 	f.setTypeMeta(draft)
-	f.setDefaults(draft)
+	if err := f.defaultDraft(draft); err != nil {
+		return nil, err
+	}
 	return draft, nil
 }
 

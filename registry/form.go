@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/layout"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // form is a kind's Go type and rules without type parameters: functions that take objects
@@ -33,6 +34,12 @@ type form struct {
 	cells        []func(*store.Object) any
 
 	createOnUpdate, revisionRequired, prunes bool
+}
+
+// defaultDraft sets the defaults of a draft that is no update's. The error is a panic of
+// Strategy.Default.
+func (f *form) defaultDraft(draft *store.Object) error {
+	return usercode.Call("Strategy.Default", f.meta(draft).GetName(), func() { f.setDefaults(draft) })
 }
 
 // valueOf returns a pointer to the value of o, nil if there is no object.

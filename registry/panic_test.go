@@ -1,11 +1,14 @@
 package registry_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -42,5 +45,57 @@ func TestResource_ContainsPanicsOfTheKindsOwnJSON(t *testing.T) {
 		require.ErrorIs(t, err, usercode.ErrPanic)
 		var bad *registry.BadRequestError
 		require.NotErrorAs(t, err, &bad)
+	}
+}
+
+// A rule that panics fails the write that it is called for, whatever that is, and nothing is
+// stored.
+func TestStore_ContainsPanicsOfTheKindsRules(t *testing.T) {
+	broken := false
+	explode := func() {
+		if broken {
+			panic("a rule is broken")
+		}
+	}
+	for name, change := range map[string]func(*registry.Config[Widget]){
+		"Default": func(c *registry.Config[Widget]) { c.Strategy.Default = func(*Widget) { explode() } },
+		"Prepare": func(c *registry.Config[Widget]) {
+			c.Strategy.Prepare = func(context.Context, *Widget, *Widget) { explode() }
+		},
+		"Validate": func(c *registry.Config[Widget]) {
+			c.Strategy.Validate = func(context.Context, *Widget, *Widget) field.ErrorList { explode(); return nil }
+		},
+		"Warn": func(c *registry.Config[Widget]) {
+			c.Strategy.Warn = func(context.Context, *Widget, *Widget) []string { explode(); return nil }
+		},
+		"Canonicalize": func(c *registry.Config[Widget]) { c.Strategy.Canonicalize = func(*Widget) { explode() } },
+		"Admit": func(c *registry.Config[Widget]) {
+			c.Admit = []registry.Admitter{registry.AdmitFunc(func(context.Context, *registry.Admission) error { explode(); return nil })}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config()
+			change(&cfg)
+			broken = false
+			s := open(t, cfg)
+			stored := create(t, s, widget("a", 1))
+			broken = true
+			ctx, resource := t.Context(), s.Resources()[0]
+			const body = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"c"},"spec":{"size":1}}`
+
+			_, created := s.Create(ctx, widget("b", 1), registry.WriteOptions{})
+			_, pretended := s.Create(ctx, widget("b", 1), registry.WriteOptions{DryRun: true})
+			_, generated := s.Create(ctx, Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "b-"}}, registry.WriteOptions{})
+			_, received := resource.Create(ctx, "default", []byte(body), registry.WriteOptions{})
+			_, _, updated := s.Update(ctx, stored.Key, grow(1), registry.WriteOptions{})
+			for _, err := range []error{created, pretended, generated, received, updated} {
+				require.ErrorIs(t, err, usercode.ErrPanic)
+				require.ErrorContains(t, err, "a rule is broken")
+			}
+			list, err := s.Engine().List(ctx, engine.ListOptions{})
+			require.NoError(t, err)
+			require.Len(t, list.Items, 1)
+			require.Equal(t, stored.Revision, list.Items[0].Revision)
+		})
 	}
 }

@@ -56,7 +56,8 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 // Create stores value by the rules of the kind and returns it as stored. value must not
 // be changed afterwards.
 //
-// Errors: [engine.ErrExists], [*InvalidError], [*BadRequestError], that of an admitter,
+// Errors: [engine.ErrExists], [*InvalidError], [*BadRequestError], that of an admitter, a
+// panic of the kind's rules or of an admitter as a [*usercode.PanicError],
 // [engine.ErrEngineClosed], ctx's cause, or that of storage.
 func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*engine.Object[T], error) {
 	draft := s.core.layout.Draft(store.Header(&engine.Object[T]{Value: value}))
@@ -72,7 +73,9 @@ func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*eng
 		o, err := forwarding{s.core}.create(ctx, namespace, body, opts)
 		return store.As[engine.Object[T]](o), err
 	}
-	s.core.setDefaults(draft)
+	if err := s.core.defaultDraft(draft); err != nil {
+		return nil, err
+	}
 	o, err := s.core.create(ctx, draft, namespace, opts)
 	return store.As[engine.Object[T]](o), err
 }
