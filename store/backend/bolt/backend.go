@@ -136,7 +136,7 @@ func (b *Backend) open() error {
 	}
 	b.mu.Lock()
 	if !b.closed {
-		b.trim.Set(b.clock.Now().Add(b.config.Retain.MinAge))
+		b.trim.SetIn(b.config.Retain.MinAge)
 	}
 	b.mu.Unlock()
 	if bounds.Trimmed < bounds.Floor {

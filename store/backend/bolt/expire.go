@@ -41,14 +41,18 @@ func (b *Backend) retryExpiry(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.closed && backend.Retryable(err) {
-		b.expire.Set(b.clock.Now().Add(expiryRetry))
+		b.expire.SetIn(expiryRetry)
 	}
 }
 
 // deleteAllExpired deletes all expired objects, in the order of their expiries and keys.
 func (b *Backend) deleteAllExpired() error {
 	for {
-		w := &expiring{backend: b}
+		now, err := expiry.Now(b.clock)
+		if err != nil {
+			return err
+		}
+		w := &expiring{backend: b, now: now}
 		if err := b.file.queue.Do(context.Background(), w); err != nil || len(w.changes) < expiryRun {
 			return err
 		}
@@ -59,6 +63,7 @@ func (b *Backend) deleteAllExpired() error {
 type expiring struct {
 	commit.Ticket
 	backend *Backend
+	now     time.Time
 	closed  bool
 	expired []*expiry.Expiring
 	changes []change
@@ -70,7 +75,7 @@ func (w *expiring) Size() int       { return journal.MaxOverhead }
 func (w *expiring) Read() {
 	b := w.backend
 	if w.closed = b.closed; !w.closed {
-		w.expired = b.expiries.Expired(b.clock.Now(), expiryRun)
+		w.expired = b.expiries.Expired(w.now, expiryRun)
 	}
 }
 
@@ -87,7 +92,7 @@ func (w *expiring) Stage(batch *journal.Batch) error {
 		if last != e.Object {
 			continue
 		}
-		c := change{event: b.deletion(last, next), size: e.Size}
+		c := change{event: b.deletion(last, next, w.now), size: e.Size}
 		c.bytes = b.put(batch, c.event, encoded{})
 		w.changes = append(w.changes, c)
 	}

@@ -49,7 +49,9 @@ func newFixture(t testing.TB, change ...func(f *fixture)) *fixture {
 
 func (f *fixture) open() {
 	f.Helper()
-	f.opts.Clock = f.clock
+	if f.opts.Clock == nil {
+		f.opts.Clock = f.clock
+	}
 	var err error
 	if f.wrap != nil {
 		f.file, err = bolt.OpenOver(f.path, f.opts, f.wrap)

@@ -110,7 +110,7 @@ func (b *Backend) indexOf(v journal.View, at store.Revision) (*pastIndex, error)
 // remember keeps the index for a while. The caller holds the lock.
 func (b *Backend) remember(index *pastIndex) {
 	b.index = index
-	b.forget.Set(b.clock.Now().Add(indexLife))
+	b.forget.SetIn(indexLife)
 }
 
 // forgetIndex releases the index when the alarm rings.

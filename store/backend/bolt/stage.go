@@ -56,15 +56,14 @@ func (b *Backend) Commit(publish func()) {
 		return
 	}
 	publish()
-	now := b.clock.Now()
 	b.latest.Store(nil)
-	b.window.Trim(now)
+	b.window.Trim(b.history.clock)
 	if !b.trim.IsSet() {
-		b.trim.Set(now.Add(b.config.Retain.MinAge))
+		b.trim.SetIn(b.config.Retain.MinAge)
 	}
 	b.expire.Set(b.expiries.Earliest())
 	oldest := uint64(b.oldest())
-	surplus := b.history.surplus(oldest, uint64(b.revision), now, false) > oldest
+	surplus := b.history.surplus(oldest, uint64(b.revision), b.history.clock, false) > oldest
 	woken := b.waiting.Take()
 	b.mu.Unlock()
 	waiting.WakeAll(woken)

@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 )
 
 // upkeep discards old history and deletes its records, in a goroutine that runs only
@@ -76,12 +77,16 @@ func (b *Backend) tidy(stopped func() bool) error {
 		return err
 	}
 	defer b.end()
+	now, err := expiry.Now(b.clock)
+	if err != nil {
+		return err
+	}
 	b.mu.Lock()
 	if b.closed || !b.loaded {
 		b.mu.Unlock()
 		return nil
 	}
-	target := store.Revision(b.history.surplus(uint64(b.oldest()), uint64(b.revision), b.clock.Now(), b.history.eager))
+	target := store.Revision(b.history.surplus(uint64(b.oldest()), uint64(b.revision), now, b.history.eager))
 	b.history.eager = false
 	b.mu.Unlock()
 	if err := b.raiseFloor(context.Background(), target); err != nil {
@@ -100,26 +105,39 @@ func (b *Backend) tidy(stopped func() bool) error {
 // comeOfAge discards history that is old enough, when the alarm rings, so that history
 // does not stay when there are no more writes.
 func (b *Backend) comeOfAge() {
+	surplus, err := b.forgetOld()
+	if err != nil {
+		b.file.failed(err)
+	}
+	if surplus {
+		b.file.upkeep.start()
+	}
+}
+
+// forgetOld drops old history from memory, and reports whether there is some in the file. It
+// sets the alarm again if there is history left, or if the clock fails leaves that to the
+// next write.
+func (b *Backend) forgetOld() (surplus bool, err error) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.closed {
-		b.mu.Unlock()
-		return
+		return false, nil
 	}
 	b.trim.Rang()
-	now := b.clock.Now()
+	now, err := expiry.Now(b.clock)
+	if err != nil {
+		return false, err
+	}
 	if b.window.Trim(now) > 0 {
 		b.latest.Store(nil)
 	}
 	oldest, last := uint64(b.oldest()), uint64(b.revision)
-	surplus := b.history.surplus(oldest, last, now, true) > oldest
+	surplus = b.history.surplus(oldest, last, now, true) > oldest
 	b.history.eager = surplus
 	if b.window.View().Len() > 0 || last-oldest > uint64(b.config.Retain.MinEvents) {
 		b.trim.Set(now.Add(b.config.Retain.MinAge))
 	}
-	b.mu.Unlock()
-	if surplus {
-		b.file.upkeep.start()
-	}
+	return surplus, nil
 }
 
 // Compact discards the history before rev. It returns when that is durable; the space is

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -216,10 +218,9 @@ func (w *putting) Stage(batch *journal.Batch) error {
 		return err
 	}
 	ev := store.Event{Type: store.Added, Revision: next, Object: o, Prev: prev}
-	if err := w.backend.values.schema.Stamp(o, next); err != nil {
+	if err := w.backend.stamp(o, next); err != nil {
 		return err
 	}
-	o.Revision, o.Created, o.Written = next, next, w.backend.clock.Now()
 	o.Expires = w.opts.Expires(o.Written, prev)
 	if prev != nil {
 		ev.Type, o.Created = store.Modified, prev.Created
@@ -236,14 +237,28 @@ func (w *removing) Stage(batch *journal.Batch) error {
 	if err != nil {
 		return err
 	}
-	w.put(batch, w.backend.deletion(last, next))
-	return nil
+	now, err := expiry.Now(w.backend.clock)
+	if err == nil {
+		w.put(batch, w.backend.deletion(last, next, now))
+	}
+	return err
 }
 
 // deletion returns the event of an object's deletion.
-func (b *Backend) deletion(last *store.Object, at store.Revision) store.Event {
-	gone := b.values.schema.Gone(last, at, b.clock.Now())
+func (b *Backend) deletion(last *store.Object, at store.Revision, now time.Time) store.Event {
+	gone := b.values.schema.Gone(last, at, now)
 	return store.Event{Type: store.Deleted, Revision: at, Object: gone, Prev: last}
+}
+
+// stamp gives a draft its revision and time. The error is a panic of the schema or of the
+// clock.
+func (b *Backend) stamp(o *store.Object, next store.Revision) error {
+	if err := b.values.schema.Stamp(o, next); err != nil {
+		return err
+	}
+	now, err := expiry.Now(b.clock)
+	o.Revision, o.Created, o.Written = next, next, now
+	return err
 }
 
 type emitting struct {
@@ -258,10 +273,9 @@ func (w *emitting) Stage(batch *journal.Batch) error {
 		return err
 	}
 	o := w.draft
-	if err := w.backend.values.schema.Stamp(o, next); err != nil {
+	if err := w.backend.stamp(o, next); err != nil {
 		return err
 	}
-	o.Revision, o.Created, o.Written = next, next, w.backend.clock.Now()
 	w.put(batch, store.Event{Type: store.Emitted, Revision: next, Object: o})
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 )
 
 // A cache lists the state and then watches from the list's revision. In between, writers
@@ -32,7 +33,10 @@ const (
 // listShared returns the newest snapshot for a list with State, and holds the history after
 // the revision that is listed.
 func (b *Backend) listShared(scan backend.Scan) (*snapshot, error) {
-	until := b.clock.Now().Add(holdTime)
+	now, err := expiry.Now(b.clock)
+	if err != nil {
+		return nil, err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, err := b.snapshotLocked()
@@ -48,7 +52,7 @@ func (b *Backend) listShared(scan backend.Scan) (*snapshot, error) {
 		return nil, err
 	}
 	b.holds = slices.DeleteFunc(b.holds, func(h hold) bool { return h.revision == rev })
-	b.holds = append(b.holds, hold{revision: rev, at: at, until: until})
+	b.holds = append(b.holds, hold{revision: rev, at: at, until: now.Add(holdTime)})
 	b.holds = b.holds[max(0, len(b.holds)-maxHolds):]
 	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 )
 
 // Compact drops the history before rev.
@@ -81,7 +82,10 @@ func (b *Backend) trimHistory() {
 		return
 	}
 	b.trim.Rang()
-	now := b.clock.Now()
+	now, err := expiry.Now(b.clock)
+	if err != nil {
+		return // the next write sets the alarm
+	}
 	b.expireHolds(now)
 	dropped := b.window.TrimRead(now, b.unread())
 	if dropped > 0 {

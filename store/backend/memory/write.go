@@ -2,9 +2,11 @@ package memory
 
 import (
 	"context"
+	"time"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -24,9 +26,7 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 			return nil, err
 		}
 	}
-	b.mu.Lock()
 	woken, err := b.put(w)
-	b.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +58,7 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	if err != nil {
 		return nil, err
 	}
-	b.mu.Lock()
 	gone, woken, err := b.remove(key, size, expect)
-	b.mu.Unlock()
 	waiting.WakeAll(woken)
 	return gone, err
 }
@@ -71,19 +69,10 @@ func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, err
 	if err != nil {
 		return nil, err
 	}
-	b.mu.Lock()
-	if err := b.closedError(); err != nil {
-		b.mu.Unlock()
+	woken, err := b.emit(o, size)
+	if err != nil {
 		return nil, err
 	}
-	if err := b.schema.Stamp(o, b.revision+1); err != nil {
-		b.mu.Unlock()
-		return nil, err
-	}
-	o.Revision = b.revision + 1
-	o.Created, o.Written = o.Revision, b.clock.Now()
-	woken := b.commit(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, size)
-	b.mu.Unlock()
 	waiting.WakeAll(woken)
 	return o, nil
 }
@@ -123,8 +112,11 @@ type put struct {
 	opts          backend.PutOptions
 }
 
-// put completes the draft and commits it. The caller holds the lock.
+// put completes the draft and commits it. It reads the clock, which may fail, before it
+// changes anything; so do the other writes.
 func (b *Backend) put(w put) ([]*waiting.Follower, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.closed {
 		return nil, store.ErrClosed
 	}
@@ -137,7 +129,11 @@ func (b *Backend) put(w put) ([]*waiting.Follower, error) {
 	if err := b.schema.Stamp(o, ev.Revision); err != nil {
 		return nil, err
 	}
-	o.Revision, o.Created, o.Written = ev.Revision, ev.Revision, b.clock.Now()
+	now, err := expiry.Now(b.clock)
+	if err != nil {
+		return nil, err
+	}
+	o.Revision, o.Created, o.Written = ev.Revision, ev.Revision, now
 	if prev != nil {
 		ev.Type, o.Created = store.Modified, prev.Created
 		b.expiries.Remove(prev)
@@ -150,8 +146,28 @@ func (b *Backend) put(w put) ([]*waiting.Follower, error) {
 	return b.commit(ev, w.oldSize), nil
 }
 
-// remove deletes the object under key. The caller holds the lock.
+// emit completes o and commits its event.
+func (b *Backend) emit(o *store.Object, size int) ([]*waiting.Follower, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.closedError(); err != nil {
+		return nil, err
+	}
+	if err := b.schema.Stamp(o, b.revision+1); err != nil {
+		return nil, err
+	}
+	now, err := expiry.Now(b.clock)
+	if err != nil {
+		return nil, err
+	}
+	o.Revision, o.Created, o.Written = b.revision+1, b.revision+1, now
+	return b.commit(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, size), nil
+}
+
+// remove deletes the object under key.
 func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Object, []*waiting.Follower, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.closed {
 		return nil, nil, store.ErrClosed
 	}
@@ -159,15 +175,19 @@ func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Ob
 	if err := backend.CheckExpected(key, last, expect); err != nil {
 		return nil, nil, err
 	}
+	now, err := expiry.Now(b.clock)
+	if err != nil {
+		return nil, nil, err
+	}
 	b.expiries.Remove(last)
 	b.expire.Set(b.expiries.Earliest())
-	gone, woken := b.commitDeletion(last, size)
+	gone, woken := b.commitDeletion(last, size, now)
 	return gone, woken, nil
 }
 
-// commitDeletion commits the deletion of last. The caller holds the lock.
-func (b *Backend) commitDeletion(last *store.Object, size int) (*store.Object, []*waiting.Follower) {
-	gone := b.schema.Gone(last, b.revision+1, b.clock.Now())
+// commitDeletion commits the deletion of last at a time. The caller holds the lock.
+func (b *Backend) commitDeletion(last *store.Object, size int, at time.Time) (*store.Object, []*waiting.Follower) {
+	gone := b.schema.Gone(last, b.revision+1, at)
 	ev := store.Event{Type: store.Deleted, Revision: gone.Revision, Object: gone, Prev: last}
 	return gone, b.commit(ev, size)
 }

@@ -1,0 +1,86 @@
+package bolt_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/clock/clocktest"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// A clock that panics fails the write that reads it, which then changes nothing, and holds up
+// no other. Once the clock works, the next write has all timers armed; and what was reported
+// as written is in the file.
+func TestClock_ThatPanicsLeavesStorageWhole(t *testing.T) {
+	failures := 0
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		failing := &clocktest.Failing{}
+		f := newFixture(t, func(f *fixture) { failing.Clock, f.opts.Clock = f.clock, failing })
+		heal := func() {
+			failing.Fail(clocktest.Now, 0, 0)
+			failing.Fail(clocktest.AfterFunc, 0, 0)
+		}
+		want, texts := store.Revision(1), map[string]string{}
+		for n := range 60 {
+			if rng.IntN(3) == 0 {
+				failing.Fail([]clocktest.Call{clocktest.Now, clocktest.AfterFunc}[rng.IntN(2)], rng.IntN(3), 1+rng.IntN(3))
+			}
+			key, text := fmt.Sprint("item-", rng.IntN(5)), fmt.Sprint(n)
+			old, _ := f.Get(f.ctx, key)
+			var err error
+			switch rng.IntN(6) {
+			case 0:
+				f.clock.Advance(time.Duration(rng.IntN(400)) * time.Second)
+				continue
+			case 1:
+				if old == nil {
+					continue
+				}
+				if _, err = f.Remove(f.ctx, old); err == nil {
+					delete(texts, key)
+				}
+			case 2:
+				_, err = f.Emit(f.ctx, draft(key, text))
+			case 3:
+				_, err = f.Put(f.ctx, draft("passing", text), nil, backend.PutOptions{TTL: time.Second})
+				if errors.Is(err, store.ErrExists) {
+					continue
+				}
+			default:
+				if _, err = f.Put(f.ctx, draft(key, text), old, backend.PutOptions{}); err == nil {
+					texts[key] = text
+				}
+			}
+			if err != nil {
+				require.ErrorIs(t, err, usercode.ErrPanic)
+				failures++
+				continue
+			}
+			want++
+		}
+		heal()
+		f.put("last", "last")
+		texts["last"] = "last"
+		f.clock.Advance(time.Hour)
+		for range 2 { // before a restart and after it
+			list, err := f.List(f.ctx, backend.ListOptions{})
+			require.NoError(t, err)
+			got := map[string]string{}
+			for _, o := range list.Items {
+				got[o.Key] = textOf(o)
+			}
+			require.Equal(t, texts, got, "seed %d", seed)
+			require.GreaterOrEqual(t, list.Revision, want+1)
+			f.reopen(time.Second)
+		}
+	}
+	require.Positive(t, failures)
+}
