@@ -14,9 +14,10 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// The types of columns and of schemas.
+// The types of columns, of lists and of schemas.
 var (
 	columnTypes = []string{"integer", "number", "string", "boolean", "date"}
+	listTypes   = []string{"", "atomic", "set", "map"}
 	schemaTypes = []string{"", "array", "boolean", "integer", "number", "object", "string"}
 )
 
@@ -93,6 +94,12 @@ func (s *schema) checkSelf(path string) error {
 	}
 	if !slices.Contains(schemaTypes, s.Type) {
 		return wrong(fmt.Sprintf("has the type %q: give one of %s", s.Type, strings.Join(schemaTypes[1:], ", ")))
+	}
+	if !slices.Contains(listTypes, s.ListType) {
+		return wrong(fmt.Sprintf("has the x-kubernetes-list-type %q: give one of %s", s.ListType, strings.Join(listTypes[1:], ", ")))
+	}
+	if (s.ListType == "map") != (len(s.ListKeys) > 0) {
+		return wrong("needs both x-kubernetes-list-type map and x-kubernetes-list-map-keys, or neither")
 	}
 	if _, err := regexp.Compile(s.Pattern); err != nil {
 		return wrong("has a pattern that does not parse: " + err.Error())

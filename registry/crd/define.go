@@ -178,8 +178,8 @@ func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 		Prune: func(o *unstructured.Unstructured) []string { return d.schema.pruneRoot(o.Object) },
 		Strategy: registry.Strategy[unstructured.Unstructured]{
 			Default: func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },
-			Validate: func(_ context.Context, o, _ *unstructured.Unstructured) field.ErrorList {
-				return d.validator.validate(o.Object)
+			Validate: func(_ context.Context, o, old *unstructured.Unstructured) field.ErrorList {
+				return append(d.validator.validate(o.Object), d.schema.checkValues(o, old)...)
 			},
 		},
 	}

@@ -14,8 +14,8 @@
 // # What is honoured
 //
 // Group, names, scope; the structural schema with defaults, pruning, nullable,
-// x-kubernetes-preserve-unknown-fields, -int-or-string and -embedded-resource, and
-// validation by OpenAPI; the status subresource; printer columns; selectable
+// x-kubernetes-preserve-unknown-fields, -int-or-string, -embedded-resource and
+// -list-type, and validation by OpenAPI; the status subresource; printer columns; selectable
 // fields. Rules in CEL, conversion, further versions and the scale subresource are
 // not, and each is named in [Definition].Notes.
 //

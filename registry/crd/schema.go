@@ -23,6 +23,8 @@ type schema struct {
 	Nullable   bool               `json:"nullable"`
 	Open       bool               `json:"x-kubernetes-preserve-unknown-fields"`
 	Embedded   bool               `json:"x-kubernetes-embedded-resource"`
+	ListType   string             `json:"x-kubernetes-list-type"`
+	ListKeys   []string           `json:"x-kubernetes-list-map-keys"`
 	Rules      []any              `json:"x-kubernetes-validations"`
 }
 
@@ -126,31 +128,43 @@ func (s *schema) pruneField(fields map[string]any, name, path string) []string {
 }
 
 // setDefaults sets fields that are missing, or null where null is not allowed, to their
-// defaults.
+// defaults. Without a default such a null is dropped, as Kubernetes does.
 func (s *schema) setDefaults(value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for name, property := range s.Properties {
-			present, found := v[name]
-			if property.Default != nil && (!found || present == nil && !property.Nullable) {
-				v[name] = runtime.DeepCopyJSONValue(property.Default)
-			}
-			property.setDefaults(v[name])
+			property.setDefault(v, name)
 		}
 		if s.Additional != nil && s.Additional.schema != nil {
-			for name, item := range v {
+			for name := range v {
 				if s.Properties[name] == nil {
-					s.Additional.schema.setDefaults(item)
+					s.Additional.schema.setDefault(v, name)
 				}
 			}
 		}
 	case []any:
 		if s.Items != nil {
-			for _, item := range v {
-				s.Items.setDefaults(item)
+			for i, item := range v {
+				if item == nil && !s.Items.Nullable {
+					v[i] = runtime.DeepCopyJSONValue(s.Items.Default)
+				}
+				s.Items.setDefaults(v[i])
 			}
 		}
 	}
+}
+
+// setDefault is setDefaults of one field, of which s is the schema.
+func (s *schema) setDefault(fields map[string]any, name string) {
+	present, found := fields[name]
+	if !found || present == nil && !s.Nullable {
+		if s.Default == nil {
+			delete(fields, name)
+			return
+		}
+		fields[name] = runtime.DeepCopyJSONValue(s.Default)
+	}
+	s.setDefaults(fields[name])
 }
 
 // rules counts the rules in CEL.

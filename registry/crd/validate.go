@@ -22,13 +22,35 @@ func newValidator(text []byte, rest *schema) (*validator, error) {
 	if err := json.Unmarshal(text, s); err != nil {
 		return nil, err
 	}
+	eitherType(s)
 	if err := rest.checkDefaults(s, ""); err != nil {
 		return nil, err
 	}
 	return &validator{validate.NewSchemaValidator(s, nil, "", strfmt.Default)}, nil
 }
 
-// validate returns what is wrong with a value, by field.
+// eitherType gives each value that may be an integer or a string these two types, since
+// OpenAPI has no word for that.
+func eitherType(s *spec.Schema) {
+	if s == nil {
+		return
+	}
+	if either, _ := s.Extensions.GetBool("x-kubernetes-int-or-string"); either {
+		s.Type = spec.StringOrArray{"integer", "string"}
+	}
+	for name, property := range s.Properties {
+		eitherType(&property)
+		s.Properties[name] = property
+	}
+	if s.AdditionalProperties != nil {
+		eitherType(s.AdditionalProperties.Schema)
+	}
+	if s.Items != nil {
+		eitherType(s.Items.Schema)
+	}
+}
+
+// validate returns what is wrong with a value, by field, of what OpenAPI has a word for.
 func (v *validator) validate(value any) field.ErrorList {
 	var wrong field.ErrorList
 	for _, err := range v.of.Validate(value).Errors {

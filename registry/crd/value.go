@@ -1,0 +1,157 @@
+package crd
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// checkValues returns what is wrong with an object by the rules that OpenAPI has no word for:
+// those of lists that are sets or maps, and of resources inside of the object. old is what it
+// replaces, or nil. If that has repeated items, the object may have some: it could not be
+// changed otherwise.
+func (s *schema) checkValues(o, old *unstructured.Unstructured) field.ErrorList {
+	var wrong, repeated field.ErrorList
+	s.visit(o.Object, nil, func(s *schema, value any, at *field.Path) {
+		wrong = append(wrong, s.checkEmbedded(value, at)...)
+		repeated = append(repeated, s.repeatedItems(value, at)...)
+	})
+	if len(repeated) > 0 && (old == nil || !s.hasRepeatedItems(old.Object)) {
+		wrong = append(wrong, repeated...)
+	}
+	return wrong
+}
+
+func (s *schema) hasRepeatedItems(value any) (has bool) {
+	s.visit(value, nil, func(s *schema, value any, at *field.Path) { has = has || len(s.repeatedItems(value, at)) > 0 })
+	return has
+}
+
+// visit calls do of each value that has a schema, in the order of their paths.
+func (s *schema) visit(value any, at *field.Path, do func(s *schema, value any, at *field.Path)) {
+	if s == nil {
+		return
+	}
+	do(s, value, at)
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			of := s.Properties[name]
+			if of == nil && s.Additional != nil {
+				of = s.Additional.schema
+			}
+			of.visit(v[name], at.Child(name), do)
+		}
+	case []any:
+		for i, item := range v {
+			s.Items.visit(item, at.Index(i), do)
+		}
+	}
+}
+
+// repeatedItems returns an error for each item of a set, or of a map by its keys, that an
+// earlier item equals.
+func (s *schema) repeatedItems(value any, at *field.Path) (wrong field.ErrorList) {
+	items, isList := value.([]any)
+	if !isList || s.ListType != "set" && s.ListType != "map" {
+		return nil
+	}
+	seen := make(map[string]bool, len(items))
+	for i, item := range items {
+		identity := item
+		if s.ListType == "map" {
+			identity = s.keysOf(item)
+		}
+		text, err := json.Marshal(identity) // which sorts the fields of objects
+		if err == nil && seen[string(text)] {
+			wrong = append(wrong, field.Duplicate(at.Index(i), identity))
+		}
+		seen[string(text)] = true
+	}
+	return wrong
+}
+
+// keysOf returns the fields by which an item of a map is identified.
+func (s *schema) keysOf(item any) any {
+	fields, isObject := item.(map[string]any)
+	if !isObject {
+		return item // whose type is wrong
+	}
+	keys := map[string]any{}
+	for _, name := range s.ListKeys {
+		if value, found := fields[name]; found {
+			keys[name] = value
+		}
+	}
+	return keys
+}
+
+// checkEmbedded returns what is wrong with the kind and the metadata of a resource inside of
+// the object.
+func (s *schema) checkEmbedded(value any, at *field.Path) (wrong field.ErrorList) {
+	fields, isObject := value.(map[string]any)
+	if !s.Embedded || !isObject {
+		return nil
+	}
+	wrong = append(wrong, checkText(fields, at, "apiVersion", func(text string) string {
+		if _, err := runtimeschema.ParseGroupVersion(text); err != nil {
+			return err.Error()
+		}
+		return ""
+	})...)
+	wrong = append(wrong, checkText(fields, at, "kind", func(text string) string {
+		return strings.Join(utilvalidation.IsDNS1035Label(strings.ToLower(text)), "; ")
+	})...)
+	if metadata, found := fields["metadata"]; found {
+		wrong = append(wrong, checkMetadata(metadata, at.Child("metadata"))...)
+	}
+	return wrong
+}
+
+// checkText returns what is wrong with a field that must be a text, and one in which problem
+// finds none.
+func checkText(fields map[string]any, at *field.Path, name string, problem func(string) string) field.ErrorList {
+	at = at.Child(name)
+	value, found := fields[name]
+	text, isText := value.(string)
+	switch {
+	case !found:
+		return field.ErrorList{field.Required(at, "must not be empty")}
+	case !isText:
+		return field.ErrorList{field.Invalid(at, value, "must be a string")}
+	case text == "":
+		return field.ErrorList{field.Invalid(at, text, "must not be empty")}
+	}
+	if p := problem(text); p != "" {
+		return field.ErrorList{field.Invalid(at, text, p)}
+	}
+	return nil
+}
+
+// checkMetadata returns what is wrong with the metadata of a resource, which need not have a
+// name.
+func checkMetadata(value any, at *field.Path) field.ErrorList {
+	var m metav1.ObjectMeta
+	text, err := json.Marshal(value)
+	if _, isObject := value.(map[string]any); err == nil && isObject {
+		err = json.Unmarshal(text, &m)
+	} else if err == nil {
+		return field.ErrorList{field.Invalid(at, value, "must be an object")}
+	}
+	if err != nil {
+		return field.ErrorList{field.Invalid(at, value, err.Error())}
+	}
+	if m.Name == "" {
+		m.Name = "unnamed"
+	}
+	return validation.ValidateObjectMeta(&m, m.Namespace != "", pathvalidation.ValidatePathSegmentName, at)
+}

@@ -1,0 +1,155 @@
+package crd_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/crd"
+)
+
+// storeOf returns a store of things whose spec has a schema.
+func storeOf(t *testing.T, spec string) *registry.Store[unstructured.Unstructured] {
+	t.Helper()
+	all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", "{type: object, properties: {spec: "+spec+"}}", 1)))
+	require.NoError(t, err)
+	s, err := registry.New(all[0].Config())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// wrongFields returns the fields that a creation with that spec is refused for.
+func wrongFields(t *testing.T, s *registry.Store[unstructured.Unstructured], spec string) (fields []string) {
+	t.Helper()
+	_, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"generateName":"a-"},"spec":`+spec+`}`), registry.WriteOptions{})
+	if err == nil {
+		return nil
+	}
+	var invalid *registry.InvalidError
+	require.ErrorAs(t, err, &invalid)
+	for _, e := range invalid.Errors {
+		fields = append(fields, strings.Trim(string(e.Type), " ")+" "+e.Field)
+	}
+	slices.Sort(fields)
+	return fields
+}
+
+// Null where there may be none is the same as missing.
+func TestSchema_NullIsKeptOnlyWhereItMayBe(t *testing.T) {
+	s := storeOf(t, `{type: object, required: [needed], properties: {needed: {type: string, nullable: true}, n: {type: integer}, any: {x-kubernetes-preserve-unknown-fields: true},
+		may: {type: object, nullable: true}, size: {type: integer, default: 3}, list: {type: array, items: {type: string, default: x}},
+		map: {type: object, additionalProperties: {type: integer}}, full: {type: object, additionalProperties: {type: integer, default: 1}}}}`)
+	it, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"needed":null,"n":null,"any":null,"may":null,"size":null,"list":[null],
+		"map":{"a":null,"b":1},"full":{"a":null}}}`), registry.WriteOptions{})
+	require.NoError(t, err)
+	o, err := s.Engine().Get(t.Context(), it.Key(), engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{
+		"needed": nil, "may": nil, "size": int64(3), "list": []any{"x"}, "map": map[string]any{"b": int64(1)}, "full": map[string]any{"a": int64(1)},
+	}, o.Value.Object["spec"])
+	require.Equal(t, []string{"FieldValueRequired spec.needed"}, wrongFields(t, s, `{}`))
+	require.NotEmpty(t, wrongFields(t, storeOf(t, "{type: array, items: {type: string}}"), `[null]`))
+}
+
+func TestSchema_IntOrStringIsNothingElse(t *testing.T) {
+	s := storeOf(t, "{type: object, properties: {port: {x-kubernetes-int-or-string: true}, ports: {type: array, items: {x-kubernetes-int-or-string: true}}, named: {type: object, additionalProperties: {x-kubernetes-int-or-string: true}}}}")
+	for spec, want := range map[string][]string{
+		`{"port":80,"ports":["http",443],"named":{"a":1,"b":"c"}}`: nil,
+		`{"port":true}`:         {"FieldValueTypeInvalid spec.port"},
+		`{"port":{}}`:           {"FieldValueTypeInvalid spec.port"},
+		`{"port":1.5}`:          {"FieldValueTypeInvalid spec.port"},
+		`{"ports":[[]]}`:        {"FieldValueTypeInvalid spec.ports[0]"},
+		`{"named":{"a":false}}`: {"FieldValueTypeInvalid spec.named.a"},
+	} {
+		require.Equal(t, want, wrongFields(t, s, spec), spec)
+	}
+}
+
+const lists = `{type: object, properties: {
+	set: {type: array, x-kubernetes-list-type: set, items: {x-kubernetes-preserve-unknown-fields: true}},
+	map: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name, port], items: {type: object, properties: {name: {type: string}, port: {type: integer}, value: {type: string}}}},
+	any: {type: array, x-kubernetes-list-type: atomic, items: {type: string}}}}`
+
+func TestSchema_ItemsOfSetsAndMapsAreUnique(t *testing.T) {
+	s := storeOf(t, lists)
+	for spec, want := range map[string][]string{
+		`{"any":["a","a"],"set":["a","b",1,"1",[1],{"a":1}],"map":[{"name":"a"},{"name":"a","port":1},{"port":1},{}]}`: nil,
+		`{"set":["a","b","a","a"]}`:                             {"FieldValueDuplicate spec.set[2]", "FieldValueDuplicate spec.set[3]"},
+		`{"set":[{"a":1,"b":[2]},{"b":[2],"a":1}]}`:             {"FieldValueDuplicate spec.set[1]"},
+		`{"map":[{"name":"a","value":"x"},{"name":"a"}]}`:       {"FieldValueDuplicate spec.map[1]"},
+		`{"map":[{"name":"a","port":1},{"port":1,"name":"a"}]}`: {"FieldValueDuplicate spec.map[1]"},
+	} {
+		require.Equal(t, want, wrongFields(t, s, spec), spec)
+	}
+}
+
+// An object that has repeated items from before its definition forbade them can be changed.
+func TestSchema_RepeatedItemsThatWereThereMayStay(t *testing.T) {
+	defined, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", "{type: object, properties: {spec: "+lists+"}}", 1)))
+	require.NoError(t, err)
+	validate := defined[0].Config().Strategy.Validate
+	with := func(items ...any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"set": items}}}
+	}
+	require.Len(t, validate(t.Context(), with("a", "a"), nil), 1)
+	require.Len(t, validate(t.Context(), with("a", "a"), with("a")), 1)
+	require.Empty(t, validate(t.Context(), with("a", "a", "b", "b"), with("c", "c")))
+}
+
+func TestSchema_EmbeddedResourcesHaveKindAndMetadata(t *testing.T) {
+	s := storeOf(t, "{type: array, items: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}")
+	for item, want := range map[string][]string{
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","labels":{"a":"b"}},"spec":{}}`: nil,
+		`{"apiVersion":"v1","kind":"Pod"}`:                                          nil,
+		`{"kind":"Pod"}`:                                                            {"FieldValueRequired spec[0].apiVersion"},
+		`{"apiVersion":"v1","kind":""}`:                                             {"FieldValueInvalid spec[0].kind"},
+		`{"apiVersion":1,"kind":[]}`:                                                {"FieldValueInvalid spec[0].apiVersion", "FieldValueInvalid spec[0].kind"},
+		`{"apiVersion":"a/b/c","kind":"No Kind"}`:                                   {"FieldValueInvalid spec[0].apiVersion", "FieldValueInvalid spec[0].kind"},
+		`{"apiVersion":"v1","kind":"Pod","metadata":"a"}`:                           {"FieldValueInvalid spec[0].metadata"},
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":1}}`:                    {"FieldValueInvalid spec[0].metadata"},
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a/b"}}`:                {"FieldValueInvalid spec[0].metadata.name"},
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"b c"}}}`:        {"FieldValueInvalid spec[0].metadata.labels"},
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"No","name":"a"}}`: {"FieldValueInvalid spec[0].metadata.namespace"},
+	} {
+		require.Equal(t, want, wrongFields(t, s, "["+item+"]"), item)
+	}
+}
+
+// Whatever the values are, a list has as many errors as items that an earlier one equals.
+func TestSchema_PropertyRepeatedItemsAreCountedOnce(t *testing.T) {
+	s := storeOf(t, lists)
+	rng := rand.New(rand.NewPCG(1, 2))
+	values := []string{"1", `"1"`, "null", "true", "[]", "{}", `{"a":1}`, `{"a":[1]}`, `{"a":[1],"b":null}`, "-1", `"a"`}
+	for range 300 {
+		seen, repeated, items := map[string]bool{}, 0, []string{}
+		for range rng.IntN(8) {
+			v := values[rng.IntN(len(values))]
+			if seen[v] {
+				repeated++
+			}
+			seen[v] = true
+			items = append(items, v)
+		}
+		require.Len(t, wrongFields(t, s, `{"set":[`+strings.Join(items, ",")+`]}`), repeated, "%v", items)
+	}
+}
+
+func TestParse_RefusesListsThatCannotBe(t *testing.T) {
+	for property, mention := range map[string]string{
+		"{type: array, x-kubernetes-list-type: bag, items: {type: string}}":              `spec has the x-kubernetes-list-type "bag": give one of atomic, set, map`,
+		"{type: array, x-kubernetes-list-type: map, items: {type: object}}":              "spec needs both",
+		"{type: array, x-kubernetes-list-map-keys: [name], items: {type: object}}":       "spec needs both",
+		"{type: object, properties: {a: {type: array, x-kubernetes-list-type: unique}}}": `spec.a has the x-kubernetes-list-type "unique"`,
+	} {
+		_, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", "{type: object, properties: {spec: "+property+"}}", 1)))
+		require.ErrorIs(t, err, crd.ErrManifest, property)
+		require.ErrorContains(t, err, mention)
+	}
+}
