@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
-	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -153,5 +152,17 @@ func checkMetadata(value any, at *field.Path) field.ErrorList {
 	if m.Name == "" {
 		m.Name = "unnamed"
 	}
-	return validation.ValidateObjectMeta(&m, m.Namespace != "", pathvalidation.ValidatePathSegmentName, at)
+	return validation.ValidateObjectMeta(&m, m.Namespace != "", checkSegment, at)
+}
+
+// checkSegment returns what is wrong with a name as a segment of a path, or with the beginning
+// of one.
+func checkSegment(name string, prefix bool) []string {
+	switch {
+	case !prefix && (name == "." || name == ".."):
+		return []string{"must not be . or .."}
+	case strings.ContainsAny(name, "/%"):
+		return []string{"must not contain / or %"}
+	}
+	return nil
 }
