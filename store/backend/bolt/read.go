@@ -45,31 +45,36 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
 	}
-	o, unknown, err := b.newest(key)
-	switch {
-	case err != nil:
-		return nil, err
-	case unknown != nil:
-		return nil, unknown
-	case o == nil:
-		return nil, &store.NotFoundError{Key: key}
+	o, err := b.newest(key)
+	if err == nil && o == nil {
+		err = &store.NotFoundError{Key: key}
 	}
-	return o, nil
+	return o, err
 }
 
-// newest returns the object under key, nil if there is none, and an error if its value
+// newest returns the object under key, nil if there is none, or an error if its value
 // cannot be decoded. Between writes it reads the view; after a write it reads the tree,
 // because a view made for a single Get would cost the next writer a copy.
-func (b *Backend) newest(key string) (*store.Object, *backend.UndecodableError, error) {
+func (b *Backend) newest(key string) (*store.Object, error) {
 	if s := b.latest.Load(); s != nil {
-		return s.State().Get(key), s.undecodable[key], nil
+		return known(s.State().Get(key), s.undecodable)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, nil, store.ErrClosed
+		return nil, store.ErrClosed
 	}
-	return b.find(key), b.undecodable[key], nil
+	return known(b.find(key), b.undecodable)
+}
+
+// known returns o, or the error of its key if there is one.
+func known(o *store.Object, undecodable map[string]*backend.UndecodableError) (*store.Object, error) {
+	if len(undecodable) > 0 && o != nil {
+		if unknown := undecodable[o.Key]; unknown != nil {
+			return nil, unknown
+		}
+	}
+	return o, nil
 }
 
 // find looks key up in the tree, unless recent has it: a write first reads the object
