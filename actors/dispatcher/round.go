@@ -203,6 +203,7 @@ func (d *dispatcher) signalMembers(s *watcher.Stream, end store.Seq) {
 		switch {
 		case w.ClearWaiting():
 			d.signals.add(w)
+			d.signals.sendFull(d.Stats)
 		case w.Behind(end) && w.SetStalled(end, d.Feed.Load().At):
 			d.stalled(w)
 		}

@@ -5,8 +5,8 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 )
 
-// signals collects the watches to signal. Those with handlers are woken in one call
-// per executor, the others are signalled one by one.
+// signals collects the watches to signal. Those with handlers are woken many at once, the
+// others are signalled one by one.
 type signals struct {
 	onPool, onOwn wakes
 	others        []*watcher.Member
@@ -40,6 +40,20 @@ func (s *signals) of(w *watcher.Member) *wakes {
 
 // executorOf returns the executor that w's handler runs on.
 func (s *signals) executorOf(w *watcher.Member) actors.Executor { return s.of(w).executor }
+
+// full is how many watches with handlers are collected before they can be woken. Their
+// turns then begin while the dispatcher looks for more.
+const full = 64
+
+// sendFull wakes the watches of an executor for which there are many. It may be called once
+// the events for which they are woken are published.
+func (s *signals) sendFull(stats *Stats) {
+	for _, w := range []*wakes{&s.onPool, &s.onOwn} {
+		if len(w.boxes) >= full {
+			stats.Wakes.Add(w.send())
+		}
+	}
+}
 
 // send signals the collected watches.
 func (s *signals) send(stats *Stats) {
