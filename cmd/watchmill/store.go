@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
@@ -34,9 +35,10 @@ If check finds damage, dump prints what can be read of the file, and restore mak
 // errStore marks errors of the file itself, as opposed to damage in its contents.
 var errStore = errors.New("cannot use the file")
 
-// usable returns err as an [errStore], unless it says that the file is damaged.
+// usable returns err as an [errStore], unless it says that the file is damaged, or took too
+// long to use.
 func usable(err error) error {
-	if err == nil || errors.Is(err, bolt.ErrTimeout) {
+	if err == nil || errors.Is(err, backend.ErrCorrupt) || errors.Is(err, bolt.ErrTimeout) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errStore, err)
@@ -51,10 +53,10 @@ type checkReport struct {
 	File     string                   `json:"file"`
 	OK       bool                     `json:"ok"`
 	Bytes    int64                    `json:"bytes"`
-	Store    string                   `json:"store"`
-	Timeline uint64                   `json:"timeline"`
-	Format   uint64                   `json:"format"`
-	Created  time.Time                `json:"created"`
+	Store    string                   `json:"store,omitempty"` // and what follows: unknown if the file's head cannot be read
+	Timeline uint64                   `json:"timeline,omitzero"`
+	Format   uint64                   `json:"format,omitzero"`
+	Created  time.Time                `json:"created,omitzero"`
 	Records  int                      `json:"records"`
 	Types    map[string]checkRevision `json:"types"`
 	Warnings []string                 `json:"warnings,omitempty"`
@@ -147,7 +149,11 @@ func (c *storeRestoreCommand) Run(to *streams) error {
 		return usable(err)
 	}
 	defer snapshot.Close()
-	if _, err := bolt.Restore(snapshot, c.File, bolt.RestoreOptions{Floor: store.Revision(c.Floor)}); err != nil {
+	_, err = bolt.Restore(snapshot, c.File, bolt.RestoreOptions{Floor: store.Revision(c.Floor)})
+	if errors.Is(err, backend.ErrCorrupt) {
+		err = fmt.Errorf("cannot restore the snapshot %s: %w", c.Snapshot, err)
+	}
+	if err != nil {
 		return usable(err)
 	}
 	return (&storeInfoCommand{File: c.File}).Run(to)

@@ -26,7 +26,7 @@ type storeDumpCommand struct {
 func (*storeDumpCommand) Help() string {
 	return `Each change is a line {"t":...,"op":"put","key":...,"version":...}: version is the value, text or JSON as it is, other bytes as "base64:" and their encoding. History that was compacted away is left out: the first lines are the state that it led to. Emitted values, which are not state, are left out, too.
 
-What cannot be read is left out and reported on standard error, and the exit status is 1.`
+If the file is damaged, what can be read is printed and each defect is reported on standard error, and the exit status is 1.`
 }
 
 // errManyTypes is the error of a dump without --type of a file with several types: a dump
@@ -56,7 +56,7 @@ func (c *storeDumpCommand) Run(to *streams) error {
 	if err := cmp.Or(err, out.Flush()); err != nil {
 		return fmt.Errorf("%w: %w", errDump, err)
 	}
-	d.reportLeftOut(to.stderr, report)
+	d.report(to.stderr, report)
 	return damaged(report)
 }
 
@@ -134,12 +134,12 @@ func versionOf(r bolt.Record) string {
 	return string(r.Value)
 }
 
-// reportLeftOut prints how much was left out, and why.
-func (d *dump) reportLeftOut(w io.Writer, report *bolt.Report) {
+// report prints how much was left out, and what is wrong with the file.
+func (d *dump) report(w io.Writer, report *bolt.Report) {
 	if d.emitted > 0 {
 		fmt.Fprintf(w, "left out: %d emitted values, which are not state\n", d.emitted)
 	}
 	for _, problem := range report.Problems {
-		fmt.Fprintln(w, "left out:", problem)
+		fmt.Fprintln(w, "defect:", problem)
 	}
 }

@@ -79,11 +79,61 @@ func TestStoreCheck_OfADamagedFileExitsWithOne(t *testing.T) {
 	require.Contains(t, out, "revision 4")
 	dumped, errs, status := command(t.Context(), "store", "dump", path)
 	require.Equal(t, exitFailed, status)
-	require.Regexp(t, "left out: .*revision 4", errs)
+	require.Regexp(t, "defect: .*revision 4", errs)
 	require.Equal(t, 3, strings.Count(dumped, "\n"), "the other changes are there")
 	now, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, whole, now, "the file is as it was")
+}
+
+// One damaged record is one defect, named first, and one more for the record after it.
+func TestStoreCheck_ReportsADamagedRecordBeforeWhatFollowsFromIt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	f, err := bolt.Open(path, bolt.Options{})
+	require.NoError(t, err)
+	cfg := engine.Config[note]{Key: func(n note) string { return n.Name }}
+	b, err := bolt.New(f, "notes", bolt.Config{Schema: cfg.Schema(), FirstRevision: 1})
+	require.NoError(t, err)
+	cfg.Backend = b
+	e, err := engine.New(cfg)
+	require.NoError(t, err)
+	for _, text := range []string{"first", "second", "third", "fourth", "fifth"} {
+		_, err := e.Put(t.Context(), note{"a", text})
+		require.NoError(t, err)
+	}
+	require.NoError(t, e.Close())
+	require.NoError(t, f.Close())
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(whole, []byte("second"), []byte("Second")), 0o600))
+	out, _, status := command(t.Context(), "store", "check", path)
+	require.Equal(t, exitFailed, status)
+	var report struct{ Problems []string }
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
+	require.Len(t, report.Problems, 2)
+	require.Contains(t, report.Problems[0], "revision 3: damaged: the record's checksum is wrong")
+	require.Contains(t, report.Problems[1], "revision 4: damaged: it does not continue the object's last record")
+}
+
+// What is not known is not in the report, and every command exits with 1.
+func TestStore_OfAFileThatIsCutOff(t *testing.T) {
+	path, snapshot := writeFile(t, "notes")
+	for _, name := range []string{path, snapshot} {
+		require.NoError(t, os.Truncate(name, 100))
+	}
+	out, errs, status := command(t.Context(), "store", "check", path)
+	require.Equal(t, exitFailed, status, errs)
+	var report map[string]any
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
+	require.NotContains(t, report, "store")
+	require.NotContains(t, report, "created")
+	require.NotEmpty(t, report["problems"])
+	for _, arguments := range [][]string{{"info", path}, {"dump", path}, {"shrink", path}, {"restore", snapshot, path + ".new"}} {
+		_, errs, status := command(t.Context(), append([]string{"store"}, arguments...)...)
+		require.Equal(t, exitFailed, status, "%v: %s", arguments, errs)
+		require.Contains(t, errs, arguments[1])
+	}
+	require.NoFileExists(t, path+".new")
 }
 
 func TestStoreDump_IsATraceThatReplays(t *testing.T) {

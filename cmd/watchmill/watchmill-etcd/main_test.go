@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/watchmill/watchmill/store/backend/etcd/etcdtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,6 +33,34 @@ func TestReplay_InMemoryAsWatchmillDoes(t *testing.T) {
 	out, errs, status := command(t.Context(), "replay", "--watchers=3", history(t))
 	require.Zero(t, status, out+errs)
 	require.Contains(t, out, "equal      3 of 3 watchers have the 1 objects")
+}
+
+// The same trace has the same end over etcd, and storage that is not empty is refused.
+func TestReplay_OverEtcdEndsAsInMemory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "history")
+	require.NoError(t, os.WriteFile(file, []byte(`{"t":1,"op":"put","key":"a/b.go","version":"1"}
+{"t":2,"op":"put","key":"c.go","version":"1"}
+{"t":3,"op":"put","key":"a/b.go","version":"2"}
+{"t":4,"op":"delete","key":"c.go"}
+`), 0o600))
+	etcd := "etcd:" + etcdtest.Start(t, nil).Endpoint + "/replayed"
+	want := ""
+	for _, place := range []string{"memory", etcd} {
+		state := filepath.Join(t.TempDir(), "state.tsv")
+		out, errs, status := command(t.Context(), "replay", "--watchers=3", "--backend="+place, "--state="+state, file)
+		require.Zero(t, status, out+errs)
+		require.Contains(t, out, "equal      3 of 3 watchers have the 1 objects")
+		got, err := os.ReadFile(state)
+		require.NoError(t, err)
+		if want == "" {
+			want = string(got)
+		}
+		require.Equal(t, want, string(got), place)
+	}
+	require.Equal(t, "a/b.go\t2\n", want)
+	_, errs, status := command(t.Context(), "replay", "--backend="+etcd, file)
+	require.Equal(t, exitFailed, status, errs)
+	require.Contains(t, errs, "not empty")
 }
 
 func TestReplay_SaysWhyThereIsNoEtcd(t *testing.T) {

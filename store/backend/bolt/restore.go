@@ -31,7 +31,8 @@ type Report struct {
 	Path string
 	// Size is the length of the file in bytes.
 	Size int64
-	// StoreID, Timeline, Format and Created are as in [Info].
+	// StoreID, Timeline, Format and Created are as in [Info]. They are zero if damage hides
+	// them.
 	StoreID  string
 	Timeline uint64
 	Format   uint64
@@ -51,9 +52,12 @@ func newReport(r *journal.Report) *Report {
 		return nil
 	}
 	report := &Report{
-		Path: r.Path, Size: r.Size, StoreID: hex.EncodeToString(r.Identity.ID[:]), Timeline: r.Identity.Timeline,
+		Path: r.Path, Size: r.Size, Timeline: r.Identity.Timeline,
 		Format: r.Identity.Format, Created: r.Identity.Created, Types: map[string]TypeInfo{},
 		Records: r.Records, Warnings: r.Warnings, Problems: r.Problems,
+	}
+	if r.Identity != (journal.Identity{}) {
+		report.StoreID = hex.EncodeToString(r.Identity.ID[:])
 	}
 	for name, b := range r.Logs {
 		report.Types[name] = typeInfo(b)

@@ -45,9 +45,11 @@ func (f *File) check() (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range c.damaged {
-		r.Problems = append(r.Problems, &d.CorruptError)
+	damaged := make([]error, 0, len(c.damaged))
+	for i := range c.damaged {
+		damaged = append(damaged, &c.damaged[i].CorruptError)
 	}
+	r.Problems = append(damaged, r.Problems...) // of which some may follow from these
 	r.Identity, r.Records = c.identity, c.records
 	for name, l := range c.logs {
 		r.Logs[name] = l.bounds()
@@ -94,17 +96,23 @@ type chains map[string]map[string]link
 type link struct{ revision, created uint64 }
 
 // follow takes the next record of a log. It returns what is wrong with it after the
-// records before it, "" if nothing.
+// records before it, "" if nothing. The records after it have it before them all the same.
 func (c chains) follow(log string, revision uint64, r Record) string {
+	if r.Kind == Emit {
+		return ""
+	}
 	objects := c[log]
 	if objects == nil {
 		objects = map[string]link{}
 		c[log] = objects
 	}
 	prev, exists := objects[string(r.Key)]
+	if r.Kind == Delete {
+		delete(objects, string(r.Key))
+	} else {
+		objects[string(r.Key)] = link{revision, r.Created}
+	}
 	switch {
-	case r.Kind == Emit:
-		return ""
 	case r.Kind == Delete && !exists:
 		return "it deletes what does not exist"
 	case exists && r.Prev != prev.revision:
@@ -112,10 +120,5 @@ func (c chains) follow(log string, revision uint64, r Record) string {
 	case exists && r.Created != prev.created:
 		return "the object was created at another revision"
 	}
-	if r.Kind == Delete {
-		delete(objects, string(r.Key))
-		return ""
-	}
-	objects[string(r.Key)] = link{revision, r.Created}
 	return ""
 }
