@@ -36,11 +36,33 @@ func (f *fixture) selecting(opts store.FilterOptions) *watcher.Watch {
 
 // admit sends m with a new watch, which must be taken in.
 func (f *fixture) admit(opts watcher.Options, m dispatcher.Register) *watcher.Watch {
-	w, reply := watcher.New(&f.feed, opts), make(chan error, 1)
+	w := watcher.New(&f.feed, opts)
+	f.admitThis(w, m)
+	return w
+}
+
+// admitThis sends m with a watch, which must be taken in.
+func (f *fixture) admitThis(w *watcher.Watch, m dispatcher.Register) {
+	reply := make(chan error, 1)
 	m.Watch, m.Reply = w.Member(), reply
 	f.ref.Tell(m)
 	f.executor.Run()
 	require.NoError(f, <-reply)
+}
+
+// admitHandler has the dispatcher take in a watch with a handler on the pool, which calls
+// handle with the revision of each event from the newest snapshot on.
+func (f *fixture) admitHandler(filter *store.Filter, handle func(store.Revision)) *watcher.Watch {
+	w := watcher.NewHandled(&f.feed, watcher.Options{OnPool: true}, func(d *watcher.Delivery) {
+		for i, ev := range d.Events() {
+			require.True(f, d.Begin(i))
+			handle(ev.Revision)
+		}
+	})
+	snap := f.published.Load()
+	f.admitThis(w, dispatcher.Register{
+		Filter: filter, Snapshot: snap, Start: watcher.Start{Next: snap.Window.Next(), After: 1},
+	})
 	return w
 }
 

@@ -259,20 +259,8 @@ func TestRegister_HandlerWithNothingToReadIsNotWoken(t *testing.T) {
 			filter, err := store.NewFilter(nil, tc.filter)
 			require.NoError(t, err)
 			var handled []store.Revision
-			w := watcher.NewHandled(&f.feed, watcher.Options{OnPool: true}, func(d *watcher.Delivery) {
-				for i, ev := range d.Events() {
-					require.True(t, d.Begin(i))
-					handled = append(handled, ev.Revision)
-				}
-			})
-			snap, reply := f.published.Load(), make(chan error, 1)
 			before := f.stats.Wakes.Load()
-			f.ref.Tell(dispatcher.Register{
-				Watch: w.Member(), Filter: filter, Reply: reply, Snapshot: snap,
-				Start: watcher.Start{Next: snap.Window.Next(), After: 1},
-			})
-			f.executor.Run()
-			require.NoError(t, <-reply)
+			w := f.admitHandler(filter, func(rev store.Revision) { handled = append(handled, rev) })
 			require.Equal(t, before, f.stats.Wakes.Load())
 
 			other := added(2)
@@ -297,30 +285,13 @@ func TestRegister_HandlerWithNothingToReadIsNotWoken(t *testing.T) {
 func TestRound_ManyHandlersAreWokenOnceForACommit(t *testing.T) {
 	const watches = 200 // more than are woken at once
 	f := newFixture(t)
-	filter, err := store.NewFilter(nil, store.FilterOptions{})
-	require.NoError(t, err)
 	handled := make([]int, watches)
 	for i := range watches {
-		w := watcher.NewHandled(&f.feed, watcher.Options{OnPool: true}, func(d *watcher.Delivery) {
-			for n := range d.Events() {
-				require.True(t, d.Begin(n))
-				handled[i]++
-			}
-		})
-		snap, reply := f.published.Load(), make(chan error, 1)
-		f.ref.Tell(dispatcher.Register{
-			Watch: w.Member(), Filter: filter, Reply: reply, Snapshot: snap,
-			Start: watcher.Start{Next: snap.Window.Next(), After: 1},
-		})
-		f.executor.Run()
-		require.NoError(t, <-reply)
-		defer w.Stop()
+		defer f.admitHandler(nil, func(store.Revision) { handled[i]++ }).Stop()
 	}
 	for n := range 3 {
 		before := f.stats.Wakes.Load()
-		f.window.Append(added(store.Revision(n+2)), time.Time{})
-		f.commit()
-		f.executor.Run()
+		f.append(added(store.Revision(n + 2)))
 		require.EqualValues(t, watches, f.stats.Wakes.Load()-before)
 		for i := range watches {
 			require.Equal(t, n+1, handled[i], "watch %d", i)

@@ -202,8 +202,7 @@ func (d *dispatcher) signalMembers(s *watcher.Stream, end store.Seq) {
 	for _, w := range s.Members() {
 		switch {
 		case w.ClearWaiting():
-			d.signals.add(w)
-			d.signals.sendFull(d.Stats)
+			d.signals.addPublished(w, d.Stats)
 		case w.Behind(end) && w.SetStalled(end, d.Feed.Load().At):
 			d.stalled(w)
 		}

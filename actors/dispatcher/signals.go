@@ -41,17 +41,16 @@ func (s *signals) of(w *watcher.Member) *wakes {
 // executorOf returns the executor that w's handler runs on.
 func (s *signals) executorOf(w *watcher.Member) actors.Executor { return s.of(w).executor }
 
-// full is how many watches with handlers are collected before they can be woken. Their
-// turns then begin while the dispatcher looks for more.
-const full = 64
+// maxCollected is how many watches with handlers are collected for one executor once the
+// events that they are woken for are published.
+const maxCollected = 64
 
-// sendFull wakes the watches of an executor for which there are many. It may be called once
-// the events for which they are woken are published.
-func (s *signals) sendFull(stats *Stats) {
-	for _, w := range []*wakes{&s.onPool, &s.onOwn} {
-		if len(w.boxes) >= full {
-			stats.Wakes.Add(w.send())
-		}
+// addPublished is add for such events: handlers begin while the dispatcher looks for more
+// watches.
+func (s *signals) addPublished(w *watcher.Member, stats *Stats) {
+	s.add(w)
+	if to := s.of(w); len(to.boxes) >= maxCollected {
+		stats.Wakes.Add(to.send())
 	}
 }
 

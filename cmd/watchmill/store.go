@@ -50,10 +50,11 @@ type storeCheckCommand struct {
 
 // checkReport is a [bolt.Report] as JSON.
 type checkReport struct {
-	File     string                   `json:"file"`
-	OK       bool                     `json:"ok"`
-	Bytes    int64                    `json:"bytes"`
-	Store    string                   `json:"store,omitempty"` // and what follows: unknown if the file's head cannot be read
+	File  string `json:"file"`
+	OK    bool   `json:"ok"`
+	Bytes int64  `json:"bytes"`
+	// Store, Timeline, Format and Created are left out if damage hides them.
+	Store    string                   `json:"store,omitempty"`
 	Timeline uint64                   `json:"timeline,omitzero"`
 	Format   uint64                   `json:"format,omitzero"`
 	Created  time.Time                `json:"created,omitzero"`

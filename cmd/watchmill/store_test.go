@@ -25,13 +25,8 @@ func writeFile(t *testing.T, types ...string) (path, snapshot string) {
 	f, err := bolt.Open(path, bolt.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, f.Close()) }()
-	cfg := engine.Config[note]{Key: func(n note) string { return n.Name }}
 	for _, name := range types {
-		b, err := bolt.New(f, name, bolt.Config{Schema: cfg.Schema(), FirstRevision: 1})
-		require.NoError(t, err)
-		cfg.Backend = b
-		e, err := engine.New(cfg)
-		require.NoError(t, err)
+		e := openNotes(t, f, name)
 		for _, n := range []note{{"a", "1"}, {"b", "2"}, {"a", "3"}} {
 			_, err := e.Put(t.Context(), n)
 			require.NoError(t, err)
@@ -48,6 +43,17 @@ func writeFile(t *testing.T, types ...string) (path, snapshot string) {
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	return path, snapshot
+}
+
+// openNotes returns an engine over the notes of one type in a file.
+func openNotes(t *testing.T, f *bolt.File, name string) *engine.Engine[note] {
+	cfg := engine.Config[note]{Key: func(n note) string { return n.Name }}
+	b, err := bolt.New(f, name, bolt.Config{Schema: cfg.Schema(), FirstRevision: 1})
+	require.NoError(t, err)
+	cfg.Backend = b
+	e, err := engine.New(cfg)
+	require.NoError(t, err)
+	return e
 }
 
 func TestStoreCheck_OfAGoodFile(t *testing.T) {
@@ -91,12 +97,7 @@ func TestStoreCheck_ReportsADamagedRecordBeforeWhatFollowsFromIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	f, err := bolt.Open(path, bolt.Options{})
 	require.NoError(t, err)
-	cfg := engine.Config[note]{Key: func(n note) string { return n.Name }}
-	b, err := bolt.New(f, "notes", bolt.Config{Schema: cfg.Schema(), FirstRevision: 1})
-	require.NoError(t, err)
-	cfg.Backend = b
-	e, err := engine.New(cfg)
-	require.NoError(t, err)
+	e := openNotes(t, f, "notes")
 	for _, text := range []string{"first", "second", "third", "fourth", "fifth"} {
 		_, err := e.Put(t.Context(), note{"a", text})
 		require.NoError(t, err)

@@ -67,7 +67,8 @@ func (b *Backend) newest(key string) (*store.Object, error) {
 	return known(b.find(key), b.undecodable)
 }
 
-// known returns o, or the error of its key if there is one.
+// known returns o, or the error of its key if there is one. Nearly always there is none of
+// any key, which does not cost a look-up.
 func known(o *store.Object, undecodable map[string]*backend.UndecodableError) (*store.Object, error) {
 	if len(undecodable) > 0 && o != nil {
 		if unknown := undecodable[o.Key]; unknown != nil {
