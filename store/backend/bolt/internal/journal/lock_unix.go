@@ -5,6 +5,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -36,4 +37,12 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// keepOwner gives a file the owner and the group of another, if this process may.
+func keepOwner(f *os.File, of fs.FileInfo) {
+	if there, ok := of.Sys().(*syscall.Stat_t); ok {
+		_ = f.Chown(-1, int(there.Gid)) // a member of the group may do this, and only root the other
+		_ = f.Chown(int(there.Uid), -1)
+	}
 }

@@ -28,7 +28,7 @@ func Open(path string, opts Options) (*File, error) {
 	if opts.LockTimeout == 0 {
 		opts.LockTimeout = DefaultLockTimeout
 	}
-	f, err := openLocked(path, opts)
+	f, err := openLocked(followed(path), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +142,25 @@ func removeLeftover(path string) error {
 		return fmt.Errorf("cannot remove what a crash has left: %w", err)
 	}
 	return nil
+}
+
+// maxLinks is how many symbolic links are followed, as on Linux.
+const maxLinks = 40
+
+// followed returns the path that symbolic links at path lead to, whether there is a file or
+// not. A new file is made beside that path and renamed to it, so that a link stays one.
+func followed(path string) string {
+	for range maxLinks {
+		to, err := os.Readlink(path)
+		if err != nil {
+			break // no link, which opening it tells of if it is nothing at all
+		}
+		if dir, _ := filepath.Split(path); !filepath.IsAbs(to) {
+			to = dir + to // not cleaned: dir may have links, too
+		}
+		path = to
+	}
+	return path
 }
 
 // unfinished returns the path of a new file until it is complete and renamed to path.

@@ -31,6 +31,7 @@ const revisionGap = 1 << 32
 // It fails with [fs.ErrExist] if there is a file, and with [ErrCorrupt] if the snapshot is
 // damaged or incomplete; then there is no file afterwards.
 func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
+	path = followed(path)
 	s := restoring{path: path, opts: opts}
 	p := placement{path: path, timeout: DefaultLockTimeout, before: func(file *os.File) error { return s.receive(file, r) }}
 	done := false

@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"os"
+
 	"go.etcd.io/bbolt"
 )
 
@@ -8,9 +10,17 @@ import (
 const shrinkRun = 4 << 20
 
 // shrink replaces the file by a copy without free space. The path is locked throughout:
-// the copy is locked before it is renamed.
+// the copy is locked before it is renamed. It has the permissions of the file and, as far
+// as the system lets this process give files away, its owner.
 func (f *File) shrink() error {
-	p := placement{path: f.path, timeout: f.opts.LockTimeout, over: true}
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	p := placement{path: f.path, timeout: f.opts.LockTimeout, over: true, before: func(file *os.File) error {
+		keepOwner(file, info)
+		return file.Chmod(info.Mode().Perm())
+	}}
 	if err := p.begin(); err != nil {
 		return err
 	}
@@ -20,7 +30,7 @@ func (f *File) shrink() error {
 	}
 	old, release := f.db, f.release
 	f.file, f.db, f.release = p.file, p.db, p.release
-	_, err := contained(f.path, old.Close)
+	_, err = contained(f.path, old.Close)
 	release()
 	return err
 }

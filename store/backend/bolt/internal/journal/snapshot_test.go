@@ -217,3 +217,52 @@ func TestOpen_Shrinks(t *testing.T) {
 	_, err = os.Stat(f.path + ".new")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
+
+// A copy takes the place of the file, and not that of a link to it; else the file under its
+// own name would stay behind, and the link would become another.
+func TestOpen_ShrinksBehindALinkAndKeepsThePermissions(t *testing.T) {
+	f, random := newFixture(t, journal.Options{}), newRandom(1)
+	f.random(random, 20, 100, 5000)
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	before, err := f.Usage()
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.NoError(t, os.Chmod(f.path, 0o640))
+	dir := t.TempDir()
+	far, link := filepath.Join(dir, "far"), filepath.Join(dir, "link.db")
+	require.NoError(t, os.Symlink(filepath.Dir(f.path), far))
+	require.NoError(t, os.Symlink(filepath.Join("far", filepath.Base(f.path)), link), "by a link to a link's file")
+
+	shrunk, err := journal.Open(link, journal.Options{ShrinkAt: 0.5})
+	require.NoError(t, err)
+	require.NoError(t, shrunk.Close())
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&fs.ModeSymlink, "the link is one still")
+	info, err = os.Stat(f.path)
+	require.NoError(t, err)
+	require.Less(t, info.Size(), before.Size/2)
+	require.Equal(t, fs.FileMode(0o640), info.Mode())
+	f.open()
+	f.requireWhole()
+	f.requireChecked()
+}
+
+func TestOpen_MakesTheFileThatALinkLeadsTo(t *testing.T) {
+	dir := t.TempDir()
+	target, link, loop := filepath.Join(dir, "target.db"), filepath.Join(dir, "link.db"), filepath.Join(dir, "loop.db")
+	require.NoError(t, os.Symlink("target.db", link))
+	require.NoError(t, os.Symlink("loop.db", loop))
+	f, err := journal.Open(link, journal.Options{})
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	info, err := os.Lstat(target)
+	require.NoError(t, err)
+	require.True(t, info.Mode().IsRegular())
+	info, err = os.Lstat(link)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&fs.ModeSymlink)
+	_, err = journal.Open(loop, journal.Options{})
+	require.ErrorContains(t, err, "loop.db")
+}
