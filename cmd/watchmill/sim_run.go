@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/inspect"
 	"github.com/watchmill/watchmill/sim"
@@ -32,6 +34,9 @@ The exit status is 0 if all is well, 1 if an assertion failed, 2 for wrong usage
 func (c *simRunCommand) Run(ctx context.Context, to *streams) error {
 	plan, err := c.plan(c.Scenario)
 	if err != nil {
+		return err
+	}
+	if err := c.validatePaths(); err != nil {
 		return err
 	}
 	files, err := c.create()
@@ -84,6 +89,25 @@ type outputs []output
 type output struct {
 	*draft
 	write func(*sim.Report, io.Writer) error
+}
+
+// validatePaths refuses a report in place of the scenario, or of the other report.
+func (c *simRunCommand) validatePaths() error {
+	refuse := func(flag, name, problem string) error {
+		return &engine.ConfigError{Field: flag, Problem: fmt.Sprintf("is %s, %s; give another name", name, problem)}
+	}
+	if c.JSON != "" && c.HTML != "" && replay.SamePath(c.JSON, c.HTML) {
+		return refuse("--html", c.HTML, "which is the file of --json")
+	}
+	if _, err := os.Stat(string(c.Scenario)); err != nil {
+		return nil // a shipped one
+	}
+	for flag, name := range map[string]string{"--json": c.JSON, "--html": c.HTML} {
+		if name != "" && replay.SamePath(name, string(c.Scenario)) {
+			return refuse(flag, name, "which is the scenario")
+		}
+	}
+	return nil
 }
 
 // create creates the files for the report. It does so before the run, so that a missing

@@ -89,6 +89,27 @@ func TestSimRun_LeavesTheReportThatThereIsIfItFails(t *testing.T) {
 	require.Equal(t, []string{"run.json"}, names(t, dir))
 }
 
+// One report in the place of the other, or of the scenario, would be the loss of that.
+func TestSimRun_RefusesOneFileForTwoThings(t *testing.T) {
+	scenario, dir := written(t, quick), t.TempDir()
+	both, link := filepath.Join(dir, "both"), filepath.Join(dir, "link.json")
+	require.NoError(t, os.Symlink(scenario, link))
+	for problem, flags := range map[string][]string{
+		"--html is " + both + ", which is the file of --json": {"--json", both, "--html", both},
+		"--json is " + link + ", which is the scenario":       {"--json", link},
+		"--html is " + scenario + ", which is the scenario":   {"--html", scenario},
+	} {
+		out, errs, status := command(t.Context(), append([]string{"sim", "run", scenario}, flags...)...)
+		require.Equal(t, exitUsage, status)
+		require.Empty(t, out)
+		require.Equal(t, "watchmill: invalid configuration: "+problem+"; give another name\n", errs)
+	}
+	content, err := os.ReadFile(scenario)
+	require.NoError(t, err)
+	require.Equal(t, quick, string(content))
+	require.Equal(t, []string{"link.json"}, names(t, dir))
+}
+
 func TestSimRun_ReportsWhatRanSoFarIfInterrupted(t *testing.T) {
 	scenario := written(t, "duration: 1h\nwriters: [{rate: 200}]\nwatchers: [{}]\n")
 	interruptedAfter := func(d time.Duration) *report.Report {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
@@ -50,9 +51,9 @@ func (a scenarioArgument) load() (*scenario.Scenario, error) {
 
 // scenarioOptions are the flags that change a plan.
 type scenarioOptions struct {
-	Small    bool          `help:"Use the scenario's small size, which takes ten seconds."`
-	Seed     uint64        `placeholder:"N" help:"The seed of all random choices, instead of the scenario's."`
-	Duration time.Duration `placeholder:"D" help:"How long the load lasts, such as 2m, instead of the scenario's duration. Its starts, stops and faults move in proportion."`
+	Small    bool           `help:"Use the scenario's small size, which takes ten seconds."`
+	Seed     *uint64        `placeholder:"N" help:"The seed of all random choices, at least 1, instead of the scenario's."`
+	Duration *time.Duration `placeholder:"D" help:"How long the load lasts, such as 2m, instead of the scenario's duration. Its starts, stops and faults move in proportion."`
 }
 
 // plan reads the scenario and resolves it.
@@ -61,7 +62,28 @@ func (o scenarioOptions) plan(from scenarioArgument) (*scenario.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Resolve(scenario.Options{Small: o.Small, Seed: o.Seed, Duration: o.Duration})
+	changes, err := o.changes()
+	if err != nil {
+		return nil, err
+	}
+	return s.Resolve(changes)
+}
+
+// changes returns what the flags change. It refuses zero, which would leave the scenario's
+// value.
+func (o scenarioOptions) changes() (scenario.Options, error) {
+	changes := scenario.Options{Small: o.Small}
+	if o.Seed != nil {
+		if changes.Seed = *o.Seed; changes.Seed == 0 {
+			return changes, &engine.ConfigError{Field: "--seed", Problem: "is 0; give a seed from 1"}
+		}
+	}
+	if o.Duration != nil {
+		if changes.Duration = *o.Duration; changes.Duration <= 0 || changes.Duration > scenario.MaxDuration {
+			return changes, &engine.ConfigError{Field: "--duration", Problem: fmt.Sprintf("is %v; give one above 0, such as 2m, up to %v", changes.Duration, scenario.MaxDuration)}
+		}
+	}
+	return changes, nil
 }
 
 // simListCommand is watchmill sim list.

@@ -53,9 +53,23 @@ func TestSimExplain_MovesTheTimelineWithTheDuration(t *testing.T) {
 	require.Zero(t, status, errs)
 	require.Contains(t, out, "duration: 1m0s\n")
 	require.Contains(t, out, "#        20s  break\n")
-	_, errs, status = command(t.Context(), "sim", "explain", "--duration=-1m", "configmaps")
-	require.Equal(t, exitUsage, status)
-	require.Contains(t, errs, "-1m0s")
+}
+
+// Zero would be the scenario's own value, and not what was asked for.
+func TestSim_RefusesASeedOrADurationThatWouldChangeNothing(t *testing.T) {
+	for flag, problem := range map[string]string{
+		"--seed=0":       "--seed is 0; give a seed from 1",
+		"--duration=0s":  "--duration is 0s; give one above 0, such as 2m, up to 24h0m0s",
+		"--duration=-1m": "--duration is -1m0s; give one above 0, such as 2m, up to 24h0m0s",
+		"--duration=25h": "--duration is 25h0m0s; give one above 0, such as 2m, up to 24h0m0s",
+	} {
+		for _, verb := range []string{"run", "explain"} {
+			out, errs, status := command(t.Context(), "sim", verb, flag, written(t, quick))
+			require.Equal(t, exitUsage, status, flag)
+			require.Empty(t, out)
+			require.Equal(t, "watchmill: invalid configuration: "+problem+"\n", errs)
+		}
+	}
 }
 
 func TestSim_WrongUsageNamesTheCommandWhoseHelpToRead(t *testing.T) {
