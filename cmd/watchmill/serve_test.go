@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -75,7 +76,7 @@ func serving(t *testing.T, opts server.Options) (url string, stop func()) {
 // servingTo is serving with the output, which can be read after stop.
 func servingTo(t *testing.T, out *servedOutput, opts server.Options) (url string, stop func()) {
 	t.Helper()
-	opts.Listen, opts.Out, opts.Log = "127.0.0.1:0", out, io.Discard
+	opts.Listen, opts.Out, opts.Log = cmp.Or(opts.Listen, "127.0.0.1:0"), out, io.Discard
 	if opts.Upstream == "" && opts.CRDs == nil {
 		opts.CRDs = []string{manifests}
 	}
@@ -226,12 +227,12 @@ func TestServe_AppliesWhatItCannotMergeAsOneField(t *testing.T) {
 	require.Contains(t, conflict, `".spec.loose"`)
 }
 
-// selfSigned returns a certificate and its key in PEM.
-func selfSigned(t *testing.T) (certificate, key string) {
+// selfSigned returns a certificate for names and its key in PEM.
+func selfSigned(t *testing.T, names ...string) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, DNSNames: names}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	require.NoError(t, err)
 	encoded, err := x509.MarshalPKCS8PrivateKey(private)
@@ -250,6 +251,57 @@ func TestServe_NamesTheFlagOfAnAddressInUse(t *testing.T) {
 	require.Contains(t, errs, "--listen: listen tcp")
 }
 
+// The name in a kubeconfig is one that the certificate is for, and that leads to the server.
+func TestServe_WritesAKubeconfigThatLeadsToTheServer(t *testing.T) {
+	dir := t.TempDir()
+	tokens := filepath.Join(dir, "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte("secret,alice\n"), 0o600))
+	for _, c := range []struct {
+		listen      string
+		hosts, of   []string
+		unencrypted bool
+		server      string
+	}{
+		{"127.0.0.1:0", []string{"mill.example.com"}, nil, true, "http://127.0.0.1:"},
+		{"127.0.0.1:0", nil, []string{"localhost"}, false, "https://localhost:"},
+		{"127.0.0.1:0", []string{"mill.example.com"}, []string{"mill.example.com"}, false, "https://mill.example.com:"},
+		{"127.0.0.1:0", nil, []string{"elsewhere"}, false, "https://127.0.0.1:"},
+		{"0.0.0.0:0", nil, []string{"localhost"}, false, "https://localhost:"},
+		{"0.0.0.0:0", []string{"mill.example.com"}, []string{"*.example.com", "localhost"}, false, "https://mill.example.com:"},
+		{"0.0.0.0:0", nil, []string{"elsewhere"}, false, "https://localhost:"},
+	} {
+		certificate, key := selfSigned(t, c.of...)
+		opts := server.Options{Data: "memory", Listen: c.listen, Hosts: c.hosts, TokenFile: tokens, Kubeconfig: filepath.Join(dir, "config")}
+		if !c.unencrypted {
+			opts.CertFile, opts.KeyFile = filepath.Join(dir, "cert"), filepath.Join(dir, "key")
+			require.NoError(t, os.WriteFile(opts.CertFile, []byte(certificate), 0o600))
+			require.NoError(t, os.WriteFile(opts.KeyFile, []byte(key), 0o600))
+		}
+		_, stop := serving(t, opts)
+		config, err := os.ReadFile(opts.Kubeconfig)
+		require.NoError(t, err)
+		require.Contains(t, string(config), `"server": "`+c.server)
+		stop()
+	}
+}
+
+// A script that tries a flag must not find storage afterwards that it did not have.
+func TestServe_WrongUsageMakesNoFileAndDoesNotServe(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"--tls-cert", manifests},
+		{"--token-file", filepath.Join(dir, "none")},
+		{"--origin", "*"},
+		{"--kubeconfig", manifests},
+		{"--kubeconfig", filepath.Join(dir, "none", "config")},
+	} {
+		out, errs, status := command(t.Context(), append([]string{"serve", "--crd", manifests, "--listen", "127.0.0.1:0", "--data", "bolt:" + filepath.Join(dir, "data")}, args...)...)
+		require.Equal(t, exitUsage, status, "%v: %s", args, errs)
+		require.Empty(t, out)
+		require.Empty(t, names(t, dir), "%v", args)
+	}
+}
+
 func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -263,34 +315,36 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 	damaged := write("damaged", authority+"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
 	torn := write("torn", authority+authority[:len(authority)/2])
 	for mention, args := range map[string][]string{
-		"--crd":                          {},
-		"no such file":                   {"--crd", filepath.Join(dir, "none")},
-		"no document":                    {"--crd", empty},
-		`--data is "tape"; give memory`:  {"--crd", manifests, "--data", "tape"},
-		"bolt:WHERE":                     {"--crd", manifests, "--data", "bolt:"},
-		"use watchmill-etcd serve":       {"--crd", manifests, "--data", "etcd:127.0.0.1:2379/shop"},
-		"beside --upstream":              {"--upstream", "http://127.0.0.1:1", "--crd", manifests, "--data", "bolt:x"},
-		"remote.Config.URL":              {"--upstream", "here"},
-		"has no token":                   {"--upstream", "http://127.0.0.1:1", "--upstream-token-file", empty},
-		"websocket.Options.Origins":      {"--crd", manifests, "--origin", "*"},
-		"others can reach":               {"--crd", manifests, "--listen", "0.0.0.0:0"},
-		"host:port":                      {"--crd", manifests, "--listen", "here"},
-		"--tls-cert":                     {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},
-		"needs TLS":                      {"--crd", manifests, "--client-ca", empty},
-		"0 blocks of PEM":                {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", empty},
-		"block 2, CERTIFICATE":           {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", damaged},
-		"2 blocks of PEM of which 1":     {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", torn},
-		"without a user":                 {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", cert, "--kubeconfig", filepath.Join(dir, "new")},
-		"every request would be refused": {"--crd", manifests, "--token-file", empty},
-		"no token and user":              {"--crd", manifests, "--token-file", half},
-		"ends with a blank in record 1":  {"--crd", manifests, "--token-file", write("blank", "secret ,maker\n")},
-		"--host has \"a:1\"":             {"--crd", manifests, "--host", "a:1"},
-		"--upstream, which is missing":   {"--crd", manifests, "--upstream-token-file", half},
-		"--tls-key is missing":           {"--crd", manifests, "--tls-cert", cert},
-		"--tls-cert is missing":          {"--crd", manifests, "--tls-key", key},
-		"--crd defines widgets.example":  {"--crd", manifests, "--crd", manifests},
-		"--kubeconfig cannot be written": {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", filepath.Join(dir, "none", "config")},
-		"was not written by":             {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", mine},
+		"--crd":                           {},
+		"no such file":                    {"--crd", filepath.Join(dir, "none")},
+		"no document":                     {"--crd", empty},
+		`--data is "tape"; give memory`:   {"--crd", manifests, "--data", "tape"},
+		"bolt:WHERE":                      {"--crd", manifests, "--data", "bolt:"},
+		"use watchmill-etcd serve":        {"--crd", manifests, "--data", "etcd:127.0.0.1:2379/shop"},
+		"beside --upstream":               {"--upstream", "http://127.0.0.1:1", "--crd", manifests, "--data", "bolt:x"},
+		"remote.Config.URL":               {"--upstream", "here"},
+		"has no token":                    {"--upstream", "http://127.0.0.1:1", "--upstream-token-file", empty},
+		"websocket.Options.Origins":       {"--crd", manifests, "--origin", "*"},
+		"reach; give --tls-cert and":      {"--crd", manifests, "--listen", "0.0.0.0:0"},
+		"--listen is \"here\"; give host": {"--crd", manifests, "--listen", "here"},
+		"--listen is :99999: invalid":     {"--crd", manifests, "--listen", ":99999"},
+		"--crd cannot be read: read":      {"--crd", dir},
+		"--tls-cert":                      {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},
+		"needs TLS":                       {"--crd", manifests, "--client-ca", empty},
+		"0 blocks of PEM":                 {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", empty},
+		"block 2, CERTIFICATE":            {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", damaged},
+		"2 blocks of PEM of which 1":      {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", torn},
+		"without a user":                  {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", cert, "--kubeconfig", filepath.Join(dir, "new")},
+		"every request would be refused":  {"--crd", manifests, "--token-file", empty},
+		"no token and user":               {"--crd", manifests, "--token-file", half},
+		"ends with a blank in record 1":   {"--crd", manifests, "--token-file", write("blank", "secret ,maker\n")},
+		"--host has \"a:1\"":              {"--crd", manifests, "--host", "a:1"},
+		"--upstream, which is missing":    {"--crd", manifests, "--upstream-token-file", half},
+		"--tls-key is missing":            {"--crd", manifests, "--tls-cert", cert},
+		"--tls-cert is missing":           {"--crd", manifests, "--tls-key", key},
+		"--crd defines widgets.example":   {"--crd", manifests, "--crd", manifests},
+		"--kubeconfig cannot be written":  {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", filepath.Join(dir, "none", "config")},
+		"was not written by":              {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", mine},
 	} {
 		_, errs, status := command(t.Context(), append([]string{"serve"}, args...)...)
 		require.Equal(t, exitUsage, status, "%v: %s", args, errs)

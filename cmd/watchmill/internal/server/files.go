@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/watchmill/watchmill/engine"
@@ -79,15 +80,32 @@ func readAuthorities(name string) (*x509.CertPool, error) {
 // kubeconfigMark is the first line of a kubeconfig that the command may overwrite.
 const kubeconfigMark = "# Written by watchmill serve.\n"
 
+// mayWriteKubeconfig returns an error if a kubeconfig cannot be written to the named file, or
+// if that is a file that the command has not written. No name is no error.
+func mayWriteKubeconfig(name string) error {
+	if name == "" {
+		return nil
+	}
+	before, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		if _, err = os.Stat(filepath.Dir(name)); err == nil {
+			return nil
+		}
+	}
+	switch {
+	case err != nil:
+		return &engine.ConfigError{Field: "--kubeconfig", Problem: "cannot be written: " + err.Error()}
+	case !bytes.HasPrefix(before, []byte(kubeconfigMark)):
+		return &engine.ConfigError{Field: "--kubeconfig", Problem: fmt.Sprintf("is %s, which is there and was not written by watchmill serve; give a new file", name)}
+	}
+	return nil
+}
+
 // writeKubeconfig writes a kubeconfig for the server. It does not overwrite a file that
 // the command has not written.
 func writeKubeconfig(name, url, token, certFile string) error {
-	before, err := os.ReadFile(name)
-	switch {
-	case err == nil && !bytes.HasPrefix(before, []byte(kubeconfigMark)):
-		return &engine.ConfigError{Field: "--kubeconfig", Problem: fmt.Sprintf("is %s, which is there and was not written by watchmill serve; give a new file", name)}
-	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return &engine.ConfigError{Field: "--kubeconfig", Problem: "cannot be written: " + err.Error()}
+	if err := mayWriteKubeconfig(name); err != nil {
+		return err
 	}
 	cluster := map[string]any{"server": url}
 	if certFile != "" {

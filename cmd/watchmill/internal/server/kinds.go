@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -60,7 +61,11 @@ func (o *Options) definedKinds() ([]kind, error) {
 			return nil, &engine.ConfigError{Field: "--crd", Problem: "cannot be read: " + err.Error()}
 		}
 		some, err := crd.Parse(file)
-		if err = errors.Join(err, file.Close()); err != nil {
+		var unreadable *fs.PathError
+		switch err = errors.Join(err, file.Close()); {
+		case errors.As(err, &unreadable):
+			return nil, &engine.ConfigError{Field: "--crd", Problem: "cannot be read: " + unreadable.Error()}
+		case err != nil:
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, d := range some {

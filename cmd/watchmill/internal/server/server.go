@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -58,21 +59,24 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	var measured *metrics
-	if opts.Metrics {
-		measured = newMetrics()
-	}
-	data, err := openData(&opts, measured.hostConfig())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, data.close()) }()
 	cfg := serve.Config{Limits: opts.Limits, CompressAbove: opts.CompressAbove, Hosts: opts.Hosts, Logger: slog.New(slog.NewTextHandler(opts.Log, nil))}
 	listen := serve.Listen{Address: opts.Listen}
 	token, err := opts.secure(&cfg, &listen)
 	if err != nil {
 		return err
 	}
+	if err := mayWriteKubeconfig(opts.Kubeconfig); err != nil {
+		return err
+	}
+	var measured *metrics
+	if opts.Metrics {
+		measured = newMetrics()
+	}
+	data, err := openData(&opts, measured.hostConfig()) // last: it may make a file
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, data.close()) }()
 	if err := measured.addTo(&cfg, data.host); err != nil {
 		return err
 	}
@@ -85,31 +89,45 @@ func Run(ctx context.Context, opts Options) (err error) {
 	}
 	server, err := serve.New(cfg)
 	if err != nil {
-		return flagged(err)
+		return opts.flagged(err)
 	}
 	measured.observe(server)
 	var unwritten error
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
 	listen.Ready = func(at net.Addr) {
-		if unwritten = opts.announce(at, kinds, token); unwritten != nil {
+		if unwritten = opts.announce(at, listen.TLS, kinds, token); unwritten != nil {
 			stop()
 		}
 	}
-	return errors.Join(flagged(server.ListenAndServe(listening, listen)), unwritten)
+	return errors.Join(opts.flagged(server.ListenAndServe(listening, listen)), unwritten)
 }
 
-// flagged returns an error of package serve with the flag that it is about.
-func flagged(err error) error {
+// flagged returns an error of package serve with the flag that it is about, and what to give
+// there.
+func (o *Options) flagged(err error) error {
 	var wrong *engine.ConfigError
-	if errors.As(err, &wrong) && wrong.Field == "Hosts" {
-		return &engine.ConfigError{Field: "--host", Problem: wrong.Problem}
-	}
 	var network *net.OpError
-	if errors.As(err, &network) && network.Op == "listen" {
+	var address *net.AddrError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field == "Hosts":
+		return &engine.ConfigError{Field: "--host", Problem: wrong.Problem}
+	case errors.As(err, &wrong) && wrong.Field == "Listen.Address":
+		return &engine.ConfigError{Field: "--listen", Problem: o.wrongAddress()}
+	case errors.As(err, &network) && network.Op == "listen" && errors.As(err, &address):
+		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %s: %s", o.Listen, address.Err)}
+	case errors.As(err, &network) && network.Op == "listen":
 		return fmt.Errorf("--listen: %w", err)
 	}
 	return err
+}
+
+// wrongAddress says what is wrong with an address that package serve has refused.
+func (o *Options) wrongAddress() string {
+	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
+		return fmt.Sprintf("is %q; give host:port, such as 127.0.0.1:8080", o.Listen)
+	}
+	return fmt.Sprintf("is %s, which others can reach; give --tls-cert and --tls-key, and users by --token-file or --client-ca", o.Listen)
 }
 
 // secure sets users, origins and TLS, and returns the token for a kubeconfig, "" if there
@@ -166,14 +184,19 @@ func (o *Options) trustClients(cfg *serve.Config, t *tls.Config) error {
 	return nil
 }
 
-// announce prints the address, the kinds and the notes about their manifests, and writes
-// the kubeconfig.
-func (o *Options) announce(at net.Addr, kinds []kind, token string) error {
-	url := "http://" + at.String()
-	if o.CertFile != "" {
-		url = "https://" + at.String()
+// announce writes the kubeconfig, and prints the address, the kinds and the notes about their
+// manifests: who reads the address can use the kubeconfig.
+func (o *Options) announce(at net.Addr, encrypted *tls.Config, kinds []kind, token string) error {
+	scheme := "http://"
+	if encrypted != nil {
+		scheme = "https://"
 	}
-	fmt.Fprintf(o.Out, "serving %s\n", url)
+	if o.Kubeconfig != "" {
+		if err := writeKubeconfig(o.Kubeconfig, scheme+o.reachedAt(at, encrypted), token, o.CertFile); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(o.Out, "serving %s%s\n", scheme, at)
 	if o.Upstream != "" {
 		fmt.Fprintf(o.Out, "a replica of %s\n", o.Upstream)
 	}
@@ -184,10 +207,27 @@ func (o *Options) announce(at net.Addr, kinds []kind, token string) error {
 			fmt.Fprintf(o.Out, "    note: %s\n", note)
 		}
 	}
-	if o.Kubeconfig == "" {
-		return nil
+	return nil
+}
+
+// reachedAt returns the host and the port by which clients reach the server: the first of its
+// names that the certificate is for, if there is a certificate.
+func (o *Options) reachedAt(at net.Addr, encrypted *tls.Config) string {
+	host, port, err := net.SplitHostPort(at.String())
+	if err != nil {
+		return at.String() // cannot happen: it is an address of TCP
 	}
-	return writeKubeconfig(o.Kubeconfig, url, token, o.CertFile)
+	names := append([]string{host}, o.Hosts...)
+	if net.ParseIP(host).IsUnspecified() {
+		names = names[1:] // no client can go there
+	}
+	names = append(names, "localhost", "127.0.0.1")
+	best := 0
+	if encrypted != nil {
+		certificate := encrypted.Certificates[0].Leaf
+		best = max(0, slices.IndexFunc(names, func(name string) bool { return certificate.VerifyHostname(name) == nil }))
+	}
+	return net.JoinHostPort(names[best], port)
 }
 
 var _ serve.Provider = (*registry.Store[unstructured.Unstructured])(nil)
