@@ -18,7 +18,8 @@
 // The exit status is 0 for success; 1 if a watcher was lost or its state differs, an
 // assertion or the run failed, or a file is damaged; 2 for wrong usage, a bad trace, a
 // bad scenario or manifest, or an unreadable report; 3 if an invariant is broken; and 130
-// after an interrupt or a SIGTERM, at which serve drains and exits with 0.
+// after an interrupt or a SIGTERM, at which serve drains and exits with 0. Commands that
+// have nothing to finish are ended by the signal.
 package main
 
 import (
@@ -29,7 +30,7 @@ import (
 )
 
 func main() {
-	os.Exit(run(stoppable(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // stoppable returns a context that ends with the first interrupt or SIGTERM, so that the

@@ -53,7 +53,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Writers(stdout, stderr),
 		// --help exits while the flags are parsed.
 		kong.Exit(func(int) { helped = true }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
+		// Only a command that takes a context hears of signals; they end the others.
+		kong.BindToProvider(func() (context.Context, error) { return stoppable(ctx), nil }),
 		kong.Bind(&streams{stdout, stderr}),
 	)
 	if err != nil {
