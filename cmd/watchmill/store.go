@@ -2,11 +2,14 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -18,18 +21,19 @@ import (
 
 // storeCommand has the commands under watchmill store.
 type storeCommand struct {
-	Check   storeCheckCommand   `cmd:"" help:"Check a file without changing it, and report its contents and errors as JSON."`
-	Info    storeInfoCommand    `cmd:"" help:"Describe a file and its contents."`
-	Dump    storeDumpCommand    `cmd:"" help:"Print the changes in a file as a trace for watchmill replay, or the newest state."`
-	Restore storeRestoreCommand `cmd:"" help:"Make a file from a snapshot, on a new timeline."`
-	Shrink  storeShrinkCommand  `cmd:"" help:"Replace a file by a copy without unused space."`
+	Check    storeCheckCommand    `cmd:"" help:"Check a file without changing it, and report its contents and errors as JSON."`
+	Info     storeInfoCommand     `cmd:"" help:"Describe a file and its contents."`
+	Dump     storeDumpCommand     `cmd:"" help:"Print the changes in a file as a trace for watchmill replay, or the newest state."`
+	Snapshot storeSnapshotCommand `cmd:"" help:"Write a snapshot of a file, from which restore makes a file."`
+	Restore  storeRestoreCommand  `cmd:"" help:"Make a file from a snapshot, on a new timeline."`
+	Shrink   storeShrinkCommand   `cmd:"" help:"Replace a file by a copy without unused space."`
 }
 
 // Help returns the text that --help adds.
 func (*storeCommand) Help() string {
-	return `A file is one of package store/backend/bolt. All commands but restore and shrink leave it as it is; no program may have it open for writing meanwhile.
+	return `A file is one of package store/backend/bolt. All commands but restore and shrink leave it as it is; no program may have it open for writing meanwhile. A program that has it open takes snapshots by File.Snapshot.
 
-If check finds damage, dump prints what can be read of the file, and restore makes a new one of a snapshot that a program took.`
+If check finds damage, dump prints what can be read of the file, and restore makes a new one of a snapshot.`
 }
 
 // errStore marks errors of the file itself, as opposed to damage in its contents.
@@ -137,20 +141,75 @@ func writeInfo(w io.Writer, info bolt.Info) error {
 	return err
 }
 
+type storeSnapshotCommand struct {
+	File     string `arg:"" help:"The file."`
+	Snapshot string `arg:"" help:"The snapshot to write, which must not exist, or a pipe."`
+}
+
+// Run writes the snapshot, and prints its description if it is a file.
+func (c *storeSnapshotCommand) Run(ctx context.Context, to *streams) error {
+	const never = math.MaxInt64 // no program can write meanwhile, whose space a slow pipe would keep
+	f, err := bolt.Open(c.File, bolt.Options{ReadOnly: true, SnapshotTimeout: never})
+	if err != nil {
+		return usable(err)
+	}
+	defer f.Close()
+	out, err := c.create()
+	if err != nil {
+		return usable(err)
+	}
+	defer out.discard()
+	manifest, err := f.Snapshot(ctx, out.file)
+	switch {
+	case ctx.Err() != nil:
+		return context.Canceled
+	case err != nil:
+		return err
+	case out.target == "":
+		return out.publish()
+	}
+	if err := cmp.Or(out.file.Sync(), out.publish()); err != nil {
+		return fmt.Errorf("cannot write a snapshot of %s: %w", c.File, err)
+	}
+	return c.describe(to.stdout, manifest)
+}
+
+// create creates the draft of the snapshot, which is as private as the file.
+func (c *storeSnapshotCommand) create() (*draft, error) {
+	switch info, err := os.Stat(c.Snapshot); {
+	case errors.Is(err, fs.ErrNotExist):
+		return draftOf(c.Snapshot, 0o600)
+	case err != nil:
+		return nil, err
+	case info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: %w: move it away first", c.Snapshot, fs.ErrExist)
+	}
+	return newDraft(c.Snapshot)
+}
+
+func (c *storeSnapshotCommand) describe(w io.Writer, m bolt.Manifest) error {
+	_, err := fmt.Fprintf(w, "snapshot   %s, of %d bytes\nstore      %s, timeline %d, format %d\n", c.Snapshot, m.Bytes, m.ID, m.Timeline, m.Format)
+	for _, name := range slices.Sorted(maps.Keys(m.Revisions)) {
+		_, more := fmt.Fprintf(w, "type       %s, at revision %d\n", name, m.Revisions[name])
+		err = cmp.Or(err, more)
+	}
+	return err
+}
+
 type storeRestoreCommand struct {
-	Snapshot string `arg:"" help:"The snapshot, as File.Snapshot wrote it."`
+	Snapshot string `arg:"" help:"The snapshot, as watchmill store snapshot or File.Snapshot wrote it."`
 	File     string `arg:"" help:"The file to make, which must not exist."`
 	Floor    uint64 `placeholder:"REVISION" help:"A revision that all new ones must exceed, if more than 2^32 changes were written since the snapshot."`
 }
 
 // Run restores, and prints the description of the new file.
-func (c *storeRestoreCommand) Run(to *streams) error {
+func (c *storeRestoreCommand) Run(ctx context.Context, to *streams) error {
 	snapshot, err := os.Open(c.Snapshot)
 	if err != nil {
 		return usable(err)
 	}
 	defer snapshot.Close()
-	_, err = bolt.Restore(snapshot, c.File, bolt.RestoreOptions{Floor: store.Revision(c.Floor)})
+	_, err = bolt.Restore(&interruptible{ctx, snapshot}, c.File, bolt.RestoreOptions{Floor: store.Revision(c.Floor)})
 	if errors.Is(err, backend.ErrCorrupt) {
 		err = fmt.Errorf("cannot restore the snapshot %s: %w", c.Snapshot, err)
 	}
@@ -158,6 +217,19 @@ func (c *storeRestoreCommand) Run(to *streams) error {
 		return usable(err)
 	}
 	return (&storeInfoCommand{File: c.File}).Run(to)
+}
+
+// interruptible is a reader that fails once ctx is done.
+type interruptible struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *interruptible) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Canceled
+	}
+	return r.Reader.Read(p)
 }
 
 type storeShrinkCommand struct {

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,7 +132,7 @@ func TestStore_OfAFileThatIsCutOff(t *testing.T) {
 	require.NotContains(t, report, "store")
 	require.NotContains(t, report, "created")
 	require.NotEmpty(t, report["problems"])
-	for _, arguments := range [][]string{{"info", path}, {"dump", path}, {"shrink", path}, {"restore", snapshot, path + ".new"}} {
+	for _, arguments := range [][]string{{"info", path}, {"dump", path}, {"shrink", path}, {"snapshot", path, path + ".new"}, {"restore", snapshot, path + ".new"}} {
 		_, errs, status := command(t.Context(), append([]string{"store"}, arguments...)...)
 		require.Equal(t, exitFailed, status, "%v: %s", arguments, errs)
 		require.Contains(t, errs, arguments[1])
@@ -193,6 +196,93 @@ func TestStoreRestore_GoesOnAboveOnANewTimeline(t *testing.T) {
 	require.Contains(t, errs, "exist")
 }
 
+func TestStoreSnapshot_IsOneThatRestoreTakes(t *testing.T) {
+	path, taken := writeFile(t, "notes")
+	dir := t.TempDir()
+	snapshot, restored := filepath.Join(dir, "snapshot"), filepath.Join(dir, "restored.db")
+	out, errs, status := command(t.Context(), "store", "snapshot", path, snapshot)
+	require.Zero(t, status, errs)
+	require.Contains(t, out, "snapshot   "+snapshot+", of ")
+	require.Contains(t, out, "timeline 0")
+	require.Contains(t, out, "type       notes, at revision 6\n")
+	want, err := os.ReadFile(taken)
+	require.NoError(t, err)
+	got, err := os.ReadFile(snapshot)
+	require.NoError(t, err)
+	require.Equal(t, want, got, "it is that of a program")
+	info, err := os.Stat(snapshot)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode(), "as private as the file")
+	_, errs, status = command(t.Context(), "store", "restore", snapshot, restored)
+	require.Zero(t, status, errs)
+	state, _, _ := command(t.Context(), "store", "dump", "--state", path)
+	again, _, _ := command(t.Context(), "store", "dump", "--state", restored)
+	require.Equal(t, state, again)
+}
+
+func TestStoreSnapshot_ReplacesNoFile(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	out, errs, status := command(t.Context(), "store", "snapshot", path, path)
+	require.Equal(t, exitUsage, status)
+	require.Empty(t, out)
+	require.Contains(t, errs, "file already exists: move it away first")
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
+// Nothing but the snapshot goes into a pipe.
+func TestStoreSnapshot_GoesIntoAPipe(t *testing.T) {
+	path, taken := writeFile(t, "notes")
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	read := make(chan []byte)
+	go func() {
+		all, _ := io.ReadAll(r) // what was read is compared
+		read <- all
+	}()
+	out, errs, status := command(t.Context(), "store", "snapshot", path, fmt.Sprintf("/dev/fd/%d", w.Fd()))
+	require.NoError(t, w.Close())
+	require.Zero(t, status, errs)
+	require.Empty(t, out)
+	want, err := os.ReadFile(taken)
+	require.NoError(t, err)
+	require.Equal(t, want, <-read)
+}
+
+func TestStoreSnapshot_LeavesNothingIfItFails(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	dir := t.TempDir()
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	_, errs, status := command(ctx, "store", "snapshot", path, filepath.Join(dir, "snapshot"))
+	require.Equal(t, exitInterrupted, status, errs)
+	_, errs, status = command(t.Context(), "store", "snapshot", path, filepath.Join(dir, "none", "snapshot"))
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "no such file")
+	_, errs, status = command(t.Context(), "store", "snapshot", path, "/dev/full")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errs, "no space left on device")
+	require.Empty(t, names(t, dir))
+}
+
+func TestStoreRestore_LeavesNothingIfItIsInterrupted(t *testing.T) {
+	_, snapshot := writeFile(t, "notes")
+	dir := t.TempDir()
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	_, errs, status := command(ctx, "store", "restore", snapshot, filepath.Join(dir, "restored.db"))
+	require.Equal(t, exitInterrupted, status)
+	require.Empty(t, errs)
+	_, errs, status = command(t.Context(), "store", "restore", dir, filepath.Join(dir, "restored.db"))
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "read "+dir+": is a directory", "what cannot be read is named")
+	require.Empty(t, names(t, dir))
+}
+
 func TestStoreShrink_KeepsWhatThereIs(t *testing.T) {
 	path, _ := writeFile(t, "notes")
 	before, _, _ := command(t.Context(), "store", "dump", path)
@@ -205,11 +295,11 @@ func TestStoreShrink_KeepsWhatThereIs(t *testing.T) {
 
 func TestStore_OfWhatIsNoFileExitsWithTwo(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing.db")
-	for _, verb := range []string{"check", "info", "dump", "shrink"} {
-		_, errs, status := command(t.Context(), "store", verb, missing)
-		require.Equal(t, exitUsage, status, verb)
+	for _, arguments := range [][]string{{"check", missing}, {"info", missing}, {"dump", missing}, {"shrink", missing}, {"snapshot", missing, missing + ".new"}} {
+		_, errs, status := command(t.Context(), append([]string{"store"}, arguments...)...)
+		require.Equal(t, exitUsage, status, arguments)
 		require.Contains(t, errs, "missing.db")
-		require.NoFileExists(t, missing)
+		require.Empty(t, names(t, filepath.Dir(missing)))
 	}
 }
 
