@@ -89,19 +89,20 @@ func TestReplay_WrongUsageAndBadInputExitWithTwo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(cut, whole[:50_000], 0o600))
 	for mention, args := range map[string][]string{
-		`expected one of "replay"`: {},
-		"unexpected argument":      {"repaly"},
-		`expected "<file>"`:        {"replay"},
-		"unknown flag --wathcers":  {"replay", "--wathcers=3", "x"},
-		"--speed":                  {"replay", "--speed=fast", "x"},
-		"watchmill-etcd":           {"replay", "--backend=etcd:127.0.0.1:2379", "x"},
-		"no storage of that name":  {"replay", "--backend=tape:0", "x"},
-		"does not say where":       {"replay", "--backend=bolt:", "x"},
-		`invalid policy "drop"`:    {"replay", "--policy=drop", "x"},
-		"--watchers is 0":          {"replay", "--watchers=0", "x"},
-		`unknown field "size"`:     {"replay", "--select=size=3", "x"},
-		"no such file":             {"replay", "no such file"},
-		"file is truncated":        {"replay", cut},
+		`expected one of "replay"`:                        {},
+		"unexpected argument":                             {"repaly"},
+		`expected "<file>"`:                               {"replay"},
+		"unknown flag --wathcers":                         {"replay", "--wathcers=3", "x"},
+		"--speed":                                         {"replay", "--speed=fast", "x"},
+		"watchmill-etcd":                                  {"replay", "--backend=etcd:127.0.0.1:2379", "x"},
+		"no storage of that name":                         {"replay", "--backend=tape:0", "x"},
+		"does not say where":                              {"replay", "--backend=bolt:", "x"},
+		`invalid policy "drop"`:                           {"replay", "--policy=drop", "x"},
+		"there are watch, objectcache, informer, queue\n": {"replay", "--via=tape", "x"},
+		"--watchers is 0":                                 {"replay", "--watchers=0", "x"},
+		`unknown field "size"`:                            {"replay", "--select=size=3", "x"},
+		"no such file":                                    {"replay", "no such file"},
+		"file is truncated":                               {"replay", cut},
 	} {
 		out, errs, status := command(t.Context(), args...)
 		require.Equal(t, exitUsage, status, "%v", args)
@@ -117,6 +118,16 @@ func TestHelp_IsNoError(t *testing.T) {
 		require.Zero(t, status)
 		require.Empty(t, errs)
 		require.Contains(t, out, "Usage: watchmill")
+	}
+}
+
+func TestHelp_ShowsTheDefaults(t *testing.T) {
+	for _, c := range [][]string{{"replay", "--seed=N ", "(100)", "(memory)", "(1)"}, {"serve", "(127.0.0.1:8080)", "(memory)"}} {
+		out, _, status := command(t.Context(), c[0], "--help")
+		require.Zero(t, status)
+		for _, shown := range c[1:] {
+			require.Contains(t, out, shown)
+		}
 	}
 }
 

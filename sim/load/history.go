@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -120,7 +121,7 @@ func (v Via) String() string {
 func (v *Via) UnmarshalText(text []byte) error {
 	i := slices.Index(ViaNames, string(text))
 	if i < 0 {
-		return fmt.Errorf("%q is not a way to watch; there are %v", text, ViaNames)
+		return fmt.Errorf("%q is not a way to watch; there are %s", text, strings.Join(ViaNames, ", "))
 	}
 	*v = Via(i)
 	return nil

@@ -29,11 +29,11 @@ type Flags struct {
 	Reconnect int           `default:"0" placeholder:"R" help:"How often each watcher disconnects, at random points, and resumes (${default})."`
 	Select    string        `placeholder:"SELECTOR" help:"What the watchers select, such as dir=actor,ext=go: dir is the key's directory, ext what follows the last dot."`
 	Window    int           `default:"0" placeholder:"N" help:"How many events the engine keeps to resume from; 0 for its default of about a million."`
-	Seed      uint64        `default:"1" help:"The seed of the points where watchers disconnect (${default})."`
+	Seed      uint64        `default:"1" placeholder:"N" help:"The seed of the points where watchers disconnect (${default})."`
 	State     string        `placeholder:"FILE" help:"Write the final state of one watcher as tab-separated values."`
 	KeepGoing bool          `help:"Skip and count bad lines, instead of refusing the trace."`
 
-	Checkpoints string `placeholder:"FILE" help:"Keep in this file where each watcher is, so that the replay can be continued; needs --backend bolt:FILE."`
+	Checkpoints string `placeholder:"FILE" help:"Keep in this file where each watcher is, so that the replay can be continued; needs a --backend other than memory."`
 	Continue    bool   `help:"Continue a replay that was interrupted or killed, after the last change in its storage and with each watcher where --checkpoints has it, to the same end. Give the other flags again as they were."`
 }
 

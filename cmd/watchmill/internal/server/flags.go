@@ -4,9 +4,9 @@ import "io"
 
 // Flags are the flags of the command, for every program that has it.
 type Flags struct {
-	Listen            string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen; port 0 is any that is free. Other than loopback it needs TLS and users: --token-file or --client-ca."`
+	Listen            string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen (${default}); port 0 is any that is free. Other than loopback it needs TLS and users: --token-file or --client-ca."`
 	CRD               []string `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none."`
-	Data              string   `default:"memory" placeholder:"WHERE" help:"Where objects live: memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX], which several servers share."`
+	Data              string   `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX], which several servers share."`
 	Upstream          string   `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
 	UpstreamTokenFile string   `placeholder:"FILE" help:"The bearer token for --upstream."`
 	Kubeconfig        string   `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
