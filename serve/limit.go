@@ -1,6 +1,9 @@
 package serve
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // inFlight counts the requests that are being served.
 type inFlight struct {
@@ -9,6 +12,7 @@ type inFlight struct {
 	mu            sync.Mutex
 	reads, writes int
 	watches       map[*call]*watching // nil while a watch starts
+	starts        map[*call]context.CancelCauseFunc
 	taken         map[*taken]struct{} // connections that watches have taken over
 	perUser       map[string]int
 	closing       error         // what ends every watch from now on
@@ -16,7 +20,7 @@ type inFlight struct {
 }
 
 func newInFlight(limits *Limits) *inFlight {
-	return &inFlight{limits: limits, watches: map[*call]*watching{}, taken: map[*taken]struct{}{}, perUser: map[string]int{}}
+	return &inFlight{limits: limits, watches: map[*call]*watching{}, starts: map[*call]context.CancelCauseFunc{}, taken: map[*taken]struct{}{}, perUser: map[string]int{}}
 }
 
 // place is what a request has in inFlight.
@@ -110,6 +114,24 @@ func (f *inFlight) cut() {
 	}
 }
 
+// starting says how to interrupt the start of a watch, and interrupts it at once if all
+// watches have been ended. The caller calls startOver in the end.
+func (f *inFlight) starting(c *call, interrupt context.CancelCauseFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.starts[c] = interrupt
+	if f.closing != nil {
+		interrupt(f.closing)
+	}
+}
+
+// startOver says that the start of a watch is over, well or not.
+func (f *inFlight) startOver(c *call) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.starts, c)
+}
+
 // started says that a watch has started, and ends it at once if all watches have been
 // ended.
 func (f *inFlight) started(c *call, w *watching) {
@@ -121,10 +143,13 @@ func (f *inFlight) started(c *call, w *watching) {
 	}
 }
 
-// endAll ends all watches, present and future.
+// endAll ends all watches, present and future, and those that still start.
 func (f *inFlight) endAll(why error) {
 	f.mu.Lock()
 	f.closing = why
+	for _, interrupt := range f.starts {
+		interrupt(why)
+	}
 	f.mu.Unlock()
 	for _, w := range f.allStarted() {
 		w.endBy(why)

@@ -107,24 +107,44 @@ func (w *watching) start() error {
 	}
 	opts := w.options(o)
 	w.initial, w.initialEnd = opts.InitialState, opts.InitialState
-	if !opts.InitialState {
-		// The engine's watch would wait in silence for a revision in the future.
-		if err := c.resource.WaitFor(w.ctx, opts.From); err != nil {
-			return err
-		}
-	}
-	if opts.From > 0 && !opts.InitialState {
-		w.from = opts.From
-		if opts.Timeline, err = c.resource.Timeline(w.ctx); err != nil {
-			return err
-		}
-		c.tellStorage(opts.Timeline)
-	}
-	if w.stream, err = c.resource.Watch(w.ctx, opts); err != nil {
+	if w.stream, err = w.open(opts); err != nil {
 		return err
 	}
 	c.inFlight.started(c, w)
 	return nil
+}
+
+// open starts the engine's watch. A shutdown of the server interrupts it.
+func (w *watching) open(opts engine.WatchOptions) (registry.Stream, error) {
+	ctx, interrupt := context.WithCancelCause(w.ctx)
+	defer interrupt(nil) // the stream is detached from it
+	w.c.inFlight.starting(w.c, interrupt)
+	defer w.c.inFlight.startOver(w.c)
+	stream, err := w.openWith(ctx, opts)
+	if err != nil && errors.Is(context.Cause(ctx), errShuttingDown) {
+		w.c.refused = LimitDraining
+		err = tooMany(errShuttingDown.Error())
+	}
+	return stream, err
+}
+
+// openWith waits until there is what the watch continues from, and starts it.
+func (w *watching) openWith(ctx context.Context, opts engine.WatchOptions) (_ registry.Stream, err error) {
+	c := w.c
+	if !opts.InitialState {
+		// The engine's watch would wait in silence for a revision in the future.
+		if err := c.resource.WaitFor(ctx, opts.From); err != nil {
+			return nil, err
+		}
+	}
+	if opts.From > 0 && !opts.InitialState {
+		w.from = opts.From
+		if opts.Timeline, err = c.resource.Timeline(ctx); err != nil {
+			return nil, err
+		}
+		c.tellStorage(opts.Timeline)
+	}
+	return c.resource.Watch(ctx, opts)
 }
 
 // begin answers the request: from now on there is a watch.

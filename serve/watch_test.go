@@ -277,6 +277,51 @@ func TestShutdown_EndsWatchesAndRefusesRequests(t *testing.T) {
 	require.Zero(t, s.handler.Stats().Watches)
 }
 
+// unstarted is the kind Gadget, no watch of which ever starts, as when its storage is away.
+type unstarted struct {
+	registry.Resource
+	began chan struct{}
+}
+
+func (u *unstarted) Resources() []registry.Resource { return []registry.Resource{u} }
+
+func (u *unstarted) WaitFor(ctx context.Context, _ engine.Revision) error { return u.stay(ctx) }
+
+func (u *unstarted) Watch(ctx context.Context, _ engine.WatchOptions) (registry.Stream, error) {
+	return nil, u.stay(ctx)
+}
+
+func (u *unstarted) stay(ctx context.Context) error {
+	u.began <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Else a watch that waits for storage would delay a shutdown to its end.
+func TestShutdown_RefusesWatchesThatStillStart(t *testing.T) {
+	store, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	kind := &unstarted{store.Resources()[0], make(chan struct{})}
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
+		c.Resources = append(c.Resources, kind)
+	})
+	answers := make(chan answer)
+	for _, query := range []string{"?watch=1", "?watch=1&resourceVersion=7"} {
+		go func() { answers <- s.get(gadgets + query) }()
+		<-kind.began
+	}
+	require.Equal(t, 2, s.handler.Stats().Watches)
+	require.NoError(t, s.handler.Shutdown(t.Context()))
+	for range 2 {
+		a := <-answers
+		require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %s", a.code, a.str("reason"), a.header.Get("Retry-After")))
+		require.Equal(t, "the server is shutting down", a.str("message"))
+	}
+	require.Zero(t, s.handler.Stats().Watches)
+}
+
 func TestEngineClosed_EndsWatchesCleanlyAndIsRetriedLater(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)
