@@ -23,6 +23,8 @@ type Config[T any] struct {
 	// Fields are the fields that selectors may name besides metadata.name and
 	// metadata.namespace, each with a function that returns its value.
 	Fields map[string]func(obj *T) string
+	// Scale gives the kind a scale subresource; nil means none.
+	Scale *Scale[T]
 	// Schema is the kind's OpenAPI schema. Nil means one made from T's tags: json, and
 	// description for the descriptions of fields.
 	Schema json.RawMessage
@@ -70,6 +72,9 @@ func (c *Config[T]) validate() error {
 		if col.Name == "" || col.Type == "" || col.Value == nil {
 			return &engine.ConfigError{Field: fmt.Sprintf("Columns[%d]", i), Problem: "needs a Name, a Type and a Value"}
 		}
+	}
+	if err := c.Scale.validate(); err != nil {
+		return err
 	}
 	if c.Schema != nil && !json.Valid(c.Schema) {
 		return &engine.ConfigError{Field: "Schema", Problem: "is no JSON; give an OpenAPI schema, or leave it out to have one made from T"}

@@ -32,6 +32,7 @@ type form struct {
 	grace        func(o *store.Object, asked *int64) (int64, bool)
 	prune        func(*store.Object) []string
 	cells        []func(*store.Object) any
+	scale        *scaling // nil if there is none
 
 	createOnUpdate, revisionRequired, prunes bool
 }
@@ -98,6 +99,7 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 			}
 			return cfg.Prune(valueOf[T](o))
 		},
+		scale:          scalingOf(cfg.Scale),
 		createOnUpdate: s.CreateOnUpdate, revisionRequired: s.RevisionRequired, prunes: cfg.Prune != nil,
 	}
 	for _, c := range cfg.Columns {

@@ -63,6 +63,9 @@ func (f forwarding) update(ctx context.Context, key, subresource string, change 
 		if err != nil {
 			return nil, false, err
 		}
+		if live == nil && subresource != "" {
+			return nil, false, engine.ErrNotFound
+		}
 		body, err := change(live)
 		if err != nil {
 			return nil, false, err
@@ -70,6 +73,10 @@ func (f forwarding) update(ctx context.Context, key, subresource string, change 
 		answer, created, err := f.forwarder.ForwardUpdate(ctx, key, subresource, body, opts)
 		switch {
 		case err == nil:
+			if subresource == scaleSubresource {
+				o, err := f.decodeScaleAnswer(answer, live)
+				return o, false, err
+			}
 			o, err := f.decodeAnswer(answer)
 			return o, created, err
 		case !errors.Is(err, engine.ErrConflict) || live == nil || bytes.Equal(body, before):

@@ -37,7 +37,7 @@ type Applier interface {
 type Manager struct {
 	// Name is the name that the writer gives itself; "" is unknown.
 	Name string
-	// Subresource is the one that is written: "" or "status".
+	// Subresource is the one that is written: "", "status" or "scale".
 	Subresource string
 	// At is the time of the write.
 	At time.Time

@@ -53,8 +53,11 @@ type Resource interface {
 // Info describes a resource.
 type Info struct {
 	Kind Kind
-	// Subresource is "" or "status".
+	// Subresource is "", "status" or "scale".
 	Subresource string
+	// Object is the kind of the objects if that is not Kind, as those of a scale are of
+	// another.
+	Object Kind
 	// Verbs are those that the resource has: get, list, watch, create, update, patch,
 	// delete, deletecollection.
 	Verbs []string
@@ -138,10 +141,19 @@ func SplitKey(key string) (namespace, name string) {
 	return "", key
 }
 
+// ObjectKind returns the kind of the resource's objects.
+func (i *Info) ObjectKind() *Kind {
+	if i.Object.Kind != "" {
+		return &i.Object
+	}
+	return &i.Kind
+}
+
 // resource is a store, or its status, as a [Resource].
 type resource struct {
 	*core
 	subresource string
+	shown       *form // of the items
 }
 
 func (r *resource) Info() *Info {
@@ -152,7 +164,7 @@ func (r *resource) Info() *Info {
 	}
 }
 
-func (r *resource) item(o *store.Object) Item { return Item{o, r.form} }
+func (r *resource) item(o *store.Object) Item { return Item{o, r.shown} }
 
 func (r *resource) Get(ctx context.Context, key string, opts engine.GetOptions) (Item, error) {
 	o, err := r.engine.get(ctx, key, opts)
@@ -167,7 +179,7 @@ func (r *resource) List(ctx context.Context, opts engine.ListOptions) (Page, err
 	if err != nil {
 		return Page{}, err
 	}
-	return Page{objects: l.items, of: r.form, Revision: l.revision, Continue: l.next, Remaining: l.remaining, Timeline: l.timeline}, nil
+	return Page{objects: l.items, of: r.shown, Revision: l.revision, Continue: l.next, Remaining: l.remaining, Timeline: l.timeline}, nil
 }
 
 func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream, error) {
@@ -175,7 +187,7 @@ func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream,
 	if err != nil {
 		return nil, err
 	}
-	return &stream{w, r.form}, nil
+	return &stream{w, r.shown}, nil
 }
 
 func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
@@ -234,7 +246,7 @@ func (r *resource) createFrom(ctx context.Context, namespace string, body []byte
 }
 
 func (r *resource) Update(ctx context.Context, key string, change func(live Item) ([]byte, error), opts WriteOptions) (Item, bool, error) {
-	o, created, err := r.updateBy(ctx, key, func(live *store.Object) ([]byte, error) { return change(Item{live, r.form}) }, opts)
+	o, created, err := r.updateBy(ctx, key, func(live *store.Object) ([]byte, error) { return change(Item{live, r.shown}) }, opts)
 	if err != nil {
 		return Item{}, false, err
 	}
@@ -281,7 +293,7 @@ func (r *resource) DeleteAll(ctx context.Context, which engine.ListOptions, opts
 	if err != nil {
 		return Page{}, err
 	}
-	return Page{objects: deleted, of: r.form, Revision: r.engine.revision()}, nil
+	return Page{objects: deleted, of: r.shown, Revision: r.engine.revision()}, nil
 }
 
 // stream is a watch as a [Stream].

@@ -138,11 +138,15 @@ func (s *Store[T]) DeleteAll(ctx context.Context, which engine.ListOptions, opts
 // bypass the rules.
 func (s *Store[T]) Engine() *engine.Engine[T] { return s.engine }
 
-// Resources returns the kind as a [Resource], and its status subresource if it has one.
+// Resources returns the kind as a [Resource], and the subresources that it has: first its
+// status, then its scale.
 func (s *Store[T]) Resources() []Resource {
-	all := []Resource{&resource{s.core, ""}}
+	all := []Resource{&resource{s.core, "", s.core.form}}
 	if s.core.kind.Status {
-		all = append(all, &resource{s.core, statusSubresource})
+		all = append(all, &resource{s.core, statusSubresource, s.core.form})
+	}
+	if s.core.scale != nil {
+		all = append(all, newScaleResource(s.core))
 	}
 	return all
 }

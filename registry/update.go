@@ -11,7 +11,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// statusSubresource is the name of the only subresource.
+// statusSubresource is the name of the subresource for the status.
 const statusSubresource = "status"
 
 // produceFunc returns the object that an update is to store, as a draft with defaults.
@@ -165,10 +165,11 @@ func (u *updating) checkKey(draft *store.Object) error {
 	return nil
 }
 
-// keepToPart keeps an update to its part of the object: status, or the rest.
+// keepToPart keeps an update to its part of the object: status, or the rest. That of the
+// scale has changed nothing else.
 func (u *updating) keepToPart(draft, current *store.Object) *store.Object {
 	switch {
-	case !u.kind.Status:
+	case !u.kind.Status, u.subresource == scaleSubresource:
 		return draft
 	case u.subresource == "":
 		u.layout.TakeStatus(draft, current)

@@ -122,9 +122,13 @@ func (v *groupVersion) plain() metav1.APIResourceList {
 			Verbs: k.Verbs, ShortNames: k.Kind.ShortNames, Categories: k.Kind.Categories,
 		})
 		for _, sub := range k.subresources {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: k.Kind.Plural + "/" + sub.Subresource, Namespaced: !k.Kind.ClusterScoped, Kind: k.Kind.Kind, Verbs: sub.Verbs,
-			})
+			one := metav1.APIResource{
+				Name: k.Kind.Plural + "/" + sub.Subresource, Namespaced: !k.Kind.ClusterScoped, Kind: sub.ObjectKind().Kind, Verbs: sub.Verbs,
+			}
+			if of := sub.ObjectKind(); of != &sub.Kind {
+				one.Group, one.Version = of.Group, of.Version
+			}
+			list.APIResources = append(list.APIResources, one)
 		}
 	}
 	return list
@@ -189,16 +193,19 @@ func aggregatedList(groups []group) discoveryList {
 }
 
 func (k *servedKind) aggregated() discoveryResource {
-	kind := discoveryKind{k.Kind.Group, k.Kind.Version, k.Kind.Kind}
 	r := discoveryResource{
-		Resource: k.Kind.Plural, ResponseKind: kind, Scope: "Namespaced", SingularResource: k.Kind.Singular,
+		Resource: k.Kind.Plural, ResponseKind: discoveryKindOf(&k.Kind), Scope: "Namespaced", SingularResource: k.Kind.Singular,
 		Verbs: k.Verbs, ShortNames: k.Kind.ShortNames, Categories: k.Kind.Categories,
 	}
 	if k.Kind.ClusterScoped {
 		r.Scope = "Cluster"
 	}
 	for _, sub := range k.subresources {
-		r.Subresources = append(r.Subresources, discoverySubresource{sub.Subresource, kind, sub.Verbs})
+		r.Subresources = append(r.Subresources, discoverySubresource{sub.Subresource, discoveryKindOf(sub.ObjectKind()), sub.Verbs})
 	}
 	return r
+}
+
+func discoveryKindOf(k *registry.Kind) discoveryKind {
+	return discoveryKind{k.Group, k.Version, k.Kind}
 }

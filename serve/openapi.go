@@ -78,24 +78,27 @@ func (v *groupVersion) openAPI() *openAPI {
 		Paths: map[string]pathItem{}, Components: openAPIComponents{map[string]json.RawMessage{}},
 	}
 	for _, k := range v.kinds {
-		component := componentName(&k.Kind)
-		doc.Components.Schemas[component] = describe(k.Schema, &k.Kind)
+		doc.Components.Schemas[componentName(&k.Kind)] = describe(k.Schema, &k.Kind)
 		base := "/apis/" + v.String()
 		if !k.Kind.ClusterScoped {
-			doc.Paths[base+"/"+k.Kind.Plural] = pathItem{"get": k.operation("list", component)}
+			doc.Paths[base+"/"+k.Kind.Plural] = pathItem{"get": operationOn(&k.Kind, "list")}
 			base += "/namespaces/{namespace}"
 		}
 		base += "/" + k.Kind.Plural
 		doc.Paths[base] = pathItem{
-			"get": k.operation("list", component), "post": k.operation("create", component), "delete": k.operation("deletecollection", component),
+			"get": operationOn(&k.Kind, "list"), "post": operationOn(&k.Kind, "create"), "delete": operationOn(&k.Kind, "deletecollection"),
 		}
 		doc.Paths[base+"/{name}"] = pathItem{
-			"get": k.operation("get", component), "put": k.operation("update", component),
-			"patch": k.operation("patch", component), "delete": k.operation("delete", component),
+			"get": operationOn(&k.Kind, "get"), "put": operationOn(&k.Kind, "update"),
+			"patch": operationOn(&k.Kind, "patch"), "delete": operationOn(&k.Kind, "delete"),
 		}
 		for _, sub := range k.subresources {
+			of := sub.ObjectKind()
 			doc.Paths[base+"/{name}/"+sub.Subresource] = pathItem{
-				"get": k.operation("get", component), "put": k.operation("update", component), "patch": k.operation("patch", component),
+				"get": operationOn(of, "get"), "put": operationOn(of, "update"), "patch": operationOn(of, "patch"),
+			}
+			if of != &sub.Kind {
+				doc.Components.Schemas[componentName(of)] = describe(sub.Schema, of)
 			}
 		}
 	}
@@ -111,12 +114,12 @@ var queryParameters = map[string][]string{
 	"list":   {"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch"},
 }
 
-func (k *servedKind) operation(action, component string) operation {
+func operationOn(k *registry.Kind, action string) operation {
 	op := operation{
-		Description: action + " " + k.Kind.Kind, Action: action, Kind: discoveryKind{k.Kind.Group, k.Kind.Version, k.Kind.Kind},
+		Description: action + " " + k.Kind, Action: action, Kind: discoveryKindOf(k),
 		Responses: map[string]openAPIResponse{"200": {
 			Description: "OK",
-			Content:     map[string]map[string]anySchema{jsonType: {"schema": {"$ref": "#/components/schemas/" + component}}},
+			Content:     map[string]map[string]anySchema{jsonType: {"schema": {"$ref": "#/components/schemas/" + componentName(k)}}},
 		}},
 	}
 	for _, name := range queryParameters[action] {

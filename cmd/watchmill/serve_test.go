@@ -197,9 +197,32 @@ func TestServe_UpstreamIsAReplica(t *testing.T) {
 	require.Equal(t, 200, code, applied)
 	code, refused := call(t, "POST", replica+inDefault, "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"b"},"spec":{"size":"large"}}`)
 	require.Equal(t, 422, code, "the origin's schema decides: %s", refused)
+	code, _ = call(t, "GET", replica+inDefault+"/a/scale", "", "")
+	require.Equal(t, 404, code, "discovery does not tell where a kind has its replicas")
 	code, discovered := call(t, "GET", replica+"/apis/example.com/v1", "", "")
 	require.Equal(t, 200, code)
 	require.Contains(t, discovered, `"widgets/status"`)
+}
+
+// A replica that has the manifest knows where the replicas are, and has the origin set them.
+func TestServe_AReplicaPassesScalesOn(t *testing.T) {
+	origin, stopOrigin := serving(t, server.Options{Data: "memory"})
+	replica, stopReplica := serving(t, server.Options{Data: "memory", Upstream: origin, CRDs: []string{manifests}})
+	defer stopOrigin()
+	defer stopReplica()
+	code, made := call(t, "POST", origin+inDefault, "", `{"metadata":{"name":"a"},"spec":{"size":3}}`)
+	require.Equal(t, 201, code, made)
+	code, passed := call(t, "PUT", replica+inDefault+"/a/scale", "", `{"metadata":{"name":"a"},"spec":{"replicas":5}}`)
+	require.Equal(t, 200, code, passed)
+	code, here := call(t, "GET", origin+inDefault+"/a/scale", "", "")
+	require.Equal(t, 200, code)
+	require.JSONEq(t, here, passed)
+	code, refused := call(t, "PUT", replica+inDefault+"/a/scale", "", `{"metadata":{"name":"a"},"spec":{"replicas":101}}`)
+	require.Equal(t, 422, code, refused)
+	code, conflict := call(t, "PUT", replica+inDefault+"/a/scale", "", `{"metadata":{"name":"a","resourceVersion":"1"},"spec":{"replicas":6}}`)
+	require.Equal(t, 409, code, conflict)
+	code, missing := call(t, "PUT", replica+inDefault+"/b/scale", "", `{"metadata":{"name":"b"},"spec":{"replicas":6}}`)
+	require.Equal(t, 404, code, missing)
 }
 
 func TestServe_SaysWhatItServesAndWhatItDoesNot(t *testing.T) {

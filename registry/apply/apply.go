@@ -64,13 +64,15 @@ func newApplier(kind registry.Kind, types managedfields.TypeConverter) (*applier
 }
 
 // parts returns the fields that writes may set, by subresource, nil for all: a write of
-// the object leaves status alone, and one of status sets only that and metadata.
+// the object leaves status alone, one of status sets only that and metadata, and one of
+// scale has changed nothing that is not its own.
 func parts(kind registry.Kind) map[string]fieldpath.Filter {
 	if !kind.Status {
-		return map[string]fieldpath.Filter{"": nil}
+		return map[string]fieldpath.Filter{"": nil, "scale": nil}
 	}
 	return map[string]fieldpath.Filter{
-		"": fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status"))),
+		"scale": nil,
+		"":      fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status"))),
 		"status": fieldpath.NewIncludeMatcherFilter(
 			fieldpath.MakePrefixMatcherOrDie("status"), fieldpath.MakePrefixMatcherOrDie("metadata"),
 		),

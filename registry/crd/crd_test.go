@@ -43,10 +43,9 @@ func TestParse_TakesWhatPeopleHave(t *testing.T) {
 		Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Singular: "widget",
 		ShortNames: []string{"wd"}, Categories: []string{"all"}, Status: true,
 	}, d.Kind)
-	require.Len(t, d.Notes, 3)
+	require.Len(t, d.Notes, 2)
 	require.Contains(t, d.Notes[0], "version v1beta1 is not served")
-	require.Contains(t, d.Notes[1], "scale")
-	require.Contains(t, d.Notes[2], "1 x-kubernetes-validations rules")
+	require.Contains(t, d.Notes[1], "1 x-kubernetes-validations rules")
 }
 
 func TestParse_RefusesWhatIsWrong(t *testing.T) {

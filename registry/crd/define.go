@@ -27,6 +27,7 @@ type Definition struct {
 	raw       json.RawMessage
 	columns   []registry.Column[unstructured.Unstructured]
 	fields    map[string]func(*unstructured.Unstructured) string
+	scale     *registry.Scale[unstructured.Unstructured]
 }
 
 // define reads one manifest.
@@ -61,6 +62,9 @@ func define(m *manifest) (*Definition, error) {
 	if err := d.readSchema(m, v); err != nil {
 		return nil, err
 	}
+	if err := d.readScale(m, v); err != nil {
+		return nil, err
+	}
 	return d, d.readPaths(m, v)
 }
 
@@ -83,9 +87,6 @@ func (d *Definition) note(m *manifest, stored *version) {
 	}
 	if s := m.Spec.Conversion.Strategy; s != "" && s != "None" {
 		d.Notes = append(d.Notes, "conversion by "+s+" is not done")
-	}
-	if len(stored.Subresources.Scale) > 0 {
-		d.Notes = append(d.Notes, "the scale subresource is not served")
 	}
 }
 
@@ -174,7 +175,7 @@ func cell(value any, columnType string) any {
 // zero, such as Engine, can be set.
 func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 	return registry.Config[unstructured.Unstructured]{
-		Kind: d.Kind, Columns: d.columns, Fields: d.fields, Schema: d.raw,
+		Kind: d.Kind, Columns: d.columns, Fields: d.fields, Scale: d.scale, Schema: d.raw,
 		Prune: func(o *unstructured.Unstructured) []string { return d.schema.pruneRoot(o.Object) },
 		Strategy: registry.Strategy[unstructured.Unstructured]{
 			Default: func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },

@@ -66,8 +66,8 @@ type version struct {
 		OpenAPI json.RawMessage `json:"openAPIV3Schema"`
 	} `json:"schema"`
 	Subresources struct {
-		Status *struct{}       `json:"status"`
-		Scale  json.RawMessage `json:"scale"`
+		Status *struct{}   `json:"status"`
+		Scale  *scalePaths `json:"scale"`
 	} `json:"subresources"`
 	Columns []struct {
 		Name        string `json:"name"`
@@ -80,6 +80,13 @@ type version struct {
 	SelectableFields []struct {
 		Path string `json:"jsonPath"`
 	} `json:"selectableFields"`
+}
+
+// scalePaths say where the objects have what the scale subresource shows.
+type scalePaths struct {
+	Spec     string `json:"specReplicasPath"`
+	Status   string `json:"statusReplicasPath"`
+	Selector string `json:"labelSelectorPath"`
 }
 
 // Parse reads the CustomResourceDefinitions of a file in YAML or JSON, of which

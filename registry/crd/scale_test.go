@@ -1,0 +1,77 @@
+package crd_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/crd"
+)
+
+// withScale returns the manifest of widgets with that scale.
+func withScale(t *testing.T, scale string) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/widgets.yaml")
+	require.NoError(t, err)
+	const there = "{specReplicasPath: .spec.size, statusReplicasPath: .status.size}"
+	require.Contains(t, string(text), there)
+	return strings.Replace(string(text), there, scale, 1)
+}
+
+func TestScale_FollowsThePathsOfTheManifest(t *testing.T) {
+	all, err := crd.Parse(strings.NewReader(withScale(t, "{specReplicasPath: .spec.limits.copies, statusReplicasPath: .status.copies, labelSelectorPath: .spec.color}")))
+	require.NoError(t, err)
+	s, err := registry.New(all[0].Config())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	object, scale := s.Resources()[0], s.Resources()[2]
+	_, err = object.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":3,"color":"red"}}`), registry.WriteOptions{})
+	require.NoError(t, err)
+	_, err = scale.Get(t.Context(), "default/a", engine.GetOptions{Read: engine.Latest()})
+	require.ErrorContains(t, err, "spec.replicas: Required value")
+	it, _, err := scale.Update(t.Context(), "default/a", func(registry.Item) ([]byte, error) {
+		return []byte(`{"metadata":{"name":"a"},"spec":{"replicas":2}}`), nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	text, err := it.JSON()
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"spec":{"replicas":2},"status":{"replicas":0,"selector":"red"}`)
+	it, err = object.Get(t.Context(), "default/a", engine.GetOptions{Read: engine.Latest()})
+	require.NoError(t, err)
+	text, err = it.JSON()
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"limits":{"copies":2}`)
+}
+
+// The schema decides of a scale as of any other write.
+func TestScale_ObeysTheSchema(t *testing.T) {
+	_, _, s := open(t)
+	_, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":3}}`), registry.WriteOptions{})
+	require.NoError(t, err)
+	_, _, err = s.Resources()[2].Update(t.Context(), "default/a", func(registry.Item) ([]byte, error) {
+		return []byte(`{"metadata":{"name":"a"},"spec":{"replicas":101}}`), nil
+	}, registry.WriteOptions{})
+	require.ErrorContains(t, err, "spec.size in body should be less than or equal to 100")
+}
+
+func TestParse_RefusesPathsOfNoScale(t *testing.T) {
+	for mention, scale := range map[string]string{
+		`specReplicasPath is ""; give`:               "{statusReplicasPath: .status.size}",
+		`statusReplicasPath is ""; give`:             "{specReplicasPath: .spec.size}",
+		`specReplicasPath is ".size"; give`:          "{specReplicasPath: .size, statusReplicasPath: .status.size}",
+		`specReplicasPath is ".spec"; give`:          "{specReplicasPath: .spec, statusReplicasPath: .status.size}",
+		`specReplicasPath is "spec.size"; give`:      "{specReplicasPath: spec.size, statusReplicasPath: .status.size}",
+		`specReplicasPath is ".spec..size"; give`:    "{specReplicasPath: .spec..size, statusReplicasPath: .status.size}",
+		`specReplicasPath is ".spec.sizes[0]"; give`: "{specReplicasPath: '.spec.sizes[0]', statusReplicasPath: .status.size}",
+		`statusReplicasPath is ".spec.size"; give`:   "{specReplicasPath: .spec.size, statusReplicasPath: .spec.size}",
+		`labelSelectorPath is ".metadata.labels"`:    "{specReplicasPath: .spec.size, statusReplicasPath: .status.size, labelSelectorPath: .metadata.labels}",
+	} {
+		_, err := crd.Parse(strings.NewReader(withScale(t, scale)))
+		require.ErrorIs(t, err, crd.ErrManifest, scale)
+		require.ErrorContains(t, err, "spec.versions.subresources.scale."+mention)
+	}
+}

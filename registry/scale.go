@@ -1,0 +1,288 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/layout"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Scale gives a kind a scale subresource: its number of replicas in the form that all kinds
+// have in common, which kubectl scale and autoscalers read and write. A write of it changes
+// that number alone. Replicas and SetReplicas are required.
+type Scale[T any] struct {
+	// Replicas returns the number that is wanted; ok is false if the object has none.
+	Replicas func(obj *T) (n int32, ok bool)
+	// SetReplicas sets it, to 0 or more. It may change obj, which shares nothing.
+	SetReplicas func(obj *T, n int32)
+	// Observed returns the number that there is. Nil means 0.
+	Observed func(obj *T) int32
+	// Selector returns the label selector of the replicas, as text. Nil means none.
+	Selector func(obj *T) string
+}
+
+// scaleSubresource is the name of the subresource.
+const scaleSubresource = "scale"
+
+// scaleKind is the kind of the subresource's objects.
+var scaleKind = Kind{Group: "autoscaling", Version: "v1", Kind: "Scale"}.complete()
+
+// replicasPath is where a scale has the number that is wanted.
+var replicasPath = field.NewPath("spec", "replicas")
+
+// noReplicas stands for a number that is missing, in a scale to be patched: the patch sets
+// it, or the result is refused.
+const noReplicas = math.MinInt32
+
+// scaleObject is an object of the subresource, as autoscaling/v1 has it.
+type scaleObject struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Replicas int32 `json:"replicas"`
+	} `json:"spec"`
+	Status struct {
+		Replicas int32  `json:"replicas"`
+		Selector string `json:"selector,omitempty"`
+	} `json:"status"`
+}
+
+// scaleSchema is the OpenAPI schema of the subresource's objects.
+var scaleSchema = json.RawMessage(`{"type":"object","description":"The number of replicas of an object.","properties":{` +
+	`"spec":{"type":"object","description":"What is wanted.","properties":{` +
+	`"replicas":{"type":"integer","format":"int32","description":"The number of replicas that is wanted."}}},` +
+	`"status":{"type":"object","description":"What there is.","properties":{` +
+	`"replicas":{"type":"integer","format":"int32","description":"The number of replicas that there are."},` +
+	`"selector":{"type":"string","description":"The label selector of the replicas."}}}}}`)
+
+// scaling is a [Scale] without its type.
+type scaling struct {
+	replicas    func(*store.Object) (int32, bool)
+	setReplicas func(*store.Object, int32)
+	observed    func(*store.Object) int32
+	selector    func(*store.Object) string
+}
+
+// scalingOf returns the scaling that s describes, nil for none.
+func scalingOf[T any](s *Scale[T]) *scaling {
+	if s == nil {
+		return nil
+	}
+	return &scaling{
+		replicas:    func(o *store.Object) (int32, bool) { return s.Replicas(valueOf[T](o)) },
+		setReplicas: func(o *store.Object, n int32) { s.SetReplicas(valueOf[T](o), n) },
+		observed: func(o *store.Object) int32 {
+			if s.Observed == nil {
+				return 0
+			}
+			return s.Observed(valueOf[T](o))
+		},
+		selector: func(o *store.Object) string {
+			if s.Selector == nil {
+				return ""
+			}
+			return s.Selector(valueOf[T](o))
+		},
+	}
+}
+
+// validate returns an [*engine.ConfigError] if a function is missing.
+func (s *Scale[T]) validate() error {
+	if s != nil && (s.Replicas == nil || s.SetReplicas == nil) {
+		return &engine.ConfigError{Field: "Scale", Problem: "has no function for Replicas or SetReplicas; give both"}
+	}
+	return nil
+}
+
+// scaleForm returns the form in which the subresource shows the kind's objects.
+func (f *form) scaleForm() *form {
+	kind := scaleKind
+	kind.ClusterScoped = f.kind.ClusterScoped
+	return &form{kind: kind, schema: f.schema, meta: f.meta, typeMeta: f.typeMeta, layout: &scaleLayout{f.layout, f}}
+}
+
+// scaleLayout encodes objects as their scale.
+type scaleLayout struct {
+	layout.Layout
+	of *form
+}
+
+func (l *scaleLayout) Encode(o *store.Object, resourceVersion string, _ bool) (text []byte, err error) {
+	panicked := usercode.Call("Config.Scale", o.Key, func() { text, err = json.Marshal(l.of.scaleOf(o, resourceVersion)) })
+	if panicked != nil {
+		return nil, panicked
+	}
+	return text, err
+}
+
+// scaleOf returns the scale of an object.
+func (f *form) scaleOf(o *store.Object, resourceVersion string) *scaleObject {
+	m, s := f.meta(o), &scaleObject{}
+	s.SetGroupVersionKind(scaleKind.GroupVersionKind())
+	s.ObjectMeta = metav1.ObjectMeta{
+		Name: m.GetName(), Namespace: m.GetNamespace(), UID: m.GetUID(),
+		ResourceVersion: resourceVersion, CreationTimestamp: m.GetCreationTimestamp(),
+	}
+	wanted, ok := f.scale.replicas(o)
+	if s.Spec.Replicas = wanted; !ok {
+		s.Spec.Replicas = noReplicas
+	}
+	s.Status.Replicas, s.Status.Selector = f.scale.observed(o), f.scale.selector(o)
+	return s
+}
+
+// checkScale refuses an object that has no number of replicas to show.
+func (f *form) checkScale(o *store.Object) error {
+	ok := false
+	if err := usercode.Call("Config.Scale", o.Key, func() { _, ok = f.scale.replicas(o) }); err != nil {
+		return err
+	}
+	if !ok {
+		return &InvalidError{Kind: scaleKind, Name: f.meta(o).GetName(), Errors: field.ErrorList{
+			field.Required(replicasPath, "the object has no number of replicas"),
+		}}
+	}
+	return nil
+}
+
+// decodeScale reads a scale that is to be written.
+func (f *form) decodeScale(body []byte, opts *WriteOptions) (*scaleObject, error) {
+	if err := checkDepth(body); err != nil {
+		return nil, err
+	}
+	s := &scaleObject{}
+	strict, err := kjson.UnmarshalStrict(body, s)
+	if err != nil {
+		return nil, &BadRequestError{Reason: "the body is no Scale: " + err.Error(), Cause: err}
+	}
+	got, want := s.GroupVersionKind(), scaleKind.GroupVersionKind()
+	if got.Kind != "" && got.Kind != want.Kind || got.Version != "" && got.GroupVersion() != want.GroupVersion() {
+		return nil, badRequest("the body is a %s %s, the request for %s %s", got.GroupVersion(), got.Kind, want.GroupVersion(), want.Kind)
+	}
+	if err := opts.judge(strict); err != nil {
+		return nil, err
+	}
+	if s.Spec.Replicas == noReplicas {
+		return nil, badRequest("the object has no number of replicas: set spec.replicas")
+	}
+	if s.Spec.Replicas < 0 {
+		return nil, &InvalidError{Kind: scaleKind, Name: s.Name, Errors: field.ErrorList{
+			field.Invalid(replicasPath, s.Spec.Replicas, "must be greater than or equal to 0"),
+		}}
+	}
+	return s, nil
+}
+
+// scaled returns a draft of old with the number of replicas of a scale. It has the scale's
+// name, uid and resourceVersion, which the update checks as those of any other body.
+func (f *form) scaled(old *store.Object, s *scaleObject) (*store.Object, error) {
+	draft, err := f.layout.DeepClone(old)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.setReplicas(draft, s.Spec.Replicas); err != nil {
+		return nil, err
+	}
+	f.setTypeMeta(draft)
+	m := f.meta(draft)
+	m.SetName(s.Name)
+	m.SetNamespace(s.Namespace)
+	m.SetUID(s.UID)
+	m.SetResourceVersion(s.ResourceVersion)
+	return draft, nil
+}
+
+// setReplicas sets the number of replicas of an object.
+func (f *form) setReplicas(o *store.Object, n int32) error {
+	set := false
+	err := usercode.Call("Config.Scale", o.Key, func() {
+		f.scale.setReplicas(o, n)
+		now, ok := f.scale.replicas(o)
+		set = ok && now == n
+	})
+	if err == nil && !set {
+		err = badRequest("the object cannot have a number of replicas: where it belongs is something else")
+	}
+	return err
+}
+
+// decodeScaleAnswer returns what live has become by the scale that a server has answered.
+func (f *form) decodeScaleAnswer(answer []byte, live *store.Object) (*store.Object, error) {
+	s, err := f.decodeScale(answer, &WriteOptions{Validation: IgnoreUnknown})
+	if err != nil {
+		return nil, err
+	}
+	o, err := f.layout.DeepClone(live)
+	if err != nil {
+		return nil, err
+	}
+	o.Key, o.Revision = live.Key, live.Revision
+	if s.ResourceVersion != "" {
+		rev, err := strconv.ParseUint(s.ResourceVersion, 10, 64)
+		if err != nil {
+			return nil, badRequest("resourceVersion is %q: the server must give decimal numbers that grow", s.ResourceVersion)
+		}
+		o.Revision = engine.Revision(rev)
+	}
+	return o, f.setReplicas(o, s.Spec.Replicas)
+}
+
+// scaleResource is the scale subresource of a store as a [Resource].
+type scaleResource struct{ resource }
+
+func newScaleResource(c *core) *scaleResource {
+	return &scaleResource{resource{c, scaleSubresource, c.form.scaleForm()}}
+}
+
+func (r *scaleResource) Info() *Info {
+	return &Info{Kind: r.kind, Subresource: scaleSubresource, Object: scaleKind, Verbs: verbs(scaleSubresource), Schema: scaleSchema, Fields: r.fields}
+}
+
+func (r *scaleResource) Get(ctx context.Context, key string, opts engine.GetOptions) (Item, error) {
+	o, err := r.engine.get(ctx, key, opts)
+	if err == nil {
+		err = r.checkScale(o)
+	}
+	if err != nil {
+		return Item{}, err
+	}
+	return r.item(o), nil
+}
+
+func (r *scaleResource) Update(ctx context.Context, key string, change func(live Item) ([]byte, error), opts WriteOptions) (Item, bool, error) {
+	body := func(live *store.Object) ([]byte, error) { return change(Item{live, r.shown}) }
+	var o *store.Object
+	var err error
+	if r.forwarder != nil {
+		o, _, err = forwarding{r.core}.update(ctx, key, scaleSubresource, body, opts)
+	} else {
+		o, _, err = r.update(ctx, key, scaleSubresource, func(old *store.Object) (*store.Object, error) {
+			text, err := body(old)
+			if err != nil {
+				return nil, err
+			}
+			s, err := r.decodeScale(text, &opts)
+			if err != nil {
+				return nil, err
+			}
+			return r.scaled(old, s)
+		}, opts)
+	}
+	if err != nil {
+		return Item{}, false, err
+	}
+	return r.item(o), false, nil
+}
+
+func (r *scaleResource) Apply(context.Context, string, []byte, WriteOptions) (Item, bool, error) {
+	return Item{}, false, engine.ErrUnsupported
+}

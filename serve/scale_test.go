@@ -1,0 +1,120 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// withScale gives widgets a scale, which is their size.
+func withScale(w *registry.Config[Widget], _ *serve.Config) {
+	w.Scale = &registry.Scale[Widget]{
+		Replicas:    func(w *Widget) (int32, bool) { return int32(w.Spec.Size), true },
+		SetReplicas: func(w *Widget, n int32) { w.Spec.Size = int(n) },
+		Selector:    func(*Widget) string { return "app=shop" },
+	}
+}
+
+func TestScale_IsDiscoveredWithItsOwnKind(t *testing.T) {
+	s := newServer(t, withScale)
+	plain := s.get("/apis/example.com/v1")
+	require.Equal(t, "widgets/scale autoscaling v1 Scale true [get patch update]", strings.Join([]string{
+		plain.str("resources.1.name"), plain.str("resources.1.group"), plain.str("resources.1.version"), plain.str("resources.1.kind"),
+		plain.str("resources.1.namespaced"), plain.str("resources.1.verbs"),
+	}, " "))
+	require.Equal(t, "widgets/status Widget", plain.str("resources.2.name")+" "+plain.str("resources.2.kind"))
+	r := "items.0.versions.0.resources.0.subresources.0."
+	a := s.get("/apis", "Accept", acceptAggregated)
+	require.Equal(t, "scale autoscaling v1 Scale", strings.Join([]string{
+		a.str(r + "subresource"), a.str(r + "responseKind.group"), a.str(r + "responseKind.version"), a.str(r + "responseKind.kind"),
+	}, " "))
+
+	doc := decodeJSON(t, s.get("/openapi/v3/apis/example.com/v1").body)
+	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
+	kind := map[string]any{"group": "autoscaling", "version": "v1", "kind": "Scale"}
+	require.Equal(t, []any{kind}, schemas["autoscaling.v1.Scale"].(map[string]any)["x-kubernetes-group-version-kind"])
+	path := doc["paths"].(map[string]any)["/apis/example.com/v1/namespaces/{namespace}/widgets/{name}/scale"].(map[string]any)
+	require.Len(t, path, 3)
+	for method, op := range path {
+		require.Equal(t, kind, op.(map[string]any)["x-kubernetes-group-version-kind"], method)
+		require.Contains(t, fmt.Sprint(op), "#/components/schemas/autoscaling.v1.Scale", method)
+	}
+	require.Equal(t, 404, newServer(t).get(inDefault+"/a/scale").code, "a kind without one has none")
+}
+
+func TestScale_IsReadAndWritten(t *testing.T) {
+	s := newServer(t, withScale)
+	s.create("a", 3)
+	w := s.watch(inDefault + "?watch=1")
+	w.expect("ADDED a")
+	show := func(a answer) string {
+		t.Helper()
+		require.Less(t, a.code, 300, a.body)
+		return strings.Join([]string{a.str("apiVersion"), a.str("kind"), a.str("metadata.name"), a.str("spec.replicas"), a.str("status.selector")}, " ")
+	}
+	first := s.get(inDefault + "/a/scale")
+	require.Equal(t, "autoscaling/v1 Scale a 3 app=shop", show(first))
+	require.Equal(t, "autoscaling/v1 Scale a 5 app=shop", show(s.do("PATCH", inDefault+"/a/scale", `{"spec":{"replicas":5}}`, "Content-Type", mergePatch)))
+	w.expect("MODIFIED a")
+	require.Equal(t, "5", s.get(inDefault+"/a").str("spec.size"))
+	stale := s.do("PUT", inDefault+"/a/scale", strings.Replace(first.body, `"replicas":3`, `"replicas":6`, 1))
+	require.Equal(t, "409 Conflict", fmt.Sprintf("%d %s", stale.code, stale.str("reason")), stale.body)
+	fresh := s.get(inDefault + "/a/scale").body
+	require.Equal(t, "autoscaling/v1 Scale a 6 app=shop", show(s.do("PUT", inDefault+"/a/scale", strings.Replace(fresh, `"replicas":5`, `"replicas":6`, 1))))
+	jsonPatch := s.do("PATCH", inDefault+"/a/scale?dryRun=All", `[{"op":"replace","path":"/spec/replicas","value":0}]`, "Content-Type", "application/json-patch+json")
+	require.Equal(t, "autoscaling/v1 Scale a 0 app=shop", show(jsonPatch))
+	require.Equal(t, "6", s.get(inDefault+"/a").str("spec.size"))
+
+	low := s.do("PATCH", inDefault+"/a/scale", `{"spec":{"replicas":-1}}`, "Content-Type", mergePatch)
+	require.Equal(t, "422 Invalid spec.replicas", fmt.Sprintf("%d %s %s", low.code, low.str("reason"), low.str("details.causes.0.field")))
+	unknown := s.do("PUT", inDefault+"/a/scale?fieldValidation=Strict", `{"metadata":{"name":"a"},"spec":{"replicas":1,"size":1}}`)
+	require.Equal(t, 400, unknown.code)
+	require.Contains(t, unknown.str("message"), `unknown field "spec.size"`)
+	apply := s.do("PATCH", inDefault+"/a/scale?fieldManager=m", `{}`, "Content-Type", applyPatch)
+	require.Equal(t, 415, apply.code)
+	deletion := s.do("DELETE", inDefault+"/a/scale", "")
+	require.Equal(t, "405 GET, HEAD, PATCH, PUT", fmt.Sprintf("%d %s", deletion.code, deletion.header.Get("Allow")))
+	table := s.get(inDefault+"/a/scale", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	require.Equal(t, "Name Age", table.str("columnDefinitions.0.name")+" "+table.str("columnDefinitions.1.name"))
+	require.Equal(t, "a", table.str("rows.0.cells.0"))
+	require.Equal(t, 404, s.get(inDefault+"/b/scale").code)
+}
+
+func TestScale_IsAuthorizedAsASubresource(t *testing.T) {
+	var asked []string
+	s := newServer(t, withScale, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Authorize = func(_ context.Context, _ serve.User, r *serve.Request) error {
+			if r.Subresource == "" {
+				return nil
+			}
+			asked = append(asked, r.Verb+" "+r.Resource+"/"+r.Subresource)
+			return errors.New("not you")
+		}
+	})
+	s.create("a", 3)
+	require.Equal(t, 403, s.get(inDefault+"/a/scale").code)
+	require.Equal(t, 403, s.do("PATCH", inDefault+"/a/scale", `{"spec":{"replicas":5}}`, "Content-Type", mergePatch).code)
+	require.Equal(t, 403, s.do("PUT", inDefault+"/a/scale", `{}`).code)
+	require.Equal(t, []string{"get widgets/scale", "patch widgets/scale", "update widgets/scale"}, asked)
+}
+
+// A scale is an update of its manager, of one field.
+func TestScale_IsRecordedUnderItsManager(t *testing.T) {
+	s := newServer(t, withApply, withScale)
+	require.Equal(t, 201, s.apply("?fieldManager=one", "{size: 1, color: red}").code)
+	scaled := s.do("PATCH", inDefault+"/a/scale?fieldManager=scaler", `{"spec":{"replicas":5}}`, "Content-Type", mergePatch)
+	require.Equal(t, 200, scaled.code, scaled.body)
+	require.Empty(t, scaled.header.Get("Warning"))
+	a := s.get(inDefault + "/a")
+	require.Contains(t, a.body, `"manager":"scaler","operation":"Update"`)
+	require.Contains(t, a.body, `"fieldsV1":{"f:spec":{"f:size":{}}},"subresource":"scale"`)
+	no := s.apply("?fieldManager=one", "{size: 1, color: red}")
+	require.Equal(t, "409 .spec.size", fmt.Sprintf("%d %s", no.code, no.str("details.causes.0.field")))
+}
