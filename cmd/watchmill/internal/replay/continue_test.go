@@ -342,6 +342,13 @@ func TestContinue_NoFileIsUsedForTwoThings(t *testing.T) {
 		require.ErrorContains(t, err, "--state is ")
 		require.ErrorContains(t, err, mention)
 	}
+	for mention, path := range map[string]string{"which is a directory": dir, "directory is not there": filepath.Join(dir, "none", "checkpoints")} {
+		flags := replay.Flags{File: file, Backend: "bolt:s.db", Checkpoints: path}
+		_, err := flags.Options(replay.Builtin(), nil, 0)
+		require.ErrorIs(t, err, replay.ErrOptions)
+		require.ErrorContains(t, err, "--checkpoints is "+path, "before anything is written to the storage")
+		require.ErrorContains(t, err, mention)
+	}
 	good := replay.Flags{File: file, Backend: "bolt:s.db", State: "out", Checkpoints: "checkpoints"}
 	_, err := good.Options(replay.Builtin(), nil, 0)
 	require.NoError(t, err)

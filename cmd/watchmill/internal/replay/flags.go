@@ -61,21 +61,32 @@ func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every
 }
 
 // validatePaths refuses a file to write that is also another file of the replay, since it
-// would replace that, and one for the state that cannot be made.
+// would replace that, and one that cannot be made.
 func (f *Flags) validatePaths() error {
 	_, place, _ := strings.Cut(f.Backend, ":")
 	trace, storage := otherFile{"the trace", f.File}, otherFile{"the storage", place}
 	if err := refuseSame("--checkpoints", f.Checkpoints, trace, storage, otherFile{"the file of --state", f.State}); err != nil {
 		return err
 	}
-	if err := refuseSame("--state", f.State, trace, storage); err != nil || f.State == "" {
+	if err := refuseSame("--state", f.State, trace, storage); err != nil {
 		return err
 	}
-	if info, err := os.Stat(f.State); err == nil && info.IsDir() {
-		return &OptionError{Option: "--state", Problem: fmt.Sprintf("is %s, which is a directory; give a file", f.State)}
+	if err := refuseUnmade("--checkpoints", f.Checkpoints); err != nil {
+		return err
 	}
-	if info, err := os.Stat(filepath.Dir(f.State)); err != nil || !info.IsDir() {
-		return &OptionError{Option: "--state", Problem: fmt.Sprintf("is %s, whose directory is not there; make it first", f.State)}
+	return refuseUnmade("--state", f.State)
+}
+
+// refuseUnmade refuses a path of a flag at which there can be no file.
+func refuseUnmade(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return &OptionError{Option: flag, Problem: fmt.Sprintf("is %s, which is a directory; give a file", path)}
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return &OptionError{Option: flag, Problem: fmt.Sprintf("is %s, whose directory is not there; make it first", path)}
 	}
 	return nil
 }
