@@ -50,7 +50,11 @@ func newServer(t *testing.T, edit ...func(*registry.Config[Widget], *serve.Confi
 		Kind:    registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget", Status: true, ShortNames: []string{"wd"}},
 		Columns: []registry.Column[Widget]{{Name: "Size", Type: "integer", Value: func(w *Widget) any { return w.Spec.Size }}},
 		Fields:  map[string]func(*Widget) string{"spec.color": func(w *Widget) string { return w.Spec.Color }},
-		Apply:   apply.New,
+		Scale: &registry.Scale[Widget]{
+			Replicas:    func(w *Widget) (int32, bool) { return int32(w.Spec.Size), true },
+			SetReplicas: func(w *Widget, n int32) { w.Spec.Size = int(n) },
+		},
+		Apply: apply.New,
 	}
 	cfg := serve.Config{}
 	for _, e := range edit {

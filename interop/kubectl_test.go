@@ -58,6 +58,19 @@ func TestKubectl_IsToldWhatIsWrong(t *testing.T) {
 	})
 }
 
+func TestKubectl_Scales(t *testing.T) {
+	withEachKubectl(t, func(t *testing.T, _ *server, k *kubectl) {
+		k.with(manifest("a", "1"), "create", "-f", "-")
+		require.Equal(t, "widget.example.com/a scaled\n", k.run("scale", "widget/a", "--replicas=3"))
+		require.Equal(t, "widget.example.com/a scaled\n", k.run("scale", "widget/a", "--current-replicas=3", "--replicas=0"), "which reads, and updates that revision")
+		require.Contains(t, k.run("get", "widget", "a", "--no-headers"), " 0 ")
+		out, err := k.try("", "scale", "widget/a", "--current-replicas=3", "--replicas=5")
+		require.Error(t, err)
+		require.Contains(t, out, "Expected replicas to be 3, was 0")
+		require.Equal(t, "autoscaling/v1 Scale a", k.run("get", "widget", "a", "--subresource=scale", "-o", "jsonpath={.apiVersion} {.kind} {.metadata.name}"))
+	})
+}
+
 func TestKubectl_WaitsForConditionsAndDeletions(t *testing.T) {
 	withEachKubectl(t, func(t *testing.T, _ *server, k *kubectl) {
 		k.with(strings.Replace(manifest("a", "1"), "  name: a\n", "  name: a\n  finalizers: [example.com/x]\n", 1), "create", "-f", "-")
