@@ -146,6 +146,21 @@ func TestReplay_AStateThatCannotBeWrittenExitsWithOne(t *testing.T) {
 	require.Contains(t, errs, "no space left on device")
 }
 
+// What cannot be written does not cost the state of the replay before.
+func TestReplay_LeavesTheStateThatThereIsIfItCannotWriteIt(t *testing.T) {
+	dir := t.TempDir()
+	history, state := filepath.Join(t.TempDir(), "history"), filepath.Join(dir, "state.tsv")
+	require.NoError(t, os.WriteFile(history, []byte(`{"t":1,"op":"put","key":"a","version":"one\ttwo"}`), 0o600))
+	require.NoError(t, os.WriteFile(state, []byte("before"), 0o600))
+	_, errs, status := command(t.Context(), "replay", "--watchers=1", "--state", state, history)
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errs, "it has a tab or a newline")
+	content, err := os.ReadFile(state)
+	require.NoError(t, err)
+	require.Equal(t, "before", string(content))
+	require.Equal(t, []string{"state.tsv"}, names(t, dir))
+}
+
 func TestReplay_InterruptStopsWithAReport(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()

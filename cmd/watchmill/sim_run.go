@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/inspect"
@@ -87,7 +88,7 @@ var errOutput = errors.New("cannot write the report")
 type outputs []output
 
 type output struct {
-	*draft
+	*draft.Draft
 	write func(*sim.Report, io.Writer) error
 }
 
@@ -120,7 +121,7 @@ func (c *simRunCommand) create() (files outputs, err error) {
 		if f.name == "" {
 			continue
 		}
-		d, err := newDraft(f.name)
+		d, err := draft.New(f.name)
 		if err != nil {
 			files.discard()
 			return nil, fmt.Errorf("%w: %w", errOutput, err)
@@ -133,11 +134,11 @@ func (c *simRunCommand) create() (files outputs, err error) {
 // write writes the report to each of the files.
 func (files outputs) write(rep *sim.Report) (err error) {
 	for _, f := range files {
-		if wrong := f.write(rep, f.file); wrong != nil {
+		if wrong := f.write(rep, f); wrong != nil {
 			err = errors.Join(err, wrong)
 			continue
 		}
-		err = errors.Join(err, f.publish())
+		err = errors.Join(err, f.Publish())
 	}
 	return err
 }
@@ -145,7 +146,7 @@ func (files outputs) write(rep *sim.Report) (err error) {
 // discard removes the files that have not been written.
 func (files outputs) discard() {
 	for _, f := range files {
-		f.draft.discard()
+		f.Discard()
 	}
 }
 

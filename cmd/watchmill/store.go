@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
@@ -158,33 +159,33 @@ func (c *storeSnapshotCommand) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return usable(err)
 	}
-	defer out.discard()
-	manifest, err := f.Snapshot(ctx, out.file)
+	defer out.Discard()
+	manifest, err := f.Snapshot(ctx, out)
 	switch {
 	case ctx.Err() != nil:
 		return context.Canceled
 	case err != nil:
 		return err
-	case out.target == "":
-		return out.publish()
+	case out.Direct():
+		return out.Publish()
 	}
-	if err := cmp.Or(out.file.Sync(), out.publish()); err != nil {
+	if err := cmp.Or(out.Sync(), out.Publish()); err != nil {
 		return fmt.Errorf("cannot write a snapshot of %s: %w", c.File, err)
 	}
 	return c.describe(to.stdout, manifest)
 }
 
 // create creates the draft of the snapshot, which is as private as the file.
-func (c *storeSnapshotCommand) create() (*draft, error) {
+func (c *storeSnapshotCommand) create() (*draft.Draft, error) {
 	switch info, err := os.Stat(c.Snapshot); {
 	case errors.Is(err, fs.ErrNotExist):
-		return draftOf(c.Snapshot, 0o600)
+		return draft.Of(c.Snapshot, 0o600)
 	case err != nil:
 		return nil, err
 	case info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: %w: move it away first", c.Snapshot, fs.ErrExist)
 	}
-	return newDraft(c.Snapshot)
+	return draft.New(c.Snapshot)
 }
 
 func (c *storeSnapshotCommand) describe(w io.Writer, m bolt.Manifest) error {

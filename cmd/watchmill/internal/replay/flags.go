@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load"
 )
@@ -143,15 +144,15 @@ func (f *Flags) writeState(report *Report) error {
 	if f.State == "" || report.State == nil || report.Interrupted {
 		return nil
 	}
-	out, err := os.Create(f.State)
+	out, err := draft.New(f.State)
 	if err != nil {
 		return err
 	}
+	defer out.Discard()
 	if err := report.State.WriteTSV(out); err != nil {
-		out.Close()
 		return err
 	}
-	return out.Close()
+	return out.Publish()
 }
 
 // Speed is a factor of real time; zero is as fast as possible.

@@ -1,4 +1,4 @@
-package main
+package draft_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 )
 
 // names returns what there is in a directory.
@@ -27,15 +29,15 @@ func TestDraft_ReplacesTheFileOnceItIsWhole(t *testing.T) {
 	require.NoError(t, os.WriteFile(old, []byte("before"), 0o640))
 	require.NoError(t, os.Symlink(old, link))
 	for _, name := range []string{old, link, filepath.Join(dir, "new")} {
-		d, err := newDraft(name)
+		d, err := draft.New(name)
 		require.NoError(t, err)
 		before, _ := os.ReadFile(old)
-		_, err = io.WriteString(d.file, "after "+name)
+		_, err = io.WriteString(d, "after "+name)
 		require.NoError(t, err)
 		still, _ := os.ReadFile(old)
 		require.Equal(t, before, still)
-		require.NoError(t, d.publish())
-		d.discard() // too late
+		require.NoError(t, d.Publish())
+		d.Discard() // too late
 		after, err := os.ReadFile(name)
 		require.NoError(t, err)
 		require.Equal(t, "after "+name, string(after))
@@ -51,10 +53,10 @@ func TestDraft_ReplacesTheFileOnceItIsWhole(t *testing.T) {
 
 func TestDraft_LeavesNothingIfDiscarded(t *testing.T) {
 	dir := t.TempDir()
-	d, err := newDraft(filepath.Join(dir, "new"))
+	d, err := draft.New(filepath.Join(dir, "new"))
 	require.NoError(t, err)
 	require.Len(t, names(t, dir), 1)
-	d.discard()
+	d.Discard()
 	require.Empty(t, names(t, dir))
 }
 
@@ -63,12 +65,12 @@ func TestDraft_WritesIntoAPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	defer r.Close()
-	d, err := newDraft(fmt.Sprintf("/dev/fd/%d", w.Fd()))
+	d, err := draft.New(fmt.Sprintf("/dev/fd/%d", w.Fd()))
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	_, err = io.WriteString(d.file, "report")
+	_, err = io.WriteString(d, "report")
 	require.NoError(t, err)
-	require.NoError(t, d.publish())
+	require.NoError(t, d.Publish())
 	read, err := io.ReadAll(r)
 	require.NoError(t, err)
 	require.Equal(t, "report", string(read))
@@ -76,10 +78,10 @@ func TestDraft_WritesIntoAPipe(t *testing.T) {
 
 func TestDraft_NeedsAPlace(t *testing.T) {
 	dir := t.TempDir()
-	_, err := newDraft(filepath.Join(dir, "no", "file"))
+	_, err := draft.New(filepath.Join(dir, "no", "file"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, filepath.Join("no", "file")+":", "the name that was given, and not the draft's")
-	_, err = newDraft(dir)
+	_, err = draft.New(dir)
 	require.ErrorContains(t, err, "is a directory")
 	require.Empty(t, names(t, dir))
 }
