@@ -80,7 +80,7 @@ rubbish
 	require.Contains(t, out, "2 changes, 2 written")
 	require.Contains(t, out, "history:2: not a JSON object")
 	require.Contains(t, out, "reconnects 6,")
-	require.Contains(t, out, "equal      3 of 3 watchers have the 1 objects")
+	require.Contains(t, out, "equal      3 of 3 watchers have the 1 objects that \"ext=go\" selects of those in the backend\n", "there is another one")
 }
 
 func TestReplay_WrongUsageAndBadInputExitWithTwo(t *testing.T) {

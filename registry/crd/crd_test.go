@@ -52,6 +52,7 @@ func TestParse_RefusesWhatIsWrong(t *testing.T) {
 	good, err := os.ReadFile("testdata/widgets.yaml")
 	require.NoError(t, err)
 	for mention, edit := range map[string]func(string) string{
+		`kind is "" of apiVersion "v1"; give a Custom`: func(string) string { return "apiVersion: v1\n" },
 		"kind is":               func(s string) string { return strings.Replace(s, "kind: CustomResourceDefinition", "kind: Widget", 1) },
 		"spec.scope":            func(s string) string { return strings.Replace(s, "scope: Namespaced", "scope: Galaxy", 1) },
 		"widgets.example.com\"": func(s string) string { return strings.Replace(s, "name: widgets.example.com", "name: gadgets", 1) },

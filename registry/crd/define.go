@@ -34,7 +34,7 @@ type Definition struct {
 func define(m *manifest) (*Definition, error) {
 	wrong := func(name, problem string) error { return &ManifestError{m.Metadata.Name, name, problem} }
 	if m.Kind != "CustomResourceDefinition" || m.APIVersion != "apiextensions.k8s.io/v1" {
-		return nil, wrong("kind", fmt.Sprintf("is %s %s; give a CustomResourceDefinition of apiextensions.k8s.io/v1", m.APIVersion, m.Kind))
+		return nil, wrong("kind", fmt.Sprintf("is %q of apiVersion %q; give a CustomResourceDefinition of apiextensions.k8s.io/v1", m.Kind, m.APIVersion))
 	}
 	s := &m.Spec
 	if s.Scope != "Namespaced" && s.Scope != "Cluster" {

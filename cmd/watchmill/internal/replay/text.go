@@ -70,7 +70,11 @@ func (r *Report) writeComparison(out *strings.Builder, line func(name, format st
 		line("equal", "not compared")
 		return
 	}
-	line("equal", "%s of %s watchers have the %s objects that the backend has", report.Number(r.Equal), report.Number(r.Watchers), report.Number(r.Objects))
+	which := "that the backend has"
+	if r.Select != "" {
+		which = fmt.Sprintf("that %s selects of those in the backend", quoted(r.Select))
+	}
+	line("equal", "%s of %s watchers have the %s objects %s", report.Number(r.Equal), report.Number(r.Watchers), report.Number(r.Objects), which)
 	for _, d := range r.Differences {
 		fmt.Fprintf(out, "  %s\n", d)
 	}
