@@ -1,7 +1,6 @@
 package killtest
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +29,7 @@ func Child(path string, writers int, from store.Revision, seed uint64, out io.Wr
 	if err != nil {
 		return err
 	}
-	c := &child{backend: b, out: &lines{out: bufio.NewWriterSize(out, 1<<16), w: out}}
+	c := &child{backend: b, out: NewLines(out)}
 	var all sync.WaitGroup
 	errs := make(chan error, writers+1)
 	all.Go(func() { errs <- c.follow(from) })
@@ -52,24 +51,7 @@ func config() bolt.Config {
 
 type child struct {
 	backend *bolt.Backend
-	out     *lines
-}
-
-// lines writes whole lines without a buffer, which would lose lines when the process is
-// killed.
-type lines struct {
-	mu  sync.Mutex
-	out *bufio.Writer
-	w   io.Writer
-}
-
-func (l *lines) tell(what, key string, rev store.Revision, text string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, err := fmt.Fprintf(l.out, "%s %s %d %s\n", what, key, rev, text); err != nil {
-		return err
-	}
-	return l.out.Flush()
+	out     *Lines
 }
 
 // write changes keys of its own: creates, updates, deletes and creates again.
@@ -86,7 +68,7 @@ func (c *child) write(writer int, seed uint64) error {
 			if err != nil {
 				return err
 			}
-			if err := c.out.tell("put", key, gone.Revision, ""); err != nil {
+			if err := c.out.Tell(Line{"put", key, gone.Revision, ""}); err != nil {
 				return err
 			}
 			continue
@@ -96,7 +78,7 @@ func (c *child) write(writer int, seed uint64) error {
 		if err != nil {
 			return err
 		}
-		if err := c.out.tell("put", key, o.Revision, text); err != nil {
+		if err := c.out.Tell(Line{"put", key, o.Revision, text}); err != nil {
 			return err
 		}
 	}
@@ -123,7 +105,7 @@ func (c *child) follow(from store.Revision) error {
 			<-notified
 		}
 		for _, ev := range batch.Events {
-			if err := c.out.tell("saw", ev.Key(), ev.Revision, textOf(ev)); err != nil {
+			if err := c.out.Tell(Line{"saw", ev.Key(), ev.Revision, textOf(ev)}); err != nil {
 				return err
 			}
 		}

@@ -1,13 +1,10 @@
 package killtest
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -39,40 +36,18 @@ func NewJudge(path string) *Judge {
 }
 
 // Take reads what a child has printed. The last line may be cut off.
-func (j *Judge) Take(out io.Reader) error {
-	r := bufio.NewReader(out)
-	for {
-		line, err := r.ReadString('\n')
-		if err == io.EOF {
-			return nil // a line without its end does not count
-		}
-		if err != nil {
-			return err
-		}
-		if err := j.line(strings.TrimSuffix(line, "\n")); err != nil {
-			return err
-		}
-	}
-}
+func (j *Judge) Take(out io.Reader) error { return ReadLines(out, j.line) }
 
-func (j *Judge) line(line string) error {
-	words := strings.SplitN(line, " ", 4)
-	if len(words) != 4 {
-		return fmt.Errorf("the child failed: %s", line)
-	}
-	n, err := strconv.ParseUint(words[2], 10, 64)
-	if err != nil {
-		return fmt.Errorf("the child failed: %s", line)
-	}
-	rev, now := store.Revision(n), change{words[1], words[3]}
-	if words[0] == "put" && rev <= j.newest {
+func (j *Judge) line(line Line) error {
+	rev, now := line.Revision, change{line.Key, line.Text}
+	if line.What == "put" && rev <= j.newest {
 		return fmt.Errorf("revision %d is used twice: the file was at %d", rev, j.newest)
 	}
 	if known, ok := j.changes[rev]; ok && known != now {
 		return fmt.Errorf("revision %d is %q and %q", rev, known, now)
 	}
 	j.changes[rev] = now
-	if words[0] == "saw" {
+	if line.What == "saw" {
 		if rev != j.Seen+1 {
 			return fmt.Errorf("the watch saw revision %d after %d", rev, j.Seen)
 		}
@@ -125,19 +100,23 @@ func (j *Judge) resume(ctx context.Context, b *bolt.Backend, rev store.Revision)
 		if err != nil {
 			return nil, err
 		}
-		found, err := events(ctx, b, max(oldest, min(j.newest, j.Seen)), rev)
+		events, err := Events(ctx, b, max(oldest, min(j.newest, j.Seen)), rev)
 		if errors.Is(err, store.ErrExpired) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
+		found := map[store.Revision]change{}
+		for _, ev := range events {
+			found[ev.Revision] = change{ev.Key(), textOf(ev)}
+		}
 		return found, j.compare(found)
 	}
 }
 
-// events returns the changes after a revision, through another, as a watch delivers them.
-func events(ctx context.Context, b *bolt.Backend, after, through store.Revision) (map[store.Revision]change, error) {
+// Events returns the changes after a revision, through another, as a watch delivers them.
+func Events(ctx context.Context, b *bolt.Backend, after, through store.Revision) (found []store.Event, err error) {
 	notified := make(chan struct{}, 1)
 	w, err := b.Watch(ctx, backend.WatchOptions{From: after, Notify: func() {
 		select {
@@ -149,7 +128,6 @@ func events(ctx context.Context, b *bolt.Backend, after, through store.Revision)
 		return nil, err
 	}
 	defer w.Close()
-	found := map[store.Revision]change{}
 	for at := after; at < through; {
 		batch, err := w.Next(1000)
 		if err != nil {
@@ -159,7 +137,7 @@ func events(ctx context.Context, b *bolt.Backend, after, through store.Revision)
 			if at++; ev.Revision != at {
 				return nil, fmt.Errorf("after revision %d the file has %d", at-1, ev.Revision)
 			}
-			found[at] = change{ev.Key(), textOf(ev)}
+			found = append(found, ev)
 		}
 		if len(batch.Events) == 0 && at < through {
 			<-notified

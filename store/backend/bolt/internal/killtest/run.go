@@ -81,14 +81,20 @@ func (r *firstRead) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// kill starts a child, and kills it at a random time after its first output, which a busy
-// machine may delay; in a quarter of the rounds after its start, so that opening the file
-// is interrupted, too.
+// kill kills a child that writes to the file at path.
 func kill(opts Options, j *Judge, path string, seed uint64, random *rand.Rand) error {
 	child := opts.Command()
 	child.Env = append(os.Environ(), childEnv+"="+strings.Join([]string{
 		path, strconv.Itoa(opts.Writers), strconv.FormatUint(uint64(j.Seen), 10), strconv.FormatUint(seed, 10),
 	}, "|"))
+	return Kill(child, 120*time.Millisecond, random, j.Take)
+}
+
+// Kill starts a child, hands its output to take, and kills it at a random time, within the
+// given one, after its first output, which a busy machine may delay; in a quarter of the
+// calls after its start, so that its beginning is interrupted, too. A child with no such
+// time ends by itself. Kill returns take's error, with what the child complained of.
+func Kill(child *exec.Cmd, within time.Duration, random *rand.Rand, take func(io.Reader) error) error {
 	var stderr bytes.Buffer
 	child.Stderr = &stderr
 	out, err := child.StdoutPipe()
@@ -98,12 +104,15 @@ func kill(opts Options, j *Judge, path string, seed uint64, random *rand.Rand) e
 	if err := child.Start(); err != nil {
 		return err
 	}
-	after := time.Duration(random.Int64N(int64(120 * time.Millisecond)))
-	arm := sync.OnceFunc(func() { time.AfterFunc(after, func() { _ = child.Process.Kill() }) })
-	if random.IntN(4) == 0 {
-		arm()
+	arm := func() {}
+	if within > 0 {
+		after := time.Duration(random.Int64N(int64(within)))
+		arm = sync.OnceFunc(func() { time.AfterFunc(after, func() { _ = child.Process.Kill() }) })
+		if random.IntN(4) == 0 {
+			arm()
+		}
 	}
-	err = j.Take(&firstRead{out, arm})
+	err = take(&firstRead{out, arm})
 	if err != nil {
 		_ = child.Process.Kill()
 	}
