@@ -8,4 +8,13 @@
 //	                          child's was, each chain of values unbroken
 //
 // What must be found is computed from the child's output alone.
+//
+// Its tests do the same with an engine in the child, whose consumers save checkpoints, and
+// with sim/judge for what all lives of a consumer add up to.
+//
+//	child: 16 writers ─▶ engine ─▶ nine consumers ─▶ a journal each of what it handled
+//	           │            ▲            └─────────▶ its checkpoint: with each event,
+//	           │            └─ in the next life ──── after a batch, or in a file
+//	         pipe: what was tried, acknowledged and refused
+//	parent: the file's history ─▶ judge ◀─ journals: exactly once, or at least once
 package killtest

@@ -14,15 +14,17 @@ import (
 
 func TestMain(m *testing.M) {
 	killtest.ChildMain()
+	engineMain()
 	goleak.VerifyTestMain(m)
 }
 
 // rounds is how many processes are killed: WATCHMILL_KILL_ROUNDS for the long
-// form.
-func rounds(t *testing.T) int {
+// form, few otherwise.
+func rounds(t *testing.T, few int) int {
+	t.Helper()
 	text := os.Getenv("WATCHMILL_KILL_ROUNDS")
 	if text == "" {
-		return 20
+		return few
 	}
 	n, err := strconv.Atoi(text)
 	require.NoError(t, err)
@@ -31,7 +33,7 @@ func rounds(t *testing.T) int {
 
 // Nothing that was acknowledged, or that a watch has seen, is ever lost to SIGKILL.
 func TestKill_LosesNothing(t *testing.T) {
-	n := rounds(t)
+	n := rounds(t, 20)
 	j, err := killtest.Run(killtest.Options{
 		Rounds: n, Writers: 64, Dir: t.TempDir(),
 		Command: func() *exec.Cmd { return exec.Command(os.Args[0]) },
