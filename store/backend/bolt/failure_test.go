@@ -14,6 +14,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
@@ -148,6 +149,37 @@ func TestWrite_FailsWhenTheDiskIsFull(t *testing.T) {
 	require.NoError(t, err, "the draft is the caller's again")
 	require.Zero(t, o.Expires)
 	require.Len(t, w.read(o.Revision, 10), 2)
+}
+
+// A draft that was staged and not written is as the caller gave it: a value that carries
+// its revision does not come to carry that of another change.
+func TestWrite_LeavesADraftThatIsNotWrittenAsItWas(t *testing.T) {
+	f, disk := newFaulty(t)
+	a := f.put("a", "1")
+	for _, failure := range []error{
+		&bolt.FullError{Path: f.path, Cause: syscall.ENOSPC},
+		&bolt.FailedError{Path: f.path, Uncertain: true, Cause: syscall.EIO}, // the last, since it is final
+	} {
+		for _, write := range []func(*store.Object) error{
+			func(d *store.Object) error {
+				_, err := f.Put(f.ctx, d, nil, backend.PutOptions{TTL: time.Hour})
+				return err
+			},
+			func(d *store.Object) error {
+				d.Key = "a"
+				_, err := f.Put(f.ctx, d, a, backend.PutOptions{TTL: time.Hour})
+				return err
+			},
+			func(d *store.Object) error { _, err := f.Emit(f.ctx, d); return err },
+		} {
+			given := backendtest.Draft(backendtest.Value{Key: "b", Text: "2", Stamped: true, Revision: 7})
+			was := *store.As[backendtest.Item](given)
+			disk.Add(journaltest.Fault{Err: failure})
+			require.Error(t, write(given))
+			was.Key = given.Key
+			require.Equal(t, was, *store.As[backendtest.Item](given))
+		}
+	}
 }
 
 // When there is no space, history that need not be kept makes some.

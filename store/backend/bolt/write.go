@@ -28,7 +28,7 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	}
 	w := puttings.Get().(*putting)
 	defer w.free()
-	*w = putting{writing: writing{backend: b, key: draft.Key, expect: revisionOf(prev)}, draft: draft, opts: opts}
+	*w = putting{writing: writing{backend: b, key: draft.Key, expect: revisionOf(prev)}, opts: opts}
 	if err := w.prepare(ctx, draft); err != nil {
 		return nil, err
 	}
@@ -42,7 +42,9 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 		}
 		store.ShareAttributes(draft, w.before.object)
 	}
+	w.draft = b.drafted(draft)
 	if err := b.file.queue.Do(ctx, w); err != nil {
+		w.draft.giveBack(&b.values.schema)
 		return nil, err
 	}
 	return draft, nil
@@ -77,12 +79,13 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 // Emit gives draft the next revision; watches see it when it is durable, also after a
 // restart, as long as history reaches back to it. Errors as for Put.
 func (b *Backend) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
-	w := &emitting{writing: writing{backend: b, key: draft.Key}, draft: draft}
+	w := &emitting{writing: writing{backend: b, key: draft.Key}}
 	if err := w.prepare(ctx, draft); err != nil {
 		return nil, err
 	}
-	w.size = w.own
+	w.size, w.draft = w.own, b.drafted(draft)
 	if err := b.do(ctx, w); err != nil {
+		w.draft.giveBack(&b.values.schema)
 		return nil, err
 	}
 	return draft, nil
@@ -198,7 +201,7 @@ func (w *writing) put(batch *journal.Batch, ev store.Event) {
 
 type putting struct {
 	writing
-	draft *store.Object
+	draft drafted
 	opts  backend.PutOptions
 }
 
@@ -212,7 +215,7 @@ func (w *putting) free() {
 
 // Stage completes the draft, if the object is still the one that was expected.
 func (w *putting) Stage(batch *journal.Batch) error {
-	o := w.draft
+	o := w.draft.object
 	prev, next, err := w.last()
 	if err != nil {
 		return err
@@ -263,7 +266,7 @@ func (b *Backend) stamp(o *store.Object, next store.Revision) error {
 
 type emitting struct {
 	writing
-	draft *store.Object
+	draft drafted
 }
 
 // Stage completes the draft.
@@ -272,7 +275,7 @@ func (w *emitting) Stage(batch *journal.Batch) error {
 	if err != nil {
 		return err
 	}
-	o := w.draft
+	o := w.draft.object
 	if err := w.backend.stamp(o, next); err != nil {
 		return err
 	}
