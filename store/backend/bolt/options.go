@@ -23,7 +23,8 @@ type Options struct {
 	// is not reused. Zero means ten minutes.
 	SnapshotTimeout time.Duration
 	// MaxBytes is the largest size of the file, at least 512 KiB; zero means no limit
-	// but the disk's. A sixteenth of it is reserved for discarding history.
+	// but the disk's. A sixteenth of it is reserved for discarding history. A process of
+	// 32 bits has no file of 2 GiB, whatever the limit.
 	MaxBytes int64
 	// ShrinkAt is the part of the file, between 0 and 1, that must be unused for
 	// Open to copy it into a smaller one, which takes a few seconds for each 100

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strings"
 	"syscall"
 
@@ -37,7 +38,7 @@ func (f *File) updateWithin(maxBytes int64, fn func(tx *bbolt.Tx) error) error {
 			return err
 		}
 		id = tx.ID()
-		f.db.AllocSize, f.db.MaxSize = f.allocSize(tx.Size()), int(maxBytes)
+		f.db.AllocSize, f.db.MaxSize = f.allocSize(tx.Size()), asInt(maxBytes)
 		if inside = fn(tx); inside != nil {
 			return tx.Rollback()
 		}
@@ -77,12 +78,16 @@ const (
 // timestamp, and the commit waits until that is in the file system's journal.
 func (f *File) allocSize(used int64) int {
 	page := f.db.Info().PageSize
-	size := min(max(int(used/8), minAllocSize), maxAllocSize)
+	size := min(max(asInt(used/8), minAllocSize), maxAllocSize)
 	if f.opts.MaxBytes > 0 {
-		size = min(size, max(int(f.opts.MaxBytes/64), page))
+		size = min(size, max(asInt(f.opts.MaxBytes/64), page))
 	}
 	return size / page * page
 }
+
+// asInt returns a number of bytes as bbolt takes it. Where an int has 32 bits, no file is
+// larger than the largest.
+func asInt(bytes int64) int { return int(min(bytes, math.MaxInt)) }
 
 // settle returns the error of a commit that failed with err. If there was no space for
 // its data pages, nothing has changed. Otherwise the contents of the disk are unknown,

@@ -1,0 +1,26 @@
+package journal_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// A bound that an int of 32 bits cannot hold is a bound beyond every file there, and not
+// what is left of its lower bits.
+func TestMaxBytes_MayBeMoreThanAnInt(t *testing.T) {
+	for _, limit := range []int64{
+		1<<32 + 1<<15,             // little in 32 bits
+		(1<<32 + 1<<18) * 16 / 15, // so after the reserve for discarding history
+		1 << 38,                   // a 64th is nothing in 32 bits
+	} {
+		f := newFixture(t, journal.Options{MaxBytes: limit})
+		f.random(newRandom(1), 10, 100, 3000)
+		b, err := f.Bounds(logName)
+		require.NoError(t, err)
+		require.Equal(t, f.last, b.Last)
+		require.NoError(t, f.Close())
+	}
+}
