@@ -212,7 +212,7 @@ func (c *storeRestoreCommand) Run(ctx context.Context, to *streams) error {
 	defer snapshot.Close()
 	_, err = bolt.Restore(&interruptible{ctx, snapshot}, c.File, bolt.RestoreOptions{Floor: store.Revision(c.Floor)})
 	if errors.Is(err, backend.ErrCorrupt) {
-		err = fmt.Errorf("cannot restore the snapshot %s: %w", c.Snapshot, err)
+		err = fmt.Errorf("%s: %w", c.Snapshot, err) // which the error only calls the snapshot
 	}
 	if err != nil {
 		return usable(err)

@@ -21,7 +21,8 @@ type RestoreOptions struct {
 // too old ([store.ErrExpired]), and none refers to a different state.
 //
 // It fails with [fs.ErrExist] if there is a file, and with [backend.ErrCorrupt] if the
-// snapshot is damaged or incomplete; then there is no file afterwards.
+// snapshot is damaged or incomplete, as a [*CorruptError] that has "the snapshot" for a
+// path; then there is no file afterwards.
 func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 	return journal.Restore(r, path, journal.RestoreOptions{Floor: uint64(opts.Floor)})
 }

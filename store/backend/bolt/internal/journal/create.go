@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -34,7 +35,9 @@ func initialize(tx *bbolt.Tx, id Identity) error {
 // placement makes a file beside its path, and renames it when it is complete and durable.
 // So a crash leaves either what was at the path before, or the complete new file.
 type placement struct {
-	path    string
+	path string
+	// task is what errors say that cannot be done to path; "" means "make".
+	task    string
 	timeout time.Duration
 	// over: the new file replaces the one at path, which the caller has locked. Without
 	// it, an existing file is left alone.
@@ -108,7 +111,7 @@ func (p *placement) finish(write func(*bbolt.DB) error) error {
 		err = p.file.Sync()
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("cannot make %s: %w", p.path, err), os.Remove(unfinished(p.path)))
+		return errors.Join(fmt.Errorf("cannot %s %s: %w", cmp.Or(p.task, "make"), p.path, err), os.Remove(unfinished(p.path)))
 	}
 	if err := os.Rename(unfinished(p.path), p.path); err != nil {
 		return err

@@ -8,6 +8,9 @@ var ParseUnchecked = parseUnchecked
 // Encode is for making files of other formats.
 func (id Identity) Encode() []byte { return id.encode() }
 
+// Footer is for making snapshots with other contents.
+func (m Manifest) Footer() ([]byte, error) { return m.footer() }
+
 // Descriptor is the file's, for tests that let the disk fail.
 func (f *File) Descriptor() int { return int(f.file.Fd()) }
 

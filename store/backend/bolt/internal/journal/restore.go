@@ -29,11 +29,12 @@ const revisionGap = 1 << 32
 // before the restore is too old, and never means another state.
 //
 // It fails with [fs.ErrExist] if there is a file, and with [ErrCorrupt] if the snapshot is
-// damaged or incomplete; then there is no file afterwards.
+// damaged or incomplete, which errors name in place of a path; then there is no file
+// afterwards.
 func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 	path = followed(path)
 	s := restoring{path: path, opts: opts}
-	p := placement{path: path, timeout: DefaultLockTimeout, before: func(file *os.File) error { return s.receive(file, r) }}
+	p := placement{path: path, task: "restore to", timeout: DefaultLockTimeout, before: func(file *os.File) error { return s.receive(file, r) }}
 	done := false
 	err := p.place(func(db *bbolt.DB) error {
 		done = true
@@ -52,9 +53,21 @@ type restoring struct {
 	found    *contents
 }
 
+// theSnapshot stands for the path of what has none in errors.
+const theSnapshot = "the snapshot"
+
+// badSnapshot returns the error of a snapshot as a whole.
+func badSnapshot(what string) error {
+	return &CorruptError{Path: theSnapshot, Page: NoPage, What: what}
+}
+
 // receive writes the snapshot into the file and checks it.
 func (s *restoring) receive(file *os.File, r io.Reader) error {
-	size, err := io.Copy(file, r)
+	from := source{Reader: r}
+	size, err := io.Copy(file, &from)
+	if from.err != nil {
+		return fmt.Errorf("%s cannot be read: %w", theSnapshot, from.err)
+	}
 	if err != nil {
 		return err
 	}
@@ -66,13 +79,27 @@ func (s *restoring) receive(file *os.File, r io.Reader) error {
 		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != s.manifest.SHA256 {
-		return fmt.Errorf("%w: the checksum of the snapshot is wrong", ErrCorrupt)
+		return badSnapshot("its checksum is wrong")
 	}
 	if err := file.Truncate(s.manifest.Bytes); err != nil {
 		return err
 	}
-	s.found, err = inspect(s.path, file, s.manifest.Bytes, false)
+	s.found, err = inspect(theSnapshot, file, s.manifest.Bytes, false)
 	return err
+}
+
+// source is a reader that keeps its error, to tell it from one of the writer.
+type source struct {
+	io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
 }
 
 // moveOn discards all history, and raises the revisions of all logs and the timeline.

@@ -200,4 +200,4 @@ func readFooter(r io.ReaderAt, size int64) (Manifest, error) {
 	return m, nil
 }
 
-var errNoSnapshot = fmt.Errorf("%w: it is no snapshot, or it is cut off", ErrCorrupt)
+var errNoSnapshot = badSnapshot("it does not end as a snapshot does: it is cut off, or something else")

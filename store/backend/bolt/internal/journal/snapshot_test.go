@@ -11,8 +11,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -87,6 +89,8 @@ func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 		t.Helper()
 		_, err := journal.Restore(bytes.NewReader(image), path, journal.RestoreOptions{})
 		require.ErrorIs(t, err, journal.ErrCorrupt, what)
+		require.ErrorContains(t, err, "cannot restore to "+path+": the snapshot", what)
+		require.NotContains(t, err.Error(), "cannot make", what)
 		left, err := filepath.Glob(path + "*")
 		require.NoError(t, err)
 		require.Empty(t, left, what)
@@ -102,6 +106,61 @@ func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 		damaged[random.IntN(len(damaged))] ^= 1 << random.IntN(8)
 		refused(damaged, "a bit")
 	}
+}
+
+// An error of Restore says whether the snapshot is wrong, or cannot be read, or the file
+// cannot be made.
+func TestRestore_SaysWhatIsWrong(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 5, 20, 100)
+	var snapshot bytes.Buffer
+	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
+	require.NoError(t, err)
+	whole := snapshot.Bytes()
+	flipped := bytes.Clone(whole)
+	flipped[len(whole)/2] ^= 1
+	path := filepath.Join(t.TempDir(), "restored.db")
+	restore := func(r io.Reader, path string) error {
+		t.Helper()
+		_, err := journal.Restore(r, path, journal.RestoreOptions{})
+		require.Error(t, err)
+		return err
+	}
+	require.EqualError(t, restore(bytes.NewReader(nil), path),
+		"cannot restore to "+path+": the snapshot: damaged: it does not end as a snapshot does: it is cut off, or something else")
+	require.EqualError(t, restore(bytes.NewReader(flipped), path),
+		"cannot restore to "+path+": the snapshot: damaged: its checksum is wrong")
+
+	gone := errors.New("the network is gone")
+	err = restore(io.MultiReader(bytes.NewReader(whole[:1000]), iotest.ErrReader(gone)), path)
+	require.EqualError(t, err, "cannot restore to "+path+": the snapshot cannot be read: the network is gone")
+	require.ErrorIs(t, err, gone)
+	require.NotErrorIs(t, err, journal.ErrCorrupt)
+
+	missing := filepath.Join(t.TempDir(), "missing", "restored.db")
+	require.ErrorContains(t, restore(bytes.NewReader(whole), missing), "cannot make "+missing)
+}
+
+// A snapshot whose checksum is right and whose contents are not is damaged, too: the error
+// says where.
+func TestRestore_SaysWhereASnapshotIsWrong(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 5, 20, 100)
+	var snapshot bytes.Buffer
+	m, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
+	require.NoError(t, err)
+	image := snapshot.Bytes()[:m.Bytes]
+	clear(image[3*4096:])
+	sum := sha256.Sum256(image)
+	m.SHA256 = hex.EncodeToString(sum[:])
+	footer, err := m.Footer()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "restored.db")
+	_, err = journal.Restore(bytes.NewReader(slices.Concat(image, footer)), path, journal.RestoreOptions{})
+	require.ErrorIs(t, err, journal.ErrCorrupt)
+	require.ErrorContains(t, err, "cannot restore to "+path+": the snapshot, page ")
+	var at *journal.CorruptError
+	require.ErrorAs(t, err, &at)
 }
 
 // A reader that hangs does not keep the file from being closed.
