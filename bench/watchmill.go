@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -28,12 +26,12 @@ func Watchmill() Contender {
 // config returns the configuration of all engines in this package.
 func config() engine.Config[Object] {
 	return engine.Config[Object]{
-		Name:   "bench",
-		Key:    Object.Key,
-		Labels: func(o Object) labels.Set { return labels.Set{AppLabel: o.App} },
-		Fields: engine.Fields[Object]{NodeField: func(o Object) string { return o.Node }},
-		Equal:  func(a, b Object) bool { return a == b },
-		Index:  []string{NodeField},
+		Name:        "bench",
+		Key:         Object.Key,
+		LabelValues: engine.LabelValues[Object]{AppLabel: func(o Object) string { return o.App }},
+		Fields:      engine.Fields[Object]{NodeField: func(o Object) string { return o.Node }},
+		Equal:       func(a, b Object) bool { return a == b },
+		Index:       []string{NodeField},
 	}
 }
 

@@ -54,6 +54,36 @@ func ExampleFields() {
 	// Output: unknown field "spec.nodename": did you mean "spec.nodeName"? declared are spec.nodeName
 }
 
+// A type without a map of labels has a function for each. An order without a region has no
+// such label.
+func ExampleLabelValues() {
+	type Order struct{ ID, Region string }
+	ctx := context.Background()
+	orders, err := engine.New(engine.Config[Order]{
+		Key:         func(o Order) string { return o.ID },
+		LabelValues: engine.LabelValues[Order]{"region": func(o Order) string { return o.Region }},
+	})
+	must(err)
+	defer orders.Close()
+	for _, o := range []Order{{"1", "eu"}, {"2", "us"}, {"3", ""}, {"4", "eu"}} {
+		_, err := orders.Create(ctx, o)
+		must(err)
+	}
+	for _, selector := range []string{"region=eu", "region", "region!=eu"} {
+		list, err := orders.List(ctx, engine.ListOptions{Labels: selector})
+		must(err)
+		fmt.Print(selector, ":")
+		for _, o := range list.Items {
+			fmt.Print(" ", o.Key, o.Labels)
+		}
+		fmt.Println()
+	}
+	// Output:
+	// region=eu: 1region=eu 4region=eu
+	// region: 1region=eu 2region=us 4region=eu
+	// region!=eu: 2region=us 3
+}
+
 // History that no reader needs any more is given up before the window's limits do so.
 func ExampleEngine_Compact() {
 	ctx := context.Background()

@@ -294,8 +294,17 @@ func TestInput_Config(t *testing.T) {
 		spoil func(*engine.Config[thing])
 		words []string
 	}{
-		"Index":             {func(c *engine.Config[thing]) { c.Index, c.Fields = []string{"node"}, nil }, []string{"Index", `"node"`, "no fields are declared"}},
-		"IndexLabels":       {func(c *engine.Config[thing]) { c.IndexLabels, c.Labels = []string{"app"}, nil }, []string{"IndexLabels", "Labels is nil", "give a function"}},
+		"Index":       {func(c *engine.Config[thing]) { c.Index, c.Fields = []string{"node"}, nil }, []string{"Index", `"node"`, "no fields are declared"}},
+		"IndexLabels": {func(c *engine.Config[thing]) { c.IndexLabels, c.Labels = []string{"app"}, nil }, []string{"IndexLabels", `"app"`, "Labels is nil", "give a function"}},
+		"LabelValues": {func(c *engine.Config[thing]) {
+			c.LabelValues = engine.LabelValues[thing]{"app": func(o thing) string { return o.App }}
+		}, []string{"LabelValues", "beside Labels", "give one"}},
+		"LabelValues name": {func(c *engine.Config[thing]) {
+			c.Labels, c.LabelValues = nil, engine.LabelValues[thing]{"a=b": func(o thing) string { return o.App }}
+		}, []string{"LabelValues", `"a=b"`, "no selector"}},
+		"LabelValues nil": {func(c *engine.Config[thing]) {
+			c.Labels, c.LabelValues = nil, engine.LabelValues[thing]{"app": nil}
+		}, []string{"LabelValues", "no function", `"app"`}},
 		"Index name":        {index(""), []string{"Index", `field ""`, "declared are node"}},
 		"Index twice":       {index("node", "node"), []string{"Index", "node", "twice"}},
 		"BookmarkPeriod":    {func(c *engine.Config[thing]) { c.BookmarkPeriod = -1 }, []string{"BookmarkPeriod", "negative", "zero means"}},

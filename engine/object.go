@@ -120,18 +120,10 @@ func draft[T any](value T) *store.Object { return store.Header(&Object[T]{Value:
 // Schema returns the functions for T that a backend's constructor needs: to encode
 // objects, and for their labels, fields and sizes.
 func (c Config[T]) Schema() store.Schema {
-	names := make([]string, 0, len(c.Fields))
-	for name := range c.Fields {
-		names = append(names, name)
-	}
-	columns := store.NewColumns(names...)
-	getters := make([]func(T) string, len(columns))
-	for i, name := range columns {
-		getters[i] = c.Fields[name]
-	}
-	labelsOf := c.Labels
+	d := description[T]{labelsOf: c.Labels}
+	d.labelNames = labelNames(sorted(c.LabelValues, &d.labels))
 	return store.Schema{
-		Fields: columns,
+		Fields: sorted(c.Fields, &d.fields),
 		New:    func() *store.Object { return store.Header(new(Object[T])) },
 		Clone: func(o *store.Object) *store.Object {
 			whole := *typed[T](o)
@@ -139,8 +131,8 @@ func (c Config[T]) Schema() store.Schema {
 		},
 		Pointer:  func(o *store.Object) any { return &typed[T](o).Value },
 		Key:      keyOf(c.Key),
-		Describe: func(o *store.Object) { describe(typed[T](o), labelsOf, getters) },
-		Size:     sizeOf(c.Size, labelsOf),
+		Describe: func(o *store.Object) { describe(typed[T](o), &d) },
+		Size:     sizeOf(c.Size, c.Labels, len(c.LabelValues) > 0),
 		Equal:    equalOf(c.Equal),
 
 		SetRevision: setRevisionOf(c.SetRevision),
@@ -167,39 +159,79 @@ func setRevisionOf[T any](set func(T, Revision) T) func(*store.Object, Revision)
 	}
 }
 
-// describe fills in o's labels and fields.
-func describe[T any](o *Object[T], labelsOf func(T) labels.Set, getters []func(T) string) {
-	if labelsOf != nil {
-		o.Labels = labelsOf(o.Value)
+// description has the functions that labels and fields come from, in the order of their
+// names.
+type description[T any] struct {
+	labelsOf       func(T) labels.Set
+	labelNames     labelNames
+	labels, fields []func(T) string
+}
+
+// sorted returns the names of the functions in order, and the functions in getters.
+func sorted[T any](functions map[string]func(T) string, getters *[]func(T) string) store.Columns {
+	names := make([]string, 0, len(functions))
+	for name := range functions {
+		names = append(names, name)
 	}
-	before := o.Fields
-	if len(before) != len(getters) {
-		before, o.Fields = nil, make([]string, len(getters))
+	columns := store.NewColumns(names...)
+	for _, name := range columns {
+		*getters = append(*getters, functions[name])
 	}
-	for i, get := range getters {
-		value := get(o.Value)
-		if before != nil {
-			if value == before[i] {
-				continue
-			}
-			before, o.Fields = nil, slices.Clone(before)
+	return columns
+}
+
+// describe fills in o's labels and fields. Those that o has, of the state that it replaces,
+// stay if they are right.
+func describe[T any](o *Object[T], d *description[T]) {
+	values := make([]string, 0, 16) // on the stack, for as many as most types have
+	if d.labelsOf != nil {
+		o.Labels = d.labelsOf(o.Value)
+	} else {
+		o.Labels = d.labelNames.set(appendValues(values, o, d.labels), o.Labels)
+	}
+	o.Fields = keptFields(appendValues(values, o, d.fields), o.Fields)
+}
+
+// appendValues appends the getters' values for o to values.
+func appendValues[T any](values []string, o *Object[T], getters []func(T) string) []string {
+	for _, get := range getters {
+		values = append(values, get(o.Value))
+	}
+	return values
+}
+
+// keptFields returns the fields with these values: before, if it has the same ones. Otherwise
+// each that is the same is kept from before.
+func keptFields(values, before []string) []string {
+	if slices.Equal(values, before) {
+		return before
+	}
+	kept := slices.Clone(values)
+	for i := range min(len(kept), len(before)) {
+		if kept[i] == before[i] {
+			kept[i] = before[i]
 		}
-		o.Fields[i] = value
 	}
+	return kept
 }
 
 // sizeOf returns Config.Size without its type, or an estimate, and what labels take
-// that are not a part of the value.
-func sizeOf[T any](size func(T) int, labelsOf func(T) labels.Set) func(*store.Object) int {
+// that are not a part of the value. Those of Config.LabelValues never are.
+func sizeOf[T any](size func(T) int, labelsOf func(T) labels.Set, labelValues bool) func(*store.Object) int {
 	ofValue := func(o *store.Object) int { return size(typed[T](o).Value) }
 	if size == nil {
 		estimate := store.SizeOf(reflect.TypeFor[T]())
 		ofValue = func(o *store.Object) int { return estimate(&typed[T](o).Value) }
 	}
-	if labelsOf == nil {
+	var ofLabels func(*store.Object) int
+	switch {
+	case labelsOf != nil:
+		ofLabels = store.SizeOfLabels(func(o *store.Object) labels.Set { return labelsOf(typed[T](o).Value) })
+	case labelValues:
+		ofLabels = store.SizeOfLabels(nil)
+	default:
 		return ofValue
 	}
-	ofLabels := store.SizeOfLabels(func(o *store.Object) labels.Set { return labelsOf(typed[T](o).Value) })
 	return func(o *store.Object) int {
 		n := ofLabels(o)
 		return n + min(ofValue(o), math.MaxInt-n)

@@ -102,10 +102,10 @@ func TestOptions_NeedOneImport(t *testing.T) {
 	require.NotZero(t, source.Lists)
 	require.NoError(t, w.Err())
 
-	// Workers excludes Executor, NoCache excludes VerifyEvery; the others of a watch
-	// and a list exclude each other.
+	// Workers excludes Executor, NoCache VerifyEvery, LabelValues Labels; the others of a
+	// watch and a list exclude each other.
 	require.Equal(t, []string{"Workers"}, unset(hosted))
-	require.Equal(t, []string{"NoCache"}, unset(cfg))
+	require.Equal(t, []string{"LabelValues", "NoCache"}, unset(cfg))
 	require.Empty(t, unset(cfg.Window))
 	require.Empty(t, unset(cfg.Backoff))
 	require.Equal(t, []string{"Key", "Prefix", "Last"}, unset(watched))

@@ -136,6 +136,12 @@ func TestStats_SayWhatTheHeapHolds(t *testing.T) {
 		}}, objects, objects, makeNote)
 		requireStatsTrue(t, grown, s)
 	})
+	t.Run("labels by values", func(t *testing.T) {
+		grown, s := load(t, engine.Config[note]{Key: noteName, LabelValues: engine.LabelValues[note]{
+			"text": func(n note) string { return n.Text }, "app": func(note) string { return "notes" },
+		}}, objects, objects, makeNote)
+		requireStatsTrue(t, grown, s)
+	})
 	t.Run("labels that are a part of the value", func(t *testing.T) {
 		type labelled struct {
 			Name   string

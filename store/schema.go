@@ -25,9 +25,9 @@ type Schema struct {
 	// allowed. Where the key cannot follow from the value, it returns the object's
 	// own.
 	Key func(*Object) string
-	// Describe fills in an object's Labels and Fields from its value. Fields may be
-	// those of the state that the object replaces, which are shared: if they are right
-	// they stay, else others take their place.
+	// Describe fills in an object's Labels and Fields from its value. They may be those of
+	// the state that the object replaces, which are shared: if they are right they stay,
+	// else others take their place.
 	Describe func(*Object)
 	// Size estimates the bytes that an object's value and labels hold besides the object
 	// itself, for the bounds of the history.

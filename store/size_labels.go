@@ -11,7 +11,8 @@ import (
 // its value. of is the function that the labels of objects come from. If it returns the
 // object's map again, that map is a part of the value, in which it counts, or one that
 // objects share, and takes no bytes of its own. If it returns another map, each object
-// has one. The first object with labels decides that for all of them.
+// has one. The first object with labels decides that for all of them. If of is nil, each
+// object has a map.
 //
 // The text of labels does not count, since it is most often that of the value. The
 // estimator is safe for concurrent use.
@@ -28,7 +29,7 @@ func SizeOfLabels(of func(*Object) labels.Set) func(*Object) int {
 		}
 		if kind.Load() == unknown {
 			decided := own
-			if sameMap(o.Labels, of(o)) {
+			if of != nil && sameMap(o.Labels, of(o)) {
 				decided = shared
 			}
 			kind.CompareAndSwap(unknown, decided)

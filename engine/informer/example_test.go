@@ -18,8 +18,8 @@ type Pod struct{ Namespace, Name, Node, Phase string }
 // newPods starts an engine that holds pods.
 func newPods() (*engine.Engine[Pod], error) {
 	return engine.New(engine.Config[Pod]{
-		Key:    func(p Pod) string { return p.Namespace + "/" + p.Name },
-		Labels: func(p Pod) labels.Set { return labels.Set{"phase": p.Phase} },
+		Key:         func(p Pod) string { return p.Namespace + "/" + p.Name },
+		LabelValues: engine.LabelValues[Pod]{"phase": func(p Pod) string { return p.Phase }},
 	})
 }
 

@@ -61,7 +61,7 @@ func (s *Storage) Create(ctx context.Context, draft *store.Object, opts CreateOp
 func (s *Storage) put(ctx context.Context, key string, draft, prev *store.Object, opts PutOptions) (*store.Object, error) {
 	draft.Key = key
 	if prev != nil {
-		draft.Fields = prev.Fields // usually the same
+		draft.Labels, draft.Fields = prev.Labels, prev.Fields // usually the same
 	}
 	if err := Describe(&s.schema, draft); err != nil {
 		return nil, err

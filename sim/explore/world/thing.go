@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -24,11 +22,11 @@ func Things() Config[Thing] {
 	nodes := []string{"n1", "n2"}
 	return Config[Thing]{
 		Engine: engine.Config[Thing]{
-			Key:    func(o Thing) string { return o.Key },
-			Labels: func(o Thing) labels.Set { return labels.Set{"app": o.App} },
-			Fields: engine.Fields[Thing]{"node": func(o Thing) string { return o.Node }},
-			Equal:  func(a, b Thing) bool { return a == b },
-			Index:  []string{"node"}, IndexLabels: []string{"app"},
+			Key:         func(o Thing) string { return o.Key },
+			LabelValues: engine.LabelValues[Thing]{"app": func(o Thing) string { return o.App }},
+			Fields:      engine.Fields[Thing]{"node": func(o Thing) string { return o.Node }},
+			Equal:       func(a, b Thing) bool { return a == b },
+			Index:       []string{"node"}, IndexLabels: []string{"app"},
 		},
 		Draw: func(r *rand.Rand) Thing {
 			return Thing{keys[r.IntN(len(keys))], apps[r.IntN(len(apps))], nodes[r.IntN(len(nodes))], r.Uint32()}
