@@ -59,6 +59,13 @@ func (s *stub) put(o *store.Object) store.Revision {
 	return ev.Revision
 }
 
+// newest returns the object under key, nil if there is none.
+func (s *stub) newest(key string) *store.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.objects[key]
+}
+
 // List sorts the objects for the first page.
 func (s *stub) List(_ context.Context, opts backend.ListOptions) (*backend.List, error) {
 	scan, err := opts.Scan()
@@ -139,6 +146,9 @@ func newFeed(cfg engine.Config[Object]) feed { return feed{newStub(), cfg.Schema
 func (f feed) Write(_ context.Context, o Object) (uint64, error) {
 	made := store.Header(&engine.Object[Object]{Value: o})
 	made.Key = f.schema.Key(made)
+	if prev := f.stub.newest(made.Key); prev != nil { // as backend.Storage does
+		made.Labels, made.Fields = prev.Labels, prev.Fields
+	}
 	f.schema.Describe(made)
 	return uint64(f.stub.put(made)), nil
 }
