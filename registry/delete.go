@@ -149,28 +149,32 @@ func (c *core) setDeletion(m metav1.Object, current *store.Object, opts *DeleteO
 }
 
 // deleteAll deletes the objects that which selects, page by page, and returns their last
-// states. Objects that are gone by then are left out.
-func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) ([]*store.Object, error) {
-	var deleted []*store.Object
-	if which.Limit == 0 {
+// states. Objects that are gone by then are left out. With a limit it deletes one page of
+// that many, and next is the token for those after it.
+func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (deleted []*store.Object, next string, err error) {
+	limit := which.Limit
+	if limit == 0 {
 		which.Limit = deletePage
 	}
 	for {
 		page, err := c.engine.list(ctx, which)
 		if err != nil {
-			return deleted, err
+			return deleted, "", err
 		}
-		for _, o := range page.items {
+		for i, o := range page.items {
+			if limit > 0 && i == limit {
+				break // a read of the cache ignores the limit
+			}
 			last, _, err := c.deleteOne(ctx, o.Key, opts)
 			switch {
 			case err == nil:
 				deleted = append(deleted, last)
 			case !errors.Is(err, engine.ErrNotFound):
-				return deleted, err
+				return deleted, "", err
 			}
 		}
-		if page.next == "" {
-			return deleted, nil
+		if page.next == "" || limit > 0 {
+			return deleted, page.next, nil
 		}
 		which.Continue, which.Read = page.next, engine.Latest()
 	}

@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -148,10 +149,50 @@ func TestDeleteAll_DeletesWhatIsSelected(t *testing.T) {
 		w.Labels = map[string]string{"even": map[bool]string{true: "yes", false: "no"}[name[0]%2 == 0]}
 		create(t, s, w)
 	}
-	n, err := s.DeleteAll(t.Context(), engine.ListOptions{Labels: "even=no", Limit: 2}, registry.DeleteOptions{})
+	n, err := s.DeleteAll(t.Context(), engine.ListOptions{Labels: "even=no"}, registry.DeleteOptions{})
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
 	left, err := s.Engine().List(t.Context(), engine.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, left.Items, 2)
+}
+
+// A limit is of the objects that are deleted, not of those that are read at once.
+func TestDeleteAll_DeletesNoMoreThanTheLimit(t *testing.T) {
+	s := open(t, config())
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		create(t, s, widget(name, 1))
+	}
+	left := func() (names []string) {
+		list, err := s.Engine().List(t.Context(), engine.ListOptions{})
+		require.NoError(t, err)
+		require.NoError(t, s.Engine().WaitFor(t.Context(), list.Revision))
+		for _, o := range list.Items {
+			names = append(names, o.Value.Name)
+		}
+		return names
+	}
+	page, err := s.Resources()[0].DeleteAll(t.Context(), engine.ListOptions{Limit: 2}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 2, page.Len())
+	require.Equal(t, []string{"c", "d", "e"}, left())
+	page, err = s.Resources()[0].DeleteAll(t.Context(), engine.ListOptions{Limit: 1, Continue: page.Continue}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 1, page.Len())
+	require.Equal(t, []string{"d", "e"}, left())
+	n, err := s.DeleteAll(t.Context(), engine.ListOptions{Limit: 1, Read: engine.Cached()}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "lists of the cache ignore the limit")
+	require.Equal(t, []string{"e"}, left())
+}
+
+// More objects than are read at once are all deleted.
+func TestDeleteAll_ReadsPages(t *testing.T) {
+	s := open(t, config())
+	for i := range registry.DeletePage + 1 {
+		create(t, s, widget(fmt.Sprintf("w%d", i), 1))
+	}
+	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, registry.DeletePage+1, n)
 }

@@ -44,7 +44,8 @@ type Resource interface {
 	Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (it Item, created bool, err error)
 	// Delete deletes the object under key, or marks it; gone reports which.
 	Delete(ctx context.Context, key string, opts DeleteOptions) (it Item, gone bool, err error)
-	// DeleteAll deletes the objects that which selects, and returns their last states.
+	// DeleteAll deletes the objects that which selects, and returns their last states. With
+	// which.Limit it deletes at most that many, and the page has the token for the others.
 	DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error)
 	// Stats returns the figures of the engine below. It does not block.
 	Stats() engine.Stats
@@ -289,11 +290,11 @@ func (r *resource) DeleteAll(ctx context.Context, which engine.ListOptions, opts
 	if r.subresource != "" {
 		return Page{}, engine.ErrUnsupported
 	}
-	deleted, err := r.deleteAll(ctx, which, opts)
+	deleted, next, err := r.deleteAll(ctx, which, opts)
 	if err != nil {
 		return Page{}, err
 	}
-	return Page{objects: deleted, of: r.shown, Revision: r.engine.revision()}, nil
+	return Page{objects: deleted, of: r.shown, Revision: r.engine.revision(), Continue: next, Remaining: -1}, nil
 }
 
 // stream is a watch as a [Stream].

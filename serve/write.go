@@ -271,8 +271,8 @@ func (c *call) delete(ctx context.Context) error {
 	return nil
 }
 
-// deleteCollection deletes the objects that the selectors match, and answers with their
-// last states.
+// deleteCollection deletes the objects that the selectors match, at most as many as the
+// limit says, and answers with their last states.
 func (c *call) deleteCollection(ctx context.Context) error {
 	opts, err := c.deleteOptions()
 	if err != nil {
@@ -290,7 +290,9 @@ func (c *call) deleteCollection(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.writeList(&deleted, metav1.ListMeta{ResourceVersion: deleted.Revision.String()})
+	return c.writeList(&deleted, metav1.ListMeta{
+		ResourceVersion: deleted.Revision.String(), Continue: sealToken(deleted.Continue, o.fingerprint(c)),
+	})
 }
 
 // deleteOptions reads them from the body or, if there is none, from the query.

@@ -100,6 +100,19 @@ func TestWrite_DeleteCollection(t *testing.T) {
 	require.Equal(t, "w0 w2 <none>", strings.Join([]string{s.get(inDefault).str("items.0.metadata.name"), s.get(inDefault).str("items.1.metadata.name"), s.get(inDefault).str("items.2")}, " "))
 }
 
+func TestWrite_DeleteCollectionKeepsToTheLimit(t *testing.T) {
+	s := newServer(t)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		s.create(name, 1)
+	}
+	page := s.do("DELETE", inDefault+"?limit=1", "")
+	require.Equal(t, "a <none>", page.str("items.0.metadata.name")+" "+page.str("items.1"))
+	page = s.do("DELETE", inDefault+"?limit=2&continue="+page.str("metadata.continue"), "")
+	require.Equal(t, "b c", page.str("items.0.metadata.name")+" "+page.str("items.1.metadata.name"))
+	left := s.get(inDefault)
+	require.Equal(t, "d <none>", left.str("items.0.metadata.name")+" "+left.str("items.1"))
+}
+
 func TestWrite_DryRunStoresNothing(t *testing.T) {
 	s := newServer(t)
 	a := s.do("POST", inDefault+"?dryRun=All", `{"metadata":{"name":"a"},"spec":{"size":1}}`)
