@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/layout"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -99,7 +99,8 @@ func engineConfig[T any, P Ptr[T]](c *Config[T]) engine.Config[T] {
 	for name, get := range c.Fields {
 		e.Fields[name] = func(v T) string { return get(&v) }
 	}
-	e.Equal = func(a, b T) bool { return equality.Semantic.DeepEqual(a, b) }
+	same := layout.Equality(reflect.TypeFor[T]())
+	e.Equal = func(a, b T) bool { return same.DeepEqual(a, b) }
 	if e.Name == "" {
 		e.Name = kind.Plural + "." + kind.Group
 	}

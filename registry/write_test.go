@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -321,4 +322,32 @@ func TestAdmission_ChangesAndRefuses(t *testing.T) {
 	_, _, err := s.Delete(t.Context(), "default/a", registry.DeleteOptions{})
 	require.ErrorIs(t, err, refused)
 	require.Equal(t, []registry.Operation{registry.OperationCreate, registry.OperationDelete}, seen)
+}
+
+// A kind's type may have fields whose own fields are not exported, as a time.Time has.
+func TestUpdate_OfAKindWithTimes(t *testing.T) {
+	type alarm struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		At                time.Time `json:"at"`
+	}
+	s, err := registry.New(registry.Config[alarm]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Alarm"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	at := time.Unix(1_000_000_000, 0)
+	before, err := s.Create(t.Context(), alarm{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, At: at}, registry.WriteOptions{})
+	require.NoError(t, err)
+	set := func(to time.Time) *engine.Object[alarm] {
+		o, _, err := s.Update(t.Context(), before.Key, func(old *engine.Object[alarm]) (alarm, error) {
+			next := old.Value
+			next.At = to
+			return next, nil
+		}, registry.WriteOptions{})
+		require.NoError(t, err)
+		return o
+	}
+	require.Equal(t, before.Revision, set(at.UTC()).Revision, "it is the same time")
+	after := set(at.Add(time.Hour))
+	require.Greater(t, after.Revision, before.Revision)
+	require.EqualValues(t, 2, after.Value.Generation)
 }

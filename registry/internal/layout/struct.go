@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/watchmill/watchmill/store"
@@ -22,10 +22,11 @@ type structLayout struct {
 	meta   func(*store.Object) metav1.Object
 	status int // index of the field, -1 if there is none
 	spec   []int
+	same   conversion.Equalities
 }
 
 func newStructLayout(schema *store.Schema, meta func(*store.Object) metav1.Object, t reflect.Type) *structLayout {
-	l := &structLayout{schema: schema, meta: meta, status: -1}
+	l := &structLayout{schema: schema, meta: meta, status: -1, same: Equality(t)}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
@@ -91,7 +92,7 @@ func (l *structLayout) TakeStatus(to, from *store.Object) {
 func (l *structLayout) SameSpec(a, b *store.Object) bool {
 	va, vb := l.value(a), l.value(b)
 	return !slices.ContainsFunc(l.spec, func(i int) bool {
-		return !equality.Semantic.DeepEqual(va.Field(i).Interface(), vb.Field(i).Interface())
+		return !l.same.DeepEqual(va.Field(i).Interface(), vb.Field(i).Interface())
 	})
 }
 
