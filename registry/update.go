@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -103,6 +104,9 @@ func (u *updating) nextNew(ctx context.Context, draft *store.Object) (*store.Obj
 	m := u.meta(draft)
 	if m.GetResourceVersion() != "" {
 		return nil, &ConflictError{Key: u.key, Reason: "there is no such object: leave resourceVersion out to create it"}
+	}
+	if uid := m.GetUID(); uid != "" { // of an object that is gone
+		return nil, &ConflictError{Key: u.key, Reason: fmt.Sprintf("there is no object with the uid %s: leave uid out to create one", uid)}
 	}
 	namespace, _ := SplitKey(u.key)
 	if u.opts.MayCreate != nil {

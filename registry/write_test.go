@@ -222,6 +222,21 @@ func TestUpdate_CreatesIfTheKindDoes(t *testing.T) {
 	require.ErrorAs(t, err, new(*registry.BadRequestError), "a is not b")
 }
 
+// An update that names an object by its uid does not create another one in its place.
+func TestUpdate_OfAnObjectThatIsGoneCreatesNone(t *testing.T) {
+	cfg := config()
+	cfg.Strategy.CreateOnUpdate = true
+	s := open(t, cfg)
+	before := create(t, s, widget("a", 1))
+	_, _, err := s.Delete(t.Context(), before.Key, registry.DeleteOptions{})
+	require.NoError(t, err)
+	_, _, err = s.Update(t.Context(), before.Key, func(*engine.Object[Widget]) (Widget, error) { return before.Value, nil }, registry.WriteOptions{})
+	require.ErrorIs(t, err, engine.ErrConflict)
+	require.ErrorContains(t, err, string(before.Value.UID))
+	_, err = s.Engine().Get(t.Context(), before.Key, engine.GetOptions{})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
 func TestStatus_ChangesItselfAlone(t *testing.T) {
 	s := open(t, config())
 	o := create(t, s, widget("a", 1))

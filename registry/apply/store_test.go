@@ -67,6 +67,18 @@ func TestApply_AsksBeforeItCreates(t *testing.T) {
 	g.apply("one", `"spec":{"size":2}`, guarded)
 }
 
+// A configuration with the uid of an object that is gone, as one that was read before has,
+// does not make a new object of its name.
+func TestApply_CreatesNoneForTheUIDOfAnother(t *testing.T) {
+	g := open(t)
+	_, err := g.try("one", `"metadata":{"uid":"gone"},"spec":{"size":1}`)
+	require.ErrorIs(t, err, engine.ErrConflict)
+	_, err = g.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+	o := g.apply("one", `"spec":{"size":1}`)
+	g.apply("one", `"metadata":{"uid":"`+string(o.Value.UID)+`"},"spec":{"size":2}`)
+}
+
 // Managers that apply at the same time do not undo each other.
 func TestApply_ManagersAtTheSameTimeKeepTheirOwn(t *testing.T) {
 	g := open(t)
