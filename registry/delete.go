@@ -130,22 +130,29 @@ func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions)
 }
 
 // setDeletion sets the object's time of deletion and its grace period, which a second
-// deletion can only shorten.
+// deletion can only shorten: it counts from the first one.
 func (c *core) setDeletion(m metav1.Object, current *store.Object, opts *DeleteOptions) {
 	seconds, graceful := c.grace(current, opts.Grace)
 	if !graceful {
 		seconds = 0
 	}
-	if before := m.GetDeletionGracePeriodSeconds(); m.GetDeletionTimestamp() != nil {
+	began := c.timestamp().Time
+	if before, end := m.GetDeletionGracePeriodSeconds(), m.GetDeletionTimestamp(); end != nil {
 		if before == nil || *before <= seconds {
 			return
 		}
+		began = end.Add(-graceDuration(*before))
 	} else {
 		m.SetGeneration(m.GetGeneration() + 1)
 	}
-	at := metav1.NewTime(c.timestamp().Add(time.Duration(min(seconds, longestGrace)) * time.Second))
+	at := metav1.NewTime(began.Add(graceDuration(seconds)))
 	m.SetDeletionTimestamp(&at)
 	m.SetDeletionGracePeriodSeconds(&seconds)
+}
+
+// graceDuration returns a grace period as far as it is counted.
+func graceDuration(seconds int64) time.Duration {
+	return time.Duration(min(seconds, longestGrace)) * time.Second
 }
 
 // deleteAll deletes the objects that which selects, page by page, and returns their last

@@ -3,9 +3,11 @@ package registry_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 )
@@ -127,6 +129,31 @@ func TestDelete_WithGrace(t *testing.T) {
 		require.Equal(t, o.Key, last.Key)
 	}
 	require.EqualValues(t, 5, *sooner.Value.DeletionGracePeriodSeconds, "states are not changed")
+}
+
+// A shorter grace period counts from the first deletion, so that the time of deletion never
+// moves back.
+func TestDelete_ShorterGraceCountsFromTheFirstDeletion(t *testing.T) {
+	at := clock.NewVirtual(time.Unix(1_000_000_000, 0))
+	host, err := engine.NewHost(engine.HostConfig{Clock: at})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, host.Close()) })
+	cfg := config()
+	cfg.Engine.Host = host
+	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) { return *asked, true }
+	s := open(t, cfg)
+	o := create(t, s, widget("a", 1))
+	for _, step := range []struct {
+		grace, ends int64
+		gone        bool
+	}{{30, 30, false}, {10, 10, false}, {0, 0, true}} {
+		o, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &step.grace})
+		require.NoError(t, err)
+		require.Equal(t, step.gone, gone)
+		require.Equal(t, 1_000_000_000+step.ends, o.Value.DeletionTimestamp.Unix())
+		require.Equal(t, step.grace, *o.Value.DeletionGracePeriodSeconds)
+		at.Advance(25 * time.Second)
+	}
 }
 
 func TestDelete_LongGracePeriodDoesNotOverflow(t *testing.T) {
