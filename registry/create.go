@@ -58,7 +58,7 @@ func (c *core) beginCreate(ctx context.Context, draft *store.Object, namespace s
 	if err := c.callAdmitters(ctx, &Admission{Kind: c.kind, Operation: OperationCreate, Object: c.pointer(draft), DryRun: opts.DryRun}); err != nil {
 		return err
 	}
-	dedupOwners(m)
+	dedupOwners(m, opts)
 	c.setIdentity(m)
 	return nil
 }

@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -78,22 +77,40 @@ func (c *core) setNamespace(m metav1.Object, namespace string) error {
 	return nil
 }
 
-// dedupOwners drops repeated owner references.
-func dedupOwners(m metav1.Object) {
+// dedupOwners drops repeated owner references, and warns of them. References to one owner
+// that differ are all kept.
+func dedupOwners(m metav1.Object, opts *WriteOptions) {
 	refs := m.GetOwnerReferences()
 	kept := make([]metav1.OwnerReference, 0, len(refs))
+	seen := make(map[comparableOwner]bool, len(refs))
 	for _, ref := range refs {
-		same := func(other metav1.OwnerReference) bool {
-			return other.UID == ref.UID && other.Name == ref.Name && other.Kind == ref.Kind
-		}
-		if !slices.ContainsFunc(kept, same) {
+		if key := comparableOwnerOf(ref); !seen[key] {
+			seen[key] = true
 			kept = append(kept, ref)
 		}
 	}
 	if len(kept) < len(refs) {
 		m.SetOwnerReferences(kept)
+		opts.warn("metadata.ownerReferences has the same reference more than once: only one is kept")
 	}
 }
+
+// comparableOwner is an owner reference with what its pointers point to in their place: two
+// are equal if all fields are.
+type comparableOwner struct {
+	ref             metav1.OwnerReference // without its pointers
+	controls, holds optionalBool
+}
+
+type optionalBool struct{ set, value bool }
+
+func comparableOwnerOf(ref metav1.OwnerReference) comparableOwner {
+	key := comparableOwner{ref, optional(ref.Controller), optional(ref.BlockOwnerDeletion)}
+	key.ref.Controller, key.ref.BlockOwnerDeletion = nil, nil
+	return key
+}
+
+func optional(b *bool) optionalBool { return optionalBool{b != nil, b != nil && *b} }
 
 // check validates o and passes on warnings. old is nil for a creation.
 func (c *core) check(ctx context.Context, o, old *store.Object, opts *WriteOptions) error {

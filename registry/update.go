@@ -153,7 +153,7 @@ func (u *updating) nextOf(ctx context.Context, draft, current *store.Object) (*s
 	if err := u.callAdmitters(ctx, a); err != nil {
 		return nil, err
 	}
-	dedupOwners(u.meta(draft))
+	dedupOwners(u.meta(draft), &u.opts)
 	if err := u.finishDraft(ctx, draft, current, &u.opts); err != nil {
 		return nil, err
 	}

@@ -197,6 +197,32 @@ func TestUpdate_ConcurrentOnesAllApply(t *testing.T) {
 	require.EqualValues(t, 201, last.Value.Generation)
 }
 
+// Owner references that are equal in all their fields are one; others of the same owner are
+// kept.
+func TestWrites_DropRepeatedOwnerReferences(t *testing.T) {
+	s := open(t, config())
+	yes, also, no := true, true, false
+	once := metav1.OwnerReference{APIVersion: "v1", Kind: "Box", Name: "box", UID: "1"}
+	again, controls, likewise, holds, newer := once, once, once, once, once
+	controls.Controller, likewise.Controller, holds.BlockOwnerDeletion, newer.APIVersion = &yes, &also, &no, "v2"
+	var warnings []string
+	opts := registry.WriteOptions{Warn: func(text string) { warnings = append(warnings, text) }}
+	w := widget("a", 1)
+	w.OwnerReferences = []metav1.OwnerReference{once, again, controls, likewise, holds, newer}
+	o, err := s.Create(t.Context(), w, opts)
+	require.NoError(t, err)
+	require.Equal(t, []metav1.OwnerReference{once, controls, holds, newer}, o.Value.OwnerReferences)
+	require.Len(t, warnings, 1)
+	o, _, err = s.Update(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
+		next := old.Value
+		next.OwnerReferences = []metav1.OwnerReference{newer, once, newer}
+		return next, nil
+	}, opts)
+	require.NoError(t, err)
+	require.Equal(t, []metav1.OwnerReference{newer, once}, o.Value.OwnerReferences)
+	require.Len(t, warnings, 2)
+}
+
 func TestUpdate_CreatesIfTheKindDoes(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.CreateOnUpdate = true
