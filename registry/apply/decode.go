@@ -3,7 +3,9 @@ package apply
 import (
 	"bytes"
 	"errors"
+	"fmt"
 
+	goyaml "go.yaml.in/yaml/v2"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -19,8 +21,15 @@ func (a *applier) Decode(text []byte) (config map[string]any, strict []error, er
 	return decodeYAML(text)
 }
 
+// aliasBytes is how large the aliases of a document of YAML may make it, if the document is
+// not half as large itself.
+const aliasBytes = 3 << 20
+
 // decodeYAML reads one document of YAML.
 func decodeYAML(text []byte) (config map[string]any, strict []error, err error) {
+	if err := checkAliases(text); err != nil {
+		return nil, nil, err
+	}
 	document, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
 		strict = append(strict, err)
@@ -36,4 +45,42 @@ func decodeYAML(text []byte) (config map[string]any, strict []error, err error) 
 		return nil, nil, err
 	}
 	return config, strict, nil
+}
+
+// checkAliases refuses YAML whose aliases make it much larger than its text. The parser
+// bounds their number, but not the bytes of what they repeat.
+func checkAliases(text []byte) error {
+	if !bytes.Contains(text, []byte("*")) {
+		return nil
+	}
+	var document any
+	if err := goyaml.Unmarshal(text, &document); err != nil {
+		return err
+	}
+	limit := max(2*len(text), aliasBytes)
+	if remaining(document, limit) < 0 {
+		return fmt.Errorf("its aliases make it larger than %d bytes: write them out, or apply less", limit)
+	}
+	return nil
+}
+
+// remaining returns what is left of a number of bytes after those of a value; it is negative
+// if there are too few.
+func remaining(value any, bytes int) int {
+	bytes--
+	switch v := value.(type) {
+	case string:
+		bytes -= len(v)
+	case []any:
+		for i := 0; i < len(v) && bytes >= 0; i++ {
+			bytes = remaining(v[i], bytes)
+		}
+	case map[any]any:
+		for key, member := range v {
+			if bytes = remaining(member, remaining(key, bytes)); bytes < 0 {
+				break
+			}
+		}
+	}
+	return bytes
 }

@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -222,6 +223,22 @@ func TestApply_ReadsYAML(t *testing.T) {
 		_, _, err = g.store.Apply(t.Context(), "default/a", []byte(twice), opts)
 		require.ErrorAs(t, err, new(*registry.BadRequestError))
 	}
+}
+
+// An alias repeats a value in three bytes, so that a short document could fill the memory.
+func TestApply_RefusesYAMLWhoseAliasesMakeItLarge(t *testing.T) {
+	g := open(t)
+	apply := func(length, times int) (*engine.Object[Gear], error) {
+		text := "apiVersion: example.com/v1\nkind: Gear\nspec:\n  color: &a " + strings.Repeat("x", length) + "\n  order: [*a" + strings.Repeat(",*a", times-1) + "]\n"
+		o, _, err := g.store.Apply(t.Context(), "default/a", []byte(text), registry.WriteOptions{Manager: "one"})
+		return o, err
+	}
+	o, err := apply(3, 2)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"color":"xxx","order":["xxx","xxx"]}`, spec(t, o))
+	_, err = apply(100_000, 50)
+	require.ErrorAs(t, err, new(*registry.BadRequestError))
+	require.ErrorContains(t, err, "its aliases make it larger than")
 }
 
 func TestApply_BeforeItFieldsBelongToNoManager(t *testing.T) {
