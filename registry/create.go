@@ -82,13 +82,17 @@ func (c *core) tryCreate(ctx context.Context, draft *store.Object, opts *WriteOp
 // finishDraft prepares, validates and canonicalizes a draft for storage.
 func (c *core) finishDraft(ctx context.Context, draft, old *store.Object, opts *WriteOptions) error {
 	c.prepare(ctx, draft, old)
-	if old != nil && !c.layout.SameSpec(draft, old) {
+	differs := old != nil && !c.layout.SameSpec(draft, old)
+	if differs {
 		c.meta(draft).SetGeneration(c.meta(old).GetGeneration() + 1)
 	}
 	if err := c.check(ctx, draft, old, opts); err != nil {
 		return err
 	}
 	c.canonicalize(draft)
+	if differs && c.canonicalizes && c.layout.SameSpec(draft, old) {
+		c.meta(draft).SetGeneration(c.meta(old).GetGeneration()) // what is stored is the same
+	}
 	if old != nil {
 		c.keepTimes(draft, old)
 	}

@@ -197,6 +197,25 @@ func TestUpdate_ConcurrentOnesAllApply(t *testing.T) {
 	require.EqualValues(t, 201, last.Value.Generation)
 }
 
+// A write of another form of what is stored changes nothing, and is not stored.
+func TestUpdate_OfTheSameCanonicalFormIsNone(t *testing.T) {
+	s := open(t, config())
+	w := widget("a", 1)
+	w.Spec.Color = "RED"
+	before := create(t, s, w)
+	paint := func(color string) *engine.Object[Widget] {
+		o, _, err := s.Update(t.Context(), before.Key, func(old *engine.Object[Widget]) (Widget, error) {
+			next := old.Value
+			next.Spec.Color = color
+			return next, nil
+		}, registry.WriteOptions{})
+		require.NoError(t, err)
+		return o
+	}
+	require.Equal(t, before.Revision, paint("Red").Revision)
+	require.EqualValues(t, 2, paint("Blue").Value.Generation)
+}
+
 // Owner references that are equal in all their fields are one; others of the same owner are
 // kept.
 func TestWrites_DropRepeatedOwnerReferences(t *testing.T) {
