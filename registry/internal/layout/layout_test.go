@@ -21,6 +21,19 @@ type lamp struct {
 	Status            map[string]int `json:"status,omitempty"`
 }
 
+// common is embedded in the types of kinds.
+type common struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Status            map[string]int `json:"status,omitempty"`
+}
+
+type commonLamp struct {
+	common   `json:",inline"`
+	Spec     map[string]int    `json:"spec"`
+	Template metav1.ObjectMeta `json:"template,omitzero"`
+}
+
 // kind is a layout with what a test needs beside it.
 type kind struct {
 	layout.Layout
@@ -57,8 +70,10 @@ func (k *kind) text(t *testing.T, o *store.Object) string {
 	return string(text)
 }
 
-// kinds are a struct and a map, which obey the same contract.
-var kinds = map[string]*kind{"struct": kindOf[lamp](), "map": kindOf[unstructured.Unstructured]()}
+// kinds are structs and a map, which obey the same contract.
+var kinds = map[string]*kind{
+	"struct": kindOf[lamp](), "embedding struct": kindOf[commonLamp](), "map": kindOf[unstructured.Unstructured](),
+}
 
 // full is an object with everything that a layout treats apart.
 const full = `{"apiVersion":"v1","kind":"Lamp","metadata":{"name":"a","managedFields":[{"manager":"m"}]},"spec":{"watts":5},"status":{"on":1}}`
@@ -163,6 +178,14 @@ func TestLayout_TakesTheStatusOfAnother(t *testing.T) {
 		k.TakeStatus(to, k.decoded(t, `{"metadata":{"name":"a"},"spec":{}}`))
 		require.NotContains(t, k.text(t, to), "status")
 	})
+}
+
+func TestLayout_MetadataOfATemplateIsSpec(t *testing.T) {
+	k := kinds["embedding struct"]
+	o := k.decoded(t, full)
+	c := k.Clone(o)
+	k.schema.Pointer(c).(*commonLamp).Template.Name = "b"
+	require.False(t, k.SameSpec(c, o))
 }
 
 func TestLayout_TheSpecIsAllButMetadataAndStatus(t *testing.T) {

@@ -16,28 +16,37 @@ import (
 )
 
 // structLayout is the layout of a struct. Its spec are all fields but metadata
-// and status.
+// and status. Fields of embedded structs are the struct's own, as in JSON.
 type structLayout struct {
 	schema *store.Schema
 	meta   func(*store.Object) metav1.Object
-	status int // index of the field, -1 if there is none
-	spec   []int
+	status []int // index of the field, nil if there is none
+	spec   [][]int
 	same   conversion.Equalities
 }
 
 func newStructLayout(schema *store.Schema, meta func(*store.Object) metav1.Object, t reflect.Type) *structLayout {
-	l := &structLayout{schema: schema, meta: meta, status: -1, same: Equality(t)}
+	l := &structLayout{schema: schema, meta: meta, same: Equality(t)}
+	l.addFields(t, nil)
+	return l
+}
+
+// addFields adds the fields of a struct that is embedded at that index.
+func (l *structLayout) addFields(t reflect.Type, at []int) {
 	for i := range t.NumField() {
-		f := t.Field(i)
-		switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
-		case f.Type == reflect.TypeFor[metav1.TypeMeta](), f.Type == reflect.TypeFor[metav1.ObjectMeta](), !f.IsExported():
-		case name == "status":
-			l.status = i
+		f, index := t.Field(i), append(slices.Clone(at), i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Type == reflect.TypeFor[metav1.TypeMeta](), f.Type == reflect.TypeFor[metav1.ObjectMeta]() && (f.Anonymous || name == "metadata"):
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			l.addFields(f.Type, index)
+		case !f.IsExported():
+		case name == "status" && (l.status == nil || len(index) < len(l.status)): // the outer one hides the inner one
+			l.status = index
 		default:
-			l.spec = append(l.spec, i)
+			l.spec = append(l.spec, index)
 		}
 	}
-	return l
 }
 
 func (l *structLayout) Decode(body []byte, o *store.Object) (strict []error, err error) {
@@ -81,18 +90,18 @@ func (l *structLayout) value(o *store.Object) reflect.Value {
 
 func (l *structLayout) TakeStatus(to, from *store.Object) {
 	switch {
-	case l.status < 0:
+	case l.status == nil:
 	case from == nil:
-		l.value(to).Field(l.status).SetZero()
+		l.value(to).FieldByIndex(l.status).SetZero()
 	default:
-		l.value(to).Field(l.status).Set(l.value(from).Field(l.status))
+		l.value(to).FieldByIndex(l.status).Set(l.value(from).FieldByIndex(l.status))
 	}
 }
 
 func (l *structLayout) SameSpec(a, b *store.Object) bool {
 	va, vb := l.value(a), l.value(b)
-	return !slices.ContainsFunc(l.spec, func(i int) bool {
-		return !l.same.DeepEqual(va.Field(i).Interface(), vb.Field(i).Interface())
+	return !slices.ContainsFunc(l.spec, func(i []int) bool {
+		return !l.same.DeepEqual(va.FieldByIndex(i).Interface(), vb.FieldByIndex(i).Interface())
 	})
 }
 
