@@ -190,3 +190,27 @@ func TestApply_ToObjectsWithoutAGoType(t *testing.T) {
 	_, err = say("one", `"spec":{"size":2}`)
 	require.NoError(t, err)
 }
+
+// An unknown field of metadata is refused or dropped. If it were stored, no apply could read
+// the object any more.
+func TestApply_ToObjectsThatWereSentWithUnknownMetadata(t *testing.T) {
+	s, err := registry.New(registry.Config[unstructured.Unstructured]{
+		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gear"}, Apply: apply.New,
+		Schema: json.RawMessage(`{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"}}}}}`),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	body := []byte(`{"metadata":{"name":"a","clusterName":"c"},"spec":{"size":1}}`)
+	r := s.Resources()[0]
+	_, err = r.Create(t.Context(), "default", body, registry.WriteOptions{Validation: registry.RefuseUnknown})
+	require.ErrorAs(t, err, new(*registry.BadRequestError))
+	var warnings []string
+	_, err = r.Create(t.Context(), "default", body, registry.WriteOptions{Warn: func(text string) { warnings = append(warnings, text) }})
+	require.NoError(t, err)
+	require.Equal(t, []string{`unknown field "metadata.clusterName"`}, warnings)
+	o, _, err := s.Apply(t.Context(), "default/a", configuration(`"spec":{"size":2}`), registry.WriteOptions{Manager: "one", Force: true})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"size": int64(2)}, o.Value.Object["spec"])
+	_, err = r.Create(t.Context(), "default", []byte(`{"metadata":{"name":"b","finalizers":[null,"example.com/wait"]}}`), registry.WriteOptions{})
+	require.ErrorAs(t, err, new(*registry.InvalidError), "an empty finalizer")
+}

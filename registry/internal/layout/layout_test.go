@@ -2,6 +2,7 @@ package layout_test
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"testing"
 
@@ -129,6 +130,34 @@ func TestLayout_DecodeTellsOfRepeatedFieldsAndRefusesWrongTypes(t *testing.T) {
 			_, err := k.Decode([]byte(body), k.schema.New())
 			require.Error(t, err, body)
 		}
+	})
+}
+
+func TestLayout_UnknownFieldsOfMetadataAreToldAndDropped(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		o := k.schema.New()
+		strict, err := k.Decode([]byte(`{"metadata":{"name":"a","Labels":{},"ownerReferences":[{"uid":"1","of":2}],"managedFields":[]},"spec":{}}`), o)
+		require.NoError(t, err)
+		require.ErrorContains(t, errors.Join(strict...), `unknown field "metadata.Labels"`)
+		require.ErrorContains(t, errors.Join(strict...), `unknown field "metadata.ownerReferences[0].of"`)
+		require.Len(t, strict, 2)
+		text := k.text(t, o)
+		require.Contains(t, text, `"name":"a"`)
+		require.Contains(t, text, `"uid":"1"`)
+		require.NotContains(t, text, "Labels")
+		require.NotContains(t, text, `"of"`)
+		require.NotNil(t, k.meta(o).GetManagedFields(), "an empty list is not none")
+	})
+}
+
+// A null among finalizers must not hide the others from those that ask for them.
+func TestLayout_NullsInMetadataAreEmpty(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		o := k.decoded(t, `{"metadata":{"name":"a","creationTimestamp":null,"labels":{"a":null},"finalizers":[null,"b"],"ownerReferences":[null]},"spec":{}}`)
+		require.Equal(t, []string{"", "b"}, k.meta(o).GetFinalizers())
+		require.Equal(t, map[string]string{"a": ""}, k.meta(o).GetLabels())
+		require.Len(t, k.meta(o).GetOwnerReferences(), 1)
+		require.NotContains(t, k.text(t, o), "null")
 	})
 }
 

@@ -3,6 +3,7 @@ package layout
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 )
+
+// managedFields is the name of that field of metadata.
+const managedFields = "managedFields"
 
 // mapLayout is the layout of a value that is a map.
 type mapLayout struct{ schema *store.Schema }
@@ -29,22 +33,69 @@ func (l *mapLayout) Decode(body []byte, o *store.Object) (strict []error, err er
 		return nil, err
 	}
 	if meta, present := fields["metadata"]; present {
-		// Metadata of a wrong type would be ignored by the accessors.
-		if err := decodeMetadata(meta); err != nil {
+		unknown, err := readMetadata(fields, meta)
+		if err != nil {
 			return nil, err
 		}
+		strict = append(strict, unknown...)
 	}
 	l.set(o, fields)
 	return strict, nil
 }
 
-// decodeMetadata returns an error unless meta has the types of metadata.
-func decodeMetadata(meta any) error {
-	text, err := json.Marshal(meta)
+// readMetadata returns the unknown fields of an object's metadata, and an error unless the
+// others have their types: metadata of a wrong type would be ignored by the accessors. What
+// those cannot read besides, it drops or replaces as the decoding of a struct does.
+func readMetadata(fields map[string]any, meta any) (unknown []error, err error) {
+	text, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return kjson.UnmarshalCaseSensitivePreserveInts(text, new(metav1.ObjectMeta))
+	var of struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	if unknown, err = kjson.UnmarshalStrict(text, &of); err != nil {
+		return nil, err
+	}
+	given, isObject := meta.(map[string]any)
+	if !isObject || len(unknown) == 0 && !hasNullWithin(given) {
+		return unknown, nil
+	}
+	clean, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&of.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	if entries, isList := given[managedFields].([]any); isList && len(entries) == 0 {
+		clean[managedFields] = entries // which resets them, but is left out of a struct's JSON
+	}
+	fields["metadata"] = clean
+	return unknown, nil
+}
+
+// hasNullWithin reports whether there is a null in a list or an object among the fields.
+func hasNullWithin(fields map[string]any) bool {
+	for _, value := range fields {
+		if value != nil && hasNull(value) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasNull(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, member := range v {
+			if hasNull(member) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasNull)
+	}
+	return false
 }
 
 func (l *mapLayout) Clone(o *store.Object) *store.Object {
@@ -84,7 +135,7 @@ func (l *mapLayout) Encode(o *store.Object, resourceVersion string, lean bool) (
 		return nil, err
 	}
 	if lean {
-		delete(fields["metadata"].(map[string]any), "managedFields") // of a clone
+		delete(fields["metadata"].(map[string]any), managedFields) // of a clone
 	}
 	return json.Marshal(fields)
 }
