@@ -176,7 +176,7 @@ func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts Del
 			switch {
 			case err == nil:
 				deleted = append(deleted, last)
-			case !errors.Is(err, engine.ErrNotFound):
+			case !errors.Is(err, engine.ErrNotFound) || errors.As(err, new(*AdmissionError)):
 				return deleted, "", err
 			}
 		}

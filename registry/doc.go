@@ -46,7 +46,8 @@
 //
 // # Errors
 //
-// They are the engine's, an [*InvalidError] for an object that breaks the rules,
-// a [*BadRequestError] for a request that makes no sense, and a [*FieldConflictError]
-// for an apply of fields that other managers own.
+// They are the engine's, an [*InvalidError] for an object that breaks the rules, an
+// [*AdmissionError] for a write that an admitter refuses, a [*BadRequestError] for a
+// request that makes no sense, and a [*FieldConflictError] for an apply of fields that
+// other managers own.
 package registry

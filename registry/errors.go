@@ -41,6 +41,15 @@ func badRequest(format string, args ...any) error {
 	return &BadRequestError{Reason: fmt.Sprintf(format, args...)}
 }
 
+// AdmissionError reports a write that an [Admitter] has refused. A server answers it with
+// 403 Forbidden, unless Cause says otherwise; see [Admitter].
+type AdmissionError struct{ Cause error }
+
+func (e *AdmissionError) Error() string { return e.Cause.Error() }
+
+// Unwrap returns Cause.
+func (e *AdmissionError) Unwrap() error { return e.Cause }
+
 // PatchError reports a patch that does not apply to the object.
 type PatchError struct{ Cause error }
 

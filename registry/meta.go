@@ -140,11 +140,11 @@ func (c *core) noNewFinalizers(o, old *store.Object) field.ErrorList {
 	return validation.ValidateNoNewFinalizers(c.meta(o).GetFinalizers(), c.meta(old).GetFinalizers(), path)
 }
 
-// callAdmitters calls the admitters, until one refuses.
+// callAdmitters calls the admitters, until one refuses, which is an [*AdmissionError].
 func (c *core) callAdmitters(ctx context.Context, a *Admission) error {
 	for _, admitter := range c.admit {
 		if err := admitter.Admit(ctx, a); err != nil {
-			return err
+			return &AdmissionError{err}
 		}
 	}
 	return nil

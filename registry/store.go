@@ -56,7 +56,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 // Create stores value by the rules of the kind and returns it as stored. value must not
 // be changed afterwards.
 //
-// Errors: [engine.ErrExists], [*InvalidError], [*BadRequestError], that of an admitter, a
+// Errors: [engine.ErrExists], [*InvalidError], [*BadRequestError], [*AdmissionError], a
 // panic of the kind's rules or of an admitter as a [*usercode.PanicError],
 // [engine.ErrEngineClosed], ctx's cause, or that of storage.
 func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*engine.Object[T], error) {
@@ -119,8 +119,8 @@ func (s *Store[T]) update(ctx context.Context, key, subresource string, change f
 // Delete deletes the object under key, or marks it if it has finalizers or a grace
 // period; gone reports which. It returns the object as marked, or its last state.
 //
-// Errors: [engine.ErrNotFound], [engine.ErrConflict], [*BadRequestError], that of an
-// admitter, [engine.ErrEngineClosed], ctx's cause, or that of storage.
+// Errors: [engine.ErrNotFound], [engine.ErrConflict], [*BadRequestError],
+// [*AdmissionError], [engine.ErrEngineClosed], ctx's cause, or that of storage.
 func (s *Store[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (o *engine.Object[T], gone bool, err error) {
 	header, gone, err := s.core.deleteOne(ctx, key, opts)
 	return store.As[engine.Object[T]](header), gone, err

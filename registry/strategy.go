@@ -55,8 +55,11 @@ type Column[T any] struct {
 	Value func(obj *T) any
 }
 
-// Admitter may change the object of a write, or refuse the write with an error. One
-// Admitter can serve all kinds.
+// Admitter may change the object of a write, or refuse the write with an error, which is
+// the cause of an [*AdmissionError]. A server answers with 403 Forbidden and the error's
+// text, unless the error is an [*InvalidError], a [*BadRequestError] or a StatusError of
+// k8s.io/apimachinery, or means that the Admitter could not decide: that a context has
+// ended, or that an engine does not serve reads. One Admitter can serve all kinds.
 type Admitter interface {
 	Admit(ctx context.Context, a *Admission) error
 }

@@ -381,6 +381,7 @@ func TestAdmission_ChangesAndRefuses(t *testing.T) {
 	require.Equal(t, "red", create(t, s, w).Value.Spec.Color, "admitted before it is canonicalized")
 	_, _, err := s.Delete(t.Context(), "default/a", registry.DeleteOptions{})
 	require.ErrorIs(t, err, refused)
+	require.ErrorAs(t, err, new(*registry.AdmissionError))
 	require.Equal(t, []registry.Operation{registry.OperationCreate, registry.OperationDelete}, seen)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
@@ -103,6 +104,43 @@ func TestErrors_OfTheEngine(t *testing.T) {
 		}
 		require.Equal(t, c.want, strings.Join(got, " "), a.body)
 		require.Equal(t, "Status v1 Failure", a.str("kind")+" "+a.str("apiVersion")+" "+a.str("status"))
+	}
+}
+
+// An admitter's refusal is a 403, whatever the error that it gives matches: that is not of the
+// object of the request. Some errors have an answer of their own.
+func TestErrors_OfAdmitters(t *testing.T) {
+	var refusal error
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Admit = []registry.Admitter{registry.AdmitFunc(func(context.Context, *registry.Admission) error { return refusal })}
+	})
+	s.create("a", 1)
+	for _, c := range []struct {
+		refusal error
+		want    string
+	}{
+		{errors.New("the quota is used up"), "403 Forbidden"},
+		{engine.ErrNotFound, "403 Forbidden"},
+		{engine.ErrConflict, "403 Forbidden"},
+		{&registry.InvalidError{}, "422 Invalid"},
+		{&registry.BadRequestError{Reason: "no"}, "400 BadRequest"},
+		{apierrors.NewInternalError(errors.New("no")), "500 InternalError"},
+		{engine.ErrNotReady, "429 TooManyRequests"},
+		{context.DeadlineExceeded, "504 Timeout"},
+		{&usercode.PanicError{Func: "a rule", Value: "odd"}, "500 InternalError"},
+	} {
+		refusal = fmt.Errorf("checking: %w", c.refusal)
+		for _, a := range []answer{
+			s.do("POST", inDefault, `{"metadata":{"name":"b"}}`),
+			s.do("PATCH", inDefault+"/a", `{"spec":{"size":2}}`, "Content-Type", mergePatch),
+			s.do("DELETE", inDefault+"/a", ""), s.do("DELETE", inDefault, ""),
+		} {
+			require.Equal(t, c.want, fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+			if a.code == 403 {
+				require.Contains(t, a.str("message"), "is forbidden: "+refusal.Error())
+				require.Empty(t, a.header.Get("Retry-After"))
+			}
+		}
 	}
 }
 

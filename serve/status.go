@@ -87,6 +87,9 @@ func statusErrorOf(err error, about subject) *statusError {
 	if errors.As(err, &ready) {
 		return ready
 	}
+	if s := refusedStatus(err, about); s != nil {
+		return s
+	}
 	if s := objectStatus(err, about); s != nil {
 		return s
 	}
@@ -97,6 +100,21 @@ func statusErrorOf(err error, about subject) *statusError {
 		return s
 	}
 	return serverStatus(err, about)
+}
+
+// refusedStatus is the answer to a write that an admitter refuses, nil for other errors and
+// for those that have an answer of their own. What the admitter did not find, or met a
+// conflict with, is not the object of the request.
+func refusedStatus(err error, about subject) *statusError {
+	var refused *registry.AdmissionError
+	var invalid *registry.InvalidError
+	var bad *registry.BadRequestError
+	switch {
+	case !errors.As(err, &refused), errors.As(err, &invalid), errors.As(err, &bad),
+		errors.Is(err, usercode.ErrPanic), timedOut(err), revisionStatus(err) != nil:
+		return nil
+	}
+	return apierrors.NewForbidden(about.resource, about.name, refused.Cause)
 }
 
 // objectStatus is the answer to errors about the object, nil for others.
@@ -198,12 +216,17 @@ func serverStatus(err error, about subject) *statusError {
 	switch {
 	case errors.As(err, &panicked), errors.Is(err, usercode.ErrPanic):
 		return apierrors.NewInternalError(err)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, os.ErrDeadlineExceeded):
+	case timedOut(err):
 		return apierrors.NewTimeoutError("the request did not finish in time", 0)
 	}
 	s := apierrors.NewServerTimeout(about.resource, about.verb, 2)
 	s.ErrStatus.Message += ": " + err.Error()
 	return s
+}
+
+// timedOut reports whether an error is the end of a context or a deadline.
+func timedOut(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // seconds rounds up to whole seconds, at least one.
