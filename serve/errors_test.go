@@ -19,6 +19,7 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -85,6 +86,7 @@ func TestErrors_OfTheEngine(t *testing.T) {
 		{engine.ErrNotReady, "429 TooManyRequests 1"},
 		{&engine.NotReadyError{RetryAfter: 2500 * time.Millisecond, Cause: errors.New("it lists")}, "429 TooManyRequests 3"},
 		{engine.ErrEngineClosed, "429 TooManyRequests 1"},
+		{&backend.TooLargeError{Size: 2, Limit: 1}, "413 RequestEntityTooLarge"},
 		{errors.New("unplugged"), "500 ServerTimeout gadgets/get 2"},
 		{&usercode.PanicError{Func: "Strategy.Validate", Value: "odd"}, "500 InternalError"},
 		{engine.ErrUnsupported, "405 MethodNotAllowed"},
@@ -99,7 +101,7 @@ func TestErrors_OfTheEngine(t *testing.T) {
 			require.Equal(t, after, a.header.Get("Retry-After"), c.want)
 			got = append(got, after)
 		}
-		if strings.Contains(c.want, "TooLarge") {
+		if strings.Contains(c.want, "ResourceVersionTooLarge") {
 			got = append(got, a.str("details.causes.0.reason"))
 		}
 		require.Equal(t, c.want, strings.Join(got, " "), a.body)

@@ -20,6 +20,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -165,6 +166,8 @@ func requestStatus(err error) *statusError {
 	switch {
 	case errors.As(err, &tooLarge):
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d bytes", tooLarge.Limit))
+	case errors.Is(err, backend.ErrTooLarge):
+		return apierrors.NewRequestEntityTooLargeError(err.Error())
 	case errors.As(err, &patch):
 		return failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, patch.Error(), 0)
 	case errors.As(err, &bad), errors.Is(err, engine.ErrInvalidSelector), errors.Is(err, engine.ErrInvalidKey),
