@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -50,11 +53,24 @@ func (f *form) undecodable(what string, err error) error {
 
 // checkKind refuses a body whose apiVersion or kind is of another kind.
 func (f *form) checkKind(draft *store.Object) error {
-	got, want := f.typeMeta(draft).GroupVersionKind(), f.kind.GroupVersionKind()
-	if got.Kind != "" && got.Kind != want.Kind || got.Version != "" && got.GroupVersion() != want.GroupVersion() {
-		return badRequest("the body is a %s %s, the request for %s %s", got.GroupVersion(), got.Kind, want.GroupVersion(), want.Kind)
+	of, want := f.typeMeta(draft), f.kind.GroupVersionKind()
+	version, kind := apiVersionOf(of), of.GroupVersionKind().Kind
+	if kind != "" && kind != want.Kind || version != "" && version != want.GroupVersion().String() {
+		return badRequest("the body is a %s %s, the request for %s %s", version, kind, want.GroupVersion(), want.Kind)
 	}
 	return nil
+}
+
+// apiVersionOf returns the apiVersion as it was given. The GroupVersionKind of one that does
+// not parse has none.
+func apiVersionOf(of schema.ObjectKind) string {
+	switch of := of.(type) {
+	case *metav1.TypeMeta:
+		return of.APIVersion
+	case interface{ GetAPIVersion() string }:
+		return of.GetAPIVersion()
+	}
+	return of.GroupVersionKind().GroupVersion().String()
 }
 
 // judge refuses a body with unknown or repeated fields, warns of them, or ignores them,

@@ -97,6 +97,8 @@ func TestResource_BodiesAreDecodedByTheRules(t *testing.T) {
 		`{"metadata":{"name":"b","namespace":"other"}}`:           {},
 		`{"kind":"Gadget","metadata":{"name":"b"}}`:               {},
 		`{"apiVersion":"example.com/v2","metadata":{"name":"b"}}`: {},
+		`{"apiVersion":"example.com/","metadata":{"name":"b"}}`:   {},
+		`{"apiVersion":"a/b/c","metadata":{"name":"b"}}`:          {},
 		`[]`:           {},
 		`{"metadata":`: {},
 		strings.Repeat(`{"a":`, 101) + "1" + strings.Repeat("}", 101):          {},
