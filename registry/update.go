@@ -73,9 +73,9 @@ func (c *core) update(ctx context.Context, key, subresource string, produce prod
 		case err == nil:
 			end.draft.Key, end.draft.Revision = key, gone.Revision
 			return end.draft, false, nil
-		case !errors.Is(err, engine.ErrPrecondition):
+		case !errors.Is(err, engine.ErrPrecondition) && !errors.Is(err, engine.ErrNotFound):
 			return nil, false, err
-		}
+		} // another write came first: the next attempt decides anew
 	}
 }
 

@@ -79,6 +79,29 @@ func TestApply_CreatesNoneForTheUIDOfAnother(t *testing.T) {
 	g.apply("one", `"metadata":{"uid":"`+string(o.Value.UID)+`"},"spec":{"size":2}`)
 }
 
+// An apply that takes the last finalizer of an object, while another writer does so first,
+// comes after that: it makes a new object.
+func TestApply_AfterAnotherHasDeletedTheObject(t *testing.T) {
+	stored, err := memory.New(registry.Schema(config()), memory.Options{})
+	require.NoError(t, err)
+	storage := faulty.New(stored, faulty.Options{})
+	t.Cleanup(func() { require.NoError(t, storage.Close()) })
+	g := open(t, func(c *registry.Config[Gear]) { c.Engine.Backend = storage })
+	before := g.apply("one", `"metadata":{"finalizers":["example.com/wait"]}`)
+	_, gone, err := g.store.Delete(t.Context(), before.Key, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.False(t, gone)
+	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpRemove}, Times: 1, Do: func(_ context.Context, _ *faulty.Call, proceed func()) {
+		proceed() // the other's
+		proceed()
+	}})
+	o, created, err := g.store.Apply(t.Context(), before.Key, configuration(`"spec":{"size":1}`), registry.WriteOptions{Manager: "one"})
+	require.NoError(t, err)
+	require.True(t, created)
+	require.NotEqual(t, before.Value.UID, o.Value.UID)
+	require.Nil(t, o.Value.DeletionTimestamp)
+}
+
 // Managers that apply at the same time do not undo each other.
 func TestApply_ManagersAtTheSameTimeKeepTheirOwn(t *testing.T) {
 	g := open(t)
