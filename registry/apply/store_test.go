@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -236,4 +237,21 @@ func TestApply_ToObjectsThatWereSentWithUnknownMetadata(t *testing.T) {
 	require.Equal(t, map[string]any{"size": int64(2)}, o.Value.Object["spec"])
 	_, err = r.Create(t.Context(), "default", []byte(`{"metadata":{"name":"b","finalizers":[null,"example.com/wait"]}}`), registry.WriteOptions{})
 	require.ErrorAs(t, err, new(*registry.InvalidError), "an empty finalizer")
+}
+
+// A quantity may be applied as a number, as kubectl sends it, and as a text.
+func TestApply_OfQuantities(t *testing.T) {
+	type tank struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		Volume            resource.Quantity `json:"volume"`
+	}
+	s, err := registry.New(registry.Config[tank]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gear"}, Apply: apply.New})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	for given, want := range map[string]string{`2`: "2", `0.5`: "500m", `"3Gi"`: "3Gi"} {
+		o, _, err := s.Apply(t.Context(), "default/a", configuration(`"volume":`+given), registry.WriteOptions{Manager: "one"})
+		require.NoError(t, err)
+		require.Equal(t, want, o.Value.Volume.String())
+	}
 }

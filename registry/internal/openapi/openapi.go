@@ -87,9 +87,9 @@ func knownSchema(t reflect.Type) *jsonSchema {
 	switch t {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[time.Time]():
 		return &jsonSchema{Type: "string", Format: "date-time"}
-	case reflect.TypeFor[metav1.Duration](), reflect.TypeFor[resource.Quantity]():
+	case reflect.TypeFor[metav1.Duration]():
 		return &jsonSchema{Type: "string"}
-	case reflect.TypeFor[intstr.IntOrString]():
+	case reflect.TypeFor[intstr.IntOrString](), reflect.TypeFor[resource.Quantity]():
 		return &jsonSchema{IntOrString: true}
 	case reflect.TypeFor[metav1.ObjectMeta]():
 		return &jsonSchema{Type: "object", Description: metadataText}
@@ -128,10 +128,10 @@ func (s *jsonSchema) addFields(t reflect.Type, within []reflect.Type) {
 		switch {
 		case name == "-" || !f.IsExported() && !f.Anonymous:
 			continue
-		case name == "" && f.Anonymous:
-			if inner := indirect(f.Type); inner.Kind() == reflect.Struct {
-				s.addFields(inner, within)
-			}
+		case name == "" && f.Anonymous && indirect(f.Type).Kind() == reflect.Struct:
+			s.addFields(indirect(f.Type), within)
+			continue
+		case !f.IsExported():
 			continue
 		case name == "":
 			name = f.Name

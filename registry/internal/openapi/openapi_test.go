@@ -19,6 +19,12 @@ type named struct {
 	Name string `json:"name" description:"What it is called."`
 }
 
+// Labels and secrets are embedded: the one is a field of that name, the other none.
+type (
+	Labels  map[string]string
+	secrets []string
+)
+
 type nested struct {
 	Parts []nested `json:"parts,omitempty"`
 }
@@ -47,14 +53,16 @@ func TestOf_TypesHaveTheirSchemas(t *testing.T) {
 // A package of one's own has the name v1 as often as not.
 func TestOf_ATypeIsNotKnownByItsNameAlone(t *testing.T) {
 	require.JSONEq(t, `{"type":"string"}`, string(openapi.Of(reflect.TypeFor[metav1.Duration]())))
-	require.JSONEq(t, `{"type":"string"}`, string(openapi.Of(reflect.TypeFor[resource.Quantity]())))
+	require.JSONEq(t, `{"x-kubernetes-int-or-string":true}`, string(openapi.Of(reflect.TypeFor[resource.Quantity]())))
 	require.JSONEq(t, `{"type":"object","properties":{"days":{"type":"integer","format":"int64"}},"required":["days"]}`,
 		string(openapi.Of(reflect.TypeFor[v1.Duration]())))
 }
 
 func TestOf_FieldsHaveTheirTags(t *testing.T) {
 	type tagged struct {
-		named    `json:",inline"`
+		named `json:",inline"`
+		Labels
+		secrets
 		Size     int               `json:"size,omitempty"`
 		Quoted   int               `json:"quoted,string"`
 		Ports    []named           `json:"ports,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
@@ -64,11 +72,13 @@ func TestOf_FieldsHaveTheirTags(t *testing.T) {
 		internal int
 	}
 	require.Zero(t, tagged{}.internal)
+	require.Empty(t, tagged{}.secrets)
 	require.JSONEq(t, `{
 		"type": "object",
-		"required": ["name", "quoted"],
+		"required": ["name", "Labels", "quoted"],
 		"properties": {
 			"name": {"type": "string", "description": "What it is called."},
+			"Labels": {"type": "object", "additionalProperties": {"type": "string"}},
 			"size": {"type": "integer", "format": "int64"},
 			"quoted": {"type": "string"},
 			"ports": {
