@@ -30,6 +30,7 @@ func FuzzPatch(f *testing.F) {
 	f.Add(`{"a":null}`, `{"a":1}`, true)
 	f.Add(`[{"op":"add","path":"/a/-","value":1}]`, `{"a":[]}`, false)
 	f.Add(`[{"op":"move","from":"/a","path":"/b"}]`, `{"a":[]}`, false)
+	f.Add(`[{"op":"test","path":"/a","value":[null]}]`, `{"a":[null]}`, false)
 	f.Fuzz(func(t *testing.T, patch, document string, merge bool) {
 		kind := registry.JSONPatch
 		if merge {

@@ -2,8 +2,11 @@ package registry
 
 import (
 	"encoding/json"
+	"errors"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Bounds of JSON patches.
@@ -50,19 +53,24 @@ func ParsePatch(kind PatchType, body []byte) (*Patch, error) {
 }
 
 // Apply returns the JSON document as the patch changes it. The error is a [*PatchError].
-func (p *Patch) Apply(document []byte) ([]byte, error) {
-	var patched []byte
-	var err error
-	if p.merge != nil {
-		patched, err = jsonpatch.MergePatch(document, p.merge)
-	} else {
-		options := jsonpatch.NewApplyOptions()
-		options.AccumulatedCopySizeLimit = maxCopied
-		options.SupportNegativeIndices = false
-		patched, err = p.operations.ApplyWithOptions(document, options)
-	}
-	if err != nil {
+// An operation test of a list that has null in it fails.
+func (p *Patch) Apply(document []byte) (patched []byte, err error) {
+	panicked := usercode.Call("jsonpatch", "", func() { patched, err = p.apply(document) })
+	switch {
+	case panicked != nil: // the library cannot compare such lists
+		return nil, &PatchError{errors.New("an operation cannot be evaluated; a test of a list with null in it is one")}
+	case err != nil:
 		return nil, &PatchError{err}
 	}
 	return patched, nil
+}
+
+func (p *Patch) apply(document []byte) ([]byte, error) {
+	if p.merge != nil {
+		return jsonpatch.MergePatch(document, p.merge)
+	}
+	options := jsonpatch.NewApplyOptions()
+	options.AccumulatedCopySizeLimit = maxCopied
+	options.SupportNegativeIndices = false
+	return p.operations.ApplyWithOptions(document, options)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func body(t *testing.T, it registry.Item) string {
@@ -158,6 +159,19 @@ func TestPatch_MalformedOnesAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = bomb.Apply([]byte(`{"a":["` + strings.Repeat("x", 1000) + `"]}`))
 	require.ErrorAs(t, err, new(*registry.PatchError), "doubling forty times must not be tried")
+}
+
+// The library that applies patches panics where it compares lists with null in them.
+func TestPatch_TestsOfListsWithNullFail(t *testing.T) {
+	for _, text := range []string{
+		`[{"op":"test","path":"/a","value":[1,null]}]`, `[{"op":"test","path":"/a","value":[1,2]}]`, `[{"op":"test","path":"","value":{"a":[1,null]}}]`,
+	} {
+		p, err := registry.ParsePatch(registry.JSONPatch, []byte(text))
+		require.NoError(t, err)
+		_, err = p.Apply([]byte(`{"a":[1,null]}`))
+		require.ErrorAs(t, err, new(*registry.PatchError), text)
+		require.NotErrorIs(t, err, usercode.ErrPanic)
+	}
 }
 
 func TestResource_InfoDescribesTheKind(t *testing.T) {
