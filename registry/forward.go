@@ -57,6 +57,12 @@ func (f forwarding) create(ctx context.Context, namespace string, body []byte, o
 // update passes on what change returns for the live object. If another write came in
 // between, it tries again, unless change returns the same for the newer object.
 func (f forwarding) update(ctx context.Context, key, subresource string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, bool, error) {
+	if f.createOnUpdate && opts.MayCreate != nil && subresource == "" {
+		// Whether the update creates turns out at the server.
+		if err := opts.MayCreate(ctx); err != nil {
+			return nil, false, err
+		}
+	}
 	var before []byte
 	for {
 		live, err := f.live(ctx, key, opts.UID, opts.Revision)

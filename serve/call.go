@@ -151,7 +151,7 @@ func (c *call) admit() (answered bool, err error) {
 	if c.place, err = c.inFlight.enter(c); err != nil {
 		return false, err
 	}
-	return false, c.authorize()
+	return false, c.allow(c.req)
 }
 
 // authenticate returns the user of a request.
@@ -172,26 +172,15 @@ func (c *call) authenticate() error {
 	return nil
 }
 
-// authorize refuses a request that the user may not send.
-func (c *call) authorize() error {
-	if c.cfg.Authorize == nil {
-		return nil
-	}
-	asked := []*Request{c.req}
-	if c.req.Verb == "update" && c.createsOnUpdate() {
-		create := *c.req
-		create.Verb = "create"
-		asked = append(asked, &create)
-	}
-	for _, req := range asked {
-		if err := c.allow(req); err != nil {
-			return err
-		}
-	}
-	return nil
+// mayCreate refuses the creation of an object by an update or an apply that the user may not
+// create.
+func (c *call) mayCreate(context.Context) error {
+	create := *c.req
+	create.Verb = "create"
+	return c.allow(&create)
 }
 
-// allow calls Authorize for req.
+// allow refuses a request that the user may not send.
 func (c *call) allow(req *Request) error {
 	if c.cfg.Authorize == nil {
 		return nil
@@ -201,11 +190,6 @@ func (c *call) allow(req *Request) error {
 		return apierrors.NewForbidden(about.resource, about.name, err)
 	}
 	return nil
-}
-
-// createsOnUpdate reports whether an update of the resource may create.
-func (c *call) createsOnUpdate() bool {
-	return c.info != nil && c.info.CreateOnUpdate
 }
 
 // route serves the verb.

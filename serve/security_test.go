@@ -111,7 +111,12 @@ func TestSecurity_UpdatesThatMayCreateNeedToBeAllowedTo(t *testing.T) {
 			return nil
 		}
 	})
-	require.Equal(t, 403, s.do("PUT", inDefault+"/a", `{"metadata":{"name":"a"}}`).code)
+	const body = `{"metadata":{"name":"a"}}`
+	require.Equal(t, 403, s.do("PUT", inDefault+"/a", body).code)
+	require.Equal(t, 404, s.get(inDefault+"/a").code)
+	_, err := s.widgets.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 200, s.do("PUT", inDefault+"/a", body).code, "one that creates nothing needs not")
 }
 
 func TestLimits_OfWatches(t *testing.T) {

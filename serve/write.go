@@ -94,11 +94,7 @@ func (c *call) applyOptions() (registry.WriteOptions, error) {
 		err = c.invalidOption("fieldManager", "", "is required for apply patch")
 	}
 	opts.Force = isTrue(c.req.query, "force")
-	opts.MayCreate = func(context.Context) error {
-		create := *c.req
-		create.Verb = "create"
-		return c.allow(&create)
-	}
+	opts.MayCreate = c.mayCreate
 	return opts, err
 }
 
@@ -167,6 +163,7 @@ func (c *call) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	opts.MayCreate = c.mayCreate
 	body, err := c.document()
 	if err != nil {
 		return err
