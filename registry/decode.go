@@ -29,7 +29,11 @@ func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
 	if err := f.checkKind(draft); err != nil {
 		return nil, err
 	}
-	for _, path := range f.prune(draft) {
+	pruned, err := f.pruneDraft(draft)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range pruned {
 		strict = append(strict, fmt.Errorf("unknown field %q", path))
 	}
 	if err := opts.judge(strict); err != nil {

@@ -43,6 +43,13 @@ func (f *form) defaultDraft(draft *store.Object) error {
 	return usercode.Call("Strategy.Default", f.meta(draft).GetName(), func() { f.setDefaults(draft) })
 }
 
+// pruneDraft removes the fields of a draft that the kind does not have, and returns their
+// paths. The error is a panic of Config.Prune.
+func (f *form) pruneDraft(draft *store.Object) (paths []string, err error) {
+	err = usercode.Call("Config.Prune", f.meta(draft).GetName(), func() { paths = f.prune(draft) })
+	return paths, err
+}
+
 // valueOf returns a pointer to the value of o, nil if there is no object.
 func valueOf[T any](o *store.Object) *T {
 	if o == nil {

@@ -99,3 +99,19 @@ func TestStore_ContainsPanicsOfTheKindsRules(t *testing.T) {
 		})
 	}
 }
+
+// A function that prunes is called for bodies alone.
+func TestResource_ContainsPanicsOfPruning(t *testing.T) {
+	cfg := config()
+	cfg.Prune = func(*Widget) []string { panic("cannot prune") }
+	s := open(t, cfg)
+	o := create(t, s, widget("a", 1))
+	body := []byte(`{"metadata":{"name":"b"}}`)
+	r := s.Resources()[0]
+	_, created := r.Create(t.Context(), "default", body, registry.WriteOptions{})
+	_, _, updated := r.Update(t.Context(), o.Key, func(registry.Item) ([]byte, error) { return body, nil }, registry.WriteOptions{})
+	for _, err := range []error{created, updated} {
+		require.ErrorIs(t, err, usercode.ErrPanic)
+		require.ErrorContains(t, err, "cannot prune")
+	}
+}
