@@ -25,8 +25,8 @@ type Applier interface {
 	// Apply returns live as config changes it, with the new managed fields. live has
 	// neither a uid nor managed fields if there is no object yet.
 	//
-	// Errors: a [*FieldConflictError], or a [*BadRequestError] for a config that does not
-	// fit the schema.
+	// Errors: a [*FieldConflictError], a [*BadRequestError] for a config that does not fit
+	// the schema, or a StatusError of k8s.io/apimachinery for any other answer.
 	Apply(live, config map[string]any, by Manager, force bool) (map[string]any, error)
 	// Update returns the managed fields of next, which replaces live in a write that is
 	// not an apply. It starts from those in next, if they can be read.

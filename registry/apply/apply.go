@@ -180,11 +180,13 @@ func wasSo(e *metav1.ManagedFieldsEntry, known []metav1.ManagedFieldsEntry) bool
 }
 
 // failure returns an error of the field manager as the registry's error that means the
-// same.
+// same. One that is neither a conflict nor the configuration's fault is that the stored
+// object does not fit the schema, which trying again does not help: as an internal error it
+// is not taken for one of storage.
 func failure(err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {
-		return err
+		return apierrors.NewInternalError(fmt.Errorf("the stored object does not merge: %w", err))
 	}
 	switch {
 	case apierrors.IsConflict(status):

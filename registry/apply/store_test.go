@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -254,4 +255,22 @@ func TestApply_OfQuantities(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, o.Value.Volume.String())
 	}
+}
+
+// An object that was stored under another schema cannot be merged. That is no failure of
+// storage, after which a client would try again.
+func TestApply_ToAnObjectThatDoesNotFitTheSchema(t *testing.T) {
+	s, err := registry.New(registry.Config[unstructured.Unstructured]{
+		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gear"}, Apply: apply.New,
+		Schema: json.RawMessage(`{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"}}}}}`),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	r := s.Resources()[0]
+	_, err = r.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":"large"}}`), registry.WriteOptions{})
+	require.NoError(t, err)
+	_, _, err = s.Apply(t.Context(), "default/a", configuration(`"spec":{"size":2}`), registry.WriteOptions{Manager: "one", Force: true})
+	require.True(t, apierrors.IsInternalError(err), "%v", err)
+	require.ErrorContains(t, err, "the stored object does not merge")
+	require.ErrorContains(t, err, ".spec.size: expected numeric")
 }
