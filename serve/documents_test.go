@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -72,12 +73,50 @@ func TestOpenAPI_DescribesTheKinds(t *testing.T) {
 	for _, p := range patch["parameters"].([]any) {
 		names = append(names, p.(map[string]any)["name"].(string))
 	}
-	require.Equal(t, []string{"dryRun", "fieldManager", "fieldValidation", "force"}, names)
+	require.Equal(t, []string{"namespace", "name", "dryRun", "fieldManager", "fieldValidation", "force"}, names)
 	require.NotContains(t, patch, "requestBody", "or kubectl sends strategic merge patches")
 	schema := doc["components"].(map[string]any)["schemas"].(map[string]any)["com.example.v1.Widget"].(map[string]any)
 	require.Equal(t, []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Widget"}}, schema["x-kubernetes-group-version-kind"])
 	require.Contains(t, a.body, "How large it is.")
 	require.Contains(t, doc["paths"], "/apis/example.com/v1/zones/{name}")
+}
+
+// Each parameter of a path is declared, as OpenAPI requires, and a list is not described as one
+// object.
+func TestOpenAPI_DescribesPathsAndAnswers(t *testing.T) {
+	s := newServer(t)
+	doc := decodeJSON(t, s.get("/openapi/v3/apis/example.com/v1").body)
+	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
+	of := func(path, method, code string) (declared []string, component string) {
+		op := doc["paths"].(map[string]any)[path].(map[string]any)[method].(map[string]any)
+		parameters, _ := op["parameters"].([]any)
+		for _, p := range parameters {
+			if p := p.(map[string]any); p["in"] == "path" {
+				require.Equal(t, true, p["required"])
+				declared = append(declared, p["name"].(string))
+			}
+		}
+		answer := op["responses"].(map[string]any)[code].(map[string]any)["content"].(map[string]any)["application/json"].(map[string]any)["schema"].(map[string]any)
+		return declared, strings.TrimPrefix(answer["$ref"].(string), "#/components/schemas/")
+	}
+	const inNamespace = "/apis/example.com/v1/namespaces/{namespace}/widgets"
+	for _, tc := range []struct{ path, method, code, declared, component string }{
+		{"/apis/example.com/v1/widgets", "get", "200", "[]", "WidgetList"},
+		{"/apis/example.com/v1/widgets", "delete", "200", "[]", "WidgetList"},
+		{inNamespace, "get", "200", "[namespace]", "WidgetList"},
+		{inNamespace, "post", "201", "[namespace]", "Widget"},
+		{inNamespace, "delete", "200", "[namespace]", "WidgetList"},
+		{inNamespace + "/{name}", "get", "200", "[namespace name]", "Widget"},
+		{inNamespace + "/{name}/status", "put", "200", "[namespace name]", "Widget"},
+		{"/apis/example.com/v1/zones/{name}", "patch", "200", "[name]", "Zone"},
+	} {
+		declared, component := of(tc.path, tc.method, tc.code)
+		require.Equal(t, tc.declared, fmt.Sprint(declared), tc.path)
+		require.Equal(t, "com.example.v1."+tc.component, component, tc.path)
+		require.Contains(t, schemas, component)
+	}
+	items := schemas["com.example.v1.WidgetList"].(map[string]any)["properties"].(map[string]any)["items"].(map[string]any)
+	require.Equal(t, map[string]any{"$ref": "#/components/schemas/com.example.v1.Widget"}, items["items"])
 }
 
 // A schema that says nothing of the common fields, or only their types, gets descriptions.

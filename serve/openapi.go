@@ -34,9 +34,10 @@ type (
 		Responses   map[string]openAPIResponse `json:"responses"`
 	}
 	parameter struct {
-		Name   string            `json:"name"`
-		In     string            `json:"in"`
-		Schema map[string]string `json:"schema"`
+		Name     string            `json:"name"`
+		In       string            `json:"in"`
+		Required bool              `json:"required,omitempty"`
+		Schema   map[string]string `json:"schema"`
 	}
 	openAPIResponse struct {
 		Description string                          `json:"description"`
@@ -78,25 +79,22 @@ func (v *groupVersion) openAPI() *openAPI {
 		Paths: map[string]pathItem{}, Components: openAPIComponents{map[string]json.RawMessage{}},
 	}
 	for _, k := range v.kinds {
-		doc.Components.Schemas[componentName(&k.Kind)] = describe(k.Schema, &k.Kind)
+		component := componentName(&k.Kind)
+		doc.Components.Schemas[component] = describe(k.Schema, &k.Kind)
+		doc.Components.Schemas[component+"List"] = describeList(component, &k.Kind)
 		base := "/apis/" + v.String()
 		if !k.Kind.ClusterScoped {
-			doc.Paths[base+"/"+k.Kind.Plural] = pathItem{"get": operationOn(&k.Kind, "list")}
+			path := base + "/" + k.Kind.Plural
+			doc.Paths[path] = operations(path, &k.Kind, map[string]string{"get": "list", "delete": "deletecollection"})
 			base += "/namespaces/{namespace}"
 		}
 		base += "/" + k.Kind.Plural
-		doc.Paths[base] = pathItem{
-			"get": operationOn(&k.Kind, "list"), "post": operationOn(&k.Kind, "create"), "delete": operationOn(&k.Kind, "deletecollection"),
-		}
-		doc.Paths[base+"/{name}"] = pathItem{
-			"get": operationOn(&k.Kind, "get"), "put": operationOn(&k.Kind, "update"),
-			"patch": operationOn(&k.Kind, "patch"), "delete": operationOn(&k.Kind, "delete"),
-		}
+		doc.Paths[base] = operations(base, &k.Kind, map[string]string{"get": "list", "post": "create", "delete": "deletecollection"})
+		one := base + "/{name}"
+		doc.Paths[one] = operations(one, &k.Kind, map[string]string{"get": "get", "put": "update", "patch": "patch", "delete": "delete"})
 		for _, sub := range k.subresources {
-			of := sub.ObjectKind()
-			doc.Paths[base+"/{name}/"+sub.Subresource] = pathItem{
-				"get": operationOn(of, "get"), "put": operationOn(of, "update"), "patch": operationOn(of, "patch"),
-			}
+			of, path := sub.ObjectKind(), one+"/"+sub.Subresource
+			doc.Paths[path] = operations(path, of, map[string]string{"get": "get", "put": "update", "patch": "patch"})
 			if of != &sub.Kind {
 				doc.Components.Schemas[componentName(of)] = describe(sub.Schema, of)
 			}
@@ -105,22 +103,48 @@ func (v *groupVersion) openAPI() *openAPI {
 	return doc
 }
 
+// operations returns the operations of a path on objects of a kind; actions are their
+// actions by method.
+func operations(path string, k *registry.Kind, actions map[string]string) pathItem {
+	item := pathItem{}
+	for method, action := range actions {
+		item[method] = operationOn(path, k, action)
+	}
+	return item
+}
+
 // queryParameters are the names of each action's parameters.
 var queryParameters = map[string][]string{
 	"create": {"dryRun", "fieldManager", "fieldValidation"},
 	"update": {"dryRun", "fieldManager", "fieldValidation"},
 	"patch":  {"dryRun", "fieldManager", "fieldValidation", "force"},
 	"delete": {"dryRun", "gracePeriodSeconds", "propagationPolicy"},
-	"list":   {"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch"},
+	"deletecollection": {
+		"continue", "dryRun", "fieldSelector", "gracePeriodSeconds", "labelSelector", "limit", "propagationPolicy", "resourceVersion", "resourceVersionMatch",
+	},
+	"list": {"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch"},
 }
 
-func operationOn(k *registry.Kind, action string) operation {
+// operationOn returns the operation of a path that does the action.
+func operationOn(path string, k *registry.Kind, action string) operation {
+	code, component := "200", componentName(k)
+	switch action {
+	case "create":
+		code = "201"
+	case "list", "deletecollection":
+		component += "List"
+	}
 	op := operation{
 		Description: action + " " + k.Kind, Action: action, Kind: discoveryKindOf(k),
-		Responses: map[string]openAPIResponse{"200": {
+		Responses: map[string]openAPIResponse{code: {
 			Description: "OK",
-			Content:     map[string]map[string]anySchema{jsonType: {"schema": {"$ref": "#/components/schemas/" + componentName(k)}}},
+			Content:     map[string]map[string]anySchema{jsonType: {"schema": {"$ref": "#/components/schemas/" + component}}},
 		}},
+	}
+	for _, name := range []string{"namespace", "name"} {
+		if strings.Contains(path, "{"+name+"}") {
+			op.Parameters = append(op.Parameters, parameter{Name: name, In: "path", Required: true, Schema: map[string]string{"type": "string"}})
+		}
 	}
 	for _, name := range queryParameters[action] {
 		op.Parameters = append(op.Parameters, parameter{Name: name, In: "query", Schema: map[string]string{"type": "string"}})

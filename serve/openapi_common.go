@@ -64,6 +64,20 @@ func describe(schema json.RawMessage, k *registry.Kind) json.RawMessage {
 	return out
 }
 
+// describeList returns the schema of a list of the objects that the component describes.
+func describeList(component string, k *registry.Kind) json.RawMessage {
+	out, _ := json.Marshal(map[string]any{ // cannot fail: it is texts, and lists and maps of them
+		"type": "object", "description": "A list of " + k.Kind + " objects.", "required": []string{"items"},
+		"x-kubernetes-group-version-kind": []discoveryKind{{k.Group, k.Version, k.Kind + "List"}},
+		"properties": map[string]any{
+			"apiVersion": commonFields["apiVersion"], "kind": commonFields["kind"],
+			"metadata": described("object", "What lists of all kinds have, such as a resourceVersion."),
+			"items":    listOf("The objects.", map[string]any{"$ref": "#/components/schemas/" + component}),
+		},
+	})
+	return out
+}
+
 // parts returns the fields of a JSON object, which may be nil or null: then there are none.
 func parts[T any](object json.RawMessage) (map[string]T, error) {
 	fields := map[string]T{}
