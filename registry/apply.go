@@ -18,13 +18,16 @@ import (
 // reports that there was no object. Config.Apply must be set.
 //
 // Errors: a [*FieldConflictError] if other managers own fields that config changes,
-// unless opts.Force takes them; [engine.ErrConflict] if config has a resourceVersion that
-// is not the object's; [engine.ErrUnsupported] without Config.Apply; and as for Update.
+// unless opts.Force takes them; [engine.ErrConflict] if config has a resourceVersion or a
+// uid that is not the object's, or if there is no object and it has one;
+// [engine.ErrUnsupported] without Config.Apply; and as for Update, but for
+// [engine.ErrNotFound].
 func (s *Store[T]) Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (o *engine.Object[T], created bool, err error) {
 	return s.applyTo(ctx, key, "", config, opts)
 }
 
-// ApplyStatus is Apply of the status and the metadata alone. It creates nothing.
+// ApplyStatus is Apply of the status and the metadata alone. It creates nothing: without
+// an object the error is [engine.ErrNotFound].
 func (s *Store[T]) ApplyStatus(ctx context.Context, key string, config []byte, opts WriteOptions) (*engine.Object[T], error) {
 	if !s.core.kind.Status {
 		return nil, engine.ErrUnsupported
