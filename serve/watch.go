@@ -114,10 +114,20 @@ func (w *watching) start() error {
 	return nil
 }
 
-// open starts the engine's watch. A shutdown of the server interrupts it.
+// open starts the engine's watch. A shutdown of the server interrupts it, as the end of the
+// request does. The start's context is no child of the request's, which would keep a map of
+// its children as long as the watch lasts.
 func (w *watching) open(opts engine.WatchOptions) (registry.Stream, error) {
-	ctx, interrupt := context.WithCancelCause(w.ctx)
+	request := w.ctx
+	ctx, interrupt := context.WithCancelCause(context.WithoutCancel(request))
 	defer interrupt(nil) // the stream is detached from it
+	go func() {
+		select {
+		case <-request.Done():
+			interrupt(context.Cause(request))
+		case <-ctx.Done():
+		}
+	}()
 	w.c.inFlight.starting(w.c, interrupt)
 	defer w.c.inFlight.startOver(w.c)
 	stream, err := w.openWith(ctx, opts)
