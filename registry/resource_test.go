@@ -119,16 +119,7 @@ func TestResource_PatchesAreAppliedToTheLiveObject(t *testing.T) {
 	create(t, s, widget("a", 1))
 	r := s.Resources()[0]
 	patch := func(r registry.Resource, kind registry.PatchType, text string) (registry.Item, error) {
-		p, err := registry.ParsePatch(kind, []byte(text))
-		require.NoError(t, err)
-		it, _, err := r.Update(t.Context(), "default/a", func(live registry.Item) ([]byte, error) {
-			now, err := live.JSON()
-			if err != nil {
-				return nil, err
-			}
-			return p.Apply(now)
-		}, registry.WriteOptions{})
-		return it, err
+		return patchA(t, r, kind, text)
 	}
 	it, err := patch(r, registry.MergePatch, `{"metadata":{"labels":{"app":"web"}},"spec":{"size":7},"status":{"phase":"No"}}`)
 	require.NoError(t, err)
@@ -276,4 +267,19 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, engine.ErrConfig)
 		require.ErrorContains(t, err, tc.told)
 	}
+}
+
+// patchA patches the object default/a.
+func patchA(t *testing.T, r registry.Resource, kind registry.PatchType, text string) (registry.Item, error) {
+	t.Helper()
+	p, err := registry.ParsePatch(kind, []byte(text))
+	require.NoError(t, err)
+	it, _, err := r.Update(t.Context(), "default/a", func(live registry.Item) ([]byte, error) {
+		now, err := live.JSON()
+		if err != nil {
+			return nil, err
+		}
+		return p.Apply(now)
+	}, registry.WriteOptions{})
+	return it, err
 }

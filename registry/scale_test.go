@@ -146,18 +146,7 @@ func TestScale_OfAnObjectWithoutReplicas(t *testing.T) {
 	_, err := r.Get(t.Context(), "default/a", engine.GetOptions{Read: engine.Latest()})
 	require.Equal(t, "invalid", kindOf(err))
 	require.ErrorContains(t, err, "spec.replicas: Required value: the object has no number of replicas")
-	patched := func(text string) (registry.Item, error) {
-		p, err := registry.ParsePatch(registry.MergePatch, []byte(text))
-		require.NoError(t, err)
-		it, _, err := r.Update(t.Context(), "default/a", func(live registry.Item) ([]byte, error) {
-			now, err := live.JSON()
-			if err != nil {
-				return nil, err
-			}
-			return p.Apply(now)
-		}, registry.WriteOptions{})
-		return it, err
-	}
+	patched := func(text string) (registry.Item, error) { return patchA(t, r, registry.MergePatch, text) }
 	_, err = patched(`{"metadata":{"labels":{"app":"shop"}}}`)
 	require.Equal(t, "bad request", kindOf(err))
 	require.ErrorContains(t, err, "set spec.replicas")

@@ -77,13 +77,19 @@ func TestRestore_GoesOnAboveTheFloorThatIsAskedFor(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
-	f := newFixture(t, journal.Options{})
+// snapshotted returns a file, and a snapshot of it.
+func snapshotted(t *testing.T) (f *fixture, snapshot []byte) {
+	t.Helper()
+	f = newFixture(t, journal.Options{})
 	f.random(newRandom(1), 5, 20, 100)
-	var snapshot bytes.Buffer
-	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
+	var out bytes.Buffer
+	_, err := f.Snapshot(f.ctx, &out, time.Minute)
 	require.NoError(t, err)
-	whole := snapshot.Bytes()
+	return f, out.Bytes()
+}
+
+func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
+	f, whole := snapshotted(t)
 	path := filepath.Join(t.TempDir(), "restored.db")
 	refused := func(image []byte, what string) {
 		t.Helper()
@@ -111,12 +117,7 @@ func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 // An error of Restore says whether the snapshot is wrong, or cannot be read, or the file
 // cannot be made.
 func TestRestore_SaysWhatIsWrong(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	f.random(newRandom(1), 5, 20, 100)
-	var snapshot bytes.Buffer
-	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
-	require.NoError(t, err)
-	whole := snapshot.Bytes()
+	_, whole := snapshotted(t)
 	flipped := bytes.Clone(whole)
 	flipped[len(whole)/2] ^= 1
 	path := filepath.Join(t.TempDir(), "restored.db")
@@ -132,7 +133,7 @@ func TestRestore_SaysWhatIsWrong(t *testing.T) {
 		"cannot restore to "+path+": the snapshot: damaged: its checksum is wrong")
 
 	gone := errors.New("the network is gone")
-	err = restore(io.MultiReader(bytes.NewReader(whole[:1000]), iotest.ErrReader(gone)), path)
+	err := restore(io.MultiReader(bytes.NewReader(whole[:1000]), iotest.ErrReader(gone)), path)
 	require.EqualError(t, err, "cannot restore to "+path+": the snapshot cannot be read: the network is gone")
 	require.ErrorIs(t, err, gone)
 	require.NotErrorIs(t, err, journal.ErrCorrupt)
