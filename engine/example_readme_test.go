@@ -178,6 +178,7 @@ func Example_readmeReads() {
 
 	first, _ := pods.Create(ctx, Pod{Namespace: "default", Name: "a", Node: "n1"})
 	second, _ := pods.Put(ctx, Pod{Namespace: "default", Name: "a", Node: "n2"})
+	_ = pods.WaitFor(ctx, second.Revision) // so that Cached sees it too
 	show := func(read engine.Read) {
 		pod, err := pods.Get(ctx, "default/a", engine.GetOptions{Read: read})
 		if err != nil {
