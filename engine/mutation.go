@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/dump"
 
 	"github.com/watchmill/watchmill/store"
@@ -112,7 +111,7 @@ func newDetector(schema *store.Schema, report func(error)) *detector {
 func (d *detector) printOf(o *store.Object) string {
 	return dump.ForHash(struct {
 		Value  any
-		Labels labels.Set
+		Labels store.Labels
 		Fields []string
 	}{d.valueOf(o), o.Labels, o.Fields})
 }

@@ -114,7 +114,7 @@ func TestMutation_IsFoundByTheNextRead(t *testing.T) {
 	require.NoError(t, err)
 	o, err := e.Get(t.Context(), "a", engine.GetOptions{})
 	require.NoError(t, err)
-	o.Labels["x"] = "y"
+	o.Labels.Set()["x"] = "y"
 	require.Empty(t, found.all())
 	_, err = e.Get(t.Context(), "a", engine.GetOptions{})
 	require.NoError(t, err)

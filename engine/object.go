@@ -28,7 +28,7 @@ type Object[T any] struct {
 	Created Revision
 	// Labels are what label selectors match on, taken from Value once when it was
 	// written.
-	Labels labels.Set
+	Labels Labels
 	// Fields are what field selectors match on: a value for each of
 	// [Config].Fields, sorted by name, taken from Value once when it was written.
 	Fields []string
@@ -121,7 +121,7 @@ func draft[T any](value T) *store.Object { return store.Header(&Object[T]{Value:
 // objects, and for their labels, fields and sizes.
 func (c Config[T]) Schema() store.Schema {
 	d := description[T]{labelsOf: c.Labels}
-	d.labelNames = labelNames(sorted(c.LabelValues, &d.labels))
+	d.labelNames = store.LabelNames(sorted(c.LabelValues, &d.labels))
 	return store.Schema{
 		Fields: sorted(c.Fields, &d.fields),
 		New:    func() *store.Object { return store.Header(new(Object[T])) },
@@ -163,7 +163,7 @@ func setRevisionOf[T any](set func(T, Revision) T) func(*store.Object, Revision)
 // names.
 type description[T any] struct {
 	labelsOf       func(T) labels.Set
-	labelNames     labelNames
+	labelNames     store.LabelNames
 	labels, fields []func(T) string
 }
 
@@ -185,9 +185,9 @@ func sorted[T any](functions map[string]func(T) string, getters *[]func(T) strin
 func describe[T any](o *Object[T], d *description[T]) {
 	values := make([]string, 0, 16) // on the stack, for as many as most types have
 	if d.labelsOf != nil {
-		o.Labels = d.labelsOf(o.Value)
+		o.Labels = store.LabelsOf(d.labelsOf(o.Value))
 	} else {
-		o.Labels = d.labelNames.set(appendValues(values, o, d.labels), o.Labels)
+		o.Labels = d.labelNames.Labels(appendValues(values, o, d.labels), o.Labels)
 	}
 	o.Fields = keptFields(appendValues(values, o, d.fields), o.Fields)
 }
@@ -207,11 +207,7 @@ func keptFields(values, before []string) []string {
 		return before
 	}
 	kept := slices.Clone(values)
-	for i := range min(len(kept), len(before)) {
-		if kept[i] == before[i] {
-			kept[i] = before[i]
-		}
-	}
+	store.ShareStrings(kept, before)
 	return kept
 }
 

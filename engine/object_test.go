@@ -177,7 +177,7 @@ func requireHistory[T any](t *testing.T, seen []engine.Event[T], value func(n in
 	require.Equal(t, []string{"ADDED k@2", "MODIFIED k@3", "MODIFIED k@4", "DELETED k@5"}, names(seen))
 	for i, n := range []int{1, 2, 3, 3} {
 		require.Equal(t, value(n), seen[i].Object.Value)
-		require.Equal(t, labels.Set{"a": "b"}, seen[i].Object.Labels)
+		require.Equal(t, labels.Set{"a": "b"}, seen[i].Object.Labels.Set())
 		if i > 0 {
 			require.Equal(t, value(i), seen[i].Prev.Value)
 		}

@@ -125,7 +125,7 @@ func TestUpdate_KeepsWhatTheServerOwnsAndCountsGenerations(t *testing.T) {
 	require.Equal(t, o.Value.CreationTimestamp, next.Value.CreationTimestamp)
 	require.EqualValues(t, 2, next.Value.Generation)
 	require.Empty(t, next.Value.Status.Phase)
-	require.Equal(t, "web", next.Labels["app"])
+	require.Equal(t, "web", next.Labels.Get("app"))
 
 	same, _, err := s.Update(t.Context(), o.Key, grow(0), registry.WriteOptions{})
 	require.NoError(t, err)

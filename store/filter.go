@@ -186,7 +186,7 @@ func (f *Filter) matchesOthers(o *Object) bool {
 		}
 	}
 	for i := range f.otherLabels {
-		if !f.otherLabels[i].Matches(o.Labels) {
+		if !f.otherLabels[i].Matches(o.Labels.matched()) {
 			return false
 		}
 	}

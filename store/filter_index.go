@@ -84,7 +84,7 @@ func (e Exclusion) String() string { return e.canonical }
 // Meets reports whether the object meets the exclusion. It does not allocate.
 func (e Exclusion) Meets(o *Object) bool {
 	if e.label != nil {
-		return e.label.Matches(o.Labels)
+		return e.label.Matches(o.Labels.matched())
 	}
 	return o.Field(e.field.Attribute.Column) != e.field.Value
 }

@@ -74,7 +74,7 @@ func TestFilter_AgreesWithItsSelectors(t *testing.T) {
 func requireHas(t *rapid.T, o *store.Object, r store.Requirement) {
 	value, there := o.Field(r.Attribute.Column), true
 	if r.Attribute.Kind == store.Label {
-		value, there = o.Labels[r.Attribute.Name]
+		value, there = o.Labels.Lookup(r.Attribute.Name)
 	}
 	require.True(t, there && value == r.Value, "%+v matches without %+v", o, r)
 }

@@ -49,15 +49,15 @@ func ExampleMatches() {
 		fmt.Println(err)
 		return
 	}
-	web := &store.Object{Key: "default/web-1", Labels: labels.Set{"app": "web"}}
-	other := &store.Object{Key: "default-2/web-1", Labels: labels.Set{"app": "web"}}
+	web := &store.Object{Key: "default/web-1", Labels: store.LabelsOf(labels.Set{"app": "web"})}
+	other := &store.Object{Key: "default-2/web-1", Labels: store.LabelsOf(labels.Set{"app": "web"})}
 	fmt.Println(store.Matches(f, web), store.Matches(f, other))
 	// Output: true false
 }
 
 // object is what most tests match on.
 func object(key string, l labels.Set, f fields.Set) *store.Object {
-	return newThing(store.Object{Key: key, Labels: l, Fields: row(f)})
+	return newThing(store.Object{Key: key, Labels: store.LabelsOf(l), Fields: row(f)})
 }
 
 // selecting returns the filter of selectors that were parsed.

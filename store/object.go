@@ -1,13 +1,9 @@
 package store
 
 import (
-	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
-
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Revision is the position of a change in the order of all changes of one
@@ -38,7 +34,7 @@ type Object struct {
 	Created Revision
 	// Labels are what label selectors match on, taken from the value once when it
 	// was written.
-	Labels labels.Set
+	Labels Labels
 	// Fields are what field selectors match on: a value for each of the schema's
 	// [Columns], in their order, taken once when the value was written. A column
 	// beyond the end is "".
@@ -69,7 +65,7 @@ func ShareAttributes(o, prev *Object) {
 	if o.Key == prev.Key {
 		o.Key = prev.Key
 	}
-	if !sameMap(o.Labels, prev.Labels) && maps.Equal(o.Labels, prev.Labels) {
+	if !o.Labels.shares(prev.Labels) && o.Labels.Equal(prev.Labels) {
 		o.Labels = prev.Labels
 	}
 	if !sameSlice(o.Fields, prev.Fields) && slices.Equal(o.Fields, prev.Fields) {
@@ -80,12 +76,17 @@ func ShareAttributes(o, prev *Object) {
 // SharesAttributes reports whether a and b share the same labels and fields, by
 // comparing addresses. False does not mean that they differ.
 func SharesAttributes(a, b *Object) bool {
-	return sameSlice(a.Fields, b.Fields) && sameMap(a.Labels, b.Labels)
+	return sameSlice(a.Fields, b.Fields) && a.Labels.shares(b.Labels)
 }
 
-// sameMap reports whether a and b are the same map, or both nil.
-func sameMap(a, b labels.Set) bool {
-	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
+// ShareStrings replaces each of values that equals the one in the same place of before by that
+// one, so that their text is held once.
+func ShareStrings(values, before []string) {
+	for i := range min(len(values), len(before)) {
+		if values[i] == before[i] {
+			values[i] = before[i]
+		}
+	}
 }
 
 // sameSlice reports whether a and b are the same part of the same array.

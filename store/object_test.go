@@ -14,8 +14,8 @@ import (
 // An update that leaves labels and fields alone takes up the sets of the state
 // before it, so a history of such updates holds them once.
 func ExampleShareAttributes() {
-	before := &store.Object{Key: "a", Labels: labels.Set{"app": "web"}, Fields: []string{"n1"}}
-	update := &store.Object{Key: "a", Labels: labels.Set{"app": "web"}, Fields: []string{"n1"}}
+	before := &store.Object{Key: "a", Labels: store.LabelsOf(labels.Set{"app": "web"}), Fields: []string{"n1"}}
+	update := &store.Object{Key: "a", Labels: store.LabelsOf(labels.Set{"app": "web"}), Fields: []string{"n1"}}
 	fmt.Println(store.SharesAttributes(update, before))
 	store.ShareAttributes(update, before)
 	fmt.Println(store.SharesAttributes(update, before))
@@ -25,17 +25,17 @@ func ExampleShareAttributes() {
 }
 
 func TestShareAttributes_SharesEqualSetsAlone(t *testing.T) {
-	before := &store.Object{Labels: labels.Set{"app": "web"}, Fields: []string{"n1"}}
+	before := &store.Object{Labels: store.LabelsOf(labels.Set{"app": "web"}), Fields: []string{"n1"}}
 	for name, c := range map[string]struct {
 		after store.Object
 		same  bool
 	}{
-		"equal":         {store.Object{Labels: labels.Set{"app": "web"}, Fields: []string{"n1"}}, true},
-		"other labels":  {store.Object{Labels: labels.Set{"app": "db"}, Fields: []string{"n1"}}, false},
-		"other fields":  {store.Object{Labels: labels.Set{"app": "web"}, Fields: []string{"n2"}}, false},
-		"one more":      {store.Object{Labels: labels.Set{"app": "web", "tier": ""}, Fields: []string{"n1"}}, false},
+		"equal":         {store.Object{Labels: store.LabelsOf(labels.Set{"app": "web"}), Fields: []string{"n1"}}, true},
+		"other labels":  {store.Object{Labels: store.LabelsOf(labels.Set{"app": "db"}), Fields: []string{"n1"}}, false},
+		"other fields":  {store.Object{Labels: store.LabelsOf(labels.Set{"app": "web"}), Fields: []string{"n2"}}, false},
+		"one more":      {store.Object{Labels: store.LabelsOf(labels.Set{"app": "web", "tier": ""}), Fields: []string{"n1"}}, false},
 		"without":       {store.Object{}, false},
-		"without field": {store.Object{Labels: labels.Set{"app": "web"}}, false},
+		"without field": {store.Object{Labels: store.LabelsOf(labels.Set{"app": "web"})}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			shared := c.after
@@ -45,9 +45,9 @@ func TestShareAttributes_SharesEqualSetsAlone(t *testing.T) {
 		})
 	}
 
-	created := store.Object{Labels: labels.Set{"app": "web"}}
+	created := store.Object{Labels: store.LabelsOf(labels.Set{"app": "web"})}
 	store.ShareAttributes(&created, nil)
-	require.Equal(t, labels.Set{"app": "web"}, created.Labels)
+	require.Equal(t, labels.Set{"app": "web"}, created.Labels.Set())
 }
 
 func TestNotFoundError_SaysWhatWasLookedFor(t *testing.T) {
@@ -91,8 +91,8 @@ func TestShareAttributes_LeavesIndexesRight(t *testing.T) {
 }
 
 func ExampleAlike() {
-	before := &store.Object{Key: "a", Labels: labels.Set{"app": "web"}}
-	update := &store.Object{Key: "a", Labels: labels.Set{"app": "web"}}
+	before := &store.Object{Key: "a", Labels: store.LabelsOf(labels.Set{"app": "web"})}
+	update := &store.Object{Key: "a", Labels: store.LabelsOf(labels.Set{"app": "web"})}
 	store.ShareAttributes(update, before)
 	other := &store.Object{Key: "b", Labels: before.Labels}
 	fmt.Println(store.Alike(before, update), store.Alike(before, other), store.Alike(nil, update))

@@ -25,7 +25,8 @@ type Schema struct {
 	// allowed. Where the key cannot follow from the value, it returns the object's
 	// own.
 	Key func(*Object) string
-	// Describe fills in an object's Labels and Fields from its value. They may be those of
+	// Describe fills in an object's Labels and Fields from its value: see [LabelsOf] and
+	// [LabelNames.Labels] for the former. They may be those of
 	// the state that the object replaces, which are shared: if they are right they stay,
 	// else others take their place.
 	Describe func(*Object)
@@ -129,7 +130,7 @@ func valueIn(a Attribute, o *Object) (value string, held bool) {
 	case Field:
 		return o.Field(a.Column), true
 	case Label:
-		value, held = o.Labels[a.Name]
+		value, held = o.Labels.Lookup(a.Name)
 	}
 	return value, held
 }

@@ -105,7 +105,7 @@ func TestFilter_ErrorOfAnUnknownFieldIsOneToo(t *testing.T) {
 func ExampleSelect() {
 	tree := store.NewTree()
 	for _, key := range []string{"shop/web", "shop/db", "mail/web"} {
-		tree.Put(&store.Object{Key: key, Labels: labels.Set{"part": key[5:]}})
+		tree.Put(&store.Object{Key: key, Labels: store.LabelsOf(labels.Set{"part": key[5:]})})
 	}
 	web, err := store.NewFilter(nil, store.FilterOptions{Labels: "part=web"})
 	if err != nil {
@@ -125,7 +125,7 @@ func ExampleSelect() {
 func ExampleCandidatesOf() {
 	tree := store.NewTree(store.LabelAttribute("part"))
 	for _, key := range []string{"shop/web", "shop/db", "mail/web"} {
-		tree.Put(&store.Object{Key: key, Labels: labels.Set{"part": key[5:]}})
+		tree.Put(&store.Object{Key: key, Labels: store.LabelsOf(labels.Set{"part": key[5:]})})
 	}
 	for _, selector := range []string{"part=web", "part=web,old", "old"} {
 		f, err := store.NewFilter(nil, store.FilterOptions{Labels: selector})

@@ -8,11 +8,11 @@ import (
 )
 
 // SizeOfLabels returns an estimator of the bytes of an object's labels beside those of
-// its value. of is the function that the labels of objects come from. If it returns the
-// object's map again, that map is a part of the value, in which it counts, or one that
-// objects share, and takes no bytes of its own. If it returns another map, each object
-// has one. The first object with labels decides that for all of them. If of is nil, each
-// object has a map.
+// its value. of is the function that maps of labels come from; nil if there are none, but
+// values of [LabelNames] alone. If it returns the object's map again, that map is a part of
+// the value, in which it counts, or one that objects share, and takes no bytes of its own.
+// If it returns another map, each object has one. The first object with labels decides that
+// for all of them.
 //
 // The text of labels does not count, since it is most often that of the value. The
 // estimator is safe for concurrent use.
@@ -24,12 +24,15 @@ func SizeOfLabels(of func(*Object) labels.Set) func(*Object) int {
 	)
 	var kind atomic.Int32
 	return func(o *Object) int {
-		if len(o.Labels) == 0 {
+		switch held := o.Labels.held.(type) {
+		case nil:
 			return 0
+		case *labelValues:
+			return held.bytes()
 		}
 		if kind.Load() == unknown {
 			decided := own
-			if of != nil && sameMap(o.Labels, of(o)) {
+			if of != nil && o.Labels.shares(LabelsOf(of(o))) {
 				decided = shared
 			}
 			kind.CompareAndSwap(unknown, decided)
@@ -37,6 +40,6 @@ func SizeOfLabels(of func(*Object) labels.Set) func(*Object) int {
 		if kind.Load() == shared {
 			return 0
 		}
-		return mapBytes(len(o.Labels), 2*int(unsafe.Sizeof("")))
+		return mapBytes(o.Labels.Len(), 2*int(unsafe.Sizeof("")))
 	}
 }

@@ -101,7 +101,7 @@ func requireSameState(t *rapid.T, m treeModel, v *store.TreeView, value, after s
 			return under(o) && o.Field(byNode.Column) == value
 		}), keysBy(t, v, byNode, value, prefix, after))
 		require.Equal(t, m.keys(func(o *store.Object) bool {
-			app, ok := o.Labels[byApp.Name]
+			app, ok := o.Labels.Lookup(byApp.Name)
 			return under(o) && ok && app == value
 		}), keysBy(t, v, byApp, value, prefix, after))
 	}

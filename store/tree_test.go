@@ -21,7 +21,7 @@ var (
 func onNode(key, node, app string, rev store.Revision) *store.Object {
 	o := newThing(store.Object{Key: key, Revision: rev, Created: rev, Fields: row(fields.Set{byNode.Name: node})})
 	if app != "" {
-		o.Labels = labels.Set{byApp.Name: app}
+		o.Labels = store.LabelsOf(labels.Set{byApp.Name: app})
 	}
 	return o
 }
@@ -231,7 +231,7 @@ func TestTree_RefusesAnUnknownIndex(t *testing.T) {
 func TestTree_IndexOfWhatIsNotSet(t *testing.T) {
 	tree := treeOf("bare")
 	empty := onNode("empty", "", "", 2)
-	empty.Labels = labels.Set{byApp.Name: ""}
+	empty.Labels = store.LabelsOf(labels.Set{byApp.Name: ""})
 	tree.Put(empty)
 	require.Equal(t, []string{"bare", "empty"}, keysBy(t, tree.View(), byNode, "", "", ""))
 	require.Equal(t, []string{"empty"}, keysBy(t, tree.View(), byApp, "", "", ""))

@@ -308,7 +308,7 @@ func TestRound_ThatFailsHalfwayIsMadeUpForByTheNext(t *testing.T) {
 	byKey, byLabel := f.selecting(store.FilterOptions{Key: "a"}), f.selecting(store.FilterOptions{Labels: "app=web"})
 	all := f.watch(watcher.Options{})
 	web := added(2)
-	web.Object.Labels = map[string]string{"app": "web"}
+	web.Object.Labels = store.LabelsOf(map[string]string{"app": "web"})
 	f.append(web)
 	for _, w := range []*watcher.Watch{byKey, byLabel, all} {
 		f.has(w, 2) // and follows its stream

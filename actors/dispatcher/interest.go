@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -39,6 +37,8 @@ type interest[G any] struct {
 	// reused between events.
 	found   []*slot
 	buckets int
+	// ofObject are the labels of one object. It is reused.
+	ofObject []store.LabelPair
 }
 
 // handle identifies a group for remove.
@@ -164,19 +164,20 @@ func (i *interest[G]) takePrefixes(key string) {
 
 // takeLabels iterates over the labels that filters require or those that the object
 // has, whichever are fewer.
-func (i *interest[G]) takeLabels(set labels.Set) {
-	if len(i.labels.all) <= len(set) {
+func (i *interest[G]) takeLabels(all store.Labels) {
+	if len(i.labels.all) <= all.Len() {
 		for _, v := range i.labels.all {
-			if value, ok := set[v.attribute.Name]; ok {
+			if value, ok := all.Lookup(v.attribute.Name); ok {
 				i.take(v.table[value])
 				i.take(v.present)
 			}
 		}
 		return
 	}
-	for name, value := range set {
-		if v := i.labels.byAttribute[store.LabelAttribute(name)]; v != nil {
-			i.take(v.table[value])
+	i.ofObject = all.AppendTo(i.ofObject[:0])
+	for _, l := range i.ofObject {
+		if v := i.labels.byAttribute[store.LabelAttribute(l.Name)]; v != nil {
+			i.take(v.table[l.Value])
 			i.take(v.present)
 		}
 	}

@@ -20,7 +20,7 @@ func crowd(n int, filter func(int) *store.Filter) (*interest[int], store.Event) 
 	o := func(owner string) *store.Object {
 		o := &store.Object{
 			Key:    "ns" + owner + "/pod",
-			Labels: labels.Set{"owner": owner, "owner-" + owner: "yes", "app": "web", "tier": "front", "track": "stable"},
+			Labels: store.LabelsOf(labels.Set{"owner": owner, "owner-" + owner: "yes", "app": "web", "tier": "front", "track": "stable"}),
 		}
 		setField(o, "metadata.namespace", "default")
 		setField(o, "metadata.name", "pod-"+owner)

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -81,14 +82,27 @@ func (h *history) write(words ...string) store.Event {
 }
 
 func (h *history) object(key string, attributes []string) *store.Object {
-	o := &store.Object{Key: key, Revision: h.revision, Labels: labels.Set{}}
+	o, set := &store.Object{Key: key, Revision: h.revision}, labels.Set{}
 	for _, attribute := range attributes {
 		name, value, _ := strings.Cut(attribute, "=")
 		if field, ok := strings.CutPrefix(name, "."); ok {
 			setField(o, field, value)
 		} else {
-			o.Labels[name] = value
+			set[name] = value
 		}
 	}
+	o.Labels = h.labels(set)
 	return o
+}
+
+// labels returns the labels of set as a map or as values, by turns.
+func (h *history) labels(set labels.Set) store.Labels {
+	if h.revision%2 == 0 || slices.Contains(slices.Collect(maps.Values(set)), "") {
+		return store.LabelsOf(set)
+	}
+	names, values := &store.LabelNames{}, []string(nil)
+	for name, value := range set {
+		*names, values = append(*names, name), append(values, value)
+	}
+	return names.Labels(values, store.Labels{})
 }

@@ -183,7 +183,7 @@ func mayCare(f *store.Filter, o *store.Object) bool {
 		if r.Attribute.Kind == store.Field {
 			return o.Field(r.Attribute.Column) == r.Value
 		}
-		value, ok := o.Labels[r.Attribute.Name]
+		value, ok := o.Labels.Lookup(r.Attribute.Name)
 		return ok && value == r.Value
 	})
 }
@@ -197,7 +197,7 @@ func mayHave(f *store.Filter, o *store.Object) bool {
 	}
 	return f.Prefix() != "" && store.HasPrefix(o.Key, f.Prefix()) ||
 		slices.ContainsFunc(present, func(p store.Presence) bool {
-			value, ok := o.Labels[p.Label]
+			value, ok := o.Labels.Lookup(p.Label)
 			return ok && (len(p.Values) == 0 || slices.Contains(p.Values, value))
 		})
 }

@@ -133,15 +133,17 @@ func (h *history) write(words []string) store.Event {
 
 func (h *history) object(key string, attributes []string) *store.Object {
 	o := &thing{Value: "{" + strings.Join(attributes, " ") + "}", Object: store.Object{
-		Key: key, Revision: h.revision, Labels: labels.Set{}, Fields: make([]string, len(columns)), Written: at(h.revision),
+		Key: key, Revision: h.revision, Fields: make([]string, len(columns)), Written: at(h.revision),
 	}}
+	set := labels.Set{}
 	for _, attribute := range attributes {
 		name, value, _ := strings.Cut(attribute, "=")
 		if field, ok := strings.CutPrefix(name, "."); ok {
 			o.Fields[column(field)] = value
 		} else {
-			o.Labels[name] = value
+			set[name] = value
 		}
 	}
+	o.Labels = store.LabelsOf(set)
 	return &o.Object
 }

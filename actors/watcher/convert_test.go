@@ -17,20 +17,20 @@ import (
 
 func ExampleConvert() {
 	web, _ := store.NewFilter(nil, store.FilterOptions{Labels: "app=web"})
-	before := &thing{Object: store.Object{Key: "default/x", Labels: labels.Set{"app": "web"}, Revision: 3}}
-	after := &thing{Object: store.Object{Key: "default/x", Labels: labels.Set{"app": "db"}, Revision: 7}}
+	before := &thing{Object: store.Object{Key: "default/x", Labels: store.LabelsOf(labels.Set{"app": "web"}), Revision: 3}}
+	after := &thing{Object: store.Object{Key: "default/x", Labels: store.LabelsOf(labels.Set{"app": "db"}), Revision: 7}}
 
 	seen, ok := watcher.Convert(schema, web, store.Event{
 		Type: store.Modified, Revision: 7, Object: &after.Object, Prev: &before.Object,
 	})
-	fmt.Println(ok, seen, seen.Object.Labels["app"])
+	fmt.Println(ok, seen, seen.Object.Labels.Get("app"))
 	// Output: true DELETED default/x@7 web
 }
 
 func ExampleConvertBatch() {
 	web, _ := store.NewFilter(nil, store.FilterOptions{Labels: "app=web"})
-	a := &store.Object{Key: "a", Labels: labels.Set{"app": "web"}}
-	b := &store.Object{Key: "b", Labels: labels.Set{"app": "db"}}
+	a := &store.Object{Key: "a", Labels: store.LabelsOf(labels.Set{"app": "web"})}
+	b := &store.Object{Key: "b", Labels: store.LabelsOf(labels.Set{"app": "db"})}
 	for _, ev := range watcher.ConvertBatch(schema, web, []store.Event{
 		{Type: store.Added, Revision: 1, Object: a},
 		{Type: store.Added, Revision: 2, Object: b},

@@ -51,6 +51,6 @@ func app(name string) *store.Filter { return filter(store.FilterOptions{Labels: 
 // state is a state of object a, which belongs to that app.
 func state(app string, rev store.Revision) *store.Object {
 	return &(&thing{Value: app, Object: store.Object{
-		Key: "a", Revision: rev, Labels: labels.Set{"app": app}, Fields: make([]string, len(columns)), Written: at(rev),
+		Key: "a", Revision: rev, Labels: store.LabelsOf(labels.Set{"app": app}), Fields: make([]string, len(columns)), Written: at(rev),
 	}}).Object
 }

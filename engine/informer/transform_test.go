@@ -34,7 +34,7 @@ func TestTransform_IsAppliedOnce(t *testing.T) {
 	found, err := r.ByIndex("node", "n2'")
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	require.Equal(t, "n2", found[0].Labels["node"], "selectors go by what the source says")
+	require.Equal(t, "n2", found[0].Labels.Get("node"), "selectors go by what the source says")
 	r.remove("a")
 	require.Equal(t, "n1'", seen[len(seen)-1])
 }

@@ -17,7 +17,7 @@ func TestCreate_TakesTheKeyFromTheValue(t *testing.T) {
 	f := newFixture(t)
 	o := f.create("ns/p", "v1")
 	require.Equal(t, "ns/p", o.Key)
-	require.Equal(t, "v1", o.Labels["image"])
+	require.Equal(t, "v1", o.Labels.Get("image"))
 	got, err := f.Get(f.ctx, "ns/p")
 	require.NoError(t, err)
 	require.Same(t, o, got)

@@ -32,7 +32,7 @@ func podSchema() store.Schema {
 		Clone:    func(o *store.Object) *store.Object { c := *store.As[pod](o); return &c.Object },
 		Pointer:  func(o *store.Object) any { return &store.As[pod](o).Value },
 		Key:      func(o *store.Object) string { return store.As[pod](o).Value.Name },
-		Describe: func(o *store.Object) { o.Labels = labels.Set{"image": imageOf(o)} },
+		Describe: func(o *store.Object) { o.Labels = store.LabelsOf(labels.Set{"image": imageOf(o)}) },
 		Size:     func(*store.Object) int { return store.DefaultSize },
 		Equal:    func(a, b *store.Object) bool { return store.As[pod](a).Value == store.As[pod](b).Value },
 	}

@@ -33,7 +33,7 @@ var brokenRestarts = []breakage{
 			if err == nil {
 				for i, o := range l.Items {
 					l.Items[i] = schema.Clone(o)
-					l.Items[i].Labels = nil
+					l.Items[i].Labels = store.Labels{}
 				}
 			}
 			return l, err

@@ -21,7 +21,7 @@ var writeChecks = []check{
 		require.Greater(x, o.Revision, before, "a write gets a later revision")
 		require.Equal(x, Value{Key: "a/1", Text: "x"}, store.As[Item](o).Value)
 		require.Equal(x, o.Revision, o.Created, "it was created by this write")
-		require.Equal(x, "x", o.Labels["text"], "labels are those of the draft")
+		require.Equal(x, "x", o.Labels.Get("text"), "labels are those of the draft")
 		require.Equal(x, []string{"a/1"}, o.Fields, "fields are those of the draft")
 		require.False(x, o.Written.IsZero(), "storage says when it was written")
 		require.True(x, o.Expires.IsZero(), "without a TTL it never expires")

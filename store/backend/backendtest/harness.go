@@ -48,7 +48,7 @@ func Schema() store.Schema {
 		Key:     func(o *store.Object) string { return store.As[Item](o).Value.Key },
 		Describe: func(o *store.Object) {
 			v := store.As[Item](o).Value
-			o.Labels, o.Fields = labels.Set{"text": v.Text}, []string{v.Key}
+			o.Labels, o.Fields = store.LabelsOf(labels.Set{"text": v.Text}), []string{v.Key}
 		},
 		Size:  func(o *store.Object) int { return len(valueOf(o).Text) },
 		Equal: func(a, b *store.Object) bool { return store.As[Item](a).Value == store.As[Item](b).Value },

@@ -51,7 +51,7 @@ func TestPut_VersionsShareTheirLabels(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	in := func(room string) *store.Object {
 		draft := newLamp("hall", false)
-		draft.Labels = labels.Set{"room": room}
+		draft.Labels = store.LabelsOf(labels.Set{"room": room})
 		return draft
 	}
 	first, err := f.Put(f.ctx, in("hall"), nil, backend.PutOptions{})
@@ -59,5 +59,5 @@ func TestPut_VersionsShareTheirLabels(t *testing.T) {
 	second, err := f.Put(f.ctx, in("hall"), first, backend.PutOptions{})
 	require.NoError(t, err)
 	require.True(t, store.SharesAttributes(second, first))
-	require.Equal(t, labels.Set{"room": "hall"}, second.Labels)
+	require.Equal(t, labels.Set{"room": "hall"}, second.Labels.Set())
 }

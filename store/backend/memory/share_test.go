@@ -24,7 +24,7 @@ func (f *fixture) share(from store.Revision) backend.Watcher {
 func TestShare_ListGivesTheStateItself(t *testing.T) {
 	f := newFixture(t, memory.Options{Indexes: []store.Attribute{store.LabelAttribute("room")}})
 	draft := newLamp("hall", false)
-	draft.Labels = labels.Set{"room": "hall"}
+	draft.Labels = store.LabelsOf(labels.Set{"room": "hall"})
 	hall, err := f.Put(f.ctx, draft, nil, backend.PutOptions{})
 	require.NoError(t, err)
 	list, err := f.List(f.ctx, backend.ListOptions{State: true})
