@@ -57,8 +57,14 @@ func (f *form) undecodable(what string, err error) error {
 
 // checkKind refuses a body whose apiVersion or kind is of another kind.
 func (f *form) checkKind(draft *store.Object) error {
-	of, want := f.typeMeta(draft), f.kind.GroupVersionKind()
-	version, kind := apiVersionOf(of), of.GroupVersionKind().Kind
+	of := f.typeMeta(draft)
+	return checkKind(apiVersionOf(of), of.GroupVersionKind().Kind, &f.kind)
+}
+
+// checkKind refuses a body of this apiVersion and kind, either of which may be empty, unless
+// it is of the kind that is wanted.
+func checkKind(version, kind string, wanted *Kind) error {
+	want := wanted.GroupVersionKind()
 	if kind != "" && kind != want.Kind || version != "" && version != want.GroupVersion().String() {
 		return badRequest("the body is a %s %s, the request for %s %s", version, kind, want.GroupVersion(), want.Kind)
 	}

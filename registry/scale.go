@@ -164,9 +164,8 @@ func (f *form) decodeScale(body []byte, opts *WriteOptions) (*scaleObject, error
 	if err != nil {
 		return nil, &BadRequestError{Reason: "the body is no Scale: " + err.Error(), Cause: err}
 	}
-	got, want := s.GroupVersionKind(), scaleKind.GroupVersionKind()
-	if got.Kind != "" && got.Kind != want.Kind || got.Version != "" && got.GroupVersion() != want.GroupVersion() {
-		return nil, badRequest("the body is a %s %s, the request for %s %s", got.GroupVersion(), got.Kind, want.GroupVersion(), want.Kind)
+	if err := checkKind(s.APIVersion, s.Kind, &scaleKind); err != nil {
+		return nil, err
 	}
 	if err := opts.judge(strict); err != nil {
 		return nil, err

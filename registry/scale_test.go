@@ -116,6 +116,7 @@ func TestScale_RefusesWhatIsWrong(t *testing.T) {
 		`{"metadata":{"name":"a"},"spec":{"replicas":3000000000}}`:              "bad request",
 		`{"kind":"Widget","metadata":{"name":"a"},"spec":{"replicas":5}}`:       "bad request",
 		`{"apiVersion":"v1","metadata":{"name":"a"},"spec":{"replicas":5}}`:     "bad request",
+		`{"apiVersion":"a/b/c","metadata":{"name":"a"},"spec":{"replicas":5}}`:  "bad request",
 		`nonsense`: "bad request",
 	} {
 		_, _, err := r.Update(t.Context(), "default/a", setting("%s", text), registry.WriteOptions{Validation: registry.RefuseUnknown})
