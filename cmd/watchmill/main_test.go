@@ -20,17 +20,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// names returns what there is in a directory.
-func names(t *testing.T, dir string) (all []string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return all
-}
-
 // Else a timeout would end the process, and there would be no report.
 func TestSIGTERM_StopsARunAsAnInterruptDoes(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/sim/load"
 )
@@ -158,7 +159,7 @@ func TestReplay_LeavesTheStateThatThereIsIfItCannotWriteIt(t *testing.T) {
 	content, err := os.ReadFile(state)
 	require.NoError(t, err)
 	require.Equal(t, "before", string(content))
-	require.Equal(t, []string{"state.tsv"}, names(t, dir))
+	require.Equal(t, []string{"state.tsv"}, filetest.Names(t, dir))
 }
 
 func TestReplay_InterruptStopsWithAReport(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
 	"github.com/watchmill/watchmill/serve"
 )
@@ -321,7 +322,7 @@ func TestServe_WrongUsageMakesNoFileAndDoesNotServe(t *testing.T) {
 		out, errs, status := command(t.Context(), append([]string{"serve", "--crd", manifests, "--listen", "127.0.0.1:0", "--data", "bolt:" + filepath.Join(dir, "data")}, args...)...)
 		require.Equal(t, exitUsage, status, "%v: %s", args, errs)
 		require.Empty(t, out)
-		require.Empty(t, names(t, dir), "%v", args)
+		require.Empty(t, filetest.Names(t, dir), "%v", args)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
-	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/inspect"
 	"github.com/watchmill/watchmill/sim"
@@ -97,14 +96,14 @@ func (c *simRunCommand) validatePaths() error {
 	refuse := func(flag, name, problem string) error {
 		return &engine.ConfigError{Field: flag, Problem: fmt.Sprintf("is %s, %s; give another name", name, problem)}
 	}
-	if c.JSON != "" && c.HTML != "" && replay.SamePath(c.JSON, c.HTML) {
+	if c.JSON != "" && c.HTML != "" && draft.SameFile(c.JSON, c.HTML) {
 		return refuse("--html", c.HTML, "which is the file of --json")
 	}
 	if _, err := os.Stat(string(c.Scenario)); err != nil {
 		return nil // a shipped one
 	}
 	for flag, name := range map[string]string{"--json": c.JSON, "--html": c.HTML} {
-		if name != "" && replay.SamePath(name, string(c.Scenario)) {
+		if name != "" && draft.SameFile(name, string(c.Scenario)) {
 			return refuse(flag, name, "which is the scenario")
 		}
 	}

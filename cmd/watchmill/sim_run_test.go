@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/inspect"
 	"github.com/watchmill/watchmill/sim"
@@ -86,7 +87,7 @@ func TestSimRun_LeavesTheReportThatThereIsIfItFails(t *testing.T) {
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "before", string(content))
-	require.Equal(t, []string{"run.json"}, names(t, dir))
+	require.Equal(t, []string{"run.json"}, filetest.Names(t, dir))
 }
 
 // One report in the place of the other, or of the scenario, would be the loss of that.
@@ -107,7 +108,7 @@ func TestSimRun_RefusesOneFileForTwoThings(t *testing.T) {
 	content, err := os.ReadFile(scenario)
 	require.NoError(t, err)
 	require.Equal(t, quick, string(content))
-	require.Equal(t, []string{"link.json"}, names(t, dir))
+	require.Equal(t, []string{"link.json"}, filetest.Names(t, dir))
 }
 
 func TestSimRun_ReportsWhatRanSoFarIfInterrupted(t *testing.T) {

@@ -149,8 +149,9 @@ type storeSnapshotCommand struct {
 
 // Run writes the snapshot, and prints its description if it is a file.
 func (c *storeSnapshotCommand) Run(ctx context.Context, to *streams) error {
-	const never = math.MaxInt64 // no program can write meanwhile, whose space a slow pipe would keep
-	f, err := bolt.Open(c.File, bolt.Options{ReadOnly: true, SnapshotTimeout: never})
+	// No limit of time: no program can write meanwhile, so a slow pipe keeps no space from being reused.
+	const unlimited = math.MaxInt64
+	f, err := bolt.Open(c.File, bolt.Options{ReadOnly: true, SnapshotTimeout: unlimited})
 	if err != nil {
 		return usable(err)
 	}
@@ -166,20 +167,22 @@ func (c *storeSnapshotCommand) Run(ctx context.Context, to *streams) error {
 		return context.Canceled
 	case err != nil:
 		return err
-	case out.Direct():
-		return out.Publish()
 	}
-	if err := cmp.Or(out.Sync(), out.Publish()); err != nil {
+	if err := out.Publish(); err != nil {
 		return fmt.Errorf("cannot write a snapshot of %s: %w", c.File, err)
+	}
+	if out.Direct() {
+		return nil
 	}
 	return c.describe(to.stdout, manifest)
 }
 
-// create creates the draft of the snapshot, which is as private as the file.
+// create creates the draft of the snapshot, which only its owner may read, as a new file of
+// objects.
 func (c *storeSnapshotCommand) create() (*draft.Draft, error) {
 	switch info, err := os.Stat(c.Snapshot); {
 	case errors.Is(err, fs.ErrNotExist):
-		return draft.Of(c.Snapshot, 0o600)
+		return draft.NewFile(c.Snapshot, 0o600)
 	case err != nil:
 		return nil, err
 	case info.Mode().IsRegular():

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
@@ -212,7 +213,7 @@ func TestStoreSnapshot_IsOneThatRestoreTakes(t *testing.T) {
 	require.Equal(t, want, got, "it is that of a program")
 	info, err := os.Stat(snapshot)
 	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode(), "as private as the file")
+	require.Equal(t, os.FileMode(0o600), info.Mode(), "only its owner may read it")
 	_, errs, status = command(t.Context(), "store", "restore", snapshot, restored)
 	require.Zero(t, status, errs)
 	state, _, _ := command(t.Context(), "store", "dump", "--state", path)
@@ -266,7 +267,7 @@ func TestStoreSnapshot_LeavesNothingIfItFails(t *testing.T) {
 	_, errs, status = command(t.Context(), "store", "snapshot", path, "/dev/full")
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, errs, "no space left on device")
-	require.Empty(t, names(t, dir))
+	require.Empty(t, filetest.Names(t, dir))
 }
 
 func TestStoreRestore_LeavesNothingIfItIsInterrupted(t *testing.T) {
@@ -280,7 +281,7 @@ func TestStoreRestore_LeavesNothingIfItIsInterrupted(t *testing.T) {
 	_, errs, status = command(t.Context(), "store", "restore", dir, filepath.Join(dir, "restored.db"))
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errs, "read "+dir+": is a directory", "what cannot be read is named")
-	require.Empty(t, names(t, dir))
+	require.Empty(t, filetest.Names(t, dir))
 }
 
 func TestStoreShrink_KeepsWhatThereIs(t *testing.T) {
@@ -299,7 +300,7 @@ func TestStore_OfWhatIsNoFileExitsWithTwo(t *testing.T) {
 		_, errs, status := command(t.Context(), append([]string{"store"}, arguments...)...)
 		require.Equal(t, exitUsage, status, arguments)
 		require.Contains(t, errs, "missing.db")
-		require.Empty(t, names(t, filepath.Dir(missing)))
+		require.Empty(t, filetest.Names(t, filepath.Dir(missing)))
 	}
 }
 

@@ -3,6 +3,8 @@
 //
 //	New ──▶ Write ... ──▶ Publish   the file is replaced
 //	              └─────▶ Discard   nothing has changed
+//
+// [SameFile] finds out before that two files to write, or one and another to read, are one.
 package draft
 
 import (
@@ -31,7 +33,7 @@ func New(name string) (*Draft, error) {
 	}
 	old, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Of(name, 0o666)
+		return NewFile(name, 0o666)
 	}
 	if err != nil {
 		return nil, err
@@ -43,21 +45,22 @@ func New(name string) (*Draft, error) {
 	if err := errors.Join(err, old.Close()); err != nil {
 		return nil, err
 	}
-	return Of(name, info.Mode().Perm())
+	return NewFile(name, info.Mode().Perm())
 }
 
-// Of begins the draft of a regular file with these permissions.
-func Of(target string, perm fs.FileMode) (*Draft, error) {
-	name := fmt.Sprintf("%s.%08x.tmp", target, rand.Uint32())
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+// NewFile begins a draft of the named file, which is a regular file or not there, with these
+// permissions.
+func NewFile(name string, perm fs.FileMode) (*Draft, error) {
+	unfinished := fmt.Sprintf("%s.%08x.tmp", name, rand.Uint32())
+	file, err := os.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	var at *fs.PathError
 	if errors.As(err, &at) {
-		at.Path = target // the name that the user knows
+		at.Path = name // which the user knows
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Draft{file: file, target: target}, nil
+	return &Draft{file: file, target: name}, nil
 }
 
 // Write writes to the draft.
@@ -66,12 +69,13 @@ func (d *Draft) Write(p []byte) (int, error) { return d.file.Write(p) }
 // Direct reports whether the file is a pipe or a device, which is written directly.
 func (d *Draft) Direct() bool { return d.target == "" }
 
-// Sync waits until what was written is on disk.
-func (d *Draft) Sync() error { return d.file.Sync() }
-
-// Publish closes the draft and replaces the file by it.
+// Publish closes the draft and replaces the file by it, once the draft is on disk. After an
+// error the file is as it was.
 func (d *Draft) Publish() error {
-	if err := d.file.Close(); err != nil || d.target == "" {
+	if d.Direct() {
+		return d.file.Close()
+	}
+	if err := errors.Join(d.file.Sync(), d.file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(d.file.Name(), d.target)
@@ -80,7 +84,7 @@ func (d *Draft) Publish() error {
 // Discard removes the draft, if it has not been published.
 func (d *Draft) Discard() {
 	d.file.Close()
-	if d.target != "" {
+	if !d.Direct() {
 		os.Remove(d.file.Name()) // fails if the draft was published
 	}
 }

@@ -10,18 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
 )
-
-// names returns what there is in a directory.
-func names(t *testing.T, dir string) (all []string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return all
-}
 
 func TestDraft_ReplacesTheFileOnceItIsWhole(t *testing.T) {
 	dir := t.TempDir()
@@ -42,7 +32,7 @@ func TestDraft_ReplacesTheFileOnceItIsWhole(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "after "+name, string(after))
 	}
-	require.Equal(t, []string{"link", "new", "old"}, names(t, dir))
+	require.Equal(t, []string{"link", "new", "old"}, filetest.Names(t, dir))
 	info, err := os.Lstat(old)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o640), info.Mode())
@@ -55,9 +45,9 @@ func TestDraft_LeavesNothingIfDiscarded(t *testing.T) {
 	dir := t.TempDir()
 	d, err := draft.New(filepath.Join(dir, "new"))
 	require.NoError(t, err)
-	require.Len(t, names(t, dir), 1)
+	require.Len(t, filetest.Names(t, dir), 1)
 	d.Discard()
-	require.Empty(t, names(t, dir))
+	require.Empty(t, filetest.Names(t, dir))
 }
 
 // A pipe cannot be replaced.
@@ -83,5 +73,38 @@ func TestDraft_NeedsAPlace(t *testing.T) {
 	require.ErrorContains(t, err, filepath.Join("no", "file")+":", "the name that was given, and not the draft's")
 	_, err = draft.New(dir)
 	require.ErrorContains(t, err, "is a directory")
-	require.Empty(t, names(t, dir))
+	require.Empty(t, filetest.Names(t, dir))
+}
+
+// One file has many names, also before it is there.
+func TestSameFile_SeesThroughNames(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	require.NoError(t, os.WriteFile("file", nil, 0o600))
+	require.NoError(t, os.WriteFile("other", nil, 0o600))
+	require.NoError(t, os.Symlink("file", "link"))
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"file", filepath.Join(dir, "file"), true},
+		{"file", "link", true},
+		{"file", "other", false},
+		{"new", "./new", true},
+		{filepath.Join(dir, "new"), "new", true},
+		{"new", "newer", false},
+		{"file", "new", false},
+	} {
+		require.Equal(t, c.same, draft.SameFile(c.a, c.b), "%s and %s", c.a, c.b)
+	}
+}
+
+func TestNewFile_HasThePermissionsOnceItIsPublished(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "secret")
+	d, err := draft.NewFile(name, 0o600)
+	require.NoError(t, err)
+	require.NoError(t, d.Publish())
+	info, err := os.Stat(name)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
 }

@@ -98,23 +98,11 @@ type otherFile struct{ what, path string }
 // refuseSame refuses a path of a flag that is one of the other files.
 func refuseSame(flag, path string, others ...otherFile) error {
 	for _, other := range others {
-		if path != "" && other.path != "" && SamePath(path, other.path) {
+		if path != "" && other.path != "" && draft.SameFile(path, other.path) {
 			return &OptionError{Option: flag, Problem: fmt.Sprintf("is %s, which is %s; give another name", path, other.what)}
 		}
 	}
 	return nil
-}
-
-// SamePath reports whether two names are those of one file, which need not exist.
-func SamePath(a, b string) bool {
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	if errA == nil && errB == nil {
-		return os.SameFile(infoA, infoB)
-	}
-	a, errA = filepath.Abs(a)
-	b, errB = filepath.Abs(b)
-	return errA == nil && errB == nil && a == b
 }
 
 // ErrFailed is the error of a replay that failed; its report says why.

@@ -184,8 +184,8 @@ func (o *Options) trustClients(cfg *serve.Config, t *tls.Config) error {
 	return nil
 }
 
-// announce writes the kubeconfig, and prints the address, the kinds and the notes about their
-// manifests: who reads the address can use the kubeconfig.
+// announce writes the kubeconfig, and then prints the address, the kinds and the notes about
+// their manifests, so that the kubeconfig is there once the address is printed.
 func (o *Options) announce(at net.Addr, encrypted *tls.Config, kinds []kind, token string) error {
 	scheme := "http://"
 	if encrypted != nil {
