@@ -36,7 +36,7 @@ func million() []Workload {
 	return []Workload{{
 		ID: "W19", Text: "1,000,000 objects: load, list in pages of 500, initial state to 100 watchers, memory",
 		Full:  Params{Watchers: 100, Objects: 1_000_000},
-		Small: Params{Watchers: 2, Objects: 10_000}, // so many that memory which other tests free meanwhile is less
+		Small: Params{Watchers: 2, Objects: 10_000}, // enough to outweigh memory that earlier tests free meanwhile
 		Goals: []Goal{atMostAbsolute(Overhead, 600), {Metric: Load, Least: true, Bound: 500_000, To: ToOne}},
 		Run:   large, Floor: largeFloor, Able: onlyOurs, Apart: true,
 	}}

@@ -74,14 +74,14 @@ func ExampleLabelValues() {
 		must(err)
 		fmt.Print(selector, ":")
 		for _, o := range list.Items {
-			fmt.Print(" ", o.Key, o.Labels)
+			fmt.Print(" ", o.Key)
 		}
 		fmt.Println()
 	}
 	// Output:
-	// region=eu: 1region=eu 4region=eu
-	// region: 1region=eu 2region=us 4region=eu
-	// region!=eu: 2region=us 3
+	// region=eu: 1 4
+	// region: 1 2 4
+	// region!=eu: 2 3
 }
 
 // History that no reader needs any more is given up before the window's limits do so.

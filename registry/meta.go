@@ -98,8 +98,8 @@ func dedupOwners(m metav1.Object, opts *WriteOptions) {
 // comparableOwner is an owner reference with what its pointers point to in their place: two
 // are equal if all fields are.
 type comparableOwner struct {
-	ref             metav1.OwnerReference // without its pointers
-	controls, holds optionalBool
+	ref                            metav1.OwnerReference // without its pointers
+	controller, blockOwnerDeletion optionalBool
 }
 
 type optionalBool struct{ set, value bool }

@@ -122,13 +122,11 @@ func (v *groupVersion) plain() metav1.APIResourceList {
 			Verbs: k.Verbs, ShortNames: k.Kind.ShortNames, Categories: k.Kind.Categories,
 		})
 		for _, sub := range k.subresources {
-			one := metav1.APIResource{
-				Name: k.Kind.Plural + "/" + sub.Subresource, Namespaced: !k.Kind.ClusterScoped, Kind: sub.ObjectKind().Kind, Verbs: sub.Verbs,
-			}
-			if of := sub.ObjectKind(); of != &sub.Kind {
-				one.Group, one.Version = of.Group, of.Version
-			}
-			list.APIResources = append(list.APIResources, one)
+			// Group and version are empty unless the objects are of another kind, as those of scale.
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: k.Kind.Plural + "/" + sub.Subresource, Namespaced: !k.Kind.ClusterScoped, Verbs: sub.Verbs,
+				Group: sub.Object.Group, Version: sub.Object.Version, Kind: sub.ObjectKind().Kind,
+			})
 		}
 	}
 	return list

@@ -45,10 +45,9 @@ func (s *Server) Stats() Stats {
 
 // Shutdown drains the server. From now on /readyz fails; after [Limits].ShutdownDelay new
 // requests are refused with 429; and watches are ended evenly over [Limits].DrainWatches,
-// with an ERROR 429 if their initial state is not complete; those that still start then are
-// refused, too. It returns when nothing is
-// being served any more. If ctx is done first, it ends all watches at once, and returns
-// ctx's cause if a request is still being served.
+// with an ERROR 429 if their initial state is not complete; those that have not started by
+// then are refused. It returns when nothing is being served any more. If ctx is done first,
+// it ends all watches at once, and returns ctx's cause if a request is still being served.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.CompareAndSwap(serving, unready)
 	sleep(ctx, s.limits.ShutdownDelay)

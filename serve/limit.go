@@ -125,7 +125,7 @@ func (f *inFlight) starting(c *call, interrupt context.CancelCauseFunc) {
 	}
 }
 
-// startOver says that the start of a watch is over, well or not.
+// startOver says that the start of a watch is over, whether it has started or failed.
 func (f *inFlight) startOver(c *call) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

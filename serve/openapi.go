@@ -79,28 +79,32 @@ func (v *groupVersion) openAPI() *openAPI {
 		Paths: map[string]pathItem{}, Components: openAPIComponents{map[string]json.RawMessage{}},
 	}
 	for _, k := range v.kinds {
-		component := componentName(&k.Kind)
-		doc.Components.Schemas[component] = describe(k.Schema, &k.Kind)
-		doc.Components.Schemas[component+"List"] = describeList(component, &k.Kind)
-		base := "/apis/" + v.String()
-		if !k.Kind.ClusterScoped {
-			path := base + "/" + k.Kind.Plural
-			doc.Paths[path] = operations(path, &k.Kind, map[string]string{"get": "list", "delete": "deletecollection"})
-			base += "/namespaces/{namespace}"
-		}
-		base += "/" + k.Kind.Plural
-		doc.Paths[base] = operations(base, &k.Kind, map[string]string{"get": "list", "post": "create", "delete": "deletecollection"})
-		one := base + "/{name}"
-		doc.Paths[one] = operations(one, &k.Kind, map[string]string{"get": "get", "put": "update", "patch": "patch", "delete": "delete"})
-		for _, sub := range k.subresources {
-			of, path := sub.ObjectKind(), one+"/"+sub.Subresource
-			doc.Paths[path] = operations(path, of, map[string]string{"get": "get", "put": "update", "patch": "patch"})
-			if of != &sub.Kind {
-				doc.Components.Schemas[componentName(of)] = describe(sub.Schema, of)
-			}
-		}
+		doc.addKind("/apis/"+v.String(), &k)
 	}
 	return doc
+}
+
+// addKind describes the objects of a kind, and the paths below base that it is served at.
+func (doc *openAPI) addKind(base string, k *servedKind) {
+	component := componentName(&k.Kind)
+	doc.Components.Schemas[component] = describe(k.Schema, &k.Kind)
+	doc.Components.Schemas[component+"List"] = describeList(component, &k.Kind)
+	if !k.Kind.ClusterScoped {
+		path := base + "/" + k.Kind.Plural
+		doc.Paths[path] = operations(path, &k.Kind, map[string]string{"get": "list", "delete": "deletecollection"})
+		base += "/namespaces/{namespace}"
+	}
+	base += "/" + k.Kind.Plural
+	doc.Paths[base] = operations(base, &k.Kind, map[string]string{"get": "list", "post": "create", "delete": "deletecollection"})
+	one := base + "/{name}"
+	doc.Paths[one] = operations(one, &k.Kind, map[string]string{"get": "get", "put": "update", "patch": "patch", "delete": "delete"})
+	for _, sub := range k.subresources {
+		of, path := sub.ObjectKind(), one+"/"+sub.Subresource
+		doc.Paths[path] = operations(path, of, map[string]string{"get": "get", "put": "update", "patch": "patch"})
+		if sub.Object.Kind != "" {
+			doc.Components.Schemas[componentName(of)] = describe(sub.Schema, of)
+		}
+	}
 }
 
 // operations returns the operations of a path on objects of a kind; actions are their

@@ -64,23 +64,23 @@ func checkAliases(text []byte) error {
 	return nil
 }
 
-// remaining returns what is left of a number of bytes after those of a value; it is negative
-// if there are too few.
-func remaining(value any, bytes int) int {
-	bytes--
+// remaining returns what is left of a budget of bytes after those of a value. It stops
+// counting, and the result is negative, once the budget is used up.
+func remaining(value any, budget int) int {
+	budget--
 	switch v := value.(type) {
 	case string:
-		bytes -= len(v)
+		budget -= len(v)
 	case []any:
-		for i := 0; i < len(v) && bytes >= 0; i++ {
-			bytes = remaining(v[i], bytes)
+		for i := 0; i < len(v) && budget >= 0; i++ {
+			budget = remaining(v[i], budget)
 		}
 	case map[any]any:
 		for key, member := range v {
-			if bytes = remaining(member, remaining(key, bytes)); bytes < 0 {
+			if budget = remaining(member, remaining(key, budget)); budget < 0 {
 				break
 			}
 		}
 	}
-	return bytes
+	return budget
 }

@@ -153,7 +153,7 @@ func followed(path string) string {
 	for range maxLinks {
 		to, err := os.Readlink(path)
 		if err != nil {
-			break // no link, which opening it tells of if it is nothing at all
+			break // not a link, or not there, which opening it reports
 		}
 		if dir, _ := filepath.Split(path); !filepath.IsAbs(to) {
 			to = dir + to // not cleaned: dir may have links, too

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -107,14 +106,13 @@ func live(dir string, life int, f fault, out *killtest.Lines) error {
 		}
 		go func() { errs <- r.consume(context.Background()) }()
 	}
-	var writers sync.WaitGroup
 	for id := range engineWriters {
 		w := &engineWriter{Engine: e, out: out, life: life, id: id, random: rand.New(rand.NewPCG(uint64(life), uint64(id)))}
-		writers.Go(func() {
+		go func() {
 			if err := w.run(); err != nil {
 				errs <- fmt.Errorf("writer %d: %w", id, err)
 			}
-		})
+		}()
 	}
 	return <-errs
 }
