@@ -42,7 +42,7 @@ type Config[T any] struct {
 	// schema; a replica does not use it.
 	Apply func(kind Kind, schema json.RawMessage) (Applier, error)
 	// Engine configures the engine below: Backend, Host, Window and so on. The store sets
-	// Key, Labels, Fields and Equal, which must be left out.
+	// Key, Labels, Fields and Equal; these, and LabelValues, must be left out.
 	Engine engine.Config[T]
 }
 
@@ -52,8 +52,8 @@ func (c *Config[T]) validate() error {
 		return err
 	}
 	e := &c.Engine
-	if e.Key != nil || e.Labels != nil || e.Fields != nil || e.Equal != nil {
-		return &engine.ConfigError{Field: "Engine", Problem: "sets Key, Labels, Fields or Equal, which come from the metadata; leave them out, and declare fields in Config.Fields"}
+	if e.Key != nil || e.Labels != nil || e.LabelValues != nil || e.Fields != nil || e.Equal != nil {
+		return &engine.ConfigError{Field: "Engine", Problem: "sets Key, Labels, LabelValues, Fields or Equal, which come from the metadata; leave them out, and declare fields in Config.Fields"}
 	}
 	for name, get := range c.Fields {
 		if name == "metadata.name" || name == "metadata.namespace" {
@@ -108,7 +108,7 @@ func engineConfig[T any, P Ptr[T]](c *Config[T]) engine.Config[T] {
 }
 
 // Schema returns the schema of the kind's objects, for the constructor of the backend
-// that is Config.Engine.Backend.
+// that is Config.Engine.Backend. It does not validate cfg: [New] does, and [FormatOf].
 func Schema[T any, P Ptr[T]](cfg Config[T]) store.Schema {
 	cfg.Kind = cfg.Kind.complete()
 	return engineConfig[T, P](&cfg).Schema()

@@ -234,6 +234,9 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 	}{
 		{"Engine sets Key", func(cfg *registry.Config[Widget]) { cfg.Engine.Key = func(Widget) string { return "" } }},
 		{"Engine sets Key", func(cfg *registry.Config[Widget]) { cfg.Engine.Labels = func(Widget) labels.Set { return nil } }},
+		{"Engine sets Key", func(cfg *registry.Config[Widget]) {
+			cfg.Engine.LabelValues = engine.LabelValues[Widget]{"app": func(Widget) string { return "" }}
+		}},
 		{"Engine sets Key", func(cfg *registry.Config[Widget]) { cfg.Engine.Fields = engine.Fields[Widget]{} }},
 		{"Engine sets Key", func(cfg *registry.Config[Widget]) { cfg.Engine.Equal = func(_, _ Widget) bool { return false } }},
 		{`Fields has no function for "spec.size"`, func(cfg *registry.Config[Widget]) {
