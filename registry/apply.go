@@ -26,8 +26,10 @@ func (s *Store[T]) Apply(ctx context.Context, key string, config []byte, opts Wr
 	return s.applyTo(ctx, key, "", config, opts)
 }
 
-// ApplyStatus is Apply of the status and the metadata alone. It creates nothing: without
-// an object the error is [engine.ErrNotFound].
+// ApplyStatus is Apply of the status and the metadata alone. It creates nothing.
+//
+// Errors: [engine.ErrNotFound] if there is no object, [engine.ErrUnsupported] if the kind has
+// no status subresource, and as for Apply.
 func (s *Store[T]) ApplyStatus(ctx context.Context, key string, config []byte, opts WriteOptions) (*engine.Object[T], error) {
 	if !s.core.kind.Status {
 		return nil, engine.ErrUnsupported

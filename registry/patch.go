@@ -24,13 +24,14 @@ const (
 	MergePatch PatchType = "application/merge-patch+json"
 )
 
-// Patch is a patch that has been read: RFC 6902 or RFC 7386.
+// Patch is a patch that has been read: RFC 6902 or RFC 7386. It is immutable.
 type Patch struct {
 	operations jsonpatch.Patch
 	merge      []byte
 }
 
-// ParsePatch reads a patch. The error is a [*BadRequestError].
+// ParsePatch reads a patch. The error is a [*BadRequestError], also for a patch of more than
+// 10,000 operations, or one that nests more than 100 lists and objects.
 func ParsePatch(kind PatchType, body []byte) (*Patch, error) {
 	if err := checkDepth(body); err != nil {
 		return nil, err
@@ -52,8 +53,9 @@ func ParsePatch(kind PatchType, body []byte) (*Patch, error) {
 	return &Patch{operations: operations}, nil
 }
 
-// Apply returns the JSON document as the patch changes it. The error is a [*PatchError].
-// An operation test of a list that has null in it fails.
+// Apply returns the JSON document as the patch changes it. The document stays as it is. The
+// error is a [*PatchError], also if the operations copy more than 3 MiB. An operation test
+// of a list that has null in it fails. It is safe for concurrent use.
 func (p *Patch) Apply(document []byte) (patched []byte, err error) {
 	panicked := usercode.Call("jsonpatch", "", func() { patched, err = p.apply(document) })
 	switch {

@@ -105,7 +105,7 @@ type Page struct {
 // Len returns the number of items.
 func (p *Page) Len() int { return len(p.objects) }
 
-// Item returns item i.
+// Item returns item i, from 0 to Len()-1.
 func (p *Page) Item(i int) Item { return Item{p.objects[i], p.of} }
 
 // Stream is a running watch. Only one goroutine at a time may call Next; the other

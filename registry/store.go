@@ -91,7 +91,9 @@ func (s *Store[T]) Update(ctx context.Context, key string, change func(old *engi
 	return s.update(ctx, key, "", change, opts)
 }
 
-// UpdateStatus is Update of the status and the metadata alone.
+// UpdateStatus is Update of the status and the metadata alone. It creates nothing.
+//
+// Errors: [engine.ErrUnsupported] if the kind has no status subresource, and as for Update.
 func (s *Store[T]) UpdateStatus(ctx context.Context, key string, change func(old *engine.Object[T]) (T, error), opts WriteOptions) (*engine.Object[T], error) {
 	if !s.core.kind.Status {
 		return nil, engine.ErrUnsupported
@@ -129,7 +131,7 @@ func (s *Store[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (
 // DeleteAll deletes the objects that which selects, one by one, as Delete does, and
 // returns how many it deleted or marked: at most which.Limit, if that is not zero. It
 // stops at the first error. Objects that are gone by then are not counted, and are no
-// error.
+// error. Errors: as for Delete, and for [engine.Engine.List].
 func (s *Store[T]) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (int, error) {
 	deleted, _, err := s.core.deleteAll(ctx, which, opts)
 	return len(deleted), err
