@@ -1,0 +1,68 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// A value that change makes of the stored one has the maps and lists of its metadata. What an
+// admitter adds to those is not added to the stored object, which readers share.
+func TestAdmission_ChangesOfMetadataLeaveTheStoredObjectAlone(t *testing.T) {
+	cfg := config()
+	cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+		if w := a.Object.(*Widget); a.Operation == registry.OperationUpdate {
+			w.Labels["seen"], w.Annotations["seen"] = "yes", "yes"
+			w.Finalizers[0], w.OwnerReferences[0].Name = "example.com/seen", "seen"
+		}
+		return nil
+	})}
+	s := open(t, cfg)
+	w := widget("a", 1)
+	w.Labels, w.Annotations = map[string]string{"a": "b"}, map[string]string{"a": "b"}
+	w.Finalizers = []string{"example.com/wait"}
+	w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Box", Name: "box", UID: "1"}}
+	before := create(t, s, w)
+	after, _, err := s.Update(t.Context(), "default/a", grow(1), registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "yes", after.Value.Labels["seen"])
+	require.Equal(t, "yes", after.Value.Annotations["seen"])
+	require.Equal(t, "example.com/seen seen", after.Value.Finalizers[0]+" "+after.Value.OwnerReferences[0].Name)
+	require.Equal(t, map[string]string{"a": "b"}, before.Value.Labels)
+	require.Equal(t, map[string]string{"a": "b"}, before.Value.Annotations)
+	require.Equal(t, "example.com/wait box", before.Value.Finalizers[0]+" "+before.Value.OwnerReferences[0].Name)
+}
+
+func TestAdmission_ChangesAndRefuses(t *testing.T) {
+	cfg := config()
+	refused := errors.New("not today")
+	var seen []registry.Operation
+	cfg.Admit = []registry.Admitter{
+		registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+			seen = append(seen, a.Operation)
+			if w, ok := a.Object.(*Widget); ok && w.Spec.Color == "pink" {
+				w.Spec.Color = "RED"
+			}
+			return nil
+		}),
+		registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+			if a.Operation == registry.OperationDelete && a.Old.(*Widget).Labels["keep"] != "" {
+				return refused
+			}
+			return nil
+		}),
+	}
+	s := open(t, cfg)
+	w := widget("a", 1)
+	w.Spec.Color, w.Labels = "pink", map[string]string{"keep": "yes"}
+	require.Equal(t, "red", create(t, s, w).Value.Spec.Color, "admitted before it is canonicalized")
+	_, _, err := s.Delete(t.Context(), "default/a", registry.DeleteOptions{})
+	require.ErrorIs(t, err, refused)
+	require.ErrorAs(t, err, new(*registry.AdmissionError))
+	require.Equal(t, []registry.Operation{registry.OperationCreate, registry.OperationDelete}, seen)
+}
