@@ -102,7 +102,7 @@ func (s *SharedInformer[T]) AddEventHandler(handler EventHandler[T], opts Handle
 }
 
 // Subscribe is [SharedInformer.AddEventHandler] for a function that gets whole
-// notifications, with their cause.
+// notifications, with their cause. Errors are the same.
 func (s *SharedInformer[T]) Subscribe(handle func(Notification[T]), opts HandlerOptions) (*Registration, error) {
 	if handle == nil {
 		return nil, ErrNilHandler
