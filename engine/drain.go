@@ -38,6 +38,7 @@ type Undelivered struct {
 	Revision Revision
 }
 
+// String returns the name, the number of events and the revision, for people.
 func (u Undelivered) String() string {
 	text := fmt.Sprintf("%s: %d events behind revision %d", u.Name, u.Events, u.Revision)
 	if u.Initial {

@@ -30,7 +30,8 @@ func (e *core) freshWithin(ctx context.Context, rev Revision, limit time.Duratio
 }
 
 // WaitFor blocks until the cache has reached rev, so that reads from the cache
-// see the write that returned it: read your own writes.
+// see the write that returned it: read your own writes. Without a cache, where every read
+// goes to the backend, it returns at once.
 //
 // Errors: [ErrFuture] if the cache does not reach rev in time, [ErrNotReady],
 // [ErrEngineClosed], ctx's cause.
@@ -46,7 +47,8 @@ func (e *core) waitFor(ctx context.Context, rev Revision) error {
 	return e.fresh(ctx, rev)
 }
 
-// Revision returns the newest revision that the cache has reached.
+// Revision returns the newest revision that the cache has reached; zero before its first
+// list, and without a cache. It does not block.
 func (e *Engine[T]) Revision() Revision { return e.core.newest() }
 
 func (e *core) newest() Revision { return e.published.Load().Revision }

@@ -13,7 +13,8 @@ import (
 // SubscribeOptions configures a subscription. The zero value starts now.
 type SubscribeOptions struct {
 	// Last starts with that many of the newest messages, as far as they are still
-	// kept; see [TopicOptions].Replay.
+	// kept; see [TopicOptions].Replay. Messages that were published so recently that the
+	// topic's window does not have them yet come in addition, as later ones do.
 	Last int
 	// From resumes after a revision of Publish or [Subscription.Revision]. It
 	// excludes Last.

@@ -42,6 +42,7 @@ type Digest struct {
 	Hash uint64
 }
 
+// String returns the number of objects and the hash in hexadecimal, for logs.
 func (d Digest) String() string { return fmt.Sprintf("%d objects (%016x)", d.Objects, d.Hash) }
 
 // Verify compares the cache with the backend, both at the cache's revision. It reads

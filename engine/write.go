@@ -21,6 +21,9 @@ func (e *Engine[T]) Create(ctx context.Context, value T) (*Object[T], error) {
 
 // CreateWithTTL is Create of an object that the backend deletes by itself after
 // ttl; zero means never.
+//
+// Errors: as for Create; [usercode.ErrConfig] if ttl is negative, and [ErrUnsupported] if the
+// backend has no TTLs.
 func (e *Engine[T]) CreateWithTTL(ctx context.Context, value T, ttl time.Duration) (*Object[T], error) {
 	o, err := e.core.create(ctx, draft(value), ttl)
 	return typed[T](o), err

@@ -23,7 +23,8 @@ var ErrUnauthenticated = errors.New("the server has asked for the client to prov
 
 // BearerTokens returns a function for [Config].Authenticate that identifies users by the
 // token of their Authorization header; an empty token identifies no user. Tokens are compared
-// in constant time, so that the time of an answer tells nothing about them.
+// in constant time, so that the time of an answer tells nothing about them. The function is
+// safe for concurrent use; its error is [ErrUnauthenticated].
 func BearerTokens(users map[string]User) func(*http.Request) (User, error) {
 	type known struct {
 		sum  [sha256.Size]byte
@@ -53,8 +54,9 @@ func BearerTokens(users map[string]User) func(*http.Request) (User, error) {
 }
 
 // ClientCertificates is a function for [Config].Authenticate that identifies users by the
-// certificate of their TLS connection: its common name and organisations. The listener
-// must have verified the certificate (tls.VerifyClientCertIfGiven).
+// certificate of their TLS connection: its common name is the name, and its organisations are
+// the groups. The listener must have verified the certificate
+// (tls.VerifyClientCertIfGiven). The error is [ErrUnauthenticated].
 func ClientCertificates(r *http.Request) (User, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
 		return User{}, ErrUnauthenticated

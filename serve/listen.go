@@ -117,7 +117,10 @@ func (s *Server) Harden(h *http.Server) {
 	}
 }
 
-// ListenAndServe serves resources on a loopback address until ctx is done.
+// ListenAndServe serves resources on a loopback address, without authentication, until ctx
+// is done. It is [Server.ListenAndServe] with the default settings, and blocks as that does.
+//
+// Errors: as for [New], and for Server.ListenAndServe.
 func ListenAndServe(ctx context.Context, addr string, of ...Provider) error {
 	s, err := New(Config{Resources: of})
 	if err != nil {
