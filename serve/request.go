@@ -18,7 +18,8 @@ type Request struct {
 	// paths.
 	Group, Version, Resource, Subresource string
 	// Namespace and Name are empty if the request does not name one. The field selector
-	// metadata.name=x also sets Name.
+	// metadata.name=x also sets Name. The path of a creation has no name, so that
+	// [Config].Authorize decides without it; [Config].Audit gets that of the object.
 	Namespace, Name string
 	// Labels and Fields are the selectors as the client wrote them.
 	Labels, Fields string

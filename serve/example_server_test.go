@@ -1,0 +1,190 @@
+package serve_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+const gadgetsPath = "/apis/example.com/v1/namespaces/default/gadgets"
+
+// newGadgets returns a server of gadgets, and what closes them.
+func newGadgets(cfg serve.Config) (*serve.Server, func()) {
+	gadgets, err := registry.New(registry.Config[Gadget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	cfg.Resources = []serve.Provider{gadgets}
+	server, err := serve.New(cfg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return server, func() { _ = gadgets.Close() }
+}
+
+// send sends a request to the server, as a client of its machine, and returns the status.
+func send(s http.Handler, method, path, body string, header ...string) int {
+	request := httptest.NewRequest(method, "http://127.0.0.1"+path, strings.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, request)
+	return answer.Code
+}
+
+// A server is a handler, which a program mounts where it likes.
+func ExampleServer_ServeHTTP() {
+	server, closeGadgets := newGadgets(serve.Config{})
+	defer closeGadgets()
+	mux := http.NewServeMux()
+	mux.Handle("/apis/", server)
+	mux.HandleFunc("/hello", func(http.ResponseWriter, *http.Request) {})
+	fmt.Println(send(mux, http.MethodPost, gadgetsPath, `{"metadata":{"name":"gear"}}`))
+	fmt.Println(send(mux, http.MethodGet, gadgetsPath+"/gear", ""), send(mux, http.MethodGet, gadgetsPath+"/axle", ""))
+	fmt.Println(send(mux, http.MethodGet, "/hello", ""))
+	// Output:
+	// 201
+	// 200 404
+	// 200
+}
+
+func ExampleBearerTokens() {
+	server, closeGadgets := newGadgets(serve.Config{
+		Authenticate: serve.BearerTokens(map[string]serve.User{"s3cret": {Name: "ada"}}),
+	})
+	defer closeGadgets()
+	fmt.Println(send(server, http.MethodGet, gadgetsPath, "", "Authorization", "Bearer s3cret"))
+	fmt.Println(send(server, http.MethodGet, gadgetsPath, "", "Authorization", "Bearer guessed"))
+	// Output:
+	// 200
+	// 401
+}
+
+// The name and the groups of a user are in the certificate that the TLS listener has verified.
+func ExampleClientCertificates() {
+	request := httptest.NewRequest(http.MethodGet, "https://127.0.0.1/", nil)
+	_, err := serve.ClientCertificates(request)
+	fmt.Println(errors.Is(err, serve.ErrUnauthenticated))
+
+	shown := &x509.Certificate{Subject: pkix.Name{CommonName: "ada", Organization: []string{"engineers"}}}
+	request.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{shown}}} // as the listener sets it
+	user, err := serve.ClientCertificates(request)
+	fmt.Println(user.Name, user.Groups, err)
+	// Output:
+	// true
+	// ada [engineers] <nil>
+}
+
+// What a user may do is decided by the verb, the resource and the object.
+func ExampleConfig_authorize() {
+	server, closeGadgets := newGadgets(serve.Config{
+		Authorize: func(_ context.Context, u serve.User, r *serve.Request) error {
+			if r.IsResource() && r.Verb != "get" && u.Name == serve.Anonymous.Name {
+				return fmt.Errorf("%s may not %s %s", u.Name, r.Verb, r.Resource)
+			}
+			return nil
+		},
+	})
+	defer closeGadgets()
+	fmt.Println(send(server, http.MethodPost, gadgetsPath, `{"metadata":{"name":"gear"}}`))
+	fmt.Println(send(server, http.MethodGet, gadgetsPath+"/gear", ""))
+	fmt.Println(send(server, http.MethodGet, "/version", ""))
+	// Output:
+	// 403
+	// 404
+	// 200
+}
+
+// Audit gets every request that is over, refused ones included.
+func ExampleConfig_audit() {
+	server, closeGadgets := newGadgets(serve.Config{
+		Audit: func(_ context.Context, e serve.Audited) {
+			fmt.Println(e.User.Name, e.Request.Verb, e.Request.Resource, e.Request.Name, e.Code)
+		},
+	})
+	defer closeGadgets()
+	send(server, http.MethodPost, gadgetsPath, `{"metadata":{"name":"gear"}}`)
+	send(server, http.MethodDelete, gadgetsPath+"/gear", "")
+	// Output:
+	// system:anonymous create gadgets gear 201
+	// system:anonymous delete gadgets gear 200
+}
+
+// A limit that is not set has its default.
+func ExampleLimits() {
+	server, closeGadgets := newGadgets(serve.Config{Limits: serve.Limits{BodyBytes: 100}})
+	defer closeGadgets()
+	fmt.Println(send(server, http.MethodPost, gadgetsPath, `{"metadata":{"name":"gear"}}`))
+	fmt.Println(send(server, http.MethodPost, gadgetsPath, `{"metadata":{"name":"`+strings.Repeat("x", 100)+`"}}`))
+	// Output:
+	// 201
+	// 413
+}
+
+// Metrics and alerts name the limits as the server does.
+func ExampleAllLimits() {
+	for _, limit := range serve.AllLimits() {
+		fmt.Println(limit)
+	}
+	// Output:
+	// reads
+	// writes
+	// watches
+	// watches_per_user
+	// body
+	// write_stall
+	// draining
+}
+
+// A program with an http.Server of its own gives it the timeouts that suit watches, and shuts
+// down first the one that knows of these.
+func ExampleServer_Harden() {
+	server, closeGadgets := newGadgets(serve.Config{Limits: serve.Limits{ShutdownDelay: 1, DrainWatches: 1}})
+	defer closeGadgets()
+	own := &http.Server{Handler: server}
+	server.Harden(own)
+	fmt.Println(own.ReadHeaderTimeout > 0, own.WriteTimeout)
+	// own.Serve(listener) would serve now.
+	fmt.Println(server.Shutdown(context.Background()), own.Shutdown(context.Background()))
+	// Output:
+	// true 0s
+	// <nil> <nil>
+}
+
+// A server that was shut down refuses requests, so that clients go to another one.
+func ExampleServer_Shutdown() {
+	server, closeGadgets := newGadgets(serve.Config{Limits: serve.Limits{ShutdownDelay: 1, DrainWatches: 1}})
+	defer closeGadgets()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	fmt.Println(send(server, http.MethodGet, "/readyz", ""))
+	fmt.Println(server.Shutdown(ctx))
+	fmt.Println(send(server, http.MethodGet, "/readyz", "") == http.StatusOK, send(server, http.MethodGet, gadgetsPath, ""))
+	// Output:
+	// 200
+	// <nil>
+	// false 429
+}
+
+func ExampleServer_Stats() {
+	server, closeGadgets := newGadgets(serve.Config{})
+	defer closeGadgets()
+	send(server, http.MethodPost, gadgetsPath, `{"metadata":{"name":"gear"}}`)
+	send(server, http.MethodGet, gadgetsPath+"/gear", "")
+	s := server.Stats()
+	fmt.Println(s.Requests, "requests,", s.InFlight, "in flight,", s.Watches, "watches")
+	// Output: 2 requests, 0 in flight, 0 watches
+}
