@@ -143,3 +143,25 @@ func ExampleWatchEnd_Reason() {
 	// slow
 	// failed
 }
+
+// The randomness of a program that runs on a host is as reproducible as the host's own.
+func ExampleHost_NewRand() {
+	draw := func() uint64 {
+		host, err := engine.NewHost(engine.HostConfig{Seed: 42})
+		must(err)
+		defer host.Close()
+		return host.NewRand().Uint64()
+	}
+	fmt.Println(draw() == draw())
+	// Output: true
+}
+
+// The storage below an engine can be read by itself, as by a tool.
+func ExampleEngine_Backend() {
+	ctx := context.Background()
+	pods := newNodes(ctx)
+	defer pods.Close()
+	web, err := pods.Backend().Get(ctx, "default/web-2")
+	fmt.Println(web.Key, web.Fields, err)
+	// Output: default/web-2 [n2] <nil>
+}

@@ -162,3 +162,27 @@ func ExampleSubscription_Revision() {
 	// first: 1
 	// second: 2
 }
+
+// A subscription whose handler is stuck shows by what it has not handled, and delays neither
+// the publisher nor other subscriptions.
+func ExampleSubscription_Lag() {
+	ctx := context.Background()
+	orders := engine.NewTopic[Order]()
+	defer orders.Close()
+	began, stuck := make(chan struct{}, 3), make(chan struct{})
+	billing, err := orders.Subscribe(ctx, func(Order) { began <- struct{}{}; <-stuck })
+	must(err)
+	for id := range 3 {
+		_, err := orders.Publish(ctx, Order{ID: id})
+		must(err)
+	}
+	<-began
+	fmt.Println("behind:", billing.Lag() > 0, billing.Behind() >= 0)
+	close(stuck)
+	must(orders.Drain(ctx))
+	<-billing.Done()
+	fmt.Println("behind:", billing.Lag() > 0, errors.Is(billing.Err(), engine.ErrEngineClosed))
+	// Output:
+	// behind: true true
+	// behind: false true
+}

@@ -290,3 +290,33 @@ func ExampleEvent_Is() {
 	fmt.Println(objects, "objects are there")
 	// Output: 3 objects are there
 }
+
+// The policy of a watch says what happens when its consumer stays behind. Here the window
+// moves past a watch that must see everything: it ends, and names where to go on.
+func ExamplePolicy() {
+	ctx := context.Background()
+	cfg, _, closeHost := simulated(nil)
+	defer closeHost()
+	cfg.Window = engine.Window{MaxEvents: 100}
+	pods, err := engine.New(cfg)
+	must(err)
+	defer pods.Close()
+	w, err := pods.Watch(ctx, engine.WatchOptions{Policy: engine.Park, Buffer: 10})
+	must(err)
+	for i := range 5000 {
+		o, err := pods.Put(ctx, Pod{Namespace: "default", Name: "web", Node: fmt.Sprint("n", i)})
+		must(err)
+		must(pods.WaitFor(ctx, o.Revision))
+	}
+	fmt.Println("stalled:", w.Stalled())
+	for err == nil {
+		_, err = w.Next(ctx) // first what is left of the window's past
+	}
+	fmt.Println(errors.Is(err, engine.ErrExpired))
+	list, err := pods.List(ctx, engine.ListOptions{Read: engine.NotOlderThan(w.Revision())})
+	fmt.Println("list again:", len(list.Items), "object, and watch from the list's revision", err)
+	// Output:
+	// stalled: true
+	// true
+	// list again: 1 object, and watch from the list's revision <nil>
+}

@@ -182,3 +182,25 @@ func ExampleSplitKey() {
 	// "default" "gear"
 	// "" "n1"
 }
+
+// An item is one state of an object, as the clients of a server see it.
+func ExampleItem_JSON() {
+	ctx := context.Background()
+	cfg := gadgetConfig()
+	cfg.Columns = []registry.Column[Gadget]{{Name: "Teeth", Type: "integer", Value: func(g *Gadget) any { return g.Teeth }}}
+	gadgets := newGadgets(cfg)
+	defer gadgets.Close()
+	gear, err := gadgets.Resources()[0].Get(ctx, "default/gear", engine.GetOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	text, err := gear.JSON()
+	fmt.Println(strings.Contains(string(text), `"resourceVersion":"`+gear.Revision().String()+`"`), err)
+	fmt.Println(gear.Kind().Kind, gear.AppendCells(nil))
+	_, err = registry.Item{}.JSON()
+	fmt.Println(registry.Item{}.IsZero(), err != nil)
+	// Output:
+	// true <nil>
+	// Gadget [12]
+	// true true
+}

@@ -200,3 +200,52 @@ func ExampleSharedInformer_Close() {
 	fmt.Println(pods.Close(), errors.Is(pods.Err(), informer.ErrClosed), len(pods.List(nil)))
 	// Output: <nil> true 2
 }
+
+// An informer is ready for reads once it has its first list.
+func ExampleSharedInformer_Synced() {
+	e, err := newPods()
+	must(err)
+	pods, err := informer.New(informer.Config[Pod]{Source: e.Source(), Host: e.Host()})
+	must(err)
+	fmt.Println(pods.Synced(context.Background()), pods.HasSynced())
+	fmt.Println(pods.Close(), e.Close())
+	// Output:
+	// <nil> true
+	// <nil> <nil>
+}
+
+// A deletion that a program has made itself is seen at once, too.
+func ExampleOverlay_Removed() {
+	ctx := context.Background()
+	e, pods := running()
+	defer e.Close()
+	defer pods.Close()
+	overlay := pods.Overlay(0)
+	gone, err := e.Delete(ctx, "default/web", engine.DeleteOptions{})
+	must(err)
+	overlay.Removed(gone.Key, gone.Revision)
+	fmt.Println(overlay.Get("default/web") == nil)
+	onN7, err := overlay.ByIndex("node", "n7")
+	fmt.Println(len(onN7), err)
+	// Output:
+	// true
+	// 1 <nil>
+}
+
+// The last lease that is closed ends the informer.
+func ExampleLease_Close() {
+	e, err := newPods()
+	must(err)
+	defer e.Close()
+	factory := &informer.Factory{Host: e.Host()}
+	configure := func() informer.Config[Pod] { return informer.Config[Pod]{Source: e.Source()} }
+	first, err := informer.Acquire(factory, "pods", configure)
+	must(err)
+	second, err := informer.Acquire(factory, "pods", configure)
+	must(err)
+	fmt.Println(first.Close(), second.Err(), factory.Len())
+	fmt.Println(second.Close(), errors.Is(second.Err(), informer.ErrClosed), factory.Len())
+	// Output:
+	// <nil> <nil> 1
+	// <nil> true 0
+}
