@@ -152,7 +152,8 @@ func ExampleHost_NewRand() {
 		defer host.Close()
 		return host.NewRand().Uint64()
 	}
-	fmt.Println(draw() == draw())
+	first, again := draw(), draw()
+	fmt.Println(first == again)
 	// Output: true
 }
 
