@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend/bolt"
@@ -18,10 +17,11 @@ import (
 func Example_readmeDraining() {
 	ctx := context.Background()
 	orders := engine.NewTopic[Order]()
-	stuck, held := make(chan struct{}), make(chan struct{})
-	_, _ = orders.SubscribeWith(ctx, engine.SubscribeOptions{Name: "billing"}, func(Order) {
+	held := make(chan struct{})
+	var billing *engine.Subscription
+	billing, _ = orders.SubscribeWith(ctx, engine.SubscribeOptions{Name: "billing"}, func(Order) {
 		close(held)
-		<-stuck
+		<-billing.Done() // stuck until the topic gives up on it
 	})
 	for n := range 3 {
 		_, _ = orders.Publish(ctx, Order{ID: n})
@@ -29,7 +29,6 @@ func Example_readmeDraining() {
 	<-held
 	within, cancel := context.WithCancel(ctx)
 	cancel() // at once, in place of a timeout
-	time.AfterFunc(200*time.Millisecond, func() { close(stuck) })
 
 	err := orders.Drain(within) // everything that was published is handled, or err names the handlers that are behind
 	var late *engine.UndeliveredError

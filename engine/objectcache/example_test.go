@@ -70,12 +70,17 @@ func ExampleRef_Get() {
 		fmt.Println(err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_, err = ref.Get(ctx)
+	for late := new(objectcache.NotSyncedError); late.Source == nil; { // the source may not have failed yet
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+		_, err = ref.Get(ctx)
+		cancel()
+		if !errors.As(err, &late) {
+			break
+		}
+	}
 	fmt.Println(err)
 	ref.Release()
-	_, err = ref.Get(ctx)
+	_, err = ref.Get(context.Background())
 	fmt.Println(err)
 	// Output:
 	// object "default/token": not synced: context deadline exceeded: the source's last error is: the server is on fire

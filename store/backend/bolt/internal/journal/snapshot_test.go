@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -245,10 +246,11 @@ func TestSnapshot_SaysWhyItFailed(t *testing.T) {
 	cancel(broken)
 	_, err = f.Snapshot(ctx, io.Discard, time.Minute)
 	require.ErrorIs(t, err, broken)
-	released := make(chan struct{})
-	time.AfterFunc(20*time.Millisecond, func() { close(released) })
-	_, err = f.Snapshot(f.ctx, writerFunc(func(p []byte) (int, error) { <-released; return len(p), nil }), time.Nanosecond)
-	require.ErrorIs(t, err, journal.ErrTimeout)
+	synctest.Test(t, func(t *testing.T) { // so that the timeout comes before the slow reader
+		slow := func(p []byte) (int, error) { time.Sleep(time.Second); return len(p), nil }
+		_, err := f.Snapshot(f.ctx, writerFunc(slow), time.Millisecond)
+		require.ErrorIs(t, err, journal.ErrTimeout)
+	})
 	f.put("a", "1")
 	f.requireChecked()
 }
