@@ -79,19 +79,34 @@ func (c actorlessClock) Now() time.Time {
 	return c.Clock.Now()
 }
 
+// prompt is an executor that is idle again when a Submit from outside of its turns returns.
+type prompt struct{ *actors.Blocking }
+
+func (p prompt) Submit(t actors.Task) {
+	p.Blocking.Submit(t)
+	if !actors.InTurn() {
+		synctest.Wait()
+	}
+}
+
 func TestNew_FailsIfTheClockPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var failures atomic.Int32
-		host, err := engine.NewHost(engine.HostConfig{
-			Clock: actorlessClock{clock.Real()}, OnFailure: func(engine.Failure) { failures.Add(1) },
+	for name, executor := range map[string]actors.Executor{"pool": nil, "actors fail before New looks": prompt{actors.NewBlocking()}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var failures atomic.Int32
+				host, err := engine.NewHost(engine.HostConfig{
+					Clock: actorlessClock{clock.Real()}, Executor: executor, OnFailure: func(engine.Failure) { failures.Add(1) },
+				})
+				require.NoError(t, err)
+				defer func() { require.NoError(t, host.Close()) }()
+				config := cfg()
+				config.Host = host
+				_, err = engine.New(config)
+				require.ErrorContains(t, err, "could not be started")
+				require.NoError(t, host.Close())
+				require.Positive(t, failures.Load())
+				require.Zero(t, host.Actors())
+			})
 		})
-		require.NoError(t, err)
-		config := cfg()
-		config.Host = host
-		_, err = engine.New(config)
-		require.ErrorContains(t, err, "could not be started")
-		require.NoError(t, host.Close())
-		require.Positive(t, failures.Load())
-		require.Zero(t, host.Actors())
-	})
+	}
 }

@@ -103,8 +103,8 @@ func (e *core) spawn() error {
 	e.root = actors.Spawn(e.host.system, e.cfg.name, func() actors.Behavior[startUncached] {
 		return &root{engine: e, started: started, audit: audit}
 	}, actors.Options{})
-	if !e.root.Alive() {
-		return ErrEngineClosed // the host is closed
+	if !e.root.Alive() && len(started) == 0 {
+		return ErrEngineClosed // the host is closed; otherwise the root has said why it failed
 	}
 	var err error
 	if e.host.run != nil {
