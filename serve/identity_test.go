@@ -123,12 +123,15 @@ func TestWatch_BookmarksAtTheStartInBetweenAndAtTheEnd(t *testing.T) {
 	require.Equal(t, "BOOKMARK example.com/v1 Widget "+at, strings.Join([]string{first.Type, first.str("apiVersion"), first.str("kind"), first.str("metadata.resourceVersion")}, " "))
 	require.Equal(t, "<nil>", first.str("metadata.annotations"), "it ends no initial state")
 
-	short := s.watch(inDefault + "?watch=1&allowWatchBookmarks=1&timeoutSeconds=1&resourceVersion=" + at)
-	var got []string
-	for f, ok := short.next(); ok; f, ok = short.next() {
-		got = append(got, f.Type+" "+f.str("metadata.resourceVersion"))
-	}
-	require.Equal(t, "BOOKMARK "+at, got[len(got)-1])
+	inBubble(t, func(t *testing.T, s *server) {
+		at := s.create("a", 1)
+		short := s.watch(inDefault + "?watch=1&allowWatchBookmarks=1&timeoutSeconds=1&resourceVersion=" + at)
+		var got []string
+		for f, ok := short.next(); ok; f, ok = short.next() {
+			got = append(got, f.Type+" "+f.str("metadata.resourceVersion"))
+		}
+		require.Equal(t, "BOOKMARK "+at, got[len(got)-1])
+	})
 
 	often := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Engine.BookmarkPeriod = time.Millisecond })
 	busy := often.watch(inDefault + "?watch=1&allowWatchBookmarks=1&resourceVersion=" + often.create("a", 1))

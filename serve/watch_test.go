@@ -83,13 +83,14 @@ func TestWatch_SelectorsDecideOnTypes(t *testing.T) {
 }
 
 func TestWatch_EndsCleanlyAtItsDeadline(t *testing.T) {
-	s := newServer(t)
-	w := s.watch(inDefault + "?watch=true&timeoutSeconds=1&allowWatchBookmarks=true")
-	last := frame{}
-	for f, ok := w.next(); ok; f, ok = w.next() {
-		last = f
-	}
-	require.Equal(t, "BOOKMARK", last.Type, "there is one shortly before the end")
+	inBubble(t, func(t *testing.T, s *server) {
+		w := s.watch(inDefault + "?watch=true&timeoutSeconds=1&allowWatchBookmarks=true")
+		last := frame{}
+		for f, ok := w.next(); ok; f, ok = w.next() {
+			last = f
+		}
+		require.Equal(t, "BOOKMARK", last.Type, "there is one shortly before the end")
+	})
 }
 
 func TestWatch_Tables(t *testing.T) {
