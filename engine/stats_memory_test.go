@@ -24,7 +24,7 @@ func load[T any](t *testing.T, cfg engine.Config[T], objects, updates int, value
 	e, err := engine.New(cfg)
 	require.NoError(t, err)
 	// What is written before the engine watches its storage is state, and no event of the window.
-	require.Eventually(t, func() bool { return e.Stats().Source.Phase == reflector.Watching }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return e.Stats().Source.Phase == reflector.Watching }, time.Minute, time.Millisecond)
 	var held weak.Pointer[engine.Object[T]]
 	t.Cleanup(func() {
 		require.NoError(t, e.Close())

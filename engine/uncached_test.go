@@ -24,7 +24,7 @@ func uncached(t *testing.T) *engine.Engine[pod] {
 }
 
 func TestNoCache_WatchIsServedByTheBackend(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	e := uncached(t)
 	_, err := e.Create(ctx, pod{Name: "a", App: "web"})
@@ -54,7 +54,7 @@ func TestNoCache_WatchIsServedByTheBackend(t *testing.T) {
 }
 
 func TestNoCache_SlowConsumerLosesNothing(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	e := uncached(t)
 	w, err := e.Watch(ctx, engine.WatchOptions{Buffer: 10})

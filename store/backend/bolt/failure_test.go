@@ -76,7 +76,7 @@ func TestWrite_SharesSyncs(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return f.file.Queued() == 100 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return f.file.Queued() == 100 }, time.Minute, time.Millisecond)
 	close(wait)
 	wg.Wait()
 	require.Equal(t, before+1, disk.Writes())
@@ -96,7 +96,7 @@ func TestWrite_SeesTheTransactionItIsIn(t *testing.T) {
 	errs := make([]error, 4)
 	queue := func(i int, write func() error) {
 		wg.Go(func() { errs[i] = write() })
-		require.Eventually(t, func() bool { return f.file.Queued() == i+1 }, 20*time.Second, 50*time.Microsecond)
+		require.Eventually(t, func() bool { return f.file.Queued() == i+1 }, time.Minute, 50*time.Microsecond)
 	}
 	put := func(key string, prev *store.Object) func() error {
 		return func() error {
@@ -277,9 +277,9 @@ func TestExpiry_SparesWhatIsWrittenInTheSameTransaction(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	require.Eventually(t, func() bool { return f.file.Queued() == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return f.file.Queued() == 1 }, time.Minute, time.Millisecond)
 	wg.Go(func() { f.clock.Advance(time.Hour) })
-	require.Eventually(t, func() bool { return f.file.Queued() == 2 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return f.file.Queued() == 2 }, time.Minute, time.Millisecond)
 	close(wait)
 	wg.Wait()
 	require.Len(t, f.list(backend.ListOptions{}), 2, "a and first")
@@ -301,7 +301,7 @@ func TestWrite_HonoursTheContext(t *testing.T) {
 	go put("in")
 	<-entered
 	go put("queued")
-	require.Eventually(t, func() bool { return f.file.Queued() == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return f.file.Queued() == 1 }, time.Minute, time.Millisecond)
 	cancel(cause)
 	require.ErrorIs(t, <-done, cause)
 	close(wait)
@@ -367,7 +367,7 @@ func TestClose_CommitsOrRefuses(t *testing.T) {
 				}
 			})
 		}
-		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(acked) > 50 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(acked) > 50 }, time.Minute, time.Millisecond)
 		f.close()
 		wg.Wait()
 		f.open()

@@ -215,7 +215,7 @@ func (fo *follower) events(through store.Revision, n int) (events []store.Event)
 		if len(batch.Events) == 0 && fo.through < through {
 			select {
 			case <-fo.notified:
-			case <-time.After(30 * time.Second):
+			case <-time.After(time.Minute):
 				require.Fail(fo, "not notified", "at revision %d of %d", fo.through, through)
 			}
 		}
@@ -234,7 +234,7 @@ func (fo *follower) wait() error {
 		if len(batch.Events) == 0 {
 			select {
 			case <-fo.notified:
-			case <-time.After(30 * time.Second):
+			case <-time.After(time.Minute):
 				require.Fail(fo, "not notified")
 			}
 		}

@@ -30,7 +30,7 @@ func TestWrite_GroupsOfAnySizeAreWrittenWhole(t *testing.T) {
 				f.tryPut(fmt.Sprint("item-", w), fmt.Sprintf("%d/%d %s", w, round, strings.Repeat("x", size)))
 			})
 		}
-		require.Eventually(t, func() bool { return f.file.Queued() == writers }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return f.file.Queued() == writers }, time.Minute, time.Millisecond)
 		close(wait)
 		all.Wait()
 	}

@@ -57,7 +57,7 @@ func TestNew_FailsIfTheFileIsClosedMeanwhile(t *testing.T) {
 	closed := make(chan error, 1)
 	_, err = f.duringNew(f.cfg, func() {
 		go func() { closed <- f.file.Close() }()
-		require.Eventually(t, func() bool { _, err := other.Revision(f.ctx); return err != nil }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { _, err := other.Revision(f.ctx); return err != nil }, time.Minute, time.Millisecond)
 	})
 	require.ErrorIs(t, err, store.ErrClosed)
 	require.NoError(t, <-closed)

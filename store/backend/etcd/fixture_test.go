@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long tests wait for what is bound to happen.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 // fixture is a backend behind a proxy, and a client that goes straight to the
 // server.

@@ -145,7 +145,7 @@ func (f *fixture) start(ctx context.Context, keys ...string) (wait func() []erro
 	var wg sync.WaitGroup
 	for i, key := range keys {
 		wg.Go(func() { errs[i] = f.Do(ctx, &set{log: f.pods, key: key}) })
-		require.Eventually(f, func() bool { return f.Len() == queued+i+1 }, 10*time.Second, 50*time.Microsecond)
+		require.Eventually(f, func() bool { return f.Len() == queued+i+1 }, time.Minute, 50*time.Microsecond)
 	}
 	return func() []error { wg.Wait(); return errs }
 }

@@ -76,7 +76,7 @@ func TestQueue_SharesTransactionsBetweenLogs(t *testing.T) {
 	require.NoError(t, f.during(journaltest.Fault{}, func() {
 		wait = f.start(f.ctx, "a", "b")
 		go func() { done <- f.Do(f.ctx, &set{log: nodes, key: "n"}) }()
-		require.Eventually(t, func() bool { return f.Len() == 3 }, 10*time.Second, 50*time.Microsecond)
+		require.Eventually(t, func() bool { return f.Len() == 3 }, time.Minute, 50*time.Microsecond)
 	}))
 	require.Equal(t, []error{nil, nil}, wait())
 	require.NoError(t, <-done)
@@ -96,7 +96,7 @@ func TestQueue_BoundsAGroup(t *testing.T) {
 				}
 			})
 		}
-		require.Eventually(t, func() bool { return f.Len() == commit.MaxWrites+10 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return f.Len() == commit.MaxWrites+10 }, time.Minute, time.Millisecond)
 	}))
 	wg.Wait()
 	require.Equal(t, 3, f.journal.Writes(), "the one that hung, a full one, the rest")
@@ -108,7 +108,7 @@ func TestQueue_BoundsAGroup(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		require.Eventually(t, func() bool { return f.Len() == n+1 }, 10*time.Second, 50*time.Microsecond)
+		require.Eventually(t, func() bool { return f.Len() == n+1 }, time.Minute, 50*time.Microsecond)
 	}
 	require.NoError(t, f.during(journaltest.Fault{}, func() {
 		large("l1", commit.MaxBytes/2)
@@ -281,7 +281,7 @@ func TestQueue_AcknowledgesNothingOfAGroupThatIsAbandoned(t *testing.T) {
 			defer close(left)
 			_ = f.Do(f.ctx, &leaving{set{log: f.pods, key: "d"}})
 		}()
-		require.Eventually(t, func() bool { return f.Len() == queued+1 }, 10*time.Second, 50*time.Microsecond)
+		require.Eventually(t, func() bool { return f.Len() == queued+1 }, time.Minute, 50*time.Microsecond)
 	}))
 	<-left
 	failed := 0
@@ -320,7 +320,7 @@ func TestQueue_PublishesAllLogsIfANotificationEndsTheGoroutine(t *testing.T) {
 			defer close(done)
 			_ = f.Do(f.ctx, &notifying{set{log: nodes, key: "n"}})
 		}()
-		require.Eventually(t, func() bool { return f.Len() == 1 }, 10*time.Second, 50*time.Microsecond)
+		require.Eventually(t, func() bool { return f.Len() == 1 }, time.Minute, 50*time.Microsecond)
 		wait = f.start(f.ctx, "a")
 	}))
 	<-done
