@@ -163,14 +163,18 @@ func (c *cache) readClock(ctx *actors.Context, msg Message) {
 // Flush publishes what the messages have changed.
 func (c *cache) Flush(ctx *actors.Context) {
 	c.dropCompacted()
+	c.publish()
+	c.armTrim(ctx)
+}
+
+// trim drops what exceeds the window's limits.
+func (c *cache) trim() {
 	before := c.window.View()
 	if dropped := c.window.Trim(c.now); dropped > 0 {
 		c.state.newest(before) // which may need the dropped events
 		c.dirty = true
 		c.Stats.Trimmed.Add(uint64(dropped))
 	}
-	c.publish()
-	c.armTrim(ctx)
 }
 
 // Dropped answers a message that arrived after the stop.
@@ -208,9 +212,11 @@ func (c *cache) stopTimers() {
 }
 
 // publish publishes a snapshot, notifies the dispatcher, and answers the waiters
-// that it satisfies. The snapshot precedes the readiness, so that a reader that
-// finds the cache ready also finds the state.
+// that it satisfies. The snapshot keeps to the window's limits also in the middle of a
+// turn. It precedes the readiness, so that a reader that finds the cache ready also
+// finds the state.
 func (c *cache) publish() {
+	c.trim()
 	if !c.dirty {
 		return
 	}

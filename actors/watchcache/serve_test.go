@@ -93,3 +93,37 @@ func TestRegister_PassesTheCacheIfWhatIsPublishedSuffices(t *testing.T) {
 	seeded.Run()
 	require.ErrorIs(t, <-reply, store.ErrExpired)
 }
+
+// whole is an executor on which an actor handles all of its messages in one turn.
+type whole struct{ *actors.Seeded }
+
+func (whole) Throughput() int { return math.MaxInt }
+
+// What is published in the middle of a turn, in answer to a message, keeps to the window's
+// limits, as at the end of the turn: a watch is not started at what is about to be dropped.
+func TestRegister_InATurnWithManyEventsSeesTheWindowsLimits(t *testing.T) {
+	seeded := actors.NewSeeded(1)
+	system, err := actors.NewSystem(actors.SystemConfig{Executor: whole{seeded}, Clock: clock.NewVirtual(began)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, system.Close(context.Background())) })
+	down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return discarding{} }, actors.Options{})
+	c := Spawn(system, clock.NewVirtual(began), Config{
+		Schema: new(store.Schema), Limits: store.WindowLimits{MaxEvents: 8},
+		Published: new(store.Published), Dispatcher: down, Stats: new(Stats),
+	})
+	c.Offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started})
+	seeded.Run()
+
+	src := newSource()
+	var events []store.Event
+	for range 20 {
+		events = append(events, src.write("a", false))
+	}
+	c.Offer(reflector.Update{Kind: reflector.Changes, Revision: src.rev, Events: events})
+	reply := make(chan error, 1)
+	feed := &watcher.Feed{Registry: new(watcher.Registry)}
+	c.Register(Register{Watch: watcher.New(feed, watcher.Options{}), From: watcher.From{Revision: 1}, Reply: reply})
+	seeded.Run()
+	require.Len(t, reply, 1)
+	require.ErrorIs(t, <-reply, store.ErrExpired)
+}
