@@ -34,6 +34,9 @@ func (c *core) delete(ctx context.Context, key string, opts DeleteOptions) (o *s
 	if err := opts.validate(); err != nil {
 		return nil, false, err
 	}
+	if opts.Grace != nil && *opts.Grace < 0 {
+		opts.Grace = new(int64(1)) // as Kubernetes takes it
+	}
 	for {
 		o, err = c.remove(ctx, key, &opts)
 		if !errors.Is(err, errMarkFirst) {
@@ -97,8 +100,29 @@ func (c *core) mayRemove(ctx context.Context, current *store.Object, opts *Delet
 
 // keeps reports whether finalizers or a period of grace keep the object.
 func (c *core) keeps(o *store.Object, opts *DeleteOptions) bool {
+	return len(c.meta(o).GetFinalizers()) > 0 || c.gracePeriod(o, opts) > 0
+}
+
+// gracePeriod returns the grace period of a deletion in seconds, zero for none. An object that
+// is already being deleted keeps its period, unless the deletion asks for a shorter one.
+func (c *core) gracePeriod(o *store.Object, opts *DeleteOptions) int64 {
+	var present *int64
+	if m := c.meta(o); m.GetDeletionTimestamp() != nil {
+		if present = m.GetDeletionGracePeriodSeconds(); present == nil {
+			return 0
+		}
+		if *present == 0 || opts.Grace == nil {
+			return *present
+		}
+	}
 	seconds, graceful := c.grace(o, opts.Grace)
-	return len(c.meta(o).GetFinalizers()) > 0 || graceful && seconds > 0
+	switch {
+	case !graceful || seconds < 0:
+		return 0
+	case present != nil:
+		return min(seconds, *present)
+	}
+	return seconds
 }
 
 // markDeleted marks the object as being deleted.
@@ -129,25 +153,32 @@ func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions)
 	return o, err
 }
 
-// setDeletion sets the object's time of deletion and its grace period, which a second
-// deletion can only shorten: it counts from the first one.
+// setDeletion sets the object's time of deletion and its grace period.
 func (c *core) setDeletion(m metav1.Object, current *store.Object, opts *DeleteOptions) {
-	seconds, graceful := c.grace(current, opts.Grace)
-	if !graceful {
-		seconds = 0
-	}
-	began := c.timestamp().Time
-	if before, end := m.GetDeletionGracePeriodSeconds(), m.GetDeletionTimestamp(); end != nil {
+	seconds, now := c.gracePeriod(current, opts), c.timestamp()
+	at := metav1.NewTime(now.Add(graceDuration(seconds)))
+	if end := m.GetDeletionTimestamp(); end == nil {
+		m.SetGeneration(m.GetGeneration() + 1)
+	} else {
+		before := m.GetDeletionGracePeriodSeconds()
 		if before == nil || *before <= seconds {
 			return
 		}
-		began = end.Add(-graceDuration(*before))
-	} else {
-		m.SetGeneration(m.GetGeneration() + 1)
+		at, seconds = shortened(end, *before, seconds, now)
 	}
-	at := metav1.NewTime(began.Add(graceDuration(seconds)))
 	m.SetDeletionTimestamp(&at)
 	m.SetDeletionGracePeriodSeconds(&seconds)
+}
+
+// shortened returns the time of deletion if its grace period, which ends at end, is to have only
+// so many seconds: it counts from the first deletion. The time is never in the past, and a period
+// that is over has a second left, so that whoever deletes the object in the end still does so.
+func shortened(end *metav1.Time, before, seconds int64, now metav1.Time) (at metav1.Time, left int64) {
+	at = metav1.NewTime(end.Add(graceDuration(seconds) - graceDuration(before)))
+	if at.Before(&now) {
+		return now, min(seconds, 1)
+	}
+	return at, seconds
 }
 
 // graceDuration returns a grace period as far as it is counted.

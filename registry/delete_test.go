@@ -86,11 +86,8 @@ func TestDelete_Preconditions(t *testing.T) {
 		_, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{UID: string(o.Value.UID), Revision: o.Revision})
 		require.NoError(t, err)
 	}
-	seconds := int64(-1)
-	for _, opts := range []registry.DeleteOptions{{Propagation: "Sideways"}, {Grace: &seconds}} {
-		_, _, err := s.Delete(t.Context(), "default/kept", opts)
-		require.ErrorAs(t, err, new(*registry.BadRequestError))
-	}
+	_, _, err := s.Delete(t.Context(), "default/kept", registry.DeleteOptions{Propagation: "Sideways"})
+	require.ErrorAs(t, err, new(*registry.BadRequestError))
 }
 
 func TestDelete_WithGrace(t *testing.T) {
@@ -131,8 +128,8 @@ func TestDelete_WithGrace(t *testing.T) {
 	require.EqualValues(t, 5, *sooner.Value.DeletionGracePeriodSeconds, "states are not changed")
 }
 
-// A shorter grace period counts from the first deletion, so that the time of deletion never
-// moves back.
+// A shorter grace period counts from the first deletion. Its end is never in the past, and one
+// that is over leaves a second.
 func TestDelete_ShorterGraceCountsFromTheFirstDeletion(t *testing.T) {
 	at := clock.NewVirtual(time.Unix(1_000_000_000, 0))
 	host, err := engine.NewHost(engine.HostConfig{Clock: at})
@@ -144,16 +141,49 @@ func TestDelete_ShorterGraceCountsFromTheFirstDeletion(t *testing.T) {
 	s := open(t, cfg)
 	o := create(t, s, widget("a", 1))
 	for _, step := range []struct {
-		grace, ends int64
-		gone        bool
-	}{{30, 30, false}, {10, 10, false}, {0, 0, true}} {
+		grace, left, ends int64
+		gone              bool
+	}{{60, 60, 60, false}, {30, 30, 30, false}, {10, 1, 50, false}, {0, 0, 75, true}} {
 		o, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &step.grace})
 		require.NoError(t, err)
 		require.Equal(t, step.gone, gone)
 		require.Equal(t, 1_000_000_000+step.ends, o.Value.DeletionTimestamp.Unix())
-		require.Equal(t, step.grace, *o.Value.DeletionGracePeriodSeconds)
+		require.Equal(t, step.left, *o.Value.DeletionGracePeriodSeconds)
 		at.Advance(25 * time.Second)
 	}
+}
+
+// Only a deletion that asks for a period shortens that of an object that is being deleted.
+func TestDelete_AgainKeepsTheGraceUnlessAskedForLess(t *testing.T) {
+	cfg := config()
+	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) {
+		if asked != nil {
+			return *asked, true
+		}
+		return 30, true
+	}
+	s := open(t, cfg)
+	o := create(t, s, widget("a", 1))
+	long := int64(3600)
+	marked, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &long})
+	require.NoError(t, err)
+	again, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.False(t, gone)
+	require.Equal(t, marked.Revision, again.Revision)
+	require.Equal(t, long, *again.Value.DeletionGracePeriodSeconds)
+}
+
+func TestDelete_NegativeGraceIsOneSecond(t *testing.T) {
+	cfg := config()
+	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) { return *asked, true }
+	s := open(t, cfg)
+	o := create(t, s, widget("a", 1))
+	negative := int64(-5)
+	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &negative})
+	require.NoError(t, err)
+	require.False(t, gone)
+	require.EqualValues(t, 1, *marked.Value.DeletionGracePeriodSeconds)
 }
 
 func TestDelete_LongGracePeriodDoesNotOverflow(t *testing.T) {

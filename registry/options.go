@@ -71,7 +71,8 @@ type DeleteOptions struct {
 	// UID and Revision say which object, in which state, is meant. "" and zero mean any.
 	UID      string
 	Revision engine.Revision
-	// Grace is the requested grace period in seconds; nil leaves it to [Strategy].Grace.
+	// Grace is the requested grace period in seconds; nil leaves it to [Strategy].Grace, and
+	// a negative one is one second.
 	Grace *int64
 	// Propagation is validated and otherwise ignored: there is no garbage collector.
 	Propagation metav1.DeletionPropagation
@@ -83,9 +84,6 @@ func (o *DeleteOptions) validate() error {
 	case "", metav1.DeletePropagationOrphan, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground:
 	default:
 		return badRequest("propagationPolicy is %q: give Orphan, Background or Foreground", o.Propagation)
-	}
-	if o.Grace != nil && *o.Grace < 0 {
-		return badRequest("gracePeriodSeconds is %d: give zero or more", *o.Grace)
 	}
 	return nil
 }
