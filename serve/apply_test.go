@@ -80,7 +80,7 @@ func TestApply_WhatIsWrongIsToldAsIt(t *testing.T) {
 	require.Equal(t, 201, s.apply("?fieldManager=one", "{size: 1}").code)
 	const head = `{"apiVersion":"example.com/v1","kind":"Widget",`
 	for _, c := range []struct{ query, body, want string }{
-		{"", head + `"spec":{}}`, "422 Invalid fieldManager: Invalid value: \"\": is required for apply patch"},
+		{"", head + `"spec":{}}`, "422 Invalid fieldManager: Required value: is required for apply patch"},
 		{"?fieldManager=" + strings.Repeat("x", 129), head + `"spec":{}}`, "422 Invalid fieldManager"},
 		{"?fieldManager=one&dryRun=Some", head + `"spec":{}}`, "422 Invalid dryRun"},
 		{"?fieldManager=one", "spec: [", "400 BadRequest the configuration does not parse"},

@@ -253,20 +253,24 @@ func openToken(sealed string, fingerprint uint64) (string, error) {
 
 // dryRun reads the parameter of that name.
 func (c *call) dryRun() (bool, error) {
-	for _, value := range c.req.query["dryRun"] {
+	return c.checkDryRun(c.req.query["dryRun"])
+}
+
+// checkDryRun reports whether the values of dryRun ask for a dry run.
+func (c *call) checkDryRun(values []string) (bool, error) {
+	for _, value := range values {
 		if value != metav1.DryRunAll {
-			return false, c.invalidOption("dryRun", value, "supported values: "+strconv.Quote(metav1.DryRunAll))
+			return false, c.invalidOption(field.NotSupported(field.NewPath("dryRun"), value, []string{metav1.DryRunAll}))
 		}
 	}
-	return c.req.query.Has("dryRun"), nil
+	return len(values) > 0, nil
 }
 
 // invalidOption is the answer to a write option that is wrong.
-func (c *call) invalidOption(name, value, detail string) error {
+func (c *call) invalidOption(wrong *field.Error) error {
 	kind := map[string]string{"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}[c.req.Verb]
 	if kind == "" {
 		kind = "DeleteOptions"
 	}
-	wrong := field.ErrorList{field.Invalid(field.NewPath(name), value, detail)}
-	return apierrors.NewInvalid(schema.GroupKind{Group: metaGroup, Kind: kind}, "", wrong)
+	return apierrors.NewInvalid(schema.GroupKind{Group: metaGroup, Kind: kind}, "", field.ErrorList{wrong})
 }

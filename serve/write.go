@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -78,8 +79,8 @@ func unsupportedMedia(what string, accepted []string) error {
 // writeOptions reads the parameters of a write, except those of an apply.
 func (c *call) writeOptions() (registry.WriteOptions, error) {
 	opts, err := c.commonOptions()
-	if err == nil && isTrue(c.req.query, "force") {
-		err = c.invalidOption("force", "true", "may not be specified for non-apply patch")
+	if err == nil && c.req.Verb == "patch" && c.req.query.Has("force") {
+		err = c.invalidOption(field.Forbidden(field.NewPath("force"), "may not be specified for non-apply patch"))
 	}
 	if opts.Manager == "" {
 		opts.Manager = managerOf(c.r.UserAgent())
@@ -91,7 +92,7 @@ func (c *call) writeOptions() (registry.WriteOptions, error) {
 func (c *call) applyOptions() (registry.WriteOptions, error) {
 	opts, err := c.commonOptions()
 	if err == nil && opts.Manager == "" {
-		err = c.invalidOption("fieldManager", "", "is required for apply patch")
+		err = c.invalidOption(field.Required(field.NewPath("fieldManager"), "is required for apply patch"))
 	}
 	opts.Force = isTrue(c.req.query, "force")
 	opts.MayCreate = c.mayCreate
@@ -115,11 +116,13 @@ func managerOf(userAgent string) string {
 func (c *call) commonOptions() (registry.WriteOptions, error) {
 	opts := registry.WriteOptions{Validation: registry.FieldValidation(c.req.query.Get("fieldValidation")), Warn: c.warnings.add}
 	if !opts.Validation.Valid() {
-		return opts, c.invalidOption("fieldValidation", string(opts.Validation), `supported values: "Ignore", "Warn", "Strict"`)
+		supported := []registry.FieldValidation{registry.IgnoreUnknown, registry.WarnUnknown, registry.RefuseUnknown}
+		return opts, c.invalidOption(field.NotSupported(field.NewPath("fieldValidation"), opts.Validation, supported))
 	}
 	manager := c.req.query.Get("fieldManager")
 	if len(manager) > maxManager || strings.ContainsFunc(manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return opts, c.invalidOption("fieldManager", manager, fmt.Sprintf("must have at most %d bytes, all of them printable", maxManager))
+		problem := fmt.Sprintf("must have at most %d bytes, all of them printable", maxManager)
+		return opts, c.invalidOption(field.Invalid(field.NewPath("fieldManager"), manager, problem))
 	}
 	opts.Manager = manager
 	var err error
@@ -325,19 +328,26 @@ func (c *call) deleteQuery(o *metav1.DeleteOptions) error {
 		policy := metav1.DeletionPropagation(text)
 		o.PropagationPolicy = &policy
 	}
+	if c.req.query.Has(orphanDependents) {
+		orphans := isTrue(c.req.query, orphanDependents)
+		//lint:ignore SA1019 clients still send it
+		o.OrphanDependents = &orphans
+	}
 	o.DryRun = c.req.query["dryRun"]
 	return nil
 }
 
+// orphanDependents is the older form of propagationPolicy.
+const orphanDependents = "orphanDependents"
+
 func (c *call) deleteOptionsOf(o *metav1.DeleteOptions) (registry.DeleteOptions, error) {
-	opts := registry.DeleteOptions{Grace: o.GracePeriodSeconds, DryRun: len(o.DryRun) > 0}
-	for _, value := range o.DryRun {
-		if value != metav1.DryRunAll {
-			return opts, c.invalidOption("dryRun", value, "supported values: "+strconv.Quote(metav1.DryRunAll))
-		}
+	opts := registry.DeleteOptions{Grace: o.GracePeriodSeconds}
+	var err error
+	if opts.DryRun, err = c.checkDryRun(o.DryRun); err != nil {
+		return opts, err
 	}
-	if o.PropagationPolicy != nil {
-		opts.Propagation = *o.PropagationPolicy
+	if opts.Propagation, err = c.propagation(o); err != nil {
+		return opts, err
 	}
 	if p := o.Preconditions; p != nil {
 		if p.UID != nil {
@@ -348,6 +358,30 @@ func (c *call) deleteOptionsOf(o *metav1.DeleteOptions) (registry.DeleteOptions,
 		}
 	}
 	return opts, nil
+}
+
+// propagation returns what a deletion says of dependents, in either form.
+func (c *call) propagation(o *metav1.DeleteOptions) (metav1.DeletionPropagation, error) {
+	path := field.NewPath("propagationPolicy")
+	//lint:ignore SA1019 clients still send it
+	orphans := o.OrphanDependents
+	switch {
+	case o.PropagationPolicy == nil && orphans != nil && *orphans:
+		return metav1.DeletePropagationOrphan, nil
+	case o.PropagationPolicy == nil && orphans != nil:
+		return metav1.DeletePropagationBackground, nil
+	case o.PropagationPolicy == nil:
+		return "", nil
+	case orphans != nil:
+		return "", c.invalidOption(field.Invalid(path, *o.PropagationPolicy, "may not be given beside orphanDependents, its older form"))
+	}
+	supported := []metav1.DeletionPropagation{
+		metav1.DeletePropagationForeground, metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan,
+	}
+	if !slices.Contains(supported, *o.PropagationPolicy) {
+		return "", c.invalidOption(field.NotSupported(path, *o.PropagationPolicy, supported))
+	}
+	return *o.PropagationPolicy, nil
 }
 
 // The uid and the revision of no object, for preconditions that none meets.

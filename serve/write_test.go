@@ -15,6 +15,7 @@ import (
 const (
 	mergePatch = "application/merge-patch+json"
 	jsonPatch  = "application/json-patch+json"
+	asJSON     = "application/json"
 )
 
 func TestWrite_CreateUpdatePatchDelete(t *testing.T) {
@@ -138,6 +139,33 @@ func TestWrite_UnknownFieldsAreToldOrRefused(t *testing.T) {
 	require.Contains(t, strict.str("message"), `strict decoding error: unknown field "spec.say \"hi\""`)
 }
 
+// An option that is wrong is a cause of its own type, as in Kubernetes.
+func TestErrors_OfWriteOptions(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	for _, c := range []struct{ method, path, body, media, want string }{
+		{"POST", inDefault + "?dryRun=Some", `{}`, asJSON, "CreateOptions dryRun FieldValueNotSupported"},
+		{"PUT", inDefault + "/a?fieldValidation=Loose", `{}`, asJSON, "UpdateOptions fieldValidation FieldValueNotSupported"},
+		{"PATCH", inDefault + "/a?fieldManager=%01", `{}`, mergePatch, "PatchOptions fieldManager FieldValueInvalid"},
+		{"PATCH", inDefault + "/a?force=true", `{}`, mergePatch, "PatchOptions force FieldValueForbidden"},
+		{"PATCH", inDefault + "/a?force=false", `[]`, jsonPatch, "PatchOptions force FieldValueForbidden"},
+		{"DELETE", inDefault + "/a?dryRun=", "", asJSON, "DeleteOptions dryRun FieldValueNotSupported"},
+		{"DELETE", inDefault + "/a", `{"propagationPolicy":"Up"}`, asJSON, "DeleteOptions propagationPolicy FieldValueNotSupported"},
+		{"DELETE", inDefault + "?propagationPolicy=Orphan&orphanDependents=true", "", asJSON, "DeleteOptions propagationPolicy FieldValueInvalid"},
+	} {
+		a := s.do(c.method, c.path, c.body, "Content-Type", c.media)
+		require.Equal(t, "422 "+c.want, fmt.Sprintf("%d %s %s %s", a.code, a.str("details.kind"), a.str("details.causes.0.field"), a.str("details.causes.0.reason")), a.body)
+	}
+	require.Equal(t, 200, s.get(inDefault+"/a").code)
+}
+
+// Creations and updates have no option force, so that it is ignored like any other unknown one.
+func TestWrite_ForceIsOfPatchesAlone(t *testing.T) {
+	s := newServer(t)
+	require.Equal(t, 201, s.do("POST", inDefault+"?force=true", `{"metadata":{"name":"a"},"spec":{"size":1}}`).code)
+	require.Equal(t, 200, s.do("PUT", inDefault+"/a?force=true", `{"metadata":{"name":"a"},"spec":{"size":2}}`).code)
+}
+
 func TestErrors_OfWrites(t *testing.T) {
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Limits.BodyBytes = 4096 })
 	s.create("a", 1)
@@ -171,7 +199,6 @@ func TestErrors_OfWrites(t *testing.T) {
 		{"PATCH", inDefault + "/none", `{}`, mergePatch, "404 NotFound"},
 		{"PATCH", inDefault + "/a?force=true", `{}`, mergePatch, "422 Invalid"},
 		{"DELETE", inDefault + "/a", `{"kind":"Widget"}`, "", "400 BadRequest"},
-		{"DELETE", inDefault + "/a", `{"propagationPolicy":"Up"}`, "", "400 BadRequest"},
 		{"DELETE", inDefault + "/a?gracePeriodSeconds=x", "", "", "400 BadRequest"},
 		{"DELETE", inDefault + "/a/status", "", "", "405 MethodNotAllowed"},
 		{"POST", "/version", "", "", "405 MethodNotAllowed"},
