@@ -92,8 +92,8 @@ func (s *schema) checkSelf(path string) error {
 	if s.Ref != "" {
 		return wrong("has a $ref, which manifests cannot have: write the schema out")
 	}
-	if !slices.Contains(schemaTypes, s.Type) {
-		return wrong(fmt.Sprintf("has the type %q: give one of %s", s.Type, strings.Join(schemaTypes[1:], ", ")))
+	if problem := s.wrongType(path == ""); problem != "" {
+		return wrong(problem)
 	}
 	if !slices.Contains(listTypes, s.ListType) {
 		return wrong(fmt.Sprintf("has the x-kubernetes-list-type %q: give one of %s", s.ListType, strings.Join(listTypes[1:], ", ")))
@@ -105,6 +105,22 @@ func (s *schema) checkSelf(path string) error {
 		return wrong("has a pattern that does not parse: " + err.Error())
 	}
 	return nil
+}
+
+// wrongType returns what is wrong with the type of a schema, "" if nothing is. Like Kubernetes it
+// demands one wherever a field is declared, without which nothing in the field is checked.
+func (s *schema) wrongType(root bool) string {
+	switch {
+	case !slices.Contains(schemaTypes, s.Type):
+		return fmt.Sprintf("has the type %q: give one of %s", s.Type, strings.Join(schemaTypes[1:], ", "))
+	case root && s.Type != "" && s.Type != "object":
+		return fmt.Sprintf("has the type %q: give object", s.Type)
+	case s.Embedded && s.Type != "object":
+		return "is an embedded resource: give the type object"
+	case s.Type == "" && !s.Open && !s.IntOrText:
+		return "has no type: give one of " + strings.Join(schemaTypes[1:], ", ") + ", or x-kubernetes-preserve-unknown-fields: true for any value"
+	}
+	return ""
 }
 
 // checkDefaults refuses a default that its own schema, which is also of, does not allow.

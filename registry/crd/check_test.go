@@ -44,9 +44,36 @@ func TestParse_NamesThePathOfWhatNoKindCanHave(t *testing.T) {
 func TestParse_TakesDefaultsThatTheirSchemaAllows(t *testing.T) {
 	for _, property := range []string{
 		"{x-kubernetes-int-or-string: true, default: 80}", "{x-kubernetes-int-or-string: true, default: http}", "{type: number, default: 1}", "{type: string, nullable: true, default: null}",
-		"{type: object, default: {}, required: [a], properties: {a: {type: integer, default: 1}}}", "{type: array, items: {type: string}, default: [a]}", "{default: any}",
+		"{type: object, default: {}, required: [a], properties: {a: {type: integer, default: 1}}}", "{type: array, items: {type: string}, default: [a]}", "{x-kubernetes-preserve-unknown-fields: true, default: any}",
 	} {
 		_, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", "{type: object, properties: {spec: "+property+"}}", 1)))
 		require.NoError(t, err, property)
+	}
+}
+
+// A schema is structural, as Kubernetes demands: what has no type is not checked.
+func TestParse_DemandsATypeWhereverAFieldIsDeclared(t *testing.T) {
+	parse := func(object string) error {
+		_, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", object, 1)))
+		return err
+	}
+	for object, mention := range map[string]string{
+		"{description: A thing.}":                                                                    "the object has no type: give one of array",
+		"{type: array, items: {type: string}}":                                                       `the object has the type "array": give object`,
+		"{type: object, properties: {spec: {}}}":                                                     "spec has no type",
+		"{type: object, properties: {spec: null}}":                                                   "the property spec has no schema: give at least its type",
+		"{type: object, properties: {spec: {type: array, items: {minimum: 1}}}}":                     "spec[*] has no type",
+		"{type: object, properties: {spec: {type: object, additionalProperties: {nullable: true}}}}": "spec.* has no type",
+		"{type: object, properties: {spec: {x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}": "spec is an embedded resource: give the type object",
+	} {
+		err := parse(object)
+		require.ErrorIs(t, err, crd.ErrManifest, object)
+		require.ErrorContains(t, err, mention)
+	}
+	for _, object := range []string{
+		"{x-kubernetes-preserve-unknown-fields: true}", "{type: object, properties: {spec: {x-kubernetes-preserve-unknown-fields: true}}}",
+		"{type: object, properties: {spec: {x-kubernetes-int-or-string: true}}}", "{type: object, properties: {spec: {type: object, anyOf: [{required: [a]}, {properties: {b: {minimum: 1}}}]}}}",
+	} {
+		require.NoError(t, parse(object), object)
 	}
 }

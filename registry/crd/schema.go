@@ -22,6 +22,7 @@ type schema struct {
 	Default    any                `json:"default"`
 	Nullable   bool               `json:"nullable"`
 	Open       bool               `json:"x-kubernetes-preserve-unknown-fields"`
+	IntOrText  bool               `json:"x-kubernetes-int-or-string"`
 	Embedded   bool               `json:"x-kubernetes-embedded-resource"`
 	ListType   string             `json:"x-kubernetes-list-type"`
 	ListKeys   []string           `json:"x-kubernetes-list-map-keys"`
@@ -64,7 +65,7 @@ func (s *schema) check(path string) error {
 	for name, property := range s.Properties {
 		at := strings.TrimPrefix(path+"."+name, ".")
 		if property == nil {
-			return fmt.Errorf("the property %s has no schema: give at least {}", at)
+			return fmt.Errorf("the property %s has no schema: give at least its type", at)
 		}
 		if err := property.check(at); err != nil {
 			return err
