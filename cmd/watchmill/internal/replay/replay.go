@@ -38,7 +38,11 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{File: opts.File, Select: opts.Select, Checkpoints: opts.Checkpoints}
-	changes, err := report.read(opts.KeepGoing)
+	changes, err := report.readUntil(ctx, opts.KeepGoing)
+	if ctx.Err() != nil {
+		report.Interrupted = true
+		return report, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -55,12 +59,37 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	return report, nil
 }
 
+// readUntil is read until ctx is done. A file that is a pipe may have no next line for hours, so
+// the reading is left to a goroutine, which ends with the next line.
+func (r *Report) readUntil(ctx context.Context, keepGoing bool) ([]trace.Change, error) {
+	type result struct {
+		Report
+		changes []trace.Change
+		err     error
+	}
+	read := make(chan *result, 1)
+	own := &result{Report: *r} // which the goroutine may still change later
+	go func() {
+		own.changes, own.err = own.read(ctx, keepGoing)
+		read <- own
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-read:
+		*r = own.Report
+		return own.changes, own.err
+	}
+}
+
 // read reads the trace into memory, so that reading does not slow the writer down and no
 // part of a bad trace is written. It returns the first error; with keepGoing only if the
 // trace has no good line.
-func (r *Report) read(keepGoing bool) (changes []trace.Change, err error) {
+func (r *Report) read(ctx context.Context, keepGoing bool) (changes []trace.Change, err error) {
 	for change, err := range trace.ReadFile(r.File) {
 		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
 		case err == nil:
 			changes = append(changes, change)
 		case keepGoing:
