@@ -346,9 +346,10 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"bolt:WHERE":                      {"--crd", manifests, "--data", "bolt:"},
 		"use watchmill-etcd serve":        {"--crd", manifests, "--data", "etcd:127.0.0.1:2379/shop"},
 		"beside --upstream":               {"--upstream", "http://127.0.0.1:1", "--crd", manifests, "--data", "bolt:x"},
-		"remote.Config.URL":               {"--upstream", "here"},
+		`--upstream is "here"; give one`:  {"--upstream", "here"},
+		`--upstream is "http://me:xxxxx@`: {"--upstream", "http://me:secret@10.0.0.1", "--crd", manifests},
 		"has no token":                    {"--upstream", "http://127.0.0.1:1", "--upstream-token-file", empty},
-		"websocket.Options.Origins":       {"--crd", manifests, "--origin", "*"},
+		"--origin has":                    {"--crd", manifests, "--origin", "*"},
 		"reach; give --tls-cert and":      {"--crd", manifests, "--listen", "0.0.0.0:0"},
 		"--listen is \"here\"; give host": {"--crd", manifests, "--listen", "here"},
 		"--listen is :99999: invalid":     {"--crd", manifests, "--listen", ":99999"},
@@ -377,4 +378,25 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 	left, err := os.ReadFile(mine)
 	require.NoError(t, err)
 	require.Equal(t, "apiVersion: v1\n", string(left))
+}
+
+// A command that could not serve leaves no new file of objects behind, and each other file as it
+// was.
+func TestServe_LeavesNoFileUnlessItHasServed(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "data")
+	serve := func(args ...string) (status int) {
+		_, _, status = command(t.Context(), append([]string{"serve", "--crd", manifests, "--data", "bolt:" + file}, args...)...)
+		return status
+	}
+	require.Equal(t, exitUsage, serve("--host", "a:1"))
+	require.Equal(t, exitUsage, serve("--listen", "here"))
+	other, stop := serving(t, server.Options{Data: "memory"})
+	require.Equal(t, exitFailed, serve("--listen", strings.TrimPrefix(other, "http://")))
+	stop()
+	require.Empty(t, filetest.Names(t, dir))
+	_, stop = serving(t, server.Options{Data: "bolt:" + file})
+	stop()
+	require.Equal(t, exitUsage, serve("--host", "a:1"))
+	require.Equal(t, []string{"data"}, filetest.Names(t, dir))
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -40,6 +42,7 @@ type object = unstructured.Unstructured
 type data struct {
 	host   *engine.Host
 	file   *bolt.File     // nil in memory
+	made   string         // the file's path, if it is new and may go again
 	origin *remote.Config // nil if the server is no replica
 	// opener opens the storage of a kind at place; nil for the above.
 	opener Opener
@@ -64,8 +67,7 @@ func openData(opts *Options, hostConfig engine.HostConfig) (*data, error) {
 		d.origin = &origin
 	case where == "memory":
 	case name == "bolt" && place != "":
-		var err error
-		if d.file, err = bolt.Open(place, bolt.Options{}); err != nil {
+		if err := d.openFile(place); err != nil {
 			return nil, err
 		}
 	case opts.Storages[name] != nil && place != "":
@@ -80,6 +82,21 @@ func openData(opts *Options, hostConfig engine.HostConfig) (*data, error) {
 	d.host = host
 	return d, nil
 }
+
+// openFile opens the file of objects, and makes it if it is not there.
+func (d *data) openFile(place string) (err error) {
+	_, missing := os.Lstat(place)
+	if d.file, err = bolt.Open(place, bolt.Options{}); err != nil {
+		return err
+	}
+	if errors.Is(missing, fs.ErrNotExist) {
+		d.made = place
+	}
+	return nil
+}
+
+// keep has a new file stay.
+func (d *data) keep() { d.made = "" }
 
 // noStorage is the error of --data that names no storage of this program.
 func (o *Options) noStorage(name string) error {
@@ -138,7 +155,8 @@ func (d *data) addBackend(ctx context.Context, cfg *registry.Config[object]) err
 	return nil
 }
 
-// close closes everything, each part before those that it uses.
+// close closes everything, each part before those that it uses, and removes a new file that is
+// not to stay.
 func (d *data) close() error {
 	var errs []error
 	for _, s := range d.stores {
@@ -149,6 +167,9 @@ func (d *data) close() error {
 	}
 	if d.file != nil {
 		errs = append(errs, d.file.Close())
+	}
+	if d.made != "" {
+		errs = append(errs, os.Remove(d.made))
 	}
 	if d.host != nil {
 		errs = append(errs, d.host.Close())

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,13 +52,13 @@ type Options struct {
 	Out, Log io.Writer
 }
 
-// Run serves until ctx is done, then drains and closes everything. Errors: an
-// [engine.ErrConfig] or a crd.ErrManifest for invalid options or manifests, and the errors
-// of files, storage and the network.
+// Run serves until ctx is done, then drains and closes everything. A file of objects that it
+// has made stays only if it has served. Errors: an [engine.ErrConfig] or a crd.ErrManifest for
+// invalid options or manifests, and the errors of files, storage and the network.
 func Run(ctx context.Context, opts Options) (err error) {
 	kinds, err := opts.kinds(ctx)
 	if err != nil {
-		return err
+		return opts.flagged(err)
 	}
 	cfg := serve.Config{Limits: opts.Limits, CompressAbove: opts.CompressAbove, Hosts: opts.Hosts, Logger: slog.New(slog.NewTextHandler(opts.Log, nil))}
 	listen := serve.Listen{Address: opts.Listen}
@@ -83,7 +84,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	for _, k := range kinds {
 		store, err := data.open(ctx, k)
 		if err != nil {
-			return err
+			return opts.flagged(err)
 		}
 		cfg.Resources = append(cfg.Resources, store)
 	}
@@ -98,18 +99,22 @@ func Run(ctx context.Context, opts Options) (err error) {
 	listen.Ready = func(at net.Addr) {
 		if unwritten = opts.announce(at, listen.TLS, kinds, token); unwritten != nil {
 			stop()
+			return
 		}
+		data.keep()
 	}
 	return errors.Join(opts.flagged(server.ListenAndServe(listening, listen)), unwritten)
 }
 
-// flagged returns an error of package serve with the flag that it is about, and what to give
-// there.
+// flagged returns an error of package serve or remote with the flag that it is about, and what
+// to give there.
 func (o *Options) flagged(err error) error {
 	var wrong *engine.ConfigError
 	var network *net.OpError
 	var address *net.AddrError
 	switch {
+	case errors.As(err, &wrong) && wrong.Field == "remote.Config.URL":
+		return &engine.ConfigError{Field: "--upstream", Problem: o.wrongUpstream()}
 	case errors.As(err, &wrong) && wrong.Field == "Hosts":
 		return &engine.ConfigError{Field: "--host", Problem: wrong.Problem}
 	case errors.As(err, &wrong) && wrong.Field == "Listen.Address":
@@ -130,11 +135,23 @@ func (o *Options) wrongAddress() string {
 	return fmt.Sprintf("is %s, which others can reach; give --tls-cert and --tls-key, and users by --token-file or --client-ca", o.Listen)
 }
 
+// wrongUpstream says what is wrong with a URL that package remote has refused.
+func (o *Options) wrongUpstream() string {
+	given := o.Upstream
+	if u, err := url.Parse(given); err == nil && u.User != nil {
+		given = u.Redacted()
+	}
+	return fmt.Sprintf("is %q; give one like https://10.0.0.1:8443, and a token by --upstream-token-file", given)
+}
+
 // secure sets users, origins and TLS, and returns the token for a kubeconfig, "" if there
 // are no users.
 func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (token string, err error) {
 	if cfg.WebSocket, err = websocket.New(websocket.Options{Origins: o.Origins}); err != nil {
-		return "", fmt.Errorf("--origin: %w", err)
+		if wrong := (*engine.ConfigError)(nil); errors.As(err, &wrong) {
+			err = &engine.ConfigError{Field: "--origin", Problem: wrong.Problem}
+		}
+		return "", err
 	}
 	if o.TokenFile != "" {
 		users, first, err := readTokens(o.TokenFile)
