@@ -168,6 +168,24 @@ func TestHealth_AndVersion(t *testing.T) {
 	require.Equal(t, serve.ProtocolVersion+" 1 37", v.str("gitVersion")+" "+v.str("major")+" "+v.str("minor"))
 }
 
+// Objects are told apart by their kind, and so are lists.
+func TestConfig_KindsOfOneNameAreRefused(t *testing.T) {
+	store := func(kind, plural, version string) serve.Provider {
+		s, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: version, Kind: kind, Plural: plural}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		return s
+	}
+	widgets, lists := store("Widget", "widgets", "v1"), store("WidgetList", "widgetlists", "v1")
+	for _, of := range [][]serve.Provider{{widgets, lists}, {lists, widgets}, {widgets, store("Widget", "gadgets", "v1")}} {
+		_, err := serve.New(serve.Config{Resources: of})
+		require.ErrorIs(t, err, engine.ErrConfig)
+		require.ErrorContains(t, err, "in example.com/v1; give one of them another name")
+	}
+	_, err := serve.New(serve.Config{Resources: []serve.Provider{widgets, store("Widget", "widgets", "v2")}})
+	require.NoError(t, err)
+}
+
 func TestConfig_WrongOnesAreRefused(t *testing.T) {
 	widgets, err := registry.New(widgetConfig())
 	require.NoError(t, err)

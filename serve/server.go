@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/usercode"
@@ -69,6 +71,7 @@ func New(cfg Config) (*Server, error) {
 
 // index registers the resources by name.
 func (s *Server) index() error {
+	kinds := kindNames{}
 	for _, provider := range s.cfg.Resources {
 		for _, r := range provider.Resources() {
 			info := r.Info()
@@ -77,10 +80,34 @@ func (s *Server) index() error {
 				return &engine.ConfigError{Field: "Resources", Problem: fmt.Sprintf("has %s.%s/%s twice", name.resource, name.group, name.version)}
 			}
 			s.resources[name] = served{r, info}
+			if err := kinds.add(info); err != nil {
+				return err
+			}
 		}
 	}
 	if len(s.resources) == 0 {
 		return &engine.ConfigError{Field: "Resources", Problem: "is empty; give what registry.New returns"}
+	}
+	return nil
+}
+
+// kindNames are the resources of the names that kinds and their lists have.
+type kindNames map[schema.GroupVersionKind]string
+
+// add refuses a kind whose name, or that of its list, another one has: clients could not tell
+// the objects of the two apart.
+func (k kindNames) add(info *registry.Info) error {
+	if info.Subresource != "" {
+		return nil
+	}
+	for _, suffix := range []string{"", "List"} {
+		name := info.Kind.GroupVersionKind()
+		name.Kind += suffix
+		if other, taken := k[name]; taken {
+			return &engine.ConfigError{Field: "Resources", Problem: fmt.Sprintf(
+				"has %s and %s, which both have the kind %s in %s; give one of them another name", other, info.Kind.Plural, name.Kind, name.GroupVersion())}
+		}
+		k[name] = info.Kind.Plural
 	}
 	return nil
 }

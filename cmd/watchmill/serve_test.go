@@ -326,6 +326,18 @@ func TestServe_WrongUsageMakesNoFileAndDoesNotServe(t *testing.T) {
 	}
 }
 
+// gadgets are of the kind of the widgets in manifests.
+const gadgets = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: gadgets, kind: Widget}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`
+
 func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -368,6 +380,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"--tls-key is missing":            {"--crd", manifests, "--tls-cert", cert},
 		"--tls-cert is missing":           {"--crd", manifests, "--tls-key", key},
 		"--crd defines widgets.example":   {"--crd", manifests, "--crd", manifests},
+		"--crd has widgets and gadgets":   {"--crd", manifests, "--crd", write("gadgets", gadgets)},
 		"--kubeconfig cannot be written":  {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", filepath.Join(dir, "none", "config")},
 		"was not written by":              {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", mine},
 	} {

@@ -115,6 +115,8 @@ func (o *Options) flagged(err error) error {
 	switch {
 	case errors.As(err, &wrong) && wrong.Field == "remote.Config.URL":
 		return &engine.ConfigError{Field: "--upstream", Problem: o.wrongUpstream()}
+	case errors.As(err, &wrong) && wrong.Field == "Resources" && len(o.CRDs) > 0:
+		return &engine.ConfigError{Field: "--crd", Problem: wrong.Problem}
 	case errors.As(err, &wrong) && wrong.Field == "Hosts":
 		return &engine.ConfigError{Field: "--host", Problem: wrong.Problem}
 	case errors.As(err, &wrong) && wrong.Field == "Listen.Address":
