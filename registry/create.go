@@ -43,9 +43,10 @@ func rules(key string, run func() error) (err error) {
 // beginCreate runs the steps of a creation that happen once, before its name is generated.
 func (c *core) beginCreate(ctx context.Context, draft *store.Object, namespace string, opts *WriteOptions) error {
 	m := c.meta(draft)
-	if m.GetResourceVersion() != "" {
+	if !noRevision(m.GetResourceVersion()) {
 		return badRequest("resourceVersion should not be set on objects to be created")
 	}
+	m.SetResourceVersion("")
 	if err := c.setNamespace(m, namespace); err != nil {
 		return err
 	}

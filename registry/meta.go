@@ -158,10 +158,13 @@ func (c *core) pointer(o *store.Object) any {
 	return c.form.schema.Pointer(o)
 }
 
-// checkRevision compares the resourceVersion in a write with the object's. Zero is none, as
-// it is for the API server.
+// noRevision reports whether the resourceVersion in a write is none. Zero is none, as it is for
+// the API server.
+func noRevision(given string) bool { return given == "" || given == "0" }
+
+// checkRevision compares the resourceVersion in a write with the object's.
 func (c *core) checkRevision(given string, old *store.Object) error {
-	if given == "" || given == "0" {
+	if noRevision(given) {
 		if c.revisionRequired {
 			path := field.NewPath(metadataField, versionField)
 			return &InvalidError{Kind: c.kind, Name: c.meta(old).GetName(), Errors: field.ErrorList{

@@ -102,7 +102,7 @@ func (u *updating) next(ctx context.Context, current *store.Object) (*store.Obje
 // nextNew returns the object that an update creates.
 func (u *updating) nextNew(ctx context.Context, draft *store.Object) (*store.Object, error) {
 	m := u.meta(draft)
-	if m.GetResourceVersion() != "" {
+	if !noRevision(m.GetResourceVersion()) {
 		return nil, &ConflictError{Key: u.key, Reason: "there is no such object: leave resourceVersion out to create it"}
 	}
 	if uid := m.GetUID(); uid != "" { // of an object that is gone

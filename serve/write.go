@@ -3,7 +3,6 @@ package serve
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -19,6 +18,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -155,7 +155,7 @@ func (c *call) nameFrom(body []byte) {
 			Name string `json:"name"`
 		} `json:"metadata"`
 	}
-	if json.Unmarshal(body, &named) == nil {
+	if kjson.UnmarshalCaseSensitivePreserveInts(body, &named) == nil {
 		c.req.Name = named.Metadata.Name
 	}
 }
@@ -303,7 +303,7 @@ func (c *call) deleteOptions() (registry.DeleteOptions, error) {
 	}
 	var given metav1.DeleteOptions
 	if len(body) > 0 {
-		if err := json.Unmarshal(body, &given); err != nil {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &given); err != nil {
 			return registry.DeleteOptions{}, badRequest("the body is no DeleteOptions: %v", err)
 		}
 		if given.Kind != "" && given.Kind != "DeleteOptions" {

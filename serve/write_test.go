@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -67,6 +68,33 @@ func TestWrite_RevisionZeroIsNone(t *testing.T) {
 	s.create("a", 1)
 	got = s.do("PUT", inDefault+"/a", body)
 	require.Equal(t, "422 Invalid", fmt.Sprintf("%d %s", got.code, got.str("reason")))
+}
+
+// A creation, too, may have a resourceVersion of zero, as clients send it that write out every
+// field.
+func TestWrite_CreationWithRevisionZero(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Strategy.CreateOnUpdate = true })
+	const zero = `{"metadata":{"name":"%s","resourceVersion":"0"}}`
+	for _, got := range []answer{s.do("POST", inDefault, fmt.Sprintf(zero, "a")), s.do("PUT", inDefault+"/b", fmt.Sprintf(zero, "b"))} {
+		require.Equal(t, 201, got.code, got.body)
+		require.Greater(t, len(got.str("metadata.resourceVersion")), 1)
+	}
+	require.Equal(t, 400, s.do("POST", inDefault, `{"metadata":{"name":"c","resourceVersion":"1"}}`).code)
+}
+
+// Names of JSON are what they are written, as in Kubernetes, where a field with another case is
+// none.
+func TestWrite_FieldsOfAnotherCaseAreNone(t *testing.T) {
+	audited := make(chan string, 3)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Audit = func(_ context.Context, e serve.Audited) { audited <- e.Request.Name }
+	})
+	created := s.do("POST", inDefault, `{"metadata":{"name":"a"},"METADATA":{"name":"b"}}`)
+	require.Equal(t, "201 a", fmt.Sprintf("%d %s", created.code, created.str("metadata.name")))
+	deleted := s.do("DELETE", inDefault+"/a", `{"dryRun":["All"],"DRYRUN":[]}`)
+	require.Equal(t, 200, deleted.code, deleted.body)
+	require.Equal(t, 200, s.get(inDefault+"/a").code, "it was a dry run")
+	require.Equal(t, "a a a", strings.Join([]string{<-audited, <-audited, <-audited}, " "))
 }
 
 // A precondition that names no object is met by none. What is missing is missing, whatever
