@@ -100,9 +100,16 @@ func TestParse_NotesWhatHasNoEffectAndNothingElse(t *testing.T) {
 		require.NoError(t, err, more)
 		require.Equal(t, want, all[0].Notes, more)
 	}
-	all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "strategy: None", "strategy: Webhook", 1)))
-	require.NoError(t, err)
-	require.Equal(t, []string{"conversion by Webhook is not done"}, all[0].Notes)
+	for edit, want := range map[[2]string][]string{
+		{"strategy: None", "strategy: Webhook"}:             {"conversion by Webhook is not done"},
+		{"served: true", "served: true, deprecated: true"}:  {"clients are not warned that version v1 is deprecated"},
+		{"kind: Thing", "kind: Thing, listKind: Things"}:    {"lists have the kind ThingList, and not Things"},
+		{"kind: Thing", "kind: Thing, listKind: ThingList"}: nil,
+	} {
+		all, err := crd.Parse(strings.NewReader(strings.Replace(plain, edit[0], edit[1], 1)))
+		require.NoError(t, err, edit)
+		require.Equal(t, want, all[0].Notes, edit)
+	}
 }
 
 func TestSchema_KeepsUnknownFieldsWhereTheManifestSaysSo(t *testing.T) {

@@ -85,6 +85,12 @@ func (d *Definition) note(m *manifest, stored *version) {
 			d.Notes = append(d.Notes, fmt.Sprintf("version %s is not served: there is no conversion, and %s is the one that is stored", v.Name, stored.Name))
 		}
 	}
+	if stored.Deprecated {
+		d.Notes = append(d.Notes, fmt.Sprintf("clients are not warned that version %s is deprecated", stored.Name))
+	}
+	if kind := m.Spec.Names.ListKind; kind != "" && kind != d.Kind.Kind+"List" {
+		d.Notes = append(d.Notes, fmt.Sprintf("lists have the kind %sList, and not %s", d.Kind.Kind, kind))
+	}
 	if s := m.Spec.Conversion.Strategy; s != "" && s != "None" {
 		d.Notes = append(d.Notes, "conversion by "+s+" is not done")
 	}

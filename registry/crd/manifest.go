@@ -46,6 +46,7 @@ type manifest struct {
 			Plural     string   `json:"plural"`
 			Singular   string   `json:"singular"`
 			Kind       string   `json:"kind"`
+			ListKind   string   `json:"listKind"`
 			ShortNames []string `json:"shortNames"`
 			Categories []string `json:"categories"`
 		} `json:"names"`
@@ -59,10 +60,11 @@ type manifest struct {
 
 // version is one version of a manifest.
 type version struct {
-	Name    string `json:"name"`
-	Served  bool   `json:"served"`
-	Storage bool   `json:"storage"`
-	Schema  struct {
+	Name       string `json:"name"`
+	Served     bool   `json:"served"`
+	Storage    bool   `json:"storage"`
+	Deprecated bool   `json:"deprecated"`
+	Schema     struct {
 		OpenAPI json.RawMessage `json:"openAPIV3Schema"`
 	} `json:"schema"`
 	Subresources struct {
