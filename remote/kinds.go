@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 type Served struct {
 	Kind registry.Kind
 	// Schema is the kind's OpenAPI schema; nil if the server has none, or one that refers
-	// to others.
+	// to others than that of metadata.
 	Schema json.RawMessage
 }
 
@@ -121,8 +122,11 @@ func (c *Config) addSchemas(ctx context.Context, client *http.Client, version st
 		var of struct {
 			Kinds []schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
 		}
-		if json.Unmarshal(text, &of) != nil || strings.Contains(string(text), `"$ref"`) {
-			continue // it is of no kind, or refers to other schemas
+		if json.Unmarshal(text, &of) != nil || len(of.Kinds) == 0 {
+			continue
+		}
+		if text = withoutMetadataRefs(text); refers(text) {
+			continue
 		}
 		for i := range kinds {
 			k := &kinds[i]
@@ -132,6 +136,61 @@ func (c *Config) addSchemas(ctx context.Context, client *http.Client, version st
 		}
 	}
 	return nil
+}
+
+// refers reports whether a schema refers to others.
+func refers(text []byte) bool { return bytes.Contains(text, []byte(`"$ref"`)) }
+
+// withoutMetadataRefs returns a schema in which metadata is an object, where it refers to the
+// schema of all metadata: Kubernetes has such references in the schema of every custom resource,
+// and whoever serves the kind knows what metadata has.
+func withoutMetadataRefs(text json.RawMessage) json.RawMessage {
+	if !refers(text) {
+		return text
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var schema any
+	if err := decoder.Decode(&schema); err != nil {
+		return text // cannot happen: it has been decoded before
+	}
+	replaced, err := json.Marshal(replaceMetadataRefs(schema))
+	if err != nil {
+		return text // cannot happen: it was JSON
+	}
+	return replaced
+}
+
+// replaceMetadataRefs replaces the schemas within a part of a schema that refer to that of
+// metadata.
+func replaceMetadataRefs(part any) any {
+	switch p := part.(type) {
+	case map[string]any:
+		if refersToMetadata(p) {
+			delete(p, "$ref")
+			delete(p, "allOf")
+			p["type"] = "object"
+			return p
+		}
+		for name, member := range p {
+			p[name] = replaceMetadataRefs(member)
+		}
+	case []any:
+		for i, item := range p {
+			p[i] = replaceMetadataRefs(item)
+		}
+	}
+	return part
+}
+
+// refersToMetadata reports whether a schema is a reference to that of metadata, in either form.
+func refersToMetadata(schema map[string]any) bool {
+	if all, isList := schema["allOf"].([]any); isList && len(all) == 1 {
+		only, isSchema := all[0].(map[string]any)
+		return isSchema && refersToMetadata(only)
+	}
+	ref, isText := schema["$ref"].(string)
+	return isText && strings.HasSuffix(ref, "/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
 }
 
 // getJSON requests a document and decodes it into what into points to.

@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -53,6 +54,42 @@ func TestKinds_AreOfEachVersionOfAGroup(t *testing.T) {
 		names = append(names, k.Kind.Plural+" "+k.Kind.Version)
 	}
 	require.Equal(t, []string{"widgets v1", "racks v1alpha1"}, names)
+}
+
+// The API server's schema of a custom resource refers to that of metadata, which every server
+// has. A schema that refers to others is of no use alone.
+func TestKinds_SchemasMayReferToThatOfMetadata(t *testing.T) {
+	const metadata = `#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`
+	component := func(kind, properties string) string {
+		return `"com.example.v1.` + kind + `":{"type":"object","properties":{` + properties + `},"x-kubernetes-group-version-kind":[{"group":"example.com","version":"v1","kind":"` + kind + `"}]}`
+	}
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/apis" {
+			_, _ = io.WriteString(w, `{"components":{"schemas":{`+strings.Join([]string{
+				component("Widget", `"metadata":{"description":"Who.","allOf":[{"$ref":"`+metadata+`"}],"default":{}},"size":{"type":"integer","maximum":9007199254740993}`),
+				component("Rack", `"inner":{"type":"object","properties":{"metadata":{"$ref":"`+metadata+`"}}}`),
+				component("Deployment", `"spec":{"$ref":"#/components/schemas/Spec"}`),
+			}, ",")+`}}}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[
+			{"resource":"widgets","responseKind":{"kind":"Widget"},"verbs":["list","watch"]},
+			{"resource":"racks","responseKind":{"kind":"Rack"},"verbs":["list","watch"]},
+			{"resource":"deployments","responseKind":{"kind":"Deployment"},"verbs":["list","watch"]}]}]}]}`)
+	}))
+	defer origin.Close()
+	kinds, err := remote.Kinds(t.Context(), remote.Config{URL: origin.URL})
+	require.NoError(t, err)
+	require.Len(t, kinds, 3)
+	properties := func(schema []byte) string {
+		var s struct{ Properties json.RawMessage }
+		require.NoError(t, json.Unmarshal(schema, &s))
+		return string(s.Properties)
+	}
+	require.JSONEq(t, `{"metadata":{"description":"Who.","type":"object","default":{}},"size":{"type":"integer","maximum":9007199254740993}}`, properties(kinds[0].Schema))
+	require.Contains(t, string(kinds[0].Schema), "9007199254740993")
+	require.JSONEq(t, `{"inner":{"type":"object","properties":{"metadata":{"type":"object"}}}}`, properties(kinds[1].Schema))
+	require.Nil(t, kinds[2].Schema)
 }
 
 func TestKinds_OfWhatIsNoServer(t *testing.T) {
