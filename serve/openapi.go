@@ -122,9 +122,9 @@ var queryParameters = map[string][]string{
 	"create": {"dryRun", "fieldManager", "fieldValidation"},
 	"update": {"dryRun", "fieldManager", "fieldValidation"},
 	"patch":  {"dryRun", "fieldManager", "fieldValidation", "force"},
-	"delete": {"dryRun", "gracePeriodSeconds", "propagationPolicy"},
+	"delete": {"dryRun", "gracePeriodSeconds", orphanDependents, "propagationPolicy"},
 	"deletecollection": {
-		"continue", "dryRun", "fieldSelector", "gracePeriodSeconds", "labelSelector", "limit", "propagationPolicy", "resourceVersion", "resourceVersionMatch",
+		"continue", "dryRun", "fieldSelector", "gracePeriodSeconds", "labelSelector", "limit", orphanDependents, "propagationPolicy", "resourceVersion", "resourceVersionMatch",
 	},
 	"list": {"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch"},
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -105,33 +106,34 @@ func parseRevision(version string) (engine.Revision, error) {
 }
 
 // contradictions returns what is wrong with the parameters together.
-func (o *listOptions) contradictions(watch bool) field.ErrorList {
-	var wrong field.ErrorList
-	match, initial := field.NewPath("resourceVersionMatch"), field.NewPath("sendInitialEvents")
+func (o *listOptions) contradictions(watch bool) (wrong field.ErrorList) {
+	match, supported := field.NewPath("resourceVersionMatch"), []string{matchExact, matchNotOlderThan}
 	forbid := func(path *field.Path, detail string) { wrong = append(wrong, field.Forbidden(path, detail)) }
-	if o.match != "" && o.match != matchExact && o.match != matchNotOlderThan {
-		wrong = append(wrong, field.NotSupported(match, o.match, []string{matchExact, matchNotOlderThan}))
+	switch {
+	case !watch && o.initial != nil:
+		forbid(field.NewPath("sendInitialEvents"), "sendInitialEvents is forbidden for list")
+	case watch && o.initial != nil && o.match != matchNotOlderThan:
+		forbid(match, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
 	}
-	if watch {
-		switch {
-		case o.initial != nil && o.match != matchNotOlderThan:
-			forbid(match, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
-		case o.initial == nil && o.match != "":
-			forbid(match, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
-		}
+	if o.match == "" {
 		return wrong
 	}
-	if o.initial != nil {
-		forbid(initial, "sendInitialEvents is forbidden for list")
-	}
 	switch {
-	case o.match == "":
-	case o.next != "":
-		forbid(match, "resourceVersionMatch is forbidden when continue is provided")
+	case watch:
+		supported = supported[1:]
+		if o.initial == nil {
+			forbid(match, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+		}
 	case o.version == "":
 		forbid(match, "resourceVersionMatch is forbidden unless resourceVersion is provided")
 	case o.match == matchExact && o.version == "0":
 		forbid(match, `resourceVersionMatch "Exact" is forbidden for resourceVersion "0"`)
+	}
+	if o.next != "" {
+		forbid(match, "resourceVersionMatch is forbidden when continue is provided")
+	}
+	if !slices.Contains(supported, o.match) {
+		wrong = append(wrong, field.NotSupported(match, o.match, supported))
 	}
 	return wrong
 }

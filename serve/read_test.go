@@ -176,6 +176,29 @@ func TestErrors_OfReads(t *testing.T) {
 	require.Greater(t, rev, 0)
 }
 
+// Each contradiction among the parameters of a list or a watch is a cause of its own, as in
+// Kubernetes.
+func TestErrors_OfListOptionsAreAllTold(t *testing.T) {
+	s := newServer(t)
+	for query, want := range map[string]string{
+		"resourceVersionMatch=Exact&continue=x":                                          "Forbidden Forbidden",
+		"resourceVersionMatch=Near&sendInitialEvents=true":                               "Forbidden Forbidden NotSupported",
+		"resourceVersionMatch=Near&resourceVersion=1":                                    "NotSupported",
+		"watch=1&resourceVersionMatch=Exact":                                             "Forbidden NotSupported",
+		"watch=1&resourceVersionMatch=Exact&sendInitialEvents=true":                      "Forbidden NotSupported",
+		"watch=1&resourceVersionMatch=NotOlderThan&sendInitialEvents=false&continue=x":   "Forbidden",
+		"watch=1&resourceVersionMatch=NotOlderThan&continue=x&resourceVersion=1&limit=5": "Forbidden Forbidden",
+	} {
+		a := s.get(inDefault + "?" + query)
+		require.Equal(t, "422 ListOptions", fmt.Sprintf("%d %s", a.code, a.str("details.kind")), query)
+		var reasons []string
+		for i := 0; a.str(fmt.Sprintf("details.causes.%d", i)) != "<none>"; i++ {
+			reasons = append(reasons, strings.TrimPrefix(a.str(fmt.Sprintf("details.causes.%d.reason", i)), "FieldValue"))
+		}
+		require.Equal(t, want, strings.Join(reasons, " "), "%s: %s", query, a.body)
+	}
+}
+
 func TestErrors_OfRevisionsThatCannotBeHad(t *testing.T) {
 	s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
 		w.Engine.FreshnessTimeout = 1
