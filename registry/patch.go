@@ -3,8 +3,10 @@ package registry
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -26,8 +28,9 @@ const (
 
 // Patch is a patch that has been read: RFC 6902 or RFC 7386. It is immutable.
 type Patch struct {
-	operations jsonpatch.Patch
-	merge      []byte
+	body       []byte
+	merges     bool            // it is a merge patch
+	operations jsonpatch.Patch // if it is none
 }
 
 // ParsePatch reads a patch. The error is a [*BadRequestError], also for a patch of more than
@@ -41,7 +44,7 @@ func ParsePatch(kind PatchType, body []byte) (*Patch, error) {
 		if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
 			return nil, &BadRequestError{Reason: "the merge patch is no JSON object", Cause: err}
 		}
-		return &Patch{merge: body}, nil
+		return &Patch{body: body, merges: true}, nil
 	}
 	operations, err := jsonpatch.DecodePatch(body)
 	if err != nil {
@@ -50,7 +53,38 @@ func ParsePatch(kind PatchType, body []byte) (*Patch, error) {
 	if len(operations) > maxOperations {
 		return nil, badRequest("the JSON patch has %d operations: at most %d are allowed", len(operations), maxOperations)
 	}
-	return &Patch{operations: operations}, nil
+	return &Patch{body: body, operations: operations}, nil
+}
+
+// Check refuses a patch that has fields more than once, or operations with fields that none has,
+// warns of them, or ignores them, as opts.Validation says. The error is a [*BadRequestError]. What
+// the kind does not have is found when the patched object is stored.
+func (p *Patch) Check(opts WriteOptions) error {
+	if opts.Validation == IgnoreUnknown {
+		return nil
+	}
+	var strict []error
+	var err error
+	if p.merges {
+		strict, err = kjson.UnmarshalStrict(p.body, &map[string]any{})
+	} else {
+		strict, err = kjson.UnmarshalStrict(p.body, &[]operation{})
+	}
+	if err != nil {
+		return &BadRequestError{Reason: "the patch does not parse: " + err.Error(), Cause: err}
+	}
+	for i := range strict {
+		strict[i] = fmt.Errorf("the patch: %w", strict[i])
+	}
+	return opts.judge(strict)
+}
+
+// operation has the fields of an operation of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	From  string `json:"from"`
+	Value any    `json:"value"`
 }
 
 // Apply returns the JSON document as the patch changes it. The document stays as it is. The
@@ -68,8 +102,8 @@ func (p *Patch) Apply(document []byte) (patched []byte, err error) {
 }
 
 func (p *Patch) apply(document []byte) ([]byte, error) {
-	if p.merge != nil {
-		return jsonpatch.MergePatch(document, p.merge)
+	if p.merges {
+		return jsonpatch.MergePatch(document, p.body)
 	}
 	options := jsonpatch.NewApplyOptions()
 	options.AccumulatedCopySizeLimit = maxCopied

@@ -221,6 +221,9 @@ func (c *call) patch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.Check(opts); err != nil {
+		return err
+	}
 	return c.change(ctx, func(live registry.Item) ([]byte, error) {
 		if live.IsZero() {
 			return nil, engine.ErrNotFound

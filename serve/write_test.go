@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -165,6 +166,31 @@ func TestWrite_UnknownFieldsAreToldOrRefused(t *testing.T) {
 	strict := s.do("POST", inDefault+"?fieldValidation=Strict", body("c"))
 	require.Equal(t, "400 BadRequest", fmt.Sprintf("%d %s", strict.code, strict.str("reason")))
 	require.Contains(t, strict.str("message"), `strict decoding error: unknown field "spec.say \"hi\""`)
+}
+
+// What a patch says twice, or of no operation, is told like unknown fields of a body.
+func TestWrite_RepeatedFieldsOfPatchesAreToldOrRefused(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	for _, c := range []struct{ media, body, want string }{
+		{mergePatch, `{"spec":{"size":2,"size":3}}`, `the patch: duplicate field "spec.size"`},
+		{jsonPatch, `[{"op":"add","path":"/spec/size","value":2,"value":3}]`, `the patch: duplicate field "[0].value"`},
+		{jsonPatch, `[{"op":"add","path":"/spec/size","value":3,"values":2}]`, `the patch: unknown field "[0].values"`},
+	} {
+		patch := func(validation string) answer {
+			return s.do("PATCH", inDefault+"/a?dryRun=All&fieldValidation="+validation, c.body, "Content-Type", c.media)
+		}
+		strict := patch("Strict")
+		require.Equal(t, "400 strict decoding error: "+c.want, fmt.Sprintf("%d %s", strict.code, strict.str("message")))
+		require.Empty(t, patch("Ignore").header.Values("Warning"))
+		for _, validation := range []string{"", "Warn"} {
+			warned := patch(validation)
+			require.Equal(t, "200 3", fmt.Sprintf("%d %s", warned.code, warned.str("spec.size")))
+			require.Equal(t, []string{"299 - " + strconv.Quote(c.want)}, warned.header.Values("Warning"))
+		}
+	}
+	none := s.do("PATCH", inDefault+"/a?fieldValidation=Strict", "null", "Content-Type", jsonPatch)
+	require.Equal(t, "200 1", fmt.Sprintf("%d %s", none.code, none.str("spec.size")), "it has no operations")
 }
 
 // An option that is wrong is a cause of its own type, as in Kubernetes.
