@@ -93,19 +93,23 @@ func find(s *recordStore, key string) (found *record, functions []indexFunction)
 	return live.find(key), live.functions
 }
 
-func (s *recordStore) update(key string, item any, rev Revision) error {
+// swap stores item under key and returns the item that was there.
+func (s *recordStore) swap(key string, item any, rev Revision) (old any, existed bool, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	prev, functions := find(s, key)
 	values, err := describe(functions, key, item, prev)
 	if err != nil {
-		return err
+		return nil, false, err
+	}
+	if existed = prev != nil; existed {
+		old = prev.item // before put, which may change prev
 	}
 	commit(s, func(live *records) *records {
 		live.put(key, prev, item, values)
 		return live.reach(rev)
 	})
-	return nil
+	return old, existed, nil
 }
 
 func (s *recordStore) remove(key string, rev Revision) {

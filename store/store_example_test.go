@@ -90,3 +90,12 @@ func ExampleThreadSafeStore() {
 	fmt.Println(now, "at", zones.LastRevision(), "was", then, "at", before.LastRevision())
 	// Output: 4 at 3 was 3 at 1
 }
+
+func ExampleThreadSafeStore_Swap() {
+	s := new(store.ThreadSafeStore[string])
+	fmt.Println(s.Swap("a", "first", 1))
+	fmt.Println(s.Swap("a", "second", 2))
+	// Output:
+	//  false <nil>
+	// first true <nil>
+}

@@ -43,7 +43,16 @@ func (s *ThreadSafeStore[T]) Add(key string, item T, rev Revision) error {
 // Update stores item under key, replacing the previous one, if any. rev is the
 // revision of the change, zero if it has none. The error is an [*IndexFuncError].
 func (s *ThreadSafeStore[T]) Update(key string, item T, rev Revision) error {
-	return s.records.update(key, item, rev)
+	_, _, err := s.records.swap(key, item, rev)
+	return err
+}
+
+// Swap is [ThreadSafeStore.Update] that also returns the item that it has replaced, and whether
+// there was one; both are zero if there is an error. It costs less than a Get beside an Update,
+// and no other write comes between.
+func (s *ThreadSafeStore[T]) Swap(key string, item T, rev Revision) (old T, existed bool, err error) {
+	replaced, existed, err := s.records.swap(key, item, rev)
+	return typed[T](replaced), existed, err
 }
 
 // Delete removes the item under key, if there is one. rev is the revision of

@@ -86,7 +86,7 @@ func TestThreadSafeStore_AgreesWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &modelledStore{store: newWords(t), model: map[string]string{}}
 		t.Repeat(map[string]func(*rapid.T){
-			"update": m.update, "delete": m.delete, "replace": m.replace, "transaction": m.transaction,
+			"update": m.update, "swap": m.swap, "delete": m.delete, "replace": m.replace, "transaction": m.transaction,
 			"view": func(*rapid.T) { m.views = append(m.views, modelledView{m.store.View(), maps.Clone(m.model)}) },
 			"":     m.compare,
 		})
@@ -117,6 +117,18 @@ func refused(text string) bool { return strings.Contains(text, "!") }
 func (m *modelledStore) update(t *rapid.T) {
 	key, text := drawKey.Draw(t, "key"), drawText.Draw(t, "text")
 	m.put(t, key, text, m.store.Update(key, text, 0))
+}
+
+func (m *modelledStore) swap(t *rapid.T) {
+	key, text := drawKey.Draw(t, "key"), drawText.Draw(t, "text")
+	was, there := m.model[key]
+	old, existed, err := m.store.Swap(key, text, 0)
+	if err != nil {
+		was, there = "", false
+	}
+	require.Equal(t, was, old)
+	require.Equal(t, there, existed)
+	m.put(t, key, text, err)
 }
 
 // put has the map have what the store was given, unless it was to be refused, and

@@ -138,7 +138,7 @@ func (c *commit) relist(u reflector.Update) {
 		if !ok {
 			continue // its previous state stays
 		}
-		c.put(now)
+		_ = c.put(now)
 		for _, n := range s.transform.appendTransition(nil, pair{p.old, now}, Relist) {
 			if n.Type == store.Deleted {
 				c.add(n)
@@ -164,8 +164,12 @@ func (c *commit) wentBack(u reflector.Update) bool {
 	return u.Reason == reflector.Future || u.Revision < reached
 }
 
-// put stores an object. Its index functions cannot fail.
-func (c *commit) put(o *store.Object) { _ = c.informer.objects.Update(o.Key, o, o.Revision) }
+// put stores an object and returns the one that it replaces, if any. The index functions
+// cannot fail.
+func (c *commit) put(o *store.Object) (old *store.Object) {
+	old, _, _ = c.informer.objects.Swap(o.Key, o, o.Revision)
+	return old
+}
 
 // change applies one event. It ignores bookmarks and emitted values, which are not
 // state.
@@ -176,8 +180,7 @@ func (c *commit) change(ev store.Event) {
 		if !ok {
 			return // its state before stays
 		}
-		old, _ := c.informer.objects.Get(now.Key)
-		c.put(now)
+		old := c.put(now)
 		if !c.initial {
 			c.notifications = c.informer.transform.appendTransition(c.notifications, pair{old, now}, causeOf(ev))
 		}
