@@ -21,31 +21,31 @@ type containedHandler struct {
 
 // call calls the handler's method of that name.
 func (h *containedHandler) call(name string, method func()) error {
-	err := Call("Logger."+name, "", method)
-	if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
+	err := Call(name, "", method)
+	if panicked, ok := errors.AsType[*PanicError](err); ok {
 		h.failed(panicked)
 	}
 	return err
 }
 
 func (h *containedHandler) Enabled(ctx context.Context, level slog.Level) (enabled bool) {
-	_ = h.call("Enabled", func() { enabled = h.handler.Enabled(ctx, level) })
+	_ = h.call("Logger.Enabled", func() { enabled = h.handler.Enabled(ctx, level) })
 	return enabled
 }
 
 func (h *containedHandler) Handle(ctx context.Context, line slog.Record) (err error) {
-	if panicked := h.call("Handle", func() { err = h.handler.Handle(ctx, line) }); panicked != nil {
+	if panicked := h.call("Logger.Handle", func() { err = h.handler.Handle(ctx, line) }); panicked != nil {
 		return panicked
 	}
 	return err
 }
 
 func (h *containedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return h.with("WithAttrs", func() slog.Handler { return h.handler.WithAttrs(attrs) })
+	return h.with("Logger.WithAttrs", func() slog.Handler { return h.handler.WithAttrs(attrs) })
 }
 
 func (h *containedHandler) WithGroup(name string) slog.Handler {
-	return h.with("WithGroup", func() slog.Handler { return h.handler.WithGroup(name) })
+	return h.with("Logger.WithGroup", func() slog.Handler { return h.handler.WithGroup(name) })
 }
 
 // with returns the handler that derive returns, contained, or h if derive panics.
