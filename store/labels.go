@@ -31,6 +31,8 @@ type heldLabels interface {
 	labels.Labels
 	size() int
 	appendTo([]LabelPair) []LabelPair
+	// within reports whether other has all of them.
+	within(other Labels) bool
 }
 
 // LabelPair is one label.
@@ -127,16 +129,13 @@ func (l Labels) Equal(other Labels) bool {
 	if l.shares(other) {
 		return true
 	}
-	if l.Len() != other.Len() {
-		return false
-	}
-	var room [16]LabelPair
-	for _, p := range l.AppendTo(room[:0]) {
-		if value, there := other.Lookup(p.Name); !there || value != p.Value {
-			return false
-		}
-	}
-	return true
+	return l.Len() == other.Len() && (l.held == nil || l.held.within(other))
+}
+
+// has reports whether there is a label of that name with that value.
+func (l Labels) has(name, value string) bool {
+	held, there := l.Lookup(name)
+	return there && held == value
 }
 
 // shares reports whether l and other are the same map or the same values, by comparing
@@ -180,6 +179,15 @@ func (m labelMap) appendTo(pairs []LabelPair) []LabelPair {
 		pairs = append(pairs, LabelPair{name, value})
 	}
 	return pairs
+}
+
+func (m labelMap) within(other Labels) bool {
+	for name, value := range m {
+		if !other.has(name, value) {
+			return false
+		}
+	}
+	return true
 }
 
 // LabelNames are the names of labels that objects of one type may have, each once.
@@ -247,6 +255,15 @@ func (v *labelValues) appendTo(pairs []LabelPair) []LabelPair {
 		}
 	}
 	return pairs
+}
+
+func (v *labelValues) within(other Labels) bool {
+	for i, value := range v.values {
+		if value != "" && !other.has((*v.names)[i], value) {
+			return false
+		}
+	}
+	return true
 }
 
 // bytes is the memory that v takes without the text of the values.

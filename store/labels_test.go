@@ -154,3 +154,17 @@ func TestLabels_AreReadWithoutAllocating(t *testing.T) {
 		}), form)
 	}
 }
+
+// Every update compares the object's labels with those that it had before.
+func TestLabels_AreComparedWithoutAllocating(t *testing.T) {
+	set := labels.Set{"app": "web", "b": "1"}
+	for form, l := range labelForms(set) {
+		for otherForm, other := range labelForms(maps.Clone(set)) {
+			require.Zero(t, testing.AllocsPerRun(100, func() {
+				if !l.Equal(other) {
+					panic("they are equal")
+				}
+			}), "%s and %s", form, otherForm)
+		}
+	}
+}
