@@ -15,10 +15,10 @@ import (
 // watch ends with the error or continues without the event. A panic counts as an error.
 // Meanwhile the watch's later events wait; other watches do not.
 //
-// The handler's context has the values of ctx, and ends when the watch does, or as soon
-// as Close is called, with the reason as its cause. If the handler returns an error after
-// that, the watch does not end with it, and the event does not count as handled:
-// [Watch.Revision] stays before it.
+// The handler's context has the values of ctx and, unless the watch is Detached, its
+// deadline. It ends when the watch does, or as soon as Close is called, with the reason as
+// its cause. If the handler returns an error after that, the watch does not end with it,
+// and the event does not count as handled: [Watch.Revision] stays before it.
 //
 // Errors: [ErrNilHandler], a [*ConfigError] for policy, and as for Watch.
 func (e *Engine[T]) Process(ctx context.Context, opts WatchOptions, policy ErrorPolicy, handle func(context.Context, Event[T]) error) (*Watch[T], error) {
@@ -45,7 +45,7 @@ func (e *core) process(ctx context.Context, opts WatchOptions, policy ErrorPolic
 		return nil, configError(err)
 	}
 	w, err := e.watch(ctx, &opts, consumer{retrying: &watcher.RetryingHandler{
-		Handle: handle, Policy: policy, Context: handlerContext{e.serving, ctx},
+		Handle: handle, Policy: policy, Context: handlerContext{e.serving, ctx, opts.Detached},
 		Clock: e.host.system.Clock(), OnRetry: e.handlerFailed,
 	}})
 	if err != nil {
@@ -77,10 +77,17 @@ func (e *core) handlerFailed(w *watcher.Watch, failed *HandlerError, pause time.
 type handlerContext struct {
 	context.Context // the engine's
 	asked           context.Context
+	// detached: asked bounds only the start of the watch.
+	detached bool
 }
 
-// Deadline is that of the call that started the watch, which ends then.
-func (c handlerContext) Deadline() (time.Time, bool) { return c.asked.Deadline() }
+// Deadline is that of the call that started the watch, if the watch ends then.
+func (c handlerContext) Deadline() (time.Time, bool) {
+	if c.detached {
+		return time.Time{}, false
+	}
+	return c.asked.Deadline()
+}
 
 // Value looks in the engine's context first, whose only value is the one by which package
 // context finds its cancellation.

@@ -209,6 +209,32 @@ func TestProcess_ContextEndsWithTheWatch(t *testing.T) {
 	}
 }
 
+// The deadline of the call that starts a detached watch is not its handler's: what the
+// handler does with its context later would have timed out before it began.
+func TestProcess_DetachedHandlerHasNoDeadlineOfTheStart(t *testing.T) {
+	type key struct{}
+	for _, detached := range []bool{false, true} {
+		t.Run(fmt.Sprint("detached=", detached), func(t *testing.T) {
+			e, ctx := newEngine(t, nil)
+			start, cancel := context.WithTimeout(context.WithValue(ctx, key{}, "value"), time.Minute)
+			defer cancel()
+			handlers := make(chan context.Context, 1)
+			_, err := e.Process(start, engine.WatchOptions{Detached: detached}, engine.ErrorPolicy{},
+				func(ctx context.Context, _ engine.Event[pod]) error {
+					handlers <- ctx
+					return nil
+				})
+			require.NoError(t, err)
+			_, err = e.Put(ctx, pod{Name: "a"})
+			require.NoError(t, err)
+			handler := <-handlers
+			require.Equal(t, "value", handler.Value(key{}))
+			_, bounded := handler.Deadline()
+			require.Equal(t, !detached, bounded)
+		})
+	}
+}
+
 // waitingHandler is a handler that waits, with the first of two events, until its
 // context ends.
 type waitingHandler struct {
