@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -50,7 +51,8 @@ func (e *core) spawnVerifier(ctx *actors.Context) {
 func (v *verifier) arm(ctx *actors.Context) {
 	period := v.engine.cfg.verifyEvery
 	jitter := time.Duration(v.rand.Float64() * verifyJitter * float64(period))
-	v.timer = ctx.Clock().AfterFunc(period+jitter, func() { (*v.self).Tell(verifyDue) })
+	pause := period + min(jitter, math.MaxInt64-period) // the sum might overflow
+	v.timer = ctx.Clock().AfterFunc(pause, func() { (*v.self).Tell(verifyDue) })
 }
 
 // Receive compares, if it is time and the cache is ready.

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -46,4 +47,14 @@ func TestVerify_EveryComparesFromTimeToTime(t *testing.T) {
 	}
 	require.True(t, found, "it is reported: %v", f.errs)
 	require.NoError(t, f.Verify(t.Context()))
+}
+
+// The longest period is how to say never for storage that others write to, of which zero
+// means five minutes.
+func TestVerify_EveryMayBeTheLongestTime(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.VerifyEvery = math.MaxInt64 })
+	f.put("a", "web", 1)
+	f.pass(time.Hour)
+	require.Zero(t, f.Stats().Verified)
+	require.Empty(t, f.errs)
 }
