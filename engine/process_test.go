@@ -352,6 +352,21 @@ func ExampleTopic_Process() {
 	// sent to grace
 }
 
+// A Backoff above the default of MaxBackoff is not cut down to that.
+func TestProcess_PausesAreAsLongAsBackoffSays(t *testing.T) {
+	f := newFixture(t, nil)
+	a := newAttempts(f, map[string]int{"a": 2})
+	policy := engine.ErrorPolicy{Backoff: 5 * time.Minute}
+	_, err := f.engine.Process(t.Context(), engine.WatchOptions{}, policy, a.handle)
+	require.NoError(t, err)
+	f.put("a")
+	for range 10 {
+		f.clock.Advance(time.Minute)
+		f.executor.Run()
+	}
+	require.Equal(t, []string{"a 0s", "a 5m0s", "a 10m0s"}, a.calls)
+}
+
 // A pause that cannot double is the longest, and not one in the past.
 func TestProcess_PausesDoNotOverflow(t *testing.T) {
 	var said bytes.Buffer

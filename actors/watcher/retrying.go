@@ -28,8 +28,8 @@ type ErrorPolicy struct {
 	// [DefaultAttempts]; 1 means that it is never called again.
 	Attempts int
 	// Backoff is the pause after the first attempt; each pause is twice the one
-	// before, up to MaxBackoff. Zero means [DefaultBackoff] and [DefaultMaxBackoff].
-	// A pause takes no goroutine and no worker.
+	// before, up to MaxBackoff. Zero means [DefaultBackoff], and [DefaultMaxBackoff] or
+	// Backoff if that is longer. A pause takes no goroutine and no worker.
 	Backoff, MaxBackoff time.Duration
 	// Skip goes on with the next event after the last attempt, and reports the error
 	// to OnError. Otherwise the watch ends with the error, and its revision lies
@@ -58,7 +58,7 @@ func (p ErrorPolicy) withDefaults() ErrorPolicy {
 		p.Backoff = DefaultBackoff
 	}
 	if p.MaxBackoff == 0 {
-		p.MaxBackoff = DefaultMaxBackoff
+		p.MaxBackoff = max(DefaultMaxBackoff, p.Backoff)
 	}
 	return p
 }
