@@ -56,7 +56,8 @@ func (e *core) storeID(ctx context.Context) (string, error) {
 	if id := e.published.Load().StoreID; id != "" {
 		return id, nil
 	}
-	return backend.StoreID(ctx, e.storage.Backend())
+	id, err := backend.StoreID(ctx, e.storage.Backend())
+	return id, e.why(err)
 }
 
 // RevisionOf returns the revision of a checkpoint, for [WatchOptions].From, if it is of

@@ -27,7 +27,7 @@ func (e *core) compact(ctx context.Context, rev Revision) error {
 		return err
 	}
 	if err := e.storage.Backend().Compact(ctx, rev); err != nil || !e.cfg.cached() {
-		return err
+		return e.why(err)
 	}
 	reply := make(chan error, 1)
 	e.parts.cache.Compact(watchcache.Compact{Revision: rev, Reply: reply})

@@ -156,7 +156,7 @@ func (e *core) deliverAll(ctx context.Context, d *draining) error {
 	defer close(d.over)
 	final, err := e.storage.Backend().Revision(ctx)
 	if err != nil {
-		return err
+		return e.why(err)
 	}
 	for sealed := false; !sealed; final, sealed = d.seal(final) {
 		if err := e.reach(ctx, final); err != nil {

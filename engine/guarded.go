@@ -28,7 +28,8 @@ func (g guarded) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := g.engine.alive(); err != nil {
 		return nil, err
 	}
-	return g.Backend.Get(ctx, key)
+	o, err := g.Backend.Get(ctx, key)
+	return o, g.engine.why(err)
 }
 
 func (g guarded) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {

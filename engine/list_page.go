@@ -76,7 +76,7 @@ func (e *core) listBackend(ctx context.Context, q query) (*listed, error) {
 	for full := false; !full; pages++ {
 		page, err := e.storage.List(ctx, opts)
 		if err != nil {
-			return nil, err
+			return nil, e.why(err)
 		}
 		list.Revision = page.Revision
 		full = addPage(list, page, q)

@@ -105,13 +105,14 @@ func (e *core) getFromBackend(ctx context.Context, key string, rev Revision) (*s
 	if rev > 0 {
 		current, err := e.storage.Backend().Revision(ctx)
 		if err != nil {
-			return nil, err
+			return nil, e.why(err)
 		}
 		if rev > current {
 			return nil, &FutureError{Requested: rev, Current: current}
 		}
 	}
-	return e.storage.Get(ctx, key)
+	o, err := e.storage.Get(ctx, key)
+	return o, e.why(err)
 }
 
 // getExactly reads one object of a past state.
@@ -143,7 +144,7 @@ func (e *core) reached(ctx context.Context, rev Revision) (*store.Snapshot, erro
 func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
 	current, err := e.storage.Backend().Revision(ctx)
 	if err != nil {
-		return nil, err
+		return nil, e.why(err)
 	}
 	if err := e.fresh(ctx, current); err != nil {
 		return nil, err

@@ -114,7 +114,7 @@ func (s source) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 func (s source) listStorage(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	page, err := s.engine.storage.List(ctx, opts)
 	if err != nil {
-		return nil, err
+		return nil, s.engine.why(err)
 	}
 	of, err := s.engine.knownStoreID(ctx)
 	if err != nil {
@@ -142,7 +142,8 @@ func (s source) aim(ctx context.Context, rev Revision) (Revision, error) {
 	if rev > 0 {
 		return rev, nil
 	}
-	return s.engine.storage.Backend().Revision(ctx)
+	current, err := s.engine.storage.Backend().Revision(ctx)
+	return current, s.engine.why(err)
 }
 
 // snapshot returns the cache's state if it is at rev or later, waiting if allowed.
@@ -202,7 +203,7 @@ func (s source) start(ctx context.Context, opts backend.WatchOptions) (Revision,
 	}
 	current, err := s.engine.storage.Backend().Revision(ctx)
 	if err != nil {
-		return 0, err
+		return 0, s.engine.why(err)
 	}
 	if opts.From == 0 {
 		return current, nil

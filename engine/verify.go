@@ -106,7 +106,7 @@ func (e *core) compareAt(ctx context.Context, snap *store.Snapshot) error {
 	for {
 		page, err := e.storage.List(ctx, opts)
 		if err != nil {
-			return err
+			return e.why(err)
 		}
 		for _, o := range page.Items {
 			c.backendHas(o)

@@ -247,7 +247,7 @@ func (e *core) from(ctx context.Context, opts *WatchOptions) (watcher.From, erro
 	if opts.Linearizable {
 		current, err := e.storage.Backend().Revision(ctx)
 		if err != nil {
-			return from, err
+			return from, e.why(err)
 		}
 		from.NotBefore = current
 		needed = max(needed, current)
@@ -283,10 +283,14 @@ func (e *core) now(ctx context.Context) Revision {
 	return rev
 }
 
-// why translates an actor's answer into the engine's errors.
+// why translates an error of an actor or of storage into the engine's errors. A call that
+// was in progress at Close may find the engine's own storage closed.
 func (e *core) why(err error) error {
-	if errors.Is(err, watchcache.ErrStopped) {
+	switch {
+	case errors.Is(err, watchcache.ErrStopped):
 		return ErrEngineClosed
+	case errors.Is(err, store.ErrClosed) && e.alive() != nil:
+		return fmt.Errorf("%w: %w", ErrEngineClosed, err)
 	}
 	return err
 }

@@ -285,7 +285,7 @@ func (e *core) emitDescribed(ctx context.Context, draft *store.Object) (Revision
 // which would notice storage that lost the write and went back in time.
 func (e *core) acknowledge(o *store.Object, err error) (*store.Object, error) {
 	if err != nil {
-		return o, err
+		return o, e.why(err)
 	}
 	if d := e.draining.Load(); d != nil {
 		return d.admit(o)
