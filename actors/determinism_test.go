@@ -16,12 +16,12 @@ import (
 )
 
 // trace runs a random program of actors that spawn, send, fail, wait, stop and
-// wake each other. It returns a hash of all their steps, in order, and the number
+// wake each other, and run each other's turns. It returns a hash of all their steps, in order, and the number
 // of steps. The program is always the same; the seed is the executor's.
 func trace(t *testing.T, seed uint64) (hash uint64, steps int) {
 	seeded := actors.NewSeeded(seed)
 	clock := clock.NewVirtual(start)
-	w := &randomProgram{rng: rand.New(rand.NewPCG(1, 2)), budget: 2_000}
+	w := &randomProgram{executor: seeded, rng: rand.New(rand.NewPCG(1, 2)), budget: 2_000}
 	sys, err := actors.NewSystem(actors.SystemConfig{
 		Executor: seeded, Clock: clock,
 		Logger:    slog.New(slog.DiscardHandler),
@@ -48,9 +48,10 @@ func trace(t *testing.T, seed uint64) (hash uint64, steps int) {
 // a time, so it needs no lock.
 type randomProgram struct {
 	journal
-	rng    *rand.Rand
-	refs   []*actors.Ref[int]
-	budget int
+	executor *actors.Seeded
+	rng      *rand.Rand
+	refs     []*actors.Ref[int]
+	budget   int
 }
 
 func (w *randomProgram) spawn(parent actors.Parent) {
@@ -71,7 +72,7 @@ func (c *randomActor) Receive(ctx *actors.Context, m int) {
 	if c.budget--; c.budget < 0 {
 		return
 	}
-	switch other := c.pick(); c.rng.IntN(12) {
+	switch other := c.pick(); c.rng.IntN(13) {
 	case 0:
 		c.spawn(ctx)
 	case 1:
@@ -85,6 +86,8 @@ func (c *randomActor) Receive(ctx *actors.Context, m int) {
 		}
 	case 4, 5:
 		ctx.Clock().AfterFunc(time.Duration(c.rng.IntN(5_000))*time.Millisecond, func() { c.pick().Tell(m + 1) })
+	case 6:
+		c.note("ran %d turns", c.executor.RunN(c.rng.IntN(3)))
 	default:
 		c.note("offer %v", other.Offer(m+1))
 		c.pick().Tell(m + 2)

@@ -183,7 +183,8 @@ func (s *Seeded) Pending() int {
 
 // Run runs turns until none is left and returns how many it ran. It does not
 // return while actors keep each other busy; [Seeded.RunN] does. A call waits
-// while another goroutine's turn runs, so it must not be made from a turn.
+// while another goroutine's turn runs. A call in a turn, as by a handler that waits,
+// runs the turns of other actors, nested in that one.
 func (s *Seeded) Run() int {
 	ran := 0
 	for s.step() {
@@ -219,13 +220,25 @@ func (s *Seeded) drive(ctx context.Context) {
 
 // step runs one turn, if there is one.
 func (s *Seeded) step() bool {
-	s.turn <- struct{}{}
+	select {
+	case s.turn <- struct{}{}:
+	default:
+		if InTurn() {
+			return s.runNext() // the turn around this one holds the token
+		}
+		s.turn <- struct{}{}
+	}
 	return s.runDrawn()
 }
 
-// runDrawn runs one turn, if there is one, and gives the token back.
+// runDrawn is runNext that gives the token back.
 func (s *Seeded) runDrawn() bool {
 	defer func() { <-s.turn }()
+	return s.runNext()
+}
+
+// runNext runs one turn, if there is one.
+func (s *Seeded) runNext() bool {
 	t := s.Draw()
 	if t == nil {
 		return false

@@ -69,6 +69,24 @@ func TestSeeded_ThroughputIsFrom1To8(t *testing.T) {
 	require.True(t, seen[1] && seen[8])
 }
 
+// A turn that waits has the others run meanwhile, but none of its own actor.
+func TestSeeded_RunsOtherTurnsInsideATurn(t *testing.T) {
+	sys, seeded := newSeeded(t, actors.SystemConfig{})
+	var j journal
+	a := spawnProbe(sys, &probe{journal: &j, name: "a"}, actors.Options{})
+	b := spawnProbe(sys, &probe{journal: &j, name: "b"}, actors.Options{})
+	seeded.Run()
+	j.take()
+	a.Tell(run("waits", func(*actors.Context) {
+		b.Tell(say("works"))
+		a.Tell(say("comes later"))
+		seeded.Run()
+		j.note("a has waited")
+	}))
+	seeded.Run()
+	require.Equal(t, "a got waits; b got works; a has waited; a got comes later", j.take())
+}
+
 func TestSeeded_RunsOneTurnAtATime(t *testing.T) {
 	s := actors.NewSeeded(7)
 	ran := 0 // without a lock: -race finds turns that overlap

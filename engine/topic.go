@@ -193,9 +193,6 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 // Errors: [ErrEngineClosed]; the error of NewTopic; ctx's cause; [ErrFuture] if the
 // topic does not catch up within [DefaultFreshnessTimeout], for example because OnPool
 // handlers block all its workers. After an error nothing was sent.
-//
-// On a deterministic host (see [HostConfig].Executor) a handler must not publish
-// thousands of messages in one call: nothing else runs while it does.
 func (t *Topic[T]) Publish(ctx context.Context, message T) (Revision, error) {
 	return t.core.publish(ctx, draft(message))
 }

@@ -376,3 +376,23 @@ func TestTopic_PublisherCannotOutrunTheHistory(t *testing.T) {
 	require.True(t, slices.IsSorted(all.got), "in order")
 	require.Zero(t, topic.Stats().Relists)
 }
+
+// A handler that publishes more than the window takes at once has the topic catch up.
+func TestTopic_HandlerMayPublishManyOnADeterministicHost(t *testing.T) {
+	executor := actors.NewSeeded(1)
+	host := hostFor(t, engine.HostConfig{Executor: executor, Clock: clock.NewVirtual(epoch), Seed: 1})
+	topic := topicOn(t, engine.TopicOptions{Host: host})
+	const many = 30_000
+	all := newInbox(1 + many)
+	_, err := topic.Subscribe(t.Context(), func(n int) {
+		if all.handle(n); n == 0 {
+			publish(t, topic, 1, 1+many)
+		}
+	})
+	require.NoError(t, err)
+	publish(t, topic, 0, 1)
+	executor.Run()
+	require.Len(t, all.got, 1+many)
+	require.True(t, slices.IsSorted(all.got), "in order")
+	require.Zero(t, topic.Stats().Relists)
+}

@@ -83,6 +83,9 @@ func (w *Watch[T]) Events() iter.Seq2[Event[T], error] {
 // It is the only consumer that costs a goroutine. Breaking out of a loop over it does
 // not stop the watch, and a loop over it again continues with the next event.
 //
+// On a deterministic host nothing runs while the test receives from the channel: use
+// another consumer there.
+//
 // A watch that already has another consumer gets a closed channel.
 func (w *Watch[T]) Chan() <-chan Event[T] {
 	out := make(chan Event[T])

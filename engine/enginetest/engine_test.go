@@ -93,6 +93,31 @@ func TestAdvance_FiresTimersOneByOne(t *testing.T) {
 	}
 }
 
+// A handler may wait for the engine in a deterministic run, too. A wait that nothing can end
+// is an error there.
+func TestDeterministic_HandlersMayWait(t *testing.T) {
+	e := enginetest.NewWith(t, pods(), enginetest.Deterministic(5))
+	var inner *engine.Watch[pod]
+	_, err := e.Engine().Handle(t.Context(), engine.WatchOptions{Prefix: "outer"}, func(ev engine.Event[pod]) {
+		var err error
+		inner, err = e.Engine().Watch(t.Context(), engine.WatchOptions{Prefix: "inner"})
+		require.NoError(t, err)
+		written, err := e.Engine().Create(t.Context(), pod{Name: "inner/a"})
+		require.NoError(t, err)
+		events, err := inner.Next(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, written.Revision, events[0].Revision)
+		_, err = e.Engine().Get(t.Context(), "inner/a", engine.GetOptions{Read: engine.NotOlderThan(written.Revision)})
+		require.NoError(t, err)
+		require.ErrorIs(t, e.Engine().WaitFor(t.Context(), written.Revision+1), engine.ErrIdle)
+	})
+	require.NoError(t, err)
+	e.Put(pod{Name: "outer/a"})
+	e.Advance(time.Second)
+	require.NotNil(t, inner)
+	enginetest.ExpectNothing(t, e.Adopt(inner))
+}
+
 func TestLeak_OfAGoroutineThatAHandlerStarts(t *testing.T) {
 	release := make(chan struct{})
 	failures := failuresOf(t, func(r *recorder) {
