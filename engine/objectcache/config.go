@@ -47,8 +47,8 @@ type Config[T any] struct {
 	Backoff engine.Backoff
 	// OnError gets every error that no call returns, even those that are retried,
 	// as a [*SourceError]; and panics of Immutable and of the host's clock. It is called
-	// from several goroutines at once, must not block and must not call [Cache.Close]. A panic
-	// in it is logged.
+	// from several goroutines at once and must not block; [Cache.Close] does not wait there. A
+	// panic in it is logged.
 	OnError func(error)
 }
 
