@@ -2,8 +2,10 @@ package dispatcher_test
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -134,6 +136,29 @@ func TestRound_WatchIsGivenWhatItsFilterMatches(t *testing.T) {
 	f.write(2)
 	f.has(of, 2)
 	f.has(other)
+}
+
+// The streams that a round has found events for are not kept from the next round, which
+// finds some for fewer of them.
+func TestRound_KeepsNothingOfAStreamWithoutWatches(t *testing.T) {
+	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4})
+	goesOn, ends := f.selecting(store.FilterOptions{Key: "a"}), f.selecting(store.FilterOptions{Prefix: "a"})
+	f.has(goesOn) // and follows its stream from here
+	f.write(2)
+	events, err := ends.Next(t.Context())
+	require.NoError(t, err)
+	object := weak.Make(events[0].Object)
+	events = nil
+	f.has(goesOn, 2)
+	ends.Stop()
+	f.executor.Run()
+	for rev := range store.Revision(1000) { // more than the window and the other stream keep
+		f.write(3 + rev)
+		f.has(goesOn, int(3+rev))
+	}
+	runtime.GC()
+	require.Nil(t, object.Value())
+	runtime.KeepAlive(f)
 }
 
 // A watch comes after the commits that were told of before it, though no round has

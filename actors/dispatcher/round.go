@@ -83,7 +83,7 @@ func (d *dispatcher) appendFound(from, to store.Seq) {
 
 // restartStreams makes the members of every stream read from the window.
 func (d *dispatcher) restartStreams(prev, next *store.Snapshot) {
-	d.touched = d.touched[:0]
+	d.forgetTouched()
 	for _, e := range d.order {
 		e.found = nil
 		e.settled = false
@@ -191,8 +191,15 @@ func (d *dispatcher) signal(prev, next *store.Snapshot) {
 	for _, e := range d.touched {
 		d.signalMembers(e.stream, end)
 	}
-	d.touched = d.touched[:0]
+	d.forgetTouched()
 	d.notified.published(prev, next)
+}
+
+// forgetTouched empties touched, and keeps none of the streams, with their events, in its
+// spare capacity.
+func (d *dispatcher) forgetTouched() {
+	clear(d.touched)
+	d.touched = d.touched[:0]
 }
 
 // signalMembers signals the waiting members of a stream, and marks those that lag
