@@ -135,6 +135,12 @@ func (o *TopicOptions) validate() error {
 	if problem := policyProblem(o.Policy); problem != "" {
 		return &ConfigError{Field: "TopicOptions.Policy", Problem: problem}
 	}
+	if err := o.Window.Validate("TopicOptions.Window"); err != nil {
+		return err
+	}
+	if most := cmp.Or(o.Window.MaxEvents, store.DefaultMaxEvents); o.Replay > most {
+		return &ConfigError{Field: "TopicOptions.Replay", Problem: fmt.Sprintf("is %d, more than Window.MaxEvents, %d; raise that", o.Replay, most)}
+	}
 	o.Window.MinEvents = o.Replay
 	return nil
 }

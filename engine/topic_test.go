@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -317,7 +318,9 @@ func TestTopic_ThatCannotStartSaysWhyAtEveryUse(t *testing.T) {
 		"no such policy":  {engine.TopicOptions{Policy: 77}, engine.ErrConfig, "Policy(77)"},
 		"no state":        {engine.TopicOptions{Policy: engine.Conflate}, engine.ErrConfig, "has no state"},
 		"replay twice":    {engine.TopicOptions{Window: engine.Window{MinEvents: 3}}, engine.ErrConfig, "give Replay"},
-		"bad window":      {engine.TopicOptions{Window: engine.Window{MinAge: -1}}, engine.ErrConfig, "MinAge"},
+		"bad window":      {engine.TopicOptions{Window: engine.Window{MinAge: -1}}, engine.ErrConfig, "TopicOptions.Window.MinAge"},
+		"large replay":    {engine.TopicOptions{Replay: 11, Window: engine.Window{MaxEvents: 10}}, engine.ErrConfig, "TopicOptions.Replay is 11, more than Window.MaxEvents, 10"},
+		"largest replay":  {engine.TopicOptions{Replay: math.MaxInt}, engine.ErrConfig, "TopicOptions.Replay"},
 		"closed host":     {engine.TopicOptions{Host: closed}, engine.ErrEngineClosed, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
