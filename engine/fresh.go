@@ -21,7 +21,7 @@ func (e *core) freshWithin(ctx context.Context, rev Revision, limit time.Duratio
 	now := e.host.system.Clock().Now()
 	e.counts.waits.Add(1)
 	reply := make(chan error, 1)
-	e.parts.cache.Wait(watchcache.Wait{Revision: rev, Until: now.Add(limit), Reply: reply})
+	e.parts.cache.Wait(watchcache.Wait{Revision: rev, Until: now.Add(limit), Done: ctx.Done(), Reply: reply})
 	err := e.host.replyWithin(ctx, limit, reply)
 	if m := e.metrics(); m != nil {
 		e.waited(m, WaitRead, e.clockNow().Sub(now))

@@ -46,6 +46,9 @@ type Wait struct {
 	// Until is when to give up, with a [*store.FutureError] or
 	// [*NotReadyError].
 	Until time.Time
+	// Done is closed when the caller does not wait any more; nil means that it waits until
+	// Until.
+	Done <-chan struct{}
 	// Reply receives nil or the error. It has room for one.
 	Reply chan<- error
 }

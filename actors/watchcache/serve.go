@@ -130,7 +130,7 @@ func (c *cache) wait(ctx *actors.Context, m Wait) {
 	case !m.Until.After(c.now):
 		m.Reply <- c.tooLate(m.Revision)
 	default:
-		c.waiters.add(waiter{revision: m.Revision, until: m.Until, reply: m.Reply})
+		c.waiters.add(waiter{revision: m.Revision, until: m.Until, done: m.Done, reply: m.Reply})
 		c.armWaitsAt(ctx, m.Until)
 		c.behind(ctx)
 	}

@@ -2,6 +2,7 @@ package watchcache
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -11,11 +12,23 @@ import (
 type waiter struct {
 	revision store.Revision
 	until    time.Time
+	done     <-chan struct{} // closed when the caller has returned
 	reply    chan<- error
 }
 
+// gone reports whether the caller has returned.
+func (w waiter) gone() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // waiters is a heap ordered by revision, so that an event visits only the waiters that it
-// satisfies. A waiter whose caller has returned stays until it times out.
+// satisfies. A waiter whose caller has returned stays until it times out, or there is no
+// more room.
 type waiters []waiter
 
 func (w waiters) Len() int           { return len(w) }
@@ -32,7 +45,16 @@ func (w *waiters) Pop() any {
 	return x
 }
 
-func (w *waiters) add(x waiter) { heap.Push(w, x) }
+// add adds a waiter. Whenever there is no more room it drops those whose callers have
+// returned, so that there are at most a few times as many as callers that wait.
+func (w *waiters) add(x waiter) {
+	if len(*w) == cap(*w) {
+		*w = slices.DeleteFunc(*w, waiter.gone)
+		*w = slices.Grow(*w, len(*w)+1)
+		heap.Init(w)
+	}
+	heap.Push(w, x)
+}
 
 // reached answers the waiters for revisions up to rev.
 func (w *waiters) reached(rev store.Revision) {

@@ -94,3 +94,18 @@ func TestWaiters_AnswerEachOnce(t *testing.T) {
 		}
 	})
 }
+
+// Callers that give up long before they would time out leave nothing behind that grows.
+func TestWaiters_ForgetCallersThatHaveReturned(t *testing.T) {
+	var w waiters
+	stays, gone := make(chan error, 1), make(chan struct{})
+	close(gone)
+	w.add(waiter{revision: 7, done: make(chan struct{}), reply: stays})
+	for n := range store.Revision(10_000) {
+		w.add(waiter{revision: n, done: gone, reply: make(chan error, 1)})
+	}
+	require.Less(t, len(w), 100)
+	require.Less(t, cap(w), 100)
+	w.reached(7)
+	require.NoError(t, <-stays)
+}
