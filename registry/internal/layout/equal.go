@@ -3,7 +3,6 @@ package layout
 import (
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/conversion"
 )
 
@@ -11,29 +10,28 @@ import (
 // lists are equal, and so are quantities of the same number. Structs with unexported
 // fields, such as [time.Time], are compared by their method Equal, or by
 // [reflect.DeepEqual] if they have none; the API server's own comparison panics on them.
-func Equality(t reflect.Type) conversion.Equalities {
-	e := equality.Semantic.Copy()
-	addOpaque(e, t, map[reflect.Type]bool{})
-	return e
-}
+// What an interface holds is compared by its own type.
+func Equality(t reflect.Type) conversion.Equalities { return new(equalities).of(t) }
 
-// addOpaque adds a comparison for each struct with unexported fields among t and the types
-// in it.
-func addOpaque(e conversion.Equalities, t reflect.Type, seen map[reflect.Type]bool) {
+// addOpaque adds a comparison for each struct with unexported fields, and for each interface,
+// among t and the types in it.
+func (q *equalities) addOpaque(e conversion.Equalities, t reflect.Type, seen map[reflect.Type]bool) {
 	if _, known := e.Equalities[t]; known || seen[t] {
 		return
 	}
 	seen[t] = true
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		addOpaque(e, t.Elem(), seen)
+		q.addOpaque(e, t.Elem(), seen)
+	case reflect.Interface:
+		e.Equalities[t] = compareBy(t, q.equal)
 	case reflect.Struct:
 		if opaque(t) {
 			e.Equalities[t] = comparison(t)
 			return
 		}
 		for i := range t.NumField() {
-			addOpaque(e, t.Field(i).Type, seen)
+			q.addOpaque(e, t.Field(i).Type, seen)
 		}
 	}
 }
@@ -52,12 +50,20 @@ func opaque(t reflect.Type) bool {
 
 // comparison returns the function that compares two values of type t as a whole.
 func comparison(t reflect.Type) reflect.Value {
-	result := reflect.TypeFor[bool]()
-	signature := reflect.FuncOf([]reflect.Type{t, t}, []reflect.Type{result}, false)
-	if m, found := t.MethodByName("Equal"); found && m.Type == signature {
+	if m, found := t.MethodByName("Equal"); found && m.Type == signature(t) {
 		return m.Func
 	}
-	return reflect.MakeFunc(signature, func(args []reflect.Value) []reflect.Value {
-		return []reflect.Value{reflect.ValueOf(reflect.DeepEqual(args[0].Interface(), args[1].Interface()))}
+	return compareBy(t, reflect.DeepEqual)
+}
+
+// compareBy returns the function that compares two values of type t by equal.
+func compareBy(t reflect.Type, equal func(a, b any) bool) reflect.Value {
+	return reflect.MakeFunc(signature(t), func(args []reflect.Value) []reflect.Value {
+		return []reflect.Value{reflect.ValueOf(equal(args[0].Interface(), args[1].Interface()))}
 	})
+}
+
+// signature is the type of a function that compares two values of type t.
+func signature(t reflect.Type) reflect.Type {
+	return reflect.FuncOf([]reflect.Type{t, t}, []reflect.Type{reflect.TypeFor[bool]()}, false)
 }

@@ -1,0 +1,54 @@
+package layout
+
+import (
+	"reflect"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/conversion"
+)
+
+// equalities compares values whose types are known only when they are compared, because an
+// interface holds them. It is safe for concurrent use.
+type equalities struct{ byType sync.Map }
+
+// of returns what compares values of type t.
+func (q *equalities) of(t reflect.Type) conversion.Equalities {
+	if known, ok := q.byType.Load(t); ok {
+		return known.(conversion.Equalities)
+	}
+	e := equality.Semantic.Copy()
+	q.addOpaque(e, t, map[reflect.Type]bool{})
+	known, _ := q.byType.LoadOrStore(t, e)
+	return known.(conversion.Equalities)
+}
+
+// equal compares what two interfaces hold. The types that JSON is decoded to need no
+// reflection.
+func (q *equalities) equal(a, b any) bool {
+	switch a := a.(type) {
+	case nil, bool, string, int64, float64:
+		return a == b
+	case []any:
+		b, same := b.([]any)
+		return same && slices.EqualFunc(a, b, q.equal)
+	case map[string]any:
+		b, same := b.(map[string]any)
+		return same && q.equalMaps(a, b)
+	}
+	t := reflect.TypeOf(a)
+	return t == reflect.TypeOf(b) && q.of(t).DeepEqual(a, b)
+}
+
+func (q *equalities) equalMaps(a, b map[string]any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, value := range a {
+		if other, there := b[name]; !there || !q.equal(value, other) {
+			return false
+		}
+	}
+	return true
+}
