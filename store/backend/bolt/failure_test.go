@@ -18,6 +18,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // newFaulty is newFixture with a disk that fails as it is told.
@@ -260,6 +261,21 @@ func TestExpiry_TriesAgainWhenThereIsSpace(t *testing.T) {
 	require.ErrorIs(t, info.LastError, backend.ErrFull)
 	f.clock.Advance(time.Second)
 	require.Empty(t, f.list(backend.ListOptions{}))
+}
+
+// A panic in OnError ends neither the program nor what reports the error.
+func TestExpiry_GoesOnWhenOnErrorPanics(t *testing.T) {
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.OnError = func(error) { panic("cannot log") } })
+	f.putFor(time.Minute, "a", "1")
+	disk.Add(journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}})
+	require.NotPanics(t, func() { f.clock.Advance(time.Minute) })
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	require.ErrorIs(t, info.LastError, backend.ErrFull)
+	require.ErrorIs(t, info.LastError, usercode.ErrPanic)
+	require.ErrorContains(t, info.LastError, "Options.OnError")
+	f.clock.Advance(time.Second)
+	require.Empty(t, f.list(backend.ListOptions{}), "the expiry was tried again")
 }
 
 // An object that is given more time in the transaction that would delete it stays.

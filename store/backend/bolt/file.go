@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // File is an open file. All methods are safe for concurrent use.
@@ -60,14 +61,23 @@ func newFile(path string, j journal.Journal, opts Options) *File {
 	return f
 }
 
-// failed records an error of the background work.
+// failed records an error of the background work. A panic in OnError is contained here: it
+// would end the program, or the goroutine that commits.
 func (f *File) failed(err error) {
-	f.mu.Lock()
-	f.lastError = err
-	f.mu.Unlock()
-	if f.opts.OnError != nil {
-		f.opts.OnError(err)
+	f.record(err)
+	if f.opts.OnError == nil {
+		return
 	}
+	if panicked := usercode.Call("Options.OnError", "", func() { f.opts.OnError(err) }); panicked != nil {
+		f.record(errors.Join(err, panicked))
+	}
+}
+
+// record makes err the last error.
+func (f *File) record(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lastError = err
 }
 
 // open returns the backends that are open, by name.

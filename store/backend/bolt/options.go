@@ -40,7 +40,7 @@ type Options struct {
 	Clock clock.Clock
 	// OnError, if any, is called for errors in the background and for what Salvage did.
 	// It is called from any goroutine, must not block and must not call the file.
-	// Info.LastError has the last one.
+	// Info.LastError has the last one, and with it a panic of OnError.
 	OnError func(error)
 }
 
