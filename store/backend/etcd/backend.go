@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Backend is objects of one type in an etcd cluster, below a prefix, which any
@@ -227,9 +228,15 @@ func (b *Backend) watching() []*watcher {
 	return all
 }
 
-// report passes an error to Config.OnError.
+// report passes an error to Config.OnError. A panic in it would end the program, or fail the
+// read that found the error, so it is reported in its turn, once.
 func (b *Backend) report(err error) {
-	if b.config.OnError != nil {
-		b.config.OnError(err)
+	if b.config.OnError == nil {
+		return
+	}
+	told := func() { b.config.OnError(err) }
+	if panicked := usercode.Call("Config.OnError", "", told); panicked != nil {
+		err = panicked
+		_ = usercode.Call("Config.OnError", "", told)
 	}
 }

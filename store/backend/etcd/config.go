@@ -110,7 +110,7 @@ type Config struct {
 	LeasePool int
 	// OnError, if any, is called with errors that fail no call: keys under Prefix that
 	// cannot be objects', a database that is nearly full. It is called from any
-	// goroutine and must not block.
+	// goroutine and must not block. A panic in it is contained, and passed to it once.
 	OnError func(error)
 }
 
