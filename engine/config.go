@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -159,15 +160,15 @@ type Config[T any] struct {
 // The functions of a Config are not methods of it: each of those costs every program
 // that has a Config several copies, for the value, its pointer and its shape.
 
-// checkFunctions returns a [*ConfigError] for the first of the functions that is wrong.
+// checkFunctions returns a [*ConfigError] for the first of the functions, by name, that is wrong.
 func checkFunctions[T any](c *Config[T]) error {
-	for name, get := range c.Fields {
-		if err := checkField(name, get == nil); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(c.Fields)) {
+		if err := checkField(name, c.Fields[name] == nil); err != nil {
 			return err
 		}
 	}
-	for name, get := range c.LabelValues {
-		if err := checkLabel(name, get == nil); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(c.LabelValues)) {
+		if err := checkLabel(name, c.LabelValues[name] == nil); err != nil {
 			return err
 		}
 	}

@@ -339,6 +339,20 @@ func TestInput_Config(t *testing.T) {
 	}
 }
 
+// Of several errors the same one is told every time.
+func TestInput_TellsTheFirstWrongNameOfAConfig(t *testing.T) {
+	for range 50 {
+		c := thingConfig()
+		c.Fields = engine.Fields[thing]{"b": nil, "a": nil, "c": nil}
+		_, err := engine.New(c)
+		require.ErrorContains(t, err, `no function for "a"`)
+		c = thingConfig()
+		c.Labels, c.LabelValues = nil, engine.LabelValues[thing]{"b": nil, "a": nil, "c": nil}
+		_, err = engine.New(c)
+		require.ErrorContains(t, err, `no function for "a"`)
+	}
+}
+
 func TestInput_FieldOfTheBackoffIsThatOfTheConfig(t *testing.T) {
 	c := cfg()
 	c.Backoff.Factor = 0.5

@@ -3,7 +3,9 @@ package registry
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -55,16 +57,16 @@ func (c *Config[T]) validate() error {
 	if e.Key != nil || e.Labels != nil || e.LabelValues != nil || e.Fields != nil || e.Equal != nil {
 		return &engine.ConfigError{Field: "Engine", Problem: "sets Key, Labels, LabelValues, Fields or Equal, which come from the metadata; leave them out, and declare fields in Config.Fields"}
 	}
-	for name, get := range c.Fields {
+	for _, name := range slices.Sorted(maps.Keys(c.Fields)) {
 		if name == "metadata.name" || name == "metadata.namespace" {
 			return &engine.ConfigError{Field: "Fields", Problem: fmt.Sprintf("has a function for %q, which every kind has; leave it out", name)}
 		}
-		if get == nil {
+		if c.Fields[name] == nil {
 			return &engine.ConfigError{Field: "Fields", Problem: fmt.Sprintf("has no function for %q; give one that returns the field's value", name)}
 		}
 	}
-	for media, decode := range c.Decoders {
-		if decode == nil {
+	for _, media := range slices.Sorted(maps.Keys(c.Decoders)) {
+		if c.Decoders[media] == nil {
 			return &engine.ConfigError{Field: "Decoders", Problem: fmt.Sprintf("has no function for %q; give one that returns JSON", media)}
 		}
 	}

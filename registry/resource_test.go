@@ -272,6 +272,20 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 	}
 }
 
+// Of several errors the same one is told every time.
+func TestConfig_TellsTheFirstWrongName(t *testing.T) {
+	for range 50 {
+		cfg := config()
+		cfg.Fields = map[string]func(*Widget) string{"b": nil, "a": nil, "metadata.name": nil}
+		_, err := registry.New(cfg)
+		require.ErrorContains(t, err, `no function for "a"`)
+		cfg = config()
+		cfg.Decoders = map[string]func([]byte) ([]byte, error){"text/b": nil, "text/a": nil, "text/c": nil}
+		_, err = registry.New(cfg)
+		require.ErrorContains(t, err, `no function for "text/a"`)
+	}
+}
+
 // patchA patches the object default/a.
 func patchA(t *testing.T, r registry.Resource, kind registry.PatchType, text string) (registry.Item, error) {
 	t.Helper()

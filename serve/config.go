@@ -117,17 +117,20 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// validate returns an [*engine.ConfigError] for a negative limit.
+// validate returns an [*engine.ConfigError] for the first negative limit.
 func (l *Limits) validate() error {
-	for name, n := range map[string]int64{
-		"Reads": int64(l.Reads), "Writes": int64(l.Writes), "Watches": int64(l.Watches), "WatchesPerUser": int64(l.WatchesPerUser),
-		"ConnectionsPerAddress": int64(l.ConnectionsPerAddress),
-		"ReadTimeout":           int64(l.ReadTimeout), "WriteTimeout": int64(l.WriteTimeout), "WriteStall": int64(l.WriteStall),
-		"BodyBytes": l.BodyBytes, "EncodingBytes": int64(l.EncodingBytes),
-		"ShutdownDelay": int64(l.ShutdownDelay), "DrainWatches": int64(l.DrainWatches),
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"Reads", int64(l.Reads)}, {"Writes", int64(l.Writes)}, {"Watches", int64(l.Watches)}, {"WatchesPerUser", int64(l.WatchesPerUser)},
+		{"ConnectionsPerAddress", int64(l.ConnectionsPerAddress)},
+		{"ReadTimeout", int64(l.ReadTimeout)}, {"WriteTimeout", int64(l.WriteTimeout)}, {"WriteStall", int64(l.WriteStall)},
+		{"BodyBytes", l.BodyBytes}, {"EncodingBytes", int64(l.EncodingBytes)},
+		{"ShutdownDelay", int64(l.ShutdownDelay)}, {"DrainWatches", int64(l.DrainWatches)},
 	} {
-		if n < 0 {
-			return &engine.ConfigError{Field: "Limits." + name, Problem: "is negative; zero means the default"}
+		if limit.value < 0 {
+			return &engine.ConfigError{Field: "Limits." + limit.name, Problem: "is negative; zero means the default"}
 		}
 	}
 	return nil

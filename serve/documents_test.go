@@ -200,6 +200,10 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, engine.ErrConfig, field)
 		require.ErrorContains(t, err, strings.TrimSpace(field))
 	}
+	for range 50 { // of several errors the same one is told every time
+		_, err := serve.New(serve.Config{Resources: of, Limits: serve.Limits{Reads: -1, Writes: -1, DrainWatches: -1}})
+		require.ErrorContains(t, err, "Limits.Reads")
+	}
 	good, err := serve.New(serve.Config{Resources: []serve.Provider{widgets}})
 	require.NoError(t, err)
 	for _, address := range []string{"0.0.0.0:0", "nowhere", "192.0.2.1:0"} {
