@@ -35,6 +35,9 @@ func (c *exploreCommand) config() (explore.Config[world.Thing], error) {
 	case c.From != nil:
 		cfg.From = *c.From
 	}
+	if c.For < 0 {
+		return cfg, &explore.ConfigError{Field: "--for", Problem: fmt.Sprintf("is %v; give how long to explore, such as 10m", c.For)}
+	}
 	if c.Seeds == nil {
 		return cfg, nil
 	}
@@ -110,7 +113,11 @@ func writeExploreJSON(w io.Writer, r *explore.Report) error {
 
 func writeExploreText(w io.Writer, r *explore.Report) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "explored   %d seeds from %d in %v\n", r.Seeds, r.From, r.Elapsed.Round(time.Millisecond))
+	seeds := "seeds"
+	if r.Seeds == 1 {
+		seeds = "seed"
+	}
+	fmt.Fprintf(&b, "explored   %d %s from %d in %v\n", r.Seeds, seeds, r.From, r.Elapsed.Round(time.Millisecond))
 	fmt.Fprintf(&b, "simulated  %d messages, %.0f per second: %d turns, %d deliveries, %d requests, %d calls to storage, %d timers; %d steps\n",
 		r.Messages(), r.PerSecond(), r.Turns, r.Deliveries, r.Requests, r.Calls, r.Timers, r.Steps)
 	fmt.Fprintf(&b, "hash       %s\n", r.Hash)

@@ -31,9 +31,9 @@ func TestExplore_ASeedGivesTheSameHashAgain(t *testing.T) {
 
 func TestExplore_RefusesWhatItCannotDo(t *testing.T) {
 	for mention, args := range map[string][]string{
-		"--seeds is -1":   {"--seeds=-1"},
-		"--seeds is 0":    {"--seeds=0"},
-		"For is negative": {"--for=-1s"},
+		"--seeds is -1": {"--seeds=-1"},
+		"--seeds is 0":  {"--seeds=0"},
+		"--for is -1s":  {"--for=-1s"},
 		"--seed and --from can't be used together":  {"--seed=1", "--from=2"},
 		"--seeds and --seed can't be used together": {"--seed=1", "--seeds=2"},
 		"--seed and --for can't be used together":   {"--seed=1", "--for=2s"},
@@ -52,6 +52,7 @@ func TestExplore_TellsAFindingWithItsReplay(t *testing.T) {
 	}}
 	var out stringWriter
 	require.NoError(t, writeExploreText(&out, finding))
+	require.Contains(t, string(out), "explored   1 seed from 3 in ")
 	require.Contains(t, string(out), `found      seed 3 breaks "ordered"`)
 	require.Contains(t, string(out), "has 2 of the 80 steps")
 	require.Contains(t, string(out), "  take w0\n")
