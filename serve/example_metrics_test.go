@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"net/http"
@@ -14,7 +15,10 @@ import (
 )
 
 // totals counts requests, watches and what these send.
-type totals struct{ requests, watches, events, bytes atomic.Int64 }
+type totals struct {
+	requests, watches, events, bytes atomic.Int64
+	sent                             func() // is called with each event
+}
 
 // Served is called once a request is over.
 func (t *totals) Served(serve.Measured) { t.requests.Add(1) }
@@ -31,6 +35,7 @@ type watchTotals struct{ *totals }
 func (t watchTotals) Sent(bytes int) {
 	t.events.Add(1)
 	t.bytes.Add(int64(bytes))
+	t.sent()
 }
 func (t watchTotals) Synced(time.Duration)  {} // the initial state is complete
 func (t watchTotals) Written(time.Duration) {} // the time that the client's connection took
@@ -43,18 +48,19 @@ func ExampleWatchMetrics() {
 		log.Fatal(err)
 	}
 	defer gadgets.Close()
-	var t totals
+	ctx, leave := context.WithCancel(context.Background())
+	t := totals{sent: leave} // the client leaves after the first event
 	server, err := serve.New(serve.Config{Resources: []serve.Provider{gadgets}, Metrics: &t})
 	if err != nil {
 		log.Fatal(err)
 	}
 	do := func(method, path, body string) {
-		request := httptest.NewRequest(method, "http://127.0.0.1/apis/example.com/v1/namespaces/default/gadgets"+path, strings.NewReader(body))
+		request := httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1/apis/example.com/v1/namespaces/default/gadgets"+path, strings.NewReader(body))
 		request.Header.Set("Content-Type", "application/json")
 		server.ServeHTTP(httptest.NewRecorder(), request)
 	}
 	do(http.MethodPost, "", `{"metadata":{"name":"gear"}}`)
-	do(http.MethodGet, "?watch=true&timeoutSeconds=1", "")
+	do(http.MethodGet, "?watch=true", "")
 	fmt.Println("requests:", t.requests.Load(), "open watches:", t.watches.Load(), "events:", t.events.Load(), "sizes:", t.bytes.Load() > 0)
 	// Output: requests: 2 open watches: 0 events: 1 sizes: true
 }
