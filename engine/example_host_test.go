@@ -100,6 +100,40 @@ func ExampleHost_Await() {
 	// deterministic run is idle: nothing left that could end the wait
 }
 
+// Why watches ended can be read after the engine was closed, too; the newest end is the first.
+func ExampleRunning_Ends() {
+	ctx := context.Background()
+	cfg, _, closeHost := simulated(nil)
+	defer closeHost()
+	pods, err := engine.New(cfg)
+	must(err)
+	running := pods.Host().Engines()[0]
+	audit, err := pods.Watch(ctx, engine.WatchOptions{Name: "audit"})
+	must(err)
+	_, err = pods.Watch(ctx, engine.WatchOptions{Name: "backup"})
+	must(err)
+	audit.Stop()
+	must(pods.Close())
+	for _, end := range running.Ends() {
+		fmt.Println(end.Name, end.Reason())
+	}
+	// Output:
+	// backup closed
+	// audit stopped
+}
+
+// Code beside an engine takes the time from its host, so that a test moves both at once.
+func ExampleHost_Clock() {
+	clock := engine.NewVirtualClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	host, err := engine.NewHost(engine.HostConfig{Clock: clock})
+	must(err)
+	defer host.Close()
+	begun := host.Clock().Now()
+	clock.Advance(time.Minute)
+	fmt.Println(host.Clock().Now().Sub(begun))
+	// Output: 1m0s
+}
+
 // A virtual clock moves only when it is told to, and with it all timers of an engine.
 func ExampleNewVirtualClock() {
 	ctx := context.Background()
