@@ -27,7 +27,7 @@ func candidate(t *testing.T, client coordination.CoordinationV1Interface, name s
 			LeaseMeta: metav1.ObjectMeta{Namespace: "default", Name: "controller"}, Client: client,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: name},
 		},
-		LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond,
+		LeaseDuration: time.Minute, RenewDeadline: 40 * time.Second, RetryPeriod: 100 * time.Millisecond,
 		ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { leads <- name },
