@@ -16,8 +16,9 @@ import (
 )
 
 // trace runs a random program of actors that spawn, send, fail, wait, stop and
-// wake each other, and run each other's turns. It returns a hash of all their steps, in order, and the number
-// of steps. The program is always the same; the seed is the executor's.
+// wake each other, and run each other's turns. It returns a hash of all their steps,
+// in order, and the number of steps. The program is always the same; the seed is the
+// executor's.
 func trace(t *testing.T, seed uint64) (hash uint64, steps int) {
 	seeded := actors.NewSeeded(seed)
 	clock := clock.NewVirtual(start)
