@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -162,15 +161,18 @@ type Config[T any] struct {
 
 // checkFunctions returns a [*ConfigError] for the first of the functions, by name, that is wrong.
 func checkFunctions[T any](c *Config[T]) error {
-	for _, name := range slices.Sorted(maps.Keys(c.Fields)) {
-		if err := checkField(name, c.Fields[name] == nil); err != nil {
-			return err
-		}
+	var fields, values usercode.FirstError
+	for name, get := range c.Fields {
+		fields.Add(name, checkField(name, get == nil))
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.LabelValues)) {
-		if err := checkLabel(name, c.LabelValues[name] == nil); err != nil {
-			return err
-		}
+	for name, get := range c.LabelValues {
+		values.Add(name, checkLabel(name, get == nil))
+	}
+	if err := fields.Err(); err != nil {
+		return err
+	}
+	if err := values.Err(); err != nil {
+		return err
 	}
 	if c.Labels != nil {
 		if len(c.LabelValues) > 0 {

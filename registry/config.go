@@ -3,15 +3,14 @@ package registry
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/layout"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Config configures a store. Only Kind is required.
@@ -57,18 +56,20 @@ func (c *Config[T]) validate() error {
 	if e.Key != nil || e.Labels != nil || e.LabelValues != nil || e.Fields != nil || e.Equal != nil {
 		return &engine.ConfigError{Field: "Engine", Problem: "sets Key, Labels, LabelValues, Fields or Equal, which come from the metadata; leave them out, and declare fields in Config.Fields"}
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Fields)) {
-		if name == "metadata.name" || name == "metadata.namespace" {
-			return &engine.ConfigError{Field: "Fields", Problem: fmt.Sprintf("has a function for %q, which every kind has; leave it out", name)}
-		}
-		if c.Fields[name] == nil {
-			return &engine.ConfigError{Field: "Fields", Problem: fmt.Sprintf("has no function for %q; give one that returns the field's value", name)}
+	var fields, decoders usercode.FirstError
+	for name, get := range c.Fields {
+		fields.Add(name, checkField(name, get == nil))
+	}
+	for media, decode := range c.Decoders {
+		if decode == nil {
+			decoders.Add(media, &engine.ConfigError{Field: "Decoders", Problem: fmt.Sprintf("has no function for %q; give one that returns JSON", media)})
 		}
 	}
-	for _, media := range slices.Sorted(maps.Keys(c.Decoders)) {
-		if c.Decoders[media] == nil {
-			return &engine.ConfigError{Field: "Decoders", Problem: fmt.Sprintf("has no function for %q; give one that returns JSON", media)}
-		}
+	if err := fields.Err(); err != nil {
+		return err
+	}
+	if err := decoders.Err(); err != nil {
+		return err
 	}
 	for i, col := range c.Columns {
 		if col.Name == "" || col.Type == "" || col.Value == nil {
@@ -84,6 +85,18 @@ func (c *Config[T]) validate() error {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Struct {
 		return &engine.ConfigError{Field: "T", Problem: fmt.Sprintf("is %v; give a struct that embeds metav1.TypeMeta and metav1.ObjectMeta", t)}
+	}
+	return nil
+}
+
+// checkField returns an [*engine.ConfigError] if a field is one that every kind has, or its
+// function is nil.
+func checkField(name string, isNil bool) error {
+	switch {
+	case name == "metadata.name" || name == "metadata.namespace":
+		return &engine.ConfigError{Field: "Fields", Problem: fmt.Sprintf("has a function for %q, which every kind has; leave it out", name)}
+	case isNil:
+		return &engine.ConfigError{Field: "Fields", Problem: fmt.Sprintf("has no function for %q; give one that returns the field's value", name)}
 	}
 	return nil
 }

@@ -20,3 +20,21 @@ func (e *ConfigError) Error() string { return "invalid configuration: " + e.Fiel
 
 // Is makes errors.Is(err, ErrConfig) true.
 func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
+
+// FirstError is the error of the name that comes first, of names that are checked in any
+// order, such as that of a map, so that the same one of several errors is told each time.
+// The zero value has none.
+type FirstError struct {
+	name string
+	err  error
+}
+
+// Add adds what is wrong with a name; nil means nothing.
+func (f *FirstError) Add(name string, err error) {
+	if err != nil && (f.err == nil || name < f.name) {
+		f.name, f.err = name, err
+	}
+}
+
+// Err returns the error, nil if nothing is wrong.
+func (f *FirstError) Err() error { return f.err }

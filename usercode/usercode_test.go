@@ -24,6 +24,18 @@ func ExampleCall() {
 	// true
 }
 
+func ExampleFirstError() {
+	limits := map[string]int{"Writes": -1, "Watches": -1, "Reads": 10}
+	var wrong usercode.FirstError
+	for name, n := range limits {
+		if n < 0 {
+			wrong.Add(name, &usercode.ConfigError{Field: "Limits." + name, Problem: "is negative; zero means the default"})
+		}
+	}
+	fmt.Println(wrong.Err())
+	// Output: invalid configuration: Limits.Watches is negative; zero means the default
+}
+
 func ExampleConfigError() {
 	err := error(&usercode.ConfigError{Field: "WatchOptions.Buffer", Problem: "is negative; zero means the default"})
 	fmt.Println(err)
