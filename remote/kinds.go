@@ -143,7 +143,7 @@ func refers(text []byte) bool { return bytes.Contains(text, []byte(`"$ref"`)) }
 
 // withoutMetadataRefs returns a schema in which metadata is an object, where it refers to the
 // schema of all metadata: Kubernetes has such references in the schema of every custom resource,
-// and whoever serves the kind knows what metadata has.
+// and a server of the kind knows what metadata has.
 func withoutMetadataRefs(text json.RawMessage) json.RawMessage {
 	if !refers(text) {
 		return text
