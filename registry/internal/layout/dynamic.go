@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -35,20 +36,8 @@ func (q *equalities) equal(a, b any) bool {
 		return same && slices.EqualFunc(a, b, q.equal)
 	case map[string]any:
 		b, same := b.(map[string]any)
-		return same && q.equalMaps(a, b)
+		return same && maps.EqualFunc(a, b, q.equal)
 	}
 	t := reflect.TypeOf(a)
 	return t == reflect.TypeOf(b) && q.of(t).DeepEqual(a, b)
-}
-
-func (q *equalities) equalMaps(a, b map[string]any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for name, value := range a {
-		if other, there := b[name]; !there || !q.equal(value, other) {
-			return false
-		}
-	}
-	return true
 }
