@@ -45,7 +45,7 @@ type engineCore interface {
 	watches() []WatchInfo
 	hostOf() *Host
 	storageBelow() backend.Backend
-	guarded() backend.Backend
+	writer() backend.Backend
 	storeID(ctx context.Context) (string, error)
 	timelineNow(ctx context.Context) (Timeline, error)
 	drain(ctx context.Context) error

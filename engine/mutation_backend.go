@@ -17,100 +17,100 @@ func (e *core) detectMutations() (audit func()) {
 		return func() {}
 	}
 	d := newDetector(e.schema, e.cfg.onError)
-	guarded := &guardedBackend{e.storage.Backend(), d}
-	var b backend.Backend = guarded
-	if emitter, ok := guarded.Backend.(backend.Emitter); ok {
-		b = &guardedEmitter{guarded, emitter}
+	detecting := &detectingBackend{e.storage.Backend(), d}
+	var b backend.Backend = detecting
+	if emitter, ok := detecting.Backend.(backend.Emitter); ok {
+		b = &detectingEmitter{detecting, emitter}
 	}
 	e.storage = backend.NewStorage(b, *e.schema)
 	return d.audit
 }
 
-// guardedBackend shows a detector every object that goes through it.
+// detectingBackend shows a detector every object that goes through it.
 //
-//	writes ──▶ ┌────────────────┐ ──▶
-//	reads  ◀── │ guardedBackend │ ◀── backend
-//	events ◀── └──────┬─────────┘ ◀──
-//	                  ▼ objects
-//	               detector ──MutationError──▶ Config.OnError
-type guardedBackend struct {
+//	writes ──▶ ┌──────────────────┐ ──▶
+//	reads  ◀── │ detectingBackend │ ◀── backend
+//	events ◀── └───────┬──────────┘ ◀──
+//	                   ▼ objects
+//	                detector ──MutationError──▶ Config.OnError
+type detectingBackend struct {
 	backend.Backend
 	detector *detector
 }
 
 // Unwrap returns the underlying backend.
-func (g *guardedBackend) Unwrap() backend.Backend { return g.Backend }
+func (b *detectingBackend) Unwrap() backend.Backend { return b.Backend }
 
 // Put prints the value before the write, since from then on readers share it with the
 // writer.
-func (g *guardedBackend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
-	given := g.detector.given(draft)
-	o, err := g.Backend.Put(ctx, draft, prev, opts)
+func (b *detectingBackend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
+	given := b.detector.given(draft)
+	o, err := b.Backend.Put(ctx, draft, prev, opts)
 	if err == nil {
-		g.detector.wrote(o, given, g.detector.current)
+		b.detector.wrote(o, given, b.detector.current)
 	}
 	return o, err
 }
 
 // Remove records the deletion of the object.
-func (g *guardedBackend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
-	o, err := g.Backend.Remove(ctx, prev)
-	g.detector.locked(func() {
+func (b *detectingBackend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
+	o, err := b.Backend.Remove(ctx, prev)
+	b.detector.locked(func() {
 		if err == nil {
-			g.detector.gone(prev.Key, o.Revision)
+			b.detector.gone(prev.Key, o.Revision)
 		}
 	})
 	return o, err
 }
 
 // Get, and Revision, which comes before cached reads, compare one object each.
-func (g *guardedBackend) Get(ctx context.Context, key string) (*store.Object, error) {
-	o, err := g.Backend.Get(ctx, key)
-	g.detector.locked(func() {
-		if t := g.detector.known[o]; t != nil {
-			g.detector.compare(t)
+func (b *detectingBackend) Get(ctx context.Context, key string) (*store.Object, error) {
+	o, err := b.Backend.Get(ctx, key)
+	b.detector.locked(func() {
+		if t := b.detector.known[o]; t != nil {
+			b.detector.compare(t)
 		}
 	})
 	return o, err
 }
 
 // Revision returns the backend's newest revision.
-func (g *guardedBackend) Revision(ctx context.Context) (store.Revision, error) {
-	g.detector.locked(func() {})
-	return g.Backend.Revision(ctx)
+func (b *detectingBackend) Revision(ctx context.Context) (store.Revision, error) {
+	b.detector.locked(func() {})
+	return b.Backend.Revision(ctx)
 }
 
 // List shows the objects of pages of the newest state.
-func (g *guardedBackend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+func (b *detectingBackend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	opts.State = false // the detector needs each object
-	page, err := g.Backend.List(ctx, opts)
+	page, err := b.Backend.List(ctx, opts)
 	if page == nil {
 		return nil, err
 	}
-	g.detector.locked(func() {
+	b.detector.locked(func() {
 		for _, o := range page.Items {
-			g.detector.current(o)
+			b.detector.current(o)
 		}
 	})
 	return page, err
 }
 
 // Watch shows the events.
-func (g *guardedBackend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
-	w, err := g.Backend.Watch(ctx, opts)
+func (b *detectingBackend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	w, err := b.Backend.Watch(ctx, opts)
 	if err != nil || w == nil {
 		return nil, err
 	}
-	return &guardedWatcher{w, g.detector}, nil
+	return &detectingWatcher{w, b.detector}, nil
 }
 
-type guardedWatcher struct {
+type detectingWatcher struct {
 	backend.Watcher
 	detector *detector
 }
 
 // Next shows the events to the detector first.
-func (w *guardedWatcher) Next(limit int) (backend.Batch, error) {
+func (w *detectingWatcher) Next(limit int) (backend.Batch, error) {
 	batch, err := w.Watcher.Next(limit)
 	w.detector.locked(func() {
 		for _, ev := range batch.Events {
@@ -121,22 +121,22 @@ func (w *guardedWatcher) Next(limit int) (backend.Batch, error) {
 }
 
 // RequestProgress passes the request on.
-func (w *guardedWatcher) RequestProgress(ctx context.Context) error {
+func (w *detectingWatcher) RequestProgress(ctx context.Context) error {
 	return backend.RequestProgress(ctx, w.Watcher)
 }
 
-// guardedEmitter is a guardedBackend over one that can emit.
-type guardedEmitter struct {
-	*guardedBackend
+// detectingEmitter is a detectingBackend over one that can emit.
+type detectingEmitter struct {
+	*detectingBackend
 	emitter backend.Emitter
 }
 
 // Emit does for emitted values what Put does for written ones.
-func (g *guardedEmitter) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
-	given := g.detector.given(draft)
-	o, err := g.emitter.Emit(ctx, draft)
+func (b *detectingEmitter) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
+	given := b.detector.given(draft)
+	o, err := b.emitter.Emit(ctx, draft)
 	if err == nil {
-		g.detector.wrote(o, given, g.detector.emitted)
+		b.detector.wrote(o, given, b.detector.emitted)
 	}
 	return o, err
 }
