@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/list"
 	"encoding/json"
+	"math"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,41 +48,51 @@ func newEncodings(limit int) *encodings {
 
 // of returns the bytes of an item in a form, and keeps them.
 func (e *encodings) of(key encodingKey) ([]byte, error) {
-	e.mu.Lock()
-	entry := e.byItem[key]
-	if entry == nil {
-		e.misses++
-		entry = &encoding{key: key}
-		e.byItem[key] = entry
-	} else {
-		e.hits++
-	}
-	e.mu.Unlock()
-	entry.once.Do(func() {
-		returned := false
-		defer func() {
-			if !returned {
-				entry.err = &usercode.PanicError{Func: "MarshalJSON", Key: key.item.Key(), Value: usercode.ErrGoexit}
-			}
-			e.keep(entry)
-		}()
-		entry.text, entry.err = key.encode()
-		returned = true
-	})
-	return entry.text, entry.err
+	return e.read(e.entry(key, math.MaxInt))
 }
 
 // peek returns the bytes of an item for a get or a list. It keeps new ones only while the
 // cache is less than half full, since lists would otherwise drive out the encodings that
 // watches share.
 func (e *encodings) peek(key encodingKey) ([]byte, error) {
-	e.mu.Lock()
-	entry, room := e.byItem[key], e.size < e.limit/2
-	e.mu.Unlock()
-	if entry == nil && !room {
+	entry := e.entry(key, e.limit/2)
+	if entry == nil {
 		return key.encode()
 	}
-	return e.of(key)
+	return e.read(entry)
+}
+
+// entry returns the entry of a key. Without one it makes it, or returns nil if the cache has
+// more bytes than given.
+func (e *encodings) entry(key encodingKey, most int) *encoding {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	entry := e.byItem[key]
+	switch {
+	case entry != nil:
+		e.hits++
+	case e.size <= most:
+		e.misses++
+		entry = &encoding{key: key}
+		e.byItem[key] = entry
+	}
+	return entry
+}
+
+// read returns the bytes of an entry, which its first reader makes.
+func (e *encodings) read(entry *encoding) ([]byte, error) {
+	entry.once.Do(func() {
+		returned := false
+		defer func() {
+			if !returned {
+				entry.err = &usercode.PanicError{Func: "MarshalJSON", Key: entry.key.item.Key(), Value: usercode.ErrGoexit}
+			}
+			e.keep(entry)
+		}()
+		entry.text, entry.err = entry.key.encode()
+		returned = true
+	})
+	return entry.text, entry.err
 }
 
 // keep counts a new entry and drops the oldest above the limit.
