@@ -126,7 +126,7 @@ func (k encodingKey) encode() (text []byte, err error) {
 	panicked := usercode.Call("MarshalJSON", k.item.Key(), func() {
 		switch {
 		case k.shape == partial:
-			text, err = encodePartial(k.item, k.lean, true)
+			text, err = encodePartial(k.item, k.lean)
 		case k.lean:
 			text, err = k.item.LeanJSON()
 		default:
@@ -136,9 +136,15 @@ func (k encodingKey) encode() (text []byte, err error) {
 	return text, cmp.Or(panicked, err)
 }
 
+// The kind and the version of an item's metadata.
+const (
+	partialKind    = "PartialObjectMetadata"
+	partialVersion = metaGroup + "/v1"
+)
+
 // encodePartial returns an item's metadata as a PartialObjectMetadata, without managed
-// fields if lean, and with apiVersion and kind if named is true.
-func encodePartial(item registry.Item, lean, named bool) ([]byte, error) {
+// fields if lean.
+func encodePartial(item registry.Item, lean bool) ([]byte, error) {
 	p := meta.AsPartialObjectMetadata(item.Meta())
 	if rev := item.Revision(); rev > 0 {
 		p.ResourceVersion = rev.String()
@@ -146,8 +152,6 @@ func encodePartial(item registry.Item, lean, named bool) ([]byte, error) {
 	if lean {
 		p.ManagedFields = nil
 	}
-	if named {
-		p.Kind, p.APIVersion = "PartialObjectMetadata", metaGroup+"/v1"
-	}
+	p.Kind, p.APIVersion = partialKind, partialVersion
 	return json.Marshal(p)
 }

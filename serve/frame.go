@@ -55,7 +55,7 @@ func (f *frames) single(version string, row []byte) ([]byte, error) {
 func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 	apiVersion, name := f.c.info.Kind.GroupVersionKind().ToAPIVersionAndKind()
 	if f.c.shape == partial || f.table != nil {
-		apiVersion, name = metaGroup+"/v1", "PartialObjectMetadata"
+		apiVersion, name = partialVersion, partialKind
 	}
 	version := ev.Revision.String()
 	text := `{"kind":"` + name + `","apiVersion":"` + apiVersion + `","metadata":{"resourceVersion":"` + version + `"`

@@ -167,24 +167,23 @@ func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry
 		head, err = t.head(meta, true)
 		return head, t.row, err
 	case partial:
-		head, err = listHead(metaGroup+"/v1", "PartialObjectMetadataList", meta)
-		return head, func(item registry.Item) ([]byte, error) { return encodePartial(item, c.lean, false) }, err
+		head, err = listHead(partialVersion, partialKind+"List", meta)
+		return head, c.listItem(partialVersion, partialKind), err
 	}
 	gvk := c.info.Kind.GroupVersionKind()
 	head, err = listHead(gvk.GroupVersion().String(), gvk.Kind+"List", meta)
-	return head, c.listItem(), err
+	return head, c.listItem(gvk.GroupVersion().String(), gvk.Kind), err
 }
 
 // listItem returns the function that encodes the items of a list, one at a time. Items
 // leave out apiVersion and kind, which the list has: typed clients decode watch events
 // without them, and compare those with lists.
-func (c *call) listItem() func(registry.Item) ([]byte, error) {
-	gvk := c.info.Kind.GroupVersionKind()
-	kind, version := strconv.Quote(gvk.Kind), strconv.Quote(gvk.GroupVersion().String())
+func (c *call) listItem(version, kind string) func(registry.Item) ([]byte, error) {
+	kind, version = strconv.Quote(kind), strconv.Quote(version)
 	heads := []string{`{"kind":` + kind + `,"apiVersion":` + version + `,`, `{"apiVersion":` + version + `,"kind":` + kind + `,`}
 	var item []byte
 	return func(it registry.Item) ([]byte, error) {
-		text, err := c.encodings.peek(encodingKey{it, whole, c.lean})
+		text, err := c.encodings.peek(encodingKey{it, c.shape, c.lean})
 		if err != nil {
 			return nil, err
 		}

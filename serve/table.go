@@ -57,24 +57,34 @@ func (t *tableOf) hasAge() bool {
 // row returns an object's row as JSON.
 func (t *tableOf) row(item registry.Item) ([]byte, error) {
 	m := item.Meta()
-	row := metav1.TableRow{Cells: []any{m.GetName()}}
-	if err := usercode.Call("Column.Value", item.Key(), func() { row.Cells = item.AppendCells(row.Cells) }); err != nil {
+	cells := []any{m.GetName()}
+	if err := usercode.Call("Column.Value", item.Key(), func() { cells = item.AppendCells(cells) }); err != nil {
 		return nil, err
 	}
 	if !t.hasAge() {
-		row.Cells = append(row.Cells, age(m.GetCreationTimestamp()))
+		cells = append(cells, age(m.GetCreationTimestamp()))
 	}
-	var err error
-	switch t.include {
-	case metav1.IncludeObject:
-		row.Object.Raw, err = t.encodings.peek(encodingKey{item, whole, t.lean})
-	case metav1.IncludeMetadata:
-		row.Object.Raw, err = t.encodings.peek(encodingKey{item, partial, t.lean})
-	}
+	text, err := json.Marshal(cells)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(row)
+	object, err := t.object(item)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat([]byte(`{"cells":`), text, []byte(`,"object":`), object, []byte(`}`)), nil
+}
+
+// object returns as much of an object as its row is to have. It is not encoded again for the
+// row, as it would be in a [metav1.TableRow].
+func (t *tableOf) object(item registry.Item) ([]byte, error) {
+	switch t.include {
+	case metav1.IncludeObject:
+		return t.encodings.peek(encodingKey{item, whole, t.lean})
+	case metav1.IncludeMetadata:
+		return t.encodings.peek(encodingKey{item, partial, t.lean})
+	}
+	return []byte("null"), nil
 }
 
 func age(t metav1.Time) string {
