@@ -163,7 +163,8 @@ func TestWindow_DroppedEventsAreGarbage(t *testing.T) {
 	runtime.GC()
 	require.Nil(t, dropped.Value(), "no view has it any more")
 
-	_, ok := w.View().Read(stalledAt)
+	view := w.View()
+	_, ok := view.Read(stalledAt)
 	require.False(t, ok)
 	runtime.KeepAlive(w)
 	runtime.KeepAlive(tree)

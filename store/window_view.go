@@ -102,8 +102,9 @@ func (v WindowView) after(rev Revision) Seq {
 // copying, and none if at is Next or beyond. Call it again at the position after
 // them for more. The slice is read only.
 //
-// Ok is false if at is before First: the event there has been trimmed.
-func (v WindowView) Read(at Seq) (events []Event, ok bool) {
+// Ok is false if at is before First: the event there has been trimmed. Each delivery calls
+// it, so it does not copy the view.
+func (v *WindowView) Read(at Seq) (events []Event, ok bool) {
 	switch {
 	case at < v.first:
 		return nil, false
@@ -117,7 +118,7 @@ func (v WindowView) Read(at Seq) (events []Event, ok bool) {
 // holder returns the index of the chunk with the event at position at, which is
 // in the window. Readers that have caught up read from the last chunk, so it is
 // tried first.
-func (v WindowView) holder(at Seq) int {
+func (v *WindowView) holder(at Seq) int {
 	if last := len(v.chunks) - 1; v.chunks[last].first <= at {
 		return last
 	}
@@ -126,7 +127,7 @@ func (v WindowView) holder(at Seq) int {
 
 // filled returns the events of chunk i that this view covers, clipped so that an
 // append cannot write to the chunk.
-func (v WindowView) filled(i int) []Event {
+func (v *WindowView) filled(i int) []Event {
 	c, end := v.chunks[i], v.next
 	if i+1 < len(v.chunks) {
 		end = v.chunks[i+1].first

@@ -58,10 +58,12 @@ func TestWindow_ReadGoesChunkByChunk(t *testing.T) {
 func TestWindowView_ReadLeavesNoRoomBehindTheEvents(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	put(w, tree, "a")
-	events, _ := w.View().Read(0)
+	view := w.View()
+	events, _ := view.Read(0)
 	b := put(w, tree, "b")
 	_ = append(events, store.Event{Type: store.Bookmark})
-	again, _ := w.View().Read(0)
+	view = w.View()
+	again, _ := view.Read(0)
 	require.Len(t, again, 2)
 	require.Same(t, b, again[1].Object)
 }

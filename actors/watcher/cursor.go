@@ -92,7 +92,7 @@ func (c *cursor) readWindow(s *Stream, snap *store.Snapshot) ([]store.Event, err
 // are for this watch.
 func (c *cursor) scan(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	for c.pos < snap.Window.Next() {
-		raw, ok := stretch(snap.Window, c.pos)
+		raw, ok := stretch(&snap.Window, c.pos)
 		if !ok {
 			return nil, &store.ExpiredError{Requested: c.rev, Oldest: snap.Window.Floor()}
 		}
@@ -109,13 +109,17 @@ func (c *cursor) scan(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 // without a last revision that continues in the next chunk. If it would return
 // nothing, it returns all of that revision. ok is false if the window no longer has
 // the position.
-func stretch(window store.WindowView, at store.Seq) (events []store.Event, ok bool) {
+func stretch(window *store.WindowView, at store.Seq) (events []store.Event, ok bool) {
 	events, ok = window.Read(at)
 	if len(events) == 0 {
 		return events, ok
 	}
+	end := at + store.Seq(len(events))
+	if end == window.Next() {
+		return events, true
+	}
 	last := events[len(events)-1].Revision
-	rest, _ := window.Read(at + store.Seq(len(events)))
+	rest, _ := window.Read(end)
 	if len(rest) == 0 || rest[0].Revision != last {
 		return events, true
 	}
@@ -246,7 +250,7 @@ func (c *cursor) leftBehind(s *Stream, prev *store.Snapshot, first store.Seq) bo
 // it, and reports whether it did.
 func (c *cursor) skipIrrelevant(s *Stream, prev *store.Snapshot, first store.Seq) bool {
 	for c.pos < first {
-		raw, ok := stretch(prev.Window, c.pos)
+		raw, ok := stretch(&prev.Window, c.pos)
 		if !ok || len(raw) == 0 {
 			return false
 		}
