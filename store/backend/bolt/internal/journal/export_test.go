@@ -5,6 +5,9 @@ import "go.etcd.io/bbolt"
 // ParseUnchecked is for fuzzing what salvage parses.
 var ParseUnchecked = parseUnchecked
 
+// Unfinished is where a new file is until it is complete.
+var Unfinished = unfinished
+
 // Encode is for making files of other formats.
 func (id Identity) Encode() []byte { return id.encode() }
 

@@ -157,12 +157,29 @@ func TestOpen_SaysWhatToDoAboutBadPaths(t *testing.T) {
 func TestOpen_RemovesWhatACrashHasLeft(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	for range 2 { // without and with the file itself
-		require.NoError(t, os.WriteFile(path+".new", []byte("half"), 0o600))
+		require.NoError(t, os.WriteFile(journal.Unfinished(path), []byte("half"), 0o600))
 		f, err := journal.Open(path, journal.Options{})
 		require.NoError(t, err)
-		_, err = os.Stat(path + ".new")
-		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.NoFileExists(t, journal.Unfinished(path))
 		require.NoError(t, f.Close())
+	}
+}
+
+// A file that stands ready to replace another, or a snapshot of it, usually has the other's
+// name and one of these endings.
+func TestOpen_LeavesTheFilesBesideItAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	for range 2 { // without and with the file itself
+		for _, ending := range []string{".new", ".tmp", ".bak", ".old", ".lock"} {
+			require.NoError(t, os.WriteFile(path+ending, []byte(ending), 0o600))
+		}
+		f, err := journal.Open(path, journal.Options{})
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		for _, ending := range []string{".new", ".tmp", ".bak", ".old", ".lock"} {
+			require.FileExists(t, path+ending)
+			require.Equal(t, ending, string(read(t, path+ending)))
+		}
 	}
 }
 

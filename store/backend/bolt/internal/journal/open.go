@@ -163,8 +163,9 @@ func followed(path string) string {
 	return path
 }
 
-// unfinished returns the path of a new file until it is complete and renamed to path.
-func unfinished(path string) string { return path + ".new" }
+// unfinished returns the path of a new file until it is complete and renamed to path. What
+// is there is removed, so it is a name that is given to no other file.
+func unfinished(path string) string { return path + ".watchmill-unfinished" }
 
 // abandon closes a file that bbolt does not own.
 func (f *File) abandon() error {

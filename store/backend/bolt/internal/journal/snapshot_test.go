@@ -276,8 +276,7 @@ func TestOpen_Shrinks(t *testing.T) {
 	f.random(random, 5, 20, 100)
 	f.requireWhole()
 	f.requireChecked()
-	_, err = os.Stat(f.path + ".new")
-	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoFileExists(t, journal.Unfinished(f.path))
 }
 
 // A copy takes the place of the file, and not that of a link to it; else the file under its

@@ -154,7 +154,7 @@ func TestPower_FirstCreationLeavesNoFileOrAGoodOne(t *testing.T) {
 				clear(torn[at:min(len(torn), at+random.IntN(10_000))])
 			}
 		}
-		require.NoError(t, os.WriteFile(path+".new", torn, 0o600))
+		require.NoError(t, os.WriteFile(path+".watchmill-unfinished", torn, 0o600))
 		f, err := journal.Open(path, journal.Options{})
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
