@@ -98,16 +98,26 @@ func runChild() int {
 
 // A real file system without space, where one may be mounted.
 func TestAppend_SaysThatTheFileSystemIsFull(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "small")
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", dir).Run(); err != nil {
+	dir, err := mount(t)
+	if err != nil {
 		t.Logf("no file system of its own can be mounted here (%v): the limit on the size of files stands for it", err)
 		return
 	}
-	defer func() { require.NoError(t, exec.Command("umount", dir).Run()) }()
 	f := newFixtureAt(t, filepath.Join(dir, "state.db"), journal.Options{})
 	filler := filepath.Join(dir, "filler")
 	require.NoError(t, os.WriteFile(filler, make([]byte, 2<<20), 0o600))
 	f.fillUp(func() { require.NoError(t, os.Remove(filler)) })
 	require.NoError(t, f.Close())
+}
+
+// mount mounts an empty file system of 4 MB until the test ends. Few may do that.
+func mount(t *testing.T) (dir string, err error) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "small")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", dir).Run(); err != nil {
+		return "", err
+	}
+	t.Cleanup(func() { require.NoError(t, exec.Command("umount", dir).Run()) })
+	return dir, nil
 }

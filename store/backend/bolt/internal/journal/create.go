@@ -110,11 +110,11 @@ func (p *placement) finish(write func(*bbolt.DB) error) error {
 	if err == nil {
 		err = p.file.Sync()
 	}
+	if err == nil {
+		err = os.Rename(unfinished(p.path), p.path)
+	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot %s %s: %w", cmp.Or(p.task, "make"), p.path, err), os.Remove(unfinished(p.path)))
-	}
-	if err := os.Rename(unfinished(p.path), p.path); err != nil {
-		return err
 	}
 	return syncDir(filepath.Dir(p.path))
 }

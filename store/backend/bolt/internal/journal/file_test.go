@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func ExampleOpen() {
@@ -145,6 +147,11 @@ func TestOpen_SaysWhatToDoAboutBadPaths(t *testing.T) {
 	require.ErrorContains(t, err, "no regular file")
 	_, err = journal.Open(dir, journal.Options{})
 	require.ErrorContains(t, err, dir)
+	_, err = journal.Open("", journal.Options{})
+	require.ErrorIs(t, err, usercode.ErrConfig)
+	require.NoFileExists(t, journal.Unfinished(""))
+	_, err = journal.Restore(strings.NewReader(""), "", journal.RestoreOptions{})
+	require.ErrorIs(t, err, usercode.ErrConfig)
 
 	for _, opts := range []journal.Options{{LockTimeout: -1}, {MaxBytes: -1}, {ShrinkAt: 1}, {ShrinkAt: -1}, {ReadOnly: true, Salvage: true}} {
 		_, err = journal.Open(filepath.Join(dir, "state.db"), opts)
@@ -215,6 +222,11 @@ func TestOpen_RefusesOtherFiles(t *testing.T) {
 		require.ErrorIs(t, err, journal.ErrCorrupt, name)
 		require.ErrorContains(t, err, path, name)
 		require.Equal(t, content, string(read(t, path)))
+		if content == "" {
+			require.ErrorContains(t, err, "remove it")
+		} else {
+			require.ErrorContains(t, err, "restore a snapshot, or dump")
+		}
 	}
 	require.NoError(t, os.Remove(path))
 	db, err := bbolt.Open(path, 0o600, nil)

@@ -41,21 +41,25 @@ type sighting struct {
 }
 
 // inspect walks a file and checks its contents. It fails with a [*CorruptError] or
-// [*FormatError] for the first defect. With salvage it collects damaged records and goes
-// on.
-func inspect(path string, file io.ReaderAt, size int64, salvage bool) (*contents, error) {
+// [*FormatError] for the first defect, except damaged records, which it collects.
+func inspect(path string, file io.ReaderAt, size int64) (*contents, error) {
 	var first error
 	c, err := examineAll(path, file, size, nil, func(err error) bool {
 		first = err
 		return false
 	})
-	if err == nil && first == nil && len(c.damaged) > 0 && !salvage {
-		first = &c.damaged[0].CorruptError
-	}
 	if first != nil {
 		return nil, first
 	}
 	return c, err
+}
+
+// firstDamage returns the error of the first damaged record, nil if there is none.
+func (c *contents) firstDamage() error {
+	if len(c.damaged) == 0 {
+		return nil
+	}
+	return &c.damaged[0].CorruptError
 }
 
 // examineAll walks a file and reports all defects except damaged records, until report

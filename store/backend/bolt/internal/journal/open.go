@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -61,9 +62,19 @@ func (o Options) validate() error {
 	return nil
 }
 
+func validatePath(path string) error {
+	if path == "" {
+		return &usercode.ConfigError{Field: "path", Problem: "is empty; give that of the file"}
+	}
+	return nil
+}
+
 // openLocked opens and locks the file at path. It opens it again if path names another
 // one by then, because the process that held the lock has replaced it.
 func openLocked(path string, opts Options) (*File, error) {
+	if err := validatePath(path); err != nil {
+		return nil, err
+	}
 	for deadline := time.Now().Add(opts.LockTimeout); ; {
 		file, err := openOrCreate(path, opts)
 		if err != nil {
@@ -96,15 +107,15 @@ func openOrCreate(path string, opts Options) (*os.File, error) {
 		flag = os.O_RDONLY
 	}
 	for {
-		file, err := os.OpenFile(path, flag, 0)
+		file, err := openRegular(path, flag)
 		switch {
 		case err == nil:
-			return regular(file)
+			return file, nil
 		case errors.Is(err, fs.ErrNotExist) && !opts.ReadOnly:
 			if err := create(path, opts.LockTimeout); err != nil {
 				return nil, err
 			}
-		case errors.Is(err, fs.ErrPermission) && !opts.ReadOnly:
+		case !opts.ReadOnly && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)):
 			return nil, fmt.Errorf("cannot open %s for writing: make it writable, or open it for reading only: %w", path, err)
 		default:
 			return nil, fmt.Errorf("cannot open %s: %w", path, err)
@@ -112,15 +123,18 @@ func openOrCreate(path string, opts Options) (*os.File, error) {
 	}
 }
 
-func regular(file *os.File) (*os.File, error) {
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("cannot open %s: it is no regular file", file.Name())
-	}
+var errIrregular = errors.New("it is no regular file")
+
+// openRegular opens a regular file, and nothing else: a named pipe would wait for a writer.
+func openRegular(path string, flag int) (*os.File, error) {
+	info, err := os.Stat(path)
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, err
 	}
-	return file, nil
+	if !info.Mode().IsRegular() {
+		return nil, errIrregular
+	}
+	return os.OpenFile(path, flag, 0)
 }
 
 // isAtPath reports whether path still names the file that is open.
@@ -182,9 +196,18 @@ func (f *File) load() error {
 	if err != nil {
 		return err
 	}
-	found, err := inspect(f.path, f.file, info.Size(), f.opts.Salvage)
+	if info.Size() == 0 {
+		return &CorruptError{Path: f.path, Page: NoPage, What: "it is empty: remove it, so that a new one is made, or restore a snapshot"}
+	}
+	found, err := inspect(f.path, f.file, info.Size())
+	if errors.Is(err, ErrCorrupt) {
+		return fmt.Errorf("%w: restore a snapshot, or dump what can be read of it", err)
+	}
 	if err != nil {
 		return err
+	}
+	if damage := found.firstDamage(); damage != nil && !f.opts.Salvage {
+		return fmt.Errorf("%w: open it with Options.Salvage, which discards damaged records, or restore a snapshot", damage)
 	}
 	f.identity, f.logs = found.identity, found.logs
 	if found.metas.Invalid != nil {

@@ -32,6 +32,9 @@ const revisionGap = 1 << 32
 // damaged or incomplete, which errors name in place of a path; then there is no file
 // afterwards.
 func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
+	if err := validatePath(path); err != nil {
+		return Manifest{}, err
+	}
 	path = followed(path)
 	s := restoring{path: path, opts: opts}
 	p := placement{path: path, task: "restore to", timeout: DefaultLockTimeout, before: func(file *os.File) error { return s.receive(file, r) }}
@@ -84,8 +87,10 @@ func (s *restoring) receive(file *os.File, r io.Reader) error {
 	if err := file.Truncate(s.manifest.Bytes); err != nil {
 		return err
 	}
-	s.found, err = inspect(theSnapshot, file, s.manifest.Bytes, false)
-	return err
+	if s.found, err = inspect(theSnapshot, file, s.manifest.Bytes); err != nil {
+		return err
+	}
+	return s.found.firstDamage()
 }
 
 // source is a reader that keeps its error, to tell it from one of the writer.

@@ -1,0 +1,48 @@
+//go:build unix && !solaris && !aix
+
+package journal_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// A named pipe is refused: opening it would wait until a writer comes.
+func TestOpen_RefusesANamedPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	for _, opts := range []journal.Options{{}, {ReadOnly: true}} {
+		_, err := journal.Open(path, opts)
+		require.ErrorContains(t, err, path+": it is no regular file")
+	}
+	_, err := journal.Check(path, 0)
+	require.ErrorContains(t, err, "no regular file")
+}
+
+func TestOpen_SaysWhatToDoOnAFileSystemForReading(t *testing.T) {
+	dir, err := mount(t)
+	if err != nil {
+		t.Logf("no file system of its own can be mounted here: %v", err)
+		return
+	}
+	f := newFixtureAt(t, filepath.Join(dir, "state.db"), journal.Options{})
+	f.put("a", "1")
+	require.NoError(t, f.Close())
+	require.NoError(t, exec.Command("mount", "-o", "remount,ro", dir).Run())
+
+	_, err = journal.Open(f.path, journal.Options{})
+	require.ErrorIs(t, err, syscall.EROFS)
+	require.ErrorContains(t, err, "open it for reading only")
+	_, err = journal.Open(f.path+"2", journal.Options{})
+	require.ErrorIs(t, err, syscall.EROFS)
+	require.ErrorContains(t, err, f.path+"2")
+	f.opts.ReadOnly = true
+	f.open()
+	f.requireWhole()
+}
