@@ -255,6 +255,9 @@ func (c *storeShrinkCommand) Run(to *streams) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
+	if info.LastError != nil {
+		return usable(info.LastError)
+	}
 	_, err = fmt.Fprintf(to.stdout, "%s had %d bytes and has %d\n", c.File, before.Size(), info.Size)
 	return err
 }

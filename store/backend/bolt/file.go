@@ -45,19 +45,24 @@ func Open(path string, opts Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newFile(path, j, opts)
-	if u, err := j.Usage(); err == nil {
-		for _, repair := range u.Repairs {
-			f.failed(errors.New(repair))
-		}
-	}
-	return f, nil
+	return newFile(path, j, opts), nil
 }
 
+// newFile returns the file of a journal, and passes on what happened when that was opened.
 func newFile(path string, j journal.Journal, opts Options) *File {
 	f := &File{path: path, journal: j, opts: opts.withDefaults(), types: map[string]*Backend{}}
 	f.queue = commit.NewQueue(j, f.makeSpace)
 	f.upkeep.file = f
+	u, err := j.Usage()
+	if err != nil {
+		return f // calls of the journal will tell
+	}
+	for _, repair := range u.Repairs {
+		f.failed(errors.New(repair))
+	}
+	if u.Unshrunk != nil {
+		f.failed(u.Unshrunk)
+	}
 	return f
 }
 
@@ -111,7 +116,8 @@ type Info struct {
 	Warnings []string
 	// Repairs say what Options.Salvage discarded at Open.
 	Repairs []string
-	// LastError is the last error of background work or of Salvage, nil if none.
+	// LastError is the last error of background work, of Salvage or of shrinking, nil if
+	// none.
 	LastError error
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -181,6 +182,31 @@ func TestSalvage_SaysWhatItGaveUp(t *testing.T) {
 	f.opts.Salvage, f.cfg.OnUndecodable = false, bolt.Fail
 	f.reopen(0)
 	require.Len(t, f.list(backend.ListOptions{}), 2)
+}
+
+// unshrunk is a journal of a file that could not be shrunk.
+type unshrunk struct {
+	journal.Journal
+	err error
+}
+
+func (j unshrunk) Usage() (journal.Usage, error) {
+	u, err := j.Journal.Usage()
+	u.Unshrunk = j.err
+	return u, err
+}
+
+func TestOpen_TellsThatTheFileCouldNotBeShrunk(t *testing.T) {
+	var reported []error
+	f := newFixture(t, func(f *fixture) {
+		f.opts.OnError = func(err error) { reported = append(reported, err) }
+		f.wrap = func(j journal.Journal) journal.Journal { return unshrunk{j, syscall.ENOSPC} }
+	})
+	require.Equal(t, []error{syscall.ENOSPC}, reported)
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	require.Equal(t, syscall.ENOSPC, info.LastError)
+	f.put("a", "1")
 }
 
 // Records that are whole, and do not fit together, are not taken for a state.

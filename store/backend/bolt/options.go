@@ -28,7 +28,8 @@ type Options struct {
 	MaxBytes int64
 	// ShrinkAt is the part of the file, between 0 and 1, that must be unused for
 	// Open to copy it into a smaller one, which takes a few seconds for each 100
-	// MB; zero means never.
+	// MB; zero means never. If it cannot be copied, as on a full disk, it is used as it
+	// is, and OnError is told.
 	ShrinkAt float64
 	// ReadOnly opens an existing file for reading, which any number of processes can do
 	// at a time. Nothing expires then.
@@ -38,9 +39,9 @@ type Options struct {
 	Salvage bool
 	// Clock is the time of writes and expiries; nil means [clock.Real].
 	Clock clock.Clock
-	// OnError, if any, is called for errors in the background and for what Salvage did.
-	// It is called from any goroutine, must not block and must not call the file.
-	// Info.LastError has the last one, and with it a panic of OnError.
+	// OnError, if any, is called for errors in the background, for what Salvage did, and if
+	// the file could not be shrunk. It is called from any goroutine, must not block and must
+	// not call the file. Info.LastError has the last one, and with it a panic of OnError.
 	OnError func(error)
 }
 

@@ -69,7 +69,7 @@ const childEnv = "JOURNAL_TEST_CHILD"
 
 // A process whose files may not grow beyond a limit meets what a full disk would
 // be: EFBIG in place of ENOSPC.
-func TestAppend_SaysThatTheDiskIsFull(t *testing.T) {
+func TestFile_LivesWithAFullDisk(t *testing.T) {
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childEnv+"="+t.TempDir())
 	out, err := child.CombinedOutput()
@@ -78,22 +78,63 @@ func TestAppend_SaysThatTheDiskIsFull(t *testing.T) {
 
 // runChild is the test above, in a process of its own.
 func runChild() int {
-	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "full disk", F: func(t *testing.T) {
-		signal.Ignore(syscall.SIGXFSZ)
-		var limit syscall.Rlimit
-		require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
-		f := newFixture(t, journal.Options{})
-		limit.Cur = 2 << 20
-		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
-		f.fillUp(func() {
-			limit.Cur = limit.Max
-			require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
-		})
-	}}})
+	signal.Ignore(syscall.SIGXFSZ)
+	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{
+		{Name: "full disk", F: func(t *testing.T) {
+			f := newFixture(t, journal.Options{})
+			f.fillUp(limitFiles(t, 2<<20))
+		}},
+		{Name: "shrink on a full disk", F: shrinkOnAFullDisk},
+	})
 	if !ok {
 		return 1
 	}
 	return 0
+}
+
+// limitFiles lets no file of this process grow beyond a number of bytes, until the limit is
+// lifted.
+func limitFiles(t *testing.T, bytes uint64) (lift func()) {
+	var limit syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
+	limit.Cur = bytes
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+	return func() {
+		limit.Cur = limit.Max
+		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+	}
+}
+
+// A file for whose copy there is no space is opened as it is, and shrunk when there is some.
+func shrinkOnAFullDisk(t *testing.T) {
+	f, random := newFixture(t, journal.Options{}), newRandom(1)
+	f.random(random, 20, 100, 5000)
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	before, err := f.Usage()
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+
+	lift := limitFiles(t, 16<<10)
+	f.opts.ShrinkAt = 0.5
+	f.open()
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.ErrorIs(t, u.Unshrunk, syscall.EFBIG)
+	require.ErrorContains(t, u.Unshrunk, f.path+" stays as large as it is")
+	require.Equal(t, before.Size, u.Size)
+	require.NoFileExists(t, journal.Unfinished(f.path))
+	f.requireWhole()
+
+	lift()
+	f.put("after", "it")
+	f.reopen()
+	u, err = f.Usage()
+	require.NoError(t, err)
+	require.NoError(t, u.Unshrunk)
+	require.Less(t, u.Size, before.Size/2)
+	f.requireWhole()
+	f.requireChecked()
 }
 
 // A real file system without space, where one may be mounted.

@@ -43,6 +43,7 @@ type File struct {
 	identity Identity
 	warnings []string
 	repairs  []string
+	unshrunk error // why the file could not be shrunk
 
 	// broken is the error of the first call of bbolt that panicked, nil if none has.
 	broken atomic.Pointer[error]
@@ -111,7 +112,7 @@ func (f *File) learn(changed map[string]log) {
 
 // Usage returns how much of the file is in use, and what Open found and repaired.
 func (f *File) Usage() (Usage, error) {
-	u := Usage{Warnings: slices.Clone(f.warnings), Repairs: slices.Clone(f.repairs)}
+	u := Usage{Warnings: slices.Clone(f.warnings), Repairs: slices.Clone(f.repairs), Unshrunk: f.unshrunk}
 	err := f.guard(func() error {
 		info, err := f.file.Stat()
 		if err != nil {

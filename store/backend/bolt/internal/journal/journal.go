@@ -172,6 +172,8 @@ type Usage struct {
 	Warnings []string
 	// Repairs say what Options.Salvage discarded when the file was opened.
 	Repairs []string
+	// Unshrunk is why Open could not shrink the file, nil if it did, or did not have to.
+	Unshrunk error
 }
 
 // Manifest describes a snapshot.

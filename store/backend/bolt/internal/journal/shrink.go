@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"errors"
+	"fmt"
 	"os"
 
 	"go.etcd.io/bbolt"
@@ -12,27 +14,40 @@ const shrinkRun = 4 << 20
 // shrink replaces the file by a copy without free space. The path is locked throughout:
 // the copy is locked before it is renamed. It has the permissions of the file and, as far
 // as the system lets this process give files away, its owner.
+//
+// A file that cannot be copied, as on a full disk, is used as it is, and f.unshrunk says
+// why.
 func (f *File) shrink() error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return err
 	}
-	p := placement{path: f.path, timeout: f.opts.LockTimeout, over: true, before: func(file *os.File) error {
+	p := placement{path: f.path, task: "shrink", timeout: f.opts.LockTimeout, over: true, before: func(file *os.File) error {
 		keepOwner(file, info)
 		return file.Chmod(info.Mode().Perm())
 	}}
 	if err := p.begin(); err != nil {
-		return err
+		return f.stay(err)
 	}
 	if err := p.finish(f.copyTo); err != nil {
 		_ = p.close()
-		return err
+		return f.stay(err)
 	}
 	old, release := f.db, f.release
 	f.file, f.db, f.release = p.file, p.db, p.release
 	_, err = contained(f.path, old.Close)
 	release()
 	return err
+}
+
+// stay notes why the file was not copied. It fails if the file is damaged, or the copy has
+// taken its place all the same.
+func (f *File) stay(err error) error {
+	if same, _ := f.isAtPath(); !same || errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	f.unshrunk = fmt.Errorf("%s stays as large as it is: %w", f.path, err)
+	return nil
 }
 
 // copyTo copies all buckets with full pages, which bbolt.Compact leaves partly empty.
