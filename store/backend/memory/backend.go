@@ -121,9 +121,13 @@ func (b *Backend) begin(objects []*store.Object) error {
 			b.expiries.Add(o, size)
 		}
 	}
+	now, err := expiry.Now(b.clock)
+	if err != nil {
+		return err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.expire.Set(b.expiries.Earliest())
+	b.expire.Set(b.expiries.Earliest(now))
 	return nil
 }
 

@@ -35,7 +35,7 @@ func (b *Backend) deleteSomeExpired(woken *[]*waiting.Follower) (more bool) {
 	for range expiryRun {
 		first := b.expiries.Due(now)
 		if first == nil {
-			b.expire.Set(b.expiries.Earliest())
+			b.expire.Set(b.expiries.Earliest(now))
 			return false
 		}
 		_, wake := b.commitDeletion(first.Object, first.Size, now)

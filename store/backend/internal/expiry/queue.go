@@ -11,8 +11,13 @@ import (
 
 // Queue holds the objects that have a TTL, the first to expire first, and those
 // of one time by key: so equal runs delete in equal order.
+//
+// Times with a monotonic reading, as the real clock gives them, are compared by it, and
+// others, as those from a file, by the wall clock. Once the wall clock has been set, a
+// mixture of both has no order, so each has a tree of its own.
 type Queue struct {
-	byTime *btree.BTreeG[*Expiring]
+	running *btree.BTreeG[*Expiring] // with a monotonic reading
+	wall    *btree.BTreeG[*Expiring] // without
 }
 
 // Expiring is an object that has a TTL.
@@ -30,22 +35,36 @@ func NewQueue() *Queue {
 		}
 		return cmp.Less(a.Object.Key, b.Object.Key)
 	}
-	return &Queue{btree.NewBTreeGOptions(sooner, btree.Options{NoLocks: true})}
+	tree := func() *btree.BTreeG[*Expiring] {
+		return btree.NewBTreeGOptions(sooner, btree.Options{NoLocks: true})
+	}
+	return &Queue{running: tree(), wall: tree()}
+}
+
+// of returns the tree of objects that expire at such a time.
+func (q *Queue) of(at time.Time) *btree.BTreeG[*Expiring] {
+	if at == at.Round(0) { // which has no monotonic reading
+		return q.wall
+	}
+	return q.running
 }
 
 // Add adds o, which has a time to expire at.
-func (q *Queue) Add(o *store.Object, size int) { q.byTime.Set(&Expiring{o, size}) }
+func (q *Queue) Add(o *store.Object, size int) { q.of(o.Expires).Set(&Expiring{o, size}) }
 
 // Remove forgets o, if it is there.
 func (q *Queue) Remove(o *store.Object) {
 	if !o.Expires.IsZero() {
-		q.byTime.Delete(&Expiring{Object: o})
+		q.of(o.Expires).Delete(&Expiring{Object: o})
 	}
 }
 
-// Earliest returns when the first object expires; [Never] if none does.
-func (q *Queue) Earliest() time.Time {
-	first, ok := q.byTime.Min()
+// Earliest returns when the first object expires, as seen from now; [Never] if none does.
+func (q *Queue) Earliest(now time.Time) time.Time {
+	first, ok := q.running.Min()
+	if other, too := q.wall.Min(); too && (!ok || other.Object.Expires.Sub(now) < first.Object.Expires.Sub(now)) {
+		first, ok = other, true
+	}
 	if !ok {
 		return Never
 	}
@@ -54,23 +73,26 @@ func (q *Queue) Earliest() time.Time {
 
 // Due removes and returns the first object if it has expired by now, else nil.
 func (q *Queue) Due(now time.Time) *Expiring {
-	first, ok := q.byTime.Min()
-	if !ok || first.Object.Expires.After(now) {
-		return nil
+	for _, tree := range []*btree.BTreeG[*Expiring]{q.running, q.wall} {
+		if first, ok := tree.Min(); ok && !first.Object.Expires.After(now) {
+			tree.PopMin()
+			return first
+		}
 	}
-	q.byTime.PopMin()
-	return first
+	return nil
 }
 
 // Expired returns up to n objects that have expired by now, in order, and leaves
 // them in the queue.
 func (q *Queue) Expired(now time.Time, n int) (expired []*Expiring) {
-	q.byTime.Scan(func(e *Expiring) bool {
+	take := func(e *Expiring) bool {
 		if len(expired) == n || e.Object.Expires.After(now) {
 			return false
 		}
 		expired = append(expired, e)
 		return true
-	})
+	}
+	q.running.Scan(take)
+	q.wall.Scan(take)
 	return expired
 }

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
@@ -23,14 +25,14 @@ func expiring(key string, seconds int) *store.Object {
 
 func TestQueue_IsInOrderOfTimeThenKey(t *testing.T) {
 	q := expiry.NewQueue()
-	require.Equal(t, expiry.Never, q.Earliest())
+	require.Equal(t, expiry.Never, q.Earliest(noon))
 	gone := expiring("gone", 0)
 	for _, o := range []*store.Object{expiring("late", 3), expiring("b", 2), expiring("a", 2), expiring("early", 1), gone} {
 		q.Add(o, len(o.Key))
 	}
 	q.Remove(gone)
 	q.Remove(&store.Object{Key: "permanent"})
-	require.Equal(t, noon.Add(time.Second), q.Earliest())
+	require.Equal(t, noon.Add(time.Second), q.Earliest(noon))
 	require.Empty(t, q.Expired(noon, 10))
 	require.Len(t, q.Expired(noon.Add(2*time.Second), 2), 2)
 
@@ -39,7 +41,76 @@ func TestQueue_IsInOrderOfTimeThenKey(t *testing.T) {
 		order = append(order, fmt.Sprint(e.Object.Key, e.Size))
 	}
 	require.Equal(t, []string{"early5", "a1", "b1"}, order)
-	require.Equal(t, noon.Add(3*time.Second), q.Earliest())
+	require.Equal(t, noon.Add(3*time.Second), q.Earliest(noon))
+}
+
+// setWall returns at with another wall clock, and the same monotonic reading. Only setting
+// the clock of the machine does that otherwise.
+func setWall(at time.Time, d time.Duration) time.Time {
+	*(*uint64)(unsafe.Pointer(&at)) += uint64(d/time.Second) << 30 // after the nanoseconds
+	return at
+}
+
+// Objects from a file and others stay in order, and are found, when the wall clock is set.
+func TestQueue_LosesNothingWhenTheWallClockIsSet(t *testing.T) {
+	start := time.Now()
+	require.Equal(t, start.Add(-time.Hour).Round(0), setWall(start, -time.Hour).Round(0))
+	require.Zero(t, start.Sub(setWall(start, -time.Hour)))
+	rapid.Check(t, func(t *rapid.T) {
+		now, q, held := start, expiry.NewQueue(), map[string]*store.Object{}
+		expired := func() (keys []string) {
+			for key, o := range held {
+				if !o.Expires.After(now) {
+					keys = append(keys, key)
+				}
+			}
+			return keys
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			hours := time.Duration(rapid.IntRange(1, 99).Draw(t, "hours")) * time.Hour
+			key := fmt.Sprint("k", rapid.IntRange(0, 20).Draw(t, "key"))
+			what := rapid.SampledFrom([]string{"write", "load", "remove", "pass", "set", "delete"}).Draw(t, "what")
+			switch what {
+			case "set":
+				now = setWall(now, hours-50*time.Hour)
+			case "pass":
+				now = now.Add(hours / 10)
+			case "remove":
+				if o := held[key]; o != nil {
+					q.Remove(o)
+					delete(held, key)
+				}
+			case "delete":
+				due := expired()
+				var found []string
+				for e := q.Due(now); e != nil; e = q.Due(now) {
+					require.Same(t, held[e.Object.Key], e.Object, "%s was written again", e.Object.Key)
+					found = append(found, e.Object.Key)
+					delete(held, e.Object.Key)
+				}
+				require.ElementsMatch(t, due, found)
+			case "load", "write":
+				if o := held[key]; o != nil {
+					q.Remove(o)
+				}
+				o := &store.Object{Key: key, Expires: now.Add(hours)}
+				if what == "load" {
+					o.Expires = o.Expires.Round(0) // as from a file
+				}
+				held[key] = o
+				q.Add(o, 1)
+			}
+			require.Len(t, q.Expired(now, 100), len(expired()))
+			earliest := expiry.Never
+			for _, o := range held {
+				if earliest.IsZero() || o.Expires.Sub(now) < earliest.Sub(now) {
+					earliest = o.Expires
+				}
+			}
+			require.Equal(t, earliest.IsZero(), q.Earliest(now).IsZero())
+			require.Equal(t, earliest.Sub(now), q.Earliest(now).Sub(now))
+		}
+	})
 }
 
 func TestAlarm_RingsOnceAtItsTime(t *testing.T) {
