@@ -11,8 +11,9 @@ import (
 
 // Request is what a request asks for, in the form that authorisation and audit use.
 type Request struct {
-	// Verb is get, list, watch, create, update, patch, delete or deletecollection; for a
-	// path that is not a resource it is the method in lower case.
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection, or empty
+	// for a method that resources do not have, such as OPTIONS; for a path that is not a
+	// resource it is the method in lower case.
 	Verb string
 	// Group, Version, Resource and Subresource name the resource; all are empty for other
 	// paths.
@@ -84,8 +85,9 @@ func split(escaped string) ([]string, error) {
 	return segments, nil
 }
 
-// verbOf returns the verb of a method on a resource. HEAD never watches: the answer would be
-// a header, and last until the client leaves.
+// verbOf returns the verb of a method on a resource, and "" for other methods: a client may
+// send one that is spelled like a verb. HEAD never watches: the answer would be a header, and
+// last until the client leaves.
 func verbOf(method string, named bool, query url.Values) string {
 	switch method {
 	case http.MethodGet, http.MethodHead:
@@ -108,7 +110,7 @@ func verbOf(method string, named bool, query url.Values) string {
 		}
 		return "deletecollection"
 	}
-	return strings.ToLower(method)
+	return ""
 }
 
 // isTrue reports whether a parameter is present and neither false nor 0.

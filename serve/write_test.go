@@ -307,3 +307,33 @@ func TestErrors_OfAMethodListWhatThePathHas(t *testing.T) {
 		require.Equal(t, c.message, a.str("message"))
 	}
 }
+
+// A method that is spelled like a verb is none: DELETECOLLECTION of one object would delete all.
+func TestErrors_OfMethodsThatAreSpelledLikeVerbs(t *testing.T) {
+	var allowed []string
+	s := newServer(t, func(_ *registry.Config[Widget], cfg *serve.Config) {
+		cfg.Authorize = func(_ context.Context, _ serve.User, r *serve.Request) error {
+			allowed = append(allowed, r.Verb)
+			return nil
+		}
+	})
+	s.create("a", 1)
+	s.create("b", 1)
+	body := `{"metadata":{"name":"a"},"spec":{"size":2}}`
+	for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"} {
+		for _, method := range []string{verb, strings.ToUpper(verb)} {
+			if method == "GET" || method == "PATCH" || method == "DELETE" {
+				continue
+			}
+			for _, path := range []string{inDefault, inDefault + "/a"} {
+				allowed = nil
+				a := s.do(method, path, body)
+				require.Equal(t, 405, a.code, "%s %s", method, path)
+				require.Equal(t, "MethodNotAllowed", a.str("reason"))
+				require.Equal(t, []string{""}, allowed)
+			}
+		}
+	}
+	list := s.get(inDefault)
+	require.Equal(t, "a 1 b", list.str("items.0.metadata.name")+" "+list.str("items.0.spec.size")+" "+list.str("items.1.metadata.name"))
+}
