@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"net/http"
@@ -173,8 +174,7 @@ func (b *Backend) askNewest(ctx context.Context) (rev store.Revision, storage st
 	if err != nil {
 		return 0, "", err
 	}
-	rev, err = revisionOf(page.Metadata.ResourceVersion)
-	return rev, page.storage, err
+	return page.revision, page.storage, nil
 }
 
 // Compact fails with [store.ErrUnsupported]: the server compacts its own history.
@@ -222,6 +222,9 @@ func (b *Backend) open() error {
 // place.
 func (b *Backend) decode(body []byte, written time.Time) (*store.Object, error) {
 	o, err := b.format.Decode(body)
+	if errors.Is(err, store.ErrInvalidKey) { // which is for keys that callers give
+		err = fmt.Errorf("%s: the server's object has no key: %v", b.config.URL, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -244,11 +247,15 @@ func identity(m metav1.Object) store.Revision {
 	return store.Revision(h.Sum64()>>1 | 1)
 }
 
-// revisionOf parses a resourceVersion.
+// revisionOf parses a resourceVersion. If there is none, the answer is not of a server of the
+// protocol, but of what stands in for it, so that asking again may help.
 func revisionOf(text string) (store.Revision, error) {
+	if text == "" || text == "0" {
+		return 0, errors.New("there is no resourceVersion")
+	}
 	rev, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || rev == 0 {
-		return 0, fmt.Errorf("%w: the server's resourceVersion is %q, and not a decimal number that grows", store.ErrUnsupported, text)
+	if err != nil {
+		return 0, fmt.Errorf("%w: the resourceVersion is %q, and not a decimal number that grows", store.ErrUnsupported, text)
 	}
 	return store.Revision(rev), nil
 }
@@ -278,6 +285,7 @@ func (b *Backend) selectors(q url.Values) {
 type wirePage struct {
 	Metadata metav1.ListMeta
 	Items    []json.RawMessage
+	revision store.Revision // of Metadata
 	// storage identifies the server's storage, "" if it does not tell.
 	storage string
 }
@@ -293,6 +301,9 @@ func (b *Backend) page(ctx context.Context, r *request, query url.Values) (*wire
 	p := &wirePage{storage: b.storageOf(header)}
 	if err := json.Unmarshal(body, p); err != nil {
 		return nil, fmt.Errorf("%s: the server's list does not parse: %w", b.config.URL, err)
+	}
+	if p.revision, err = revisionOf(p.Metadata.ResourceVersion); err != nil {
+		return nil, fmt.Errorf("%s: the server's list: %w", b.config.URL, err)
 	}
 	return p, nil
 }

@@ -69,7 +69,7 @@ func (e *StatusError) meaning() error {
 		return backend.ErrTooLarge
 	case e.Status.Code == http.StatusUnauthorized, e.Status.Code == http.StatusForbidden:
 		return backend.ErrDenied
-	case e.Status.Code == http.StatusMethodNotAllowed:
+	case reason == metav1.StatusReasonMethodNotAllowed: // not of a proxy, whose refusal may pass
 		return store.ErrUnsupported
 	case e.passing():
 		return backend.ErrUnavailable

@@ -61,11 +61,7 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 
 // listOf decodes a page, of the last storage if it does not tell another.
 func (b *Backend) listOf(page *wirePage, prefix, last string) (*backend.List, error) {
-	rev, err := revisionOf(page.Metadata.ResourceVersion)
-	if err != nil {
-		return nil, err
-	}
-	list := &backend.List{Revision: rev, Items: make([]*store.Object, 0, len(page.Items)), StoreID: cmp.Or(page.storage, last)}
+	list := &backend.List{Revision: page.revision, Items: make([]*store.Object, 0, len(page.Items)), StoreID: cmp.Or(page.storage, last)}
 	for _, item := range page.Items {
 		o, err := b.decode(item, time.Time{})
 		if err != nil {

@@ -202,7 +202,7 @@ func TestRevision_ErrorsAndClose(t *testing.T) {
 		d, b := newDesk(t)
 		refused := asking(t.Context(), b)
 		(<-d.arrived).answer <- 0
-		require.ErrorIs(t, (<-refused).err, store.ErrUnsupported)
+		require.ErrorContains(t, (<-refused).err, "there is no resourceVersion")
 
 		hangs := asking(t.Context(), b)
 		<-d.arrived

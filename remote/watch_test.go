@@ -357,6 +357,8 @@ func TestBackend_RefusesWhatTheProtocolHasNot(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrUnsupported)
 	_, err = b.Get(t.Context(), "../etc")
 	require.ErrorIs(t, err, store.ErrInvalidKey)
+	_, err = backendAt(t, frames(t, `200 {"metadata":{"resourceVersion":"x7"}}`).URL).List(t.Context(), backend.ListOptions{})
+	require.ErrorIs(t, err, store.ErrUnsupported, "revisions that are no numbers")
 }
 
 func TestConfig_IsChecked(t *testing.T) {
