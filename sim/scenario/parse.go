@@ -48,7 +48,7 @@ func parse(file, dir string, data []byte) (*Scenario, error) {
 	if err == nil {
 		s.dir = dir
 		s.Name = cmp.Or(s.Name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
-		err = s.Validate()
+		err = s.validate(places)
 	}
 	if err == nil {
 		return s, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,11 @@ func (p places) of(field string) (line, column int) {
 		}
 		field = field[:cut]
 	}
+}
+
+// has reports whether the file has one of the fields.
+func (p places) has(fields ...string) bool {
+	return slices.ContainsFunc(fields, func(field string) bool { return p[field] != nil })
 }
 
 // indexer walks a YAML tree, records the positions of all fields, and reports
@@ -195,6 +201,9 @@ func (x *indexer) scalar(node ast.Node, t reflect.Type, path string) {
 // wholeNumber matches whole numbers of any size.
 var wholeNumber = regexp.MustCompile(`^\+?[0-9]+$`)
 
+// plainNumber matches the numbers of YAML, with or without a point and an exponent.
+var plainNumber = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+
 // isA reports whether a scalar can be decoded into the type.
 func isA(node ast.Node, t reflect.Type) (ok bool) {
 	if t == reflect.TypeFor[time.Duration]() {
@@ -209,9 +218,11 @@ func isA(node ast.Node, t reflect.Type) (ok bool) {
 		negative := strings.HasPrefix(node.GetToken().Value, "-")
 		ok = ok && !(negative && t.Kind() == reflect.Uint64)
 	case reflect.Float64:
-		switch node.(type) {
+		switch n := node.(type) {
 		case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 			ok = true
+		case *ast.StringNode: // the parser takes 1e6 for text, as it does what is in quotes
+			ok = n.GetToken().Type == token.StringType && plainNumber.MatchString(n.Value)
 		}
 	default:
 		ok = true

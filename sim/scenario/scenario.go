@@ -3,7 +3,9 @@ package scenario
 import "time"
 
 // Scenario is a load as its author describes it. [Scenario.Resolve] replaces zero
-// fields by defaults, and [Plan.Explain] prints them.
+// fields by defaults, and [Plan.Explain] prints them. A file must leave out what is to be
+// the default: there, a zero Duration, Settle or number of members, and a [Mix] of zeros,
+// are errors.
 type Scenario struct {
 	// Name is the scenario's name in reports. Default: the file's name, or
 	// "scenario".

@@ -226,6 +226,7 @@ var fuzzSeeds = []string{
 	"watchers: [{}]\nobjects: {count: 9, fields: {a: 3}, index: [a]}\n",
 	"writers: [{rate: 5, shape: bursts, burst: 3, mix: {emit: 1}}]\n",
 	"writers:\n  - {rate: 50, hot: 1.5, start: 1s, stop: 2s}\n",
+	"writers: [{rate: 1e2, count: 0, mix: {update: 0.}}]\n",
 	"objects: {labels: {a: 2}}\nwatchers: [{labels: \"a={a}\"}]\n",
 	"watchers:\n- name: w\n  reconnect:\n    every: 1s\n",
 	"readers: [{rate: 1, mode: not-older, limit: 5}]\n",

@@ -29,6 +29,8 @@ type checker struct {
 	errs Errors
 	// found counts all errors, including those that are not listed.
 	found int
+	// written are the fields that the scenario's file has; none for a scenario in Go.
+	written places
 }
 
 // wrong adds an error of a field.
@@ -67,10 +69,13 @@ func writeOneOf[S ~string](allowed []S) string {
 }
 
 // Validate checks the scenario. It returns nil or [Errors].
-func (s *Scenario) Validate() error {
-	c := &checker{}
-	c.duration("duration", s.Duration)
-	c.duration("settle", s.Settle)
+func (s *Scenario) Validate() error { return s.validate(nil) }
+
+// validate checks a scenario of whose fields those at written are in its file.
+func (s *Scenario) validate(written places) error {
+	c := &checker{written: written}
+	c.length("duration", s.Duration, DefaultDuration)
+	c.length("settle", s.Settle, DefaultSettle)
 	c.engine(s.Engine)
 	c.objects(s.Objects)
 	for i := range s.Writers {
@@ -120,6 +125,14 @@ func (c *checker) duration(field string, d time.Duration) {
 	}
 }
 
+// length checks a duration of which zero means the default, so a file must not have zero.
+func (c *checker) length(field string, d, otherwise time.Duration) {
+	c.duration(field, d)
+	if d == 0 && c.written.has(field) {
+		c.wrong(field, "is 0", fmt.Sprintf("write a duration such as 500ms or 30s, or leave it out for %v", otherwise))
+	}
+}
+
 // beforeEnd checks that a time is before the end of the load, since nothing would happen
 // at a later one.
 func (c *checker) beforeEnd(field string, at time.Duration, s *Scenario) {
@@ -133,6 +146,14 @@ func (c *checker) count(field string, n, limit int) {
 	notNegative(c, field, n, "write a number, or leave it out")
 	if n > limit {
 		c.wrong(field, fmt.Sprintf("is %d", n), fmt.Sprintf("the most is %d", limit))
+	}
+}
+
+// members checks how many members a group has. Zero means one, so a file must not have it.
+func (c *checker) members(field string, n, limit int) {
+	c.count(field, n, limit)
+	if n == 0 && c.written.has(field) {
+		c.wrong(field, "is 0", "write at least 1, or leave the group out")
 	}
 }
 

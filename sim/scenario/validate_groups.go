@@ -19,21 +19,14 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9./_-]*[A-Za-z0-9])?$`
 const nameFix = "use letters, digits, and between them dots, dashes, slashes or underscores"
 
 func (c *checker) writer(at string, w *Writer, s *Scenario) {
-	c.count(at+".count", w.Count, maxWorkers)
+	c.members(at+".count", w.Count, maxWorkers)
 	c.rate(at+".rate", w.Rate, w.Trace == "")
 	oneOf(c, at+".shape", w.Shape, Steady, Poisson, Bursts)
 	c.count(at+".burst", w.Burst, MaxRate)
 	if w.Burst > 0 && w.Shape != Bursts {
 		c.wrong(at+".burst", "is only for shape bursts", "add shape: bursts, or leave it out")
 	}
-	for _, part := range []struct {
-		name   string
-		weight float64
-	}{{"create", w.Mix.Create}, {"update", w.Mix.Update}, {"delete", w.Mix.Delete}, {"emit", w.Mix.Emit}} {
-		if !(part.weight >= 0 && part.weight <= 1e9) {
-			c.wrong(at+".mix."+part.name, fmt.Sprintf("is %v", part.weight), "write a weight of 0 or more, such as 8")
-		}
-	}
+	c.mix(at+".mix", w.Mix)
 	if w.Hot != 0 && !(w.Hot > 1 && w.Hot <= 100) {
 		c.wrong(at+".hot", fmt.Sprintf("is %v", w.Hot), "write an exponent above 1, such as 1.2, or leave it out")
 	}
@@ -48,6 +41,22 @@ func (c *checker) writer(at string, w *Writer, s *Scenario) {
 		c.wrong(at+".stop", "is not after start", "make it later than "+w.Start.String())
 	}
 	c.trace(at, w, s)
+}
+
+// mix checks the weights of the kinds of writes. If a file has weights, one must be above
+// zero: a mix without any is that of updates.
+func (c *checker) mix(at string, m Mix) {
+	for _, part := range []struct {
+		name   string
+		weight float64
+	}{{"create", m.Create}, {"update", m.Update}, {"delete", m.Delete}, {"emit", m.Emit}} {
+		if !(part.weight >= 0 && part.weight <= 1e9) {
+			c.wrong(at+"."+part.name, fmt.Sprintf("is %v", part.weight), "write a weight of 0 or more, such as 8")
+		}
+	}
+	if m == (Mix{}) && c.written.has(at+".create", at+".update", at+".delete", at+".emit") {
+		c.wrong(at, "has only weights of 0", "give at least one kind of write a weight above 0, or leave mix out to have updates")
+	}
 }
 
 // trace checks that the trace of a group can be opened, and that no field is set
@@ -68,7 +77,7 @@ func (c *checker) trace(at string, w *Writer, s *Scenario) {
 }
 
 func (c *checker) watcher(at string, w *Watcher, s *Scenario) {
-	c.count(at+".count", w.Count, MaxWatchers)
+	c.members(at+".count", w.Count, MaxWatchers)
 	c.selection(at, Selection{Labels: w.Labels, Fields: w.Fields, Prefix: w.Prefix, Key: w.Key}, s)
 	if w.Key != "" && w.Prefix != "" {
 		c.wrong(at+".key", "is set together with prefix", "set only one of them")
@@ -100,7 +109,7 @@ func (c *checker) consume(at string, slow Consume) {
 }
 
 func (c *checker) reader(at string, r *Reader, s *Scenario) {
-	c.count(at+".count", r.Count, maxWorkers)
+	c.members(at+".count", r.Count, maxWorkers)
 	c.rate(at+".rate", r.Rate, true)
 	oneOf(c, at+".op", r.Op, List, Get)
 	oneOf(c, at+".mode", r.Mode, Latest, Cached, NotOlder, Exact)
@@ -115,7 +124,7 @@ func (c *checker) reader(at string, r *Reader, s *Scenario) {
 }
 
 func (c *checker) cache(at string, ca *Cache, s *Scenario) {
-	c.count(at+".count", ca.Count, maxWorkers)
+	c.members(at+".count", ca.Count, maxWorkers)
 	c.count(at+".references", ca.References, MaxWatchers)
 	c.rate(at+".rate", ca.Rate, true)
 	c.share(at+".churn", ca.Churn)
@@ -126,8 +135,8 @@ func (c *checker) cache(at string, ca *Cache, s *Scenario) {
 }
 
 func (c *checker) informer(at string, in *Informer, s *Scenario) {
-	c.count(at+".count", in.Count, maxWorkers)
-	c.count(at+".handlers", in.Handlers, maxWorkers)
+	c.members(at+".count", in.Count, maxWorkers)
+	c.members(at+".handlers", in.Handlers, maxWorkers)
 	c.selection(at, Selection{Prefix: in.Prefix}, s)
 	oneOf(c, at+".policy", in.Policy, MergeChanges, Resnapshot, Block)
 	c.count(at+".buffer", in.Buffer, maxBuffer)
