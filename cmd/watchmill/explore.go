@@ -25,6 +25,13 @@ type exploreCommand struct {
 	JSON  bool          `name:"json" help:"Print the report as JSON."`
 }
 
+// Help returns the text that --help adds.
+func (*exploreCommand) Help() string {
+	return `The first seed that breaks an invariant ends the exploration; its scenario is made as short as possible, and printed with the command that reproduces it. An interrupt or a SIGTERM ends the exploration, with a report of the seeds that were explored.
+
+The exit status is 0 if every invariant held, 1 if the report could not be written, 2 for wrong usage, 3 if an invariant is broken, and 130 after an interrupt or a SIGTERM.`
+}
+
 // config returns the configuration that the flags describe.
 func (c *exploreCommand) config() (explore.Config[world.Thing], error) {
 	cfg := explore.Things()
@@ -116,6 +123,9 @@ func writeExploreText(w io.Writer, r *explore.Report) error {
 	seeds := "seeds"
 	if r.Seeds == 1 {
 		seeds = "seed"
+	}
+	if r.Interrupted {
+		b.WriteString("stopped    interrupted before the end: the figures are of what ran so far\n")
 	}
 	fmt.Fprintf(&b, "explored   %d %s from %d in %v\n", r.Seeds, seeds, r.From, r.Elapsed.Round(time.Millisecond))
 	fmt.Fprintf(&b, "simulated  %d messages, %.0f per second: %d turns, %d deliveries, %d requests, %d calls to storage, %d timers; %d steps\n",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
@@ -58,6 +59,16 @@ func TestExplore_TellsAFindingWithItsReplay(t *testing.T) {
 	require.Contains(t, string(out), "  take w0\n")
 	require.Contains(t, string(out), "\nOr run it: watchmill sim explore --seed 3\n")
 	require.Equal(t, exitBroken, complain(&out, errBroken))
+}
+
+func TestExplore_SaysThatItWasInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	out, errs, status := command(ctx, "sim", "explore", "--seeds", "5")
+	require.Equal(t, exitInterrupted, status)
+	require.Empty(t, errs)
+	require.Contains(t, out, "stopped    interrupted before the end")
+	require.Contains(t, out, "explored   0 seeds from 1 in ")
 }
 
 type stringWriter []byte

@@ -51,6 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Description("An in-process list-watch engine, and its test bench."),
 		kong.UsageOnError(),
 		kong.Writers(stdout, stderr),
+		kong.Help(printHelp),
 		// --help exits while the flags are parsed.
 		kong.Exit(func(int) { helped = true }),
 		// Only a command that takes a context hears of signals; they end the others.
@@ -61,15 +62,28 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return complain(stderr, err)
 	}
 	command, err := parser.Parse(args)
-	if helped {
+	switch {
+	case helped:
 		return exitOK
-	}
-	if err != nil {
+	case errors.Is(err, errHelp):
+		return complain(stderr, err)
+	case err != nil:
 		complain(stderr, err)
 		fmt.Fprintf(stderr, "Run %s --help to see what there is.\n", misused(err))
 		return exitUsage
 	}
 	return complain(stderr, command.Run())
+}
+
+// errHelp is the error of a help that cannot be written.
+var errHelp = errors.New("cannot write the help")
+
+// printHelp prints the help. The parser takes its error for one of usage.
+func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
+	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
+		return fmt.Errorf("%w: %w", errHelp, err)
+	}
+	return nil
 }
 
 // misused returns the command whose usage was wrong, as the user wrote it.

@@ -122,6 +122,14 @@ func TestHelp_IsNoError(t *testing.T) {
 	}
 }
 
+func TestHelp_ThatCannotBeWrittenExitsWithOne(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"sim", "--help"}, {"replay", "--help"}} {
+		var errs bytes.Buffer
+		require.Equal(t, exitFailed, run(t.Context(), args, refusing{}, &errs), "the usage was right")
+		require.Equal(t, "watchmill: cannot write the help: no space left on device\n", errs.String())
+	}
+}
+
 func TestHelp_ShowsTheDefaults(t *testing.T) {
 	for _, c := range [][]string{{"replay", "--seed=N ", "(100)", "(memory)", "(1)"}, {"serve", "(127.0.0.1:8080)", "(memory)"}} {
 		out, _, status := command(t.Context(), c[0], "--help")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,4 +73,15 @@ func TestReplay_WrongUsageExitsWithTwo(t *testing.T) {
 		require.Equal(t, exitUsage, status, errs)
 		require.Contains(t, errs, mention)
 	}
+}
+
+// full is an output on a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestHelp_ThatCannotBeWrittenExitsWithOne(t *testing.T) {
+	var errs bytes.Buffer
+	require.Equal(t, exitFailed, run(t.Context(), []string{"replay", "--help"}, full{}, &errs))
+	require.Equal(t, "watchmill-etcd: cannot write the help: no space left on device\n", errs.String())
 }

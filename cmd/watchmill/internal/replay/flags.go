@@ -42,7 +42,9 @@ type Flags struct {
 func (*Flags) Help() string {
 	return `The objects of a replay with --backend bolt:FILE stay in the file. With --checkpoints FILE, too, a replay that was interrupted (Ctrl-C) or killed can be continued: give the same command with --continue. It goes on after the last line of the trace that is in storage, each watcher from where it was, and ends with the state, the counts and the comparison of a replay that was not interrupted. If there is no storage and no checkpoints yet, --continue begins.
 
-The checkpoints name their storage: those of another one are refused, as is a file that is torn, and a trace that storage does not have the first part of.`
+The checkpoints name their storage: those of another one are refused, as is a file that is torn, and a trace that storage does not have the first part of.
+
+The exit status is 0 if all is well, 1 if a watcher was lost or its state differs, or the replay failed, 2 for wrong usage or a bad trace, and 130 after an interrupt or a SIGTERM, which end the replay with a report of what ran so far.`
 }
 
 // Options returns the options that the flags describe, for a program with these backends.
