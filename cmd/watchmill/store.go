@@ -34,7 +34,9 @@ type storeCommand struct {
 func (*storeCommand) Help() string {
 	return `A file is one of package store/backend/bolt. All commands but restore and shrink leave it as it is; no program may have it open for writing meanwhile. A program that has it open takes snapshots by File.Snapshot.
 
-If check finds damage, dump prints what can be read of the file, and restore makes a new one of a snapshot.`
+If check finds damage, dump prints what can be read of the file, and restore makes a new one of a snapshot. Of a snapshot check, info and dump tell what they tell of a file.
+
+The exit status is 0 if all is well, 1 if a file is damaged or something fails, 2 for wrong usage or a file that cannot be used, and 130 after an interrupt or a SIGTERM of snapshot and restore, which then leave no file.`
 }
 
 // errStore marks errors of the file itself, as opposed to damage in its contents.

@@ -294,6 +294,18 @@ func TestStoreShrink_KeepsWhatThereIs(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
+func TestStoreShrink_LeavesASnapshotAsItIs(t *testing.T) {
+	_, snapshot := writeFile(t, "notes")
+	before, err := os.ReadFile(snapshot)
+	require.NoError(t, err)
+	_, errs, status := command(t.Context(), "store", "shrink", snapshot)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "is a snapshot")
+	after, err := os.ReadFile(snapshot)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
 func TestStore_OfWhatIsNoFileExitsWithTwo(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing.db")
 	for _, arguments := range [][]string{{"check", missing}, {"info", missing}, {"dump", missing}, {"shrink", missing}, {"snapshot", missing, missing + ".new"}} {

@@ -20,14 +20,15 @@ type (
 	ReadOnlyError = journal.ReadOnlyError
 	// CorruptError says where a file is damaged.
 	CorruptError = journal.CorruptError
-	// FormatError says which format a file has.
+	// FormatError says which format a file has, or that it is a snapshot.
 	FormatError = journal.FormatError
 	// TooLargeError says how large an object is, and how large it may be.
 	TooLargeError = journal.TooLargeError
 )
 
 var (
-	// ErrFormat: the file was made by a newer version, or by another program.
+	// ErrFormat: the file was made by a newer version, or by another program, or it is a
+	// snapshot, which can be opened only for reading.
 	ErrFormat = journal.ErrFormat
 	// ErrTimeout: a snapshot or Close took too long.
 	ErrTimeout = journal.ErrTimeout

@@ -29,7 +29,7 @@ var (
 	ErrCorrupt = backend.ErrCorrupt
 	// ErrTooLarge: a record is larger than MaxRecord.
 	ErrTooLarge = backend.ErrTooLarge
-	// ErrFormat: the file has an unknown layout.
+	// ErrFormat: the file has an unknown layout, or is a snapshot that is to be written to.
 	ErrFormat = errors.New("unknown file format")
 	// ErrClosed: the journal was closed.
 	ErrClosed = store.ErrClosed
@@ -146,15 +146,20 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) true.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// FormatError says which unknown format a file has.
+// FormatError says which unknown format a file has, or that it is a snapshot.
 type FormatError struct {
 	Path string
 	// Format is the version of the layout, zero if another program made the file.
 	Format uint64
+	// Snapshot: it is a snapshot, which can only be read.
+	Snapshot bool
 }
 
 func (e *FormatError) Error() string {
-	if e.Format == 0 {
+	switch {
+	case e.Snapshot:
+		return e.Path + " is a snapshot, which is not written to: restore it, and open the file that this makes"
+	case e.Format == 0:
 		return e.Path + " is a bbolt file, but not one that watchmill made: give another path"
 	}
 	return fmt.Sprintf("%s has format %d, and only %d is known: use a newer version of watchmill", e.Path, e.Format, Format)

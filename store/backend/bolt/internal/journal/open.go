@@ -33,6 +33,9 @@ func Open(path string, opts Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.refuseSnapshot(); err != nil {
+		return nil, errors.Join(err, f.abandon())
+	}
 	if err := f.load(); err != nil {
 		return nil, errors.Join(err, f.abandon())
 	}

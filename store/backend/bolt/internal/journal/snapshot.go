@@ -174,6 +174,22 @@ func (p *pinned) copy(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
+// refuseSnapshot returns an error if the file is a snapshot and open for writing. A write
+// would damage the snapshot, and continue the timeline of the file that it is of.
+func (f *File) refuseSnapshot() error {
+	if f.opts.ReadOnly {
+		return nil
+	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	if m, err := readFooter(f.file, info.Size()); err == nil {
+		return &FormatError{Path: f.path, Format: m.Format, Snapshot: true}
+	}
+	return nil // what is wrong with it, if anything, load finds
+}
+
 // readFooter returns the manifest of a snapshot of size bytes.
 func readFooter(r io.ReaderAt, size int64) (Manifest, error) {
 	var m Manifest

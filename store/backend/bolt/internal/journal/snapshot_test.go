@@ -166,6 +166,22 @@ func TestRestore_SaysWhereASnapshotIsWrong(t *testing.T) {
 }
 
 // A reader that hangs does not keep the file from being closed.
+// A snapshot that is written to is none any more, and a second file on the first one's timeline.
+func TestOpen_LeavesASnapshotAsItIs(t *testing.T) {
+	_, snapshot := snapshotted(t)
+	path := filepath.Join(t.TempDir(), "snapshot")
+	require.NoError(t, os.WriteFile(path, snapshot, 0o600))
+	for _, opts := range []journal.Options{{}, {ShrinkAt: 0.1}, {Salvage: true}} {
+		_, err := journal.Open(path, opts)
+		require.ErrorIs(t, err, journal.ErrFormat)
+		require.EqualError(t, err, path+" is a snapshot, which is not written to: restore it, and open the file that this makes")
+		require.Equal(t, snapshot, read(t, path))
+	}
+	f, err := journal.Open(path, journal.Options{ReadOnly: true})
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
 func TestSnapshot_EndsWhenTheFileIsClosed(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.random(newRandom(1), 20, 50, 3000)
