@@ -73,9 +73,7 @@ func (p *placement) begin() error {
 	f := &File{path: unfinished(p.path), file: file}
 	mine, err := f.isAtPath() // false if it was renamed while this waited for the lock
 	if mine && !p.over {
-		if _, there := os.Stat(p.path); !errors.Is(there, fs.ErrNotExist) {
-			mine, err = false, errors.Join(there, os.Remove(unfinished(p.path)))
-		}
+		mine, err = isFree(p.path)
 	}
 	if mine {
 		err = file.Truncate(0)
@@ -85,6 +83,17 @@ func (p *placement) begin() error {
 		p.file = nil
 	}
 	return err
+}
+
+// isFree reports whether there is no file at path. If there is one, it removes the file
+// beside it, which the caller has locked, unless that is gone: the process that has opened
+// the one at path removes it, too.
+func isFree(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return false, errors.Join(err, removeLeftover(path))
 }
 
 // finish fills the file, syncs it, and renames it to path.

@@ -8,6 +8,9 @@ var ParseUnchecked = parseUnchecked
 // Unfinished is where a new file is until it is complete.
 var Unfinished = unfinished
 
+// IsFree is the step of making a file at which another process may have made it.
+var IsFree = isFree
+
 // Encode is for making files of other formats.
 func (id Identity) Encode() []byte { return id.encode() }
 

@@ -214,6 +214,24 @@ func TestOpen_IsMadeOnce(t *testing.T) {
 	}
 }
 
+// Between two steps of a process that begins to make the file, another can make and open it,
+// which removes what the first has begun.
+func TestOpen_GivesWayToTheProcessThatMadeTheFile(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	for _, beside := range []bool{true, false} {
+		if beside {
+			require.NoError(t, os.WriteFile(journal.Unfinished(f.path), nil, 0o600))
+		}
+		free, err := journal.IsFree(f.path)
+		require.NoError(t, err)
+		require.False(t, free)
+		require.NoFileExists(t, journal.Unfinished(f.path))
+	}
+	free, err := journal.IsFree(f.path + "x")
+	require.NoError(t, err)
+	require.True(t, free)
+}
+
 func TestOpen_RefusesOtherFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	for name, content := range map[string]string{"empty": "", "short": "x", "text": string(make([]byte, 100_000))} {
