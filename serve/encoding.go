@@ -63,7 +63,7 @@ func (e *encodings) peek(key encodingKey) ([]byte, error) {
 }
 
 // entry returns the entry of a key. Without one it makes it, or returns nil if the cache has
-// more bytes than given.
+// so many bytes.
 func (e *encodings) entry(key encodingKey, most int) *encoding {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,7 +71,7 @@ func (e *encodings) entry(key encodingKey, most int) *encoding {
 	switch {
 	case entry != nil:
 		e.hits++
-	case e.size <= most:
+	case e.size < most:
 		e.misses++
 		entry = &encoding{key: key}
 		e.byItem[key] = entry
