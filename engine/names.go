@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/mutation"
 )
 
 // The engine's vocabulary, gathered here so that a user imports one package.
@@ -106,6 +107,7 @@ var (
 	ErrUnsupported      = store.ErrUnsupported
 	ErrNilHandler       = watcher.ErrNilHandler
 	ErrConsumerConflict = watcher.ErrConsumerConflict
+	ErrMutated          = mutation.ErrMutated
 	ErrNotReady         = watchcache.ErrNotReady
 	ErrInconsistent     = watchcache.ErrInconsistent
 	// ErrCacheFailed: the cache failed and relists. It is the cause of an
@@ -130,6 +132,8 @@ type (
 	SelectorError = store.SelectorError
 	// UnknownFieldError says which field is not declared, and which are.
 	UnknownFieldError = store.UnknownFieldError
+	// MutationError says which shared object was changed, and how.
+	MutationError = mutation.Error
 	// NotReadyError says when to retry.
 	NotReadyError = watchcache.NotReadyError
 	// EndError is why a watch ended, with the watch's name.

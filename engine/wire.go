@@ -14,6 +14,8 @@ import (
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/mutation"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -93,6 +95,18 @@ func (r *root) Stopped(*actors.Context) {
 	r.audit()
 	r.engine.host.left(r.engine, r.engine.stopped)
 	r.engine.lastTurn()
+}
+
+// detectMutations puts a detector between the engine and its backend if the
+// configuration requests it, and returns a function that checks everything again. All
+// objects pass through there, so nothing else in the engine is involved.
+func (e *core) detectMutations() (audit func()) {
+	if !e.cfg.detectMutations {
+		return func() {}
+	}
+	b, audit := mutation.Detect(e.storage.Backend(), e.schema, e.cfg.onError)
+	e.storage = backend.NewStorage(b, *e.schema)
+	return audit
 }
 
 // spawn starts the root and waits until it has wired the engine.

@@ -1,8 +1,6 @@
-package engine
+package mutation
 
 import (
-	"errors"
-	"fmt"
 	"reflect"
 	"sync"
 
@@ -11,56 +9,6 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
-
-// ErrMutated: a shared object was changed. The error is a
-// [*MutationError].
-var ErrMutated = errors.New("shared object was changed")
-
-// MutationError says which shared object was changed, and how. It is detected after
-// the fact: the code that changed the object has it from a write, a read or an event.
-type MutationError struct {
-	Key string
-	// Revision is that of the object that was changed.
-	Revision Revision
-	// Before and After are deep prints of its value, labels and fields, when it
-	// was first seen and when the change was found.
-	Before, After string
-}
-
-func (e *MutationError) Error() string {
-	before, after := difference(e.Before, e.After)
-	return fmt.Sprintf("shared object %q at revision %d was changed in place, from %s to %s: objects are immutable once written; change a copy and write that",
-		e.Key, e.Revision, before, after)
-}
-
-// Is makes errors.Is(err, ErrMutated) true.
-func (e *MutationError) Is(target error) bool { return target == ErrMutated }
-
-// difference cuts two texts down to their difference, with some context.
-func difference(a, b string) (string, string) {
-	const around = 32
-	shortest := min(len(a), len(b))
-	head := 0
-	for head < shortest && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < shortest-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	cut := func(s string) string {
-		from, to := max(0, head-around), min(len(s), len(s)-tail+around)
-		text := s[from:to]
-		if from > 0 {
-			text = "…" + text
-		}
-		if to < len(s) {
-			text += "…"
-		}
-		return text
-	}
-	return cut(a), cut(b)
-}
 
 // maxRetired is how many superseded objects are still tracked, since lagging
 // consumers and the window share them.
@@ -109,21 +57,32 @@ func newDetector(schema *store.Schema, report func(error)) *detector {
 
 // printOf returns the deep print of the shared parts of an object.
 func (d *detector) printOf(o *store.Object) string {
-	return dump.ForHash(struct {
-		Value  any
-		Labels store.Labels
-		Fields []string
-	}{d.valueOf(o), o.Labels, o.Fields})
+	return d.print(o, func(value any) any {
+		return struct {
+			Value  any
+			Labels store.Labels
+			Fields []string
+		}{value, o.Labels, o.Fields}
+	})
 }
 
-// valueOf returns the object's value. It is read by reflection, not through the
-// pointer to it, so that the print shows the value alone.
-func (d *detector) valueOf(o *store.Object) any {
-	return reflect.ValueOf(d.schema.Pointer(o)).Elem().Interface()
+// printValue returns the deep print of an object's value.
+func (d *detector) printValue(o *store.Object) string {
+	return d.print(o, func(value any) any { return value })
+}
+
+// print prints what parts makes of the object's value. The value is read by reflection, not
+// through the pointer to it, so that the print shows the value alone. If the schema
+// panics, the print is empty, and stays so for an object that does not change.
+func (d *detector) print(o *store.Object, parts func(value any) any) (text string) {
+	_ = usercode.Call("Schema.Pointer", o.Key, func() {
+		text = dump.ForHash(parts(reflect.ValueOf(d.schema.Pointer(o)).Elem().Interface()))
+	})
+	return text
 }
 
 // locked runs f under the lock, compares one more object, and then reports the
-// changes without the lock, since OnError may call the engine.
+// changes without the lock, since report may call the backend.
 func (d *detector) locked(f func()) {
 	d.mu.Lock()
 	f()
@@ -135,7 +94,7 @@ func (d *detector) locked(f func()) {
 	d.found = nil
 	d.mu.Unlock()
 	for _, err := range found {
-		// A panic in OnError is ignored.
+		// A panic in report is ignored.
 		_ = usercode.Call("OnError", "", func() { d.report(err) })
 	}
 }
@@ -147,7 +106,7 @@ func (d *detector) compare(t *tracked) {
 	}
 	if now := d.printOf(t.object); now != t.before {
 		t.reported = true
-		d.found = append(d.found, &MutationError{t.object.Key, t.object.Revision, t.before, now})
+		d.found = append(d.found, &Error{t.object.Key, t.object.Revision, t.before, now})
 	}
 }
 
@@ -233,6 +192,36 @@ func (d *detector) audit() {
 	d.locked(func() {
 		for _, t := range d.all {
 			d.compare(t)
+		}
+	})
+}
+
+// givenValue is a value as the caller of a write gave it.
+type givenValue struct {
+	// object has the value. It is the draft itself, unless storage puts a revision
+	// into that.
+	object *store.Object
+	before string
+}
+
+// given prints the value of a draft before it is written. If the schema panics, the write
+// itself fails with that.
+func (d *detector) given(draft *store.Object) givenValue {
+	o := draft
+	if d.schema.SetRevision != nil {
+		_ = usercode.Call("Schema.Clone", draft.Key, func() { o = d.schema.Clone(draft) })
+	}
+	return givenValue{o, d.printValue(o)}
+}
+
+// wrote tracks o by how, and reports a value that has changed since before the write.
+func (d *detector) wrote(o *store.Object, given givenValue, how func(*store.Object)) {
+	d.locked(func() {
+		how(o)
+		t := d.known[o]
+		if now := d.printValue(given.object); now != given.before && t != nil && !t.reported {
+			t.reported = true
+			d.found = append(d.found, &Error{o.Key, o.Revision, given.before, now})
 		}
 	})
 }

@@ -1,38 +1,27 @@
-package engine
+package mutation
 
 import (
 	"context"
-
-	"k8s.io/utils/dump"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// detectMutations puts a detector between the engine and its backend if the
-// configuration requests it, and returns a function that checks everything again. All
-// objects pass through there, so nothing else in the engine is involved.
-func (e *core) detectMutations() (audit func()) {
-	if !e.cfg.detectMutations {
-		return func() {}
+// Detect returns a backend that shows a detector every object which goes through it, on the
+// way to b and back. It emits if b does. Its user gets each change as an [*Error] by report,
+// which must not block and may call the backend. Audit compares all objects that are still
+// tracked: the newest of each key, and the last 1,024 that were superseded or deleted. Call it
+// when nothing uses them any more.
+func Detect(b backend.Backend, schema *store.Schema, report func(error)) (detecting backend.Backend, audit func()) {
+	d := newDetector(schema, report)
+	all := &detectingBackend{b, d}
+	if emitter, ok := b.(backend.Emitter); ok {
+		return &detectingEmitter{all, emitter}, d.audit
 	}
-	d := newDetector(e.schema, e.cfg.onError)
-	detecting := &detectingBackend{e.storage.Backend(), d}
-	var b backend.Backend = detecting
-	if emitter, ok := detecting.Backend.(backend.Emitter); ok {
-		b = &detectingEmitter{detecting, emitter}
-	}
-	e.storage = backend.NewStorage(b, *e.schema)
-	return d.audit
+	return all, d.audit
 }
 
 // detectingBackend shows a detector every object that goes through it.
-//
-//	writes ──▶ ┌──────────────────┐ ──▶
-//	reads  ◀── │ detectingBackend │ ◀── backend
-//	events ◀── └───────┬──────────┘ ◀──
-//	                   ▼ objects
-//	                detector ──MutationError──▶ Config.OnError
 type detectingBackend struct {
 	backend.Backend
 	detector *detector
@@ -139,36 +128,4 @@ func (b *detectingEmitter) Emit(ctx context.Context, draft *store.Object) (*stor
 		b.detector.wrote(o, given, b.detector.emitted)
 	}
 	return o, err
-}
-
-// givenValue is a value as the caller of a write gave it.
-type givenValue struct {
-	// object has the value. It is the draft itself, unless storage puts a revision
-	// into that.
-	object *store.Object
-	before string
-}
-
-// given prints the value of a draft before it is written.
-func (d *detector) given(draft *store.Object) givenValue {
-	o := draft
-	if d.schema.SetRevision != nil {
-		o = d.schema.Clone(draft)
-	}
-	return givenValue{o, d.printValue(o)}
-}
-
-// printValue returns the deep print of an object's value.
-func (d *detector) printValue(o *store.Object) string { return dump.ForHash(d.valueOf(o)) }
-
-// wrote tracks o by how, and reports a value that has changed since before the write.
-func (d *detector) wrote(o *store.Object, given givenValue, how func(*store.Object)) {
-	d.locked(func() {
-		how(o)
-		t := d.known[o]
-		if now := d.printValue(given.object); now != given.before && t != nil && !t.reported {
-			t.reported = true
-			d.found = append(d.found, &MutationError{o.Key, o.Revision, given.before, now})
-		}
-	})
 }

@@ -1,0 +1,144 @@
+package mutation_test
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/store/backend/mutation"
+)
+
+// The backend under a detector keeps the contract, and nothing that the checks do is a change.
+func TestDetect_KeepsTheContract(t *testing.T) {
+	backendtest.Run(t, func(t testing.TB, schema store.Schema) backendtest.Harness {
+		virtual := clock.NewVirtual(time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC))
+		m, err := memory.New(schema, memory.Options{Clock: virtual})
+		require.NoError(t, err)
+		found := &reports{}
+		b, audit := mutation.Detect(m, &schema, found.add)
+		t.Cleanup(func() {
+			audit()
+			require.Empty(t, found.take())
+		})
+		return backendtest.Harness{Backend: b, Pass: virtual.Advance}
+	})
+}
+
+func TestDetect_NamesTheObjectAndTheDifference(t *testing.T) {
+	d := newDetected(t)
+	c := &content{"a", map[string]string{"color": "red"}}
+	o := d.put(t, c, nil)
+	c.Tags["color"] = "blue"
+	d.audit()
+	found := d.found.take()
+	require.Len(t, found, 1)
+	var err *mutation.Error
+	require.ErrorAs(t, found[0], &err)
+	require.ErrorIs(t, err, mutation.ErrMutated)
+	require.Equal(t, "a", err.Key)
+	require.Equal(t, o.Revision, err.Revision)
+	require.Contains(t, err.Before, "red")
+	require.Contains(t, err.After, "blue")
+	d.audit()
+	require.Empty(t, d.found.take(), "each is reported once")
+}
+
+// A change while the write runs is one, too: readers have the value once it is committed.
+func TestDetect_FindsAChangeDuringTheWrite(t *testing.T) {
+	schema := boxSchema()
+	c := &content{"a", map[string]string{}}
+	m, err := memory.New(schema, memory.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	found := &reports{}
+	b, _ := mutation.Detect(changing{m, func() { c.Tags["late"] = "yes" }}, &schema, found.add)
+	_, err = b.Put(t.Context(), drafted(c), nil, backend.PutOptions{})
+	require.NoError(t, err)
+	require.Len(t, found.take(), 1)
+}
+
+// changing is a backend whose writes end with a change.
+type changing struct {
+	backend.Backend
+	change func()
+}
+
+func (b changing) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
+	o, err := b.Backend.Put(ctx, draft, prev, opts)
+	b.change()
+	return o, err
+}
+
+// Random writes, deletions, reads and changes in place: what is reported is what was changed.
+func TestDetect_FindsTheChangesOfARandomWalk(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		d := newDetected(t)
+		newest := map[string]*store.Object{} // by key
+		var all []*store.Object
+		changed := map[store.Revision]bool{}
+		for step := range 200 {
+			key := strconv.Itoa(random.IntN(8))
+			switch prev := newest[key]; random.IntN(8) {
+			case 0, 1, 2:
+				newest[key] = d.put(t, &content{key, map[string]string{"step": strconv.Itoa(step)}}, prev)
+				all = append(all, newest[key])
+			case 3:
+				if prev != nil {
+					_, err := d.Remove(t.Context(), prev)
+					require.NoError(t, err)
+					delete(newest, key)
+				}
+			case 4:
+				_, err := d.List(t.Context(), backend.ListOptions{})
+				require.NoError(t, err)
+			case 5, 6:
+				if prev != nil {
+					_, err := d.Get(t.Context(), key)
+					require.NoError(t, err)
+				}
+			case 7:
+				if len(all) > 0 {
+					o := all[random.IntN(len(all))]
+					store.As[box](o).Value.Tags["changed at"] = strconv.Itoa(step)
+					changed[o.Revision] = true
+				}
+			}
+		}
+		d.audit()
+		found := map[store.Revision]bool{}
+		for _, err := range d.found.take() {
+			var mutated *mutation.Error
+			require.ErrorAs(t, err, &mutated)
+			require.False(t, found[mutated.Revision], "seed %d: revision %d is reported twice", seed, mutated.Revision)
+			found[mutated.Revision] = true
+		}
+		require.Equal(t, slices.Sorted(maps.Keys(changed)), slices.Sorted(maps.Keys(found)), "seed %d", seed)
+	}
+}
+
+func TestDetect_PanicOfTheReportIsContained(t *testing.T) {
+	schema := boxSchema()
+	m, err := memory.New(schema, memory.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	b, audit := mutation.Detect(m, &schema, func(error) { panic("report") })
+	c := &content{"a", map[string]string{}}
+	_, err = b.Put(t.Context(), drafted(c), nil, backend.PutOptions{})
+	require.NoError(t, err)
+	c.Name = "b"
+	require.NotPanics(t, audit)
+	_, err = b.Get(t.Context(), "a")
+	require.NoError(t, err, "the detector's lock is free")
+}
