@@ -1,66 +1,32 @@
 package serve
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/catalog"
 )
 
-// document is an answer that never changes.
-type document struct {
-	body        []byte
-	contentType string
-	etag        string
-}
-
-// documents are the answers beside the resources. They are made once.
-type documents struct {
-	byPath map[string]*document
-	// aggregated are those for clients that ask for aggregated discovery.
-	aggregated map[string]*document
-	// v2 is the document of OpenAPI v2 in protobuf, for clients that ask for that.
-	v2 *document
-}
-
-// v2Protobuf is the media type of documents of OpenAPI v2 in protobuf. Clients have an @ in
-// place of its last dot but one, too.
-const v2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+// documents are the answers beside the resources: the catalog, the version, and health.
+type documents struct{ *catalog.Catalog }
 
 func newDocuments(s *Server) *documents {
-	d := &documents{byPath: map[string]*document{}, aggregated: map[string]*document{}}
-	groups := s.groups()
-	d.addDiscovery(groups)
-	d.addOpenAPI(groups)
-	d.add("/version", versionInfo(s.cfg.Version), jsonType)
-	return d
-}
-
-// add makes a document of value.
-func (d *documents) add(path string, value any, contentType string) {
-	d.byPath[path] = newDocument(value, contentType)
-}
-
-func newDocument(value any, contentType string) *document {
-	body, err := json.Marshal(value)
-	if err != nil {
-		body = []byte("{}") // cannot happen: documents are made of strings and of JSON
+	resources := make([]*registry.Info, 0, len(s.resources))
+	for _, r := range s.resources {
+		resources = append(resources, r.info)
 	}
-	return newEncodedDocument(body, contentType)
-}
-
-func newEncodedDocument(body []byte, contentType string) *document {
-	sum := sha256.Sum256(body)
-	return &document{body: body, contentType: contentType, etag: `"` + strings.ToUpper(hex.EncodeToString(sum[:])) + `"`}
+	d := &documents{catalog.New(resources, ProtocolVersion)}
+	d.ByPath["/version"] = catalog.NewDocument(versionInfo(s.cfg.Version), jsonType)
+	return d
 }
 
 // serve answers a request for a document.
 func (d *documents) serve(c *call) error {
-	doc := d.byPath[c.req.Path]
-	if agg := d.aggregated[c.req.Path]; agg != nil {
+	doc := d.ByPath[c.req.Path]
+	if agg := d.Aggregated[c.req.Path]; agg != nil {
 		c.w.Header().Add("Vary", "Accept")
 		s, _, err := negotiate(c.r, true, false)
 		if err != nil {
@@ -73,7 +39,7 @@ func (d *documents) serve(c *call) error {
 	if c.req.Path == "/openapi/v2" {
 		c.w.Header().Add("Vary", "Accept")
 		if strings.Contains(c.r.Header.Get("Accept"), "proto-openapi.spec.v2") {
-			doc = d.v2
+			doc = d.V2Protobuf
 		}
 	}
 	_, _, ofHealth := healthCheck(c.req.segments)
@@ -86,19 +52,19 @@ func (d *documents) serve(c *call) error {
 		return methodNotAllowed(c)
 	}
 	h := c.w.Header()
-	h.Set("Content-Type", doc.contentType)
-	h.Set("ETag", doc.etag)
+	h.Set("Content-Type", doc.ContentType)
+	h.Set("ETag", doc.ETag)
 	h.Set("Cache-Control", "public")
-	if hash := c.req.query.Get("hash"); hash != "" && `"`+hash+`"` == doc.etag {
+	if hash := c.req.query.Get("hash"); hash != "" && `"`+hash+`"` == doc.ETag {
 		h.Set("Cache-Control", "public, immutable")
 	}
 	for tag := range strings.SplitSeq(c.r.Header.Get("If-None-Match"), ",") {
-		if strings.TrimPrefix(strings.TrimSpace(tag), "W/") == doc.etag {
+		if strings.TrimPrefix(strings.TrimSpace(tag), "W/") == doc.ETag {
 			c.w.WriteHeader(http.StatusNotModified)
 			return nil
 		}
 	}
-	_, err := c.w.Write(doc.body)
+	_, err := c.w.Write(doc.Body)
 	return ignoreGone(err)
 }
 

@@ -1,4 +1,4 @@
-package serve
+package catalog
 
 import (
 	"encoding/json"
@@ -50,12 +50,16 @@ type (
 // version, and an info of a title and a version.
 const emptyV2 = "\x0a\x032.0\x12\x0e\x0a\x09watchmill\x12\x010"
 
+// v2Protobuf is the media type of documents of OpenAPI v2 in protobuf. Clients have an @ in
+// place of its last dot but one, too.
+const v2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
 // addOpenAPI adds the index and a document for each group version. The document of v2 is
 // empty: kubectl looks there for a kind that the others lack, and without a document it
 // does not get as far as saying that the kind is not served. The documents do not
 // describe the bodies of patches, from which kubectl concludes that it can send merge
 // patches.
-func (d *documents) addOpenAPI(groups []group) {
+func (c *Catalog) addOpenAPI(groups []group, version string) {
 	type entry struct {
 		URL string `json:"serverRelativeURL"`
 	}
@@ -63,19 +67,20 @@ func (d *documents) addOpenAPI(groups []group) {
 	for _, g := range groups {
 		for _, v := range g.versions {
 			path := "/openapi/v3/apis/" + v.String()
-			d.add(path, v.openAPI(), jsonType)
-			hash := strings.Trim(d.byPath[path].etag, `"`)
+			c.add(path, v.openAPI(version), jsonType)
+			hash := strings.Trim(c.ByPath[path].ETag, `"`)
 			index["apis/"+v.String()] = entry{path + "?hash=" + hash}
 		}
 	}
-	d.add("/openapi/v2", json.RawMessage(`{"swagger":"2.0","info":{"title":"watchmill","version":"0"},"paths":{}}`), jsonType)
-	d.v2 = newEncodedDocument([]byte(emptyV2), v2Protobuf)
-	d.add("/openapi/v3", map[string]any{"paths": index}, jsonType)
+	c.add("/openapi/v2", json.RawMessage(`{"swagger":"2.0","info":{"title":"watchmill","version":"0"},"paths":{}}`), jsonType)
+	c.V2Protobuf = newDocument([]byte(emptyV2), v2Protobuf)
+	c.add("/openapi/v3", map[string]any{"paths": index}, jsonType)
 }
 
-func (v *groupVersion) openAPI() *openAPI {
+// openAPI describes the kinds of a group version; version is the protocol's.
+func (v *groupVersion) openAPI(version string) *openAPI {
 	doc := &openAPI{
-		OpenAPI: "3.0.0", Info: openAPIInfo{Title: "watchmill", Version: ProtocolVersion},
+		OpenAPI: "3.0.0", Info: openAPIInfo{Title: "watchmill", Version: version},
 		Paths: map[string]pathItem{}, Components: openAPIComponents{map[string]json.RawMessage{}},
 	}
 	for _, k := range v.kinds {
@@ -122,9 +127,9 @@ var queryParameters = map[string][]string{
 	"create": {"dryRun", "fieldManager", "fieldValidation"},
 	"update": {"dryRun", "fieldManager", "fieldValidation"},
 	"patch":  {"dryRun", "fieldManager", "fieldValidation", "force"},
-	"delete": {"dryRun", "gracePeriodSeconds", orphanDependents, "propagationPolicy"},
+	"delete": {"dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy"},
 	"deletecollection": {
-		"continue", "dryRun", "fieldSelector", "gracePeriodSeconds", "labelSelector", "limit", orphanDependents, "propagationPolicy", "resourceVersion", "resourceVersionMatch",
+		"continue", "dryRun", "fieldSelector", "gracePeriodSeconds", "labelSelector", "limit", "orphanDependents", "propagationPolicy", "resourceVersion", "resourceVersionMatch",
 	},
 	"list": {"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch"},
 }

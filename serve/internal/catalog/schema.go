@@ -1,4 +1,4 @@
-package serve
+package catalog
 
 import (
 	"encoding/json"

@@ -1,12 +1,6 @@
-package serve
+package catalog
 
 import (
-	"cmp"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/version"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/registry"
@@ -15,90 +9,24 @@ import (
 // aggregatedType is the content type of aggregated discovery.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// group is an API group with its versions, the preferred one first.
-type group struct {
-	name     string
-	versions []groupVersion
-}
-
-// groupVersion is the kinds of one version of a group.
-type groupVersion struct {
-	schema.GroupVersion
-	kinds []servedKind
-}
-
-// servedKind is a kind and its subresources.
-type servedKind struct {
-	*registry.Info
-	subresources []*registry.Info
-}
-
-// groups returns the groups in the order in which discovery lists them.
-func (s *Server) groups() []group {
-	byVersion := map[schema.GroupVersion]map[string]*servedKind{}
-	for name, r := range s.resources {
-		gv := schema.GroupVersion{Group: name.group, Version: name.version}
-		if byVersion[gv] == nil {
-			byVersion[gv] = map[string]*servedKind{}
-		}
-		k := byVersion[gv][name.resource]
-		if k == nil {
-			k = &servedKind{}
-			byVersion[gv][name.resource] = k
-		}
-		if name.subresource == "" {
-			k.Info = r.info
-		} else {
-			k.subresources = append(k.subresources, r.info)
-		}
-	}
-	return sortedGroups(byVersion)
-}
-
-func sortedGroups(byVersion map[schema.GroupVersion]map[string]*servedKind) []group {
-	byName := map[string]*group{}
-	for gv, kinds := range byVersion {
-		v := groupVersion{GroupVersion: gv}
-		for _, k := range kinds {
-			if k.Info == nil {
-				continue // a subresource without its kind
-			}
-			slices.SortFunc(k.subresources, func(a, b *registry.Info) int { return cmp.Compare(a.Subresource, b.Subresource) })
-			v.kinds = append(v.kinds, *k)
-		}
-		slices.SortFunc(v.kinds, func(a, b servedKind) int { return cmp.Compare(a.Kind.Plural, b.Kind.Plural) })
-		if byName[gv.Group] == nil {
-			byName[gv.Group] = &group{name: gv.Group}
-		}
-		byName[gv.Group].versions = append(byName[gv.Group].versions, v)
-	}
-	all := make([]group, 0, len(byName))
-	for _, g := range byName {
-		slices.SortFunc(g.versions, func(a, b groupVersion) int { return version.CompareKubeAwareVersionStrings(b.Version, a.Version) })
-		all = append(all, *g)
-	}
-	slices.SortFunc(all, func(a, b group) int { return cmp.Compare(a.name, b.name) })
-	return all
-}
-
 // addDiscovery adds the documents of discovery, aggregated and not.
-func (d *documents) addDiscovery(groups []group) {
+func (c *Catalog) addDiscovery(groups []group) {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
 	for _, g := range groups {
 		one := g.plain()
 		list.Groups = append(list.Groups, one)
 		one.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
-		d.add("/apis/"+g.name, one, jsonType)
+		c.add("/apis/"+g.name, one, jsonType)
 		for _, v := range g.versions {
-			d.add("/apis/"+v.String(), v.plain(), jsonType)
+			c.add("/apis/"+v.String(), v.plain(), jsonType)
 		}
 	}
-	d.add("/apis", list, jsonType)
-	d.add("/api", metav1.APIVersions{
+	c.add("/apis", list, jsonType)
+	c.add("/api", metav1.APIVersions{
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{},
 	}, jsonType)
-	d.aggregated["/apis"] = newDocument(aggregatedList(groups), aggregatedType)
-	d.aggregated["/api"] = newDocument(aggregatedList(nil), aggregatedType)
+	c.Aggregated["/apis"] = NewDocument(aggregatedList(groups), aggregatedType)
+	c.Aggregated["/api"] = NewDocument(aggregatedList(nil), aggregatedType)
 }
 
 // plain returns the group for discovery that is not aggregated.

@@ -1,0 +1,59 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// jsonType is the media type of most documents.
+const jsonType = "application/json"
+
+// Document is an answer that never changes.
+type Document struct {
+	Body        []byte
+	ContentType string
+	// ETag identifies the body, in quotes as the header has it.
+	ETag string
+}
+
+// Catalog is all documents. They must not be changed, and are safe for concurrent use.
+type Catalog struct {
+	ByPath map[string]*Document
+	// Aggregated are those for clients that ask for aggregated discovery, by path.
+	Aggregated map[string]*Document
+	// V2Protobuf is the document of OpenAPI v2 in protobuf, for clients that ask for that.
+	V2Protobuf *Document
+}
+
+// New returns the documents of the resources, each of which is there once. Version is that
+// of the protocol, for OpenAPI. A subresource without its kind is left out.
+func New(resources []*registry.Info, version string) *Catalog {
+	c := &Catalog{ByPath: map[string]*Document{}, Aggregated: map[string]*Document{}}
+	groups := groupsOf(resources)
+	c.addDiscovery(groups)
+	c.addOpenAPI(groups, version)
+	return c
+}
+
+// add makes a document of value.
+func (c *Catalog) add(path string, value any, contentType string) {
+	c.ByPath[path] = NewDocument(value, contentType)
+}
+
+// NewDocument returns a document of value as JSON. Value is made of strings and of valid JSON.
+func NewDocument(value any, contentType string) *Document {
+	body, err := json.Marshal(value)
+	if err != nil {
+		body = []byte("{}") // cannot happen: documents are made of strings and of JSON
+	}
+	return newDocument(body, contentType)
+}
+
+func newDocument(body []byte, contentType string) *Document {
+	sum := sha256.Sum256(body)
+	return &Document{Body: body, ContentType: contentType, ETag: `"` + strings.ToUpper(hex.EncodeToString(sum[:])) + `"`}
+}

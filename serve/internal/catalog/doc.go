@@ -1,0 +1,10 @@
+// Package catalog makes the documents in which clients look up what is served: discovery,
+// plain and aggregated, and OpenAPI.
+//
+//	resources ──▶ groups, versions, kinds ──┬──▶ discovery: /api, /apis, /apis/GROUP/VERSION
+//	                                        └──▶ OpenAPI: /openapi/v2, /openapi/v3, a document for each group version
+//	                                                 ▲
+//	                              schemas, with descriptions of the common fields
+//
+// The documents are made once, and never change. Serving them is package serve's.
+package catalog
