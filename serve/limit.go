@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"sync"
+
+	"github.com/watchmill/watchmill/serve/internal/transport"
 )
 
 // inFlight counts the requests that are being served.
@@ -13,14 +15,14 @@ type inFlight struct {
 	reads, writes int
 	watches       map[*call]*watching // nil while a watch starts
 	starts        map[*call]context.CancelCauseFunc
-	taken         map[*taken]struct{} // connections that watches have taken over
+	taken         map[*transport.Taken]struct{} // connections that watches have taken over
 	perUser       map[string]int
 	closing       error         // what ends every watch from now on
 	idle          chan struct{} // closed when nothing is left, if there is a waiter
 }
 
 func newInFlight(limits *Limits) *inFlight {
-	return &inFlight{limits: limits, watches: map[*call]*watching{}, starts: map[*call]context.CancelCauseFunc{}, taken: map[*taken]struct{}{}, perUser: map[string]int{}}
+	return &inFlight{limits: limits, watches: map[*call]*watching{}, starts: map[*call]context.CancelCauseFunc{}, taken: map[*transport.Taken]struct{}{}, perUser: map[string]int{}}
 }
 
 // place is what a request has in inFlight.
@@ -92,13 +94,13 @@ func (f *inFlight) leave(c *call) {
 }
 
 // take counts a connection that a watch has taken over, until release.
-func (f *inFlight) take(t *taken) {
+func (f *inFlight) take(t *transport.Taken) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.taken[t] = struct{}{}
 }
 
-func (f *inFlight) release(t *taken) {
+func (f *inFlight) release(t *transport.Taken) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.taken, t)
@@ -110,7 +112,7 @@ func (f *inFlight) cut() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for t := range f.taken {
-		go t.close() // over TLS it may wait for the client
+		go t.Break() // over TLS it may wait for the client
 	}
 }
 

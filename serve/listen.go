@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/serve/internal/transport"
 )
 
 // Listen says where and how to listen.
@@ -48,7 +49,7 @@ func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 	if err != nil {
 		return err
 	}
-	listener = newLimitedListener(listener, s.limits.ConnectionsPerAddress)
+	listener = transport.Limit(listener, s.limits.ConnectionsPerAddress)
 	if l.TLS != nil {
 		cfg := l.TLS.Clone()
 		cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS12)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/watchmill/watchmill/serve/internal/transport"
 )
 
 // response records the status and the size of an answer, and whether its client stalled.
@@ -26,7 +28,7 @@ type response struct {
 	// guarded: a guard replaces the deadlines of a stream, since one was removed, which only
 	// watches do. It is nil while nothing is being written.
 	guarded bool
-	guard   *streamGuard
+	guard   *transport.StreamGuard
 	// gathered is what such a watch has not sent yet, nil for nothing.
 	gathered *gathered
 }
@@ -50,9 +52,9 @@ func (r *response) extend() {
 	r.sinceExtend = 0
 	if r.guarded {
 		if r.guard == nil {
-			r.guard = &streamGuard{stream: r.ResponseWriter}
+			r.guard = transport.NewStreamGuard(r.ResponseWriter)
 		}
-		r.guard.begin(r.stall)
+		r.guard.Begin(r.stall)
 		return
 	}
 	r.endAt(time.Now().Add(r.stall))
@@ -128,7 +130,7 @@ func (r *response) release() {
 // bytes, which an idle watch does not keep.
 func (r *response) leave() {
 	if r.guard != nil {
-		r.guard.leave()
+		r.guard.Leave()
 		r.guard = nil
 	}
 }

@@ -2,13 +2,12 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"runtime/debug"
-	"sync"
-	"time"
+
+	"github.com/watchmill/watchmill/serve/internal/transport"
 )
 
 // A watch over HTTP/1.1 takes its connection over from net/http once its answer has begun,
@@ -72,17 +71,6 @@ func (c *call) direct() *http.Server {
 	return by
 }
 
-// taken is a connection that a watch has taken over, as the ResponseWriter of the rest of
-// the answer: chunks of HTTP/1.1. Only close is safe for concurrent use.
-type taken struct {
-	conn   net.Conn
-	gone   func(error) // ends the watch
-	chunk  *chunk      // what is not flushed, nil for nothing
-	err    error       // the first of writing
-	reader sync.WaitGroup
-	in     [16]byte // what the client sends
-}
-
 // takeOver takes over the connection of a watch whose header was sent. If that fails, the
 // watch runs on its request's goroutine as any other.
 func (w *watching) takeOver() {
@@ -93,9 +81,7 @@ func (w *watching) takeOver() {
 	}
 	w.ctx = context.WithoutCancel(w.ctx)
 	w.leaveBase = context.AfterFunc(w.base, func() { w.endBy(fmt.Errorf("%w: %w", errShuttingDown, context.Cause(w.base))) })
-	t := &taken{conn: conn, gone: w.endBy}
-	early := ahead.Reader.Buffered()
-	t.reader.Go(func() { t.read(early) })
+	t := transport.Take(conn, ahead.Reader.Buffered(), func(err error) { w.endBy(fmt.Errorf("%w: %w", errClientGone, err)) })
 	c.inFlight.take(t)
 	c.w.ResponseWriter = t
 	c.w.extend() // net/http has removed the deadline
@@ -107,12 +93,11 @@ func (w *watching) takeOver() {
 func (w *watching) runTaken() {
 	c, t := w.c, w.taken
 	defer c.inFlight.release(t)
-	defer t.reader.Wait()
-	defer t.close()
+	defer t.Close()
 	defer func() {
 		switch failure := recover(); failure {
 		case nil:
-			t.finish()
+			t.Finish()
 		case http.ErrAbortHandler: // the client sees that the answer is not complete
 		default:
 			c.log.Error("the end of a watch panicked", "path", c.req.Path, "panic", failure, "stack", string(debug.Stack()))
@@ -122,77 +107,3 @@ func (w *watching) runTaken() {
 	defer c.contain()
 	w.run()
 }
-
-// errUnexpectedData ends a watch whose client sends more than [tolerated].
-var errUnexpectedData = errors.New("the client sent more than 64 KiB after its request")
-
-// tolerated is how much a client may send after its request, in bytes. The answer says that
-// the connection is closed after it, so a client should not send anything.
-const tolerated = 64 << 10
-
-// read waits until the client closes the connection, and ignores what it sends.
-func (t *taken) read(sent int) {
-	for sent <= tolerated {
-		n, err := t.conn.Read(t.in[:])
-		if err != nil {
-			t.leave(err)
-			return
-		}
-		sent += n
-	}
-	t.leave(errUnexpectedData)
-}
-
-// leave ends the watch since the client is gone.
-func (t *taken) leave(err error) { t.gone(fmt.Errorf("%w: %w", errClientGone, err)) }
-
-// Header returns nil: the header was sent.
-func (t *taken) Header() http.Header { return nil }
-
-// WriteHeader has no effect: the header was sent.
-func (t *taken) WriteHeader(int) {}
-
-// Write keeps p until it is flushed, or more than a chunk has come together.
-func (t *taken) Write(p []byte) (n int, err error) {
-	for n < len(p) && t.err == nil {
-		if t.chunk == nil {
-			t.chunk = chunks.Get().(*chunk)
-		}
-		n += t.chunk.add(p[n:])
-		if t.chunk.full() {
-			_ = t.FlushError() // which is t.err
-		}
-	}
-	return n, t.err
-}
-
-// FlushError sends what was written, for http.ResponseController.
-func (t *taken) FlushError() error {
-	if t.chunk == nil {
-		return t.err
-	}
-	c := t.chunk
-	t.chunk = nil
-	if t.err == nil {
-		_, t.err = t.conn.Write(c.bytes())
-		if t.err != nil {
-			t.leave(t.err)
-		}
-	}
-	c.size = 0
-	chunks.Put(c)
-	return t.err
-}
-
-// SetWriteDeadline implements deadlines for http.ResponseController.
-func (t *taken) SetWriteDeadline(at time.Time) error { return t.conn.SetWriteDeadline(at) }
-
-// finish sends the end of the answer.
-func (t *taken) finish() {
-	if t.FlushError() == nil {
-		_, _ = t.conn.Write(lastChunk) // the connection is closed next
-	}
-}
-
-// close closes the connection.
-func (t *taken) close() { _ = t.conn.Close() } // an error has no consequence

@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/transport"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -42,7 +43,7 @@ type watching struct {
 	// nil. taken is what it took over, and leaveBase releases what ends it with base.
 	base      context.Context
 	leaveBase func() bool
-	taken     *taken
+	taken     *transport.Taken
 }
 
 // newWatching returns the watch of a call.

@@ -1,4 +1,4 @@
-package serve
+package transport
 
 import (
 	"net"
@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// limitedListener closes the connections of an address that exceed its limit. It sends no
-// answer, since the request would have to be read first.
+// limitedListener is what [Limit] returns.
 type limitedListener struct {
 	net.Listener
 	limit int
@@ -16,7 +15,9 @@ type limitedListener struct {
 	open map[netip.Addr]int
 }
 
-func newLimitedListener(l net.Listener, limit int) *limitedListener {
+// Limit returns a listener that closes the connections of an address which exceed the limit. It
+// sends no answer, since the request would have to be read first.
+func Limit(l net.Listener, limit int) net.Listener {
 	return &limitedListener{Listener: l, limit: limit, open: map[netip.Addr]int{}}
 }
 
