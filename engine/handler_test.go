@@ -1,10 +1,12 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -189,4 +191,66 @@ func TestHandler_ThatHoldsAllWorkersIsWhyCallsGiveUp(t *testing.T) {
 		}
 	}
 	close(release)
+}
+
+// Handlers of a large initial state share the memory of their batches, which shows nowhere:
+// each gets every object once, in order, and may keep the events; also one that fails in the
+// middle of a batch, and a caller of Next, which may keep the batches.
+func TestHandler_MayKeepTheEventsOfALargeInitialState(t *testing.T) {
+	e, ctx := newEngine(t, nil)
+	const objects = 1500 // several batches, and a part of one
+	want := make([]string, objects)
+	var last engine.Revision
+	for i := range want {
+		want[i] = fmt.Sprintf("pod-%04d", i)
+		o, err := e.Put(ctx, pod{Name: want[i]})
+		require.NoError(t, err)
+		last = o.Revision
+	}
+	require.NoError(t, e.WaitFor(ctx, last))
+	kept := map[string][]engine.Event[pod]{}
+	done := make(chan string)
+	keep := func(name string, ev engine.Event[pod]) {
+		kept[name] = append(kept[name], ev)
+		if len(kept[name]) == objects {
+			done <- name
+		}
+	}
+	opts := engine.WatchOptions{InitialState: true}
+	for _, name := range []string{"handled", "processed"} {
+		kept[name] = nil
+		failed := map[string]bool{}
+		var err error
+		if name == "handled" {
+			_, err = e.Handle(ctx, opts, func(ev engine.Event[pod]) { keep(name, ev) })
+		} else {
+			_, err = e.Process(ctx, opts, engine.ErrorPolicy{Backoff: time.Nanosecond}, func(_ context.Context, ev engine.Event[pod]) error {
+				if ev.Object.Value.Name[len("pod-00"):] == "77" && !failed[ev.Key()] {
+					failed[ev.Key()] = true
+					return errors.New("once")
+				}
+				keep(name, ev)
+				return nil
+			})
+		}
+		require.NoError(t, err)
+		require.Equal(t, name, <-done)
+	}
+	w, err := e.Watch(ctx, opts)
+	require.NoError(t, err)
+	var batches [][]engine.Event[pod]
+	for n := 0; n < objects; n += len(batches[len(batches)-1]) {
+		batch, err := w.Next(ctx)
+		require.NoError(t, err)
+		batches = append(batches, batch)
+	}
+	kept["pulled"] = slices.Concat(batches...)
+	for name, events := range kept {
+		got := make([]string, len(events))
+		for i, ev := range events {
+			got[i] = ev.Object.Key
+			require.Equal(t, engine.Added, ev.Type)
+		}
+		require.Equal(t, want, got, name)
+	}
 }

@@ -27,6 +27,11 @@ type initialEvents struct {
 	bookmark bool
 	// count counts the events of the state; nil counts none.
 	count *atomic.Uint64
+	// reuse: the consumer is done with a batch when it asks for the next, as a handler is
+	// and a caller of Next is not. Then all batches share one memory, room, which stays in
+	// the processor's cache.
+	reuse bool
+	room  []store.Event
 }
 
 // next returns the next batch of the state, or the bookmark.
@@ -49,7 +54,7 @@ func (i *initialEvents) next(f *store.Filter) []store.Event {
 // nextState returns the next batch of the state as Added events, and drops the state
 // at its end.
 func (i *initialEvents) nextState(f *store.Filter) []store.Event {
-	var events []store.Event
+	events := i.room[:0]
 	for o := range store.Select(i.state, f, i.after) {
 		if len(events) == smallState {
 			events = slices.Grow(events, min(batchSize, i.state.Len())-smallState)
@@ -57,6 +62,9 @@ func (i *initialEvents) nextState(f *store.Filter) []store.Event {
 		events = append(events, store.Event{Type: store.Added, Marks: store.Initial, Revision: o.Revision, Object: o})
 		if len(events) == batchSize {
 			i.after = o.Key
+			if i.reuse {
+				i.room = events
+			}
 			return events
 		}
 	}

@@ -70,7 +70,10 @@ func (w *Watch) begin(start Start) {
 		w.resume.Store(uint64(start.After))
 		return
 	}
-	w.cur.initial = &initialEvents{state: start.State, revision: start.After, bookmark: start.InitialEnd, count: w.feed.InitialEvents}
+	w.cur.initial = &initialEvents{
+		state: start.State, revision: start.After, bookmark: start.InitialEnd, count: w.feed.InitialEvents,
+		reuse: consumerKind(w.kind.Load()) == byHandler,
+	}
 	if w.policy == Conflate {
 		w.cur.backlog = &backlog{base: start.State}
 	}
