@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/crd"
@@ -51,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Description("An in-process list-watch engine, and its test bench."),
 		kong.UsageOnError(),
 		kong.Writers(stdout, stderr),
-		kong.Help(printHelp),
+		kong.Help(help.Print),
 		// --help exits while the flags are parsed.
 		kong.Exit(func(int) { helped = true }),
 		// Only a command that takes a context hears of signals; they end the others.
@@ -65,7 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case helped:
 		return exitOK
-	case errors.Is(err, errHelp):
+	case errors.Is(err, help.ErrUnwritten):
 		return complain(stderr, err)
 	case err != nil:
 		complain(stderr, err)
@@ -73,17 +74,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	return complain(stderr, command.Run())
-}
-
-// errHelp is the error of a help that cannot be written.
-var errHelp = errors.New("cannot write the help")
-
-// printHelp prints the help. The parser takes its error for one of usage.
-func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
-	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
-		return fmt.Errorf("%w: %w", errHelp, err)
-	}
-	return nil
 }
 
 // misused returns the command whose usage was wrong, as the user wrote it.

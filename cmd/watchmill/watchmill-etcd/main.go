@@ -33,6 +33,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
 	"github.com/watchmill/watchmill/registry/crd"
@@ -76,7 +77,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cli commandLine
 	helped := false
 	parser, err := kong.New(&cli, kong.Name("watchmill-etcd"), kong.Description("watchmill, with objects in etcd."),
-		kong.UsageOnError(), kong.Writers(stdout, stderr), kong.Help(printHelp), kong.Exit(func(int) { helped = true }),
+		kong.UsageOnError(), kong.Writers(stdout, stderr), kong.Help(help.Print), kong.Exit(func(int) { helped = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&streams{stdout, stderr}))
 	if err != nil {
 		return complain(stderr, err)
@@ -85,24 +86,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case helped:
 		return exitOK
-	case errors.Is(err, errHelp):
+	case errors.Is(err, help.ErrUnwritten):
 		return complain(stderr, err)
 	case err != nil:
 		fmt.Fprintln(stderr, "watchmill-etcd:", err)
 		return exitUsage
 	}
 	return complain(stderr, command.Run())
-}
-
-// errHelp is the error of a help that cannot be written.
-var errHelp = errors.New("cannot write the help")
-
-// printHelp prints the help. The parser takes its error for one of usage.
-func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
-	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
-		return fmt.Errorf("%w: %w", errHelp, err)
-	}
-	return nil
 }
 
 // complain prints err and returns its exit status.
