@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
@@ -158,9 +159,23 @@ func (c *simRunCommand) inspect(to *streams) func(*engine.Host) (end func(), err
 	return func(h *engine.Host) (func(), error) {
 		page, err := inspect.Listen(c.Inspect, h)
 		if err != nil {
-			return nil, err
+			return nil, c.uninspected(err)
 		}
 		fmt.Fprintf(to.stderr, "inspect the run at %s\n", page.URL())
 		return func() { _ = page.Close() }, nil // the run is over, so an error has no effect
 	}
+}
+
+// uninspected returns the error of [inspect.Listen] with the flag that has the address, and
+// what to give there.
+func (c *simRunCommand) uninspected(err error) error {
+	const fix = "give a loopback address with a port, such as 127.0.0.1:6061"
+	var address *net.AddrError
+	switch {
+	case errors.Is(err, engine.ErrConfig):
+		return &engine.ConfigError{Field: "--inspect", Problem: fmt.Sprintf("is %q; %s", c.Inspect, fix)}
+	case errors.As(err, &address):
+		return &engine.ConfigError{Field: "--inspect", Problem: fmt.Sprintf("is %q: %s; %s", c.Inspect, address.Err, fix)}
+	}
+	return fmt.Errorf("--inspect: %w", err)
 }

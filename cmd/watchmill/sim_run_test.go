@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -235,7 +236,23 @@ func TestSimRunInspect_ServesThePageWhileItRuns(t *testing.T) {
 	out, errs, status := command(t.Context(), "sim", "run", "--inspect", "127.0.0.1:0", written(t, quick))
 	require.Zero(t, status, out+errs)
 	require.Regexp(t, `^inspect the run at http://127\.0\.0\.1:\d+/debug/watchmill/\n`, errs)
-	_, errs, status = command(t.Context(), "sim", "run", "--inspect", "0.0.0.0:0", written(t, quick))
-	require.NotZero(t, status)
-	require.Contains(t, errs, "is not of loopback; give one such as 127.0.0.1:6061")
+}
+
+func TestSimRunInspect_NamesTheFlagOfAnAddressThatCannotBe(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	for address, c := range map[string]struct {
+		status  int
+		mention string
+	}{
+		"0.0.0.0:0":           {exitUsage, `--inspect is "0.0.0.0:0"; give a loopback address`},
+		"nonsense":            {exitUsage, `--inspect is "nonsense"; give a loopback address with a port, such as 127.0.0.1:6061`},
+		"127.0.0.1:99999":     {exitUsage, `--inspect is "127.0.0.1:99999": invalid port; give`},
+		taken.Addr().String(): {exitFailed, "--inspect: listen tcp " + taken.Addr().String()},
+	} {
+		_, errs, status := command(t.Context(), "sim", "run", "--inspect", address, written(t, quick))
+		require.Equal(t, c.status, status, errs)
+		require.Contains(t, errs, c.mention)
+	}
 }
