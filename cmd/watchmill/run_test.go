@@ -89,21 +89,25 @@ func TestReplay_WrongUsageAndBadInputExitWithTwo(t *testing.T) {
 	whole, err := os.ReadFile(shipped + ".ndjson.gz")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(cut, whole[:50_000], 0o600))
+	missing := filepath.Join(filepath.Dir(cut), "missing", "x.db")
 	for mention, args := range map[string][]string{
-		`expected one of "replay"`:                        {},
-		"unexpected argument":                             {"repaly"},
-		`expected "<file>"`:                               {"replay"},
-		"unknown flag --wathcers":                         {"replay", "--wathcers=3", "x"},
-		"--speed":                                         {"replay", "--speed=fast", "x"},
-		"watchmill-etcd":                                  {"replay", "--backend=etcd:127.0.0.1:2379", "x"},
-		"no storage of that name":                         {"replay", "--backend=tape:0", "x"},
-		"does not say where":                              {"replay", "--backend=bolt:", "x"},
-		`invalid policy "drop"`:                           {"replay", "--policy=drop", "x"},
-		"there are watch, objectcache, informer, queue\n": {"replay", "--via=tape", "x"},
-		"--watchers is 0":                                 {"replay", "--watchers=0", "x"},
-		`unknown field "size"`:                            {"replay", "--select=size=3", "x"},
-		"no such file":                                    {"replay", "no such file"},
-		"file is truncated":                               {"replay", cut},
+		`expected one of "replay"`:                         {},
+		"unexpected argument":                              {"repaly"},
+		`expected "<file>"`:                                {"replay"},
+		"unknown flag --wathcers":                          {"replay", "--wathcers=3", "x"},
+		"--speed":                                          {"replay", "--speed=fast", "x"},
+		"watchmill-etcd":                                   {"replay", "--backend=etcd:127.0.0.1:2379", "x"},
+		"no storage of that name":                          {"replay", "--backend=tape:0", "x"},
+		"does not say where":                               {"replay", "--backend=bolt:", "x"},
+		"memory has no place; give memory, bolt:WHERE\n":   {"replay", "--backend=memory:x", "x"},
+		"--backend is " + missing + ", whose directory is": {"replay", "--backend=bolt:" + missing, "x"},
+		"--backend is " + filepath.Dir(cut) + ", which is": {"replay", "--backend=bolt:" + filepath.Dir(cut), "x"},
+		`invalid policy "drop"`:                            {"replay", "--policy=drop", "x"},
+		"there are watch, objectcache, informer, queue\n":  {"replay", "--via=tape", "x"},
+		"--watchers is 0":                                  {"replay", "--watchers=0", "x"},
+		`unknown field "size"`:                             {"replay", "--select=size=3", "x"},
+		"no such file":                                     {"replay", "no such file"},
+		"file is truncated":                                {"replay", cut},
 	} {
 		out, errs, status := command(t.Context(), args...)
 		require.Equal(t, exitUsage, status, "%v", args)

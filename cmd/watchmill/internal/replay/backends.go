@@ -30,14 +30,19 @@ var elsewhere = map[string]string{
 // find returns a function that opens the storage that --backend names; nil for memory.
 func (b Backends) find(spec string) (func(store.Schema) (backend.Backend, error), error) {
 	invalid := func(problem string) error {
-		names := slices.Sorted(maps.Keys(b))
-		return &OptionError{Option: "--backend", Problem: "is " + spec + ", but " + problem + "; give memory or one of " + strings.Join(names, ", ") + ", with a colon and the place"}
+		fix := "; give memory"
+		for _, there := range slices.Sorted(maps.Keys(b)) {
+			fix += ", " + there + ":WHERE"
+		}
+		return &OptionError{Option: "--backend", Problem: "is " + spec + ", but " + problem + fix}
 	}
 	name, place, _ := strings.Cut(spec, ":")
 	open := b[name]
 	switch {
 	case spec == "memory":
 		return nil, nil
+	case name == "memory":
+		return nil, invalid("memory has no place")
 	case open == nil && elsewhere[name] != "":
 		return nil, invalid(name + " " + elsewhere[name])
 	case open == nil:

@@ -66,7 +66,12 @@ func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every
 // validatePaths refuses a file to write that is also another file of the replay, since it
 // would replace that, and one that cannot be made.
 func (f *Flags) validatePaths() error {
-	_, place, _ := strings.Cut(f.Backend, ":")
+	kind, place, _ := strings.Cut(f.Backend, ":")
+	if kind == "bolt" {
+		if err := refuseUnmade("--backend", place); err != nil {
+			return err
+		}
+	}
 	trace, storage := otherFile{"the trace", f.File}, otherFile{"the storage", place}
 	if err := refuseSame("--checkpoints", f.Checkpoints, trace, storage, otherFile{"the file of --state", f.State}); err != nil {
 		return err
