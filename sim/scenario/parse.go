@@ -84,13 +84,14 @@ func decode(data []byte) (*Scenario, places, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	x := indexer{places: places{}, anchors: map[string]ast.Node{}}
+	x := indexer{places: places{}, anchors: map[string]ast.Node{}, overridden: map[string]int{}}
 	x.scenario(root)
 	if len(x.errs) > 0 {
 		return nil, nil, x.errs
 	}
 	s := &Scenario{}
-	if err := yaml.NodeToValue(root, s, yaml.DisallowUnknownField()); err != nil {
+	// The parser has refused keys that are written twice; those left are of merged mappings.
+	if err := yaml.NodeToValue(root, s, yaml.DisallowUnknownField(), yaml.AllowDuplicateMapKey()); err != nil {
 		return nil, nil, Errors{yamlError(err)}
 	}
 	return s, x.places, nil

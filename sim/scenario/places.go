@@ -42,6 +42,9 @@ type indexer struct {
 	// anchors has the anchors that have been walked, by name. An anchor is added
 	// after its value, so that no value contains itself.
 	anchors map[string]ast.Node
+	// overridden has the paths of fields that are not taken from the mapping that is being
+	// merged, since a mapping around it has them itself.
+	overridden map[string]int
 	// nodes, written and depth are the amounts that maxNodes, maxWritten and maxDepth
 	// limit. The value of an alias counts each time that it is used.
 	nodes, written, depth int
@@ -231,23 +234,51 @@ func isA(node ast.Node, t reflect.Type) (ok bool) {
 }
 
 // entries calls each for the entries of a mapping, and walks the mappings that are
-// merged into it as if they were the mapping itself.
+// merged into it as if they were the mapping itself, without the fields that it has. It
+// moves the merged ones to the front, so that the decoder, for which the last of two
+// entries with one key counts, takes the mapping's own.
 func (x *indexer) entries(node ast.Node, t reflect.Type, path string, each func(pair *ast.MappingValueNode, at string)) {
 	var pairs []*ast.MappingValueNode
 	switch n := node.(type) {
 	case *ast.MappingNode:
+		slices.SortStableFunc(n.Values, mergedFirst)
 		pairs = n.Values
 	case *ast.MappingValueNode:
 		pairs = []*ast.MappingValueNode{n}
 	default:
 		x.noMapping(node, path)
 	}
-	for _, pair := range pairs {
+	for i, pair := range pairs {
 		if pair.Key.IsMergeKey() {
-			x.walk(pair.Value, t, path)
+			x.merge(pair.Value, pairs[i+1:], t, path)
 			continue
 		}
-		each(pair, x.place(pair, path))
+		if at := pathOf(pair, path); x.overridden[at] == 0 {
+			x.places[at] = pair.Key.GetToken().Position
+			each(pair, at)
+		}
+	}
+}
+
+// mergedFirst orders the entries of a mapping.
+func mergedFirst(a, b *ast.MappingValueNode) int {
+	switch merged := a.Key.IsMergeKey(); {
+	case merged == b.Key.IsMergeKey():
+		return 0
+	case merged:
+		return -1
+	}
+	return 1
+}
+
+// merge walks a mapping that is merged into the one at path, which has the entries own.
+func (x *indexer) merge(node ast.Node, own []*ast.MappingValueNode, t reflect.Type, path string) {
+	for _, pair := range own {
+		x.overridden[pathOf(pair, path)]++
+	}
+	x.walk(node, t, path)
+	for _, pair := range own {
+		x.overridden[pathOf(pair, path)]--
 	}
 }
 
@@ -259,15 +290,12 @@ func (x *indexer) noMapping(node ast.Node, path string) {
 	x.wrong(node, path, "has no fields", `write fields such as "name: value"`)
 }
 
-// place records the position of an entry and returns its path.
-func (x *indexer) place(pair *ast.MappingValueNode, path string) string {
+// pathOf returns the path of an entry of the mapping at path.
+func pathOf(pair *ast.MappingValueNode, path string) string {
 	if path != "" {
 		path += "."
 	}
-	path += keyOf(pair)
-	at := pair.Key.GetToken().Position
-	x.places[path] = at
-	return path
+	return path + keyOf(pair)
 }
 
 func (x *indexer) wrong(node ast.Node, field, problem, fix string) {

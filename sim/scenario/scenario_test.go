@@ -239,6 +239,7 @@ var fuzzSeeds = []string{
 	"about: >-\n  folded\n  text # no comment\nwatchers: [{}]\n",
 	"watchers: [{<<: *a}, &a {count: 3}, !!str x]",
 	"watchers: [&a {name: w}, {<<: *a, name: v}]",
+	"objects: {fields: &f {a: 3, b: 4}, labels: {b: 5, <<: *f}}\nwatchers: [{}]\n",
 	"a: &a [*a]",
 	"%YAML 1.2\n---\n? 'a'\n: \"\\x41\"\n...\n",
 }
