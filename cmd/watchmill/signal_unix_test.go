@@ -3,27 +3,58 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
 )
 
 // A command that has nothing to report is not kept from ending.
 func TestSIGTERM_EndsACommandThatDoesNotHearOfIt(t *testing.T) {
-	status := whileReading(t, syscall.SIGTERM, "sim", "lint")
+	status := whileReading(t, syscall.SIGTERM, "sim", "lint", thePipe)
 	require.Equal(t, syscall.SIGTERM, status.Signal())
 }
 
 // The first interrupt ends a replay that still reads its trace.
 func TestInterrupt_EndsAReplayThatReadsItsTrace(t *testing.T) {
-	status := whileReading(t, syscall.SIGINT, "replay")
+	status := whileReading(t, syscall.SIGINT, "replay", thePipe)
 	require.True(t, status.Exited())
 	require.Equal(t, exitInterrupted, status.ExitStatus())
 }
+
+// The first interrupt ends a restore whose snapshot does not come to its end, and leaves no file.
+func TestInterrupt_EndsARestoreThatReadsItsSnapshot(t *testing.T) {
+	dir := t.TempDir()
+	status := whileReading(t, syscall.SIGINT, "store", "restore", thePipe, filepath.Join(dir, "restored.db"))
+	require.True(t, status.Exited())
+	require.Equal(t, exitInterrupted, status.ExitStatus())
+	require.Empty(t, filetest.Names(t, dir))
+}
+
+// A pipe that no program writes to keeps a restore no longer than any other.
+func TestInterrupt_EndsARestoreOfAPipeWithoutAWriter(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	_, errs, status := command(ctx, "store", "restore", pipe, filepath.Join(dir, "restored.db"))
+	require.Equal(t, exitInterrupted, status, errs)
+	require.Empty(t, filetest.Names(t, dir))
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // which lets the reader end
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+}
+
+// thePipe stands for the path of the pipe in the arguments of whileReading.
+const thePipe = "PIPE"
 
 // whileReading runs a command with a file that it goes on reading, sends it a signal, and
 // returns how it ended.
@@ -31,7 +62,8 @@ func whileReading(t *testing.T, sig syscall.Signal, args ...string) syscall.Wait
 	t.Helper()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	child := exec.CommandContext(t.Context(), os.Args[0], append(args, pipe)...)
+	args[slices.Index(args, thePipe)] = pipe
+	child := exec.CommandContext(t.Context(), os.Args[0], args...)
 	child.Env = append(os.Environ(), asCommand+"=1")
 	require.NoError(t, child.Start())
 	hold, err := os.OpenFile(pipe, os.O_WRONLY, 0) // once the command reads it

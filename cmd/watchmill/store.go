@@ -210,12 +210,12 @@ type storeRestoreCommand struct {
 
 // Run restores, and prints the description of the new file.
 func (c *storeRestoreCommand) Run(ctx context.Context, to *streams) error {
-	snapshot, err := os.Open(c.Snapshot)
-	if err != nil {
+	if _, err := os.Stat(c.Snapshot); err != nil {
 		return usable(err)
 	}
+	snapshot := readUntil(ctx, c.Snapshot)
 	defer snapshot.Close()
-	_, err = bolt.Restore(&interruptible{ctx, snapshot}, c.File, bolt.RestoreOptions{Floor: store.Revision(c.Floor)})
+	_, err := bolt.Restore(snapshot, c.File, bolt.RestoreOptions{Floor: store.Revision(c.Floor)})
 	if errors.Is(err, backend.ErrCorrupt) {
 		err = fmt.Errorf("%s: %w", c.Snapshot, err) // which the error only calls the snapshot
 	}
@@ -225,17 +225,33 @@ func (c *storeRestoreCommand) Run(ctx context.Context, to *streams) error {
 	return (&storeInfoCommand{File: c.File}).Run(to)
 }
 
-// interruptible is a reader that fails once ctx is done.
+// interruptible is a reader of a file that fails once ctx is done.
 type interruptible struct {
 	ctx context.Context
-	io.Reader
+	*io.PipeReader
 }
 
-func (r *interruptible) Read(p []byte) (int, error) {
+func (r interruptible) Read(p []byte) (int, error) {
 	if r.ctx.Err() != nil {
 		return 0, context.Canceled
 	}
-	return r.Reader.Read(p)
+	return r.PipeReader.Read(p)
+}
+
+// readUntil reads a file until ctx is done. A pipe may have nothing to read for hours, or no
+// writer, so another goroutine reads the file, and ends when that changes.
+func readUntil(ctx context.Context, name string) interruptible {
+	r, w := io.Pipe()
+	context.AfterFunc(ctx, func() { w.CloseWithError(context.Canceled) })
+	go func() {
+		f, err := os.Open(name)
+		if err == nil {
+			_, err = io.Copy(w, f)
+			err = errors.Join(err, f.Close())
+		}
+		w.CloseWithError(err)
+	}()
+	return interruptible{ctx, r}
 }
 
 type storeShrinkCommand struct {
