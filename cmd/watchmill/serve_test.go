@@ -77,7 +77,7 @@ func serving(t *testing.T, opts server.Options) (url string, stop func()) {
 // servingTo is serving with the output, which can be read after stop.
 func servingTo(t *testing.T, out *servedOutput, opts server.Options) (url string, stop func()) {
 	t.Helper()
-	opts.Listen, opts.Out, opts.Log = cmp.Or(opts.Listen, "127.0.0.1:0"), out, io.Discard
+	opts.Listen, opts.Out, opts.Log = cmp.Or(opts.Listen, "127.0.0.1:0"), out, cmp.Or(opts.Log, io.Discard)
 	if opts.Upstream == "" && opts.CRDs == nil {
 		opts.CRDs = []string{manifests}
 	}
@@ -231,6 +231,16 @@ func TestServe_SaysWhatItServesAndWhatItDoesNot(t *testing.T) {
 	_, stop := servingTo(t, out, server.Options{Data: "memory"})
 	stop()
 	require.Contains(t, out.text.String(), "  widgets.example.com/v1\n    note: version v1beta1 is not served")
+}
+
+// Else it seems to hang after an interrupt, for all the time that it leaves to load balancers.
+func TestServe_SaysWhatItWaitsForWhenItDrains(t *testing.T) {
+	log := newServedOutput()
+	_, stop := serving(t, server.Options{Data: "memory", Log: log})
+	require.Empty(t, log.text.String())
+	stop()
+	require.Contains(t, log.text.String(), "draining: /readyz fails for 1ns")
+	require.Contains(t, log.text.String(), "a second interrupt or SIGTERM ends the server at once")
 }
 
 // A list without items cannot be merged by item, which the command says.

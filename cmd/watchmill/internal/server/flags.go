@@ -1,6 +1,11 @@
 package server
 
-import "io"
+import (
+	"io"
+	"time"
+
+	"github.com/watchmill/watchmill/serve"
+)
 
 // Flags are the flags of the command, for every program that has it.
 type Flags struct {
@@ -37,6 +42,7 @@ func (f *Flags) Options(storages Storages, out, log io.Writer) Options {
 	o := Options{
 		Listen: f.Listen, CRDs: f.CRD, Data: f.Data, Storages: storages, Upstream: f.Upstream, UpstreamTokenFile: f.UpstreamTokenFile,
 		Kubeconfig: f.Kubeconfig, TokenFile: f.TokenFile, CertFile: f.TLSCert, KeyFile: f.TLSKey, ClientCAFile: f.ClientCA, Hosts: f.Host, Metrics: f.Metrics,
+		Limits:  serve.Limits{ShutdownDelay: 5 * time.Second, DrainWatches: 10 * time.Second}, // as Help says
 		Origins: f.Origin, Out: out, Log: log,
 	}
 	if f.Compress {

@@ -48,7 +48,8 @@ type Options struct {
 	CompressAbove int
 	// Limits are the limits of the server.
 	Limits serve.Limits
-	// Out receives the kinds that are served and the address, and Log the errors.
+	// Out receives the kinds that are served and the address. Log receives the errors, and
+	// what the server waits for when it drains.
 	Out, Log io.Writer
 }
 
@@ -96,14 +97,32 @@ func Run(ctx context.Context, opts Options) (err error) {
 	var unwritten error
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
+	told := func() {}
+	defer func() { told() }()
 	listen.Ready = func(at net.Addr) {
 		if unwritten = opts.announce(at, listen.TLS, kinds, token); unwritten != nil {
 			stop()
 			return
 		}
 		data.keep()
+		told = opts.tellOfDraining(ctx, cfg.Logger)
 	}
 	return errors.Join(opts.flagged(server.ListenAndServe(listening, listen)), unwritten)
+}
+
+// tellOfDraining logs what the server waits for when ctx is done. The function that it returns
+// waits until it has logged that, if ctx is done, and otherwise has it log nothing.
+func (o *Options) tellOfDraining(ctx context.Context, log *slog.Logger) (told func()) {
+	logged := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(logged)
+		log.Info(fmt.Sprintf("draining: /readyz fails for %v, so that load balancers notice, then the watches end over at most %v; a second interrupt or SIGTERM ends the server at once", o.Limits.ShutdownDelay, o.Limits.DrainWatches))
+	})
+	return func() {
+		if !stop() {
+			<-logged
+		}
+	}
 }
 
 // flagged returns an error of package serve or remote with the flag that it is about, and what
