@@ -316,6 +316,19 @@ func TestStore_OfWhatIsNoFileExitsWithTwo(t *testing.T) {
 	}
 }
 
+// A file of another program is not damaged, so the error is about the path.
+func TestStore_OfAFileOfAnotherProgramSaysThatItIsNone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "widgets.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("apiVersion: v1\n", 1000)), 0o600))
+	for _, arguments := range [][]string{{"check", path}, {"info", path}, {"dump", path}, {"shrink", path}, {"snapshot", path, path + ".new"}} {
+		out, errs, status := command(t.Context(), append([]string{"store"}, arguments...)...)
+		require.Equal(t, exitFailed, status, arguments)
+		require.Contains(t, out+errs, path+" does not begin as a file of objects does: give the path of one")
+		require.NotContains(t, out+errs, "damaged", arguments)
+	}
+	require.Equal(t, []string{"widgets.yaml"}, filetest.Names(t, filepath.Dir(path)))
+}
+
 // refusing is an output on a full disk.
 type refusing struct{}
 

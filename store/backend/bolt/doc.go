@@ -54,7 +54,8 @@
 //     within [Options].LockTimeout.
 //   - [backend.ErrCorrupt]: the file is damaged. It was not changed, and the error names
 //     the page or record. Use [Check] and [Dump], then [Options].Salvage, or [Restore] a
-//     snapshot.
+//     snapshot. A file that does not begin as one of this package may also be another
+//     program's, which the error says.
 //
 // # Caveats
 //

@@ -126,9 +126,15 @@ type CorruptError struct {
 	Revision uint64
 	// What says what is wrong.
 	What string
+
+	// foreign: it may as well be a file of another program.
+	foreign bool
 }
 
 func (e *CorruptError) Error() string {
+	if e.foreign {
+		return e.Path + " does not begin as a file of objects does: give the path of one, or, if its beginning was lost, restore a snapshot"
+	}
 	var where strings.Builder
 	where.WriteString(e.Path)
 	if e.Page >= 0 {

@@ -234,7 +234,7 @@ func TestOpen_GivesWayToTheProcessThatMadeTheFile(t *testing.T) {
 
 func TestOpen_RefusesOtherFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
-	for name, content := range map[string]string{"empty": "", "short": "x", "text": string(make([]byte, 100_000))} {
+	for name, content := range map[string]string{"empty": "", "short": "x", "text": strings.Repeat("apiVersion: v1\n", 10_000), "zeros": string(make([]byte, 100_000))} {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		_, err := journal.Open(path, journal.Options{})
 		require.ErrorIs(t, err, journal.ErrCorrupt, name)
@@ -243,7 +243,8 @@ func TestOpen_RefusesOtherFiles(t *testing.T) {
 		if content == "" {
 			require.ErrorContains(t, err, "remove it")
 		} else {
-			require.ErrorContains(t, err, "restore a snapshot, or dump")
+			require.ErrorContains(t, err, "does not begin as a file of objects does: give the path of one")
+			require.NotContains(t, err.Error(), "damaged", "it is as its program wrote it")
 		}
 	}
 	require.NoError(t, os.Remove(path))
@@ -257,6 +258,23 @@ func TestOpen_RefusesOtherFiles(t *testing.T) {
 	_, err = journal.Open(path, journal.Options{})
 	require.ErrorIs(t, err, journal.ErrFormat)
 	require.ErrorContains(t, err, "not one that watchmill made")
+}
+
+// A file of which both meta pages are damaged is not taken for one of another program.
+func TestOpen_SaysWhatToDoAboutAFileWithoutAValidMetaPage(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	require.NoError(t, f.Close())
+	content := read(t, f.path)
+	content[16+56]++ // the checksum
+	content[os.Getpagesize()+16+56]++
+	for _, beginning := range []int{0, 16} { // 16 is where the magic number begins
+		clear(content[beginning : beginning+16])
+		require.NoError(t, os.WriteFile(f.path, content, 0o600))
+		_, err := journal.Open(f.path, journal.Options{})
+		require.ErrorIs(t, err, journal.ErrCorrupt)
+		require.ErrorContains(t, err, f.path+", page 0: damaged: neither meta page is valid")
+		require.ErrorContains(t, err, "restore a snapshot, or dump")
+	}
 }
 
 func TestOpen_RefusesANewerFormatByName(t *testing.T) {

@@ -203,10 +203,11 @@ func (f *File) load() error {
 		return &CorruptError{Path: f.path, Page: NoPage, What: "it is empty: remove it, so that a new one is made, or restore a snapshot"}
 	}
 	found, err := inspect(f.path, f.file, info.Size())
-	if errors.Is(err, ErrCorrupt) {
+	var corrupt *CorruptError
+	switch {
+	case errors.As(err, &corrupt) && !corrupt.foreign:
 		return fmt.Errorf("%w: restore a snapshot, or dump what can be read of it", err)
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	if damage := found.firstDamage(); damage != nil && !f.opts.Salvage {
@@ -261,7 +262,7 @@ const shrinkFrom = 1 << 20
 func problemOf(path string, err error) error {
 	var p pages.Problem
 	if errors.As(err, &p) {
-		return &CorruptError{Path: path, Page: int64(p.Page), What: p.What}
+		return &CorruptError{Path: path, Page: int64(p.Page), What: p.What, foreign: errors.As(err, new(pages.ForeignError))}
 	}
 	return fmt.Errorf("cannot read %s: %w", filepath.Clean(path), err)
 }

@@ -42,6 +42,13 @@ type Problem struct {
 
 func (p Problem) Error() string { return fmt.Sprintf("page %d: %s", p.Page, p.What) }
 
+// ForeignError is the [Problem] of a file in which no page is marked as a meta page: it is of
+// another format, or its beginning was lost.
+type ForeignError struct{ Problem }
+
+// Unwrap returns the problem.
+func (e ForeignError) Unwrap() error { return e.Problem }
+
 // Meta is the contents of a meta page: where one state of the file begins.
 type Meta struct {
 	// Page is 0 or 1, where the meta page itself is.
@@ -73,8 +80,8 @@ type Metas struct {
 }
 
 // ReadMetas reads the meta pages of a file of size bytes. It fails with a
-// [Problem] if neither is valid, or if the file is shorter than the newest says,
-// and with the error of reading, if that fails.
+// [Problem] if neither is valid, which may be a [ForeignError], or if the file is shorter
+// than the newest says, and with the error of reading, if that fails.
 func ReadMetas(f io.ReaderAt, size int64) (Metas, error) {
 	first, problem, err := readMeta(f, 0, 0, size)
 	if err != nil {
@@ -127,7 +134,30 @@ func searchSecondMeta(f io.ReaderAt, first Problem, size int64) (Metas, error) {
 			return Metas{Newest: m, Invalid: &first}, nil
 		}
 	}
-	return Metas{}, Problem{Page: 0, What: "neither meta page is valid: " + first.What}
+	neither := Problem{Page: 0, What: "neither meta page is valid: " + first.What}
+	if !hasMagic(f, size) {
+		return Metas{}, ForeignError{neither}
+	}
+	return Metas{}, neither
+}
+
+// hasMagic reports whether the file has the magic number where a meta page may have it.
+func hasMagic(f io.ReaderAt, size int64) bool {
+	has := func(page int64) bool {
+		var number [4]byte
+		at := page + headerSize
+		if at+int64(len(number)) > size {
+			return false
+		}
+		_, err := f.ReadAt(number[:], at)
+		return err != nil || native.Uint32(number[:]) == magic
+	}
+	for pageSize := int64(minPageSize); pageSize <= maxPageSize; pageSize *= 2 {
+		if has(pageSize) {
+			return true
+		}
+	}
+	return has(0)
 }
 
 // readMeta reads the meta page with that number. A pageSize of zero allows any.
