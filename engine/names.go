@@ -14,35 +14,45 @@ import (
 	"github.com/watchmill/watchmill/store/backend/mutation"
 )
 
-// The engine's vocabulary, gathered here so that a user imports one package.
+// The engine's vocabulary, gathered here so that a user imports one package. Some are
+// declared elsewhere, where their fields and methods are documented: go doc store.WindowLimits.
 type (
 	// Revision orders all changes of one engine's storage.
 	Revision = store.Revision
-	// EventType says what happened.
+	// EventType says what happened: [Added] and so on.
 	EventType = store.EventType
-	// Marks are properties of an event beside its type.
+	// Marks are properties of an event beside its type: [Initial] and so on.
 	Marks = store.Marks
-	// Policy says what happens to a watch that stays stalled.
+	// Policy says what happens to a watch that lags more than its buffer: [Park],
+	// [Terminate] or [Conflate].
 	Policy = watcher.Policy
-	// ErrorPolicy says what happens after a handler has returned an error for an event.
+	// ErrorPolicy says how often, and after which pauses, a handler that has returned an
+	// error for an event is called again, and whether the watch then ends or skips the
+	// event. The zero value makes five attempts and ends it. See [watcher.ErrorPolicy].
 	ErrorPolicy = watcher.ErrorPolicy
-	// HandlerError says for which event a handler has returned an error.
+	// HandlerError says for which event a handler has returned an error, and after how
+	// many attempts. See [watcher.HandlerError].
 	HandlerError = watcher.HandlerError
-	// Window bounds how much history the engine keeps.
+	// Window bounds how much history the engine keeps, by the age, the number and the
+	// bytes of the events. The zero value keeps at least 75 s, unless that is more than a
+	// million events or 256 MiB. See [store.WindowLimits].
 	Window = store.WindowLimits
-	// Backoff spaces the attempts to reconnect to a backend that fails.
+	// Backoff spaces the attempts to reconnect to a backend that fails. See
+	// [reflector.Backoff].
 	Backoff = reflector.Backoff
-	// SourceStats are the Reflector's counters.
+	// SourceStats are the Reflector's counters, and its state. See [reflector.Stats].
 	SourceStats = reflector.Stats
 	// Clock is a source of time: [RealClock], or a virtual one.
 	Clock = clock.Clock
-	// VirtualClock is a clock that moves only by calls.
+	// VirtualClock is a clock that moves only by calls. See [clock.Virtual].
 	VirtualClock = clock.Virtual
-	// Executor runs the turns of actors.
+	// Executor runs the turns of actors. See [actors.Executor].
 	Executor = actors.Executor
-	// Failure is a panic in an actor.
+	// Failure is a panic that was contained: in which actor, with its stack, and what
+	// became of the actor. See [actors.Failure].
 	Failure = actors.Failure
-	// Preconditions restrict a write to the object that the caller means.
+	// Preconditions restrict a write to the object that the caller means, by the revision
+	// of its creation, its revision, or its absence. See [backend.Preconditions].
 	Preconditions = backend.Preconditions
 )
 
@@ -56,60 +66,113 @@ func NewVirtualClock(start time.Time) *VirtualClock { return clock.NewVirtual(st
 // order that the seed decides: for [HostConfig].Executor.
 func NewSeeded(seed uint64) Executor { return actors.NewSeeded(seed) }
 
-// The types of event.
+// The types of event. [Added], [Modified] and [Deleted] are changes of state; the other two
+// are not.
 const (
-	Added    = store.Added
+	// Added: the object was created, or now matches the watch's selector.
+	Added = store.Added
+	// Modified: the object changed, and matched before and after.
 	Modified = store.Modified
-	Deleted  = store.Deleted
+	// Deleted: the object is gone, or no longer matches.
+	Deleted = store.Deleted
+	// Bookmark: everything up to the event's revision has been delivered. It has no object.
 	Bookmark = store.Bookmark
-	Emitted  = store.Emitted
+	// Emitted: a value of [Engine.Emit] or of a [Topic], which no Get or List shows.
+	Emitted = store.Emitted
 )
 
-// The marks of an event.
+// The marks of an event, which may have several.
 const (
-	Initial    = store.Initial
+	// Initial: the object is part of the state that the watch starts with, not a change.
+	Initial = store.Initial
+	// InitialEnd: the initial state is complete, which a bookmark tells.
 	InitialEnd = store.InitialEnd
-	Conflated  = store.Conflated
-	Synthetic  = store.Synthetic
-	AfterGap   = store.AfterGap
+	// Conflated: earlier changes to the same key were left out.
+	Conflated = store.Conflated
+	// Synthetic: the change was found by comparing states after a relist. The revision of a
+	// synthetic deletion is not the true one, but a bound.
+	Synthetic = store.Synthetic
+	// AfterGap: events before this one may be lost, and no event tells of them: values that
+	// were emitted, or objects that came and went.
+	AfterGap = store.AfterGap
 )
 
-// The policies.
+// The policies for a watch that lags more than its buffer. The zero value is [Park].
 const (
-	Park      = watcher.Park
+	// Park keeps the watch where it is, at the cost of its cursor. When its position leaves
+	// the window, it delivers its backlog and ends with [ErrExpired].
+	Park = watcher.Park
+	// Terminate ends the watch with [ErrSlowConsumer] once the time budget that all slow
+	// watches share is used up, as Kubernetes does.
 	Terminate = watcher.Terminate
-	Conflate  = watcher.Conflate
+	// Conflate delivers, when the position leaves the window, the newest state of each
+	// changed key, and deletions, marked [Conflated]. Emitted values that it missed are lost.
+	Conflate = watcher.Conflate
 )
 
 // Why a watch ended.
 var (
-	ErrStopped      = watcher.ErrStopped
-	ErrExpired      = store.ErrExpired
+	// ErrStopped: Stop was called, or the watch's context is done; then the error is the
+	// context's cause, too.
+	ErrStopped = watcher.ErrStopped
+	// ErrExpired: the revision to continue from, of a watch, a list or a checkpoint, is no
+	// longer kept: list again, and watch from the list's revision. The error may be an
+	// [*ExpiredError].
+	ErrExpired = store.ErrExpired
+	// ErrSlowConsumer: the watch's policy is [Terminate], and the time budget of slow
+	// watches is used up.
 	ErrSlowConsumer = watcher.ErrSlowConsumer
+	// ErrHandlerPanic: the handler panicked. The error is a [*PanicError].
 	ErrHandlerPanic = watcher.ErrHandlerPanic
-	ErrHandler      = watcher.ErrHandler
-	ErrDeadline     = watcher.ErrDeadline
+	// ErrHandler: the handler returned errors for as often as its [ErrorPolicy] permits.
+	// The error is a [*HandlerError].
+	ErrHandler = watcher.ErrHandler
+	// ErrDeadline: the watch's Timeout has passed. It is a [context.DeadlineExceeded], too.
+	ErrDeadline = watcher.ErrDeadline
+	// ErrEngineClosed: the engine, or the topic, was closed. Calls fail with it, too.
 	ErrEngineClosed = watcher.ErrEngineClosed
 )
 
 // Errors of calls.
 var (
-	ErrNotFound         = store.ErrNotFound
-	ErrExists           = store.ErrExists
-	ErrConflict         = store.ErrConflict
-	ErrPrecondition     = store.ErrPrecondition
-	ErrFuture           = store.ErrFuture
-	ErrInvalidKey       = store.ErrInvalidKey
-	ErrInvalidContinue  = store.ErrInvalidContinue
-	ErrInvalidSelector  = store.ErrInvalidSelector
-	ErrUnknownIndex     = store.ErrUnknownIndex
-	ErrUnknownField     = store.ErrUnknownField
-	ErrUnsupported      = store.ErrUnsupported
-	ErrNilHandler       = watcher.ErrNilHandler
+	// ErrNotFound: there is no object under the key.
+	ErrNotFound = store.ErrNotFound
+	// ErrExists: there is an object under the key already.
+	ErrExists = store.ErrExists
+	// ErrConflict: the object has changed since the caller read it.
+	ErrConflict = store.ErrConflict
+	// ErrPrecondition: the object is not the one that the caller means, as its
+	// [Preconditions] say. The error is a [*PreconditionError], and an [ErrConflict], too.
+	ErrPrecondition = store.ErrPrecondition
+	// ErrFuture: the revision has not been reached in time. The error is a [*FutureError].
+	ErrFuture = store.ErrFuture
+	// ErrInvalidKey: the key cannot name an object. The error is a [*KeyError].
+	ErrInvalidKey = store.ErrInvalidKey
+	// ErrInvalidContinue: the continue token was not made by this storage.
+	ErrInvalidContinue = store.ErrInvalidContinue
+	// ErrInvalidSelector: Labels, Fields, Key or Prefix does not parse. The error is a
+	// [*SelectorError].
+	ErrInvalidSelector = store.ErrInvalidSelector
+	// ErrUnknownIndex: there is no index of that name.
+	ErrUnknownIndex = store.ErrUnknownIndex
+	// ErrUnknownField: the configuration declares no field of that name. The error is an
+	// [*UnknownFieldError].
+	ErrUnknownField = store.ErrUnknownField
+	// ErrUnsupported: the storage cannot do that.
+	ErrUnsupported = store.ErrUnsupported
+	// ErrNilHandler: the handler is nil.
+	ErrNilHandler = watcher.ErrNilHandler
+	// ErrConsumerConflict: the watch is consumed in another way already: by one of Next,
+	// Events, Batches, Chan and a handler.
 	ErrConsumerConflict = watcher.ErrConsumerConflict
-	ErrMutated          = mutation.ErrMutated
-	ErrNotReady         = watchcache.ErrNotReady
-	ErrInconsistent     = watchcache.ErrInconsistent
+	// ErrMutated: a shared object was changed. The error is a [*MutationError].
+	ErrMutated = mutation.ErrMutated
+	// ErrNotReady: the cache has no state yet, or its storage cannot be reached. The error
+	// is a [*NotReadyError], which says when to retry.
+	ErrNotReady = watchcache.ErrNotReady
+	// ErrInconsistent: the cache differs from storage. The cache lists again. The error is
+	// an [*InconsistencyError].
+	ErrInconsistent = watchcache.ErrInconsistent
 	// ErrCacheFailed: the cache failed and relists. It is the cause of an
 	// [ErrNotReady], which says when to retry.
 	ErrCacheFailed = watchcache.ErrFailed

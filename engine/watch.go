@@ -120,9 +120,9 @@ func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], er
 }
 
 // Handle starts a watch that calls handle with its events, one at a time, in order. The
-// handler may block: then only its own watch lags. A handler that panics ends its watch
-// with a [*PanicError]. It must be quick or return when the watch is done, since Close
-// waits for it. [Engine.Process] is for handlers that need a context, or can fail.
+// handler may block: then only its own watch lags. It must return soon after the watch has
+// ended, since Close waits for it. A handler that panics ends its watch with a
+// [*PanicError]. [Engine.Process] is for handlers that need a context, or can fail.
 //
 // Errors: [ErrNilHandler], and as for Watch.
 func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(Event[T])) (*Watch[T], error) {

@@ -13,8 +13,8 @@ import (
 // Create stores value under its key and returns it as stored. A watch from its Revision
 // sees all later changes.
 //
-// Errors: [ErrExists], [ErrInvalidKey], [ErrEngineClosed], a panic of the
-// config's functions, ctx's cause, or the backend's error.
+// Errors: [ErrExists], [ErrInvalidKey], [ErrEngineClosed], a [*usercode.PanicError] if
+// a function of the configuration panics, ctx's cause, or the backend's error.
 func (e *Engine[T]) Create(ctx context.Context, value T) (*Object[T], error) {
 	return e.CreateWithTTL(ctx, value, 0)
 }
@@ -245,7 +245,8 @@ func (e *core) emits() bool {
 // fails ([Stats].Failures).
 //
 // Errors: [ErrUnsupported] if the backend cannot emit, [ErrInvalidKey],
-// [ErrEngineClosed], a panic of the config's functions, ctx's cause.
+// [ErrEngineClosed], a [*usercode.PanicError] if a function of the configuration panics,
+// ctx's cause.
 func (e *Engine[T]) Emit(ctx context.Context, value T) (Revision, error) {
 	return e.core.emit(ctx, draft(value))
 }

@@ -45,9 +45,11 @@ var (
 	ErrSlowHandler = errors.New("handler is slow")
 )
 
-// The errors of a cache's reads are those of package store.
+// The errors of indexes, which are those of package store.
 var (
-	ErrUnknownIndex  = store.ErrUnknownIndex
+	// ErrUnknownIndex: there is no index of that name.
+	ErrUnknownIndex = store.ErrUnknownIndex
+	// ErrIndexConflict: there is an index of that name already.
 	ErrIndexConflict = store.ErrIndexConflict
 )
 

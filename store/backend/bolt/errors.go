@@ -9,18 +9,22 @@ import (
 // The types of errors, for [errors.As]. With [errors.Is] they match package backend's
 // ErrFull, ErrFailed, ErrLocked, ErrReadOnly, ErrCorrupt and ErrTooLarge, and ErrFormat.
 type (
-	// FullError says which file has no space.
+	// FullError says in Path which file has no space, and in Cause why.
 	FullError = journal.FullError
-	// FailedError has the disk's error, and whether the outcome is unknown.
+	// FailedError has the Path and, in Cause, the disk's error. If Uncertain, the file may
+	// have the write when it is opened again.
 	FailedError = journal.FailedError
-	// LockedError says which file is open, and whether by this process. See
-	// [Options].LockTimeout.
+	// LockedError says in Path which file is open, in Here whether by this process, and in
+	// Waited how long it was waited for. See [Options].LockTimeout.
 	LockedError = journal.LockedError
-	// ReadOnlyError says which file was opened for reading.
+	// ReadOnlyError says in Path which file was opened for reading.
 	ReadOnlyError = journal.ReadOnlyError
-	// CorruptError says where a file is damaged.
+	// CorruptError says in What what is wrong with the file at Path, on which Page, -1 if
+	// on no single one, and in which record: the Revision of the type Log, both zero if the
+	// damage is elsewhere.
 	CorruptError = journal.CorruptError
-	// FormatError says which format a file has, or that it is a snapshot.
+	// FormatError says in Format which format the file at Path has, zero if another program
+	// made it, and in Snapshot that it is a snapshot.
 	FormatError = journal.FormatError
 	// TooLargeError says how large an object is, and how large it may be.
 	TooLargeError = journal.TooLargeError
