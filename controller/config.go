@@ -14,7 +14,7 @@ import (
 // Config configures a controller. Reconcile and either Source or Informer are required.
 type Config[T any] struct {
 	// Source is the source of the objects: [engine.Engine.Source], or [engine.SourceOf] a
-	// backend. Prefix restricts it to the keys that begin so.
+	// backend. Prefix restricts it to the keys under a path, by whole segments.
 	Source engine.Source[T]
 	Prefix string
 	// Informer is a shared informer to use in place of one of the controller's own. The

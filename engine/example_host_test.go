@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
@@ -73,6 +74,25 @@ func ExampleHost_Engines() {
 	// orders true 0 watches
 	// pods true 0 watches
 	// <nil> <nil> 0 <nil>
+}
+
+// greeter is an actor: its messages come one at a time.
+type greeter struct{ to chan<- string }
+
+func (g greeter) Receive(_ *actors.Context, name string) { g.to <- "hello, " + name }
+
+// An actor of the program's own takes its turns on the host's workers, and ends with the host.
+func ExampleSystemOf() {
+	host, err := engine.NewHost(engine.HostConfig{})
+	must(err)
+	greeted := make(chan string)
+	ref := actors.Spawn(engine.SystemOf(host), "greeter", func() actors.Behavior[string] { return greeter{greeted} }, actors.Options{})
+	ref.Offer("web")
+	fmt.Println(<-greeted, host.ActorNames())
+	fmt.Println(host.Close(), ref.Offer("late"))
+	// Output:
+	// hello, web [greeter]
+	// <nil> Gone
 }
 
 // Code that waits for what an engine does waits by Await, so that it also works where nothing

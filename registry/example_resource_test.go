@@ -37,6 +37,39 @@ func ExampleStore_Engine() {
 	// Output: default/gear 12
 }
 
+// Close ends the watches of a store. Storage that the store was given stays open, with the
+// objects, for another store.
+func ExampleStore_Close() {
+	ctx := context.Background()
+	cfg := gadgetConfig()
+	storage, err := memory.New(registry.Schema(cfg), memory.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer storage.Close()
+	cfg.Engine.Backend = storage
+	gadgets := newGadgets(cfg)
+	w, err := gadgets.Engine().Watch(ctx, engine.WatchOptions{Name: "audit"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(gadgets.Close(), w.Err())
+	_, err = gadgets.Create(ctx, gadget("wheel", 36), registry.WriteOptions{})
+	fmt.Println(err)
+
+	again, err := registry.New(cfg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer again.Close()
+	gear, err := again.Engine().Get(ctx, "default/gear", engine.GetOptions{})
+	fmt.Println(gear.Value.Teeth, err)
+	// Output:
+	// <nil> audit: engine closed
+	// engine closed
+	// 12 <nil>
+}
+
 // A resource has bodies and states as JSON, as a server needs them, under the same rules.
 func ExampleStore_Resources() {
 	ctx := context.Background()

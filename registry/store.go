@@ -154,5 +154,6 @@ func (s *Store[T]) Resources() []Resource {
 	return all
 }
 
-// Close closes the engine below; see [engine.Engine.Close].
+// Close closes the engine below, which ends its watches; see [engine.Engine.Close]. A backend
+// and a host that [Config].Engine has been given stay open.
 func (s *Store[T]) Close() error { return s.engine.Close() }

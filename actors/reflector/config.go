@@ -112,8 +112,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns the errors that [Spawn] would return for c:
-// [*usercode.ConfigError]s, joined.
+// Validate returns the errors that [Spawn] would return for c: a
+// [*usercode.ConfigError] for each field that is wrong, joined.
 func (c Config) Validate() error { return c.withDefaults().validate() }
 
 // validate expects the defaults to be filled in. It reports every wrong field,

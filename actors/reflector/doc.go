@@ -8,7 +8,7 @@
 //	         │    └── one call at a time ─────────┘  │  └─Room, Relist─┘
 //	         └─────── Notify: events are ready ──────┘
 //
-// The sink receives a sequence of [Update]s:
+// The sink receives one [Update] after another:
 //
 //	Replace ─▶ (Changes | Progress)* ─▶ Replace ─▶ ...      Unavailable anywhere
 //
@@ -73,8 +73,8 @@
 //
 // # Supervision
 //
-// Panics in the source are errors: contained, reported, and retried with
-// backoff, as [usercode.PanicError]s. A panic in the sink is a failure of the
+// A panic in the source is an error: contained, reported as a
+// [*usercode.PanicError], and retried with backoff. One in the sink is a failure of the
 // Reflector, which its parent handles. A restarted Reflector lists, after a
 // delay, and its sink gets a Replace; its [Stats] continue.
 //

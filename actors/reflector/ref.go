@@ -31,9 +31,8 @@ type Ref struct {
 // It runs on the system's pool. If the source blocks (see [backend.Traits]),
 // its List and Watch are called on the system's executor for blocking actors.
 //
-// The errors are [usercode.ConfigError]s, joined, one for each field that is
-// wrong; or a [usercode.PanicError] from Source.Traits; or
-// [actors.ErrStopping].
+// The errors are a [*usercode.ConfigError] for each field that is wrong, joined; or a
+// [*usercode.PanicError] from Source.Traits; or [actors.ErrStopping].
 func Spawn(parent actors.Parent, cfg Config) (*Ref, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {

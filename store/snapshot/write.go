@@ -13,7 +13,7 @@ import (
 )
 
 // Write writes the newest state of source to w and returns its revision. schema is that
-// of the source's objects, as [engine.Config].Schema returns it. It reads pages of one
+// of the source's objects, as engine.Config's method Schema returns it. It reads pages of one
 // revision, so that writers go on meanwhile.
 //
 // Errors: those of source's List, [store.ErrExpired] if the history does not reach back
