@@ -192,7 +192,7 @@ func (e *core) reach(ctx context.Context, rev Revision) error {
 	}
 	for {
 		err := e.freshWithin(ctx, rev, math.MaxInt64)
-		if !errors.Is(err, ErrNotReady) || ctx.Err() != nil {
+		if !errors.Is(err, ErrNotReady) || endedForGood(err) || ctx.Err() != nil {
 			return err // otherwise the cache has failed, and is restarted
 		}
 	}

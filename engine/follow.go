@@ -43,7 +43,7 @@ type Update[T any] struct {
 // While the engine is not ready it retries, with growing pauses of up to a second.
 //
 // The last pair of a loop has the error that ends it: ctx's cause,
-// [ErrEngineClosed], or an error of opts. Breaking out of the loop ends the watch and
+// [ErrEngineClosed], [ErrNotReady] if the backend has ended for good, or an error of opts. Breaking out of the loop ends the watch and
 // loses nothing: ranging again continues after the last update. An iterator is for one
 // goroutine at a time.
 //
@@ -265,7 +265,7 @@ func isFinal(err error) bool {
 			return true
 		}
 	}
-	return false
+	return endedForGood(err)
 }
 
 // wait waits, by the host's clock.

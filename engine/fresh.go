@@ -2,13 +2,15 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/watchmill/watchmill/actors/watchcache"
 )
 
 // fresh waits until the cache is ready and has reached rev. It honours ctx, and
-// gives up after FreshnessTimeout with [ErrFuture] or [ErrNotReady].
+// gives up after FreshnessTimeout with [ErrFuture] or [ErrNotReady], and at once if the
+// backend has ended for good.
 func (e *core) fresh(ctx context.Context, rev Revision) error {
 	return e.freshWithin(ctx, rev, e.cfg.freshnessTimeout)
 }
@@ -29,11 +31,18 @@ func (e *core) freshWithin(ctx context.Context, rev Revision, limit time.Duratio
 	return e.why(err)
 }
 
+// endedForGood reports whether err is of a cache that never becomes ready again.
+func endedForGood(err error) bool {
+	notReady, is := errors.AsType[*NotReadyError](err)
+	return is && notReady.Final
+}
+
 // WaitFor blocks until the cache has reached rev, so that reads from the cache
 // see the write that returned it: read your own writes. Without a cache, where every read
 // goes to the backend, it returns at once.
 //
-// Errors: [ErrFuture] if the cache does not reach rev in time, [ErrNotReady],
+// Errors: [ErrFuture] if the cache does not reach rev in time, [ErrNotReady], which is
+// [NotReadyError].Final, and comes at once, if the backend has ended for good,
 // [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) WaitFor(ctx context.Context, rev Revision) error { return e.core.waitFor(ctx, rev) }
 

@@ -168,7 +168,7 @@ var (
 	// ErrMutated: a shared object was changed. The error is a [*MutationError].
 	ErrMutated = mutation.ErrMutated
 	// ErrNotReady: the cache has no state yet, or its storage cannot be reached. The error
-	// is a [*NotReadyError], which says when to retry.
+	// is a [*NotReadyError], which says when to retry, or that this does not help.
 	ErrNotReady = watchcache.ErrNotReady
 	// ErrInconsistent: the cache differs from storage. The cache lists again. The error is
 	// an [*InconsistencyError].
@@ -197,7 +197,7 @@ type (
 	UnknownFieldError = store.UnknownFieldError
 	// MutationError says which shared object was changed, and how.
 	MutationError = mutation.Error
-	// NotReadyError says when to retry.
+	// NotReadyError says when to retry, or that this does not help.
 	NotReadyError = watchcache.NotReadyError
 	// EndError is why a watch ended, with the watch's name.
 	EndError = watcher.EndError

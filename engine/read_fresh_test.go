@@ -1,12 +1,14 @@
 package engine_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
@@ -92,6 +94,54 @@ func TestRead_GivesUpAfterTheFreshnessTimeout(t *testing.T) {
 			require.Equal(t, "nothing", f.asked(), name)
 		}
 	}
+}
+
+// A backend that is closed, or does not support what the cache needs, never comes back: what waits
+// for the cache does not wait for its time.
+func TestRead_GivesUpAtOnceIfTheBackendHasEndedForGood(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.FreshnessTimeout = time.Hour })
+	f.put("a", "web", 1)
+	f.clock.AfterFunc(time.Second, func() {
+		f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList, faulty.OpWatch}, Do: faulty.Fail(store.ErrClosed)})
+		f.storage.BreakWatches(errDown)
+	})
+	took := func(call func() error) time.Duration {
+		began := f.clock.Now()
+		f.within(24 * time.Hour)
+		err := call()
+		require.ErrorIs(t, err, engine.ErrNotReady)
+		require.ErrorIs(t, err, store.ErrClosed)
+		require.ErrorContains(t, err, "ended for good")
+		notReady, _ := errors.AsType[*engine.NotReadyError](err)
+		require.True(t, notReady.Final)
+		return f.clock.Now().Sub(began)
+	}
+	wait := func() error { return f.WaitFor(t.Context(), 9) }
+	require.Less(t, took(wait), time.Minute, "it waited already")
+	for name, call := range map[string]func() error{
+		"wait": wait,
+		"get": func() error {
+			_, err := f.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(9)})
+			return err
+		},
+		"watch": func() error {
+			_, err := f.Watch(t.Context(), engine.WatchOptions{})
+			return err
+		},
+		"follow": func() (err error) {
+			for _, err = range engine.Follow(t.Context(), f.Engine, engine.WatchOptions{From: 2}) {
+				require.Error(t, err)
+			}
+			return err
+		},
+	} {
+		require.Zero(t, took(call), name)
+	}
+	f.asked()
+	f.lists(listOf(engine.Cached()), "@2: a=1@2", "nothing")
+	_, err := f.Put(t.Context(), pod{Name: "b"}) // which no watch can deliver
+	require.NoError(t, err)
+	require.Zero(t, took(func() error { return f.Drain(t.Context()) }))
 }
 
 // Reads that had to wait are counted, whatever became of the wait, and those

@@ -14,6 +14,9 @@ var ErrInconsistent = errors.New("cache is inconsistent with storage")
 // upstream applies an update of the Reflector.
 func (c *cache) upstream(u reflector.Update) {
 	switch {
+	case u.Final:
+		c.end(u.Err)
+		return
 	case u.Kind == reflector.Unavailable:
 		c.setReadiness(c.readiness.pending(c.now, u.Err))
 		return
@@ -28,6 +31,14 @@ func (c *cache) upstream(u reflector.Update) {
 	if c.readiness.state == Pending && c.revision >= c.until {
 		c.setReadiness(c.readiness.ready(c.now))
 	}
+}
+
+// end makes the cache Pending for good, because of cause, and answers what waits for it to
+// become ready.
+func (c *cache) end(cause error) {
+	c.setReadiness(c.readiness.ended(c.now, cause))
+	c.waiters.all(c.readiness.check(c.now))
+	c.registerDelayed() // which refuses them
 }
 
 // advance records that every change up to rev has been applied.

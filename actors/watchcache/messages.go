@@ -36,7 +36,7 @@ type Register struct {
 	// [*NotReadyError] or a [*store.ExpiredError]. It has room for one.
 	//
 	// If it is nil, the registration waits until the cache is ready, and an
-	// error ends the watch.
+	// error ends the watch, as does a source that ends for good.
 	Reply chan<- error
 }
 
@@ -44,7 +44,7 @@ type Register struct {
 type Wait struct {
 	Revision store.Revision
 	// Until is when to give up, with a [*store.FutureError] or
-	// [*NotReadyError].
+	// [*NotReadyError]. If the source ends for good, it gives up at once.
 	Until time.Time
 	// Done is closed when the caller does not wait any more; nil means that it waits until
 	// Until.

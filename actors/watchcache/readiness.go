@@ -38,9 +38,15 @@ type NotReadyError struct {
 	RetryAfter time.Duration
 	// Cause is why the cache is Pending; nil before the first list.
 	Cause error
+	// Final: the source has ended for good, as one that is closed, and the cache never
+	// becomes Ready again. To try again does not help.
+	Final bool
 }
 
 func (e *NotReadyError) Error() string {
+	if e.Final {
+		return fmt.Sprintf("storage has ended for good: %v", e.Cause)
+	}
 	msg := "storage is (re)initializing"
 	if e.Cause != nil {
 		msg = fmt.Sprintf("%s: %v", msg, e.Cause)
@@ -64,27 +70,36 @@ type readiness struct {
 	since time.Time
 	// cause is why it is Pending.
 	cause error
+	// final: it is Pending for good.
+	final bool
 }
 
 // ready returns r changed to Ready. A Ready or Stopped cache stays as it is.
 func (r readiness) ready(now time.Time) readiness {
-	if r.state != Pending {
+	if r.state != Pending || r.final {
 		return r
 	}
 	return readiness{state: Ready, generation: r.generation + 1, since: now}
 }
 
 // pending returns r changed to Pending because of cause. A cache that is Pending
-// already keeps its since and takes the newer cause.
+// already keeps its since and takes the newer cause, unless it is so for good.
 func (r readiness) pending(now time.Time, cause error) readiness {
-	switch r.state {
-	case Stopped:
+	switch {
+	case r.state == Stopped || r.final:
 		return r
-	case Pending:
+	case r.state == Pending:
 		r.cause = cause
 		return r
 	}
 	return readiness{state: Pending, generation: r.generation, since: now, cause: cause}
+}
+
+// ended returns r changed to Pending for good because of cause.
+func (r readiness) ended(now time.Time, cause error) readiness {
+	r = r.pending(now, cause)
+	r.final = r.state == Pending
+	return r
 }
 
 // stopped returns r changed to Stopped.
@@ -103,7 +118,7 @@ func (r readiness) check(now time.Time) error {
 	case Stopped:
 		return ErrStopped
 	}
-	return &NotReadyError{RetryAfter: retryAfter(now.Sub(r.since)), Cause: r.cause}
+	return &NotReadyError{RetryAfter: retryAfter(now.Sub(r.since)), Cause: r.cause, Final: r.final}
 }
 
 // retryAfter is the API server's curve: e^(0.06·seconds down), whole seconds,

@@ -32,6 +32,16 @@ func TestReadiness_ReadyAndPendingAlternateAndStoppedIsLast(t *testing.T) {
 	require.ErrorIs(t, r.check(began), ErrStopped)
 }
 
+func TestReadiness_PendingForGoodStaysSoUntilStopped(t *testing.T) {
+	r := readiness{since: began}.ready(began).ended(began, errLost)
+	require.Equal(t, r, r.ready(began.Add(time.Second)))
+	require.Equal(t, r, r.pending(began.Add(time.Second), ErrFailed))
+	require.EqualError(t, r.check(began), "storage has ended for good: the source is lost")
+	r = r.stopped(began)
+	require.ErrorIs(t, r.check(began), ErrStopped)
+	require.Equal(t, r, r.ended(began, errLost))
+}
+
 func TestReadiness_RepeatedSetsChangeNothing(t *testing.T) {
 	ready := readiness{since: began}.ready(began)
 	require.Equal(t, ready, ready.ready(began.Add(time.Hour)))

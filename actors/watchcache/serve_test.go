@@ -36,6 +36,31 @@ func TestRegister_WatchesThatEndWhileTheyAreDelayedAreDropped(t *testing.T) {
 	}
 }
 
+// Watches that wait until the cache is ready end if it never becomes so, and so does each that comes
+// later.
+func TestRegister_DelayedWatchesEndIfTheSourceHasEnded(t *testing.T) {
+	seeded, wall := actors.NewSeeded(1), clock.NewVirtual(began)
+	system, err := actors.NewSystem(actors.SystemConfig{Executor: seeded, Clock: wall})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, system.Close(context.Background())) })
+	c := Spawn(system, wall, Config{Schema: new(store.Schema), Published: new(store.Published), Stats: new(Stats)})
+	feed := &watcher.Feed{Registry: new(watcher.Registry)}
+	open := func() *watcher.Watch {
+		w := watcher.NewNotified(feed, watcher.Options{}, func() {})
+		c.Register(Register{Watch: w})
+		seeded.Run()
+		return w
+	}
+	delayed := open()
+	require.NoError(t, delayed.Err())
+	require.Equal(t, actors.Accepted, c.Offer(reflector.Update{Kind: reflector.Unavailable, Err: store.ErrClosed, Final: true}))
+	for _, w := range []*watcher.Watch{delayed, open()} {
+		require.ErrorIs(t, w.Err(), ErrNotReady)
+		require.ErrorIs(t, w.Err(), store.ErrClosed)
+	}
+	require.Empty(t, c.delayed)
+}
+
 func TestStop_AnswersWaitersWhateverTheClockDoes(t *testing.T) {
 	seeded, wall := actors.NewSeeded(1), &clocktest.Failing{Clock: clock.NewVirtual(began)}
 	system, err := actors.NewSystem(actors.SystemConfig{Executor: seeded, Clock: wall})
