@@ -37,7 +37,6 @@ type reads interface {
 	waitFor(ctx context.Context, rev engine.Revision) error
 	timeline(ctx context.Context) (engine.Timeline, error)
 	stats() engine.Stats
-	revision() engine.Revision
 }
 
 // objects are a page of a list.
@@ -89,8 +88,7 @@ func (r typedReads[T]) timeline(ctx context.Context) (engine.Timeline, error) {
 	return r.of.Timeline(ctx)
 }
 
-func (r typedReads[T]) stats() engine.Stats       { return r.of.Stats() }
-func (r typedReads[T]) revision() engine.Revision { return r.of.Revision() }
+func (r typedReads[T]) stats() engine.Stats { return r.of.Stats() }
 
 // typedEvents is a watch of T as [events].
 type typedEvents[T any] struct{ of *engine.Watch[T] }

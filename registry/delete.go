@@ -187,9 +187,10 @@ func graceDuration(seconds int64) time.Duration {
 }
 
 // deleteAll deletes the objects that which selects, page by page, and returns their last
-// states. Objects that are gone by then are left out. With a limit it deletes one page of
-// that many, and next is the token for those after it.
-func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (deleted []*store.Object, next string, err error) {
+// states, also if it fails. Objects that are gone by then are left out. With a limit it deletes
+// one page of that many, and there is a token for those after it. The revision is not less than
+// that of any object.
+func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (deleted objects, err error) {
 	limit := which.Limit
 	if limit == 0 {
 		which.Limit = deletePage
@@ -197,8 +198,9 @@ func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts Del
 	for {
 		page, err := c.engine.list(ctx, which)
 		if err != nil {
-			return deleted, "", err
+			return deleted, err
 		}
+		deleted.revision = max(deleted.revision, page.revision)
 		for i, o := range page.items {
 			if limit > 0 && i == limit {
 				break // a read of the cache ignores the limit
@@ -206,13 +208,14 @@ func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts Del
 			last, _, err := c.deleteOne(ctx, o.Key, opts)
 			switch {
 			case err == nil:
-				deleted = append(deleted, last)
+				deleted.items, deleted.revision = append(deleted.items, last), max(deleted.revision, last.Revision)
 			case !errors.Is(err, engine.ErrNotFound) || errors.As(err, new(*AdmissionError)):
-				return deleted, "", err
+				return deleted, err
 			}
 		}
 		if page.next == "" || limit > 0 {
-			return deleted, page.next, nil
+			deleted.next = page.next
+			return deleted, nil
 		}
 		which.Continue, which.Read = page.next, engine.Latest()
 	}

@@ -290,11 +290,11 @@ func (r *resource) DeleteAll(ctx context.Context, which engine.ListOptions, opts
 	if r.subresource != "" {
 		return Page{}, engine.ErrUnsupported
 	}
-	deleted, next, err := r.deleteAll(ctx, which, opts)
+	deleted, err := r.deleteAll(ctx, which, opts)
 	if err != nil {
 		return Page{}, err
 	}
-	return Page{objects: deleted, of: r.shown, Revision: r.engine.revision(), Continue: next, Remaining: -1}, nil
+	return Page{objects: deleted.items, of: r.shown, Revision: deleted.revision, Continue: deleted.next, Remaining: -1}, nil
 }
 
 // stream is a watch as a [Stream].

@@ -133,8 +133,8 @@ func (s *Store[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (
 // stops at the first error. Objects that are gone by then are not counted, and are no
 // error. Errors: as for Delete, and for [engine.Engine.List].
 func (s *Store[T]) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (int, error) {
-	deleted, _, err := s.core.deleteAll(ctx, which, opts)
-	return len(deleted), err
+	deleted, err := s.core.deleteAll(ctx, which, opts)
+	return len(deleted.items), err
 }
 
 // Engine returns the engine below, for reads, watches and informers. Writes through it

@@ -130,6 +130,21 @@ func TestWrite_DeleteCollection(t *testing.T) {
 	require.Equal(t, "w0 w2 <none>", strings.Join([]string{s.get(inDefault).str("items.0.metadata.name"), s.get(inDefault).str("items.1.metadata.name"), s.get(inDefault).str("items.2")}, " "))
 }
 
+// A client that watches from the answer's revision must not see its own deletions again.
+func TestWrite_DeleteCollectionIsOfTheRevisionOfItsLastDeletion(t *testing.T) {
+	for _, noCache := range []bool{false, true} {
+		s := newServer(t, func(c *registry.Config[Widget], _ *serve.Config) { c.Engine.NoCache = noCache })
+		for _, name := range []string{"a", "b"} {
+			s.create(name, 1)
+		}
+		deleted := s.do("DELETE", inDefault, "")
+		require.NotEmpty(t, deleted.str("items.1.metadata.resourceVersion"))
+		require.Equal(t, deleted.str("items.1.metadata.resourceVersion"), deleted.str("metadata.resourceVersion"))
+		none := s.do("DELETE", inDefault, "")
+		require.Equal(t, deleted.str("metadata.resourceVersion"), none.str("metadata.resourceVersion"))
+	}
+}
+
 func TestWrite_DeleteCollectionKeepsToTheLimit(t *testing.T) {
 	s := newServer(t)
 	for _, name := range []string{"a", "b", "c", "d"} {
