@@ -58,7 +58,11 @@ func (c *call) asTable(item registry.Item) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.single(item.Revision().String(), row, true)
+	version := item.Revision().String()
+	if item.Revision() == 0 {
+		version = "" // a dry run made the object
+	}
+	return t.single(version, row, true)
 }
 
 // begin sends the header of an answer in JSON.

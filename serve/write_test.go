@@ -162,6 +162,8 @@ func TestWrite_DryRunStoresNothing(t *testing.T) {
 	s := newServer(t)
 	a := s.do("POST", inDefault+"?dryRun=All", `{"metadata":{"name":"a"},"spec":{"size":1}}`)
 	require.Equal(t, 201, a.code)
+	table := s.do("POST", inDefault+"?dryRun=All", `{"metadata":{"name":"a"}}`, "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	require.Equal(t, "a <nil>", table.str("rows.0.cells.0")+" "+table.str("metadata.resourceVersion"))
 	require.Equal(t, 404, s.get(inDefault+"/a").code)
 	s.create("a", 1)
 	require.Equal(t, "5", s.do("PATCH", inDefault+"/a?dryRun=All", `{"spec":{"size":5}}`, "Content-Type", mergePatch).str("spec.size"))
