@@ -66,7 +66,7 @@ func (f *form) checkKind(draft *store.Object) error {
 func checkKind(version, kind string, wanted *Kind) error {
 	want := wanted.GroupVersionKind()
 	if kind != "" && kind != want.Kind || version != "" && version != want.GroupVersion().String() {
-		return badRequest("the body is a %s %s, the request for %s %s", version, kind, want.GroupVersion(), want.Kind)
+		return badRequest("the body is of %s, the request for %s %s", strings.TrimSpace(version+" "+kind), want.GroupVersion(), want.Kind)
 	}
 	return nil
 }

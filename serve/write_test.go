@@ -171,6 +171,18 @@ func TestWrite_DryRunStoresNothing(t *testing.T) {
 	require.Equal(t, "1", s.get(inDefault+"/a").str("spec.size"))
 }
 
+func TestWrite_BodiesOfOtherKindsAreRefused(t *testing.T) {
+	s := newServer(t)
+	for body, is := range map[string]string{
+		`{"kind":"Gadget"}`: "Gadget", `{"apiVersion":"example.com/v2"}`: "example.com/v2",
+		`{"apiVersion":"v1","kind":"Widget"}`: "v1 Widget",
+	} {
+		got := s.do("POST", inDefault, body)
+		require.Equal(t, 400, got.code)
+		require.Equal(t, "the body is of "+is+", the request for example.com/v1 Widget", got.str("message"))
+	}
+}
+
 func TestWrite_UnknownFieldsAreToldOrRefused(t *testing.T) {
 	s := newServer(t)
 	body := func(name string) string {
