@@ -3,6 +3,7 @@ package websocket
 import (
 	"context"
 	"io"
+	"net"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 // connection is the connection of one watch.
 type connection struct {
 	socket *websocket.Conn
+	below  net.Conn
 	gone   func(error)
 	every  time.Duration // between pings
 	answer time.Duration // the longest that a ping waits
@@ -23,8 +25,8 @@ type connection struct {
 	others sync.WaitGroup // the reader, and a ping that is being sent
 }
 
-func newConnection(socket *websocket.Conn, u *Upgrader, gone func(error)) *connection {
-	c := &connection{socket: socket, gone: gone, every: u.ping, answer: u.pong}
+func newConnection(socket *websocket.Conn, below net.Conn, u *Upgrader, gone func(error)) *connection {
+	c := &connection{socket: socket, below: below, gone: gone, every: u.ping, answer: u.pong}
 	c.others.Go(c.read)
 	c.mu.Lock() // a ping finds the timer
 	c.timer = time.AfterFunc(c.every, c.ping)
@@ -84,14 +86,19 @@ func (c *connection) Send(ctx context.Context, text []byte) error {
 	return c.socket.Write(ctx, websocket.MessageText, text)
 }
 
-// Close closes the connection, and gives the client five seconds to answer. Errors do not
-// matter any more.
+// longestClose is the longest that a client may take to answer the close of a connection.
+const longestClose = 5 * time.Second
+
+// Close closes the connection, and gives the client some time to answer. The library ignores
+// without a limit the rest of a message that the client has begun, so the connection below has
+// one. Errors do not matter any more.
 func (c *connection) Close(goingAway bool) {
 	c.mu.Lock()
 	c.closed = true
 	left := c.left
 	c.timer.Stop()
 	c.mu.Unlock()
+	_ = c.below.SetReadDeadline(time.Now().Add(min(c.answer, longestClose)))
 	switch {
 	case left:
 		_ = c.socket.CloseNow()

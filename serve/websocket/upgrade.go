@@ -1,10 +1,12 @@
 package websocket
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -23,7 +25,8 @@ type Options struct {
 	// https://console.example.com. They are compared exactly.
 	Origins []string
 	// Ping is the time between two pings of a connection, and Pong how long the answer to
-	// one may take. Zero means 30 s and 15 s.
+	// one may take. Zero means 30 s and 15 s. The answer to the close of a connection may
+	// take as long as one to a ping, but at most 5 s.
 	Ping, Pong time.Duration
 }
 
@@ -152,9 +155,23 @@ func (u *Upgrader) Upgrade(w http.ResponseWriter, r *http.Request, gone func(err
 	if first != "" {
 		options.Subprotocols = []string{first}
 	}
-	socket, err := websocket.Accept(w, r, options)
+	taken := &taken{ResponseWriter: w}
+	socket, err := websocket.Accept(taken, r, options)
 	if err != nil {
 		return nil, err
 	}
-	return newConnection(socket, u, gone), nil
+	return newConnection(socket, taken.conn, u, gone), nil
+}
+
+// taken keeps the connection that is taken over.
+type taken struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+// Hijack implements [http.Hijacker].
+func (t *taken) Hijack() (conn net.Conn, buffered *bufio.ReadWriter, err error) {
+	conn, buffered, err = http.NewResponseController(t.ResponseWriter).Hijack()
+	t.conn = conn
+	return conn, buffered, err
 }

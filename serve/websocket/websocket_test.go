@@ -1,9 +1,12 @@
 package websocket_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -217,6 +220,30 @@ func TestClient_ThatNeverReads(t *testing.T) {
 		default:
 		}
 	}
+}
+
+// A client that begins a message and does not go on holds up neither the end of its watch nor a
+// shutdown.
+func TestEnd_DoesNotWaitForTheRestOfAMessage(t *testing.T) {
+	s := newServer(t, websocket.Options{Pong: 20 * time.Millisecond})
+	host := strings.TrimPrefix(s.url, "http://")
+	conn, err := net.Dial("tcp", host)
+	require.NoError(t, err)
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET %s?watch=1&timeoutSeconds=1 HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", widgets, host)
+	answer := bufio.NewReader(conn)
+	_, err = http.ReadResponse(answer, nil)
+	require.NoError(t, err)
+	closing := make([]byte, 4)
+	_, err = io.ReadFull(answer, closing)
+	require.NoError(t, err)
+	require.Equal(t, []byte{0x88, 2, 1000 >> 8, 1000 & 0xff}, closing)
+	message := []byte{0x81, 0x80 | 1, 0, 0, 0, 0, 'x'} // with a mask of zeros
+	many := bytes.Repeat(message, 10_000)              // during which whatever closes the connection begins to read
+	message[1]++
+	_, _ = conn.Write(append(many, message...)) // which fails if the server has not waited
+	require.NoError(t, (<-s.ended).End)
 }
 
 // Pings detect a connection whose other end is gone without a message.
