@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -34,7 +35,7 @@ func TestControllerRuntime_Reconciles(t *testing.T) {
 	manager, err := ctrl.NewManager(s.cfg, ctrl.Options{Scheme: widgetScheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
 	require.NoError(t, err)
 	c := manager.GetClient()
-	err = ctrl.NewControllerManagedBy(manager).For(&Widget{}).Named(t.Name()).
+	err = ctrl.NewControllerManagedBy(manager).For(&Widget{}).Named(t.Name()).WithOptions(controller.Options{SkipNameValidation: new(true)}).
 		Complete(reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 			var w Widget
 			if err := c.Get(ctx, req.NamespacedName, &w); err != nil {
