@@ -66,3 +66,25 @@ func TestAdmission_ChangesAndRefuses(t *testing.T) {
 	require.ErrorAs(t, err, new(*registry.AdmissionError))
 	require.Equal(t, []registry.Operation{registry.OperationCreate, registry.OperationDelete}, seen)
 }
+
+// Admitters of all kinds, to which each kind appends its own: the slices share memory if there is
+// room for more.
+func TestNew_KeepsAdmittersAndDecodersThatTheCallerChangesLater(t *testing.T) {
+	allow := registry.AdmitFunc(func(context.Context, *registry.Admission) error { return nil })
+	refuse := registry.AdmitFunc(func(context.Context, *registry.Admission) error { return errors.New("not today") })
+	ofAll := append(make([]registry.Admitter, 0, 2), allow)
+	decode := func(body []byte) ([]byte, error) { return body, nil }
+	decoders := map[string]func([]byte) ([]byte, error){"application/yaml": decode}
+
+	strict := config()
+	strict.Admit, strict.Decoders = append(ofAll, refuse), decoders
+	s := open(t, strict)
+	lax := config()
+	lax.Admit = append(ofAll, allow)
+	open(t, lax)
+	delete(decoders, "application/yaml")
+
+	_, err := s.Create(t.Context(), widget("a", 1), registry.WriteOptions{})
+	require.ErrorAs(t, err, new(*registry.AdmissionError))
+	require.Contains(t, s.Resources()[0].Info().Decoders, "application/yaml")
+}

@@ -45,10 +45,10 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	}
 	f := formOf[T, P](&cfg)
 	c := &core{
-		form: f, admit: cfg.Admit, schema: cfg.Schema, engine: typedReads[T]{e},
+		form: f, admit: slices.Clone(cfg.Admit), schema: cfg.Schema, engine: typedReads[T]{e},
 		fields:  append(slices.Sorted(maps.Keys(cfg.Fields)), "metadata.name", "metadata.namespace"),
 		storage: backend.NewStorage(engine.WriterOf(e), f.schema), now: e.Host().Clock().Now,
-		forwarder: forwarder, applier: applier, decoders: cfg.Decoders,
+		forwarder: forwarder, applier: applier, decoders: maps.Clone(cfg.Decoders),
 	}
 	return &Store[T]{engine: e, core: c}, nil
 }
