@@ -57,7 +57,7 @@ func TestParse_RefusesWhatIsWrong(t *testing.T) {
 		"spec.scope":            func(s string) string { return strings.Replace(s, "scope: Namespaced", "scope: Galaxy", 1) },
 		"widgets.example.com\"": func(s string) string { return strings.Replace(s, "name: widgets.example.com", "name: gadgets", 1) },
 		"spec.versions":         func(s string) string { return strings.ReplaceAll(s, "storage: true", "storage: false") },
-		"jsonPath":              func(s string) string { return strings.Replace(s, ".spec.size, description", "spec[, description", 1) },
+		"jsonPath":              func(s string) string { return strings.Replace(s, ".spec.size, description", "'spec[', description", 1) },
 		"openAPIV3Schema":       func(s string) string { return strings.Replace(s, "minimum: 0", "minimum: [0]", 1) },
 		"of metadata": func(s string) string {
 			return strings.Replace(s, "jsonPath: .spec.color\n", "jsonPath: .metadata.name\n", 1)

@@ -2,12 +2,15 @@ package crd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 
-	"github.com/goccy/go-yaml"
+	"sigs.k8s.io/yaml"
 )
 
 // ErrManifest matches the errors of manifests.
@@ -123,17 +126,16 @@ func Parse(in io.Reader) ([]*Definition, error) {
 // documents ranges over the manifests of a file.
 func documents(text []byte) func(yield func(*manifest, error) bool) {
 	return func(yield func(*manifest, error) bool) {
-		for part := range parts(text) {
-			var document map[string]any
-			err := yaml.Unmarshal(part, &document)
-			if err == nil && len(document) == 0 {
-				continue
-			}
+		for above, part := range parts(text) {
 			m := &manifest{}
-			if err == nil {
-				err = into(m, document)
+			empty, err := m.read(part)
+			switch {
+			case empty:
+				continue
+			case err != nil && above > 0:
+				err = fmt.Errorf("the document after line %d: %w", above, err)
 			}
-			if err != nil {
+			if err != nil && !errors.Is(err, ErrManifest) {
 				err = fmt.Errorf("%w: %w", ErrManifest, err)
 			}
 			if !yield(m, err) || err != nil {
@@ -143,29 +145,54 @@ func documents(text []byte) func(yield func(*manifest, error) bool) {
 	}
 }
 
-// parts ranges over the documents of a YAML file, of which some may be empty.
-func parts(text []byte) func(yield func([]byte) bool) {
-	return func(yield func([]byte) bool) {
+// parts ranges over the documents of a YAML file, of which some may be empty, each with the
+// number of lines above it.
+func parts(text []byte) func(yield func(above int, part []byte) bool) {
+	return func(yield func(int, []byte) bool) {
 		var part []byte
+		above, lines := 0, 0
 		for line := range bytes.Lines(text) {
+			lines++
 			if !bytes.HasPrefix(line, []byte("---")) {
 				part = append(part, line...)
 				continue
 			}
-			if !yield(part) {
+			if !yield(above, part) {
 				return
 			}
-			part = nil
+			above, part = lines, nil
 		}
-		yield(part)
+		yield(above, part)
 	}
 }
 
-// into fills in m from a document.
-func into(m *manifest, document map[string]any) error {
-	text, err := json.Marshal(document)
+// read fills in m from a document, unless that is empty.
+func (m *manifest) read(document []byte) (empty bool, err error) {
+	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return json.Unmarshal(text, m)
+	if slices.Contains([]string{"null", "{}"}, string(text)) {
+		return true, nil
+	}
+	var mismatch *json.UnmarshalTypeError
+	if err = json.Unmarshal(text, m); errors.As(err, &mismatch) {
+		return false, &ManifestError{m.Metadata.Name, cmp.Or(mismatch.Field, "the document"), fmt.Sprintf("is of the type %s; give %s", mismatch.Value, kindName(mismatch.Type))}
+	}
+	return false, err
+}
+
+// kindName says in YAML's words what a Go type is decoded from.
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "a whole number"
+	}
+	return "a mapping"
 }
