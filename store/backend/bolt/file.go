@@ -35,8 +35,9 @@ type File struct {
 // Open opens the file at path, and creates it if there is none. It reads and checks the
 // whole file.
 //
-// Errors: [*LockedError], [*CorruptError], [*FormatError], those of the operating
-// system, and [*usercode.ConfigError]. After an error the file is unchanged.
+// Errors: [*LockedError], [*CorruptError], [*FormatError], [*FullError] for a new file,
+// those of the operating system, and [*usercode.ConfigError]. After an error the file is
+// unchanged.
 func Open(path string, opts Options) (*File, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err

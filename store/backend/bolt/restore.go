@@ -20,9 +20,9 @@ type RestoreOptions struct {
 // 2^32 above those of the snapshot, and there is no history. So every older revision is
 // too old ([store.ErrExpired]), and none refers to a different state.
 //
-// It fails with [io/fs.ErrExist] if there is a file, and with [backend.ErrCorrupt] if the
+// It fails with [io/fs.ErrExist] if there is a file; with [backend.ErrCorrupt] if the
 // snapshot is damaged or incomplete, as a [*CorruptError] that has "the snapshot" for a
-// path; then there is no file afterwards.
+// path; and with [backend.ErrFull] if there is no space. Then there is no file afterwards.
 func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 	return journal.Restore(r, path, journal.RestoreOptions{Floor: uint64(opts.Floor)})
 }

@@ -3,6 +3,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -67,33 +69,24 @@ func TestAppend_SaysThatTheFileIsFull(t *testing.T) {
 
 const childEnv = "JOURNAL_TEST_CHILD"
 
-// A process whose files may not grow beyond a limit meets what a full disk would
-// be: EFBIG in place of ENOSPC.
-func TestFile_LivesWithAFullDisk(t *testing.T) {
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childEnv+"="+t.TempDir())
+// inChild runs a test in a process of its own, whose files limitFiles may limit: there it calls
+// test.
+func inChild(t *testing.T, test func()) {
+	t.Helper()
+	if os.Getenv(childEnv) != "" {
+		signal.Ignore(syscall.SIGXFSZ)
+		test()
+		return
+	}
+	child := exec.Command(os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), childEnv+"=1")
 	out, err := child.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-}
-
-// runChild is the test above, in a process of its own.
-func runChild() int {
-	signal.Ignore(syscall.SIGXFSZ)
-	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{
-		{Name: "full disk", F: func(t *testing.T) {
-			f := newFixture(t, journal.Options{})
-			f.fillUp(limitFiles(t, 2<<20))
-		}},
-		{Name: "shrink on a full disk", F: shrinkOnAFullDisk},
-	})
-	if !ok {
-		return 1
-	}
-	return 0
+	require.Contains(t, string(out), "--- PASS: "+t.Name(), "the child has run it")
 }
 
 // limitFiles lets no file of this process grow beyond a number of bytes, until the limit is
-// lifted.
+// lifted. Writes then meet what a full disk would be: EFBIG in place of ENOSPC.
 func limitFiles(t *testing.T, bytes uint64) (lift func()) {
 	var limit syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
@@ -105,14 +98,20 @@ func limitFiles(t *testing.T, bytes uint64) (lift func()) {
 	}
 }
 
+func TestFile_LivesWithAFullDisk(t *testing.T) {
+	inChild(t, func() {
+		f := newFixture(t, journal.Options{})
+		f.fillUp(limitFiles(t, 2<<20))
+	})
+}
+
 // A file for whose copy there is no space is opened as it is, and shrunk when there is some.
+func TestOpen_ShrinksLaterIfTheDiskIsFull(t *testing.T) {
+	inChild(t, func() { shrinkOnAFullDisk(t) })
+}
+
 func shrinkOnAFullDisk(t *testing.T) {
-	f, random := newFixture(t, journal.Options{}), newRandom(1)
-	f.random(random, 20, 100, 5000)
-	f.raise(f.last)
-	f.trim(journal.Budget{})
-	before, err := f.Usage()
-	require.NoError(t, err)
+	f, before := newMostlyFree(t)
 	require.NoError(t, f.Close())
 
 	lift := limitFiles(t, 16<<10)
@@ -120,9 +119,10 @@ func shrinkOnAFullDisk(t *testing.T) {
 	f.open()
 	u, err := f.Usage()
 	require.NoError(t, err)
+	require.ErrorIs(t, u.Unshrunk, journal.ErrFull)
 	require.ErrorIs(t, u.Unshrunk, syscall.EFBIG)
 	require.ErrorContains(t, u.Unshrunk, f.path+" stays as large as it is")
-	require.Equal(t, before.Size, u.Size)
+	require.Equal(t, before, u.Size)
 	require.NoFileExists(t, journal.Unfinished(f.path))
 	f.requireWhole()
 
@@ -132,9 +132,60 @@ func shrinkOnAFullDisk(t *testing.T) {
 	u, err = f.Usage()
 	require.NoError(t, err)
 	require.NoError(t, u.Unshrunk)
-	require.Less(t, u.Size, before.Size/2)
+	require.Less(t, u.Size, before/2)
 	f.requireWhole()
 	f.requireChecked()
+}
+
+// A file that cannot be made for lack of space is not there afterwards, and can be made when
+// there is some.
+func TestOpen_SaysThatTheDiskIsFull(t *testing.T) {
+	inChild(t, func() { makeOnAFullDisk(t) })
+}
+
+func makeOnAFullDisk(t *testing.T) {
+	for _, size := range []uint64{0, 1, 4 << 10, 16 << 10, 20 << 10} { // of which bbolt writes 16 KiB at once
+		path := filepath.Join(t.TempDir(), "state.db")
+		lift := limitFiles(t, size)
+		_, err := journal.Open(path, journal.Options{})
+		requireFull(t, err, path)
+		lift()
+		f, err := journal.Open(path, journal.Options{})
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+	}
+}
+
+func TestRestore_SaysThatTheDiskIsFull(t *testing.T) {
+	inChild(t, func() { restoreToAFullDisk(t) })
+}
+
+func restoreToAFullDisk(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 5, 20, 1000)
+	var snapshot bytes.Buffer
+	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "restored.db")
+	for _, size := range []uint64{0, uint64(snapshot.Len() / 2), uint64(snapshot.Len() - 1)} {
+		lift := limitFiles(t, size)
+		_, err = journal.Restore(bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
+		requireFull(t, err, path)
+		lift()
+	}
+	_, err = journal.Restore(&snapshot, path, journal.RestoreOptions{})
+	require.NoError(t, err)
+}
+
+// requireFull checks the error of a file that could not be made, and that nothing is left of
+// it.
+func requireFull(t *testing.T, err error, path string) {
+	t.Helper()
+	require.ErrorIs(t, err, journal.ErrFull)
+	require.ErrorIs(t, err, syscall.EFBIG)
+	require.ErrorContains(t, err, path+": no space left")
+	require.NoFileExists(t, path)
+	require.NoFileExists(t, journal.Unfinished(path))
 }
 
 // A real file system without space, where one may be mounted.

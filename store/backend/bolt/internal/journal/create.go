@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -62,6 +64,9 @@ func (p *placement) place(write func(*bbolt.DB) error) error {
 // is nothing to do, because path names a file.
 func (p *placement) begin() error {
 	file, err := os.OpenFile(unfinished(p.path), os.O_RDWR|os.O_CREATE, 0o600)
+	if err = p.full(err); errors.Is(err, ErrFull) {
+		return p.failed(err)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot make %s: is its directory there, and writable? %w", p.path, err)
 	}
@@ -123,9 +128,30 @@ func (p *placement) finish(write func(*bbolt.DB) error) error {
 		err = os.Rename(unfinished(p.path), p.path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("cannot %s %s: %w", cmp.Or(p.task, "make"), p.path, err), os.Remove(unfinished(p.path)))
+		return errors.Join(p.failed(p.full(err)), os.Remove(unfinished(p.path)))
 	}
 	return syncDir(filepath.Dir(p.path))
+}
+
+// failed returns the error for a file that was not made.
+func (p *placement) failed(cause error) error {
+	return fmt.Errorf("cannot %s %s: %w", cmp.Or(p.task, "make"), p.path, cause)
+}
+
+// full returns err, as a [*FullError] if it is about a lack of space. Nothing is left of the
+// file then, whichever call that was.
+func (p *placement) full(err error) error {
+	if err == nil || errors.Is(err, ErrFull) {
+		return err
+	}
+	cause := noSpace(err)
+	if cause == nil && slices.ContainsFunc(spaceErrnos, func(errno syscall.Errno) bool { return errors.Is(err, errno) }) {
+		cause = err
+	}
+	if cause == nil {
+		return err
+	}
+	return &FullError{Path: p.path, Cause: cause}
 }
 
 func (p *placement) close() error {

@@ -63,6 +63,18 @@ func newFixtureAt(t testing.TB, path string, opts journal.Options) *fixture {
 	return f
 }
 
+// newMostlyFree returns a fixture whose file is mostly free space, and the file's size.
+func newMostlyFree(t testing.TB) (f *fixture, size int64) {
+	t.Helper()
+	f = newFixture(t, journal.Options{})
+	f.random(newRandom(1), 20, 100, 5000)
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	u, err := f.Usage()
+	require.NoError(t, err)
+	return f, u.Size
+}
+
 func (f *fixture) open() {
 	f.Helper()
 	var err error

@@ -19,8 +19,8 @@ import (
 // Open opens the file at path, and creates it if there is none. It reads and checks all
 // of it.
 //
-// Errors: [ErrLocked], [ErrCorrupt], [ErrFormat], those of the operating system;
-// [ErrReadOnly] for a file that needs to be repaired. After an error the file is
+// Errors: [ErrLocked], [ErrCorrupt], [ErrFormat], [ErrFull] for a new file, those of the
+// operating system; [ErrReadOnly] for a file that needs to be repaired. After an error the file is
 // unchanged.
 func Open(path string, opts Options) (*File, error) {
 	if err := opts.validate(); err != nil {

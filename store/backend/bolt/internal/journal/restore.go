@@ -28,9 +28,9 @@ const revisionGap = 1 << 32
 // 2^32 above the revisions of the snapshot and have no history, so that a revision from
 // before the restore is too old, and never means another state.
 //
-// It fails with [fs.ErrExist] if there is a file, and with [ErrCorrupt] if the snapshot is
-// damaged or incomplete, which errors name in place of a path; then there is no file
-// afterwards.
+// It fails with [fs.ErrExist] if there is a file; with [ErrCorrupt] if the snapshot is
+// damaged or incomplete, which errors name in place of a path; and with [ErrFull]. Then
+// there is no file afterwards.
 func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 	if err := validatePath(path); err != nil {
 		return Manifest{}, err

@@ -273,23 +273,18 @@ func TestSnapshot_SaysWhyItFailed(t *testing.T) {
 
 // Opening a file that is mostly free copies it, and the copy is as the file was.
 func TestOpen_Shrinks(t *testing.T) {
-	f, random := newFixture(t, journal.Options{}), newRandom(1)
-	f.random(random, 20, 100, 5000)
-	f.raise(f.last)
-	f.trim(journal.Budget{})
-	before, err := f.Usage()
-	require.NoError(t, err)
+	f, before := newMostlyFree(t)
 	id := f.Identity()
 
 	f.opts.ShrinkAt = 0.5
 	f.reopen()
 	after, err := f.Usage()
 	require.NoError(t, err)
-	require.Less(t, after.Size, before.Size/2)
+	require.Less(t, after.Size, before/2)
 	require.Equal(t, id, f.Identity())
 	_, err = journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond})
 	require.ErrorIs(t, err, journal.ErrLocked, "the copy is locked")
-	f.random(random, 5, 20, 100)
+	f.random(newRandom(2), 5, 20, 100)
 	f.requireWhole()
 	f.requireChecked()
 	require.NoFileExists(t, journal.Unfinished(f.path))
@@ -298,12 +293,7 @@ func TestOpen_Shrinks(t *testing.T) {
 // A copy takes the place of the file, and not that of a link to it; else the file under its
 // own name would stay behind, and the link would become another.
 func TestOpen_ShrinksBehindALinkAndKeepsThePermissions(t *testing.T) {
-	f, random := newFixture(t, journal.Options{}), newRandom(1)
-	f.random(random, 20, 100, 5000)
-	f.raise(f.last)
-	f.trim(journal.Budget{})
-	before, err := f.Usage()
-	require.NoError(t, err)
+	f, before := newMostlyFree(t)
 	require.NoError(t, f.Close())
 	require.NoError(t, os.Chmod(f.path, 0o640))
 	dir := t.TempDir()
@@ -319,7 +309,7 @@ func TestOpen_ShrinksBehindALinkAndKeepsThePermissions(t *testing.T) {
 	require.NotZero(t, info.Mode()&fs.ModeSymlink, "the link is one still")
 	info, err = os.Stat(f.path)
 	require.NoError(t, err)
-	require.Less(t, info.Size(), before.Size/2)
+	require.Less(t, info.Size(), before/2)
 	require.Equal(t, fs.FileMode(0o640), info.Mode())
 	f.open()
 	f.requireWhole()

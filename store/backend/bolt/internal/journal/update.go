@@ -101,7 +101,11 @@ func (f *File) settle(err error, id int) error {
 	return f.failed
 }
 
-// noSpace returns err, wrapping its errno, if it is about a lack of space; otherwise nil.
+// spaceErrnos are those of a file that cannot grow.
+var spaceErrnos = []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
+
+// noSpace returns err, wrapping its errno, if it is of a write or a growth of the file that
+// had no space; otherwise nil.
 func noSpace(err error) error {
 	if errors.Is(err, berrors.ErrMaxSizeReached) {
 		return err
@@ -109,7 +113,7 @@ func noSpace(err error) error {
 	var path *fs.PathError
 	isWrite := errors.As(err, &path) && path.Op == "write"
 	resize := strings.HasPrefix(err.Error(), "file resize error: ") // has the errno only as text
-	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+	for _, errno := range spaceErrnos {
 		switch {
 		case isWrite && errors.Is(err, errno):
 			return err
