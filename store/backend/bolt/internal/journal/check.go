@@ -47,7 +47,7 @@ func (f *File) check() (*Report, error) {
 	}
 	damaged := make([]error, 0, len(c.damaged))
 	for i := range c.damaged {
-		damaged = append(damaged, &c.damaged[i].CorruptError)
+		damaged = append(damaged, &c.damaged[i])
 	}
 	r.Problems = append(damaged, r.Problems...) // of which some may follow from these
 	r.Identity, r.Records = c.identity, c.records

@@ -177,6 +177,54 @@ func restoreToAFullDisk(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// However much space there is, either all logs are salvaged or none is.
+func TestSalvage_ChangesNothingIfTheDiskIsFull(t *testing.T) {
+	inChild(t, func() { salvageOnAFullDisk(t) })
+}
+
+func salvageOnAFullDisk(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	f.put("a", "2")
+	_, err := f.Declare("services", 1)
+	require.NoError(t, err)
+	of := model{last: 1, newest: map[string]link{}, states: map[uint64]map[string]link{}}
+	f.model, of = of, f.model
+	for range 300 { // so many that they take more space than the other log
+		f.stageRandom(newRandom(f.last), 1000)
+	}
+	f.model, of = of, f.model
+	for i := range of.pending {
+		of.pending[i].Log = "services"
+	}
+	require.NoError(t, f.Append(journal.Batch{Entries: of.pending}))
+	require.NoError(t, f.Spoil(logName, map[uint64]bool{f.last: true}))
+	require.NoError(t, f.Spoil("services", map[uint64]bool{of.last: true}))
+	require.NoError(t, f.Close())
+	image, full := read(t, f.path), 0
+	f.opts.Salvage = true
+	for size := 0; ; size += 4 << 10 {
+		require.NoError(t, os.WriteFile(f.path, image, 0o600))
+		lift := limitFiles(t, uint64(size))
+		f.File, err = journal.Open(f.path, f.opts)
+		if err == nil {
+			u, err := f.Usage()
+			require.NoError(t, err)
+			require.Len(t, u.Repairs, 2)
+			lift()
+			break
+		}
+		require.ErrorIs(t, err, journal.ErrFull, size)
+		lift()
+		report, err := journal.Check(f.path, 0)
+		require.NoError(t, err)
+		require.Len(t, report.Problems, 2, "with %d bytes", size)
+		full++
+	}
+	require.Positive(t, full)
+	f.requireChecked()
+}
+
 // requireFull checks the error of a file that could not be made, and that nothing is left of
 // it.
 func requireFull(t *testing.T, err error, path string) {

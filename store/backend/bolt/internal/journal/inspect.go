@@ -17,17 +17,11 @@ type contents struct {
 	identity Identity
 	logs     map[string]*log
 	// damaged are the damaged records.
-	damaged []damage
+	damaged []CorruptError
 	// records is how many records all logs have.
 	records int
 	// seen is what the walk has found of each log so far.
 	seen map[string]*sighting
-}
-
-// damage is a damaged record, with its bytes.
-type damage struct {
-	CorruptError
-	data []byte
 }
 
 // sighting is what the walk has found of one log.
@@ -59,7 +53,7 @@ func (c *contents) firstDamage() error {
 	if len(c.damaged) == 0 {
 		return nil
 	}
-	return &c.damaged[0].CorruptError
+	return &c.damaged[0]
 }
 
 // examineAll walks a file and reports all defects except damaged records, until report
@@ -185,10 +179,7 @@ func (e *examination) record(it pages.Item, name string) {
 	revision := binary.BigEndian.Uint64(it.Key)
 	r, err := ParseRecord(revision, it.Value)
 	if err != nil {
-		e.damaged = append(e.damaged, damage{
-			CorruptError{Path: e.path, Page: int64(it.Page), Log: name, Revision: revision, What: err.Error()},
-			append([]byte(nil), it.Value...),
-		})
+		e.damaged = append(e.damaged, CorruptError{Path: e.path, Page: int64(it.Page), Log: name, Revision: revision, What: err.Error()})
 	}
 	e.records++
 	if err == nil && e.follow != nil {

@@ -36,10 +36,11 @@ func Open(path string, opts Options) (*File, error) {
 	if err := f.refuseSnapshot(); err != nil {
 		return nil, errors.Join(err, f.abandon())
 	}
-	if err := f.load(); err != nil {
+	damaged, err := f.load()
+	if err != nil {
 		return nil, errors.Join(err, f.abandon())
 	}
-	if err := f.prepare(); err != nil {
+	if err := f.prepare(damaged); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -193,34 +194,32 @@ func (f *File) abandon() error {
 	return errors.Join(unlock(f.file), f.file.Close())
 }
 
-// load checks the file, and opens it with bbolt if it is intact.
-func (f *File) load() error {
+// load checks the file, and opens it with bbolt if it is intact, or has damaged records that
+// are to be salvaged, which it returns.
+func (f *File) load() (damaged []CorruptError, err error) {
 	info, err := f.file.Stat()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if info.Size() == 0 {
-		return &CorruptError{Path: f.path, Page: NoPage, What: "it is empty: remove it, so that a new one is made, or restore a snapshot"}
+		return nil, &CorruptError{Path: f.path, Page: NoPage, What: "it is empty: remove it, so that a new one is made, or restore a snapshot"}
 	}
 	found, err := inspect(f.path, f.file, info.Size())
 	var corrupt *CorruptError
 	switch {
 	case errors.As(err, &corrupt) && !corrupt.foreign:
-		return fmt.Errorf("%w: restore a snapshot, or dump what can be read of it", err)
+		return nil, fmt.Errorf("%w: restore a snapshot, or dump what can be read of it", err)
 	case err != nil:
-		return err
+		return nil, err
 	}
 	if damage := found.firstDamage(); damage != nil && !f.opts.Salvage {
-		return fmt.Errorf("%w: open it with Options.Salvage, which discards damaged records, or restore a snapshot", damage)
+		return nil, fmt.Errorf("%w: open it with Options.Salvage, which discards damaged records, or restore a snapshot", damage)
 	}
 	f.identity, f.logs = found.identity, found.logs
 	if found.metas.Invalid != nil {
 		f.warnings = append(f.warnings, "one meta page is invalid, as after a crash, or the newest batch is lost: "+found.metas.Invalid.Error())
 	}
-	if err := f.open(); err != nil {
-		return err
-	}
-	return f.salvage(found.damaged)
+	return found.damaged, f.open()
 }
 
 // open opens the file with bbolt, which then owns it.
@@ -244,7 +243,10 @@ func (f *File) open() error {
 }
 
 // prepare finishes the opening of a file that bbolt has opened.
-func (f *File) prepare() error {
+func (f *File) prepare(damaged []CorruptError) error {
+	if err := f.salvage(damaged); err != nil {
+		return err
+	}
 	if f.opts.ShrinkAt == 0 {
 		return nil
 	}

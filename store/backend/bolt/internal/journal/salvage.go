@@ -11,31 +11,44 @@ import (
 
 // salvage discards damaged records, and the history up to the revision from which all
 // states are known again. If the newest record of an object is damaged and its key is
-// plausible, a record without a value takes its place, marked as Lost.
-func (f *File) salvage(damaged []damage) error {
-	byLog := map[string][]damage{}
+// plausible, a record without a value takes its place, marked as Lost. It does so in one
+// transaction: after an error, as on a full disk, the file is as it was.
+func (f *File) salvage(damaged []CorruptError) error {
+	if len(damaged) == 0 {
+		return nil
+	}
+	byLog := map[string][]CorruptError{}
 	for _, d := range damaged {
 		byLog[d.Log] = append(byLog[d.Log], d)
 	}
-	for _, name := range slices.Sorted(maps.Keys(byLog)) {
-		l, err := f.log(name)
-		if err != nil {
-			return err
+	changed, repairs := map[string]log{}, []string(nil)
+	err := f.update(func(tx *bbolt.Tx) error {
+		for _, name := range slices.Sorted(maps.Keys(byLog)) {
+			l, err := f.log(name)
+			if err != nil {
+				return err
+			}
+			s := newSalvage(name, l, byLog[name])
+			if err := s.run(tx); err != nil {
+				return err
+			}
+			changed[name] = s.log
+			repairs = append(repairs, s.repairs...)
 		}
-		s := newSalvage(name, l, byLog[name])
-		if err := f.update(func(tx *bbolt.Tx) error { return s.run(tx) }); err != nil {
-			return err
-		}
-		f.learn(map[string]log{name: s.log})
-		f.repairs = append(f.repairs, s.repairs...)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
+	f.learn(changed)
+	f.repairs = repairs
 	return nil
 }
 
 type salvaging struct {
 	name    string
 	log     log
-	bad     map[uint64]damage
+	bad     map[uint64]*CorruptError
 	repairs []string
 
 	state    map[string]uint64 // the newest good record of each existing key
@@ -43,13 +56,13 @@ type salvaging struct {
 	lost     map[uint64]Record // damaged records that are the newest of their keys
 }
 
-func newSalvage(name string, l log, damaged []damage) *salvaging {
+func newSalvage(name string, l log, damaged []CorruptError) *salvaging {
 	s := &salvaging{
-		name: name, log: l, bad: map[uint64]damage{},
+		name: name, log: l, bad: map[uint64]*CorruptError{},
 		state: map[string]uint64{}, replaced: map[uint64]uint64{}, lost: map[uint64]Record{},
 	}
-	for _, d := range damaged {
-		s.bad[d.Revision] = d
+	for i := range damaged {
+		s.bad[damaged[i].Revision] = &damaged[i]
 	}
 	return s
 }
@@ -113,7 +126,7 @@ func (s *salvaging) judge(b *bbolt.Bucket) (floor uint64) {
 			continue
 		}
 		floor = s.log.last
-		r, err := parseUnchecked(revision, d.data)
+		r, err := parseUnchecked(revision, b.Get(revisionKey(revision)))
 		switch {
 		case err != nil || !s.plausible(b, r):
 			s.repaired(d, "which object it was of is not known: that one may be shown as it was before")
@@ -127,8 +140,8 @@ func (s *salvaging) judge(b *bbolt.Bucket) (floor uint64) {
 	return floor
 }
 
-func (s *salvaging) repaired(d damage, format string, args ...any) {
-	s.repairs = append(s.repairs, fmt.Sprintf("%v: %s", &d.CorruptError, fmt.Sprintf(format, args...)))
+func (s *salvaging) repaired(d *CorruptError, format string, args ...any) {
+	s.repairs = append(s.repairs, fmt.Sprintf("%v: %s", d, fmt.Sprintf(format, args...)))
 }
 
 // plausible reports whether the key of a damaged record is likely to be right: the record
