@@ -72,6 +72,7 @@ func (w *watcher) session(ctx context.Context) error {
 	opts := engine.WatchOptions{
 		Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key,
 		From: engine.Revision(w.at.Load()), Policy: policies[w.group.spec.Policy], Buffer: w.group.spec.Buffer,
+		Name: w.trail.Name,
 	}
 	for up, err := range engine.Follow(session, w.run.engine, opts) {
 		if err == nil {

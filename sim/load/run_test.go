@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/report"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
@@ -189,6 +192,43 @@ func TestRun_LosesNothingToFaults(t *testing.T) {
 	require.Equal(t, uint64(7), struck["reconnect"])
 	require.Equal(t, uint64(3), struck["panic"])
 	require.Positive(t, struck["break"])
+}
+
+// On a page that observes the run, and in errors, a watch has the name that its watcher has in
+// the report, which says why a watch has ended without repeating it.
+func TestRun_WatchesAreCalledWhatTheReportCallsTheirWatchers(t *testing.T) {
+	plan, err := (&scenario.Scenario{
+		Writers: []scenario.Writer{{Rate: 100}},
+		Watchers: []scenario.Watcher{
+			{Name: "pulls", Count: 2}, {Name: "handles", Count: 2, Consumer: scenario.Handler}, {Name: "follows", Consumer: scenario.Follow},
+		},
+		Objects: scenario.Objects{Count: 5},
+		Faults:  []scenario.Fault{{Kind: scenario.FaultPanic, At: time.Second}},
+	}).Resolve(scenario.Options{Duration: 2 * time.Second})
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		var host *engine.Host
+		named := map[string]bool{}
+		rep, err := Run(t.Context(), plan, Options{
+			Observe: func(h *engine.Host) (func(), error) { host = h; return nil, nil },
+			OnProgress: func(Progress) {
+				for _, running := range host.Engines() {
+					for _, w := range running.Watches() {
+						named[w.Name] = true
+					}
+				}
+			},
+			ProgressEvery: 10 * time.Millisecond,
+		})
+		require.NoError(t, err)
+		require.Equal(t, []string{"dispatch latency", "follows-0", "handles-0", "handles-1", "pulls-0", "pulls-1"}, slices.Sorted(maps.Keys(named)))
+		var ends []string
+		for _, w := range rep.Worst {
+			ends = append(ends, w.LastEnd)
+		}
+		require.Contains(t, strings.Join(ends, "\n"), "watch handler panicked on")
+		require.NotContains(t, strings.Join(ends, "\n"), ": watch handler panicked on")
+	})
 }
 
 func TestRun_RefusesABadTraceBeforeItBegins(t *testing.T) {

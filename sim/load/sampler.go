@@ -195,7 +195,7 @@ func newStages(r *run) *stages {
 func (s *stages) probe(ctx context.Context) {
 	// This watch has no backlog, since its handler does nothing else. If it ends
 	// nevertheless, the stage has fewer events, which its count shows.
-	watch, err := s.run.engine.Handle(ctx, engine.WatchOptions{OnPool: true}, s.dispatched)
+	watch, err := s.run.engine.Handle(ctx, engine.WatchOptions{OnPool: true, Name: "dispatch latency"}, s.dispatched)
 	switch {
 	case err == nil:
 		defer watch.Stop()

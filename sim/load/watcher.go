@@ -183,9 +183,14 @@ func (w *watcher) retry(ctx context.Context, err error) bool {
 	return pace.Sleep(ctx, 10*time.Millisecond) == nil
 }
 
-// countEnd counts a watch that ended without being stopped.
+// countEnd counts a watch that ended without being stopped. The reason is kept without the
+// name, which the watcher has, too.
 func (w *watcher) countEnd(reason error) {
 	w.ends[endName(reason)]++
+	var end *engine.EndError
+	if errors.As(reason, &end) {
+		reason = end.Reason
+	}
 	w.lastEnd = reason.Error()
 }
 
@@ -230,7 +235,7 @@ func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (
 	spec := w.group.spec
 	opts := engine.WatchOptions{
 		Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key,
-		From: from, Policy: policies[spec.Policy], Buffer: spec.Buffer,
+		From: from, Policy: policies[spec.Policy], Buffer: spec.Buffer, Name: w.trail.Name,
 	}
 	initial := fresh && spec.Initial
 	if initial {
