@@ -65,8 +65,10 @@ func TestReplay_IntoAFile(t *testing.T) {
 	require.Equal(t, string(want), string(got))
 
 	_, errs, status = command(t.Context(), args...)
-	require.Equal(t, 1, status)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "--backend has been used before")
 	require.Contains(t, errs, "not empty", "what is there would be taken for the history's")
+	require.Contains(t, errs, "or add --continue, with its --checkpoints")
 }
 
 func TestReplay_TakesEveryFlag(t *testing.T) {

@@ -53,7 +53,7 @@ func TestReplay_OverEtcdEndsAsInMemory(t *testing.T) {
 		require.Equal(t, "a/b.go\t2\n", string(got), place)
 	}
 	_, errs, status := command(t.Context(), "replay", "--backend="+etcd, file)
-	require.Equal(t, exitFailed, status, errs)
+	require.Equal(t, exitUsage, status, errs)
 	require.Contains(t, errs, "not empty")
 }
 

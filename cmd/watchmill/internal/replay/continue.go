@@ -26,8 +26,8 @@ func (o *Options) useCheckpoints(h *load.History) (err error) {
 	return err
 }
 
-// flagError returns an error about checkpoints as one that names the flag to correct, and
-// other errors unchanged.
+// flagError returns an error about checkpoints or storage as one that names the flag to
+// correct, and other errors unchanged.
 func (o *Options) flagError(h *load.History, err error) error {
 	switch {
 	case errors.Is(err, engine.ErrForeignCheckpoint):
@@ -36,6 +36,8 @@ func (o *Options) flagError(h *load.History, err error) error {
 		return &OptionError{Option: "--continue", Problem: "with " + o.Checkpoints + " and this storage: " + err.Error()}
 	case errors.Is(err, load.ErrNotEmpty) && o.Continue && h.Resume == nil:
 		return &OptionError{Option: "--checkpoints", Problem: o.Checkpoints + " is missing, and the storage is not new: without the watchers' resume points the replay cannot go on"}
+	case errors.Is(err, load.ErrNotEmpty):
+		return &OptionError{Option: "--backend", Problem: "has been used before: " + err.Error() + ", or add --continue, with its --checkpoints, to go on with the replay that has used it"}
 	}
 	return err
 }
