@@ -285,6 +285,13 @@ func TestServe_NamesTheFlagOfAnAddressInUse(t *testing.T) {
 	require.Contains(t, errs, "--listen: listen tcp")
 }
 
+func TestServe_NamesTheFlagOfAFileThatCannotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "none", "data")
+	_, errs, status := command(t.Context(), "serve", "--crd", manifests, "--data", "bolt:"+file)
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errs, "--data: cannot make "+file)
+}
+
 // The name in a kubeconfig is one that the certificate is for, and that leads to the server.
 func TestServe_WritesAKubeconfigThatLeadsToTheServer(t *testing.T) {
 	dir := t.TempDir()

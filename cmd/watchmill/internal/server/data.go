@@ -87,7 +87,7 @@ func openData(opts *Options, hostConfig engine.HostConfig) (*data, error) {
 func (d *data) openFile(place string) (err error) {
 	_, missing := os.Lstat(place)
 	if d.file, err = bolt.Open(place, bolt.Options{}); err != nil {
-		return err
+		return fmt.Errorf("--data: %w", err)
 	}
 	if errors.Is(missing, fs.ErrNotExist) {
 		d.made = place
