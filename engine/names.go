@@ -144,7 +144,8 @@ var (
 	// ErrPrecondition: the object is not the one that the caller means, as its
 	// [Preconditions] say. The error is a [*PreconditionError], and an [ErrConflict], too.
 	ErrPrecondition = store.ErrPrecondition
-	// ErrFuture: the revision has not been reached in time. The error is a [*FutureError].
+	// ErrFuture: the revision has not happened yet, or not within the time that a read waits
+	// for it. The error is a [*FutureError].
 	ErrFuture = store.ErrFuture
 	// ErrInvalidKey: the key cannot name an object. The error is a [*KeyError].
 	ErrInvalidKey = store.ErrInvalidKey
