@@ -1,10 +1,12 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -194,7 +196,7 @@ func (x *indexer) scalar(node ast.Node, t reflect.Type, path string) {
 	value := node.GetToken().Value
 	switch whole := t.Kind() == reflect.Int || t.Kind() == reflect.Uint64; {
 	case isA(node, t):
-	case whole && wholeNumber.MatchString(value):
+	case whole && wholeNumber.MatchString(value), t.Kind() == reflect.Float64 && isTooLarge(node):
 		x.wrong(node, path, shortened(value, maxQuoted)+" is too large", "write a smaller number")
 	default:
 		x.wrong(node, path, quoted(value)+" is not "+kindName(t), "write "+kindExample(t))
@@ -225,12 +227,28 @@ func isA(node ast.Node, t reflect.Type) (ok bool) {
 		case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 			ok = true
 		case *ast.StringNode: // the parser takes 1e6 for text, as it does what is in quotes
-			ok = n.GetToken().Type == token.StringType && plainNumber.MatchString(n.Value)
+			ok = isPlainNumber(n) && !isTooLarge(n)
 		}
 	default:
 		ok = true
 	}
 	return ok
+}
+
+// isPlainNumber reports whether a scalar that the parser takes for text is a number.
+func isPlainNumber(n *ast.StringNode) bool {
+	return n.GetToken().Type == token.StringType && plainNumber.MatchString(n.Value)
+}
+
+// isTooLarge reports whether a scalar is a number that a float64 cannot hold. One that is too
+// close to zero is zero.
+func isTooLarge(node ast.Node) bool {
+	n, ok := node.(*ast.StringNode)
+	if !ok || !isPlainNumber(n) {
+		return false
+	}
+	_, err := strconv.ParseFloat(n.Value, 64)
+	return errors.Is(err, strconv.ErrRange)
 }
 
 // entries calls each for the entries of a mapping, and walks the mappings that are
