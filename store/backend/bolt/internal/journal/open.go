@@ -1,11 +1,13 @@
 package journal
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -181,9 +183,22 @@ func followed(path string) string {
 	return path
 }
 
+// maxFileName is the longest name of a file, in bytes, that all usual file systems take.
+const maxFileName = 255
+
 // unfinished returns the path of a new file until it is complete and renamed to path. What
-// is there is removed, so it is a name that is given to no other file.
-func unfinished(path string) string { return path + ".watchmill-unfinished" }
+// is there is removed, so it is a name that is given to no other file. Of a name to which
+// nothing can be appended it has the beginning and a checksum.
+func unfinished(path string) string {
+	const suffix = ".watchmill-unfinished"
+	dir, name := filepath.Split(path)
+	if len(name)+len(suffix) > maxFileName {
+		sum := sha256.Sum256([]byte(name))
+		tail := fmt.Sprintf("~%x", sum[:8])
+		name = strings.ToValidUTF8(name[:maxFileName-len(suffix)-len(tail)], "") + tail
+	}
+	return dir + name + suffix
+}
 
 // abandon closes a file that bbolt does not own.
 func (f *File) abandon() error {

@@ -3,10 +3,13 @@
 package journal_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,6 +26,29 @@ func TestOpen_RefusesANamedPipe(t *testing.T) {
 	}
 	_, err := journal.Check(path, 0)
 	require.ErrorContains(t, err, "no regular file")
+}
+
+// A file may have the longest name that there is, though another is made beside it.
+func TestOpen_TakesTheLongestNames(t *testing.T) {
+	dir, seen := t.TempDir(), map[string]bool{}
+	for _, name := range []string{strings.Repeat("a", 234), strings.Repeat("a", 235), strings.Repeat("a", 254) + "b", strings.Repeat("a", 254) + "c", strings.Repeat("ä", 127)} {
+		path := filepath.Join(dir, name)
+		f, err := journal.Open(path, journal.Options{})
+		require.NoError(t, err, len(name))
+		require.NoError(t, f.Close())
+		besides := filepath.Base(journal.Unfinished(path))
+		require.False(t, seen[besides], "each file has its own beside it")
+		require.True(t, utf8.ValidString(besides))
+		seen[besides] = true
+
+		require.NoError(t, os.WriteFile(journal.Unfinished(path), nil, 0o600), "as after a crash")
+		f, err = journal.Open(path, journal.Options{})
+		require.NoError(t, err, len(name))
+		require.NoError(t, f.Close())
+		require.NoFileExists(t, journal.Unfinished(path))
+	}
+	_, err := journal.Open(filepath.Join(dir, strings.Repeat("a", 256)), journal.Options{})
+	require.ErrorIs(t, err, syscall.ENAMETOOLONG)
 }
 
 func TestOpen_SaysWhatToDoOnAFileSystemForReading(t *testing.T) {
