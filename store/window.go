@@ -28,9 +28,10 @@ type Seq uint64
 // a stalled watcher keeps nothing alive, and learns at its next read that its
 // position has been trimmed.
 //
-// Append and Trim are given the time, which may jump: the window's clock is the
-// latest time given, and never goes back. So after a jump events may stay longer
-// than [WindowLimits.MinAge], but not shorter.
+// Append and Trim are given the time. The window's clock is the latest time given, and
+// never goes back: events of a clock that is set back stay longer than
+// [WindowLimits.MinAge], and all those before a jump ahead are older by that. Times
+// with a monotonic reading, as those of [time.Now], do not jump.
 //
 // A Window is for one goroutine at a time. Its views are safe for concurrent use.
 type Window struct {

@@ -84,3 +84,29 @@ func TestClock_ThatPanicsLeavesStorageWhole(t *testing.T) {
 	}
 	require.Positive(t, failures)
 }
+
+// A clock that jumps ahead and back keeps history longer, never beyond the most events, and then
+// ages it again.
+func TestClock_ThatJumpsKeepsHistoryForAWhile(t *testing.T) {
+	f := newFixture(t, func(f *fixture) {
+		f.cfg.Retain = store.WindowLimits{MinEvents: 400, MaxEvents: 1000, MinAge: time.Minute}
+	})
+	f.clock.Jump(time.Hour)
+	f.put("a", "ahead")
+	f.clock.Jump(-time.Hour)
+	before := f.flicker("a", 600).Revision
+	for range 10 {
+		f.clock.Advance(2 * time.Minute)
+		f.file.Settle()
+	}
+	require.Zero(t, f.compacted(), "the clock is not yet where it was")
+	require.Len(t, f.watch(1, "").read(before, 300), 601)
+
+	f.flicker("a", 1200)
+	f.file.Settle()
+	require.GreaterOrEqual(t, f.compacted(), f.revision()-1000*5/4-256)
+	f.clock.Advance(time.Hour)
+	f.file.Settle()
+	require.GreaterOrEqual(t, f.compacted(), f.revision()-400-256)
+	require.LessOrEqual(t, f.compacted(), f.revision()-400)
+}

@@ -32,7 +32,7 @@ const markEvery = 256
 // add counts a record that was written or loaded at now.
 func (h *history) add(revision uint64, size int64, now time.Time) {
 	if now.After(h.clock) {
-		h.clock = now // stands still while the wall clock is set back
+		h.clock = now // stands still after a jump back, which times with a monotonic reading do not make
 	}
 	h.bytes += size
 	if n := len(h.marks); n > 0 {

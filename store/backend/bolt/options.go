@@ -112,7 +112,10 @@ type Config struct {
 	Sealer codec.Sealer
 	// Retain bounds the history that watches can resume from and exact reads can read.
 	// It is kept in the file, over restarts; time during which the process does not run
-	// does not count. Zero fields mean [DefaultMinEvents],
+	// does not count, nor does setting the wall clock, except with an Options.Clock whose
+	// times have no monotonic reading: history from before a jump ahead is older by that,
+	// and after a jump back history stays, up to MaxEvents and MaxBytes, until the clock is
+	// where it was. Zero fields mean [DefaultMinEvents],
 	// [DefaultMinAge], [DefaultMaxEvents] and [store.DefaultMaxBytes]; ChunkSize is
 	// not used.
 	Retain store.WindowLimits
