@@ -42,10 +42,10 @@ type Update[T any] struct {
 //
 // While the engine is not ready it retries, with growing pauses of up to a second.
 //
-// The last pair of a loop has the error that ends it: ctx's cause,
-// [ErrEngineClosed], [ErrNotReady] if the backend has ended for good, or an error of opts. Breaking out of the loop ends the watch and
-// loses nothing: ranging again continues after the last update. An iterator is for one
-// goroutine at a time.
+// The last pair of a loop has the error that ends it: ctx's cause, [ErrEngineClosed],
+// [ErrNotReady] if the backend has ended for good, or an error of opts. Breaking out of
+// the loop ends the watch and loses nothing: ranging again continues after the last
+// update. An iterator is for one goroutine at a time.
 //
 // opts.InitialState and opts.Last are refused with [ErrInvalidWatch]. opts.Timeout
 // applies to each watch.

@@ -20,7 +20,8 @@ type Document struct {
 	ETag string
 }
 
-// Catalog is all documents. They must not be changed, and are safe for concurrent use.
+// Catalog is all documents. Its owner may add others before it serves them; from then on they
+// must not be changed, and are safe for concurrent use.
 type Catalog struct {
 	ByPath map[string]*Document
 	// Aggregated are those for clients that ask for aggregated discovery, by path.
