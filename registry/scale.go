@@ -64,6 +64,12 @@ var scaleSchema = json.RawMessage(`{"type":"object","description":"The number of
 	`"replicas":{"type":"integer","format":"int32","description":"The number of replicas that there are."},` +
 	`"selector":{"type":"string","description":"The label selector of the replicas."}}}}}`)
 
+// scaleColumns are the columns of tables of the subresource, besides Name and Age.
+var scaleColumns = []ColumnInfo{
+	{Name: "Desired", Type: "integer", Format: "int32", Description: "The number of replicas that is wanted."},
+	{Name: "Available", Type: "integer", Format: "int32", Description: "The number of replicas that there are."},
+}
+
 // scaling is a [Scale] without its type.
 type scaling struct {
 	replicas    func(*store.Object) (int32, bool)
@@ -107,7 +113,18 @@ func (s *Scale[T]) validate() error {
 func (f *form) scaleForm() *form {
 	kind := scaleKind
 	kind.ClusterScoped = f.kind.ClusterScoped
-	return &form{kind: kind, schema: f.schema, meta: f.meta, typeMeta: f.typeMeta, layout: &scaleLayout{f.layout, f}}
+	return &form{
+		kind: kind, schema: f.schema, meta: f.meta, typeMeta: f.typeMeta, layout: &scaleLayout{f.layout, f}, columns: scaleColumns,
+		cells: []func(*store.Object) any{
+			func(o *store.Object) any {
+				if n, ok := f.scale.replicas(o); ok {
+					return n
+				}
+				return nil
+			},
+			func(o *store.Object) any { return f.scale.observed(o) },
+		},
+	}
 }
 
 // scaleLayout encodes objects as their scale.
@@ -243,7 +260,7 @@ func newScaleResource(c *core) *scaleResource {
 }
 
 func (r *scaleResource) Info() *Info {
-	return &Info{Kind: r.kind, Subresource: scaleSubresource, Object: scaleKind, Verbs: verbs(scaleSubresource), Schema: scaleSchema, Fields: r.fields}
+	return &Info{Kind: r.kind, Subresource: scaleSubresource, Object: scaleKind, Verbs: verbs(scaleSubresource), Columns: scaleColumns, Schema: scaleSchema, Fields: r.fields}
 }
 
 func (r *scaleResource) Get(ctx context.Context, key string, opts engine.GetOptions) (Item, error) {

@@ -83,6 +83,8 @@ func TestScale_ShowsReplicasAndSetsThemAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, created)
 	require.Contains(t, body(t, it), `"spec":{"replicas":5},"status":{"replicas":2,`)
+	require.Equal(t, []any{int32(5), int32(2)}, it.AppendCells(nil))
+	require.Equal(t, []string{"Desired", "Available"}, []string{r.Info().Columns[0].Name, r.Info().Columns[1].Name})
 	after, err := s.Engine().Get(t.Context(), "default/a", engine.GetOptions{Read: engine.Latest()})
 	require.NoError(t, err)
 	require.Equal(t, it.Revision(), after.Revision)

@@ -82,8 +82,13 @@ func TestScale_IsReadAndWritten(t *testing.T) {
 	deletion := s.do("DELETE", inDefault+"/a/scale", "")
 	require.Equal(t, "405 GET, HEAD, PATCH, PUT", fmt.Sprintf("%d %s", deletion.code, deletion.header.Get("Allow")))
 	table := s.get(inDefault+"/a/scale", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
-	require.Equal(t, "Name Age", table.str("columnDefinitions.0.name")+" "+table.str("columnDefinitions.1.name"))
-	require.Equal(t, "a", table.str("rows.0.cells.0"))
+	var columns, cells []string
+	for i := range 3 {
+		columns = append(columns, table.str(fmt.Sprintf("columnDefinitions.%d.name", i)))
+		cells = append(cells, table.str(fmt.Sprintf("rows.0.cells.%d", i)))
+	}
+	require.Equal(t, []string{"Name", "Desired", "Available"}, columns)
+	require.Equal(t, []string{"a", "6", "0"}, cells)
 	require.Equal(t, 404, s.get(inDefault+"/b/scale").code)
 }
 
