@@ -49,10 +49,11 @@ func (c *core) manager(subresource string, opts *WriteOptions) Manager {
 }
 
 // trackFields records in the draft's managed fields that the writer owns the fields that differ
-// from old. An apply has done that already. If it fails the writer is warned, and the
-// write goes on: the fields keep the owners that they had.
+// from old. An apply has done that already. If it fails the write goes on, and its writer is
+// warned if it succeeds: the fields keep the owners that they had.
 func (c *core) trackFields(draft, old *store.Object, subresource string, opts *WriteOptions) {
 	m := c.meta(draft)
+	opts.untracked = nil
 	switch {
 	case c.applier == nil || opts.unrecorded:
 		m.SetManagedFields(nil)
@@ -62,7 +63,7 @@ func (c *core) trackFields(draft, old *store.Object, subresource string, opts *W
 	}
 	entries, err := c.updatedFields(draft, old, subresource, opts)
 	if err != nil {
-		opts.warn("metadata.managedFields stay as they were: " + err.Error())
+		opts.untracked = err
 		entries = nil
 		if old != nil {
 			entries = c.meta(old).GetManagedFields()

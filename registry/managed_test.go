@@ -79,6 +79,10 @@ func TestManagedFields_ThatCannotBeMadeStayAsTheyWere(t *testing.T) {
 		require.Contains(t, told[0], "metadata.managedFields stay as they were")
 	}
 	require.Equal(t, 3, o.Value.Spec.Size)
+	told = nil
+	_, _, err = s.Update(t.Context(), o.Key, grow(-100), opts)
+	require.ErrorAs(t, err, new(*registry.InvalidError))
+	require.Empty(t, told, "of a write that is not done")
 	a.update = nil
 	o, _, err = s.Update(t.Context(), o.Key, grow(0), opts)
 	require.NoError(t, err)

@@ -127,6 +127,9 @@ func (c *core) check(ctx context.Context, o, old *store.Object, opts *WriteOptio
 	if len(wrong) > 0 {
 		return &InvalidError{Kind: c.kind, Name: c.meta(o).GetName(), Errors: wrong}
 	}
+	if opts.untracked != nil {
+		opts.warn("metadata.managedFields stay as they were: " + opts.untracked.Error())
+	}
 	opts.warn(c.warnings(ctx, o, old)...)
 	return nil
 }
