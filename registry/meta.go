@@ -165,10 +165,10 @@ func (c *core) pointer(o *store.Object) any {
 // the API server.
 func noRevision(given string) bool { return given == "" || given == "0" }
 
-// checkRevision compares the resourceVersion in a write with the object's.
-func (c *core) checkRevision(given string, old *store.Object) error {
+// checkRevision compares the resourceVersion in a write, which may be required, with the object's.
+func (c *core) checkRevision(given string, old *store.Object, required bool) error {
 	if noRevision(given) {
-		if c.revisionRequired {
+		if required {
 			path := field.NewPath(metadataField, versionField)
 			return &InvalidError{Kind: c.kind, Name: c.meta(old).GetName(), Errors: field.ErrorList{
 				field.Invalid(path, uint64(0), "must be specified for an update"),

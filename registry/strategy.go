@@ -38,7 +38,8 @@ type Strategy[T any] struct {
 	Grace func(obj *T, asked *int64) (seconds int64, graceful bool)
 	// CreateOnUpdate lets an update create an object that is not there.
 	CreateOnUpdate bool
-	// RevisionRequired refuses updates without a resourceVersion.
+	// RevisionRequired refuses updates without a resourceVersion, except of the scale: a
+	// client that has not read the object would overwrite what others have written.
 	RevisionRequired bool
 }
 

@@ -165,13 +165,28 @@ func TestSchema_DefaultsPrunesAndValidates(t *testing.T) {
 	}
 }
 
+// Without a revision, a client would overwrite what it has not seen. The scale has one number.
+func TestUpdate_OfACustomResourceNeedsARevision(t *testing.T) {
+	object, status, s := open(t)
+	it, err := object.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":3}}`), registry.WriteOptions{})
+	require.NoError(t, err)
+	update := func(r registry.Resource, body string) error {
+		_, _, err := r.Update(t.Context(), it.Key(), func(registry.Item) ([]byte, error) { return []byte(body), nil }, registry.WriteOptions{})
+		return err
+	}
+	for _, r := range []registry.Resource{object, status} {
+		require.ErrorContains(t, update(r, `{"metadata":{"name":"a"},"spec":{"size":4}}`), "metadata.resourceVersion: Invalid value: 0: must be specified for an update")
+	}
+	require.NoError(t, update(s.Resources()[2], `{"metadata":{"name":"a"},"spec":{"replicas":4}}`))
+}
+
 func TestColumns_ShowWhatTheirPathsFind(t *testing.T) {
 	object, status, _ := open(t)
 	it, err := object.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a","annotations":{"example.com/note":"hi"}},"spec":{"size":3}}`), registry.WriteOptions{})
 	require.NoError(t, err)
 	require.Equal(t, []any{int64(3), nil, "hi"}, it.AppendCells(nil)[:3])
-	it, _, err = status.Update(t.Context(), it.Key(), func(registry.Item) ([]byte, error) {
-		return []byte(`{"metadata":{"name":"a"},"status":{"conditions":[{"type":"Other","status":"No"},{"type":"Ready","status":"True"}]}}`), nil
+	it, _, err = status.Update(t.Context(), it.Key(), func(live registry.Item) ([]byte, error) {
+		return []byte(`{"metadata":{"name":"a","resourceVersion":"` + live.Revision().String() + `"},"status":{"conditions":[{"type":"Other","status":"No"},{"type":"Ready","status":"True"}]}}`), nil
 	}, registry.WriteOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "True", it.AppendCells(nil)[1])

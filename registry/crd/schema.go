@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/watchmill/watchmill/registry/internal/layout"
 )
 
 // schema is the part of a structural schema that pruning, defaults and checks need.
@@ -89,7 +92,8 @@ func (s *schema) pruneRoot(fields map[string]any) []string {
 	return root.prune(fields, "")
 }
 
-// prune removes the unknown fields of a value, except in metadata.
+// prune removes the unknown fields of a value, except in the object's own metadata, which is
+// decoded before.
 func (s *schema) prune(value any, path string) (gone []string) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -115,6 +119,10 @@ func (s *schema) prune(value any, path string) (gone []string) {
 func (s *schema) pruneField(fields map[string]any, name, path string) []string {
 	property := s.Properties[name]
 	switch {
+	case s.Embedded && path == "metadata":
+		return nil
+	case s.Embedded && name == "metadata":
+		return pruneMetadata(fields, path)
 	case s.Embedded && slices.Contains(objectFields, name):
 		return nil
 	case property != nil:
@@ -126,6 +134,23 @@ func (s *schema) pruneField(fields map[string]any, name, path string) []string {
 	}
 	delete(fields, name)
 	return []string{path}
+}
+
+// pruneMetadata removes the unknown fields of the metadata of a resource inside of the object.
+// What is wrong with the others is for validation.
+func pruneMetadata(fields map[string]any, path string) (gone []string) {
+	clean, unknown, err := layout.Metadata(fields["metadata"])
+	if err != nil {
+		return nil
+	}
+	fields["metadata"] = clean
+	for _, err := range unknown {
+		var of kjson.FieldError
+		if errors.As(err, &of) {
+			gone = append(gone, path+strings.TrimPrefix(of.FieldPath(), "metadata"))
+		}
+	}
+	return gone
 }
 
 // setDefaults sets fields that are missing, or null where null is not allowed, to their

@@ -74,6 +74,26 @@ func fieldError(err error) *field.Error {
 		return field.Required(path, "")
 	case openapierrors.InvalidTypeCode:
 		return field.TypeInvalid(path, one.Value, one.Error())
+	case openapierrors.EnumFailCode:
+		return field.NotSupported(path, one.Value, allowedTexts(one.Values))
+	case openapierrors.TooLongFailCode:
+		return &field.Error{Type: field.ErrorTypeTooLong, Field: path.String(), BadValue: "", Detail: one.Error()}
+	case openapierrors.MaxItemsFailCode, openapierrors.TooManyPropertiesCode:
+		return &field.Error{Type: field.ErrorTypeTooMany, Field: path.String(), BadValue: one.Value, Detail: one.Error()}
 	}
 	return field.Invalid(path, one.Value, one.Error())
+}
+
+// allowedTexts returns the values of an enum as an error shows them: texts as they are, others
+// as JSON.
+func allowedTexts(values []any) []string {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		if text, isText := value.(string); isText {
+			texts[i] = text
+		} else if encoded, err := json.Marshal(value); err == nil {
+			texts[i] = string(encoded)
+		}
+	}
+	return texts
 }

@@ -122,6 +122,48 @@ func TestSchema_EmbeddedResourcesHaveKindAndMetadata(t *testing.T) {
 	}
 }
 
+// The unknown fields of an embedded resource's metadata are dropped, and told, as those of the
+// object's own.
+func TestSchema_EmbeddedMetadataHasNoUnknownFields(t *testing.T) {
+	s := storeOf(t, "{type: array, items: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}")
+	var warnings []string
+	opts := registry.WriteOptions{Warn: func(text string) { warnings = append(warnings, text) }}
+	it, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":[
+		{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b","annotation":{"c":"d"},"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"1","of":2}]},"more":1}]}`), opts)
+	require.NoError(t, err)
+	require.Equal(t, []string{`unknown field "spec[0].metadata.annotation"`, `unknown field "spec[0].metadata.ownerReferences[0].of"`}, warnings)
+	o, err := s.Engine().Get(t.Context(), it.Key(), engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []any{map[string]any{"apiVersion": "v1", "kind": "Pod", "more": int64(1), "metadata": map[string]any{
+		"name": "b", "ownerReferences": []any{map[string]any{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "1"}},
+	}}}, o.Value.Object["spec"])
+	_, err = s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"b"},"spec":[{"apiVersion":"v1","kind":"Pod","metadata":{"nam":"b"}}]}`),
+		registry.WriteOptions{Validation: registry.RefuseUnknown})
+	require.ErrorContains(t, err, `unknown field "spec[0].metadata.nam"`)
+}
+
+// The types of errors are those of Kubernetes, since programs and tests look at causes.
+func TestSchema_ErrorsHaveTheTypesOfKubernetes(t *testing.T) {
+	s := storeOf(t, `{type: object, required: [size], properties: {size: {type: integer, maximum: 3}, color: {type: string, enum: [red, green]}, level: {type: integer, enum: [1, 2]},
+		name: {type: string, maxLength: 2}, list: {type: array, maxItems: 1, items: {type: integer}}, map: {type: object, maxProperties: 1, additionalProperties: {type: integer}}}}`)
+	for spec, want := range map[string]string{
+		`{}`:                               "FieldValueRequired spec.size",
+		`{"size":4}`:                       "FieldValueInvalid spec.size",
+		`{"size":"a"}`:                     "FieldValueTypeInvalid spec.size",
+		`{"size":1,"color":"blue"}`:        "FieldValueNotSupported spec.color",
+		`{"size":1,"level":3}`:             "FieldValueNotSupported spec.level",
+		`{"size":1,"name":"long"}`:         "FieldValueTooLong spec.name",
+		`{"size":1,"list":[1,2]}`:          "FieldValueTooMany spec.list",
+		`{"size":1,"map":{"a":1,"b":2}}`:   "FieldValueTooMany spec.map",
+		`{"size":1,"map":{"a":1,"b":"x"}}`: "FieldValueTooMany spec.map",
+	} {
+		require.Equal(t, want, wrongFields(t, s, spec)[0], spec)
+	}
+	_, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":1,"color":"blue","level":3}}`), registry.WriteOptions{})
+	require.ErrorContains(t, err, `spec.color: Unsupported value: "blue": supported values: "red", "green"`)
+	require.ErrorContains(t, err, `spec.level: Unsupported value: 3: supported values: "1", "2"`)
+}
+
 // Whatever the values are, a list has as many errors as items that an earlier one equals.
 func TestSchema_PropertyRepeatedItemsAreCountedOnce(t *testing.T) {
 	s := storeOf(t, lists)

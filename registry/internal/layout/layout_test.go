@@ -126,7 +126,7 @@ func TestLayout_DecodeTellsOfRepeatedFieldsAndRefusesWrongTypes(t *testing.T) {
 		strict, err := k.Decode([]byte(`{"metadata":{"name":"a"},"spec":{},"spec":{}}`), k.schema.New())
 		require.NoError(t, err)
 		require.Len(t, strict, 1)
-		for _, body := range []string{`{`, `[]`, `{"metadata":7}`, `{"metadata":{"name":7}}`, `{"metadata":{"labels":[]}}`} {
+		for _, body := range []string{`{`, `[]`, `{"metadata":7}`, `{"metadata":{"name":7}}`, `{"metadata":{"labels":[]}}`, `{"apiVersion":5}`, `{"kind":{}}`} {
 			_, err := k.Decode([]byte(body), k.schema.New())
 			require.Error(t, err, body)
 		}
@@ -151,6 +151,17 @@ func TestLayout_UnknownFieldsOfMetadataAreToldAndDropped(t *testing.T) {
 }
 
 // A null among finalizers must not hide the others from those that ask for them.
+func TestLayout_EmptyFieldsOfMetadataAreLeftOut(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		plain := k.text(t, k.decoded(t, `{"metadata":{"name":"a"},"spec":{}}`))
+		for _, empty := range []string{
+			`"labels":{}`, `"annotations":{}`, `"finalizers":[]`, `"ownerReferences":[]`, `"generateName":""`, `"labels":null`, `"creationTimestamp":null`,
+		} {
+			require.Equal(t, plain, k.text(t, k.decoded(t, `{"metadata":{"name":"a",`+empty+`},"spec":{}}`)), empty)
+		}
+	})
+}
+
 func TestLayout_NullsInMetadataAreEmpty(t *testing.T) {
 	forEach(t, func(t *testing.T, k *kind) {
 		o := k.decoded(t, `{"metadata":{"name":"a","creationTimestamp":null,"labels":{"a":null},"finalizers":[null,"b"],"ownerReferences":[null]},"spec":{}}`)

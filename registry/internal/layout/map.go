@@ -2,6 +2,7 @@ package layout
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -32,54 +33,75 @@ func (l *mapLayout) Decode(body []byte, o *store.Object) (strict []error, err er
 	if strict, err = kjson.UnmarshalStrict(body, &fields); err != nil {
 		return nil, err
 	}
+	for _, name := range []string{"apiVersion", "kind"} {
+		switch fields[name].(type) {
+		case nil, string:
+		default: // which the accessors would take for none
+			return nil, fmt.Errorf("%s must be a string", name)
+		}
+	}
 	if meta, present := fields["metadata"]; present {
-		unknown, err := readMetadata(fields, meta)
+		clean, unknown, err := Metadata(meta)
 		if err != nil {
 			return nil, err
 		}
+		fields["metadata"] = clean
 		strict = append(strict, unknown...)
 	}
 	l.set(o, fields)
 	return strict, nil
 }
 
-// readMetadata returns the unknown fields of an object's metadata, and an error unless the
-// others have their types: metadata of a wrong type would be ignored by the accessors. What
-// those cannot read besides, it drops or replaces as the decoding of a struct does.
-func readMetadata(fields map[string]any, meta any) (unknown []error, err error) {
-	text, err := json.Marshal(map[string]any{"metadata": meta})
+// Metadata returns an object's metadata as decoding it to a struct leaves it, without what the
+// accessors of a map cannot read, and its unknown fields, each a [kjson.FieldError]. The error
+// is that of a field that has not its type: the accessors would ignore it. given is not changed,
+// and returned itself where nothing has to be left out.
+func Metadata(given any) (clean any, unknown []error, err error) {
+	text, err := json.Marshal(map[string]any{"metadata": given})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var of struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 	}
 	if unknown, err = kjson.UnmarshalStrict(text, &of); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	given, isObject := meta.(map[string]any)
-	if !isObject || len(unknown) == 0 && !hasNullWithin(given) {
-		return unknown, nil
+	fields, isObject := given.(map[string]any)
+	if !isObject || len(unknown) == 0 && isCanonical(fields) {
+		return given, unknown, nil
 	}
-	clean, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&of.Metadata)
+	canonical, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&of.Metadata)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if entries, isList := given[managedFields].([]any); isList && len(entries) == 0 {
-		clean[managedFields] = entries // which resets them, but is left out of a struct's JSON
+	if entries, isList := fields[managedFields].([]any); isList && len(entries) == 0 {
+		canonical[managedFields] = entries // which resets them, but is left out of a struct's JSON
 	}
-	fields["metadata"] = clean
-	return unknown, nil
+	return canonical, unknown, nil
 }
 
-// hasNullWithin reports whether there is a null in a list or an object among the fields.
-func hasNullWithin(fields map[string]any) bool {
+// isCanonical reports whether a struct decoded from the fields would be encoded as them: none is
+// empty, and there is no null in any.
+func isCanonical(fields map[string]any) bool {
 	for _, value := range fields {
-		if value != nil && hasNull(value) {
-			return true
+		if isEmpty(value) || hasNull(value) {
+			return false
 		}
 	}
-	return false
+	return true
+}
+
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return v == ""
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return value == nil
 }
 
 func hasNull(value any) bool {
