@@ -136,11 +136,15 @@ func (s *schema) pruneField(fields map[string]any, name, path string) []string {
 	return []string{path}
 }
 
-// pruneMetadata removes the unknown fields of the metadata of a resource inside of the object.
-// What is wrong with the others is for validation.
+// pruneMetadata removes the unknown fields of the metadata of a resource inside of the object,
+// and metadata that is null. What is wrong with the others is for validation.
 func pruneMetadata(fields map[string]any, path string) (gone []string) {
 	clean, unknown, err := layout.Metadata(fields["metadata"])
-	if err != nil {
+	switch {
+	case err != nil:
+		return nil
+	case clean == nil:
+		delete(fields, "metadata")
 		return nil
 	}
 	fields["metadata"] = clean

@@ -107,7 +107,8 @@ func TestSchema_EmbeddedResourcesHaveKindAndMetadata(t *testing.T) {
 	s := storeOf(t, "{type: array, items: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}")
 	for item, want := range map[string][]string{
 		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a","labels":{"a":"b"}},"spec":{}}`: nil,
-		`{"apiVersion":"v1","kind":"Pod"}`:                                          nil,
+		`{"apiVersion":"v1","kind":"Pod"}`:                 nil,
+		`{"apiVersion":"v1","kind":"Pod","metadata":null}`: nil,
 		`{"kind":"Pod"}`:                                                            {"FieldValueRequired spec[0].apiVersion"},
 		`{"apiVersion":"v1","kind":""}`:                                             {"FieldValueInvalid spec[0].kind"},
 		`{"apiVersion":1,"kind":[]}`:                                                {"FieldValueInvalid spec[0].apiVersion", "FieldValueInvalid spec[0].kind"},
