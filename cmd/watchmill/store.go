@@ -36,7 +36,7 @@ func (*storeCommand) Help() string {
 
 If check finds damage, dump prints what can be read of the file, and restore makes a new one of a snapshot. Of a snapshot check, info and dump tell what they tell of a file.
 
-The exit status is 0 if all is well, 1 if a file is damaged or something fails, 2 for wrong usage or a file that cannot be used, and 130 after an interrupt or a SIGTERM of snapshot and restore, which then leave no file.`
+The exit status is 0 if all is well, 1 if a file is damaged or something fails, 2 for wrong usage or a file that cannot be used, and 130 after an interrupt or a SIGTERM of snapshot and restore, which then leave no file, and of shrink, which leaves the file as it was.`
 }
 
 // errStore marks errors of the file itself, as opposed to damage in its contents.
@@ -215,7 +215,7 @@ func (c *storeRestoreCommand) Run(ctx context.Context, to *streams) error {
 	}
 	snapshot := readUntil(ctx, c.Snapshot)
 	defer snapshot.Close()
-	_, err := bolt.Restore(snapshot, c.File, bolt.RestoreOptions{Floor: store.Revision(c.Floor)})
+	_, err := bolt.Restore(ctx, snapshot, c.File, bolt.RestoreOptions{Floor: store.Revision(c.Floor)})
 	if errors.Is(err, backend.ErrCorrupt) {
 		err = fmt.Errorf("%s: %w", c.Snapshot, err) // which the error only calls the snapshot
 	}
@@ -225,22 +225,9 @@ func (c *storeRestoreCommand) Run(ctx context.Context, to *streams) error {
 	return (&storeInfoCommand{File: c.File}).Run(to)
 }
 
-// interruptible is a reader of a file that fails once ctx is done.
-type interruptible struct {
-	ctx context.Context
-	*io.PipeReader
-}
-
-func (r interruptible) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Canceled
-	}
-	return r.PipeReader.Read(p)
-}
-
 // readUntil reads a file until ctx is done. A pipe may have nothing to read for hours, or no
 // writer, so another goroutine reads the file, and ends when that changes.
-func readUntil(ctx context.Context, name string) interruptible {
+func readUntil(ctx context.Context, name string) *io.PipeReader {
 	r, w := io.Pipe()
 	context.AfterFunc(ctx, func() { w.CloseWithError(context.Canceled) })
 	go func() {
@@ -251,7 +238,7 @@ func readUntil(ctx context.Context, name string) interruptible {
 		}
 		w.CloseWithError(err)
 	}()
-	return interruptible{ctx, r}
+	return r
 }
 
 type storeShrinkCommand struct {
@@ -259,23 +246,11 @@ type storeShrinkCommand struct {
 }
 
 // Run shrinks the file, and prints its sizes before and after.
-func (c *storeShrinkCommand) Run(to *streams) error {
-	before, err := os.Stat(c.File) // Open would create a missing file
+func (c *storeShrinkCommand) Run(ctx context.Context, to *streams) error {
+	before, after, err := bolt.Shrink(ctx, c.File)
 	if err != nil {
 		return usable(err)
 	}
-	const always = 1e-9 // the share that must be unused: as good as nothing
-	f, err := bolt.Open(c.File, bolt.Options{ShrinkAt: always})
-	if err != nil {
-		return usable(err)
-	}
-	info, err := f.Info()
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if info.LastError != nil {
-		return usable(info.LastError)
-	}
-	_, err = fmt.Fprintf(to.stdout, "%s had %d bytes and has %d\n", c.File, before.Size(), info.Size)
+	_, err = fmt.Fprintf(to.stdout, "%s had %d bytes and has %d\n", c.File, before, after)
 	return err
 }

@@ -294,6 +294,21 @@ func TestStoreShrink_KeepsWhatThereIs(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
+func TestStoreShrink_LeavesTheFileAsItIsIfItIsInterrupted(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	out, errs, status := command(ctx, "store", "shrink", path)
+	require.Equal(t, exitInterrupted, status)
+	require.Empty(t, out+errs)
+	require.Equal(t, []string{filepath.Base(path)}, filetest.Names(t, filepath.Dir(path)))
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
 func TestStoreShrink_LeavesASnapshotAsItIs(t *testing.T) {
 	_, snapshot := writeFile(t, "notes")
 	before, err := os.ReadFile(snapshot)

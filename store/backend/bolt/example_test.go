@@ -102,7 +102,7 @@ func ExampleRestore() {
 	fmt.Println(err)
 	_ = f.Close()
 
-	_, err = bolt.Restore(&snapshot, path+".restored", bolt.RestoreOptions{})
+	_, err = bolt.Restore(ctx, &snapshot, path+".restored", bolt.RestoreOptions{})
 	fmt.Println(err)
 	f, _ = bolt.Open(path+".restored", bolt.Options{})
 	defer f.Close()

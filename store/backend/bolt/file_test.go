@@ -88,7 +88,7 @@ func TestSnapshot_IsRestoredWithoutTheOldResumePoints(t *testing.T) {
 	f.close()
 
 	f.path = filepath.Join(t.TempDir(), "restored.db")
-	_, err = bolt.Restore(&snapshot, f.path, bolt.RestoreOptions{})
+	_, err = bolt.Restore(f.ctx, &snapshot, f.path, bolt.RestoreOptions{})
 	require.NoError(t, err)
 	f.open()
 	restored, err := f.file.Info()
@@ -105,7 +105,7 @@ func TestSnapshot_IsRestoredWithoutTheOldResumePoints(t *testing.T) {
 	f.put("more", "x")
 	require.Len(t, w.read(rev+1<<32+1, 10), 1)
 	f.reopen(0)
-	_, err = bolt.Restore(bytes.NewReader(nil), f.path, bolt.RestoreOptions{})
+	_, err = bolt.Restore(f.ctx, bytes.NewReader(nil), f.path, bolt.RestoreOptions{})
 	require.Error(t, err)
 }
 

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"context"
 	"encoding/hex"
 	"io"
 	"time"
@@ -22,9 +23,18 @@ type RestoreOptions struct {
 //
 // It fails with [io/fs.ErrExist] if there is a file; with [backend.ErrCorrupt] if the
 // snapshot is damaged or incomplete, as a [*CorruptError] that has "the snapshot" for a
-// path; and with [backend.ErrFull] if there is no space. Then there is no file afterwards.
-func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
-	return journal.Restore(r, path, journal.RestoreOptions{Floor: uint64(opts.Floor)})
+// path; with [backend.ErrFull] if there is no space; and with the error of ctx once that is
+// done and r has returned. Then there is no file afterwards.
+func Restore(ctx context.Context, r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
+	return journal.Restore(ctx, r, path, journal.RestoreOptions{Floor: uint64(opts.Floor)})
+}
+
+// Shrink replaces the file at path, which no program has open, by a copy without unused
+// space, and returns the sizes of both in bytes. They are the same if there is too little
+// of that to be worth it. It fails like [Open], and with the error of ctx once that is done.
+// Then the file is as it was. See also Options.ShrinkAt.
+func Shrink(ctx context.Context, path string) (before, after int64, err error) {
+	return journal.Shrink(ctx, path, journal.DefaultLockTimeout)
 }
 
 // Report is the contents of a file and everything that is wrong with it.

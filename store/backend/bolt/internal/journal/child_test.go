@@ -169,11 +169,11 @@ func restoreToAFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "restored.db")
 	for _, size := range []uint64{0, uint64(snapshot.Len() / 2), uint64(snapshot.Len() - 1)} {
 		lift := limitFiles(t, size)
-		_, err = journal.Restore(bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
+		_, err = journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
 		requireFull(t, err, path)
 		lift()
 	}
-	_, err = journal.Restore(&snapshot, path, journal.RestoreOptions{})
+	_, err = journal.Restore(t.Context(), &snapshot, path, journal.RestoreOptions{})
 	require.NoError(t, err)
 }
 

@@ -150,7 +150,7 @@ func TestOpen_SaysWhatToDoAboutBadPaths(t *testing.T) {
 	_, err = journal.Open("", journal.Options{})
 	require.ErrorIs(t, err, usercode.ErrConfig)
 	require.NoFileExists(t, journal.Unfinished(""))
-	_, err = journal.Restore(strings.NewReader(""), "", journal.RestoreOptions{})
+	_, err = journal.Restore(t.Context(), strings.NewReader(""), "", journal.RestoreOptions{})
 	require.ErrorIs(t, err, usercode.ErrConfig)
 
 	for _, opts := range []journal.Options{{LockTimeout: -1}, {MaxBytes: -1}, {ShrinkAt: 1}, {ShrinkAt: -1}, {ReadOnly: true, Salvage: true}} {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -35,10 +36,11 @@ type sighting struct {
 }
 
 // inspect walks a file and checks its contents. It fails with a [*CorruptError] or
-// [*FormatError] for the first defect, except damaged records, which it collects.
-func inspect(path string, file io.ReaderAt, size int64) (*contents, error) {
+// [*FormatError] for the first defect, except damaged records, which it collects, and with
+// that of ctx once it is done.
+func inspect(ctx context.Context, path string, file io.ReaderAt, size int64) (*contents, error) {
 	var first error
-	c, err := examineAll(path, file, size, nil, func(err error) bool {
+	c, err := examineAll(path, readerUntil{ctx, file}, size, nil, func(err error) bool {
 		first = err
 		return false
 	})
@@ -46,6 +48,19 @@ func inspect(path string, file io.ReaderAt, size int64) (*contents, error) {
 		return nil, first
 	}
 	return c, err
+}
+
+// readerUntil is a file that can be read until ctx is done.
+type readerUntil struct {
+	ctx context.Context
+	io.ReaderAt
+}
+
+func (r readerUntil) ReadAt(p []byte, at int64) (int, error) {
+	if err := context.Cause(r.ctx); err != nil {
+		return 0, err
+	}
+	return r.ReaderAt.ReadAt(p, at)
 }
 
 // firstDamage returns the error of the first damaged record, nil if there is none.

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -25,6 +26,11 @@ import (
 // operating system; [ErrReadOnly] for a file that needs to be repaired. After an error the file is
 // unchanged.
 func Open(path string, opts Options) (*File, error) {
+	return open(context.Background(), path, opts)
+}
+
+// open is Open until ctx is done.
+func open(ctx context.Context, path string, opts Options) (*File, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
@@ -38,11 +44,11 @@ func Open(path string, opts Options) (*File, error) {
 	if err := f.refuseSnapshot(); err != nil {
 		return nil, errors.Join(err, f.abandon())
 	}
-	damaged, err := f.load()
+	damaged, err := f.load(ctx)
 	if err != nil {
 		return nil, errors.Join(err, f.abandon())
 	}
-	if err := f.prepare(damaged); err != nil {
+	if err := f.prepare(ctx, damaged); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -211,7 +217,7 @@ func (f *File) abandon() error {
 
 // load checks the file, and opens it with bbolt if it is intact, or has damaged records that
 // are to be salvaged, which it returns.
-func (f *File) load() (damaged []CorruptError, err error) {
+func (f *File) load(ctx context.Context) (damaged []CorruptError, err error) {
 	info, err := f.file.Stat()
 	if err != nil {
 		return nil, err
@@ -219,7 +225,7 @@ func (f *File) load() (damaged []CorruptError, err error) {
 	if info.Size() == 0 {
 		return nil, &CorruptError{Path: f.path, Page: NoPage, What: "it is empty: remove it, so that a new one is made, or restore a snapshot"}
 	}
-	found, err := inspect(f.path, f.file, info.Size())
+	found, err := inspect(ctx, f.path, f.file, info.Size())
 	var corrupt *CorruptError
 	switch {
 	case errors.As(err, &corrupt) && !corrupt.foreign:
@@ -258,7 +264,7 @@ func (f *File) open() error {
 }
 
 // prepare finishes the opening of a file that bbolt has opened.
-func (f *File) prepare(damaged []CorruptError) error {
+func (f *File) prepare(ctx context.Context, damaged []CorruptError) error {
 	if err := f.salvage(damaged); err != nil {
 		return err
 	}
@@ -269,7 +275,7 @@ func (f *File) prepare(damaged []CorruptError) error {
 	if err != nil || float64(u.Free) <= f.opts.ShrinkAt*float64(u.Size) || u.Size < shrinkFrom {
 		return err
 	}
-	return f.shrink()
+	return f.shrink(ctx)
 }
 
 // shrinkFrom is the size below which a file is not worth shrinking.

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -29,14 +30,14 @@ const revisionGap = 1 << 32
 // before the restore is too old, and never means another state.
 //
 // It fails with [fs.ErrExist] if there is a file; with [ErrCorrupt] if the snapshot is
-// damaged or incomplete, which errors name in place of a path; and with [ErrFull]. Then
-// there is no file afterwards.
-func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
+// damaged or incomplete, which errors name in place of a path; with [ErrFull]; and with the
+// error of ctx once that is done. Then there is no file afterwards.
+func Restore(ctx context.Context, r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 	if err := validatePath(path); err != nil {
 		return Manifest{}, err
 	}
 	path = followed(path)
-	s := restoring{path: path, opts: opts}
+	s := restoring{ctx: ctx, path: path, opts: opts}
 	p := placement{path: path, task: "restore to", timeout: DefaultLockTimeout, before: func(file *os.File) error { return s.receive(file, r) }}
 	done := false
 	err := p.place(func(db *bbolt.DB) error {
@@ -50,6 +51,7 @@ func Restore(r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 }
 
 type restoring struct {
+	ctx      context.Context
 	path     string
 	opts     RestoreOptions
 	manifest Manifest
@@ -66,7 +68,7 @@ func badSnapshot(what string) error {
 
 // receive writes the snapshot into the file and checks it.
 func (s *restoring) receive(file *os.File, r io.Reader) error {
-	from := source{Reader: r}
+	from := source{ctx: s.ctx, Reader: r}
 	size, err := io.Copy(file, &from)
 	if from.err != nil {
 		return fmt.Errorf("%s cannot be read: %w", theSnapshot, from.err)
@@ -78,7 +80,7 @@ func (s *restoring) receive(file *os.File, r io.Reader) error {
 		return err
 	}
 	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(file, 0, s.manifest.Bytes)); err != nil {
+	if _, err := io.Copy(sum, io.NewSectionReader(readerUntil{s.ctx, file}, 0, s.manifest.Bytes)); err != nil {
 		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != s.manifest.SHA256 {
@@ -87,19 +89,24 @@ func (s *restoring) receive(file *os.File, r io.Reader) error {
 	if err := file.Truncate(s.manifest.Bytes); err != nil {
 		return err
 	}
-	if s.found, err = inspect(theSnapshot, file, s.manifest.Bytes); err != nil {
+	if s.found, err = inspect(s.ctx, theSnapshot, file, s.manifest.Bytes); err != nil {
 		return err
 	}
 	return s.found.firstDamage()
 }
 
-// source is a reader that keeps its error, to tell it from one of the writer.
+// source is a reader, until ctx is done, that keeps its error, to tell it from one of the
+// writer.
 type source struct {
+	ctx context.Context
 	io.Reader
 	err error
 }
 
 func (s *source) Read(p []byte) (int, error) {
+	if err := context.Cause(s.ctx); err != nil {
+		return 0, err
+	}
 	n, err := s.Reader.Read(p)
 	if err != nil && err != io.EOF {
 		s.err = err
@@ -111,7 +118,7 @@ func (s *source) Read(p []byte) (int, error) {
 func (s *restoring) moveOn(db *bbolt.DB, file *os.File) error {
 	f := &File{path: s.path, file: file, db: db, identity: s.found.identity, logs: s.found.logs}
 	for _, name := range f.Logs() {
-		if err := f.flatten(name); err != nil {
+		if err := f.flatten(s.ctx, name); err != nil {
 			return err
 		}
 		if err := f.skip(name, s.opts.Floor); err != nil {
@@ -123,6 +130,9 @@ func (s *restoring) moveOn(db *bbolt.DB, file *os.File) error {
 		}
 		s.manifest.Revisions[name] = b.Last
 	}
+	if err := context.Cause(s.ctx); err != nil {
+		return err
+	}
 	id := f.identity
 	id.Timeline++
 	s.manifest.Timeline = id.Timeline
@@ -132,7 +142,7 @@ func (s *restoring) moveOn(db *bbolt.DB, file *os.File) error {
 }
 
 // flatten discards all history of a log.
-func (f *File) flatten(name string) error {
+func (f *File) flatten(ctx context.Context, name string) error {
 	b, err := f.Bounds(name)
 	if err != nil {
 		return err
@@ -141,6 +151,9 @@ func (f *File) flatten(name string) error {
 		return err
 	}
 	for more := true; more; {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
 		t, err := f.Trim(name, Budget{})
 		if err != nil {
 			return err

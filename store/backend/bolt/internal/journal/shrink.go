@@ -1,12 +1,31 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"go.etcd.io/bbolt"
 )
+
+// Shrink replaces the file at path, which is not open, by a copy without free space, and
+// returns the sizes of both. If a file has too little of that to be worth it, they are the
+// same. After an error, and when ctx is done, the file is as it was, and nothing is beside it.
+func Shrink(ctx context.Context, path string, timeout time.Duration) (before, after int64, err error) {
+	info, err := os.Stat(path) // open would create a missing file
+	if err != nil {
+		return 0, 0, err
+	}
+	const always = 1e-9 // the share that must be free: as good as nothing
+	f, err := open(ctx, path, Options{LockTimeout: timeout, ShrinkAt: always})
+	if err != nil {
+		return 0, 0, err
+	}
+	u, err := f.Usage()
+	return info.Size(), u.Size, errors.Join(err, u.Unshrunk, f.Close())
+}
 
 // shrinkRun is how many bytes are copied in one transaction.
 const shrinkRun = 4 << 20
@@ -17,7 +36,7 @@ const shrinkRun = 4 << 20
 //
 // A file that cannot be copied, as on a full disk, is used as it is, and f.unshrunk says
 // why.
-func (f *File) shrink() error {
+func (f *File) shrink(ctx context.Context) error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return err
@@ -29,7 +48,7 @@ func (f *File) shrink() error {
 	if err := p.begin(); err != nil {
 		return f.stay(err)
 	}
-	if err := p.finish(f.copyTo); err != nil {
+	if err := p.finish(func(db *bbolt.DB) error { return f.copyTo(ctx, db) }); err != nil {
 		_ = p.close()
 		return f.stay(err)
 	}
@@ -51,10 +70,10 @@ func (f *File) stay(err error) error {
 }
 
 // copyTo copies all buckets with full pages, which bbolt.Compact leaves partly empty.
-func (f *File) copyTo(db *bbolt.DB) error {
+func (f *File) copyTo(ctx context.Context, db *bbolt.DB) error {
 	return f.db.View(func(from *bbolt.Tx) error {
 		return from.ForEach(func(name []byte, b *bbolt.Bucket) error {
-			c := copying{db: db, name: name, sequence: b.Sequence()}
+			c := copying{ctx: ctx, db: db, name: name, sequence: b.Sequence()}
 			if err := b.ForEach(c.add); err != nil {
 				return err
 			}
@@ -65,6 +84,7 @@ func (f *File) copyTo(db *bbolt.DB) error {
 
 // copying copies one bucket, in transactions of bounded size.
 type copying struct {
+	ctx      context.Context
 	db       *bbolt.DB
 	name     []byte
 	sequence uint64
@@ -82,6 +102,9 @@ func (c *copying) add(key, value []byte) error {
 
 func (c *copying) flush() error {
 	defer func() { c.pairs, c.bytes = c.pairs[:0], 0 }()
+	if err := context.Cause(c.ctx); err != nil {
+		return err
+	}
 	return c.db.Update(func(tx *bbolt.Tx) error {
 		b, err := tx.CreateBucketIfNotExists(c.name)
 		if err != nil {

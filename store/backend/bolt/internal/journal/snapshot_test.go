@@ -38,7 +38,7 @@ func TestSnapshot_IsRestoredOnATimelineOfItsOwn(t *testing.T) {
 	f.put("later", "x")
 
 	path := filepath.Join(t.TempDir(), "restored.db")
-	restored, err := journal.Restore(bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
+	restored, err := journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
 	require.NoError(t, err)
 	require.Equal(t, m.ID, restored.ID)
 	require.Equal(t, taken+1<<32, restored.Revisions[logName])
@@ -66,13 +66,13 @@ func TestRestore_GoesOnAboveTheFloorThatIsAskedFor(t *testing.T) {
 	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "restored.db")
-	m, err := journal.Restore(bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{Floor: 1 << 40})
+	m, err := journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{Floor: 1 << 40})
 	require.NoError(t, err)
 	require.Equal(t, uint64(1<<40+1<<32), m.Revisions[logName])
 
-	_, err = journal.Restore(bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
+	_, err = journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
 	require.ErrorIs(t, err, fs.ErrExist)
-	_, err = journal.Restore(bytes.NewReader(snapshot.Bytes()), path+"2", journal.RestoreOptions{Floor: math.MaxUint64})
+	_, err = journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path+"2", journal.RestoreOptions{Floor: math.MaxUint64})
 	require.ErrorContains(t, err, "used up")
 	_, err = os.Stat(path + "2")
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -94,7 +94,7 @@ func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "restored.db")
 	refused := func(image []byte, what string) {
 		t.Helper()
-		_, err := journal.Restore(bytes.NewReader(image), path, journal.RestoreOptions{})
+		_, err := journal.Restore(t.Context(), bytes.NewReader(image), path, journal.RestoreOptions{})
 		require.ErrorIs(t, err, journal.ErrCorrupt, what)
 		require.ErrorContains(t, err, "cannot restore to "+path+": the snapshot", what)
 		require.NotContains(t, err.Error(), "cannot make", what)
@@ -124,7 +124,7 @@ func TestRestore_SaysWhatIsWrong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "restored.db")
 	restore := func(r io.Reader, path string) error {
 		t.Helper()
-		_, err := journal.Restore(r, path, journal.RestoreOptions{})
+		_, err := journal.Restore(t.Context(), r, path, journal.RestoreOptions{})
 		require.Error(t, err)
 		return err
 	}
@@ -158,14 +158,13 @@ func TestRestore_SaysWhereASnapshotIsWrong(t *testing.T) {
 	footer, err := m.Footer()
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "restored.db")
-	_, err = journal.Restore(bytes.NewReader(slices.Concat(image, footer)), path, journal.RestoreOptions{})
+	_, err = journal.Restore(t.Context(), bytes.NewReader(slices.Concat(image, footer)), path, journal.RestoreOptions{})
 	require.ErrorIs(t, err, journal.ErrCorrupt)
 	require.ErrorContains(t, err, "cannot restore to "+path+": the snapshot, page ")
 	var at *journal.CorruptError
 	require.ErrorAs(t, err, &at)
 }
 
-// A reader that hangs does not keep the file from being closed.
 // A snapshot that is written to is none any more, and a second file on the first one's timeline.
 func TestOpen_LeavesASnapshotAsItIs(t *testing.T) {
 	_, snapshot := snapshotted(t)
@@ -182,6 +181,7 @@ func TestOpen_LeavesASnapshotAsItIs(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
+// A reader that hangs does not keep the file from being closed.
 func TestSnapshot_EndsWhenTheFileIsClosed(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.random(newRandom(1), 20, 50, 3000)
@@ -214,7 +214,7 @@ func TestSnapshot_LetsWritersGoOn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, taken, m.Revisions[logName])
 	path := filepath.Join(t.TempDir(), "restored.db")
-	_, err = journal.Restore(&snapshot, path, journal.RestoreOptions{})
+	_, err = journal.Restore(t.Context(), &snapshot, path, journal.RestoreOptions{})
 	require.NoError(t, err)
 	r, err := journal.Open(path, journal.Options{})
 	require.NoError(t, err)
