@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -111,16 +112,16 @@ func Run(ctx context.Context, opts Options) (err error) {
 }
 
 // tellOfDraining logs what the server waits for when ctx is done. The function that it returns
-// waits until it has logged that, if ctx is done, and otherwise has it log nothing.
+// has that logged when it returns, if ctx is done, and otherwise has it log nothing.
 func (o *Options) tellOfDraining(ctx context.Context, log *slog.Logger) (told func()) {
-	logged := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(logged)
+	tell := sync.OnceFunc(func() {
 		log.Info(fmt.Sprintf("draining: /readyz fails for %v, so that load balancers notice, then the watches end over at most %v; a second interrupt or SIGTERM ends the server at once", o.Limits.ShutdownDelay, o.Limits.DrainWatches))
 	})
+	stop := context.AfterFunc(ctx, tell)
 	return func() {
-		if !stop() {
-			<-logged
+		stop()
+		if ctx.Err() != nil {
+			tell() // the server, whose context ends with ctx, may be done before tell was called
 		}
 	}
 }
