@@ -133,8 +133,13 @@ func (p *placement) finish(write func(*bbolt.DB) error) error {
 	return syncDir(filepath.Dir(p.path))
 }
 
-// failed returns the error for a file that was not made.
+// failed returns the error for a file that was not made. It leaves out what a [FailedError]
+// says to do about a file that is open: this one is removed.
 func (p *placement) failed(cause error) error {
+	var failed *FailedError
+	if errors.As(cause, &failed) {
+		cause = failed.Cause
+	}
 	return fmt.Errorf("cannot %s %s: %w", cmp.Or(p.task, "make"), p.path, cause)
 }
 

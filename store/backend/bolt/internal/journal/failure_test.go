@@ -3,7 +3,9 @@
 package journal_test
 
 import (
+	"bytes"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -46,6 +48,43 @@ func TestAppend_StopsWhenTheDiskFails(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, f.states[b.Last], stateAt(t, f.File, b.Last))
 	require.NoError(t, f.Close())
+}
+
+// A file that is being restored is not open to the caller, and is gone after a failure, so
+// the error does not say to close it.
+func TestRestore_SaysWhyACommitFailed(t *testing.T) {
+	_, snapshot := snapshotted(t)
+	path := filepath.Join(t.TempDir(), "restored.db")
+	unwritable, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer unwritable.Close()
+	all := &fewLooks{t.Context(), 1 << 20, nil}
+	_, err = journal.Restore(all, bytes.NewReader(snapshot), path, journal.RestoreOptions{})
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(path))
+
+	beforeTheLastCommit := &fewLooks{t.Context(), 1<<20 - all.left - 1, func() error {
+		return syscall.Dup2(int(unwritable.Fd()), descriptorOf(t, journal.Unfinished(path)))
+	}}
+	_, err = journal.Restore(beforeTheLastCommit, bytes.NewReader(snapshot), path, journal.RestoreOptions{})
+	require.ErrorIs(t, err, syscall.EBADF)
+	require.ErrorContains(t, err, "cannot restore to "+path+": ")
+	require.NotContains(t, err.Error(), "open it again")
+	require.NoFileExists(t, path)
+	require.NoFileExists(t, journal.Unfinished(path))
+}
+
+// descriptorOf returns the descriptor of a file that this process has open.
+func descriptorOf(t *testing.T, path string) int {
+	var want, got syscall.Stat_t
+	require.NoError(t, syscall.Stat(path, &want))
+	for fd := range 1 << 10 {
+		if syscall.Fstat(fd, &got) == nil && got.Dev == want.Dev && got.Ino == want.Ino {
+			return fd
+		}
+	}
+	require.Fail(t, "it is not open", path)
+	return -1
 }
 
 // swapDescriptor puts another file under the descriptor of the open one.

@@ -12,15 +12,16 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
-// fewLooks is a context that is done once Err has been called so often.
+// fewLooks is a context whose Err returns nil so often, and then what end does.
 type fewLooks struct {
 	context.Context
 	left int
+	end  func() error
 }
 
 func (c *fewLooks) Err() error {
 	if c.left--; c.left < 0 {
-		return context.Canceled
+		return c.end()
 	}
 	return nil
 }
@@ -31,7 +32,7 @@ func (c *fewLooks) Err() error {
 func eachLook(t *testing.T, fn func(context.Context) error, check func()) (interrupted int) {
 	t.Helper()
 	for ; ; interrupted++ {
-		ctx := &fewLooks{t.Context(), interrupted}
+		ctx := &fewLooks{t.Context(), interrupted, func() error { return context.Canceled }}
 		err := fn(ctx)
 		if err == nil {
 			return interrupted
