@@ -69,6 +69,8 @@ type checkReport struct {
 	Types    map[string]checkRevision `json:"types"`
 	Warnings []string                 `json:"warnings,omitempty"`
 	Problems []string                 `json:"problems,omitempty"`
+	// Unlisted is how many problems there are beside these.
+	Unlisted int `json:"unlisted,omitempty"`
 }
 
 type checkRevision struct {
@@ -84,7 +86,7 @@ func (c *storeCheckCommand) Run(to *streams) error {
 	}
 	report := checkReport{
 		File: r.Path, OK: len(r.Problems) == 0, Bytes: r.Size, Store: r.StoreID, Timeline: r.Timeline,
-		Format: r.Format, Created: r.Created, Records: r.Records, Types: map[string]checkRevision{}, Warnings: r.Warnings,
+		Format: r.Format, Created: r.Created, Records: r.Records, Types: map[string]checkRevision{}, Warnings: r.Warnings, Unlisted: r.Unlisted,
 	}
 	for name, info := range r.Types {
 		report.Types[name] = checkRevision(info)

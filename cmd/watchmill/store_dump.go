@@ -142,4 +142,7 @@ func (d *dump) report(w io.Writer, report *bolt.Report) {
 	for _, problem := range report.Problems {
 		fmt.Fprintln(w, "defect:", problem)
 	}
+	if report.Unlisted > 0 {
+		fmt.Fprintf(w, "left out: %d more defects\n", report.Unlisted)
+	}
 }

@@ -53,9 +53,10 @@ type Report struct {
 	Records int
 	// Warnings are defects without consequence so far.
 	Warnings []string
-	// Problems are [*CorruptError] and [*FormatError]; a file that is whole has
-	// none.
+	// Problems are [*CorruptError] and [*FormatError], of up to 1,000 damaged records and
+	// as many others; a file that is whole has none. Unlisted is how many more there are.
 	Problems []error
+	Unlisted int
 }
 
 func newReport(r *journal.Report) *Report {
@@ -65,7 +66,7 @@ func newReport(r *journal.Report) *Report {
 	report := &Report{
 		Path: r.Path, Size: r.Size, Timeline: r.Identity.Timeline,
 		Format: r.Identity.Format, Created: r.Identity.Created, Types: map[string]TypeInfo{},
-		Records: r.Records, Warnings: r.Warnings, Problems: r.Problems,
+		Records: r.Records, Warnings: r.Warnings, Problems: r.Problems, Unlisted: r.Unlisted,
 	}
 	if r.Identity != (journal.Identity{}) {
 		report.StoreID = hex.EncodeToString(r.Identity.ID[:])

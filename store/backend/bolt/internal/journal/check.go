@@ -15,12 +15,17 @@ type Report struct {
 	Records int
 	// Warnings are defects without consequence so far.
 	Warnings []string
-	// Problems are [*CorruptError] and [*FormatError]. There are none in a file
-	// that is whole.
+	// Problems are [*CorruptError] and [*FormatError]: of up to [MaxProblems] damaged
+	// records, and as many others. Unlisted is how many more there are. There are none in
+	// a file that is whole.
 	Problems []error
+	Unlisted int
 }
 
-// Check reads all of a file, without changing it, and reports all defects, also in the
+// MaxProblems is how many problems of either kind a [Report] has.
+const MaxProblems = 1000
+
+// Check reads all of a file, without changing it, and reports its defects, also in the
 // history of each object. It fails if the file cannot be read or is locked.
 func Check(path string, timeout time.Duration) (*Report, error) {
 	f, err := openLocked(path, Options{ReadOnly: true, LockTimeout: timeout})
@@ -38,10 +43,8 @@ func (f *File) check() (*Report, error) {
 	}
 	r := &Report{Path: f.path, Size: info.Size(), Logs: map[string]Bounds{}}
 	lines := chains{}
-	c, err := examineAll(f.path, f.file, info.Size(), lines.follow, func(err error) bool {
-		r.Problems = append(r.Problems, err)
-		return true
-	})
+	e := examination{path: f.path, most: MaxProblems, follow: lines.follow, report: r.add}
+	c, err := e.run(f.file, info.Size())
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +53,7 @@ func (f *File) check() (*Report, error) {
 		damaged = append(damaged, &c.damaged[i])
 	}
 	r.Problems = append(damaged, r.Problems...) // of which some may follow from these
+	r.Unlisted += c.unlisted
 	r.Identity, r.Records = c.identity, c.records
 	for name, l := range c.logs {
 		r.Logs[name] = l.bounds()
@@ -58,6 +62,16 @@ func (f *File) check() (*Report, error) {
 		r.Warnings = append(r.Warnings, c.metas.Invalid.Error())
 	}
 	return r, nil
+}
+
+// add lists a problem, or counts it if there are enough.
+func (r *Report) add(problem error) (more bool) {
+	if len(r.Problems) < MaxProblems {
+		r.Problems = append(r.Problems, problem)
+	} else {
+		r.Unlisted++
+	}
+	return true
 }
 
 // DumpTo calls fn with all readable records of a file, by log in the order of their
@@ -80,12 +94,13 @@ func (f *File) dump(fn func(log string, revision uint64, r Record) error) error 
 		return err
 	}
 	var failed error
-	_, err = examineAll(f.path, f.file, info.Size(), func(log string, revision uint64, r Record) string {
+	e := examination{path: f.path, follow: func(log string, revision uint64, r Record) string {
 		if failed == nil {
 			failed = fn(log, revision, r)
 		}
 		return ""
-	}, func(error) bool { return failed == nil })
+	}, report: func(error) bool { return failed == nil }}
+	_, err = e.run(f.file, info.Size())
 	return errors.Join(failed, err)
 }
 

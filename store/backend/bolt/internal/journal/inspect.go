@@ -17,8 +17,10 @@ type contents struct {
 	metas    pages.Metas
 	identity Identity
 	logs     map[string]*log
-	// damaged are the damaged records.
-	damaged []CorruptError
+	// damaged are the damaged records, as far as they are listed; unlisted is how many
+	// more there are.
+	damaged  []CorruptError
+	unlisted int
 	// records is how many records all logs have.
 	records int
 	// seen is what the walk has found of each log so far.
@@ -36,14 +38,15 @@ type sighting struct {
 }
 
 // inspect walks a file and checks its contents. It fails with a [*CorruptError] or
-// [*FormatError] for the first defect, except damaged records, which it collects, and with
-// that of ctx once it is done.
-func inspect(ctx context.Context, path string, file io.ReaderAt, size int64) (*contents, error) {
+// [*FormatError] for the first defect, except damaged records, of which it lists as many as
+// asked for, and with that of ctx once it is done.
+func inspect(ctx context.Context, path string, file io.ReaderAt, size int64, most int) (*contents, error) {
 	var first error
-	c, err := examineAll(path, readerUntil{ctx, file}, size, nil, func(err error) bool {
+	e := examination{path: path, most: most, report: func(err error) bool {
 		first = err
 		return false
-	})
+	}}
+	c, err := e.run(readerUntil{ctx, file}, size)
 	if first != nil {
 		return nil, first
 	}
@@ -71,15 +74,14 @@ func (c *contents) firstDamage() error {
 	return &c.damaged[0]
 }
 
-// examineAll walks a file and reports all defects except damaged records, until report
-// returns false. It calls follow, if not nil, with each good record, and reports the
-// text that follow returns as a defect.
-func examineAll(path string, file io.ReaderAt, size int64, follow func(string, uint64, Record) string, report func(error) bool) (*contents, error) {
+// run walks a file and reports all defects except damaged records, until report returns
+// false.
+func (e *examination) run(file io.ReaderAt, size int64) (*contents, error) {
 	c := &contents{logs: map[string]*log{}, seen: map[string]*sighting{}}
-	e := &examination{contents: c, path: path, follow: follow, report: report}
+	e.contents = c
 	var err error
 	if c.metas, err = pages.ReadMetas(file, size); err != nil {
-		e.wrong(problemOf(path, err))
+		e.wrong(problemOf(e.path, err))
 		return c, nil
 	}
 	err = pages.Walk(file, c.metas.Newest, func(it pages.Item) error {
@@ -88,12 +90,12 @@ func examineAll(path string, file io.ReaderAt, size int64, follow func(string, u
 		}
 		e.visit(it)
 		return nil
-	}, func(p pages.Problem) { e.wrong(problemOf(path, p)) })
+	}, func(p pages.Problem) { e.wrong(problemOf(e.path, p)) })
 	if e.stopped {
 		return c, nil
 	}
 	if err != nil {
-		return c, problemOf(path, err)
+		return c, problemOf(e.path, err)
 	}
 	e.finish()
 	return c, nil
@@ -101,11 +103,17 @@ func examineAll(path string, file io.ReaderAt, size int64, follow func(string, u
 
 var errStopped = fmt.Errorf("%w: one problem is enough", ErrCorrupt)
 
+// examination is a walk of a file at path, which says what it is in errors.
 type examination struct {
 	*contents
-	path    string
-	follow  func(log string, revision uint64, r Record) string
-	report  func(error) bool
+	path string
+	// most is how many damaged records it lists.
+	most int
+	// follow, if not nil, is called with each good record. The text that it returns is
+	// reported as a defect.
+	follow func(log string, revision uint64, r Record) string
+	report func(error) bool
+
 	stopped bool
 	damage  bool // something was reported
 }
@@ -193,8 +201,12 @@ func (e *examination) record(it pages.Item, name string) {
 	}
 	revision := binary.BigEndian.Uint64(it.Key)
 	r, err := ParseRecord(revision, it.Value)
-	if err != nil {
+	switch {
+	case err == nil:
+	case len(e.damaged) < e.most:
 		e.damaged = append(e.damaged, CorruptError{Path: e.path, Page: int64(it.Page), Log: name, Revision: revision, What: err.Error()})
+	default:
+		e.unlisted++
 	}
 	e.records++
 	if err == nil && e.follow != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -225,7 +226,11 @@ func (f *File) load(ctx context.Context) (damaged []CorruptError, err error) {
 	if info.Size() == 0 {
 		return nil, &CorruptError{Path: f.path, Page: NoPage, What: "it is empty: remove it, so that a new one is made, or restore a snapshot"}
 	}
-	found, err := inspect(ctx, f.path, f.file, info.Size())
+	most := 1
+	if f.opts.Salvage {
+		most = math.MaxInt
+	}
+	found, err := inspect(ctx, f.path, f.file, info.Size(), most)
 	var corrupt *CorruptError
 	switch {
 	case errors.As(err, &corrupt) && !corrupt.foreign:

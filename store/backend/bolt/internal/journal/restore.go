@@ -89,7 +89,7 @@ func (s *restoring) receive(file *os.File, r io.Reader) error {
 	if err := file.Truncate(s.manifest.Bytes); err != nil {
 		return err
 	}
-	if s.found, err = inspect(s.ctx, theSnapshot, file, s.manifest.Bytes); err != nil {
+	if s.found, err = inspect(s.ctx, theSnapshot, file, s.manifest.Bytes, 1); err != nil {
 		return err
 	}
 	return s.found.firstDamage()

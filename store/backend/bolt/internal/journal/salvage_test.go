@@ -89,6 +89,33 @@ func TestSalvage_KeepsTheKeyOfAStateThatIsLost(t *testing.T) {
 	f.requireChecked()
 }
 
+// A file with very many damaged records has a report of bounded size, and is salvaged
+// all the same.
+func TestCheck_ListsABoundedNumberOfProblems(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	const records = 3*journal.MaxProblems + 1
+	for i := range records / 2 {
+		f.stage(journal.Put, fmt.Sprint(i), "bad record") // and the next continues none
+		f.stage(journal.Put, fmt.Sprint(i), "next")
+	}
+	require.NoError(t, f.commit())
+	require.NoError(t, f.Close())
+	flipIn(t, f.path, "bad record")
+	report, err := journal.Check(f.path, 0)
+	require.NoError(t, err)
+	require.Len(t, report.Problems, journal.MaxProblems)
+	require.Equal(t, records/2-journal.MaxProblems, report.Unlisted)
+
+	_, err = journal.Open(f.path, journal.Options{})
+	require.ErrorContains(t, err, "revision 2: damaged")
+	f.opts.Salvage = true
+	f.open()
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Len(t, u.Repairs, records/2)
+	f.requireChecked()
+}
+
 // A record whose key cannot be believed is given up with all history; the rest of
 // the state is there.
 func TestSalvage_SaysWhatItDoesNotKnow(t *testing.T) {

@@ -20,16 +20,12 @@ type Item struct {
 	Page uint64
 }
 
-// MaxProblems is how many problems [Walk] reports before it gives up.
-const MaxProblems = 1000
-
 // maxDepth is far more than a tree of 2^64 keys has.
 const maxDepth = 64
 
 // Walk visits all pages and items of the state that m begins, buckets and items
-// in order. It reports what is wrong, up to [MaxProblems], and goes on with what
-// can be read all the same. Both functions may be nil. It fails if reading does,
-// or with what visit returns.
+// in order. It reports what is wrong, and goes on with what can be read all the same. Both
+// functions may be nil. It fails if reading does, or with what visit returns.
 //
 // The file must not be written meanwhile. It takes one read of each page, two bits of
 // memory for each, and the pages from the root to one leaf.
@@ -39,21 +35,14 @@ func Walk(f io.ReaderAt, m Meta, visit func(Item) error, report func(Problem)) e
 		visit:  visit, report: report,
 		used: newSet(m.HighWater),
 	}
-	err := w.walk()
-	if errors.Is(err, errEnough) {
-		return nil
-	}
-	return err
+	return w.walk()
 }
-
-var errEnough = errors.New("too many problems")
 
 type walker struct {
 	reader
-	visit    func(Item) error
-	report   func(Problem)
-	problems int
-	used     set
+	visit  func(Item) error
+	report func(Problem)
+	used   set
 	// levels are the pages on the way from the root to the one that is being visited.
 	levels []*level
 }
@@ -103,9 +92,6 @@ func (w *walker) problem(err error) error {
 	}
 	if w.report != nil {
 		w.report(p)
-	}
-	if w.problems++; w.problems >= MaxProblems {
-		return errEnough
 	}
 	return nil
 }
