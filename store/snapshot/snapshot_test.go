@@ -135,7 +135,6 @@ const (
 	end  = `{"end":1}` + "\n"
 )
 
-// What is not a whole snapshot is refused, with the line and the field.
 // plainText is a codec whose bytes are the name, which may look like JSON.
 type plainText struct{}
 
@@ -169,6 +168,7 @@ func TestSnapshot_KeepsTheBytesOfTheCodec(t *testing.T) {
 	require.Len(t, state.Objects, len(names))
 }
 
+// What is not a whole snapshot is refused, with the line and the field.
 func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 	for name, test := range map[string]struct {
 		text  string
@@ -226,6 +226,25 @@ func TestSnapshot_ErrorsOfReaderAndWriter(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = snapshot.Read(strings.NewReader(""), schema, snapshot.Options{MaxLine: -1})
 	require.ErrorIs(t, err, usercode.ErrConfig)
+}
+
+// panicking is a codec that panics.
+type panicking struct{ plainText }
+
+func (panicking) Encode(any) (uint8, []byte, error) { panic("no such field") }
+
+// A panic of the codec, as of a value's MarshalJSON, does not end the program.
+func TestWrite_ContainsAPanicOfTheCodec(t *testing.T) {
+	e, err := engine.New(config())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close()) }()
+	_, err = e.Create(t.Context(), pod{Name: "web"})
+	require.NoError(t, err)
+	_, err = snapshot.Write(t.Context(), new(bytes.Buffer), e.Backend(), config().Schema(), snapshot.Options{Codec: panicking{}})
+	var panicked *usercode.PanicError
+	require.ErrorAs(t, err, &panicked)
+	require.Equal(t, "Codec.Encode", panicked.Func)
+	require.ErrorContains(t, err, `write snapshot: object "web": `)
 }
 
 type failing struct{ err error }

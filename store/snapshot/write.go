@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Write writes the newest state of source to w and returns its revision. schema is that
@@ -65,7 +66,7 @@ func (w *writer) page(l *backend.List) error {
 
 func (w *writer) object(o *store.Object) error {
 	w.objects++
-	tag, data, err := w.opts.Codec.Encode(w.schema.Pointer(o))
+	tag, data, err := w.encode(o)
 	if err != nil {
 		return fmt.Errorf("write snapshot: object %q: %w", o.Key, err)
 	}
@@ -76,6 +77,15 @@ func (w *writer) object(o *store.Object) error {
 		l.Tag, l.Bytes = tag, data
 	}
 	return w.print(l)
+}
+
+// encode encodes the value of o. A panic, as of the value's own methods, is an error.
+func (w *writer) encode(o *store.Object) (tag uint8, data []byte, err error) {
+	panicked := usercode.Call("Codec.Encode", o.Key, func() { tag, data, err = w.opts.Codec.Encode(w.schema.Pointer(o)) })
+	if panicked != nil {
+		return 0, nil, panicked
+	}
+	return tag, data, err
 }
 
 // unchanged reports whether data is JSON that encoding/json writes as it is.
