@@ -66,7 +66,7 @@ func TestReplay_IntoAFile(t *testing.T) {
 
 	_, errs, status = command(t.Context(), args...)
 	require.Equal(t, exitUsage, status)
-	require.Contains(t, errs, "--backend has been used before")
+	require.Contains(t, errs, ", which has been used before")
 	require.Contains(t, errs, "not empty", "what is there would be taken for the history's")
 	require.Contains(t, errs, "or add --continue, with its --checkpoints")
 }

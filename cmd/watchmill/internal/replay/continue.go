@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 
@@ -31,13 +32,16 @@ func (o *Options) useCheckpoints(h *load.History) (err error) {
 func (o *Options) flagError(h *load.History, err error) error {
 	switch {
 	case errors.Is(err, engine.ErrForeignCheckpoint):
-		return &OptionError{Option: "--checkpoints", Problem: o.Checkpoints + " is of other storage than --backend: " + err.Error()}
+		return &OptionError{Option: "--checkpoints", Problem: o.Checkpoints + " is of other storage than " + o.storage() + ": " + err.Error()}
 	case errors.Is(err, load.ErrCannotContinue):
-		return &OptionError{Option: "--continue", Problem: "with " + o.Checkpoints + " and this storage: " + err.Error()}
+		return &OptionError{Option: "--continue", Problem: "with " + o.Checkpoints + " and " + o.storage() + ": " + err.Error()}
 	case errors.Is(err, load.ErrNotEmpty) && o.Continue && h.Resume == nil:
-		return &OptionError{Option: "--checkpoints", Problem: o.Checkpoints + " is missing, and the storage is not new: without the watchers' resume points the replay cannot go on"}
+		return &OptionError{Option: "--checkpoints", Problem: o.Checkpoints + " is missing, and " + o.storage() + " is not new: without the watchers' resume points the replay cannot go on"}
 	case errors.Is(err, load.ErrNotEmpty):
-		return &OptionError{Option: "--backend", Problem: "has been used before: " + err.Error() + ", or add --continue, with its --checkpoints, to go on with the replay that has used it"}
+		return &OptionError{Option: "--backend", Problem: "is " + o.storage() + ", which has been used before: " + err.Error() + ", or add --continue, with its --checkpoints, to go on with the replay that has used it"}
 	}
 	return err
 }
+
+// storage returns what errors call the storage.
+func (o *Options) storage() string { return cmp.Or(o.Backend, "the storage") }

@@ -207,6 +207,53 @@ func TestContinue_RefusesWhatItCannotGoOnWith(t *testing.T) {
 	}
 }
 
+// Errors about the storage name it, and a file that is missing is not made.
+func TestContinue_NamesTheStorage(t *testing.T) {
+	dir := t.TempDir()
+	flags := replay.Flags{
+		File: writeTrace(t, dir, put("a", "1"), put("b", "1"), put("c", "1")), Watchers: 2,
+		Backend: "bolt:" + filepath.Join(dir, "state.db"), Checkpoints: filepath.Join(dir, "checkpoints"),
+	}
+	run := func(f replay.Flags) error {
+		opts, err := f.Options(replay.Builtin(), nil, 0)
+		if err == nil {
+			_, err = replay.Run(t.Context(), opts)
+		}
+		return err
+	}
+	require.NoError(t, run(flags))
+	refused := func(f replay.Flags, mention string) {
+		t.Helper()
+		err := run(f)
+		require.ErrorIs(t, err, replay.ErrOptions)
+		require.ErrorContains(t, err, f.Backend[len("bolt:"):])
+		require.ErrorContains(t, err, mention)
+	}
+	used := flags
+	used.Checkpoints = ""
+	refused(used, "which has been used before")
+
+	flags.Continue = true
+	missing := flags
+	missing.Backend = "bolt:" + filepath.Join(dir, "missing.db")
+	refused(missing, "which is not there, and "+flags.Checkpoints)
+	require.NoFileExists(t, filepath.Join(dir, "missing.db"))
+
+	other := flags
+	other.Backend, other.Checkpoints = "bolt:"+filepath.Join(dir, "other.db"), filepath.Join(dir, "others")
+	require.NoError(t, run(other))
+	other.Checkpoints = flags.Checkpoints
+	refused(other, "is of other storage than bolt:")
+
+	unsaved := flags
+	unsaved.Checkpoints = filepath.Join(dir, "none")
+	refused(unsaved, "is not new")
+
+	shorter := flags
+	shorter.File = writeTrace(t, t.TempDir(), put("a", "1"))
+	refused(shorter, "the storage has 3 changes")
+}
+
 // A watcher that is behind what storage has kept lists again, as after any disconnect.
 func TestContinue_ListsAgainWhatStorageHasGivenUp(t *testing.T) {
 	for _, via := range []load.Via{load.ViaWatch, load.ViaQueue} {

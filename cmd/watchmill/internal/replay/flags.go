@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -57,7 +58,7 @@ func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every
 	return Options{
 		File: f.File, KeepGoing: f.KeepGoing, Speed: float64(f.Speed),
 		Watchers: f.Watchers, Via: f.Via, Select: f.Select, Policy: f.Policy, Slow: f.Slow,
-		Reconnect: f.Reconnect, Seed: f.Seed, Window: f.Window, Open: open,
+		Reconnect: f.Reconnect, Seed: f.Seed, Window: f.Window, Backend: f.Backend, Open: open,
 		Checkpoints: f.Checkpoints, Continue: f.Continue,
 		OnProgress: show, ProgressEvery: every,
 	}, err
@@ -69,6 +70,9 @@ func (f *Flags) validatePaths() error {
 	kind, place, _ := strings.Cut(f.Backend, ":")
 	if kind == "bolt" {
 		if err := refuseUnmade("--backend", place); err != nil {
+			return err
+		}
+		if err := f.refuseMissing(place); err != nil {
 			return err
 		}
 	}
@@ -83,6 +87,20 @@ func (f *Flags) validatePaths() error {
 		return err
 	}
 	return refuseUnmade("--state", f.State)
+}
+
+// refuseMissing refuses a file of storage that is not there though there are checkpoints to
+// continue from: a new one would not be theirs, and would stay behind.
+func (f *Flags) refuseMissing(place string) error {
+	if !f.Continue || f.Checkpoints == "" {
+		return nil
+	}
+	_, storage := os.Stat(place)
+	_, saved := os.Stat(f.Checkpoints)
+	if saved == nil && errors.Is(storage, fs.ErrNotExist) {
+		return &OptionError{Option: "--backend", Problem: fmt.Sprintf("is %s, which is not there, and %s is of a replay that has written one; give that file, or begin anew without %s", place, f.Checkpoints, f.Checkpoints)}
+	}
+	return nil
 }
 
 // refuseUnmade refuses a path of a flag at which there can be no file.

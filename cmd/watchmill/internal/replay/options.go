@@ -62,6 +62,8 @@ type Options struct {
 	// engine's default.
 	Window int
 
+	// Backend is what errors call the storage; empty means "the storage".
+	Backend string
 	// Open opens the storage, which must be empty; nil means memory.
 	Open func(store.Schema) (backend.Backend, error)
 	// Checkpoints is the file in which to save the position of each watcher; empty for
