@@ -14,6 +14,7 @@ import (
 
 	"github.com/watchmill/watchmill/sim/explore"
 	"github.com/watchmill/watchmill/sim/explore/world"
+	"github.com/watchmill/watchmill/sim/report"
 )
 
 // exploreCommand has the flags of watchmill sim explore.
@@ -106,9 +107,9 @@ func exploreProgress(w io.Writer) func(explore.Progress) {
 		}
 		of := ""
 		if p.Seeds > 0 {
-			of = fmt.Sprintf(" of %d", p.Seeds)
+			of = " of " + report.Number(p.Seeds)
 		}
-		fmt.Fprintf(w, "%s%d%s seeds explored, %d messages%s", begin, p.Done, of, p.Counts.Messages(), end)
+		fmt.Fprintf(w, "%s%s%s seeds explored, %s messages%s", begin, report.Number(p.Done), of, report.Number(p.Counts.Messages()), end)
 	}
 }
 
@@ -127,9 +128,10 @@ func writeExploreText(w io.Writer, r *explore.Report) error {
 	if r.Interrupted {
 		b.WriteString("stopped    interrupted before the end: the figures are of what ran so far\n")
 	}
-	fmt.Fprintf(&b, "explored   %d %s from %d in %v\n", r.Seeds, seeds, r.From, r.Elapsed.Round(time.Millisecond))
-	fmt.Fprintf(&b, "simulated  %d messages, %.0f per second: %d turns, %d deliveries, %d requests, %d calls to storage, %d timers; %d steps\n",
-		r.Messages(), r.PerSecond(), r.Turns, r.Deliveries, r.Requests, r.Calls, r.Timers, r.Steps)
+	fmt.Fprintf(&b, "explored   %s %s from %d in %v\n", report.Number(r.Seeds), seeds, r.From, r.Elapsed.Round(time.Millisecond))
+	fmt.Fprintf(&b, "simulated  %s messages, %s per second: %s turns, %s deliveries, %s requests, %s calls to storage, %s timers; %s steps\n",
+		report.Number(r.Messages()), report.Number(r.PerSecond()), report.Number(r.Turns), report.Number(r.Deliveries),
+		report.Number(r.Requests), report.Number(r.Calls), report.Number(r.Timers), report.Number(r.Steps))
 	fmt.Fprintf(&b, "hash       %s\n", r.Hash)
 	if r.Finding == nil {
 		b.WriteString("found      nothing: every invariant held\n")

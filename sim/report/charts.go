@@ -19,7 +19,7 @@ var gauges = []gauge{
 	{"stalled", "Stalled watchers", "farther behind than their buffer", "watchers", func(s *Sample) float64 { return float64(s.Stalled) }},
 	{"heap", "Heap", "objects, dead ones too until they are collected", "", func(s *Sample) float64 { return float64(s.Heap) }},
 	{"others", "Other programs", "what other programs and other machines used of the processors", "% of the processors", func(s *Sample) float64 { return 100 * s.Others }},
-	{"timers", "Late timers", "how late a timer came at most that nothing waits for", "milliseconds", func(s *Sample) float64 { return 1000 * s.TimerLate }},
+	{"timers", "Late timers", "how late the machine was at most with a timer, which adds to latencies", "milliseconds", func(s *Sample) float64 { return 1000 * s.TimerLate }},
 	{"goroutines", "Goroutines", "of the engine and of the load", "goroutines", func(s *Sample) float64 { return float64(s.Goroutines) }},
 }
 
