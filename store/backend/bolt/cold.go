@@ -33,8 +33,9 @@ type coldReader struct {
 	// bare is the revision up to which the events in ready are without Prev.
 	bare store.Revision
 	// recent has objects of earlier events by their revisions, to be the Prev of later
-	// events without reading the file.
-	recent map[uint64]*store.Object
+	// events without reading the file. recentBytes is the size of their values.
+	recent      map[uint64]*store.Object
+	recentBytes int
 }
 
 // newColdReader reads for w from where it is.
@@ -51,6 +52,9 @@ const (
 	// maxRecent is how many objects recent has before it is emptied.
 	maxRecent = 8192
 )
+
+// maxRecentBytes is how many bytes of values recent has before it is emptied.
+var maxRecentBytes = 16 << 20
 
 // take returns up to limit events, the revision that the watch reaches with them, and
 // whether there is nothing more to come until the next run. The caller holds the lock.
@@ -250,10 +254,17 @@ func (r *coldRead) decode(s stored, prev *store.Object) (*store.Object, error) {
 	}
 	store.ShareAttributes(o, prev)
 	store.ShareAttributes(o, newest)
-	recent := r.reader.recent
-	if len(recent) >= maxRecent {
-		clear(recent)
-	}
-	recent[s.revision] = o
+	r.reader.keep(o, s)
 	return o, nil
+}
+
+// keep adds the object of a record to recent.
+func (c *coldReader) keep(o *store.Object, s stored) {
+	size := len(s.record.Value)
+	if len(c.recent) >= maxRecent || c.recentBytes+size > maxRecentBytes {
+		clear(c.recent)
+		c.recentBytes = 0
+	}
+	c.recent[s.revision] = o
+	c.recentBytes += size
 }

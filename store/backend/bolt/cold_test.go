@@ -3,7 +3,11 @@ package bolt_test
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -59,6 +63,41 @@ func TestWatch_ReadsOnFromTheFileBehindWritesThatOvertakeIt(t *testing.T) {
 	close(over.goOn)
 	over.viewed = nil
 	require.Len(t, w.read(from+6, 100), 6)
+}
+
+// A slow watch that reads the file keeps a bounded part of what it has read, however large
+// the values are.
+func TestWatch_BehindMemoryHoldsLittleOfLargeValues(t *testing.T) {
+	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()
+	defer bolt.SetColdRun(8)()
+	const events, size = 160, 8 << 10
+	defer bolt.SetMaxRecentBytes(16 * size)()
+	f := newFixture(t)
+	from := f.revision()
+	text := strings.Repeat("x", size)
+	last := from
+	for range events {
+		last = f.put("a", text).Revision
+	}
+	f.reopen(0)
+	f.clock.Advance(time.Hour) // what New has read is forgotten: the history is in the file alone
+	w := f.watch(from, "")
+	defer w.Close()
+	var objects []weak.Pointer[store.Object]
+	for w.through < last-20 { // it still reads the file
+		for _, ev := range w.events(w.through+1, 1) {
+			objects = append(objects, weak.Make(ev.Object))
+		}
+	}
+	runtime.GC()
+	live := 0
+	for _, o := range objects {
+		if o.Value() != nil {
+			live++
+		}
+	}
+	require.Greater(t, len(objects), events/2)
+	require.Less(t, live, 16+2*8, "of %d", len(objects))
 }
 
 // A codec that ends its goroutine ends the watch that reads ahead in it.

@@ -36,6 +36,14 @@ func SetColdRun(n int) (restore func()) {
 	return func() { coldRun = old }
 }
 
+// SetMaxRecentBytes bounds what a watch keeps of what it has read from the file, until
+// restore is called.
+func SetMaxRecentBytes(n int) (restore func()) {
+	old := maxRecentBytes
+	maxRecentBytes = n
+	return func() { maxRecentBytes = old }
+}
+
 // ReadAhead reports whether a watch is reading nothing from the file.
 func ReadAhead(w backend.Watcher) bool {
 	watch := w.(*watcher)
