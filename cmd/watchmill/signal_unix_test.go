@@ -29,6 +29,15 @@ func TestInterrupt_EndsAReplayThatReadsItsTrace(t *testing.T) {
 	require.Equal(t, exitInterrupted, status.ExitStatus())
 }
 
+// The first interrupt ends a run that still reads its scenario, and a server its manifests.
+func TestInterrupt_EndsWhatReadsItsFile(t *testing.T) {
+	for _, args := range [][]string{{"sim", "run", thePipe}, {"serve", "--listen", "127.0.0.1:0", "--crd", thePipe}} {
+		status := whileReading(t, syscall.SIGINT, args...)
+		require.True(t, status.Exited(), args)
+		require.Equal(t, exitInterrupted, status.ExitStatus(), args)
+	}
+}
+
 // The first interrupt ends a restore whose snapshot does not come to its end, and leaves no file.
 func TestInterrupt_EndsARestoreThatReadsItsSnapshot(t *testing.T) {
 	dir := t.TempDir()

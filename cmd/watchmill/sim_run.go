@@ -9,10 +9,12 @@ import (
 	"os"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/inspect"
 	"github.com/watchmill/watchmill/sim"
 	"github.com/watchmill/watchmill/sim/load"
+	"github.com/watchmill/watchmill/sim/scenario"
 )
 
 // simRunCommand has the flags of watchmill sim run.
@@ -33,7 +35,7 @@ The exit status is 0 if all is well, 1 if an assertion failed, 2 for wrong usage
 
 // Run runs the scenario, shows progress on stderr and the report on stdout.
 func (c *simRunCommand) Run(ctx context.Context, to *streams) error {
-	plan, err := c.plan(c.Scenario)
+	plan, err := interrupt.Do(ctx, func() (*scenario.Plan, error) { return c.plan(c.Scenario) })
 	if err != nil {
 		return err
 	}

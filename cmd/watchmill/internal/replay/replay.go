@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/trace"
 )
@@ -59,27 +60,14 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	return report, nil
 }
 
-// readUntil is read until ctx is done. A file that is a pipe may have no next line for hours, so
-// the reading is left to a goroutine, which ends with the next line.
+// readUntil is read until ctx is done.
 func (r *Report) readUntil(ctx context.Context, keepGoing bool) ([]trace.Change, error) {
-	type result struct {
-		Report
-		changes []trace.Change
-		err     error
+	own := *r // which the reading may still change when ctx is done
+	changes, err := interrupt.Do(ctx, func() ([]trace.Change, error) { return own.read(ctx, keepGoing) })
+	if ctx.Err() == nil {
+		*r = own
 	}
-	read := make(chan *result, 1)
-	own := &result{Report: *r} // which the goroutine may still change later
-	go func() {
-		own.changes, own.err = own.read(ctx, keepGoing)
-		read <- own
-	}()
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-read:
-		*r = own.Report
-		return own.changes, own.err
-	}
+	return changes, err
 }
 
 // read reads the trace into memory, so that reading does not slow the writer down and no

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
@@ -58,13 +59,13 @@ type Options struct {
 // has made stays only if it has served. Errors: an [engine.ErrConfig] or a crd.ErrManifest for
 // invalid options or manifests, and the errors of files, storage and the network.
 func Run(ctx context.Context, opts Options) (err error) {
-	kinds, err := opts.kinds(ctx)
+	kinds, err := interrupt.Do(ctx, func() ([]kind, error) { return opts.kinds(ctx) })
 	if err != nil {
 		return opts.flagged(err)
 	}
 	cfg := serve.Config{Limits: opts.Limits, CompressAbove: opts.CompressAbove, Hosts: opts.Hosts, Logger: slog.New(slog.NewTextHandler(opts.Log, nil))}
 	listen := serve.Listen{Address: opts.Listen}
-	token, err := opts.secure(&cfg, &listen)
+	token, err := interrupt.Do(ctx, func() (string, error) { return opts.secure(&cfg, &listen) })
 	if err != nil {
 		return err
 	}
