@@ -27,6 +27,10 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
+// maxReport is the most bytes that a report has; those of a run of a day have a few hundred
+// thousand.
+const maxReport = 64 << 20
+
 // ReadJSON reads a report. It ignores unknown fields, which newer programs write.
 // Errors: [ErrNotReport], [ErrSchema], [ErrTorn], the error of r.
 func ReadJSON(r io.Reader) (*Report, error) {
@@ -49,9 +53,12 @@ func ReadJSON(r io.Reader) (*Report, error) {
 
 // whole reads one JSON value, which nothing may follow.
 func whole(r io.Reader) (json.RawMessage, error) {
-	data, err := io.ReadAll(r)
+	data, err := io.ReadAll(io.LimitReader(r, maxReport+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(data) > maxReport {
+		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrNotReport, maxReport)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	var value json.RawMessage

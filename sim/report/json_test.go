@@ -32,6 +32,11 @@ func TestJSON_OfANewerProgramIsReadWithoutItsNewFields(t *testing.T) {
 	require.Equal(t, sample(), back)
 }
 
+// zeros is a reader without an end, as /dev/zero is.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
 func TestJSON_IsRefusedWithTheReason(t *testing.T) {
 	valid := jsonOf(t, sample())
 	for _, refused := range []struct {
@@ -57,7 +62,10 @@ func TestJSON_IsRefusedWithTheReason(t *testing.T) {
 		require.ErrorIs(t, err, refused.err, refused.says)
 		require.ErrorContains(t, err, refused.says)
 	}
+	_, err := report.ReadJSON(zeros{})
+	require.ErrorIs(t, err, report.ErrNotReport)
+	require.ErrorContains(t, err, "it has more than 67108864 bytes")
 	broken := errors.New("broken disk")
-	_, err := report.ReadJSON(iotest.ErrReader(broken))
+	_, err = report.ReadJSON(iotest.ErrReader(broken))
 	require.ErrorIs(t, err, broken)
 }

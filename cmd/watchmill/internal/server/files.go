@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/csv"
@@ -9,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,11 +19,33 @@ import (
 	"github.com/watchmill/watchmill/serve"
 )
 
+// maxFile is the most bytes that a file of tokens or of certificates may have.
+const maxFile = 8 << 20
+
+// readUpTo reads the first bytes of a file, or all of it if it has no more.
+func readUpTo(name string, most int64) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, most))
+}
+
+// readFile reads a file of at most maxFile bytes: a device may have no end.
+func readFile(name string) ([]byte, error) {
+	text, err := readUpTo(name, maxFile+1)
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s is larger than %d bytes", name, maxFile)
+	}
+	return text, err
+}
+
 // readTokens reads a token file in the format of the API server: lines of token, user,
 // uid and, in quotes, groups. It also returns the first token.
 func readTokens(name string) (users map[string]serve.User, first string, err error) {
 	wrong := func(problem string) error { return &engine.ConfigError{Field: "--token-file", Problem: problem} }
-	text, err := os.ReadFile(name)
+	text, err := readFile(name)
 	if err != nil {
 		return nil, "", wrong("cannot be read: " + err.Error())
 	}
@@ -54,11 +78,24 @@ func readTokens(name string) (users map[string]serve.User, first string, err err
 	return users, lines[0][0], nil
 }
 
+// readPair reads a certificate and its key in PEM.
+func readPair(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := readFile(certFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := readFile(keyFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
+}
+
 // readAuthorities reads a file of certificates in PEM. It refuses one that cannot be read
 // beside others, since its clients would only see their handshakes fail.
 func readAuthorities(name string) (*x509.CertPool, error) {
 	wrong := func(problem string) error { return &engine.ConfigError{Field: "--client-ca", Problem: problem} }
-	text, err := os.ReadFile(name)
+	text, err := readFile(name)
 	if err != nil {
 		return nil, wrong("cannot be read: " + err.Error())
 	}
@@ -86,7 +123,7 @@ func mayWriteKubeconfig(name string) error {
 	if name == "" {
 		return nil
 	}
-	before, err := os.ReadFile(name)
+	before, err := readUpTo(name, int64(len(kubeconfigMark)))
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err = os.Stat(filepath.Dir(name)); err == nil {
 			return nil

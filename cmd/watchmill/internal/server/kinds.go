@@ -97,7 +97,7 @@ func (o *Options) origin() (remote.Config, error) {
 	if o.UpstreamTokenFile == "" {
 		return cfg, nil
 	}
-	token, err := os.ReadFile(o.UpstreamTokenFile)
+	token, err := readFile(o.UpstreamTokenFile)
 	if cfg.Token = string(bytes.TrimSpace(token)); err != nil || cfg.Token == "" {
 		return cfg, &engine.ConfigError{Field: "--upstream-token-file", Problem: fmt.Sprintf("is %s, which has no token that can be read", o.UpstreamTokenFile)}
 	}

@@ -194,7 +194,7 @@ func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (token string,
 			return "", &engine.ConfigError{Field: flag, Problem: "is missing; give --tls-cert and --tls-key together"}
 		}
 	}
-	pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+	pair, err := readPair(o.CertFile, o.KeyFile)
 	if err != nil {
 		return "", &engine.ConfigError{Field: "--tls-cert and --tls-key", Problem: "cannot be used: " + err.Error()}
 	}

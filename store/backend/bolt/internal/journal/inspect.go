@@ -79,6 +79,10 @@ func (c *contents) firstDamage() error {
 func (e *examination) run(file io.ReaderAt, size int64) (*contents, error) {
 	c := &contents{logs: map[string]*log{}, seen: map[string]*sighting{}}
 	e.contents = c
+	if size == 0 {
+		e.wrong(&CorruptError{Path: e.path, Page: NoPage, What: "it is empty: remove it, so that a new one is made, or restore a snapshot"})
+		return c, nil
+	}
 	var err error
 	if c.metas, err = pages.ReadMetas(file, size); err != nil {
 		e.wrong(problemOf(e.path, err))

@@ -136,7 +136,7 @@ func openOrCreate(path string, opts Options) (*os.File, error) {
 	}
 }
 
-var errIrregular = errors.New("it is no regular file")
+var errIrregular = errors.New("it is no regular file: give the path of one")
 
 // openRegular opens a regular file, and nothing else: a named pipe would wait for a writer.
 func openRegular(path string, flag int) (*os.File, error) {
@@ -223,9 +223,6 @@ func (f *File) load(ctx context.Context) (damaged []CorruptError, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() == 0 {
-		return nil, &CorruptError{Path: f.path, Page: NoPage, What: "it is empty: remove it, so that a new one is made, or restore a snapshot"}
-	}
 	most := 1
 	if f.opts.Salvage {
 		most = math.MaxInt
@@ -233,7 +230,7 @@ func (f *File) load(ctx context.Context) (damaged []CorruptError, err error) {
 	found, err := inspect(ctx, f.path, f.file, info.Size(), most)
 	var corrupt *CorruptError
 	switch {
-	case errors.As(err, &corrupt) && !corrupt.foreign:
+	case errors.As(err, &corrupt) && !corrupt.foreign && info.Size() > 0:
 		return nil, fmt.Errorf("%w: restore a snapshot, or dump what can be read of it", err)
 	case err != nil:
 		return nil, err

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,8 @@ import (
 	"os"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
 )
 
 // RestoreOptions qualifies Restore. The zero value is valid.
@@ -66,10 +69,19 @@ func badSnapshot(what string) error {
 	return &CorruptError{Path: theSnapshot, Page: NoPage, What: what}
 }
 
-// receive writes the snapshot into the file and checks it.
+// receive writes the snapshot into the file and checks it. What does not begin as one may
+// have no end, and is not written.
 func (s *restoring) receive(file *os.File, r io.Reader) error {
 	from := source{ctx: s.ctx, Reader: r}
-	size, err := io.Copy(file, &from)
+	begin := make([]byte, pages.BeginBytes)
+	n, err := io.ReadFull(&from, begin)
+	if err == nil && !pages.Begins(begin) {
+		return badSnapshot("it does not begin as a snapshot does: give the path of one")
+	}
+	size := int64(n)
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		size, err = io.Copy(file, io.MultiReader(bytes.NewReader(begin[:n]), &from))
+	}
 	if from.err != nil {
 		return fmt.Errorf("%s cannot be read: %w", theSnapshot, from.err)
 	}

@@ -143,6 +143,29 @@ func TestRestore_SaysWhatIsWrong(t *testing.T) {
 	require.ErrorContains(t, restore(bytes.NewReader(whole), missing), "cannot make "+missing)
 }
 
+// endless is a reader of zeros, as /dev/zero is, that fails a test in which too many are read.
+type endless struct {
+	t    *testing.T
+	read int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.read += len(p)
+	require.Less(e.t, e.read, 1<<20)
+	clear(p)
+	return len(p), nil
+}
+
+// What is no snapshot at all may have no end, and would fill the disk.
+func TestRestore_ReadsNoMoreThanTheBeginningOfSomethingElse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "restored.db")
+	_, err := journal.Restore(t.Context(), &endless{t: t}, path, journal.RestoreOptions{})
+	require.ErrorIs(t, err, journal.ErrCorrupt)
+	require.EqualError(t, err, "cannot restore to "+path+": the snapshot: damaged: it does not begin as a snapshot does: give the path of one")
+	require.NoFileExists(t, path)
+	require.NoFileExists(t, journal.Unfinished(path))
+}
+
 // A snapshot whose checksum is right and whose contents are not is damaged, too: the error
 // says where.
 func TestRestore_SaysWhereASnapshotIsWrong(t *testing.T) {

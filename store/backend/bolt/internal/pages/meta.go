@@ -160,6 +160,13 @@ func hasMagic(f io.ReaderAt, size int64) bool {
 	return has(0)
 }
 
+// BeginBytes is how many bytes of a file [Begins] needs.
+const BeginBytes = headerSize + 4
+
+// Begins reports whether the first [BeginBytes] of a file have the magic number of its first
+// meta page.
+func Begins(begin []byte) bool { return native.Uint32(begin[headerSize:]) == magic }
+
 // readMeta reads the meta page with that number. A pageSize of zero allows any.
 func readMeta(f io.ReaderAt, number uint64, pageSize, size int64) (m Meta, problem *Problem, err error) {
 	at := int64(number) * pageSize
