@@ -72,7 +72,7 @@
 // bits, at 64 MiB with 32 bits, and on Windows whenever the file has doubled.
 //
 // The file does not shrink; free space in it is reused. [Options].ShrinkAt copies it when
-// it is opened.
+// it is opened, and [Shrink] while it is closed.
 //
 // With a full disk, reads and watches work and writes fail, also deletions, which take a
 // little space. Writes succeed again when there is space; or lower Config.Retain and
