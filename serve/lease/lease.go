@@ -13,6 +13,7 @@ package lease
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	coordination "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -34,7 +36,7 @@ func Config() registry.Config[Lease] {
 	return registry.Config[Lease]{
 		Kind:     registry.Kind{Group: coordination.GroupName, Version: "v1", Kind: "Lease"},
 		Columns:  []registry.Column[Lease]{{Name: "Holder", Type: "string", Description: "What holds the lease.", Value: holder}},
-		Strategy: registry.Strategy[Lease]{CreateOnUpdate: true, RevisionRequired: true},
+		Strategy: registry.Strategy[Lease]{Validate: validate, CreateOnUpdate: true, RevisionRequired: true},
 		Decoders: map[string]func([]byte) ([]byte, error){runtime.ContentTypeProtobuf: FromProtobuf},
 	}
 }
@@ -53,6 +55,19 @@ func holder(l *Lease) any {
 		return ""
 	}
 	return *l.Spec.HolderIdentity
+}
+
+// validate refuses a lease that no candidate could hold, since it would have ended at once,
+// and a negative count.
+func validate(_ context.Context, l, _ *Lease) (wrong field.ErrorList) {
+	path := field.NewPath("spec")
+	if n := l.Spec.LeaseDurationSeconds; n != nil && *n <= 0 {
+		wrong = append(wrong, field.Invalid(path.Child("leaseDurationSeconds"), *n, "must be greater than 0"))
+	}
+	if n := l.Spec.LeaseTransitions; n != nil && *n < 0 {
+		wrong = append(wrong, field.Invalid(path.Child("leaseTransitions"), *n, "must be greater than or equal to 0"))
+	}
+	return wrong
 }
 
 // magic begins every protobuf message of Kubernetes.

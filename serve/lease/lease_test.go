@@ -129,6 +129,25 @@ func TestLease_UpdatesNeedARevision(t *testing.T) {
 	require.Contains(t, text, `"holderIdentity":"c"`)
 }
 
+func TestLease_NumbersThatMeanNothingAreRefused(t *testing.T) {
+	url := newServer(t) + path
+	zero, negative := int32(0), int32(-1)
+	l := held("a")
+	l.Spec.LeaseDurationSeconds, l.Spec.LeaseTransitions = &zero, &negative
+	code, text := send(t, "POST", url, runtime.ContentTypeProtobuf, message(t, "coordination.k8s.io/v1", "Lease", l))
+	require.Equal(t, 422, code, text)
+	require.Contains(t, text, "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0")
+	require.Contains(t, text, "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0")
+	l = held("a")
+	l.Spec.LeaseTransitions = &zero
+	code, text = send(t, "POST", url, runtime.ContentTypeProtobuf, message(t, "coordination.k8s.io/v1", "Lease", l))
+	require.Equal(t, 201, code, text)
+	code, text = send(t, "PATCH", url+"/controller", "application/merge-patch+json", []byte(`{"spec":{"leaseDurationSeconds":-5}}`))
+	require.Equal(t, 422, code, text)
+	code, text = send(t, "PATCH", url+"/controller", "application/merge-patch+json", []byte(`{"spec":{"leaseDurationSeconds":null}}`))
+	require.Equal(t, 200, code, text)
+}
+
 func TestLease_WhatIsNoMessageIsRefused(t *testing.T) {
 	url := newServer(t) + path
 	whole := message(t, "coordination.k8s.io/v1", "Lease", held("a"))
