@@ -44,7 +44,7 @@ func (m *manifest) checkNames() error {
 	}
 	for _, r := range rules {
 		if len(r.problems) > 0 {
-			return &ManifestError{m.Metadata.Name, r.field, fmt.Sprintf("is %q, which cannot be used: %s", r.name, strings.Join(r.problems, "; "))}
+			return &ManifestError{m.Metadata.Name, r.field, fmt.Sprintf("is %s, which cannot be used: %s", quoted(r.name), strings.Join(r.problems, "; "))}
 		}
 	}
 	return nil
@@ -57,7 +57,7 @@ func (m *manifest) checkVersions() error {
 	for i, v := range m.Spec.Versions {
 		field := fmt.Sprintf("spec.versions[%d]", i)
 		if named[v.Name] {
-			return &ManifestError{m.Metadata.Name, field + ".name", fmt.Sprintf("is %q, which another version has, too; give each its own", v.Name)}
+			return &ManifestError{m.Metadata.Name, field + ".name", fmt.Sprintf("is %s, which another version has, too; give each its own", quoted(v.Name))}
 		}
 		named[v.Name] = true
 		if v.Storage && stored != "" {
@@ -78,7 +78,7 @@ func (m *manifest) checkColumns(v *version) error {
 			return &ManifestError{m.Metadata.Name, field + ".name", "is missing; give the heading of the column"}
 		}
 		if !slices.Contains(columnTypes, c.Type) {
-			return &ManifestError{m.Metadata.Name, field + ".type", fmt.Sprintf("is %q; give one of %s", c.Type, strings.Join(columnTypes, ", "))}
+			return &ManifestError{m.Metadata.Name, field + ".type", fmt.Sprintf("is %s; give one of %s", quoted(c.Type), strings.Join(columnTypes, ", "))}
 		}
 	}
 	return nil
@@ -87,7 +87,7 @@ func (m *manifest) checkColumns(v *version) error {
 // checkSelf refuses what no property can have: the path names it, and is "" for the object.
 func (s *schema) checkSelf(path string) error {
 	wrong := func(problem string) error {
-		return fmt.Errorf("%s %s", cmp.Or(path, "the object"), problem)
+		return fmt.Errorf("%s %s", shortened(cmp.Or(path, "the object")), problem)
 	}
 	if s.Ref != "" {
 		return wrong("has a $ref, which manifests cannot have: write the schema out")
@@ -96,13 +96,13 @@ func (s *schema) checkSelf(path string) error {
 		return wrong(problem)
 	}
 	if !slices.Contains(listTypes, s.ListType) {
-		return wrong(fmt.Sprintf("has the x-kubernetes-list-type %q: give one of %s", s.ListType, strings.Join(listTypes[1:], ", ")))
+		return wrong(fmt.Sprintf("has the x-kubernetes-list-type %s: give one of %s", quoted(s.ListType), strings.Join(listTypes[1:], ", ")))
 	}
 	if (s.ListType == "map") != (len(s.ListKeys) > 0) {
 		return wrong("needs both x-kubernetes-list-type map and x-kubernetes-list-map-keys, or neither")
 	}
 	if _, err := regexp.Compile(s.Pattern); err != nil {
-		return wrong("has a pattern that does not parse: " + err.Error())
+		return wrong("has a pattern that does not parse: " + shortened(err.Error()))
 	}
 	return nil
 }
@@ -112,9 +112,9 @@ func (s *schema) checkSelf(path string) error {
 func (s *schema) wrongType(root bool) string {
 	switch {
 	case !slices.Contains(schemaTypes, s.Type):
-		return fmt.Sprintf("has the type %q: give one of %s", s.Type, strings.Join(schemaTypes[1:], ", "))
+		return fmt.Sprintf("has the type %s: give one of %s", quoted(s.Type), strings.Join(schemaTypes[1:], ", "))
 	case root && s.Type != "" && s.Type != "object":
-		return fmt.Sprintf("has the type %q: give object", s.Type)
+		return fmt.Sprintf("has the type %s: give object", quoted(s.Type))
 	case s.Embedded && s.Type != "object":
 		return "is an embedded resource: give the type object"
 	case s.Type == "" && !s.Open && !s.IntOrText:
@@ -133,7 +133,7 @@ func (s *schema) checkDefaults(of *spec.Schema, path string) error {
 		s.setDefaults(value)
 		v := &validator{validate.NewSchemaValidator(of, nil, "", strfmt.Default)}
 		if wrong := v.validate(value); len(wrong) > 0 {
-			return fmt.Errorf("%s has a default that its schema does not allow: %s", cmp.Or(path, "the object"), strings.TrimPrefix(wrong[0].Error(), "<nil>: "))
+			return fmt.Errorf("%s has a default that its schema does not allow: %s", shortened(cmp.Or(path, "the object")), shortened(strings.TrimPrefix(wrong[0].Error(), "<nil>: ")))
 		}
 	}
 	for name, property := range of.Properties {

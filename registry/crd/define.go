@@ -34,11 +34,11 @@ type Definition struct {
 func define(m *manifest) (*Definition, error) {
 	wrong := func(name, problem string) error { return &ManifestError{m.Metadata.Name, name, problem} }
 	if m.Kind != "CustomResourceDefinition" || m.APIVersion != "apiextensions.k8s.io/v1" {
-		return nil, wrong("kind", fmt.Sprintf("is %q of apiVersion %q; give a CustomResourceDefinition of apiextensions.k8s.io/v1", m.Kind, m.APIVersion))
+		return nil, wrong("kind", fmt.Sprintf("is %s of apiVersion %s; give a CustomResourceDefinition of apiextensions.k8s.io/v1", quoted(m.Kind), quoted(m.APIVersion)))
 	}
 	s := &m.Spec
 	if s.Scope != "Namespaced" && s.Scope != "Cluster" {
-		return nil, wrong("spec.scope", fmt.Sprintf("is %q; give Namespaced or Cluster", s.Scope))
+		return nil, wrong("spec.scope", fmt.Sprintf("is %s; give Namespaced or Cluster", quoted(s.Scope)))
 	}
 	if err := errors.Join(m.checkNames(), m.checkVersions()); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 	for _, c := range v.Columns {
 		p, err := parsePath(c.Path)
 		if err != nil {
-			return &ManifestError{m.Metadata.Name, fmt.Sprintf("the jsonPath of the column %q", c.Name), err.Error()}
+			return &ManifestError{m.Metadata.Name, fmt.Sprintf("the jsonPath of the column %s", quoted(c.Name)), err.Error()}
 		}
 		d.columns = append(d.columns, registry.Column[unstructured.Unstructured]{
 			Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description, Priority: c.Priority,
@@ -138,7 +138,7 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 		}
 		name := strings.TrimPrefix(f.Path, ".")
 		if of, _ := cutName(name); of == "metadata" {
-			return &ManifestError{m.Metadata.Name, "spec.versions.selectableFields", fmt.Sprintf("%q is of metadata, of which name and namespace alone can be selected, in every kind; leave it out", f.Path)}
+			return &ManifestError{m.Metadata.Name, "spec.versions.selectableFields", quoted(f.Path) + " is of metadata, of which name and namespace alone can be selected, in every kind; leave it out"}
 		}
 		d.fields[name] = func(o *unstructured.Unstructured) string {
 			if value := p.find(o.Object); value != nil {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -26,11 +28,26 @@ type ManifestError struct {
 }
 
 func (e *ManifestError) Error() string {
-	return fmt.Sprintf("CustomResourceDefinition %q: %s %s", e.Name, e.Field, e.Problem)
+	return fmt.Sprintf("CustomResourceDefinition %s: %s %s", quoted(e.Name), e.Field, e.Problem)
 }
 
 // Is makes errors.Is(err, ErrManifest) true.
 func (e *ManifestError) Is(target error) bool { return target == ErrManifest }
+
+// maxShown is how many bytes of a text of the file an error shows.
+const maxShown = 200
+
+// quoted returns the text in quotes, shortened.
+func quoted(text string) string { return strconv.Quote(shortened(text)) }
+
+// shortened returns the text, or its beginning and an ellipsis if it is long: a text of the file
+// may be as large as that.
+func shortened(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShown], "") + "…"
+}
 
 // maxManifest is the largest file of manifests, in bytes.
 const maxManifest = 8 << 20
@@ -170,14 +187,14 @@ func parts(text []byte) func(yield func(above int, part []byte) bool) {
 func (m *manifest) read(document []byte) (empty bool, err error) {
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
-		return false, err
+		return false, errors.New(shortened(err.Error()))
 	}
 	if slices.Contains([]string{"null", "{}"}, string(text)) {
 		return true, nil
 	}
 	var mismatch *json.UnmarshalTypeError
 	if err = json.Unmarshal(text, m); errors.As(err, &mismatch) {
-		return false, &ManifestError{m.Metadata.Name, cmp.Or(mismatch.Field, "the document"), fmt.Sprintf("is of the type %s; give %s", mismatch.Value, kindName(mismatch.Type))}
+		return false, &ManifestError{m.Metadata.Name, cmp.Or(mismatch.Field, "the document"), fmt.Sprintf("is of the type %s; give %s", shortened(mismatch.Value), kindName(mismatch.Type))}
 	}
 	return false, err
 }

@@ -63,6 +63,39 @@ func TestParse_RefusesDamagedFilesInAFewWords(t *testing.T) {
 	}
 }
 
+// A text of a manifest may be as large as the file, which an error must not repeat.
+func TestParse_ErrorsShowTheBeginningOfLongTexts(t *testing.T) {
+	const long = "LONG"
+	inVersion := func(edit string) string {
+		return strings.Replace(plain, "schema: {openAPIV3Schema: {type: object}}", edit+", schema: {openAPIV3Schema: {type: object}}", 1)
+	}
+	inSchema := func(object string) string { return strings.Replace(plain, "{type: object}", object, 1) }
+	for _, text := range []string{
+		strings.Replace(plain, "apiextensions.k8s.io/v1", long, 1), strings.Replace(plain, "CustomResourceDefinition", long, 1),
+		strings.Replace(plain, "things.example.com", long, 1), strings.Replace(plain, "group: example.com", "group: "+long, 1),
+		strings.Replace(plain, "Namespaced", long, 1), strings.Replace(plain, "kind: Thing", "kind: "+long, 1),
+		strings.Replace(plain, "plural: things", "plural: "+long, 1), strings.Replace(plain, "name: v1", "name: "+long, 1),
+		strings.Replace(plain, "kind: Thing", "kind: Thing, shortNames: ["+long+"]", 1),
+		inVersion("additionalPrinterColumns: [{name: A, type: " + long + "}]"), inVersion("additionalPrinterColumns: [{name: A, type: string, jsonPath: " + long + "}]"),
+		inVersion("additionalPrinterColumns: [{name: " + long + ", type: string}]"),
+		inVersion("selectableFields: [{jsonPath: " + long + "}]"), inVersion("selectableFields: [{jsonPath: .metadata." + long + "}]"),
+		inVersion("subresources: {scale: {specReplicasPath: " + long + "}}"), inVersion("additionalPrinterColumns: [{priority: 0.1" + long + "}]"),
+		inVersion("additionalPrinterColumns: [{priority: 1.DIGITS}]"),
+		inSchema("{type: " + long + "}"), inSchema("{type: object, properties: {a: {type: string, pattern: '(" + long + "'}}}"),
+		inSchema("{type: object, properties: {" + long + ": {}}}"), inSchema("{type: object, properties: {" + long + ": null}}"),
+		inSchema("{type: object, properties: {a: {type: array, x-kubernetes-list-type: " + long + "}}}"),
+		inSchema("{type: object, properties: {a: {type: integer, default: " + long + "}}}"), inSchema("{type: object, properties: {" + long + ": {type: integer, default: x}}}"),
+		inSchema("{type: object, properties: {" + long + ": 5}}"), inSchema("{type: object, properties: {a: {" + long + ": 5, nullable: " + long + "}}}"),
+		inSchema("{type: object, properties: {a: {type: string, enum: " + long + "}}}"),
+		plain + long + ": 1\n" + long + ": 2\n", plain + "a: &" + long + "\n*" + long, plain + "a: *" + long, plain + "a: !!int " + long,
+	} {
+		large := strings.NewReplacer(long, strings.Repeat("long", 1<<14), "DIGITS", strings.Repeat("1", 1<<16)).Replace(text)
+		_, err := crd.Parse(strings.NewReader(large))
+		require.ErrorIs(t, err, crd.ErrManifest, text)
+		require.Less(t, len(err.Error()), 1000, text)
+	}
+}
+
 // controls maps control characters to exclamation marks, and others, but line breaks, to blanks.
 func controls(r rune) rune {
 	if unicode.IsControl(r) && r != '\n' {

@@ -35,14 +35,14 @@ func parsePath(text string) (path, error) {
 	rest := strings.TrimPrefix(text, "$")
 	rest = strings.TrimSuffix(strings.TrimPrefix(rest, "{"), "}")
 	if !strings.HasPrefix(rest, ".") && !strings.HasPrefix(rest, "[") {
-		return nil, fmt.Errorf("%q must begin with a dot, as .spec.size does", text)
+		return nil, fmt.Errorf("%s must begin with a dot, as .spec.size does", quoted(text))
 	}
 	var p path
 	for rest != "" {
 		var next step
 		var ok bool
 		if next, rest, ok = parseStep(rest); !ok {
-			return nil, fmt.Errorf(`%q is not understood: .name, ['name'], [0], [*] and [?(@.name=="value")] are`, text)
+			return nil, fmt.Errorf(`%s is not understood: .name, ['name'], [0], [*] and [?(@.name=="value")] are`, quoted(text))
 		}
 		p = append(p, next)
 	}

@@ -68,7 +68,7 @@ func (s *schema) check(path string) error {
 	for name, property := range s.Properties {
 		at := strings.TrimPrefix(path+"."+name, ".")
 		if property == nil {
-			return fmt.Errorf("the property %s has no schema: give at least its type", at)
+			return fmt.Errorf("the property %s has no schema: give at least its type", shortened(at))
 		}
 		if err := property.check(at); err != nil {
 			return err
