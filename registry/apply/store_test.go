@@ -263,6 +263,44 @@ func TestApply_OfQuantities(t *testing.T) {
 	}
 }
 
+// Merging knows no integers of 2^63 or more. An apply that would round one is refused, also if it
+// is of another field; a floating-point number may be as large as it likes.
+func TestApply_RoundsNoInteger(t *testing.T) {
+	type counter struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		Count             uint64   `json:"count"`
+		Mean              float64  `json:"mean"`
+		Past              []uint64 `json:"past,omitempty"`
+	}
+	s, err := registry.New(registry.Config[counter]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gear"}, Apply: apply.New})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	say := func(body string) (*engine.Object[counter], error) {
+		o, _, err := s.Apply(t.Context(), "default/a", configuration(body), registry.WriteOptions{Manager: "one"})
+		return o, err
+	}
+	for _, body := range []string{`"count":9223372036854775809`, `"count":18446744073709551615`, `"past":[1,9223372036854775809]`, `"count":18446744073709551616`} {
+		_, err := say(body)
+		require.ErrorAs(t, err, new(*registry.BadRequestError), body)
+		require.ErrorContains(t, err, "an integer of 2^63 or more", body)
+	}
+	o, err := say(`"count":9223372036854775807,"mean":9223372036854775808`)
+	require.NoError(t, err)
+	require.Equal(t, uint64(1<<63-1), o.Value.Count)
+	require.Equal(t, "9.223372036854775808e+18", fmt.Sprintf("%.18e", o.Value.Mean))
+	_, err = say(`"count":1`)
+	require.NoError(t, err)
+	_, _, err = s.Update(t.Context(), "default/a", func(old *engine.Object[counter]) (counter, error) {
+		next := old.Value
+		next.Count = 1<<63 + 1
+		return next, nil
+	}, registry.WriteOptions{Manager: "two"})
+	require.NoError(t, err)
+	_, err = say(`"mean":1`)
+	require.ErrorContains(t, err, "an integer of 2^63 or more")
+}
+
 // An object that was stored under another schema cannot be merged. That is no failure of
 // storage, after which a client would try again.
 func TestApply_ToAnObjectThatDoesNotFitTheSchema(t *testing.T) {
