@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kube-openapi/pkg/validation/strfmt"
-	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
 // The types of columns, of lists and of schemas.
@@ -131,8 +129,7 @@ func (s *schema) checkDefaults(of *spec.Schema, path string) error {
 	if s.Default != nil {
 		value := runtime.DeepCopyJSONValue(s.Default)
 		s.setDefaults(value)
-		v := &validator{validate.NewSchemaValidator(of, nil, "", strfmt.Default)}
-		if wrong := v.validate(value); len(wrong) > 0 {
+		if wrong := validatorOf(of).validate(value); len(wrong) > 0 {
 			return fmt.Errorf("%s has a default that its schema does not allow: %s", shortened(cmp.Or(path, "the object")), shortened(strings.TrimPrefix(wrong[0].Error(), "<nil>: ")))
 		}
 	}

@@ -187,7 +187,7 @@ func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 			Default:          func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },
 			RevisionRequired: true, // as for every custom resource
 			Validate: func(_ context.Context, o, old *unstructured.Unstructured) field.ErrorList {
-				return append(d.validator.validate(o.Object), d.schema.checkValues(o, old)...)
+				return append(d.validator.validateObject(o, old), d.schema.checkValues(o, old)...)
 			},
 		},
 	}

@@ -15,9 +15,9 @@
 //
 // Group, names, scope; the structural schema with defaults, pruning, nullable,
 // x-kubernetes-preserve-unknown-fields, -int-or-string, -embedded-resource and
-// -list-type, and validation by OpenAPI; the status and scale subresources; printer columns;
-// selectable fields. Rules in CEL, conversion and further versions are not, and each is
-// named in [Definition].Notes.
+// -list-type, and validation by OpenAPI, which allows what an update leaves as it was; the status
+// and scale subresources; printer columns; selectable fields. Rules in CEL, conversion and further
+// versions are not, and each is named in [Definition].Notes.
 //
 // # Concurrency
 //

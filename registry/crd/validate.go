@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -13,7 +14,14 @@ import (
 )
 
 // validator validates objects by a schema.
-type validator struct{ of *validate.SchemaValidator }
+type validator struct {
+	schema *spec.Schema
+	of     *validate.SchemaValidator
+}
+
+func validatorOf(s *spec.Schema) *validator {
+	return &validator{s, validate.NewSchemaValidator(s, nil, "", strfmt.Default)}
+}
 
 // newValidator reads the schema, whose other part is rest, and refuses defaults that it
 // does not allow.
@@ -26,7 +34,7 @@ func newValidator(text []byte, rest *schema) (*validator, error) {
 	if err := rest.checkDefaults(s, ""); err != nil {
 		return nil, err
 	}
-	return &validator{validate.NewSchemaValidator(s, nil, "", strfmt.Default)}, nil
+	return validatorOf(s), nil
 }
 
 // eitherType gives each value that may be an integer or a string these two types, since
@@ -52,8 +60,21 @@ func eitherType(s *spec.Schema) {
 
 // validate returns what is wrong with a value, by field, of what OpenAPI has a word for.
 func (v *validator) validate(value any) field.ErrorList {
-	var wrong field.ErrorList
-	for _, err := range v.of.Validate(value).Errors {
+	return fieldErrors(v.of.Validate(value))
+}
+
+// validateObject is validate of an object. If it replaces another, only what that does not have is
+// an error.
+func (v *validator) validateObject(o, old *unstructured.Unstructured) field.ErrorList {
+	wrong := v.validate(o.Object)
+	if len(wrong) == 0 || old == nil {
+		return wrong
+	}
+	return fieldErrors((&change{schema: v.schema, old: old.Object}).Validate(o.Object))
+}
+
+func fieldErrors(result *validate.Result) (wrong field.ErrorList) {
+	for _, err := range result.Errors {
 		wrong = append(wrong, fieldError(err))
 	}
 	return wrong

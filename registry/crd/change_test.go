@@ -1,0 +1,108 @@
+package crd_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/crd"
+)
+
+// validation returns the rules of things whose spec has a schema.
+func validation(t *testing.T, spec string) func(now, before map[string]any) field.ErrorList {
+	t.Helper()
+	all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", "{type: object, properties: {spec: "+spec+", status: {type: object, x-kubernetes-preserve-unknown-fields: true}}}", 1)))
+	require.NoError(t, err)
+	validate := all[0].Config().Strategy.Validate
+	thing := func(spec map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	}
+	return func(now, before map[string]any) field.ErrorList {
+		if before == nil {
+			return validate(t.Context(), thing(now), nil)
+		}
+		return validate(t.Context(), thing(now), thing(before))
+	}
+}
+
+// An object that was stored before its schema became stricter can be changed, and lose its
+// finalizers, while what is wrong with it stays.
+func TestChange_OfAnObjectThatIsOlderThanARule(t *testing.T) {
+	before := storeOf(t, "{type: object, properties: {size: {type: integer}, color: {type: string}}}")
+	it, err := before.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":-1}}`), registry.WriteOptions{})
+	require.NoError(t, err)
+	old, err := before.Engine().Get(t.Context(), it.Key(), engine.GetOptions{})
+	require.NoError(t, err)
+
+	validate := validation(t, "{type: object, required: [owner], properties: {size: {type: integer, minimum: 0}, color: {type: string}, owner: {type: string}}}")
+	spec := old.Value.Object["spec"].(map[string]any)
+	require.Len(t, validate(spec, nil), 2)
+	require.Empty(t, validate(spec, spec))
+	wrong := validate(map[string]any{"size": int64(-1), "color": "red"}, spec)
+	require.Len(t, wrong, 1, "the spec has changed, and has no owner still")
+	require.Equal(t, "spec.owner", wrong[0].Field)
+	require.Empty(t, validate(map[string]any{"size": int64(-1), "color": "red", "owner": "b"}, spec))
+	require.Len(t, validate(map[string]any{"size": int64(-2), "owner": "b"}, spec), 1)
+}
+
+// Items of a map replace those with their keys, wherever they are; those of other lists replace
+// none.
+func TestChange_OfListsGoesByTheirType(t *testing.T) {
+	validate := validation(t, `{type: object, properties: {
+		map: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}, size: {type: integer, minimum: 0}, color: {type: string}}}},
+		list: {type: array, items: {type: integer, minimum: 0}}}}`)
+	item := func(name string, size int64, color string) map[string]any {
+		return map[string]any{"name": name, "size": size, "color": color}
+	}
+	before := map[string]any{"map": []any{item("a", -1, "red"), item("b", 1, "red")}, "list": []any{int64(-1), int64(1)}}
+	require.Len(t, validate(before, nil), 2)
+	require.Empty(t, validate(map[string]any{"map": []any{item("c", 1, "red"), item("a", -1, "blue")}, "list": []any{int64(-1), int64(1)}}, before))
+	require.Len(t, validate(map[string]any{"map": []any{item("b", -1, "red"), item("c", -1, "red")}}, before), 2)
+	require.Len(t, validate(map[string]any{"list": []any{int64(-1)}}, before), 1)
+}
+
+// Of independent fields, those that are wrong and have changed are errors, and no others.
+func TestChange_PropertyOnlyWhatChangesIsAnError(t *testing.T) {
+	const fields = 6
+	var properties []string
+	for i := range fields {
+		properties = append(properties, fmt.Sprintf("f%d: {type: object, properties: {in: {type: integer, minimum: 0}}}", i))
+	}
+	validate := validation(t, "{type: object, properties: {"+strings.Join(properties, ", ")+"}}")
+	rng := rand.New(rand.NewPCG(1, 2))
+	draw := func() map[string]any {
+		spec := map[string]any{}
+		for i := range fields {
+			if rng.IntN(4) > 0 {
+				spec[fmt.Sprintf("f%d", i)] = map[string]any{"in": rng.Int64N(4) - 2}
+			}
+		}
+		return spec
+	}
+	for range 500 {
+		now, before := draw(), draw()
+		var want []string
+		for name, value := range now {
+			in := value.(map[string]any)["in"].(int64)
+			old, found := before[name].(map[string]any)
+			if in < 0 && (!found || old["in"] != in) {
+				want = append(want, "spec."+name+".in")
+			}
+		}
+		var got []string
+		for _, err := range validate(now, before) {
+			got = append(got, err.Field)
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		require.Equal(t, want, got, "%v after %v", now, before)
+	}
+}
