@@ -35,6 +35,8 @@
 //   - TestLease: client-go's leader election has one leader, and the other once that one
 //     releases its lease.
 //   - resttest, a package: Kubernetes' own suite for registries, over package registry.
+//   - apiextensions, a module: the same requests to Kubernetes' own server of custom resources
+//     and to one of this module, with the answers compared.
 //   - TestTLS: the dynamic client, informers and kubectl talk to a process over TLS, with
 //     tokens and with certificates, and strangers are refused as they expect.
 //   - TestReadme: what the README shows of watchmill serve and kubectl is what they

@@ -108,7 +108,10 @@ func (s *schema) checkEmbedded(value any, at *field.Path) (wrong field.ErrorList
 		return ""
 	})...)
 	wrong = append(wrong, checkText(fields, at, "kind", func(text string) string {
-		return strings.Join(utilvalidation.IsDNS1035Label(strings.ToLower(text)), "; ")
+		if wrong := utilvalidation.IsDNS1035Label(strings.ToLower(text)); len(wrong) > 0 {
+			return "may have upper case letters, but is otherwise " + strings.Join(wrong, "; ")
+		}
+		return ""
 	})...)
 	if metadata, found := fields["metadata"]; found {
 		wrong = append(wrong, checkMetadata(metadata, at.Child("metadata"))...)

@@ -1,0 +1,26 @@
+// Package apiextensions sends the same requests to Kubernetes' own server of custom resources and
+// to a server of this module, and compares the answers.
+//
+//	               ┌──▶ apiextensions-apiserver ──▶ etcd, in a process of their own
+//	script, walk ──┤
+//	               └──▶ serve ──▶ registry/crd
+//
+//	both answers ──general──▶ status, headers, objects, causes: equal?
+//
+// Both serve the kinds of testdata/kinds.yaml. Requests come from two places:
+//
+//   - The script has each kind of request once, good and bad. An answer may differ where the
+//     script says so, and why; the test fails, too, if it no longer differs.
+//   - Walks write random widgets, of which some are invalid, by several managers. They leave
+//     out what the script says differs. There are three; WATCHMILL_PARITY_WALKS=100 has a
+//     hundred, which take a minute.
+//
+// Texts for people are not compared, since this module has its own: messages, and descriptions of
+// columns. Of uids, revisions and times it counts only whether there is one. By design, and
+// nowhere in the script, a deletion's Status has a code and a revision, and items of lists have
+// neither apiVersion nor kind, which clients take from the list. Kubernetes has a second error for
+// a value that is wrong where the scale has its number.
+//
+// It is a module of its own, since no other has to compile the API server and etcd. It has only
+// tests.
+package apiextensions
