@@ -52,12 +52,19 @@ func byNode(p pod) ([]string, error) {
 
 var errBad = errors.New("bad node")
 
+// tester is what *testing.T and *rapid.T have in common.
+type tester interface {
+	require.TestingT
+	Helper()
+	Cleanup(func())
+}
+
 // fixture is an informer over a fake source on a deterministic host: nothing runs
 // but in run, pass and calls that wait. It is closed, and checked to leave
 // nothing behind, when the test ends.
 type fixture struct {
 	*informer.SharedInformer[pod]
-	t        *testing.T
+	t        tester
 	clock    *clock.Virtual
 	executor *actors.Seeded
 	host     *engine.Host
@@ -72,9 +79,15 @@ var quick = reflector.Backoff{Initial: time.Microsecond, Max: time.Microsecond}
 
 // newFixture makes a fixture whose configuration is as configure leaves it; nil
 // changes nothing.
-func newFixture(t *testing.T, configure func(*informer.Config[pod])) *fixture {
+func newFixture(t tester, configure func(*informer.Config[pod])) *fixture {
 	t.Helper()
-	r := &fixture{t: t, clock: enginetest.NewVirtualClock(), executor: actors.NewSeeded(1)}
+	return newSeededFixture(t, 1, configure)
+}
+
+// newSeededFixture makes a fixture whose actors take the turns that seed determines.
+func newSeededFixture(t tester, seed uint64, configure func(*informer.Config[pod])) *fixture {
+	t.Helper()
+	r := &fixture{t: t, clock: enginetest.NewVirtualClock(), executor: actors.NewSeeded(seed)}
 	var err error
 	r.host, err = engine.NewHost(engine.HostConfig{Clock: r.clock, Executor: r.executor, Seed: 1})
 	require.NoError(t, err)
@@ -95,7 +108,8 @@ func newFixture(t *testing.T, configure func(*informer.Config[pod])) *fixture {
 func (r *fixture) close() {
 	require.NoError(r.t, r.SharedInformer.Close())
 	require.NoError(r.t, r.source.Close())
-	enginetest.CheckLeaks(r.t, r.host)
+	require.Empty(r.t, r.host.ActorNames())
+	require.Zero(r.t, r.host.Timers())
 	require.NoError(r.t, r.host.Close())
 }
 
