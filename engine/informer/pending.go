@@ -39,6 +39,7 @@ type pending struct {
 	newest  *state // with merged, the state after it
 	resync  bool
 	slow    bool // under Block: the slow handler was reported
+	ended   bool // the handler has ended: nothing is pending any more
 
 	// left is the rest of the delivery that was taken last; replaying: that
 	// delivery was of a whole state.
@@ -69,7 +70,19 @@ func deliverState(s *state, as func(*store.Object) notification) delivery {
 func (p *pending) begin(s *state, cause Cause) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.start, p.cause = s, cause
+	if !p.ended {
+		p.start, p.cause = s, cause
+	}
+}
+
+// end drops what is pending, and all that is offered later, so that a registration that
+// is kept keeps no objects. The handler is not running.
+func (p *pending) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	p.known, p.start, p.batches, p.queued, p.merged, p.newest = nil, nil, nil, 0, nil, nil
+	p.left.Store(0)
 }
 
 // offer adds a batch. It reports the handler's lag if that has just exceeded the
@@ -78,6 +91,8 @@ func (p *pending) offer(b *batch) (lag int, slow bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
+	case p.ended:
+		return 0, false
 	case p.start != nil:
 		p.start = b.after // the handler has not started, so it starts with the newer state
 		return 0, false

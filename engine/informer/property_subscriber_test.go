@@ -152,5 +152,6 @@ func (h *subscriber) checkEnded() {
 			require.Fail(t, "the handler has not ended")
 		}
 	}
+	require.Zero(t, h.Lag())
 	h.ended.Store(true)
 }

@@ -159,7 +159,8 @@ func (r *Registration) Done() <-chan struct{} { return r.core.ended() }
 // the error of an informer that has ended by itself; else nil.
 func (r *Registration) Err() error { return r.core.err() }
 
-// Lag returns the number of pending notifications, including the one being handled.
+// Lag returns the number of pending notifications, including the one being handled;
+// zero after the end.
 func (r *Registration) Lag() int { return r.core.lag() }
 
 // Stop ends the handler like Remove, but does not wait. So it may be called from

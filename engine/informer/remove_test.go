@@ -55,6 +55,25 @@ func TestStop_OfARunningHandlerDrainsOrDrops(t *testing.T) {
 	}
 }
 
+func TestStop_LeavesNothingPending(t *testing.T) {
+	r := newFixture(t, nil)
+	var handle *informer.Registration
+	l := &recorder{before: func(n informer.Notification[pod]) {
+		if n.Key() == "b" {
+			r.write(pod{Name: "c"})
+			r.executor.RunN(50) // c is committed behind it
+			require.Equal(t, 2, handle.Lag())
+			handle.Stop(informer.Drop)
+		}
+	}}
+	handle = r.subscribeRecorder(l)
+	r.put(pod{Name: "a"})
+	r.put(pod{Name: "b"})
+	<-handle.Done()
+	require.Len(t, l.recorded(), 2)
+	require.Zero(t, handle.Lag())
+}
+
 func TestStop_FromTheHandlerDoesNotWait(t *testing.T) {
 	r := newFixture(t, nil)
 	var handle *informer.Registration
