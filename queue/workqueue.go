@@ -35,7 +35,8 @@ type WorkQueueConfig[T comparable] struct {
 	// Drain is what draining does with delayed items.
 	Drain DrainPolicy
 	// OnReady, if any, is called for each item that TryGet can get from now on. It is
-	// called with the queue locked: it must be quick and must not use it.
+	// called with the queue locked: it must be quick and must not use it. After a panic it
+	// is called for later items nevertheless; see WorkQueueStats.
 	OnReady func()
 }
 
@@ -65,6 +66,8 @@ type WorkQueue[T comparable] struct {
 	ready   sync.Cond // there is an item to get, or there will be none any more
 	drained sync.Cond // the state of the shutdown changed
 	meter   meter
+	// readyErr is the last panic of OnReady.
+	readyErr error
 
 	// An item that must be processed is in dirty, and either in queue or in running,
 	// never in both.
@@ -137,8 +140,11 @@ func (q *WorkQueue[T]) add(item T) {
 func (q *WorkQueue[T]) push(item T) {
 	q.queue.push(queuedWork[T]{item, q.now()})
 	q.ready.Signal()
-	if q.cfg.OnReady != nil {
-		q.cfg.OnReady()
+	if q.cfg.OnReady == nil {
+		return
+	}
+	if err := usercode.Call("WorkQueueConfig.OnReady", "", q.cfg.OnReady); err != nil {
+		q.readyErr = err
 	}
 }
 
@@ -325,6 +331,8 @@ type WorkQueueStats struct {
 	// MetricsErr is the panic that ended the calls of the metrics, as a
 	// [*usercode.PanicError], or nil.
 	MetricsErr error
+	// ReadyErr is the last panic of OnReady, as a [*usercode.PanicError], or nil.
+	ReadyErr error
 }
 
 // meter calls the metrics, if there are any, and contains their panics.
@@ -344,7 +352,10 @@ func (m *meter) call(method func(WorkQueueMetrics)) {
 func (q *WorkQueue[T]) Stats() WorkQueueStats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := WorkQueueStats{Queued: q.queue.len(), Running: len(q.running), Delayed: q.delayed.len(), MetricsErr: q.meter.err}
+	s := WorkQueueStats{
+		Queued: q.queue.len(), Running: len(q.running), Delayed: q.delayed.len(),
+		MetricsErr: q.meter.err, ReadyErr: q.readyErr,
+	}
 	now := q.now()
 	for _, began := range q.running {
 		s.Unfinished += now.Sub(began)

@@ -1,0 +1,92 @@
+package queue_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/queue"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Workers that are told of items, in place of waiting, get each once.
+func TestWorkQueue_TryGetAndOnReady(t *testing.T) {
+	ready := 0
+	q, err := queue.NewWorkQueue(queue.WorkQueueConfig[string]{OnReady: func() { ready++ }})
+	require.NoError(t, err)
+	_, ok := q.TryGet()
+	require.False(t, ok)
+	for _, item := range []string{"a", "a", "b"} {
+		require.NoError(t, q.Add(item))
+	}
+	require.Equal(t, 2, ready, "not for one that is queued already")
+	item, ok := q.TryGet()
+	require.True(t, ok)
+	require.Equal(t, "a", item)
+	require.NoError(t, q.Add("a"))
+	require.Equal(t, 2, ready, "a worker has it")
+	q.Done("a")
+	require.Equal(t, 3, ready)
+	item, _ = q.TryGet()
+	require.Equal(t, "b", item)
+	q.ShutDown()
+	item, _ = q.TryGet()
+	require.Equal(t, "a", item, "what was queued")
+	_, ok = q.TryGet()
+	require.False(t, ok)
+}
+
+// OnReady runs in the middle of each change of the queue, so a panic of it must not leave
+// the change undone.
+func TestOnReady_PanicIsContainedAndReported(t *testing.T) {
+	virtual, ready := clock.NewVirtual(epoch), 0
+	q := newWork(t, queue.WorkQueueConfig[string]{Clock: virtual, OnReady: func() {
+		ready++
+		panic("ready")
+	}})
+	require.NoError(t, q.Add("a"))
+	require.Equal(t, "a", get(t, q))
+	require.NoError(t, q.Add("a"))
+	q.Done("a")
+	require.NoError(t, q.AddAfter("b", time.Second))
+	require.NoError(t, q.AddAfter("c", time.Second))
+	require.NoError(t, q.AddAfter("d", time.Minute))
+	virtual.Advance(time.Second)
+	require.Equal(t, 3, q.Len())
+	require.Equal(t, 1, q.Stats().Delayed)
+
+	drained := make(chan error, 1)
+	go func() { drained <- q.ShutDownWithDrain(t.Context()) }() // which queues d now
+	var got []string
+	for item, err := q.Get(t.Context()); err == nil; item, err = q.Get(t.Context()) {
+		got = append(got, item)
+		q.Done(item)
+	}
+	require.NoError(t, <-drained)
+	require.Equal(t, []string{"a", "b", "c", "d"}, got)
+	require.Equal(t, 5, ready)
+	var panicked *usercode.PanicError
+	require.ErrorAs(t, q.Stats().ReadyErr, &panicked)
+	require.Equal(t, "WorkQueueConfig.OnReady", panicked.Func)
+}
+
+func ExampleWorkQueue_TryGet() {
+	q, err := queue.NewWorkQueue(queue.WorkQueueConfig[string]{OnReady: func() { fmt.Println("something to do") }})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = q.Add("web-1")
+	item, ok := q.TryGet()
+	fmt.Println(item, ok, err)
+	q.Done(item)
+	_, ok = q.TryGet()
+	fmt.Println(ok)
+	// Output:
+	// something to do
+	// web-1 true <nil>
+	// false
+}
