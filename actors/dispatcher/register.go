@@ -172,30 +172,28 @@ func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Member) {
 	d.notified.remove(w)
 	slow := d.slow.set.remove(w)
 	d.countStalled()
-	d.Stats.count(w.Err())
-	if d.OnEnd != nil {
-		d.OnEnd(w)
-	}
-	d.Stats.Watches.Add(-1) // last: what sees it finds the end recorded
+	d.tellEnd(w) // last: what sees the count finds the end recorded
 	if slow {
 		d.slow.giveBack(ctx) // reads the clock, which may panic
 	}
 }
 
-// tellEnds calls OnEnd for the watches that are registered when the dispatcher stops,
-// since it handles no Ended for them any more. All have ended.
-func (d *dispatcher) tellEnds() {
-	if d.OnEnd == nil {
-		return
-	}
-	for _, w := range d.unfiltered.Members() {
+// tellEnd counts a watch that has ended, and calls OnEnd.
+func (d *dispatcher) tellEnd(w *watcher.Member) {
+	d.Stats.count(w.Err())
+	if d.OnEnd != nil {
 		d.OnEnd(w)
 	}
-	for _, e := range d.order {
-		for _, w := range e.stream.Members() {
-			d.OnEnd(w)
-		}
-	}
+	d.Stats.Watches.Add(-1)
+}
+
+// tellEnds does what forget does for the watches that are registered when the dispatcher
+// stops, since it handles no Ended for them any more. All have ended. The indexes are not
+// used again, so they stay as they are.
+func (d *dispatcher) tellEnds() {
+	d.each(d.tellEnd)
+	d.Stats.Streams.Add(-int64(len(d.order)))
+	d.Stats.Stalled.Add(-d.slow.counted)
 }
 
 // countResume counts a watch that resumes, by the outcome of its registration.

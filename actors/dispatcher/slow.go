@@ -13,9 +13,11 @@ import (
 // slow is the watches that lag beyond their buffer. Those whose policy is Terminate
 // share one time budget, and end when it is used up.
 type slow struct {
-	set    *stalled[*watcher.Member]
-	budget budget
-	timer  clock.Timer
+	set *stalled[*watcher.Member]
+	// counted is how many of the set the statistics have, which several dispatchers may share.
+	counted int64
+	budget  budget
+	timer   clock.Timer
 	// drawn is the budget of the running timer, started at since for the watches
 	// that had stalled by mark.
 	drawn time.Duration
@@ -50,7 +52,12 @@ func (d *dispatcher) release(ctx *actors.Context, w *watcher.Member) {
 	}
 }
 
-func (d *dispatcher) countStalled() { d.Stats.Stalled.Store(int64(d.slow.set.len())) }
+// countStalled brings the statistics up to date with the set.
+func (d *dispatcher) countStalled() {
+	now := int64(d.slow.set.len())
+	d.Stats.Stalled.Add(now - d.slow.counted)
+	d.slow.counted = now
+}
 
 // giveBack returns the rest of the budget if no watch uses it any more.
 func (s *slow) giveBack(ctx *actors.Context) {
