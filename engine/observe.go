@@ -31,12 +31,18 @@ type WatchEnd struct {
 // Reason returns why it ended in a word: "stopped", "expired", "slow", "panicked",
 // "deadline", "closed", or "failed" for anything else.
 func (e WatchEnd) Reason() string {
+	switch failed, panicked := watcher.ByHandler(e.Why); {
+	case panicked:
+		return "panicked"
+	case failed:
+		return "failed"
+	}
 	for _, r := range []struct {
 		is   error
 		word string
 	}{
-		{ErrStopped, "stopped"}, {ErrExpired, "expired"}, {ErrSlowConsumer, "slow"}, {ErrHandlerPanic, "panicked"},
-		{usercode.ErrPanic, "panicked"}, {ErrDeadline, "deadline"}, {ErrEngineClosed, "closed"},
+		{ErrStopped, "stopped"}, {ErrExpired, "expired"}, {ErrSlowConsumer, "slow"},
+		{ErrDeadline, "deadline"}, {ErrEngineClosed, "closed"},
 	} {
 		if errors.Is(e.Why, r.is) {
 			return r.word

@@ -302,3 +302,31 @@ func TestWatchEnd_HasAWordForEachReason(t *testing.T) {
 	}
 	require.Equal(t, []string{"stopped", "expired", "slow", "panicked", "deadline", "closed", "failed"}, words)
 }
+
+// A handler may fail with the end of another watch, which is no end that was asked for.
+func TestWatchEnd_OfAHandlerIsNotWhatItsErrorWraps(t *testing.T) {
+	var told ages
+	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Metrics = &told })
+	for name, err := range map[string]error{"closed": engine.ErrEngineClosed, "stopped": engine.ErrStopped, "slow": engine.ErrSlowConsumer} {
+		failing, began := e.Process(ctx, engine.WatchOptions{Name: name}, engine.ErrorPolicy{Attempts: 1},
+			func(context.Context, engine.Event[pod]) error { return fmt.Errorf("pass on: %w", err) })
+		require.NoError(t, began)
+		panicking, began := e.Handle(ctx, engine.WatchOptions{Name: name + " panic"}, func(engine.Event[pod]) { panic(err) })
+		require.NoError(t, began)
+		_, written := e.Create(ctx, pod{Name: name})
+		require.NoError(t, written)
+		<-failing.Done()
+		<-panicking.Done()
+	}
+	require.NoError(t, e.Close())
+	words := map[string]string{}
+	for _, end := range told.ended {
+		words[end.Name] = end.Reason()
+	}
+	require.Equal(t, map[string]string{
+		"closed": "failed", "stopped": "failed", "slow": "failed",
+		"closed panic": "panicked", "stopped panic": "panicked", "slow panic": "panicked",
+	}, words)
+	s := e.Stats()
+	require.Equal(t, [2]uint64{0, 3}, [2]uint64{s.Terminated, s.Panicked})
+}

@@ -208,11 +208,13 @@ func (s *Stats) countResume(err error) {
 
 // count counts an ended watch by its reason.
 func (s *Stats) count(reason error) {
+	failed, panicked := watcher.ByHandler(reason)
 	switch {
+	case panicked:
+		s.Panicked.Add(1)
+	case failed:
 	case errors.Is(reason, watcher.ErrSlowConsumer):
 		s.Terminated.Add(1)
-	case errors.Is(reason, watcher.ErrHandlerPanic):
-		s.Panicked.Add(1)
 	case errors.Is(reason, watcher.ErrDeadline):
 		s.DeadlinesReached.Add(1)
 	}

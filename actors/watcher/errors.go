@@ -111,6 +111,23 @@ func (e *HandlerError) Is(target error) bool { return target == ErrHandler }
 // Unwrap returns what the handler returned.
 func (e *HandlerError) Unwrap() error { return e.Err }
 
+// ByHandler reports whether why, what [Watch.Err] returned, is that the watch's handler
+// or notify function has failed, and whether it has panicked. The user's error, or the
+// panic's value, may be the end of another watch, which errors.Is would take for this one's.
+func ByHandler(why error) (failed, panicked bool) {
+	if end, ok := why.(*EndError); ok {
+		why = end.Reason
+	}
+	switch e := why.(type) {
+	case *PanicError, *usercode.PanicError:
+		return true, true
+	case *HandlerError:
+		_, panicked = e.Err.(*PanicError)
+		return true, panicked
+	}
+	return false, false
+}
+
 // stoppedBy returns the end of a watch whose context was done.
 func stoppedBy(cause error) error { return fmt.Errorf("%w: %w", ErrStopped, cause) }
 
