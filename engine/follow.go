@@ -76,8 +76,12 @@ func Follow[T any](ctx context.Context, e *Engine[T], opts WatchOptions) iter.Se
 // If handle is nil the watch is like that of [Engine.Watch], otherwise like that of
 // [Engine.Handle].
 //
-// Errors: as for [Engine.Watch] and [Engine.List], except [ErrExpired].
+// Errors: as for [Engine.Watch] and [Engine.List], except [ErrExpired]; [ErrConfig] if reset
+// is nil.
 func Resume[T any](ctx context.Context, e *Engine[T], opts WatchOptions, reset func(*List[T]), handle func(Event[T])) (*Watch[T], error) {
+	if reset == nil { // which would be found when history has expired, or never
+		return nil, &ConfigError{Field: "reset", Problem: "is nil; give a function that replaces the consumer's state by the list"}
+	}
 	var untyped func(*watcher.Delivery)
 	if handle != nil {
 		untyped = eachEvent(handle)

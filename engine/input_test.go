@@ -233,6 +233,8 @@ func TestInput_Functions(t *testing.T) {
 	wanted{usercode.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
 	_, err = e.DeleteIf(ctx, "a", func(*engine.Object[thing]) error { panic("no") }, engine.DeleteOptions{})
 	wanted{usercode.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
+	_, err = engine.Resume(ctx, e, engine.WatchOptions{From: 2}, nil, nil) // even if it would not be called
+	wanted{usercode.ErrConfig, []string{"reset", "nil", "give a function"}}.require(t, err)
 	_, err = e.CreateWithTTL(ctx, thing{Key: "t"}, -1)
 	wanted{usercode.ErrConfig, []string{"TTL", "negative"}}.require(t, err)
 	_, err = e.ByIndex(ctx, "zone", "z1")
