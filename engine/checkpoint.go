@@ -128,10 +128,13 @@ func (c *Checkpoint) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// window returns the limits of the window: over storage that keeps history, events
-// do not expire by age, so that a revision saved before a restart can be resumed from
-// long after it.
-func (e *core) window() Window {
+// windowLimits returns the limits of the window, zero without a cache. Over storage that
+// keeps history, events do not expire by age, so that a revision saved before a restart can
+// be resumed from long after it.
+func (e *core) windowLimits() Window {
+	if !e.cfg.cached() {
+		return Window{}
+	}
 	w := e.cfg.window
 	if e.storage.Backend().Traits().Keeps && w.MinAge == 0 && w.MinEvents == 0 {
 		w.MinAge = math.MaxInt64
@@ -139,7 +142,7 @@ func (e *core) window() Window {
 			w.MaxEvents = DefaultKept
 		}
 	}
-	return w
+	return w.WithDefaults()
 }
 
 // onBehind returns a function that requests progress from storage while calls wait

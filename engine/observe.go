@@ -189,6 +189,7 @@ type Running struct{ core runningCore }
 // generic code that a public type leads to is compiled with the user's package.
 type runningCore interface {
 	settings() *settings
+	windowLimits() Window
 	stats() Stats
 	watches() []WatchInfo
 	lastEnds() []WatchEnd
@@ -204,8 +205,9 @@ func (r Running) Name() string { return r.core.settings().name }
 // Cached reports whether there is a cache; without one most of Stats is zero.
 func (r Running) Cached() bool { return r.core.settings().cached() }
 
-// Window returns the bounds of the history that watches can resume from.
-func (r Running) Window() Window { return r.core.settings().window }
+// Window returns the bounds of the history that watches can resume from, with the defaults
+// filled in. They are zero without a cache, where the history is the backend's.
+func (r Running) Window() Window { return r.core.windowLimits() }
 
 // Stats is as [Engine.Stats].
 func (r Running) Stats() Stats { return r.core.stats() }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -272,6 +273,26 @@ func TestHost_ShowsTheEnginesThatRun(t *testing.T) {
 	require.NoError(t, e.Close())
 	require.Empty(t, host.Engines())
 	require.Zero(t, running[1].Stats().Watches)
+}
+
+func TestRunning_WindowIsTheOneThatWatchesResumeFrom(t *testing.T) {
+	defaults := engine.Window{MinAge: store.DefaultMinAge, MaxEvents: store.DefaultMaxEvents, MaxBytes: store.DefaultMaxBytes, ChunkSize: store.DefaultChunkSize}
+	lasting := defaults
+	lasting.MinAge, lasting.MaxEvents = math.MaxInt64, engine.DefaultKept
+	storage := newLasting(t)
+	for name, test := range map[string]struct {
+		change func(*engine.Config[pod])
+		want   engine.Window
+	}{
+		"as it is left out":    {func(*engine.Config[pod]) {}, defaults},
+		"over lasting storage": {func(c *engine.Config[pod]) { c.Backend = storage }, lasting},
+		"without a cache":      {func(c *engine.Config[pod]) { c.NoCache = true }, engine.Window{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, _ := newEngine(t, test.change)
+			require.Equal(t, test.want, e.Host().Engines()[0].Window())
+		})
+	}
 }
 
 // So a scrape of their metrics takes none for another.

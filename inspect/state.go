@@ -30,7 +30,7 @@ type Engine struct {
 	Generation      uint64
 	Objects         int
 	// WindowEvents is how many events the window has. MaxEvents and MaxBytes are its
-	// bounds; zero is no bound.
+	// bounds; they are zero without a cache.
 	WindowEvents, MaxEvents int
 	MaxBytes                int64
 	// StateBytes, WindowBytes and HistoryBytes are estimates of memory.

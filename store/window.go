@@ -61,7 +61,7 @@ func NewWindow(limits WindowLimits, sizeOf func(*Object) int) *Window {
 	if sizeOf == nil {
 		sizeOf = func(*Object) int { return DefaultSize }
 	}
-	return &Window{limits: limits.withDefaults(), sizeOf: sizeOf, rebuilt: new(rebuiltStates)}
+	return &Window{limits: limits.WithDefaults(), sizeOf: sizeOf, rebuilt: new(rebuiltStates)}
 }
 
 // Reset drops all events. The window then starts at floor, the oldest revision

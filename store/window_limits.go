@@ -53,7 +53,7 @@ func (l WindowLimits) Validate(setting string) error {
 	invalid := func(field, format string, args ...any) error {
 		return &usercode.ConfigError{Field: setting + "." + field, Problem: fmt.Sprintf(format, args...)}
 	}
-	full := l.withDefaults()
+	full := l.WithDefaults()
 	switch {
 	case l.MinAge < 0:
 		return invalid("MinAge", "is %v, which is negative; zero means %v", l.MinAge, DefaultMinAge)
@@ -73,9 +73,9 @@ func (l WindowLimits) Validate(setting string) error {
 	return nil
 }
 
-// withDefaults fills in what is not given, and what Validate would reject, so
-// that a window works with any limits.
-func (l WindowLimits) withDefaults() WindowLimits {
+// WithDefaults returns the limits that a window with l keeps to. It fills in what is not
+// given, and what Validate would reject, so that a window works with any limits.
+func (l WindowLimits) WithDefaults() WindowLimits {
 	if l.MinAge <= 0 {
 		l.MinAge = DefaultMinAge
 	}

@@ -3,7 +3,6 @@ package prommetrics
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -161,7 +160,7 @@ var figures = []figure{
 	counter("apiserver_watch_cache_initializations_total", "Times that the cache became ready.", func(s *engine.Stats) uint64 { return s.Generation }),
 	counter("apiserver_watch_cache_initialization_errors_total", "Failed attempts to list or to watch the backend, each of which left the cache unable to serve.", func(s *engine.Stats) uint64 { return s.Source.Failures }),
 	gauge("apiserver_watch_cache_resource_version", "Revision that the cache has reached.", func(s *engine.Stats) float64 { return float64(s.Revision) }),
-	{prometheus.NewDesc("apiserver_watch_cache_capacity", "Changes that the window may hold; +Inf if only bytes and age bound it.", perEngine, nil), prometheus.GaugeValue, capacity},
+	{prometheus.NewDesc("apiserver_watch_cache_capacity", "Changes that the window may hold; 0 without a cache.", perEngine, nil), prometheus.GaugeValue, capacity},
 	counter("apiserver_terminated_watchers_total", "Watches that were ended for slowness.", func(s *engine.Stats) uint64 { return s.Terminated }),
 	counter("apiserver_init_events_total", "Events of initial states that watches have read.", func(s *engine.Stats) uint64 { return s.InitialEvents }),
 	counter("watchmill_lists_total", "Lists.", func(s *engine.Stats) uint64 { return s.Lists }),
@@ -182,10 +181,7 @@ var figures = []figure{
 }
 
 func capacity(r engine.Running, _ *engine.Stats) float64 {
-	if n := r.Window().MaxEvents; n > 0 {
-		return float64(n)
-	}
-	return math.Inf(1)
+	return float64(r.Window().MaxEvents)
 }
 
 func truth(b bool) float64 {

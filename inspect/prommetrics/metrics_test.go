@@ -111,7 +111,10 @@ apiserver_watch_cache_events_received_total{group="",resource="pods"} 3
 # HELP apiserver_resource_objects Objects that the cache holds.
 # TYPE apiserver_resource_objects gauge
 apiserver_resource_objects{group="",resource="pods"} 3
-`), "watchmill_watch_behind_seconds", "watchmill_watch_lag_events", "apiserver_watch_cache_events_received_total", "apiserver_resource_objects"))
+# HELP apiserver_watch_cache_capacity Changes that the window may hold; 0 without a cache.
+# TYPE apiserver_watch_cache_capacity gauge
+apiserver_watch_cache_capacity{group="",resource="pods"} 1.048576e+06
+`), "apiserver_watch_cache_capacity", "watchmill_watch_behind_seconds", "watchmill_watch_lag_events", "apiserver_watch_cache_events_received_total", "apiserver_resource_objects"))
 
 	stuck.Stop()
 	prompt.Stop()
