@@ -98,7 +98,9 @@ type Config[T any] struct {
 	// Window bounds the history that watches can resume from. Over durable storage
 	// (see [backend.Traits]) events do not expire by age: without MinAge and
 	// MinEvents, the newest [DefaultKept] stay, as far as MaxBytes allows, including
-	// those from before the engine was started.
+	// those from before the engine was started. Without a cache the history is the
+	// backend's: Window bounds that of the engine's own, as [memory.Options].Retain does,
+	// and is refused beside a given one.
 	Window Window
 	// NoCache turns the cache off: all reads and watches then go to the backend.
 	NoCache bool
@@ -276,6 +278,8 @@ func (s *settings) validate() error {
 		return &ConfigError{Field: "VerifyEvery", Problem: "is negative; zero means never"}
 	case s.verifyEvery > 0 && !s.cached():
 		return &ConfigError{Field: "VerifyEvery", Problem: "is set, but NoCache turns the cache off: there is nothing to compare"}
+	case s.window != (Window{}) && !s.cached() && s.backend != nil:
+		return &ConfigError{Field: "Window", Problem: "is set, but NoCache turns the cache off: the history is that of Backend, where its bounds are set"}
 	case s.listWhenBehind > 0 && !s.cached():
 		return &ConfigError{Field: "ListWhenBehind", Problem: "is set, but NoCache turns the cache off: nothing is listed"}
 	}

@@ -194,10 +194,10 @@ func (e *core) openBackend() error {
 }
 
 // retain returns the bounds of the history in the engine's own storage, which needs
-// little, since the cache's window has the history.
+// little if the cache's window has the history.
 func (s *settings) retain() Window {
 	if !s.cached() {
-		return Window{}
+		return s.window
 	}
 	const events = 1024
 	w := Window{MinAge: time.Second, MaxEvents: events, MaxBytes: s.window.MaxBytes}

@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -307,6 +308,9 @@ func TestInput_Config(t *testing.T) {
 		"LabelValues nil": {func(c *engine.Config[thing]) {
 			c.Labels, c.LabelValues = nil, engine.LabelValues[thing]{"app": nil}
 		}, []string{"LabelValues", "no function", `"app"`}},
+		"Window alone": {func(c *engine.Config[thing]) {
+			c.Window.MaxEvents, c.NoCache, c.Backend = 9, true, faulty.New(nil, faulty.Options{})
+		}, []string{"Window", "NoCache", "history", "Backend"}},
 		"Index name":        {index(""), []string{"Index", `field ""`, "declared are node"}},
 		"Index twice":       {index("node", "node"), []string{"Index", "node", "twice"}},
 		"BookmarkPeriod":    {func(c *engine.Config[thing]) { c.BookmarkPeriod = -1 }, []string{"BookmarkPeriod", "negative", "zero means"}},

@@ -53,6 +53,21 @@ func TestNoCache_WatchIsServedByTheBackend(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrStopped)
 }
 
+func TestNoCache_WindowBoundsTheHistoryOfTheEnginesOwnStorage(t *testing.T) {
+	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.NoCache, c.Window = true, engine.Window{MaxEvents: 8} })
+	var last engine.Revision
+	for n := range 100 {
+		o, err := e.Put(ctx, pod{Name: "a", N: n})
+		require.NoError(t, err)
+		last = o.Revision
+	}
+	_, err := e.Watch(ctx, engine.WatchOptions{From: last - 20})
+	require.ErrorIs(t, err, engine.ErrExpired)
+	w, err := e.Watch(ctx, engine.WatchOptions{From: last - 4})
+	require.NoError(t, err)
+	require.Len(t, until(t, ctx, w, last), 4)
+}
+
 func TestNoCache_SlowConsumerLosesNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

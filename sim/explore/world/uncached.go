@@ -17,7 +17,7 @@ import (
 // startUncached starts the engine without a cache.
 func (w *World[T]) startUncached() (err error) {
 	c := w.engineConfig()
-	c.Backend, c.Name, c.NoCache, c.VerifyEvery = w.storage.Uncached, "engine without cache", true, 0
+	c.Backend, c.Name, c.NoCache, c.VerifyEvery, c.Window = w.storage.Uncached, "engine without cache", true, 0, engine.Window{}
 	if w.seams.uncached != nil {
 		c.Backend = w.seams.uncached(w.storage.Uncached)
 	}
