@@ -174,7 +174,7 @@ func (e *core) deliverAll(ctx context.Context, d *draining) error {
 	}
 	for running := e.registry.Watches(); len(running) > 0; running = e.registry.Watches() {
 		for _, w := range running {
-			w.Drain(final)
+			w.Drain(ctx, final)
 		}
 		for _, w := range running {
 			if err := e.host.await(ctx, w.Done()); err != nil {

@@ -15,7 +15,9 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
@@ -67,6 +69,28 @@ func drainBesideWriters(t *testing.T, noCache bool) {
 		require.LessOrEqual(t, c.counts[i].Load(), acknowledged+2, "consumer %d", i)
 	}
 	require.Empty(t, e.Stats().Undelivered)
+}
+
+// The last revision of storage that others write to may be no event of any watch.
+func TestDrain_WithoutACacheAsksStorageHowFarItIs(t *testing.T) {
+	var asked atomic.Bool
+	l := newLasting(t)
+	l.traits = func(t *backend.Traits) { t.Contiguous, t.Shared = false, true }
+	l.watch = func(opts backend.WatchOptions, w backend.Watcher) backend.Watcher {
+		return &shyWatcher{Watcher: w, notify: opts.Notify, through: opts.From, asked: &asked}
+	}
+	host := newHost(t, engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: engine.NewSeeded(1)})
+	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host, c.Backend, c.NoCache = host, l, true })
+	var got []string
+	_, err := e.Handle(ctx, engine.WatchOptions{}, func(ev engine.Event[pod]) { got = append(got, ev.Key()) })
+	require.NoError(t, err)
+	_, err = e.Create(ctx, pod{Name: "mine"})
+	require.NoError(t, err)
+	require.ErrorIs(t, host.Await(ctx, nil), engine.ErrIdle)
+	_, err = l.Emit(ctx, draftOf(cfg(), pod{Name: "other"}))
+	require.NoError(t, err)
+	require.NoError(t, e.Drain(ctx))
+	require.Equal(t, []string{"mine"}, got)
 }
 
 // countingConsumers are consumers of every kind, which count the events they are given:

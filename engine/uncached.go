@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // uncachedBatch is how many events a watch without cache takes from the backend
@@ -212,10 +214,21 @@ func (u *uncachedWatch) tell(m dispatcher.Message) {
 	}
 }
 
-// drain makes the watch end when it has delivered everything up to final.
-func (u *uncachedWatch) drain(final Revision) {
+// drain makes the watch end when it has delivered everything up to final. If that may be no
+// event of the watch, the backend is asked how far it is.
+func (u *uncachedWatch) drain(ctx context.Context, final Revision) {
 	u.final.Store(uint64(final))
 	u.pullSoon()
+	if u.published.Load().Revision >= final {
+		return
+	}
+	var err error
+	if panicked := usercode.Call("Watcher.RequestProgress", "", func() { err = backend.RequestProgress(ctx, u.source) }); panicked != nil {
+		err = panicked
+	}
+	if err != nil && !errors.Is(err, ErrUnsupported) {
+		u.engine.report(err)
+	}
 }
 
 func (u *uncachedWatch) publish() {

@@ -38,8 +38,9 @@ type Feed struct {
 	Registry *Registry
 
 	// Drain has the feed's only watch end when it has been given everything up to
-	// a revision. It is nil for feeds of several, which their dispatcher drains.
-	Drain func(store.Revision)
+	// a revision. It may block until ctx is done. It is nil for feeds of several, which
+	// their dispatcher drains.
+	Drain func(ctx context.Context, final store.Revision)
 
 	// Delivered is called with each batch that a consumer is given. It must neither block
 	// nor call the watch. Nil costs nothing.

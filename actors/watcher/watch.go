@@ -172,10 +172,10 @@ func (w *Watch) StopWith(ctx context.Context) {
 }
 
 // Drain has the watch end when it has been given everything up to final, unless its
-// dispatcher sees to that.
-func (w *Watch) Drain(final store.Revision) {
+// dispatcher sees to that. It may block until ctx is done.
+func (w *Watch) Drain(ctx context.Context, final store.Revision) {
 	if w.feed.Drain != nil {
-		w.feed.Drain(final)
+		w.feed.Drain(ctx, final)
 	}
 }
 
