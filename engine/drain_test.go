@@ -71,6 +71,23 @@ func drainBesideWriters(t *testing.T, noCache bool) {
 	require.Empty(t, e.Stats().Undelivered)
 }
 
+// A loop that was left in the middle of a batch has the rest of it still to come.
+func TestDrain_WaitsForALoopThatWasLeft(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{Name: "left"})
+	for _, key := range []string{"a", "b", "c"} {
+		f.put(key)
+	}
+	for ev, err := range w.Events() {
+		require.NoError(t, err)
+		require.Equal(t, "a", ev.Key())
+		break
+	}
+	var late *engine.UndeliveredError
+	require.ErrorAs(t, f.engine.Drain(t.Context()), &late)
+	require.Equal(t, []engine.Undelivered{{Name: "left", Events: 2, Revision: 2}}, late.Watches)
+}
+
 // The last revision of storage that others write to may be no event of any watch.
 func TestDrain_WithoutACacheAsksStorageHowFarItIs(t *testing.T) {
 	var asked atomic.Bool

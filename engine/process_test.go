@@ -97,7 +97,7 @@ func TestProcess_SkipsAndReports(t *testing.T) {
 	f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) {
 		c.OnError = func(err error) { reported = append(reported, err) }
 	})
-	a := newAttempts(f, map[string]int{"b": 2})
+	a := newAttempts(f, map[string]int{"b": 2, "c": 1})
 	policy := engine.ErrorPolicy{Attempts: 2, Skip: true}
 	w, err := f.engine.Process(t.Context(), engine.WatchOptions{Name: "billing"}, policy, a.handle)
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestProcess_SkipsAndReports(t *testing.T) {
 		f.put(key)
 	}
 	f.pass(time.Second)
-	require.Equal(t, []string{"a 0s", "b 0s", "b 100ms", "c 100ms"}, a.calls)
+	require.Equal(t, []string{"a 0s", "b 0s", "b 100ms", "c 100ms", "c 200ms"}, a.calls, "c has as many attempts as b")
 	require.NoError(t, w.Err())
 	require.Len(t, reported, 1)
 	require.ErrorIs(t, reported[0], errDatabase)

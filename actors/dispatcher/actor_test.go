@@ -230,6 +230,32 @@ func TestSlow_OnlyTerminateEndsWhatDoesNotRead(t *testing.T) {
 	require.Zero(t, f.stats.Stalled.Load(), "it has caught up")
 }
 
+// What a slow watch has not used of the budget is there for the next one.
+func TestSlow_RestOfTheBudgetIsGivenBack(t *testing.T) {
+	for name, leave := range map[string]func(*fixture, *watcher.Watch){
+		"by one that catches up": func(f *fixture, w *watcher.Watch) { f.has(w, 2, 3, 4) },
+		"by one that is stopped": func(f *fixture, w *watcher.Watch) {
+			w.Stop()
+			f.executor.Run()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.pass(2 * time.Second) // in which the budget fills up
+			first := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+			f.write(2, 3, 4)
+			f.pass(20 * time.Millisecond)
+			leave(f, first)
+			next := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+			f.write(5, 6, 7)
+			f.pass(70 * time.Millisecond)
+			require.NoError(t, next.Err())
+			f.pass(20 * time.Millisecond)
+			require.ErrorIs(t, next.Err(), watcher.ErrSlowConsumer)
+		})
+	}
+}
+
 func TestBookmarks_ComeOnceAPeriodForThoseWhoAsked(t *testing.T) {
 	f := newFixture(t)
 	asked, silent := f.watch(watcher.Options{Bookmarks: true}), f.watch(watcher.Options{})
@@ -297,6 +323,24 @@ func TestEpoch_EndsEveryWatchOfTheHistoryBefore(t *testing.T) {
 		_, end := f.read(w)
 		require.ErrorIs(t, end, store.ErrExpired)
 	}
+	require.Zero(t, f.stats.Watches.Load())
+}
+
+// A watch that the window has left behind is one that expired, also if storage then goes back.
+func TestEpoch_CountsNoWatchTwice(t *testing.T) {
+	f := newFixtureWith(t, small)
+	f.watch(watcher.Options{Buffer: 1})
+	f.write(2)
+	f.write(3)
+	f.write(4)
+	f.write(5)
+	require.EqualValues(t, 1, f.stats.Expired.Load())
+	f.watch(watcher.Options{})
+	f.window.Reset(1)
+	f.epoch++
+	f.commit()
+	f.executor.Run()
+	require.EqualValues(t, 2, f.stats.Expired.Load())
 	require.Zero(t, f.stats.Watches.Load())
 }
 

@@ -1,0 +1,79 @@
+package dispatcher_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// notifying is watches with a key each, none of which is written, and how often each has
+// been notified.
+type notifying struct {
+	watches []*watcher.Watch
+	times   []int
+}
+
+func (f *fixture) notifying(n int) *notifying {
+	all := &notifying{times: make([]int, n)}
+	for i := range n {
+		filter, err := store.NewFilter(nil, store.FilterOptions{Key: fmt.Sprint("quiet", i)})
+		require.NoError(f, err)
+		w, snap := watcher.NewNotified(&f.feed, watcher.Options{}, func() { all.times[i]++ }), f.published.Load()
+		f.admitThis(w, dispatcher.Register{Filter: filter, Start: watcher.Start{Next: snap.Window.Next(), After: snap.Revision}, Snapshot: snap})
+		f.take(w, snap.Revision)
+		all.watches, all.times[i] = append(all.watches, w), 0
+	}
+	return all
+}
+
+// progress commits that there is no change up to a revision.
+func (f *fixture) progress(rev store.Revision) {
+	f.window.Advance(rev)
+	f.commit()
+	f.executor.Run()
+}
+
+func TestNotified_LearnOfProgressAtOnceAfterAnOutage(t *testing.T) {
+	f := newFixture(t)
+	all := f.notifying(3)
+	f.progress(5)
+	require.Equal(t, []int{0, 0, 0}, all.times)
+	f.pass(100 * time.Millisecond)
+	require.Equal(t, []int{1, 1, 1}, all.times)
+	for _, w := range all.watches {
+		f.take(w, 5)
+	}
+	f.generation++
+	f.progress(6)
+	require.Equal(t, []int{2, 2, 2}, all.times)
+}
+
+// A share of the watches is notified at a time. One that ends leaves its place to the last
+// one, which may then be among those that were notified before.
+func TestNotified_LearnOfProgressWhileOthersEnd(t *testing.T) {
+	const watches = 1010 // more than a share
+	f := newFixture(t)
+	all := f.notifying(watches)
+	f.progress(5)
+	f.pass(100 * time.Millisecond)
+	var late int
+	for i, times := range all.times {
+		if times == 0 {
+			late++
+		} else if i < 100 {
+			all.watches[i].Stop() // which notifies it
+		}
+	}
+	require.Positive(t, late)
+	f.executor.Run()
+	for range 3 {
+		f.pass(100 * time.Millisecond)
+	}
+	require.NotContains(t, all.times, 0)
+}

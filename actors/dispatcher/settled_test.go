@@ -1,0 +1,68 @@
+package dispatcher_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// writeOther commits changes of another key than that of write, at the revisions.
+func (f *fixture) writeOther(revisions ...store.Revision) {
+	for _, rev := range revisions {
+		other := added(rev)
+		other.Object.Key = "b"
+		f.window.Append(other, f.clock.Now())
+		f.window.Trim(f.clock.Now())
+		f.commit()
+		f.executor.Run()
+	}
+}
+
+// settled returns a fixture with a window of four events and a watch of key a, which has
+// read everything when the window moves: its stream is then not looked at again.
+func settled(t *testing.T) (*fixture, *watcher.Watch) {
+	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	w := f.selecting(store.FilterOptions{Key: "a"})
+	f.has(w) // and follows its stream from here
+	f.writeOther(2, 3, 4, 5, 6, 7)
+	f.write(8)
+	f.has(w, 8)
+	f.writeOther(9)
+	return f, w
+}
+
+// ofKey sends m with a new watch of key a.
+func (f *fixture) ofKey(m dispatcher.Register) *watcher.Watch {
+	filter, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})
+	require.NoError(f, err)
+	m.Filter, m.Snapshot = filter, f.published.Load()
+	return f.admit(watcher.Options{}, m)
+}
+
+// A watch that resumes on the stream of others which have read everything still needs the
+// window.
+func TestWindowMoves_WatchThatJoinsAStreamKeepsWhatLeaves(t *testing.T) {
+	f, beside := settled(t)
+	at, err := f.window.View().Seek(7)
+	require.NoError(t, err)
+	behind := f.ofKey(dispatcher.Register{Start: watcher.Start{Next: at, After: 7}})
+	f.writeOther(10, 11, 12, 13, 14)
+	f.has(behind, 8)
+	f.has(beside)
+}
+
+// So does one that has waited for its revision, also if it is not read: nothing for it has
+// left the window.
+func TestWindowMoves_WatchFromTheFutureSkipsWhatIsNotForIt(t *testing.T) {
+	f, beside := settled(t)
+	future := f.ofKey(dispatcher.Register{Start: watcher.Start{Pending: 10}})
+	f.writeOther(10, 11, 12, 13, 14, 15, 16)
+	f.has(future)
+	f.write(17)
+	f.has(future, 17)
+	f.has(beside, 17)
+}
