@@ -75,7 +75,8 @@ type filterEntry struct {
 	// found are the events that this round has found for the stream.
 	found []store.Event
 	// settled: at the last check, all members followed the stream and had read all
-	// of it, and it has no events since, so that no member needs the window.
+	// of it, and it has no events and no members since, so that no member needs the
+	// window. One that is pending does not follow.
 	settled bool
 }
 

@@ -107,16 +107,8 @@ func (d *dispatcher) arrive(next *store.Snapshot) {
 			d.end(w, err)
 			continue
 		}
-		w.Arrive(at, from)
-		d.unsettle(w.Stream())
+		w.Arrive(at, from) // on a stream that is not settled, since a member was pending
 		d.wake(w)
-	}
-}
-
-// unsettle records that a member may not follow the stream.
-func (d *dispatcher) unsettle(s *watcher.Stream) {
-	if !s.Everything() {
-		d.entries[s.Filter().Canonical()].settled = false
 	}
 }
 
