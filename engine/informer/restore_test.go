@@ -102,13 +102,16 @@ func TestOverlay_ForgetsAWriteToStorageThatWasReplaced(t *testing.T) {
 	r.executor.Run()
 	overlay := r.Overlay(0)
 	overlay.Wrote(written(pod{Name: "lost"}, 100))
+	overlay.Wrote(written(pod{Name: "again"}, 100))
 	require.NotNil(t, overlay.Get("lost"))
 	identified.id = "second"
 	r.relist(func() error { r.write(pod{Name: "a"}); return nil })
 	require.NotNil(t, overlay.Get("a"))
 	require.Nil(t, overlay.Get("lost"))
-	overlay.Wrote(written(pod{Name: "lost"}, 50))
-	require.NotNil(t, overlay.Get("lost"), "a write to the new storage counts, whatever its revision")
+	for _, name := range []string{"lost", "again"} { // one that was read meanwhile, and one that was not
+		overlay.Wrote(written(pod{Name: name}, 50))
+		require.NotNil(t, overlay.Get(name), "a write to the new storage counts, whatever its revision")
+	}
 }
 
 // restorable is a source whose storage has an identity.
@@ -145,6 +148,36 @@ func TestRelist_OfStorageWithoutIdentityThatWentBack(t *testing.T) {
 	require.Equal(t, 9, r.Get("a").Value.N, "an object of the same revision is another one")
 	require.Contains(t, l.recorded(), "MODIFIED a@2→2 relist")
 	require.Nil(t, overlay.Get("lost"))
+}
+
+// It has come to the same revision again when it is listed: that it went back only the
+// watch was told, which could not be resumed.
+func TestRelist_OfStorageWithoutIdentityThatWentBackAndOn(t *testing.T) {
+	anonymous := &unidentified{}
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		anonymous.ListerWatcher = cfg.Source.ListerWatcher
+		cfg.Source = engine.SourceOf[pod](anonymous)
+	})
+	for _, name := range []string{"a", "b", "c"} {
+		r.put(pod{Name: name})
+	}
+	restored := enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Clock: r.host.Clock()})
+	t.Cleanup(func() { require.NoError(t, restored.Close()) })
+	add := func(p pod) {
+		_, err := restored.Add(p)
+		require.NoError(t, err)
+	}
+	add(pod{Name: "a", N: 9})
+	anonymous.ListerWatcher = restored
+	r.source.ResetWatches(nil)
+	r.pass(1500 * time.Millisecond) // the watch is refused; a list comes after another pause
+	require.Equal(t, uint64(1), r.Stats().Source.Relists[reflector.Future])
+	require.Equal(t, []string{"a", "b", "c"}, keys(r.List(nil)))
+	add(pod{Name: "x"})
+	add(pod{Name: "y"})
+	r.pass(time.Minute)
+	require.Equal(t, []string{"a", "x", "y"}, keys(r.List(nil)))
+	require.Equal(t, 9, r.Get("a").Value.N, "an object of the same revision is another one")
 }
 
 // unidentified hides the identity of a source's storage.
