@@ -77,6 +77,40 @@ func TestSettle_EndsWithTheController(t *testing.T) {
 	})
 }
 
+// The informer has the change, but the controller's handler is not done with it.
+func TestSettle_WaitsForTheHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		blocked := make(chan struct{})
+		reconciled := make(chan string, 1)
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(), Host: pods.Host(),
+			Keys: func(n informer.Notification[Pod]) []string {
+				<-blocked
+				return []string{n.Key()}
+			},
+			Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {
+				reconciled <- key
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		require.NoError(t, c.Settle(t.Context(), 0))
+		o, err := pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		settled := make(chan error, 1)
+		go func() { settled <- c.Settle(t.Context(), o.Revision) }()
+		time.Sleep(time.Second) // of virtual time
+		require.Empty(t, settled)
+		close(blocked)
+		require.NoError(t, <-settled)
+		require.Equal(t, "ns/a", <-reconciled)
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+	})
+}
+
 func TestClose_NamesTheKeysThatHoldItUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods, err := engine.New(podConfig())

@@ -73,6 +73,27 @@ func TestController_GivesUpUntilTheObjectChanges(t *testing.T) {
 	require.ErrorContains(t, f.reported[0], "attempt 1, again in 1s", "the counting begins anew")
 }
 
+func TestController_SuccessEndsARowOfFailures(t *testing.T) {
+	f := newFixture(t, nil)
+	failures := 2
+	f.reconcile = func(string) (controller.Result, error) {
+		if failures--; failures >= 0 {
+			return controller.Result{}, errBroken
+		}
+		return controller.Result{}, nil
+	}
+	f.put("a", "1")
+	require.Len(t, f.called(), 1)
+	require.Len(t, f.pass(time.Second), 1)
+	require.Len(t, f.pass(2*time.Second), 1)
+	require.EqualValues(t, 1, f.Stats().Reconciled)
+	failures, f.reported = 1, nil
+	f.put("a", "2")
+	require.Len(t, f.called(), 1)
+	require.ErrorContains(t, f.reported[0], "attempt 1, again in 1s")
+	require.Len(t, f.pass(time.Second), 1)
+}
+
 func TestController_PanicIsAnError(t *testing.T) {
 	f := newFixture(t, nil)
 	f.reconcile = func(key string) (controller.Result, error) {
