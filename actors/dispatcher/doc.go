@@ -8,9 +8,9 @@
 //	                                     ├─▶ window moved: which watches need what it drops? backlog, conflate
 //	                                     ├─▶ Feed: publish what the watchers may read
 //	                                     └─▶ wake waiting watches; mark those too far behind as stalled
-//	watcher ──Recovered──▶ dispatcher
-//	clock ──Tick, BudgetSpent, DeadlineDue──▶ dispatcher
-//	supervision ──ChildStopped──▶ dispatcher: removes a watch from every index
+//	watcher ──Recovered, Ended──▶ dispatcher: removes a watch that has ended from every index
+//	engine ──Drain──▶ dispatcher: ends each watch that has everything
+//	clock ──Tick, ProgressDue, BudgetSpent, DeadlineDue──▶ dispatcher
 //
 // The dispatcher never waits for a watch and queues no events for it: a watch that
 // lags reads the window when its consumer asks for more.

@@ -2,16 +2,6 @@ package watchcache
 
 import "github.com/watchmill/watchmill/store"
 
-// Compact discards the history before Revision, after storage has discarded it.
-type Compact struct {
-	Revision store.Revision
-	// Reply receives nil once reads and new watches that go back further are
-	// refused, or [ErrStopped]. It has room for one.
-	Reply chan<- error
-}
-
-func (Compact) toWatchCache() {}
-
 // Compact discards history. The answer comes on m.Reply.
 func (h *Cache) Compact(m Compact) {
 	if !h.tell(m) {

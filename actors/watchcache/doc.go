@@ -4,7 +4,7 @@
 //
 //	Reflector ──Replace | Changes | Progress | Unavailable──▶ watchCache
 //	Watch callers ──Register──▶ (unless what is published suffices)      │ applies the whole queue,
-//	readers ──Wait──▶                                                    │ then publishes once
+//	readers ──Wait──▶  engine ──Distrust, Compact──▶                     │ then publishes once
 //	                                                                     ├─▶ Published snapshot ──▶ Get, List: no lock, no wait
 //	                                                                     ├─▶ waiters whose revision has come
 //	                                                                     └─▶ dispatcher: Committed, Register (one FIFO)

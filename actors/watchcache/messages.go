@@ -64,6 +64,15 @@ type Distrust struct {
 	Reply chan<- error
 }
 
+// Compact discards the history before Revision, after storage has discarded it. The
+// engine sends it.
+type Compact struct {
+	Revision store.Revision
+	// Reply receives nil once reads and new watches that go back further are
+	// refused, or [ErrStopped]. It has room for one.
+	Reply chan<- error
+}
+
 // Tick is the time to trim the window. The clock sends it.
 type Tick struct{}
 
@@ -77,5 +86,6 @@ func (StillBehind) toWatchCache() {}
 func (Register) toWatchCache()    {}
 func (Wait) toWatchCache()        {}
 func (Distrust) toWatchCache()    {}
+func (Compact) toWatchCache()     {}
 func (Tick) toWatchCache()        {}
 func (WaitsDue) toWatchCache()    {}

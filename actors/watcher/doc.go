@@ -8,10 +8,9 @@
 //	     ▼                        │ scan: behind, or resuming
 //	dispatcher ──evaluates────▶ Stream (one per filter)  ◀── the others read here once they have caught up
 //	     │      each filter once
-//	     │ Wake (coalesced)
-//	     ▼
-//	actor's turn ──▶ handler(event)
-//	             └───▶ ready signal ──▶ Next / Events / Batches / Chan: the consumer reads through the cursor itself
+//	     │
+//	     ├─ Wake (coalesced) ──▶ the actor's turn ──▶ handler(event)
+//	     └─ signal ────────────▶ Next, Events, Batches, Chan, Take: the consumer reads through the cursor itself
 //
 // So a slow consumer only makes its cursor lag: it blocks nothing and keeps no
 // events alive, since the cursor is a number. A watch that lags more than
