@@ -29,7 +29,8 @@ func (s *Store[T]) Apply(ctx context.Context, key string, config []byte, opts Wr
 	return s.applyTo(ctx, key, "", config, opts)
 }
 
-// ApplyStatus is Apply of the status and the metadata alone. It creates nothing.
+// ApplyStatus is Apply of the status and the metadata alone, or of only the status with
+// [Strategy].StatusOnly. It creates nothing.
 //
 // Errors: [engine.ErrNotFound] if there is no object, [engine.ErrUnsupported] if the kind has
 // no status subresource, and as for Apply.
@@ -66,6 +67,9 @@ func (c *core) apply(ctx context.Context, key, subresource string, config []byte
 	desired, err := c.readConfig(key, config, &opts)
 	if err != nil {
 		return nil, false, err
+	}
+	if subresource == statusSubresource && c.statusOnly {
+		desired[metadataField] = identityOf(desired[metadataField].(map[string]any))
 	}
 	opts.applied = true
 	return c.update(ctx, key, subresource, func(old *store.Object) (*store.Object, error) {
@@ -113,6 +117,17 @@ func (c *core) identify(key string, config map[string]any) error {
 		_, meta["name"] = SplitKey(key)
 	}
 	return nil
+}
+
+// identityOf returns the fields of metadata that say which object, in which state, is meant.
+func identityOf(meta map[string]any) map[string]any {
+	identity := map[string]any{}
+	for _, name := range []string{"name", "namespace", "uid", versionField} {
+		if value, given := meta[name]; given {
+			identity[name] = value
+		}
+	}
+	return identity
 }
 
 // merge returns the draft that a configuration makes of old.

@@ -26,7 +26,8 @@ type Kind struct {
 	// ClusterScoped objects have no namespace.
 	ClusterScoped bool
 	// Status gives the kind a status subresource: a write of that changes status and
-	// metadata alone, and a write of the object leaves status alone.
+	// metadata alone, or only status with [Strategy].StatusOnly, and a write of the object
+	// leaves status alone.
 	Status bool
 }
 

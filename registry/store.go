@@ -91,7 +91,8 @@ func (s *Store[T]) Update(ctx context.Context, key string, change func(old *engi
 	return s.update(ctx, key, "", change, opts)
 }
 
-// UpdateStatus is Update of the status and the metadata alone. It creates nothing.
+// UpdateStatus is Update of the status and the metadata alone, or of only the status with
+// [Strategy].StatusOnly. It creates nothing.
 //
 // Errors: [engine.ErrUnsupported] if the kind has no status subresource, and as for Update.
 func (s *Store[T]) UpdateStatus(ctx context.Context, key string, change func(old *engine.Object[T]) (T, error), opts WriteOptions) (*engine.Object[T], error) {

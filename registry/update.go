@@ -182,11 +182,14 @@ func (u *updating) keepToPart(draft, current *store.Object) *store.Object {
 	whole := u.layout.Clone(current)
 	u.layout.TakeStatus(whole, draft)
 	to, from := u.meta(whole), u.meta(draft)
+	to.SetManagedFields(from.GetManagedFields())
+	if u.statusOnly {
+		return whole
+	}
 	to.SetLabels(from.GetLabels())
 	to.SetAnnotations(from.GetAnnotations())
 	to.SetFinalizers(from.GetFinalizers())
 	to.SetOwnerReferences(from.GetOwnerReferences())
-	to.SetManagedFields(from.GetManagedFields())
 	return whole
 }
 

@@ -306,6 +306,26 @@ func TestStatus_ChangesItselfAlone(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrUnsupported)
 }
 
+// With StatusOnly a write of the status takes no part of the metadata, so that it cannot end what
+// a finalizer holds up either.
+func TestStatus_CanLeaveTheMetadataAlone(t *testing.T) {
+	cfg := config()
+	cfg.Strategy.StatusOnly = true
+	s := open(t, cfg)
+	w := widget("a", 1)
+	w.Finalizers = []string{"example.com/wait"}
+	o := create(t, s, w)
+	next, err := s.UpdateStatus(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
+		w := old.Value
+		w.Status.Phase, w.Finalizers = "Ready", nil
+		w.Labels, w.Annotations = map[string]string{"a": "b"}, map[string]string{"by": "controller"}
+		return w, nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "Ready", next.Value.Status.Phase)
+	require.Equal(t, o.Value.ObjectMeta, next.Value.ObjectMeta)
+}
+
 func TestDryRun_StoresNothing(t *testing.T) {
 	s := open(t, config())
 	dry := registry.WriteOptions{DryRun: true}

@@ -133,6 +133,16 @@ func TestApply_StatusAndObjectLeaveEachOtherAlone(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrNotFound, "status creates nothing")
 }
 
+// What a write of the status leaves alone is not its manager's either.
+func TestApply_StatusCanLeaveTheMetadataAlone(t *testing.T) {
+	g := open(t, func(cfg *registry.Config[Gear]) { cfg.Strategy.StatusOnly = true })
+	g.apply("one", `"spec":{"size":1}`)
+	o, err := g.store.ApplyStatus(t.Context(), "default/a", configuration(`"metadata":{"name":"a","labels":{"a":"b"}},"status":{"phase":"Ready"}`), registry.WriteOptions{Manager: "two"})
+	require.NoError(t, err)
+	require.Empty(t, o.Value.Labels)
+	require.Equal(t, "one Apply: spec.size\ntwo Apply/status: status.phase", owners(t, &o.Value))
+}
+
 func TestApply_WhatChangesNothingIsNotWritten(t *testing.T) {
 	g := open(t)
 	first := g.apply("one", `"spec":{"size":1,"teeth":[{"name":"x"}]}`)

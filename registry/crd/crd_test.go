@@ -77,6 +77,22 @@ func TestParse_RefusesWhatIsWrong(t *testing.T) {
 	require.Len(t, all, 2)
 }
 
+// As in Kubernetes, a write of a custom resource's status leaves its metadata alone.
+func TestStatus_LeavesTheMetadataAlone(t *testing.T) {
+	object, status, s := open(t)
+	it, err := object.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":1}}`), registry.WriteOptions{})
+	require.NoError(t, err)
+	_, _, err = status.Update(t.Context(), it.Key(), func(registry.Item) ([]byte, error) {
+		return []byte(`{"metadata":{"name":"a","labels":{"a":"b"},"finalizers":["example.com/wait"]},"status":{"conditions":[]}}`), nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	o, err := s.Engine().Get(t.Context(), it.Key(), engine.GetOptions{})
+	require.NoError(t, err)
+	require.Empty(t, o.Value.GetLabels())
+	require.Empty(t, o.Value.GetFinalizers())
+	require.Equal(t, map[string]any{"conditions": []any{}}, o.Value.Object["status"])
+}
+
 // plain is a manifest in which everything has an effect.
 const plain = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

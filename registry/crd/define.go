@@ -184,8 +184,8 @@ func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 		Kind: d.Kind, Columns: d.columns, Fields: d.fields, Scale: d.scale, Schema: d.raw,
 		Prune: func(o *unstructured.Unstructured) []string { return d.schema.pruneRoot(o.Object) },
 		Strategy: registry.Strategy[unstructured.Unstructured]{
-			Default:          func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },
-			RevisionRequired: true, // as for every custom resource
+			RevisionRequired: true, StatusOnly: true, // as for every custom resource
+			Default: func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },
 			Validate: func(_ context.Context, o, old *unstructured.Unstructured) field.ErrorList {
 				return append(d.validator.validateObject(o, old), d.schema.checkValues(o, old)...)
 			},
