@@ -54,6 +54,8 @@ type WriteOptions struct {
 	// unrecorded: managed fields are left out, for an object that is too large with
 	// them.
 	unrecorded bool
+	// unread: the draft is a body, whose writer may not have read what it replaces.
+	unread bool
 	// untracked is why the managed fields stay as they were, nil if they do not.
 	untracked error
 }

@@ -258,6 +258,7 @@ func (r *resource) updateBy(ctx context.Context, key string, change func(live *s
 	if r.forwarder != nil {
 		return forwarding{r.core}.update(ctx, key, r.subresource, change, opts)
 	}
+	opts.unread = true
 	return r.update(ctx, key, r.subresource, func(old *store.Object) (*store.Object, error) {
 		body, err := change(old)
 		if err != nil {

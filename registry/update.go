@@ -138,7 +138,7 @@ func (u *updating) nextOf(ctx context.Context, draft, current *store.Object) (*s
 	if err := u.checkPreconditions(current, string(m.GetUID()), 0); err != nil {
 		return nil, err
 	}
-	if err := u.checkRevision(m.GetResourceVersion(), current, u.revisionRequired && u.subresource != scaleSubresource); err != nil {
+	if err := u.checkRevision(m.GetResourceVersion(), current, u.revisionRequired && u.opts.unread); err != nil {
 		return nil, err
 	}
 	m.SetResourceVersion("")

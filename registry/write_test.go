@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -169,11 +170,21 @@ func TestUpdate_RevisionCanBeRequired(t *testing.T) {
 	cfg.Strategy.RevisionRequired = true
 	s := open(t, cfg)
 	o := create(t, s, widget("a", 1))
+	put := func(revision string) error {
+		_, _, err := s.Resources()[0].Update(t.Context(), o.Key, func(registry.Item) ([]byte, error) {
+			return fmt.Appendf(nil, `{"metadata":{"name":"a","resourceVersion":%q},"spec":{"size":2}}`, revision), nil
+		}, registry.WriteOptions{})
+		return err
+	}
+	for _, none := range []string{"", "0"} {
+		var invalid *registry.InvalidError
+		require.ErrorAs(t, put(none), &invalid)
+		require.Equal(t, "metadata.resourceVersion", invalid.Errors[0].Field)
+		require.Contains(t, invalid.Errors[0].Detail, "must be specified for an update")
+	}
+	require.NoError(t, put(o.Revision.String()))
 	_, _, err := s.Update(t.Context(), o.Key, grow(1), registry.WriteOptions{})
-	var invalid *registry.InvalidError
-	require.ErrorAs(t, err, &invalid)
-	require.Equal(t, "metadata.resourceVersion", invalid.Errors[0].Field)
-	require.Contains(t, invalid.Errors[0].Detail, "must be specified for an update")
+	require.NoError(t, err, "the function has read the object")
 }
 
 func TestUpdate_ConcurrentOnesAllApply(t *testing.T) {

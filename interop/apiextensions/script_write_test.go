@@ -131,9 +131,8 @@ func subresources(s *script) {
 	s.differ("the error is of the field that the client has written", put("a/scale", scale("a", ``, -3)))
 	s.differ("a patch whose result is no object is a bad request", patch(mergePatch, "a/scale", `{"spec":{"replicas":"x"}}`))
 	s.differ("a scale is not applied", applyTo("a/scale", "fieldManager=hpa", scale("a", ``, 9)))
-	s.differ("a write of the status may change labels, as it may for Kubernetes' built-in kinds", patch(mergePatch, "a/status", `{"metadata":{"labels":{"x":"z"}}}`))
-	s.differ("as before", get(widgets+"/a"))
-	s.alike(patch(mergePatch, "a", `{"metadata":{"labels":null,"managedFields":[{}]}}`))
+	s.same(patch(mergePatch, "a/status", `{"metadata":{"labels":{"x":"z"},"finalizers":["a.b/c"]},"status":{"size":97}}`))
+	s.same(applyTo("a/status", "fieldManager=st", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","labels":{"no":"no"}},"status":{"selector":"x=y"}}`))
 	s.same(get(widgets + "/a"))
 }
 

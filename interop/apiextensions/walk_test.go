@@ -115,10 +115,10 @@ func (w *walk) request() request {
 // statusRequest draws a write of the status of a widget.
 func (w *walk) statusRequest(name, query string) request {
 	if w.chance(0.5) {
-		o := object{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": object{"name": name}, "status": w.status()}
+		o := object{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": w.metadata(name), "status": w.status()}
 		return applyTo(name+"/status", query+"&force=true", text(full(o)))
 	}
-	return patch(mergePatch, name+"/status?"+query, text(object{"spec": object{"size": 5}, "status": w.status()}))
+	return patch(mergePatch, name+"/status?"+query, text(object{"metadata": object{"labels": object{"no": "no"}, "finalizers": nil}, "spec": object{"size": 5}, "status": w.status()}))
 }
 
 type object = map[string]any

@@ -82,8 +82,8 @@ func TestStatus_LeavesTheMetadataAlone(t *testing.T) {
 	object, status, s := open(t)
 	it, err := object.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":1}}`), registry.WriteOptions{})
 	require.NoError(t, err)
-	_, _, err = status.Update(t.Context(), it.Key(), func(registry.Item) ([]byte, error) {
-		return []byte(`{"metadata":{"name":"a","labels":{"a":"b"},"finalizers":["example.com/wait"]},"status":{"conditions":[]}}`), nil
+	_, _, err = status.Update(t.Context(), it.Key(), func(live registry.Item) ([]byte, error) {
+		return []byte(`{"metadata":{"name":"a","resourceVersion":"` + live.Revision().String() + `","labels":{"a":"b"},"finalizers":["example.com/wait"]},"status":{"conditions":[]}}`), nil
 	}, registry.WriteOptions{})
 	require.NoError(t, err)
 	o, err := s.Engine().Get(t.Context(), it.Key(), engine.GetOptions{})
