@@ -60,7 +60,7 @@ func (f HandlerFuncs[T]) OnDelete(gone Deleted[T]) {
 
 // FilteringHandler is an [EventHandler] that passes on objects that Filter accepts.
 // An update that changes the result of Filter becomes an addition or a deletion. A
-// nil Filter accepts everything.
+// nil Filter accepts everything; a nil Handler is refused when it is added.
 type FilteringHandler[T any] struct {
 	Filter  func(*Object[T]) bool
 	Handler EventHandler[T]

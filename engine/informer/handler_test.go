@@ -168,6 +168,8 @@ func TestHandlerFuncs_AndFilteringHandler(t *testing.T) {
 		DeleteFunc: func(gone informer.Deleted[pod]) { lines = append(lines, "delete "+gone.Key) },
 	}}, informer.HandlerOptions{})
 	require.NoError(t, err)
+	_, err = r.AddEventHandler(informer.FilteringHandler[pod]{Filter: onNode}, informer.HandlerOptions{})
+	require.ErrorIs(t, err, informer.ErrNilHandler)
 	_, err = r.AddEventHandler(informer.HandlerFuncs[pod]{}, informer.HandlerOptions{}) // is safe
 	require.NoError(t, err)
 	r.put(pod{Name: "a", Node: "n1"})
