@@ -259,23 +259,30 @@ func (t *topic) note(rev Revision) {
 // Subscribe. Breaking out of the loop ends the subscription and loses nothing: ranging
 // again subscribes after the last message, unless that has [ErrExpired] meanwhile.
 // Without a loop the subscription lives until ctx is done or the topic is closed. An
-// iterator is for one goroutine at a time.
+// iterator is for one goroutine and one loop at a time: a loop within a loop over the
+// same iterator gets [ErrConsumerConflict].
 func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq2[T, error] {
 	opts = opts.madeAt(0)
 	w, err := t.Watch(ctx, opts)
+	ranging := false
 	return func(yield func(T, error) bool) {
 		var none T
-		if w == nil && err == nil { // an earlier loop was left
+		switch {
+		case ranging:
+			yield(none, fmt.Errorf("a loop within a loop over the same Messages: %w", ErrConsumerConflict))
+			return
+		case w == nil && err == nil: // an earlier loop was left
 			w, err = t.Watch(ctx, opts)
 		}
 		if err != nil {
 			yield(none, err)
 			return
 		}
+		ranging = true
 		defer func() {
 			opts.From, opts.Last = w.Revision(), 0
 			w.Stop()
-			w = nil
+			w, ranging = nil, false
 		}()
 		for ev, end := range w.Events() {
 			if end != nil {

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -242,42 +241,6 @@ func TestTopic_PanicEndsOneSubscriptionAlone(t *testing.T) {
 	require.ErrorIs(t, bad.Err(), cause)
 	publish(t, topic, 1, 2)
 	require.Equal(t, []int{0, 1}, good.messages(t))
-}
-
-func TestTopic_MessagesBeginAtTheCallAndStopWithTheLoop(t *testing.T) {
-	topic := topicOn(t, engine.TopicOptions{})
-	messages := topic.Messages(t.Context(), engine.SubscribeOptions{})
-	publish(t, topic, 0, 3)
-	var got []int
-	for n, err := range messages {
-		require.NoError(t, err)
-		if got = append(got, n); len(got) == 2 {
-			break
-		}
-	}
-	require.Equal(t, []int{0, 1}, got)
-	require.Empty(t, topic.Watches())
-	for n, err := range messages {
-		require.NoError(t, err)
-		require.Equal(t, 2, n, "it goes on where it was left")
-		break
-	}
-}
-
-func TestTopic_MessagesEndWithTheContext(t *testing.T) {
-	topic := topicOn(t, engine.TopicOptions{})
-	ctx, cancel := context.WithCancelCause(t.Context())
-	because := errors.New("enough")
-	messages := topic.Messages(ctx, engine.SubscribeOptions{})
-	cancel(because)
-	ends := 0
-	for n, err := range messages {
-		require.Zero(t, n)
-		require.ErrorIs(t, err, engine.ErrStopped)
-		require.ErrorIs(t, err, because)
-		ends++
-	}
-	require.Equal(t, 1, ends)
 }
 
 func TestTopic_CloseEndsAllAndLeavesNothing(t *testing.T) {

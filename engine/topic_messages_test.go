@@ -1,0 +1,77 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/engine"
+)
+
+func TestTopic_MessagesBeginAtTheCallAndStopWithTheLoop(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{})
+	messages := topic.Messages(t.Context(), engine.SubscribeOptions{})
+	publish(t, topic, 0, 3)
+	var got []int
+	for n, err := range messages {
+		require.NoError(t, err)
+		if got = append(got, n); len(got) == 2 {
+			break
+		}
+	}
+	require.Equal(t, []int{0, 1}, got)
+	require.Empty(t, topic.Watches())
+	for n, err := range messages {
+		require.NoError(t, err)
+		require.Equal(t, 2, n, "it goes on where it was left")
+		break
+	}
+}
+
+func TestTopic_MessagesEndWithTheContext(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	because := errors.New("enough")
+	messages := topic.Messages(ctx, engine.SubscribeOptions{})
+	cancel(because)
+	ends := 0
+	for n, err := range messages {
+		require.Zero(t, n)
+		require.ErrorIs(t, err, engine.ErrStopped)
+		require.ErrorIs(t, err, because)
+		ends++
+	}
+	require.Equal(t, 1, ends)
+}
+
+// The inner loop would take the subscription from the outer one.
+func TestTopic_MessagesAreForOneLoopAtATime(t *testing.T) {
+	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch), Seed: 1})
+	topic := topicOn(t, engine.TopicOptions{Host: host})
+	messages := topic.Messages(t.Context(), engine.SubscribeOptions{})
+	publish(t, topic, 0, 3)
+	var got []int
+	for n, err := range messages {
+		require.NoError(t, err)
+		refused := 0
+		for n, err := range messages {
+			require.Zero(t, n)
+			require.ErrorIs(t, err, engine.ErrConsumerConflict)
+			refused++
+		}
+		require.Equal(t, 1, refused)
+		if got = append(got, n); len(got) == 2 {
+			break
+		}
+	}
+	require.Equal(t, []int{0, 1}, got)
+	for n, err := range messages {
+		require.NoError(t, err)
+		require.Equal(t, 2, n, "it goes on where it was left")
+		break
+	}
+}
