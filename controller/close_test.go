@@ -42,6 +42,42 @@ func TestClose_EndsTheContextsOfCalls(t *testing.T) {
 	})
 }
 
+// A program can tell a controller that has no source any more from one that has nothing to do.
+func TestController_SaysThatItsSourceHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		reconciled := make(chan string, 10)
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(),
+			Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {
+				reconciled <- key
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		require.Equal(t, "ns/a", <-reconciled)
+		synctest.Wait()
+		select {
+		case <-c.Done():
+			require.Fail(t, "it has ended, and the source has not")
+		default:
+		}
+		require.NoError(t, c.Err())
+
+		require.NoError(t, pods.Close())
+		<-c.Done()
+		require.ErrorIs(t, c.Err(), engine.ErrEngineClosed)
+		require.ErrorAs(t, c.Err(), new(*informer.SourceError))
+		require.NoError(t, c.Enqueue("ns/b"))
+		require.Equal(t, "ns/b", <-reconciled)
+		require.NoError(t, c.Close())
+		require.ErrorIs(t, c.Err(), controller.ErrClosed)
+	})
+}
+
 // The informer is shared and runs on, and what was queued is dropped.
 func TestSettle_EndsWithTheController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -112,6 +112,25 @@ func (c *Controller[T]) passed(ctx context.Context) error {
 	return last.Synced(ctx)
 }
 
+// Done returns a channel that is closed when the controller is told of no more changes: after
+// Close, or when its informer has ended, as when the source has ended for good. In the latter
+// case keys are still reconciled: those that were queued, that failed, or that Enqueue adds.
+func (c *Controller[T]) Done() <-chan struct{} { return c.core.handler.Done() }
+
+// Err returns why Done is closed: [ErrClosed], or why the informer has ended, such as an
+// [*informer.SourceError]. It is nil before.
+func (c *Controller[T]) Err() error {
+	select {
+	case <-c.Done():
+	default:
+		return nil
+	}
+	if c.core.life.Err() != nil {
+		return context.Cause(c.core.life)
+	}
+	return c.informer.Err()
+}
+
 // Stats returns the current numbers. It does not block.
 func (c *Controller[T]) Stats() Stats { return c.core.stats() }
 

@@ -214,3 +214,27 @@ func ExampleController_Settle() {
 	// <nil> 1 delayed
 	// <nil> n7
 }
+
+// A program that must not go on without its controller waits for the end of it.
+func ExampleController_Done() {
+	pods, err := engine.New(podConfig())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c, err := controller.New(controller.Config[Pod]{
+		Source: pods.Source(),
+		Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+			return controller.Result{}, nil
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	_ = pods.Close() // the source ends for good
+	<-c.Done()
+	fmt.Println(errors.Is(c.Err(), engine.ErrEngineClosed))
+	// Output: true
+}
