@@ -36,8 +36,9 @@
 // # Errors
 //
 // The host's logger and Config.OnError get each failed call as a [*ReconcileError], with
-// the controller's name, the key, and how often it has failed. A source that fails is tried again; one that
-// has ended for good closes Controller.Done, and Controller.Err says why.
+// the controller's name, the key, and how often it has failed. A source that fails is
+// tried again; one that has ended for good closes Controller.Done, and Controller.Err says
+// why.
 //
 // # Closing
 //

@@ -50,7 +50,8 @@ func (u Undelivered) String() string {
 // UndeliveredError lists the watches that had not delivered everything when a Drain
 // stopped waiting. The engine is closed nevertheless.
 type UndeliveredError struct {
-	// Watches are those watches, the one that was furthest behind first.
+	// Watches are those watches, the one that was furthest behind first. There is none if
+	// none was behind what had arrived from storage.
 	Watches []Undelivered
 	// Cause is why Drain stopped waiting, usually the cause of its context.
 	Cause error
@@ -62,6 +63,9 @@ const maxNamed = 10
 func (e *UndeliveredError) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "not everything was delivered: %v", e.Cause)
+	if len(e.Watches) == 0 {
+		text.WriteString("; no watch is behind what has arrived from storage")
+	}
 	for i, w := range e.Watches {
 		if i == maxNamed {
 			fmt.Fprintf(&text, "; and %d more", len(e.Watches)-i)

@@ -311,6 +311,15 @@ func TestDrain_WaitsForStorage(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
 }
 
+func TestDrain_WithoutWatchesSaysThatNoneIsBehind(t *testing.T) {
+	f := newSeededFixture(t, 1)
+	f.fault(0, faulty.Hang(), faulty.OpNext)
+	f.write("a")
+	err := f.engine.Drain(t.Context())
+	require.ErrorIs(t, err, engine.ErrUndelivered)
+	require.ErrorContains(t, err, "no watch is behind what has arrived from storage")
+}
+
 // A cache that does not reach what was written is asked once, however short the wait of
 // reads is.
 func TestDrain_WaitsOnceWithoutATimeout(t *testing.T) {
