@@ -117,7 +117,10 @@ func TestRead_GivesUpAtOnceIfTheBackendHasEndedForGood(t *testing.T) {
 		return f.clock.Now().Sub(began)
 	}
 	wait := func() error { return f.WaitFor(t.Context(), 9) }
+	require.False(t, f.Stats().Ended)
 	require.Less(t, took(wait), time.Minute, "it waited already")
+	require.True(t, f.Stats().Ended)
+	require.False(t, f.Stats().Ready)
 	for name, call := range map[string]func() error{
 		"wait": wait,
 		"get": func() error {

@@ -25,8 +25,8 @@ type Stats struct {
 	// Revision is the cache's, Generation how often it became ready.
 	Revision   Revision
 	Generation uint64
-	// Ready: the cache can serve.
-	Ready bool
+	// Ready: the cache can serve. Ended: storage has ended for good, and it never can again.
+	Ready, Ended bool
 	// Objects is how many the cache holds, WindowEvents how many changes its
 	// window has, WindowFloor the oldest revision to resume from.
 	Objects, WindowEvents int
@@ -89,13 +89,13 @@ func (e *Engine[T]) Stats() Stats { return e.core.stats() }
 
 func (e *core) stats() Stats {
 	snap, d, c := e.published.Load(), &e.counts.dispatcher, &e.counts.cache
-	ready, generation := watchcache.Pending, uint64(0)
+	serving, generation := watchcache.Pending, uint64(0)
 	if e.parts.cache != nil {
-		ready, generation = e.parts.cache.State()
+		serving, generation = e.parts.cache.State()
 	}
 	state := snap.State()
 	s := Stats{
-		Revision: snap.Revision, Generation: generation, Ready: ready == watchcache.Ready,
+		Revision: snap.Revision, Generation: generation, Ready: serving == watchcache.Ready, Ended: serving == watchcache.Ended,
 		Objects: state.Len(), WindowEvents: snap.Window.Len(), WindowFloor: snap.Window.Floor(),
 		StateBytes: state.Bytes(e.sizeOf), WindowBytes: snap.Window.Bytes(),
 		Watches: d.Watches.Load(), Streams: d.Streams.Load(), Stalled: d.Stalled.Load(),

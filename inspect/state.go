@@ -23,8 +23,10 @@ type State struct {
 
 // Engine is the state of one engine.
 type Engine struct {
-	Name          string
-	Cached, Ready bool
+	Name string
+	// Cached: there is a cache. Ready: it can serve. Ended: it never can again, since
+	// storage has ended for good.
+	Cached, Ready, Ended bool
 	// Revision is the cache's, Floor the oldest one from which a watch can resume.
 	Revision, Floor engine.Revision
 	Generation      uint64
@@ -92,7 +94,7 @@ func Take(hosts ...*engine.Host) State {
 func engineState(r engine.Running, now time.Time) Engine {
 	stats, window := r.Stats(), r.Window()
 	e := Engine{
-		Name: r.Name(), Cached: r.Cached(), Ready: stats.Ready,
+		Name: r.Name(), Cached: r.Cached(), Ready: stats.Ready, Ended: stats.Ended,
 		Revision: stats.Revision, Floor: stats.WindowFloor, Generation: stats.Generation, Objects: stats.Objects,
 		WindowEvents: stats.WindowEvents, MaxEvents: window.MaxEvents, MaxBytes: window.MaxBytes,
 		StateBytes: stats.StateBytes, WindowBytes: stats.WindowBytes, HistoryBytes: stats.HistoryBytes,

@@ -33,8 +33,7 @@ func (c *cache) upstream(u reflector.Update) {
 	}
 }
 
-// end makes the cache Pending for good, because of cause, and answers what waits for it to
-// become ready.
+// end makes the cache Ended because of cause, and answers what waits for it to become ready.
 func (c *cache) end(cause error) {
 	c.setReadiness(c.readiness.ended(c.now, cause))
 	c.waiters.all(c.readiness.check(c.now))

@@ -34,10 +34,11 @@
 // # Readiness
 //
 // The cache is Pending until its first list, while its source is unavailable,
-// and from a failure or a wrong state until the next list; Ready otherwise; and
-// Stopped at the end. Every Pending→Ready is a new generation. While Pending, new
-// watches are refused with a [*NotReadyError] that says when to retry; existing
-// watches stay, and the published snapshot stays readable.
+// and from a failure or a wrong state until the next list; Ready otherwise; Ended
+// once its source has ended for good; and Stopped at the end. Every Pending→Ready is
+// a new generation. While Pending, new watches are refused with a [*NotReadyError] that
+// says when to retry, and while Ended with one that is Final; existing watches stay, and
+// the published snapshot stays readable.
 //
 // # Failure
 //

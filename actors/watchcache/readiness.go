@@ -10,14 +10,16 @@ import (
 // State is whether the cache can serve.
 type State uint8
 
-// The states. Pending and Ready alternate; Stopped is the last.
+// The states. Pending and Ready alternate, until the source has Ended for good; Stopped is the
+// last.
 const (
 	Pending State = iota
 	Ready
+	Ended
 	Stopped
 )
 
-func (s State) String() string { return [...]string{"Pending", "Ready", "Stopped"}[s] }
+func (s State) String() string { return [...]string{"Pending", "Ready", "Ended", "Stopped"}[s] }
 
 // Errors of a cache that cannot serve.
 var (
@@ -68,38 +70,38 @@ type readiness struct {
 	generation uint64
 	// since is when state last changed.
 	since time.Time
-	// cause is why it is Pending.
+	// cause is why it is Pending or Ended.
 	cause error
-	// final: it is Pending for good.
-	final bool
 }
 
-// ready returns r changed to Ready. A Ready or Stopped cache stays as it is.
+// ready returns r changed to Ready, if it is Pending.
 func (r readiness) ready(now time.Time) readiness {
-	if r.state != Pending || r.final {
+	if r.state != Pending {
 		return r
 	}
 	return readiness{state: Ready, generation: r.generation + 1, since: now}
 }
 
 // pending returns r changed to Pending because of cause. A cache that is Pending
-// already keeps its since and takes the newer cause, unless it is so for good.
+// already keeps its since and takes the newer cause. One that is Ended or Stopped stays as
+// it is.
 func (r readiness) pending(now time.Time, cause error) readiness {
-	switch {
-	case r.state == Stopped || r.final:
+	switch r.state {
+	case Ended, Stopped:
 		return r
-	case r.state == Pending:
+	case Pending:
 		r.cause = cause
 		return r
 	}
 	return readiness{state: Pending, generation: r.generation, since: now, cause: cause}
 }
 
-// ended returns r changed to Pending for good because of cause.
+// ended returns r changed to Ended because of cause, unless it is Ended or Stopped.
 func (r readiness) ended(now time.Time, cause error) readiness {
-	r = r.pending(now, cause)
-	r.final = r.state == Pending
-	return r
+	if r.state == Ended || r.state == Stopped {
+		return r
+	}
+	return readiness{state: Ended, generation: r.generation, since: now, cause: cause}
 }
 
 // stopped returns r changed to Stopped.
@@ -118,7 +120,7 @@ func (r readiness) check(now time.Time) error {
 	case Stopped:
 		return ErrStopped
 	}
-	return &NotReadyError{RetryAfter: retryAfter(now.Sub(r.since)), Cause: r.cause, Final: r.final}
+	return &NotReadyError{RetryAfter: retryAfter(now.Sub(r.since)), Cause: r.cause, Final: r.state == Ended}
 }
 
 // retryAfter is the API server's curve: e^(0.06·seconds down), whole seconds,

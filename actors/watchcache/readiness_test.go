@@ -32,7 +32,7 @@ func TestReadiness_ReadyAndPendingAlternateAndStoppedIsLast(t *testing.T) {
 	require.ErrorIs(t, r.check(began), ErrStopped)
 }
 
-func TestReadiness_PendingForGoodStaysSoUntilStopped(t *testing.T) {
+func TestReadiness_EndedStaysSoUntilStopped(t *testing.T) {
 	r := readiness{since: began}.ready(began).ended(began, errLost)
 	require.Equal(t, r, r.ready(began.Add(time.Second)))
 	require.Equal(t, r, r.pending(began.Add(time.Second), ErrFailed))

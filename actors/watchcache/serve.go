@@ -26,7 +26,7 @@ func (h *Cache) pass(m Register) bool {
 // register decides where a watch starts and passes it on.
 func (c *cache) register(m Register) {
 	if err := c.readiness.check(c.now); err != nil {
-		if m.Reply == nil && c.readiness.state == Pending && !c.readiness.final {
+		if m.Reply == nil && c.readiness.state == Pending {
 			c.handle.delay(m)
 		} else {
 			m.refuse(err)
@@ -127,7 +127,7 @@ func (c *cache) wait(ctx *actors.Context, m Wait) {
 	case c.readiness.state == Ready && c.revision >= m.Revision:
 		c.publish()
 		m.Reply <- nil
-	case !m.Until.After(c.now) || c.readiness.final:
+	case !m.Until.After(c.now) || c.readiness.state == Ended:
 		m.Reply <- c.tooLate(m.Revision)
 	default:
 		c.waiters.add(waiter{revision: m.Revision, until: m.Until, done: m.Done, reply: m.Reply})
