@@ -37,15 +37,15 @@ func parse(files *token.FileSet, name string, source []byte) (*ast.File, error) 
 	return file, err
 }
 
-// load type-checks packages for a target from their sources, with all that they
-// import, and returns what is wrong with them. Of the standard library only the
+// load type-checks packages, and their tests if they are to be, for a target from their
+// sources, with all that they import, and returns what is wrong with them. Of the standard library only the
 // declarations count: its imports are unused without the bodies of its functions.
-func load(t *testing.T, target string, overlay map[string][]byte, patterns ...string) (problems []string) {
+func load(t *testing.T, target string, tests bool, overlay map[string][]byte, patterns ...string) (problems []string) {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // most of the garbage is of one load
 	system, arch, _ := strings.Cut(target, "/")
 	loaded, err := packages.Load(&packages.Config{
-		Context: t.Context(), Mode: packages.LoadAllSyntax, Overlay: overlay, ParseFile: parse,
+		Context: t.Context(), Mode: packages.LoadAllSyntax, Tests: tests, Overlay: overlay, ParseFile: parse,
 		Env: append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0"),
 	}, patterns...)
 	require.NoError(t, err)
@@ -87,17 +87,17 @@ func without(paths []string, folders ...string) (rest []string) {
 }
 
 func TestPackages_AreRightForOtherSystems(t *testing.T) {
-	for _, target := range []string{"windows/amd64", "darwin/arm64", "freebsd/amd64", "linux/386", "linux/arm"} {
+	for _, target := range []string{"windows/amd64", "darwin/arm64", "freebsd/amd64", "linux/386", "linux/arm", "linux/arm64"} {
 		t.Run(target, func(t *testing.T) {
-			require.Empty(t, load(t, target, nil, all(t)...))
+			require.Empty(t, load(t, target, true, nil, all(t)...))
 		})
 	}
 }
 
 // A browser has no files to map into memory, so the benchmarks of storage in files are
-// not for it, and starts no commands.
+// not for it, nor are tests, and starts no commands.
 func TestPackages_AreRightForBrowsers(t *testing.T) {
-	require.Empty(t, load(t, "js/wasm", nil, without(all(t), "store/backend/bolt/", "cmd/", "bench/")...))
+	require.Empty(t, load(t, "js/wasm", false, nil, without(all(t), "store/backend/bolt/", "cmd/", "bench/")...))
 }
 
 // The test finds what it is for.
@@ -112,7 +112,7 @@ const size int = 1 << 40
 
 var signal = syscall.SIGUSR1
 `)}
-	require.Empty(t, load(t, "linux/amd64", wrong, "."))
-	require.Contains(t, strings.Join(load(t, "linux/386", wrong, "."), "\n"), "1 << 40")
-	require.Contains(t, strings.Join(load(t, "windows/amd64", wrong, "."), "\n"), "SIGUSR1")
+	require.Empty(t, load(t, "linux/amd64", false, wrong, "."))
+	require.Contains(t, strings.Join(load(t, "linux/386", false, wrong, "."), "\n"), "1 << 40")
+	require.Contains(t, strings.Join(load(t, "windows/amd64", false, wrong, "."), "\n"), "SIGUSR1")
 }

@@ -90,13 +90,16 @@ func inChild(t *testing.T, test func()) {
 func limitFiles(t *testing.T, bytes uint64) (lift func()) {
 	var limit syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
-	limit.Cur = bytes
+	assign(&limit.Cur, bytes)
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	return func() {
 		limit.Cur = limit.Max
 		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	}
 }
+
+// assign sets a number whose type depends on the system.
+func assign[N int64 | uint64](to *N, n uint64) { *to = N(n) }
 
 func TestFile_LivesWithAFullDisk(t *testing.T) {
 	inChild(t, func() {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
@@ -64,7 +65,7 @@ func TestRestore_SaysWhyACommitFailed(t *testing.T) {
 	require.NoError(t, os.Remove(path))
 
 	beforeTheLastCommit := &fewLooks{t.Context(), 1<<20 - all.left - 1, func() error {
-		return syscall.Dup2(int(unwritable.Fd()), descriptorOf(t, journal.Unfinished(path)))
+		return unix.Dup2(int(unwritable.Fd()), descriptorOf(t, journal.Unfinished(path)))
 	}}
 	_, err = journal.Restore(beforeTheLastCommit, bytes.NewReader(snapshot), path, journal.RestoreOptions{})
 	require.ErrorIs(t, err, syscall.EBADF)
@@ -93,9 +94,9 @@ func (f *fixture) swapDescriptor(other *os.File) (restore func()) {
 	fd := f.Descriptor()
 	saved, err := syscall.Dup(fd)
 	require.NoError(f, err)
-	require.NoError(f, syscall.Dup2(int(other.Fd()), fd))
+	require.NoError(f, unix.Dup2(int(other.Fd()), fd))
 	return func() {
-		require.NoError(f, syscall.Dup2(saved, fd))
+		require.NoError(f, unix.Dup2(saved, fd))
 		require.NoError(f, syscall.Close(saved))
 	}
 }
