@@ -79,7 +79,9 @@ func general(value any, name string) any {
 		case "cells[]":
 			return anAge.ReplaceAllString(v, "some age")
 		case "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "time", "continue":
-			return map[bool]string{true: "", false: "some " + name}[v == ""]
+			if v != "" {
+				return "some " + name
+			}
 		}
 	}
 	return value
