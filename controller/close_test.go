@@ -147,6 +147,38 @@ func TestSettle_WaitsForTheHandler(t *testing.T) {
 	})
 }
 
+// Nothing moves the host's clock, and no key is reconciled after the handler is done.
+func TestSettle_DoesNotNeedTheHostsClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0))})
+		require.NoError(t, err)
+		cfg := podConfig()
+		cfg.Host = host
+		pods, err := engine.New(cfg)
+		require.NoError(t, err)
+		release := make(chan struct{})
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(), Host: host,
+			Keys: func(informer.Notification[Pod]) []string { <-release; return nil },
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		last, err := pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		settled := make(chan error, 1)
+		go func() { settled <- c.Settle(t.Context(), last.Revision) }()
+		synctest.Wait()
+		require.Empty(t, settled)
+		close(release)
+		require.NoError(t, <-settled)
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+		require.NoError(t, host.Close())
+	})
+}
+
 func TestClose_NamesTheKeysThatHoldItUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods, err := engine.New(podConfig())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/queue"
@@ -209,8 +210,9 @@ func (c *core) settle(ctx context.Context) error {
 		if c.caughtUp() && c.resting() {
 			return nil
 		}
-		// Nothing signals that the handler has caught up, so that is polled.
-		timer := c.host.Clock().AfterFunc(time.Millisecond, c.rest)
+		// Nothing signals that the handler has caught up, so that is polled, by the real time:
+		// the host's may stand still.
+		timer := clock.Real().AfterFunc(time.Millisecond, c.rest)
 		err := c.host.Await(ctx, rested)
 		timer.Stop()
 		if err != nil {
