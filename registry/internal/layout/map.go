@@ -101,7 +101,7 @@ func isEmpty(value any) bool {
 	case []any:
 		return len(v) == 0
 	}
-	return value == nil
+	return false
 }
 
 func hasNull(value any) bool {
