@@ -117,7 +117,7 @@ func engineConfig[T any, P Ptr[T]](c *Config[T]) engine.Config[T] {
 	same := layout.Equality(reflect.TypeFor[T]())
 	e.Equal = func(a, b T) bool { return same.DeepEqual(a, b) }
 	if e.Name == "" {
-		e.Name = kind.Plural + "." + kind.Group
+		e.Name = kind.GroupResource().String()
 	}
 	return e
 }

@@ -19,7 +19,7 @@
 // A kind's Go type is any struct that embeds metav1.TypeMeta and metav1.ObjectMeta, or
 // unstructured.Unstructured, a map, where the fields are known only at run time: package
 // registry/crd makes such kinds. A [Kind] names it, a [Strategy] has its rules, and each
-// [Column] is one of tables of it. Only the kind's group, version and name are required.
+// [Column] is one of tables of it. Only the kind's version and name are required.
 //
 // # What the store keeps
 //

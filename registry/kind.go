@@ -10,11 +10,13 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Kind names a kind of object. Group, Version and Kind are required; the other names have
-// defaults that follow from Kind.
+// Kind names a kind of object. Version and Kind are required; the other names have defaults
+// that follow from Kind.
 type Kind struct {
 	// Group is a DNS name such as "example.com", Version such as "v1" or
-	// "v1beta2", Kind in camel case such as "Widget".
+	// "v1beta2", Kind in camel case such as "Widget". An empty Group is the core group, which
+	// Kubernetes keeps for its own kinds, such as ConfigMap: their apiVersion is the version
+	// alone, and their paths begin with /api instead of /apis.
 	Group, Version, Kind string
 	// Plural is the name in paths, lower case: by default that of Kind with an
 	// "s", or as English has it after y, s, x, z, ch and sh. Singular is Kind in
@@ -39,6 +41,15 @@ func (k Kind) GroupVersionKind() schema.GroupVersionKind {
 // GroupResource returns the name that the kind has in errors.
 func (k Kind) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: k.Group, Resource: k.Plural}
+}
+
+// APIPath returns the path at which servers have the kind's group and version, such as
+// /apis/example.com/v1, or /api/v1 for the core group.
+func (k Kind) APIPath() string {
+	if k.Group == "" {
+		return "/api/" + k.Version
+	}
+	return "/apis/" + k.Group + "/" + k.Version
 }
 
 // Key returns the key of the object with that namespace and name. The namespace of a
@@ -82,11 +93,13 @@ func (k Kind) validate() error {
 		problems    []string
 	}
 	rules := []rule{
-		{"Group", k.Group, validation.IsDNS1123Subdomain(k.Group)},
 		{"Version", k.Version, validation.IsDNS1035Label(k.Version)},
 		{"Kind", k.Kind, validation.IsDNS1035Label(strings.ToLower(k.Kind))},
 		{"Plural", k.Plural, validation.IsDNS1035Label(k.Plural)},
 		{"Singular", k.Singular, validation.IsDNS1035Label(k.Singular)},
+	}
+	if k.Group != "" {
+		rules = append(rules, rule{"Group", k.Group, validation.IsDNS1123Subdomain(k.Group)})
 	}
 	for _, name := range k.ShortNames {
 		rules = append(rules, rule{"ShortNames", name, validation.IsDNS1035Label(name)})

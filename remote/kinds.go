@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,9 +51,9 @@ type discovered struct {
 }
 
 // Kinds returns the kinds that can be listed and watched at the server that cfg names,
-// each in the version of it that its group prefers, in the server's order. It sends one
-// request for the groups and one for the schemas of each such version, and blocks for at most
-// [Config].RequestTimeout.
+// each in the version of it that its group prefers, in the server's order, those of the core
+// group first. It sends two requests for the groups and one for the schemas of each such
+// version, and blocks for at most [Config].RequestTimeout.
 //
 // Errors: [usercode.ErrConfig], a [*StatusError], [backend.ErrUnavailable], the error of
 // a document that does not parse, or ctx's cause.
@@ -68,12 +69,15 @@ func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cfg.RequestTimeout)
 	defer cancel()
-	var all discovery
-	if err := cfg.getJSON(ctx, client, "/apis", discoveryType, &all); err != nil {
+	var core, named discovery
+	if err := cfg.getJSON(ctx, client, "/api", discoveryType, &core); err != nil && !isNotServed(err) {
+		return nil, err
+	}
+	if err := cfg.getJSON(ctx, client, "/apis", discoveryType, &named); err != nil {
 		return nil, err
 	}
 	var served []Served
-	for _, group := range all.Items {
+	for _, group := range append(core.Items, named.Items...) {
 		for _, v := range group.Versions {
 			kinds := slices.DeleteFunc(kindsOf(group.Metadata.Name, v.Version, v.Resources), func(k Served) bool {
 				return slices.ContainsFunc(served, func(s Served) bool { return s.Kind.Group == k.Kind.Group && s.Kind.Plural == k.Kind.Plural })
@@ -81,13 +85,20 @@ func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 			if len(kinds) == 0 {
 				continue
 			}
-			if err := cfg.addSchemas(ctx, client, group.Metadata.Name+"/"+v.Version, kinds); err != nil {
+			if err := cfg.addSchemas(ctx, client, kinds); err != nil {
 				return nil, err
 			}
 			served = append(served, kinds...)
 		}
 	}
 	return served, nil
+}
+
+// isNotServed reports whether the server does not have the path that it was asked for: one of
+// custom resources alone has none for the core group.
+func isNotServed(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && status.Status.Code == http.StatusNotFound
 }
 
 // kindsOf returns the kinds of a version that can be listed and watched.
@@ -109,13 +120,13 @@ func kindsOf(group, version string, resources []discovered) []Served {
 	return kinds
 }
 
-// addSchemas sets the schemas of kinds from the server's OpenAPI document of their
-// version.
-func (c *Config) addSchemas(ctx context.Context, client *http.Client, version string, kinds []Served) error {
+// addSchemas sets the schemas of kinds, which are of one version, from the server's OpenAPI
+// document of that.
+func (c *Config) addSchemas(ctx context.Context, client *http.Client, kinds []Served) error {
 	var doc struct {
 		Components struct{ Schemas map[string]json.RawMessage }
 	}
-	if err := c.getJSON(ctx, client, "/openapi/v3/apis/"+version, jsonType, &doc); err != nil {
+	if err := c.getJSON(ctx, client, "/openapi/v3"+kinds[0].Kind.APIPath(), jsonType, &doc); err != nil {
 		return err
 	}
 	for _, text := range doc.Components.Schemas {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/store/backend"
@@ -54,6 +55,46 @@ func TestKinds_AreOfEachVersionOfAGroup(t *testing.T) {
 		names = append(names, k.Kind.Plural+" "+k.Kind.Version)
 	}
 	require.Equal(t, []string{"widgets v1", "racks v1alpha1"}, names)
+}
+
+// A kind of the core group has other paths: for discovery, its schema, reads and writes.
+func TestKinds_OfTheCoreGroup(t *testing.T) {
+	origin := newServer(t, func(cfg *registry.Config[Widget]) { cfg.Kind.Group = "" })
+	kinds, err := remote.Kinds(t.Context(), remote.Config{URL: origin.url})
+	require.NoError(t, err)
+	require.Len(t, kinds, 1)
+	require.Equal(t, "v1 widgets", kinds[0].Kind.GroupVersionKind().GroupVersion().String()+" "+kinds[0].Kind.Plural)
+	require.Contains(t, string(kinds[0].Schema), `"size"`)
+
+	format, err := registry.FormatOf(registry.Config[Widget]{Kind: kinds[0].Kind})
+	require.NoError(t, err)
+	b, err := remote.New(format, remote.Config{URL: origin.url})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	replica := newServer(t, func(cfg *registry.Config[Widget]) { cfg.Kind, cfg.Engine.Backend = kinds[0].Kind, b })
+	made := replica.create("a", 3)
+	got, err := origin.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, made.Revision, got.Revision)
+	require.Len(t, follow(t, replica.store.Engine(), made.Revision-1, made.Revision), 1)
+}
+
+// A server of custom resources alone may not have the path of the core group's versions.
+func TestKinds_NeedNoCoreGroup(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api":
+			http.NotFound(w, r)
+		case "/apis":
+			_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[{"resource":"widgets","responseKind":{"kind":"Widget"},"verbs":["list","watch"]}]}]}]}`)
+		default:
+			_, _ = io.WriteString(w, `{}`)
+		}
+	}))
+	defer origin.Close()
+	kinds, err := remote.Kinds(t.Context(), remote.Config{URL: origin.URL})
+	require.NoError(t, err)
+	require.Len(t, kinds, 1)
 }
 
 // The API server's schema of a custom resource refers to that of metadata, which every server

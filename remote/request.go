@@ -32,7 +32,7 @@ type request struct {
 
 // url returns the request's URL.
 func (b *Backend) url(r *request) string {
-	segments := []string{b.config.URL, "apis", b.kind.Group, b.kind.Version}
+	segments := []string{b.config.URL, b.kind.APIPath()}
 	if r.namespace != "" {
 		segments = append(segments, "namespaces", url.PathEscape(r.namespace))
 	}

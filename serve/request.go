@@ -16,7 +16,7 @@ type Request struct {
 	// resource it is the method in lower case.
 	Verb string
 	// Group, Version, Resource and Subresource name the resource; all are empty for other
-	// paths.
+	// paths, and Group is for those of the core group.
 	Group, Version, Resource, Subresource string
 	// Namespace and Name are empty if the request does not name one. The field selector
 	// metadata.name=x also sets Name. The path of a creation has no name, so that
@@ -49,12 +49,11 @@ func parse(r *http.Request) (*Request, error) {
 		path = r.URL.Path // which is there as long as the request
 	}
 	req := &Request{Verb: strings.ToLower(r.Method), Path: path, segments: segments, query: query}
-	if len(segments) < 4 || segments[0] != "apis" {
+	rest := req.takeGroupVersion(segments)
+	if len(rest) == 0 {
 		return req, nil
 	}
-	req.Group, req.Version = segments[1], segments[2]
-	rest := segments[3:]
-	if rest[0] == "namespaces" && len(rest) >= 3 {
+	if rest[0] == "namespaces" && len(rest) >= 3 && !req.isOfNamespace(rest[2]) {
 		req.Namespace, rest = rest[1], rest[2:]
 	}
 	if len(rest) > 3 {
@@ -66,6 +65,26 @@ func parse(r *http.Request) (*Request, error) {
 	req.Verb = verbOf(r.Method, req.Name != "", query)
 	req.nameFromSelector()
 	return req, nil
+}
+
+// takeGroupVersion sets the group and version of a resource's path, and returns the segments
+// behind them: none if the path is not a resource's.
+func (r *Request) takeGroupVersion(segments []string) []string {
+	switch {
+	case len(segments) >= 3 && segments[0] == "api":
+		r.Version = segments[1]
+		return segments[2:]
+	case len(segments) >= 4 && segments[0] == "apis":
+		r.Group, r.Version = segments[1], segments[2]
+		return segments[3:]
+	}
+	return nil
+}
+
+// isOfNamespace reports whether what follows a namespace in the path is a subresource of the
+// namespace, and not a resource in it.
+func (r *Request) isOfNamespace(segment string) bool {
+	return r.Group == "" && (segment == "status" || segment == "finalize")
 }
 
 // split returns the segments of an escaped path, each decoded by itself.

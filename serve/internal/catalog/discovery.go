@@ -12,21 +12,44 @@ const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupD
 // addDiscovery adds the documents of discovery, aggregated and not.
 func (c *Catalog) addDiscovery(groups []group) {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
-	for _, g := range groups {
+	core, named := splitCore(groups)
+	for _, g := range named {
 		one := g.plain()
 		list.Groups = append(list.Groups, one)
 		one.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
 		c.add("/apis/"+g.name, one, jsonType)
-		for _, v := range g.versions {
-			c.add("/apis/"+v.String(), v.plain(), jsonType)
-		}
 	}
 	c.add("/apis", list, jsonType)
-	c.add("/api", metav1.APIVersions{
+	c.add("/api", coreVersions(core), jsonType)
+	for _, g := range groups {
+		for _, v := range g.versions {
+			c.add(v.path(), v.plain(), jsonType)
+		}
+	}
+	c.Aggregated["/apis"] = NewDocument(aggregatedList(named), aggregatedType)
+	c.Aggregated["/api"] = NewDocument(aggregatedList(core), aggregatedType)
+}
+
+// splitCore parts the core group, of which there is one or none, from the others. It is the
+// first, as its name is empty.
+func splitCore(groups []group) (core, named []group) {
+	if len(groups) > 0 && groups[0].name == "" {
+		return groups[:1], groups[1:]
+	}
+	return nil, groups
+}
+
+// coreVersions returns the versions of the core group for discovery that is not aggregated.
+func coreVersions(core []group) metav1.APIVersions {
+	versions := metav1.APIVersions{
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{},
-	}, jsonType)
-	c.Aggregated["/apis"] = NewDocument(aggregatedList(groups), aggregatedType)
-	c.Aggregated["/api"] = NewDocument(aggregatedList(nil), aggregatedType)
+	}
+	for _, g := range core {
+		for _, v := range g.versions {
+			versions.Versions = append(versions.Versions, v.Version)
+		}
+	}
+	return versions
 }
 
 // plain returns the group for discovery that is not aggregated.

@@ -1,7 +1,7 @@
 // Package catalog makes the documents in which clients look up what is served: discovery,
 // plain and aggregated, and OpenAPI.
 //
-//	resources ──▶ groups, versions, kinds ──┬──▶ discovery: /api, /apis, /apis/GROUP/VERSION
+//	resources ──▶ groups, versions, kinds ──┬──▶ discovery: /api, /apis, their groups and versions
 //	                                        └──▶ OpenAPI: /openapi/v2, /openapi/v3, a document for each group version
 //	                                                 ▲
 //	                              schemas, with descriptions of the common fields

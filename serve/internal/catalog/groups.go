@@ -10,7 +10,8 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// group is an API group with its versions, the preferred one first.
+// group is an API group with its versions, the preferred one first. The name of the core group
+// is empty.
 type group struct {
 	name     string
 	versions []groupVersion
@@ -20,6 +21,11 @@ type group struct {
 type groupVersion struct {
 	schema.GroupVersion
 	kinds []servedKind
+}
+
+// path returns the path of the version's resources.
+func (v *groupVersion) path() string {
+	return registry.Kind{Group: v.Group, Version: v.Version}.APIPath()
 }
 
 // servedKind is a kind and its subresources.

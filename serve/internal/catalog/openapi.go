@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -66,10 +67,10 @@ func (c *Catalog) addOpenAPI(groups []group, version string) {
 	index := map[string]entry{}
 	for _, g := range groups {
 		for _, v := range g.versions {
-			path := "/openapi/v3/apis/" + v.String()
+			path := "/openapi/v3" + v.path()
 			c.add(path, v.openAPI(version), jsonType)
 			hash := strings.Trim(c.ByPath[path].ETag, `"`)
-			index["apis/"+v.String()] = entry{path + "?hash=" + hash}
+			index[strings.TrimPrefix(v.path(), "/")] = entry{path + "?hash=" + hash}
 		}
 	}
 	c.add("/openapi/v2", json.RawMessage(`{"swagger":"2.0","info":{"title":"watchmill","version":"0"},"paths":{}}`), jsonType)
@@ -84,7 +85,7 @@ func (v *groupVersion) openAPI(version string) *openAPI {
 		Paths: map[string]pathItem{}, Components: openAPIComponents{map[string]json.RawMessage{}},
 	}
 	for _, k := range v.kinds {
-		doc.addKind("/apis/"+v.String(), &k)
+		doc.addKind(v.path(), &k)
 	}
 	return doc
 }
@@ -162,9 +163,9 @@ func operationOn(path string, k *registry.Kind, action string) operation {
 }
 
 // componentName returns a kind's name among the schemas: with the group reversed, as in
-// Kubernetes.
+// Kubernetes, and "core" for the core group.
 func componentName(k *registry.Kind) string {
-	parts := strings.Split(k.Group, ".")
+	parts := strings.Split(cmp.Or(k.Group, "core"), ".")
 	slices.Reverse(parts)
 	return strings.Join(append(parts, k.Version, k.Kind), ".")
 }
