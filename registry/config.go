@@ -42,6 +42,11 @@ type Config[T any] struct {
 	// package registry/apply is such a function. It is called once, with the kind's
 	// schema; a replica does not use it.
 	Apply func(kind Kind, schema json.RawMessage) (Applier, error)
+	// StrategicMerge makes the merging of strategic merge patches from the tags of a Go type,
+	// to a zero value of which its argument points. Nil means that such patches are refused,
+	// as for Kubernetes' custom resources. New of package registry/strategic is such a
+	// function. It is called once for T, and with Scale once for the type of scales.
+	StrategicMerge func(of any) (Merge, error)
 	// Engine configures the engine below: Backend, Host, Window and so on. The store sets
 	// Key, Labels, Fields and Equal; these, and LabelValues, must be left out.
 	Engine engine.Config[T]

@@ -27,6 +27,8 @@ type core struct {
 	forwarder Forwarder
 	// applier is nil if there is no server-side apply.
 	applier Applier
+	// mergeObject and mergeScale are nil if there are no strategic merge patches.
+	mergeObject, mergeScale Merge
 }
 
 // reads is an engine as the core sees it.

@@ -24,27 +24,53 @@ type PatchType string
 const (
 	JSONPatch  PatchType = "application/json-patch+json"
 	MergePatch PatchType = "application/merge-patch+json"
+	// StrategicPatch needs [Config].StrategicMerge.
+	StrategicPatch PatchType = "application/strategic-merge-patch+json"
 )
 
-// Patch is a patch that has been read: RFC 6902 or RFC 7386. It is immutable.
+// Patch is a patch that has been read: RFC 6902, RFC 7386, or a strategic merge patch. It is
+// immutable.
 type Patch struct {
 	body       []byte
-	merges     bool            // it is a merge patch
-	operations jsonpatch.Patch // if it is none
+	kind       PatchType
+	operations jsonpatch.Patch // of a JSON patch
+	merge      Merge           // of a strategic merge patch
 }
 
-// ParsePatch reads a patch. The error is a [*BadRequestError], also for a patch of more than
-// 10,000 operations, or one that nests more than 100 lists and objects.
+// ParsePatch reads a patch for the resource. The error is a [*BadRequestError], also for a
+// strategic merge patch where StrategicMerge is nil, and otherwise as of the function ParsePatch.
+func (i *Info) ParsePatch(kind PatchType, body []byte) (*Patch, error) {
+	p, err := parsePatch(kind, body)
+	if err != nil {
+		return nil, err
+	}
+	if kind == StrategicPatch && i.StrategicMerge == nil {
+		return nil, badRequest("%s takes no strategic merge patches: send a merge patch or a JSON patch", i.Kind.Plural)
+	}
+	p.merge = i.StrategicMerge
+	return p, nil
+}
+
+// ParsePatch reads a JSON patch or a merge patch. The error is a [*BadRequestError], also for a
+// patch of more than 10,000 operations, or one that nests more than 100 lists and objects, and
+// for a strategic merge patch, which [Info.ParsePatch] reads.
 func ParsePatch(kind PatchType, body []byte) (*Patch, error) {
+	if kind == StrategicPatch {
+		return nil, badRequest("a strategic merge patch is for a resource: use Info.ParsePatch")
+	}
+	return parsePatch(kind, body)
+}
+
+func parsePatch(kind PatchType, body []byte) (*Patch, error) {
 	if err := checkDepth(body); err != nil {
 		return nil, err
 	}
-	if kind == MergePatch {
+	if kind != JSONPatch {
 		fields := map[string]json.RawMessage{}
 		if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
 			return nil, &BadRequestError{Reason: "the merge patch is no JSON object", Cause: err}
 		}
-		return &Patch{body: body, merges: true}, nil
+		return &Patch{body: body, kind: kind}, nil
 	}
 	operations, err := jsonpatch.DecodePatch(body)
 	if err != nil {
@@ -53,7 +79,7 @@ func ParsePatch(kind PatchType, body []byte) (*Patch, error) {
 	if len(operations) > maxOperations {
 		return nil, badRequest("the JSON patch has %d operations: at most %d are allowed", len(operations), maxOperations)
 	}
-	return &Patch{body: body, operations: operations}, nil
+	return &Patch{body: body, kind: kind, operations: operations}, nil
 }
 
 // Check refuses a patch that has fields more than once, or operations with fields that none has,
@@ -65,10 +91,10 @@ func (p *Patch) Check(opts WriteOptions) error {
 	}
 	var strict []error
 	var err error
-	if p.merges {
-		strict, err = kjson.UnmarshalStrict(p.body, &map[string]any{})
-	} else {
+	if p.kind == JSONPatch {
 		strict, err = kjson.UnmarshalStrict(p.body, &[]operation{})
+	} else {
+		strict, err = kjson.UnmarshalStrict(p.body, &map[string]any{})
 	}
 	if err != nil {
 		return &BadRequestError{Reason: "the patch does not parse: " + err.Error(), Cause: err}
@@ -89,8 +115,13 @@ type operation struct {
 
 // Apply returns the JSON document as the patch changes it. The document stays as it is. The
 // error is a [*PatchError], also if the operations copy more than 3 MiB. An operation test
-// of a list that has null in it fails. It is safe for concurrent use.
+// of a list that has null in it fails. What [Config].StrategicMerge refuses as a
+// [*BadRequestError], or a panic of it as a [*usercode.PanicError], is the error as it is. It is
+// safe for concurrent use.
 func (p *Patch) Apply(document []byte) (patched []byte, err error) {
+	if p.kind == StrategicPatch {
+		return p.applyStrategic(document)
+	}
 	panicked := usercode.Call("jsonpatch", "", func() { patched, err = p.apply(document) })
 	switch {
 	case panicked != nil: // the library cannot compare such lists
@@ -102,7 +133,7 @@ func (p *Patch) Apply(document []byte) (patched []byte, err error) {
 }
 
 func (p *Patch) apply(document []byte) ([]byte, error) {
-	if p.merges {
+	if p.kind == MergePatch {
 		return jsonpatch.MergePatch(document, p.body)
 	}
 	options := jsonpatch.NewApplyOptions()

@@ -74,6 +74,8 @@ type Info struct {
 	CreateOnUpdate bool
 	// Apply: there is server-side apply.
 	Apply bool
+	// StrategicMerge merges strategic merge patches; nil means that there are none.
+	StrategicMerge Merge
 }
 
 // ColumnInfo is a [Column] without its function.
@@ -161,7 +163,7 @@ func (r *resource) Info() *Info {
 	return &Info{
 		Kind: r.kind, Subresource: r.subresource, Verbs: verbs(r.subresource), Columns: r.columns,
 		Schema: r.core.schema, Fields: r.fields, Decoders: r.decoders, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
-		Apply: r.applies(),
+		Apply: r.applies(), StrategicMerge: r.mergeObject,
 	}
 }
 

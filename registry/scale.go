@@ -260,7 +260,10 @@ func newScaleResource(c *core) *scaleResource {
 }
 
 func (r *scaleResource) Info() *Info {
-	return &Info{Kind: r.kind, Subresource: scaleSubresource, Object: scaleKind, Verbs: verbs(scaleSubresource), Columns: scaleColumns, Schema: scaleSchema, Fields: r.fields}
+	return &Info{
+		Kind: r.kind, Subresource: scaleSubresource, Object: scaleKind, Verbs: verbs(scaleSubresource), Columns: scaleColumns,
+		Schema: scaleSchema, Fields: r.fields, StrategicMerge: r.mergeScale,
+	}
 }
 
 func (r *scaleResource) Get(ctx context.Context, key string, opts engine.GetOptions) (Item, error) {

@@ -39,6 +39,10 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 			return nil, &engine.ConfigError{Field: "Apply", Problem: "does not take the kind: " + err.Error()}
 		}
 	}
+	mergeObject, mergeScale, err := cfg.merges()
+	if err != nil {
+		return nil, err
+	}
 	e, err := engine.New(engineConfig[T, P](&cfg))
 	if err != nil {
 		return nil, err
@@ -48,7 +52,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 		form: f, admit: slices.Clone(cfg.Admit), schema: cfg.Schema, engine: typedReads[T]{e},
 		fields:  append(slices.Sorted(maps.Keys(cfg.Fields)), "metadata.name", "metadata.namespace"),
 		storage: backend.NewStorage(engine.WriterOf(e), f.schema), now: e.Host().Clock().Now,
-		forwarder: forwarder, applier: applier, decoders: maps.Clone(cfg.Decoders),
+		forwarder: forwarder, applier: applier, decoders: maps.Clone(cfg.Decoders), mergeObject: mergeObject, mergeScale: mergeScale,
 	}
 	return &Store[T]{engine: e, core: c}, nil
 }

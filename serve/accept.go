@@ -23,10 +23,14 @@ type shape uint8
 const (
 	whole shape = iota
 	table
+	betaTable // table in version v1beta1 of its group, which differs only in name
 	partial
 	aggregated // of discovery
 	sse        // whole, as Server-Sent Events
 )
+
+// isTable reports whether it is a table, in either version.
+func (s shape) isTable() bool { return s == table || s == betaTable }
 
 // clause is one alternative of an Accept header.
 type clause struct {
@@ -70,6 +74,8 @@ func (c *clause) shape(discovery, watch bool) (s shape, ok bool) {
 		return whole, true
 	case discovery:
 		return aggregated, as == "APIGroupDiscoveryList" && group == "apidiscovery.k8s.io" && version == "v2"
+	case as == "Table" && group == metaGroup && version == "v1beta1":
+		return betaTable, true
 	case group != metaGroup || version != "v1":
 		return 0, false
 	case as == "Table":

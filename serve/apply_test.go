@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/apply"
+	"github.com/watchmill/watchmill/registry/strategic"
 	"github.com/watchmill/watchmill/serve"
 )
 
@@ -125,6 +126,24 @@ func TestApply_WithoutItThePatchIsAnUnknownFormat(t *testing.T) {
 	other := s.do("PATCH", inDefault+"/a", `{}`, "Content-Type", "application/strategic-merge-patch+json")
 	require.Equal(t, 415, other.code)
 	require.Contains(t, other.str("message"), applyPatch)
+}
+
+// A kind that has them takes strategic merge patches, of its status, too.
+func TestPatch_Strategic(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.StrategicMerge = strategic.New })
+	s.create("a", 1)
+	const strategicPatch = "application/strategic-merge-patch+json"
+	a := s.do("PATCH", inDefault+"/a", `{"metadata":{"labels":{"x":"y"}},"spec":{"size":2}}`, "Content-Type", strategicPatch)
+	require.Equal(t, 200, a.code, a.body)
+	require.Equal(t, "2 y s1", a.str("spec.size")+" "+a.str("metadata.labels.x")+" "+a.str("metadata.labels.size"))
+	a = s.do("PATCH", inDefault+"/a/status", `{"status":{"phase":"Up"}}`, "Content-Type", strategicPatch)
+	require.Equal(t, "Up", a.str("status.phase"), a.body)
+	require.Equal(t, 422, s.do("PATCH", inDefault+"/a", `{"spec":{"size":-1}}`, "Content-Type", strategicPatch).code)
+	require.Equal(t, 400, s.do("PATCH", inDefault+"/a", `[]`, "Content-Type", strategicPatch).code)
+	require.Equal(t, 404, s.do("PATCH", inDefault+"/b", `{}`, "Content-Type", strategicPatch).code)
+	strict := s.do("PATCH", inDefault+"/a?fieldValidation=Strict", `{"spec":{"wrong":1}}`, "Content-Type", strategicPatch)
+	require.Equal(t, 400, strict.code)
+	require.Contains(t, strict.str("message"), "spec.wrong")
 }
 
 // An apply that creates needs to be allowed to; one that finds the object does not.

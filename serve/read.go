@@ -34,7 +34,7 @@ func (c *call) get(ctx context.Context) error {
 func (c *call) answer(code int, item registry.Item) error {
 	var text []byte
 	var err error
-	if c.shape == table {
+	if c.shape.isTable() {
 		text, err = c.asTable(item)
 	} else {
 		text, err = c.encodings.peek(encodingKey{item, c.shape, c.lean})
@@ -163,7 +163,7 @@ func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
 // listForm returns the beginning of a list, and the function that encodes its items.
 func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry.Item) ([]byte, error), err error) {
 	switch c.shape {
-	case table:
+	case table, betaTable:
 		t, err := c.tableOf()
 		if err != nil {
 			return nil, nil, err

@@ -40,6 +40,11 @@ func TestGet_Forms(t *testing.T) {
 	}, " "))
 	require.Equal(t, "a 3", table.str("rows.0.cells.0")+" "+table.str("rows.0.cells.1"))
 	require.Equal(t, "PartialObjectMetadata", table.str("rows.0.object.kind"))
+	require.Equal(t, "meta.k8s.io/v1", table.str("apiVersion"))
+	for _, path := range []string{inDefault + "/a", inDefault} {
+		old := s.get(path, "Accept", "application/json;as=Table;v=v1beta1;g=meta.k8s.io")
+		require.Equal(t, "Table meta.k8s.io/v1beta1 a", old.str("kind")+" "+old.str("apiVersion")+" "+old.str("rows.0.cells.0"), path)
+	}
 	whole := s.get(inDefault+"/a?includeObject=Object", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
 	require.Equal(t, "Widget", whole.str("rows.0.object.kind"))
 	none := s.get(inDefault+"/a?includeObject=None", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")

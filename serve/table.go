@@ -18,11 +18,12 @@ type tableOf struct {
 	info    *registry.Info
 	include metav1.IncludeObjectPolicy
 	lean    bool // the objects in rows have no managed fields
+	beta    bool // the table is of version v1beta1
 }
 
 // tableOf reads which parts of the objects the client asks for in the rows.
 func (c *call) tableOf() (*tableOf, error) {
-	t := &tableOf{c.Server, c.info, metav1.IncludeObjectPolicy(c.req.query.Get("includeObject")), c.lean}
+	t := &tableOf{c.Server, c.info, metav1.IncludeObjectPolicy(c.req.query.Get("includeObject")), c.lean, c.shape == betaTable}
 	switch t.include {
 	case "":
 		t.include = metav1.IncludeMetadata
@@ -102,6 +103,9 @@ func (t *tableOf) head(list metav1.ListMeta, withColumns bool) ([]byte, error) {
 		Metadata   metav1.ListMeta                `json:"metadata"`
 		Columns    []metav1.TableColumnDefinition `json:"columnDefinitions"`
 	}{"Table", metaGroup + "/v1", list, nil}
+	if t.beta {
+		table.APIVersion = metaGroup + "/v1beta1"
+	}
 	if withColumns {
 		table.Columns = t.columns()
 	}

@@ -101,7 +101,7 @@ func (w *watching) start() error {
 		return err
 	}
 	w.bookmarks = o.bookmark
-	if c.shape == table {
+	if c.shape.isTable() {
 		if w.table, err = c.tableOf(); err != nil {
 			return err
 		}

@@ -105,6 +105,9 @@ func TestWatch_Tables(t *testing.T) {
 	s.create("b", 2)
 	second, _ := w.next()
 	require.Equal(t, "<nil> b", second.str("columnDefinitions")+" "+second.str("rows.0.cells.0"))
+	old := s.watch(inDefault+"?watch=true", "Accept", "application/json;as=Table;v=v1beta1;g=meta.k8s.io")
+	first, _ = old.next()
+	require.Equal(t, "Table meta.k8s.io/v1beta1", first.str("kind")+" "+first.str("apiVersion"))
 }
 
 func TestWatch_PartialMetadata(t *testing.T) {

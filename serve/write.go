@@ -192,6 +192,9 @@ func (c *call) apply(ctx context.Context) error {
 // patchTypes returns the media types of patches that the resource takes.
 func (c *call) patchTypes() []string {
 	all := []string{string(registry.JSONPatch), string(registry.MergePatch)}
+	if c.info.StrategicMerge != nil {
+		all = append(all, string(registry.StrategicPatch))
+	}
 	if c.info.Apply {
 		all = append(all, applyPatch)
 	}
@@ -215,7 +218,7 @@ func (c *call) patch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := registry.ParsePatch(registry.PatchType(media), body)
+	p, err := c.info.ParsePatch(registry.PatchType(media), body)
 	if err != nil {
 		return err
 	}

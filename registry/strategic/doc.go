@@ -1,0 +1,21 @@
+// Package strategic is strategic merge patches, which kubectl and typed clients send for the
+// kinds of Kubernetes itself: a patch says of a list which items it changes, by a key, in place
+// of having the whole list.
+//
+//	PATCH, application/strategic-merge-patch+json
+//	            │ patch
+//	            ▼
+//	live ──▶  merge  ──▶ the patched object ──▶ rules of the kind ──▶ stored
+//	            ▲
+//	            └── the tags patchStrategy and patchMergeKey of the kind's Go type
+//
+// # Usage
+//
+// Give [New] to registry.Config.StrategicMerge. Without it such patches are refused with 415, as
+// Kubernetes refuses them for custom resources; clients of these send merge patches.
+//
+// The merging is Kubernetes' own. A patch that would round an integer of 2^63 or more, which it
+// does not know, is refused if the field is for integers.
+//
+// Programs that do not import this package do not link what it is made of.
+package strategic
