@@ -12,19 +12,15 @@
 package lease
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 
 	coordination "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/protobuf"
+	"github.com/watchmill/watchmill/registry/strategic"
 )
 
 // Lease names a leader, and for how long it leads without renewing.
@@ -37,7 +33,7 @@ func Config() registry.Config[Lease] {
 		Kind:     registry.Kind{Group: coordination.GroupName, Version: "v1", Kind: "Lease"},
 		Columns:  []registry.Column[Lease]{{Name: "Holder", Type: "string", Description: "What holds the lease.", Value: holder}},
 		Strategy: registry.Strategy[Lease]{Validate: validate, CreateOnUpdate: true, RevisionRequired: true},
-		Decoders: map[string]func([]byte) ([]byte, error){runtime.ContentTypeProtobuf: FromProtobuf},
+		Decoders: protobuf.Decoders[Lease]("Lease"), StrategicMerge: strategic.New,
 	}
 }
 
@@ -68,38 +64,4 @@ func validate(_ context.Context, l, _ *Lease) (wrong field.ErrorList) {
 		wrong = append(wrong, field.Invalid(path.Child("leaseTransitions"), *n, "must be greater than or equal to 0"))
 	}
 	return wrong
-}
-
-// magic begins every protobuf message of Kubernetes.
-var magic = []byte("k8s\x00")
-
-var errNoMessage = errors.New("it does not begin as Kubernetes' protobuf does")
-
-// FromProtobuf returns the JSON of a Lease, or of DeleteOptions, that body holds as a
-// protobuf message of Kubernetes.
-func FromProtobuf(body []byte) ([]byte, error) {
-	rest, ok := bytes.CutPrefix(body, magic)
-	if !ok {
-		return nil, errNoMessage
-	}
-	var message runtime.Unknown
-	if err := message.Unmarshal(rest); err != nil {
-		return nil, err
-	}
-	switch message.Kind {
-	case "Lease":
-		l := Lease{TypeMeta: metav1.TypeMeta{APIVersion: message.APIVersion, Kind: message.Kind}}
-		if err := l.Unmarshal(message.Raw); err != nil {
-			return nil, err
-		}
-		return json.Marshal(&l)
-	case "DeleteOptions":
-		o := metav1.DeleteOptions{}
-		if err := o.Unmarshal(message.Raw); err != nil {
-			return nil, err
-		}
-		o.TypeMeta = metav1.TypeMeta{APIVersion: message.APIVersion, Kind: message.Kind}
-		return json.Marshal(&o)
-	}
-	return nil, fmt.Errorf("it is a %q: send a Lease or DeleteOptions", message.Kind)
 }

@@ -162,12 +162,14 @@ func TestLease_WhatIsNoMessageIsRefused(t *testing.T) {
 	require.Contains(t, text, runtime.ContentTypeProtobuf, "it says what is accepted")
 }
 
-func FuzzFromProtobuf(f *testing.F) {
-	f.Add(message(f, "coordination.k8s.io/v1", "Lease", held("a")))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		text, err := lease.FromProtobuf(body)
-		require.Equal(t, err == nil, json.Valid(text))
-	})
+// kubectl edit and kubectl apply send strategic merge patches to kinds of Kubernetes.
+func TestLease_TakesStrategicMergePatches(t *testing.T) {
+	url := newServer(t) + path
+	code, text := send(t, "POST", url, runtime.ContentTypeProtobuf, message(t, "coordination.k8s.io/v1", "Lease", held("a")))
+	require.Equal(t, 201, code, text)
+	code, text = send(t, "PATCH", url+"/controller", "application/strategic-merge-patch+json", []byte(`{"spec":{"holderIdentity":"b"}}`))
+	require.Equal(t, 200, code, text)
+	require.Contains(t, text, `"holderIdentity":"b","leaseDurationSeconds":15`)
 }
 
 // A server with leases beside kinds of your own lets controllers elect a leader.
