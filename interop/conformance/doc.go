@@ -1,0 +1,15 @@
+// Package conformance runs Kubernetes' own end-to-end tests, most of them of its conformance suite,
+// against a server of this module.
+//
+//	k8s.io/kubernetes/test/e2e ──client-go, protobuf──▶ serve ──▶ registry ──▶ engine
+//	        │                                                       ▲
+//	        └── specs, by name                                      └── kinds of k8s.io/api
+//
+// The server has kinds of Kubernetes' API types, with hardly any rules. The specs that run are
+// those that need an API server alone: what they hold is that clients can write, patch, list in
+// pages, watch, resume and delete, that field owners are kept apart, and that discovery and tables
+// are as clients expect. [specs] names them, and what keeps others from passing.
+//
+// It is a module of its own, since nothing else has to compile Kubernetes' tests. It has only
+// tests.
+package conformance

@@ -1,0 +1,74 @@
+package conformance
+
+// specs are the specs that must pass, by their names.
+//
+// What keeps others from passing:
+//
+//   - They need controllers, a scheduler or kubelets, as most do, or Kubernetes' own services.
+//   - They create CustomResourceDefinitions, webhooks or admission policies at run time; kinds
+//     are given to a server when it is made.
+//   - They need subresources that are not served, such as approval and finalize, or answers to
+//     reviews of access.
+//   - "should create an applied object if it does not already exist": its list is keyed by a port
+//     and by a protocol with a default, which a Go type's tags do not say.
+//   - "should manage the lifecycle of an event": it compares events but for their generation,
+//     which kinds without a spec do not have in Kubernetes, and all kinds have here.
+//   - "verify PriorityClass endpoints": it waits a minute for nodes, and its kind has a rule of its
+//     own.
+//   - "Events API should ensure that an event can be fetched": both kinds Event are one there.
+//   - "should support IPAddress API operations": names of objects are names of hosts.
+var specs = []string{
+	"[sig-api-machinery] API priority and fairness should support FlowSchema API operations [Conformance]",
+	"[sig-api-machinery] API priority and fairness should support PriorityLevelConfiguration API operations [Conformance]",
+	"[sig-api-machinery] Discovery should validate PreferredVersion for each APIGroup [Conformance]",
+	"[sig-api-machinery] FieldValidation should detect unknown and duplicate fields of a typed object [Conformance]",
+	"[sig-api-machinery] FieldValidation should detect unknown metadata fields of a typed object [Conformance]",
+	"[sig-api-machinery] Generated clientset should create v1 cronJobs, delete cronJobs, watch cronJobs",
+	"[sig-api-machinery] Namespaces should apply an update to a Namespace [Conformance] [Serial]",
+	"[sig-api-machinery] Namespaces should apply changes to a namespace status [Conformance] [Serial]",
+	"[sig-api-machinery] Namespaces should patch a Namespace [Conformance] [Serial]",
+	"[sig-api-machinery] ResourceQuota should manage the lifecycle of a ResourceQuota [Conformance]",
+	"[sig-api-machinery] ServerSideApply should give up ownership of a field if forced applied by a controller",
+	"[sig-api-machinery] ServerSideApply should ignore conflict errors if force apply is used",
+	"[sig-api-machinery] ServerSideApply should not remove a field if an owner unsets the field but other managers still have ownership of the field",
+	"[sig-api-machinery] ServerSideApply should remove a field if it is owned but removed in the apply request",
+	"[sig-api-machinery] ServerSideApply should work for subresources",
+	"[sig-api-machinery] Servers with support for API chunking should return chunks of results for list calls [Conformance]",
+	"[sig-api-machinery] Servers with support for Table transformation should return chunks of table results for list calls",
+	"[sig-api-machinery] Servers with support for Table transformation should return generic metadata details across all namespaces for nodes",
+	"[sig-api-machinery] Servers with support for Table transformation should return pod details",
+	"[sig-api-machinery] Watchers should be able to restart watching from the last resource version observed by the previous watch [Conformance]",
+	"[sig-api-machinery] Watchers should be able to start watching from a specific resource version [Conformance]",
+	"[sig-api-machinery] Watchers should observe add, update, and delete watch notifications on configmaps [Conformance]",
+	"[sig-api-machinery] Watchers should observe an object deletion if it stops meeting the requirements of the selector [Conformance]",
+	"[sig-api-machinery] Watchers should receive events on concurrent watches in same order [Conformance]",
+	"[sig-api-machinery] server version should find the server version [Conformance]",
+	"[sig-apps] CronJob should support CronJob API operations [Conformance]",
+	"[sig-auth] ServiceAccounts should run through the lifecycle of a ServiceAccount [Conformance]",
+	"[sig-auth] ServiceAccounts should update a ServiceAccount [Conformance]",
+	"[sig-instrumentation] Events API should delete a collection of events [Conformance]",
+	"[sig-instrumentation] Events should delete a collection of events [Conformance]",
+	"[sig-network] EndpointSlice should support creating EndpointSlice API operations [Conformance]",
+	"[sig-network] Endpoints should test the lifecycle of an Endpoint [Conformance]",
+	"[sig-network] Ingress API should support creating Ingress API operations [Conformance]",
+	"[sig-network] IngressClass API should support creating IngressClass API operations [Conformance]",
+	"[sig-network] Services should complete a service status lifecycle [Conformance]",
+	"[sig-network] Services should delete a collection of services [Conformance]",
+	"[sig-node] ConfigMap should fail to create ConfigMap with empty key [Conformance]",
+	"[sig-node] ConfigMap should run through a ConfigMap lifecycle [Conformance]",
+	"[sig-node] ConfigMap should update ConfigMap successfully [Conformance] [NodeConformance]",
+	"[sig-node] Lease lease API should be available [Conformance]",
+	"[sig-node] PodTemplates should delete a collection of pod templates [Conformance]",
+	"[sig-node] PodTemplates should replace a pod template [Conformance]",
+	"[sig-node] PodTemplates should run the lifecycle of PodTemplates [Conformance]",
+	"[sig-node] RuntimeClass should support RuntimeClasses API operations [Conformance]",
+	"[sig-node] Secrets should patch a secret [Conformance]",
+	"[sig-scheduling] LimitRange should list, patch and delete a LimitRange by collection [Conformance]",
+	"[sig-storage] CSIInlineVolumes should run through the lifecycle of a CSIDriver [Conformance]",
+	"[sig-storage] CSINodes CSI Conformance should run through the lifecycle of a csinode [Conformance]",
+	"[sig-storage] CSIStorageCapacity should support CSIStorageCapacities API operations [Conformance]",
+	"[sig-storage] StorageClasses CSI Conformance should run through the lifecycle of a StorageClass [Conformance]",
+	"[sig-storage] VolumeAttachment Conformance should apply changes to a volumeattachment status [Conformance]",
+	"[sig-storage] VolumeAttachment Conformance should run through the lifecycle of a VolumeAttachment [Conformance]",
+	"[sig-storage] VolumeAttributesClass [FeatureGate:VolumeAttributesClass] should run through the lifecycle of a VolumeAttributesClass [Conformance]",
+}
