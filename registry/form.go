@@ -27,6 +27,7 @@ type form struct {
 	setDefaults  func(*store.Object)
 	prepare      func(ctx context.Context, o, old *store.Object)
 	validate     func(ctx context.Context, o, old *store.Object) field.ErrorList
+	validateName func(name string, prefix bool) []string
 	warnings     func(ctx context.Context, o, old *store.Object) []string
 	canonicalize func(*store.Object)
 	grace        func(o *store.Object, asked *int64) (int64, bool)
@@ -83,6 +84,7 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 			}
 			return s.Validate(ctx, valueOf[T](o), valueOf[T](old))
 		},
+		validateName: nameRule(s.ValidateName),
 		warnings: func(ctx context.Context, o, old *store.Object) []string {
 			if s.Warn == nil {
 				return nil

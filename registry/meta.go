@@ -115,7 +115,7 @@ func optional(b *bool) optionalBool { return optionalBool{b != nil, b != nil && 
 // check validates o and passes on warnings. old is nil for a creation.
 func (c *core) check(ctx context.Context, o, old *store.Object, opts *WriteOptions) error {
 	path := field.NewPath(metadataField)
-	wrong := validation.ValidateObjectMetaAccessor(c.meta(o), !c.kind.ClusterScoped, validation.NameIsDNSSubdomain, path)
+	wrong := validation.ValidateObjectMetaAccessor(c.meta(o), !c.kind.ClusterScoped, c.validateName, path)
 	if old != nil {
 		m := c.meta(o)
 		m.SetResourceVersion(old.Revision.String()) // which the validation requires

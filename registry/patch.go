@@ -65,13 +65,20 @@ func parsePatch(kind PatchType, body []byte) (*Patch, error) {
 	if err := checkDepth(body); err != nil {
 		return nil, err
 	}
-	if kind != JSONPatch {
+	switch kind {
+	case JSONPatch:
+		return parseOperations(body)
+	case MergePatch, StrategicPatch:
 		fields := map[string]json.RawMessage{}
 		if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
 			return nil, &BadRequestError{Reason: "the merge patch is no JSON object", Cause: err}
 		}
 		return &Patch{body: body, kind: kind}, nil
 	}
+	return nil, badRequest("%q is no type of patch", kind)
+}
+
+func parseOperations(body []byte) (*Patch, error) {
 	operations, err := jsonpatch.DecodePatch(body)
 	if err != nil {
 		return nil, &BadRequestError{Reason: "the JSON patch is no list of operations: " + err.Error(), Cause: err}
@@ -79,7 +86,7 @@ func parsePatch(kind PatchType, body []byte) (*Patch, error) {
 	if len(operations) > maxOperations {
 		return nil, badRequest("the JSON patch has %d operations: at most %d are allowed", len(operations), maxOperations)
 	}
-	return &Patch{body: body, kind: kind, operations: operations}, nil
+	return &Patch{body: body, kind: JSONPatch, operations: operations}, nil
 }
 
 // Check refuses a patch that has fields more than once, or operations with fields that none has,

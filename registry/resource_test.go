@@ -140,7 +140,7 @@ func TestResource_PatchesAreAppliedToTheLiveObject(t *testing.T) {
 func TestPatch_MalformedOnesAreRefused(t *testing.T) {
 	for text, kind := range map[string]registry.PatchType{
 		`[]`: registry.MergePatch, `null`: registry.MergePatch, `{`: registry.MergePatch, `"x"`: registry.MergePatch,
-		`{}`: registry.JSONPatch, `[{`: registry.JSONPatch,
+		`{}`: registry.JSONPatch, `[{`: registry.JSONPatch, `{"spec":{}}`: "application/json",
 		`[` + strings.Repeat(`{"op":"remove","path":"/a"},`, 10_000) + `{"op":"remove","path":"/a"}]`: registry.JSONPatch,
 	} {
 		_, err := registry.ParsePatch(kind, []byte(text))

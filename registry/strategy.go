@@ -28,6 +28,12 @@ type Strategy[T any] struct {
 	Prepare func(ctx context.Context, obj, old *T)
 	// Validate returns what is wrong with obj, by field. The store validates metadata.
 	Validate func(ctx context.Context, obj, old *T) field.ErrorList
+	// ValidateName returns what is wrong with a name, or with the base of generated ones if
+	// prefix is true. Nil means that names are DNS subdomains. It may allow more than that, but
+	// for what a path cannot have: at most 253 bytes without slashes, backslashes, percent
+	// signs and control characters, and neither "." nor "..". Kubernetes' own rules for the
+	// names of its kinds have this form.
+	ValidateName func(name string, prefix bool) []string
 	// Warn returns warnings for the writer.
 	Warn func(ctx context.Context, obj, old *T) []string
 	// Canonicalize changes a valid object into the form that is stored.

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -365,4 +366,19 @@ func TestErrors_OfMethodsThatAreSpelledLikeVerbs(t *testing.T) {
 	}
 	list := s.get(inDefault)
 	require.Equal(t, "a 1 b", list.str("items.0.metadata.name")+" "+list.str("items.0.spec.size")+" "+list.str("items.1.metadata.name"))
+}
+
+// A name that is none of a host's is found under its path.
+func TestNames_ThatNeedEscapingAreServed(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Strategy.ValidateName = func(string, bool) []string { return nil }
+	})
+	for _, name := range []string{"system:node", "a b", "ü?#&+"} {
+		made := s.do("POST", inDefault, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"size":1}}`, name))
+		require.Equal(t, 201, made.code, made.body)
+		got := s.get(inDefault + "/" + url.PathEscape(name))
+		require.Equal(t, name, got.str("metadata.name"), got.body)
+		require.Equal(t, "1", s.get(inDefault+"?fieldSelector="+url.QueryEscape("metadata.name="+name)).str("items.0.spec.size"))
+		require.Equal(t, 200, s.do("DELETE", inDefault+"/"+url.PathEscape(name), "").code)
+	}
 }

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"net/netip"
 	"strconv"
 	"testing"
 
@@ -66,6 +67,7 @@ func stores(t *testing.T) []serve.Provider {
 		open[flowcontrol.PriorityLevelConfiguration](t, flowGroup, "PriorityLevelConfiguration", clusterAndStatus),
 		open[networking.Ingress](t, "networking.k8s.io", "Ingress", namespacedAndStatus),
 		open[networking.IngressClass](t, "networking.k8s.io", "IngressClass", cluster),
+		open(t, "networking.k8s.io", "IPAddress", cluster, rules(registry.Strategy[networking.IPAddress]{ValidateName: validateAddress})),
 		open[node.RuntimeClass](t, "node.k8s.io", "RuntimeClass", cluster),
 		open[scheduling.PriorityClass](t, "scheduling.k8s.io", "PriorityClass", cluster),
 		open[storage.CSIDriver](t, storageGroup, "CSIDriver", cluster),
@@ -119,6 +121,14 @@ func prepareNamespace(_ context.Context, ns, old *core.Namespace) {
 	if old == nil {
 		ns.Status.Phase = core.NamespaceActive
 	}
+}
+
+// validateAddress refuses names that are no IP addresses.
+func validateAddress(name string, _ bool) []string {
+	if _, err := netip.ParseAddr(name); err != nil {
+		return []string{err.Error()}
+	}
+	return nil
 }
 
 // validateConfigMap refuses keys that cannot be names of files.

@@ -16,7 +16,6 @@ package conformance
 //   - "verify PriorityClass endpoints": it waits a minute for nodes, and its kind has a rule of its
 //     own.
 //   - "Events API should ensure that an event can be fetched": both kinds Event are one there.
-//   - "should support IPAddress API operations": names of objects are names of hosts.
 var specs = []string{
 	"[sig-api-machinery] API priority and fairness should support FlowSchema API operations [Conformance]",
 	"[sig-api-machinery] API priority and fairness should support PriorityLevelConfiguration API operations [Conformance]",
@@ -52,6 +51,7 @@ var specs = []string{
 	"[sig-network] Endpoints should test the lifecycle of an Endpoint [Conformance]",
 	"[sig-network] Ingress API should support creating Ingress API operations [Conformance]",
 	"[sig-network] IngressClass API should support creating IngressClass API operations [Conformance]",
+	"[sig-network] ServiceCIDR and IPAddress API should support IPAddress API operations [Conformance]",
 	"[sig-network] Services should complete a service status lifecycle [Conformance]",
 	"[sig-network] Services should delete a collection of services [Conformance]",
 	"[sig-node] ConfigMap should fail to create ConfigMap with empty key [Conformance]",

@@ -1,0 +1,38 @@
+package registry
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+)
+
+// maxName is the length of the longest name in bytes, that of a DNS subdomain.
+const maxName = 253
+
+// nameRule returns a kind's rule for names together with what holds for the names of all kinds.
+func nameRule(ofKind func(name string, prefix bool) []string) func(name string, prefix bool) []string {
+	if ofKind == nil {
+		return validation.NameIsDNSSubdomain // which holds more
+	}
+	return func(name string, prefix bool) []string {
+		return append(pathProblems(name, prefix), ofKind(name, prefix)...)
+	}
+}
+
+// pathProblems returns why a name cannot be a segment of a path.
+func pathProblems(name string, prefix bool) []string {
+	var problems []string
+	if !prefix && (name == "." || name == "..") {
+		problems = append(problems, `may not be "." or ".."`)
+	}
+	if strings.ContainsAny(name, `/%`+"\\") || strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name) {
+		problems = append(problems, "may not contain slashes, backslashes, percent signs, control characters or invalid UTF-8")
+	}
+	if len(name) > maxName {
+		problems = append(problems, fmt.Sprintf("must be no more than %d bytes", maxName))
+	}
+	return problems
+}
