@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // New returns the merging of a kind whose objects are of the Go type that of points to, for
@@ -26,8 +27,13 @@ func New(of any) (registry.Merge, error) {
 	if _, _, err := meta.LookupPatchMetadataForStruct("metadata"); err != nil {
 		return nil, fmt.Errorf("%T has no tags that say how its fields merge: %w", of, err)
 	}
-	return func(object, patch map[string]any) (map[string]any, error) {
-		merged, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(object, patch, meta)
+	return func(object, patch map[string]any) (merged map[string]any, err error) {
+		panicked := usercode.Call("strategicpatch", "", func() {
+			merged, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(object, patch, meta)
+		})
+		if panicked != nil { // the library takes for granted that directives have the type that they should
+			return nil, errors.New("it cannot be evaluated: a directive, or a field that merges, has a value of another type than it should")
+		}
 		if slices.ContainsFunc(malformed, func(target error) bool { return errors.Is(err, target) }) {
 			return nil, &registry.BadRequestError{Reason: "the strategic merge patch: " + err.Error(), Cause: err}
 		}
