@@ -8,7 +8,9 @@ import (
 
 	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/watchmill/watchmill/engine"
@@ -26,7 +28,7 @@ func Example() {
 	ctx := context.Background()
 	configMaps, err := registry.New(registry.Config[core.ConfigMap]{
 		Kind:           registry.Kind{Version: "v1", Kind: "ConfigMap"}, // of the core group
-		Apply:          apply.New,
+		Apply:          apply.WithTypes(applyconfigurations.NewTypeConverter(scheme.Scheme)),
 		StrategicMerge: strategic.New,
 		Decoders:       protobuf.Decoders[core.ConfigMap]("ConfigMap"),
 	})

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
-	"github.com/onsi/ginkgo/v2/types"
+	ginkgotypes "github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
 	"github.com/stretchr/testify/require"
 	core "k8s.io/api/core/v1"
@@ -53,7 +53,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			outcome, known := outcomes[name]
 			require.True(t, known, "this version of Kubernetes has no such spec")
-			require.Equal(t, types.SpecStatePassed, outcome.State, "%s\n%s", outcome.Failure.Message, outcome.Failure.Location)
+			require.Equal(t, ginkgotypes.SpecStatePassed, outcome.State, "%s\n%s", outcome.Failure.Message, outcome.Failure.Location)
 		})
 	}
 }
@@ -91,7 +91,7 @@ func configure(t *testing.T, url string) {
 }
 
 // run runs the specs, and returns the outcomes of all that Kubernetes has, by name.
-func run(t *testing.T) map[string]types.SpecReport {
+func run(t *testing.T) map[string]ginkgotypes.SpecReport {
 	t.Helper()
 	patterns := make([]string, len(specs))
 	for i, name := range specs {
@@ -104,9 +104,9 @@ func run(t *testing.T) map[string]types.SpecReport {
 
 	text, err := os.ReadFile(reporter.JSONReport)
 	require.NoError(t, err)
-	var reports []types.Report
+	var reports []ginkgotypes.Report
 	require.NoError(t, json.Unmarshal(text, &reports))
-	outcomes := map[string]types.SpecReport{}
+	outcomes := map[string]ginkgotypes.SpecReport{}
 	for _, report := range reports {
 		for _, spec := range report.SpecReports {
 			outcomes[strings.Join(append(spec.ContainerHierarchyTexts, spec.LeafNodeText), " ")] = spec

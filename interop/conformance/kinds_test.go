@@ -20,6 +20,8 @@ import (
 	storage "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/apply"
@@ -79,6 +81,9 @@ func stores(t *testing.T) []serve.Provider {
 	}
 }
 
+// types are those that Kubernetes applies by.
+var types = applyconfigurations.NewTypeConverter(scheme.Scheme)
+
 // open opens the store of a kind of Kubernetes' API types, with all that typed clients use.
 func open[T any, P interface {
 	registry.Ptr[T]
@@ -87,7 +92,7 @@ func open[T any, P interface {
 	t.Helper()
 	cfg := registry.Config[T]{
 		Kind:  registry.Kind{Group: group, Version: "v1", Kind: name, ClusterScoped: s.cluster, Status: s.status},
-		Apply: apply.New, StrategicMerge: strategic.New, Decoders: protobuf.Decoders[T, P](name),
+		Apply: apply.WithTypes(types), StrategicMerge: strategic.New, Decoders: protobuf.Decoders[T, P](name),
 	}
 	for _, e := range edit {
 		e(&cfg)

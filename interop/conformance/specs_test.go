@@ -9,8 +9,6 @@ package conformance
 //     are given to a server when it is made.
 //   - They need subresources that are not served, such as approval and finalize, or answers to
 //     reviews of access.
-//   - "should create an applied object if it does not already exist": its list is keyed by a port
-//     and by a protocol with a default, which a Go type's tags do not say.
 //   - "should manage the lifecycle of an event": it compares events but for their generation,
 //     which kinds without a spec do not have in Kubernetes, and all kinds have here.
 //   - "verify PriorityClass endpoints": it waits a minute for nodes, and its kind has a rule of its
@@ -27,6 +25,7 @@ var specs = []string{
 	"[sig-api-machinery] Namespaces should apply changes to a namespace status [Conformance] [Serial]",
 	"[sig-api-machinery] Namespaces should patch a Namespace [Conformance] [Serial]",
 	"[sig-api-machinery] ResourceQuota should manage the lifecycle of a ResourceQuota [Conformance]",
+	"[sig-api-machinery] ServerSideApply should create an applied object if it does not already exist",
 	"[sig-api-machinery] ServerSideApply should give up ownership of a field if forced applied by a controller",
 	"[sig-api-machinery] ServerSideApply should ignore conflict errors if force apply is used",
 	"[sig-api-machinery] ServerSideApply should not remove a field if an owner unsets the field but other managers still have ownership of the field",

@@ -38,6 +38,13 @@ func Deduced(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) {
 	return newApplier(kind, managedfields.NewDeducedTypeConverter())
 }
 
+// WithTypes is [New] with types in place of the schema: for the kinds of Kubernetes itself,
+// NewTypeConverter of k8s.io/client-go/applyconfigurations has them. They know the keys of lists
+// that the tags of Go types do not have, such as the protocol of a port, which has a default.
+func WithTypes(types managedfields.TypeConverter) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
+	return func(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) { return newApplier(kind, types) }
+}
+
 // applier is a kind's [registry.Applier].
 type applier struct {
 	kind  registry.Kind

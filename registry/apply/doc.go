@@ -24,7 +24,7 @@
 // The schema says how lists and maps merge: x-kubernetes-list-type,
 // x-kubernetes-list-map-keys, x-kubernetes-map-type. Without that a list is atomic, one
 // field with one owner, and a map has a field for each key. The schema of a Go type has
-// them from the tags patchStrategy and patchMergeKey.
+// them from the tags patchStrategy and patchMergeKey. [WithTypes] takes the types from elsewhere.
 //
 // # Beside Kubernetes
 //

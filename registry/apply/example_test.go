@@ -7,6 +7,7 @@ import (
 	"log"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/apply"
@@ -64,6 +65,26 @@ func Example() {
 	// porter: open true, color "green"
 	// painter: open true, color "white"
 	// porter: open false, color "white"
+}
+
+// The types may come from elsewhere. Those of Kubernetes' own kinds are
+// applyconfigurations.NewTypeConverter(scheme.Scheme), of client-go.
+func ExampleWithTypes() {
+	doors, err := registry.New(registry.Config[Door]{
+		Kind:  registry.Kind{Group: "example.com", Version: "v1", Kind: "Door"},
+		Apply: apply.WithTypes(managedfields.NewDeducedTypeConverter()),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer doors.Close()
+	o, _, err := doors.Apply(context.Background(), "default/back",
+		[]byte(`{"apiVersion":"example.com/v1","kind":"Door","spec":{"color":"blue"}}`), registry.WriteOptions{Manager: "painter"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(o.Value.Spec.Color, o.Value.ManagedFields[0].FieldsV1)
+	// Output: blue {"f:spec":{".":{},"f:color":{}}}
 }
 
 // A schema of which nothing can be said merges by what is there.
