@@ -90,7 +90,8 @@ func (b *Backend) Traits() backend.Traits {
 // Get returns the newest object under key.
 //
 // Errors: [store.ErrNotFound] and the server's other refusals, as a [*StatusError];
-// [store.ErrInvalidKey], [backend.ErrUnavailable], [store.ErrClosed], or ctx's cause.
+// [store.ErrInvalidKey], [backend.ErrUnavailable], [store.ErrClosed], a [*SizeError], or
+// ctx's cause.
 func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := b.open(); err != nil {
 		return nil, err
@@ -293,7 +294,7 @@ type wirePage struct {
 // page requests a page of a list.
 func (b *Backend) page(ctx context.Context, r *request, query url.Values) (*wirePage, error) {
 	b.selectors(query)
-	r.query = query
+	r.query, r.list = query, true
 	body, header, _, err := b.do(ctx, r)
 	if err != nil {
 		return nil, err

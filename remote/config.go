@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -52,6 +53,11 @@ type Config struct {
 	// Buffer is how many bytes of events a watch reads ahead. A single event may have as
 	// many, or [MaxFrame] if that is more. Zero means [DefaultBuffer].
 	Buffer int
+	// MaxList is how many bytes the answer to one list may have, without compression: a
+	// page, or all objects, for lists without a limit. A larger one fails with a
+	// [*SizeError], so that a broken server does not take all memory. Other answers may
+	// have as many bytes as a single event of a watch. Zero means [DefaultMaxList].
+	MaxList int
 	// MinPause and MaxPause bound the pauses before a watch reconnects. A pause doubles
 	// with each attempt, and is shortened at random by up to half; a server that sends a
 	// longer Retry-After is given that time, up to ten times MaxPause. Zero means [DefaultMinPause] and
@@ -69,6 +75,7 @@ const (
 	DefaultRequestTimeout = 30 * time.Second
 	DefaultWatchTimeout   = 450 * time.Second
 	DefaultBuffer         = 4 << 20
+	DefaultMaxList        = 1 << 30
 	DefaultMinPause       = 800 * time.Millisecond
 	DefaultMaxPause       = 30 * time.Second
 )
@@ -120,12 +127,17 @@ func (c Config) complete() (Config, error) {
 		return wrong("MaxPause", fmt.Sprintf("is %v, less than MinPause, %v", c.MaxPause, c.MinPause))
 	case c.Buffer < 0:
 		return wrong("Buffer", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.Buffer, DefaultBuffer))
-	case c.Buffer == 0:
-		c.Buffer = DefaultBuffer
+	case c.MaxList < 0:
+		return wrong("MaxList", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.MaxList, DefaultMaxList))
 	}
+	c.Buffer = cmp.Or(c.Buffer, DefaultBuffer)
+	c.MaxList = cmp.Or(c.MaxList, DefaultMaxList)
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	return c, nil
 }
+
+// maxObject is how many bytes an event, or an answer other than a list, may have.
+func (c *Config) maxObject() int { return max(MaxFrame, c.Buffer) }
 
 // patience returns how long a watch waits that is sent a Retry-After. A wrong one must not
 // stop it for hours.

@@ -141,3 +141,18 @@ func (e *FrameError) Error() string {
 
 // Unwrap returns Cause.
 func (e *FrameError) Unwrap() error { return e.Cause }
+
+// SizeError reports an answer, other than of a watch, with more bytes than the
+// configuration allows, also one that is small as long as it is compressed.
+type SizeError struct {
+	// Request is the method and the URL.
+	Request string
+	// Limit is how many bytes are allowed.
+	Limit int
+	// Field is the field of [Config] that allows more.
+	Field string
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("%s: the server's answer is larger than %d bytes; if it is right, raise %s", e.Request, e.Limit, e.Field)
+}

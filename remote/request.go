@@ -28,6 +28,8 @@ type request struct {
 	body                         []byte
 	// media is the media type of the body; "" is JSON.
 	media string
+	// list: the answer is a list, which may have [Config].MaxList bytes.
+	list bool
 }
 
 // url returns the request's URL.
@@ -122,7 +124,14 @@ func (b *Backend) do(ctx context.Context, r *request) (body []byte, header http.
 		return nil, nil, 0, err
 	}
 	defer resp.Body.Close()
-	body, err = io.ReadAll(resp.Body)
+	limit, field := b.config.maxObject(), "Buffer"
+	if r.list {
+		limit, field = b.config.MaxList, "MaxList"
+	}
+	body, err = io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
+	if len(body) > limit {
+		return nil, nil, 0, &SizeError{Request: r.method + " " + b.url(r), Limit: limit, Field: "remote.Config." + field}
+	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause

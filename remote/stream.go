@@ -190,7 +190,7 @@ func (s *stream) watchError(err error) error {
 // it. Frames that have arrived together are passed on together, so that events of one
 // revision stay in one batch.
 func (s *stream) read() error {
-	lines := &lineReader{in: bufio.NewReaderSize(s.body, 64<<10), limit: max(MaxFrame, s.backend.config.Buffer)}
+	lines := &lineReader{in: bufio.NewReaderSize(s.body, 64<<10), limit: s.backend.config.maxObject()}
 	var arrived []received
 	size := 0
 	for {

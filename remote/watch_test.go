@@ -373,6 +373,7 @@ func TestConfig_IsChecked(t *testing.T) {
 		"WatchTimeout":   {URL: "http://h", WatchTimeout: time.Millisecond},
 		"MaxPause":       {URL: "http://h", MinPause: time.Second, MaxPause: time.Millisecond},
 		"Buffer":         {URL: "http://h", Buffer: -1},
+		"MaxList":        {URL: "http://h", MaxList: -1},
 	} {
 		format, err := registry.FormatOf(widgets(new(atomic.Int64)))
 		require.NoError(t, err)
