@@ -27,7 +27,8 @@ var sharingChecks = []check{
 	}},
 	{"Contract_OneRevisionIsNeverSplit", func(x *fixture) {
 		if x.Transact == nil {
-			return // each revision is one change
+			x.inapplicable(noTransactions)
+			return
 		}
 		start := x.revision()
 		many := x.transactMany(25)
@@ -47,6 +48,7 @@ var sharingChecks = []check{
 	}},
 	{"Contract_ForeignWritesAreWrites", func(x *fixture) {
 		if x.Transact == nil {
+			x.inapplicable(noTransactions)
 			return
 		}
 		mine := x.create("mine", "1")
@@ -63,7 +65,8 @@ var sharingChecks = []check{
 	}},
 	{"Contract_SharedStorageIsOne", func(x *fixture) {
 		if x.Another == nil {
-			return // it is not shared
+			x.inapplicable("Harness.Another is nil: the storage cannot be shared")
+			return
 		}
 		require.True(x, x.Backend.Traits().Shared, "storage that others write to must say so")
 		other := newFixture(x.T, Harness{Backend: x.Another(), Pass: x.Pass, Patience: x.Patience})
@@ -86,7 +89,8 @@ var sharingChecks = []check{
 		f.drain()
 		err := backend.RequestProgress(x.ctx, f.watcher)
 		if errors.Is(err, store.ErrUnsupported) {
-			return // revisions do not move without a batch
+			x.inapplicable("watches do not take requests for progress")
+			return
 		}
 		require.NoError(x, err)
 		newest := x.create("other", "x").Revision
@@ -94,6 +98,9 @@ var sharingChecks = []check{
 		require.Empty(x, f.until(newest), "nothing happened under the prefix")
 	}},
 }
+
+// noTransactions is why a check of transactions does not apply.
+const noTransactions = "Harness.Transact is nil: each revision is one change"
 
 // transactMany creates n objects at one revision.
 func (x *fixture) transactMany(n int) store.Revision {

@@ -154,7 +154,8 @@ var watchChecks = []check{
 	{"Contract_EmittedValuesAreNotState", func(x *fixture) {
 		emitter, ok := x.Backend.(backend.Emitter)
 		if !ok {
-			return // it cannot emit
+			x.inapplicable("the backend is no backend.Emitter")
+			return
 		}
 		a := x.create("a", "x")
 		f := x.follow("", a.Revision)

@@ -107,6 +107,49 @@ func TestRun_CorrectBackendsPass(t *testing.T) {
 	}
 }
 
+// skipper is a recorder that is told, too, that a check does not apply.
+type skipper struct {
+	*recorder
+	why []any
+}
+
+func (s *skipper) Skip(args ...any) {
+	s.why = args
+	runtime.Goexit()
+}
+
+// Storage in memory, without transactions and without other processes: the checks of
+// those do not count as passed. All others apply.
+func TestChecks_SayThatTheyDoNotApply(t *testing.T) {
+	var inapplicable []string
+	for _, check := range backendtest.Checks() {
+		synctest.Test(t, func(t *testing.T) {
+			virtual := clock.NewVirtual(began)
+			h, err := memory.New(backendtest.Schema(), memory.Options{Clock: virtual})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, h.Close()) }()
+			s := &skipper{recorder: &recorder{ctx: context.Background()}}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				check.Run(s, backendtest.Harness{Backend: h, Pass: virtual.Advance})
+			}()
+			<-done
+			require.False(t, s.failed, "%s: %s", check.Name, s.log)
+			if len(s.why) > 0 {
+				require.Contains(t, s.why[0], "does not apply: ")
+				inapplicable = append(inapplicable, check.Name)
+			}
+		})
+	}
+	require.Equal(t, []string{
+		"Restart_KeepsStateAndRevision", "Restart_ResumesFromEveryRevision", "Restart_ListsEveryRevision",
+		"Restart_KeepsWhatWasCompacted", "Restart_DeletesWhatExpiresMeanwhile",
+		"Contract_OneRevisionIsNeverSplit", "Contract_ForeignWritesAreWrites", "Contract_SharedStorageIsOne",
+		"Contract_ProgressComesOnRequest",
+	}, inapplicable)
+}
+
 func TestRun_BrokenBackendsAreFound(t *testing.T) {
 	checks := map[string]backendtest.Check{}
 	for _, check := range backendtest.Checks() {

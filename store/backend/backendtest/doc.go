@@ -24,9 +24,10 @@
 //
 // A harness can also open the storage again, as a new process would ([Harness].Reopen),
 // open it twice ([Harness].Another), and change several keys at one revision, as a
-// foreign program would ([Harness].Transact). Without these functions their checks do
-// nothing, but [backend.Traits] must agree: a backend that says that it keeps history
-// needs Reopen.
+// foreign program would ([Harness].Transact). Without these functions their checks do not
+// apply, and are reported as skipped, with the reason; so are those of a [backend.Emitter]
+// and of requests for progress. But [backend.Traits] must agree: a backend that says that
+// it keeps history needs Reopen.
 //
 // # What is not checked
 //

@@ -123,6 +123,17 @@ func (x *fixture) fails(err, target error, what string, args ...any) {
 	require.ErrorIs(x, err, target, append([]any{what}, args...)...)
 }
 
+// inapplicable reports that the check does not apply to the backend. A T with a Skip, as
+// that of the testing package, ends there, so that its report does not count the check
+// as passed. For others it returns false, and the check returns.
+func (x *fixture) inapplicable(why string) bool {
+	x.Helper()
+	if t, ok := x.T.(interface{ Skip(args ...any) }); ok {
+		t.Skip("the check does not apply: " + why)
+	}
+	return false
+}
+
 // describe prints everything of an object that storage must keep.
 func describe(o *object) string {
 	if o == nil {
