@@ -28,7 +28,8 @@ type WatchInfo struct {
 	// Delivered is how many events it has delivered, Lost how many were left out; see
 	// [Watch.Lost].
 	Delivered, Lost uint64
-	// Age is how long ago it was started.
+	// Age is how long ago it was started, by the wall clock; zero if that has been set back
+	// since.
 	Age time.Duration
 	// StalledSince is when it was called stalled; zero if it is not.
 	StalledSince time.Time

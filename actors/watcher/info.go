@@ -25,7 +25,8 @@ type Info struct {
 	Behind time.Duration
 	// Delivered and Lost are as of [Watch.Delivered] and [Watch.Lost].
 	Delivered, Lost uint64
-	// Age is how long ago the watch was made.
+	// Age is how long ago the watch was made, by the wall clock; zero if that has been set
+	// back since.
 	Age time.Duration
 	// StalledSince is when the watch became stalled; zero if it is not.
 	StalledSince time.Time
@@ -40,7 +41,7 @@ func (w *Watch) Info(now time.Time) Info {
 	defer w.mu.Unlock()
 	info := Info{
 		Name: w.name.String(), Policy: w.policy, Consumer: consumerNames[consumerKind(w.kind.Load())],
-		Revision: revision, Delivered: w.delivered.Load(), Age: time.Duration(now.UnixNano() - w.began),
+		Revision: revision, Delivered: w.delivered.Load(), Age: since(time.Unix(0, w.began), now),
 	}
 	if w.stream != nil {
 		info.Filter = w.stream.Filter()

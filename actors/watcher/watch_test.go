@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -397,4 +398,19 @@ func TestWatch_EndReachesAConsumerThatWaits(t *testing.T) {
 	}
 	_, err := watch.Next(t.Context())
 	require.ErrorIs(t, err, watcher.ErrStopped)
+}
+
+// A wall clock that is set back makes no watch younger than new.
+func TestInfo_AgeIsNotNegative(t *testing.T) {
+	virtual := clock.NewVirtual(time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC))
+	h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry), Now: virtual.Now}
+	start := h.write(1)
+	feed.Publish(start)
+	w := follow(feed, start, watcher.Park)
+	virtual.Advance(time.Minute)
+	require.Equal(t, time.Minute, w.Info(virtual.Now()).Age)
+	virtual.Jump(-24 * time.Hour)
+	require.Zero(t, w.Info(virtual.Now()).Age)
+	virtual.Jump(24 * time.Hour)
+	require.Equal(t, time.Minute, w.Info(virtual.Now()).Age)
 }
