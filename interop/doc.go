@@ -36,11 +36,11 @@
 //     Kubernetes' own kinds, in protobuf, and records events; kubectl makes, applies and patches
 //     them as it does there.
 //   - TestLease: client-go's leader election has one leader, and the other once that one
-//     releases its lease.
+//     releases its lease, or its connection hangs, whatever its clock says.
 //   - resttest, a package: Kubernetes' own suite for registries, over package registry.
 //   - apiextensions, a module: the same requests to Kubernetes' own server of custom resources
 //     and to one of this module, with the answers compared.
-//   - conformance, a module: Kubernetes' own conformance tests, of what an API server does alone.
+//   - conformance, a module: Kubernetes' own end-to-end tests, of what an API server does alone.
 //   - TestTLS: the dynamic client, informers and kubectl talk to a process over TLS, with
 //     tokens and with certificates, and strangers are refused as they expect.
 //   - TestReadme: what the README shows of watchmill serve and kubectl is what they
