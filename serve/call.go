@@ -194,6 +194,10 @@ func (c *call) allow(req *Request) error {
 
 // route serves the verb.
 func (c *call) route() error {
+	limit, err := c.timeLimit()
+	if err != nil {
+		return err
+	}
 	switch {
 	case c.req.Path == "/metrics" && c.cfg.MetricsHandler != nil:
 		return c.metricsPage()
@@ -205,7 +209,6 @@ func (c *call) route() error {
 	if err := c.checkScope(); err != nil {
 		return err
 	}
-	var err error
 	if c.shape, c.lean, err = negotiate(c.r, false, c.req.Verb == "watch"); err != nil {
 		return err
 	}
@@ -213,13 +216,30 @@ func (c *call) route() error {
 		c.watching = newWatching(c)
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), limit)
+	defer cancel()
+	return c.serveVerb(ctx)
+}
+
+// timeLimit returns how long the request may take: what the server allows, or less if the
+// parameter timeout says so. A watch has parameters of its own for that.
+func (c *call) timeLimit() (time.Duration, error) {
 	limit := c.limits.ReadTimeout
 	if !c.req.reads() {
 		limit = c.limits.WriteTimeout
 	}
-	ctx, cancel := context.WithTimeout(c.r.Context(), limit)
-	defer cancel()
-	return c.serveVerb(ctx)
+	text := c.req.query.Get("timeout")
+	if text == "" || c.req.Verb == "watch" {
+		return limit, nil
+	}
+	asked, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, badRequest("invalid timeout specified in the request URL: %q is no duration such as 5s", text)
+	case asked > 0:
+		limit = min(limit, asked)
+	}
+	return limit, nil
 }
 
 // serveVerb serves every verb but watch.

@@ -159,6 +159,29 @@ func TestErrors_OfRequestsThatTakeTooLong(t *testing.T) {
 	}
 }
 
+// A client may ask for less time than the server allows, not for more. A watch has
+// timeoutSeconds for that, and goes on.
+func TestErrors_OfRequestsThatTakeLongerThanTheyAskFor(t *testing.T) {
+	s := newFaulty(t, func(ctx context.Context) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	for _, a := range []answer{s.get(gadgets + "/a?timeout=1ms"), s.do("POST", gadgets+"?timeout=1ms", `{"metadata":{"name":"a"}}`)} {
+		require.Equal(t, "504 Timeout", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+	}
+	plain := newServer(t)
+	plain.create("a", 1)
+	for _, timeout := range []string{"0s", "-1s", "1h", "10000h", ""} {
+		require.Equal(t, 200, plain.get(inDefault+"/a?timeout="+timeout).code, timeout)
+	}
+	for _, path := range []string{inDefault + "/a", inDefault, "/version", "/apis"} {
+		a := plain.get(path + "?timeout=soon")
+		require.Equal(t, `400 invalid timeout specified in the request URL: "soon" is no duration such as 5s`, fmt.Sprintf("%d %s", a.code, a.str("message")), path)
+	}
+	f, _ := plain.watch(inDefault + "?watch=1&timeout=1ns").next()
+	require.Equal(t, "ADDED a", f.String())
+}
+
 // What ends a watch is told in the stream. Before the initial state is complete it is
 // always a 429, since stock informers answer everything else with a storm of requests.
 func TestErrors_InsideWatches(t *testing.T) {

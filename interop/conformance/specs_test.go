@@ -7,6 +7,9 @@ package conformance
 //   - They need controllers, a scheduler or kubelets, as most do, or Kubernetes' own services.
 //   - They create CustomResourceDefinitions, webhooks or admission policies at run time; kinds
 //     are given to a server when it is made.
+//   - They want answers in protobuf alone. Answers are in JSON, which all clients take beside it.
+//   - "should support continue listing from the last key": the answer that a token has expired has
+//     no other token in it, for a list that is of two states.
 //   - They need subresources that are not served, such as approval and finalize, or answers to
 //     reviews of access.
 //   - "should manage the lifecycle of an event": it compares events but for their generation,
@@ -15,6 +18,12 @@ package conformance
 //     own.
 //   - "Events API should ensure that an event can be fetched": both kinds Event are one there.
 var specs = []string{
+	"[sig-api-machinery] API Streaming (aka. WatchList) [FeatureGate:WatchList] server supports sending resources in Table format [Beta]",
+	"[sig-api-machinery] API Streaming (aka. WatchList) [FeatureGate:WatchList] should NOT be requested by client-go's List method when WatchListClient is enabled [Beta]",
+	"[sig-api-machinery] API Streaming (aka. WatchList) [FeatureGate:WatchList] should NOT be requested by dynamic client's List method when WatchListClient is enabled [Beta]",
+	"[sig-api-machinery] API Streaming (aka. WatchList) [FeatureGate:WatchList] should NOT be requested by metadata client's List method when WatchListClient is enabled [Beta]",
+	"[sig-api-machinery] API Streaming (aka. WatchList) [FeatureGate:WatchList] should be requested by informers when WatchListClient is enabled [Beta]",
+	"[sig-api-machinery] API Streaming (aka. WatchList) [FeatureGate:WatchList] should be requested by metadatainformer when WatchListClient is enabled [Beta]",
 	"[sig-api-machinery] API priority and fairness should support FlowSchema API operations [Conformance]",
 	"[sig-api-machinery] API priority and fairness should support PriorityLevelConfiguration API operations [Conformance]",
 	"[sig-api-machinery] Discovery should validate PreferredVersion for each APIGroup [Conformance]",
@@ -24,7 +33,11 @@ var specs = []string{
 	"[sig-api-machinery] Namespaces should apply an update to a Namespace [Conformance] [Serial]",
 	"[sig-api-machinery] Namespaces should apply changes to a namespace status [Conformance] [Serial]",
 	"[sig-api-machinery] Namespaces should patch a Namespace [Conformance] [Serial]",
+	"[sig-api-machinery] OpenAPIV3 should round trip OpenAPI V3 for all built-in group versions",
 	"[sig-api-machinery] ResourceQuota should manage the lifecycle of a ResourceQuota [Conformance]",
+	"[sig-api-machinery] Server request timeout default timeout should be used if the specified timeout in the request URL is 0s",
+	"[sig-api-machinery] Server request timeout should return HTTP status code 400 if the user specifies an invalid timeout in the request URL",
+	"[sig-api-machinery] Server request timeout the request should be served with a default timeout if the specified timeout in the request URL exceeds maximum allowed",
 	"[sig-api-machinery] ServerSideApply should create an applied object if it does not already exist",
 	"[sig-api-machinery] ServerSideApply should give up ownership of a field if forced applied by a controller",
 	"[sig-api-machinery] ServerSideApply should ignore conflict errors if force apply is used",
@@ -40,6 +53,9 @@ var specs = []string{
 	"[sig-api-machinery] Watchers should observe add, update, and delete watch notifications on configmaps [Conformance]",
 	"[sig-api-machinery] Watchers should observe an object deletion if it stops meeting the requirements of the selector [Conformance]",
 	"[sig-api-machinery] Watchers should receive events on concurrent watches in same order [Conformance]",
+	`[sig-api-machinery] client-go should negotiate watch and report errors with accept "application/json"`,
+	`[sig-api-machinery] client-go should negotiate watch and report errors with accept "application/json,application/vnd.kubernetes.protobuf"`,
+	`[sig-api-machinery] client-go should negotiate watch and report errors with accept "application/vnd.kubernetes.protobuf,application/json"`,
 	"[sig-api-machinery] server version should find the server version [Conformance]",
 	"[sig-apps] CronJob should support CronJob API operations [Conformance]",
 	"[sig-auth] ServiceAccounts should run through the lifecycle of a ServiceAccount [Conformance]",
