@@ -65,9 +65,6 @@ func repeated(last, found store.Revision, detail string) *LostError {
 // auditPage checks a page against the options of its request and against the
 // revision of the list's first page (its own, if it is the first).
 func auditPage(page *backend.List, asked backend.ListOptions, first store.Revision) error {
-	if page == nil {
-		return ErrContract
-	}
 	torn := func(detail string) error { return &TornListError{Want: first, Got: page.Revision, Detail: detail} }
 	if page.Revision != first {
 		return torn("a page was read at another revision")

@@ -26,9 +26,6 @@ func (m *machine) measure() bool {
 // measured handles the answer to measure.
 func (m *machine) measured(page *backend.List, err error) {
 	m.measuring = false
-	if err == nil && page == nil {
-		err = ErrContract
-	}
 	switch {
 	case err != nil:
 		m.broken(err)

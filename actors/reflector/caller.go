@@ -41,7 +41,7 @@ func (c *caller) call(r request) answer {
 	case a.err != nil:
 		_ = a.discard() // a watcher returned together with an error is not used
 		a.watcher, a.err = nil, explain(r.ctx, a.err)
-	case r.do == doOpen && a.watcher == nil:
+	case r.do == doOpen && a.watcher == nil, r.do == doList && a.page == nil:
 		a.err = ErrContract
 	}
 	return a

@@ -31,7 +31,7 @@ func (m *machine) listing() bool {
 	return m.stats.Phase == Listing || m.warmth.stage == warmCheck || m.measuring
 }
 
-// page handles the answer to doList.
+// page handles the answer to doList: a page, or else an error.
 func (m *machine) page(page *backend.List, err error, now time.Time) {
 	switch {
 	case m.measuring:
@@ -44,7 +44,7 @@ func (m *machine) page(page *backend.List, err error, now time.Time) {
 	if first {
 		m.listedOf = m.answeredBy
 	}
-	if first && page != nil {
+	if first && err == nil {
 		m.listed.Revision = page.Revision
 	}
 	if err == nil {

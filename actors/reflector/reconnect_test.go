@@ -264,6 +264,21 @@ func TestErrors_NeitherResultNorErrorIsOne(t *testing.T) {
 	require.True(t, r.ref.Alive())
 }
 
+// The newest revision is read again when the watch of a warm start is open. No answer to
+// that does not say that the source still is where it was.
+func TestErrors_NoPageForTheSecondLookOfAWarmStartIsOne(t *testing.T) {
+	r := newFixture(t)
+	r.source.put("a", "1")
+	r.source.put("a", "2")
+	cfg := r.config()
+	cfg.WarmStart, cfg.Source = true, &forgetful{source: r.source}
+	r.start(cfg)
+	require.ErrorIs(t, r.ref.Stats().LastError, reflector.ErrContract)
+	require.Zero(t, r.source.open(), "the watch is closed")
+	r.pass(seconds)
+	r.synced()
+}
+
 func TestPanics_InTheSinkRestartAndList(t *testing.T) {
 	r := newFixture(t)
 	r.source.put("a", "1")
@@ -341,4 +356,23 @@ type empty struct{ *source }
 
 func (empty) List(context.Context, backend.ListOptions) (*backend.List, error) {
 	return nil, nil
+}
+
+// forgetful lists a past state, and answers the second question for the newest revision
+// with nothing.
+type forgetful struct {
+	*source
+	looks int
+}
+
+func (f *forgetful) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	if opts.Revision > 0 {
+		return &backend.List{Revision: opts.Revision}, nil
+	}
+	if opts.Limit == 1 {
+		if f.looks++; f.looks == 2 {
+			return nil, nil
+		}
+	}
+	return f.source.List(ctx, opts)
 }

@@ -64,7 +64,7 @@ func (m *machine) warmUp() {
 func (m *machine) warming(page *backend.List, err error, now time.Time) bool {
 	switch m.warmth.stage {
 	case warmProbe:
-		if err != nil || page == nil {
+		if err != nil {
 			return false
 		}
 		if page.Revision <= m.warmFrom {
@@ -136,7 +136,7 @@ func (m *machine) checkUntil() bool {
 func (m *machine) checked(page *backend.List, err error, now time.Time) {
 	m.warmth.stage = warmNot
 	switch {
-	case err == nil && page != nil && page.Revision < m.warmth.until:
+	case err == nil && page.Revision < m.warmth.until:
 		err = &store.FutureError{Requested: m.warmth.until, Current: page.Revision}
 		fallthrough
 	case err != nil:
