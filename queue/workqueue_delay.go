@@ -132,7 +132,6 @@ func (q *WorkQueue[T]) fire(no uint64) {
 		q.add(q.popDelayed())
 	}
 	_ = q.arm()
-	q.wakeIfShutDown()
 }
 
 // popDelayed removes the item with the earliest time.
