@@ -117,7 +117,7 @@ func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, res
 
 // reach waits until the cache has reached the consumer's revision, since a watch from
 // it would wait forever if storage has gone back in time. That of another timeline is
-// not waited for.
+// not waited for. Without a cache it asks storage, and does not wait.
 func reach(ctx context.Context, e engineCore, opts WatchOptions) error {
 	if opts.From <= e.newest() {
 		return nil
@@ -131,7 +131,7 @@ func reach(ctx context.Context, e engineCore, opts WatchOptions) error {
 			return err
 		}
 	}
-	return e.waitFor(ctx, opts.From)
+	return e.arrive(ctx, opts.From)
 }
 
 // relist lists what opts select, not older than opts.From. If the cache does not reach

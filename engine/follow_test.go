@@ -147,6 +147,38 @@ func TestFollow_ListsTheNewestOfStorageThatWentBack(t *testing.T) {
 	require.Equal(t, "list@2: b=1 since too old revision", textOf(up))
 }
 
+// Without a cache, and with storage that has no identity, the revision alone says that
+// storage is older than what the consumer has.
+func TestFollow_ListsTheNewestOfStorageWithoutACacheThatWentBack(t *testing.T) {
+	for _, named := range []bool{true, false} {
+		t.Run(fmt.Sprint("identity=", named), func(t *testing.T) {
+			f := newStorageFixture(t)
+			f.start(func(c *engine.Config[pod]) {
+				if c.NoCache = true; !named {
+					c.Backend = nameless{c.Backend}
+				}
+			})
+			for n := range 5 {
+				f.put("a", "web", n)
+			}
+			all := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{})
+			requireUpdates(t, all, "list@6: a=4")
+			empty, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
+			require.NoError(t, err)
+			old := f.storage.Replace(empty)
+			t.Cleanup(func() { require.NoError(t, old.Close()) })
+			f.put("b", "web", 1)
+			f.within(time.Minute)
+			got, end := updates(all)
+			require.ErrorIs(t, end, engine.ErrIdle)
+			require.Len(t, got, 1)
+			require.Contains(t, got[0], "list@2: b=1 since too ")
+			f.put("c", "web", 1)
+			requireUpdates(t, all, "3: ADDED c@3")
+		})
+	}
+}
+
 func TestFollow_WaitsForAnEngineThatIsNotReady(t *testing.T) {
 	f := newDownFixture(t)
 	all := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{})

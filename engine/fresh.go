@@ -56,6 +56,19 @@ func (e *core) waitFor(ctx context.Context, rev Revision) error {
 	return e.fresh(ctx, rev)
 }
 
+// arrive is waitFor that, without a cache, fails with [ErrFuture] if storage has not
+// reached rev.
+func (e *core) arrive(ctx context.Context, rev Revision) error {
+	if e.cfg.cached() {
+		return e.waitFor(ctx, rev)
+	}
+	current, err := e.storage.Backend().Revision(ctx)
+	if err == nil && current < rev {
+		err = &FutureError{Requested: rev, Current: current}
+	}
+	return e.why(err)
+}
+
 // Revision returns the newest revision that the cache has reached; zero before its first
 // list, and without a cache. It does not block.
 func (e *Engine[T]) Revision() Revision { return e.core.newest() }
