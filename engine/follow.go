@@ -215,7 +215,7 @@ func (f *following) leave() {
 	if f.watch == nil {
 		return
 	}
-	f.opts.From = max(f.opts.From, f.watch.Revision())
+	f.opts.From = f.watch.Revision()
 	f.watch.Stop()
 	f.watch = nil
 }

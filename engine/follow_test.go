@@ -179,6 +179,36 @@ func TestFollow_ListsTheNewestOfStorageWithoutACacheThatWentBack(t *testing.T) {
 	}
 }
 
+// Storage that went back may have come past the consumer's revision by the time the watch
+// is opened again: that it expired is then all that tells.
+func TestFollow_ListsAgainAfterAnExpiredWatchWhateverHistoryHas(t *testing.T) {
+	f := newStorageFixture(t)
+	f.start(func(c *engine.Config[pod]) { c.NoCache, c.Backend = true, nameless{c.Backend} })
+	for n := range 5 {
+		f.put("a", "web", n)
+	}
+	next, stop := iter.Pull2(engine.Follow(t.Context(), f.Engine, engine.WatchOptions{}))
+	defer stop()
+	up, err, _ := next()
+	require.NoError(t, err)
+	require.Equal(t, "list@6: a=4", textOf(up))
+	f.put("a", "web", 5)
+	up, err, _ = next()
+	require.NoError(t, err)
+	require.Equal(t, "7: MODIFIED a@7", textOf(up))
+	empty, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
+	require.NoError(t, err)
+	old := f.storage.Replace(empty)
+	t.Cleanup(func() { require.NoError(t, old.Close()) })
+	for n := range 7 {
+		f.put("b", "web", n)
+	}
+	require.Equal(t, 1, f.storage.ExpireWatches())
+	up, err, _ = next()
+	require.NoError(t, err)
+	require.Equal(t, "list@8: b=6 since too old revision", textOf(up))
+}
+
 func TestFollow_WaitsForAnEngineThatIsNotReady(t *testing.T) {
 	f := newDownFixture(t)
 	all := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{})
