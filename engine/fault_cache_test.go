@@ -137,6 +137,63 @@ func failWhileWaiting(t *testing.T, reads int, seed uint64) (outcome failure) {
 	return outcome
 }
 
+// An engine ends whose parts fail time and again within a minute, and not one whose parts
+// fail now and then.
+func TestFault_ManyFailuresEndTheEngineIfTheyComeWithinAMinute(t *testing.T) {
+	for name, test := range map[string]struct {
+		pause time.Duration
+		ends  bool
+	}{"within a minute": {time.Second, true}, "over many": {10 * time.Second, false}} {
+		t.Run(name, func(t *testing.T) {
+			f := newCacheFixture(t, 1)
+			f.executor.running = true // whatever runs may fail
+			for n := 1; n <= 40 && f.engine.Stats().Failures < 30; n++ {
+				f.trap.Fail(clocktest.Now, 0, 1)
+				_, err := f.engine.Put(t.Context(), thing{Key: "a", N: n})
+				if errors.Is(err, engine.ErrEngineClosed) {
+					break
+				}
+				require.NoError(t, err)
+				f.pass(test.pause)
+			}
+			f.executor.running = false
+			_, err := f.engine.Put(t.Context(), thing{Key: "a"})
+			if test.ends {
+				require.ErrorIs(t, err, engine.ErrEngineClosed)
+				return
+			}
+			require.NoError(t, err)
+			require.Greater(t, f.engine.Stats().Failures, uint64(20))
+		})
+	}
+}
+
+// The watchCache fails while Drain waits for it, at each message on the way there, one of
+// which is Drain's own wait. Drain waits again, and everything is delivered.
+func TestFault_CacheFailsWhileTheEngineIsDrained(t *testing.T) {
+	failed := 0
+	for reads := 1; reads <= maxReads; reads++ {
+		for seed := uint64(1); seed <= 10; seed++ {
+			f := newCacheFixture(t, seed)
+			handled := map[string]int{}
+			_, err := f.engine.Handle(t.Context(), engine.WatchOptions{}, func(ev engine.Event[thing]) { handled[ev.Key()]++ })
+			require.NoError(t, err)
+			f.trap.Fail(clocktest.Now, reads-1, 1)
+			for _, key := range []string{"a", "b", "c"} { // unseen by the engine so far
+				f.write(key)
+			}
+			err = f.engine.Drain(t.Context())
+			if len(f.failures) == 0 || f.failures[0].Actor != "things/watchCache" {
+				continue
+			}
+			failed++
+			require.NoError(t, err, "read %d, seed %d", reads, seed)
+			require.Equal(t, map[string]int{"a": 1, "b": 1, "c": 1}, handled)
+		}
+	}
+	require.Positive(t, failed)
+}
+
 // told returns what the watch was told, as key=value, in order, and demands
 // that it is what happened.
 func (f *cacheFixture) told(w *engine.Watch[thing]) (changes []string) {

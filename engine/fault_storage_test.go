@@ -175,6 +175,20 @@ func TestFault_StorageGoesBackInTime(t *testing.T) {
 	require.Equal(t, [2]uint64{1, 2}, [2]uint64{s.Source.Relists[reflector.Future], s.Expired}, "storage itself said that the revision is to come")
 }
 
+// Writes that were acknowledged before storage went back are no longer to come.
+func TestFault_StorageThatWentBackLeavesNoWatchBehind(t *testing.T) {
+	f := newFixture(t, nil)
+	for range 5 {
+		f.put("a")
+	}
+	require.NoError(t, f.storage.Replace(f.newMemory()).Close())
+	f.pass(10 * time.Second)
+	w := f.watch(engine.WatchOptions{})
+	require.Zero(t, w.Lag())
+	f.put("b")
+	require.EqualValues(t, 1, w.Lag())
+}
+
 // nameless is storage that does not tell its identity.
 type nameless struct{ backend.Backend }
 

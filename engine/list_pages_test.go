@@ -33,6 +33,16 @@ func TestList_ExactOnesReadTheBackendPageByPage(t *testing.T) {
 	require.Equal(t, "p2001", l.Items[0].Key)
 }
 
+// A selector may match few objects, so the backend is asked for more than the page has.
+func TestList_OfFewMatchesAsksTheBackendOnce(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	for i := range 100 {
+		f.put(fmt.Sprintf("p%02d", i), "web", i)
+	}
+	f.put("q", "rare", 1)
+	f.lists(engine.ListOptions{Labels: "app=rare", Limit: 1}, "@102: q=1@102", "list")
+}
+
 func TestVerify_ComparesMoreThanAPage(t *testing.T) {
 	e, err := engine.New(cfg())
 	require.NoError(t, err)

@@ -103,6 +103,16 @@ func next(t *testing.T, w backend.Watcher) (texts []string) {
 	}
 }
 
+// A client that comes back after too long need not take anything to be told so.
+func TestSource_WatchFromBeforeTheWindowIsRefusedAtOnce(t *testing.T) {
+	f, _, _ := sourced(t, 0)
+	for range 1100 {
+		f.put("b")
+	}
+	_, err := f.engine.Source().Watch(t.Context(), backend.WatchOptions{From: 2, Notify: func() {}})
+	require.ErrorIs(t, err, engine.ErrExpired)
+}
+
 func TestSource_WatchExpiresWithTheWindow(t *testing.T) {
 	f, w, notified := sourced(t, 0)
 	require.Empty(t, next(t, w))

@@ -75,3 +75,19 @@ func TestTopic_MessagesAreForOneLoopAtATime(t *testing.T) {
 		break
 	}
 }
+
+// The newest messages of the past are for the first loop; the next goes on where it was left.
+func TestTopic_MessagesGoOnBehindTheReplayedOnes(t *testing.T) {
+	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch), Seed: 1})
+	topic := topicOn(t, engine.TopicOptions{Host: host, Replay: 2})
+	publish(t, topic, 0, 3)
+	require.ErrorIs(t, host.Await(t.Context(), nil), engine.ErrIdle)
+	messages := topic.Messages(t.Context(), engine.SubscribeOptions{Last: 2})
+	for _, want := range []int{1, 2} {
+		for n, err := range messages {
+			require.NoError(t, err)
+			require.Equal(t, want, n)
+			break
+		}
+	}
+}

@@ -1,14 +1,18 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // What Verify finds it reports, and has mended.
@@ -57,4 +61,44 @@ func TestVerify_EveryMayBeTheLongestTime(t *testing.T) {
 	f.pass(time.Hour)
 	require.Zero(t, f.Stats().Verified)
 	require.Empty(t, f.errs)
+}
+
+// The cache has objects at the end that storage does not have.
+func TestVerify_FindsObjectsBeyondTheLastOfStorage(t *testing.T) {
+	f := newReadFixture(t)
+	f.put("a", "web", 1)
+	f.put("y", "web", 1)
+	f.put("z", "web", 1)
+	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Times: 1, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		shorter := *c.Page
+		shorter.Items = shorter.Items[:1]
+		c.Page = &shorter
+	})})
+	var differs *engine.InconsistencyError
+	require.ErrorAs(t, f.Verify(t.Context()), &differs)
+	require.Equal(t, "y", differs.Key)
+	require.Equal(t, [2]int{3, 1}, [2]int{differs.Cache.Objects, differs.Backend.Objects})
+}
+
+// A comparison that Close cuts short has found nothing that its user should know.
+func TestVerify_ThatIsCutShortByCloseReportsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cfg()
+		inner, err := memory.New(c.Schema(), memory.Options{})
+		require.NoError(t, err)
+		storage := faulty.New(inner, faulty.Options{})
+		var errs []error
+		c.Backend, c.VerifyEvery, c.OnError = storage, time.Minute, func(err error) { errs = append(errs, err) }
+		e, err := engine.New(c)
+		require.NoError(t, err)
+		require.NoError(t, e.WaitFor(t.Context(), 1))
+		lists := storage.Calls(faulty.OpList)
+		storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: faulty.Hang()})
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		require.Equal(t, lists+1, storage.Calls(faulty.OpList), "a comparison is under way")
+		require.NoError(t, e.Close())
+		require.Empty(t, errs)
+		require.NoError(t, storage.Close())
+	})
 }

@@ -61,6 +61,26 @@ func TestWatch_TimeoutIsShorterThanTheContext(t *testing.T) {
 	})
 }
 
+// A detached watch outlives its context, so there is no last bookmark for that.
+func TestWatch_DetachedHasNoDeadlineFromTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cfg()
+		c.BookmarkPeriod = time.Hour
+		e, err := engine.New(c)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, e.Close()) }()
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		w, err := e.Watch(ctx, engine.WatchOptions{Bookmarks: true, Detached: true})
+		require.NoError(t, err)
+		events, err := w.Next(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"BOOKMARK@1"}, names(events))
+		require.Greater(t, time.Since(began), 30*time.Minute)
+	})
+}
+
 // A period that is out of all reason is no bookmark, but for the last one.
 func TestBookmarkPeriod_OfCenturiesOverflowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -233,6 +233,23 @@ func TestWatch_DoesNotHangWhenStorageNeverAnswers(t *testing.T) {
 
 // What is to come is waited for. A watch whose state is not there in time is
 // refused, and can be had once it is.
+// A cache that is late does not keep a watch from starting now: it begins behind what
+// storage has, which the cache has yet to hear of.
+func TestWatch_FromNowOnStartsOverACacheThatIsLate(t *testing.T) {
+	f := newReadFixture(t)
+	f.setHeld(true)
+	f.put("a", "web", 1)
+	require.EqualValues(t, 1, f.Revision())
+	f.within(time.Minute)
+	w, err := f.Watch(t.Context(), engine.WatchOptions{})
+	require.NoError(t, err)
+	f.setHeld(false)
+	f.put("b", "web", 1)
+	events, err := w.Next(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"ADDED b@3"}, names(events))
+}
+
 func TestWatch_StateOfTheFutureIsWaitedFor(t *testing.T) {
 	f := newReadFixture(t)
 	rev := f.put("a", "web", 1)
