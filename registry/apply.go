@@ -221,7 +221,7 @@ func (f forwarding) apply(ctx context.Context, key, subresource string, config [
 		return nil, false, err
 	}
 	o, err := f.decodeAnswer(answer)
-	return o, created, err
+	return o, created, unread("apply", key, err)
 }
 
 // mayApply checks what the server cannot know: which object is meant, and whether the

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Forwarder is implemented by backends whose storage is another server of the kind. A
@@ -51,7 +53,20 @@ func (f forwarding) create(ctx context.Context, namespace string, body []byte, o
 	if err != nil {
 		return nil, err
 	}
-	return f.decodeAnswer(answer)
+	o, err := f.decodeAnswer(answer)
+	return o, unread("create", namespace, err)
+}
+
+// unread returns the error of an answer to a write that cannot be read. The server may have done
+// the write, and neither the writer nor what it has sent is to blame.
+func unread(verb, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, usercode.ErrPanic) {
+		err = fmt.Errorf("the server's answer: %v", err)
+	}
+	return &backend.UncertainError{Verb: verb, Key: key, Cause: err}
 }
 
 // update passes on what change returns for the live object. If another write came in
@@ -81,10 +96,10 @@ func (f forwarding) update(ctx context.Context, key, subresource string, change 
 		case err == nil:
 			if subresource == scaleSubresource {
 				o, err := f.decodeScaleAnswer(answer, live)
-				return o, false, err
+				return o, false, unread("update", key, err)
 			}
 			o, err := f.decodeAnswer(answer)
-			return o, created, err
+			return o, created, unread("update", key, err)
 		case !errors.Is(err, engine.ErrConflict) || live == nil || bytes.Equal(body, before):
 			return nil, false, err
 		}
@@ -137,7 +152,7 @@ func (f forwarding) delete(ctx context.Context, key string, opts DeleteOptions) 
 			return f.form.schema.Gone(live, max(at, live.Revision), f.now()), true, nil
 		}
 		o, err := f.decodeAnswer(answer)
-		return o, false, err
+		return o, false, unread("delete", key, err)
 	}
 }
 

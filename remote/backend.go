@@ -112,7 +112,7 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 //
 // Errors: [store.ErrInvalidKey]; [store.ErrExists], [store.ErrConflict] and the server's
 // other refusals, as a [*StatusError]; a [*backend.UncertainError] if the server may have
-// stored draft, but did not say so; [store.ErrUnsupported] if opts has a TTL.
+// stored draft, but did not say so, or its answer cannot be read; [store.ErrUnsupported] if opts has a TTL.
 func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if err := b.open(); err != nil {
 		return nil, err
@@ -140,7 +140,8 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if err != nil {
 		return nil, outcome("put", draft.Key, err)
 	}
-	return b.decode(body, time.Now())
+	o, err := b.decode(body, time.Now())
+	return o, unread("put", draft.Key, err)
 }
 
 // Remove deletes the object under prev's key if it is still at prev's revision. The
@@ -223,8 +224,8 @@ func (b *Backend) open() error {
 // place.
 func (b *Backend) decode(body []byte, written time.Time) (*store.Object, error) {
 	o, err := b.format.Decode(body)
-	if errors.Is(err, store.ErrInvalidKey) { // which is for keys that callers give
-		err = fmt.Errorf("%s: the server's object has no key: %v", b.config.URL, err)
+	if err != nil && !errors.Is(err, usercode.ErrPanic) {
+		err = fmt.Errorf("%s: the server's object cannot be read: %v", b.config.URL, err) // no fault of the caller, as Decode says
 	}
 	if err != nil {
 		return nil, err

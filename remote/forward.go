@@ -103,7 +103,7 @@ func (b *Backend) ForwardDelete(ctx context.Context, key string, opts registry.D
 		Metadata metav1.ListMeta
 	}
 	if err := json.Unmarshal(answer, &status); err != nil {
-		return nil, 0, fmt.Errorf("%s: the server's answer does not parse: %w", b.config.URL, err)
+		return nil, 0, unread("remove", key, fmt.Errorf("%s: the server's answer does not parse: %w", b.config.URL, err))
 	}
 	if status.Kind != "Status" || status.APIVersion != "v1" {
 		return answer, 0, nil
@@ -112,7 +112,7 @@ func (b *Backend) ForwardDelete(ctx context.Context, key string, opts registry.D
 	if at, err = revisionOf(status.Metadata.ResourceVersion); err != nil {
 		at, err = b.Revision(ctx)
 	}
-	return nil, at, err
+	return nil, at, unread("remove", key, err)
 }
 
 // writeQuery returns the parameters of a write.

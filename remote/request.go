@@ -177,3 +177,12 @@ func outcome(verb, key string, err error) error {
 	}
 	return &backend.UncertainError{Verb: verb, Key: key, Cause: err}
 }
+
+// unread returns the error of a write that the server has accepted, but whose answer, or what
+// the answer leaves out, cannot be read.
+func unread(verb, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &backend.UncertainError{Verb: verb, Key: key, Cause: err}
+}

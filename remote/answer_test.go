@@ -1,0 +1,90 @@
+package remote_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// unreadable are answers of what stands before a server, such as a gateway.
+var unreadable = map[string]string{
+	"a page": "<html>done</html>", "nothing": "", "another kind": `{"kind":"Other","apiVersion":"v1"}`, "no name": `{"metadata":{"resourceVersion":"3"}}`,
+}
+
+// A write may have been done although its answer cannot be read, so that nothing else may be
+// concluded from the error.
+func TestBackend_AWriteWhoseAnswerCannotBeReadIsUncertain(t *testing.T) {
+	for name, text := range unreadable {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
+			defer s.Close()
+			b := backendAt(t, s.URL)
+			format, err := registry.FormatOf(widgets(nil))
+			require.NoError(t, err)
+			draft, err := format.Decode([]byte(object("a", 1)))
+			require.NoError(t, err)
+			_, err = b.Put(t.Context(), draft, nil, backend.PutOptions{})
+			require.ErrorIs(t, err, backend.ErrUncertain)
+			_, err = b.Get(t.Context(), draft.Key)
+			require.Error(t, err)
+			require.NotErrorIs(t, err, backend.ErrUncertain)
+			if strings.HasPrefix(text, "{") {
+				return // which is an object that is being deleted
+			}
+			_, err = b.Remove(t.Context(), draft)
+			require.ErrorIs(t, err, backend.ErrUncertain)
+		})
+	}
+}
+
+// The client of a replica is not to blame for what the origin answers, nor may it take a write
+// for refused.
+func TestReplica_AnswersThatCannotBeReadAreNoFaultOfTheClient(t *testing.T) {
+	for name, text := range unreadable {
+		t.Run(name, func(t *testing.T) {
+			origin := newServer(t)
+			origin.create("a", 1)
+			f := front(t, origin.url, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if r.Method == http.MethodGet && !strings.HasSuffix(r.URL.Path, "/a") {
+					next.ServeHTTP(w, r)
+					return
+				}
+				next.ServeHTTP(httptest.NewRecorder(), r)
+				_, _ = io.WriteString(w, text) // the client may be gone
+			})
+			r := replica(t, f.URL)
+			for _, c := range []struct{ method, path, media, body string }{
+				{"POST", "", "application/json", `{"metadata":{"name":"b"}}`},
+				{"PATCH", "/a?fieldManager=m", "application/apply-patch+yaml", `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"size":3}}`},
+				{"GET", "/a", "", ""},
+			} {
+				req, err := http.NewRequestWithContext(t.Context(), c.method, r.url+"/apis/example.com/v1/namespaces/default/widgets"+c.path, strings.NewReader(c.body))
+				require.NoError(t, err)
+				req.Header.Set("Content-Type", c.media)
+				resp, err := http.DefaultClient.Do(req)
+				require.NoError(t, err)
+				answer, err := io.ReadAll(resp.Body)
+				require.NoError(t, err)
+				require.NoError(t, resp.Body.Close())
+				require.GreaterOrEqual(t, resp.StatusCode, 500, "%s: %s", c.method, answer)
+			}
+			http.DefaultClient.CloseIdleConnections()
+		})
+	}
+}
+
+// A server may not tell the revision of a deletion, and then not answer the question for the
+// newest one. The object is deleted.
+func TestBackend_ADeletionWithoutARevisionIsNotTakenForUndone(t *testing.T) {
+	b := backendAt(t, frames(t, `200 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`, "503 later").URL)
+	_, _, err := b.ForwardDelete(t.Context(), "default/a", registry.DeleteOptions{})
+	require.ErrorIs(t, err, backend.ErrUncertain)
+	require.False(t, backend.Retryable(err), "%v", err)
+}
