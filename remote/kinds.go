@@ -67,7 +67,7 @@ func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 		client = newClient()
 		defer client.CloseIdleConnections()
 	}
-	ctx, cancel := context.WithTimeout(ctx, cfg.RequestTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.RequestTimeout, cfg.noAnswer())
 	defer cancel()
 	var core, named discovery
 	if err := cfg.getJSON(ctx, client, "/api", discoveryType, &core); err != nil && !isNotServed(err) {
@@ -211,9 +211,9 @@ func (c *Config) getJSON(ctx context.Context, client *http.Client, path, accept 
 		return err
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxFrame))
+	text, err := readBody(ctx, io.LimitReader(resp.Body, MaxFrame))
 	if err != nil {
-		return unreachable(err)
+		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("%s%s: the server's document does not parse: %w", c.URL, path, err)

@@ -2,11 +2,13 @@ package remote_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -140,4 +142,23 @@ func TestKinds_OfWhatIsNoServer(t *testing.T) {
 	_, err = remote.Kinds(t.Context(), remote.Config{URL: frames(t, "403 no").URL})
 	require.ErrorAs(t, err, &status)
 	require.ErrorIs(t, err, backend.ErrDenied)
+}
+
+// The end of RequestTimeout is the server's failure, and not that of the caller's context.
+func TestKinds_OfAServerThatDoesNotAnswer(t *testing.T) {
+	for _, begins := range []bool{false, true} {
+		t.Run(fmt.Sprint("begins ", begins), func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if begins {
+					w.WriteHeader(http.StatusOK)
+					_ = http.NewResponseController(w).Flush() // the client may be gone
+				}
+				<-r.Context().Done()
+			}))
+			defer s.Close()
+			_, err := remote.Kinds(t.Context(), remote.Config{URL: s.URL, RequestTimeout: 20 * time.Millisecond})
+			require.ErrorIs(t, err, backend.ErrUnavailable)
+			require.ErrorContains(t, err, "remote.Config.RequestTimeout")
+		})
+	}
 }

@@ -117,7 +117,7 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 // do sends the request within [Config].RequestTimeout, and returns the answer's body,
 // header and code.
 func (b *Backend) do(ctx context.Context, r *request) (body []byte, header http.Header, code int, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.config.RequestTimeout, b.noAnswer())
+	ctx, cancel := context.WithTimeoutCause(ctx, b.config.RequestTimeout, b.config.noAnswer())
 	defer cancel()
 	resp, err := b.send(ctx, b.client, r)
 	if err != nil {
@@ -128,22 +128,30 @@ func (b *Backend) do(ctx context.Context, r *request) (body []byte, header http.
 	if r.list {
 		limit, field = b.config.MaxList, "MaxList"
 	}
-	body, err = io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
+	if body, err = readBody(ctx, io.LimitReader(resp.Body, int64(limit)+1)); err != nil {
+		return nil, nil, 0, err
+	}
 	if len(body) > limit {
 		return nil, nil, 0, &SizeError{Request: r.method + " " + b.url(r), Limit: limit, Field: "remote.Config." + field}
-	}
-	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return nil, nil, 0, unreachable(err)
 	}
 	return body, resp.Header, resp.StatusCode, nil
 }
 
-// noAnswer is the error of a request that took longer than [Config].RequestTimeout.
-func (b *Backend) noAnswer() error {
-	return fmt.Errorf("%w: no answer within %v (remote.Config.RequestTimeout)", backend.ErrUnavailable, b.config.RequestTimeout)
+// readBody reads the body of an answer to a request with ctx.
+func readBody(ctx context.Context, body io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(body)
+	if err == nil {
+		return text, nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return nil, unreachable(err)
+}
+
+// noAnswer is the error of a request that took longer than RequestTimeout.
+func (c *Config) noAnswer() error {
+	return fmt.Errorf("%w: no answer within %v (remote.Config.RequestTimeout)", backend.ErrUnavailable, c.RequestTimeout)
 }
 
 // unsentError is a failure to connect: the server cannot have received the request.
