@@ -141,9 +141,7 @@ func (c *call) admit() (answered bool, err error) {
 		return true, nil
 	}
 	if c.draining.Load() >= refusing {
-		c.w.Header().Set("Connection", "close")
-		c.refused = LimitDraining
-		return false, tooMany("the server is shutting down")
+		return false, c.refuseDraining()
 	}
 	if err := c.authenticate(); err != nil {
 		return false, err

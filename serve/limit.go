@@ -17,7 +17,7 @@ type inFlight struct {
 	starts        map[*call]context.CancelCauseFunc
 	taken         map[*transport.Taken]struct{} // connections that watches have taken over
 	perUser       map[string]int
-	closing       error         // what ends every watch from now on
+	closing       error         // what ends every watch from now on, when no request enters any more
 	idle          chan struct{} // closed when nothing is left, if there is a waiter
 }
 
@@ -40,6 +40,9 @@ const (
 func (f *inFlight) enter(c *call) (place, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.closing != nil { // the request has arrived before the refusals
+		return noPlace, c.refuseDraining()
+	}
 	user := c.user.Name
 	switch {
 	case c.req.Verb == "watch" && c.req.IsResource():
@@ -72,6 +75,12 @@ const tooManyInFlight = "the server has as many requests in flight as it may hav
 func (c *call) refuse(by Limit, message string) error {
 	c.refused = by
 	return tooMany(message)
+}
+
+// refuseDraining returns the 429 for a request to a server that shuts down.
+func (c *call) refuseDraining() error {
+	c.w.Header().Set("Connection", "close")
+	return c.refuse(LimitDraining, errShuttingDown.Error())
 }
 
 // leave gives back the place of a request that is over.
@@ -145,7 +154,8 @@ func (f *inFlight) started(c *call, w *watching) {
 	}
 }
 
-// endAll ends all watches, present and future, and those that still start.
+// endAll ends all watches, present and future, and those that still start. No request enters
+// after it.
 func (f *inFlight) endAll(why error) {
 	f.mu.Lock()
 	f.closing = why

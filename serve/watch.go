@@ -133,8 +133,7 @@ func (w *watching) open(opts engine.WatchOptions) (registry.Stream, error) {
 	defer w.c.inFlight.startOver(w.c)
 	stream, err := w.openWith(ctx, opts)
 	if err != nil && errors.Is(context.Cause(ctx), errShuttingDown) {
-		w.c.refused = LimitDraining
-		err = tooMany(errShuttingDown.Error())
+		err = w.c.refuseDraining()
 	}
 	return stream, err
 }

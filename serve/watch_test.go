@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -279,6 +280,34 @@ func TestShutdown_EndsWatchesAndRefusesRequests(t *testing.T) {
 	refused := s.get(inDefault)
 	require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %s", refused.code, refused.str("reason"), refused.header.Get("Retry-After")))
 	require.Zero(t, s.handler.Stats().Watches)
+}
+
+// A request may take long to authenticate. One that was not being served yet when Shutdown
+// returned is not served after it, when what it needs may be closed.
+func TestShutdown_RefusesRequestsThatAreStillAuthenticated(t *testing.T) {
+	asked, known := make(chan struct{}), make(chan struct{})
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
+		c.Authenticate = func(*http.Request) (serve.User, error) {
+			asked <- struct{}{}
+			<-known
+			return serve.User{Name: "a"}, nil
+		}
+	})
+	answers := make(chan answer)
+	for _, path := range []string{inDefault, inDefault + "?watch=1"} {
+		go func() { answers <- s.get(path) }()
+		<-asked
+	}
+	go func() { answers <- s.do("POST", inDefault, `{"metadata":{"name":"a"}}`) }()
+	<-asked
+	require.NoError(t, s.handler.Shutdown(t.Context()))
+	close(known)
+	for range 3 {
+		a := <-answers
+		require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %s", a.code, a.str("reason"), a.header.Get("Retry-After")))
+		require.Equal(t, "the server is shutting down", a.str("message"))
+	}
 }
 
 // unstarted is the kind Gadget, no watch of which ever starts, as when its storage is away.
