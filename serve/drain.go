@@ -27,8 +27,8 @@ type Stats struct {
 	// Events is how many events watches have been sent, bookmarks included.
 	Events uint64
 	// EncodingHits is how often the bytes of an object were already kept, EncodingMisses
-	// how often they had to be made first. EncodingBytes is the size of the encodings
-	// that are kept.
+	// how often they had to be made, whether they were kept then or not. EncodingBytes is
+	// the size of the encodings that are kept.
 	EncodingHits, EncodingMisses uint64
 	EncodingBytes                int
 }

@@ -63,19 +63,20 @@ func (e *encodings) peek(key encodingKey) ([]byte, error) {
 }
 
 // entry returns the entry of a key. Without one it makes it, or returns nil if the cache has
-// so many bytes.
+// so many bytes; either way the bytes have to be made.
 func (e *encodings) entry(key encodingKey, most int) *encoding {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	entry := e.byItem[key]
-	switch {
-	case entry != nil:
+	if entry := e.byItem[key]; entry != nil {
 		e.hits++
-	case e.size < most:
-		e.misses++
-		entry = &encoding{key: key}
-		e.byItem[key] = entry
+		return entry
 	}
+	e.misses++
+	if e.size >= most {
+		return nil
+	}
+	entry := &encoding{key: key}
+	e.byItem[key] = entry
 	return entry
 }
 

@@ -249,6 +249,9 @@ func TestList_SharesEncodingsWhileThereIsRoom(t *testing.T) {
 	for i := range 200 {
 		s.create(fmt.Sprint("x", i), i)
 	}
+	before = s.handler.Stats()
 	require.Contains(t, s.get(inDefault).body, `"x199"`)
-	require.Less(t, s.handler.Stats().EncodingBytes, limit/2+2000)
+	after = s.handler.Stats()
+	require.Less(t, after.EncodingBytes, limit/2+2000)
+	require.Equal(t, before.EncodingHits+before.EncodingMisses+210, after.EncodingHits+after.EncodingMisses, "what is not kept counts, too")
 }

@@ -217,9 +217,9 @@ var inFlight = prometheus.NewDesc("apiserver_current_inflight_requests", "Reques
 var figures = []figure{
 	{inFlight, prometheus.GaugeValue, func(s *serve.Stats) float64 { return float64(s.InFlight - s.InFlightWrites) }, []string{"readOnly"}},
 	{inFlight, prometheus.GaugeValue, func(s *serve.Stats) float64 { return float64(s.InFlightWrites) }, []string{"mutating"}},
-	{plain("watchmill_encode_cache_hits_total", "Events whose object was encoded before."), prometheus.CounterValue,
+	{plain("watchmill_encode_cache_hits_total", "Objects in answers and events whose encoding was kept."), prometheus.CounterValue,
 		func(s *serve.Stats) float64 { return float64(s.EncodingHits) }, nil},
-	{plain("watchmill_encode_cache_misses_total", "Events whose object had to be encoded."), prometheus.CounterValue,
+	{plain("watchmill_encode_cache_misses_total", "Objects in answers and events that had to be encoded."), prometheus.CounterValue,
 		func(s *serve.Stats) float64 { return float64(s.EncodingMisses) }, nil},
 	{plain("watchmill_encode_cache_bytes", "Bytes that are kept of encoded objects."), prometheus.GaugeValue,
 		func(s *serve.Stats) float64 { return float64(s.EncodingBytes) }, nil},
