@@ -64,12 +64,9 @@ func (d *documents) serve(c *call) error {
 			return nil
 		}
 	}
-	_, err := c.w.Write(doc.Body)
-	return ignoreGone(err)
+	c.write(doc.Body)
+	return nil
 }
-
-// ignoreGone drops an error of writing an answer: only a client that is gone causes one.
-func ignoreGone(error) error { return nil }
 
 // versionInfo is the answer to /version.
 func versionInfo(version string) map[string]string {
