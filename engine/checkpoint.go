@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/watchmill/watchmill/store/backend"
 )
-
-// DefaultKept is how many events the window over durable storage keeps, whatever
-// their age.
-const DefaultKept = 1 << 17
 
 // ErrForeignCheckpoint: a checkpoint is of another storage. The error is a
 // [*CheckpointError].
@@ -126,41 +120,4 @@ func (c Checkpoint) MarshalText() ([]byte, error) { return []byte(c.String()), n
 func (c *Checkpoint) UnmarshalText(text []byte) (err error) {
 	*c, err = ParseCheckpoint(string(text))
 	return err
-}
-
-// windowLimits returns the limits of the window, zero without a cache. Over storage that
-// keeps history, events do not expire by age, so that a revision saved before a restart can
-// be resumed from long after it.
-func (e *core) windowLimits() Window {
-	if !e.cfg.cached() {
-		return Window{}
-	}
-	w := e.cfg.window
-	if e.storage.Backend().Traits().Keeps && w.MinAge == 0 && w.MinEvents == 0 {
-		w.MinAge = math.MaxInt64
-		if w.MaxEvents == 0 {
-			w.MaxEvents = DefaultKept
-		}
-	}
-	return w.WithDefaults()
-}
-
-// onBehind returns a function that requests progress from storage while calls wait
-// for a revision; nil for storage in which each revision is an event.
-func (e *core) onBehind() func() {
-	if e.storage.Backend().Traits().Contiguous {
-		return nil
-	}
-	return func() { e.parts.reflector.RequestProgress() }
-}
-
-// sharedVerifyPeriod is how often the cache of storage that others write to is
-// compared with it.
-const sharedVerifyPeriod = 5 * time.Minute
-
-// verifyShared fills in VerifyEvery for storage that others write to.
-func (e *core) verifyShared(t backend.Traits) {
-	if t.Shared && e.cfg.cached() && e.cfg.verifyEvery == 0 {
-		e.cfg.verifyEvery = sharedVerifyPeriod
-	}
 }

@@ -194,20 +194,6 @@ func (e *core) openBackend() error {
 	return nil
 }
 
-// retain returns the bounds of the history in the engine's own storage, which needs
-// little if the cache's window has the history.
-func (s *settings) retain() Window {
-	if !s.cached() {
-		return s.window
-	}
-	const events = 1024
-	w := Window{MinAge: time.Second, MaxEvents: events, MaxBytes: s.window.MaxBytes}
-	if s.window.MaxEvents > 0 {
-		w.MaxEvents = min(events, s.window.MaxEvents)
-	}
-	return w
-}
-
 // alive returns nil, or ErrEngineClosed once Close was called.
 func (e *core) alive() error {
 	if e.liveness.closed.Load() {

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"math"
+	"time"
+
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// What the [backend.Traits] of its storage mean for an engine: how much history the window and
+// storage of its own keep, whether waiting for a revision requests progress, and whether the
+// cache is compared with storage.
+
+// DefaultKept is how many events the window over durable storage keeps, whatever
+// their age.
+const DefaultKept = 1 << 17
+
+// windowLimits returns the limits of the window, zero without a cache. Over storage that
+// keeps history, events do not expire by age, so that a revision saved before a restart can
+// be resumed from long after it.
+func (e *core) windowLimits() Window {
+	if !e.cfg.cached() {
+		return Window{}
+	}
+	w := e.cfg.window
+	if e.storage.Backend().Traits().Keeps && w.MinAge == 0 && w.MinEvents == 0 {
+		w.MinAge = math.MaxInt64
+		if w.MaxEvents == 0 {
+			w.MaxEvents = DefaultKept
+		}
+	}
+	return w.WithDefaults()
+}
+
+// retain returns the bounds of the history in the engine's own storage, which needs
+// little if the cache's window has the history.
+func (s *settings) retain() Window {
+	if !s.cached() {
+		return s.window
+	}
+	const events = 1024
+	w := Window{MinAge: time.Second, MaxEvents: events, MaxBytes: s.window.MaxBytes}
+	if s.window.MaxEvents > 0 {
+		w.MaxEvents = min(events, s.window.MaxEvents)
+	}
+	return w
+}
+
+// onBehind returns a function that requests progress from storage while calls wait
+// for a revision; nil for storage in which each revision is an event.
+func (e *core) onBehind() func() {
+	if e.storage.Backend().Traits().Contiguous {
+		return nil
+	}
+	return func() { e.parts.reflector.RequestProgress() }
+}
+
+// sharedVerifyPeriod is how often the cache of storage that others write to is
+// compared with it.
+const sharedVerifyPeriod = 5 * time.Minute
+
+// verifyShared fills in VerifyEvery for storage that others write to.
+func (e *core) verifyShared(t backend.Traits) {
+	if t.Shared && e.cfg.cached() && e.cfg.verifyEvery == 0 {
+		e.cfg.verifyEvery = sharedVerifyPeriod
+	}
+}
