@@ -77,7 +77,7 @@ func (s *Server) index() error {
 			info := r.Info()
 			name := resourceName{info.Kind.Group, info.Kind.Version, info.Kind.Plural, info.Subresource}
 			if s.resources[name].resource != nil {
-				return &engine.ConfigError{Field: "Resources", Problem: fmt.Sprintf("has %s.%s/%s twice", name.resource, name.group, name.version)}
+				return &engine.ConfigError{Field: "Resources", Problem: fmt.Sprintf("has %s/%s twice", info.Kind.GroupResource(), info.Kind.Version)}
 			}
 			s.resources[name] = served{r, info}
 			if err := kinds.add(info); err != nil {

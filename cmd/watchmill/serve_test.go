@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/big"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,9 +22,11 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
 
@@ -231,6 +234,22 @@ func TestServe_SaysWhatItServesAndWhatItDoesNot(t *testing.T) {
 	_, stop := servingTo(t, out, server.Options{Data: "memory"})
 	stop()
 	require.Contains(t, out.text.String(), "  widgets.example.com/v1\n    note: version v1beta1 is not served")
+}
+
+// A group without a name leaves no dot behind.
+func TestServe_NamesKindsOfTheCoreGroup(t *testing.T) {
+	maps, err := registry.New(registry.Config[unstructured.Unstructured]{Kind: registry.Kind{Version: "v1", Kind: "ConfigMap"}})
+	require.NoError(t, err)
+	defer maps.Close()
+	handler, err := serve.New(serve.Config{Resources: []serve.Provider{maps}})
+	require.NoError(t, err)
+	origin := httptest.NewServer(handler)
+	defer origin.Close()
+	defer origin.CloseClientConnections()
+	out := newServedOutput()
+	_, stop := servingTo(t, out, server.Options{Data: "memory", Upstream: origin.URL})
+	stop()
+	require.Contains(t, out.text.String(), "\n  configmaps/v1\n")
 }
 
 // Else it seems to hang after an interrupt, for all the time that it leaves to load balancers.

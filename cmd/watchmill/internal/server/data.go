@@ -127,7 +127,7 @@ func (d *data) open(ctx context.Context, k kind) (*registry.Store[object], error
 
 // addBackend sets the kind's backend, if its objects are not in memory.
 func (d *data) addBackend(ctx context.Context, cfg *registry.Config[object]) error {
-	name := cfg.Kind.Plural + "." + cfg.Kind.Group
+	name := cfg.Kind.GroupResource().String()
 	switch {
 	case d.origin != nil:
 		format, err := registry.FormatOf(*cfg)

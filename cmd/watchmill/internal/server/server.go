@@ -242,7 +242,7 @@ func (o *Options) announce(at net.Addr, encrypted *tls.Config, kinds []kind, tok
 	}
 	for _, k := range kinds {
 		of := k.config.Kind
-		fmt.Fprintf(o.Out, "  %s.%s/%s\n", of.Plural, of.Group, of.Version)
+		fmt.Fprintf(o.Out, "  %s/%s\n", of.GroupResource(), of.Version)
 		for _, note := range k.notes {
 			fmt.Fprintf(o.Out, "    note: %s\n", note)
 		}
