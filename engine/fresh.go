@@ -62,11 +62,7 @@ func (e *core) arrive(ctx context.Context, rev Revision) error {
 	if e.cfg.cached() {
 		return e.waitFor(ctx, rev)
 	}
-	current, err := e.storage.Backend().Revision(ctx)
-	if err == nil && current < rev {
-		err = &FutureError{Requested: rev, Current: current}
-	}
-	return e.why(err)
+	return e.storageReached(ctx, rev)
 }
 
 // Revision returns the newest revision that the cache has reached; zero before its first

@@ -103,16 +103,21 @@ func found(o *store.Object, key string) (*store.Object, error) {
 // getFromBackend reads linearizably, if the backend has reached rev.
 func (e *core) getFromBackend(ctx context.Context, key string, rev Revision) (*store.Object, error) {
 	if rev > 0 {
-		current, err := e.storage.Backend().Revision(ctx)
-		if err != nil {
-			return nil, e.why(err)
-		}
-		if rev > current {
-			return nil, &FutureError{Requested: rev, Current: current}
+		if err := e.storageReached(ctx, rev); err != nil {
+			return nil, err
 		}
 	}
 	o, err := e.storage.Get(ctx, key)
 	return o, e.why(err)
+}
+
+// storageReached fails with [ErrFuture] if the backend has not reached rev.
+func (e *core) storageReached(ctx context.Context, rev Revision) error {
+	current, err := e.storage.Backend().Revision(ctx)
+	if err == nil && current < rev {
+		err = &FutureError{Requested: rev, Current: current}
+	}
+	return e.why(err)
 }
 
 // getExactly reads one object of a past state.

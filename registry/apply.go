@@ -2,12 +2,8 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
-	"strconv"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
@@ -146,11 +142,7 @@ func (c *core) merge(key string, old *store.Object, config map[string]any, subre
 	if err != nil {
 		return nil, err
 	}
-	rounds := hasLarge(merged)
-	if rounds {
-		merged = exponential(merged).(map[string]any)
-	}
-	text, err := json.Marshal(merged)
+	text, rounds, err := encodeMerged(merged)
 	if err != nil {
 		return nil, badRequest("the configuration does not make JSON: %v", err)
 	}
@@ -160,48 +152,6 @@ func (c *core) merge(key string, old *store.Object, config map[string]any, subre
 		err = &BadRequestError{Reason: fmt.Sprintf("an apply to an object with an integer of 2^63 or more would round it; write the object by an update or another patch: %v", err), Cause: err}
 	}
 	return draft, err
-}
-
-// hasLarge reports whether there is a number of 2^63 or more in a value. Merging knows integers
-// that are less; one that is not is a floating-point number, and has lost its last digits.
-func hasLarge(value any) bool {
-	switch v := value.(type) {
-	case float64:
-		return math.Abs(v) >= 1<<63
-	case map[string]any:
-		for _, member := range v {
-			if hasLarge(member) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, hasLarge)
-	}
-	return false
-}
-
-// exponential returns a copy of a value with its large numbers in a form that a field for
-// integers is not decoded from.
-func exponential(value any) any {
-	switch v := value.(type) {
-	case float64:
-		if hasLarge(v) {
-			return json.Number(strconv.FormatFloat(v, 'e', -1, 64))
-		}
-	case map[string]any:
-		members := make(map[string]any, len(v))
-		for name, member := range v {
-			members[name] = exponential(member)
-		}
-		return members
-	case []any:
-		items := make([]any, len(v))
-		for i, item := range v {
-			items[i] = exponential(item)
-		}
-		return items
-	}
-	return value
 }
 
 // ApplyForwarder is implemented by a [Forwarder] whose server has server-side apply.

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 )
 
@@ -24,12 +25,13 @@ func nameRule(ofKind func(name string, prefix bool) []string) func(name string, 
 
 // pathProblems returns why a name cannot be a segment of a path.
 func pathProblems(name string, prefix bool) []string {
-	var problems []string
-	if !prefix && (name == "." || name == "..") {
-		problems = append(problems, `may not be "." or ".."`)
+	inPath := content.IsPathSegmentName
+	if prefix {
+		inPath = content.IsPathSegmentPrefix
 	}
-	if strings.ContainsAny(name, `/%`+"\\") || strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name) {
-		problems = append(problems, "may not contain slashes, backslashes, percent signs, control characters or invalid UTF-8")
+	problems := inPath(name)
+	if strings.Contains(name, `\`) || strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name) {
+		problems = append(problems, "may not contain backslashes, control characters or invalid UTF-8")
 	}
 	if len(name) > maxName {
 		problems = append(problems, fmt.Sprintf("must be no more than %d bytes", maxName))

@@ -40,40 +40,30 @@ type Patch struct {
 // ParsePatch reads a patch for the resource. The error is a [*BadRequestError], also for a
 // strategic merge patch where StrategicMerge is nil, and otherwise as of the function ParsePatch.
 func (i *Info) ParsePatch(kind PatchType, body []byte) (*Patch, error) {
-	p, err := parsePatch(kind, body)
-	if err != nil {
-		return nil, err
-	}
-	if kind == StrategicPatch && i.StrategicMerge == nil {
-		return nil, badRequest("%s takes no strategic merge patches: send a merge patch or a JSON patch", i.Kind.Plural)
-	}
-	p.merge = i.StrategicMerge
-	return p, nil
+	return parsePatch(kind, body, i.StrategicMerge)
 }
 
 // ParsePatch reads a JSON patch or a merge patch. The error is a [*BadRequestError], also for a
 // patch of more than 10,000 operations, or one that nests more than 100 lists and objects, and
 // for a strategic merge patch, which [Info.ParsePatch] reads.
-func ParsePatch(kind PatchType, body []byte) (*Patch, error) {
-	if kind == StrategicPatch {
-		return nil, badRequest("a strategic merge patch is for a resource: use Info.ParsePatch")
-	}
-	return parsePatch(kind, body)
-}
+func ParsePatch(kind PatchType, body []byte) (*Patch, error) { return parsePatch(kind, body, nil) }
 
-func parsePatch(kind PatchType, body []byte) (*Patch, error) {
+// parsePatch reads a patch; merge is nil where strategic merge patches are refused.
+func parsePatch(kind PatchType, body []byte, merge Merge) (*Patch, error) {
 	if err := checkDepth(body); err != nil {
 		return nil, err
 	}
-	switch kind {
-	case JSONPatch:
+	switch {
+	case kind == JSONPatch:
 		return parseOperations(body)
-	case MergePatch, StrategicPatch:
+	case kind == StrategicPatch && merge == nil:
+		return nil, badRequest("a strategic merge patch needs a resource that takes them: send a merge patch or a JSON patch")
+	case kind == MergePatch, kind == StrategicPatch:
 		fields := map[string]json.RawMessage{}
 		if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
 			return nil, &BadRequestError{Reason: "the merge patch is no JSON object", Cause: err}
 		}
-		return &Patch{body: body, kind: kind}, nil
+		return &Patch{body: body, kind: kind, merge: merge}, nil
 	}
 	return nil, badRequest("%q is no type of patch", kind)
 }

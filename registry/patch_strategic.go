@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"encoding/json"
 	"errors"
 
 	kjson "sigs.k8s.io/json"
@@ -47,10 +46,7 @@ func (p *Patch) applyStrategic(document []byte) ([]byte, error) {
 	case err != nil:
 		return nil, &PatchError{err}
 	}
-	if hasLarge(merged) {
-		merged = exponential(merged).(map[string]any)
-	}
-	patched, err := json.Marshal(merged)
+	patched, _, err := encodeMerged(merged)
 	if err != nil {
 		return nil, &PatchError{err}
 	}
