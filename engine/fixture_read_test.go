@@ -85,13 +85,27 @@ func newStorageFixture(t *testing.T) *readFixture {
 	c := podsByNumber()
 	f := &readFixture{t: t, clock: clock.NewVirtual(epoch), schema: c.Schema()}
 	f.executor = &waiting{Seeded: actors.NewSeeded(1), clock: f.clock}
-	beneath, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
-	require.NoError(t, err)
-	f.storage = faulty.New(beneath, faulty.Options{})
+	f.storage = faulty.New(f.newMemory(), faulty.Options{})
 	f.storage.Add(faulty.Rule{Ops: reading, Do: faulty.Before(func(_ context.Context, c *faulty.Call) {
 		f.calls = append(f.calls, c.Op.String())
 	})})
 	return f
+}
+
+// newMemory makes storage that has nothing yet.
+func (f *readFixture) newMemory() *memory.Backend {
+	f.t.Helper()
+	b, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
+	require.NoError(f.t, err)
+	return b
+}
+
+// goBack has new storage under the engine. The old one is closed at the end of the test, so
+// that its watches go on.
+func (f *readFixture) goBack() {
+	f.t.Helper()
+	old := f.storage.Replace(f.newMemory())
+	f.t.Cleanup(func() { require.NoError(f.t, old.Close()) })
 }
 
 // podsByNumber are pods with a field for their number and an index on a label.

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // updates ranges over a follower until nothing more comes, and returns what it
@@ -133,10 +132,7 @@ func TestFollow_ListsTheNewestOfStorageThatWentBack(t *testing.T) {
 	up, err, _ := next()
 	require.NoError(t, err)
 	require.Equal(t, "list@6: a=4", textOf(up))
-	empty, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
-	require.NoError(t, err)
-	old := f.storage.Replace(empty)
-	t.Cleanup(func() { require.NoError(t, old.Close()) })
+	f.goBack()
 	f.storage.BreakWatches(nil)
 	f.pass(10 * time.Second)
 	f.put("b", "web", 1)
@@ -163,10 +159,7 @@ func TestFollow_ListsTheNewestOfStorageWithoutACacheThatWentBack(t *testing.T) {
 			}
 			all := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{})
 			requireUpdates(t, all, "list@6: a=4")
-			empty, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
-			require.NoError(t, err)
-			old := f.storage.Replace(empty)
-			t.Cleanup(func() { require.NoError(t, old.Close()) })
+			f.goBack()
 			f.put("b", "web", 1)
 			f.within(time.Minute)
 			got, end := updates(all)
@@ -196,10 +189,7 @@ func TestFollow_ListsAgainAfterAnExpiredWatchWhateverHistoryHas(t *testing.T) {
 	up, err, _ = next()
 	require.NoError(t, err)
 	require.Equal(t, "7: MODIFIED a@7", textOf(up))
-	empty, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
-	require.NoError(t, err)
-	old := f.storage.Replace(empty)
-	t.Cleanup(func() { require.NoError(t, old.Close()) })
+	f.goBack()
 	for n := range 7 {
 		f.put("b", "web", n)
 	}

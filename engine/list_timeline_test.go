@@ -10,7 +10,6 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/faulty"
-	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // All pages of a list are of the storage that had the first one, whatever revision another is
@@ -56,9 +55,7 @@ func TestList_PageOfReplacedStorageComesFromTheCacheUntilThatNotices(t *testing.
 	token := f.lists(engine.ListOptions{Limit: 1, Read: engine.Cached()}, "@3: a=1@2 b=2@3", "nothing")
 	require.Empty(t, token, "a list of the cache is whole")
 	token = f.lists(engine.ListOptions{Limit: 1}, "@3: a=1@2 +1 more", "revision")
-	other, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
-	require.NoError(t, err)
-	require.NoError(t, f.storage.Replace(other).Close())
+	require.NoError(t, f.storage.Replace(f.newMemory()).Close())
 	f.lists(engine.ListOptions{Limit: 1, Continue: token}, "@3: b=2@3", "nothing")
 }
 
@@ -93,13 +90,12 @@ func TestList_ThatReadsSeveralPagesOfStorageWhileItIsReplaced(t *testing.T) {
 		}
 	}
 	fill(f.storage, "a")
-	other, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
-	require.NoError(t, err)
+	other := f.newMemory()
 	fill(other, "z")
 	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Times: 1, Do: faulty.After(func(context.Context, *faulty.Call) {
 		require.NoError(t, f.storage.Replace(other).Close())
 	})})
-	_, err = f.List(t.Context(), engine.ListOptions{Labels: "app=web", Limit: 1400})
+	_, err := f.List(t.Context(), engine.ListOptions{Labels: "app=web", Limit: 1400})
 	require.ErrorIs(t, err, engine.ErrExpired)
 }
 

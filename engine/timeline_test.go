@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // lives are how storage may have come back in place of one that was at revision 4.
@@ -29,9 +28,7 @@ var lives = []struct {
 // writes, and makes more of them.
 func (f *readFixture) replaceStorage(before, then int) {
 	f.t.Helper()
-	other, err := memory.New(f.schema, memory.Options{Clock: f.clock, FirstRevision: 1})
-	require.NoError(f.t, err)
-	require.NoError(f.t, f.storage.Replace(other).Close())
+	require.NoError(f.t, f.storage.Replace(f.newMemory()).Close())
 	for n := range before + then {
 		if n == before {
 			f.notice()
