@@ -65,14 +65,7 @@ func TestReplica_AnswersThatCannotBeReadAreNoFaultOfTheClient(t *testing.T) {
 				{"PATCH", "/a?fieldManager=m", "application/apply-patch+yaml", `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"size":3}}`},
 				{"GET", "/a", "", ""},
 			} {
-				req, err := http.NewRequestWithContext(t.Context(), c.method, r.url+"/apis/example.com/v1/namespaces/default/widgets"+c.path, strings.NewReader(c.body))
-				require.NoError(t, err)
-				req.Header.Set("Content-Type", c.media)
-				resp, err := http.DefaultClient.Do(req)
-				require.NoError(t, err)
-				answer, err := io.ReadAll(resp.Body)
-				require.NoError(t, err)
-				require.NoError(t, resp.Body.Close())
+				resp, answer := r.send(c.method, c.path, c.media, c.body)
 				require.GreaterOrEqual(t, resp.StatusCode, 500, "%s: %s", c.method, answer)
 			}
 			http.DefaultClient.CloseIdleConnections()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -156,6 +157,21 @@ func (s *server) resize(name string, size int) *engine.Object[Widget] {
 	}, registry.WriteOptions{})
 	require.NoError(s.t, err)
 	return o
+}
+
+// send sends a request for widgets in the namespace default over the wire; path is what follows
+// their name. It returns the answer with its body, which has been read.
+func (s *server) send(method, path, media, body string) (*http.Response, string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+"/apis/example.com/v1/namespaces/default/widgets"+path, strings.NewReader(body))
+	require.NoError(s.t, err)
+	req.Header.Set("Content-Type", media)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(s.t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(s.t, err)
+	return resp, string(text)
 }
 
 // follow collects events of a watch until one has the revision.

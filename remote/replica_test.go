@@ -256,15 +256,8 @@ func TestReplica_AnswersAsItsOriginDoes(t *testing.T) {
 	origin := newServer(t)
 	r := replica(t, origin.url)
 	send := func(method, path, media, body string) (int, string) {
-		req, err := http.NewRequestWithContext(t.Context(), method, r.url+"/apis/example.com/v1/namespaces/default/widgets"+path, strings.NewReader(body))
-		require.NoError(t, err)
-		req.Header.Set("Content-Type", media)
-		resp, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		return resp.StatusCode, string(text)
+		resp, text := r.send(method, path, media, body)
+		return resp.StatusCode, text
 	}
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	const json, merge = "application/json", "application/merge-patch+json"
@@ -448,14 +441,7 @@ func TestReplica_PassesRetryAfterOn(t *testing.T) {
 			{uncached, "GET", "", "", ""},
 			{uncached, "GET", "/a", "", ""},
 		} {
-			req, err := http.NewRequestWithContext(t.Context(), c.method, c.to.url+"/apis/example.com/v1/namespaces/default/widgets"+c.path, strings.NewReader(c.body))
-			require.NoError(t, err)
-			req.Header.Set("Content-Type", c.media)
-			resp, err := http.DefaultClient.Do(req)
-			require.NoError(t, err)
-			text, err := io.ReadAll(resp.Body)
-			require.NoError(t, err)
-			require.NoError(t, resp.Body.Close())
+			resp, text := c.to.send(c.method, c.path, c.media, c.body)
 			require.Equal(t, name+" 21", fmt.Sprintf("%d %s", resp.StatusCode, resp.Header.Get("Retry-After")), "%s %s: %s", c.method, c.path, text)
 		}
 		busy.Store(nil)
