@@ -2,7 +2,6 @@ package interop_test
 
 import (
 	"context"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -33,21 +32,15 @@ func newCoreServer(t *testing.T) *rest.Config {
 		StrategicMerge: strategic.New, Decoders: protobuf.Decoders[core.ConfigMap]("ConfigMap"),
 	})
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, maps.Close()) })
 	recorded, err := registry.New(registry.Config[events.Event]{
 		Kind:           registry.Kind{Group: "events.k8s.io", Version: "v1", Kind: "Event"},
 		StrategicMerge: strategic.New, Decoders: protobuf.Decoders[events.Event]("Event"),
 	})
 	require.NoError(t, err)
-	handler, err := serve.New(serve.Config{Resources: []serve.Provider{maps, recorded}})
-	require.NoError(t, err)
-	h := httptest.NewServer(handler)
-	t.Cleanup(func() {
-		h.CloseClientConnections()
-		h.Close()
-		require.NoError(t, maps.Close())
-		require.NoError(t, recorded.Close())
-	})
-	return &rest.Config{Host: h.URL, QPS: -1}
+	t.Cleanup(func() { require.NoError(t, recorded.Close()) })
+	_, cfg := served(t, serve.Config{Resources: []serve.Provider{maps, recorded}})
+	return cfg
 }
 
 // A controller of Kubernetes' own kinds needs no cluster: it sends protobuf and strategic merge

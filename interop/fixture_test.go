@@ -62,14 +62,22 @@ func newServer(t *testing.T, edit ...func(*registry.Config[Widget], *serve.Confi
 	}
 	widgets, err := registry.New(widgetCfg)
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, widgets.Close()) })
 	cfg.Resources = []serve.Provider{widgets}
+	handler, client := served(t, cfg)
+	return &server{widgets, handler, client}
+}
+
+// served serves cfg until the end of the test, and configures clients. What is served is closed
+// after it.
+func served(t *testing.T, cfg serve.Config) (*serve.Server, *rest.Config) {
+	t.Helper()
 	handler, err := serve.New(cfg)
 	require.NoError(t, err)
 	h := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		h.CloseClientConnections()
 		h.Close()
-		require.NoError(t, widgets.Close())
 	})
-	return &server{widgets, handler, &rest.Config{Host: h.URL, QPS: -1}}
+	return handler, &rest.Config{Host: h.URL, QPS: -1}
 }

@@ -3,7 +3,6 @@ package interop_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -56,15 +55,9 @@ func serveLeases(t *testing.T) (host string, leases *registry.Store[lease.Lease]
 	t.Helper()
 	leases, err := lease.New(engine.Config[lease.Lease]{})
 	require.NoError(t, err)
-	handler, err := serve.New(serve.Config{Resources: []serve.Provider{leases}})
-	require.NoError(t, err)
-	h := httptest.NewServer(handler)
-	t.Cleanup(func() {
-		h.CloseClientConnections()
-		h.Close()
-		require.NoError(t, leases.Close())
-	})
-	return h.URL, leases
+	t.Cleanup(func() { require.NoError(t, leases.Close()) })
+	_, cfg := served(t, serve.Config{Resources: []serve.Provider{leases}})
+	return cfg.Host, leases
 }
 
 // holder returns the name of the candidate that has the lease.
