@@ -135,9 +135,10 @@ func (c *call) admit() (answered bool, err error) {
 		return false, err
 	}
 	c.req = req
-	found := c.resources[resourceName{req.Group, req.Version, req.Resource, req.Subresource}]
+	kinds := c.kinds.Load()
+	found := kinds.resources[resourceName{req.Group, req.Version, req.Resource, req.Subresource}]
 	c.resource, c.info = found.resource, found.info
-	if c.documents.health(c) {
+	if kinds.documents.health(c) {
 		return true, nil
 	}
 	if c.draining.Load() >= refusing {
@@ -200,7 +201,7 @@ func (c *call) route() error {
 	case c.req.Path == "/metrics" && c.cfg.MetricsHandler != nil:
 		return c.metricsPage()
 	case !c.req.IsResource():
-		return c.documents.serve(c)
+		return c.kinds.Load().documents.serve(c)
 	case c.resource == nil:
 		return notServed()
 	}

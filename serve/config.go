@@ -19,8 +19,8 @@ type Provider interface{ Resources() []registry.Resource }
 
 // Config configures a server: what it serves, and which users may do what.
 type Config struct {
-	// Resources are the kinds. At least one is required; group, version and resource
-	// together must be unique.
+	// Resources are the kinds that the server begins with. At least one is required; group,
+	// version and resource together must be unique. [Server.Add] adds others later.
 	Resources []Provider
 	// Authenticate returns the user of a request; an error is answered with 401. Nil
 	// means that every user is [Anonymous].

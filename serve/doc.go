@@ -26,7 +26,8 @@
 //
 // A [Server] is an http.Handler; mount it where you like, or let
 // [Server.ListenAndServe] listen with safe settings. It owns no kinds: close them
-// after it has shut down.
+// after it has shut down. Kinds can come and go while it serves: [Server.Add],
+// [Server.Replace] and [Server.Remove].
 //
 // # Encoding
 //

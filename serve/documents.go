@@ -13,13 +13,15 @@ import (
 // documents are the answers beside the resources: the catalog, the version, and health.
 type documents struct{ *catalog.Catalog }
 
-func newDocuments(s *Server) *documents {
-	resources := make([]*registry.Info, 0, len(s.resources))
-	for _, r := range s.resources {
+// newDocuments returns the documents of a server of that version, "" for the protocol's, and
+// of these resources.
+func newDocuments(of []served, version string) *documents {
+	resources := make([]*registry.Info, 0, len(of))
+	for _, r := range of {
 		resources = append(resources, r.info)
 	}
 	d := &documents{catalog.New(resources, ProtocolVersion)}
-	d.ByPath["/version"] = catalog.NewDocument(versionInfo(s.cfg.Version), jsonType)
+	d.ByPath["/version"] = catalog.NewDocument(versionInfo(version), jsonType)
 	return d
 }
 

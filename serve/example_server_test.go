@@ -188,3 +188,35 @@ func ExampleServer_Stats() {
 	fmt.Println(s.Requests, "requests,", s.InFlight, "in flight,", s.Watches, "watches")
 	// Output: 2 requests, 0 in flight, 0 watches
 }
+
+// A program learns of a kind while it serves, and later of one that takes its place.
+func ExampleServer_Add() {
+	server, closeGadgets := newGadgets(serve.Config{})
+	defer closeGadgets()
+	const path = "/apis/example.com/v1/lamps"
+	open := func(columns ...registry.Column[Lamp]) *registry.Store[Lamp] {
+		lamps, err := registry.New(registry.Config[Lamp]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Lamp"}, Columns: columns})
+		if err != nil {
+			log.Fatal(err)
+		}
+		return lamps
+	}
+	lamps := open()
+	fmt.Println(send(server, http.MethodGet, path, ""))
+	fmt.Println(server.Add(lamps), send(server, http.MethodGet, path, ""))
+	fmt.Println(server.Add(lamps))
+
+	withWatts := open(registry.Column[Lamp]{Name: "Watts", Type: "integer", Value: func(l *Lamp) any { return l.Spec.Watts }})
+	fmt.Println(server.Replace(lamps, withWatts), send(server, http.MethodGet, path, ""))
+	_ = lamps.Close() // after the server has let go of it
+
+	server.Remove(withWatts)
+	fmt.Println(send(server, http.MethodGet, path, ""))
+	_ = withWatts.Close()
+	// Output:
+	// 404
+	// <nil> 200
+	// invalid configuration: Resources has lamps.example.com/v1 twice
+	// <nil> 200
+	// 404
+}

@@ -2,17 +2,14 @@ package serve
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -25,22 +22,13 @@ type Server struct {
 	log       *slog.Logger
 	hosts     map[string]bool
 	origins   *http.CrossOriginProtection
-	resources map[resourceName]served
-	documents *documents
+	kinds     atomic.Pointer[kinds]
+	changing  sync.Mutex // held while kinds is replaced
 	encodings *encodings
 	compress  *compressor // nil: answers are not compressed
 	inFlight  *inFlight
 	draining  atomic.Int32 // serving, unready or refusing
 	counts    counters
-}
-
-// resourceName is the name of a resource in a path.
-type resourceName struct{ group, version, resource, subresource string }
-
-// served is a resource with its description, which requests share.
-type served struct {
-	resource registry.Resource
-	info     *registry.Info
 }
 
 // New returns a server. An error is an [*engine.ConfigError] that names the field.
@@ -52,64 +40,23 @@ func New(cfg Config) (*Server, error) {
 		cfg: cfg, limits: cfg.Limits.withDefaults(),
 		log:   usercode.Logger(cmp.Or(cfg.Logger, slog.Default()), func(*usercode.PanicError) {}),
 		hosts: map[string]bool{}, origins: http.NewCrossOriginProtection(),
-		resources: map[resourceName]served{},
 	}
 	for _, host := range cfg.Hosts {
 		s.hosts[strings.ToLower(host)] = true
 	}
-	if err := s.index(); err != nil {
+	s.kinds.Store(&kinds{})
+	if err := s.Add(cfg.Resources...); err != nil {
 		return nil, err
 	}
-	s.documents = newDocuments(s)
+	if len(s.kinds.Load().resources) == 0 {
+		return nil, &engine.ConfigError{Field: "Resources", Problem: "is empty; give what registry.New returns"}
+	}
 	s.encodings = newEncodings(s.limits.EncodingBytes)
 	if cfg.CompressAbove > 0 {
 		s.compress = newCompressor(cfg.CompressAbove)
 	}
 	s.inFlight = newInFlight(&s.limits)
 	return s, nil
-}
-
-// index registers the resources by name.
-func (s *Server) index() error {
-	kinds := kindNames{}
-	for _, provider := range s.cfg.Resources {
-		for _, r := range provider.Resources() {
-			info := r.Info()
-			name := resourceName{info.Kind.Group, info.Kind.Version, info.Kind.Plural, info.Subresource}
-			if s.resources[name].resource != nil {
-				return &engine.ConfigError{Field: "Resources", Problem: fmt.Sprintf("has %s/%s twice", info.Kind.GroupResource(), info.Kind.Version)}
-			}
-			s.resources[name] = served{r, info}
-			if err := kinds.add(info); err != nil {
-				return err
-			}
-		}
-	}
-	if len(s.resources) == 0 {
-		return &engine.ConfigError{Field: "Resources", Problem: "is empty; give what registry.New returns"}
-	}
-	return nil
-}
-
-// kindNames are the resources of the names that kinds and their lists have.
-type kindNames map[schema.GroupVersionKind]string
-
-// add refuses a kind whose name, or that of its list, another one has: clients could not tell
-// the objects of the two apart.
-func (k kindNames) add(info *registry.Info) error {
-	if info.Subresource != "" {
-		return nil
-	}
-	for _, suffix := range []string{"", "List"} {
-		name := info.Kind.GroupVersionKind()
-		name.Kind += suffix
-		if other, taken := k[name]; taken {
-			return &engine.ConfigError{Field: "Resources", Problem: fmt.Sprintf(
-				"has %s and %s, which both have the kind %s in %s; give one of them another name", other, info.Kind.Plural, name.Kind, name.GroupVersion())}
-		}
-		k[name] = info.Kind.Plural
-	}
-	return nil
 }
 
 // The values of headers that all answers share, to save memory for watches. They are replaced,

@@ -1,0 +1,138 @@
+package serve
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+)
+
+// kinds is what a server serves at one time. It is immutable: the server replaces it by another
+// one when kinds come or go, so that each request sees all of a change or nothing of it.
+type kinds struct {
+	providers []provided
+	resources map[resourceName]served
+	documents *documents
+}
+
+// provided is a provider with the resources that it had when it was added.
+type provided struct {
+	by        Provider
+	resources []served
+}
+
+// resourceName is the name of a resource in a path.
+type resourceName struct{ group, version, resource, subresource string }
+
+// served is a resource with its description, which requests share.
+type served struct {
+	resource registry.Resource
+	info     *registry.Info
+}
+
+// provide asks a provider for its resources.
+func provide(by Provider) provided {
+	p := provided{by: by}
+	for _, r := range by.Resources() {
+		p.resources = append(p.resources, served{r, r.Info()})
+	}
+	return p
+}
+
+// newKinds returns the kinds of the providers. The error is an [*engine.ConfigError] for two of
+// one name.
+func newKinds(providers []provided, version string) (*kinds, error) {
+	k := &kinds{providers: providers, resources: map[resourceName]served{}}
+	names := kindNames{}
+	for _, p := range providers {
+		for _, r := range p.resources {
+			kind := &r.info.Kind
+			name := resourceName{kind.Group, kind.Version, kind.Plural, r.info.Subresource}
+			if k.resources[name].resource != nil {
+				return nil, &engine.ConfigError{Field: "Resources", Problem: fmt.Sprintf("has %s/%s twice", kind.GroupResource(), kind.Version)}
+			}
+			k.resources[name] = r
+			if err := names.add(r.info); err != nil {
+				return nil, err
+			}
+		}
+	}
+	k.documents = newDocuments(slices.Collect(maps.Values(k.resources)), version)
+	return k, nil
+}
+
+// kindNames are the resources of the names that kinds and their lists have.
+type kindNames map[schema.GroupVersionKind]string
+
+// add refuses a kind whose name, or that of its list, another one has: clients could not tell
+// the objects of the two apart.
+func (k kindNames) add(info *registry.Info) error {
+	if info.Subresource != "" {
+		return nil
+	}
+	for _, suffix := range []string{"", "List"} {
+		name := info.Kind.GroupVersionKind()
+		name.Kind += suffix
+		if other, taken := k[name]; taken {
+			return &engine.ConfigError{Field: "Resources", Problem: fmt.Sprintf(
+				"has %s and %s, which both have the kind %s in %s; give one of them another name", other, info.Kind.Plural, name.Kind, name.GroupVersion())}
+		}
+		k[name] = info.Kind.Plural
+	}
+	return nil
+}
+
+// Add serves the kinds of more providers: requests that arrive from now on find them, in
+// discovery and OpenAPI, too. It takes time in proportion to all kinds.
+//
+// Errors: an [*engine.ConfigError] for a kind of a name that is served already, or for a nil
+// provider; then nothing has changed.
+func (s *Server) Add(of ...Provider) error { return s.change(nil, of) }
+
+// Remove serves the kinds of the providers no longer: requests that arrive from now on are
+// answered with 404. Those that are being served go on, and watches last until their store is
+// closed, so close it afterwards. A provider that is not served is no error.
+func (s *Server) Remove(of ...Provider) {
+	_ = s.change(of, nil) // fewer kinds have no names in common if all have none
+}
+
+// Replace is Remove of one provider and Add of another one in one step, for a kind that
+// changes: no request finds neither of them.
+//
+// Errors: as for Add.
+func (s *Server) Replace(old, by Provider) error { return s.change([]Provider{old}, []Provider{by}) }
+
+// change serves other kinds.
+func (s *Server) change(without, with []Provider) error {
+	if slices.Contains(with, nil) {
+		return &engine.ConfigError{Field: "Resources", Problem: "is to have nil; give a registry.Store"}
+	}
+	var more []provided
+	for _, p := range with {
+		more = append(more, provide(p))
+	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	var all []provided
+	for _, p := range s.kinds.Load().providers {
+		if !slices.ContainsFunc(without, func(gone Provider) bool { return isSame(gone, p.by) }) {
+			all = append(all, p)
+		}
+	}
+	next, err := newKinds(append(all, more...), s.cfg.Version)
+	if err != nil {
+		return err
+	}
+	s.kinds.Store(next)
+	return nil
+}
+
+// isSame reports whether two providers are one. Those that cannot be compared are never.
+func isSame(a, b Provider) bool {
+	return a != nil && reflect.TypeOf(a).Comparable() && a == b
+}

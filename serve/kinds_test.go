@@ -1,0 +1,167 @@
+package serve_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// newLater returns the store of a kind that the fixture's server does not serve.
+func newLater(t *testing.T, edit ...func(*registry.Config[Widget])) *registry.Store[Widget] {
+	t.Helper()
+	cfg := widgetConfig()
+	cfg.Kind = registry.Kind{Group: "later.example.com", Version: "v1", Kind: "Doodad"}
+	for _, e := range edit {
+		e(&cfg)
+	}
+	s, err := registry.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+const laterPath = "/apis/later.example.com/v1/doodads"
+
+func TestAdd_ServesAndDescribesTheKind(t *testing.T) {
+	s := newServer(t)
+	require.Equal(t, 404, s.get(laterPath).code)
+	require.NoError(t, s.handler.Add(newLater(t)))
+	require.Equal(t, 200, s.get(laterPath).code)
+	require.Equal(t, "Doodad", s.get("/apis/later.example.com/v1").str("resources.0.kind"))
+	require.Contains(t, s.get("/openapi/v3").body, "later.example.com")
+	require.Equal(t, 201, s.do("POST", "/apis/later.example.com/v1/namespaces/a/doodads", `{"metadata":{"name":"g"}}`).code)
+	require.Equal(t, 200, s.get("/apis/example.com/v1/widgets").code, "the others stay")
+}
+
+func TestAdd_RefusesWhatIsServed(t *testing.T) {
+	s := newServer(t)
+	later := newLater(t)
+	require.NoError(t, s.handler.Add(later))
+	for name, again := range map[string]serve.Provider{
+		"the same":        later,
+		"of its resource": newLater(t),
+		"of its kind": newLater(t, func(c *registry.Config[Widget]) {
+			c.Kind.Plural = "others"
+		}),
+		"nil": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var wrong *engine.ConfigError
+			require.ErrorAs(t, s.handler.Add(again), &wrong)
+			require.Equal(t, "Resources", wrong.Field)
+		})
+	}
+	require.Equal(t, 404, s.get("/apis/later.example.com/v1/others").code, "nothing has changed")
+	require.Equal(t, 200, s.get(laterPath).code)
+}
+
+func TestRemove_LeavesNothingOfTheKind(t *testing.T) {
+	s := newServer(t)
+	later := newLater(t)
+	require.NoError(t, s.handler.Add(later))
+	s.handler.Remove(later)
+	require.Equal(t, 404, s.get(laterPath).code)
+	require.Equal(t, 404, s.get("/apis/later.example.com/v1").code)
+	require.NotContains(t, s.get("/apis").body, "later.example.com")
+	s.handler.Remove(later, nil)
+	require.NoError(t, s.handler.Add(later), "it may come again")
+	s.handler.Remove(s.widgets, later)
+	require.Equal(t, 200, s.get("/apis/example.com/v1/zones").code)
+	require.Equal(t, 404, s.get("/apis/example.com/v1/widgets").code, "what the configuration named can go, too")
+}
+
+// providers is a provider that cannot be compared.
+type providers []serve.Provider
+
+func (p providers) Resources() (all []registry.Resource) {
+	for _, of := range p {
+		all = append(all, of.Resources()...)
+	}
+	return all
+}
+
+func TestRemove_ProvidersThatCannotBeCompared(t *testing.T) {
+	s := newServer(t)
+	require.NoError(t, s.handler.Add(providers{newLater(t)}))
+	s.handler.Remove(providers{})
+	require.Equal(t, 200, s.get(laterPath).code)
+}
+
+// A watch of a kind that is removed lasts as long as its store.
+func TestRemove_WatchesGoOnUntilTheStoreIsClosed(t *testing.T) {
+	s := newServer(t)
+	cfg := widgetConfig()
+	cfg.Kind = registry.Kind{Group: "later.example.com", Version: "v1", Kind: "Doodad"}
+	later, err := registry.New(cfg)
+	require.NoError(t, err)
+	require.NoError(t, s.handler.Add(later))
+	w := s.watch(laterPath + "?watch=1")
+	s.handler.Remove(later)
+	_, err = later.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "g"}}, registry.WriteOptions{})
+	require.NoError(t, err)
+	w.expect("ADDED g")
+	require.NoError(t, later.Close())
+	f, ok := w.next()
+	require.True(t, !ok || f.Type == "ERROR", "%v", f)
+}
+
+func TestReplace_NoRequestFindsNeither(t *testing.T) {
+	s := newServer(t)
+	first, second := newLater(t), newLater(t)
+	require.NoError(t, s.handler.Add(first))
+	var readers sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					if code := s.get(laterPath).code; code != 200 {
+						t.Errorf("got %d", code)
+						return
+					}
+				}
+			}
+		})
+	}
+	for range 20 {
+		require.NoError(t, s.handler.Replace(first, second))
+		first, second = second, first
+	}
+	close(stop)
+	readers.Wait()
+	other := newLater(t, func(c *registry.Config[Widget]) { c.Kind = s.widgets.Resources()[0].Info().Kind })
+	require.Error(t, s.handler.Replace(first, other), "others have that name")
+	require.Equal(t, 200, s.get(laterPath).code, "and nothing has changed")
+}
+
+func TestAdd_ManyAtOnce(t *testing.T) {
+	s := newServer(t)
+	var all sync.WaitGroup
+	for _, plural := range []string{"as", "bs", "cs", "ds"} {
+		store := newLater(t, func(c *registry.Config[Widget]) { c.Kind.Kind, c.Kind.Plural = "K"+plural, plural })
+		all.Go(func() {
+			for range 10 {
+				if err := s.handler.Add(store); err != nil {
+					t.Error(err)
+				}
+				s.handler.Remove(store)
+			}
+			if err := s.handler.Add(store); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, plural := range []string{"as", "bs", "cs", "ds"} {
+		require.Equal(t, 200, s.get("/apis/later.example.com/v1/"+plural).code)
+	}
+}
