@@ -115,7 +115,7 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 		f.columns = append(f.columns, ColumnInfo{c.Name, c.Type, c.Format, c.Description, c.Priority})
 		f.cells = append(f.cells, func(o *store.Object) any { return c.Value(valueOf[T](o)) })
 	}
-	f.layout = layout.Of(&f.schema, f.meta, reflect.TypeFor[T]())
+	f.layout = layout.Of(&f.schema, f.meta, reflect.TypeFor[T](), cfg.Kind.GroupVersionKind())
 	return f
 }
 

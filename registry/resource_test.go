@@ -300,3 +300,57 @@ func patchA(t *testing.T, r registry.Resource, kind registry.PatchType, text str
 	}, registry.WriteOptions{})
 	return it, err
 }
+
+// A program may rename the version of a kind whose objects are stored.
+func TestItem_HasTheVersionOfTheKind(t *testing.T) {
+	renamed := func(version string) registry.Kind {
+		return registry.Kind{Group: "example.com", Version: version, Kind: "Widget"}
+	}
+	t.Run("a struct", func(t *testing.T) {
+		cfg := config()
+		cfg.Kind = renamed("v1beta1")
+		objects, err := memory.New(registry.Schema(cfg), memory.Options{})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, objects.Close()) }()
+		cfg.Engine.Backend = objects
+		create(t, open(t, cfg), widget("w", 1))
+		cfg.Kind = renamed("v1")
+		requireVersion(t, open(t, cfg).Resources()[0])
+	})
+	t.Run("a map", func(t *testing.T) {
+		cfg := registry.Config[unstructured.Unstructured]{Kind: renamed("v1beta1")}
+		objects, err := memory.New(registry.Schema(cfg), memory.Options{})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, objects.Close()) }()
+		cfg.Engine.Backend = objects
+		before, err := registry.New(cfg)
+		require.NoError(t, err)
+		defer before.Close()
+		_, err = before.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"w"}}`), registry.WriteOptions{})
+		require.NoError(t, err)
+		cfg.Kind = renamed("v1")
+		after, err := registry.New(cfg)
+		require.NoError(t, err)
+		defer after.Close()
+		requireVersion(t, after.Resources()[0])
+	})
+}
+
+// requireVersion requires that the object default/w is of v1, when it is read and when it is
+// written.
+func requireVersion(t *testing.T, r registry.Resource) {
+	t.Helper()
+	it, err := r.Get(t.Context(), "default/w", engine.GetOptions{})
+	require.NoError(t, err)
+	text, err := it.JSON()
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"apiVersion":"example.com/v1"`)
+	var live string
+	_, _, err = r.Update(t.Context(), "default/w", func(it registry.Item) ([]byte, error) {
+		text, err := it.JSON()
+		live = string(text)
+		return text, err
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Contains(t, live, `"apiVersion":"example.com/v1"`)
+}

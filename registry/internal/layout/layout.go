@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/watchmill/watchmill/store"
 )
@@ -33,13 +34,14 @@ type Layout interface {
 	Fields(o *store.Object, resourceVersion string) (map[string]any, error)
 }
 
-// Of returns the layout of the values of a schema, which are of type t. meta returns
-// the metadata of an object's value.
-func Of(schema *store.Schema, meta func(*store.Object) metav1.Object, t reflect.Type) Layout {
+// Of returns the layout of the values of the schema of, which are of type t. meta returns
+// the metadata of an object's value. JSON has the apiVersion and the kind of kind, whatever
+// they were when the value was stored.
+func Of(of *store.Schema, meta func(*store.Object) metav1.Object, t reflect.Type, kind schema.GroupVersionKind) Layout {
 	if IsMap(t) {
-		return &mapLayout{schema}
+		return &mapLayout{of, kind}
 	}
-	return newStructLayout(schema, meta, t)
+	return newStructLayout(of, meta, t, kind)
 }
 
 // IsMap reports whether a value of type t is a map of its fields.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/layout"
@@ -49,7 +50,7 @@ func kindOf[T any, P interface {
 	cfg := engine.Config[T]{Key: func(v T) string { return P(&v).GetName() }}
 	k := &kind{schema: cfg.Schema()}
 	k.meta = func(o *store.Object) metav1.Object { return P(k.schema.Pointer(o).(*T)) }
-	k.Layout = layout.Of(&k.schema, k.meta, reflect.TypeFor[T]())
+	k.Layout = layout.Of(&k.schema, k.meta, reflect.TypeFor[T](), schema.GroupVersionKind{Version: "v1", Kind: "Lamp"})
 	return k
 }
 

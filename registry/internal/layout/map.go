@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/watchmill/watchmill/store"
@@ -18,7 +19,10 @@ import (
 const managedFields = "managedFields"
 
 // mapLayout is the layout of a value that is a map.
-type mapLayout struct{ schema *store.Schema }
+type mapLayout struct {
+	schema *store.Schema
+	kind   schema.GroupVersionKind
+}
 
 func (l *mapLayout) of(o *store.Object) map[string]any {
 	return l.schema.Pointer(o).(content).UnstructuredContent()
@@ -172,5 +176,6 @@ func (l *mapLayout) Fields(o *store.Object, resourceVersion string) (map[string]
 		meta["resourceVersion"] = resourceVersion
 	}
 	fields["metadata"] = meta
+	fields["apiVersion"], fields["kind"] = l.kind.ToAPIVersionAndKind()
 	return fields, nil
 }

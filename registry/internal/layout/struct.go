@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/watchmill/watchmill/store"
@@ -20,13 +21,14 @@ import (
 type structLayout struct {
 	schema *store.Schema
 	meta   func(*store.Object) metav1.Object
+	kind   schema.GroupVersionKind
 	status []int // index of the field, nil if there is none
 	spec   [][]int
 	same   conversion.Equalities
 }
 
-func newStructLayout(schema *store.Schema, meta func(*store.Object) metav1.Object, t reflect.Type) *structLayout {
-	l := &structLayout{schema: schema, meta: meta, same: Equality(t)}
+func newStructLayout(of *store.Schema, meta func(*store.Object) metav1.Object, t reflect.Type, kind schema.GroupVersionKind) *structLayout {
+	l := &structLayout{schema: of, meta: meta, kind: kind, same: Equality(t)}
 	l.addFields(t, nil)
 	return l
 }
@@ -108,6 +110,7 @@ func (l *structLayout) SameSpec(a, b *store.Object) bool {
 func (l *structLayout) Encode(o *store.Object, resourceVersion string, lean bool) (text []byte, err error) {
 	c := l.Clone(o)
 	l.meta(c).SetResourceVersion(resourceVersion)
+	l.schema.Pointer(c).(interface{ GetObjectKind() schema.ObjectKind }).GetObjectKind().SetGroupVersionKind(l.kind)
 	if lean {
 		l.meta(c).SetManagedFields(nil)
 	}
