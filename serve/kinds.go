@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -106,6 +107,20 @@ func (s *Server) Remove(of ...Provider) {
 //
 // Errors: as for Add.
 func (s *Server) Replace(old, by Provider) error { return s.change([]Provider{old}, []Provider{by}) }
+
+// Kinds returns the kinds that are served now, by group, version and plural.
+func (s *Server) Kinds() []registry.Kind {
+	var all []registry.Kind
+	for name, r := range s.kinds.Load().resources {
+		if name.subresource == "" {
+			all = append(all, r.info.Kind)
+		}
+	}
+	slices.SortFunc(all, func(a, b registry.Kind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Plural, b.Plural))
+	})
+	return all
+}
 
 // change serves other kinds.
 func (s *Server) change(without, with []Provider) error {

@@ -32,6 +32,11 @@ func TestAdd_ServesAndDescribesTheKind(t *testing.T) {
 	s := newServer(t)
 	require.Equal(t, 404, s.get(laterPath).code)
 	require.NoError(t, s.handler.Add(newLater(t)))
+	var served []string
+	for _, kind := range s.handler.Kinds() {
+		served = append(served, kind.GroupResource().String())
+	}
+	require.Equal(t, []string{"widgets.example.com", "zones.example.com", "doodads.later.example.com"}, served)
 	require.Equal(t, 200, s.get(laterPath).code)
 	require.Equal(t, "Doodad", s.get("/apis/later.example.com/v1").str("resources.0.kind"))
 	require.Contains(t, s.get("/openapi/v3").body, "later.example.com")

@@ -8,8 +8,9 @@
 //
 // # Usage
 //
-// [Parse] reads all manifests of a file. Each makes one [Definition]: that of its
-// storage version, since nothing converts between versions.
+// [Parse] reads all manifests of a file, and [Define] one that is an object. Each makes one
+// [Definition]: that of its storage version, since nothing converts between versions. Package
+// serve/apiextensions serves the kinds of definitions that clients create.
 //
 // # What is honoured
 //

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -140,6 +141,21 @@ func Parse(in io.Reader) ([]*Definition, error) {
 	return all, nil
 }
 
+// Define returns what one CustomResourceDefinition defines, such as one that a client has sent.
+//
+// Errors: [ErrManifest], as a [*ManifestError].
+func Define(o *unstructured.Unstructured) (*Definition, error) {
+	text, err := json.Marshal(o.Object)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
+	}
+	m := &manifest{}
+	if err := m.decode(text); err != nil {
+		return nil, err
+	}
+	return define(m)
+}
+
 // documents ranges over the manifests of a file.
 func documents(text []byte) func(yield func(*manifest, error) bool) {
 	return func(yield func(*manifest, error) bool) {
@@ -192,11 +208,16 @@ func (m *manifest) read(document []byte) (empty bool, err error) {
 	if slices.Contains([]string{"null", "{}"}, string(text)) {
 		return true, nil
 	}
-	var mismatch *json.UnmarshalTypeError
-	if err = json.Unmarshal(text, m); errors.As(err, &mismatch) {
-		return false, &ManifestError{m.Metadata.Name, cmp.Or(mismatch.Field, "the document"), fmt.Sprintf("is of the type %s; give %s", shortened(mismatch.Value), kindName(mismatch.Type))}
+	return false, m.decode(text)
+}
+
+// decode fills in m from JSON.
+func (m *manifest) decode(text []byte) error {
+	err := json.Unmarshal(text, m)
+	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
+		return &ManifestError{m.Metadata.Name, cmp.Or(mismatch.Field, "the document"), fmt.Sprintf("is of the type %s; give %s", shortened(mismatch.Value), kindName(mismatch.Type))}
 	}
-	return false, err
+	return err
 }
 
 // kindName says in YAML's words what a Go type is decoded from.

@@ -2,6 +2,7 @@ package crd_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/registry/crd"
 )
@@ -125,4 +127,13 @@ func damaged(text []byte, r *rand.Rand) []byte {
 		}
 	}
 	return text
+}
+
+func TestDefine_RefusesWhatIsNoDefinition(t *testing.T) {
+	for _, text := range []string{`{}`, `{"spec":5}`, `{"apiVersion":"v1","kind":"ConfigMap"}`, `{"metadata":{"name":[]}}`} {
+		o := &unstructured.Unstructured{}
+		require.NoError(t, json.Unmarshal([]byte(text), &o.Object))
+		_, err := crd.Define(o)
+		require.ErrorIs(t, err, crd.ErrManifest, text)
+	}
 }

@@ -1,0 +1,169 @@
+package apiextensions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/apiextensions"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// update writes the spec of another definition in place of the one of widgets, and waits until it
+// is in effect.
+func (c *cluster) update(code int, text string) answer {
+	c.t.Helper()
+	o := &unstructured.Unstructured{}
+	require.NoError(c.t, o.UnmarshalJSON([]byte(text)))
+	o.SetResourceVersion(c.get(widgetsName).GetResourceVersion())
+	body, err := o.MarshalJSON()
+	require.NoError(c.t, err)
+	a := c.must(code, "PUT", definitionsPath+"/"+widgetsName, string(body))
+	synctest.Wait()
+	return a
+}
+
+func TestChange_ReplacesTheKindAndKeepsItsObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		before := c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"},"spec":{"size":9}}`).object()
+		c.update(200, definition("widgets", "Widget", ofVersion(func(v map[string]any) {
+			v["additionalPrinterColumns"] = []any{map[string]any{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}}
+			v["subresources"] = map[string]any{"status": map[string]any{}}
+		})))
+		after := c.must(200, "GET", widgetsPath+"/w", "").object()
+		require.Equal(t, before, after, "not even the revision has changed")
+		table := c.must(200, "GET", widgetsPath, "", "Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
+		require.Contains(t, table.Body.String(), `"cells":["w",9,`)
+		c.must(200, "PATCH", widgetsPath+"/w/status", `{"status":{"ready":true}}`, "Content-Type", "application/merge-patch+json")
+	})
+}
+
+func TestChange_OfTheVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+		c.update(200, definition("widgets", "Widget", ofVersion(func(v map[string]any) { v["name"] = "v2" })))
+		c.must(404, "GET", widgetsPath+"/w", "")
+		w := c.must(200, "GET", "/apis/example.com/v2/namespaces/default/widgets/w", "").object()
+		require.Equal(t, "example.com/v2", w.GetAPIVersion())
+		stored, _, _ := unstructured.NestedStringSlice(c.get(widgetsName).Object, "status", "storedVersions")
+		require.Equal(t, []string{"v1", "v2"}, stored)
+	})
+}
+
+func TestChange_OfWhatIsFixedIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		for field, edit := range map[string]func(spec map[string]any){
+			"spec.scope":                         func(spec map[string]any) { spec["scope"] = "Cluster" },
+			"spec.names.kind":                    func(spec map[string]any) { spec["names"].(map[string]any)["kind"] = "Gadget" },
+			"spec.versions[v1].selectableFields": ofVersion(func(v map[string]any) { v["selectableFields"] = []any{map[string]any{"jsonPath": ".spec.color"}} }),
+		} {
+			require.Contains(t, c.update(422, definition("widgets", "Widget", edit)).Body.String(), `"field":"`+field+`"`)
+		}
+		require.EqualValues(t, 1, c.get(widgetsName).GetGeneration())
+	})
+}
+
+// The controller must not take a write of the status, or of labels, for a change of the kind: that
+// would end the watches of its objects.
+func TestChange_OfTheRestLeavesTheKindAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opened := 0
+		c := newCluster(t, apiextensions.Config{Configure: func(*registry.Config[unstructured.Unstructured]) { opened++ }})
+		c.define(definition("widgets", "Widget"))
+		merge := func(path, body string) {
+			c.must(200, "PATCH", definitionsPath+"/"+widgetsName+path, body, "Content-Type", "application/merge-patch+json")
+			synctest.Wait()
+		}
+		merge("", `{"metadata":{"labels":{"a":"b"}}}`)
+		merge("/status", `{"status":{"conditions":[{"type":"Mine","status":"True"}]}}`)
+		merge("", `{"metadata":{"finalizers":[]}}`)
+		require.Equal(t, 1, opened)
+		require.Equal(t, []string{"customresourcecleanup.apiextensions.k8s.io"}, c.get(widgetsName).GetFinalizers(), "it stays")
+		require.Equal(t, []string{"Mine=True", "NamesAccepted=True", "Established=True"}, conditions(c.get(widgetsName)), "those of the controller are there again")
+	})
+}
+
+func TestNames_OfAnotherKindAreNotServedUntilItGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		short := func(spec map[string]any) { spec["names"].(map[string]any)["shortNames"] = []any{"w"} }
+		c.define(definition("widgets", "Widget", short))
+		c.must(201, "POST", definitionsPath, definition("worlds", "World", short))
+		c.await("worlds.example.com", "NamesAccepted=False")
+		require.Equal(t, []string{"NamesAccepted=False", "Established=False"}, conditions(c.get("worlds.example.com")))
+		c.must(404, "GET", "/apis/example.com/v1/worlds", "")
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await("worlds.example.com", "Established=True")
+		c.must(200, "GET", "/apis/example.com/v1/worlds", "")
+	})
+}
+
+func TestNames_OfAKindOfTheProgramAreNotServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own, err := registry.New(registry.Config[unstructured.Unstructured]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"}})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, own.Close()) }()
+		c := newCluster(t, apiextensions.Config{Storage: func(_ context.Context, name string, schema store.Schema) (backend.Backend, error) {
+			if name == widgetsName {
+				return nil, errors.New("it is the other kind's")
+			}
+			return memory.New(schema, memory.Options{})
+		}}, own)
+		c.must(201, "POST", definitionsPath, definition("widgets", "Widget"))
+		c.await(widgetsName, "NamesAccepted=False")
+		message := c.must(200, "GET", definitionsPath+"/"+widgetsName, "").Body.String()
+		require.Contains(t, message, "already in use by widgets.example.com")
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "gone")
+		c.must(200, "GET", widgetsPath, "")
+	})
+}
+
+// A change that takes a name of another kind leaves the kind as it was.
+func TestNames_AChangeThatTakesOneHasNoEffect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("worlds", "World"))
+		c.define(definition("widgets", "Widget"))
+		for range 2 { // and again, since it is not served then
+			c.update(200, definition("widgets", "Widget", func(spec map[string]any) { spec["names"].(map[string]any)["shortNames"] = []any{"world"} }))
+			require.Equal(t, []string{"NamesAccepted=False", "Established=True"}, conditions(c.get(widgetsName)))
+			c.must(200, "GET", widgetsPath, "")
+		}
+		c.update(200, definition("widgets", "Widget"))
+		require.Equal(t, []string{"NamesAccepted=True", "Established=True"}, conditions(c.get(widgetsName)))
+	})
+}
+
+// Many definitions that come, change and go at once end as they were written last.
+func TestDefinitions_ManyAtOnce(t *testing.T) {
+	c := newCluster(t, apiextensions.Config{})
+	for i := range 20 {
+		c.must(201, "POST", definitionsPath, definition(fmt.Sprintf("k%ds", i), fmt.Sprintf("K%d", i)))
+		if i >= 10 {
+			c.must(200, "DELETE", fmt.Sprintf("%s/k%ds.example.com", definitionsPath, i-10), "")
+		}
+	}
+	for i := range 10 {
+		c.await(fmt.Sprintf("k%ds.example.com", i), "gone")
+		c.must(404, "GET", fmt.Sprintf("/apis/example.com/v1/k%ds", i), "")
+	}
+	for i := 10; i < 20; i++ {
+		c.await(fmt.Sprintf("k%ds.example.com", i), "Established=True")
+		c.must(200, "GET", fmt.Sprintf("/apis/example.com/v1/k%ds", i), "")
+	}
+}

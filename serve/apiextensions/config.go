@@ -1,0 +1,45 @@
+package apiextensions
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// object is the type of definitions and of the objects of all kinds that they define.
+type object = unstructured.Unstructured
+
+// Config configures the kinds that clients define. The zero value keeps everything in memory.
+type Config struct {
+	// Storage opens storage for the objects of a kind, by its plural with its group, such as
+	// "widgets.example.com", and first for the definitions themselves, which are
+	// "customresourcedefinitions.apiextensions.k8s.io". Nil means memory. The storage is closed
+	// when the definition is deleted, which deletes the objects before, or by Close; if the
+	// kind is defined again, Storage is called again. It may block until ctx is done.
+	Storage func(ctx context.Context, name string, schema store.Schema) (backend.Backend, error)
+	// Host runs the engines of all kinds; nil means one of their own, which Close closes. It
+	// must not be deterministic.
+	Host *engine.Host
+	// Configure changes the configuration of each kind that is defined before it is opened, such
+	// as its admitters and its engine's window. It must not change Kind, Schema and Fields,
+	// nor the engine's backend and host. Nil changes nothing.
+	Configure func(c *registry.Config[unstructured.Unstructured])
+	// OnError gets what keeps a definition from being served, such as storage that cannot be
+	// opened, which is tried again: each as a [*controller.ReconcileError] that names the
+	// definition. The host's logger gets it, too. It is called concurrently and must not block.
+	OnError func(error)
+}
+
+// storage opens the storage that the configuration says.
+func (c *Config) storage(ctx context.Context, name string, schema store.Schema) (backend.Backend, error) {
+	if c.Storage != nil {
+		return c.Storage(ctx, name, schema)
+	}
+	return memory.New(schema, memory.Options{Clock: c.Host.Clock()})
+}

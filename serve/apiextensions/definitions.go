@@ -1,0 +1,158 @@
+package apiextensions
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/controller"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
+	"github.com/watchmill/watchmill/registry/crd"
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// ErrStarted: Start was called before.
+var ErrStarted = errors.New("the definitions are served already")
+
+//go:embed customresourcedefinition.yaml
+var manifest []byte
+
+// Definitions are the CustomResourceDefinitions of a server, and the kinds that they define.
+// Make them with [New].
+type Definitions struct {
+	cfg     Config
+	ownHost *engine.Host // nil if the host is the user's
+	store   *registry.Store[object]
+	objects backend.Backend
+
+	mu     sync.Mutex
+	closed bool
+	// controller is nil before Start; it may run before started is closed.
+	controller *controller.Controller[object]
+	started    chan struct{}
+
+	// The controller has one worker, in whose calls alone these are used.
+	server *serve.Server
+	kinds  map[string]*kind // by the name of the definition
+}
+
+// New opens the storage of the definitions. They have no effect before Start. Close them when
+// done. It blocks as long as Config.Storage does.
+//
+// Errors: [engine.ErrConfig], those of Config.Storage, and of a closed host.
+func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
+	d := &Definitions{cfg: cfg, kinds: map[string]*kind{}, started: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	if cfg.Host != nil && cfg.Host.Deterministic() {
+		return nil, &engine.ConfigError{Field: "Host", Problem: "is deterministic, and could not close the engine of a kind that goes; give another, or none"}
+	}
+	if cfg.Host == nil {
+		if d.ownHost, err = engine.NewHost(engine.HostConfig{}); err != nil {
+			return nil, err
+		}
+		d.cfg.Host = d.ownHost
+	}
+	itself, err := crd.Parse(bytes.NewReader(manifest))
+	if err != nil {
+		return nil, err
+	}
+	rules := configOf(itself[0])
+	if d.objects, err = d.cfg.storage(ctx, rules.Kind.GroupResource().String(), registry.Schema(rules)); err != nil {
+		return nil, err
+	}
+	rules.Apply = apply.New
+	rules.Engine.Backend, rules.Engine.Host = d.objects, d.cfg.Host
+	if d.store, err = registry.New(rules); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Resources returns the kind of the definitions and its status, so that Definitions are a
+// [serve.Provider].
+func (d *Definitions) Resources() []registry.Resource { return d.store.Resources() }
+
+// Store returns the store of the definitions, by which a program defines kinds without a client.
+func (d *Definitions) Store() *registry.Store[unstructured.Unstructured] { return d.store }
+
+// Start has the server serve the kinds that are defined, and from then on those that clients
+// define. It returns when the kinds of the definitions that are stored are served, or ctx is
+// done; one that cannot be served now, see [Config].OnError, is not waited for. The server must
+// serve the definitions, too: they are among the providers of its configuration.
+//
+// Errors: [ErrStarted], [engine.ErrEngineClosed] after Close, and ctx's cause: then Start is
+// still in effect.
+func (d *Definitions) Start(ctx context.Context, server *serve.Server) error {
+	c, err := d.start(server)
+	if err != nil {
+		return err
+	}
+	return c.Settle(ctx, 0)
+}
+
+func (d *Definitions) start(server *serve.Server) (*controller.Controller[object], error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.closed:
+		return nil, engine.ErrEngineClosed
+	case d.controller != nil:
+		return nil, ErrStarted
+	}
+	d.server = server
+	var err error
+	d.controller, err = controller.New(controller.Config[object]{
+		Source: d.store.Engine().Source(), Host: d.cfg.Host, Name: "definitions",
+		Reconcile: d.reconcile, OnError: d.cfg.OnError,
+	})
+	if err != nil {
+		return nil, err
+	}
+	close(d.started)
+	return d.controller, nil
+}
+
+// Close closes the stores and the storage of all kinds, which ends the watches of their objects.
+// Definitions and objects stay where storage keeps them. Shut the server down before: requests
+// for the kinds fail afterwards. Calling it again does nothing.
+//
+// Errors: those of closing, joined; a [*controller.CloseError] if Config.Storage or another
+// function does not return: then nothing else is closed, and Close may be called again.
+func (d *Definitions) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	if d.controller != nil {
+		if err := d.controller.Close(); err != nil {
+			return err
+		}
+	}
+	d.closed = true
+	var errs []error
+	for _, k := range d.kinds {
+		errs = append(errs, k.close())
+	}
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	if d.objects != nil {
+		errs = append(errs, d.objects.Close())
+	}
+	if d.ownHost != nil {
+		errs = append(errs, d.ownHost.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,124 @@
+package apiextensions_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/apiextensions"
+)
+
+func TestDefinitions_ServeAKindOnceItIsDefined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.must(404, "GET", widgetsPath, "")
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"},"spec":{"size":1,"colour":"red"}}`)
+		w := c.must(200, "GET", widgetsPath+"/w", "").object()
+		require.Equal(t, "Widget", w.GetKind())
+		require.Equal(t, map[string]any{"size": int64(1)}, w.Object["spec"], "an unknown field is pruned")
+		c.must(422, "POST", widgetsPath, `{"metadata":{"name":"v"},"spec":{"size":11}}`)
+		require.Contains(t, c.must(200, "GET", "/apis/example.com/v1", "").Body.String(), `"singularName":"widget"`)
+
+		o := c.get(widgetsName)
+		require.Equal(t, []string{"NamesAccepted=True", "Established=True"}, conditions(o))
+		names, _, _ := unstructured.NestedStringMap(o.Object, "status", "acceptedNames")
+		require.Equal(t, map[string]string{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}, names)
+		stored, _, _ := unstructured.NestedStringSlice(o.Object, "status", "storedVersions")
+		require.Equal(t, []string{"v1"}, stored)
+		require.EqualValues(t, 1, o.GetGeneration(), "the status is no change of the definition")
+	})
+}
+
+func TestDefinitions_ObjectsHaveServerSideApply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		apply := func(manager string, size int) answer {
+			return c.do("PATCH", widgetsPath+"/w?fieldManager="+manager,
+				fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"size":%d}}`, size),
+				"Content-Type", "application/apply-patch+yaml")
+		}
+		require.Equal(t, 201, apply("a", 1).Code)
+		require.Equal(t, 409, apply("b", 2).Code)
+	})
+}
+
+func TestDefinitions_WrongOnesAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		for name, edit := range map[string]func(spec map[string]any){
+			"spec.versions":                        ofVersion(func(v map[string]any) { v["storage"] = false }),
+			"spec.scope":                           func(spec map[string]any) { spec["scope"] = "Everywhere" },
+			"spec.group":                           func(spec map[string]any) { delete(spec, "group") },
+			"metadata.name":                        func(spec map[string]any) { spec["group"] = "other.example.com" },
+			"spec.versions.schema.openAPIV3Schema": ofVersion(func(v map[string]any) { delete(v, "schema") }),
+			"spec.names.plural":                    func(spec map[string]any) { spec["names"] = map[string]any{"kind": "Widget"} },
+			"spec.names.kind":                      func(spec map[string]any) { spec["names"] = map[string]any{"kind": 5, "plural": "widgets"} },
+			"spec.versions[0].name":                ofVersion(func(v map[string]any) { v["name"] = "V!" }),
+		} {
+			a := c.must(422, "POST", definitionsPath, definition("widgets", "Widget", edit))
+			require.Contains(t, a.Body.String(), `"field":"`+name+`"`, name)
+		}
+		c.must(404, "GET", definitionsPath+"/"+widgetsName, "")
+	})
+}
+
+func TestDefinitions_WritersAreWarnedOfWhatHasNoEffect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		more := func(spec map[string]any) {
+			spec["versions"] = append(spec["versions"].([]any), map[string]any{"name": "v1beta1", "served": true, "storage": false})
+		}
+		a := c.must(201, "POST", definitionsPath, definition("widgets", "Widget", more))
+		require.Contains(t, a.Header().Get("Warning"), "version v1beta1 is not served")
+		a = c.must(200, "PATCH", definitionsPath+"/"+widgetsName, `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type", "application/merge-patch+json")
+		require.Empty(t, a.Header().Get("Warning"), "that says nothing new")
+	})
+}
+
+// A program defines kinds without a client, too.
+func TestStore_DefinesKindsInTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		o := unstructured.Unstructured{}
+		require.NoError(t, json.Unmarshal([]byte(definition("widgets", "Widget")), &o.Object))
+		_, err := c.definitions.Store().Create(t.Context(), o, registry.WriteOptions{})
+		require.NoError(t, err)
+		c.await(widgetsName, "Established=True")
+		c.must(200, "GET", widgetsPath, "")
+	})
+}
+
+func TestStart_OnceAndBeforeClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		require.ErrorIs(t, c.definitions.Start(t.Context(), c.server), apiextensions.ErrStarted)
+		require.NoError(t, c.definitions.Close())
+		require.NoError(t, c.definitions.Close())
+		require.ErrorIs(t, c.definitions.Start(t.Context(), c.server), engine.ErrEngineClosed)
+	})
+}
+
+func TestConfigure_ChangesTheKindsThatAreDefined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		c := newCluster(t, apiextensions.Config{Configure: func(cfg *registry.Config[unstructured.Unstructured]) {
+			cfg.Admit = append(cfg.Admit, registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+				asked++
+				return nil
+			}))
+		}})
+		c.define(definition("widgets", "Widget"))
+		require.Zero(t, asked)
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+		require.Equal(t, 1, asked)
+	})
+}

@@ -1,0 +1,209 @@
+package apiextensions_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/controller"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
+	"github.com/watchmill/watchmill/serve/apiextensions"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+func TestDeletion_TakesTheObjectsAndTheKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		for _, name := range []string{"a", "b"} {
+			c.must(201, "POST", widgetsPath, `{"metadata":{"name":"`+name+`"}}`)
+		}
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "gone")
+		c.must(404, "GET", widgetsPath, "")
+		require.NotContains(t, c.must(200, "GET", "/apis", "").Body.String(), "example.com")
+		c.define(definition("widgets", "Widget"))
+		require.Contains(t, c.must(200, "GET", widgetsPath, "").Body.String(), `"items":[]`)
+	})
+}
+
+func TestDeletion_WaitsForObjectsWithFinalizers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"a","finalizers":["example.com/hold"]}}`)
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"b"}}`)
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "Terminating=True")
+		synctest.Wait()
+		require.Equal(t, "a", c.must(200, "GET", widgetsPath+"/a", "").object().GetName(), "its owner must be able to let it go")
+		c.must(404, "GET", widgetsPath+"/b", "")
+		refused := c.must(405, "POST", widgetsPath, `{"metadata":{"name":"c"}}`)
+		require.Contains(t, refused.Body.String(), "terminating")
+		time.Sleep(time.Minute) // of the bubble
+		c.get(widgetsName)
+		c.must(200, "PATCH", widgetsPath+"/a", `{"metadata":{"finalizers":null}}`, "Content-Type", "application/merge-patch+json")
+		c.await(widgetsName, "gone")
+		c.must(404, "GET", widgetsPath, "")
+	})
+}
+
+// The watches of a kind that goes are told that its objects are deleted.
+func TestDeletion_WatchesSeeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"a"}}`)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		watched := make(chan answer)
+		go func() {
+			watched <- c.doContext(ctx, "GET", widgetsPath+"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "")
+		}()
+		synctest.Wait()
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		body := (<-watched).Body.String()
+		require.Contains(t, body, `"type":"DELETED"`)
+		require.NoError(t, ctx.Err(), "it ended with the kind")
+	})
+}
+
+// Users of a cluster whose controllers are gone take the finalizer away by hand.
+func TestDeletion_WithoutTheFinalizerTakesTheKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"a","finalizers":["example.com/hold"]}}`)
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "Terminating=True")
+		c.must(200, "PATCH", definitionsPath+"/"+widgetsName, `{"metadata":{"finalizers":null}}`, "Content-Type", "application/merge-patch+json")
+		c.await(widgetsName, "gone")
+		synctest.Wait()
+		c.must(404, "GET", widgetsPath, "")
+		c.define(definition("widgets", "Widget"))
+		c.must(404, "GET", widgetsPath+"/a", "")
+	})
+}
+
+// onFile is a configuration whose storage is a file.
+func onFile(file *bolt.File) apiextensions.Config {
+	return apiextensions.Config{Storage: func(_ context.Context, name string, schema store.Schema) (backend.Backend, error) {
+		return bolt.New(file, name, bolt.Config{Schema: schema})
+	}}
+}
+
+func TestStorage_KindsAndObjectsComeBack(t *testing.T) {
+	file, err := bolt.Open(filepath.Join(t.TempDir(), "objects"), bolt.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	c := newCluster(t, onFile(file))
+	c.define(definition("widgets", "Widget"))
+	c.define(definition("gears", "Gear"))
+	before := c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"},"spec":{"size":3}}`).object()
+	c.must(201, "POST", "/apis/example.com/v1/namespaces/default/gears", `{"metadata":{"name":"g","finalizers":["example.com/hold"]}}`)
+	c.must(200, "DELETE", definitionsPath+"/gears.example.com", "")
+	require.NoError(t, c.definitions.Close())
+
+	c = newCluster(t, onFile(file))
+	require.Equal(t, before, c.must(200, "GET", widgetsPath+"/w", "").object(), "Start waits for the kinds")
+	c.must(200, "PATCH", "/apis/example.com/v1/namespaces/default/gears/g", `{"metadata":{"finalizers":null}}`, "Content-Type", "application/merge-patch+json")
+	c.await("gears.example.com", "gone")
+	require.NoError(t, c.definitions.Close())
+
+	c = newCluster(t, onFile(file))
+	c.must(404, "GET", "/apis/example.com/v1/gears", "")
+	c.must(200, "GET", widgetsPath+"/w", "")
+	require.NoError(t, c.definitions.Close())
+}
+
+func TestStorage_ThatFailsIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("the disk is full")
+		tries, failures := 0, make(chan error, 10)
+		c := newCluster(t, apiextensions.Config{
+			Storage: func(_ context.Context, name string, schema store.Schema) (backend.Backend, error) {
+				if tries++; tries == 2 {
+					return nil, full
+				}
+				return memory.New(schema, memory.Options{})
+			},
+			OnError: func(err error) { failures <- err },
+		})
+		c.define(definition("widgets", "Widget"))
+		var failed *controller.ReconcileError
+		require.ErrorAs(t, <-failures, &failed)
+		require.Equal(t, widgetsName, failed.Key)
+		require.ErrorIs(t, failed, full)
+		require.Equal(t, 3, tries)
+		c.must(200, "GET", widgetsPath, "")
+	})
+}
+
+func TestNew_ReturnsTheErrorOfStorage(t *testing.T) {
+	full := errors.New("the disk is full")
+	_, err := apiextensions.New(t.Context(), apiextensions.Config{
+		Storage: func(context.Context, string, store.Schema) (backend.Backend, error) { return nil, full },
+	})
+	require.ErrorIs(t, err, full)
+}
+
+func TestNew_RefusesADeterministicHost(t *testing.T) {
+	host, err := engine.NewHost(engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: engine.NewSeeded(1)})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, host.Close()) }()
+	_, err = apiextensions.New(t.Context(), apiextensions.Config{Host: host})
+	wrong := (*engine.ConfigError)(nil)
+	require.ErrorAs(t, err, &wrong)
+	require.Equal(t, "Host", wrong.Field)
+}
+
+// shared is storage that several servers share: it is not closed by any of them.
+type shared struct{ backend.Backend }
+
+func (shared) Close() error { return nil }
+
+func TestStorage_ServersThatShareItServeTheSameKinds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := map[string]*memory.Backend{}
+		var mu sync.Mutex
+		cfg := apiextensions.Config{Storage: func(_ context.Context, name string, schema store.Schema) (backend.Backend, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if all[name] == nil {
+				var err error
+				if all[name], err = memory.New(schema, memory.Options{}); err != nil {
+					return nil, err
+				}
+			}
+			return shared{all[name]}, nil
+		}}
+		a, b := newCluster(t, cfg), newCluster(t, cfg)
+		t.Cleanup(func() {
+			for _, objects := range all {
+				require.NoError(t, objects.Close())
+			}
+		})
+		for range 3 {
+			a.define(definition("widgets", "Widget"))
+			a.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+			synctest.Wait()
+			b.must(200, "GET", widgetsPath+"/w", "")
+			b.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+			synctest.Wait()
+			for _, c := range []*cluster{a, b} {
+				c.must(404, "GET", definitionsPath+"/"+widgetsName, "")
+				c.must(404, "GET", widgetsPath, "")
+			}
+		}
+	})
+}

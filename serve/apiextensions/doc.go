@@ -1,0 +1,49 @@
+// Package apiextensions lets clients define kinds while a server serves, as they do in a
+// cluster: it serves CustomResourceDefinitions, and with each one that is created the kind that
+// it defines. Tools that install definitions, such as kubectl apply, Helm and the environments
+// of controllers' tests, work on it.
+//
+//	kubectl apply -f widgets-crd.yaml
+//	      │  a definition, checked as package registry/crd checks manifests
+//	      ▼
+//	 Definitions.Resources ──▶ engine of definitions ──▶ controller, one definition at a time
+//	                                                        │
+//	   names of another kind? ─▶ condition NamesAccepted ◀──┤
+//	   new or changed: Storage ─▶ registry.Store ───────────┼─▶ Server.Add, Server.Replace ─▶ Established
+//	   deleted: condition Terminating, delete its objects ──┴─▶ Server.Remove ─▶ the definition goes
+//
+// # Usage
+//
+//	definitions, err := apiextensions.New(apiextensions.Config{})
+//	server, err := serve.New(serve.Config{Resources: []serve.Provider{definitions}})
+//	err = definitions.Start(ctx, server)
+//	err = server.ListenAndServe(ctx, serve.Listen{Address: "127.0.0.1:8080"})
+//	err = definitions.Close()
+//
+// Objects are in memory unless [Config].Storage opens other storage for them. Definitions are
+// kept there, too: the kinds come back when the program starts again.
+//
+// # What of a definition is honoured
+//
+// What package registry/crd honours. A definition with parts that are not is accepted, and its
+// writer gets a warning for each. A definition that breaks the rules is refused with 422.
+//
+// # What can change
+//
+// A changed definition replaces its kind: the watches of its objects end, and clients start
+// others. Objects stay as they were stored until they are written again, also where the new
+// schema has other defaults. Fixed are the group, the plural, the kind, the scope and, since
+// storage knows the objects by them, the selectable fields.
+//
+// # Deletion
+//
+// With a definition all objects of its kind are deleted. It stays, with the condition
+// Terminating, until those with finalizers are gone. No objects are created any more. Without its
+// finalizer a definition goes at once, and its objects stay in storage that lasts, as in a cluster.
+//
+// Several servers may share storage: each serves what any of them has been told to.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use.
+package apiextensions

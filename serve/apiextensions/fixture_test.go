@@ -1,0 +1,175 @@
+package apiextensions_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/serve/apiextensions"
+)
+
+// cluster is a server of definitions and of what they define.
+type cluster struct {
+	t           *testing.T
+	definitions *apiextensions.Definitions
+	server      *serve.Server
+}
+
+// newCluster returns a cluster of these settings, and of the kinds of others, if any. It is
+// closed at the end.
+func newCluster(t *testing.T, cfg apiextensions.Config, others ...serve.Provider) *cluster {
+	t.Helper()
+	if cfg.OnError == nil {
+		cfg.OnError = func(err error) { t.Error(err) }
+	}
+	d, err := apiextensions.New(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	server, err := serve.New(serve.Config{Resources: append(others, d), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	require.NoError(t, d.Start(t.Context(), server))
+	return &cluster{t, d, server}
+}
+
+// answer is what a request got.
+type answer struct {
+	*httptest.ResponseRecorder
+}
+
+// object returns the body as an object.
+func (a answer) object() *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON(a.Body.Bytes()); err != nil {
+		o.Object = map[string]any{"body": a.Body.String()}
+	}
+	return o
+}
+
+// do sends a request; headers are pairs of name and value.
+func (c *cluster) do(method, path, body string, headers ...string) answer {
+	return c.doContext(context.Background(), method, path, body, headers...)
+}
+
+func (c *cluster) doContext(ctx context.Context, method, path, body string, headers ...string) answer {
+	r := httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1"+path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	c.server.ServeHTTP(w, r)
+	return answer{w}
+}
+
+// must is do for a request that must be answered with that code.
+func (c *cluster) must(code int, method, path, body string, headers ...string) answer {
+	c.t.Helper()
+	a := c.do(method, path, body, headers...)
+	require.Equal(c.t, code, a.Code, "%s %s: %s", method, path, a.Body)
+	return a
+}
+
+const (
+	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	widgetsName     = "widgets.example.com"
+	widgetsPath     = "/apis/example.com/v1/namespaces/default/widgets"
+)
+
+// definition returns a definition in JSON. Each edit is of its spec.
+func definition(plural, kind string, edits ...func(spec map[string]any)) string {
+	spec := map[string]any{
+		"group": "example.com", "scope": "Namespaced",
+		"names": map[string]any{"plural": plural, "kind": kind},
+		"versions": []any{map[string]any{
+			"name": "v1", "served": true, "storage": true,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"type": "object",
+				"properties": map[string]any{"spec": map[string]any{
+					"type": "object",
+					"properties": map[string]any{
+						"size":  map[string]any{"type": "integer", "maximum": 10},
+						"color": map[string]any{"type": "string"},
+					},
+				}},
+			}},
+		}},
+	}
+	for _, edit := range edits {
+		edit(spec)
+	}
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + ".example.com"}, "spec": spec,
+	})
+	if err != nil {
+		panic(err) // it is made of texts and numbers
+	}
+	return string(text)
+}
+
+// ofVersion edits the version of a spec.
+func ofVersion(edit func(version map[string]any)) func(map[string]any) {
+	return func(spec map[string]any) { edit(spec["versions"].([]any)[0].(map[string]any)) }
+}
+
+// define creates a definition, and waits until its kind is served.
+func (c *cluster) define(text string) {
+	c.t.Helper()
+	a := c.must(http.StatusCreated, "POST", definitionsPath, text)
+	c.await(a.object().GetName(), "Established=True")
+}
+
+// await waits until a definition has the condition, such as Established=True, or is gone.
+func (c *cluster) await(name, condition string) {
+	c.t.Helper()
+	w, err := c.definitions.Store().Engine().Watch(c.t.Context(), engine.WatchOptions{Key: name, InitialState: true, Bookmarks: true})
+	require.NoError(c.t, err)
+	defer w.Stop()
+	found := false
+	for {
+		events, err := w.Next(c.t.Context())
+		require.NoError(c.t, err)
+		for _, ev := range events {
+			switch {
+			case ev.Type == engine.Deleted, ev.Type == engine.Bookmark && !found:
+				if condition == "gone" {
+					return
+				}
+			case ev.Object != nil:
+				found = true
+				if slices.Contains(conditions(&ev.Object.Value), condition) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// get returns a definition.
+func (c *cluster) get(name string) *unstructured.Unstructured {
+	c.t.Helper()
+	return c.must(200, "GET", definitionsPath+"/"+name, "").object()
+}
+
+// conditions returns the conditions of a definition, each as in Established=True.
+func conditions(o *unstructured.Unstructured) (all []string) {
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, one := range list {
+		c := one.(map[string]any)
+		all = append(all, fmt.Sprintf("%v=%v", c["type"], c["status"]))
+	}
+	return all
+}

@@ -1,0 +1,153 @@
+package apiextensions
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/watchmill/watchmill/controller"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/crd"
+)
+
+// emptyAgain is the time after which objects that their finalizers keep are looked for again.
+const emptyAgain = time.Second
+
+// reconcile brings what is served in line with a definition, which is nil if it is gone. The
+// controller calls it for one definition at a time.
+func (d *Definitions) reconcile(ctx context.Context, name string, o *engine.Object[object]) (controller.Result, error) {
+	result, err := d.bringInLine(ctx, name, o)
+	if errors.Is(err, errGone) {
+		err = nil
+	}
+	return result, err
+}
+
+// bringInLine is reconcile, but for the error errGone.
+func (d *Definitions) bringInLine(ctx context.Context, name string, o *engine.Object[object]) (controller.Result, error) {
+	k := d.kinds[name]
+	if k != nil && (o == nil || o.Value.GetUID() != k.uid) {
+		if err := d.remove(ctx, k); err != nil {
+			return controller.Result{}, err
+		}
+		k = nil
+	}
+	if o == nil {
+		return controller.Result{}, nil
+	}
+	if err := d.serve(ctx, &o.Value, k); err != nil || !isDeleting(&o.Value) {
+		return controller.Result{}, err
+	}
+	return d.finish(ctx, &o.Value)
+}
+
+// serve serves the kind of a definition, which is served as k now, nil if it is not.
+func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
+	if k == nil || !reflect.DeepEqual(k.spec, o.Object["spec"]) {
+		definition, err := crd.Define(o)
+		if err != nil { // it was stored when the rules were others
+			return d.refuse(ctx, o, "Invalid", err.Error())
+		}
+		if taken := d.conflict(o.GetName(), &definition.Kind); taken != "" {
+			return d.refuse(ctx, o, "NamesConflict", taken)
+		}
+		next, err := d.open(ctx, o, definition, k)
+		if err != nil {
+			return err
+		}
+		wrong := (*engine.ConfigError)(nil)
+		switch err := d.put(next, k); {
+		case errors.As(err, &wrong):
+			return d.refuse(ctx, o, "NamesConflict", wrong.Problem)
+		case err != nil:
+			return err
+		}
+		k = next
+	}
+	return d.setStatus(ctx, o, k.definition,
+		condition{"NamesAccepted", true, "NoConflicts", "no conflicts found"},
+		condition{"Established", true, "InitialNamesAccepted", "the initial names have been accepted"})
+}
+
+// put has the server serve next in place of k, nil if that is not served. If it cannot, next is
+// closed.
+func (d *Definitions) put(next, k *kind) error {
+	if k == nil {
+		if err := d.server.Add(next.store); err != nil {
+			return errors.Join(err, next.close())
+		}
+		d.kinds[next.name] = next
+		return nil
+	}
+	if err := d.server.Replace(k.store, next.store); err != nil {
+		return errors.Join(err, next.closeStore())
+	}
+	d.kinds[next.name] = next
+	return k.closeStore()
+}
+
+// refuse says in the status of a definition why it is not served, or not as it is now.
+func (d *Definitions) refuse(ctx context.Context, o *object, reason, message string) error {
+	conditions := []condition{{"NamesAccepted", false, reason, message}}
+	if d.kinds[o.GetName()] == nil {
+		conditions = append(conditions, condition{"Established", false, "NotAccepted", "not all names are accepted"})
+	}
+	return d.setStatus(ctx, o, nil, conditions...)
+}
+
+// finish deletes the objects of a definition that is being deleted, and then lets it go. The write
+// of the status before makes sure that it has not gone already: the objects would be those of
+// another definition of its name.
+func (d *Definitions) finish(ctx context.Context, o *object) (controller.Result, error) {
+	if k := d.kinds[o.GetName()]; k != nil {
+		if err := d.setStatus(ctx, o, nil, condition{"Terminating", true, "InstanceDeletionInProgress", "CustomResource deletion is in progress"}); err != nil {
+			return controller.Result{}, err
+		}
+		if gone, err := k.empty(ctx); err != nil || !gone {
+			return controller.Result{After: emptyAgain}, err
+		}
+		if err := d.remove(ctx, k); err != nil {
+			return controller.Result{}, err
+		}
+	}
+	_, _, err := d.store.Update(ctx, o.GetName(), func(old *engine.Object[object]) (object, error) {
+		released := *old.Value.DeepCopy()
+		released.SetFinalizers(slices.DeleteFunc(released.GetFinalizers(), func(f string) bool { return f == cleanup }))
+		return released, nil
+	}, writeTo(o))
+	return controller.Result{}, orGone(err)
+}
+
+// remove serves a kind no longer. Definitions that its names kept from being served are
+// reconciled again.
+func (d *Definitions) remove(ctx context.Context, k *kind) error {
+	d.server.Remove(k.store)
+	if err := d.retryOthers(ctx); err != nil {
+		return err
+	}
+	delete(d.kinds, k.name)
+	return errors.Join(k.drain(ctx), k.close())
+}
+
+// retryOthers reconciles the definitions that are not served, after this call.
+func (d *Definitions) retryOthers(ctx context.Context) error {
+	all, err := d.store.Engine().List(ctx, engine.ListOptions{})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-d.started:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	for _, o := range all.Items {
+		if d.kinds[o.Key] == nil {
+			if err := d.controller.Enqueue(o.Key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

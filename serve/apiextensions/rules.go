@@ -1,0 +1,125 @@
+package apiextensions
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
+	"github.com/watchmill/watchmill/registry/crd"
+)
+
+// cleanup is the finalizer by which a definition stays until the objects of its kind are gone.
+const cleanup = "customresourcecleanup.apiextensions.k8s.io"
+
+// configOf returns the configuration of the kind of definitions: the rules of its own definition,
+// and those that a schema cannot say.
+func configOf(itself *crd.Definition) registry.Config[object] {
+	cfg := itself.Config()
+	bySchema := cfg.Strategy
+	cfg.Strategy.Default = func(o *object) {
+		bySchema.Default(o)
+		setNames(o)
+	}
+	cfg.Strategy.Prepare = func(_ context.Context, o, old *object) { prepare(o, old) }
+	cfg.Strategy.Validate = func(ctx context.Context, o, old *object) field.ErrorList {
+		if wrong := bySchema.Validate(ctx, o, old); len(wrong) > 0 {
+			return wrong
+		}
+		return validate(o, old)
+	}
+	cfg.Strategy.Warn = func(_ context.Context, o, old *object) []string { return notes(o, old) }
+	return cfg
+}
+
+// setNames sets the names that follow from the kind. What has not the type that it should have is
+// left for validation.
+func setNames(o *object) {
+	spec, _ := o.Object["spec"].(map[string]any)
+	names, _ := spec["names"].(map[string]any)
+	kind, _ := names["kind"].(string)
+	if kind == "" {
+		return
+	}
+	for name, value := range map[string]string{"singular": strings.ToLower(kind), "listKind": kind + "List"} {
+		if names[name] == nil || names[name] == "" {
+			names[name] = value
+		}
+	}
+}
+
+// prepare gives a definition its finalizer. It may lose it only while it is being deleted.
+func prepare(o, old *object) {
+	deleting := old != nil && old.GetDeletionTimestamp() != nil
+	if !deleting && !slices.Contains(o.GetFinalizers(), cleanup) {
+		o.SetFinalizers(append(slices.Clone(o.GetFinalizers()), cleanup))
+	}
+}
+
+// validate refuses what package crd cannot make a kind of, and changes of what is fixed.
+func validate(o, old *object) field.ErrorList {
+	spec := field.NewPath("spec")
+	if old != nil && reflect.DeepEqual(o.Object["spec"], old.Object["spec"]) {
+		return nil // a finalizer must be removable, whatever the rules were before
+	}
+	now, err := crd.Define(o)
+	if err != nil {
+		return field.ErrorList{invalid(err)}
+	}
+	if old == nil {
+		return nil
+	}
+	before, err := crd.Define(old)
+	if err != nil {
+		return nil // it is not served, so nothing is fixed
+	}
+	var wrong field.ErrorList
+	fixed := func(path *field.Path, now, before any) {
+		if !reflect.DeepEqual(now, before) {
+			wrong = append(wrong, field.Invalid(path, now, "is fixed: delete the definition to define the kind anew"))
+		}
+	}
+	fixed(spec.Child("scope"), now.Kind.ClusterScoped, before.Kind.ClusterScoped)
+	fixed(spec.Child("names", "kind"), now.Kind.Kind, before.Kind.Kind)
+	fixed(spec.Child("versions").Key(now.Kind.Version).Child("selectableFields"), fieldsOf(now), fieldsOf(before))
+	return wrong
+}
+
+// invalid returns the error of a manifest as that of a field.
+func invalid(err error) *field.Error {
+	wrong := (*crd.ManifestError)(nil)
+	if !errors.As(err, &wrong) {
+		return field.Invalid(field.NewPath("spec"), "", err.Error())
+	}
+	return field.Invalid(field.NewPath(wrong.Field), "", wrong.Problem)
+}
+
+// fieldsOf returns the names of the fields that selectors of the kind may name, in order.
+func fieldsOf(d *crd.Definition) []string {
+	return slices.Sorted(maps.Keys(d.Config().Fields))
+}
+
+// notes are the warnings for the writer of a definition, unless it has written them before.
+func notes(o, old *object) []string {
+	if old != nil && reflect.DeepEqual(o.Object["spec"], old.Object["spec"]) {
+		return nil
+	}
+	d, err := crd.Define(o)
+	if err != nil {
+		return nil
+	}
+	if _, err := apply.New(d.Kind, d.Config().Schema); err != nil {
+		return append(d.Notes, "server-side apply takes every list for one field: "+err.Error())
+	}
+	return d.Notes
+}
+
+// isDeleting reports whether a definition is being deleted.
+func isDeleting(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil }
