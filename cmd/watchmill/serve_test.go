@@ -23,6 +23,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
@@ -81,7 +82,7 @@ func serving(t *testing.T, opts server.Options) (url string, stop func()) {
 func servingTo(t *testing.T, out *servedOutput, opts server.Options) (url string, stop func()) {
 	t.Helper()
 	opts.Listen, opts.Out, opts.Log = cmp.Or(opts.Listen, "127.0.0.1:0"), out, cmp.Or(opts.Log, io.Discard)
-	if opts.Upstream == "" && opts.CRDs == nil {
+	if opts.Upstream == "" && opts.CRDs == nil && !opts.AllowCRDs {
 		opts.CRDs = []string{manifests}
 	}
 	opts.Limits = serve.Limits{ShutdownDelay: 1, DrainWatches: 1}
@@ -132,6 +133,31 @@ func TestServe_KeepsObjectsInAFileOverARestart(t *testing.T) {
 	code, found := call(t, "GET", url+inDefault+"/a", "", "")
 	require.Equal(t, 200, code)
 	require.Equal(t, created, found, "the same object at the same revision")
+}
+
+func TestServe_ClientsDefineKindsThatLast(t *testing.T) {
+	opts := server.Options{Data: "bolt:" + filepath.Join(t.TempDir(), "data"), AllowCRDs: true}
+	url, stop := serving(t, opts)
+	text, err := yaml.YAMLToJSON([]byte(gadgets))
+	require.NoError(t, err)
+	const defined = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	code, answer := call(t, "POST", url+defined, "", string(text))
+	require.Equal(t, 201, code, answer)
+	for !strings.Contains(answer, `"type":"Established"`) {
+		_, answer = call(t, "GET", url+defined+"/gadgets.example.com", "", "")
+	}
+	const path = "/apis/example.com/v1/namespaces/default/gadgets"
+	code, created := call(t, "POST", url+path, "", `{"metadata":{"name":"a"}}`)
+	require.Equal(t, 201, code, created)
+	stop()
+
+	out := newServedOutput()
+	url, stop = servingTo(t, out, opts)
+	code, found := call(t, "GET", url+path+"/a", "", "")
+	require.Equal(t, 200, code)
+	require.Equal(t, created, found)
+	stop()
+	require.Contains(t, out.text.String(), "\n  customresourcedefinitions.apiextensions.k8s.io/v1\n  gadgets.example.com/v1\n")
 }
 
 func TestServe_TokensAreAskedFor(t *testing.T) {
@@ -416,6 +442,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"no token and user":              {"--crd", manifests, "--token-file", half},
 		"ends with a blank in record 1":  {"--crd", manifests, "--token-file", write("blank", "secret ,maker\n")},
 		"--host has \"a:1\"":             {"--crd", manifests, "--host", "a:1"},
+		"definitions are created at the": {"--upstream", "http://127.0.0.1:1", "--allow-crds"},
 		"--upstream, which is missing":   {"--crd", manifests, "--upstream-token-file", half},
 		"--tls-key is missing":           {"--crd", manifests, "--tls-cert", cert},
 		"--tls-cert is missing":          {"--crd", manifests, "--tls-key", key},

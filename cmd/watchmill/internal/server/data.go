@@ -127,32 +127,41 @@ func (d *data) open(ctx context.Context, k kind) (*registry.Store[object], error
 
 // addBackend sets the kind's backend, if its objects are not in memory.
 func (d *data) addBackend(ctx context.Context, cfg *registry.Config[object]) error {
-	name := cfg.Kind.GroupResource().String()
+	var there backend.Backend
 	switch {
 	case d.origin != nil:
 		format, err := registry.FormatOf(*cfg)
 		if err != nil {
 			return err
 		}
-		there, err := remote.New(format, *d.origin)
-		if err != nil {
+		if there, err = remote.New(format, *d.origin); err != nil {
 			return err
 		}
-		d.backends, cfg.Engine.Backend = append(d.backends, there), there
-	case d.file != nil:
-		log, err := bolt.New(d.file, name, bolt.Config{Schema: registry.Schema(*cfg)})
-		if err != nil {
+	case d.lasts():
+		var err error
+		if there, err = d.storage(ctx, cfg.Kind.GroupResource().String(), registry.Schema(*cfg)); err != nil {
 			return err
 		}
-		d.backends, cfg.Engine.Backend = append(d.backends, log), log
-	case d.opener != nil:
-		storage, err := d.opener(ctx, d.place, name, registry.Schema(*cfg))
-		if err != nil {
-			return fmt.Errorf("--data: %w", err)
-		}
-		d.backends, cfg.Engine.Backend = append(d.backends, storage), storage
+	default:
+		return nil
 	}
+	d.backends, cfg.Engine.Backend = append(d.backends, there), there
 	return nil
+}
+
+// lasts reports whether objects are in storage that is not memory.
+func (d *data) lasts() bool { return d.file != nil || d.opener != nil }
+
+// storage opens storage that lasts for the objects of a kind.
+func (d *data) storage(ctx context.Context, kind string, schema store.Schema) (backend.Backend, error) {
+	if d.file != nil {
+		return bolt.New(d.file, kind, bolt.Config{Schema: schema})
+	}
+	there, err := d.opener(ctx, d.place, kind, schema)
+	if err != nil {
+		return nil, fmt.Errorf("--data: %w", err)
+	}
+	return there, nil
 }
 
 // close closes everything, each part before those that it uses, and removes a new file that is

@@ -6,5 +6,7 @@
 //	                              --data: memory, one file, or etcd
 //	                              --upstream: another server, of which this is a replica
 //
+//	--allow-crds ──▶ apiextensions.Definitions: clients define other kinds in the same storage
+//
 // Programs share it: watchmill, and watchmill-etcd, which adds etcd to the [Storages].
 package server

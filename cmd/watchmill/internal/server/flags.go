@@ -11,6 +11,7 @@ import (
 type Flags struct {
 	Listen            string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen (${default}); port 0 is any that is free. Other than loopback it needs TLS and users: --token-file or --client-ca."`
 	CRD               []string `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none."`
+	AllowCRDs         bool     `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
 	Data              string   `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX], which several servers share."`
 	Upstream          string   `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
 	UpstreamTokenFile string   `placeholder:"FILE" help:"The bearer token for --upstream."`
@@ -40,7 +41,7 @@ const compressAbove = 128 << 10
 // storage.
 func (f *Flags) Options(storages Storages, out, log io.Writer) Options {
 	o := Options{
-		Listen: f.Listen, CRDs: f.CRD, Data: f.Data, Storages: storages, Upstream: f.Upstream, UpstreamTokenFile: f.UpstreamTokenFile,
+		Listen: f.Listen, CRDs: f.CRD, AllowCRDs: f.AllowCRDs, Data: f.Data, Storages: storages, Upstream: f.Upstream, UpstreamTokenFile: f.UpstreamTokenFile,
 		Kubeconfig: f.Kubeconfig, TokenFile: f.TokenFile, CertFile: f.TLSCert, KeyFile: f.TLSKey, ClientCAFile: f.ClientCA, Hosts: f.Host, Metrics: f.Metrics,
 		Limits:  serve.Limits{ShutdownDelay: 5 * time.Second, DrainWatches: 10 * time.Second}, // as Help says
 		Origins: f.Origin, Out: out, Log: log,

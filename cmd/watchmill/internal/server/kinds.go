@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/apply"
@@ -29,10 +31,14 @@ func (o *Options) kinds(ctx context.Context) ([]kind, error) {
 	switch {
 	case o.UpstreamTokenFile != "" && o.Upstream == "":
 		return nil, &engine.ConfigError{Field: "--upstream-token-file", Problem: "is for the server of --upstream, which is missing; give both or neither"}
+	case o.AllowCRDs && o.Upstream != "":
+		return nil, &engine.ConfigError{Field: "--allow-crds", Problem: "cannot be given beside --upstream: definitions are created at the server that it follows"}
 	case len(o.CRDs) > 0:
 		return o.definedKinds()
+	case o.AllowCRDs:
+		return nil, nil
 	case o.Upstream == "":
-		return nil, &engine.ConfigError{Field: "--crd", Problem: "is missing; give a manifest, or a server to follow by --upstream"}
+		return nil, &engine.ConfigError{Field: "--crd", Problem: "is missing; give a manifest, a server to follow by --upstream, or --allow-crds"}
 	}
 	cfg, err := o.origin()
 	if err != nil {
@@ -50,6 +56,15 @@ func (o *Options) kinds(ctx context.Context) ([]kind, error) {
 		all = append(all, kind{registry.Config[object]{Kind: s.Kind, Schema: s.Schema}, nil})
 	}
 	return all, nil
+}
+
+// notesOf returns the notes about kinds.
+func notesOf(kinds []kind) map[schema.GroupResource][]string {
+	all := map[schema.GroupResource][]string{}
+	for _, k := range kinds {
+		all[k.config.Kind.GroupResource()] = k.notes
+	}
+	return all
 }
 
 // definedKinds reads the manifests.

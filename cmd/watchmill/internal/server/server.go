@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/engine"
@@ -26,6 +27,8 @@ type Options struct {
 	// Listen is the address, and CRDs are the files of manifests.
 	Listen string
 	CRDs   []string
+	// AllowCRDs lets clients create definitions of other kinds.
+	AllowCRDs bool
 	// Data is "memory", "bolt:FILE", or a name in Storages with a colon and the place.
 	Data     string
 	Storages Storages
@@ -91,9 +94,18 @@ func Run(ctx context.Context, opts Options) (err error) {
 		}
 		cfg.Resources = append(cfg.Resources, store)
 	}
+	definitions, err := opts.definitions(ctx, data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, definitions.close()) }()
+	cfg.Resources = append(cfg.Resources, definitions.providers()...)
 	server, err := serve.New(cfg)
 	if err != nil {
 		return opts.flagged(err)
+	}
+	if err := definitions.start(ctx, server); err != nil {
+		return err
 	}
 	measured.observe(server)
 	var unwritten error
@@ -102,7 +114,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	told := func() {}
 	defer func() { told() }()
 	listen.Ready = func(at net.Addr) {
-		if unwritten = opts.announce(at, listen.TLS, kinds, token); unwritten != nil {
+		if unwritten = opts.announce(at, listen.TLS, server.Kinds(), notesOf(kinds), token); unwritten != nil {
 			stop()
 			return
 		}
@@ -226,7 +238,7 @@ func (o *Options) trustClients(cfg *serve.Config, t *tls.Config) error {
 
 // announce writes the kubeconfig, and then prints the address, the kinds and the notes about
 // their manifests, so that the kubeconfig is there once the address is printed.
-func (o *Options) announce(at net.Addr, encrypted *tls.Config, kinds []kind, token string) error {
+func (o *Options) announce(at net.Addr, encrypted *tls.Config, kinds []registry.Kind, notes map[schema.GroupResource][]string, token string) error {
 	scheme := "http://"
 	if encrypted != nil {
 		scheme = "https://"
@@ -240,10 +252,9 @@ func (o *Options) announce(at net.Addr, encrypted *tls.Config, kinds []kind, tok
 	if o.Upstream != "" {
 		fmt.Fprintf(o.Out, "a replica of %s\n", o.Upstream)
 	}
-	for _, k := range kinds {
-		of := k.config.Kind
+	for _, of := range kinds {
 		fmt.Fprintf(o.Out, "  %s/%s\n", of.GroupResource(), of.Version)
-		for _, note := range k.notes {
+		for _, note := range notes[of.GroupResource()] {
 			fmt.Fprintf(o.Out, "    note: %s\n", note)
 		}
 	}

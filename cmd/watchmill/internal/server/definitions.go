@@ -1,0 +1,52 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/serve/apiextensions"
+)
+
+// definitions are the kinds that clients define, nil if they may not.
+type definitions struct{ *apiextensions.Definitions }
+
+// definitions opens the definitions, if clients may create them.
+func (o *Options) definitions(ctx context.Context, d *data) (*definitions, error) {
+	if !o.AllowCRDs {
+		return nil, nil
+	}
+	log := slog.New(slog.NewTextHandler(o.Log, nil))
+	cfg := apiextensions.Config{Host: d.host, OnError: func(err error) { log.Error("a definition is not served", "error", err) }}
+	if d.lasts() {
+		cfg.Storage = d.storage
+	}
+	opened, err := apiextensions.New(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &definitions{opened}, nil
+}
+
+// providers returns what the server is to serve of them.
+func (d *definitions) providers() []serve.Provider {
+	if d == nil {
+		return nil
+	}
+	return []serve.Provider{d}
+}
+
+// start has the server serve what they define.
+func (d *definitions) start(ctx context.Context, server *serve.Server) error {
+	if d == nil {
+		return nil
+	}
+	return d.Start(ctx, server)
+}
+
+func (d *definitions) close() error {
+	if d == nil {
+		return nil
+	}
+	return d.Close()
+}
