@@ -17,6 +17,7 @@ import (
 	"github.com/onsi/gomega"
 	"github.com/stretchr/testify/require"
 	core "k8s.io/api/core/v1"
+	extensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -34,12 +35,20 @@ import (
 	_ "k8s.io/kubernetes/test/e2e/scheduling"
 	_ "k8s.io/kubernetes/test/e2e/storage"
 
+	"github.com/watchmill/watchmill/registry/protobuf"
 	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/serve/apiextensions"
 )
 
 func TestConformance(t *testing.T) {
-	handler, err := serve.New(serve.Config{Resources: stores(t), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	definitions, err := apiextensions.New(t.Context(), apiextensions.Config{
+		Decoders: protobuf.Decoders[extensions.CustomResourceDefinition]("CustomResourceDefinition"),
+	})
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, definitions.Close()) })
+	handler, err := serve.New(serve.Config{Resources: append(stores(t), definitions), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	require.NoError(t, err)
+	require.NoError(t, definitions.Start(t.Context(), handler))
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		server.CloseClientConnections()

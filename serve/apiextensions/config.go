@@ -30,6 +30,10 @@ type Config struct {
 	// as its admitters and its engine's window. It must not change Kind, Schema and Fields,
 	// nor the engine's backend and host. Nil changes nothing.
 	Configure func(c *registry.Config[unstructured.Unstructured])
+	// Decoders are for bodies of definitions that are not JSON, by media type, as those of
+	// [registry.Config]. Clients that send protobuf need Decoders of package registry/protobuf,
+	// for the Go type of definitions, which this package does without.
+	Decoders map[string]func(body []byte) ([]byte, error)
 	// OnError gets what keeps a definition from being served, such as storage that cannot be
 	// opened, which is tried again: each as a [*controller.ReconcileError] that names the
 	// definition. The host's logger gets it, too. It is called concurrently and must not block.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -81,6 +82,18 @@ func TestDefinitions_WritersAreWarnedOfWhatHasNoEffect(t *testing.T) {
 		require.Contains(t, a.Header().Get("Warning"), "version v1beta1 is not served")
 		a = c.must(200, "PATCH", definitionsPath+"/"+widgetsName, `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type", "application/merge-patch+json")
 		require.Empty(t, a.Header().Get("Warning"), "that says nothing new")
+	})
+}
+
+func TestDecoders_AreForDefinitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{Decoders: map[string]func([]byte) ([]byte, error){
+			"application/x-reversed": func(body []byte) ([]byte, error) { slices.Reverse(body); return body, nil },
+		}})
+		body := []byte(definition("widgets", "Widget"))
+		slices.Reverse(body)
+		c.must(201, "POST", definitionsPath, string(body), "Content-Type", "application/x-reversed")
+		c.await(widgetsName, "Established=True")
 	})
 }
 
