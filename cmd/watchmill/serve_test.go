@@ -160,6 +160,29 @@ func TestServe_ClientsDefineKindsThatLast(t *testing.T) {
 	require.Contains(t, out.text.String(), "\n  customresourcedefinitions.apiextensions.k8s.io/v1\n  gadgets.example.com/v1\n")
 }
 
+// The versions of a kind are of the same objects, wherever these are.
+func TestServe_AllVersionsHaveTheObjects(t *testing.T) {
+	origin, stop := serving(t, server.Options{Data: "memory", Metrics: true})
+	defer stop()
+	replica, stopReplica := serving(t, server.Options{Data: "memory", Upstream: origin, CRDs: []string{manifests}, Metrics: true})
+	defer stopReplica()
+	older := strings.Replace(inDefault, "v1", "v1beta1", 1)
+	code, answer := call(t, "POST", origin+older, "", `{"metadata":{"name":"a"}}`)
+	require.Equal(t, 201, code, answer)
+	code, answer = call(t, "APPLY", origin+inDefault+"/a?fieldManager=m", "", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":3}}`)
+	require.Equal(t, 200, code, answer)
+	for _, url := range []string{origin, replica} {
+		code, first := call(t, "GET", url+inDefault+"/a", "", "")
+		require.Equal(t, 200, code, "%s: %s", url, first)
+		require.Contains(t, first, `"apiVersion":"example.com/v1"`)
+		code, second := call(t, "GET", url+older+"/a", "", "")
+		require.Equal(t, 200, code, "%s: %s", url, second)
+		require.Equal(t, strings.Replace(first, `"example.com/v1"`, `"example.com/v1beta1"`, 1), second)
+		code, page := call(t, "GET", url+"/metrics", "", "")
+		require.Equal(t, 200, code, page)
+	}
+}
+
 func TestServe_TokensAreAskedFor(t *testing.T) {
 	dir := t.TempDir()
 	tokens := filepath.Join(dir, "tokens")
@@ -259,7 +282,7 @@ func TestServe_SaysWhatItServesAndWhatItDoesNot(t *testing.T) {
 	out := newServedOutput()
 	_, stop := servingTo(t, out, server.Options{Data: "memory"})
 	stop()
-	require.Contains(t, out.text.String(), "  widgets.example.com/v1\n    note: version v1beta1 is not served")
+	require.Contains(t, out.text.String(), "  widgets.example.com/v1\n    note: 1 x-kubernetes-validations rules of version v1 are not evaluated\n  widgets.example.com/v1beta1\n")
 }
 
 // A group without a name leaves no dot behind.

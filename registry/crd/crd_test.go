@@ -43,9 +43,8 @@ func TestParse_TakesWhatPeopleHave(t *testing.T) {
 		Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets", Singular: "widget",
 		ShortNames: []string{"wd"}, Categories: []string{"all"}, Status: true,
 	}, d.Kind)
-	require.Len(t, d.Notes, 2)
-	require.Contains(t, d.Notes[0], "version v1beta1 is not served")
-	require.Contains(t, d.Notes[1], "1 x-kubernetes-validations rules")
+	require.Len(t, d.Notes, 1)
+	require.Contains(t, d.Notes[0], "1 x-kubernetes-validations rules")
 }
 
 func TestParse_RefusesWhatIsWrong(t *testing.T) {
@@ -109,15 +108,19 @@ spec:
 func TestParse_NotesWhatHasNoEffectAndNothingElse(t *testing.T) {
 	for more, want := range map[string][]string{
 		"": nil,
-		"  - {name: v1beta1, served: false, storage: false}": nil,
-		"  - {name: v1beta1, served: true, storage: false}":  {"version v1beta1 is not served: there is no conversion, and v1 is the one that is stored"},
+		"  - {name: v1beta1, served: false, storage: false}":                                                             nil,
+		"  - {name: v1beta1, served: true, storage: false, deprecated: true, schema: {openAPIV3Schema: {type: object}}}": {"clients are not warned that version v1beta1 is deprecated"},
 	} {
 		all, err := crd.Parse(strings.NewReader(plain + more))
 		require.NoError(t, err, more)
 		require.Equal(t, want, all[0].Notes, more)
 	}
 	for edit, want := range map[[2]string][]string{
-		{"strategy: None", "strategy: Webhook"}:             {"conversion by Webhook is not done"},
+		{"strategy: None", "strategy: Webhook"}: nil,
+		{
+			"strategy: None}\n  versions:\n",
+			"strategy: Webhook}\n  versions:\n  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n",
+		}: {"version v1beta1 is not served: there is no conversion by Webhook, and v1 is the one that is stored"},
 		{"served: true", "served: true, deprecated: true"}:  {"clients are not warned that version v1 is deprecated"},
 		{"kind: Thing", "kind: Thing, listKind: Things"}:    {"lists have the kind ThingList, and not Things"},
 		{"kind: Thing", "kind: Thing, listKind: ThingList"}: nil,
@@ -126,6 +129,28 @@ func TestParse_NotesWhatHasNoEffectAndNothingElse(t *testing.T) {
 		require.NoError(t, err, edit)
 		require.Equal(t, want, all[0].Notes, edit)
 	}
+}
+
+// Without conversion the versions are of the same objects, each by its own rules. Storage has one
+// set of fields to select by.
+func TestVersions_AreAllThatAreServed(t *testing.T) {
+	const more = `  - {name: v1beta1, served: true, storage: false, selectableFields: [{jsonPath: .spec.color}],
+     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {color: {type: string, maxLength: 3}}}}}}}
+  - {name: v1alpha1, served: false, storage: false, schema: {openAPIV3Schema: {type: object}}}
+`
+	all, err := crd.Parse(strings.NewReader(plain + more))
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	versions := all[0].Versions()
+	require.Len(t, versions, 2)
+	require.Same(t, all[0], versions[0])
+	require.Equal(t, "v1", versions[0].Kind.Version)
+	require.Equal(t, "v1beta1", versions[1].Kind.Version)
+	for _, v := range versions {
+		require.Contains(t, v.Config().Fields, "spec.color")
+	}
+	_, err = crd.Parse(strings.NewReader(plain + "  - {name: v1beta1, served: true, storage: false}\n"))
+	require.ErrorIs(t, err, crd.ErrManifest, "it has no schema")
 }
 
 func TestSchema_KeepsUnknownFieldsWhereTheManifestSaysSo(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,13 +17,14 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// Definition is a kind that a manifest defines.
+// Definition is a kind that a manifest defines, in one of its versions.
 type Definition struct {
 	// Kind names it.
 	Kind registry.Kind
 	// Notes name the parts of the manifest that have no effect, a sentence each.
 	Notes []string
 
+	others    []*Definition
 	schema    *schema
 	validator *validator
 	raw       json.RawMessage
@@ -50,6 +53,17 @@ func define(m *manifest) (*Definition, error) {
 	if v == nil || !v.Served {
 		return nil, wrong("spec.versions", "needs one that is both stored and served: there is no conversion")
 	}
+	d, err := m.ofVersion(v)
+	if err != nil {
+		return nil, err
+	}
+	d.note(m)
+	return d, d.addOthers(m, v)
+}
+
+// ofVersion makes the definition of one version.
+func (m *manifest) ofVersion(v *version) (*Definition, error) {
+	s := &m.Spec
 	d := &Definition{
 		Kind: registry.Kind{
 			Group: s.Group, Version: v.Name, Kind: s.Names.Kind, Plural: s.Names.Plural, Singular: s.Names.Singular,
@@ -58,7 +72,9 @@ func define(m *manifest) (*Definition, error) {
 		},
 		raw: v.Schema.OpenAPI,
 	}
-	d.note(m, v)
+	if v.Deprecated {
+		d.Notes = append(d.Notes, fmt.Sprintf("clients are not warned that version %s is deprecated", v.Name))
+	}
 	if err := d.readSchema(m, v); err != nil {
 		return nil, err
 	}
@@ -67,6 +83,42 @@ func define(m *manifest) (*Definition, error) {
 	}
 	return d, d.readPaths(m, v)
 }
+
+// addOthers adds the other versions that are served. Storage knows the objects by the fields that
+// selectors may name, so all versions have those of each.
+func (d *Definition) addOthers(m *manifest, stored *version) error {
+	for i := range m.Spec.Versions {
+		v := &m.Spec.Versions[i]
+		switch {
+		case !v.Served || v == stored:
+			continue
+		case m.converts():
+			d.Notes = append(d.Notes, fmt.Sprintf("version %s is not served: there is no conversion by %s, and %s is the one that is stored", v.Name, shortened(m.Spec.Conversion.Strategy), stored.Name))
+			continue
+		}
+		other, err := m.ofVersion(v)
+		if err != nil {
+			return err
+		}
+		d.others = append(d.others, other)
+		d.Notes = append(d.Notes, other.Notes...)
+		maps.Copy(d.fields, other.fields)
+	}
+	for _, other := range d.others {
+		maps.Copy(other.fields, d.fields)
+	}
+	return nil
+}
+
+// converts reports whether the versions have to be converted into each other.
+func (m *manifest) converts() bool {
+	return !slices.Contains([]string{"", "None"}, m.Spec.Conversion.Strategy)
+}
+
+// Versions returns a definition for each version that is served: first d, which is of the version
+// that is stored, if [Parse] or [Define] has made it. They are of the same objects, so their stores
+// must have one backend, or backends of one storage.
+func (d *Definition) Versions() []*Definition { return append([]*Definition{d}, d.others...) }
 
 // stored returns the storage version, nil if there is none.
 func (m *manifest) stored() *version {
@@ -78,21 +130,10 @@ func (m *manifest) stored() *version {
 	return nil
 }
 
-// note adds a note for each part that has no effect.
-func (d *Definition) note(m *manifest, stored *version) {
-	for _, v := range m.Spec.Versions {
-		if v.Served && v.Name != stored.Name {
-			d.Notes = append(d.Notes, fmt.Sprintf("version %s is not served: there is no conversion, and %s is the one that is stored", v.Name, stored.Name))
-		}
-	}
-	if stored.Deprecated {
-		d.Notes = append(d.Notes, fmt.Sprintf("clients are not warned that version %s is deprecated", stored.Name))
-	}
+// note adds a note for what of the names has no effect.
+func (d *Definition) note(m *manifest) {
 	if kind := m.Spec.Names.ListKind; kind != "" && kind != d.Kind.Kind+"List" {
 		d.Notes = append(d.Notes, fmt.Sprintf("lists have the kind %sList, and not %s", d.Kind.Kind, kind))
-	}
-	if s := m.Spec.Conversion.Strategy; s != "" && s != "None" {
-		d.Notes = append(d.Notes, "conversion by "+s+" is not done")
 	}
 }
 
@@ -110,7 +151,7 @@ func (d *Definition) readSchema(m *manifest, v *version) error {
 	}
 	d.schema.Open = d.schema.Open || m.Spec.PreserveUnknownFields
 	if rules := d.schema.rules(); rules > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("%d x-kubernetes-validations rules are not evaluated", rules))
+		d.Notes = append(d.Notes, fmt.Sprintf("%d x-kubernetes-validations rules of version %s are not evaluated", rules, v.Name))
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 // Package crd makes kinds from CustomResourceDefinition manifests, for objects whose
 // fields are known only at run time.
 //
-//	widgets.yaml ──Parse──▶ Definition ──Config──▶ registry.New ──▶ serve
+//	widgets.yaml ──Parse──▶ Definition ──Versions, Config──▶ registry.New ──▶ serve
 //	                          │    names, scope, status, columns, fields
 //	                          │    schema: prune ─▶ default ─▶ validate
 //	                          └─ Notes: what the manifest asks for and is not honoured
@@ -9,16 +9,17 @@
 // # Usage
 //
 // [Parse] reads all manifests of a file, and [Define] one that is an object. Each makes one
-// [Definition]: that of its storage version, since nothing converts between versions. Package
-// serve/apiextensions serves the kinds of definitions that clients create.
+// [Definition], of the version that is stored; [Definition.Versions] are those of all versions that
+// are served. Package serve/apiextensions serves the kinds of definitions that clients create.
 //
 // # What is honoured
 //
 // Group, names, scope; the structural schema with defaults, pruning, nullable,
 // x-kubernetes-preserve-unknown-fields, -int-or-string, -embedded-resource and
 // -list-type, and validation by OpenAPI, which allows what an update leaves as it was; the status
-// and scale subresources; printer columns; selectable fields. Rules in CEL, conversion and further
-// versions are not, and each is named in [Definition].Notes.
+// and scale subresources; printer columns; selectable fields; versions that differ in no more than
+// their schemas. Rules in CEL, and versions that a webhook converts, are not, and each is named in
+// [Definition].Notes.
 //
 // # Concurrency
 //

@@ -62,6 +62,34 @@ func TestChange_OfTheVersion(t *testing.T) {
 	})
 }
 
+func TestVersions_AreOfTheSameObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget", addVersion))
+		const older = "/apis/example.com/v1beta1/namespaces/default/widgets"
+		created := c.must(201, "POST", older, `{"metadata":{"name":"w"},"spec":{"size":5,"color":"red"}}`).object()
+		require.Equal(t, map[string]any{"color": "red"}, created.Object["spec"], "it is of that version")
+		seen := c.must(200, "GET", widgetsPath+"/w", "").object()
+		require.Equal(t, "example.com/v1", seen.GetAPIVersion())
+		require.Equal(t, created.GetUID(), seen.GetUID())
+		require.Equal(t, created.GetResourceVersion(), seen.GetResourceVersion())
+		c.must(200, "PATCH", widgetsPath+"/w", `{"spec":{"size":6}}`, "Content-Type", "application/merge-patch+json")
+		require.Equal(t, "6", fmt.Sprint(c.must(200, "GET", older+"/w", "").object().Object["spec"].(map[string]any)["size"]))
+		c.must(422, "PATCH", widgetsPath+"/w", `{"spec":{"size":60}}`, "Content-Type", "application/merge-patch+json")
+
+		c.update(200, definition("widgets", "Widget"))
+		c.must(404, "GET", older, "")
+		c.must(200, "GET", widgetsPath+"/w", "")
+		c.update(200, definition("widgets", "Widget", addVersion))
+		c.must(200, "GET", older+"/w", "")
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "gone")
+		for _, path := range []string{older, widgetsPath} {
+			c.must(404, "GET", path, "")
+		}
+	})
+}
+
 func TestChange_OfWhatIsFixedIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, apiextensions.Config{})

@@ -76,7 +76,8 @@ func TestDefinitions_WritersAreWarnedOfWhatHasNoEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, apiextensions.Config{})
 		more := func(spec map[string]any) {
-			spec["versions"] = append(spec["versions"].([]any), map[string]any{"name": "v1beta1", "served": true, "storage": false})
+			spec["conversion"] = map[string]any{"strategy": "Webhook"}
+			addVersion(spec)
 		}
 		a := c.must(201, "POST", definitionsPath, definition("widgets", "Widget", more))
 		require.Contains(t, a.Header().Get("Warning"), "version v1beta1 is not served")

@@ -195,6 +195,7 @@ func TestStorage_ServersThatShareItServeTheSameKinds(t *testing.T) {
 		})
 		for range 3 {
 			a.define(definition("widgets", "Widget"))
+			synctest.Wait() // either may have said that it is established
 			a.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
 			synctest.Wait()
 			b.must(200, "GET", widgetsPath+"/w", "")

@@ -25,7 +25,9 @@
 //
 // # What of a definition is honoured
 //
-// What package registry/crd honours. A definition with parts that are not is accepted, and its
+// What package registry/crd honours, in all versions that are served without conversion. Each shows
+// an object with all fields that it has, and prunes, defaults and validates what is written by its
+// own schema. A definition with parts that are not is accepted, and its
 // writer gets a warning for each. A definition that breaks the rules is refused with 422.
 //
 // # What can change
@@ -41,7 +43,8 @@
 // Terminating, until those with finalizers are gone. No objects are created any more. Without its
 // finalizer a definition goes at once, and its objects stay in storage that lasts, as in a cluster.
 //
-// Several servers may share storage: each serves what any of them has been told to.
+// Several servers may share storage: each serves what any of them has been told to, a moment after
+// the first that says so in the definition's status.
 //
 // # Concurrency
 //

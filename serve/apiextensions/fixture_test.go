@@ -125,6 +125,19 @@ func ofVersion(edit func(version map[string]any)) func(map[string]any) {
 	return func(spec map[string]any) { edit(spec["versions"].([]any)[0].(map[string]any)) }
 }
 
+// addVersion adds to a spec the version v1beta1, which has no sizes.
+func addVersion(spec map[string]any) {
+	spec["versions"] = append(spec["versions"].([]any), map[string]any{
+		"name": "v1beta1", "served": true, "storage": false,
+		"schema": map[string]any{"openAPIV3Schema": map[string]any{
+			"type": "object",
+			"properties": map[string]any{"spec": map[string]any{
+				"type": "object", "properties": map[string]any{"color": map[string]any{"type": "string"}},
+			}},
+		}},
+	})
+}
+
 // define creates a definition, and waits until its kind is served.
 func (c *cluster) define(text string) {
 	c.t.Helper()

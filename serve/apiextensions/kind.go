@@ -27,39 +27,62 @@ type kind struct {
 	uid        types.UID
 	spec       any
 	definition *crd.Definition
-	store      *registry.Store[object]
-	objects    backend.Backend
+	// stores are of the versions that are served, all of the same objects.
+	stores  []*registry.Store[object]
+	objects backend.Backend
 	// terminating: the definition is being deleted, and no objects are created any more.
 	terminating *atomic.Bool
 }
 
 // open makes the kind of a definition. Its objects are those of before, the kind that it takes
 // the place of, or, if that is nil, those of storage.
-func (d *Definitions) open(ctx context.Context, o *object, definition *crd.Definition, before *kind) (*kind, error) {
+func (d *Definitions) open(ctx context.Context, o *object, definition *crd.Definition, before *kind) (_ *kind, err error) {
 	k := &kind{name: o.GetName(), uid: o.GetUID(), spec: o.Object["spec"], definition: definition, terminating: new(atomic.Bool)}
-	cfg := definition.Config()
+	if before != nil {
+		k.objects, k.terminating = before.objects, before.terminating
+	} else if k.objects, err = d.cfg.storage(ctx, k.name, registry.Schema(definition.Config())); err != nil {
+		return nil, err
+	}
+	for _, version := range definition.Versions() {
+		if err = k.openVersion(d, version); err != nil {
+			break
+		}
+	}
+	switch {
+	case err == nil:
+		return k, nil
+	case before != nil:
+		return nil, errors.Join(err, k.closeStores())
+	}
+	return nil, errors.Join(err, k.close())
+}
+
+// openVersion opens the store of one version.
+func (k *kind) openVersion(d *Definitions, version *crd.Definition) error {
+	cfg := version.Config()
 	cfg.Apply = newApplier
+	if len(k.stores) > 0 {
+		cfg.Engine.Name = k.name + "/" + version.Kind.Version // the first has the name of the kind
+	}
 	if d.cfg.Configure != nil {
 		d.cfg.Configure(&cfg)
 	}
 	cfg.Admit = append([]registry.Admitter{registry.AdmitFunc(k.admit)}, cfg.Admit...)
-	if before != nil {
-		k.objects, k.terminating = before.objects, before.terminating
-	} else {
-		var err error
-		if k.objects, err = d.cfg.storage(ctx, k.name, registry.Schema(cfg)); err != nil {
-			return nil, err
-		}
-	}
 	cfg.Engine.Backend, cfg.Engine.Host = k.objects, d.cfg.Host
-	var err error
-	if k.store, err = registry.New(cfg); err != nil {
-		if before == nil {
-			err = errors.Join(err, k.objects.Close())
-		}
-		return nil, err
+	s, err := registry.New(cfg)
+	if err != nil {
+		return err
 	}
-	return k, nil
+	k.stores = append(k.stores, s)
+	return nil
+}
+
+// Resources returns the resources of all versions: a kind is a provider.
+func (k *kind) Resources() (all []registry.Resource) {
+	for _, s := range k.stores {
+		all = append(all, s.Resources()...)
+	}
+	return all
 }
 
 // newApplier makes the server-side apply of a kind: by its schema or, if that is of no use for
@@ -85,10 +108,10 @@ func (k *kind) admit(_ context.Context, a *registry.Admission) error {
 // are not.
 func (k *kind) empty(ctx context.Context) (gone bool, err error) {
 	k.terminating.Store(true)
-	if _, err := k.store.DeleteAll(ctx, engine.ListOptions{}, registry.DeleteOptions{}); err != nil {
+	if _, err := k.stores[0].DeleteAll(ctx, engine.ListOptions{}, registry.DeleteOptions{}); err != nil {
 		return false, err
 	}
-	left, err := k.store.Engine().List(ctx, engine.ListOptions{Limit: 1})
+	left, err := k.stores[0].Engine().List(ctx, engine.ListOptions{Limit: 1})
 	return err == nil && len(left.Items) == 0, err
 }
 
@@ -97,23 +120,31 @@ func (k *kind) empty(ctx context.Context) (gone bool, err error) {
 func (k *kind) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
-	err := outsideTurn(func() error { return k.store.Engine().Drain(ctx) })
-	if errors.Is(err, engine.ErrUndelivered) {
-		return nil
-	}
-	return err
+	return k.each(func(s *registry.Store[object]) error {
+		err := s.Engine().Drain(ctx)
+		if errors.Is(err, engine.ErrUndelivered) {
+			return nil
+		}
+		return err
+	})
 }
 
 // close closes the kind and its storage.
-func (k *kind) close() error { return errors.Join(k.closeStore(), k.objects.Close()) }
+func (k *kind) close() error { return errors.Join(k.closeStores(), k.objects.Close()) }
 
-// closeStore closes the kind, and not its storage.
-func (k *kind) closeStore() error { return outsideTurn(k.store.Close) }
+// closeStores closes the kind, and not its storage.
+func (k *kind) closeStores() error { return k.each((*registry.Store[object]).Close) }
 
-// outsideTurn calls a function on a goroutine of its own, and waits for it: in the controller's
-// turn the Close of an engine would not wait.
-func outsideTurn(f func() error) error {
+// each calls a function for each store, all at once, and waits. It does so on other goroutines,
+// since the Close of an engine would not wait in the controller's turn.
+func (k *kind) each(f func(*registry.Store[object]) error) error {
 	done := make(chan error)
-	go func() { done <- f() }()
-	return <-done
+	for _, s := range k.stores {
+		go func() { done <- f(s) }()
+	}
+	var errs []error
+	for range k.stores {
+		errs = append(errs, <-done)
+	}
+	return errors.Join(errs...)
 }

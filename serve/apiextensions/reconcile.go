@@ -75,17 +75,17 @@ func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 // closed.
 func (d *Definitions) put(next, k *kind) error {
 	if k == nil {
-		if err := d.server.Add(next.store); err != nil {
+		if err := d.server.Add(next); err != nil {
 			return errors.Join(err, next.close())
 		}
 		d.kinds[next.name] = next
 		return nil
 	}
-	if err := d.server.Replace(k.store, next.store); err != nil {
-		return errors.Join(err, next.closeStore())
+	if err := d.server.Replace(k, next); err != nil {
+		return errors.Join(err, next.closeStores())
 	}
 	d.kinds[next.name] = next
-	return k.closeStore()
+	return k.closeStores()
 }
 
 // refuse says in the status of a definition why it is not served, or not as it is now.
@@ -123,7 +123,7 @@ func (d *Definitions) finish(ctx context.Context, o *object) (controller.Result,
 // remove serves a kind no longer. Definitions that its names kept from being served are
 // reconciled again.
 func (d *Definitions) remove(ctx context.Context, k *kind) error {
-	d.server.Remove(k.store)
+	d.server.Remove(k)
 	if err := d.retryOthers(ctx); err != nil {
 		return err
 	}

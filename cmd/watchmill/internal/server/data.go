@@ -16,9 +16,11 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // Opener opens storage for the objects of a kind at a place: the part of --data after the
@@ -48,7 +50,7 @@ type data struct {
 	opener Opener
 	place  string
 	stores []*registry.Store[object]
-	// backends are the backends below the stores, other than those in memory.
+	// backends are the backends below the stores.
 	backends []io.Closer
 }
 
@@ -110,52 +112,55 @@ func (o *Options) noStorage(name string) error {
 	return &engine.ConfigError{Field: "--data", Problem: problem}
 }
 
-// open opens the store of a kind.
-func (d *data) open(ctx context.Context, k kind) (*registry.Store[object], error) {
-	cfg := k.config
-	cfg.Engine.Host = d.host
-	if err := d.addBackend(ctx, &cfg); err != nil {
-		return nil, err
+// open opens the stores of a kind, one for each version.
+func (d *data) open(ctx context.Context, k kind) (all []serve.Provider, err error) {
+	var objects backend.Backend // of all versions, nil if each has its own way to them
+	if d.origin == nil {
+		if objects, err = d.storage(ctx, k.name().String(), registry.Schema(k.versions[0])); err != nil {
+			return nil, err
+		}
+		d.backends = append(d.backends, objects)
 	}
-	s, err := registry.New(cfg)
+	for i, cfg := range k.versions {
+		cfg.Engine.Host, cfg.Engine.Backend = d.host, objects
+		if i > 0 {
+			cfg.Engine.Name = k.name().String() + "/" + cfg.Kind.Version // the first has the name of the kind
+		}
+		if d.origin != nil {
+			if cfg.Engine.Backend, err = d.replicaOf(cfg); err != nil {
+				return nil, err
+			}
+		}
+		s, err := registry.New(cfg)
+		if err != nil {
+			return nil, err
+		}
+		d.stores, all = append(d.stores, s), append(all, s)
+	}
+	return all, nil
+}
+
+// replicaOf returns the objects of a version at the server that this one follows.
+func (d *data) replicaOf(cfg registry.Config[object]) (backend.Backend, error) {
+	format, err := registry.FormatOf(cfg)
 	if err != nil {
 		return nil, err
 	}
-	d.stores = append(d.stores, s)
-	return s, nil
-}
-
-// addBackend sets the kind's backend, if its objects are not in memory.
-func (d *data) addBackend(ctx context.Context, cfg *registry.Config[object]) error {
-	var there backend.Backend
-	switch {
-	case d.origin != nil:
-		format, err := registry.FormatOf(*cfg)
-		if err != nil {
-			return err
-		}
-		if there, err = remote.New(format, *d.origin); err != nil {
-			return err
-		}
-	case d.lasts():
-		var err error
-		if there, err = d.storage(ctx, cfg.Kind.GroupResource().String(), registry.Schema(*cfg)); err != nil {
-			return err
-		}
-	default:
-		return nil
+	there, err := remote.New(format, *d.origin)
+	if err != nil {
+		return nil, err
 	}
-	d.backends, cfg.Engine.Backend = append(d.backends, there), there
-	return nil
+	d.backends = append(d.backends, there)
+	return there, nil
 }
 
-// lasts reports whether objects are in storage that is not memory.
-func (d *data) lasts() bool { return d.file != nil || d.opener != nil }
-
-// storage opens storage that lasts for the objects of a kind.
+// storage opens the storage of the objects of a kind.
 func (d *data) storage(ctx context.Context, kind string, schema store.Schema) (backend.Backend, error) {
-	if d.file != nil {
+	switch {
+	case d.file != nil:
 		return bolt.New(d.file, kind, bolt.Config{Schema: schema})
+	case d.opener == nil:
+		return memory.New(schema, memory.Options{})
 	}
 	there, err := d.opener(ctx, d.place, kind, schema)
 	if err != nil {

@@ -17,11 +17,10 @@ func (o *Options) definitions(ctx context.Context, d *data) (*definitions, error
 		return nil, nil
 	}
 	log := slog.New(slog.NewTextHandler(o.Log, nil))
-	cfg := apiextensions.Config{Host: d.host, OnError: func(err error) { log.Error("a definition is not served", "error", err) }}
-	if d.lasts() {
-		cfg.Storage = d.storage
-	}
-	opened, err := apiextensions.New(ctx, cfg)
+	opened, err := apiextensions.New(ctx, apiextensions.Config{
+		Storage: d.storage, Host: d.host,
+		OnError: func(err error) { log.Error("a definition is not served", "error", err) },
+	})
 	if err != nil {
 		return nil, err
 	}

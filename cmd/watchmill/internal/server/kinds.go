@@ -20,7 +20,8 @@ import (
 
 // kind is a kind to serve.
 type kind struct {
-	config registry.Config[object]
+	// versions are the configurations of its versions, which have the same objects.
+	versions []registry.Config[object]
 	// notes describe the parts of the manifest that the server does not honour.
 	notes []string
 }
@@ -53,7 +54,7 @@ func (o *Options) kinds(ctx context.Context) ([]kind, error) {
 	}
 	var all []kind
 	for _, s := range served {
-		all = append(all, kind{registry.Config[object]{Kind: s.Kind, Schema: s.Schema}, nil})
+		all = append(all, kind{versions: []registry.Config[object]{{Kind: s.Kind, Schema: s.Schema}}})
 	}
 	return all, nil
 }
@@ -62,7 +63,7 @@ func (o *Options) kinds(ctx context.Context) ([]kind, error) {
 func notesOf(kinds []kind) map[schema.GroupResource][]string {
 	all := map[schema.GroupResource][]string{}
 	for _, k := range kinds {
-		all[k.config.Kind.GroupResource()] = k.notes
+		all[k.name()] = k.notes
 	}
 	return all
 }
@@ -84,7 +85,7 @@ func (o *Options) definedKinds() ([]kind, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, d := range some {
-			if slices.ContainsFunc(all, func(k kind) bool { return k.config.Kind.Group == d.Kind.Group && k.config.Kind.Plural == d.Kind.Plural }) {
+			if slices.ContainsFunc(all, func(k kind) bool { return k.name() == d.Kind.GroupResource() }) {
 				return nil, &engine.ConfigError{Field: "--crd", Problem: fmt.Sprintf("defines %s.%s twice, again in %s; give each kind once", d.Kind.Plural, d.Kind.Group, name)}
 			}
 			all = append(all, definedKind(d))
@@ -93,13 +94,20 @@ func (o *Options) definedKinds() ([]kind, error) {
 	return all, nil
 }
 
+// name returns the name that the versions have in common.
+func (k *kind) name() schema.GroupResource { return k.versions[0].Kind.GroupResource() }
+
 // definedKind returns the kind that a manifest defines, with server-side apply.
 func definedKind(d *crd.Definition) kind {
-	k := kind{d.Config(), d.Notes}
-	k.config.Apply = apply.New
-	if _, err := apply.New(k.config.Kind, k.config.Schema); err != nil {
-		k.config.Apply = apply.Deduced
-		k.notes = append(k.notes, "server-side apply takes every list for one field: "+err.Error())
+	k := kind{notes: d.Notes}
+	for _, v := range d.Versions() {
+		cfg := v.Config()
+		cfg.Apply = apply.New
+		if _, err := apply.New(cfg.Kind, cfg.Schema); err != nil {
+			cfg.Apply = apply.Deduced
+			k.notes = append(k.notes, fmt.Sprintf("server-side apply of version %s takes every list for one field: %v", cfg.Kind.Version, err))
+		}
+		k.versions = append(k.versions, cfg)
 	}
 	return k
 }

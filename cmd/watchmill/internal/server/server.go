@@ -88,11 +88,11 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	for _, k := range kinds {
-		store, err := data.open(ctx, k)
+		stores, err := data.open(ctx, k)
 		if err != nil {
 			return opts.flagged(err)
 		}
-		cfg.Resources = append(cfg.Resources, store)
+		cfg.Resources = append(cfg.Resources, stores...)
 	}
 	definitions, err := opts.definitions(ctx, data)
 	if err != nil {
@@ -257,6 +257,7 @@ func (o *Options) announce(at net.Addr, encrypted *tls.Config, kinds []registry.
 		for _, note := range notes[of.GroupResource()] {
 			fmt.Fprintf(o.Out, "    note: %s\n", note)
 		}
+		delete(notes, of.GroupResource()) // they are of all versions
 	}
 	return nil
 }
