@@ -95,6 +95,26 @@ func TestDeletion_WithoutTheFinalizerTakesTheKind(t *testing.T) {
 	})
 }
 
+// A definition with a finalizer of another program stays, and its kind does not.
+func TestDeletion_OfADefinitionThatOthersKeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		merge := func(body string) {
+			c.must(200, "PATCH", definitionsPath+"/"+widgetsName, body, "Content-Type", "application/merge-patch+json")
+			synctest.Wait()
+		}
+		merge(`{"metadata":{"finalizers":["example.com/hold"]}}`)
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		synctest.Wait()
+		merge(`{"metadata":{"labels":{"a":"b"}}}`)
+		require.Equal(t, []string{"example.com/hold"}, c.get(widgetsName).GetFinalizers())
+		c.must(404, "GET", widgetsPath, "")
+		merge(`{"metadata":{"finalizers":null}}`)
+		c.must(404, "GET", definitionsPath+"/"+widgetsName, "")
+	})
+}
+
 // onFile is a configuration whose storage is a file.
 func onFile(file *bolt.File) apiextensions.Config {
 	return apiextensions.Config{Storage: func(_ context.Context, name string, schema store.Schema) (backend.Backend, error) {

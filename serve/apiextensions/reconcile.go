@@ -15,32 +15,40 @@ import (
 // emptyAgain is the time after which objects that their finalizers keep are looked for again.
 const emptyAgain = time.Second
 
-// reconcile brings what is served in line with a definition, which is nil if it is gone. The
-// controller calls it for one definition at a time.
-func (d *Definitions) reconcile(ctx context.Context, name string, o *engine.Object[object]) (controller.Result, error) {
-	result, err := d.bringInLine(ctx, name, o)
+// reconcile brings what is served in line with a definition. The controller calls it for one
+// definition at a time. It reads the definition anew: the controller's may be of a time before the
+// last call, which may have let it go.
+func (d *Definitions) reconcile(ctx context.Context, name string, _ *engine.Object[object]) (result controller.Result, err error) {
+	o, err := d.store.Engine().Get(ctx, name, engine.GetOptions{})
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		err = d.follow(ctx, name, nil)
+	case err == nil && isReleased(&o.Value):
+		err = d.follow(ctx, name, nil)
+	case err == nil:
+		if err = d.follow(ctx, name, &o.Value); err == nil && isDeleting(&o.Value) {
+			result, err = d.finish(ctx, &o.Value)
+		}
+	}
 	if errors.Is(err, errGone) {
-		err = nil
+		return controller.Result{}, nil // of which the controller is told, too
 	}
 	return result, err
 }
 
-// bringInLine is reconcile, but for the error errGone.
-func (d *Definitions) bringInLine(ctx context.Context, name string, o *engine.Object[object]) (controller.Result, error) {
+// follow serves the kind of a definition, or, if that is nil, no longer.
+func (d *Definitions) follow(ctx context.Context, name string, o *object) error {
 	k := d.kinds[name]
-	if k != nil && (o == nil || o.Value.GetUID() != k.uid) {
+	if k != nil && (o == nil || o.GetUID() != k.uid) {
 		if err := d.remove(ctx, k); err != nil {
-			return controller.Result{}, err
+			return err
 		}
 		k = nil
 	}
 	if o == nil {
-		return controller.Result{}, nil
+		return nil
 	}
-	if err := d.serve(ctx, &o.Value, k); err != nil || !isDeleting(&o.Value) {
-		return controller.Result{}, err
-	}
-	return d.finish(ctx, &o.Value)
+	return d.serve(ctx, o, k)
 }
 
 // serve serves the kind of a definition, which is served as k now, nil if it is not.

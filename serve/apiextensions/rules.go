@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/registry"
@@ -57,8 +56,10 @@ func setNames(o *object) {
 
 // prepare gives a definition its finalizer. It may lose it only while it is being deleted.
 func prepare(o, old *object) {
-	deleting := old != nil && old.GetDeletionTimestamp() != nil
-	if !deleting && !slices.Contains(o.GetFinalizers(), cleanup) {
+	if old != nil && isDeleting(old) {
+		return
+	}
+	if !slices.Contains(o.GetFinalizers(), cleanup) {
 		o.SetFinalizers(append(slices.Clone(o.GetFinalizers()), cleanup))
 	}
 }
@@ -122,4 +123,7 @@ func notes(o, old *object) []string {
 }
 
 // isDeleting reports whether a definition is being deleted.
-func isDeleting(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil }
+func isDeleting(o *object) bool { return o.GetDeletionTimestamp() != nil }
+
+// isReleased reports whether a definition is being deleted, and the objects of its kind are gone.
+func isReleased(o *object) bool { return isDeleting(o) && !slices.Contains(o.GetFinalizers(), cleanup) }
