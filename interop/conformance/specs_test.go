@@ -5,8 +5,9 @@ package conformance
 // What keeps others from passing:
 //
 //   - They need controllers, a scheduler or kubelets, as most do, or Kubernetes' own services.
-//   - They create CustomResourceDefinitions, webhooks or admission policies at run time; kinds
-//     are given to a server when it is made.
+//   - They need webhooks or admission policies, rules of CustomResourceDefinitions in CEL, or the
+//     defaults of a schema that is newer than an object.
+//   - They read the document of OpenAPI v2, which is empty.
 //   - They want answers in protobuf alone. Answers are in JSON, which all clients take beside it.
 //   - "should support continue listing from the last key": the answer that a token has expired has
 //     no other token in it, for a list that is of two states.
@@ -16,6 +17,7 @@ package conformance
 //     which kinds without a spec do not have in Kubernetes, and all kinds have here.
 //   - "verify PriorityClass endpoints": it waits a minute for nodes, and its kind has a rule of its
 //     own.
+//   - "watch on custom resource definition objects" passes, and waits for a minute.
 //   - "Events API should ensure that an event can be fetched": both kinds Event are one there.
 var specs = []string{
 	"[sig-api-machinery] API Streaming (aka. WatchList) [FeatureGate:WatchList] server supports sending resources in Table format [Beta]",
@@ -26,13 +28,29 @@ var specs = []string{
 	"[sig-api-machinery] API Streaming (aka. WatchList) [FeatureGate:WatchList] should be requested by metadatainformer when WatchListClient is enabled [Beta]",
 	"[sig-api-machinery] API priority and fairness should support FlowSchema API operations [Conformance]",
 	"[sig-api-machinery] API priority and fairness should support PriorityLevelConfiguration API operations [Conformance]",
+	"[sig-api-machinery] AggregatedDiscovery should support aggregated discovery interface for CRDs [Conformance]",
+	"[sig-api-machinery] AggregatedDiscovery should support raw aggregated discovery request for CRDs [Conformance]",
+	"[sig-api-machinery] CRDValidationRatcheting [Privileged:ClusterAdmin] [FeatureGate:CRDValidationRatcheting] MUST NOT fail to update a resource due to JSONSchema errors on unchanged correlatable fields",
+	"[sig-api-machinery] CRDValidationRatcheting [Privileged:ClusterAdmin] [FeatureGate:CRDValidationRatcheting] MUST fail to update a resource due to JSONSchema errors on changed fields",
+	"[sig-api-machinery] CRDValidationRatcheting [Privileged:ClusterAdmin] [FeatureGate:CRDValidationRatcheting] MUST fail to update a resource due to JSONSchema errors on unchanged uncorrelatable fields",
+	"[sig-api-machinery] CustomResourceDefinition resources [Privileged:ClusterAdmin] Simple CustomResourceDefinition creating/deleting custom resource definition objects works [Conformance]",
+	"[sig-api-machinery] CustomResourceDefinition resources [Privileged:ClusterAdmin] Simple CustomResourceDefinition getting/updating/patching custom resource definition status sub-resource works [Conformance]",
+	"[sig-api-machinery] CustomResourceDefinition resources [Privileged:ClusterAdmin] Simple CustomResourceDefinition listing custom resource definition objects works [Conformance]",
+	"[sig-api-machinery] CustomResourceDefinition resources [Privileged:ClusterAdmin] should include custom resource definition resources in discovery documents [Conformance]",
+	"[sig-api-machinery] Discovery should accurately determine present and missing resources",
 	"[sig-api-machinery] Discovery should validate PreferredVersion for each APIGroup [Conformance]",
+	"[sig-api-machinery] FieldValidation should create/apply a CR with unknown fields for CRD with no validation schema [Conformance]",
+	"[sig-api-machinery] FieldValidation should create/apply a valid CR for CRD with validation schema [Conformance]",
+	"[sig-api-machinery] FieldValidation should create/apply an invalid CR with extra properties for CRD with validation schema [Conformance]",
+	"[sig-api-machinery] FieldValidation should detect duplicates in a CR when preserving unknown fields [Conformance]",
 	"[sig-api-machinery] FieldValidation should detect unknown and duplicate fields of a typed object [Conformance]",
+	"[sig-api-machinery] FieldValidation should detect unknown metadata fields in both the root and embedded object of a CR [Conformance]",
 	"[sig-api-machinery] FieldValidation should detect unknown metadata fields of a typed object [Conformance]",
 	"[sig-api-machinery] Generated clientset should create v1 cronJobs, delete cronJobs, watch cronJobs",
 	"[sig-api-machinery] Namespaces should apply an update to a Namespace [Conformance] [Serial]",
 	"[sig-api-machinery] Namespaces should apply changes to a namespace status [Conformance] [Serial]",
 	"[sig-api-machinery] Namespaces should patch a Namespace [Conformance] [Serial]",
+	"[sig-api-machinery] OpenAPIV3 should publish OpenAPI V3 for CustomResourceDefinition",
 	"[sig-api-machinery] OpenAPIV3 should round trip OpenAPI V3 for all built-in group versions",
 	"[sig-api-machinery] ResourceQuota should manage the lifecycle of a ResourceQuota [Conformance]",
 	"[sig-api-machinery] Server request timeout default timeout should be used if the specified timeout in the request URL is 0s",
@@ -43,6 +61,7 @@ var specs = []string{
 	"[sig-api-machinery] ServerSideApply should ignore conflict errors if force apply is used",
 	"[sig-api-machinery] ServerSideApply should not remove a field if an owner unsets the field but other managers still have ownership of the field",
 	"[sig-api-machinery] ServerSideApply should remove a field if it is owned but removed in the apply request",
+	"[sig-api-machinery] ServerSideApply should work for CRDs",
 	"[sig-api-machinery] ServerSideApply should work for subresources",
 	"[sig-api-machinery] Servers with support for API chunking should return chunks of results for list calls [Conformance]",
 	"[sig-api-machinery] Servers with support for Table transformation should return chunks of table results for list calls",
