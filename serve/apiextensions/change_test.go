@@ -140,6 +140,18 @@ func TestNames_OfAnotherKindAreNotServedUntilItGoes(t *testing.T) {
 	})
 }
 
+func TestNames_ThatAChangeFreesAreServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		short := func(spec map[string]any) { spec["names"].(map[string]any)["shortNames"] = []any{"w"} }
+		c.define(definition("widgets", "Widget", short))
+		c.must(201, "POST", definitionsPath, definition("worlds", "World", short))
+		c.await("worlds.example.com", "NamesAccepted=False")
+		c.update(200, definition("widgets", "Widget"))
+		c.await("worlds.example.com", "Established=True")
+	})
+}
+
 func TestNames_OfAKindOfTheProgramAreNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, err := registry.New(registry.Config[unstructured.Unstructured]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"}})

@@ -41,6 +41,8 @@ type Definitions struct {
 	// The controller has one worker, in whose calls alone these are used.
 	server *serve.Server
 	kinds  map[string]*kind // by the name of the definition
+	// refused are the definitions that are not served as they are.
+	refused map[string]bool
 }
 
 // New opens the storage of the definitions. They have no effect before Start. Close them when
@@ -48,7 +50,7 @@ type Definitions struct {
 //
 // Errors: [engine.ErrConfig], those of Config.Storage, and of a closed host.
 func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
-	d := &Definitions{cfg: cfg, kinds: map[string]*kind{}, started: make(chan struct{})}
+	d := &Definitions{cfg: cfg, kinds: map[string]*kind{}, refused: map[string]bool{}, started: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())

@@ -46,6 +46,7 @@ func (d *Definitions) follow(ctx context.Context, name string, o *object) error 
 		k = nil
 	}
 	if o == nil {
+		delete(d.refused, name)
 		return nil
 	}
 	return d.serve(ctx, o, k)
@@ -66,7 +67,7 @@ func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 			return err
 		}
 		wrong := (*engine.ConfigError)(nil)
-		switch err := d.put(next, k); {
+		switch err := d.put(ctx, next, k); {
 		case errors.As(err, &wrong):
 			return d.refuse(ctx, o, "NamesConflict", wrong.Problem)
 		case err != nil:
@@ -74,6 +75,7 @@ func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 		}
 		k = next
 	}
+	delete(d.refused, k.name)
 	return d.setStatus(ctx, o, k.definition,
 		condition{"NamesAccepted", true, "NoConflicts", "no conflicts found"},
 		condition{"Established", true, "InitialNamesAccepted", "the initial names have been accepted"})
@@ -81,7 +83,7 @@ func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 
 // put has the server serve next in place of k, nil if that is not served. If it cannot, next is
 // closed.
-func (d *Definitions) put(next, k *kind) error {
+func (d *Definitions) put(ctx context.Context, next, k *kind) error {
 	if k == nil {
 		if err := d.server.Add(next); err != nil {
 			return errors.Join(err, next.close())
@@ -93,11 +95,12 @@ func (d *Definitions) put(next, k *kind) error {
 		return errors.Join(err, next.closeStores())
 	}
 	d.kinds[next.name] = next
-	return k.closeStores()
+	return errors.Join(d.retryRefused(ctx), k.closeStores())
 }
 
 // refuse says in the status of a definition why it is not served, or not as it is now.
 func (d *Definitions) refuse(ctx context.Context, o *object, reason, message string) error {
+	d.refused[o.GetName()] = true
 	conditions := []condition{{"NamesAccepted", false, reason, message}}
 	if d.kinds[o.GetName()] == nil {
 		conditions = append(conditions, condition{"Established", false, "NotAccepted", "not all names are accepted"})
@@ -128,33 +131,24 @@ func (d *Definitions) finish(ctx context.Context, o *object) (controller.Result,
 	return controller.Result{}, orGone(err)
 }
 
-// remove serves a kind no longer. Definitions that its names kept from being served are
-// reconciled again.
+// remove serves a kind no longer.
 func (d *Definitions) remove(ctx context.Context, k *kind) error {
 	d.server.Remove(k)
-	if err := d.retryOthers(ctx); err != nil {
-		return err
-	}
 	delete(d.kinds, k.name)
-	return errors.Join(k.drain(ctx), k.close())
+	return errors.Join(d.retryRefused(ctx), k.drain(ctx), k.close())
 }
 
-// retryOthers reconciles the definitions that are not served, after this call.
-func (d *Definitions) retryOthers(ctx context.Context) error {
-	all, err := d.store.Engine().List(ctx, engine.ListOptions{})
-	if err != nil {
-		return err
-	}
+// retryRefused reconciles the definitions again, after this call, that are not served as they are:
+// their names may be free now.
+func (d *Definitions) retryRefused(ctx context.Context) error {
 	select {
 	case <-d.started:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	for _, o := range all.Items {
-		if d.kinds[o.Key] == nil {
-			if err := d.controller.Enqueue(o.Key); err != nil {
-				return err
-			}
+	for name := range d.refused {
+		if err := d.controller.Enqueue(name); err != nil {
+			return err
 		}
 	}
 	return nil
