@@ -8,10 +8,13 @@ import (
 
 	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -19,6 +22,7 @@ import (
 	"github.com/watchmill/watchmill/registry/protobuf"
 	"github.com/watchmill/watchmill/registry/strategic"
 	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/serve/apiextensions"
 )
 
 // The README quotes a part of this file line by line.
@@ -57,4 +61,38 @@ func Example() {
 	}
 	fmt.Println(stored.Value.Data, stored.Value.UID != "")
 	// Output: map[door:green] true
+}
+
+// An operator's tests install its definitions through the API, as in a cluster.
+func Example_definitions() {
+	ctx := context.Background()
+	definitions, err := apiextensions.New(ctx, apiextensions.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer definitions.Close()
+	handler, err := serve.New(serve.Config{Resources: []serve.Provider{definitions}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := definitions.Start(ctx, handler); err != nil {
+		log.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	cfg := &rest.Config{Host: server.URL}
+	_, err = envtest.InstallCRDs(cfg, envtest.CRDInstallOptions{Paths: []string{"../registry/crd/testdata/widgets.yaml"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	widgets, err := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(widgets.GetKind(), len(widgets.Items))
+	// Output: WidgetList 0
 }
