@@ -31,14 +31,18 @@ type handler struct {
 //	}
 //
 // So a handler of typed events converts a whole batch at once, and the loop calls
-// nothing but the handler. It has only the flags of its watch, since user packages
+// nothing but the handler. It has only the progress of its watch, since user packages
 // compile everything that they can reach from here.
 type Delivery struct {
-	// batch are the handler's events, and at is how many of them it has
-	// begun.
 	batch []store.Event
-	at    int
-	flags *flags
+	of    *progress
+}
+
+// progress is how far the handler of a watch is, and whether the watch has ended.
+type progress struct {
+	flags flags
+	// begun is how many events of its batch the handler has begun. It belongs to the turn.
+	begun uint32
 }
 
 // Events returns the batch. It is shared: read it, do not change it.
@@ -47,10 +51,10 @@ func (d *Delivery) Events() []store.Event { return d.batch }
 // Begin records that the handler begins event i, and so that it has handled those before.
 // It reports false if the watch has ended: then the handler must not get the event.
 func (d *Delivery) Begin(i int) bool {
-	if d.flags.has(ended) {
+	if d.of.flags.has(ended) {
 		return false
 	}
-	d.at = i + 1
+	d.of.begun = uint32(i + 1)
 	return true
 }
 
@@ -59,7 +63,7 @@ func (d *Delivery) Begin(i int) bool {
 func NewHandled(feed *Feed, options Options, handle func(*Delivery)) *Watch {
 	h := &handler{handle: handle}
 	h.prepare(feed, options)
-	h.target, h.delivery.flags = h, &h.flags
+	h.target, h.delivery.of = h, &h.progress
 	h.kind.Store(int32(byHandler))
 	return &h.Watch
 }
@@ -82,7 +86,7 @@ func (h *handler) Woken(*actors.Context) (again bool) {
 		if panicked := h.give(events); panicked != nil {
 			panic(&EndError{h.name, panicked}) // the dispatcher, the supervisor, removes the watch
 		}
-		if rest := events[h.delivery.at:]; len(rest) > 0 {
+		if rest := events[h.begun:]; len(rest) > 0 {
 			h.hold(rest) // until the handler has had its pause, unless the watch has ended
 			return false
 		}
@@ -106,14 +110,14 @@ func (h *handler) Stopped(*actors.Context) {
 func (h *handler) give(events []store.Event) (panicked *PanicError) {
 	whole := false
 	d := &h.delivery
-	d.batch, d.at = events, 0
+	d.batch, h.begun = events, 0
 	defer func() {
 		d.batch = nil
 		if whole {
-			h.passedAll(events, d.at)
+			h.passedAll(events, int(h.begun))
 			return
 		}
-		handled := d.at - 1
+		handled := int(h.begun) - 1
 		h.passedAll(events, handled)
 		value := recover()
 		if value == nil {

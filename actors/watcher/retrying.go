@@ -131,7 +131,7 @@ func (t *retrying) deliver(d *Delivery) {
 			continue
 		}
 		if t.ctx.Err() != nil || !t.skip(ev, err) {
-			d.at-- // it is not handled
+			d.of.begun-- // it is not handled
 			return
 		}
 	}

@@ -97,6 +97,7 @@ type Watch struct {
 	// place is one more than the place in the feed's registry; zero for none. The
 	// registry's lock guards it.
 	place uint32
+	kind  atomic.Int32
 
 	// name and began say which watch this is, and since when, in nanoseconds by
 	// the feed's clock.
@@ -110,8 +111,7 @@ type Watch struct {
 	// delivered counts the events given to the consumer.
 	delivered atomic.Uint64
 
-	kind  atomic.Int32
-	flags flags
+	progress
 }
 
 // target signals a watch's consumer to read.
