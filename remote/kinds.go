@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -55,8 +54,8 @@ type discovered struct {
 // group first. It sends two requests for the groups and one for the schemas of each such
 // version, and blocks for at most [Config].RequestTimeout.
 //
-// Errors: [usercode.ErrConfig], a [*StatusError], [backend.ErrUnavailable], the error of
-// a document that does not parse, or ctx's cause.
+// Errors: [usercode.ErrConfig], a [*StatusError], [backend.ErrUnavailable], a [*SizeError],
+// the error of a document that does not parse, or ctx's cause.
 func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -211,7 +210,7 @@ func (c *Config) getJSON(ctx context.Context, client *http.Client, path, accept 
 		return err
 	}
 	defer resp.Body.Close()
-	text, err := readBody(ctx, io.LimitReader(resp.Body, MaxFrame))
+	text, err := readBody(ctx, resp.Body, c.tooLarge(http.MethodGet+" "+c.URL+path))
 	if err != nil {
 		return err
 	}

@@ -124,23 +124,34 @@ func (b *Backend) do(ctx context.Context, r *request) (body []byte, header http.
 		return nil, nil, 0, err
 	}
 	defer resp.Body.Close()
-	limit, field := b.config.maxObject(), "Buffer"
-	if r.list {
-		limit, field = b.config.MaxList, "MaxList"
-	}
-	if body, err = readBody(ctx, io.LimitReader(resp.Body, int64(limit)+1)); err != nil {
+	if body, err = readBody(ctx, resp.Body, b.tooLarge(r)); err != nil {
 		return nil, nil, 0, err
-	}
-	if len(body) > limit {
-		return nil, nil, 0, &SizeError{Request: r.method + " " + b.url(r), Limit: limit, Field: "remote.Config." + field}
 	}
 	return body, resp.Header, resp.StatusCode, nil
 }
 
-// readBody reads the body of an answer to a request with ctx.
-func readBody(ctx context.Context, body io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(body)
-	if err == nil {
+// tooLarge is the error of an answer to r with more bytes than it may have.
+func (b *Backend) tooLarge(r *request) *SizeError {
+	e := b.config.tooLarge(r.method + " " + b.url(r))
+	if r.list {
+		e.Limit, e.Field = b.config.MaxList, "remote.Config.MaxList"
+	}
+	return e
+}
+
+// tooLarge is the error of an answer, other than a list, with more bytes than it may have.
+func (c *Config) tooLarge(request string) *SizeError {
+	return &SizeError{Request: request, Limit: c.maxObject(), Field: "remote.Config.Buffer"}
+}
+
+// readBody reads the body of an answer to a request with ctx. It returns tooLarge if that has more
+// bytes than its limit.
+func readBody(ctx context.Context, body io.Reader, tooLarge *SizeError) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(body, int64(tooLarge.Limit)+1))
+	switch {
+	case err == nil && len(text) > tooLarge.Limit:
+		return nil, tooLarge
+	case err == nil:
 		return text, nil
 	}
 	if cause := context.Cause(ctx); cause != nil {

@@ -45,7 +45,8 @@ func oversized(t *testing.T, compressed bool) (url string) {
 func TestBackend_AnswersAreBounded(t *testing.T) {
 	for name, compressed := range map[string]bool{"plain": false, "compressed": true} {
 		t.Run(name, func(t *testing.T) {
-			b := backendAt(t, oversized(t, compressed), func(c *remote.Config) { c.MaxList = 1 << 20 })
+			url := oversized(t, compressed)
+			b := backendAt(t, url, func(c *remote.Config) { c.MaxList = 1 << 20 })
 			tooLarge := func(err error, limit int, field string) {
 				t.Helper()
 				var size *remote.SizeError
@@ -63,6 +64,8 @@ func TestBackend_AnswersAreBounded(t *testing.T) {
 			_, err = b.ForwardCreate(t.Context(), "default", []byte(object("a", 1)), registry.WriteOptions{})
 			tooLarge(err, remote.MaxFrame, "Buffer")
 			require.ErrorIs(t, err, backend.ErrUncertain, "the server may have written it")
+			_, err = remote.Kinds(t.Context(), remote.Config{URL: url})
+			tooLarge(err, remote.MaxFrame, "Buffer")
 			_, err = readAll(t, b, 1)
 			var frame *remote.FrameError
 			require.ErrorAs(t, err, &frame, "a watch")
@@ -80,5 +83,19 @@ func TestList_OfTheLimitIsRead(t *testing.T) {
 		if ok {
 			require.Equal(t, store.Revision(7), list.Revision)
 		}
+	}
+}
+
+// Buffer allows larger documents of kinds than MaxFrame.
+func TestKinds_OfALargerDocumentIfBufferAllowsIt(t *testing.T) {
+	const size = remote.MaxFrame + 100
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.CopyN(w, spaces{}, size-2) // the client may hang up
+		_, _ = io.WriteString(w, "{}")
+	}))
+	t.Cleanup(s.Close)
+	for buffer, ok := range map[int]bool{size: true, size - 1: false} {
+		_, err := remote.Kinds(t.Context(), remote.Config{URL: s.URL, Buffer: buffer})
+		require.Equal(t, ok, err == nil, "%v", err)
 	}
 }
