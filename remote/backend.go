@@ -290,6 +290,8 @@ type wirePage struct {
 	revision store.Revision // of Metadata
 	// storage identifies the server's storage, "" if it does not tell.
 	storage string
+	// size is how many bytes the page has.
+	size int
 }
 
 // page requests a page of a list.
@@ -300,7 +302,7 @@ func (b *Backend) page(ctx context.Context, r *request, query url.Values) (*wire
 	if err != nil {
 		return nil, err
 	}
-	p := &wirePage{storage: b.storageOf(header)}
+	p := &wirePage{storage: b.storageOf(header), size: len(body)}
 	if err := json.Unmarshal(body, p); err != nil {
 		return nil, fmt.Errorf("%s: the server's list does not parse: %w", b.config.URL, err)
 	}

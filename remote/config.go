@@ -54,7 +54,7 @@ type Config struct {
 	// many, or [MaxFrame] if that is more. Zero means [DefaultBuffer].
 	Buffer int
 	// MaxList is how many bytes the answer to one list may have, without compression: a
-	// page, or all objects, for lists without a limit. A larger one fails with a
+	// page, or all objects, in however many pages, for lists without a limit. A larger one fails with a
 	// [*SizeError], so that a broken server does not take all memory. Other answers may
 	// have as many bytes as a single event of a watch. Zero means [DefaultMaxList].
 	MaxList int

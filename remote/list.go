@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -17,9 +18,9 @@ import (
 // key, after which the protocol cannot begin a list; see listBehind.
 const tokenMark = "remote:"
 
-// List returns a page of objects in the server's order, which is that of keys. A list
-// that continues after a key, and not by a token of the server's, requests the whole
-// state. Its StoreID is what the answer tells or, if it tells nothing, what the server
+// List returns a page of objects in the server's order, which is that of keys. Without a
+// limit it is all of them, also if the server returns them in several pages. A list that
+// continues after a key, and not by a token of the server's, requests the whole state. Its StoreID is what the answer tells or, if it tells nothing, what the server
 // told last before the request: what it tells meanwhile may be of later storage.
 //
 // Errors: a [*store.ExpiredError], or a [*backend.ExpiredContinueError], if the revision
@@ -56,7 +57,49 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	if err != nil {
 		return nil, listError(err, scan.Revision, continued)
 	}
-	return b.listOf(page, scan.Prefix, last)
+	list, err := b.listOf(page, scan.Prefix, last)
+	if err != nil || scan.Limit > 0 || list.Continue == "" {
+		return list, err
+	}
+	return b.readOn(ctx, scan.Prefix, list, page.size, continued)
+}
+
+// readOn adds the pages that follow list, of which size bytes were read: it has no limit, but the
+// server, or a gateway before it, pages by itself. A page of another state is
+// [backend.ErrUnavailable]: a new list may be whole.
+func (b *Backend) readOn(ctx context.Context, prefix string, list *backend.List, size int, continued bool) (*backend.List, error) {
+	for list.Continue != "" {
+		r := b.collection(prefix)
+		page, err := b.page(ctx, r, url.Values{"continue": {strings.TrimPrefix(list.Continue, tokenMark)}})
+		if err != nil {
+			return nil, listError(err, list.Revision, continued)
+		}
+		if size += page.size; size > b.config.MaxList {
+			return nil, b.tooLarge(r)
+		}
+		next, err := b.listOf(page, prefix, list.StoreID)
+		if err != nil {
+			return nil, err
+		}
+		if problem := unfit(list, next); problem != "" {
+			return nil, fmt.Errorf("%w: %s: the pages of the server's list %s", backend.ErrUnavailable, b.config.URL, problem)
+		}
+		list.Items, list.Continue, list.Remaining = append(list.Items, next.Items...), next.Continue, next.Remaining
+	}
+	return list, nil
+}
+
+// unfit says why next is not the page that follows list, "" if it is.
+func unfit(list, next *backend.List) string {
+	switch {
+	case next.Revision != list.Revision:
+		return fmt.Sprintf("are of the revisions %d and %d", list.Revision, next.Revision)
+	case next.StoreID != list.StoreID && list.StoreID != "": // not told before
+		return fmt.Sprintf("are of the storages %q and %q", list.StoreID, next.StoreID)
+	case next.Continue == list.Continue:
+		return "do not end: one names itself as the next"
+	}
+	return ""
 }
 
 // listOf decodes a page, of the last storage if it does not tell another.

@@ -43,7 +43,7 @@ type stream struct {
 	known map[string]*store.Object
 }
 
-// remember lists the state at a revision into known. A list without a limit is one page.
+// remember lists the state at a revision into known.
 func (s *stream) remember(ctx context.Context, prefix string, at store.Revision) error {
 	list, err := s.backend.List(ctx, backend.ListOptions{Prefix: prefix, Revision: at})
 	if err != nil {

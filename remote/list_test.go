@@ -1,0 +1,161 @@
+package remote_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// paging is a server that returns one page for each token, the first for none, whatever the
+// limit is, and watches that have one event.
+func paging(t *testing.T, page func(token string) string, edit ...func(*remote.Config)) *remote.Backend {
+	t.Helper()
+	f := front(t, "http://origin.localhost", func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		if r.URL.Query().Has("watch") {
+			_, _ = io.WriteString(w, event("MODIFIED", "c", 6)+gone) // the client may be gone
+			return
+		}
+		_, _ = io.WriteString(w, page(r.URL.Query().Get("continue")))
+	})
+	return backendAt(t, f.URL, edit...)
+}
+
+// pageOf is a page of one object, next the token of the page after it.
+func pageOf(name string, rev int, next string) string {
+	return fmt.Sprintf(`{"metadata":{"resourceVersion":"%d","continue":%q},"items":[%s]}`, rev, next, object(name, 3))
+}
+
+// threePages are the pages of a list of three objects.
+func threePages(token string) string {
+	switch token {
+	case "":
+		return pageOf("a", 5, "second")
+	case "second":
+		return pageOf("b", 5, "third")
+	}
+	return pageOf("c", 5, "")
+}
+
+// A list without a limit is complete, also if the server, or a gateway before it, returns
+// pages nevertheless.
+func TestList_WithoutALimitReadsAllPages(t *testing.T) {
+	b := paging(t, threePages)
+	keys := func(opts backend.ListOptions) (keys []string) {
+		list, err := b.List(t.Context(), opts)
+		require.NoError(t, err)
+		require.Equal(t, store.Revision(5), list.Revision)
+		require.Empty(t, list.Continue)
+		require.Zero(t, list.Remaining)
+		for _, o := range list.Items {
+			keys = append(keys, o.Key)
+		}
+		return keys
+	}
+	require.Equal(t, []string{"default/a", "default/b", "default/c"}, keys(backend.ListOptions{}))
+	require.Equal(t, []string{"default/b", "default/c"}, keys(backend.ListOptions{Start: "default/b"}))
+	require.Equal(t, []string{"default/b", "default/c"}, keys(backend.ListOptions{Continue: "remote:second"}))
+
+	first, err := b.List(t.Context(), backend.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	require.Len(t, first.Items, 1)
+	require.Equal(t, "remote:second", first.Continue)
+}
+
+// A watch knows the previous state of every object, also of those of later pages.
+func TestWatch_KnowsWhatEveryPageHad(t *testing.T) {
+	b := paging(t, threePages)
+	notify, notified := bell()
+	w, err := b.Watch(t.Context(), backend.WatchOptions{From: 5, Notify: notify})
+	require.NoError(t, err)
+	defer w.Close()
+	batch, err := w.Next(1)
+	for err == nil && len(batch.Events) == 0 {
+		<-notified
+		batch, err = w.Next(1)
+	}
+	require.NoError(t, err)
+	require.NotNil(t, batch.Events[0].Prev)
+	require.Equal(t, store.Revision(3), batch.Events[0].Prev.Revision)
+}
+
+// twoPages is a server of two pages, which tell these storages.
+func twoPages(t *testing.T, firstStorage, secondStorage, second string) *remote.Backend {
+	t.Helper()
+	s := front(t, "http://origin.localhost", func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		storage, page := firstStorage, pageOf("a", 5, "second")
+		if r.URL.Query().Get("continue") == "second" {
+			storage, page = secondStorage, second
+		}
+		w.Header().Set(registry.StorageHeader, storage)
+		_, _ = io.WriteString(w, page)
+	})
+	return backendAt(t, s.URL)
+}
+
+// A page that does not tell its storage, as through some of several proxies, is of the same.
+func TestList_PagesNeedNotTellTheirStorage(t *testing.T) {
+	for _, told := range [][2]string{{"one", ""}, {"", "one"}, {"", ""}} {
+		list, err := twoPages(t, told[0], told[1], pageOf("b", 5, "")).List(t.Context(), backend.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, list.Items, 2)
+		require.Equal(t, told[0], list.StoreID)
+	}
+}
+
+// Pages that are of several states are no list: a new one may be whole.
+func TestList_OfPagesThatDoNotFit(t *testing.T) {
+	for _, c := range []struct{ name, second, storage, problem string }{
+		{"revision", pageOf("b", 6, ""), "one", "the revisions 5 and 6"},
+		{"storage", pageOf("b", 5, ""), "two", `the storages "one" and "two"`},
+		{"the same page again", pageOf("b", 5, "second"), "one", "do not end"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := twoPages(t, "one", c.storage, c.second).List(t.Context(), backend.ListOptions{})
+			require.ErrorIs(t, err, backend.ErrUnavailable)
+			require.ErrorContains(t, err, c.problem)
+		})
+	}
+}
+
+// MaxList bounds the pages together: a server whose pages never end takes no more memory.
+func TestList_PagesAreBoundedTogether(t *testing.T) {
+	pages := 0
+	b := paging(t, func(token string) string {
+		pages++
+		return pageOf("a", 5, fmt.Sprint("after ", pages))
+	}, func(c *remote.Config) { c.MaxList = 10_000 })
+	_, err := b.List(t.Context(), backend.ListOptions{})
+	var size *remote.SizeError
+	require.ErrorAs(t, err, &size)
+	require.Equal(t, "remote.Config.MaxList", size.Field)
+	require.Equal(t, 10_000, size.Limit)
+	require.Less(t, pages, 100)
+}
+
+// A list of several pages expires as one page does.
+func TestList_ExpiresBetweenPages(t *testing.T) {
+	s := front(t, "http://origin.localhost", func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		if r.URL.Query().Get("continue") == "second" {
+			w.WriteHeader(http.StatusGone)
+			return
+		}
+		_, _ = io.WriteString(w, pageOf("a", 5, "second"))
+	})
+	b := backendAt(t, s.URL)
+	_, err := b.List(t.Context(), backend.ListOptions{})
+	var expired *store.ExpiredError
+	require.ErrorAs(t, err, &expired)
+	require.Equal(t, store.Revision(5), expired.Requested)
+	var continued *backend.ExpiredContinueError
+	require.NotErrorAs(t, err, &continued, "the caller has no token")
+	_, err = b.List(t.Context(), backend.ListOptions{Continue: "remote:first"})
+	require.ErrorAs(t, err, &continued)
+}
