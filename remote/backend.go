@@ -15,6 +15,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
@@ -87,7 +88,8 @@ func (b *Backend) Traits() backend.Traits {
 	return backend.Traits{Blocks: true, Shared: true, Keeps: !b.config.NoHistory, Identifies: true}
 }
 
-// Get returns the newest object under key.
+// Get returns the newest object under key. One that [Config] does not select is not found,
+// as in a list.
 //
 // Errors: [store.ErrNotFound] and the server's other refusals, as a [*StatusError];
 // [store.ErrInvalidKey], [backend.ErrUnavailable], [store.ErrClosed], a [*SizeError], or
@@ -100,12 +102,43 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	switch {
+	case b.config.Namespace != "" && r.namespace != b.config.Namespace:
+		return nil, notSelected(key)
+	case b.config.Labels != "" || b.config.Fields != "":
+		return b.getSelected(ctx, key, r)
+	}
 	body, _, _, err := b.do(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("get %q: %w", key, err)
 	}
 	return b.decode(body, time.Time{})
 }
+
+// getSelected returns the object that r names if it matches the selectors. The server alone
+// knows that of fields, so it is asked for a list.
+func (b *Backend) getSelected(ctx context.Context, key string, r *request) (*store.Object, error) {
+	r.only, r.name = r.name, ""
+	page, err := b.page(ctx, r, url.Values{})
+	if err != nil {
+		return nil, fmt.Errorf("get %q: %w", key, err)
+	}
+	list, err := b.listOf(page, key, "")
+	if err != nil {
+		return nil, err
+	}
+	if list, err = b.readOn(ctx, r, key, list, page.size, false); err != nil {
+		return nil, fmt.Errorf("get %q: %w", key, err)
+	}
+	for _, o := range list.Items {
+		if o.Key == key {
+			return o, nil
+		}
+	}
+	return nil, notSelected(key)
+}
+
+func notSelected(key string) error { return fmt.Errorf("get: %w", &store.NotFoundError{Key: key}) }
 
 // Put creates draft if prev is nil. Otherwise it replaces prev, and fails if the object
 // is no longer at prev's revision.
@@ -273,13 +306,18 @@ func (b *Backend) collection(prefix string) *request {
 	return r
 }
 
-// selectors adds the selectors of the configuration to a query.
-func (b *Backend) selectors(q url.Values) {
+// selectors adds the selectors of the configuration to a query, and one of the objects of the
+// name only, unless that is "".
+func (b *Backend) selectors(q url.Values, only string) {
 	if b.config.Labels != "" {
 		q.Set("labelSelector", b.config.Labels)
 	}
-	if b.config.Fields != "" {
-		q.Set("fieldSelector", b.config.Fields)
+	selector := b.config.Fields
+	if only != "" {
+		selector = strings.TrimPrefix(selector+","+fields.OneTermEqualSelector("metadata.name", only).String(), ",")
+	}
+	if selector != "" {
+		q.Set("fieldSelector", selector)
 	}
 }
 
@@ -296,7 +334,7 @@ type wirePage struct {
 
 // page requests a page of a list.
 func (b *Backend) page(ctx context.Context, r *request, query url.Values) (*wirePage, error) {
-	b.selectors(query)
+	b.selectors(query, r.only)
 	r.query, r.list = query, true
 	body, header, _, err := b.do(ctx, r)
 	if err != nil {

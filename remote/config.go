@@ -23,7 +23,9 @@ type Config struct {
 	// namespaces must leave it out.
 	Namespace string
 	// Labels and Fields are selectors, in Kubernetes' syntax, that restrict reads and
-	// watches to a part of the objects; "" is all.
+	// watches to a part of the objects; "" is all. Writes are not restricted, but
+	// those that read the object first, as updates and deletions through a replica do, find
+	// no other.
 	Labels, Fields string
 	// Token is sent as a bearer token; "" is none. Client certificates belong in Client.
 	Token string

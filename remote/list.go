@@ -52,24 +52,23 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	if scan.Limit > 0 {
 		query.Set("limit", strconv.Itoa(scan.Limit))
 	}
-	last := b.lastStorage()
-	page, err := b.page(ctx, b.collection(scan.Prefix), query)
+	r, last := b.collection(scan.Prefix), b.lastStorage()
+	page, err := b.page(ctx, r, query)
 	if err != nil {
 		return nil, listError(err, scan.Revision, continued)
 	}
 	list, err := b.listOf(page, scan.Prefix, last)
-	if err != nil || scan.Limit > 0 || list.Continue == "" {
+	if err != nil || scan.Limit > 0 {
 		return list, err
 	}
-	return b.readOn(ctx, scan.Prefix, list, page.size, continued)
+	return b.readOn(ctx, r, scan.Prefix, list, page.size, continued)
 }
 
-// readOn adds the pages that follow list, of which size bytes were read: it has no limit, but the
-// server, or a gateway before it, pages by itself. A page of another state is
+// readOn adds the pages that follow list, of which size bytes were read by r: it has no limit, but
+// the server, or a gateway before it, pages by itself. A page of another state is
 // [backend.ErrUnavailable]: a new list may be whole.
-func (b *Backend) readOn(ctx context.Context, prefix string, list *backend.List, size int, continued bool) (*backend.List, error) {
+func (b *Backend) readOn(ctx context.Context, r *request, prefix string, list *backend.List, size int, continued bool) (*backend.List, error) {
 	for list.Continue != "" {
-		r := b.collection(prefix)
 		page, err := b.page(ctx, r, url.Values{"continue": {strings.TrimPrefix(list.Continue, tokenMark)}})
 		if err != nil {
 			return nil, listError(err, list.Revision, continued)

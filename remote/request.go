@@ -30,6 +30,8 @@ type request struct {
 	media string
 	// list: the answer is a list, which may have [Config].MaxList bytes.
 	list bool
+	// only restricts a list to objects of that name; "" is all.
+	only string
 }
 
 // url returns the request's URL.

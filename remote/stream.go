@@ -68,7 +68,7 @@ func (s *stream) connect(ctx context.Context) error {
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {s.through.String()},
 		"timeoutSeconds": {strconv.Itoa(int(lasts / time.Second))},
 	}
-	s.backend.selectors(query)
+	s.backend.selectors(query, "")
 	r := *s.request
 	r.query = query
 	ctx, silent := context.WithCancelCause(ctx)
