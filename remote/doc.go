@@ -37,8 +37,12 @@
 //   - An object's Created is a number made of its uid: it tells objects of one key
 //     apart, and is no revision. Written is when the event arrived; of an object that was
 //     listed, when it was created.
-//   - Events of one revision may come in several batches. Servers of this module give
-//     each event a revision of its own, unless their storage is shared.
+//   - Events of one revision may come in several batches, after which a replica lists
+//     again. Servers of this module give each event a revision of its own, unless their
+//     storage is shared.
+//   - A connection that ends may have left out events of the last revision. The next one
+//     begins before that, unless a bookmark has said that it is complete. If the server no
+//     longer has it, the watch ends with [store.ErrExpired].
 //   - Compact is the origin's affair and fails with [store.ErrUnsupported], and so do
 //     TTLs, and the removal of an object that finalizers keep.
 //   - A replica starts with the history that its origin's window has, unless

@@ -32,9 +32,8 @@ type stream struct {
 	// body is that of the connection, nil if there is none; hangUp closes it.
 	body   io.ReadCloser
 	cancel context.CancelFunc
-	// through is the revision after which the next connection begins.
-	through store.Revision
-	// storage identifies the storage that through is of; "" if that is unknown.
+	at     position
+	// storage identifies the storage that the position is of; "" if that is unknown.
 	storage string
 	// pause is how long to wait before the next connection.
 	pause time.Duration
@@ -59,13 +58,13 @@ func (s *stream) remember(ctx context.Context, prefix string, at store.Revision)
 	return nil
 }
 
-// connect opens a connection for the events after through. Its answer has to begin within
+// connect opens a connection for the events after the position. Its answer has to begin within
 // [Config].RequestTimeout; the body may last as long as the watch.
 func (s *stream) connect(ctx context.Context) error {
 	lasts := s.backend.config.WatchTimeout
 	lasts += rand.N(lasts/2 + 1)
 	query := url.Values{
-		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {s.through.String()},
+		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {s.at.after().String()},
 		"timeoutSeconds": {strconv.Itoa(int(lasts / time.Second))},
 	}
 	s.backend.selectors(query, "")
@@ -82,6 +81,7 @@ func (s *stream) connect(ctx context.Context) error {
 		return err
 	}
 	s.body = resp.Body
+	s.at.connected()
 	if err := s.sameStorage(s.backend.storageOf(resp.Header)); err != nil {
 		s.hangUp()
 		return err
@@ -111,11 +111,11 @@ func (s *stream) run(ctx context.Context) {
 	defer close(s.watch.done)
 	defer s.hangUp()
 	for {
-		before, began := s.through, time.Now()
+		before, began := s.at.through, time.Now()
 		err := s.read()
 		s.hangUp()
 		// A connection that lasted is no failure, even if nothing was written meanwhile.
-		if s.through > before || time.Since(began) >= s.backend.config.MaxPause {
+		if s.at.through > before || time.Since(began) >= s.backend.config.MaxPause {
 			s.pause = s.backend.config.MinPause
 		}
 		if err = s.reconnect(ctx, err); err != nil {
@@ -175,13 +175,13 @@ func (s *stream) watchError(err error) error {
 	var status *StatusError
 	switch {
 	case errors.Is(err, store.ErrExpired):
-		expired := &store.ExpiredError{Requested: s.through}
+		expired := &store.ExpiredError{Requested: s.at.after()}
 		if errors.As(err, &status) {
 			expired.Oldest = status.oldest()
 		}
 		return errors.Join(expired, err)
 	case errors.Is(err, store.ErrFuture):
-		return errors.Join(&store.FutureError{Requested: s.through}, err)
+		return errors.Join(&store.FutureError{Requested: s.at.after()}, err)
 	}
 	return err
 }
@@ -202,7 +202,7 @@ func (s *stream) read() error {
 			err = unreachable(err)
 		case err == nil && len(line) > 0: // an empty line only keeps the connection alive
 			var ev store.Event
-			if ev, err = s.frame(line); err == nil {
+			if ev, err = s.frame(line); err == nil && s.at.read(ev) {
 				arrived, size = append(arrived, received{ev, len(line)}), size+len(line)
 			}
 		}
@@ -211,9 +211,6 @@ func (s *stream) read() error {
 		}
 		if !s.watch.put(arrived) {
 			return store.ErrClosed
-		}
-		if n := len(arrived); n > 0 {
-			s.through = max(s.through, arrived[n-1].event.Revision)
 		}
 		arrived, size = nil, 0
 		switch {

@@ -115,11 +115,11 @@ func readAll(t *testing.T, b *remote.Backend, limit int) (events []store.Event, 
 			return events, err
 		}
 		require.Equal(t, after, batch.After)
-		after = batch.Through
 		events = append(events, batch.Events...)
-		if len(batch.Events) == 0 {
+		if len(batch.Events) == 0 && batch.Through == after {
 			<-ready
 		}
+		after = batch.Through
 	}
 }
 
