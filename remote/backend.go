@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,7 +107,7 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	case b.config.Namespace != "" && r.namespace != b.config.Namespace:
 		return nil, notSelected(key)
 	case b.config.Labels != "" || b.config.Fields != "":
-		return b.getSelected(ctx, key, r)
+		return b.getSelected(ctx, key)
 	}
 	body, _, _, err := b.do(ctx, r)
 	if err != nil {
@@ -115,19 +116,11 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	return b.decode(body, time.Time{})
 }
 
-// getSelected returns the object that r names if it matches the selectors. The server alone
+// getSelected returns the object under key if it matches the selectors. The server alone
 // knows that of fields, so it is asked for a list.
-func (b *Backend) getSelected(ctx context.Context, key string, r *request) (*store.Object, error) {
-	r.only, r.name = r.name, ""
-	page, err := b.page(ctx, r, url.Values{})
+func (b *Backend) getSelected(ctx context.Context, key string) (*store.Object, error) {
+	list, err := b.List(ctx, backend.ListOptions{Prefix: key})
 	if err != nil {
-		return nil, fmt.Errorf("get %q: %w", key, err)
-	}
-	list, err := b.listOf(page, key, "")
-	if err != nil {
-		return nil, err
-	}
-	if list, err = b.readOn(ctx, r, key, list, page.size, false); err != nil {
 		return nil, fmt.Errorf("get %q: %w", key, err)
 	}
 	for _, o := range list.Items {
@@ -296,12 +289,16 @@ func revisionOf(text string) (store.Revision, error) {
 }
 
 // collection returns a request for the smallest collection that has all keys with the
-// prefix: that of a namespace, or of all namespaces.
+// prefix: an object, those of a namespace, or those of all namespaces.
 func (b *Backend) collection(prefix string) *request {
-	r := &request{method: http.MethodGet, namespace: b.config.Namespace, query: url.Values{}}
-	namespace, _ := registry.SplitKey(strings.TrimSuffix(prefix, "/") + "/")
-	if namespace != "" && r.namespace == "" && !b.kind.ClusterScoped {
-		r.namespace = namespace
+	prefix = strings.TrimSuffix(prefix, "/")
+	namespace, name, _ := strings.Cut(prefix, "/")
+	if b.kind.ClusterScoped {
+		namespace, name = "", prefix
+	}
+	r := &request{method: http.MethodGet, namespace: cmp.Or(b.config.Namespace, namespace), query: url.Values{}}
+	if !strings.Contains(name, "/") { // no name has one
+		r.only = name
 	}
 	return r
 }

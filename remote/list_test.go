@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/store"
@@ -158,4 +161,64 @@ func TestList_ExpiresBetweenPages(t *testing.T) {
 	require.NotErrorAs(t, err, &continued, "the caller has no token")
 	_, err = b.List(t.Context(), backend.ListOptions{Continue: "remote:first"})
 	require.ErrorAs(t, err, &continued)
+}
+
+// A list under a key is of that object alone, whatever is before it. Engines without a cache
+// read so what has this key.
+func TestList_UnderAKeyOfOneObject(t *testing.T) {
+	origin := originWith(t, "a", "b", "c")
+	b := backendAt(t, origin.url)
+	list, err := b.List(t.Context(), backend.ListOptions{Prefix: "default/b", Limit: 1})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	require.Equal(t, "default/b", list.Items[0].Key)
+	require.Empty(t, list.Continue)
+
+	e := newServer(t, func(cfg *registry.Config[Widget]) { cfg.Engine.Backend, cfg.Engine.NoCache = b, true }).store.Engine()
+	page, err := e.List(t.Context(), engine.ListOptions{Key: "default/b"})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 1)
+	o, err := e.Get(t.Context(), "default/b", engine.GetOptions{Read: engine.Exactly(list.Revision)})
+	require.NoError(t, err)
+	require.Equal(t, "default/b", o.Key)
+}
+
+// Lists and watches under a prefix ask for the smallest collection that has it.
+func TestBackend_AsksForTheCollectionOfThePrefix(t *testing.T) {
+	const base = "/apis/example.com/v1"
+	for _, c := range []struct {
+		prefix  string
+		cluster bool
+		want    string
+	}{
+		{"", false, base + "/widgets"},
+		{"default", false, base + "/namespaces/default/widgets"},
+		{"default/", false, base + "/namespaces/default/widgets"},
+		{"default/a", false, base + "/namespaces/default/widgets metadata.name=a"},
+		{"default/a/b", false, base + "/namespaces/default/widgets"},
+		{"", true, base + "/widgets"},
+		{"a", true, base + "/widgets metadata.name=a"},
+	} {
+		t.Run(fmt.Sprintf("%q %v", c.prefix, c.cluster), func(t *testing.T) {
+			var asked []string
+			cfg := widgets(new(atomic.Int64))
+			cfg.Kind.ClusterScoped = c.cluster
+			format, err := registry.FormatOf(cfg)
+			require.NoError(t, err)
+			b, err := remote.New(format, remote.Config{URL: "http://origin.localhost", Client: &http.Client{
+				Transport: pretended(func(r *http.Request) (*http.Response, error) {
+					asked = append(asked, strings.TrimSpace(r.URL.Path+" "+r.URL.Query().Get("fieldSelector")))
+					return reply(http.StatusOK, strings.NewReader(`{"metadata":{"resourceVersion":"5"},"items":[]}`))
+				}),
+			}})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, b.Close()) }()
+			_, err = b.List(t.Context(), backend.ListOptions{Prefix: c.prefix})
+			require.NoError(t, err)
+			w, err := b.Watch(t.Context(), backend.WatchOptions{Prefix: c.prefix, From: 5, NoPrev: true, Notify: func() {}})
+			require.NoError(t, err)
+			w.Close()
+			require.Equal(t, []string{c.want, c.want}, asked[:2])
+		})
+	}
 }

@@ -67,7 +67,7 @@ func (s *stream) connect(ctx context.Context) error {
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {s.at.after().String()},
 		"timeoutSeconds": {strconv.Itoa(int(lasts / time.Second))},
 	}
-	s.backend.selectors(query, "")
+	s.backend.selectors(query, s.request.only)
 	r := *s.request
 	r.query = query
 	ctx, silent := context.WithCancelCause(ctx)
