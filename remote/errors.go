@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,7 +28,11 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("%s: %d %s: %s", e.Request, e.Status.Code, e.Status.Reason, e.Status.Message)
+	text := strings.TrimSpace(fmt.Sprintf("%s: %d %s", e.Request, e.Status.Code, e.Status.Reason)) // a proxy gives no reason
+	if message := cmp.Or(e.Status.Message, http.StatusText(int(e.Status.Code))); message != "" {
+		text += ": " + message
+	}
+	return text
 }
 
 // Unwrap returns the status as the error type of k8s.io/apimachinery.
@@ -61,7 +66,7 @@ func (e *StatusError) meaning() error {
 		return store.ErrExists
 	case reason == metav1.StatusReasonConflict:
 		return store.ErrConflict
-	case reason == metav1.StatusReasonExpired, reason == metav1.StatusReasonGone:
+	case reason == metav1.StatusReasonExpired, reason == metav1.StatusReasonGone, reason == "" && e.Status.Code == http.StatusGone:
 		return store.ErrExpired
 	case e.tooLarge():
 		return store.ErrFuture

@@ -259,10 +259,10 @@ func (s *stream) eventOf(name string, object []byte) (ev store.Event, err error)
 		ev, err = bookmark(object)
 	case "ERROR":
 		status := metav1.Status{}
-		if err = json.Unmarshal(object, &status); err == nil && status.Code != 0 {
+		if err = json.Unmarshal(object, &status); err == nil && status.Code >= http.StatusBadRequest {
 			return ev, &StatusError{Request: http.MethodGet + " " + s.backend.url(s.request), Status: status}
 		}
-		err = errors.Join(errors.New("an ERROR event without a Status"), err)
+		err = errors.Join(errors.New("an ERROR event without the Status of a failure"), err)
 	default:
 		err = fmt.Errorf("an event of the type %q", name)
 	}

@@ -154,6 +154,10 @@ func TestWatch_WhatServersSend(t *testing.T) {
 		{"a revision that is no number", []string{"200 " + strings.Replace(event("ADDED", "a", 6), `"6"`, `"x6"`, 1)}, 0, func(err error) bool { return errors.As(err, &frame) }},
 		{"no revision", []string{"200 " + strings.Replace(event("ADDED", "a", 6), `"6"`, `""`, 1)}, 0, func(err error) bool { return errors.As(err, &frame) }},
 		{"an error without a status", []string{`200 {"type":"ERROR","object":{}}` + "\n"}, 0, func(err error) bool { return errors.As(err, &frame) }},
+		{"an error that is none", []string{`200 {"type":"ERROR","object":{"kind":"Status","code":200}}` + "\n"}, 0, func(err error) bool { return errors.As(err, &frame) }},
+		{"an error without a reason", []string{"200 " + event("ADDED", "a", 6) + `{"type":"ERROR","object":{"kind":"Status","code":410}}` + "\n"}, 1, func(err error) bool {
+			return errors.Is(err, store.ErrExpired) && strings.HasSuffix(err.Error(), "widgets: 410: Gone")
+		}},
 		{"a bookmark without a revision", []string{`200 {"type":"BOOKMARK","object":{}}` + "\n"}, 0, func(err error) bool { return errors.As(err, &frame) }},
 		{"a key that cannot be", []string{"200 " + strings.Replace(event("ADDED", "a", 6), `"default"`, `".."`, 1)}, 0, func(err error) bool { return errors.As(err, &frame) }},
 		{"a frame of 20 MB", []string{"200 " + strings.Repeat(" ", 20<<20)}, 0, func(err error) bool { return errors.As(err, &frame) }},
