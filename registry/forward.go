@@ -16,7 +16,8 @@ import (
 // store over one is a replica: it passes writes on and leaves the rules to that server,
 // since rules that run at both could decide differently.
 //
-// The answers are the objects as JSON. Errors match those of [Store].
+// The answers are the objects as JSON. Errors match those of [Store]. Bodies belong to the
+// call, also when its context has ended it: they may still be on their way.
 type Forwarder interface {
 	// ForwardCreate stores the object that body is the JSON of.
 	ForwardCreate(ctx context.Context, namespace string, body []byte, opts WriteOptions) (answer []byte, err error)

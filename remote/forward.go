@@ -16,7 +16,8 @@ import (
 )
 
 // ForwardCreate has the server create the object that body is the JSON of, by its rules.
-// It returns the created object as JSON.
+// It returns the created object as JSON. When ctx ends the call, the client may still be
+// sending: body must not be changed even after that.
 //
 // Errors: as for [Backend.Put].
 func (b *Backend) ForwardCreate(ctx context.Context, namespace string, body []byte, opts registry.WriteOptions) ([]byte, error) {
@@ -36,7 +37,7 @@ func (b *Backend) ForwardCreate(ctx context.Context, namespace string, body []by
 
 // ForwardUpdate has the server replace the object under key, or its subresource, by the
 // one that body is the JSON of. It returns the stored object as JSON, and whether that
-// was created.
+// was created. As for ForwardCreate, body must not be changed.
 //
 // Errors: as for [Backend.Put].
 func (b *Backend) ForwardUpdate(ctx context.Context, key, subresource string, body []byte, opts registry.WriteOptions) (answer []byte, created bool, err error) {
@@ -57,7 +58,8 @@ func (b *Backend) ForwardUpdate(ctx context.Context, key, subresource string, bo
 const applyPatch = "application/apply-patch+yaml"
 
 // ForwardApply has the server apply a configuration to the object under key, or to its
-// subresource. It returns the stored object as JSON, and whether that was created.
+// subresource. It returns the stored object as JSON, and whether that was created. As for
+// ForwardCreate, config must not be changed.
 //
 // Errors: a [*registry.FieldConflictError] if other managers own fields of config, and as
 // for [Backend.Put].
