@@ -20,7 +20,8 @@ const tokenMark = "remote:"
 
 // List returns a page of objects in the server's order, which is that of keys. Without a
 // limit it is all of them, also if the server returns them in several pages. A list that
-// continues after a key, and not by a token of the server's, requests the whole state. Its StoreID is what the answer tells or, if it tells nothing, what the server
+// continues after a key, and not by a token of the server's, requests the whole state, for
+// each of its pages anew, since the protocol cannot begin a list there. Its StoreID is what the answer tells or, if it tells nothing, what the server
 // told last before the request: what it tells meanwhile may be of later storage.
 //
 // Errors: a [*store.ExpiredError], or a [*backend.ExpiredContinueError], if the revision
@@ -116,8 +117,8 @@ func (b *Backend) listOf(page *wirePage, prefix, last string) (*backend.List, er
 	if page.Metadata.Continue != "" {
 		list.Continue, list.Remaining = tokenMark+page.Metadata.Continue, -1
 	}
-	if n := page.Metadata.RemainingItemCount; n != nil {
-		list.Remaining = int(max(*n, 0))
+	if n := page.Metadata.RemainingItemCount; n != nil && *n >= 0 {
+		list.Remaining = int(*n)
 	}
 	return list, nil
 }

@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -220,5 +221,31 @@ func TestBackend_AsksForTheCollectionOfThePrefix(t *testing.T) {
 			w.Close()
 			require.Equal(t, []string{c.want, c.want}, asked[:2])
 		})
+	}
+}
+
+// A number of remaining objects that cannot be is unknown, if there is a further page.
+func TestList_RemainingObjectsThatCannotBe(t *testing.T) {
+	for meta, want := range map[string]int{
+		`"continue":"next","remainingItemCount":3`:  3,
+		`"continue":"next","remainingItemCount":0`:  0,
+		`"continue":"next","remainingItemCount":-3`: -1,
+		`"continue":"next"`:                         -1,
+		`"remainingItemCount":-3`:                   0,
+	} {
+		b := backendAt(t, frames(t, `200 {"metadata":{"resourceVersion":"5",`+meta+`},"items":[]}`).URL)
+		list, err := b.List(t.Context(), backend.ListOptions{Limit: 1})
+		require.NoError(t, err)
+		require.Equal(t, want, list.Remaining, meta)
+	}
+}
+
+// Only a request with a token is refused because of it.
+func TestList_RefusalOfAToken(t *testing.T) {
+	for token, invalid := range map[string]bool{"remote:token": true, "": false} {
+		_, err := backendAt(t, frames(t, "400 no").URL).List(t.Context(), backend.ListOptions{Continue: token})
+		require.Equal(t, invalid, errors.Is(err, store.ErrInvalidContinue), "%v", err)
+		var status *remote.StatusError
+		require.ErrorAs(t, err, &status)
 	}
 }
