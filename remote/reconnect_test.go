@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -148,4 +150,84 @@ func TestWatch_RetryAfterOfAProxyIsKept(t *testing.T) {
 		)
 		require.Equal(t, 20*time.Second, time.Since(began).Round(time.Second), "of virtual time")
 	})
+}
+
+// refused is an answer with a Status.
+func refused(code int, status string) pretended {
+	return func(*http.Request) (*http.Response, error) {
+		return reply(code, strings.NewReader(fmt.Sprintf(`{"kind":"Status","code":%d,%s}`, code, status)))
+	}
+}
+
+// Pauses double while nothing is read, up to MaxPause, and then begin again; each is shortened
+// by up to half.
+func TestWatch_PausesDoubleUpToMaxPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []time.Time
+		at := func(answer pretended) pretended {
+			return func(r *http.Request) (*http.Response, error) {
+				asked = append(asked, time.Now())
+				return answer(r)
+			}
+		}
+		busy := refused(http.StatusServiceUnavailable, `"reason":"ServiceUnavailable"`)
+		watchOf(t, func(c *remote.Config) { c.MinPause, c.MaxPause = time.Second, 8*time.Second },
+			at(sends(event("ADDED", "a", 6))), at(busy), at(busy), at(busy), at(busy), at(busy),
+			at(sends(event("ADDED", "a", 7))), at(sends(gone)),
+		)
+		for i, most := range []time.Duration{1, 2, 4, 8, 8, 8, 1} {
+			pause := asked[i+1].Sub(asked[i])
+			require.LessOrEqual(t, pause, most*time.Second, "pause %d", i)
+			require.GreaterOrEqual(t, pause, most*time.Second/2, "pause %d", i)
+		}
+	})
+}
+
+// A watch ends that comes back to a server which says that the revision has not happened: its
+// storage is another, or has gone back, and trying again cannot help before it has passed that.
+func TestWatch_EndsWhenItsRevisionIsInTheFuture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := []pretended{
+			sends(event("ADDED", "a", 9)),
+			refused(http.StatusGatewayTimeout, `"reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}`),
+			sends(gone),
+		}
+		b := backendAt(t, "http://origin.localhost", func(c *remote.Config) {
+			c.Client = &http.Client{Transport: pretended(func(r *http.Request) (*http.Response, error) {
+				answer := answers[0]
+				answers = answers[1:]
+				return answer(r)
+			})}
+		})
+		_, err := readAll(t, b, 1)
+		var future *store.FutureError
+		require.ErrorAs(t, err, &future)
+		require.Equal(t, store.Revision(8), future.Requested, "the last revision may be incomplete")
+		require.NoError(t, b.Close())
+	})
+}
+
+// A refusal as expired tells what is the oldest revision; a number that is none tells nothing.
+func TestBackend_ExpiredTellsTheOldestRevision(t *testing.T) {
+	for text, oldest := range map[string]store.Revision{"7": 7, "18446744073709551616": 0, "": 0} {
+		answer := refused(http.StatusGone, fmt.Sprintf(`"reason":"Expired","details":{"causes":[{"reason":%q,"message":%q}]}`, registry.CauseOldestRevision, text))
+		b := backendAt(t, "http://origin.localhost", func(c *remote.Config) { c.Client = &http.Client{Transport: answer} })
+		var expired *store.ExpiredError
+		_, err := readAll(t, b, 1)
+		require.ErrorAs(t, err, &expired)
+		require.Equal(t, store.ExpiredError{Requested: 5, Oldest: oldest}, *expired)
+		var status *remote.StatusError
+		require.ErrorAs(t, err, &status, "what the server said")
+
+		_, err = b.List(t.Context(), backend.ListOptions{Revision: 3})
+		require.ErrorAs(t, err, &expired)
+		require.Equal(t, store.ExpiredError{Requested: 3, Oldest: oldest}, *expired)
+		require.ErrorAs(t, err, &status)
+
+		_, err = b.List(t.Context(), backend.ListOptions{Continue: "remote:token"})
+		var continued *backend.ExpiredContinueError
+		require.ErrorAs(t, err, &continued)
+		require.Equal(t, oldest, continued.Expired.Oldest)
+		require.Empty(t, continued.Continue)
+	}
 }
