@@ -1,12 +1,17 @@
 package serve_test
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
@@ -254,4 +259,41 @@ func TestList_SharesEncodingsWhileThereIsRoom(t *testing.T) {
 	after = s.handler.Stats()
 	require.Less(t, after.EncodingBytes, limit/2+2000)
 	require.Equal(t, before.EncodingHits+before.EncodingMisses+210, after.EncodingHits+after.EncodingMisses, "what is not kept counts, too")
+}
+
+// A list that stops in the middle, because the http.Server's context ends, must not look complete.
+func TestList_IsBrokenOffWhenTheServersContextEnds(t *testing.T) {
+	for name, header := range map[string]string{"plain": "identity", "compressed": "gzip"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			cfg := widgetConfig()
+			cfg.Columns = []registry.Column[Widget]{{Name: "Size", Type: "integer", Value: func(w *Widget) any {
+				if w.Spec.Size == 499 {
+					stop()
+				}
+				return w.Spec.Size
+			}}}
+			widgets, err := registry.New(cfg)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, widgets.Close()) }()
+			for i := range 1500 {
+				w := Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("w%04d", i)}, Spec: WidgetSpec{Size: i % 500}}
+				_, err := widgets.Create(t.Context(), w, registry.WriteOptions{})
+				require.NoError(t, err)
+			}
+			handler, err := serve.New(serve.Config{Resources: []serve.Provider{widgets}, CompressAbove: 1000})
+			require.NoError(t, err)
+			h := httptest.NewUnstartedServer(handler)
+			h.Config.BaseContext = func(net.Listener) context.Context { return ctx }
+			handler.Harden(h.Config)
+			h.Start()
+			defer h.Close()
+			s := &server{t: t, url: h.URL, client: h.Client()}
+			resp := s.send(t.Context(), "GET", inDefault, "", "Accept", "application/json;as=Table;g=meta.k8s.io;v=v1", "Accept-Encoding", header)
+			defer resp.Body.Close()
+			_, err = io.ReadAll(resp.Body)
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		})
+	}
 }
