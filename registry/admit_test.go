@@ -2,12 +2,15 @@ package registry_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 )
 
@@ -87,4 +90,34 @@ func TestNew_KeepsAdmittersAndDecodersThatTheCallerChangesLater(t *testing.T) {
 	_, err := s.Create(t.Context(), widget("a", 1), registry.WriteOptions{})
 	require.ErrorAs(t, err, new(*registry.AdmissionError))
 	require.Contains(t, s.Resources()[0].Info().Decoders, "application/yaml")
+}
+
+// Several kinds made from one configuration: each changes what the one before was made of.
+func TestNew_KeepsTheKindThatTheCallerChangesLater(t *testing.T) {
+	cfg := scaled()
+	cfg.Kind.ShortNames, cfg.Kind.Categories = []string{"wd"}, []string{"all"}
+	cfg.Schema = json.RawMessage(`{"type":"object"}`)
+	s := open(t, cfg)
+	create(t, s, widget("a", 3))
+	format, err := registry.FormatOf(cfg)
+	require.NoError(t, err)
+
+	cfg.Kind.ShortNames[0], cfg.Kind.Categories[0] = "gd", "none"
+	cfg.Columns[0] = registry.Column[Widget]{Name: "Color", Type: "string", Value: func(w *Widget) any { return w.Spec.Color }}
+	copy(cfg.Schema, `{"type":"number"}`)
+	cfg.Scale.Replicas = func(*Widget) (int32, bool) { return 7, true }
+
+	info := s.Resources()[0].Info()
+	require.Equal(t, "[wd] [all]", fmt.Sprint(info.Kind.ShortNames, info.Kind.Categories))
+	require.Equal(t, "[wd] [all]", fmt.Sprint(format.Kind().ShortNames, format.Kind().Categories))
+	require.Equal(t, "Size", info.Columns[0].Name)
+	require.Equal(t, `{"type":"object"}`, string(info.Schema))
+	item, err := s.Resources()[0].Get(t.Context(), "default/a", engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []any{3}, item.AppendCells(nil))
+	scale, err := scaleOf(t, s).Get(t.Context(), "default/a", engine.GetOptions{})
+	require.NoError(t, err)
+	text, err := scale.JSON()
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"spec":{"replicas":3}`)
 }

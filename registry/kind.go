@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,8 +62,9 @@ func (k Kind) Key(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// complete returns the kind with defaults for the names that were left out.
+// complete returns the kind with defaults for the names that were left out, and lists of its own.
 func (k Kind) complete() Kind {
+	k.ShortNames, k.Categories = slices.Clone(k.ShortNames), slices.Clone(k.Categories)
 	lower := strings.ToLower(k.Kind)
 	if k.Singular == "" {
 		k.Singular = lower

@@ -78,11 +78,13 @@ type scaling struct {
 	selector    func(*store.Object) string
 }
 
-// scalingOf returns the scaling that s describes, nil for none.
-func scalingOf[T any](s *Scale[T]) *scaling {
-	if s == nil {
+// scalingOf returns the scaling that given describes, nil for none. The caller may change given
+// later.
+func scalingOf[T any](given *Scale[T]) *scaling {
+	if given == nil {
 		return nil
 	}
+	s := *given
 	return &scaling{
 		replicas:    func(o *store.Object) (int32, bool) { return s.Replicas(valueOf[T](o)) },
 		setReplicas: func(o *store.Object, n int32) { s.SetReplicas(valueOf[T](o), n) },

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"reflect"
@@ -28,7 +29,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Schema == nil {
+	if cfg.Schema = bytes.Clone(cfg.Schema); cfg.Schema == nil {
 		cfg.Schema = openapi.Of(reflect.TypeFor[T]())
 	}
 	forwarder := forwarderOf(cfg.Engine.Backend)
