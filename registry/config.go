@@ -34,8 +34,8 @@ type Config[T any] struct {
 	// keeps all fields.
 	Prune func(obj *T) []string
 	// Decoders turn bodies that are not JSON into JSON, by media type, for clients that
-	// send nothing else. Bodies of deletions, which are DeleteOptions, go through them
-	// too. A decoder must be pure, and gets untrusted input.
+	// send nothing else. Bodies of deletions, which are DeleteOptions, and Scales go through
+	// them too. A decoder must be pure, and gets untrusted input.
 	Decoders map[string]func(body []byte) ([]byte, error)
 	// Apply makes the kind's server-side apply, which also records in
 	// metadata.managedFields which manager owns which field. Nil means neither. New of

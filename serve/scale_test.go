@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
@@ -122,4 +123,15 @@ func TestScale_IsRecordedUnderItsManager(t *testing.T) {
 	require.Contains(t, a.body, `"fieldsV1":{"f:spec":{"f:size":{}}},"subresource":"scale"`)
 	no := s.apply("?fieldManager=one", "{size: 1, color: red}")
 	require.Equal(t, "409 .spec.size", fmt.Sprintf("%d %s", no.code, no.str("details.causes.0.field")))
+}
+
+// What the kind decodes, its scale takes, too: clients send both in the same format.
+func TestScale_IsDecodedAsTheKindIs(t *testing.T) {
+	s := newServer(t, withScale, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Decoders = map[string]func([]byte) ([]byte, error){"application/yaml": yaml.YAMLToJSON}
+	})
+	s.create("a", 3)
+	a := s.do("PUT", inDefault+"/a/scale", "{metadata: {name: a}, spec: {replicas: 4}}", "Content-Type", "application/yaml")
+	require.Equal(t, "200 4", fmt.Sprintf("%d %s", a.code, a.str("spec.replicas")), a.body)
+	require.Equal(t, 400, s.do("PUT", inDefault+"/a/scale", "{", "Content-Type", "application/yaml").code)
 }

@@ -22,9 +22,9 @@ type Message[T any] interface {
 	GetObjectKind() schema.ObjectKind
 }
 
-// Decoders returns the decoder of a kind's objects, and of the DeleteOptions that are sent to
-// delete them, for registry.Config.Decoders. kind is the name in camel case, such as
-// "ConfigMap". The decoder refuses messages of other kinds. It is safe for concurrent use.
+// Decoders returns the decoder of a kind's objects, of the DeleteOptions that are sent to delete
+// them, and of their Scales, for registry.Config.Decoders. kind is the name in camel case, such
+// as "ConfigMap". The decoder refuses messages of other kinds. It is safe for concurrent use.
 func Decoders[T any, P Message[T]](kind string) map[string]func(body []byte) ([]byte, error) {
 	return map[string]func(body []byte) ([]byte, error){MediaType: func(body []byte) ([]byte, error) {
 		envelope, err := open(body)
@@ -36,8 +36,10 @@ func Decoders[T any, P Message[T]](kind string) map[string]func(body []byte) ([]
 			return toJSON[T, P](envelope)
 		case "DeleteOptions":
 			return toJSON[metav1.DeleteOptions](envelope)
+		case "Scale":
+			return toJSON[scale](envelope)
 		}
-		return nil, fmt.Errorf("it is a %q: send a %s or DeleteOptions", envelope.Kind, kind)
+		return nil, fmt.Errorf("it is a %q: send a %s, a Scale or DeleteOptions", envelope.Kind, kind)
 	}}
 }
 

@@ -1,0 +1,46 @@
+package interop_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typed "k8s.io/client-go/kubernetes/typed/apps/v1"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/protobuf"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// A typed client scales Kubernetes' own kinds, in protobuf as it writes them.
+func TestTypedClient_Scales(t *testing.T) {
+	deployments, err := registry.New(registry.Config[apps.Deployment]{
+		Kind:     registry.Kind{Group: "apps", Version: "v1", Kind: "Deployment"},
+		Decoders: protobuf.Decoders[apps.Deployment]("Deployment"),
+		Scale: &registry.Scale[apps.Deployment]{
+			Replicas:    func(d *apps.Deployment) (int32, bool) { return *d.Spec.Replicas, true },
+			SetReplicas: func(d *apps.Deployment, n int32) { d.Spec.Replicas = &n },
+		},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, deployments.Close()) })
+	_, cfg := served(t, serve.Config{Resources: []serve.Provider{deployments}})
+	cfg.ContentType, cfg.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf,application/json"
+	clients, err := typed.NewForConfig(cfg)
+	require.NoError(t, err)
+	c := clients.Deployments("default")
+
+	_, err = c.Create(t.Context(), &apps.Deployment{ObjectMeta: meta.ObjectMeta{Name: "a"}, Spec: apps.DeploymentSpec{Replicas: new(int32(1))}}, meta.CreateOptions{})
+	require.NoError(t, err)
+	scale, err := c.GetScale(t.Context(), "a", meta.GetOptions{})
+	require.NoError(t, err)
+	scale.Spec.Replicas = 3
+	now, err := c.UpdateScale(t.Context(), "a", scale, meta.UpdateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, autoscaling.ScaleSpec{Replicas: 3}, now.Spec)
+	d, err := c.Get(t.Context(), "a", meta.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, int32(3), *d.Spec.Replicas)
+}
