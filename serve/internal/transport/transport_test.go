@@ -95,6 +95,21 @@ func TestTaken_ToleratesSomeDataOfTheClient(t *testing.T) {
 	require.NoError(t, client.Close())
 }
 
+// After Close nothing calls gone any more, so that what it uses may be freed.
+func TestTaken_CloseWaitsUntilTheEndWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, client := net.Pipe()
+		told := false
+		taken := transport.Take(server, 0, func(error) {
+			time.Sleep(time.Second)
+			told = true
+		})
+		taken.Close()
+		require.True(t, told)
+		require.NoError(t, client.Close())
+	})
+}
+
 // A write that fails is told, and fails all that follow.
 func TestTaken_FailsOnceAWriteHasFailed(t *testing.T) {
 	server, client := net.Pipe()
@@ -137,9 +152,11 @@ func TestLimit_ClosesWhatOneAddressOpensBeyondIt(t *testing.T) {
 	third, last := accept(), accept()
 	require.Equal(t, "192.0.2.1:5", third.RemoteAddr().String())
 	require.Equal(t, "192.0.2.3:1", last.RemoteAddr().String())
+	require.Equal(t, 3, transport.Addresses(limited))
 	for _, c := range append(clients, second, other, third, last) {
 		require.NoError(t, c.Close())
 	}
+	require.Zero(t, transport.Addresses(limited), "an address without connections takes no memory")
 	close(under.conns)
 	_, err := limited.Accept()
 	require.ErrorIs(t, err, net.ErrClosed)
@@ -191,6 +208,22 @@ func TestStreamGuard_BreaksOffWhatIsNotWrittenInTime(t *testing.T) {
 		guard.Leave()
 		time.Sleep(time.Hour)
 		require.Empty(t, left.deadlines, "nothing happens to a stream after Leave")
+	})
+}
+
+// A timer that fires while Leave is called breaks nothing off after it: the stream may be gone.
+func TestStreamGuard_LeavesTheStreamAloneAfterLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 1000 {
+			s := newStream()
+			guard := transport.NewStreamGuard(s)
+			guard.Begin(time.Minute)
+			time.Sleep(time.Minute)
+			guard.Leave()
+			before := len(s.deadlines)
+			synctest.Wait()
+			require.Len(t, s.deadlines, before)
+		}
 	})
 }
 
