@@ -100,9 +100,6 @@ func (e *encodings) read(entry *encoding) ([]byte, error) {
 func (e *encodings) keep(entry *encoding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.byItem[entry.key] != entry {
-		return
-	}
 	e.oldest.PushBack(entry)
 	e.size += entry.cost()
 	for e.size > e.limit && e.oldest.Len() > 1 {

@@ -243,6 +243,24 @@ func TestWatch_AllGetTheSameAndShareOneEncoding(t *testing.T) {
 	require.Positive(t, stats.EncodingBytes)
 }
 
+// However many events watches are sent, the server keeps the newest of their encodings alone.
+func TestWatch_KeepsNoMoreEncodingsThanTheLimit(t *testing.T) {
+	const limit, each = 20_000, 1000
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Limits.EncodingBytes = limit })
+	first := s.watch(inDefault + "?watch=1")
+	for i := range 100 {
+		s.createLarge(fmt.Sprint("w", i), each)
+		first.expect(fmt.Sprint("ADDED w", i))
+	}
+	before := s.handler.Stats()
+	require.LessOrEqual(t, before.EncodingBytes, limit)
+	require.Greater(t, before.EncodingBytes, limit/2)
+	require.Contains(t, s.get(inDefault+"/w99").body, `"w99"`)
+	require.Equal(t, before.EncodingHits+1, s.handler.Stats().EncodingHits, "the newest is kept")
+	s.get(inDefault + "/w0")
+	require.Equal(t, before.EncodingHits+1, s.handler.Stats().EncodingHits, "the oldest is not")
+}
+
 func TestWatch_ClientThatGoesAwayLeavesNothing(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)

@@ -253,3 +253,19 @@ func TestHandler_RefusesACollectorTwice(t *testing.T) {
 	_, err := prommetrics.Handler(metrics, metrics)
 	require.Error(t, err)
 }
+
+// A request that took too long is one that the server ended, and one without a body has no size.
+func TestServed_CountsWhatItIsTold(t *testing.T) {
+	metrics := prommetrics.New(prommetrics.Options{})
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(metrics))
+	on := serve.Endpoint{Verb: "GET", Resource: "widgets", Scope: "resource"}
+	for _, code := range []int{200, 500, 503, 504} {
+		metrics.Served(serve.Measured{Endpoint: on, Code: code})
+	}
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP apiserver_request_terminations_total Requests that the server refused or ended to protect itself.
+# TYPE apiserver_request_terminations_total counter
+apiserver_request_terminations_total{code="504",component="apiserver",group="",resource="widgets",scope="resource",subresource="",verb="GET",version=""} 1
+`), "apiserver_request_terminations_total", "apiserver_request_body_size_bytes"))
+}
