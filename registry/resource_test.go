@@ -114,6 +114,21 @@ func TestResource_BodiesAreDecodedByTheRules(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Only brackets outside of strings nest, wherever a string ends.
+func TestResource_BracketsInStringsAreNotNested(t *testing.T) {
+	r := open(t, config()).Resources()[0]
+	many := strings.Repeat("[", 200)
+	for name, text := range map[string]string{"a": many, "b": `\"` + many, "c": many + `\\`, "d": `\\\"` + many} {
+		_, err := r.Create(t.Context(), "default", []byte(`{"metadata":{"name":"`+name+`","annotations":{"text":"`+text+`"}}}`), registry.WriteOptions{})
+		require.NoError(t, err, text)
+	}
+	for _, text := range []string{`\"`, `\\`} {
+		deep := `{"metadata":{"name":"e","annotations":{"text":"` + text + `"}},"other":` + strings.Repeat(`[`, 200) + strings.Repeat(`]`, 200) + "}"
+		_, err := r.Create(t.Context(), "default", []byte(deep), registry.WriteOptions{})
+		require.ErrorContains(t, err, "nested more than 100 deep", text)
+	}
+}
+
 func TestResource_PatchesAreAppliedToTheLiveObject(t *testing.T) {
 	s := open(t, config())
 	create(t, s, widget("a", 1))
