@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -171,6 +173,42 @@ func TestStoreDump_OfManyTypesNamesOne(t *testing.T) {
 	out, errs, status := command(t.Context(), "store", "dump", "--type=others", "--state", path)
 	require.Zero(t, status, errs)
 	require.Contains(t, out, "a\t")
+}
+
+// hexadecimal seals a value as text.
+type hexadecimal struct{}
+
+func (hexadecimal) Seal(plain, _ []byte) ([]byte, error) { return hex.AppendEncode(nil, plain), nil }
+
+func (hexadecimal) Open(sealed, _ []byte) (plain []byte, stale bool, err error) {
+	plain, err = hex.AppendDecode(nil, sealed)
+	return plain, false, err
+}
+
+// What is sealed is not taken for the value, even if it looks like text.
+func TestStoreDump_ShowsSealedValuesAsBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	f, err := bolt.Open(path, bolt.Options{})
+	require.NoError(t, err)
+	cfg := engine.Config[note]{Key: func(n note) string { return n.Name }}
+	b, err := bolt.New(f, "notes", bolt.Config{Schema: cfg.Schema(), Sealer: hexadecimal{}})
+	require.NoError(t, err)
+	cfg.Backend = b
+	e, err := engine.New(cfg)
+	require.NoError(t, err)
+	_, err = e.Put(t.Context(), note{"a", "secret"})
+	require.NoError(t, err)
+	require.NoError(t, e.Close())
+	require.NoError(t, f.Close())
+	out, errs, status := command(t.Context(), "store", "dump", "--state", path)
+	require.Zero(t, status, errs)
+	key, value, _ := strings.Cut(strings.TrimSpace(out), "\t")
+	require.Equal(t, "a", key)
+	sealed, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(value, "base64:"))
+	require.NoError(t, err, value)
+	plain, err := hex.DecodeString(string(sealed))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"Name":"a","Text":"secret"}`, string(plain))
 }
 
 func TestStoreInfo_SaysWhatAFileHolds(t *testing.T) {
