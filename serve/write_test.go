@@ -198,6 +198,30 @@ func TestWrite_UnknownFieldsAreToldOrRefused(t *testing.T) {
 	require.Contains(t, strict.str("message"), `strict decoding error: unknown field "spec.say \"hi\""`)
 }
 
+// A deletion of many objects that is wrong in any way deletes none.
+func TestDeleteCollection_RefusesWhatIsWrong(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	for _, c := range []struct{ query, body, want string }{
+		{"?dryRun=Some", "", "422 Invalid"},
+		{"", `{"dryRun":["Some"]}`, "422 Invalid"},
+		{"", `{"kind":"Pod"}`, "400 BadRequest"},
+		{"", `{"gracePeriodSeconds":`, "400 BadRequest"},
+		{"?gracePeriodSeconds=soon", "", "400 BadRequest"},
+		{"?labelSelector=a%20b%20c", "", "400 BadRequest"},
+		{"?fieldSelector=spec.none%3D1", "", "400 BadRequest"},
+		{"?limit=-1", "", "400 BadRequest"},
+		{"?continue=x", "", "400 BadRequest"},
+		{"?resourceVersionMatch=Exact", "", "422 Invalid"},
+		{"", `{"pad":"` + strings.Repeat("x", 4<<20) + `"}`, "413 RequestEntityTooLarge"},
+	} {
+		a := s.do("DELETE", inDefault+c.query, c.body)
+		require.Equal(t, c.want, fmt.Sprintf("%d %s", a.code, a.str("reason")), "%s %.50s: %s", c.query, c.body, a.body)
+	}
+	require.Equal(t, 415, s.do("DELETE", inDefault, "kind: DeleteOptions", "Content-Type", "application/yaml").code)
+	require.Equal(t, 200, s.get(inDefault+"/a").code)
+}
+
 // A kind may have more to warn of than the headers of an answer can hold. Characters are counted,
 // not bytes.
 func TestWarnings_AreEachOnceAndBounded(t *testing.T) {
