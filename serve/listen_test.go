@@ -1,16 +1,70 @@
 package serve_test
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
+
+// Other machines may reach a server that encrypts and knows its users, or that is told that it
+// need not. Without a host only this machine reaches it.
+func TestListen_ListensWhereItMay(t *testing.T) {
+	certified := httptest.NewUnstartedServer(nil)
+	certified.StartTLS() // for its certificate
+	certified.Close()
+	certificate := &certified.TLS.Certificates[0]
+	plain := func(*http.Request) (serve.User, error) { return serve.User{Name: "a"}, nil }
+	for name, c := range map[string]struct {
+		at       serve.Listen
+		users    func(*http.Request) (serve.User, error)
+		loopback bool
+	}{
+		"no host":    {serve.Listen{Address: ":0"}, nil, true},
+		"a name":     {serve.Listen{Address: "localhost:0"}, nil, true},
+		"insecure":   {serve.Listen{Address: "0.0.0.0:0", Insecure: true}, nil, false},
+		"encrypted":  {serve.Listen{Address: "0.0.0.0:0", TLS: &tls.Config{Certificates: certified.TLS.Certificates}}, plain, false},
+		"no list":    {serve.Listen{Address: "127.0.0.1:0", TLS: &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil }}}, nil, true},
+		"by clients": {serve.Listen{Address: "127.0.0.1:0", TLS: &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return certified.TLS, nil }}}, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, func(_ *registry.Config[Widget], cfg *serve.Config) {
+				cfg.Authenticate, cfg.Limits = c.users, serve.Limits{ShutdownDelay: 1, DrainWatches: 1}
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			c.at.Ready = func(at net.Addr) {
+				require.Equal(t, c.loopback, at.(*net.TCPAddr).IP.IsLoopback())
+				stop()
+			}
+			require.NoError(t, s.handler.ListenAndServe(ctx, c.at))
+			require.Error(t, ctx.Err(), "it was ready")
+		})
+	}
+}
+
+func TestListen_TellsWhyItCannot(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	s := newServer(t)
+	require.ErrorAs(t, s.handler.ListenAndServe(t.Context(), serve.Listen{Address: taken.Addr().String()}), new(*net.OpError))
+	encrypts := serve.Listen{Address: "0.0.0.0:0", TLS: &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil }}}
+	require.ErrorIs(t, s.handler.ListenAndServe(t.Context(), encrypts), engine.ErrConfig, "it encrypts, but has no users")
+	reachable := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Authenticate = func(*http.Request) (serve.User, error) { return serve.User{Name: "a"}, nil }
+	})
+	require.ErrorIs(t, reachable.handler.ListenAndServe(t.Context(), serve.Listen{Address: "0.0.0.0:0"}), engine.ErrConfig, "it has users, but does not encrypt")
+}
 
 // brokenListener accepts no more connections once it is told to fail.
 type brokenListener struct {

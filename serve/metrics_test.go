@@ -124,6 +124,18 @@ func TestMetrics_RequestsAreTold(t *testing.T) {
 	require.Equal(t, int64(len(`{"metadata":{"name":"b"}}`)), created.RequestBytes)
 }
 
+// An apply is a verb of its own, and any other patch is not.
+func TestMetrics_AppliesAreToldApart(t *testing.T) {
+	told := newRecorder()
+	s := newServer(t, withApply, func(_ *registry.Config[Widget], c *serve.Config) { c.Metrics = told })
+	require.Equal(t, 201, s.apply("?fieldManager=one", "{size: 1}").code)
+	require.Equal(t, "APPLY example.com/v1/widgets/ resource false 201", told.asText(t, 1))
+	require.Equal(t, 200, s.do("PATCH", inDefault+"/a", `{"spec":{"size":2}}`, "Content-Type", mergePatch).code)
+	require.Equal(t, "PATCH example.com/v1/widgets/ resource false 200", told.asText(t, 2))
+	require.Equal(t, 415, s.do("PUT", inDefault+"/a", "{}", "Content-Type", applyPatch).code)
+	require.Equal(t, "PUT example.com/v1/widgets/ resource false 415", told.asText(t, 3))
+}
+
 func TestMetrics_WatchesAndTheirEventsAreTold(t *testing.T) {
 	told := newRecorder()
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Metrics, c.Limits.Watches = told, 1 })

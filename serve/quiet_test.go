@@ -62,6 +62,22 @@ func inBubbleOver(t *testing.T, protocol string, test func(t *testing.T, s *serv
 	})
 }
 
+// A watch without a timeout of its own ends after half an hour to an hour, so that clients spread
+// over the servers again.
+func TestWatch_EndsWithinTheHour(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		began := time.Now()
+		resp := s.send(t.Context(), "GET", inDefault+"?watch=1", "")
+		read, err := lines(resp.Body, 1)
+		_, more := <-read
+		require.False(t, more)
+		require.EqualError(t, *err, "EOF")
+		require.NoError(t, resp.Body.Close())
+		took := time.Since(began)
+		require.True(t, took >= 30*time.Minute && took <= time.Hour, took)
+	})
+}
+
 // lines reads an answer as it arrives, since connections in memory have no buffers. The
 // channel is closed at the end, and err has what ended it before that.
 func lines(from io.Reader, most int) (read <-chan string, err *error) {

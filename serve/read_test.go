@@ -54,7 +54,9 @@ func TestGet_Forms(t *testing.T) {
 	require.Equal(t, "Widget", whole.str("rows.0.object.kind"))
 	none := s.get(inDefault+"/a?includeObject=None", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
 	require.Equal(t, "<nil>", none.str("rows.0.object"))
-	require.Equal(t, 400, s.get(inDefault+"/a?includeObject=Half", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").code)
+	for _, path := range []string{inDefault + "/a?", inDefault + "?", inDefault + "?watch=1&"} {
+		require.Equal(t, 400, s.get(path+"includeObject=Half", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").code, path)
+	}
 
 	partial := s.get(inDefault+"/a", "Accept", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
 	require.Equal(t, "PartialObjectMetadata meta.k8s.io/v1 "+rev, partial.str("kind")+" "+partial.str("apiVersion")+" "+partial.str("metadata.resourceVersion"))
@@ -63,6 +65,51 @@ func TestGet_Forms(t *testing.T) {
 	require.Equal(t, "Widget", s.get(inDefault+"/a", "Accept", "application/json;q=0.1, text/html;profile=x").str("kind"))
 	require.Equal(t, 406, s.get(inDefault+"/a", "Accept", "text/html").code)
 	require.Equal(t, 406, s.get(inDefault+"/a", "Accept", "application/json;q=0").code)
+}
+
+// Programs that know nothing of Kubernetes accept anything, and get JSON. What is not served is
+// never answered as something like it.
+func TestGet_IsWhatTheClientAccepts(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 3)
+	for accept, want := range map[string]string{
+		"*/*":           "200 Widget",
+		"application/*": "200 Widget",
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": "200 Widget",
+		"/;,application/json":                                               "200 Widget",
+		"application/json;as=Table;g=meta.k8s.io;v=v2":                      "406 Status",
+		"application/json;as=Table;g=example.com;v=v1":                      "406 Status",
+		"application/json;as=Table;g=example.com;v=v1beta1":                 "406 Status",
+		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v2":      "406 Status",
+		"application/json;as=PartialObjectMetadata;g=example.com;v=v1":      "406 Status",
+		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1beta1": "406 Status",
+		"application/json;as=Secret;g=meta.k8s.io;v=v1":                     "406 Status",
+		"application/json;as=Table;g=meta.k8s.io;v=v2,*/*;q=0.1":            "200 Widget",
+	} {
+		a := s.get(inDefault+"/a", "Accept", accept)
+		require.Equal(t, want, fmt.Sprintf("%d %s", a.code, a.str("kind")), accept)
+	}
+}
+
+// A kind may show the age in its own way, as most CustomResourceDefinitions do.
+func TestTable_HasOneAge(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Columns = append(w.Columns, registry.Column[Widget]{Name: "Age", Type: "string", Value: func(*Widget) any { return "young" }})
+	})
+	s.create("a", 3)
+	table := s.get(inDefault+"/a", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	require.Equal(t, "Name Size Age <none>", strings.Join([]string{
+		table.str("columnDefinitions.0.name"), table.str("columnDefinitions.1.name"), table.str("columnDefinitions.2.name"), table.str("columnDefinitions.3.name"),
+	}, " "))
+	require.Equal(t, "[a 3 young]", table.str("rows.0.cells"))
+}
+
+// The path of an object without a namespace has the same number of segments as that of a list in one.
+func TestGet_SubresourceOfAClusterScopedKind(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Kind.ClusterScoped = true })
+	require.Equal(t, 201, s.do("POST", allWidgets, `{"metadata":{"name":"a"},"spec":{"size":1}}`).code)
+	status := s.get(allWidgets + "/a/status")
+	require.Equal(t, "200 a", fmt.Sprintf("%d %s", status.code, status.str("metadata.name")), status.body)
 }
 
 func TestList_PagesAddUpAtOneRevision(t *testing.T) {
@@ -78,6 +125,8 @@ func TestList_PagesAddUpAtOneRevision(t *testing.T) {
 		if page == 0 {
 			rev = a.str("metadata.resourceVersion")
 			require.Equal(t, "4", a.str("metadata.remainingItemCount"))
+			selected := s.get(inDefault + "?limit=3&labelSelector=size")
+			require.Equal(t, "<nil>", selected.str("metadata.remainingItemCount"), "how many more are selected is not known")
 			s.create("later", 1)
 		}
 		require.Equal(t, rev, a.str("metadata.resourceVersion"))
@@ -85,6 +134,7 @@ func TestList_PagesAddUpAtOneRevision(t *testing.T) {
 			names = append(names, a.str(fmt.Sprintf("items.%d.metadata.name", i)))
 		}
 		if next = a.str("metadata.continue"); next == "<nil>" {
+			require.Equal(t, "<nil>", a.str("metadata.remainingItemCount"), "it is the last page")
 			break
 		}
 	}
@@ -172,6 +222,8 @@ func TestErrors_OfReads(t *testing.T) {
 		inDefault + "?watch=1&sendInitialEvents=true":                   "422 Invalid",
 		inDefault + "?watch=1&resourceVersionMatch=NotOlderThan":        "422 Invalid",
 		inDefault + "?watch=1&timeoutSeconds=x":                         "400 BadRequest",
+		inDefault + "?watch=1&timeoutSeconds=-1":                        "400 BadRequest",
+		inDefault + "?limit=x":                                          "400 BadRequest",
 		inDefault + "?a=%zz":                                            "400 BadRequest",
 		inDefault + "?labelSelector=" + strings.Repeat("a", 17<<10):     "400 BadRequest",
 		inDefault + "?labelSelector=" + strings.Repeat("a,", 150) + "a": "400 BadRequest",
@@ -290,6 +342,7 @@ func TestList_IsBrokenOffWhenTheServersContextEnds(t *testing.T) {
 			h.Start()
 			defer h.Close()
 			s := &server{t: t, url: h.URL, client: h.Client()}
+			require.Contains(t, s.get(inDefault).body, `"w1499"`, "any other is whole")
 			resp := s.send(t.Context(), "GET", inDefault, "", "Accept", "application/json;as=Table;g=meta.k8s.io;v=v1", "Accept-Encoding", header)
 			defer resp.Body.Close()
 			_, err = io.ReadAll(resp.Body)

@@ -154,6 +154,49 @@ func TestLimits_OfRequestsInFlight(t *testing.T) {
 	all.Wait()
 }
 
+// Authorize decides on a creation without a name, which no parameter can give it.
+func TestAuthorize_CreationsHaveNoName(t *testing.T) {
+	var asked []string
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Authorize = func(_ context.Context, _ serve.User, r *serve.Request) error {
+			asked = append(asked, strings.TrimSpace(r.Verb+" "+r.Name))
+			return nil
+		}
+	})
+	const selector = "?fieldSelector=metadata.name%3Dmine"
+	require.Equal(t, 201, s.do("POST", inDefault+selector, `{"metadata":{"name":"other"}}`).code)
+	require.Equal(t, 200, s.get(inDefault+"/other"+selector).code)
+	require.Equal(t, 200, s.get(inDefault+selector).code)
+	require.Equal(t, 200, s.do("DELETE", inDefault+selector, "").code)
+	require.Equal(t, []string{"create", "get other", "list mine", "deletecollection mine"}, asked)
+}
+
+// Reads have a bound of their own, and leave room for writes.
+func TestLimits_OfReadsInFlight(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.Reads = 1
+		c.Authorize = func(_ context.Context, _ serve.User, r *serve.Request) error {
+			if r.Name == "slow" {
+				close(entered)
+				<-leave
+			}
+			return nil
+		}
+	})
+	var all sync.WaitGroup
+	all.Go(func() { s.get(inDefault + "/slow") })
+	<-entered
+	refused := s.get(inDefault)
+	require.Equal(t, "429 1", fmt.Sprintf("%d %s", refused.code, refused.header.Get("Retry-After")))
+	require.Equal(t, 429, s.get("/apis").code, "documents are reads, too")
+	s.create("a", 1)
+	close(leave)
+	all.Wait()
+	require.Eventually(t, func() bool { return s.handler.Stats().InFlight == 0 }, time.Minute, time.Millisecond)
+	require.Equal(t, 200, s.get(inDefault).code)
+}
+
 // unread sends a request over a connection of its own, of which the answer is not
 // read.
 func unread(t *testing.T, s *server, path string) net.Conn {

@@ -84,6 +84,25 @@ func rawWatch(t *testing.T, s *server, after string) (net.Conn, *http.Response) 
 	return conn, resp
 }
 
+// Chunks are unknown to HTTP/1.0, which some proxies speak: its answer is the events alone, until
+// the connection ends.
+func TestTakeover_NotOfHTTP10(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "GET %s?watch=1&timeoutSeconds=1 HTTP/1.0\r\nHost: localhost\r\n\r\n", inDefault)
+	require.NoError(t, err)
+	whole, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	header, body, found := strings.Cut(string(whole), "\r\n\r\n")
+	require.True(t, found)
+	require.Contains(t, header, "HTTP/1.0 200 OK")
+	require.NotContains(t, header, "chunked")
+	require.Regexp(t, `^{"type":"ADDED","object":{.*}}\n*$`, body)
+}
+
 // What a client sends during a watch is not served: a little has no consequence, and one
 // that goes on is cut off.
 func TestTakeover_ClientThatSendsMore(t *testing.T) {

@@ -111,6 +111,14 @@ func TestWatch_Tables(t *testing.T) {
 	require.Equal(t, "Table meta.k8s.io/v1beta1", first.str("kind")+" "+first.str("apiVersion"))
 }
 
+// The header is of Server-Sent Events alone, as a browser sends it.
+func TestWatch_OfJSONIgnoresTheLastEventID(t *testing.T) {
+	s := newServer(t)
+	first := s.create("a", 1)
+	s.create("b", 2)
+	s.watch(inDefault+"?watch=1", "Last-Event-ID", first).expect("ADDED a", "ADDED b")
+}
+
 func TestWatch_PartialMetadata(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)
@@ -272,6 +280,7 @@ func TestWatch_ClientThatGoesAwayLeavesNothing(t *testing.T) {
 	cancel()
 	resp.Body.Close()
 	require.Eventually(t, func() bool { return s.handler.Stats().Watches == 0 }, time.Minute, time.Millisecond)
+	require.Zero(t, serve.WatchingUsers(s.handler), "not even its user")
 }
 
 func TestShutdown_EndsWatchesAndRefusesRequests(t *testing.T) {
