@@ -1,6 +1,8 @@
 package registry_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -172,6 +174,82 @@ func TestDelete_AgainKeepsTheGraceUnlessAskedForLess(t *testing.T) {
 	require.False(t, gone)
 	require.Equal(t, marked.Revision, again.Revision)
 	require.Equal(t, long, *again.Value.DeletionGracePeriodSeconds)
+}
+
+// What Strategy.Grace returns counts only if it says that there is a period.
+func TestDelete_AtOnceWithoutAPeriodOfGrace(t *testing.T) {
+	for name, grace := range map[string]func(*Widget, *int64) (int64, bool){
+		"none":     func(*Widget, *int64) (int64, bool) { return 30, false },
+		"zero":     func(*Widget, *int64) (int64, bool) { return 0, true },
+		"negative": func(*Widget, *int64) (int64, bool) { return -1, true },
+	} {
+		cfg := config()
+		cfg.Strategy.Grace = grace
+		s := open(t, cfg)
+		o := create(t, s, widget("a", 1))
+		_, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
+		require.NoError(t, err, name)
+		require.True(t, gone, name)
+	}
+}
+
+// An object that nothing keeps any more when it is to be marked is deleted: nothing would delete
+// it afterwards.
+func TestDelete_WhatKeepsTheObjectMayEndMeanwhile(t *testing.T) {
+	cfg, asked := config(), 0
+	cfg.Strategy.Grace = func(*Widget, *int64) (int64, bool) {
+		asked++
+		return 30, asked == 1
+	}
+	s := open(t, cfg)
+	o := create(t, s, widget("a", 1))
+	_, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.True(t, gone)
+	_, err = s.Engine().Get(t.Context(), o.Key, engine.GetOptions{})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
+// An object that finalizers keep is not marked by a dry run, nor if an admitter refuses.
+func TestDelete_OfAKeptObjectIsAdmittedFirst(t *testing.T) {
+	cfg, refused := config(), errors.New("not today")
+	cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+		if a.Operation == registry.OperationDelete && !a.DryRun {
+			return refused
+		}
+		return nil
+	})}
+	s := open(t, cfg)
+	o := create(t, s, finalized("a"))
+	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{DryRun: true})
+	require.NoError(t, err)
+	require.False(t, gone)
+	require.NotNil(t, marked.Value.DeletionTimestamp)
+	require.Equal(t, o.Revision, marked.Revision)
+	_, _, err = s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
+	require.ErrorIs(t, err, refused)
+	_, err = s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
+	require.ErrorIs(t, err, refused)
+	now, err := s.Engine().Get(t.Context(), o.Key, engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, o.Revision, now.Revision)
+	require.Nil(t, now.Value.DeletionTimestamp)
+}
+
+// What an admitter does not find is not the object, so that it is no sign that the object is gone.
+func TestDeleteAll_StopsAtWhatAnAdmitterDoesNotFind(t *testing.T) {
+	cfg := config()
+	cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+		if a.Operation == registry.OperationDelete {
+			return fmt.Errorf("its owner: %w", engine.ErrNotFound)
+		}
+		return nil
+	})}
+	s := open(t, cfg)
+	create(t, s, widget("a", 1))
+	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
+	require.ErrorAs(t, err, new(*registry.AdmissionError))
+	require.Zero(t, n)
 }
 
 func TestDelete_NegativeGraceIsOneSecond(t *testing.T) {

@@ -129,6 +129,16 @@ func TestResource_BracketsInStringsAreNotNested(t *testing.T) {
 	}
 }
 
+// Lists and objects side by side are not nested, however many.
+func TestResource_WideBodiesAreNotNested(t *testing.T) {
+	r := open(t, config()).Resources()[0]
+	for name, one := range map[string]string{"a": `{}`, "b": `[]`} {
+		wide := `{"metadata":{"name":"` + name + `"},"other":[` + strings.TrimSuffix(strings.Repeat(one+",", 1000), ",") + `]}`
+		_, err := r.Create(t.Context(), "default", []byte(wide), registry.WriteOptions{})
+		require.NoError(t, err, one)
+	}
+}
+
 func TestResource_PatchesAreAppliedToTheLiveObject(t *testing.T) {
 	s := open(t, config())
 	create(t, s, widget("a", 1))
