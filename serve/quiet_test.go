@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
@@ -75,6 +76,67 @@ func TestWatch_EndsWithinTheHour(t *testing.T) {
 		require.NoError(t, resp.Body.Close())
 		took := time.Since(began)
 		require.True(t, took >= 30*time.Minute && took <= time.Hour, took)
+	})
+}
+
+// heedless is a kind whose watches start, once they are let, although the server gave them up.
+type heedless struct {
+	registry.Resource
+	began, leave chan struct{}
+}
+
+func (h *heedless) Resources() []registry.Resource { return []registry.Resource{h} }
+
+func (h *heedless) Watch(ctx context.Context, opts engine.WatchOptions) (registry.Stream, error) {
+	close(h.began)
+	<-h.leave
+	return h.Resource.Watch(context.WithoutCancel(ctx), opts)
+}
+
+// Shutdown waits for a watch that is starting. It has ended those that have started by then, so
+// this one ends by itself.
+func TestShutdown_EndsAWatchThatStartsAfterAllHaveEnded(t *testing.T) {
+	var kind *heedless
+	inBubble(t, func(t *testing.T, s *server) {
+		answered := make(chan answer, 1)
+		go func() { answered <- s.get(inDefault + "?watch=1") }()
+		<-kind.began
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.handler.Shutdown(t.Context()) }()
+		time.Sleep(time.Minute)
+		require.Empty(t, stopped)
+		close(kind.leave)
+		synctest.Wait()
+		require.Len(t, stopped, 1)
+		require.NoError(t, <-stopped)
+		<-answered
+	}, func(c *serve.Config) {
+		kind = &heedless{c.Resources[0].Resources()[0], make(chan struct{}), make(chan struct{})}
+		c.Resources = []serve.Provider{kind}
+	})
+}
+
+// A watch that is authorized only when all have ended does not start any more.
+func TestShutdown_RefusesAWatchThatIsStillAuthorized(t *testing.T) {
+	var asked, known chan struct{}
+	inBubble(t, func(t *testing.T, s *server) {
+		answered := make(chan answer, 1)
+		go func() { answered <- s.get(inDefault + "?watch=1") }()
+		<-asked
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.handler.Shutdown(t.Context()) }()
+		time.Sleep(time.Minute)
+		require.Empty(t, stopped)
+		close(known)
+		require.NoError(t, <-stopped)
+		require.Equal(t, 429, (<-answered).code)
+	}, func(c *serve.Config) {
+		asked, known = make(chan struct{}), make(chan struct{})
+		c.Authorize = func(context.Context, serve.User, *serve.Request) error {
+			close(asked)
+			<-known
+			return nil
+		}
 	})
 }
 

@@ -128,6 +128,7 @@ func TestList_PagesAddUpAtOneRevision(t *testing.T) {
 			selected := s.get(inDefault + "?limit=3&labelSelector=size")
 			require.Equal(t, "<nil>", selected.str("metadata.remainingItemCount"), "how many more are selected is not known")
 			s.create("later", 1)
+			require.Equal(t, 200, s.get(inDefault+"?limit=3&resourceVersion=0&continue="+a.str("metadata.continue")).code, "0 is any revision, also the token's")
 		}
 		require.Equal(t, rev, a.str("metadata.resourceVersion"))
 		for i := 0; a.str(fmt.Sprintf("items.%d", i)) != "<none>"; i++ {
