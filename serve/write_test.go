@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -196,6 +197,26 @@ func TestWrite_UnknownFieldsAreToldOrRefused(t *testing.T) {
 	strict := s.do("POST", inDefault+"?fieldValidation=Strict", body("c"))
 	require.Equal(t, "400 BadRequest", fmt.Sprintf("%d %s", strict.code, strict.str("reason")))
 	require.Contains(t, strict.str("message"), `strict decoding error: unknown field "spec.say \"hi\""`)
+}
+
+// A kind that creates on update does so by updates alone: a patch has nothing to apply to.
+func TestWrite_PatchesCreateNothing(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Strategy.CreateOnUpdate = true })
+	for media, patch := range map[string]string{mergePatch: `{"metadata":{"name":"a"}}`, jsonPatch: `[{"op":"add","path":"/spec","value":{}}]`} {
+		a := s.do("PATCH", inDefault+"/a", patch, "Content-Type", media)
+		require.Equal(t, "404 NotFound", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+	}
+	require.Equal(t, 201, s.do("PUT", inDefault+"/a", `{"metadata":{"name":"a"}}`).code)
+}
+
+// A client may name its format also where it sends nothing in it.
+func TestWrite_NothingNeedsNoDecoding(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Decoders = map[string]func([]byte) ([]byte, error){"application/other": func([]byte) ([]byte, error) { return nil, errors.New("it has no magic") }}
+	})
+	s.create("a", 1)
+	require.Equal(t, 400, s.do("DELETE", inDefault+"/a", "{}", "Content-Type", "application/other").code)
+	require.Equal(t, 200, s.do("DELETE", inDefault+"/a", "", "Content-Type", "application/other").code)
 }
 
 // A deletion of many objects that is wrong in any way deletes none.
