@@ -128,6 +128,9 @@ func TestApply_StatusAndObjectLeaveEachOtherAlone(t *testing.T) {
 	require.Equal(t, "one Apply/status: status.phase\none Apply: spec.size\nwheel Update/status: status.turns", owners(t, &o.Value))
 	o = g.apply("one", `"spec":{"color":"red"}`)
 	require.Equal(t, GearStatus{Turns: 2, Phase: "Ready"}, o.Value.Status)
+	o, err = g.store.ApplyStatus(t.Context(), "default/a", configuration(`"metadata":{"labels":{"a":"b"}},"status":{"phase":"Ready"}`), registry.WriteOptions{Manager: "one"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "b"}, o.Value.Labels, "the metadata is of both")
 
 	_, err = g.store.ApplyStatus(t.Context(), "default/b", configuration(`"status":{"turns":1}`), registry.WriteOptions{Manager: "one"})
 	require.ErrorIs(t, err, engine.ErrNotFound, "status creates nothing")
@@ -136,11 +139,24 @@ func TestApply_StatusAndObjectLeaveEachOtherAlone(t *testing.T) {
 // What a write of the status leaves alone is not its manager's either.
 func TestApply_StatusCanLeaveTheMetadataAlone(t *testing.T) {
 	g := open(t, func(cfg *registry.Config[Gear]) { cfg.Strategy.StatusOnly = true })
-	g.apply("one", `"spec":{"size":1}`)
+	g.apply("one", `"metadata":{"annotations":{"x":"y"}},"spec":{"size":1}`)
 	o, err := g.store.ApplyStatus(t.Context(), "default/a", configuration(`"metadata":{"name":"a","labels":{"a":"b"}},"status":{"phase":"Ready"}`), registry.WriteOptions{Manager: "two"})
 	require.NoError(t, err)
 	require.Empty(t, o.Value.Labels)
-	require.Equal(t, "one Apply: spec.size\ntwo Apply/status: status.phase", owners(t, &o.Value))
+	require.Equal(t, map[string]string{"x": "y"}, o.Value.Annotations)
+	require.Equal(t, "one Apply: metadata.annotations.x spec.size\ntwo Apply/status: status.phase", owners(t, &o.Value))
+}
+
+// Where the kind has no status subresource, its status is a field like any other.
+func TestApply_StatusOfAKindWithoutTheSubresource(t *testing.T) {
+	g := open(t, func(cfg *registry.Config[Gear]) { cfg.Kind.Status = false })
+	o := g.apply("one", `"spec":{"size":1},"status":{"phase":"Ready"}`)
+	require.Equal(t, "Ready", o.Value.Status.Phase)
+	require.Equal(t, "one Apply: spec.size status.phase", owners(t, &o.Value))
+	_, err := g.try("two", `"status":{"phase":"Up"}`)
+	require.Equal(t, []string{".status.phase"}, conflicts(t, err))
+	_, err = g.store.ApplyStatus(t.Context(), "default/a", configuration(`"status":{"phase":"Up"}`), registry.WriteOptions{Manager: "two", Force: true})
+	require.ErrorIs(t, err, engine.ErrUnsupported)
 }
 
 func TestApply_WhatChangesNothingIsNotWritten(t *testing.T) {

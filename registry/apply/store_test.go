@@ -222,6 +222,34 @@ func TestApply_ToObjectsWithoutAGoType(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Objects within the object have metadata wherever they are, of which labels merge; and a schema
+// without properties allows every field.
+func TestApply_SchemasOfObjectsWithoutAGoType(t *testing.T) {
+	const embedded = `{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}`
+	const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","labels":{"a":"b"}},"spec":{"x":1}}`
+	for schema, body := range map[string]string{
+		`{"type":"object"}`: `"spec":{"size":1},"more":[{"x":{}}]`,
+		`{"type":"object","x-kubernetes-preserve-unknown-fields":true}`:                                    `"spec":{"size":1}`,
+		`{"type":"object","properties":{"list":{"type":"array","items":` + embedded + `}}}`:                `"list":[` + pod + `]`,
+		`{"type":"object","properties":{"map":{"type":"object","additionalProperties":` + embedded + `}}}`: `"map":{"one":` + pod + `}`,
+	} {
+		s, err := registry.New(registry.Config[unstructured.Unstructured]{
+			Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gear"}, Apply: apply.New, Schema: json.RawMessage(schema),
+		})
+		require.NoError(t, err, schema)
+		o, created, err := s.Apply(t.Context(), "default/a", configuration(body), registry.WriteOptions{Manager: "one"})
+		require.NoError(t, err, schema)
+		require.True(t, created)
+		for field, want := range map[string]any{"spec": "size", "list": "labels", "map": "labels"} {
+			if o.Value.Object[field] != nil {
+				require.Contains(t, fmt.Sprint(o.Value.Object[field]), want)
+			}
+		}
+		require.NotEmpty(t, owners(t, &o.Value))
+		require.NoError(t, s.Close())
+	}
+}
+
 // An unknown field of metadata is refused or dropped. If it were stored, no apply could read
 // the object any more.
 func TestApply_ToObjectsThatWereSentWithUnknownMetadata(t *testing.T) {
