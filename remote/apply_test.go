@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -55,6 +56,38 @@ func TestReplica_PassesAppliesOn(t *testing.T) {
 	plain := newServer(t)
 	_, _, err = replica(t, plain.url).store.Apply(t.Context(), "default/a", []byte(`{}`), registry.WriteOptions{Manager: "one"})
 	require.ErrorContains(t, err, "415", "the origin has none")
+}
+
+// A replica's origin knows the replica, and not its clients: the replica asks whether one may
+// create the object, and whether that object is meant.
+func TestReplica_AppliesAskBeforeTheyCreate(t *testing.T) {
+	r := replica(t, newServer(t, withApply).url)
+	refused, asked := errors.New("not you"), 0
+	say := func(edit func(*registry.WriteOptions)) (bool, error) {
+		opts := registry.WriteOptions{Manager: "one", MayCreate: func(context.Context) error {
+			asked++
+			return refused
+		}}
+		edit(&opts)
+		_, created, err := r.store.Apply(t.Context(), "default/a", []byte(`{"apiVersion":"example.com/v1","kind":"Widget"}`), opts)
+		return created, err
+	}
+	_, err := say(func(*registry.WriteOptions) {})
+	require.ErrorIs(t, err, refused)
+	require.Equal(t, 1, asked)
+	_, err = say(func(o *registry.WriteOptions) { o.MayCreate, o.Revision = nil, 7 })
+	require.ErrorIs(t, err, engine.ErrNotFound, "there is no object in that state")
+	refused = nil
+	created, err := say(func(*registry.WriteOptions) {})
+	require.NoError(t, err)
+	require.True(t, created)
+	refused = errors.New("not you")
+	created, err = say(func(*registry.WriteOptions) {})
+	require.NoError(t, err, "it is there")
+	require.False(t, created)
+	require.Equal(t, 2, asked)
+	_, err = say(func(o *registry.WriteOptions) { o.MayCreate, o.Revision = nil, 7 })
+	require.ErrorIs(t, err, engine.ErrConflict)
 }
 
 func managers(o *engine.Object[Widget]) (names []string) {
