@@ -28,8 +28,8 @@ type WatchInfo struct {
 	// Delivered is how many events it has delivered, Lost how many were left out; see
 	// [Watch.Lost].
 	Delivered, Lost uint64
-	// Age is how long ago it was started, by the wall clock; zero if that has been set back
-	// since.
+	// Age is how long ago it was started. Setting the machine's clock does not change it; by
+	// a host's clock without monotonic readings that is set back it may be zero.
 	Age time.Duration
 	// StalledSince is when it was called stalled; zero if it is not.
 	StalledSince time.Time

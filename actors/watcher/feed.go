@@ -2,6 +2,7 @@ package watcher
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,6 +57,11 @@ type Feed struct {
 	Recovered, Ended func(*Member)
 
 	current store.Published
+
+	// origin is the time from which the feed counts when its watches began, that of the
+	// first. It keeps the monotonic reading that a number of each watch's own would lack.
+	origin     time.Time
+	originOnce sync.Once
 }
 
 // Load returns the newest snapshot that the dispatcher has dispatched to all
@@ -93,6 +99,13 @@ func (f *Feed) now() time.Time {
 		return time.Time{}
 	}
 	return f.Now()
+}
+
+// elapsed returns how long after the feed's origin now is. Setting the machine's clock does
+// not change it, if the feed's clock has monotonic readings as the real one has.
+func (f *Feed) elapsed(now time.Time) time.Duration {
+	f.originOnce.Do(func() { f.origin = now })
+	return now.Sub(f.origin)
 }
 
 func (f *Feed) recovered(w *Watch) {

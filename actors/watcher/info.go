@@ -25,8 +25,8 @@ type Info struct {
 	Behind time.Duration
 	// Delivered and Lost are as of [Watch.Delivered] and [Watch.Lost].
 	Delivered, Lost uint64
-	// Age is how long ago the watch was made, by the wall clock; zero if that has been set
-	// back since.
+	// Age is how long ago the watch was made. Setting the machine's clock does not change it;
+	// by a clock without monotonic readings that is set back it may be zero.
 	Age time.Duration
 	// StalledSince is when the watch became stalled; zero if it is not.
 	StalledSince time.Time
@@ -41,7 +41,7 @@ func (w *Watch) Info(now time.Time) Info {
 	defer w.mu.Unlock()
 	info := Info{
 		Name: w.name.String(), Policy: w.policy, Consumer: consumerNames[consumerKind(w.kind.Load())],
-		Revision: revision, Delivered: w.delivered.Load(), Age: since(time.Unix(0, w.began), now),
+		Revision: revision, Delivered: w.delivered.Load(), Age: max(w.feed.elapsed(now)-w.began, 0),
 	}
 	if w.stream != nil {
 		info.Filter = w.stream.Filter()
@@ -95,7 +95,7 @@ func (w *Watch) unread() (n uint64, oldest time.Time) {
 		}
 	}
 	if w.cur.initial != nil {
-		oldest = time.Unix(0, w.began)
+		oldest = w.feed.origin.Add(w.began)
 	} else {
 		inHand := w.inHand(snap)
 		note(inHand)

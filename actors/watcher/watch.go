@@ -99,10 +99,9 @@ type Watch struct {
 	place uint32
 	kind  atomic.Int32
 
-	// name and began say which watch this is, and since when, in nanoseconds by
-	// the feed's clock.
+	// name and began say which watch this is, and since when; see Feed.elapsed.
 	name  usercode.Name
-	began int64
+	began time.Duration
 
 	// resume is the revision that the consumer may resume from.
 	resume atomic.Uint64
@@ -151,7 +150,7 @@ func (w *Watch) prepare(feed *Feed, options Options) {
 	w.feed = feed
 	w.buffer = uint32(min(uint64(options.Buffer), math.MaxUint32))
 	w.policy, w.traits = options.Policy, traitsOf(options)
-	w.memberIndex, w.name, w.began = noMember, options.Name, feed.now().UnixNano()
+	w.memberIndex, w.name, w.began = noMember, options.Name, feed.elapsed(feed.now())
 }
 
 // more returns the watch's extras, creating them if necessary. The caller holds the

@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -400,7 +401,7 @@ func TestWatch_EndReachesAConsumerThatWaits(t *testing.T) {
 	require.ErrorIs(t, err, watcher.ErrStopped)
 }
 
-// A wall clock that is set back makes no watch younger than new.
+// A clock that is set back, and has no monotonic readings, makes no watch younger than new.
 func TestInfo_AgeIsNotNegative(t *testing.T) {
 	virtual := clock.NewVirtual(time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC))
 	h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry), Now: virtual.Now}
@@ -413,4 +414,22 @@ func TestInfo_AgeIsNotNegative(t *testing.T) {
 	require.Zero(t, w.Info(virtual.Now()).Age)
 	virtual.Jump(24 * time.Hour)
 	require.Equal(t, time.Minute, w.Info(virtual.Now()).Age)
+}
+
+func TestInfo_AgeDoesNotChangeWhenTheMachinesClockIsSet(t *testing.T) {
+	now := time.Now()
+	h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry), Now: func() time.Time { return now }}
+	start := h.write(1)
+	feed.Publish(start)
+	first := follow(feed, start, watcher.Park)
+	now = now.Add(time.Minute)
+	require.Equal(t, time.Minute, first.Info(now).Age)
+
+	now = clocktest.SetWall(now, 24*time.Hour)
+	second := follow(feed, start, watcher.Park)
+	now = now.Add(time.Second)
+	require.Equal(t, []time.Duration{time.Minute + time.Second, time.Second}, []time.Duration{first.Info(now).Age, second.Info(now).Age})
+
+	now = clocktest.SetWall(now, -48*time.Hour)
+	require.Equal(t, []time.Duration{time.Minute + time.Second, time.Second}, []time.Duration{first.Info(now).Age, second.Info(now).Age})
 }

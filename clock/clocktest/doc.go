@@ -5,4 +5,6 @@
 //	           │
 //	code ──▶ Failing.Now ──after so many calls──▶ panics, so many times
 //	           └──otherwise──▶ the clock below it
+//
+// [SetWall] makes the times that the real clock gives once the machine's clock has been set.
 package clocktest
