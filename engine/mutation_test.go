@@ -219,3 +219,33 @@ func ExampleMutationError() {
 	// Output:
 	// shared object "a" at revision 2 was changed in place, from …gs:(map[string]string)map[color:red] Parent:(*engine_test.box)<nil>… to …gs:(map[string]string)map[color:blue] Parent:(*engine_test.box)<nil>…: objects are immutable once written; change a copy and write that
 }
+
+// Messages of a topic are shared, also what they refer to without a pointer of their own.
+func TestMutation_OfAMessageIsFound(t *testing.T) {
+	type message struct {
+		Lines []string
+		Tags  map[string]string
+	}
+	for what, change := range map[string]func(message){
+		"an element of a slice": func(m message) { m.Lines[0] = "b" },
+		"an entry of a map":     func(m message) { m.Tags["b"] = "2" },
+	} {
+		t.Run(what, func(t *testing.T) {
+			found := &mutations{}
+			topic := engine.NewTopicWith[message](engine.TopicOptions{
+				DetectMutations: true, OnError: found.report, FirstRevision: 1,
+				Host: hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch)}),
+			})
+			t.Cleanup(func() { require.NoError(t, topic.Close()) })
+			w, err := topic.Watch(t.Context(), engine.SubscribeOptions{})
+			require.NoError(t, err)
+			_, err = topic.Publish(t.Context(), message{Lines: []string{"a"}, Tags: map[string]string{"a": "1"}})
+			require.NoError(t, err)
+			got, err := w.Next(t.Context())
+			require.NoError(t, err)
+			change(got[0].Object.Value)
+			require.NoError(t, topic.Close())
+			require.Equal(t, []string{"message@2"}, found.all())
+		})
+	}
+}

@@ -22,8 +22,9 @@ import (
 //	   ▲ waits only if the window                        ├──▶ Messages: iterator
 //	   └ is thousands of messages behind                 └──▶ Watch: events with revisions
 //
-// Messages are shared by all subscribers: one of pointer type must not be
-// changed once it was published.
+// Messages are shared by the publisher and all subscribers: what a message refers to, by a
+// pointer, a slice or a map, must not be changed once it was published.
+// [TopicOptions].DetectMutations finds such changes in tests.
 type Topic[T any] struct{ core topicCore }
 
 // topicCore is the untyped core of the façade; see [engineCore].
