@@ -362,3 +362,26 @@ func TestTopic_HandlerMayPublishManyOnADeterministicHost(t *testing.T) {
 	require.True(t, slices.IsSorted(all.got), "in order")
 	require.Zero(t, topic.Stats().Relists)
 }
+
+// A topic whose workers are busy does not collect what its publishers publish meanwhile
+// without bound: they wait for it.
+func TestTopic_PublishersAreAtMostThousandsOfMessagesAhead(t *testing.T) {
+	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch), Seed: 1})
+	topic := topicOn(t, engine.TopicOptions{Host: host})
+	w, err := topic.Watch(t.Context(), engine.SubscribeOptions{})
+	require.NoError(t, err)
+	const messages = 20_000
+	for n := range messages {
+		rev, err := topic.Publish(t.Context(), n) // runs the topic only if it waits
+		require.NoError(t, err)
+		require.LessOrEqual(t, rev-topic.Stats().Revision, engine.Revision(4097))
+	}
+	for n := 0; n < messages; {
+		events, err := w.Next(t.Context())
+		require.NoError(t, err)
+		for _, ev := range events {
+			require.Equal(t, n, ev.Object.Value)
+			n++
+		}
+	}
+}
