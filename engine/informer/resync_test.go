@@ -119,3 +119,21 @@ func TestResync_GoesOnAfterTheClockHasFailed(t *testing.T) {
 		})
 	}
 }
+
+// A handler that is slower than its period would otherwise never be removed.
+func TestResync_NoneBeginsDuringADrain(t *testing.T) {
+	r := newFixture(t, nil)
+	r.put(pod{Name: "a"})
+	r.put(pod{Name: "b"})
+	var got []string
+	handle, err := r.Subscribe(func(n informer.Notification[pod]) {
+		if got = append(got, n.String()); len(got) < 10 {
+			r.clock.Advance(time.Minute)
+		}
+	}, informer.HandlerOptions{Resync: time.Minute})
+	require.NoError(t, err)
+	handle.Stop(informer.Drain)
+	r.executor.Run()
+	require.Equal(t, []string{"ADDED a@2 replay", "ADDED b@3 replay"}, got)
+	require.ErrorIs(t, handle.Err(), informer.ErrRemoved)
+}
