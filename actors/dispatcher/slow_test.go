@@ -1,0 +1,69 @@
+package dispatcher_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// A watch that catches up and stalls again before the dispatcher hears of it is slow. Here it
+// catches up with a bookmark, and the registration of another makes it stall.
+func TestSlow_WatchThatStallsAgainHasNotCaughtUp(t *testing.T) {
+	f := newFixture(t)
+	w := f.watch(watcher.Options{Buffer: 1, Bookmarks: true})
+	f.write(2, 3, 4)
+	f.pass(2 * time.Minute) // a bookmark is due
+	events, err := w.Next(t.Context())
+	require.NoError(t, err)
+	require.Len(t, events, 3)
+
+	for rev := store.Revision(5); rev <= 7; rev++ {
+		f.window.Append(added(rev), f.clock.Now())
+	}
+	snap := f.commit()
+	_, reply := f.register(watcher.Start{Next: snap.Window.Next(), After: 7}, snap)
+	events, err = w.Next(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, store.Bookmark, events[0].Type)
+	require.False(t, w.Stalled())
+	f.executor.Run()
+	require.NoError(t, <-reply)
+	require.True(t, w.Stalled())
+	require.EqualValues(t, 1, f.stats.Stalled.Load())
+	f.has(w, 5, 6, 7)
+	require.Zero(t, f.stats.Stalled.Load())
+}
+
+// The budget that was drawn for one watch is not used up for another that stalls later.
+func TestSlow_WatchThatStallsLaterHasTheNextDraw(t *testing.T) {
+	f := newFixture(t)
+	f.pass(2 * time.Second) // in which the budget fills up
+	first := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+	f.write(2, 3, 4)
+	f.pass(99 * time.Millisecond)
+	later := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+	f.write(5, 6, 7)
+	f.pass(time.Millisecond)
+	require.ErrorIs(t, first.Err(), watcher.ErrSlowConsumer)
+	require.NoError(t, later.Err())
+	f.pass(time.Second)
+	require.ErrorIs(t, later.Err(), watcher.ErrSlowConsumer)
+}
+
+// A watch that catches up does not stop the time of another.
+func TestSlow_BudgetOfSeveralGoesOnWhenOneCatchesUp(t *testing.T) {
+	f := newFixture(t)
+	f.pass(2 * time.Second) // in which the budget fills up
+	reader := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+	stuck := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+	f.write(2, 3, 4)
+	f.pass(20 * time.Millisecond)
+	f.has(reader, 2, 3, 4)
+	f.pass(80 * time.Millisecond)
+	require.NoError(t, reader.Err())
+	require.ErrorIs(t, stuck.Err(), watcher.ErrSlowConsumer)
+}
