@@ -63,9 +63,6 @@ func (v *view) sourceErr() error {
 type entry struct {
 	key  string
 	view atomic.Pointer[view]
-	// revision is the revision up to which the view has everything; zero while it serves
-	// nothing. It is set after the view.
-	revision atomic.Uint64
 	// used is when the object was last read, or arrived, since the cache was
 	// made.
 	used atomic.Int64
@@ -74,6 +71,9 @@ type entry struct {
 
 	mu   sync.Mutex
 	refs int
+	// revision is the revision up to which the view has everything; zero while it serves
+	// nothing. It is set after the view.
+	revision store.Revision
 	// sink is the sink of the present Reflector, whose updates are taken; nil for none.
 	sink *sink
 	// changed and advanced are closed when what the view serves changes, and when
@@ -123,10 +123,24 @@ func signal(c *chan struct{}) {
 	}
 }
 
-// asked returns the channel, of the entry, that is closed at the next signal.
-func (e *entry) asked(c *chan struct{}) <-chan struct{} {
+// progress returns the view, the revision up to which that has everything, and a channel that
+// is closed when there is more. They belong together, since an object that was idle may begin
+// again with a state from before that revision.
+func (e *entry) progress() (v *view, reached store.Revision, advanced <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.view.Load(), e.revision, asked(&e.advanced)
+}
+
+// nextChange returns a channel that is closed when what the view serves changes.
+func (e *entry) nextChange() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return asked(&e.changed)
+}
+
+// asked returns the channel that is closed at the next signal.
+func asked(c *chan struct{}) <-chan struct{} {
 	if *c == nil {
 		*c = make(chan struct{})
 	}
@@ -138,7 +152,7 @@ func (e *entry) advance(s *sink, rev store.Revision) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.view.Load().served() && (e.sink == s || e.sink == nil) {
-		e.revision.Store(uint64(rev))
+		e.revision = rev
 		signal(&e.advanced)
 	}
 }
@@ -167,7 +181,7 @@ func (e *entry) start(from phase) bool {
 	if e.view.Load().phase != from {
 		return false
 	}
-	e.revision.Store(0)
+	e.revision = 0
 	e.show(&view{phase: syncing, change: make(chan struct{})})
 	return true
 }

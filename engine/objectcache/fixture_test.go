@@ -14,6 +14,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/objectcache"
@@ -133,9 +134,14 @@ type fixture struct {
 
 // newFixture returns a fixture that the caller closes.
 func newFixture(t tester, seed uint64, change ...func(*objectcache.Config[secret])) *fixture {
+	return newFixtureOn(t, seed, func(c clock.Clock) clock.Clock { return c }, change...)
+}
+
+// newFixtureOn is newFixture whose host has the clock that wrap returns for the virtual one.
+func newFixtureOn(t tester, seed uint64, wrap func(clock.Clock) clock.Clock, change ...func(*objectcache.Config[secret])) *fixture {
 	r := &fixture{t: t, clock: enginetest.NewVirtualClock(), executor: actors.NewSeeded(seed)}
 	var err error
-	r.host, err = engine.NewHost(engine.HostConfig{Clock: r.clock, Executor: r.executor, Seed: seed | 1<<63})
+	r.host, err = engine.NewHost(engine.HostConfig{Clock: wrap(r.clock), Executor: r.executor, Seed: seed | 1<<63})
 	require.NoError(t, err)
 	r.source = newSpySource(enginetest.SourceOptions{Clock: r.host.Clock()})
 	cfg := objectcache.Config[secret]{

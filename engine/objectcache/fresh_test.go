@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // over returns an engine, and a cache of its objects on the same host.
@@ -68,22 +70,31 @@ func TestGetNotOlderThan_WaitEnds(t *testing.T) {
 		}, objectcache.ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			secrets, cache, ctx := over(t)
-			written, err := secrets.Put(ctx, secret{Name: "token"})
-			require.NoError(t, err)
-			ref, err := cache.Acquire("token")
-			require.NoError(t, err)
-			_, err = ref.GetNotOlderThan(ctx, written.Revision)
-			require.NoError(t, err)
-			of, cancel := context.WithCancelCause(ctx)
-			defer cancel(nil)
-			failed := make(chan error)
-			go func() {
-				_, err := ref.GetNotOlderThan(of, written.Revision+1000)
-				failed <- err
-			}()
-			test.end(cache, ref, cancel)
-			require.ErrorIs(t, <-failed, test.why)
+			synctest.Test(t, func(t *testing.T) {
+				cache, source := realCache(t)
+				written, err := source.Add(secret{Name: "token"})
+				require.NoError(t, err)
+				ref, err := cache.Acquire("token")
+				require.NoError(t, err)
+				another, err := cache.Acquire("token") // so that a release is not the last
+				require.NoError(t, err)
+				defer another.Release()
+				_, err = ref.GetNotOlderThan(t.Context(), written)
+				require.NoError(t, err)
+				of, cancel := context.WithCancelCause(context.Background())
+				defer cancel(nil)
+				failed := make(chan error, 1)
+				go func() {
+					_, err := ref.GetNotOlderThan(of, written+1000)
+					failed <- err
+				}()
+				synctest.Wait()
+				require.Empty(t, failed, "it waits")
+				test.end(cache, ref, cancel)
+				synctest.Wait()
+				require.Len(t, failed, 1)
+				require.ErrorIs(t, <-failed, test.why)
+			})
 		})
 	}
 }
@@ -97,6 +108,49 @@ func TestGetNotOlderThan_OfAnImmutableObject(t *testing.T) {
 	o, err := ref.GetNotOlderThan(t.Context(), 1<<40)
 	require.NoError(t, err)
 	require.Equal(t, "1", o.Value.Data)
+}
+
+// laggingSource is a replica: a list may be older than what it has said before.
+type laggingSource struct {
+	*spySource
+	page *backend.List
+}
+
+func (s *laggingSource) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	if s.page != nil {
+		return s.page, nil
+	}
+	return s.spySource.List(ctx, opts)
+}
+
+// What the cache had before the object was idle does not count: the source may be behind it.
+func TestGetNotOlderThan_OfAnObjectThatWasIdle(t *testing.T) {
+	var lagging *laggingSource
+	r := started(t, func(c *objectcache.Config[secret]) {
+		lagging = &laggingSource{spySource: c.Source.ListerWatcher.(*spySource)}
+		c.Source = engine.SourceOf[secret](lagging)
+	})
+	r.put(secret{Name: "a", Data: "1"})
+	old, err := r.source.List(t.Context(), backend.ListOptions{Prefix: "a"})
+	require.NoError(t, err)
+	written, err := r.source.Modify(secret{Name: "a", Data: "2"})
+	require.NoError(t, err)
+	ref := r.acquire("a")
+	o, err := ref.GetNotOlderThan(t.Context(), written)
+	require.NoError(t, err)
+	require.Equal(t, "2", o.Value.Data)
+	r.advance(maxIdle)
+	r.requireRunning()
+
+	lagging.page = old
+	r.source.Stall()
+	_, err = ref.GetNotOlderThan(t.Context(), written)
+	require.ErrorIs(t, err, objectcache.ErrNotSynced)
+	r.requireGet(ref, "1")
+	r.source.Resume()
+	o, err = ref.GetNotOlderThan(t.Context(), written)
+	require.NoError(t, err)
+	require.Equal(t, "2", o.Value.Data)
 }
 
 // hasChanged reports whether a channel of Changed is closed.

@@ -96,15 +96,15 @@ func (r *reference) get(ctx context.Context) (*store.Object, error) {
 
 func (r *reference) getNotOlderThan(ctx context.Context, rev store.Revision) (*store.Object, error) {
 	for {
-		advanced := r.entry.asked(&r.entry.advanced)
-		reached := store.Revision(r.entry.revision.Load()) // loaded before the view, which is at least as new
-		object, err := r.get(ctx)
-		v := r.entry.view.Load()
-		switch {
-		case err != nil && !errors.Is(err, ErrNotFound):
+		if _, err := r.get(ctx); err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, err
-		case reached >= rev, v.phase == frozen, revisionOf(object) >= rev:
-			return object, err
+		}
+		v, reached, advanced := r.entry.progress()
+		switch {
+		case !v.served(), r.released.Load(): // meanwhile; get knows why
+			continue
+		case reached >= rev, v.phase == frozen, revisionOf(v.object) >= rev:
+			return v.object, v.err
 		}
 		r.cache.supervisor.Tell(ask{r.entry})
 		if err := r.cache.host.Await(ctx, advanced); err != nil {
@@ -114,7 +114,7 @@ func (r *reference) getNotOlderThan(ctx context.Context, rev store.Revision) (*s
 }
 
 func (r *reference) changed() <-chan struct{} {
-	changed := r.entry.asked(&r.entry.changed)
+	changed := r.entry.nextChange()
 	if r.released.Load() || r.entry.view.Load().phase == closed {
 		closed := make(chan struct{})
 		close(closed)
