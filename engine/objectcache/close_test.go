@@ -121,6 +121,37 @@ func TestGet_WaitingEnds(t *testing.T) {
 	}
 }
 
+// An update that is on its way while the cache closes does not make the object readable again.
+func TestClose_WhatArrivesLateIsNotServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		arriving := make(chan struct{})
+		host, err := engine.NewHost(engine.HostConfig{Workers: 4})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, host.Close()) })
+		cache, source := realCache(t, func(c *objectcache.Config[secret]) {
+			c.Host = host
+			c.Immutable = func(secret) bool {
+				<-arriving
+				return false
+			}
+		})
+		_, err = source.Add(secret{Name: "a", Data: "1"})
+		require.NoError(t, err)
+		ref, err := cache.Acquire("a")
+		require.NoError(t, err)
+		synctest.Wait()
+		closed := make(chan error)
+		go func() { closed <- cache.Close() }()
+		synctest.Wait()
+		_, err = ref.Get(t.Context())
+		require.ErrorIs(t, err, objectcache.ErrClosed)
+		close(arriving)
+		require.NoError(t, <-closed)
+		_, err = ref.Get(t.Context())
+		require.ErrorIs(t, err, objectcache.ErrClosed)
+	})
+}
+
 func TestClose_NamesWhatStillRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host, err := engine.NewHost(engine.HostConfig{CloseTimeout: time.Second})

@@ -89,6 +89,18 @@ func TestIdle_NotBeforeTheObjectHasArrived(t *testing.T) {
 	r.requireRunning() // now it is
 }
 
+// The supervisor may have its turn long after the timer has fired.
+func TestIdle_IsFoundHoweverLate(t *testing.T) {
+	r := started(t)
+	r.put(secret{Name: "a", Data: "1"})
+	ref := r.acquire("a")
+	r.requireGet(ref, "1")
+	r.settle()
+	r.clock.Advance(10 * maxIdle)
+	r.requireRunning()
+	require.Equal(t, 1, r.cache.Stats().Idle)
+}
+
 // An object that takes longer to arrive than MaxIdle is there for the read that
 // waited for it.
 func TestIdle_AnArrivalCountsAsARead(t *testing.T) {
