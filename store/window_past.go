@@ -11,7 +11,7 @@ import (
 //
 // The error is an [*ExpiredError] if rev was trimmed or is in a gap (see
 // [WindowView.Seek]), a [*FutureError] if rev is in the future, and otherwise
-// ctx's.
+// ctx's cause.
 func (s *Snapshot) StateAt(ctx context.Context, rev Revision) (*TreeView, error) {
 	if rev > s.Revision {
 		return nil, &FutureError{Requested: rev, Current: s.Revision}
@@ -38,7 +38,7 @@ func (s *Snapshot) StateAt(ctx context.Context, rev Revision) (*TreeView, error)
 // list cost it once, and drops them with the events before them.
 //
 // The error is an [*ExpiredError] if at is not in the window any more, a
-// [*FutureError] if it is after Next, and otherwise ctx's.
+// [*FutureError] if it is after Next, and otherwise ctx's cause.
 func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*TreeView, error) {
 	switch v := s.Window; {
 	case at < v.first:
@@ -98,8 +98,8 @@ func (v WindowView) undo(ctx context.Context, t *Tree, start, end Seq) error {
 // ends. Events that the window does not have are an [*ExpiredError].
 func (v WindowView) each(ctx context.Context, start, end Seq, do func(Event)) error {
 	for start < end {
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		events, ok := v.Read(start)
 		if !ok || len(events) == 0 {

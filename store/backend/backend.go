@@ -17,7 +17,7 @@ type ListerWatcher interface {
 	// continue token) was compacted, for a token as an
 	// [*ExpiredContinueError]; [store.ErrFuture] if it has not happened;
 	// [store.ErrInvalidContinue], [store.ErrInvalidKey], [usercode.ErrConfig],
-	// ctx's error, or an error of reaching storage.
+	// ctx's cause, or an error of reaching storage.
 	List(ctx context.Context, opts ListOptions) (*List, error)
 
 	// Watch starts a watch. It may block until storage has accepted the watch; ctx
@@ -25,7 +25,7 @@ type ListerWatcher interface {
 	//
 	// Errors: [store.ErrExpired] if opts.From was compacted,
 	// [store.ErrFuture], [store.ErrInvalidKey], [usercode.ErrConfig], ctx's
-	// error, or an error of reaching storage.
+	// cause, or an error of reaching storage.
 	Watch(ctx context.Context, opts WatchOptions) (Watcher, error)
 
 	// Traits returns what the caller may rely on. It is constant.

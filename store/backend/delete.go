@@ -27,7 +27,7 @@ type DeleteOptions struct {
 // change it.
 //
 // Errors: [store.ErrNotFound], [store.ErrPrecondition], what Validate returned,
-// [store.ErrInvalidKey], [usercode.ErrPanic], ctx's error, or an error of reaching
+// [store.ErrInvalidKey], [usercode.ErrPanic], ctx's cause, or an error of reaching
 // storage. Those that depend on the object are of the live one, not of a stale
 // suggestion.
 func (s *Storage) Delete(ctx context.Context, key string, opts DeleteOptions) (*store.Object, error) {

@@ -93,8 +93,8 @@ func (s *Storage) recheck(ctx context.Context, race raced, key string, missingOK
 // readLive reads the live object, unless ctx has ended. A missing one is an error unless
 // missingOK.
 func (s *Storage) readLive(ctx context.Context, key string, missingOK bool) (assumed, error) {
-	if err := ctx.Err(); err != nil {
-		return assumed{}, err
+	if ctx.Err() != nil {
+		return assumed{}, context.Cause(ctx)
 	}
 	o, err := s.backend.Get(ctx, key)
 	if missingOK && errors.Is(err, store.ErrNotFound) {

@@ -41,7 +41,7 @@ type CreateOptions struct {
 // derive it from the value.
 //
 // Errors: [store.ErrExists] if there is an object with that key,
-// [store.ErrInvalidKey], [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or an
+// [store.ErrInvalidKey], [usercode.ErrConfig], [usercode.ErrPanic], ctx's cause, or an
 // error of reaching storage.
 func (s *Storage) Create(ctx context.Context, draft *store.Object, opts CreateOptions) (*store.Object, error) {
 	if err := validateTTL("CreateOptions", opts.TTL, "the object never expires"); err != nil {
@@ -71,7 +71,7 @@ func (s *Storage) put(ctx context.Context, key string, draft, prev *store.Object
 
 // Get returns the newest object under key.
 //
-// Errors: [store.ErrNotFound], [store.ErrInvalidKey], ctx's error, or an error of
+// Errors: [store.ErrNotFound], [store.ErrInvalidKey], ctx's cause, or an error of
 // reaching storage.
 func (s *Storage) Get(ctx context.Context, key string) (*store.Object, error) {
 	if err := store.ValidateKey(key); err != nil {

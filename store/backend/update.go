@@ -67,7 +67,7 @@ func validateExpiry(options string, ttl time.Duration, permanent bool) error {
 //
 // Errors: [store.ErrNotFound], [store.ErrPrecondition], what update returned,
 // [store.ErrInvalidKey] (as a [*KeyMismatchError] if the new value has another
-// key), [usercode.ErrConfig], [usercode.ErrPanic], ctx's error, or an error of reaching
+// key), [usercode.ErrConfig], [usercode.ErrPanic], ctx's cause, or an error of reaching
 // storage. Those that depend on the object are of the live one, not of a stale
 // suggestion.
 func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, update UpdateFunc, opts UpdateOptions) (*store.Object, error) {

@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"context"
+	"errors"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,15 +35,18 @@ var lifeChecks = []check{
 	}},
 	{"Contract_DoneContextFailsAndChangesNothing", func(x *fixture) {
 		o := x.create("a", "x")
-		ctx, cancel := context.WithCancel(x.ctx)
-		cancel()
+		ctx, cancel := context.WithCancelCause(x.ctx)
+		cancel(errDone)
 		for verb, err := range x.everyVerb(ctx, o) {
-			x.fails(err, context.Canceled, "%s with a done context", verb)
+			x.fails(err, errDone, "%s with a done context must fail with its cause, see context.Cause", verb)
 		}
 		x.holds(o)
 		require.Equal(x, o.Revision, x.revision())
 	}},
 }
+
+// errDone is the cause of contexts that are done.
+var errDone = errors.New("the context is done")
 
 // settle removes the notification that may be left of events that were read already.
 func (f *follower) settle() {

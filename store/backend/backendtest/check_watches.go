@@ -58,16 +58,16 @@ var watchChecks = []check{
 		}
 	}},
 	{"Watch_ContextBoundsOnlyTheStart", func(x *fixture) {
-		ctx, cancel := context.WithCancel(x.ctx)
+		ctx, cancel := context.WithCancelCause(x.ctx)
 		f := &follower{fixture: x, notified: make(chan struct{}, 1), limit: 10}
 		w, err := x.Backend.Watch(ctx, backend.WatchOptions{Notify: f.notify})
 		require.NoError(x, err)
 		f.watcher = w
 		f.sees()
-		cancel()
+		cancel(errDone)
 		f.sees(added(x.create("a", "x")))
 		_, err = x.Backend.Watch(ctx, backend.WatchOptions{Notify: f.notify})
-		x.fails(err, context.Canceled, "Watch with a done context")
+		x.fails(err, errDone, "Watch with a done context")
 	}},
 	{"Watch_FromTheFutureFails", func(x *fixture) {
 		now := x.create("a", "x").Revision

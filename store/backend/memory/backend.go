@@ -138,12 +138,14 @@ func (b *Backend) Traits() backend.Traits {
 
 // StoreID returns the identity of this backend: a random text, so that no other backend
 // has it, not even that of the same program after a restart.
-func (b *Backend) StoreID(ctx context.Context) (string, error) { return b.identity(), ctx.Err() }
+func (b *Backend) StoreID(ctx context.Context) (string, error) {
+	return b.identity(), context.Cause(ctx)
+}
 
 // Revision returns the newest revision.
 func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

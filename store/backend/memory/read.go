@@ -47,8 +47,8 @@ func (b *Backend) forgetLatest() {
 
 // Get returns the newest object under key, or [store.ErrNotFound].
 func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
@@ -93,8 +93,8 @@ func (b *Backend) find(key string) *store.Object {
 
 // List returns a page of objects in key order.
 func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	scan, err := opts.Scan()
 	if err != nil {

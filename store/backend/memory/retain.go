@@ -9,8 +9,8 @@ import (
 
 // Compact drops the history before rev.
 func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -30,8 +30,8 @@ func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 // Compacted returns the oldest revision that can be read and watched from, as set
 // by Compact or [Options.Retain]; zero if nothing was dropped yet.
 func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 // Watch follows changes after opts.From. It costs one small allocation, and no
 // CPU while it is not read.
 func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if err := opts.Validate(); err != nil {
 		return nil, err

@@ -44,8 +44,8 @@ func revisionOf(o *store.Object) store.Revision {
 
 // Remove deletes the object under prev's key if it is still prev.
 func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if prev == nil || prev.Revision == 0 {
 		return nil, &usercode.ConfigError{Field: "prev", Problem: "has no revision; give the object to remove as storage returned it"}
@@ -80,8 +80,8 @@ func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, err
 // prepare does what a write can do before it takes the lock. Of what runs user code
 // that is everything but [store.Schema.Stamp], which needs the revision.
 func (b *Backend) prepare(ctx context.Context, draft *store.Object) (size int, err error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
 	}
 	if err := store.ValidateKey(draft.Key); err != nil {
 		return 0, err
