@@ -90,6 +90,29 @@ func TestReplica_AppliesAskBeforeTheyCreate(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrConflict)
 }
 
+// So it does before an update that may create the object: the object may be gone by the time that
+// the update is at the origin. A write of the status creates none.
+func TestReplica_UpdatesAskBeforeTheyCreate(t *testing.T) {
+	creates := func(cfg *registry.Config[Widget]) { cfg.Strategy.CreateOnUpdate = true }
+	b := backendAt(t, newServer(t, creates).url)
+	r := newServer(t, creates, func(cfg *registry.Config[Widget]) { cfg.Engine.Backend = b })
+	refused := errors.New("not you")
+	opts := registry.WriteOptions{MayCreate: func(context.Context) error { return refused }}
+	put := func(old *engine.Object[Widget]) (Widget, error) { return widget("a", 1), nil }
+	_, _, err := r.store.Update(t.Context(), "default/a", put, opts)
+	require.ErrorIs(t, err, refused)
+	_, err = r.store.UpdateStatus(t.Context(), "default/a", func(old *engine.Object[Widget]) (Widget, error) { return old.Value, nil }, opts)
+	require.ErrorIs(t, err, engine.ErrNotFound)
+	refused = nil
+	named := opts
+	named.UID = "of another"
+	_, _, err = r.store.Update(t.Context(), "default/a", put, named)
+	require.ErrorIs(t, err, engine.ErrNotFound)
+	_, created, err := r.store.Update(t.Context(), "default/a", put, opts)
+	require.NoError(t, err)
+	require.True(t, created)
+}
+
 func managers(o *engine.Object[Widget]) (names []string) {
 	for _, e := range o.Value.ManagedFields {
 		names = append(names, e.Manager)
