@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 )
 
@@ -141,18 +140,16 @@ func ExampleHandlerOptions() {
 	}, informer.HandlerOptions{Policy: informer.Merge, Buffer: 10})
 	must(err)
 	must(h.Synced(ctx))
-	put := func(phase int) *engine.Object[Pod] {
+	put := func(phase int) {
 		o, err := e.Put(ctx, Pod{"default", "web", "n7", fmt.Sprint("phase ", phase)})
 		must(err)
-		return o
+		must(pods.WaitForRevision(ctx, o.Revision))
 	}
 	put(0)
 	<-busy
-	var last *engine.Object[Pod]
 	for phase := range 100 {
-		last = put(phase)
+		put(phase)
 	}
-	must(pods.WaitForRevision(ctx, last.Revision))
 	close(release)
 	must(h.Remove(ctx, informer.Drain))
 	fmt.Println(newest, "after fewer than 100 calls:", calls < 100)
