@@ -54,7 +54,8 @@ func (w *Watch[T]) Next(ctx context.Context) ([]Event[T], error) {
 
 // Batches ranges over the watch's batches. The last pair has no events and the reason
 // that the watch ended. Breaking out of the loop loses nothing and does not stop the
-// watch: range again to continue with the next batch, or Stop it.
+// watch: range again to continue with the next batch, or Stop it. As with Next, a batch is
+// shared with other watches: read it, do not change it.
 func (w *Watch[T]) Batches() iter.Seq2[[]Event[T], error] {
 	return func(yield func([]Event[T], error) bool) {
 		for events, err := range w.core.Batches() {
