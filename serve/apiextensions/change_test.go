@@ -125,13 +125,19 @@ func TestChange_OfTheRestLeavesTheKindAlone(t *testing.T) {
 	})
 }
 
+// defineRivals defines widgets, and then worlds, which have the same short name.
+func (c *cluster) defineRivals() {
+	c.t.Helper()
+	short := func(spec map[string]any) { spec["names"].(map[string]any)["shortNames"] = []any{"w"} }
+	c.define(definition("widgets", "Widget", short))
+	c.must(201, "POST", definitionsPath, definition("worlds", "World", short))
+	c.await("worlds.example.com", "NamesAccepted=False")
+}
+
 func TestNames_OfAnotherKindAreNotServedUntilItGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, apiextensions.Config{})
-		short := func(spec map[string]any) { spec["names"].(map[string]any)["shortNames"] = []any{"w"} }
-		c.define(definition("widgets", "Widget", short))
-		c.must(201, "POST", definitionsPath, definition("worlds", "World", short))
-		c.await("worlds.example.com", "NamesAccepted=False")
+		c.defineRivals()
 		require.Equal(t, []string{"NamesAccepted=False", "Established=False"}, conditions(c.get("worlds.example.com")))
 		c.must(404, "GET", "/apis/example.com/v1/worlds", "")
 		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
@@ -143,10 +149,7 @@ func TestNames_OfAnotherKindAreNotServedUntilItGoes(t *testing.T) {
 func TestNames_ThatAChangeFreesAreServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, apiextensions.Config{})
-		short := func(spec map[string]any) { spec["names"].(map[string]any)["shortNames"] = []any{"w"} }
-		c.define(definition("widgets", "Widget", short))
-		c.must(201, "POST", definitionsPath, definition("worlds", "World", short))
-		c.await("worlds.example.com", "NamesAccepted=False")
+		c.defineRivals()
 		c.update(200, definition("widgets", "Widget"))
 		c.await("worlds.example.com", "Established=True")
 	})
