@@ -9,3 +9,10 @@ func Held(w backend.Watcher) int {
 	defer of.mu.Unlock()
 	return of.held
 }
+
+// Watches returns how many watches the backend has that are not closed.
+func Watches(b *Backend) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.running)
+}
