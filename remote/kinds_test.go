@@ -94,7 +94,7 @@ func TestKinds_NeedNoCoreGroup(t *testing.T) {
 		}
 	}))
 	defer origin.Close()
-	kinds, err := remote.Kinds(t.Context(), remote.Config{URL: origin.URL})
+	kinds, err := remote.Kinds(t.Context(), remote.Config{URL: origin.URL + "/"})
 	require.NoError(t, err)
 	require.Len(t, kinds, 1)
 }
@@ -161,4 +161,24 @@ func TestKinds_OfAServerThatDoesNotAnswer(t *testing.T) {
 			require.ErrorContains(t, err, "remote.Config.RequestTimeout")
 		})
 	}
+}
+
+// A kind that cannot be listed or watched cannot be followed.
+func TestKinds_CanBeListedAndWatched(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/apis" {
+			_, _ = io.WriteString(w, `{}`) // it has no schemas
+			return
+		}
+		_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[
+			{"resource":"reviews","responseKind":{"kind":"Review"},"verbs":["create"]},
+			{"resource":"lists","responseKind":{"kind":"ListOnly"},"verbs":["list"]},
+			{"resource":"watches","responseKind":{"kind":"WatchOnly"},"verbs":["watch"]},
+			{"resource":"widgets","responseKind":{"kind":"Widget"},"verbs":["get","list","watch"]}]}]}]}`)
+	}))
+	defer origin.Close()
+	kinds, err := remote.Kinds(t.Context(), remote.Config{URL: origin.URL})
+	require.NoError(t, err)
+	require.Len(t, kinds, 1)
+	require.Equal(t, "widgets", kinds[0].Kind.Plural)
 }

@@ -109,10 +109,7 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	if err != nil {
-		text = nil // the code says enough
-	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // without a Status in it, the code says enough
 	return nil, statusErrorOf(method+" "+req.URL.Path, resp, text)
 }
 

@@ -369,6 +369,10 @@ func TestConfig_IsChecked(t *testing.T) {
 	for field, cfg := range map[string]remote.Config{
 		"URL":            {URL: "10.0.0.1:8080"},
 		"URL ":           {URL: "http://user:secret@host"},
+		"URL  ":          {URL: "http://h/?x=1"},
+		"URL   ":         {URL: "http://h/#x"},
+		"URL    ":        {URL: "http:///path"},
+		"URL     ":       {URL: "ftp://h"},
 		"Labels":         {URL: "http://h", Labels: "a in"},
 		"Fields":         {URL: "http://h", Fields: "a"},
 		"Namespace":      {URL: "http://h", Namespace: "a/b"},
@@ -387,9 +391,14 @@ func TestConfig_IsChecked(t *testing.T) {
 		require.Equal(t, "remote.Config."+strings.TrimSpace(field), wrong.Field)
 		require.NotContains(t, err.Error(), "secret")
 	}
+	format, err := registry.FormatOf(widgets(new(atomic.Int64)))
+	require.NoError(t, err)
+	b, err := remote.New(format, remote.Config{URL: "http://h", MinPause: time.Hour})
+	require.NoError(t, err, "MaxPause is not less by default")
+	require.NoError(t, b.Close())
 	scoped := widgets(new(atomic.Int64))
 	scoped.Kind.ClusterScoped = true
-	format, err := registry.FormatOf(scoped)
+	format, err = registry.FormatOf(scoped)
 	require.NoError(t, err)
 	_, err = remote.New(format, remote.Config{URL: "http://h", Namespace: "default"})
 	require.ErrorContains(t, err, `remote.Config.Namespace is "default", but a Widget has no namespace`)

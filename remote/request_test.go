@@ -1,0 +1,120 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// A key is part of a path, whatever characters it has, and only a body has a media type.
+func TestBackend_RequestsOfAKey(t *testing.T) {
+	var paths, media []string
+	b := pretend(t, func(r *http.Request) (*http.Response, error) {
+		paths, media = append(paths, r.URL.EscapedPath()), append(media, r.Header.Get("Content-Type"))
+		return reply(http.StatusForbidden, strings.NewReader(""))
+	})
+	_, err := b.Get(t.Context(), "a%3Fb/c#d%2F")
+	require.ErrorIs(t, err, backend.ErrDenied)
+	_, _, err = b.ForwardUpdate(t.Context(), "a/b", "sta?tus", []byte("{}"), registry.WriteOptions{})
+	require.ErrorIs(t, err, backend.ErrDenied)
+	require.Equal(t, []string{
+		"/apis/example.com/v1/namespaces/a%253Fb/widgets/c%23d%252F",
+		"/apis/example.com/v1/namespaces/a/widgets/b/sta%3Ftus",
+	}, paths)
+	require.Equal(t, []string{"", "application/json"}, media)
+}
+
+// The context's cause ends a call also while the answer is read.
+func TestBackend_TellsWhyItsContextEnded(t *testing.T) {
+	why := errors.New("the caller has had enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	b := pretend(t, func(r *http.Request) (*http.Response, error) {
+		cancel(why)
+		return reply(http.StatusOK, silence{r.Context()})
+	})
+	_, err := b.Get(ctx, "default/a")
+	require.ErrorIs(t, err, why)
+}
+
+// Only a write without a connection has certainly not been done.
+func TestBackend_AWriteIsUncertainOnceItMayHaveBeenSent(t *testing.T) {
+	for op, uncertain := range map[string]bool{"dial": false, "read": true, "write": true} {
+		b := pretend(t, func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: op, Err: errors.New("reset")}
+		})
+		_, err := b.ForwardCreate(t.Context(), "default", []byte("{}"), registry.WriteOptions{})
+		require.ErrorIs(t, err, backend.ErrUnavailable)
+		require.Equal(t, uncertain, errors.Is(err, backend.ErrUncertain), op)
+	}
+}
+
+// An answer that does not come in time is told once, and names the field.
+func TestBackend_TellsOnceThatThereIsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := pretend(t, func(r *http.Request) (*http.Response, error) { return reply(http.StatusOK, silence{r.Context()}) })
+		_, err := b.Get(t.Context(), "default/a")
+		require.ErrorContains(t, err, "no answer within 30s (remote.Config.RequestTimeout)")
+		require.Equal(t, 1, strings.Count(err.Error(), backend.ErrUnavailable.Error()), "%v", err)
+		require.NoError(t, b.Close())
+	})
+}
+
+// A deletion is later than what it deletes, also if the server tells an older revision.
+func TestRemove_IsLaterThanTheObject(t *testing.T) {
+	for told, want := range map[string]store.Revision{"9": 9, "3": 6} {
+		b := pretend(t, func(*http.Request) (*http.Response, error) {
+			return reply(http.StatusOK, strings.NewReader(`{"kind":"Status","apiVersion":"v1","metadata":{"resourceVersion":"`+told+`"}}`))
+		})
+		prev, err := backendAt(t, frames(t, "200 "+object("a", 5)).URL).Get(t.Context(), "default/a")
+		require.NoError(t, err)
+		removed, err := b.Remove(t.Context(), prev)
+		require.NoError(t, err)
+		require.Equal(t, want, removed.Revision)
+	}
+}
+
+// A server that does not tell the revision of a deletion is asked for its newest.
+func TestRemove_AsksForARevisionThatIsNotTold(t *testing.T) {
+	b := pretend(t, func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet {
+			return reply(http.StatusOK, strings.NewReader(`{"metadata":{"resourceVersion":"12"},"items":[]}`))
+		}
+		return reply(http.StatusOK, strings.NewReader(`{"kind":"Status","apiVersion":"v1","metadata":{}}`))
+	})
+	_, at, err := b.ForwardDelete(t.Context(), "default/a", registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, store.Revision(12), at)
+}
+
+// An object is no Status, whatever its kind is called.
+func TestForwardDelete_OfAKindThatIsCalledStatus(t *testing.T) {
+	const marked = `{"kind":"Status","apiVersion":"example.com/v1","metadata":{"resourceVersion":"12"}}`
+	answer, at, err := pretend(t, sends(marked)).ForwardDelete(t.Context(), "default/a", registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.JSONEq(t, marked, string(answer))
+	require.Zero(t, at)
+}
+
+// A write has the parameters that its options name, and no others.
+func TestForward_SendsTheOptionsThatAreGiven(t *testing.T) {
+	var asked []string
+	b := pretend(t, func(r *http.Request) (*http.Response, error) {
+		asked = append(asked, r.URL.RawQuery)
+		return sends("{}")(r)
+	})
+	for _, opts := range []registry.WriteOptions{{}, {DryRun: true, Validation: "Warn", Manager: "me", Force: true}} {
+		_, _, err := b.ForwardApply(t.Context(), "default/a", "", []byte("{}"), opts)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"", "dryRun=All&fieldManager=me&fieldValidation=Warn&force=true"}, asked)
+}
