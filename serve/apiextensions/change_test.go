@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -209,4 +210,72 @@ func TestDefinitions_ManyAtOnce(t *testing.T) {
 		c.await(fmt.Sprintf("k%ds.example.com", i), "Established=True")
 		c.must(200, "GET", fmt.Sprintf("/apis/example.com/v1/k%ds", i), "")
 	}
+}
+
+// The rules may have been others when a definition was stored. One that breaks them now is not
+// served, and can be corrected and deleted.
+func TestDefinitions_StoredByOtherRules(t *testing.T) {
+	for name, then := range map[string]func(c *cluster){
+		"corrected": func(c *cluster) {
+			c.update(200, definition("widgets", "Widget"))
+			c.await(widgetsName, "Established=True")
+			c.must(200, "GET", widgetsPath, "")
+		},
+		"deleted": func(c *cluster) {
+			c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+			c.await(widgetsName, "gone")
+		},
+		"labelled": func(c *cluster) {
+			c.must(200, "PATCH", definitionsPath+"/"+widgetsName, `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type", "application/merge-patch+json")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, apiextensions.Config{Storage: func(ctx context.Context, name string, schema store.Schema) (backend.Backend, error) {
+					objects, err := memory.New(schema, memory.Options{})
+					if err == nil && name != widgetsName {
+						storeUnchecked(t, objects, definition("widgets", "Widget", ofVersion(func(v map[string]any) { delete(v, "schema") })))
+					}
+					return objects, err
+				}})
+				c.await(widgetsName, "NamesAccepted=False")
+				require.Contains(t, c.must(200, "GET", definitionsPath+"/"+widgetsName, "").Body.String(), `"reason":"Invalid"`)
+				c.must(404, "GET", widgetsPath, "")
+				then(c)
+			})
+		})
+	}
+}
+
+// storeUnchecked stores a definition without the rules of definitions.
+func storeUnchecked(t *testing.T, objects backend.Backend, text string) {
+	t.Helper()
+	cfg := registry.Config[unstructured.Unstructured]{Kind: registry.Kind{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", ClusterScoped: true,
+	}}
+	cfg.Engine.Backend = objects
+	unchecked, err := registry.New(cfg)
+	require.NoError(t, err)
+	o := unstructured.Unstructured{}
+	require.NoError(t, o.UnmarshalJSON([]byte(text)))
+	o.SetFinalizers([]string{"customresourcecleanup.apiextensions.k8s.io"})
+	_, err = unchecked.Create(t.Context(), o, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.NoError(t, unchecked.Close())
+}
+
+// A client cannot take the place of the kind of definitions.
+func TestNames_OfDefinitionsAreTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		text := strings.NewReplacer("widgets.example.com", "customresourcedefinitions.apiextensions.k8s.io", "example.com", "apiextensions.k8s.io").
+			Replace(definition("widgets", "Widget", func(spec map[string]any) {
+				spec["names"] = map[string]any{"plural": "customresourcedefinitions", "kind": "Mine"}
+			}))
+		c.must(201, "POST", definitionsPath, text)
+		c.await("customresourcedefinitions.apiextensions.k8s.io", "NamesAccepted=False")
+		c.must(200, "DELETE", definitionsPath+"/customresourcedefinitions.apiextensions.k8s.io", "")
+		c.await("customresourcedefinitions.apiextensions.k8s.io", "gone")
+		c.must(200, "GET", definitionsPath, "")
+	})
 }

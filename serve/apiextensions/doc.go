@@ -25,10 +25,11 @@
 //
 // # What of a definition is honoured
 //
-// What package registry/crd honours, in all versions that are served without conversion. Each shows
-// an object with all fields that it has, and prunes, defaults and validates what is written by its
-// own schema. A definition with parts that are not is accepted, and its
-// writer gets a warning for each. A definition that breaks the rules is refused with 422.
+// What package registry/crd honours, in all versions that are served without conversion. Each
+// version shows an object with all fields that it has, and prunes, defaults and validates what is
+// written by its own schema. A write in one version drops the managed fields of the others. A
+// definition with parts that are not honoured is accepted, and its writer gets a warning for each.
+// One that breaks the rules is refused with 422.
 //
 // # What can change
 //

@@ -29,13 +29,33 @@ func configOf(itself *crd.Definition) registry.Config[object] {
 	}
 	cfg.Strategy.Prepare = func(_ context.Context, o, old *object) { prepare(o, old) }
 	cfg.Strategy.Validate = func(ctx context.Context, o, old *object) field.ErrorList {
-		if wrong := bySchema.Validate(ctx, o, old); len(wrong) > 0 {
+		wrong := bySchema.Validate(ctx, o, old)
+		if len(wrong) > 0 || isUnchanged(o, old, cfg.Strategy.Default) {
 			return wrong
 		}
 		return validate(o, old)
 	}
-	cfg.Strategy.Warn = func(_ context.Context, o, old *object) []string { return notes(o, old) }
+	cfg.Strategy.Warn = func(_ context.Context, o, old *object) []string {
+		if isUnchanged(o, old, cfg.Strategy.Default) {
+			return nil
+		}
+		return notes(o)
+	}
 	return cfg
+}
+
+// isUnchanged reports whether a write leaves what is defined as it was: then it is not for the
+// writer to correct, whatever the rules were when it was stored, and whatever their defaults.
+func isUnchanged(o, old *object, setDefaults func(*object)) bool {
+	if old == nil {
+		return false
+	}
+	before := old.DeepCopy()
+	if reflect.DeepEqual(o.Object["spec"], before.Object["spec"]) {
+		return true // as in a write of the status, which sets no defaults
+	}
+	setDefaults(before)
+	return reflect.DeepEqual(o.Object["spec"], before.Object["spec"])
 }
 
 // setNames sets the names that follow from the kind. What has not the type that it should have is
@@ -67,9 +87,6 @@ func prepare(o, old *object) {
 // validate refuses what package crd cannot make a kind of, and changes of what is fixed.
 func validate(o, old *object) field.ErrorList {
 	spec := field.NewPath("spec")
-	if old != nil && reflect.DeepEqual(o.Object["spec"], old.Object["spec"]) {
-		return nil // a finalizer must be removable, whatever the rules were before
-	}
 	now, err := crd.Define(o)
 	if err != nil {
 		return field.ErrorList{invalid(err)}
@@ -107,11 +124,8 @@ func fieldsOf(d *crd.Definition) []string {
 	return slices.Sorted(maps.Keys(d.Config().Fields))
 }
 
-// notes are the warnings for the writer of a definition, unless it has written them before.
-func notes(o, old *object) []string {
-	if old != nil && reflect.DeepEqual(o.Object["spec"], old.Object["spec"]) {
-		return nil
-	}
+// notes are the warnings for the writer of a definition.
+func notes(o *object) []string {
 	d, err := crd.Define(o)
 	if err != nil {
 		return nil
