@@ -135,10 +135,9 @@ func (c *call) admit() (answered bool, err error) {
 		return false, err
 	}
 	c.req = req
-	kinds := c.kinds.Load()
-	found := kinds.resources[resourceName{req.Group, req.Version, req.Resource, req.Subresource}]
+	found := c.kinds.Load().resources[resourceName{req.Group, req.Version, req.Resource, req.Subresource}]
 	c.resource, c.info = found.resource, found.info
-	if kinds.documents.health(c) {
+	if c.health() {
 		return true, nil
 	}
 	if c.draining.Load() >= refusing {
@@ -201,7 +200,7 @@ func (c *call) route() error {
 	case c.req.Path == "/metrics" && c.cfg.MetricsHandler != nil:
 		return c.metricsPage()
 	case !c.req.IsResource():
-		return c.kinds.Load().documents.serve(c)
+		return c.kinds.Load().documents().serve(c)
 	case c.resource == nil:
 		return notServed()
 	}

@@ -86,12 +86,12 @@ func versionInfo(version string) map[string]string {
 var checks = []string{"ping", "shutdown"}
 
 // health answers the paths of health checks; done reports whether the request is for one.
-func (d *documents) health(c *call) (done bool) {
+func (c *call) health() (done bool) {
 	name, only, found := healthCheck(c.req.segments)
 	if !found || c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return false
 	}
-	d.tellHealth(c, name, only)
+	c.tellHealth(name, only)
 	return true
 }
 
@@ -107,7 +107,7 @@ func healthCheck(segments []string) (name, only string, found bool) {
 }
 
 // tellHealth answers with the checks of one path, or of one check alone.
-func (d *documents) tellHealth(c *call, name, only string) {
+func (c *call) tellHealth(name, only string) {
 	var text strings.Builder
 	healthy := true
 	for _, check := range checks {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,7 +19,9 @@ import (
 type kinds struct {
 	providers []provided
 	resources map[resourceName]served
-	documents *documents
+	// documents makes them at the first request for one: they describe all kinds, and many may
+	// come before a client asks.
+	documents func() *documents
 }
 
 // provided is a provider with the resources that it had when it was added.
@@ -63,7 +66,9 @@ func newKinds(providers []provided, version string) (*kinds, error) {
 			}
 		}
 	}
-	k.documents = newDocuments(slices.Collect(maps.Values(k.resources)), version)
+	k.documents = sync.OnceValue(func() *documents {
+		return newDocuments(slices.Collect(maps.Values(k.resources)), version)
+	})
 	return k, nil
 }
 
@@ -89,7 +94,7 @@ func (k kindNames) add(info *registry.Info) error {
 }
 
 // Add serves the kinds of more providers: requests that arrive from now on find them, in
-// discovery and OpenAPI, too. It takes time in proportion to all kinds.
+// discovery and OpenAPI, too, whose documents are made anew for the first client that asks.
 //
 // Errors: an [*engine.ConfigError] for a kind of a name that is served already, or for a nil
 // provider; then nothing has changed.
