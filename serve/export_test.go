@@ -1,8 +1,5 @@
 package serve
 
-// ServeOn is serveOn for tests with a listener of their own.
-var ServeOn = (*Server).serveOn
-
 // WatchingUsers returns how many users the watches of a server are counted of.
 func WatchingUsers(s *Server) int {
 	s.inFlight.mu.Lock()

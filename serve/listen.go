@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,9 +18,12 @@ import (
 type Listen struct {
 	// Address is host and port. An empty host means loopback, port 0 any free port.
 	Address string
+	// Listener is an open socket to serve in place of Address: one that a supervisor hands
+	// over, or a Unix socket. It is closed when the call returns.
+	Listener net.Listener
 	// TLS encrypts connections; nil means that they are not encrypted.
 	TLS *tls.Config
-	// Insecure allows an address that is not loopback without TLS or without
+	// Insecure allows an address that other machines can reach without TLS or without
 	// [Config].Authenticate.
 	Insecure bool
 	// Ready is called with the address once the server listens. Optional.
@@ -30,22 +34,10 @@ type Listen struct {
 // being served, and returns nil if the shutdown was complete.
 //
 // Errors: an [*engine.ConfigError] for an address that other machines can reach without
-// TLS or authentication and for TLS without a certificate, and those of listening.
+// TLS or authentication, for TLS without a certificate, and for both Address and Listener; and those
+// of listening.
 func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
-	host, port, err := net.SplitHostPort(l.Address)
-	if err != nil {
-		return &engine.ConfigError{Field: "Listen.Address", Problem: fmt.Sprintf("is %q: give host:port, such as 127.0.0.1:8080", l.Address)}
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	if !l.Insecure && !isLoopback(host) && (l.TLS == nil || s.cfg.Authenticate == nil) {
-		return &engine.ConfigError{Field: "Listen.Address", Problem: fmt.Sprintf("is %s, which others can reach: give TLS and Config.Authenticate, or set Insecure", l.Address)}
-	}
-	if c := l.TLS; c != nil && len(c.Certificates) == 0 && c.GetCertificate == nil && c.GetConfigForClient == nil {
-		return &engine.ConfigError{Field: "Listen.TLS", Problem: "has no certificate; set Certificates, GetCertificate or GetConfigForClient"}
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	listener, err := l.open(ctx, s.cfg.Authenticate != nil)
 	if err != nil {
 		return err
 	}
@@ -62,10 +54,51 @@ func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 	return s.serveOn(ctx, listener)
 }
 
-// isLoopback reports whether host is reachable from this machine alone.
-func isLoopback(host string) bool {
+// open returns the socket to serve. If it fails, Listener is closed.
+func (l *Listen) open(ctx context.Context, knowsUsers bool) (net.Listener, error) {
+	if l.Listener != nil {
+		if err := l.validate("Listen.Listener", l.Listener.Addr(), knowsUsers); err != nil {
+			return nil, errors.Join(err, l.Listener.Close())
+		}
+		return l.Listener, nil
+	}
+	host, port, err := net.SplitHostPort(l.Address)
+	if err != nil {
+		return nil, &engine.ConfigError{Field: "Listen.Address", Problem: fmt.Sprintf("is %q: give host:port, such as 127.0.0.1:8080", l.Address)}
+	}
+	at := address(net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+	if err := l.validate("Listen.Address", at, knowsUsers); err != nil {
+		return nil, err
+	}
+	return new(net.ListenConfig).Listen(ctx, at.Network(), at.String())
+}
+
+// address is the address of a TCP socket that is not open yet.
+type address string
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return string(a) }
+
+// validate returns an [*engine.ConfigError] if the server must not listen at that address, which
+// field has, or if TLS has no certificate.
+func (l *Listen) validate(field string, at net.Addr, knowsUsers bool) error {
+	if c := l.TLS; c != nil && len(c.Certificates) == 0 && c.GetCertificate == nil && c.GetConfigForClient == nil {
+		return &engine.ConfigError{Field: "Listen.TLS", Problem: "has no certificate; set Certificates, GetCertificate or GetConfigForClient"}
+	}
+	switch {
+	case l.Listener != nil && l.Address != "":
+		return &engine.ConfigError{Field: field, Problem: "is set, and so is Address; give one of them"}
+	case !l.Insecure && !isLocal(at) && (l.TLS == nil || !knowsUsers):
+		return &engine.ConfigError{Field: field, Problem: fmt.Sprintf("is %s, which others can reach: give TLS and Config.Authenticate, or set Insecure", at)}
+	}
+	return nil
+}
+
+// isLocal reports whether this machine alone reaches an address: loopback, or a Unix socket.
+func isLocal(at net.Addr) bool {
+	host, _, err := net.SplitHostPort(at.String())
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return at.Network() == "unix" || err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // closeTimeout bounds the wait of a drained server for its connections to become idle.

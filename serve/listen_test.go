@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -66,6 +67,56 @@ func TestListen_TellsWhyItCannot(t *testing.T) {
 	require.ErrorIs(t, reachable.handler.ListenAndServe(t.Context(), serve.Listen{Address: "0.0.0.0:0"}), engine.ErrConfig, "it has users, but does not encrypt")
 }
 
+// Only this machine reaches a Unix socket, so it needs neither encryption nor users.
+func TestListen_OnASocketThatIsOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	socket, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ready, served := make(chan net.Addr, 1), make(chan error, 1)
+	go func() {
+		served <- s.handler.ListenAndServe(ctx, serve.Listen{Listener: socket, Ready: func(at net.Addr) { ready <- at }})
+	}()
+	require.Equal(t, path, (<-ready).String())
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}}
+	own := *s
+	own.url, own.client = "http://localhost", &http.Client{Transport: transport}
+	own.create("a", 1)
+	w := own.watch(inDefault + "?watch=1")
+	w.expect("ADDED a")
+	stop()
+	require.NoError(t, <-served)
+	_, more := w.next()
+	require.False(t, more)
+	transport.CloseIdleConnections()
+	_, err = net.Dial("unix", path)
+	require.Error(t, err, "it is closed")
+}
+
+func TestListen_RefusesASocketThatOthersReach(t *testing.T) {
+	s := newServer(t)
+	for problem, at := range map[string]func(net.Listener) serve.Listen{
+		"which others can reach": func(l net.Listener) serve.Listen { return serve.Listen{Listener: l} },
+		"and so is Address":      func(l net.Listener) serve.Listen { return serve.Listen{Listener: l, Address: ":0"} },
+		"has no certificate": func(l net.Listener) serve.Listen {
+			return serve.Listen{Listener: l, TLS: &tls.Config{}, Insecure: true}
+		},
+	} {
+		socket, err := net.Listen("tcp", "0.0.0.0:0")
+		require.NoError(t, err)
+		err = s.handler.ListenAndServe(t.Context(), at(socket))
+		require.ErrorIs(t, err, engine.ErrConfig)
+		require.ErrorContains(t, err, problem)
+		_, err = socket.Accept()
+		require.ErrorIs(t, err, net.ErrClosed)
+	}
+}
+
 // brokenListener accepts no more connections once it is told to fail.
 type brokenListener struct {
 	net.Listener
@@ -93,7 +144,7 @@ func TestListen_DrainsIfTheListenerFails(t *testing.T) {
 	require.NoError(t, err)
 	l := brokenListener{address, make(chan net.Conn), make(chan error)}
 	served := make(chan error, 1)
-	go func() { served <- serve.ServeOn(s.handler, t.Context(), l) }()
+	go func() { served <- s.handler.ListenAndServe(t.Context(), serve.Listen{Listener: l}) }()
 	go func() {
 		if conn, err := address.Accept(); err == nil {
 			l.accepted <- conn
