@@ -6,6 +6,8 @@ import (
 	"log"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -236,4 +238,35 @@ func ExampleItem_JSON() {
 	// true <nil>
 	// Gadget [12]
 	// true true
+}
+
+// A kind of questions: a client creates a Sum, and the answer has the total. Nothing is stored.
+func ExampleNewVirtual() {
+	sums, err := registry.NewVirtual(registry.VirtualConfig[Sum]{
+		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Sum", ClusterScoped: true},
+		Answer: func(_ context.Context, s *Sum) error {
+			for _, n := range s.Spec {
+				s.Total += n
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	answer, err := sums.Resources()[0].Create(context.Background(), "", []byte(`{"spec":[1,2,3]}`), registry.WriteOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	text, err := answer.JSON()
+	fmt.Println(strings.Contains(string(text), `"total":6`), err)
+	// Output: true <nil>
+}
+
+// Sum is a question.
+type Sum struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              []int `json:"spec"`
+	Total             int   `json:"total"`
 }

@@ -65,9 +65,9 @@ func (c *core) timestamp() metav1.Time { return metav1.Unix(c.now().Unix(), 0) }
 // setNamespace sets the namespace of an object to that of the request. The object of a
 // cluster-scoped kind loses the namespace that its writer gave it, as it does in the API
 // server: manifests may have that of their other objects.
-func (c *core) setNamespace(m metav1.Object, namespace string) error {
+func (f *form) setNamespace(m metav1.Object, namespace string) error {
 	switch given := m.GetNamespace(); {
-	case c.kind.ClusterScoped:
+	case f.kind.ClusterScoped:
 		m.SetNamespace("")
 	case given == "":
 		m.SetNamespace(namespace)

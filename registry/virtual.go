@@ -1,0 +1,128 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"reflect"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/openapi"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// VirtualConfig describes a kind of which nothing is stored: a client creates an object to ask, and
+// the answer is the same object, completed. Kubernetes' reviews of access are such kinds.
+type VirtualConfig[T any] struct {
+	// Kind names the kind. It has no subresources.
+	Kind Kind
+	// Schema and Decoders are as in [Config].
+	Schema   json.RawMessage
+	Decoders map[string]func(body []byte) ([]byte, error)
+	// Answer completes an object that a client has sent. It is called concurrently, and obj is
+	// the call's own. Errors are those of a write: an [*InvalidError], a [*BadRequestError], a
+	// StatusError of k8s.io/apimachinery; others mean that the answer is not known now. Required.
+	Answer func(ctx context.Context, obj *T) error
+}
+
+// Virtual is a kind of which nothing is stored, to be served. Make one with [NewVirtual]. It is safe for
+// concurrent use and has nothing to close.
+type Virtual struct{ resource Resource }
+
+// NewVirtual returns the kind that cfg describes.
+//
+// Errors: [engine.ErrConfig], as an [*engine.ConfigError] that names the field.
+func NewVirtual[T any, P Ptr[T]](cfg VirtualConfig[T]) (*Virtual, error) {
+	of := Config[T]{Kind: cfg.Kind.complete(), Schema: bytes.Clone(cfg.Schema), Decoders: maps.Clone(cfg.Decoders)}
+	of.Kind.Status = false
+	if err := of.validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Answer == nil {
+		return nil, &engine.ConfigError{Field: "Answer", Problem: "is missing; give the function that completes an object"}
+	}
+	if of.Schema == nil {
+		of.Schema = openapi.Of(reflect.TypeFor[T]())
+	}
+	return &Virtual{&virtual{
+		form:   formOf[T, P](&of),
+		info:   Info{Kind: of.Kind, Verbs: []string{"create"}, Schema: of.Schema, Decoders: of.Decoders},
+		answer: func(ctx context.Context, o *store.Object) error { return cfg.Answer(ctx, valueOf[T](o)) },
+	}}, nil
+}
+
+// Resources returns the kind, for a server.
+func (v *Virtual) Resources() []Resource { return []Resource{v.resource} }
+
+// virtual is a [Resource] that has the verb create alone.
+type virtual struct {
+	form   *form
+	info   Info
+	answer func(ctx context.Context, o *store.Object) error
+}
+
+// Info describes the resource.
+func (v *virtual) Info() *Info { return &v.info }
+
+// Create completes the object that body is the JSON of.
+func (v *virtual) Create(ctx context.Context, namespace string, body []byte, opts WriteOptions) (Item, error) {
+	o, err := v.form.decode(body, &opts)
+	if err != nil {
+		return Item{}, err
+	}
+	m := v.form.meta(o)
+	if err := v.form.setNamespace(m, namespace); err != nil {
+		return Item{}, err
+	}
+	dropSystemFields(m)
+	m.SetResourceVersion("")
+	o.Key = v.form.keyOf(o)
+	if panicked := usercode.Call("VirtualConfig.Answer", o.Key, func() { err = v.answer(ctx, o) }); panicked != nil {
+		return Item{}, panicked
+	}
+	if err != nil {
+		return Item{}, err
+	}
+	return Item{o, v.form}, nil
+}
+
+// Stats are those of an engine that has nothing to read before it serves.
+func (v *virtual) Stats() engine.Stats { return engine.Stats{Ready: true} }
+
+// What follows are verbs that a virtual kind does not have: a server refuses them by Info.
+
+func (v *virtual) Get(context.Context, string, engine.GetOptions) (Item, error) {
+	return Item{}, engine.ErrUnsupported
+}
+
+func (v *virtual) List(context.Context, engine.ListOptions) (Page, error) {
+	return Page{}, engine.ErrUnsupported
+}
+
+func (v *virtual) Watch(context.Context, engine.WatchOptions) (Stream, error) {
+	return nil, engine.ErrUnsupported
+}
+
+func (v *virtual) WaitFor(context.Context, engine.Revision) error { return engine.ErrUnsupported }
+
+func (v *virtual) Timeline(context.Context) (engine.Timeline, error) {
+	return engine.Timeline{}, engine.ErrUnsupported
+}
+
+func (v *virtual) Update(context.Context, string, func(Item) ([]byte, error), WriteOptions) (Item, bool, error) {
+	return Item{}, false, engine.ErrUnsupported
+}
+
+func (v *virtual) Apply(context.Context, string, []byte, WriteOptions) (Item, bool, error) {
+	return Item{}, false, engine.ErrUnsupported
+}
+
+func (v *virtual) Delete(context.Context, string, DeleteOptions) (Item, bool, error) {
+	return Item{}, false, engine.ErrUnsupported
+}
+
+func (v *virtual) DeleteAll(context.Context, engine.ListOptions, DeleteOptions) (Page, error) {
+	return Page{}, engine.ErrUnsupported
+}
