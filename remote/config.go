@@ -2,6 +2,7 @@ package remote
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -29,6 +30,10 @@ type Config struct {
 	Labels, Fields string
 	// Token is sent as a bearer token; "" is none. Client certificates belong in Client.
 	Token string
+	// TokenSource returns the bearer token of a request, in place of Token: for one that
+	// expires. It is called concurrently, for each request, with the request's context. A request
+	// whose token it fails to return is not sent; that is a [backend.ErrUnavailable].
+	TokenSource func(ctx context.Context) (string, error)
 	// Client sends the requests. It must have no Timeout, which would end watches. Nil
 	// means two clients of the backend's own, so that watches share no connection with
 	// other requests.
@@ -103,6 +108,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if strings.ContainsAny(c.Namespace, "/%") {
 		return wrong("Namespace", fmt.Sprintf("is %q; give a name without slash or percent sign", c.Namespace))
+	}
+	if c.Token != "" && c.TokenSource != nil {
+		return wrong("TokenSource", "is set, and so is Token; give one of them")
 	}
 	if c.Client != nil && c.Client.Timeout != 0 {
 		return wrong("Client", fmt.Sprintf("has a Timeout of %v, which would end watches; leave it zero and use RequestTimeout", c.Client.Timeout))

@@ -51,7 +51,7 @@
 //
 // # Security
 //
-// Every request carries the credentials of [Config].Token or of Client: to the origin a
+// Every request carries the credentials of [Config].Token, TokenSource or Client: to the origin a
 // replica is one user, whichever user sends the request. So a replica must authorize
 // its users itself. Redirects to other hosts do not get the token.
 package remote

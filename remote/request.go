@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // maxErrorBody is how many bytes of the body of a failure are read.
@@ -95,8 +96,12 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 	if body != nil {
 		req.Header.Set("Content-Type", media)
 	}
-	if c.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.Token)
+	token, err := c.token(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -111,6 +116,21 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // without a Status in it, the code says enough
 	return nil, statusErrorOf(method+" "+req.URL.Path, resp, text)
+}
+
+// token returns the bearer token of a request with ctx; "" is none.
+func (c *Config) token(ctx context.Context) (token string, err error) {
+	if c.TokenSource == nil {
+		return c.Token, nil
+	}
+	panicked := usercode.Call("Config.TokenSource", "", func() { token, err = c.TokenSource(ctx) })
+	if err = cmp.Or(panicked, err); err == nil {
+		return token, nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return "", cause
+	}
+	return "", unsentError{fmt.Errorf("%w: no token of remote.Config.TokenSource: %w", backend.ErrUnavailable, err)}
 }
 
 // do sends the request within [Config].RequestTimeout, and returns the answer's body,
@@ -164,7 +184,7 @@ func (c *Config) noAnswer() error {
 	return fmt.Errorf("%w: no answer within %v (remote.Config.RequestTimeout)", backend.ErrUnavailable, c.RequestTimeout)
 }
 
-// unsentError is a failure to connect: the server cannot have received the request.
+// unsentError is a failure before a connection: the server cannot have received the request.
 type unsentError struct{ error }
 
 func (e unsentError) Unwrap() error { return e.error }

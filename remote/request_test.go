@@ -3,6 +3,7 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -44,6 +46,57 @@ func TestBackend_TellsWhyItsContextEnded(t *testing.T) {
 	})
 	_, err := b.Get(ctx, "default/a")
 	require.ErrorIs(t, err, why)
+}
+
+func TestBackend_AsksForTheTokenOfEachRequest(t *testing.T) {
+	asked := 0
+	var sent []string
+	b := pretend(t, func(r *http.Request) (*http.Response, error) {
+		sent = append(sent, r.Header.Get("Authorization"))
+		return reply(http.StatusForbidden, strings.NewReader(""))
+	}, func(c *remote.Config) {
+		c.TokenSource = func(context.Context) (string, error) {
+			asked++
+			return fmt.Sprint("t", asked), nil
+		}
+	})
+	for range 2 {
+		_, err := b.Get(t.Context(), "default/a")
+		require.ErrorIs(t, err, backend.ErrDenied)
+	}
+	require.Equal(t, []string{"Bearer t1", "Bearer t2"}, sent)
+}
+
+// Without a token nothing is sent, so a write has certainly not been done.
+func TestBackend_SendsNothingWithoutItsToken(t *testing.T) {
+	broken := errors.New("the file is gone")
+	for name, source := range map[string]func(context.Context) (string, error){
+		"error": func(context.Context) (string, error) { return "", broken },
+		"panic": func(context.Context) (string, error) { panic(broken) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := pretend(t, func(*http.Request) (*http.Response, error) {
+				t.Error("sent")
+				return nil, broken
+			}, func(c *remote.Config) { c.TokenSource = source })
+			_, err := b.ForwardCreate(t.Context(), "default", []byte("{}"), registry.WriteOptions{})
+			require.ErrorIs(t, err, backend.ErrUnavailable)
+			require.ErrorIs(t, err, broken)
+			require.ErrorContains(t, err, "remote.Config.TokenSource")
+			require.NotErrorIs(t, err, backend.ErrUncertain)
+		})
+	}
+	why := errors.New("the caller has had enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	b := pretend(t, nil, func(c *remote.Config) {
+		c.TokenSource = func(ctx context.Context) (string, error) {
+			cancel(why)
+			return "", ctx.Err()
+		}
+	})
+	_, err := b.Get(ctx, "default/a")
+	require.ErrorIs(t, err, why)
+	require.NotErrorIs(t, err, backend.ErrUnavailable)
 }
 
 // Only a write without a connection has certainly not been done.

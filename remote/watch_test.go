@@ -376,6 +376,7 @@ func TestConfig_IsChecked(t *testing.T) {
 		"Labels":         {URL: "http://h", Labels: "a in"},
 		"Fields":         {URL: "http://h", Fields: "a"},
 		"Namespace":      {URL: "http://h", Namespace: "a/b"},
+		"TokenSource":    {URL: "http://h", Token: "t", TokenSource: func(context.Context) (string, error) { return "", nil }},
 		"Client":         {URL: "http://h", Client: &http.Client{Timeout: time.Second}},
 		"RequestTimeout": {URL: "http://h", RequestTimeout: -1},
 		"WatchTimeout":   {URL: "http://h", WatchTimeout: time.Millisecond},

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net/http"
@@ -206,6 +207,27 @@ func TestServe_UpstreamIsAReplica(t *testing.T) {
 	code, discovered := call(t, "GET", replica+"/apis/example.com/v1", "", "")
 	require.Equal(t, 200, code)
 	require.Contains(t, discovered, `"widgets/status"`)
+}
+
+// Tokens expire: the replica of a cluster has another one every hour.
+func TestServe_AReplicaReadsItsTokenAnew(t *testing.T) {
+	dir := t.TempDir()
+	tokens, token := filepath.Join(dir, "tokens"), filepath.Join(dir, "token")
+	require.NoError(t, os.WriteFile(tokens, []byte("first,alice,1\nsecond,bob,2\n"), 0o600))
+	write := func(text string) { require.NoError(t, os.WriteFile(token, []byte(text), 0o600)) }
+	write("first\n")
+	origin, stopOrigin := serving(t, server.Options{Data: "memory", TokenFile: tokens})
+	defer stopOrigin()
+	replica, stopReplica := serving(t, server.Options{Data: "memory", Upstream: origin, UpstreamTokenFile: token})
+	defer stopReplica()
+	for _, c := range []struct {
+		token, name string
+		code        int
+	}{{"first", "a", 201}, {"expired", "b", 401}, {"", "c", 500}, {"second", "d", 201}} {
+		write(c.token)
+		code, answer := call(t, "POST", replica+inDefault, "", fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"size":3}}`, c.name))
+		require.Equal(t, c.code, code, "with the token %q: %s", c.token, answer)
+	}
 }
 
 // A replica that has the manifest knows where the replicas are, and has the origin set them.

@@ -14,7 +14,7 @@ type Flags struct {
 	AllowCRDs         bool     `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
 	Data              string   `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX], which several servers share."`
 	Upstream          string   `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
-	UpstreamTokenFile string   `placeholder:"FILE" help:"The bearer token for --upstream."`
+	UpstreamTokenFile string   `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed."`
 	Kubeconfig        string   `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
 	TokenFile         string   `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\"."`
 	TLSCert           string   `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server."`

@@ -120,9 +120,18 @@ func (o *Options) origin() (remote.Config, error) {
 	if o.UpstreamTokenFile == "" {
 		return cfg, nil
 	}
-	token, err := readFile(o.UpstreamTokenFile)
-	if cfg.Token = string(bytes.TrimSpace(token)); err != nil || cfg.Token == "" {
-		return cfg, &engine.ConfigError{Field: "--upstream-token-file", Problem: fmt.Sprintf("is %s, which has no token that can be read", o.UpstreamTokenFile)}
+	cfg.TokenSource = func(context.Context) (string, error) { return readToken(o.UpstreamTokenFile) }
+	if _, err := readToken(o.UpstreamTokenFile); err != nil {
+		return cfg, err
 	}
 	return cfg, nil
+}
+
+// readToken returns the token in the file of --upstream-token-file.
+func readToken(name string) (string, error) {
+	text, err := readFile(name)
+	if text = bytes.TrimSpace(text); err != nil || len(text) == 0 {
+		return "", &engine.ConfigError{Field: "--upstream-token-file", Problem: fmt.Sprintf("is %s, which has no token that can be read", name)}
+	}
+	return string(text), nil
 }
