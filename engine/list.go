@@ -59,7 +59,8 @@ type ListOptions struct {
 //
 // Errors: [ErrInvalidList], [ErrInvalidRead], [ErrInvalidSelector],
 // [ErrInvalidKey], [ErrInvalidContinue], [ErrExpired] if the revision is no
-// longer kept, or if storage is on another [Timeline] than at the previous page,
+// longer kept, or if storage is on another [Timeline] than at the previous page
+// (as a [*backend.ExpiredContinueError] if the pages can go on in the newest state),
 // [ErrFuture] if it is not reached within [Config].FreshnessTimeout, [ErrNotReady],
 // [ErrEngineClosed], ctx's cause, or the backend's error.
 func (e *Engine[T]) List(ctx context.Context, opts ListOptions) (*List[T], error) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/watchmill/watchmill/store"
@@ -76,7 +77,7 @@ func (e *core) listBackend(ctx context.Context, q query) (*listed, error) {
 	for full := false; !full; pages++ {
 		page, err := e.storage.List(ctx, opts)
 		if err != nil {
-			return nil, e.why(err)
+			return nil, e.why(q.expired(err))
 		}
 		list.Revision = page.Revision
 		full = addPage(list, page, q)
@@ -92,6 +93,19 @@ func (e *core) listBackend(ctx context.Context, q query) (*listed, error) {
 	}
 	e.setToken(list)
 	return list, nil
+}
+
+// expired returns the error of a page of the backend's as that of the page of q. A token in it goes on
+// behind the page before: what this one has read already is not returned.
+func (q query) expired(err error) error {
+	offer, is := errors.AsType[*backend.ExpiredContinueError](err)
+	switch {
+	case !is:
+		return err
+	case !q.continued:
+		return offer.Expired
+	}
+	return &backend.ExpiredContinueError{Expired: offer.Expired, Continue: backend.Token{Start: q.after}.Encode()}
 }
 
 // stillOn returns an [ErrExpired] for revision rev if storage has left timeline t.

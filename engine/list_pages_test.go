@@ -1,12 +1,16 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // Pages of the backend after the first are asked for by their token alone, which
@@ -31,6 +35,56 @@ func TestList_ExactOnesReadTheBackendPageByPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, l.Items, 5)
 	require.Equal(t, "p2001", l.Items[0].Key)
+}
+
+// The page of a selector may read several of the backend's, of which the second expires. What the first
+// had is not returned, so whatever goes on begins before it.
+func TestList_ExpiredPageOffersAllThatFollowsThePageBefore(t *testing.T) {
+	c := cfg()
+	beneath, err := memory.New(c.Schema(), memory.Options{})
+	require.NoError(t, err)
+	storage := faulty.New(beneath, faulty.Options{})
+	c.NoCache, c.Backend = true, storage
+	e, err := engine.New(c)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close()) }()
+	rare := map[int]bool{1: true, 2: true, 1500: true}
+	for i := range 1600 {
+		app := "web"
+		if rare[i] {
+			app = "rare"
+		}
+		_, err := e.Put(t.Context(), pod{Name: fmt.Sprintf("p%04d", i), App: app})
+		require.NoError(t, err)
+	}
+	writes := 0
+	forget := faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Times: 1, Do: faulty.After(func(ctx context.Context, _ *faulty.Call) {
+		writes++
+		o, err := e.Put(ctx, pod{Name: fmt.Sprint("q", writes)})
+		require.NoError(t, err)
+		require.NoError(t, e.Compact(ctx, o.Revision))
+	})}
+	opts := engine.ListOptions{Labels: "app=rare", Limit: 1}
+	first, err := e.List(t.Context(), opts)
+	require.NoError(t, err)
+	require.Equal(t, "p0001", first.Items[0].Key)
+
+	storage.Add(forget)
+	opts.Limit, opts.Continue = 2, first.Continue
+	_, err = e.List(t.Context(), opts)
+	require.ErrorIs(t, err, engine.ErrExpired)
+	var offer *backend.ExpiredContinueError
+	require.ErrorAs(t, err, &offer)
+	opts.Continue = offer.Continue
+	rest, err := e.List(t.Context(), opts)
+	require.NoError(t, err)
+	require.Equal(t, "p0002 p1500", rest.Items[0].Key+" "+rest.Items[1].Key)
+	require.Greater(t, rest.Revision, first.Revision)
+
+	storage.Add(forget)
+	_, err = e.List(t.Context(), engine.ListOptions{Labels: "app=rare", Limit: 3})
+	require.ErrorIs(t, err, engine.ErrExpired)
+	require.NotErrorAs(t, err, &offer, "no page was before")
 }
 
 // A selector may match few objects, so the backend is asked for more than the page has.

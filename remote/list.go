@@ -152,10 +152,14 @@ func listError(err error, rev store.Revision, continued bool) error {
 		return err
 	case errors.Is(err, store.ErrExpired):
 		expired := &store.ExpiredError{Requested: rev, Oldest: status.oldest()}
-		if continued {
-			return &backend.ExpiredContinueError{Expired: expired}
+		if !continued {
+			return errors.Join(expired, err)
 		}
-		return errors.Join(expired, err)
+		offer := &backend.ExpiredContinueError{Expired: expired}
+		if status.Status.Continue != "" {
+			offer.Continue = tokenMark + status.Status.Continue
+		}
+		return offer
 	case continued && status.Status.Code == 400:
 		return &backend.TokenError{Reason: "the server refuses it", Cause: err}
 	}

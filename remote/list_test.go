@@ -249,3 +249,14 @@ func TestList_RefusalOfAToken(t *testing.T) {
 		require.ErrorAs(t, err, &status)
 	}
 }
+
+// A server that no longer has the state of a list may offer the rest of it in the newest one.
+func TestList_ExpiredPageOffersWhatTheServerDoes(t *testing.T) {
+	for meta, offered := range map[string]string{`"metadata":{"continue":"next"},`: "remote:next", "": ""} {
+		_, err := backendAt(t, frames(t, `410 {"kind":"Status",`+meta+`"status":"Failure","reason":"Expired","code":410}`).URL).
+			List(t.Context(), backend.ListOptions{Continue: "remote:token"})
+		var expired *backend.ExpiredContinueError
+		require.ErrorAs(t, err, &expired)
+		require.Equal(t, offered, expired.Continue)
+	}
+}

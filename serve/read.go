@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // get answers with one object.
@@ -99,7 +101,7 @@ func (c *call) list(ctx context.Context) error {
 	}
 	page, err := c.resource.List(ctx, opts)
 	if err != nil {
-		return err
+		return offerRest(err, o.fingerprint(c))
 	}
 	c.tellStorage(page.Timeline)
 	meta := metav1.ListMeta{ResourceVersion: page.Revision.String(), Continue: sealToken(page.Continue, o.fingerprint(c))}
@@ -108,6 +110,18 @@ func (c *call) list(ctx context.Context) error {
 		meta.RemainingItemCount = &remaining
 	}
 	return c.writeList(&page, meta)
+}
+
+// offerRest returns the error of a list. If it continues one whose revision is no longer kept, the
+// answer has a token for the rest in the newest state, for clients that accept pages of several states.
+func offerRest(err error, fingerprint uint64) error {
+	expired, is := errors.AsType[*backend.ExpiredContinueError](err)
+	if !is {
+		return err
+	}
+	s := expiredStatus(err)
+	s.ErrStatus.Continue = sealToken(expired.Continue, fingerprint)
+	return s
 }
 
 // tellStorage sets the header that identifies the storage of the answer's revision.

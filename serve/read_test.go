@@ -291,6 +291,32 @@ func TestErrors_OfRevisionsThatCannotBeHad(t *testing.T) {
 	}
 }
 
+// A client that accepts pages of several states need not begin again.
+func TestList_ExpiredPageOffersTheRestInTheNewestState(t *testing.T) {
+	s := newServer(t)
+	for _, name := range []string{"a", "b", "d"} {
+		s.create(name, 1)
+	}
+	first := s.get(inDefault + "?limit=1")
+	s.create("c", 1)
+	newest, err := s.widgets.Engine().Backend().Revision(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.widgets.Engine().Compact(t.Context(), newest))
+	require.NoError(t, s.widgets.Engine().WaitFor(t.Context(), newest))
+	expired := s.get(inDefault + "?limit=1&continue=" + first.str("metadata.continue"))
+	require.Equal(t, "410 Expired", fmt.Sprintf("%d %s", expired.code, expired.str("reason")), expired.body)
+	next := expired.str("metadata.continue")
+	for _, name := range []string{"b", "c", "d"} {
+		a := s.get(inDefault + "?limit=1&continue=" + next)
+		require.Equal(t, 200, a.code, a.body)
+		require.Equal(t, name, a.str("items.0.metadata.name"))
+		require.Equal(t, newest.String(), a.str("metadata.resourceVersion"))
+		next = a.str("metadata.continue")
+	}
+	require.Equal(t, "<nil>", next)
+	require.Equal(t, 400, s.get(allWidgets+"?limit=1&continue="+expired.str("metadata.continue")).code, "it is of this list alone")
+}
+
 // Lists share encodings while there is room, and leave the other half to watches.
 func TestList_SharesEncodingsWhileThereIsRoom(t *testing.T) {
 	const limit = 20_000 // of about forty widgets
