@@ -36,10 +36,13 @@ func (c *call) get(ctx context.Context) error {
 func (c *call) answer(code int, item registry.Item) error {
 	var text []byte
 	var err error
-	if c.shape.isTable() {
+	switch key := (encodingKey{item, c.shape, c.lean}); {
+	case c.shape.isTable():
 		text, err = c.asTable(item)
-	} else {
-		text, err = c.encodings.peek(encodingKey{item, c.shape, c.lean})
+	case item.Revision() == 0: // it is not stored, so no other request has it
+		text, err = key.encode()
+	default:
+		text, err = c.encodings.peek(key)
 	}
 	if err != nil {
 		return err

@@ -463,3 +463,12 @@ func TestNames_ThatNeedEscapingAreServed(t *testing.T) {
 		require.Equal(t, 200, s.do("DELETE", inDefault+"/"+url.PathEscape(name), "").code)
 	}
 }
+
+// What is not stored is asked for once, so its bytes would only take the place of others'.
+func TestEncodings_OfADryRunAreNotKept(t *testing.T) {
+	s := newServer(t)
+	require.Equal(t, 201, s.do("POST", inDefault+"?dryRun=All", `{"metadata":{"name":"a"}}`).code)
+	require.Zero(t, s.handler.Stats().EncodingBytes)
+	s.create("a", 1)
+	require.NotZero(t, s.handler.Stats().EncodingBytes)
+}
