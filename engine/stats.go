@@ -25,7 +25,8 @@ type Stats struct {
 	// Revision is the cache's, Generation how often it became ready.
 	Revision   Revision
 	Generation uint64
-	// Ready: the cache can serve. Ended: storage has ended for good, and it never can again.
+	// Ready: the cache can serve, or there is none. Ended: storage has ended for good, and the
+	// cache never can again.
 	Ready, Ended bool
 	// Objects is how many the cache holds, WindowEvents how many changes its
 	// window has, WindowFloor the oldest revision to resume from.
@@ -89,7 +90,7 @@ func (e *Engine[T]) Stats() Stats { return e.core.stats() }
 
 func (e *core) stats() Stats {
 	snap, d, c := e.published.Load(), &e.counts.dispatcher, &e.counts.cache
-	serving, generation := watchcache.Pending, uint64(0)
+	serving, generation := watchcache.Ready, uint64(0)
 	if e.parts.cache != nil {
 		serving, generation = e.parts.cache.State()
 	}

@@ -83,7 +83,20 @@ func versionInfo(version string) map[string]string {
 }
 
 // checks are the conditions of readiness, in the order in which /readyz lists them.
-var checks = []string{"ping", "shutdown"}
+var checks = []string{"ping", "storage", "shutdown"}
+
+// unready returns why a condition of readiness does not hold; "" means that it does.
+func (c *call) unready(check string) string {
+	switch check {
+	case "storage":
+		return c.starting()
+	case "shutdown":
+		if c.draining.Load() > serving {
+			return "the server is shutting down"
+		}
+	}
+	return ""
+}
 
 // health answers the paths of health checks; done reports whether the request is for one.
 func (c *call) health() (done bool) {
@@ -114,9 +127,13 @@ func (c *call) tellHealth(name, only string) {
 		if only != "" && check != only {
 			continue
 		}
-		if check == "shutdown" && name == "readyz" && c.draining.Load() > serving {
+		why := ""
+		if name == "readyz" {
+			why = c.unready(check)
+		}
+		if why != "" {
 			healthy = false
-			fmt.Fprintf(&text, "[-]%s failed: the server is shutting down\n", check)
+			fmt.Fprintf(&text, "[-]%s failed: %s\n", check, why)
 			continue
 		}
 		fmt.Fprintf(&text, "[+]%s ok\n", check)

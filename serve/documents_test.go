@@ -4,15 +4,20 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;profile=nopeer,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
@@ -159,13 +164,50 @@ func TestOpenAPI_HasAnEmptyDocumentOfV2(t *testing.T) {
 
 func TestHealth_AndVersion(t *testing.T) {
 	s := newServer(t)
-	for _, path := range []string{"/healthz", "/livez", "/readyz", "/readyz/ping"} {
+	s.becomes("/readyz", "ok")
+	for _, path := range []string{"/healthz", "/livez", "/readyz", "/readyz/ping", "/readyz/storage"} {
 		require.Equal(t, "ok", s.get(path).body, path)
 	}
-	require.Equal(t, "[+]ping ok\n[+]shutdown ok\nreadyz check passed\n", s.get("/readyz?verbose").body)
+	require.Equal(t, "[+]ping ok\n[+]storage ok\n[+]shutdown ok\nreadyz check passed\n", s.get("/readyz?verbose").body)
 	require.Equal(t, 404, s.get("/readyz/none").code)
 	v := s.get("/version")
 	require.Equal(t, serve.ProtocolVersion+" 1 37", v.str("gitVersion")+" "+v.str("major")+" "+v.str("minor"))
+}
+
+// What a server that has just started would answer may be old, or an error: load balancers wait until
+// it has read its kinds. It stays ready in an outage, when it serves what it knows.
+func TestHealth_IsReadyOnceEachKindHasBeenRead(t *testing.T) {
+	var storage *faulty.Backend
+	var down *faulty.Fault
+	s := newServer(t, func(of *registry.Config[Widget], _ *serve.Config) {
+		beneath, err := memory.New(registry.Schema(*of), memory.Options{})
+		require.NoError(t, err)
+		storage = faulty.New(beneath, faulty.Options{})
+		down = storage.Add(faulty.Rule{Do: faulty.Fail(errors.New("no route to storage"))})
+		of.Engine.Backend = storage
+	})
+	s.becomes("/readyz", "[+]ping ok\n[-]storage failed: kinds that have not been read yet: 1\n[+]shutdown ok\nreadyz check failed\n")
+	require.Equal(t, http.StatusInternalServerError, s.get("/readyz").code)
+	require.Equal(t, "ok", s.get("/livez").body, "a restart would not help")
+	down.Remove()
+	s.becomes("/readyz", "ok")
+	storage.Add(faulty.Rule{Do: faulty.Fail(errors.New("no route to storage"))})
+	storage.BreakWatches(errors.New("connection reset"))
+	require.Eventually(t, func() bool { return !s.widgets.Engine().Stats().Ready }, time.Minute, time.Millisecond)
+	require.Equal(t, "ok", s.get("/readyz").body)
+}
+
+// A kind without a cache is read from storage, so nothing has to be read first.
+func TestHealth_IsReadyWithoutACache(t *testing.T) {
+	s := newServer(t, func(of *registry.Config[Widget], _ *serve.Config) { of.Engine.NoCache = true })
+	s.becomes("/readyz", "ok")
+	require.Equal(t, 201, s.do("POST", inDefault, `{"metadata":{"name":"a"}}`).code)
+}
+
+// becomes waits until the body at a path is that.
+func (s *server) becomes(path, body string) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool { return s.get(path).body == body }, time.Minute, time.Millisecond)
 }
 
 // Objects are told apart by their kind, and so are lists.

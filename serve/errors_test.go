@@ -25,31 +25,31 @@ import (
 
 const gadgets = "/apis/example.com/v1/namespaces/default/gadgets"
 
-// faulty is the kind Gadget, of which every read and every watch ends as fault says.
-type faulty struct {
+// failing is the kind Gadget, of which every read and every watch ends as fault says.
+type failing struct {
 	registry.Resource
 	fault func(ctx context.Context) error
 }
 
-func (f *faulty) Resources() []registry.Resource { return []registry.Resource{f} }
+func (f *failing) Resources() []registry.Resource { return []registry.Resource{f} }
 
-func (f *faulty) Get(ctx context.Context, _ string, _ engine.GetOptions) (registry.Item, error) {
+func (f *failing) Get(ctx context.Context, _ string, _ engine.GetOptions) (registry.Item, error) {
 	return registry.Item{}, f.fault(ctx)
 }
 
-func (f *faulty) Create(ctx context.Context, _ string, _ []byte, _ registry.WriteOptions) (registry.Item, error) {
+func (f *failing) Create(ctx context.Context, _ string, _ []byte, _ registry.WriteOptions) (registry.Item, error) {
 	return registry.Item{}, f.fault(ctx)
 }
 
-func (f *faulty) WaitFor(context.Context, engine.Revision) error { return nil }
+func (f *failing) WaitFor(context.Context, engine.Revision) error { return nil }
 
-func (f *faulty) Watch(context.Context, engine.WatchOptions) (registry.Stream, error) { return f, nil }
+func (f *failing) Watch(context.Context, engine.WatchOptions) (registry.Stream, error) { return f, nil }
 
-func (f *faulty) Next(ctx context.Context) ([]store.Event, error) { return nil, f.fault(ctx) }
-func (f *faulty) Item(*store.Object) registry.Item                { return registry.Item{} }
-func (f *faulty) Stop()                                           {}
-func (f *faulty) Revision() engine.Revision                       { return 0 }
-func (f *faulty) Lag() uint64                                     { return 0 }
+func (f *failing) Next(ctx context.Context) ([]store.Event, error) { return nil, f.fault(ctx) }
+func (f *failing) Item(*store.Object) registry.Item                { return registry.Item{} }
+func (f *failing) Stop()                                           {}
+func (f *failing) Revision() engine.Revision                       { return 0 }
+func (f *failing) Lag() uint64                                     { return 0 }
 
 // newFaulty serves gadgets, whose error is what fault returns.
 func newFaulty(t *testing.T, fault func(ctx context.Context) error, edit ...func(*registry.Config[Widget], *serve.Config)) *server {
@@ -58,7 +58,7 @@ func newFaulty(t *testing.T, fault func(ctx context.Context) error, edit ...func
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, gadgets.Close()) })
 	return newServer(t, append(edit, func(_ *registry.Config[Widget], c *serve.Config) {
-		c.Resources = append(c.Resources, &faulty{gadgets.Resources()[0], fault})
+		c.Resources = append(c.Resources, &failing{gadgets.Resources()[0], fault})
 	})...)
 }
 

@@ -152,6 +152,28 @@ func (s *Server) change(without, with []Provider) error {
 	return nil
 }
 
+// starting returns why the server has not started yet; "" means that it has. It has once all of its
+// kinds have been read from storage: one that is added later leaves those before it usable.
+func (s *Server) starting() string {
+	if s.started.Load() {
+		return ""
+	}
+	unread := 0
+	for name, r := range s.kinds.Load().resources {
+		if name.subresource != "" {
+			continue
+		}
+		if stats := r.resource.Stats(); !stats.Ready && stats.Generation == 0 {
+			unread++
+		}
+	}
+	if unread > 0 {
+		return fmt.Sprintf("kinds that have not been read yet: %d", unread)
+	}
+	s.started.Store(true)
+	return ""
+}
+
 // isSame reports whether two providers are one. Those that cannot be compared are never.
 func isSame(a, b Provider) bool {
 	return a != nil && reflect.TypeOf(a).Comparable() && a == b

@@ -23,7 +23,8 @@ type Server struct {
 	hosts     map[string]bool
 	origins   *http.CrossOriginProtection
 	kinds     atomic.Pointer[kinds]
-	changing  sync.Mutex // held while kinds is replaced
+	started   atomic.Bool // all kinds have been read
+	changing  sync.Mutex  // held while kinds is replaced
 	encodings *encodings
 	compress  *compressor // nil: answers are not compressed
 	inFlight  *inFlight
