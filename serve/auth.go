@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -17,6 +18,16 @@ type User struct {
 
 // Anonymous is the user of every request to a server without authentication.
 var Anonymous = User{Name: "system:anonymous", Groups: []string{"system:unauthenticated"}}
+
+// userKey is the key of a request's user in its context.
+type userKey struct{}
+
+// UserOf returns the user of the request that has called a function with ctx, such as those of a kind's
+// Strategy and Admitters; found is false if no request has, but the process itself.
+func UserOf(ctx context.Context) (u User, found bool) {
+	u, found = ctx.Value(userKey{}).(User)
+	return u, found
+}
 
 // ErrUnauthenticated: the request has no credentials, or wrong ones.
 var ErrUnauthenticated = errors.New("the server has asked for the client to provide credentials")

@@ -216,7 +216,7 @@ func (c *call) route() error {
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), limit)
 	defer cancel()
-	return c.serveVerb(ctx)
+	return c.serveVerb(context.WithValue(ctx, userKey{}, c.user))
 }
 
 // timeLimit returns how long the request may take: what the server allows, or less if the

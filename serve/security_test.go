@@ -50,6 +50,24 @@ func TestSecurity_ClientCertificates(t *testing.T) {
 	}
 }
 
+// A kind's rules may depend on the user, in each write of a request; a write in the process has none.
+func TestSecurity_RulesOfAKindKnowTheUser(t *testing.T) {
+	var known []string
+	s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
+		c.Authenticate = serve.BearerTokens(map[string]serve.User{"secret-a": {Name: "alice"}})
+		w.Strategy.Prepare = func(ctx context.Context, _, _ *Widget) {
+			u, found := serve.UserOf(ctx)
+			known = append(known, fmt.Sprint(u.Name, " ", found))
+		}
+	})
+	const token = "Bearer secret-a"
+	require.Equal(t, 201, s.do("POST", inDefault, `{"metadata":{"name":"a"}}`, "Authorization", token).code)
+	require.Equal(t, 200, s.do("PATCH", inDefault+"/a", `{"spec":{"size":2}}`, "Authorization", token, "Content-Type", mergePatch).code)
+	_, err := s.widgets.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"}}, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"alice true", "alice true", " false"}, known)
+}
+
 // An empty token, as of a variable that is not set, identifies no user.
 func TestSecurity_EmptyBearerTokenIsNone(t *testing.T) {
 	authenticate := serve.BearerTokens(map[string]serve.User{"": {Name: "root"}})
