@@ -35,6 +35,8 @@
 //   - TestControllerRuntime_ReconcilesConfigMaps, TestKubectl_KnowsConfigMaps: a manager works on
 //     Kubernetes' own kinds, in protobuf, and records events; kubectl makes, applies and patches
 //     them as it does there.
+//   - TestKubectl_TellsUsersWhatTheyMayDo, TestControllerRuntime_AsksWhichUsersMayReadMetrics: kubectl auth,
+//     and a manager that protects its metrics, ask the server about users.
 //   - TestLease: client-go's leader election has one leader, and the other once that one
 //     releases its lease, or its connection hangs, whatever its clock says.
 //   - resttest, a package: Kubernetes' own suite for registries, over package registry.

@@ -1,0 +1,81 @@
+package interop_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/serve/access"
+)
+
+// knowing serves widgets to alice, and to bob, who may only read, over TLS: kubectl sends tokens only there.
+func knowing(t *testing.T) (url string) {
+	t.Helper()
+	rules := access.Config{
+		Authenticate: serve.BearerTokens(map[string]serve.User{"a-token": {Name: "alice", Groups: []string{"admins"}}, "b-token": {Name: "bob"}}),
+		Authorize: func(_ context.Context, u serve.User, r *serve.Request) error {
+			if u.Name != "alice" && r.Resource == "widgets" && r.Verb != "get" || r.Path == "/metrics" && u.Name != "alice" {
+				return errors.New("alice may, and bob reads")
+			}
+			return nil
+		},
+	}
+	widgets, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, widgets.Close()) })
+	reviews, err := access.New(rules)
+	require.NoError(t, err)
+	handler, err := serve.New(serve.Config{Resources: []serve.Provider{widgets, reviews}, Authenticate: rules.Authenticate, Authorize: rules.Authorize})
+	require.NoError(t, err)
+	h := httptest.NewTLSServer(handler)
+	t.Cleanup(func() {
+		h.CloseClientConnections()
+		h.Close()
+	})
+	return h.URL
+}
+
+func TestKubectl_TellsUsersWhatTheyMayDo(t *testing.T) {
+	url := knowing(t)
+	for _, program := range kubectls {
+		t.Run(program.minor, func(t *testing.T) {
+			for token, c := range map[string]struct{ user, mayDelete string }{"a-token": {"alice", "yes"}, "b-token": {"bob", "no"}} {
+				k := newKubectl(t, program, url)
+				k.args = append(k.args, "--insecure-skip-tls-verify", "--token", token)
+				require.Regexp(t, `Username +`+c.user+`\n`, k.run("auth", "whoami"))
+				require.Equal(t, "yes\n", k.run("auth", "can-i", "get", "widgets"))
+				out, err := k.try("", "auth", "can-i", "delete", "widgets/a")
+				require.Regexp(t, `^`+c.mayDelete+`\b`, out)
+				require.Equal(t, c.mayDelete == "yes", err == nil, out)
+			}
+		})
+	}
+}
+
+// The metrics of a manager, by default, are for those that the API server knows and allows to read them.
+func TestControllerRuntime_AsksWhichUsersMayReadMetrics(t *testing.T) {
+	cfg := &rest.Config{Host: knowing(t), BearerToken: "a-token", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	client, err := rest.HTTPClientFor(cfg)
+	require.NoError(t, err)
+	defer client.CloseIdleConnections()
+	filter, err := filters.WithAuthenticationAndAuthorization(cfg, client)
+	require.NoError(t, err)
+	metrics, err := filter(log.Log, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	require.NoError(t, err)
+	for token, code := range map[string]int{"a-token": 200, "b-token": 403, "guess": 401} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		answer := httptest.NewRecorder()
+		metrics.ServeHTTP(answer, r)
+		require.Equal(t, code, answer.Code, "%s: %s", token, answer.Body)
+	}
+}

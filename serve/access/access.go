@@ -1,0 +1,75 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/protobuf"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// Config has the functions of a server's [serve.Config] that decide about users.
+type Config struct {
+	// Authenticate is that of the server. If it is nil, there are no tokens, and TokenReview is not
+	// served.
+	Authenticate func(r *http.Request) (serve.User, error)
+	// Authorize is that of the server; nil allows everything, as there. A review calls it with a
+	// Request that has what the review names: for a resource that has no Path.
+	Authorize func(ctx context.Context, u serve.User, r *serve.Request) error
+}
+
+// Reviews are the kinds. They are a [serve.Provider], safe for concurrent use, and have nothing to close.
+type Reviews struct{ resources []registry.Resource }
+
+// New returns the kinds, for the Resources of a [serve.Config].
+//
+// Errors: those of [registry.NewVirtual]; there is none for these kinds.
+func New(cfg Config) (*Reviews, error) {
+	r := &Reviews{}
+	err := errors.Join(
+		add(r, authentication.GroupName, "SelfSubjectReview", describeSelf),
+		add(r, authorization.GroupName, "SelfSubjectAccessReview", cfg.reviewSelf),
+		add(r, authorization.GroupName, "SubjectAccessReview", cfg.reviewSubject),
+	)
+	if cfg.Authenticate != nil {
+		err = errors.Join(err, add(r, authentication.GroupName, "TokenReview", cfg.reviewToken))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Resources returns the kinds, for a server.
+func (r *Reviews) Resources() []registry.Resource { return r.resources }
+
+// message constrains the pointers to the types of reviews.
+type message[T any] interface {
+	registry.Ptr[T]
+	protobuf.Message[T]
+}
+
+// add adds a kind with the function that answers its reviews, or says which field is wrong.
+func add[T any, P message[T]](r *Reviews, group, name string, answer func(ctx context.Context, review *T) *field.Error) error {
+	kind := registry.Kind{Group: group, Version: "v1", Kind: name, ClusterScoped: true}
+	virtual, err := registry.NewVirtual[T, P](registry.VirtualConfig[T]{
+		Kind: kind, Decoders: protobuf.Decoders[T, P](name),
+		Answer: func(ctx context.Context, review *T) error {
+			if wrong := answer(ctx, review); wrong != nil {
+				return &registry.InvalidError{Kind: kind, Errors: field.ErrorList{wrong}}
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	r.resources = append(r.resources, virtual.Resources()...)
+	return nil
+}

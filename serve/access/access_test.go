@@ -1,0 +1,202 @@
+package access_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/serve/access"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errNotAllowed = errors.New("alice reads lamps and the metrics, and all may ask")
+
+// authorize allows alice to read lamps in the namespace hall, but not their status, and the metrics.
+func authorize(_ context.Context, u serve.User, r *serve.Request) error {
+	switch {
+	case r.Group == authorization.GroupName, r.Group == authentication.GroupName:
+		return nil
+	case r.Name == "broken":
+		panic("the rules are broken")
+	case u.Name != "alice":
+		return errNotAllowed
+	case r.Group == "example.com" && r.Resource == "lamps" && r.Subresource == "" && r.Namespace == "hall" && (r.Verb == "get" || r.Labels == "app=x" && r.Fields == "a=b"):
+		return nil
+	case !r.IsResource() && r.Path == "/metrics" && r.Verb == "get":
+		return nil
+	}
+	return errNotAllowed
+}
+
+// asker sends reviews to a server.
+type asker struct {
+	*testing.T
+	url string
+}
+
+func newAsker(t *testing.T, cfg access.Config) asker {
+	reviews, err := access.New(cfg)
+	require.NoError(t, err)
+	handler, err := serve.New(serve.Config{
+		Resources: []serve.Provider{reviews}, Authenticate: cfg.Authenticate, Authorize: cfg.Authorize, Logger: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	h := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		h.Close()
+	})
+	return asker{t, h.URL}
+}
+
+func configured() access.Config {
+	return access.Config{Authorize: authorize, Authenticate: serve.BearerTokens(map[string]serve.User{
+		"a-token": {Name: "alice", Groups: []string{"readers"}}, "b-token": {Name: "bob"},
+	})}
+}
+
+// send sends a request and returns the answer's code and body.
+func (a asker) send(method, path, token, media string, body []byte) (int, []byte) {
+	a.Helper()
+	r, err := http.NewRequestWithContext(a.Context(), method, a.url+path, bytes.NewReader(body))
+	require.NoError(a, err)
+	r.Header.Set("Content-Type", media)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	require.NoError(a, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(a, err)
+	return resp.StatusCode, text
+}
+
+// review is what client-go sends.
+type review interface {
+	Marshal() ([]byte, error)
+	GetObjectKind() schema.ObjectKind
+}
+
+// ask sends a review as a typed client does, in protobuf, and decodes the answer into it.
+func (a asker) ask(group, resource, kind, token string, of review) {
+	a.Helper()
+	raw, err := of.Marshal()
+	require.NoError(a, err)
+	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: group + "/v1", Kind: kind}, Raw: raw}
+	text, err := envelope.Marshal()
+	require.NoError(a, err)
+	code, answer := a.send("POST", "/apis/"+group+"/v1/"+resource, token, runtime.ContentTypeProtobuf, append([]byte("k8s\x00"), text...))
+	require.Equal(a, 201, code, "%s", answer)
+	require.NoError(a, json.Unmarshal(answer, of))
+	require.Equal(a, group+"/v1, Kind="+kind, of.GetObjectKind().GroupVersionKind().String())
+}
+
+func (a asker) may(token string, of *authorization.ResourceAttributes, at *authorization.NonResourceAttributes) bool {
+	a.Helper()
+	review := &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: of, NonResourceAttributes: at}}
+	a.ask(authorization.GroupName, "selfsubjectaccessreviews", "SelfSubjectAccessReview", token, review)
+	require.Equal(a, review.Status.Allowed, review.Status.Reason == "", review.Status.Reason)
+	return review.Status.Allowed
+}
+
+func TestAccess_NamesTheUserThatAsks(t *testing.T) {
+	var self authentication.SelfSubjectReview
+	newAsker(t, configured()).ask(authentication.GroupName, "selfsubjectreviews", "SelfSubjectReview", "a-token", &self)
+	require.Equal(t, authentication.UserInfo{Username: "alice", Groups: []string{"readers"}}, self.Status.UserInfo)
+
+	var all authentication.SelfSubjectReview
+	newAsker(t, access.Config{}).ask(authentication.GroupName, "selfsubjectreviews", "SelfSubjectReview", "", &all)
+	require.Equal(t, serve.Anonymous.Name, all.Status.UserInfo.Username)
+}
+
+// The answer is that of the server's own rules, by every part of a request that they may look at.
+func TestAccess_TellsUsersWhatTheyMayDo(t *testing.T) {
+	a := newAsker(t, configured())
+	lamps := authorization.ResourceAttributes{Group: "example.com", Version: "v1", Resource: "lamps", Namespace: "hall", Verb: "get"}
+	require.True(t, a.may("a-token", &lamps, nil))
+	require.False(t, a.may("b-token", &lamps, nil))
+	for _, change := range []func(*authorization.ResourceAttributes){
+		func(l *authorization.ResourceAttributes) { l.Group = "example.org" },
+		func(l *authorization.ResourceAttributes) { l.Resource = "lights" },
+		func(l *authorization.ResourceAttributes) { l.Subresource = "status" },
+		func(l *authorization.ResourceAttributes) { l.Namespace = "attic" },
+		func(l *authorization.ResourceAttributes) { l.Verb = "delete" },
+	} {
+		other := lamps
+		change(&other)
+		require.False(t, a.may("a-token", &other, nil), "%v", other)
+	}
+	lamps.Verb = "list"
+	require.False(t, a.may("a-token", &lamps, nil))
+	lamps.LabelSelector = &authorization.LabelSelectorAttributes{RawSelector: "app=x"}
+	lamps.FieldSelector = &authorization.FieldSelectorAttributes{RawSelector: "a=b"}
+	require.True(t, a.may("a-token", &lamps, nil))
+	require.True(t, a.may("a-token", nil, &authorization.NonResourceAttributes{Path: "/metrics", Verb: "get"}))
+	require.False(t, a.may("a-token", nil, &authorization.NonResourceAttributes{Path: "/debug", Verb: "get"}))
+	require.True(t, newAsker(t, access.Config{}).may("", &lamps, nil), "without rules all is allowed")
+}
+
+func TestAccess_TellsServersWhatOthersMayDo(t *testing.T) {
+	a := newAsker(t, configured())
+	for user, may := range map[string]bool{"alice": true, "bob": false} {
+		review := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
+			User: user, NonResourceAttributes: &authorization.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+		}}
+		a.ask(authorization.GroupName, "subjectaccessreviews", "SubjectAccessReview", "b-token", review)
+		require.Equal(t, may, review.Status.Allowed, user)
+	}
+	for token, user := range map[string]string{"a-token": "alice", "guess": ""} {
+		review := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}
+		a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "b-token", review)
+		require.Equal(t, user, review.Status.User.Username)
+		require.Equal(t, user != "", review.Status.Authenticated)
+		require.Equal(t, user == "", review.Status.Error != "")
+	}
+	meant := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: "a-token", Audiences: []string{"others"}}}
+	a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "b-token", meant)
+	require.False(t, meant.Status.Authenticated)
+	require.NotEmpty(t, meant.Status.Error)
+}
+
+func TestAccess_RefusesWhatIsNoQuestion(t *testing.T) {
+	a := newAsker(t, configured())
+	const selves, others = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+	for _, c := range []struct {
+		method, path, body string
+		code               int
+		says               string
+	}{
+		{"POST", selves, `{}`, 422, "spec.resourceAttributes"},
+		{"POST", selves, `{"spec":{"resourceAttributes":{},"nonResourceAttributes":{}}}`, 422, "spec.resourceAttributes"},
+		{"POST", others, `{"spec":{"resourceAttributes":{"verb":"get"}}}`, 422, "spec.user"},
+		{"POST", selves, `{"kind":"TokenReview"}`, 400, "SelfSubjectAccessReview"},
+		{"POST", selves, `{"spec":{"resourceAttributes":{"name":"broken"}}}`, 500, "panic"},
+		{"GET", selves, ``, 405, ""},
+		{"GET", selves + "/a", ``, 405, ""},
+		{"DELETE", selves, ``, 405, ""},
+		{"PUT", selves + "/a", `{}`, 405, ""},
+	} {
+		code, text := a.send(c.method, c.path, "a-token", "application/json", []byte(c.body))
+		require.Equal(t, c.code, code, "%s %s %s: %s", c.method, c.path, c.body, text)
+		require.Contains(t, strings.ToLower(string(text)), strings.ToLower(c.says))
+	}
+	code, _ := newAsker(t, access.Config{}).send("POST", "/apis/authentication.k8s.io/v1/tokenreviews", "", "application/json", []byte(`{}`))
+	require.Equal(t, 404, code, "without authentication there are no tokens")
+}
