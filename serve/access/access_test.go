@@ -167,12 +167,26 @@ func TestAccess_TellsServersWhatOthersMayDo(t *testing.T) {
 		a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "b-token", review)
 		require.Equal(t, user, review.Status.User.Username)
 		require.Equal(t, user != "", review.Status.Authenticated)
-		require.Equal(t, user == "", review.Status.Error != "")
+		require.Empty(t, review.Status.Error)
 	}
 	meant := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: "a-token", Audiences: []string{"others"}}}
 	a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "b-token", meant)
 	require.False(t, meant.Status.Authenticated)
 	require.NotEmpty(t, meant.Status.Error)
+}
+
+// Then a server that asks does not take the token for a wrong one.
+func TestAccess_SaysThatATokenCannotBeReviewedNow(t *testing.T) {
+	a := newAsker(t, access.Config{Authenticate: func(r *http.Request) (serve.User, error) {
+		if r.Header.Get("Authorization") == "Bearer mine" {
+			return serve.User{Name: "server"}, nil
+		}
+		return serve.User{}, errors.New("the directory does not answer")
+	}})
+	review := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: "other"}}
+	a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "mine", review)
+	require.False(t, review.Status.Authenticated)
+	require.Equal(t, "the directory does not answer", review.Status.Error)
 }
 
 func TestAccess_RefusesWhatIsNoQuestion(t *testing.T) {

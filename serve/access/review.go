@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	authentication "k8s.io/api/authentication/v1"
@@ -97,10 +98,11 @@ func (c *Config) reviewToken(ctx context.Context, review *authentication.TokenRe
 	}
 	r.Header.Set("Authorization", "Bearer "+review.Spec.Token)
 	u, err := c.Authenticate(r)
-	if err != nil {
+	switch {
+	case err == nil:
+		review.Status.Authenticated, review.Status.User = true, infoOf(u)
+	case !errors.Is(err, serve.ErrUnauthenticated): // it may be a token all the same
 		review.Status.Error = err.Error()
-		return nil
 	}
-	review.Status.Authenticated, review.Status.User = true, infoOf(u)
 	return nil
 }
