@@ -61,7 +61,8 @@ func TestKubectl_TellsUsersWhatTheyMayDo(t *testing.T) {
 	}
 }
 
-// The metrics of a manager, by default, are for those that the API server knows and allows to read them.
+// The metrics of a manager, by default, are for users that the API server knows and allows to read them. The
+// manager answers 500 to a token that the server does not know, whatever the server says of it.
 func TestControllerRuntime_AsksWhichUsersMayReadMetrics(t *testing.T) {
 	cfg := &rest.Config{Host: knowing(t), BearerToken: "a-token", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 	client, err := rest.HTTPClientFor(cfg)
@@ -71,11 +72,11 @@ func TestControllerRuntime_AsksWhichUsersMayReadMetrics(t *testing.T) {
 	require.NoError(t, err)
 	metrics, err := filter(log.Log, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	require.NoError(t, err)
-	for token, code := range map[string]int{"a-token": 200, "b-token": 403, "guess": 401} {
+	for header, code := range map[string]int{"Bearer a-token": 200, "Bearer b-token": 403, "Bearer guess": 500, "": 401} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
-		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Authorization", header)
 		answer := httptest.NewRecorder()
 		metrics.ServeHTTP(answer, r)
-		require.Equal(t, code, answer.Code, "%s: %s", token, answer.Body)
+		require.Equal(t, code, answer.Code, "%s: %s", header, answer.Body)
 	}
 }
