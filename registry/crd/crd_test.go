@@ -234,6 +234,30 @@ func TestColumns_ShowWhatTheirPathsFind(t *testing.T) {
 	require.Regexp(t, `^\d+s$`, it.AppendCells(nil)[3])
 }
 
+// A column shows what is of its type. kubectl would print another value in a form that scripts do
+// not expect.
+func TestColumns_ShowValuesOfTheirTypeAlone(t *testing.T) {
+	for columnType, cells := range map[string]map[string]any{
+		"integer": {`3`: int64(3), `3.7`: int64(3), `"3"`: nil, `true`: nil, `{"a":1}`: nil},
+		"number":  {`3`: int64(3), `3.5`: 3.5, `"3"`: nil, `true`: nil, `[1]`: nil},
+		"boolean": {`true`: true, `1`: nil, `1.5`: nil, `"true"`: nil},
+		"string":  {`"a"`: "a", `3`: "3", `3.5`: "3.5", `true`: "true", `{"a":[1]}`: `{"a":[1]}`},
+		"date":    {`"soon"`: "<invalid>", `""`: "<unknown>", `3`: nil},
+	} {
+		text := strings.Replace(withColumn(".spec.v"), "type: string", "type: "+columnType, 1)
+		all, err := crd.Parse(strings.NewReader(strings.Replace(text, "{type: object}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", 1)))
+		require.NoError(t, err)
+		s, err := registry.New(all[0].Config())
+		require.NoError(t, err)
+		for value, want := range cells {
+			it, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"generateName":"a"},"spec":{"v":`+value+`}}`), registry.WriteOptions{})
+			require.NoError(t, err)
+			require.Equal(t, []any{want}, it.AppendCells(nil), "%s of the type %s", value, columnType)
+		}
+		require.NoError(t, s.Close())
+	}
+}
+
 // withColumn is plain with a column of a path.
 func withColumn(path string) string {
 	columns := "additionalPrinterColumns: [{name: X, type: string, jsonPath: " + strconv.Quote(path) + "}]"

@@ -8,10 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/registry"
@@ -189,33 +187,6 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 		}
 	}
 	return nil
-}
-
-// cell returns a value as a column of that type shows it.
-func cell(value any, columnType string) any {
-	switch v := value.(type) {
-	case nil:
-		return nil
-	case string:
-		if columnType != "date" {
-			return v
-		}
-		at, err := time.Parse(time.RFC3339, v)
-		if err != nil {
-			return "<invalid>"
-		}
-		return duration.HumanDuration(time.Since(at))
-	case bool, int64, float64:
-		if columnType == "string" {
-			return fmt.Sprint(v)
-		}
-		return v
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil
-	}
-	return string(text)
 }
 
 // Config returns the configuration of a store of the kind. The fields that it leaves
