@@ -273,6 +273,8 @@ func TestPath_FindsWhatItNames(t *testing.T) {
 		`.spec.conditions[?(@.type=="Ready")].status`: "yes", `.spec.conditions[?(@.type == 'Other')].status`: "no",
 		`.spec.conditions[?(@.type=="]")].status`: nil, `.spec.a[?(@.type=="Ready")]`: nil,
 		`.spec.conditions[?(@['type']=="Ready")].status`: "yes", `.spec.conditions[?(@["type"] != 'Other')].status`: "yes", `.spec.conditions[?(@['a==b']=="]")].status`: nil,
+		".spec.items[-1:]": "first", ".spec.items[:1]": "zeroth", ".spec.items[1:2]": "first", ".spec.items[-2:-1]": "zeroth", ".spec.items[:]": "zeroth", ".spec.conditions[1:3:2].status": "yes",
+		".spec.items[-3:]": nil, ".spec.items[0:3]": nil, ".spec.items[1:1]": nil, ".spec.items[2:]": nil, ".spec.a[0:1]": nil, ".spec.items[1::9223372036854775807]": "first",
 		".spec.items[-1]": "first", ".spec.items[-3]": nil, ".spec.items[*]": "zeroth", ".spec.rules[*].host": "h", ".spec.map.*": "1", ".spec.n[*]": nil,
 		`.spec.rules[?(@.port==80)].port`: "80", `.spec.rules[?(@.port==8e1)].port`: "80", `.spec.rules[?(@.tls==true)].host`: "h", `.spec.rules[?(@.tls==false)].host`: nil,
 		`.spec.rules[?(@.host)].host`: "h", `.spec.rules[?(@.host!="h")].host`: "i", `.spec.rules[?(@.host==1)].host`: nil,
@@ -288,14 +290,26 @@ func TestPath_FindsWhatItNames(t *testing.T) {
 	}
 }
 
-func TestPath_RefusesWhatItDoesNotUnderstand(t *testing.T) {
-	for _, path := range []string{
-		"", "spec", ".", ".a.", ".a..b", ".a[", ".a[]", ".a['b", ".a[']", ".a['']", `.a['b"]`, ".a[b]", ".a[0:1]", ".a[0", ".a[0]b",
-		`.a[?(.b=="c")]`, ".a[?(@.b==c)]", ".a[?(@.b)", ".a[?(@.b]", ".a[?(@.b==)]", ".a[?()]", `.a[?(@.b>"c")]`, ".a[?(@.b && @.c)]", ".a[?(@.b=~/c/)]", `.a[?(@b=="c")]`, `.a[?(@.b=="c)]`,
-	} {
+func TestPath_MustBeginWithADot(t *testing.T) {
+	for _, path := range []string{"", "spec"} {
 		_, err := crd.Parse(strings.NewReader(withColumn(path)))
 		require.ErrorIs(t, err, crd.ErrManifest, path)
 		require.ErrorContains(t, err, `the jsonPath of the column "X"`, path)
+	}
+}
+
+// Kubernetes takes any text that begins with a dot, so manifests have some. The kind is served
+// without such a column.
+func TestPath_ThatIsNotUnderstoodIsNoted(t *testing.T) {
+	for _, path := range []string{
+		".", ".a.", ".a..b", ".a[", ".a[]", ".a['b", ".a[']", ".a['']", `.a['b"]`, ".a[b]", ".a[0:1:2:3]", ".a[0:b]", ".a[0:1:0]", ".a[0", ".a[0]b",
+		`.a[?(.b=="c")]`, ".a[?(@.b==c)]", ".a[?(@.b)", ".a[?(@.b]", ".a[?(@.b==)]", ".a[?()]", `.a[?(@.b>"c")]`, ".a[?(@.b && @.c)]", ".a[?(@.b=~/c/)]", `.a[?(@b=="c")]`, `.a[?(@.b=="c)]`,
+	} {
+		all, err := crd.Parse(strings.NewReader(withColumn(path)))
+		require.NoError(t, err, path)
+		require.Len(t, all[0].Notes, 1, path)
+		require.Contains(t, all[0].Notes[0], "the column X of version v1 is not shown: its jsonPath "+strconv.Quote(path)+" is not understood")
+		require.Empty(t, all[0].Config().Columns, path)
 	}
 }
 

@@ -161,6 +161,10 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 	}
 	for _, c := range v.Columns {
 		p, err := parsePath(c.Path)
+		if errors.Is(err, errNotUnderstood) { // Kubernetes takes any text, and may not show the columns either
+			d.Notes = append(d.Notes, fmt.Sprintf("the column %s of version %s is not shown: its jsonPath %v", shortened(c.Name), v.Name, err))
+			continue
+		}
 		if err != nil {
 			return &ManifestError{m.Metadata.Name, fmt.Sprintf("the jsonPath of the column %s", quoted(c.Name)), err.Error()}
 		}

@@ -18,8 +18,8 @@
 // x-kubernetes-preserve-unknown-fields, -int-or-string, -embedded-resource and
 // -list-type, and validation by OpenAPI, which allows what an update leaves as it was; the status
 // and scale subresources; printer columns; selectable fields; versions that differ in no more than
-// their schemas. Rules in CEL, and versions that a webhook converts, are not, and each is named in
-// [Definition].Notes.
+// their schemas. Rules in CEL, versions that a webhook converts, and columns whose paths are not
+// understood are not, and each is named in [Definition].Notes.
 //
 // # Concurrency
 //

@@ -1,8 +1,10 @@
 package crd
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +12,7 @@ import (
 
 // path is a way into an object: the part of JSONPath that printer columns use.
 //
-//	.spec.size   ['a.b/c']   .items[0]   .items[-1]   .items[*]
+//	.spec.size   ['a.b/c']   .items[0]   .items[-1]   .items[*]   .items[-1:]
 //	.status.conditions[?(@.type=="Ready")].status
 type path []step
 
@@ -30,6 +32,9 @@ func (p path) find(value any) any {
 	return nil
 }
 
+// errNotUnderstood: a path has a part that is not read. It may be of JSONPath nevertheless.
+var errNotUnderstood = errors.New(`is not understood: .name, ['name'], [0], [0:2], [*] and [?(@.name=="value")] are`)
+
 // parsePath reads a path.
 func parsePath(text string) (path, error) {
 	rest := strings.TrimPrefix(text, "$")
@@ -42,7 +47,7 @@ func parsePath(text string) (path, error) {
 		var next step
 		var ok bool
 		if next, rest, ok = parseStep(rest); !ok {
-			return nil, fmt.Errorf(`%s is not understood: .name, ['name'], [0], [*] and [?(@.name=="value")] are`, quoted(text))
+			return nil, fmt.Errorf("%s %w", quoted(text), errNotUnderstood)
 		}
 		p = append(p, next)
 	}
@@ -73,8 +78,36 @@ func parseStep(text string) (next step, rest string, ok bool) {
 	if inside == "*" {
 		return each, rest, true
 	}
+	if strings.Contains(inside, ":") {
+		next, ok = parseSlice(inside)
+		return next, rest, ok
+	}
 	i, err := strconv.Atoi(inside)
 	return index(i), rest, err == nil
+}
+
+// toEnd is the end of a slice that has none.
+const toEnd = math.MaxInt
+
+// parseSlice reads what is between the brackets of [first:end] or [first:end:step], in which each
+// may be left out.
+func parseSlice(text string) (next step, ok bool) {
+	numbers := [3]int{0, toEnd, 1}
+	parts := strings.Split(text, ":")
+	if len(parts) > len(numbers) {
+		return nil, false
+	}
+	for i, part := range parts {
+		if part == "" {
+			continue
+		}
+		n, err := strconv.Atoi(part)
+		if err != nil || i == 2 && n <= 0 {
+			return nil, false
+		}
+		numbers[i] = n
+	}
+	return slice(numbers[0], numbers[1], numbers[2]), true
 }
 
 // cutBracket returns what is between the brackets at the beginning.
@@ -156,6 +189,30 @@ func index(i int) step {
 			return nil
 		}
 		return items[at : at+1]
+	}
+}
+
+// slice selects every by-th item from first to before end, which count from the end of the list
+// if they are negative. As in Kubernetes, it selects none if the list does not reach that far.
+func slice(first, end, by int) step {
+	return func(value any) (selected []any) {
+		items, _ := value.([]any)
+		from, to := first, end
+		if from < 0 {
+			from += len(items)
+		}
+		if to == toEnd {
+			to = len(items)
+		} else if to < 0 {
+			to += len(items)
+		}
+		if from < 0 || to > len(items) {
+			return nil
+		}
+		for i := from; i < to; i += min(by, len(items)) {
+			selected = append(selected, items[i])
+		}
+		return selected
 	}
 }
 
