@@ -7,13 +7,15 @@
 //
 //	both answers ──general──▶ status, headers, objects, causes: equal?
 //
-// Both serve the kinds of testdata/kinds.yaml. Requests come from two places:
+// Both serve the kinds of testdata/kinds.yaml. Requests come from three places:
 //
 //   - The script has each kind of request once, good and bad. An answer may differ where the
 //     script says so, and why; the test fails, too, if it no longer differs.
 //   - Walks write random widgets, of which some are invalid, by several managers. They leave
 //     out what the script says differs. There are three; WATCHMILL_PARITY_WALKS=100 has a
 //     hundred, which take a minute.
+//   - Definitions, good and bad ones, are sent as dry runs to a server that clients define kinds on:
+//     both must take or refuse each.
 //
 // Texts for people are not compared, since this module has its own: messages, and descriptions of
 // columns. Of uids, revisions and times it counts only whether there is one. By design, and

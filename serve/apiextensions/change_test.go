@@ -54,7 +54,10 @@ func TestChange_OfTheVersion(t *testing.T) {
 		c := newCluster(t, apiextensions.Config{})
 		c.define(definition("widgets", "Widget"))
 		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
-		c.update(200, definition("widgets", "Widget", ofVersion(func(v map[string]any) { v["name"] = "v2" })))
+		c.update(200, definition("widgets", "Widget", addVersion, func(spec map[string]any) {
+			old, next := spec["versions"].([]any)[0].(map[string]any), spec["versions"].([]any)[1].(map[string]any)
+			old["served"], old["storage"], next["name"], next["storage"] = false, false, "v2", true
+		}))
 		c.must(404, "GET", widgetsPath+"/w", "")
 		w := c.must(200, "GET", "/apis/example.com/v2/namespaces/default/widgets/w", "").object()
 		require.Equal(t, "example.com/v2", w.GetAPIVersion())
@@ -231,13 +234,9 @@ func TestDefinitions_StoredByOtherRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newCluster(t, apiextensions.Config{Storage: func(ctx context.Context, name string, schema store.Schema) (backend.Backend, error) {
-					objects, err := memory.New(schema, memory.Options{})
-					if err == nil && name != widgetsName {
-						storeUnchecked(t, objects, definition("widgets", "Widget", ofVersion(func(v map[string]any) { delete(v, "schema") })))
-					}
-					return objects, err
-				}})
+				storage := newLasting(t)
+				storage.createUnchecked(t, definition("widgets", "Widget", withoutSchema))
+				c := newCluster(t, storage.config())
 				c.await(widgetsName, "NamesAccepted=False")
 				require.Contains(t, c.must(200, "GET", definitionsPath+"/"+widgetsName, "").Body.String(), `"reason":"Invalid"`)
 				c.must(404, "GET", widgetsPath, "")
@@ -247,28 +246,15 @@ func TestDefinitions_StoredByOtherRules(t *testing.T) {
 	}
 }
 
-// storeUnchecked stores a definition without the rules of definitions.
-func storeUnchecked(t *testing.T, objects backend.Backend, text string) {
-	t.Helper()
-	cfg := registry.Config[unstructured.Unstructured]{Kind: registry.Kind{
-		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", ClusterScoped: true,
-	}}
-	cfg.Engine.Backend = objects
-	unchecked, err := registry.New(cfg)
-	require.NoError(t, err)
-	o := unstructured.Unstructured{}
-	require.NoError(t, o.UnmarshalJSON([]byte(text)))
-	o.SetFinalizers([]string{"customresourcecleanup.apiextensions.k8s.io"})
-	_, err = unchecked.Create(t.Context(), o, registry.WriteOptions{})
-	require.NoError(t, err)
-	require.NoError(t, unchecked.Close())
-}
+// withoutSchema makes a definition wrong.
+var withoutSchema = ofVersion(func(v map[string]any) { delete(v, "schema") })
 
 // A client cannot take the place of the kind of definitions.
 func TestNames_OfDefinitionsAreTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, apiextensions.Config{})
-		text := strings.NewReplacer("widgets.example.com", "customresourcedefinitions.apiextensions.k8s.io", "example.com", "apiextensions.k8s.io").
+		text := strings.NewReplacer("widgets.example.com", "customresourcedefinitions.apiextensions.k8s.io", "example.com", "apiextensions.k8s.io",
+			`"metadata":{`, `"metadata":{"annotations":{"api-approved.kubernetes.io":"unapproved"},`).
 			Replace(definition("widgets", "Widget", func(spec map[string]any) {
 				spec["names"] = map[string]any{"plural": "customresourcedefinitions", "kind": "Mine"}
 			}))

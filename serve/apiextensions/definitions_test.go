@@ -76,7 +76,9 @@ func TestDefinitions_WritersAreWarnedOfWhatHasNoEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, apiextensions.Config{})
 		more := func(spec map[string]any) {
-			spec["conversion"] = map[string]any{"strategy": "Webhook"}
+			spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+				"clientConfig": map[string]any{"url": "https://example.com"}, "conversionReviewVersions": []any{"v1"},
+			}}
 			addVersion(spec)
 		}
 		a := c.must(201, "POST", definitionsPath, definition("widgets", "Widget", more))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,46 +184,4 @@ func TestNew_RefusesADeterministicHost(t *testing.T) {
 	wrong := (*engine.ConfigError)(nil)
 	require.ErrorAs(t, err, &wrong)
 	require.Equal(t, "Host", wrong.Field)
-}
-
-// shared is storage that several servers share: it is not closed by any of them.
-type shared struct{ backend.Backend }
-
-func (shared) Close() error { return nil }
-
-func TestStorage_ServersThatShareItServeTheSameKinds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := map[string]*memory.Backend{}
-		var mu sync.Mutex
-		cfg := apiextensions.Config{Storage: func(_ context.Context, name string, schema store.Schema) (backend.Backend, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if all[name] == nil {
-				var err error
-				if all[name], err = memory.New(schema, memory.Options{}); err != nil {
-					return nil, err
-				}
-			}
-			return shared{all[name]}, nil
-		}}
-		a, b := newCluster(t, cfg), newCluster(t, cfg)
-		t.Cleanup(func() {
-			for _, objects := range all {
-				require.NoError(t, objects.Close())
-			}
-		})
-		for range 3 {
-			a.define(definition("widgets", "Widget"))
-			synctest.Wait() // either may have said that it is established
-			a.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
-			synctest.Wait()
-			b.must(200, "GET", widgetsPath+"/w", "")
-			b.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
-			synctest.Wait()
-			for _, c := range []*cluster{a, b} {
-				c.must(404, "GET", definitionsPath+"/"+widgetsName, "")
-				c.must(404, "GET", widgetsPath, "")
-			}
-		}
-	})
 }

@@ -29,14 +29,16 @@
 // version shows an object with all fields that it has, and prunes, defaults and validates what is
 // written by its own schema. A write in one version drops the managed fields of the others. A
 // definition with parts that are not honoured is accepted, and its writer gets a warning for each.
-// One that breaks the rules is refused with 422.
+// One that breaks the rules is refused with 422, also where only a cluster would refuse it: its
+// schema is not structural, for example. A definition that is older than a rule can be changed.
 //
 // # What can change
 //
 // A changed definition replaces its kind: the watches of its objects end, and clients start
 // others. Objects stay as they were stored until they are written again, also where the new
 // schema has other defaults. Fixed are the group, the plural, the kind, the scope and, since
-// storage knows the objects by them, the selectable fields.
+// storage knows the objects by them, the selectable fields. A version that objects may be stored in
+// need not be served, but stays until it is taken out of status.storedVersions.
 //
 // # Deletion
 //

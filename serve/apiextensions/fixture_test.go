@@ -9,14 +9,19 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/apiextensions"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // cluster is a server of definitions and of what they define.
@@ -185,4 +190,87 @@ func conditions(o *unstructured.Unstructured) (all []string) {
 		all = append(all, fmt.Sprintf("%v=%v", c["type"], c["status"]))
 	}
 	return all
+}
+
+// lasting is storage that outlives clusters, and that several may share.
+type lasting struct {
+	mu  sync.Mutex
+	all map[string]*memory.Backend
+}
+
+// newLasting returns storage that is closed at the end.
+func newLasting(t *testing.T) *lasting {
+	t.Helper()
+	l := &lasting{all: map[string]*memory.Backend{}}
+	t.Cleanup(func() {
+		for _, objects := range l.all {
+			require.NoError(t, objects.Close())
+		}
+	})
+	return l
+}
+
+// open returns the storage of a name, which stays open.
+func (l *lasting) open(name string, schema store.Schema) (backend.Backend, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all[name] == nil {
+		var err error
+		if l.all[name], err = memory.New(schema, memory.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	return keptOpen{l.all[name]}, nil
+}
+
+// config is a configuration with that storage, which wrap may change by its name.
+func (l *lasting) config(wrap ...func(name string, objects backend.Backend) backend.Backend) apiextensions.Config {
+	return apiextensions.Config{Storage: func(_ context.Context, name string, schema store.Schema) (backend.Backend, error) {
+		objects, err := l.open(name, schema)
+		for _, w := range wrap {
+			objects = w(name, objects)
+		}
+		return objects, err
+	}}
+}
+
+// keptOpen is storage that is not closed.
+type keptOpen struct{ backend.Backend }
+
+func (keptOpen) Close() error { return nil }
+
+// unchecked returns a store of definitions without their rules.
+func (l *lasting) unchecked(t *testing.T) *registry.Store[unstructured.Unstructured] {
+	t.Helper()
+	cfg := registry.Config[unstructured.Unstructured]{Kind: registry.Kind{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", ClusterScoped: true,
+	}}
+	var err error
+	cfg.Engine.Backend, err = l.open("customresourcedefinitions.apiextensions.k8s.io", registry.Schema(cfg))
+	require.NoError(t, err)
+	s, err := registry.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// createUnchecked stores a definition without the rules of definitions.
+func (l *lasting) createUnchecked(t *testing.T, text string) {
+	t.Helper()
+	o := unstructured.Unstructured{}
+	require.NoError(t, o.UnmarshalJSON([]byte(text)))
+	o.SetFinalizers([]string{"customresourcecleanup.apiextensions.k8s.io"})
+	_, err := l.unchecked(t).Create(t.Context(), o, registry.WriteOptions{})
+	require.NoError(t, err)
+}
+
+// changeUnchecked changes the spec of a definition without the rules of definitions.
+func (l *lasting) changeUnchecked(t *testing.T, name string, edit func(spec map[string]any)) {
+	t.Helper()
+	_, _, err := l.unchecked(t).Update(t.Context(), name, func(old *engine.Object[unstructured.Unstructured]) (unstructured.Unstructured, error) {
+		o := *old.Value.DeepCopy()
+		edit(o.Object["spec"].(map[string]any))
+		return o, nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
 }

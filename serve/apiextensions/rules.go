@@ -22,7 +22,8 @@ const cleanup = "customresourcecleanup.apiextensions.k8s.io"
 // and those that a schema cannot say.
 func configOf(itself *crd.Definition) registry.Config[object] {
 	cfg := itself.Config()
-	bySchema := cfg.Strategy
+	bySchema, prune := cfg.Strategy, cfg.Prune
+	cfg.Prune = func(o *object) []string { return append(prune(o), pruneSchemas(o)...) }
 	cfg.Strategy.Default = func(o *object) {
 		bySchema.Default(o)
 		setNames(o)
@@ -74,8 +75,10 @@ func setNames(o *object) {
 	}
 }
 
-// prepare gives a definition its finalizer. It may lose it only while it is being deleted.
+// prepare notes the version that is stored, and gives a definition its finalizer, which it may
+// lose only while it is being deleted.
 func prepare(o, old *object) {
+	noteStored(o)
 	if old != nil && isDeleting(old) {
 		return
 	}
@@ -84,21 +87,40 @@ func prepare(o, old *object) {
 	}
 }
 
-// validate refuses what package crd cannot make a kind of, and changes of what is fixed.
+// noteStored adds the version that is stored to those that objects have been stored in.
+func noteStored(o *object) {
+	stored := texts(part(o.Object, "status"), "storedVersions")
+	for _, v := range items(part(o.Object, "spec"), "versions") {
+		if name := text(v, "name"); v["storage"] == true && name != "" && !slices.Contains(stored, name) {
+			status := maps.Clone(part(o.Object, "status"))
+			if status == nil {
+				status = map[string]any{}
+			}
+			list, _ := status["storedVersions"].([]any)
+			status["storedVersions"] = append(slices.Clone(list), name)
+			o.Object["status"] = status
+			return
+		}
+	}
+}
+
+// validate refuses what package crd cannot make a kind of, what clusters refuse, and changes of
+// what is fixed.
 func validate(o, old *object) field.ErrorList {
-	spec := field.NewPath("spec")
 	now, err := crd.Define(o)
 	if err != nil {
 		return field.ErrorList{invalid(err)}
 	}
+	wrong := refusedByClusters(o)
 	if old == nil {
-		return nil
+		return wrong
 	}
+	wrong = append(without(wrong, refusedByClusters(old)), checkStored(o, old)...)
 	before, err := crd.Define(old)
 	if err != nil {
-		return nil // it is not served, so nothing is fixed
+		return wrong // it is not served, so nothing is fixed
 	}
-	var wrong field.ErrorList
+	spec := field.NewPath("spec")
 	fixed := func(path *field.Path, now, before any) {
 		if !reflect.DeepEqual(now, before) {
 			wrong = append(wrong, field.Invalid(path, now, "is fixed: delete the definition to define the kind anew"))
@@ -107,6 +129,20 @@ func validate(o, old *object) field.ErrorList {
 	fixed(spec.Child("scope"), now.Kind.ClusterScoped, before.Kind.ClusterScoped)
 	fixed(spec.Child("names", "kind"), now.Kind.Kind, before.Kind.Kind)
 	fixed(spec.Child("versions").Key(now.Kind.Version).Child("selectableFields"), fieldsOf(now), fieldsOf(before))
+	return wrong
+}
+
+// checkStored refuses to drop a version that objects may be stored in. It need not be served.
+func checkStored(o, old *object) (wrong field.ErrorList) {
+	has := func(o *object, name string) bool {
+		return slices.ContainsFunc(items(part(o.Object, "spec"), "versions"), func(v map[string]any) bool { return v["name"] == name })
+	}
+	for i, name := range texts(part(old.Object, "status"), "storedVersions") {
+		if has(old, name) && !has(o, name) {
+			wrong = append(wrong, field.Invalid(field.NewPath("status", "storedVersions").Index(i), name,
+				"is missing in spec.versions: objects may be stored in it; write them anew, and take it out of status.storedVersions before"))
+		}
+	}
 	return wrong
 }
 

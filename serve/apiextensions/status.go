@@ -33,7 +33,7 @@ func (d *Definitions) setStatus(ctx context.Context, of *object, served *crd.Def
 			d.setCondition(status, c)
 		}
 		if served != nil {
-			setServed(status, &o, served)
+			setServed(status, &o)
 		}
 		o.Object["status"] = status
 		if reflect.DeepEqual(o.Object["status"], old.Value.Object["status"]) {
@@ -85,17 +85,9 @@ func (d *Definitions) setCondition(status map[string]any, c condition) {
 	status["conditions"] = append(all, next)
 }
 
-// setServed sets the names and the version that are served.
-func setServed(status map[string]any, o *object, served *crd.Definition) {
-	spec, _ := o.Object["spec"].(map[string]any)
-	if names, ok := spec["names"].(map[string]any); ok {
+// setServed sets the names that are served.
+func setServed(status map[string]any, o *object) {
+	if names := part(part(o.Object, "spec"), "names"); names != nil {
 		status["acceptedNames"] = runtime.DeepCopyJSONValue(names)
 	}
-	versions, _ := status["storedVersions"].([]any)
-	for _, v := range versions {
-		if v == served.Kind.Version {
-			return
-		}
-	}
-	status["storedVersions"] = append(versions, served.Kind.Version)
 }

@@ -1,0 +1,108 @@
+package apiextensions
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// inStructure are the keywords that say what there is. A schema below allOf, anyOf, oneOf and
+// not can only say more of it.
+var inStructure = []string{
+	"type", "additionalProperties", "default", "title", "description", "nullable",
+	"x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string",
+	"x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-validations",
+}
+
+// integerOrString is how schemas say, beside x-kubernetes-int-or-string, that a value may be either.
+var integerOrString = []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}}
+
+// nested calls do of each schema below a junctor of s, which is at that path.
+func nested(s map[string]any, at *field.Path, do func(below map[string]any, at *field.Path)) {
+	for _, junctor := range []string{"allOf", "anyOf", "oneOf"} {
+		for i, below := range items(s, junctor) {
+			do(below, at.Child(junctor).Index(i))
+		}
+	}
+	if below := part(s, "not"); below != nil {
+		do(below, at.Child("not"))
+	}
+}
+
+// checkJunctors checks the schemas below the junctors of a schema that says which fields there are.
+// Only in its anyOf, or in that of the first of allOf, have they types: integer or string.
+func (r *schemaRules) checkJunctors(s map[string]any, at *field.Path) {
+	first := at.Child("allOf").Index(0).String()
+	nested(withoutEither(s), at, func(below map[string]any, at *field.Path) {
+		if at.String() == first {
+			below = withoutEither(below)
+		}
+		r.checkNested(below, at)
+	})
+}
+
+// withoutEither returns a schema without an anyOf that says that the value is an integer or a string.
+func withoutEither(s map[string]any) map[string]any {
+	if !reflect.DeepEqual(s["anyOf"], integerOrString) {
+		return s
+	}
+	rest := map[string]any{}
+	for keyword, value := range s {
+		if keyword != "anyOf" {
+			rest[keyword] = value
+		}
+	}
+	return rest
+}
+
+// checkNested checks a schema below a junctor, and those in it.
+func (r *schemaRules) checkNested(s map[string]any, at *field.Path) {
+	r.checkKeywords(s, at)
+	for _, keyword := range inStructure {
+		if given(s, keyword) {
+			r.forbid(at.Child(keyword), "must not be below allOf, anyOf, oneOf and not: say it beside them")
+		}
+	}
+	if _, err := regexp.Compile(text(s, "pattern")); err != nil {
+		r.refuse(at.Child("pattern"), text(s, "pattern"), "does not parse: "+err.Error())
+	}
+	for name := range part(s, "properties") {
+		below := at.Child("properties").Key(name)
+		if name == "metadata" {
+			r.forbid(below, "must not be below allOf, anyOf, oneOf and not")
+		}
+		r.checkNested(part(part(s, "properties"), name), below)
+	}
+	if below := part(s, "items"); below != nil {
+		r.checkNested(below, at.Child("items"))
+	}
+	nested(s, at, r.checkNested)
+}
+
+// checkComplete demands that the fields and items which schemas below the junctors of s speak of
+// are in the structure, which is at path of. Kubernetes does so for the junctors of the object.
+func (r *schemaRules) checkComplete(s, structure map[string]any, at, of *field.Path) {
+	nested(s, at, func(below map[string]any, at *field.Path) {
+		r.checkSpoken(below, structure, at, of)
+	})
+}
+
+// checkSpoken is checkComplete of what a schema below a junctor speaks of.
+func (r *schemaRules) checkSpoken(s, structure map[string]any, at, of *field.Path) {
+	speaks := func(below, counterpart map[string]any, at, of *field.Path) {
+		if counterpart == nil {
+			r.demand(of, fmt.Sprintf("%s says something of it", at))
+			return
+		}
+		r.checkSpoken(below, counterpart, at, of)
+	}
+	for name := range part(s, "properties") {
+		speaks(part(part(s, "properties"), name), part(part(structure, "properties"), name), at.Child("properties").Key(name), of.Child("properties").Key(name))
+	}
+	if below := part(s, "items"); below != nil {
+		speaks(below, part(structure, "items"), at.Child("items"), of.Child("items"))
+	}
+	r.checkComplete(s, structure, at, of)
+}

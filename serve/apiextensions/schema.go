@@ -1,0 +1,313 @@
+package apiextensions
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// schemaRules collects what Kubernetes refuses in a schema, besides what package crd cannot use.
+// Such a schema would work here, and be refused by every cluster.
+type schemaRules struct{ wrong field.ErrorList }
+
+// checkSchema returns what Kubernetes refuses in the schema of a version. hasStatus: the version
+// has the status subresource.
+func checkSchema(schema map[string]any, at *field.Path, hasStatus bool) field.ErrorList {
+	r := &schemaRules{}
+	r.checkRoot(schema, at, hasStatus)
+	r.visit(schema, at)
+	slices.SortFunc(r.wrong, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	return r.wrong
+}
+
+func (r *schemaRules) forbid(at *field.Path, why string) {
+	r.wrong = append(r.wrong, field.Forbidden(at, why))
+}
+
+func (r *schemaRules) demand(at *field.Path, why string) {
+	r.wrong = append(r.wrong, field.Required(at, why))
+}
+
+func (r *schemaRules) refuse(at *field.Path, value any, why string) {
+	r.wrong = append(r.wrong, field.Invalid(at, value, why))
+}
+
+// given reports whether a schema has a keyword, with a value that says something.
+func given(schema map[string]any, keyword string) bool {
+	switch v := schema[keyword].(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case string:
+		return v != ""
+	case map[string]any:
+		return len(v) > 0
+	case []any:
+		return len(v) > 0
+	}
+	return true
+}
+
+// text returns the keyword's value, "" if it is no text.
+func text(schema map[string]any, keyword string) string {
+	value, _ := schema[keyword].(string)
+	return value
+}
+
+// part returns the schema, or the schemas by name, that the keyword has.
+func part(schema map[string]any, keyword string) map[string]any {
+	value, _ := schema[keyword].(map[string]any)
+	return value
+}
+
+// texts returns the texts in the list that the keyword has.
+func texts(schema map[string]any, keyword string) (all []string) {
+	list, _ := schema[keyword].([]any)
+	for _, item := range list {
+		if one, isText := item.(string); isText {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// items returns the schemas, or other objects, in the list that the keyword has.
+func items(schema map[string]any, keyword string) (all []map[string]any) {
+	list, _ := schema[keyword].([]any)
+	for _, item := range list {
+		one, _ := item.(map[string]any)
+		all = append(all, one)
+	}
+	return all
+}
+
+// besideStatus are the keywords that the schema of an object may have if its status is a
+// subresource: without the others, the schema of the status is all that is said of the status.
+var besideStatus = []string{
+	"description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
+	"maxItems", "minItems", "uniqueItems", "multipleOf", "required", "items", "properties", "externalDocs", "example",
+	"x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations",
+}
+
+// checkRoot checks what is special in the schema of an object.
+func (r *schemaRules) checkRoot(s map[string]any, at *field.Path, hasStatus bool) {
+	for _, keyword := range slices.Sorted(maps.Keys(s)) {
+		if hasStatus && given(s, keyword) && !slices.Contains(besideStatus, keyword) {
+			r.refuse(at, keyword, "only these keywords may be at the root if there is the status subresource: "+strings.Join(besideStatus, ", "))
+		}
+	}
+	if given(s, "nullable") {
+		r.forbid(at.Child("nullable"), "an object cannot be null")
+	}
+	if _, found := s["additionalProperties"]; found {
+		r.forbid(at.Child("additionalProperties"), "must not be used at the root")
+	}
+	if _, found := s["default"]; found {
+		r.forbid(at.Child("default"), "an object has no default")
+	}
+	r.checkComplete(s, s, at, at)
+	r.checkObjectFields(s, at)
+	properties := part(s, "properties")
+	for name := range objectFields {
+		r.forbidDefaults(part(properties, name), at.Child("properties").Key(name))
+	}
+	metadata := part(properties, "metadata")
+	for _, keyword := range slices.Sorted(maps.Keys(metadata)) {
+		names := slices.Collect(maps.Keys(part(metadata, "properties")))
+		named := keyword == "properties" && !slices.ContainsFunc(names, func(name string) bool { return name != "name" && name != "generateName" })
+		if given(metadata, keyword) && !named && keyword != "type" && keyword != "default" {
+			r.forbid(at.Child("properties").Key("metadata"), "must not say more than the rules of name and generateName: the rest of metadata is the same in every kind")
+			return
+		}
+	}
+}
+
+// objectFields are the fields that every object has, whatever its schema, with their types.
+var objectFields = map[string]string{"apiVersion": "string", "kind": "string", "metadata": "object"}
+
+// checkObjectFields checks the types that the schema of an object, or of a resource inside of it,
+// gives the fields that every object has.
+func (r *schemaRules) checkObjectFields(s map[string]any, at *field.Path) {
+	for name, want := range objectFields {
+		property, found := part(s, "properties")[name].(map[string]any)
+		if found && text(property, "type") != want {
+			r.refuse(at.Child("properties").Key(name).Child("type"), text(property, "type"), "must be "+want)
+		}
+	}
+}
+
+// forbidDefaults refuses defaults in a field that every object has.
+func (r *schemaRules) forbidDefaults(s map[string]any, at *field.Path) {
+	if _, found := s["default"]; found {
+		r.forbid(at.Child("default"), "must not be set in apiVersion, kind and metadata")
+	}
+	for name := range part(s, "properties") {
+		r.forbidDefaults(part(part(s, "properties"), name), at.Child("properties").Key(name))
+	}
+}
+
+// visit checks a schema that says which fields there are, and those in it.
+func (r *schemaRules) visit(s map[string]any, at *field.Path) {
+	r.checkKeywords(s, at)
+	r.checkFields(s, at)
+	r.checkList(s, at)
+	if value := s["default"]; hasUnknown(value, s) {
+		r.refuse(at.Child("default"), value, "must not have unknown fields")
+	}
+	r.checkJunctors(s, at)
+	for name := range part(s, "properties") {
+		r.visit(part(part(s, "properties"), name), at.Child("properties").Key(name))
+	}
+	if further := part(s, "additionalProperties"); further != nil {
+		r.visit(further, at.Child("additionalProperties"))
+	}
+	if items := part(s, "items"); items != nil {
+		r.visit(items, at.Child("items"))
+	}
+}
+
+// hasUnknown reports whether a value has fields that its schema does not have.
+func hasUnknown(value any, s map[string]any) bool {
+	switch v := value.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return hasUnknown(item, part(s, "items")) })
+	case map[string]any:
+		for name, inField := range v {
+			if isUnknown(inField, name, s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isUnknown reports whether a schema does not have the field of that name, or one in its value.
+func isUnknown(value any, name string, s map[string]any) bool {
+	if property, found := part(s, "properties")[name].(map[string]any); found {
+		return hasUnknown(value, property)
+	}
+	if further := part(s, "additionalProperties"); further != nil {
+		return hasUnknown(value, further)
+	}
+	embedded := given(s, "x-kubernetes-embedded-resource") && objectFields[name] != ""
+	return !embedded && !given(s, "x-kubernetes-preserve-unknown-fields") && s["additionalProperties"] != true
+}
+
+// unsupported are the keywords of OpenAPI that schemas of kinds cannot have.
+var unsupported = []string{"id", "$schema", "$ref", "additionalItems", "patternProperties", "definitions", "dependencies"}
+
+// checkKeywords refuses keywords that no schema can have, and values that they cannot have.
+func (r *schemaRules) checkKeywords(s map[string]any, at *field.Path) {
+	for _, keyword := range unsupported {
+		if given(s, keyword) {
+			r.forbid(at.Child(keyword), "is not supported")
+		}
+	}
+	if _, several := s["items"].([]any); several {
+		r.forbid(at.Child("items"), "must be one schema, and not a list of them")
+	}
+	if given(s, "uniqueItems") {
+		r.forbid(at.Child("uniqueItems"), "would take too long to check: give x-kubernetes-list-type: set")
+	}
+	if keep, found := s["x-kubernetes-preserve-unknown-fields"].(bool); found && !keep {
+		r.refuse(at.Child("x-kubernetes-preserve-unknown-fields"), keep, "must be true or left out")
+	}
+	if further, found := s["additionalProperties"]; found && further != true && given(s, "properties") {
+		r.forbid(at.Child("additionalProperties"), "must not be beside properties: the fields that an object has are either known or not")
+	}
+	mapType := text(s, "x-kubernetes-map-type")
+	if mapType == "" {
+		return
+	}
+	if mapType != "atomic" && mapType != "granular" {
+		r.wrong = append(r.wrong, field.NotSupported(at.Child("x-kubernetes-map-type"), mapType, []string{"atomic", "granular"}))
+	}
+	if text(s, "type") != "object" {
+		r.refuse(at.Child("type"), text(s, "type"), "must be object beside x-kubernetes-map-type")
+	}
+}
+
+// checkFields checks what a schema says of the fields of an object, and of resources inside of it.
+func (r *schemaRules) checkFields(s map[string]any, at *field.Path) {
+	embedded, open := given(s, "x-kubernetes-embedded-resource"), given(s, "x-kubernetes-preserve-unknown-fields")
+	if given(s, "x-kubernetes-int-or-string") {
+		if open {
+			r.refuse(at.Child("x-kubernetes-preserve-unknown-fields"), true, "must not be beside x-kubernetes-int-or-string")
+		}
+		if embedded {
+			r.refuse(at.Child("x-kubernetes-embedded-resource"), true, "must not be beside x-kubernetes-int-or-string")
+		}
+	}
+	for i, rule := range items(s, "x-kubernetes-validations") {
+		if strings.TrimSpace(text(rule, "rule")) == "" {
+			r.demand(at.Child("x-kubernetes-validations").Index(i).Child("rule"), "give the expression that must hold")
+		}
+	}
+	if !embedded {
+		return
+	}
+	r.checkObjectFields(s, at)
+	if _, found := s["additionalProperties"]; found {
+		r.forbid(at.Child("additionalProperties"), "must not be beside x-kubernetes-embedded-resource")
+	}
+	if !open && !given(s, "properties") {
+		r.demand(at.Child("properties"), "give the fields of the resource, or x-kubernetes-preserve-unknown-fields: true")
+	}
+}
+
+// checkList checks what a schema says of a list.
+func (r *schemaRules) checkList(s map[string]any, at *field.Path) {
+	item, listType := part(s, "items"), text(s, "x-kubernetes-list-type")
+	if _, found := s["items"]; text(s, "type") == "array" && !found {
+		r.demand(at.Child("items"), "give the schema of the items")
+	}
+	if listType != "" && text(s, "type") != "array" {
+		r.refuse(at.Child("type"), text(s, "type"), "must be array beside x-kubernetes-list-type")
+		return
+	}
+	if item == nil || listType != "set" && listType != "map" {
+		return
+	}
+	below := at.Child("items")
+	if given(item, "nullable") {
+		r.forbid(below.Child("nullable"), fmt.Sprintf("the items of a %s cannot be null", listType))
+	}
+	switch itemType := text(item, "type"); {
+	case listType == "map" && itemType != "object":
+		r.refuse(below.Child("type"), itemType, "must be object in a map")
+	case listType == "map":
+		r.checkKeys(s, item, at)
+	case itemType == "array" && !slices.Contains([]string{"", "atomic"}, text(item, "x-kubernetes-list-type")):
+		r.refuse(below.Child("x-kubernetes-list-type"), text(item, "x-kubernetes-list-type"), "must be atomic in a set")
+	case itemType == "object" && text(item, "x-kubernetes-map-type") != "atomic":
+		r.refuse(below.Child("x-kubernetes-map-type"), text(item, "x-kubernetes-map-type"), "must be atomic in a set")
+	}
+}
+
+// checkKeys checks the keys of a list that is a map: each must be there in every item.
+func (r *schemaRules) checkKeys(s, item map[string]any, at *field.Path) {
+	required, keys := texts(item, "required"), texts(s, "x-kubernetes-list-map-keys")
+	for i, name := range keys {
+		property, found := part(item, "properties")[name].(map[string]any)
+		below := at.Child("items", "properties").Key(name)
+		_, hasDefault := property["default"]
+		switch {
+		case !found:
+			r.refuse(at.Child("x-kubernetes-list-map-keys"), name, "must be a property of the items")
+			continue
+		case slices.Contains(keys[:i], name):
+			r.refuse(at.Child("x-kubernetes-list-map-keys"), name, "must not be there twice")
+		case slices.Contains([]string{"array", "object"}, text(property, "type")):
+			r.refuse(below.Child("type"), text(property, "type"), "must not be array or object in a key of a map")
+		case !hasDefault && !slices.Contains(required, name):
+			r.demand(below.Child("default"), "a key of a map must have a default or be required")
+		}
+		if given(property, "nullable") {
+			r.forbid(below.Child("nullable"), "a key of a map cannot be null")
+		}
+	}
+}
