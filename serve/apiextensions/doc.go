@@ -40,6 +40,12 @@
 // storage knows the objects by them, the selectable fields. A version that objects may be stored in
 // need not be served, but stays until it is taken out of status.storedVersions.
 //
+// # Names
+//
+// Of two kinds of a group that share a name the first is served. The name stays its own, by its
+// status, until its definition goes or has other names. The condition NamesAccepted of the other
+// one says why it is not served.
+//
 // # Deletion
 //
 // With a definition all objects of its kind are deleted. It stays, with the condition

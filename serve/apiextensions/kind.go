@@ -23,21 +23,23 @@ const drainTimeout = 5 * time.Second
 // kind is a kind that is defined and served.
 type kind struct {
 	// name is that of the definition; uid and spec are of what it was made from.
-	name       string
-	uid        types.UID
-	spec       any
-	definition *crd.Definition
+	name string
+	uid  types.UID
+	spec any
 	// stores are of the versions that are served, all of the same objects.
 	stores  []*registry.Store[object]
 	objects backend.Backend
 	// terminating: the definition is being deleted, and no objects are created any more.
 	terminating *atomic.Bool
+	// frees: once the status of the definition says that the kind is served, names that the
+	// definition had before may be free.
+	frees bool
 }
 
 // open makes the kind of a definition. Its objects are those of before, the kind that it takes
 // the place of, or, if that is nil, those of storage.
 func (d *Definitions) open(ctx context.Context, o *object, definition *crd.Definition, before *kind) (_ *kind, err error) {
-	k := &kind{name: o.GetName(), uid: o.GetUID(), spec: o.Object["spec"], definition: definition, terminating: new(atomic.Bool)}
+	k := &kind{name: o.GetName(), uid: o.GetUID(), spec: o.Object["spec"], terminating: new(atomic.Bool), frees: accepted(o).Plural != ""}
 	if before != nil {
 		k.objects, k.terminating = before.objects, before.terminating
 	} else if k.objects, err = d.cfg.storage(ctx, k.name, registry.Schema(definition.Config())); err != nil {

@@ -1,45 +1,104 @@
 package apiextensions
 
 import (
+	"context"
 	"fmt"
-	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 )
 
-// conflict says which name of the kind of a definition another kind of the group has, "" if none
-// has. The server may have kinds that no definition has defined.
-func (d *Definitions) conflict(name string, wanted *registry.Kind) string {
-	for _, other := range d.server.Kinds() {
-		owner := other.GroupResource().String()
-		if other.Group != wanted.Group || owner == name && d.kinds[name] != nil {
-			continue
-		}
-		taken := common(pathNames(wanted), pathNames(&other))
-		if taken == "" {
-			taken = common(kindNames(wanted), kindNames(&other))
-		}
-		if taken != "" {
-			return fmt.Sprintf("%q is already in use by %s", taken, owner)
+// claim is a name that one kind of a group may have: of a resource, or of objects and their lists.
+type claim struct {
+	ofObjects bool
+	name      string
+}
+
+// claimed is a claim of a kind, and the reason that Kubernetes gives if another kind has it.
+type claimed struct {
+	claim
+	reason string
+}
+
+// claimsOf returns the claims of a kind.
+func claimsOf(k *registry.Kind) (all []claimed) {
+	add := func(ofObjects bool, name, reason string) {
+		if name != "" {
+			all = append(all, claimed{claim{ofObjects, name}, reason})
 		}
 	}
-	return ""
+	add(false, k.Plural, "PluralConflict")
+	add(false, k.Singular, "SingularConflict")
+	for _, short := range k.ShortNames {
+		add(false, short, "ShortNamesConflict")
+	}
+	if k.Kind != "" {
+		add(true, k.Kind, "KindConflict")
+		add(true, k.Kind+"List", "ListKindConflict")
+	}
+	return all
 }
 
-// common returns the first of the names that others have, too, "" if there is none.
-func common(names, others []string) string {
-	for _, name := range names {
-		if name != "" && slices.Contains(others, name) {
-			return name
+// accepted returns the names that a definition has been given, by its status. They stay its own
+// until they are others, or it goes: also while no server serves it.
+func accepted(o *object) *registry.Kind {
+	names, _, _ := unstructured.NestedMap(o.Object, "status", "acceptedNames")
+	k := &registry.Kind{}
+	k.Plural, _ = names["plural"].(string)
+	k.Singular, _ = names["singular"].(string)
+	k.Kind, _ = names["kind"].(string)
+	k.ShortNames, _, _ = unstructured.NestedStringSlice(names, "shortNames")
+	return k
+}
+
+// conflict returns why the kind of a definition cannot be served: another one of its group has
+// one of its names. The message is "" if none has.
+func (d *Definitions) conflict(ctx context.Context, o *object, wanted *registry.Kind) (reason, message string, err error) {
+	owners, err := d.owners(ctx, o, wanted.Group)
+	if err != nil {
+		return "", "", err
+	}
+	for _, c := range claimsOf(wanted) {
+		if owner, taken := owners[c.claim]; taken {
+			reason, message = c.reason, fmt.Sprintf("%q is already in use by %s", c.name, owner)
 		}
 	}
-	return ""
+	return reason, message, nil
 }
 
-// pathNames are the names by which clients find the resource.
-func pathNames(k *registry.Kind) []string {
-	return append([]string{k.Plural, k.Singular}, k.ShortNames...)
+// owners returns the claims of the group's other kinds, with the names of those. Servers that
+// share storage may have given two definitions one name: both keep it.
+func (d *Definitions) owners(ctx context.Context, o *object, group string) (map[claim]string, error) {
+	own := map[claim]bool{}
+	for _, c := range claimsOf(accepted(o)) {
+		own[c.claim] = true
+	}
+	owners := map[claim]string{}
+	note := func(owner string, k *registry.Kind, defined bool) {
+		for _, c := range claimsOf(k) {
+			if !defined || !own[c.claim] {
+				owners[c.claim] = owner
+			}
+		}
+	}
+	for _, k := range d.server.Kinds() {
+		owner := k.GroupResource().String()
+		_, defined := d.kinds[owner]
+		if k.Group == group && (!defined || owner != o.GetName()) {
+			note(owner, &k, defined)
+		}
+	}
+	all, err := d.store.Engine().List(ctx, engine.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range all.Items {
+		of, _, _ := unstructured.NestedString(other.Value.Object, "spec", "group")
+		if of == group && other.Value.GetName() != o.GetName() && !isReleased(&other.Value) {
+			note(other.Value.GetName(), accepted(&other.Value), true)
+		}
+	}
+	return owners, nil
 }
-
-// kindNames are the kinds of the objects and of their lists.
-func kindNames(k *registry.Kind) []string { return []string{k.Kind, k.Kind + "List"} }

@@ -47,7 +47,7 @@ func (d *Definitions) follow(ctx context.Context, name string, o *object) error 
 	}
 	if o == nil {
 		delete(d.refused, name)
-		return nil
+		return d.retryRefused(ctx)
 	}
 	return d.serve(ctx, o, k)
 }
@@ -59,8 +59,10 @@ func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 		if err != nil { // it was stored when the rules were others
 			return d.refuse(ctx, o, "Invalid", err.Error())
 		}
-		if taken := d.conflict(o.GetName(), &definition.Kind); taken != "" {
-			return d.refuse(ctx, o, "NamesConflict", taken)
+		if reason, message, err := d.conflict(ctx, o, &definition.Kind); err != nil {
+			return err
+		} else if message != "" {
+			return d.refuse(ctx, o, reason, message)
 		}
 		next, err := d.open(ctx, o, definition, k)
 		if err != nil {
@@ -69,16 +71,21 @@ func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 		wrong := (*engine.ConfigError)(nil)
 		switch err := d.put(ctx, next, k); {
 		case errors.As(err, &wrong):
-			return d.refuse(ctx, o, "NamesConflict", wrong.Problem)
+			return d.refuse(ctx, o, "KindConflict", wrong.Problem)
 		case err != nil:
 			return err
 		}
 		k = next
 	}
 	delete(d.refused, k.name)
-	return d.setStatus(ctx, o, k.definition,
+	err := d.setStatus(ctx, o, part(part(o.Object, "spec"), "names"),
 		condition{"NamesAccepted", true, "NoConflicts", "no conflicts found"},
 		condition{"Established", true, "InitialNamesAccepted", "the initial names have been accepted"})
+	if err != nil || !k.frees {
+		return err
+	}
+	k.frees = false
+	return d.retryRefused(ctx)
 }
 
 // put has the server serve next in place of k, nil if that is not served. If it cannot, next is
@@ -95,7 +102,7 @@ func (d *Definitions) put(ctx context.Context, next, k *kind) error {
 		return errors.Join(err, next.closeStores())
 	}
 	d.kinds[next.name] = next
-	return errors.Join(d.retryRefused(ctx), k.closeStores())
+	return k.closeStores()
 }
 
 // refuse says in the status of a definition why it is not served, or not as it is now.

@@ -127,7 +127,9 @@ func validate(o, old *object) field.ErrorList {
 		}
 	}
 	fixed(spec.Child("scope"), now.Kind.ClusterScoped, before.Kind.ClusterScoped)
-	fixed(spec.Child("names", "kind"), now.Kind.Kind, before.Kind.Kind)
+	if accepted(old).Kind != "" { // otherwise another kind may have the name
+		fixed(spec.Child("names", "kind"), now.Kind.Kind, before.Kind.Kind)
+	}
 	fixed(spec.Child("versions").Key(now.Kind.Version).Child("selectableFields"), fieldsOf(now), fieldsOf(before))
 	return wrong
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
-	"github.com/watchmill/watchmill/registry/crd"
 )
 
 // condition is one of the conditions that the controller sets.
@@ -20,9 +19,9 @@ type condition struct {
 	reason, message string
 }
 
-// setStatus sets conditions of a definition, and what is served of it: nothing if served is nil.
+// setStatus sets conditions of a definition, and the names that it has, unless they are nil.
 // Conditions of others stay. The error is [errGone] if the definition has gone.
-func (d *Definitions) setStatus(ctx context.Context, of *object, served *crd.Definition, conditions ...condition) error {
+func (d *Definitions) setStatus(ctx context.Context, of *object, names map[string]any, conditions ...condition) error {
 	_, err := d.store.UpdateStatus(ctx, of.GetName(), func(old *engine.Object[object]) (object, error) {
 		o := *old.Value.DeepCopy()
 		status, _ := o.Object["status"].(map[string]any)
@@ -32,8 +31,8 @@ func (d *Definitions) setStatus(ctx context.Context, of *object, served *crd.Def
 		for _, c := range conditions {
 			d.setCondition(status, c)
 		}
-		if served != nil {
-			setServed(status, &o)
+		if names != nil {
+			status["acceptedNames"] = runtime.DeepCopyJSONValue(names)
 		}
 		o.Object["status"] = status
 		if reflect.DeepEqual(o.Object["status"], old.Value.Object["status"]) {
@@ -83,11 +82,4 @@ func (d *Definitions) setCondition(status map[string]any, c condition) {
 		return
 	}
 	status["conditions"] = append(all, next)
-}
-
-// setServed sets the names that are served.
-func setServed(status map[string]any, o *object) {
-	if names := part(part(o.Object, "spec"), "names"); names != nil {
-		status["acceptedNames"] = runtime.DeepCopyJSONValue(names)
-	}
 }

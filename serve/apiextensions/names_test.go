@@ -1,0 +1,111 @@
+package apiextensions_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// The names are those of the definition that was served first, whichever a server that starts
+// reads first.
+func TestNames_StayWhereTheyAreWhenAServerStarts(t *testing.T) {
+	for name, running := range map[string]bool{"again": false, "beside another one": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				storage := newLasting(t)
+				a := newCluster(t, storage.config())
+				short := ofNames(map[string]any{"shortNames": []any{"w"}})
+				a.define(definition("worlds", "World", short))
+				a.must(201, "POST", definitionsPath, definition("widgets", "Widget", short))
+				a.await(widgetsName, "NamesAccepted=False")
+				if !running {
+					require.NoError(t, a.definitions.Close())
+				}
+				b := newCluster(t, storage.config())
+				synctest.Wait()
+				b.must(200, "GET", "/apis/example.com/v1/worlds", "")
+				b.must(404, "GET", widgetsPath, "")
+				require.Equal(t, []string{"NamesAccepted=True", "Established=True"}, conditions(b.get("worlds.example.com")))
+				require.Equal(t, []string{"NamesAccepted=False", "Established=False"}, conditions(b.get(widgetsName)))
+				b.must(200, "DELETE", definitionsPath+"/worlds.example.com", "")
+				synctest.Wait()
+				b.must(200, "GET", widgetsPath, "")
+			})
+		})
+	}
+}
+
+// A definition that cannot be served keeps its names until it goes.
+func TestNames_OfADefinitionThatIsNotServedAreTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		storage := newLasting(t)
+		c := newCluster(t, storage.config())
+		c.defineRivals()
+		require.NoError(t, c.definitions.Close())
+		storage.changeUnchecked(t, widgetsName, withoutSchema)
+		c = newCluster(t, storage.config())
+		require.Equal(t, []string{"NamesAccepted=False", "Established=False"}, conditions(c.get("worlds.example.com")))
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await("worlds.example.com", "Established=True")
+	})
+}
+
+// The names that a definition is given are those that it was looked at with, also if it is changed
+// meanwhile.
+func TestNames_ThatADefinitionGetsMeanwhileAreNotAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c *cluster
+		changed := false
+		storage := newLasting(t).config(func(name string, objects backend.Backend) backend.Backend {
+			if name == widgetsName && !changed {
+				changed = true
+				c.do("PATCH", definitionsPath+"/"+widgetsName, `{"spec":{"names":{"shortNames":["world"]}}}`, "Content-Type", "application/merge-patch+json")
+			}
+			return objects
+		})
+		c = newCluster(t, storage)
+		c.define(definition("worlds", "World"))
+		c.must(201, "POST", definitionsPath, definition("widgets", "Widget"))
+		synctest.Wait()
+		o := c.get(widgetsName)
+		require.Equal(t, []string{"NamesAccepted=False", "Established=True"}, conditions(o))
+		short, _, _ := unstructured.NestedStringSlice(o.Object, "status", "acceptedNames", "shortNames")
+		require.Empty(t, short)
+	})
+}
+
+// The reasons are those that Kubernetes gives.
+func TestNames_ReasonsOfConflicts(t *testing.T) {
+	for reason, names := range map[string]map[string]any{
+		"SingularConflict":   {"singular": "widgets"},
+		"ShortNamesConflict": {"shortNames": []any{"x", "widget"}},
+		"KindConflict":       {"kind": "WidgetList"},
+		"ListKindConflict":   {"kind": "Widget"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t, newLasting(t).config())
+			c.define(definition("widgets", "Widget"))
+			c.must(201, "POST", definitionsPath, definition("worlds", "World", ofNames(map[string]any{"singular": "world"}), ofNames(names)))
+			c.await("worlds.example.com", "NamesAccepted=False")
+			require.Contains(t, c.must(200, "GET", definitionsPath+"/worlds.example.com", "").Body.String(), `"reason":"`+reason+`"`)
+			c.must(404, "GET", "/apis/example.com/v1/worlds", "")
+		})
+	}
+}
+
+// While a definition is not accepted nothing is fixed: it may get a kind that no other has.
+func TestNames_AKindThatIsTakenCanBeChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newLasting(t).config())
+		c.define(definition("worlds", "Widget"))
+		c.must(201, "POST", definitionsPath, definition("widgets", "Widget"))
+		c.await(widgetsName, "NamesAccepted=False")
+		c.update(200, definition("widgets", "Gadget"))
+		c.await(widgetsName, "Established=True")
+		c.update(422, definition("widgets", "Widget"))
+	})
+}
