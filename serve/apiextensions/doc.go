@@ -52,8 +52,11 @@
 // Terminating, until those with finalizers are gone. No objects are created any more. Without its
 // finalizer a definition goes at once, and its objects stay in storage that lasts, as in a cluster.
 //
-// Several servers may share storage: each serves what any of them has been told to, a moment after
-// the first that says so in the definition's status.
+// # Several servers
+//
+// Servers may share storage: each serves what any of them has been told to, a moment after
+// the first that says so in the definition's status. A definition that is deleted stays for two
+// seconds, in which the others learn that no objects are to be created any more.
 //
 // # Concurrency
 //

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,8 +28,8 @@ type kind struct {
 	// stores are of the versions that are served, all of the same objects.
 	stores  []*registry.Store[object]
 	objects backend.Backend
-	// terminating: the definition is being deleted, and no objects are created any more.
-	terminating *atomic.Bool
+	// creations are those of objects, which end when the definition is deleted.
+	creations *creations
 	// frees: once the status of the definition says that the kind is served, names that the
 	// definition had before may be free.
 	frees bool
@@ -39,11 +38,14 @@ type kind struct {
 // open makes the kind of a definition. Its objects are those of before, the kind that it takes
 // the place of, or, if that is nil, those of storage.
 func (d *Definitions) open(ctx context.Context, o *object, definition *crd.Definition, before *kind) (_ *kind, err error) {
-	k := &kind{name: o.GetName(), uid: o.GetUID(), spec: o.Object["spec"], terminating: new(atomic.Bool), frees: accepted(o).Plural != ""}
+	k := &kind{name: o.GetName(), uid: o.GetUID(), spec: o.Object["spec"], frees: accepted(o).Plural != ""}
 	if before != nil {
-		k.objects, k.terminating = before.objects, before.terminating
-	} else if k.objects, err = d.cfg.storage(ctx, k.name, registry.Schema(definition.Config())); err != nil {
-		return nil, err
+		k.objects, k.creations = before.objects, before.creations
+	} else {
+		if k.objects, err = d.cfg.storage(ctx, k.name, registry.Schema(definition.Config())); err != nil {
+			return nil, err
+		}
+		k.creations = &creations{shared: k.objects.Traits().Shared}
 	}
 	for _, version := range definition.Versions() {
 		if err = k.openVersion(d, version); err != nil {
@@ -82,7 +84,9 @@ func (k *kind) openVersion(d *Definitions, version *crd.Definition) error {
 // Resources returns the resources of all versions: a kind is a provider.
 func (k *kind) Resources() (all []registry.Resource) {
 	for _, s := range k.stores {
-		all = append(all, s.Resources()...)
+		for _, r := range s.Resources() {
+			all = append(all, counted{r, k.creations})
+		}
 	}
 	return all
 }
@@ -98,7 +102,7 @@ func newApplier(kind registry.Kind, schema json.RawMessage) (registry.Applier, e
 
 // admit refuses to create objects of a kind that is going.
 func (k *kind) admit(_ context.Context, a *registry.Admission) error {
-	if a.Operation != registry.OperationCreate || !k.terminating.Load() {
+	if a.Operation != registry.OperationCreate || k.creations.allowed() {
 		return nil
 	}
 	refused := apierrors.NewMethodNotSupported(a.Kind.GroupResource(), "create")
@@ -107,14 +111,14 @@ func (k *kind) admit(_ context.Context, a *registry.Admission) error {
 }
 
 // empty deletes the objects of the kind, and reports whether all are gone: those with finalizers
-// are not.
-func (k *kind) empty(ctx context.Context) (gone bool, err error) {
-	k.terminating.Store(true)
+// are not, and those may not be that are being created.
+func (k *kind) empty(ctx context.Context, now time.Time) (gone bool, err error) {
+	over := k.creations.end(now)
 	if _, err := k.stores[0].DeleteAll(ctx, engine.ListOptions{}, registry.DeleteOptions{}); err != nil {
 		return false, err
 	}
 	left, err := k.stores[0].Engine().List(ctx, engine.ListOptions{Limit: 1})
-	return err == nil && len(left.Items) == 0, err
+	return err == nil && over && len(left.Items) == 0, err
 }
 
 // drain gives the watches of the kind their last events, but for those that take longer than

@@ -12,7 +12,8 @@ import (
 	"github.com/watchmill/watchmill/registry/crd"
 )
 
-// emptyAgain is the time after which objects that their finalizers keep are looked for again.
+// emptyAgain is the time after which objects that their finalizers keep, or that were being created,
+// are looked for again.
 const emptyAgain = time.Second
 
 // reconcile brings what is served in line with a definition. The controller calls it for one
@@ -123,7 +124,7 @@ func (d *Definitions) finish(ctx context.Context, o *object) (controller.Result,
 		if err := d.setStatus(ctx, o, nil, condition{"Terminating", true, "InstanceDeletionInProgress", "CustomResource deletion is in progress"}); err != nil {
 			return controller.Result{}, err
 		}
-		if gone, err := k.empty(ctx); err != nil || !gone {
+		if gone, err := k.empty(ctx, d.cfg.Host.Clock().Now()); err != nil || !gone {
 			return controller.Result{After: emptyAgain}, err
 		}
 		if err := d.remove(ctx, k); err != nil {

@@ -1,0 +1,101 @@
+package apiextensions_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// held is storage in which a creation waits, once it has come that far.
+type held struct {
+	backend.Backend
+	come, release chan struct{}
+}
+
+func (h held) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
+	if prev == nil {
+		close(h.come)
+		<-h.release
+	}
+	return h.Backend.Put(ctx, draft, prev, opts)
+}
+
+// An object that is being created while its definition is deleted is deleted, too: it would be
+// there again with a definition of that name.
+func TestDeletion_TakesObjectsThatAreBeingCreated(t *testing.T) {
+	for method, request := range map[string][]string{
+		"POST":  {widgetsPath, `{"metadata":{"name":"w"}}`, "Content-Type", "application/json"},
+		"PATCH": {widgetsPath + "/w?fieldManager=a", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}`, "Content-Type", "application/apply-patch+yaml"},
+	} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				storage, hold := newLasting(t), held{come: make(chan struct{}), release: make(chan struct{})}
+				c := newCluster(t, storage.config(func(name string, objects backend.Backend) backend.Backend {
+					if name != widgetsName {
+						return objects
+					}
+					return held{objects, hold.come, hold.release}
+				}))
+				c.define(definition("widgets", "Widget"))
+				go c.do(method, request[0], request[1], request[2:]...)
+				<-hold.come
+				c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+				time.Sleep(10 * time.Second) // of the bubble
+				close(hold.release)
+				synctest.Wait()
+				c.await(widgetsName, "gone")
+				require.NoError(t, c.definitions.Close())
+
+				c = newCluster(t, storage.config())
+				c.define(definition("widgets", "Widget"))
+				c.must(404, "GET", widgetsPath+"/w", "")
+			})
+		})
+	}
+}
+
+// A server that has not heard yet that a definition is deleted creates objects. They are deleted,
+// too.
+func TestDeletion_TakesObjectsOfServersThatDoNotKnowYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		storage, gears := newLasting(t), make(chan struct{})
+		share := func(_ string, objects backend.Backend) backend.Backend { return others{objects} }
+		busy := func(name string, objects backend.Backend) backend.Backend {
+			if name == "gears.example.com" {
+				<-gears
+			}
+			return objects
+		}
+		a, b := newCluster(t, storage.config(share)), newCluster(t, storage.config(share, busy))
+		a.define(definition("widgets", "Widget"))
+		synctest.Wait()
+		a.define(definition("gears", "Gear")) // which keeps b from following others
+		synctest.Wait()
+		a.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		synctest.Wait()
+		b.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+		a.await(widgetsName, "gone")
+		close(gears)
+		synctest.Wait()
+		a.define(definition("widgets", "Widget"))
+		for _, c := range []*cluster{a, b} {
+			synctest.Wait()
+			c.must(404, "GET", widgetsPath+"/w", "")
+		}
+	})
+}
+
+// others is storage that other processes write, too.
+type others struct{ backend.Backend }
+
+func (o others) Traits() backend.Traits {
+	traits := o.Backend.Traits()
+	traits.Shared = true
+	return traits
+}
