@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -123,6 +124,7 @@ func TestChange_OfTheRestLeavesTheKindAlone(t *testing.T) {
 		merge("", `{"metadata":{"labels":{"a":"b"}}}`)
 		merge("/status", `{"status":{"conditions":[{"type":"Mine","status":"True"}]}}`)
 		merge("", `{"metadata":{"finalizers":[]}}`)
+		time.Sleep(time.Minute) // of the bubble: the controller does not answer each write by another one
 		require.Equal(t, 1, opened)
 		require.Equal(t, []string{"customresourcecleanup.apiextensions.k8s.io"}, c.get(widgetsName).GetFinalizers(), "it stays")
 		require.Equal(t, []string{"Mine=True", "NamesAccepted=True", "Established=True"}, conditions(c.get(widgetsName)), "those of the controller are there again")

@@ -56,7 +56,9 @@
 //
 // Servers may share storage: each serves what any of them has been told to, a moment after
 // the first that says so in the definition's status. A definition that is deleted stays for two
-// seconds, in which the others learn that no objects are to be created any more.
+// seconds, in which the others learn that no objects are to be created any more. Servers that
+// disagree about a definition, since they are of two releases or have other kinds of their own,
+// change its status every ten seconds.
 //
 // # Concurrency
 //

@@ -31,8 +31,11 @@ func (d *Definitions) reconcile(ctx context.Context, name string, _ *engine.Obje
 			result, err = d.finish(ctx, &o.Value)
 		}
 	}
-	if errors.Is(err, errGone) {
+	switch {
+	case errors.Is(err, errGone):
 		return controller.Result{}, nil // of which the controller is told, too
+	case errors.Is(err, errDisputed):
+		return controller.Result{After: sayAgain}, nil
 	}
 	return result, err
 }
@@ -48,6 +51,7 @@ func (d *Definitions) follow(ctx context.Context, name string, o *object) error 
 	}
 	if o == nil {
 		delete(d.refused, name)
+		delete(d.said, name)
 		return d.retryRefused(ctx)
 	}
 	return d.serve(ctx, o, k)

@@ -3,10 +3,12 @@ package apiextensions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -19,9 +21,32 @@ type condition struct {
 	reason, message string
 }
 
+// sayAgain is the time after which a server writes a status again that another writer has changed.
+// Servers that share storage would otherwise write as fast as they can if they disagree, as those
+// of two releases may.
+const sayAgain = 10 * time.Second
+
+// saying is what a server has written into the status of one generation of a definition.
+type saying struct {
+	uid        types.UID
+	generation int64
+	text       string
+	at         time.Time
+}
+
+// repeats reports whether it is too early to write this again.
+func (s saying) repeats(last saying) bool {
+	at := last.at
+	last.at = s.at
+	return s == last && s.at.Sub(at) < sayAgain
+}
+
 // setStatus sets conditions of a definition, and the names that it has, unless they are nil.
-// Conditions of others stay. The error is [errGone] if the definition has gone.
+// Conditions of others stay. The error is [errGone] if the definition has gone, and
+// [errDisputed] if it is too early to write the same again.
 func (d *Definitions) setStatus(ctx context.Context, of *object, names map[string]any, conditions ...condition) error {
+	now := saying{of.GetUID(), of.GetGeneration(), fmt.Sprint(conditions), d.cfg.Host.Clock().Now()}
+	writes := false
 	_, err := d.store.UpdateStatus(ctx, of.GetName(), func(old *engine.Object[object]) (object, error) {
 		o := *old.Value.DeepCopy()
 		status, _ := o.Object["status"].(map[string]any)
@@ -35,13 +60,23 @@ func (d *Definitions) setStatus(ctx context.Context, of *object, names map[strin
 			status["acceptedNames"] = runtime.DeepCopyJSONValue(names)
 		}
 		o.Object["status"] = status
-		if reflect.DeepEqual(o.Object["status"], old.Value.Object["status"]) {
+		writes = !reflect.DeepEqual(status, part(old.Value.Object, "status"))
+		switch {
+		case !writes:
 			return old.Value, nil
+		case now.repeats(d.said[of.GetName()]):
+			return o, errDisputed
 		}
 		return o, nil
 	}, writeTo(of))
+	if err == nil && writes {
+		d.said[of.GetName()] = now
+	}
 	return orGone(err)
 }
+
+// errDisputed: another writer has changed what a server has said a moment ago.
+var errDisputed = errors.New("another writer has changed the status")
 
 // writeTo returns the options of a write to this very definition, and no other of its name.
 func writeTo(of *object) registry.WriteOptions {
