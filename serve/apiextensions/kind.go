@@ -61,6 +61,23 @@ func (d *Definitions) open(ctx context.Context, o *object, definition *crd.Defin
 	return nil, errors.Join(err, k.close())
 }
 
+// openUnserved makes a kind of the objects of a definition that cannot be served, only to delete
+// them. Its names do not matter.
+func (d *Definitions) openUnserved(ctx context.Context, o *object) (*kind, error) {
+	cluster := text(part(o.Object, "spec"), "scope") == "Cluster"
+	cfg := registry.Config[object]{Kind: registry.Kind{Version: "v1", Kind: "Unserved", ClusterScoped: cluster}}
+	objects, err := d.cfg.storage(ctx, o.GetName(), registry.Schema(cfg))
+	if err != nil {
+		return nil, err
+	}
+	cfg.Engine.Backend, cfg.Engine.Host, cfg.Engine.Name = objects, d.cfg.Host, o.GetName()
+	s, err := registry.New(cfg)
+	if err != nil {
+		return nil, errors.Join(err, objects.Close())
+	}
+	return &kind{stores: []*registry.Store[object]{s}, objects: objects, creations: &creations{}}, nil
+}
+
 // openVersion opens the store of one version.
 func (k *kind) openVersion(d *Definitions, version *crd.Definition) error {
 	cfg := version.Config()

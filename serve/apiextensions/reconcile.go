@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"slices"
-	"time"
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/crd"
 )
-
-// emptyAgain is the time after which objects that their finalizers keep, or that were being created,
-// are looked for again.
-const emptyAgain = time.Second
 
 // reconcile brings what is served in line with a definition. The controller calls it for one
 // definition at a time. It reads the definition anew: the controller's may be of a time before the
@@ -118,29 +112,6 @@ func (d *Definitions) refuse(ctx context.Context, o *object, reason, message str
 		conditions = append(conditions, condition{"Established", false, "NotAccepted", "not all names are accepted"})
 	}
 	return d.setStatus(ctx, o, nil, conditions...)
-}
-
-// finish deletes the objects of a definition that is being deleted, and then lets it go. The write
-// of the status before makes sure that it has not gone already: the objects would be those of
-// another definition of its name.
-func (d *Definitions) finish(ctx context.Context, o *object) (controller.Result, error) {
-	if k := d.kinds[o.GetName()]; k != nil {
-		if err := d.setStatus(ctx, o, nil, condition{"Terminating", true, "InstanceDeletionInProgress", "CustomResource deletion is in progress"}); err != nil {
-			return controller.Result{}, err
-		}
-		if gone, err := k.empty(ctx, d.cfg.Host.Clock().Now()); err != nil || !gone {
-			return controller.Result{After: emptyAgain}, err
-		}
-		if err := d.remove(ctx, k); err != nil {
-			return controller.Result{}, err
-		}
-	}
-	_, _, err := d.store.Update(ctx, o.GetName(), func(old *engine.Object[object]) (object, error) {
-		released := *old.Value.DeepCopy()
-		released.SetFinalizers(slices.DeleteFunc(released.GetFinalizers(), func(f string) bool { return f == cleanup }))
-		return released, nil
-	}, writeTo(o))
-	return controller.Result{}, orGone(err)
 }
 
 // remove serves a kind no longer.

@@ -1,0 +1,91 @@
+package apiextensions_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// The objects of a definition that cannot be served any more go with it.
+func TestDeletion_TakesTheObjectsOfADefinitionThatIsNotServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		storage := newLasting(t)
+		c := newCluster(t, storage.config())
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"held","finalizers":["example.com/hold"]}}`)
+		require.NoError(t, c.definitions.Close())
+
+		storage.changeUnchecked(t, widgetsName, withoutSchema)
+		c = newCluster(t, storage.config())
+		require.Equal(t, []string{"NamesAccepted=False", "Established=False"}, conditions(c.get(widgetsName)))
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "Terminating=True")
+		c.must(200, "PATCH", definitionsPath+"/"+widgetsName, `{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`, "Content-Type", "application/merge-patch+json")
+		synctest.Wait() // its owner can let the object go
+		c.must(404, "GET", widgetsPath+"/w", "")
+		c.must(200, "PATCH", widgetsPath+"/held", `{"metadata":{"finalizers":null}}`, "Content-Type", "application/merge-patch+json")
+		c.await(widgetsName, "gone")
+		c.define(definition("widgets", "Widget"))
+		require.Contains(t, c.must(200, "GET", widgetsPath, "").Body.String(), `"items":[]`)
+	})
+}
+
+// What has the name of a definition that is deleted may be a kind of the program: its objects stay.
+func TestDeletion_LeavesTheObjectsOfAKindOfTheProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		storage := newLasting(t)
+		c := newCluster(t, storage.config())
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+		require.NoError(t, c.definitions.Close())
+
+		cfg := registry.Config[unstructured.Unstructured]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"}}
+		var err error
+		cfg.Engine.Backend, err = storage.open(widgetsName, registry.Schema(cfg))
+		require.NoError(t, err)
+		own, err := registry.New(cfg)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, own.Close()) }()
+		c = newCluster(t, storage.config(), own)
+		require.Equal(t, []string{"NamesAccepted=False", "Established=False"}, conditions(c.get(widgetsName)))
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "gone")
+		c.must(200, "GET", widgetsPath+"/w", "")
+	})
+}
+
+// unclosable is storage that cannot be closed.
+type unclosable struct{ backend.Backend }
+
+var errUnclosable = errors.New("it cannot be closed")
+
+func (u unclosable) Close() error { return errors.Join(errUnclosable, u.Backend.Close()) }
+
+// Storage that cannot be closed does not keep the definition, whose objects are gone.
+func TestDeletion_WhoseStorageCannotBeClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failures := make(chan error, 100)
+		cfg := newLasting(t).config(func(name string, objects backend.Backend) backend.Backend {
+			if name != widgetsName {
+				return objects
+			}
+			return unclosable{objects}
+		})
+		cfg.OnError = func(err error) { failures <- err }
+		c := newCluster(t, cfg)
+		c.define(definition("widgets", "Widget"))
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "gone")
+		time.Sleep(time.Hour) // of the bubble
+		require.Len(t, failures, 1)
+		require.ErrorIs(t, <-failures, errUnclosable)
+	})
+}
