@@ -42,9 +42,8 @@ type Backend struct {
 	tree     *store.Tree
 	// recent is the object in the tree that was looked up or written last, or nil.
 	recent *store.Object
-	// undecodable are the objects in the tree whose values are not known. It is
-	// replaced, not changed.
-	undecodable map[string]*backend.UndecodableError
+	// undecodable are the objects whose values New could not decode. It does not change.
+	undecodable undecodables
 	window      *store.Window
 	floor       store.Revision // history before it is discarded; zero if none is
 	first       store.Revision // where history begins if floor is zero

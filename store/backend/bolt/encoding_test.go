@@ -180,6 +180,10 @@ func TestKeep_KeepsWhatCannotBeDecoded(t *testing.T) {
 	events := w.read(6, 10)
 	require.Contains(t, events[0], "DELETED dir/lost@5")
 	require.Contains(t, events[1], "MODIFIED dir/overwritten@6")
+	for revision := store.Revision(4); revision < 6; revision++ { // when one of them or both were there
+		_, err = f.List(f.ctx, backend.ListOptions{Revision: revision})
+		require.ErrorIs(t, err, backend.ErrUndecodable, "at %d", revision)
+	}
 
 	f.reopen(0)
 	require.Len(t, f.list(backend.ListOptions{}), 2)

@@ -328,7 +328,7 @@ func (l *loading) finish(bounds journal.Bounds) error {
 	b.loaded = true
 	b.tree.Load(l.state())
 	if len(l.undecodable) > 0 {
-		b.undecodable = map[string]*backend.UndecodableError{}
+		b.undecodable = undecodables{}
 		for _, u := range l.undecodable {
 			b.undecodable[u.Key] = u
 		}

@@ -181,7 +181,7 @@ func (r *pastReader) fill(page *backend.List, scan backend.Scan) error {
 		revision := r.index.records[at]
 		switch o := newest[i]; {
 		case !isHeader(header):
-		case o != nil && uint64(o.Revision) == revision && now.undecodable[o.Key] == nil:
+		case o != nil && uint64(o.Revision) == revision && now.undecodable.of(o) == nil:
 			page.Items[i] = o
 		default:
 			records = append(records, wanted{revision, header.Key, i})

@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"errors"
-	"maps"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -13,7 +12,23 @@ import (
 type snapshot struct {
 	store.Snapshot
 	oldest      store.Revision
-	undecodable map[string]*backend.UndecodableError
+	undecodable undecodables
+}
+
+// undecodables are objects whose values cannot be decoded, by their keys. Those that were
+// replaced since are among them, for states of the past.
+type undecodables map[string]*backend.UndecodableError
+
+// of returns why the value of o is not known, or nil if it is. Nearly always there are no
+// such values, which does not cost a look-up.
+func (u undecodables) of(o *store.Object) *backend.UndecodableError {
+	if len(u) == 0 || o == nil {
+		return nil
+	}
+	if unknown := u[o.Key]; unknown != nil && unknown.Revision == o.Revision {
+		return unknown
+	}
+	return nil
 }
 
 // snapshot returns the newest snapshot, which has every write that was acknowledged
@@ -67,13 +82,10 @@ func (b *Backend) newest(key string) (*store.Object, error) {
 	return known(b.find(key), b.undecodable)
 }
 
-// known returns o, or the error of its key if there is one. Nearly always there is none of
-// any key, which does not cost a look-up.
-func known(o *store.Object, undecodable map[string]*backend.UndecodableError) (*store.Object, error) {
-	if len(undecodable) > 0 && o != nil {
-		if unknown := undecodable[o.Key]; unknown != nil {
-			return nil, unknown
-		}
+// known returns o, or the error of its value if that is not known.
+func known(o *store.Object, undecodable undecodables) (*store.Object, error) {
+	if unknown := undecodable.of(o); unknown != nil {
+		return nil, unknown
 	}
 	return o, nil
 }
@@ -89,16 +101,6 @@ func (b *Backend) find(key string) *store.Object {
 		b.recent = o
 	}
 	return o
-}
-
-// decodable removes key from undecodable, because its object was replaced or removed.
-// The caller holds the lock.
-func (b *Backend) decodable(key string) {
-	if b.undecodable[key] == nil {
-		return
-	}
-	b.undecodable = maps.Clone(b.undecodable) // snapshots share the old one
-	delete(b.undecodable, key)
 }
 
 // List returns a page of objects in key order. An exact list of a revision that is not
@@ -162,7 +164,7 @@ func (s *snapshot) list(ctx context.Context, scan backend.Scan) (*backend.List, 
 func (s *snapshot) unknown(state *store.TreeView, scan backend.Scan) error {
 	var all []error
 	for o := range state.All(scan.Prefix, scan.After) {
-		if u := s.undecodable[o.Key]; u != nil && u.Revision == o.Revision && len(all) < maxUndecodable {
+		if u := s.undecodable.of(o); u != nil && len(all) < maxUndecodable {
 			all = append(all, u)
 		}
 	}

@@ -97,7 +97,8 @@ func (b *Backend) durable(key string) durable {
 	if b.closed {
 		return durable{closed: true}
 	}
-	return durable{object: b.find(key), at: b.revision, unknown: b.undecodable[key] != nil}
+	o := b.find(key)
+	return durable{object: o, at: b.revision, unknown: b.undecodable.of(o) != nil}
 }
 
 // staged returns the object under key after the staged changes, nil if there is none,
@@ -158,7 +159,6 @@ func (b *Backend) apply(c change) {
 	b.window.Append(c.event, o.Written)
 	if prev != nil {
 		b.expiries.Remove(prev)
-		b.decodable(o.Key)
 	}
 	switch c.event.Type {
 	case store.Added, store.Modified:
