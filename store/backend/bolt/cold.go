@@ -43,18 +43,17 @@ func newColdReader(w *watcher) *coldReader {
 	return &coldReader{watcher: w, at: w.Through, recent: map[uint64]*store.Object{}}
 }
 
-// coldRun is how many records are read at once.
-var coldRun = 1024
+// maxRecent is how many objects recent has before it is emptied.
+const maxRecent = 8192
 
-const (
+var (
+	// coldRun is how many records are read at once.
+	coldRun = 1024
 	// coldBytes is how many bytes of values end a run early.
 	coldBytes = 4 << 20
-	// maxRecent is how many objects recent has before it is emptied.
-	maxRecent = 8192
+	// maxRecentBytes is how many bytes of values recent has before it is emptied.
+	maxRecentBytes = 16 << 20
 )
-
-// maxRecentBytes is how many bytes of values recent has before it is emptied.
-var maxRecentBytes = 16 << 20
 
 // take returns up to limit events, the revision that the watch reaches with them, and
 // whether there is nothing more to come until the next run. The caller holds the lock.
@@ -79,10 +78,11 @@ func (c *coldReader) take(limit int) (events []store.Event, through store.Revisi
 	return events, events[len(events)-1].Revision, false, nil
 }
 
-// low reports whether to start the next run: few events are ready, none is being read,
-// and the watch has not failed.
+// low reports whether to start the next run: half of what was ready after the last one was
+// handed out, none is being read, and the watch has not failed. So two runs are ready at
+// most, however few large objects a run has.
 func (c *coldReader) low() bool {
-	return !c.filling && c.err == nil && len(c.ready)-c.taken < coldRun/2
+	return !c.filling && c.err == nil && 2*c.taken >= len(c.ready)
 }
 
 // start reads a run in a goroutine of its own. The caller holds the lock.
@@ -232,6 +232,7 @@ func (r *coldRead) object(v journal.View, revision uint64) (o *store.Object, unk
 	if err != nil {
 		return nil, nil, err
 	}
+	r.bytes += len(rec.Value)
 	o, unknown = r.decode(r.storedAt(revision, rec), nil)
 	return o, unknown, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"weak"
@@ -113,4 +114,56 @@ func TestWatch_CodecThatEndsItsGoroutineEndsTheWatch(t *testing.T) {
 	w := f.watch(from, "")
 	defer w.Close()
 	require.ErrorIs(t, w.wait(), usercode.ErrGoexit)
+}
+
+// A run of records whose own values are small, or that have none, ends early if the states
+// before them are large.
+func TestWatch_BehindMemoryReadsFewLargeStatesAtOnce(t *testing.T) {
+	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()
+	const objects, size = 32, 8 << 10
+	defer bolt.SetColdBytes(4 * size)()
+	f := newFixture(t)
+	for i := range objects {
+		f.put(fmt.Sprint("k", i), strings.Repeat("x", size))
+	}
+	from := f.revision()
+	for i := range objects {
+		if i%2 == 0 {
+			f.remove(fmt.Sprint("k", i))
+		} else {
+			f.put(fmt.Sprint("k", i), "small")
+		}
+	}
+	f.reopen(0)
+	f.clock.Advance(time.Hour) // what New has read is forgotten: the history is in the file alone
+	w := f.watch(from, "")
+	defer w.Close()
+	require.Len(t, w.events(from+1, objects), 4, "as many as have the bytes of a run")
+	require.Len(t, w.events(from+objects, objects), objects-4)
+}
+
+// A watch that takes one event at a time has no more than two runs read ahead, also if these
+// are of few large values.
+func TestWatch_BehindMemoryReadsAheadLittleOfLargeValues(t *testing.T) {
+	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()
+	const events, size, run = 100, 8 << 10, 4
+	defer bolt.SetColdBytes(run * size)()
+	var decoded atomic.Int64
+	f := newFixture(t, func(f *fixture) { f.cfg.Codec = counting{decoded: &decoded} })
+	from := f.revision()
+	for range events {
+		f.put("a", strings.Repeat("x", size))
+	}
+	last := f.revision()
+	f.reopen(0)
+	f.clock.Advance(time.Hour)
+	decoded.Store(0)
+	w := f.watch(from, "")
+	defer w.Close()
+	for taken := 0; w.through < last-10; { // it still reads the file
+		taken += len(w.events(w.through+1, 1))
+		require.Eventually(t, func() bool { return bolt.ReadAhead(w.Watcher) }, time.Minute, time.Millisecond)
+		require.LessOrEqual(t, int(decoded.Load())-taken, 2*run)
+	}
+	require.Greater(t, int(decoded.Load()), events/2)
 }

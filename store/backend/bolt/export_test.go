@@ -44,6 +44,13 @@ func SetMaxRecentBytes(n int) (restore func()) {
 	return func() { maxRecentBytes = old }
 }
 
+// SetColdBytes sets how many bytes of values end a run early, until restore is called.
+func SetColdBytes(n int) (restore func()) {
+	old := coldBytes
+	coldBytes = n
+	return func() { coldBytes = old }
+}
+
 // ReadAhead reports whether a watch is reading nothing from the file.
 func ReadAhead(w backend.Watcher) bool {
 	watch := w.(*watcher)
