@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -199,24 +200,27 @@ func (r *coldRead) storedAt(revision uint64, rec journal.Record) stored {
 func (r *coldRead) event(v journal.View, s stored) (store.Event, error) {
 	b, rec := r.reader.watcher.backend, s.record
 	ev := store.Event{Type: eventType(rec), Revision: store.Revision(s.revision)}
+	var unknown, prevUnknown, err error
 	if r.bare && ev.Type == store.Deleted {
-		ev.Object = b.values.header(s)
-		return ev, nil
+		err = schemaCall(s.key, func() { ev.Object = b.values.header(s) })
+		return ev, err
 	}
-	var unknown, prevUnknown error
-	var err error
 	if rec.Prev != 0 && !r.bare {
 		if ev.Prev, prevUnknown, err = r.object(v, rec.Prev); err != nil {
 			return ev, err
 		}
 	}
 	if ev.Type == store.Deleted {
-		ev.Object = b.values.schema.Gone(ev.Prev, ev.Revision, rec.Written)
-		return ev, prevUnknown
+		err = schemaCall(s.key, func() { ev.Object = b.values.schema.Gone(ev.Prev, ev.Revision, rec.Written) })
+		return ev, cmp.Or(err, prevUnknown)
 	}
-	ev.Object, unknown = r.decode(s, ev.Prev)
-	return ev, errors.Join(unknown, prevUnknown)
+	ev.Object, unknown, err = r.decode(s, ev.Prev)
+	return ev, cmp.Or(err, errors.Join(unknown, prevUnknown))
 }
+
+// schemaCall calls functions of the schema, whose panic the journal would take for damage of
+// the file.
+func schemaCall(key string, call func()) error { return usercode.Call("Schema", key, call) }
 
 // object returns the object of a revision: one that was just read, or is the
 // newest, or from the file.
@@ -233,30 +237,33 @@ func (r *coldRead) object(v journal.View, revision uint64) (o *store.Object, unk
 		return nil, nil, err
 	}
 	r.bytes += len(rec.Value)
-	o, unknown = r.decode(r.storedAt(revision, rec), nil)
-	return o, unknown, nil
+	return r.decode(r.storedAt(revision, rec), nil)
 }
 
 // decode returns the object of a record. What the index has, and the newest record of a
 // key, is shared with the state, so it must not be changed. Any other is decoded and kept in
 // recent, and shares equal attributes with prev and with the state's object, which saves
 // memory.
-func (r *coldRead) decode(s stored, prev *store.Object) (*store.Object, error) {
+func (r *coldRead) decode(s stored, prev *store.Object) (o *store.Object, unknown, err error) {
 	if o := r.index.written(store.Revision(s.revision)); o != nil {
-		return o, nil
+		return o, nil, nil
 	}
 	newest := r.state.Get(s.key)
 	if newest != nil && uint64(newest.Revision) == s.revision {
-		return newest, nil
+		return newest, nil, nil
 	}
-	o, unknown := r.reader.watcher.backend.values.decode(s.kept())
-	if unknown != nil {
-		return o, unknown
+	var undecodable *backend.UndecodableError
+	err = schemaCall(s.key, func() { o, undecodable = r.reader.watcher.backend.values.decode(s.kept()) })
+	if err != nil {
+		return nil, nil, err
+	}
+	if undecodable != nil {
+		return o, undecodable, nil
 	}
 	store.ShareAttributes(o, prev)
 	store.ShareAttributes(o, newest)
 	r.reader.keep(o, s)
-	return o, nil
+	return o, nil, nil
 }
 
 // keep adds the object of a record to recent.

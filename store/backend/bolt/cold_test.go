@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/usercode"
@@ -166,4 +167,37 @@ func TestWatch_BehindMemoryReadsAheadLittleOfLargeValues(t *testing.T) {
 		require.LessOrEqual(t, int(decoded.Load())-taken, 2*run)
 	}
 	require.Greater(t, int(decoded.Load()), events/2)
+}
+
+// A panic in the schema ends the watch that reads ahead, and is not taken for damage of the
+// file.
+func TestWatch_SchemaThatPanicsEndsTheWatch(t *testing.T) {
+	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()
+	defer bolt.SetColdRun(8)()
+	var failing atomic.Bool
+	f := newFixture(t, func(f *fixture) {
+		newItem := f.cfg.Schema.New
+		f.cfg.Schema.New = func() *store.Object {
+			if failing.Load() {
+				panic("no object")
+			}
+			return newItem()
+		}
+	})
+	put := f.put("b", "1").Revision
+	f.remove("b")
+	last := f.flicker("a", 50).Revision
+	f.reopen(0)
+	f.clock.Advance(time.Hour)
+	for _, opts := range []backend.WatchOptions{{From: 1}, {From: put}, {From: put, NoPrev: true}} {
+		failing.Store(true)
+		w := f.watchBy(opts)
+		err := w.wait()
+		require.ErrorIs(t, err, usercode.ErrPanic)
+		require.NotErrorIs(t, err, backend.ErrCorrupt)
+		w.Close()
+		failing.Store(false)
+	}
+	require.Len(t, f.watch(1, "").read(last, 10), 52, "the file is as good as before")
+	f.put("c", "1")
 }
