@@ -109,6 +109,29 @@ func TestSnapshot_IsRestoredWithoutTheOldResumePoints(t *testing.T) {
 	require.Error(t, err)
 }
 
+// Revisions of a restored file fit in continue tokens, as all others do.
+func TestRestore_RefusesAFloorThatIsTooLarge(t *testing.T) {
+	f := newFixture(t)
+	f.put("a", "1")
+	f.put("b", "2")
+	var snapshot bytes.Buffer
+	_, err := f.file.Snapshot(f.ctx, &snapshot)
+	require.NoError(t, err)
+	f.close()
+	f.path = filepath.Join(t.TempDir(), "restored.db")
+	_, err = bolt.Restore(f.ctx, bytes.NewReader(snapshot.Bytes()), f.path, bolt.RestoreOptions{Floor: 1<<62 + 1})
+	var option *usercode.ConfigError
+	require.ErrorAs(t, err, &option)
+	require.Equal(t, "RestoreOptions.Floor", option.Field)
+	require.NoFileExists(t, f.path)
+	_, err = bolt.Restore(f.ctx, &snapshot, f.path, bolt.RestoreOptions{Floor: 1 << 62})
+	require.NoError(t, err)
+	f.open()
+	first, err := f.List(f.ctx, backend.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	require.Len(t, f.list(backend.ListOptions{Continue: first.Continue}), 1)
+}
+
 func TestDump_TellsAllThatIsInAFile(t *testing.T) {
 	f := newFixture(t)
 	f.put("a", "1")

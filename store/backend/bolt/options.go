@@ -134,6 +134,10 @@ type Config struct {
 	FirstRevision store.Revision
 }
 
+// maxFirst is the largest revision that storage may begin at. Those that follow it fit in 63
+// bits, as continue tokens need it.
+const maxFirst = 1 << 62
+
 // maxName is the length of the longest name of a type in bytes.
 const maxName = journal.MaxName
 
@@ -146,7 +150,7 @@ func (c Config) validate(name string) error {
 		return invalid("Config.Schema", "has functions missing; give that of the type, such as engine.Config.Schema returns")
 	case c.OnUndecodable != Fail && c.OnUndecodable != Keep:
 		return invalid("Config.OnUndecodable", fmt.Sprintf("%d is no policy; give Fail or Keep", c.OnUndecodable))
-	case c.FirstRevision > 1<<62:
+	case c.FirstRevision > maxFirst:
 		return invalid("Config.FirstRevision", fmt.Sprintf("%d is too large; leave it zero", c.FirstRevision))
 	}
 	return c.Retain.Validate("Config.Retain")

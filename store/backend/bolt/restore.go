@@ -3,17 +3,19 @@ package bolt
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // RestoreOptions qualifies Restore. The zero value is valid.
 type RestoreOptions struct {
-	// Floor is a revision above which all types continue. It is of use if more than
-	// 2^32 revisions were written since the snapshot.
+	// Floor is a revision above which all types continue, at most 2^62. It is of use if more
+	// than 2^32 revisions were written since the snapshot.
 	Floor store.Revision
 }
 
@@ -21,11 +23,15 @@ type RestoreOptions struct {
 // 2^32 above those of the snapshot, and there is no history. So every older revision is
 // too old ([store.ErrExpired]), and none refers to a different state.
 //
-// It fails with [io/fs.ErrExist] if there is a file; with [backend.ErrCorrupt] if the
+// It fails with a [*usercode.ConfigError] for an invalid option; with [io/fs.ErrExist] if
+// there is a file; with [backend.ErrCorrupt] if the
 // snapshot is damaged or incomplete, as a [*CorruptError] that has "the snapshot" for a
 // path; with [backend.ErrFull] if there is no space; and with the error of ctx once that is
 // done and r has returned. Then there is no file afterwards.
 func Restore(ctx context.Context, r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
+	if opts.Floor > maxFirst {
+		return Manifest{}, &usercode.ConfigError{Field: "RestoreOptions.Floor", Problem: fmt.Sprintf("is %d, which is too large; leave it zero, or give the last revision that is known", opts.Floor)}
+	}
 	return journal.Restore(ctx, r, path, journal.RestoreOptions{Floor: uint64(opts.Floor)})
 }
 

@@ -182,7 +182,7 @@ func (f *File) skip(name string, floor uint64) error {
 		return err
 	}
 	last := max(l.last, floor)
-	if last > math.MaxUint64-2*revisionGap {
+	if last > math.MaxInt64-2*revisionGap { // continue tokens have signed numbers
 		return errors.New("the revisions are used up")
 	}
 	last += revisionGap
