@@ -82,6 +82,33 @@ func TestRewrite_RotatesKeys(t *testing.T) {
 	f.open()
 }
 
+// A value that cannot be encoded again stays, and the error does not say that it cannot be
+// decoded.
+func TestRewrite_LeavesWhatCannotBeEncoded(t *testing.T) {
+	f := newFixture(t, func(f *fixture) { f.cfg.Codec = versioned{write: 1} })
+	f.put("a", "error")
+	f.put("b", "fine")
+	before := f.list(backend.ListOptions{})
+	f.close()
+	f.cfg.Codec = reencoding{}
+	f.open()
+	n, err := f.Rewrite(f.ctx)
+	require.Equal(t, 1, n)
+	require.ErrorIs(t, err, errBroken)
+	require.NotErrorIs(t, err, backend.ErrUndecodable)
+	require.ErrorContains(t, err, `items "a" at revision 2`)
+	require.Equal(t, before, f.list(backend.ListOptions{}))
+	f.reopen(0)
+	require.Equal(t, before, f.list(backend.ListOptions{}))
+}
+
+// reencoding decodes what any codec of these tests has encoded, and encodes as [panicking].
+type reencoding struct{ panicking }
+
+func (reencoding) Decode(tag uint8, data []byte, into any) error {
+	return versioned{}.Decode(tag, data, into)
+}
+
 // versioned is a codec with two encodings: JSON, and with tag 1 JSON behind a prefix.
 type versioned struct{ write uint8 }
 

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 
-	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
@@ -16,9 +15,9 @@ import (
 // watches see no events. After it, the codec does not need the old tags any more, nor
 // the sealer the old keys. Other writes are possible meanwhile.
 //
-// It returns how many values it has changed. Values that cannot be decoded stay
-// unchanged; the error joins up to 100 of their errors. It can be called again after it
-// failed or ctx ended.
+// It returns how many values it has changed. Values that cannot be decoded, or encoded
+// again, stay unchanged; the error joins up to 100 of their errors. It can be called again
+// after it failed or ctx ended.
 func (b *Backend) Rewrite(ctx context.Context) (changed int, err error) {
 	if err := b.begin(); err != nil {
 		return 0, err
@@ -30,14 +29,14 @@ func (b *Backend) Rewrite(ctx context.Context) (changed int, err error) {
 			return r.changed, err
 		}
 	}
-	return r.changed, errors.Join(r.undecodable...)
+	return r.changed, errors.Join(r.failures...)
 }
 
 type rewriting struct {
-	backend     *Backend
-	at          uint64 // the revision up to which all is rewritten
-	changed     int
-	undecodable []error
+	backend  *Backend
+	at       uint64 // the revision up to which all is rewritten
+	changed  int
+	failures []error // of values that stay unchanged
 }
 
 // run rewrites a run of records, and reports whether there are more.
@@ -90,7 +89,7 @@ func (r *rewriting) anew(s stored) (e journal.Entry, changed bool) {
 	}
 	value, err := v.encode(o)
 	if err != nil {
-		r.note(&backend.UndecodableError{Type: v.name, Key: s.key, Revision: store.Revision(s.revision), Tag: s.record.Tag, Cause: err})
+		r.note(fmt.Errorf("%s %q at revision %d stays as it is: %w", v.name, s.key, s.revision, err))
 		return e, false
 	}
 	rec := s.record
@@ -99,7 +98,7 @@ func (r *rewriting) anew(s stored) (e journal.Entry, changed bool) {
 }
 
 func (r *rewriting) note(err error) {
-	if len(r.undecodable) < maxUndecodable {
-		r.undecodable = append(r.undecodable, err)
+	if len(r.failures) < maxUndecodable {
+		r.failures = append(r.failures, err)
 	}
 }
