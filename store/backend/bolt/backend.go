@@ -69,7 +69,9 @@ var (
 // reads all of them, and deletes those that have expired while the file was closed.
 //
 // Errors: [*usercode.ConfigError] for an invalid config; [ErrOpenType] if the name is in
-// use; [*backend.UndecodableError]; [*CorruptError]; [store.ErrClosed].
+// use; [*backend.UndecodableError]; [*CorruptError]; [*ReadOnlyError] for a new name in a
+// file that is open for reading; [*FullError] for a new name; [*FailedError]; a
+// [*usercode.PanicError] of the schema, the codec or the clock; [store.ErrClosed].
 func New(f *File, name string, cfg Config) (*Backend, error) {
 	if err := cfg.validate(name); err != nil {
 		return nil, err
