@@ -69,7 +69,8 @@
 //
 // A file that outgrows its memory mapping is mapped again. That waits for the reads in
 // progress, also a snapshot, and all writes wait meanwhile. It happens at 64 GiB with 64
-// bits, at 64 MiB with 32 bits, and on Windows whenever the file has doubled.
+// bits, at 64 MiB with 32 bits, and whenever the file has doubled on Windows and in a
+// process with less address space than that, as under ulimit -v.
 //
 // The file does not shrink; free space in it is reused. [Options].ShrinkAt copies it when
 // it is opened, and [Shrink] while it is closed.

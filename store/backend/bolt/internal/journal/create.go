@@ -112,7 +112,7 @@ func (p *placement) finish(write func(*bbolt.DB) error) error {
 		p.db, err = bbolt.Open(unfinished(p.path), 0, &bbolt.Options{
 			Timeout:         DefaultLockTimeout,
 			FreelistType:    bbolt.FreelistMapType,
-			InitialMmapSize: reserve,
+			InitialMmapSize: mappable(p.file, reserve),
 			OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return p.file, nil },
 		})
 		if err != nil {

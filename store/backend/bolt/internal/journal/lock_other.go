@@ -16,5 +16,8 @@ func unlock(*os.File) error { return nil }
 // syncDir does nothing: directories cannot be synced here.
 func syncDir(string) error { return nil }
 
+// mappable returns size, since what can be mapped is not known here.
+func mappable(_ *os.File, size int) int { return size }
+
 // keepOwner does nothing: files have no owner here that could change.
 func keepOwner(*os.File, fs.FileInfo) {}

@@ -39,6 +39,17 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// mappable returns size if so many bytes of a file can be mapped into memory, else zero: the
+// address space of a process may be limited, as by ulimit -v.
+func mappable(f *os.File, size int) int {
+	mapped, err := syscall.Mmap(int(f.Fd()), 0, max(size, 1), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return 0
+	}
+	_ = syscall.Munmap(mapped)
+	return size
+}
+
 // keepOwner gives a file the owner and the group of another, if this process may.
 func keepOwner(f *os.File, of fs.FileInfo) {
 	if there, ok := of.Sys().(*syscall.Stat_t); ok {

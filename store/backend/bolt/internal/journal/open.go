@@ -252,7 +252,7 @@ func (f *File) open() error {
 		FreelistType:    bbolt.FreelistMapType,
 		ReadOnly:        f.opts.ReadOnly,
 		PreLoadFreelist: true, // for Usage
-		InitialMmapSize: reserve,
+		InitialMmapSize: mappable(f.file, reserve),
 		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f.file, nil },
 	}
 	_, err := contained(f.path, func() (err error) {
