@@ -180,6 +180,64 @@ func restoreToAFullDisk(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A file whose name cannot be made durable is not there afterwards, as after other failures:
+// the next call finds what it would have found before.
+func TestOpen_TakesBackAFileWhoseNameMayNotLast(t *testing.T) {
+	inChild(t, func() { placeWithFewDescriptors(t) })
+}
+
+func placeWithFewDescriptors(t *testing.T) {
+	_, snapshot := snapshotted(t)
+	path := filepath.Join(t.TempDir(), "state.db")
+	for name, place := range map[string]func() error{
+		"make": func() error {
+			f, err := journal.Open(path, journal.Options{})
+			if err == nil {
+				err = f.Close()
+			}
+			return err
+		},
+		"restore to": func() error {
+			_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{})
+			return err
+		},
+	} {
+		free := leaveOneDescriptor(t) // for the file, and none for its directory
+		err := place()
+		require.ErrorIs(t, err, syscall.EMFILE)
+		require.ErrorContains(t, err, "cannot "+name+" "+path)
+		free()
+		require.NoFileExists(t, path)
+		require.NoFileExists(t, journal.Unfinished(path))
+		require.NoError(t, place())
+		require.NoError(t, os.Remove(path))
+	}
+}
+
+// leaveOneDescriptor lets this process open one more file, until free is called.
+func leaveOneDescriptor(t *testing.T) (free func()) {
+	var limit syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	before := limit.Cur
+	assign(&limit.Cur, 64)
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	var taken []*os.File
+	file, err := os.Open(os.DevNull)
+	for ; err == nil; file, err = os.Open(os.DevNull) {
+		taken = append(taken, file)
+	}
+	require.ErrorIs(t, err, syscall.EMFILE)
+	last := len(taken) - 1
+	require.NoError(t, taken[last].Close())
+	return func() {
+		for _, file := range taken[:last] {
+			require.NoError(t, file.Close())
+		}
+		limit.Cur = before
+		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	}
+}
+
 // However much space there is, either all logs are salvaged or none is.
 func TestSalvage_ChangesNothingIfTheDiskIsFull(t *testing.T) {
 	inChild(t, func() { salvageOnAFullDisk(t) })

@@ -130,7 +130,18 @@ func (p *placement) finish(write func(*bbolt.DB) error) error {
 	if err != nil {
 		return errors.Join(p.failed(p.full(err)), os.Remove(unfinished(p.path)))
 	}
-	return syncDir(filepath.Dir(p.path))
+	if err := syncDir(filepath.Dir(p.path)); err != nil {
+		return errors.Join(p.failed(err), p.takeBack())
+	}
+	return nil
+}
+
+// takeBack removes the file from its path, unless it has replaced another.
+func (p *placement) takeBack() error {
+	if p.over {
+		return nil
+	}
+	return os.Remove(p.path)
 }
 
 // failed returns the error for a file that was not made. It leaves out what a [FailedError]
