@@ -215,12 +215,16 @@ func TestFile_SurvivesDamageWhileItIsOpen(t *testing.T) {
 				return v.Scan(0, f.last, func(uint64, journal.Record) (bool, error) { return true, nil })
 			})
 			require.ErrorIs(t, err, journal.ErrCorrupt)
-			f.stage(journal.Put, "x", "x")
-			require.Error(t, f.commit())
-			f.stage(journal.Put, "x", "x")
-			require.Error(t, f.commit())
+			for range 2 {
+				f.stage(journal.Put, "x", "x")
+				err = f.commit()
+				var failed *journal.FailedError
+				require.ErrorAs(t, err, &failed)
+				require.False(t, failed.Uncertain, "it was not tried")
+				require.ErrorIs(t, err, journal.ErrCorrupt, "it says why")
+			}
 			_, err = f.Trim(logName, journal.Budget{})
-			require.Error(t, err)
+			require.ErrorIs(t, err, journal.ErrFailed)
 			require.NoError(t, f.Close(), "it does not hang")
 			_, err = journal.Open(f.path, journal.Options{})
 			require.ErrorIs(t, err, journal.ErrCorrupt, "and the lock is free")

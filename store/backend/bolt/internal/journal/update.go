@@ -63,6 +63,9 @@ func (f *File) writable() error {
 	case f.failed != nil:
 		return &FailedError{Path: f.path, Cause: f.failed.Cause}
 	}
+	if broken := f.broken.Load(); broken != nil {
+		return &FailedError{Path: f.path, Cause: *broken}
+	}
 	return nil
 }
 
