@@ -189,13 +189,16 @@ func (b *Backend) position(ctx context.Context) (position, error) {
 
 // observe checks the header of a linearizable answer; before is the value of newest
 // before the request. If the cluster has gone back since, as a restored one does, the
-// watches beyond its revision end, since their positions now have another meaning.
+// watches beyond its revision end, since their positions now have another meaning, and
+// what is known of its history is forgotten.
 func (b *Backend) observe(h *pb.ResponseHeader, before uint64) error {
 	if err := b.checkCluster(h); err != nil {
 		return err
 	}
 	now := uint64(h.Revision)
 	if now < before && b.newest.CompareAndSwap(before, now) {
+		b.floor.Store(0)
+		b.compacted.Store(0)
 		for _, w := range b.watching() {
 			w.wentBack(store.Revision(now))
 		}

@@ -197,6 +197,34 @@ func TestWatch_FurtherThanARestoredClusterEnds(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrFuture)
 }
 
+// What was compacted before a cluster was restored says nothing about its history now: a
+// reader that lists can watch from there.
+func TestWatch_BeginsInARestoredClusterBelowWhatWasCompacted(t *testing.T) {
+	f := newFixture(t)
+	for range 5 {
+		f.foreign("a", "1")
+	}
+	newest := f.revision()
+	require.NoError(t, f.Compact(f.ctx, newest))
+	_, err := f.raw.Compact(f.ctx, int64(newest))
+	require.NoError(t, err)
+	_, err = f.Compacted(f.ctx)
+	require.NoError(t, err)
+
+	restored := etcdtest.Start(t, nil)
+	f.proxy.Redirect(restored.Endpoint)
+	require.Eventually(t, func() bool { now, err := f.Revision(f.ctx); return err == nil && now < newest }, patience, time.Millisecond)
+	list, err := f.List(f.ctx, backend.ListOptions{})
+	require.NoError(t, err)
+	w := f.watch(list.Revision, "")
+	f.raw = etcdtest.Client(t, restored.Endpoint)
+	last := f.foreign("a", "1")
+	require.Equal(t, []string{"ADDED a=1 was -"}, w.read(last))
+	oldest, err := f.Compacted(f.ctx)
+	require.NoError(t, err)
+	require.Less(t, oldest, newest)
+}
+
 // Another cluster's revisions mean something else.
 func TestBackend_OfAnotherClusterFails(t *testing.T) {
 	f := newFixture(t)
