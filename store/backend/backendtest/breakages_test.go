@@ -3,6 +3,7 @@ package backendtest_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -223,6 +224,13 @@ var brokenReads = []damage{
 			opts.Revision = min(opts.Revision, rev)
 			return h.List(ctx, opts)
 		})},
+	{"lists the newest state at a revision of 64 bits", "List_RefusesWhatCannotBe", eachList(
+		func(ctx context.Context, h correct, opts backend.ListOptions) (*backend.List, error) {
+			if opts.Revision > math.MaxInt64 {
+				opts.Revision = 0
+			}
+			return h.List(ctx, opts)
+		})},
 	{"takes prefixes by the byte", "List_PrefixesAreOfWholePathSegments", eachList(
 		func(ctx context.Context, h correct, opts backend.ListOptions) (*backend.List, error) {
 			prefix := opts.Prefix
@@ -333,6 +341,22 @@ var brokenHistory = []damage{
 			},
 			compacted: func(context.Context) (store.Revision, error) { return compacted, nil },
 		}
+	}},
+	{"compacts nothing at a revision of 64 bits", "Compact_GoesForwardOnly", func(h correct) *wrapper {
+		return &wrapper{correct: h, compact: func(ctx context.Context, rev store.Revision) error {
+			if rev > math.MaxInt64 {
+				return nil
+			}
+			return h.Compact(ctx, rev)
+		}}
+	}},
+	{"starts watches from a revision of 64 bits now", "Watch_FromTheFutureFails", func(h correct) *wrapper {
+		return &wrapper{correct: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+			if opts.From > math.MaxInt64 {
+				opts.From = 0
+			}
+			return h.Watch(ctx, opts)
+		}}
 	}},
 	{"starts expired watches where it can", "Compact_EarlierWatchesExpire", func(h correct) *wrapper {
 		return &wrapper{correct: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {

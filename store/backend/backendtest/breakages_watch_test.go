@@ -85,6 +85,15 @@ var brokenWatches = []damage{
 		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
 			return &watcherWrapper{watcher: w, next: func(int) (batch, error) { return w.Next(1000) }}
 		})},
+	{"takes a bound below one for none", "Watch_BatchesKeepToTheirBound", eachWatch(
+		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
+			return &watcherWrapper{watcher: w, next: func(limit int) (batch, error) {
+				if limit < 1 {
+					limit = 1000
+				}
+				return w.Next(limit)
+			}}
+		})},
 	{"ends a watch with the context of its start", "Watch_ContextBoundsOnlyTheStart", func(h correct) *wrapper {
 		return &wrapper{correct: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
 			w, err := h.Watch(ctx, opts)

@@ -3,6 +3,7 @@ package backendtest
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,6 +13,12 @@ import (
 )
 
 func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }
+
+// future returns revisions that have not happened, up to the last of those that fit in 63
+// bits and in 64.
+func future(now store.Revision) []store.Revision {
+	return []store.Revision{now + 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64}
+}
 
 // badKeys are keys that cannot name an object.
 var badKeys = []string{"", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", "a\x00b", "\xff"}
@@ -56,12 +63,16 @@ var readChecks = []check{
 		x.create("b", "1")
 		page := x.list(backend.ListOptions{Limit: 1})
 		now := x.revision()
+		for _, at := range future(now) {
+			for limit := range 2 {
+				_, err := x.Backend.List(x.ctx, backend.ListOptions{Revision: at, Limit: limit})
+				x.fails(err, store.ErrFuture, "List at %d of %d, up to %d objects", at, now, limit)
+			}
+		}
 		for _, c := range []struct {
 			opts backend.ListOptions
 			want error
 		}{
-			{backend.ListOptions{Revision: now + 1}, store.ErrFuture},
-			{backend.ListOptions{Revision: now + 1, Limit: 1}, store.ErrFuture},
 			{backend.ListOptions{Revision: now, Continue: page.Continue}, usercode.ErrConfig},
 			{backend.ListOptions{Limit: -1}, usercode.ErrConfig},
 			{backend.ListOptions{Continue: "nonsense"}, store.ErrInvalidContinue},

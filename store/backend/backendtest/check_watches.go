@@ -48,7 +48,7 @@ var watchChecks = []check{
 		for i := range 20 {
 			want = append(want, added(x.create(fmt.Sprintf("%s/%02d", []string{"even", "odd"}[i%2], i), "x")))
 		}
-		for _, limit := range []int{1, 2, 3, 7, 20, 1000} {
+		for _, limit := range []int{-1, 0, 1, 2, 3, 7, 20, 1000} {
 			f := x.follow("", start)
 			f.limit = limit
 			f.sees(want...)
@@ -71,9 +71,11 @@ var watchChecks = []check{
 	}},
 	{"Watch_FromTheFutureFails", func(x *fixture) {
 		now := x.create("a", "x").Revision
-		_, err := x.Backend.Watch(x.ctx, backend.WatchOptions{From: now + 1, Notify: func() {}})
-		x.fails(err, store.ErrFuture, "Watch from revision %d of %d", now+1, now)
-		_, err = x.Backend.Watch(x.ctx, backend.WatchOptions{From: now})
+		for _, from := range future(now) {
+			_, err := x.Backend.Watch(x.ctx, backend.WatchOptions{From: from, Notify: func() {}})
+			x.fails(err, store.ErrFuture, "Watch from revision %d of %d", from, now)
+		}
+		_, err := x.Backend.Watch(x.ctx, backend.WatchOptions{From: now})
 		x.fails(err, usercode.ErrConfig, "Watch without Notify")
 	}},
 	{"Watch_ProgressIsNotHeldUpByOtherKeys", func(x *fixture) {

@@ -117,16 +117,16 @@ func (f *follower) next() backend.Batch {
 // revision, which must not be split.
 func (f *follower) checkLength(batch backend.Batch) {
 	f.Helper()
-	n := len(batch.Events)
-	if n > f.limit && !f.Backend.Traits().Contiguous {
+	n, limit := len(batch.Events), max(1, f.limit) // less than one counts as one
+	if n > limit && !f.Backend.Traits().Contiguous {
 		last := batch.Events[n-1].Revision
 		for n > 0 && batch.Events[n-1].Revision == last {
 			n--
 		}
-		require.Less(f, n, f.limit, "Next returned more events than asked for, of %d revisions", f.limit)
+		require.Less(f, n, limit, "Next(%d) returned more events than asked for", f.limit)
 		return
 	}
-	require.LessOrEqual(f, n, f.limit, "Next returned more events than asked for")
+	require.LessOrEqual(f, n, limit, "Next(%d) returned more events than asked for", f.limit)
 }
 
 // checkAll checks the order, the keys and the form of the events.
