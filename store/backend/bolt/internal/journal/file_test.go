@@ -150,6 +150,10 @@ func TestOpen_SaysWhatToDoAboutBadPaths(t *testing.T) {
 	_, err = journal.Open("", journal.Options{})
 	require.ErrorIs(t, err, usercode.ErrConfig)
 	require.NoFileExists(t, journal.Unfinished(""))
+	_, err = journal.Check("", 0)
+	require.ErrorIs(t, err, usercode.ErrConfig)
+	_, _, err = journal.Shrink(t.Context(), "", 0)
+	require.ErrorIs(t, err, usercode.ErrConfig)
 	_, err = journal.Restore(t.Context(), strings.NewReader(""), "", journal.RestoreOptions{})
 	require.ErrorIs(t, err, usercode.ErrConfig)
 
