@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/layout"
@@ -29,6 +30,10 @@ type Config[T any] struct {
 	// Schema is the kind's OpenAPI schema. Nil means one made from T's tags: json, and
 	// description for the descriptions of fields.
 	Schema json.RawMessage
+	// StorageVersion is the version in which storage has the objects, for a kind that is served
+	// in several versions; "" means that of Kind. Discovery tells clients of it by a hash. A
+	// replica has none.
+	StorageVersion string
 	// Prune removes the fields of a decoded value that the kind does not have, and
 	// returns their paths. It is for a T that decodes every field, such as a map. Nil
 	// keeps all fields.
@@ -86,6 +91,9 @@ func (c *Config[T]) validate() error {
 	}
 	if c.Schema != nil && !json.Valid(c.Schema) {
 		return &engine.ConfigError{Field: "Schema", Problem: "is no JSON; give an OpenAPI schema, or leave it out to have one made from T"}
+	}
+	if c.StorageVersion != "" && len(validation.IsDNS1035Label(c.StorageVersion)) > 0 {
+		return &engine.ConfigError{Field: "StorageVersion", Problem: fmt.Sprintf("is %q; give a version such as v1, or leave it out for that of Kind", c.StorageVersion)}
 	}
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Struct {

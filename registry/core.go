@@ -16,6 +16,8 @@ type core struct {
 	admit  []Admitter
 	schema json.RawMessage
 	fields []string
+	// storageVersion is empty if the store is a replica.
+	storageVersion string
 	// decoders are for bodies that are not JSON, by media type.
 	decoders map[string]func([]byte) ([]byte, error)
 	engine   reads

@@ -70,6 +70,9 @@ type Info struct {
 	Fields []string
 	// Decoders turn bodies that are not JSON into JSON, by media type.
 	Decoders map[string]func(body []byte) ([]byte, error)
+	// StorageVersion is the version in which storage has the objects; empty if another server
+	// stores them, of which the store is a replica.
+	StorageVersion string
 	// CreateOnUpdate: an update of an object that does not exist creates it.
 	CreateOnUpdate bool
 	// Apply: there is server-side apply.
@@ -163,7 +166,7 @@ func (r *resource) Info() *Info {
 	return &Info{
 		Kind: r.kind, Subresource: r.subresource, Verbs: verbs(r.subresource), Columns: r.columns,
 		Schema: r.core.schema, Fields: r.fields, Decoders: r.decoders, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
-		Apply: r.applies(), StrategicMerge: r.mergeObject,
+		Apply: r.applies(), StrategicMerge: r.mergeObject, StorageVersion: r.storageVersion,
 	}
 }
 

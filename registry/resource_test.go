@@ -276,6 +276,7 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 		{`Decoders has no function for "application/yaml"`, func(cfg *registry.Config[Widget]) {
 			cfg.Decoders = map[string]func([]byte) ([]byte, error){"application/yaml": nil}
 		}},
+		{`StorageVersion is "V1"`, func(cfg *registry.Config[Widget]) { cfg.StorageVersion = "V1" }},
 		{"Columns[0] needs", func(cfg *registry.Config[Widget]) {
 			cfg.Columns = []registry.Column[Widget]{{Type: "string", Value: func(*Widget) any { return "" }}}
 		}},

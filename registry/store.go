@@ -48,9 +48,14 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	if err != nil {
 		return nil, err
 	}
+	if forwarder != nil {
+		cfg.StorageVersion = ""
+	} else if cfg.StorageVersion == "" {
+		cfg.StorageVersion = cfg.Kind.Version
+	}
 	f := formOf[T, P](&cfg)
 	c := &core{
-		form: f, admit: slices.Clone(cfg.Admit), schema: cfg.Schema, engine: typedReads[T]{e},
+		form: f, admit: slices.Clone(cfg.Admit), schema: cfg.Schema, storageVersion: cfg.StorageVersion, engine: typedReads[T]{e},
 		fields:  append(slices.Sorted(maps.Keys(cfg.Fields)), "metadata.name", "metadata.namespace"),
 		storage: backend.NewStorage(engine.WriterOf(e), f.schema), now: e.Host().Clock().Now,
 		forwarder: forwarder, applier: applier, decoders: maps.Clone(cfg.Decoders), mergeObject: mergeObject, mergeScale: mergeScale,

@@ -40,6 +40,9 @@ func TestReplica_HasTheOriginsRevisions(t *testing.T) {
 	require.Equal(t, a.Revision, l.Items[0].Revision)
 	require.Equal(t, a.Value, l.Items[0].Value)
 
+	require.Equal(t, "v1", origin.store.Resources()[0].Info().StorageVersion)
+	require.Empty(t, r.store.Resources()[0].Info().StorageVersion, "the origin stores the objects")
+
 	c := origin.resize("a", 3)
 	_, _, err = origin.store.Delete(t.Context(), "default/b", registry.DeleteOptions{})
 	require.NoError(t, err)

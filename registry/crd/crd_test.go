@@ -148,6 +148,7 @@ func TestVersions_AreAllThatAreServed(t *testing.T) {
 	require.Equal(t, "v1beta1", versions[1].Kind.Version)
 	for _, v := range versions {
 		require.Contains(t, v.Config().Fields, "spec.color")
+		require.Equal(t, "v1", v.Config().StorageVersion)
 	}
 	_, err = crd.Parse(strings.NewReader(plain + "  - {name: v1beta1, served: true, storage: false}\n"))
 	require.ErrorIs(t, err, crd.ErrManifest, "it has no schema")

@@ -23,6 +23,7 @@ type Definition struct {
 	Notes []string
 
 	others    []*Definition
+	stored    string // the version
 	schema    *schema
 	validator *validator
 	raw       json.RawMessage
@@ -68,7 +69,7 @@ func (m *manifest) ofVersion(v *version) (*Definition, error) {
 			ShortNames: s.Names.ShortNames, Categories: s.Names.Categories,
 			ClusterScoped: s.Scope == "Cluster", Status: v.Subresources.Status != nil,
 		},
-		raw: v.Schema.OpenAPI,
+		raw: v.Schema.OpenAPI, stored: m.stored().Name,
 	}
 	if v.Deprecated {
 		d.Notes = append(d.Notes, fmt.Sprintf("clients are not warned that version %s is deprecated", v.Name))
@@ -197,7 +198,7 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 // zero, such as Engine, can be set.
 func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 	return registry.Config[unstructured.Unstructured]{
-		Kind: d.Kind, Columns: d.columns, Fields: d.fields, Scale: d.scale, Schema: d.raw,
+		Kind: d.Kind, StorageVersion: d.stored, Columns: d.columns, Fields: d.fields, Scale: d.scale, Schema: d.raw,
 		Prune: func(o *unstructured.Unstructured) []string { return d.schema.pruneRoot(o.Object) },
 		Strategy: registry.Strategy[unstructured.Unstructured]{
 			RevisionRequired: true, StatusOnly: true, // as for every custom resource

@@ -78,6 +78,9 @@ func TestVersions_AreOfTheSameObjects(t *testing.T) {
 		require.Equal(t, "example.com/v1", seen.GetAPIVersion())
 		require.Equal(t, created.GetUID(), seen.GetUID())
 		require.Equal(t, created.GetResourceVersion(), seen.GetResourceVersion())
+		for _, version := range []string{"v1", "v1beta1"} {
+			require.Contains(t, c.must(200, "GET", "/apis/example.com/"+version, "").Body.String(), `"storageVersionHash":"gIwvi5rymmg="`, "both are stored as v1")
+		}
 		c.must(200, "PATCH", widgetsPath+"/w", `{"spec":{"size":6}}`, "Content-Type", "application/merge-patch+json")
 		require.Equal(t, "6", fmt.Sprint(c.must(200, "GET", older+"/w", "").object().Object["spec"].(map[string]any)["size"]))
 		c.must(422, "PATCH", widgetsPath+"/w", `{"spec":{"size":60}}`, "Content-Type", "application/merge-patch+json")

@@ -64,6 +64,27 @@ func TestCatalog_LeavesOutASubresourceWithoutItsKind(t *testing.T) {
 	require.NotContains(t, string(c.ByPath["/openapi/v3/apis/example.com/v1"].Body), "widgets")
 }
 
+// The hashes are those that Kubernetes has for its own kinds.
+func TestDiscovery_TellsTheStorageVersionByItsHash(t *testing.T) {
+	hash := func(path string, resources ...*registry.Info) (hashes []any) {
+		var list struct{ Resources []map[string]any }
+		require.NoError(t, json.Unmarshal(catalog.New(resources, version).ByPath[path].Body, &list))
+		for _, r := range list.Resources {
+			hashes = append(hashes, r["storageVersionHash"])
+		}
+		return hashes
+	}
+	stored := func(info *registry.Info, in string) *registry.Info {
+		info.StorageVersion = in
+		return info
+	}
+	require.Equal(t, []any{"xPOwRZ+Yhw8="}, hash("/api/v1", stored(resource("", "v1", "Pod", ""), "v1")))
+	deployments, status := stored(resource("apps", "v1", "Deployment", ""), "v1"), stored(resource("apps", "v1", "Deployment", "status"), "v1")
+	require.Equal(t, []any{"8aSe+NMegvE=", nil}, hash("/apis/apps/v1", deployments, status), "a subresource is not stored")
+	require.Equal(t, []any{"8aSe+NMegvE="}, hash("/apis/apps/v1beta1", stored(resource("apps", "v1beta1", "Deployment", ""), "v1")), "other versions are stored in that one")
+	require.Equal(t, []any{nil}, hash("/apis/apps/v1", resource("apps", "v1", "Deployment", "")), "another server stores them")
+}
+
 // Clients follow the references of OpenAPI, so each must lead somewhere.
 func TestOpenAPI_EveryReferenceIsDescribed(t *testing.T) {
 	for path, document := range catalog.New(resources(), version).ByPath {

@@ -1,6 +1,9 @@
 package catalog
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/registry"
@@ -70,7 +73,7 @@ func (v *groupVersion) plain() metav1.APIResourceList {
 	for _, k := range v.kinds {
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: k.Kind.Plural, SingularName: k.Kind.Singular, Namespaced: !k.Kind.ClusterScoped, Kind: k.Kind.Kind,
-			Verbs: k.Verbs, ShortNames: k.Kind.ShortNames, Categories: k.Kind.Categories,
+			Verbs: k.Verbs, ShortNames: k.Kind.ShortNames, Categories: k.Kind.Categories, StorageVersionHash: storageVersionHash(k.Info),
 		})
 		for _, sub := range k.subresources {
 			// Group and version are empty unless the objects are of another kind, as those of scale.
@@ -81,6 +84,16 @@ func (v *groupVersion) plain() metav1.APIResourceList {
 		}
 	}
 	return list
+}
+
+// storageVersionHash returns what tells clients that objects are stored in another version than
+// before, computed as in Kubernetes; it is empty if another server stores them.
+func storageVersionHash(of *registry.Info) string {
+	if of.StorageVersion == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(of.Kind.Group + "/" + of.StorageVersion + "/" + of.Kind.Kind))
+	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
 // The documents of aggregated discovery, apidiscovery.k8s.io/v2.
