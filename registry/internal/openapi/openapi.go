@@ -28,6 +28,9 @@ type jsonSchema struct {
 	ListType    string                 `json:"x-kubernetes-list-type,omitempty"`
 	ListMapKeys []string               `json:"x-kubernetes-list-map-keys,omitempty"`
 	MapType     string                 `json:"x-kubernetes-map-type,omitempty"`
+	// Clients that read OpenAPI v2 make strategic merge patches by these.
+	PatchStrategy string `json:"x-kubernetes-patch-strategy,omitempty"`
+	PatchMergeKey string `json:"x-kubernetes-patch-merge-key,omitempty"`
 }
 
 const (
@@ -166,6 +169,9 @@ func (s *jsonSchema) mergeBy(strategy, key string) {
 		s.ListType = "set" // its items are scalars
 	case s.Type == "object" && strategy == "replace":
 		s.MapType = "atomic"
+	}
+	if s.Type != "array" || s.ListType != "" {
+		s.PatchStrategy, s.PatchMergeKey = strategy, key
 	}
 }
 

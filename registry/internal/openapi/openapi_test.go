@@ -83,10 +83,11 @@ func TestOf_FieldsHaveTheirTags(t *testing.T) {
 			"quoted": {"type": "string"},
 			"ports": {
 				"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+				"x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": "name",
 				"items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "description": "What it is called."}}}
 			},
-			"set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
-			"whole": {"type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "atomic"}
+			"set": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set", "x-kubernetes-patch-strategy": "merge"},
+			"whole": {"type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "atomic", "x-kubernetes-patch-strategy": "replace"}
 		}
 	}`, string(openapi.Of(reflect.TypeFor[tagged]())))
 }
