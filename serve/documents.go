@@ -41,7 +41,9 @@ func (d *documents) serve(c *call) error {
 	if c.req.Path == "/openapi/v2" {
 		c.w.Header().Add("Vary", "Accept")
 		if strings.Contains(c.r.Header.Get("Accept"), "proto-openapi.spec.v2") {
-			doc = d.V2Protobuf
+			doc = d.V2Protobuf()
+		} else {
+			doc = d.V2JSON()
 		}
 	}
 	_, _, ofHealth := healthCheck(c.req.segments)

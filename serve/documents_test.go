@@ -92,7 +92,7 @@ func TestOpenAPI_DescribesPathsAndAnswers(t *testing.T) {
 	s := newServer(t)
 	doc := decodeJSON(t, s.get("/openapi/v3/apis/example.com/v1").body)
 	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
-	of := func(path, method, code string) (declared []string, component string) {
+	of := func(path, method, code string) (action string, declared []string, component string) {
 		op := doc["paths"].(map[string]any)[path].(map[string]any)[method].(map[string]any)
 		parameters, _ := op["parameters"].([]any)
 		for _, p := range parameters {
@@ -102,20 +102,21 @@ func TestOpenAPI_DescribesPathsAndAnswers(t *testing.T) {
 			}
 		}
 		answer := op["responses"].(map[string]any)[code].(map[string]any)["content"].(map[string]any)["application/json"].(map[string]any)["schema"].(map[string]any)
-		return declared, strings.TrimPrefix(answer["$ref"].(string), "#/components/schemas/")
+		return op["x-kubernetes-action"].(string), declared, strings.TrimPrefix(answer["$ref"].(string), "#/components/schemas/")
 	}
 	const inNamespace = "/apis/example.com/v1/namespaces/{namespace}/widgets"
-	for _, tc := range []struct{ path, method, code, declared, component string }{
-		{"/apis/example.com/v1/widgets", "get", "200", "[]", "WidgetList"},
-		{"/apis/example.com/v1/widgets", "delete", "200", "[]", "WidgetList"},
-		{inNamespace, "get", "200", "[namespace]", "WidgetList"},
-		{inNamespace, "post", "201", "[namespace]", "Widget"},
-		{inNamespace, "delete", "200", "[namespace]", "WidgetList"},
-		{inNamespace + "/{name}", "get", "200", "[namespace name]", "Widget"},
-		{inNamespace + "/{name}/status", "put", "200", "[namespace name]", "Widget"},
-		{"/apis/example.com/v1/zones/{name}", "patch", "200", "[name]", "Zone"},
+	for _, tc := range []struct{ path, method, code, action, declared, component string }{
+		{"/apis/example.com/v1/widgets", "get", "200", "list", "[]", "WidgetList"},
+		{"/apis/example.com/v1/widgets", "delete", "200", "deletecollection", "[]", "WidgetList"},
+		{inNamespace, "get", "200", "list", "[namespace]", "WidgetList"},
+		{inNamespace, "post", "201", "post", "[namespace]", "Widget"},
+		{inNamespace, "delete", "200", "deletecollection", "[namespace]", "WidgetList"},
+		{inNamespace + "/{name}", "get", "200", "get", "[namespace name]", "Widget"},
+		{inNamespace + "/{name}/status", "put", "200", "put", "[namespace name]", "Widget"},
+		{"/apis/example.com/v1/zones/{name}", "patch", "200", "patch", "[name]", "Zone"},
 	} {
-		declared, component := of(tc.path, tc.method, tc.code)
+		action, declared, component := of(tc.path, tc.method, tc.code)
+		require.Equal(t, tc.action, action, tc.path)
 		require.Equal(t, tc.declared, fmt.Sprint(declared), tc.path)
 		require.Equal(t, "com.example.v1."+tc.component, component, tc.path)
 		require.Contains(t, schemas, component)
@@ -152,14 +153,50 @@ func TestOpenAPI_NullInASchemaIsNothing(t *testing.T) {
 	require.Equal(t, "Schema", wrong.Field)
 }
 
-// The document of v2 is there and empty, so that kubectl says which kinds are not served.
-func TestOpenAPI_HasAnEmptyDocumentOfV2(t *testing.T) {
+// The document of v2 describes the kinds of all groups, at the same paths as those of v3.
+func TestOpenAPI_V2DescribesTheKinds(t *testing.T) {
 	s := newServer(t)
-	require.Equal(t, "2.0", s.get("/openapi/v2").str("swagger"))
-	a := s.get("/openapi/v2", "Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
+	require.NoError(t, s.handler.Add(newLater(t)))
+	a := s.get("/openapi/v2")
+	require.Equal(t, "application/json Accept", a.header.Get("Content-Type")+" "+a.header.Get("Vary"))
+	doc := decodeJSON(t, a.body)
+	require.Equal(t, "2.0", doc["swagger"])
+	definitions, paths := doc["definitions"].(map[string]any), doc["paths"].(map[string]any)
+	widget := definitions["com.example.v1.Widget"].(map[string]any)
+	require.Equal(t, []any{map[string]any{"group": "example.com", "version": "v1", "kind": "Widget"}}, widget["x-kubernetes-group-version-kind"])
+	require.Contains(t, a.body, "How large it is.")
+	require.Contains(t, definitions, "com.example.later.v1.Doodad")
+	for _, group := range []string{"example.com", "later.example.com"} {
+		for path := range decodeJSON(t, s.get("/openapi/v3/apis/"+group+"/v1").body)["paths"].(map[string]any) {
+			require.Contains(t, paths, path)
+		}
+	}
+	patch := paths["/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"].(map[string]any)["patch"].(map[string]any)
+	require.Equal(t, "patch", patch["x-kubernetes-action"])
+	require.Equal(t, map[string]any{"name": "namespace", "in": "path", "required": true, "type": "string"}, patch["parameters"].([]any)[0])
+	require.Equal(t, map[string]any{"$ref": "#/definitions/com.example.v1.Widget"}, patch["responses"].(map[string]any)["200"].(map[string]any)["schema"])
+	require.NotContains(t, patch, "consumes", "or kubectl sends strategic merge patches")
+	list := paths["/apis/example.com/v1/widgets"].(map[string]any)["get"].(map[string]any)
+	require.Contains(t, list["parameters"], map[string]any{"name": "limit", "in": "query", "type": "integer"})
+}
+
+func TestOpenAPI_V2IsRevalidatedInItsForm(t *testing.T) {
+	s := newServer(t)
+	const protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+	inJSON, a := s.get("/openapi/v2"), s.get("/openapi/v2", "Accept", protobuf)
 	require.Equal(t, 200, a.code)
 	require.Equal(t, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf", a.header.Get("Content-Type"))
-	require.NotEqual(t, s.get("/openapi/v2").header.Get("ETag"), a.header.Get("ETag"))
+	tag := a.header.Get("ETag")
+	require.NotEqual(t, inJSON.header.Get("ETag"), tag)
+	require.Equal(t, 304, s.get("/openapi/v2", "Accept", protobuf, "If-None-Match", tag).code)
+	require.Equal(t, 200, s.get("/openapi/v2", "If-None-Match", tag).code)
+
+	later := newLater(t)
+	require.NoError(t, s.handler.Add(later))
+	require.Equal(t, 200, s.get("/openapi/v2", "Accept", protobuf, "If-None-Match", tag).code, "there is another kind")
+	s.handler.Remove(later)
+	require.Equal(t, 304, s.get("/openapi/v2", "Accept", protobuf, "If-None-Match", tag).code)
+	require.Equal(t, 405, s.do("POST", "/openapi/v2", "{}").code)
 }
 
 func TestHealth_AndVersion(t *testing.T) {

@@ -26,8 +26,9 @@ type Catalog struct {
 	ByPath map[string]*Document
 	// Aggregated are those for clients that ask for aggregated discovery, by path.
 	Aggregated map[string]*Document
-	// V2Protobuf is the document of OpenAPI v2 in protobuf, for clients that ask for that.
-	V2Protobuf *Document
+	// V2JSON and V2Protobuf return the document of OpenAPI v2, which describes the kinds of all
+	// groups and which few clients read. It is made at the first call.
+	V2JSON, V2Protobuf func() *Document
 }
 
 // New returns the documents of the resources, each of which is there once. Version is that

@@ -41,10 +41,14 @@ func resources() []*registry.Info {
 func TestCatalog_IsTheSameInAnyOrderOfResources(t *testing.T) {
 	want := catalog.New(resources(), version)
 	require.Contains(t, want.ByPath, "/openapi/v3/apis/example.com/v1beta1")
+	v2 := func(c *catalog.Catalog) string { return c.V2JSON().ETag + c.V2Protobuf().ETag }
 	for seed := range uint64(20) {
 		shuffled := resources()
 		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		require.Equal(t, want, catalog.New(shuffled, version), "seed %d", seed)
+		c := catalog.New(shuffled, version)
+		require.Equal(t, want.ByPath, c.ByPath, "seed %d", seed)
+		require.Equal(t, want.Aggregated, c.Aggregated, "seed %d", seed)
+		require.Equal(t, v2(want), v2(c), "seed %d", seed)
 	}
 }
 

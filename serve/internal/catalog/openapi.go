@@ -5,128 +5,144 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/watchmill/watchmill/registry"
 )
 
-// The parts of an OpenAPI document that clients read. kubectl looks up fields and
-// parameters in it, and nothing else.
+// The parts of a document that OpenAPI v2 and v3 have in common, as far as clients read them.
 type (
-	openAPI struct {
-		OpenAPI    string              `json:"openapi"`
-		Info       openAPIInfo         `json:"info"`
-		Paths      map[string]pathItem `json:"paths"`
-		Components openAPIComponents   `json:"components"`
-	}
 	openAPIInfo struct {
 		Title   string `json:"title"`
 		Version string `json:"version"`
 	}
-	openAPIComponents struct {
-		Schemas map[string]json.RawMessage `json:"schemas"`
+	// pathItem is the operations of a path by method. P and A are a version's parameters and
+	// answers.
+	pathItem[P, A any]  map[string]operation[P, A]
+	operation[P, A any] struct {
+		Description string        `json:"description"`
+		Action      string        `json:"x-kubernetes-action"`
+		Kind        discoveryKind `json:"x-kubernetes-group-version-kind"`
+		Parameters  []P           `json:"parameters,omitempty"`
+		Responses   map[string]A  `json:"responses"`
 	}
-	// pathItem is the operations of a path by method.
-	pathItem  map[string]operation
-	operation struct {
-		Description string                     `json:"description"`
-		Action      string                     `json:"x-kubernetes-action"`
-		Kind        discoveryKind              `json:"x-kubernetes-group-version-kind"`
-		Parameters  []parameter                `json:"parameters,omitempty"`
-		Responses   map[string]openAPIResponse `json:"responses"`
-	}
-	parameter struct {
-		Name     string            `json:"name"`
-		In       string            `json:"in"`
-		Required bool              `json:"required,omitempty"`
-		Schema   map[string]string `json:"schema"`
-	}
-	openAPIResponse struct {
-		Description string                          `json:"description"`
-		Content     map[string]map[string]anySchema `json:"content,omitempty"`
-	}
-	anySchema map[string]string
 )
 
-// emptyV2 is a document of OpenAPI v2 that describes nothing, in protobuf: its swagger
-// version, and an info of a title and a version.
-const emptyV2 = "\x0a\x032.0\x12\x0e\x0a\x09watchmill\x12\x010"
-
-// v2Protobuf is the media type of documents of OpenAPI v2 in protobuf. Clients have an @ in
-// place of its last dot but one, too.
-const v2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-
-// addOpenAPI adds the index and a document for each group version. The document of v2 is
-// empty: kubectl looks there for a kind that the others lack, and without a document it
-// does not get as far as saying that the kind is not served. The documents do not
-// describe the bodies of patches, from which kubectl concludes that it can send merge
-// patches.
+// addOpenAPI adds the index and a document for each group version of OpenAPI v3, and what makes
+// that of v2. The documents do not describe the bodies of patches, from which kubectl concludes
+// that it can send merge patches.
 func (c *Catalog) addOpenAPI(groups []group, version string) {
 	type entry struct {
 		URL string `json:"serverRelativeURL"`
 	}
 	index := map[string]entry{}
+	info := openAPIInfo{Title: "watchmill", Version: version}
 	for _, g := range groups {
 		for _, v := range g.versions {
 			path := "/openapi/v3" + v.path()
-			c.add(path, v.openAPI(version), jsonType)
+			c.add(path, v.openAPIV3(info), jsonType)
 			hash := strings.Trim(c.ByPath[path].ETag, `"`)
 			index[strings.TrimPrefix(v.path(), "/")] = entry{path + "?hash=" + hash}
 		}
 	}
-	c.add("/openapi/v2", json.RawMessage(`{"swagger":"2.0","info":{"title":"watchmill","version":"0"},"paths":{}}`), jsonType)
-	c.V2Protobuf = newDocument([]byte(emptyV2), v2Protobuf)
 	c.add("/openapi/v3", map[string]any{"paths": index}, jsonType)
+	c.V2JSON = sync.OnceValue(func() *Document { return NewDocument(openAPIV2(groups, info), jsonType) })
+	c.V2Protobuf = sync.OnceValue(func() *Document { return newDocument(openAPIV2(groups, info).protobuf(), v2Protobuf) })
 }
 
-// openAPI describes the kinds of a group version; version is the protocol's.
-func (v *groupVersion) openAPI(version string) *openAPI {
-	doc := &openAPI{
-		OpenAPI: "3.0.0", Info: openAPIInfo{Title: "watchmill", Version: version},
-		Paths: map[string]pathItem{}, Components: openAPIComponents{map[string]json.RawMessage{}},
-	}
-	for _, k := range v.kinds {
-		doc.addKind(v.path(), &k)
-	}
-	return doc
+// component is a schema of a document with its name.
+type component struct {
+	name   string
+	schema json.RawMessage
+	kind   discoveryKind
+	// metadata is the name of the schema that describes the objects' metadata, for documents
+	// that have one.
+	metadata string
 }
 
-// addKind describes the objects of a kind, and the paths below base that it is served at.
-func (doc *openAPI) addKind(base string, k *servedKind) {
-	component := componentName(&k.Kind)
-	doc.Components.Schemas[component] = describe(k.Schema, &k.Kind)
-	doc.Components.Schemas[component+"List"] = describeList(component, &k.Kind)
+// components returns the schemas of the kind's objects, of lists of them, and of what its
+// subresources have in their place.
+func (k *servedKind) components() []component {
+	object, list := discoveryKindOf(&k.Kind), discoveryKindOf(&k.Kind)
+	list.Kind += "List"
+	name := componentName(&k.Kind)
+	all := []component{{name, describe(k.Schema, object), object, objectMeta}, {name + "List", describeList(name, list), list, listMeta}}
+	for _, sub := range k.subresources {
+		if of := sub.ObjectKind(); sub.Object.Kind != "" {
+			all = append(all, component{componentName(of), describe(sub.Schema, discoveryKindOf(of)), discoveryKindOf(of), objectMeta})
+		}
+	}
+	return all
+}
+
+// servedPath is a path at which objects of a kind are, and what can be done with them there.
+type servedPath struct {
+	path    string
+	kind    *registry.Kind
+	actions []string
+}
+
+// paths returns the paths below base, which is that of the kind's version.
+func (k *servedKind) paths(base string) []servedPath {
+	var all []servedPath
 	if !k.Kind.ClusterScoped {
-		path := base + "/" + k.Kind.Plural
-		doc.Paths[path] = operations(path, &k.Kind, map[string]string{"get": "list", "delete": "deletecollection"})
+		all = append(all, servedPath{base + "/" + k.Kind.Plural, &k.Kind, []string{"list", "deletecollection"}})
 		base += "/namespaces/{namespace}"
 	}
 	base += "/" + k.Kind.Plural
-	doc.Paths[base] = operations(base, &k.Kind, map[string]string{"get": "list", "post": "create", "delete": "deletecollection"})
 	one := base + "/{name}"
-	doc.Paths[one] = operations(one, &k.Kind, map[string]string{"get": "get", "put": "update", "patch": "patch", "delete": "delete"})
+	all = append(all,
+		servedPath{base, &k.Kind, []string{"list", "post", "deletecollection"}},
+		servedPath{one, &k.Kind, []string{"get", "put", "patch", "delete"}})
 	for _, sub := range k.subresources {
-		of, path := sub.ObjectKind(), one+"/"+sub.Subresource
-		doc.Paths[path] = operations(path, of, map[string]string{"get": "get", "put": "update", "patch": "patch"})
-		if sub.Object.Kind != "" {
-			doc.Components.Schemas[componentName(of)] = describe(sub.Schema, of)
-		}
+		all = append(all, servedPath{one + "/" + sub.Subresource, sub.ObjectKind(), []string{"get", "put", "patch"}})
 	}
+	return all
 }
 
-// operations returns the operations of a path on objects of a kind; actions are their
-// actions by method.
-func operations(path string, k *registry.Kind, actions map[string]string) pathItem {
-	item := pathItem{}
-	for method, action := range actions {
-		item[method] = operationOn(path, k, action)
+// methodOf returns the method of an action.
+func methodOf(action string) string {
+	switch action {
+	case "list":
+		return "get"
+	case "deletecollection":
+		return "delete"
+	}
+	return action
+}
+
+// operations returns the operations of a path, whose parameters and answers the functions make.
+func operations[P, A any](s servedPath, parameterOf func(parameter) P, answerOf func(component string) A) pathItem[P, A] {
+	item := pathItem[P, A]{}
+	for _, action := range s.actions {
+		code, name, does := "200", componentName(s.kind), action
+		switch action {
+		case "post":
+			code, does = "201", "create"
+		case "put":
+			does = "replace"
+		case "list", "deletecollection":
+			name += "List"
+		}
+		op := operation[P, A]{
+			Description: does + " " + s.kind.Kind, Action: action, Kind: discoveryKindOf(s.kind),
+			Responses: map[string]A{code: answerOf(name)},
+		}
+		for _, p := range parametersOf(s.path, action) {
+			op.Parameters = append(op.Parameters, parameterOf(p))
+		}
+		item[methodOf(action)] = op
 	}
 	return item
 }
 
-// queryParameters are the names of each action's parameters.
+// parameter is a parameter of an operation; in is "path" or "query".
+type parameter struct{ name, in, kind string }
+
+// queryParameters are the names of each action's parameters, besides those in the path.
 var queryParameters = map[string][]string{
-	"create": {"dryRun", "fieldManager", "fieldValidation"},
-	"update": {"dryRun", "fieldManager", "fieldValidation"},
+	"post":   {"dryRun", "fieldManager", "fieldValidation"},
+	"put":    {"dryRun", "fieldManager", "fieldValidation"},
 	"patch":  {"dryRun", "fieldManager", "fieldValidation", "force"},
 	"delete": {"dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy"},
 	"deletecollection": {
@@ -135,31 +151,24 @@ var queryParameters = map[string][]string{
 	"list": {"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch"},
 }
 
-// operationOn returns the operation of a path that does the action.
-func operationOn(path string, k *registry.Kind, action string) operation {
-	code, component := "200", componentName(k)
-	switch action {
-	case "create":
-		code = "201"
-	case "list", "deletecollection":
-		component += "List"
-	}
-	op := operation{
-		Description: action + " " + k.Kind, Action: action, Kind: discoveryKindOf(k),
-		Responses: map[string]openAPIResponse{code: {
-			Description: "OK",
-			Content:     map[string]map[string]anySchema{jsonType: {"schema": {"$ref": "#/components/schemas/" + component}}},
-		}},
-	}
+// parameterKinds are the types of the parameters that are no strings.
+var parameterKinds = map[string]string{
+	"allowWatchBookmarks": "boolean", "force": "boolean", "orphanDependents": "boolean", "sendInitialEvents": "boolean", "watch": "boolean",
+	"gracePeriodSeconds": "integer", "limit": "integer", "timeoutSeconds": "integer",
+}
+
+// parametersOf returns the parameters of an action at a path, those in the path first.
+func parametersOf(path, action string) []parameter {
+	var all []parameter
 	for _, name := range []string{"namespace", "name"} {
 		if strings.Contains(path, "{"+name+"}") {
-			op.Parameters = append(op.Parameters, parameter{Name: name, In: "path", Required: true, Schema: map[string]string{"type": "string"}})
+			all = append(all, parameter{name, "path", "string"})
 		}
 	}
 	for _, name := range queryParameters[action] {
-		op.Parameters = append(op.Parameters, parameter{Name: name, In: "query", Schema: map[string]string{"type": "string"}})
+		all = append(all, parameter{name, "query", cmp.Or(parameterKinds[name], "string")})
 	}
-	return op
+	return all
 }
 
 // componentName returns a kind's name among the schemas: with the group reversed, as in
