@@ -70,7 +70,7 @@ func general(value any, name string) any {
 				list = append(list, g)
 			}
 		}
-		if name == "managedFields" || name == "causes" { // which have no order
+		if slices.Contains([]string{"managedFields", "causes", "resources", "verbs"}, name) { // which have no order
 			slices.SortFunc(list, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		}
 		return list

@@ -2,6 +2,7 @@ package apiextensions
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -59,10 +60,15 @@ func newOriginal(t *testing.T) *server {
 // newOurs starts a server of this module.
 func newOurs(t *testing.T) *server {
 	t.Helper()
-	file, err := os.Open(kindsFile)
+	text, err := os.ReadFile(kindsFile)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, file.Close()) }()
-	kinds, err := crd.Parse(file)
+	return serveKinds(t, text)
+}
+
+// serveKinds starts a server of this module of the kinds that manifests define.
+func serveKinds(t *testing.T, manifests []byte) *server {
+	t.Helper()
+	kinds, err := crd.Parse(bytes.NewReader(manifests))
 	require.NoError(t, err)
 	var resources []serve.Provider
 	for _, kind := range kinds {
