@@ -128,3 +128,20 @@ func TestOpenAPI_DescribesTheCommonFieldsThatASchemaDoesNot(t *testing.T) {
 	require.Contains(t, properties["metadata"].(map[string]any)["properties"], "labels")
 	require.Equal(t, true, doc.Components.Schemas["com.example.v1.Zone"], "a schema that is no object is shown as it was given")
 }
+
+// A kind of which nothing is stored has neither lists nor paths of single objects.
+func TestOpenAPI_DescribesTheVerbsThatThereAre(t *testing.T) {
+	question := resource("example.com", "v1", "Question", "")
+	question.Verbs, question.Kind.ClusterScoped = []string{"create"}, true
+	c := catalog.New([]*registry.Info{question}, version)
+	for _, body := range [][]byte{c.ByPath["/openapi/v3/apis/example.com/v1"].Body, c.V2JSON().Body} {
+		var doc struct {
+			Paths map[string]map[string]any
+		}
+		require.NoError(t, json.Unmarshal(body, &doc))
+		require.Len(t, doc.Paths, 1)
+		require.Len(t, doc.Paths["/apis/example.com/v1/questions"], 1)
+		require.Contains(t, doc.Paths["/apis/example.com/v1/questions"], "post")
+		require.NotContains(t, string(body), "QuestionList")
+	}
+}

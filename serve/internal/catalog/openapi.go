@@ -60,13 +60,16 @@ type component struct {
 	metadata string
 }
 
-// components returns the schemas of the kind's objects, of lists of them, and of what its
-// subresources have in their place.
+// components returns the schemas of the kind's objects, of lists of them, if there are lists, and of
+// what its subresources have in their place.
 func (k *servedKind) components() []component {
 	object, list := discoveryKindOf(&k.Kind), discoveryKindOf(&k.Kind)
 	list.Kind += "List"
 	name := componentName(&k.Kind)
-	all := []component{{name, describe(k.Schema, object), object, objectMeta}, {name + "List", describeList(name, list), list, listMeta}}
+	all := []component{{name, describe(k.Schema, object), object, objectMeta}}
+	if slices.Contains(k.Verbs, "list") {
+		all = append(all, component{name + "List", describeList(name, list), list, listMeta})
+	}
 	for _, sub := range k.subresources {
 		if of := sub.ObjectKind(); sub.Object.Kind != "" {
 			all = append(all, component{componentName(of), describe(sub.Schema, discoveryKindOf(of)), discoveryKindOf(of), objectMeta})
@@ -85,19 +88,35 @@ type servedPath struct {
 // paths returns the paths below base, which is that of the kind's version.
 func (k *servedKind) paths(base string) []servedPath {
 	var all []servedPath
+	add := func(path string, of *registry.Info, actions ...string) {
+		actions = slices.DeleteFunc(actions, func(action string) bool { return !slices.Contains(of.Verbs, verbOf(action)) })
+		if len(actions) > 0 {
+			all = append(all, servedPath{path, of.ObjectKind(), actions})
+		}
+	}
 	if !k.Kind.ClusterScoped {
-		all = append(all, servedPath{base + "/" + k.Kind.Plural, &k.Kind, []string{"list", "deletecollection"}})
+		add(base+"/"+k.Kind.Plural, k.Info, "list", "deletecollection")
 		base += "/namespaces/{namespace}"
 	}
 	base += "/" + k.Kind.Plural
 	one := base + "/{name}"
-	all = append(all,
-		servedPath{base, &k.Kind, []string{"list", "post", "deletecollection"}},
-		servedPath{one, &k.Kind, []string{"get", "put", "patch", "delete"}})
+	add(base, k.Info, "list", "post", "deletecollection")
+	add(one, k.Info, "get", "put", "patch", "delete")
 	for _, sub := range k.subresources {
-		all = append(all, servedPath{one + "/" + sub.Subresource, sub.ObjectKind(), []string{"get", "put", "patch"}})
+		add(one+"/"+sub.Subresource, sub, "get", "put", "patch")
 	}
 	return all
+}
+
+// verbOf returns the verb of an action.
+func verbOf(action string) string {
+	switch action {
+	case "post":
+		return "create"
+	case "put":
+		return "update"
+	}
+	return action
 }
 
 // methodOf returns the method of an action.
