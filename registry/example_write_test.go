@@ -256,3 +256,24 @@ func ExampleAdmitFunc() {
 	// admitted-by=example <nil>
 	// true no tests here
 }
+
+// What is wrong and no reason to refuse an object is a warning for its writer.
+func ExampleWarn() {
+	cfg := gadgetConfig()
+	cfg.Strategy.Validate = func(ctx context.Context, g, _ *Gadget) field.ErrorList {
+		if g.Teeth%2 == 1 {
+			registry.Warn(ctx, "an odd number of teeth wears out soon")
+		}
+		return nil
+	}
+	gadgets, err := registry.New(cfg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer gadgets.Close()
+	_, err = gadgets.Create(context.Background(), gadget("gear", 7), registry.WriteOptions{Warn: func(text string) { fmt.Println("warning:", text) }})
+	fmt.Println(err)
+	// Output:
+	// warning: an odd number of teeth wears out soon
+	// <nil>
+}

@@ -123,7 +123,7 @@ func (c *core) check(ctx context.Context, o, old *store.Object, opts *WriteOptio
 		m.SetResourceVersion("")
 		wrong = append(wrong, c.noNewFinalizers(o, old)...)
 	}
-	wrong = append(wrong, c.validate(ctx, o, old)...)
+	wrong = append(wrong, c.validate(context.WithValue(ctx, warnedKey{}, opts), o, old)...)
 	if len(wrong) > 0 {
 		return &InvalidError{Kind: c.kind, Name: c.meta(o).GetName(), Errors: wrong}
 	}

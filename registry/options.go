@@ -68,6 +68,17 @@ func (o *WriteOptions) warn(texts ...string) {
 	}
 }
 
+// warnedKey is that of the *WriteOptions whose writer [Warn] warns.
+type warnedKey struct{}
+
+// Warn gives the writer of an object a warning. ctx is that of a call of [Strategy].Validate; with
+// another one it does nothing.
+func Warn(ctx context.Context, text string) {
+	if opts, _ := ctx.Value(warnedKey{}).(*WriteOptions); opts != nil {
+		opts.warn(text)
+	}
+}
+
 // DeleteOptions are the options of a deletion.
 type DeleteOptions struct {
 	// DryRun does everything but delete or mark the object.

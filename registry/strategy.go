@@ -26,7 +26,8 @@ type Strategy[T any] struct {
 	Default func(obj *T)
 	// Prepare sets or resets fields before validation.
 	Prepare func(ctx context.Context, obj, old *T)
-	// Validate returns what is wrong with obj, by field. The store validates metadata.
+	// Validate returns what is wrong with obj, by field. The store validates metadata. What is
+	// only worth a warning it may give to [Warn].
 	Validate func(ctx context.Context, obj, old *T) field.ErrorList
 	// ValidateName returns what is wrong with a name, or with the base of generated ones if
 	// prefix is true. Nil means that names are DNS subdomains. It may allow more than that, but

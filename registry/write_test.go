@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -385,4 +386,26 @@ func TestUpdate_OfAKindWithTimes(t *testing.T) {
 	after := set(at.Add(time.Hour))
 	require.Greater(t, after.Revision, before.Revision)
 	require.EqualValues(t, 2, after.Value.Generation)
+}
+
+// Validation may find what is only worth a warning, in a write that it refuses, too. The context of
+// no validation has no writer to warn.
+func TestWarn_ReachesTheWriterFromValidation(t *testing.T) {
+	cfg := config()
+	validate := cfg.Strategy.Validate
+	cfg.Strategy.Validate = func(ctx context.Context, w, old *Widget) field.ErrorList {
+		registry.Warn(ctx, fmt.Sprintf("size %d", w.Spec.Size))
+		return validate(ctx, w, old)
+	}
+	s := open(t, cfg)
+	var warnings []string
+	opts := registry.WriteOptions{Warn: func(text string) { warnings = append(warnings, text) }}
+	_, err := s.Create(t.Context(), widget("a", 1), opts)
+	require.NoError(t, err)
+	_, _, err = s.Update(t.Context(), "default/a", grow(-3), opts)
+	require.ErrorContains(t, err, "must not be negative")
+	require.Equal(t, []string{"size 1", "size -2"}, warnings)
+	_, _, err = s.Update(t.Context(), "default/a", grow(3), registry.WriteOptions{})
+	require.NoError(t, err, "this writer takes no warnings")
+	registry.Warn(t.Context(), "nothing")
 }
