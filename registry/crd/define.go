@@ -30,10 +30,12 @@ type Definition struct {
 	columns   []registry.Column[unstructured.Unstructured]
 	fields    map[string]func(*unstructured.Unstructured) string
 	scale     *registry.Scale[unstructured.Unstructured]
+	evaluate  Evaluate // nil if no rules in CEL are evaluated
 }
 
 // define reads one manifest.
-func define(m *manifest) (*Definition, error) {
+func (o Options) define(m *manifest) (*Definition, error) {
+	m.rules = o.Rules
 	wrong := func(name, problem string) error { return &ManifestError{m.Metadata.Name, name, problem} }
 	if m.Kind != "CustomResourceDefinition" || m.APIVersion != "apiextensions.k8s.io/v1" {
 		return nil, wrong("kind", fmt.Sprintf("is %s of apiVersion %s; give a CustomResourceDefinition of apiextensions.k8s.io/v1", quoted(m.Kind), quoted(m.APIVersion)))
@@ -149,9 +151,7 @@ func (d *Definition) readSchema(m *manifest, v *version) error {
 		return &ManifestError{m.Metadata.Name, "spec.versions.schema.openAPIV3Schema", "cannot be used: " + err.Error()}
 	}
 	d.schema.Open = d.schema.Open || m.Spec.PreserveUnknownFields
-	if rules := d.schema.rules(); rules > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("%d x-kubernetes-validations rules of version %s are not evaluated", rules, v.Name))
-	}
+	d.readRules(m, v)
 	return nil
 }
 
@@ -203,8 +203,9 @@ func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 		Strategy: registry.Strategy[unstructured.Unstructured]{
 			RevisionRequired: true, StatusOnly: true, // as for every custom resource
 			Default: func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },
-			Validate: func(_ context.Context, o, old *unstructured.Unstructured) field.ErrorList {
-				return append(d.validator.validateObject(o, old), d.schema.checkValues(o, old)...)
+			Validate: func(ctx context.Context, o, old *unstructured.Unstructured) field.ErrorList {
+				wrong := append(d.validator.validateObject(o, old), d.schema.checkValues(o, old)...)
+				return append(wrong, d.validateRules(ctx, o, old, wrong)...)
 			},
 		},
 	}

@@ -3,7 +3,7 @@
 //
 //	widgets.yaml ──Parse──▶ Definition ──Versions, Config──▶ registry.New ──▶ serve
 //	                          │    names, scope, status, columns, fields
-//	                          │    schema: prune ─▶ default ─▶ validate
+//	                          │    schema: prune ─▶ default ─▶ validate ─▶ Rules, if there are
 //	                          └─ Notes: what the manifest asks for and is not honoured
 //
 // # Usage
@@ -12,14 +12,17 @@
 // [Definition], of the version that is stored; [Definition.Versions] are those of all versions that
 // are served. Package serve/apiextensions serves the kinds of definitions that clients create.
 //
+// Rules in CEL need [Options].Rules, which package registry/crd/cel has.
+//
 // # What is honoured
 //
 // Group, names, scope; the structural schema with defaults, pruning, nullable,
 // x-kubernetes-preserve-unknown-fields, -int-or-string, -embedded-resource and
 // -list-type, and validation by OpenAPI, which allows what an update leaves as it was; the status
 // and scale subresources; printer columns; selectable fields; versions that differ in no more than
-// their schemas. Rules in CEL, versions that a webhook converts, and columns whose paths are not
-// understood are not, and each is named in [Definition].Notes.
+// their schemas; rules in CEL if [Options].Rules evaluates them. Other rules, versions that a webhook
+// converts, and columns whose paths are not understood are not, and each is named in
+// [Definition].Notes.
 //
 // # Concurrency
 //

@@ -77,6 +77,10 @@ type manifest struct {
 		} `json:"conversion"`
 		PreserveUnknownFields bool `json:"preserveUnknownFields"`
 	} `json:"spec"`
+
+	// text is all of it, in JSON, and rules are those of [Options].
+	text  json.RawMessage
+	rules Rules
 }
 
 // version is one version of a manifest.
@@ -112,11 +116,24 @@ type scalePaths struct {
 	Selector string `json:"labelSelectorPath"`
 }
 
+// Options are the options of reading manifests.
+type Options struct {
+	// Rules has the rules in CEL evaluated. Nil has them noted in [Definition].Notes.
+	Rules Rules
+}
+
+// Parse reads the CustomResourceDefinitions of a file in YAML or JSON, of which
+// there must be at least one. Documents of other kinds are an error. It is [Options.Parse] of no
+// options.
+//
+// Errors: [ErrManifest], as a [*ManifestError] for what is read and wrong.
+func Parse(in io.Reader) ([]*Definition, error) { return Options{}.Parse(in) }
+
 // Parse reads the CustomResourceDefinitions of a file in YAML or JSON, of which
 // there must be at least one. Documents of other kinds are an error.
 //
-// Errors: [ErrManifest], as a [*ManifestError] for what is read and wrong.
-func Parse(in io.Reader) ([]*Definition, error) {
+// Errors: [ErrManifest], as a [*ManifestError] for what is read and wrong, or as a [*RulesError].
+func (o Options) Parse(in io.Reader) ([]*Definition, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxManifest+1))
 	if err != nil {
 		return nil, err
@@ -129,7 +146,10 @@ func Parse(in io.Reader) ([]*Definition, error) {
 		if err != nil {
 			return nil, err
 		}
-		d, err := define(document)
+		d, err := o.define(document)
+		if err == nil {
+			err = document.checkRules(nil)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -142,18 +162,31 @@ func Parse(in io.Reader) ([]*Definition, error) {
 }
 
 // Define returns what one CustomResourceDefinition defines, such as one that a client has sent.
+// It is [Options.Define] of no options.
 //
 // Errors: [ErrManifest], as a [*ManifestError].
-func Define(o *unstructured.Unstructured) (*Definition, error) {
-	text, err := json.Marshal(o.Object)
+func Define(o *unstructured.Unstructured) (*Definition, error) { return Options{}.Define(o, nil) }
+
+// Define returns what one CustomResourceDefinition defines. old is the stored one that it
+// replaces, nil for a new one. If both define the same, as where old is that very one, its rules
+// are not checked: they were when it was stored. A rule that does not compile then refuses every
+// object.
+//
+// Errors: [ErrManifest], as a [*ManifestError] or a [*RulesError].
+func (o Options) Define(definition, old *unstructured.Unstructured) (*Definition, error) {
+	m := &manifest{}
+	text, err := json.Marshal(definition.Object)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
-	m := &manifest{}
 	if err := m.decode(text); err != nil {
 		return nil, err
 	}
-	return define(m)
+	d, err := o.define(m)
+	if err != nil || old != nil && reflect.DeepEqual(definition.Object["spec"], old.Object["spec"]) {
+		return d, err
+	}
+	return d, m.checkRules(old)
 }
 
 // documents ranges over the manifests of a file.
@@ -213,6 +246,7 @@ func (m *manifest) read(document []byte) (empty bool, err error) {
 
 // decode fills in m from JSON.
 func (m *manifest) decode(text []byte) error {
+	m.text = text
 	err := json.Unmarshal(text, m)
 	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
 		return &ManifestError{m.Metadata.Name, cmp.Or(mismatch.Field, "the document"), fmt.Sprintf("is of the type %s; give %s", shortened(mismatch.Value), kindName(mismatch.Type))}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -30,6 +31,9 @@ type Config struct {
 	// as its admitters and its engine's window. It must not change Kind, Schema and Fields,
 	// nor the engine's backend and host. Nil changes nothing.
 	Configure func(c *registry.Config[unstructured.Unstructured])
+	// Rules has the rules in CEL of schemas evaluated, as those of package registry/crd/cel do. Nil
+	// has the writer of a definition warned that they are not.
+	Rules crd.Rules
 	// Decoders are for bodies of definitions that are not JSON, by media type, as those of
 	// [registry.Config]. Clients that send protobuf need Decoders of package registry/protobuf,
 	// for the Go type of definitions, which this package does without.
@@ -39,6 +43,9 @@ type Config struct {
 	// definition. The host's logger gets it, too. It is called concurrently and must not block.
 	OnError func(error)
 }
+
+// reading returns the options of reading definitions.
+func (c *Config) reading() crd.Options { return crd.Options{Rules: c.Rules} }
 
 // storage opens the storage that the configuration says.
 func (c *Config) storage(ctx context.Context, name string, schema store.Schema) (backend.Backend, error) {

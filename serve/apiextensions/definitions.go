@@ -71,7 +71,7 @@ func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rules := configOf(itself[0])
+	rules := configOf(itself[0], cfg.reading())
 	if d.objects, err = d.cfg.storage(ctx, rules.Kind.GroupResource().String(), registry.Schema(rules)); err != nil {
 		return nil, err
 	}

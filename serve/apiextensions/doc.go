@@ -32,6 +32,9 @@
 // One that breaks the rules is refused with 422, also where only a cluster would refuse it: its
 // schema is not structural, for example. A definition that is older than a rule can be changed.
 //
+// Rules in CEL are evaluated if [Config].Rules is given. Those of a definition that was stored
+// without are not checked anew: where one does not compile, no object can be written.
+//
 // # What can change
 //
 // A changed definition replaces its kind: the watches of its objects end, and clients start

@@ -7,7 +7,6 @@ import (
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/registry/crd"
 )
 
 // reconcile brings what is served in line with a definition. The controller calls it for one
@@ -54,7 +53,7 @@ func (d *Definitions) follow(ctx context.Context, name string, o *object) error 
 // serve serves the kind of a definition, which is served as k now, nil if it is not.
 func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 	if k == nil || !reflect.DeepEqual(k.spec, o.Object["spec"]) {
-		definition, err := crd.Define(o)
+		definition, err := d.cfg.reading().Define(o, o)
 		if err != nil { // it was stored when the rules were others
 			return d.refuse(ctx, o, "Invalid", err.Error())
 		}

@@ -20,7 +20,7 @@ const cleanup = "customresourcecleanup.apiextensions.k8s.io"
 
 // configOf returns the configuration of the kind of definitions: the rules of its own definition,
 // and those that a schema cannot say.
-func configOf(itself *crd.Definition) registry.Config[object] {
+func configOf(itself *crd.Definition, reading crd.Options) registry.Config[object] {
 	cfg := itself.Config()
 	bySchema, prune := cfg.Strategy, cfg.Prune
 	cfg.Prune = func(o *object) []string { return append(prune(o), pruneSchemas(o)...) }
@@ -34,13 +34,13 @@ func configOf(itself *crd.Definition) registry.Config[object] {
 		if len(wrong) > 0 || isUnchanged(o, old, cfg.Strategy.Default) {
 			return wrong
 		}
-		return validate(o, old)
+		return validate(reading, o, old)
 	}
 	cfg.Strategy.Warn = func(_ context.Context, o, old *object) []string {
 		if isUnchanged(o, old, cfg.Strategy.Default) {
 			return nil
 		}
-		return notes(o)
+		return notes(reading, o)
 	}
 	return cfg
 }
@@ -106,10 +106,10 @@ func noteStored(o *object) {
 
 // validate refuses what package crd cannot make a kind of, what clusters refuse, and changes of
 // what is fixed.
-func validate(o, old *object) field.ErrorList {
-	now, err := crd.Define(o)
+func validate(reading crd.Options, o, old *object) field.ErrorList {
+	now, err := reading.Define(o, old)
 	if err != nil {
-		return field.ErrorList{invalid(err)}
+		return invalid(err)
 	}
 	wrong := refusedByClusters(o)
 	if old == nil {
@@ -148,13 +148,16 @@ func checkStored(o, old *object) (wrong field.ErrorList) {
 	return wrong
 }
 
-// invalid returns the error of a manifest as that of a field.
-func invalid(err error) *field.Error {
-	wrong := (*crd.ManifestError)(nil)
-	if !errors.As(err, &wrong) {
-		return field.Invalid(field.NewPath("spec"), "", err.Error())
+// invalid returns the error of a manifest as those of its fields.
+func invalid(err error) field.ErrorList {
+	wrong, rules := (*crd.ManifestError)(nil), (*crd.RulesError)(nil)
+	switch {
+	case errors.As(err, &rules):
+		return rules.Errors
+	case errors.As(err, &wrong):
+		return field.ErrorList{field.Invalid(field.NewPath(wrong.Field), "", wrong.Problem)}
 	}
-	return field.Invalid(field.NewPath(wrong.Field), "", wrong.Problem)
+	return field.ErrorList{field.Invalid(field.NewPath("spec"), "", err.Error())}
 }
 
 // fieldsOf returns the names of the fields that selectors of the kind may name, in order.
@@ -163,8 +166,8 @@ func fieldsOf(d *crd.Definition) []string {
 }
 
 // notes are the warnings for the writer of a definition.
-func notes(o *object) []string {
-	d, err := crd.Define(o)
+func notes(reading crd.Options, o *object) []string {
+	d, err := reading.Define(o, o)
 	if err != nil {
 		return nil
 	}

@@ -28,7 +28,7 @@ func refusedByClusters(o *object) (wrong field.ErrorList) {
 	wrong = append(wrong, checkNames(part(spec, "names"), at.Child("names"))...)
 	wrong = append(wrong, checkConversion(part(spec, "conversion"), at.Child("conversion"))...)
 	if _, err := crd.Define(allServed(o)); err != nil {
-		wrong = append(wrong, invalid(err)) // of a version that is not served
+		wrong = append(wrong, invalid(err)...) // of a version that is not served
 	}
 	for i, v := range items(spec, "versions") {
 		wrong = append(wrong, checkVersion(v, at.Child("versions").Index(i))...)
