@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/registry/crd/cel"
 	"github.com/watchmill/watchmill/serve"
 	definitions "github.com/watchmill/watchmill/serve/apiextensions"
 )
@@ -15,7 +16,7 @@ import (
 // newDefining starts a server of this module that clients define kinds on.
 func newDefining(t *testing.T) *server {
 	t.Helper()
-	d, err := definitions.New(t.Context(), definitions.Config{OnError: func(err error) { t.Error(err) }})
+	d, err := definitions.New(t.Context(), definitions.Config{Rules: cel.Rules{}, OnError: func(err error) { t.Error(err) }})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	handler, err := serve.New(serve.Config{Resources: []serve.Provider{d}})
@@ -26,8 +27,8 @@ func newDefining(t *testing.T) *server {
 	return &server{url: h.URL, client: h.Client(), said: map[string]string{}}
 }
 
-// gears is a definition, of which the cases change a part.
-const gears = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gears.example.org"},
+// gearDefinition defines a kind; each case changes a part of it.
+const gearDefinition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gears.example.org"},
 	"spec":{"group":"example.org","scope":"Namespaced","names":{"plural":"gears","kind":"Gear"},
 	"versions":[{"name":"v1","served":true,"storage":true,"subresources":{},"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
 
@@ -138,11 +139,11 @@ var edits = []edited{
 func TestDefinitions_AreTakenOrRefusedAsByKubernetes(t *testing.T) {
 	both := &pair{newOriginal(t), newDefining(t)}
 	for _, edit := range edits {
-		text := strings.Replace(gears, edit[0], edit[1], 1)
+		text := strings.Replace(gearDefinition, edit[0], edit[1], 1)
 		if edit[0] == "example.org" { // in the name and in the group
-			text = strings.ReplaceAll(gears, edit[0], edit[1])
+			text = strings.ReplaceAll(gearDefinition, edit[0], edit[1])
 		}
-		r := send(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All&fieldValidation=Strict", "", text)
+		r := send(http.MethodPost, definitionsPath+"?dryRun=All&fieldValidation=Strict", "", text)
 		original, err := both.original.ask(t.Context(), r)
 		require.NoError(t, err)
 		ours, err := both.ours.ask(t.Context(), r)

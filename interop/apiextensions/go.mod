@@ -4,12 +4,14 @@ go 1.26.0
 
 replace (
 	github.com/watchmill/watchmill => ../../
+	github.com/watchmill/watchmill/registry/crd/cel => ../../registry/crd/cel
 	github.com/watchmill/watchmill/store/backend/etcd => ../../store/backend/etcd
 )
 
 require (
 	github.com/stretchr/testify v1.12.1
 	github.com/watchmill/watchmill v0.0.0-00010101000000-000000000000
+	github.com/watchmill/watchmill/registry/crd/cel v0.0.0-00010101000000-000000000000
 	github.com/watchmill/watchmill/store/backend/etcd v0.0.0-00010101000000-000000000000
 	go.uber.org/goleak v1.3.0
 	k8s.io/apiextensions-apiserver v0.37.2

@@ -99,7 +99,7 @@ func TestOpenAPIV2_IsThatOfKubernetes(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 6, compared, "three kinds and their lists")
+	require.Equal(t, 8, compared, "four kinds and their lists")
 }
 
 func actionOf(operation any) any {

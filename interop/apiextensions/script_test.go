@@ -14,6 +14,7 @@ import (
 const (
 	widgets = "/apis/example.com/v1/namespaces/default/widgets"
 	things  = "/apis/example.com/v1/things"
+	gears   = "/apis/example.com/v1/namespaces/default/gears"
 )
 
 // The media types of bodies.
@@ -128,7 +129,7 @@ func thing(name, more, fields string) string {
 
 func TestScript_IsAnsweredAsByKubernetes(t *testing.T) {
 	s := &script{T: t, pair: newPair(t)}
-	for _, part := range []func(*script){discovery, creations, schemas, freeFields, jsonPatches, reads, watches, forms, updates, subresources, mergePatches, applies, deletions} {
+	for _, part := range []func(*script){discovery, creations, schemas, freeFields, jsonPatches, reads, watches, forms, updates, subresources, mergePatches, applies, deletions, rules} {
 		part(s)
 	}
 	require.Empty(t, strings.Join(s.wrong, "\n"))

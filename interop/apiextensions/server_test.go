@@ -17,11 +17,13 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/registry/crd"
+	"github.com/watchmill/watchmill/registry/crd/cel"
 	"github.com/watchmill/watchmill/serve"
 )
 
 // kindsFile has the kinds that both serve: widgets, whose schema has everything that schemas
-// have except rules in CEL, and things, of the whole cluster, which may have any fields.
+// have except rules in CEL, things, of the whole cluster, which may have any fields, and gears,
+// which have rules.
 const kindsFile = "testdata/kinds.yaml"
 
 // server is one of the two, with what its answers have said that later requests refer to.
@@ -68,7 +70,7 @@ func newOurs(t *testing.T) *server {
 // serveKinds starts a server of this module of the kinds that manifests define.
 func serveKinds(t *testing.T, manifests []byte) *server {
 	t.Helper()
-	kinds, err := crd.Parse(bytes.NewReader(manifests))
+	kinds, err := crd.Options{Rules: cel.Rules{}}.Parse(bytes.NewReader(manifests))
 	require.NoError(t, err)
 	var resources []serve.Provider
 	for _, kind := range kinds {

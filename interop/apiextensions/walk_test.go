@@ -27,24 +27,32 @@ func walks(t *testing.T) (walks int, requests int) {
 
 func TestWalk_IsAnsweredAsByKubernetes(t *testing.T) {
 	p := newPair(t)
+	for kind, draws := range map[string]func(*walk) request{widgets: (*walk).request, gears: (*walk).gearRequest} {
+		p.walk(t, kind, draws)
+	}
+}
+
+// walk sends random requests for objects of a kind, which has that path, to both.
+func (p *pair) walk(t *testing.T, kind string, draw func(*walk) request) {
+	t.Helper()
 	n, requests := walks(t)
 	same := 0
 	for seed := range n {
 		w := &walk{Rand: rand.New(rand.NewPCG(uint64(seed), 0))}
 		for i := range requests {
-			r := w.request()
+			r := draw(w)
 			original, ours := p.ask(t, r)
 			switch {
 			case original == ours:
 				same++
 			case misfits(original, ours):
 			case empties(original, r):
-				p.clear(t)
+				p.clear(t, kind)
 			default:
 				require.Fail(t, "answered differently", "request %d of seed %d: %s %s %s\n%s", i, seed, r.method, r.path, r.body, difference(original, ours))
 			}
 		}
-		p.clear(t)
+		p.clear(t, kind)
 	}
 	require.Greater(t, same, n*requests*9/10)
 }
@@ -61,16 +69,16 @@ func empties(original summary, r request) bool {
 	return r.headers.Get("Content-Type") == applyPatch && original.code == http.StatusUnprocessableEntity && strings.Contains(original.text, "FieldValueTypeInvalid")
 }
 
-// clear deletes all widgets.
-func (p *pair) clear(t *testing.T) {
+// clear deletes all objects of a kind.
+func (p *pair) clear(t *testing.T, kind string) {
 	t.Helper()
 	for _, name := range names {
-		p.ask(t, remove(name, ""))
-		p.ask(t, patch(mergePatch, name, `{"metadata":{"finalizers":null}}`))
+		p.ask(t, in(kind, remove(name, "")))
+		p.ask(t, in(kind, patch(mergePatch, name, `{"metadata":{"finalizers":null}}`)))
 	}
 }
 
-// names are those of the widgets that walks write, of which there are few so that writes meet.
+// names are those of the objects that walks write, of which there are few so that writes meet.
 var names = []string{"a", "b", "c"}
 
 // walk draws requests.
