@@ -99,3 +99,29 @@ func (o others) Traits() backend.Traits {
 	traits.Shared = true
 	return traits
 }
+
+// A definition that takes the place of one that is being deleted, before the controller has seen
+// either go or come, has a kind of its own, of which objects are created.
+func TestDeletion_FollowedByADefinitionOfThatName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gears := make(chan struct{})
+		c := newCluster(t, newLasting(t).config(func(name string, objects backend.Backend) backend.Backend {
+			if name == "gears.example.com" {
+				<-gears
+			}
+			return objects
+		}))
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"held","finalizers":["example.com/hold"]}}`)
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "Terminating=True")
+		c.must(201, "POST", definitionsPath, definition("gears", "Gear"))
+		synctest.Wait() // the controller opens the storage of gears
+		c.must(200, "PATCH", definitionsPath+"/"+widgetsName, `{"metadata":{"finalizers":null}}`, "Content-Type", "application/merge-patch+json")
+		c.must(201, "POST", definitionsPath, definition("widgets", "Widget"))
+		close(gears)
+		synctest.Wait()
+		require.Equal(t, []string{"NamesAccepted=True", "Established=True"}, conditions(c.get(widgetsName)))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+	})
+}

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve/apiextensions"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -97,7 +99,8 @@ func TestDeletion_WithoutTheFinalizerTakesTheKind(t *testing.T) {
 // A definition with a finalizer of another program stays, and its kind does not.
 func TestDeletion_OfADefinitionThatOthersKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, apiextensions.Config{})
+		opened := 0
+		c := newCluster(t, apiextensions.Config{Configure: func(*registry.Config[unstructured.Unstructured]) { opened++ }})
 		c.define(definition("widgets", "Widget"))
 		merge := func(body string) {
 			c.must(200, "PATCH", definitionsPath+"/"+widgetsName, body, "Content-Type", "application/merge-patch+json")
@@ -109,6 +112,8 @@ func TestDeletion_OfADefinitionThatOthersKeep(t *testing.T) {
 		merge(`{"metadata":{"labels":{"a":"b"}}}`)
 		require.Equal(t, []string{"example.com/hold"}, c.get(widgetsName).GetFinalizers())
 		c.must(404, "GET", widgetsPath, "")
+		require.Equal(t, 1, opened, "it is not served again")
+		c.define(definition("worlds", "Widget")) // whose name is free
 		merge(`{"metadata":{"finalizers":null}}`)
 		c.must(404, "GET", definitionsPath+"/"+widgetsName, "")
 	})

@@ -109,3 +109,13 @@ func TestNames_AKindThatIsTakenCanBeChanged(t *testing.T) {
 		c.update(422, definition("widgets", "Widget"))
 	})
 }
+
+// Each group has names of its own.
+func TestNames_OfAnotherGroupAreFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newLasting(t).config())
+		c.define(definition("widgets", "Widget"))
+		c.define(inGroup(t, "example.org", "a", "b"))
+		c.must(200, "GET", "/apis/example.org/v1/widgets", "")
+	})
+}

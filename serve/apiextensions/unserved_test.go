@@ -15,27 +15,32 @@ import (
 
 // The objects of a definition that cannot be served any more go with it.
 func TestDeletion_TakesTheObjectsOfADefinitionThatIsNotServed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		storage := newLasting(t)
-		c := newCluster(t, storage.config())
-		c.define(definition("widgets", "Widget"))
-		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
-		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"held","finalizers":["example.com/hold"]}}`)
-		require.NoError(t, c.definitions.Close())
+	for scope, path := range map[string]string{"Namespaced": widgetsPath, "Cluster": "/apis/example.com/v1/widgets"} {
+		t.Run(scope, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				storage := newLasting(t)
+				widgets := definition("widgets", "Widget", func(spec map[string]any) { spec["scope"] = scope })
+				c := newCluster(t, storage.config())
+				c.define(widgets)
+				c.must(201, "POST", path, `{"metadata":{"name":"w"}}`)
+				c.must(201, "POST", path, `{"metadata":{"name":"held","finalizers":["example.com/hold"]}}`)
+				require.NoError(t, c.definitions.Close())
 
-		storage.changeUnchecked(t, widgetsName, withoutSchema)
-		c = newCluster(t, storage.config())
-		require.Equal(t, []string{"NamesAccepted=False", "Established=False"}, conditions(c.get(widgetsName)))
-		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
-		c.await(widgetsName, "Terminating=True")
-		c.must(200, "PATCH", definitionsPath+"/"+widgetsName, `{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`, "Content-Type", "application/merge-patch+json")
-		synctest.Wait() // its owner can let the object go
-		c.must(404, "GET", widgetsPath+"/w", "")
-		c.must(200, "PATCH", widgetsPath+"/held", `{"metadata":{"finalizers":null}}`, "Content-Type", "application/merge-patch+json")
-		c.await(widgetsName, "gone")
-		c.define(definition("widgets", "Widget"))
-		require.Contains(t, c.must(200, "GET", widgetsPath, "").Body.String(), `"items":[]`)
-	})
+				storage.changeUnchecked(t, widgetsName, withoutSchema)
+				c = newCluster(t, storage.config())
+				require.Equal(t, []string{"NamesAccepted=False", "Established=False"}, conditions(c.get(widgetsName)))
+				c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+				c.await(widgetsName, "Terminating=True")
+				c.must(200, "PATCH", definitionsPath+"/"+widgetsName, `{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`, "Content-Type", "application/merge-patch+json")
+				synctest.Wait() // its owner can let the object go
+				c.must(404, "GET", path+"/w", "")
+				c.must(200, "PATCH", path+"/held", `{"metadata":{"finalizers":null}}`, "Content-Type", "application/merge-patch+json")
+				c.await(widgetsName, "gone")
+				c.define(widgets)
+				require.Contains(t, c.must(200, "GET", path, "").Body.String(), `"items":[]`)
+			})
+		})
+	}
 }
 
 // What has the name of a definition that is deleted may be a kind of the program: its objects stay.
