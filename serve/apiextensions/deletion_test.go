@@ -3,6 +3,7 @@ package apiextensions_test
 import (
 	"context"
 	"errors"
+	"net/http/httptest"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -76,6 +77,35 @@ func TestDeletion_WatchesSeeIt(t *testing.T) {
 		body := (<-watched).Body.String()
 		require.Contains(t, body, `"type":"DELETED"`)
 		require.NoError(t, ctx.Err(), "it ended with the kind")
+	})
+}
+
+// stuck is a client that does not read.
+type stuck struct {
+	*httptest.ResponseRecorder
+	release chan struct{}
+}
+
+func (s stuck) Write(p []byte) (int, error) {
+	<-s.release
+	return len(p), nil
+}
+
+// A watch that is not read does not keep the definition, nor is it a failure of the controller.
+func TestDeletion_DoesNotWaitForAWatchThatIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		release := make(chan struct{})
+		defer close(release)
+		go c.server.ServeHTTP(stuck{httptest.NewRecorder(), release}, httptest.NewRequest("GET", "http://127.0.0.1"+widgetsPath+"?watch=1", nil))
+		synctest.Wait()
+		for _, name := range []string{"a", "b"} {
+			c.must(201, "POST", widgetsPath, `{"metadata":{"name":"`+name+`"}}`)
+			synctest.Wait()
+		}
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "gone")
 	})
 }
 

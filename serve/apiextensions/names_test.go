@@ -3,6 +3,7 @@ package apiextensions_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -117,5 +118,28 @@ func TestNames_OfAnotherGroupAreFree(t *testing.T) {
 		c.define(definition("widgets", "Widget"))
 		c.define(inGroup(t, "example.org", "a", "b"))
 		c.must(200, "GET", "/apis/example.org/v1/widgets", "")
+	})
+}
+
+// The time of a condition is that of the last change of what holds, and not of why.
+func TestStatus_TheTimeOfAConditionIsThatOfItsChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newLasting(t).config())
+		c.define(definition("worlds", "World"))
+		c.must(201, "POST", definitionsPath, definition("widgets", "World"))
+		c.await(widgetsName, "NamesAccepted=False")
+		accepted := func() map[string]any {
+			synctest.Wait()
+			all, _, _ := unstructured.NestedSlice(c.get(widgetsName).Object, "status", "conditions")
+			return all[0].(map[string]any)
+		}
+		first := accepted()
+		time.Sleep(time.Hour) // of the bubble
+		c.update(200, definition("widgets", "Widget", ofNames(map[string]any{"shortNames": []any{"world"}})))
+		second := accepted()
+		require.NotEqual(t, first["reason"], second["reason"])
+		require.Equal(t, first["lastTransitionTime"], second["lastTransitionTime"])
+		c.update(200, definition("widgets", "Widget"))
+		require.NotEqual(t, first["lastTransitionTime"], accepted()["lastTransitionTime"])
 	})
 }

@@ -273,3 +273,13 @@ func TestChange_VersionsThatWereStoredStay(t *testing.T) {
 		c.update(200, onlyNew)
 	})
 }
+
+// A version that was dropped before there was this rule is not asked for.
+func TestChange_VersionsThatWereDroppedBeforeMayBeMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		c.must(200, "PATCH", definitionsPath+"/"+widgetsName+"/status", `{"status":{"storedVersions":["v0","v1"]}}`, "Content-Type", "application/merge-patch+json")
+		c.update(200, definition("widgets", "Widget", addVersion))
+	})
+}
