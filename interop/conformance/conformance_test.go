@@ -3,9 +3,11 @@ package conformance
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -93,10 +95,22 @@ func configure(t *testing.T, url string) {
 	framework.RegisterCommonFlags(flags)
 	framework.RegisterClusterFlags(flags)
 	require.NoError(t, flags.Parse([]string{
-		"-kubeconfig=" + file, "-host=" + url, "-provider=skeleton", "-e2e-verify-service-account=false", "-dump-logs-on-failure=false",
+		"-kubeconfig=" + file, "-host=" + url, "-kubectl-path=" + buildKubectl(t), "-provider=skeleton", "-e2e-verify-service-account=false", "-dump-logs-on-failure=false",
 	}))
 	framework.AfterReadingAllFlags(&framework.TestContext)
 	gomega.RegisterFailHandler(framework.Fail)
+}
+
+// buildKubectl builds the kubectl of the tests of interop, and returns the program's path. By
+// running cp of the program, the go command keeps it for the next time.
+func buildKubectl(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubectl")
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-exec", fmt.Sprintf(`sh -c 'cp "$1" "$0"' %q`, path), ".")
+	cmd.Dir = "../kubectl"
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
 }
 
 // run runs the specs, and returns the outcomes of all that Kubernetes has, by name.
