@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -311,12 +312,26 @@ func TestAppend_SaysThatTheFileSystemIsFull(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
+// A file system can have space and no room for one more file.
+func TestOpen_SaysThatTheFileSystemTakesNoFile(t *testing.T) {
+	dir, err := mount(t, "nr_inodes=1") // which is that of the directory
+	if err != nil {
+		t.Logf("no file system of its own can be mounted here: %v", err)
+		return
+	}
+	path := filepath.Join(dir, "state.db")
+	_, err = journal.Open(path, journal.Options{})
+	require.ErrorIs(t, err, journal.ErrFull)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.ErrorContains(t, err, path+": no space left")
+}
+
 // mount mounts an empty file system of 4 MB until the test ends. Few may do that.
-func mount(t *testing.T) (dir string, err error) {
+func mount(t *testing.T, options ...string) (dir string, err error) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "small")
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", dir).Run(); err != nil {
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", strings.Join(append(options, "size=4m"), ","), "tmpfs", dir).Run(); err != nil {
 		return "", err
 	}
 	t.Cleanup(func() { require.NoError(t, exec.Command("umount", dir).Run()) })

@@ -20,6 +20,22 @@ func (m Manifest) Footer() ([]byte, error) { return m.footer() }
 // Descriptor is the file's, for tests that let the disk fail.
 func (f *File) Descriptor() int { return int(f.file.Fd()) }
 
+// Settle is what happens after a commit that failed.
+func (f *File) Settle(err error, id int) error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	return f.settle(err, id)
+}
+
+// LastCommit returns the number of the last transaction.
+func (f *File) LastCommit() (id int) {
+	_ = f.view(func(tx *bbolt.Tx) error {
+		id = tx.ID()
+		return nil
+	})
+	return id
+}
+
 // Spoil damages records, in a transaction as any other.
 func (f *File) Spoil(name string, revisions map[uint64]bool) error {
 	return f.update(func(tx *bbolt.Tx) error {

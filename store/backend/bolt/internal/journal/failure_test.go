@@ -51,6 +51,27 @@ func TestAppend_StopsWhenTheDiskFails(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
+// A commit that found no space has changed nothing, unless its meta page is in the file all
+// the same, or cannot be read: a short write can end behind what the page says.
+func TestAppend_IsUncertainIfTheMetaPageMayBeWritten(t *testing.T) {
+	noSpace := &os.PathError{Op: "write", Path: "state.db", Err: syscall.ENOSPC}
+	for what, harm := range map[string]func(f *fixture) (id int){
+		"it is":              func(f *fixture) int { return f.LastCommit() },
+		"it cannot be found": func(f *fixture) int { id := f.LastCommit(); require.NoError(f, f.Close()); return id + 1 },
+		"it cannot be read":  func(f *fixture) int { id := f.LastCommit(); require.NoError(f, os.Truncate(f.path, 0)); return id + 1 },
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := newFixture(t, journal.Options{})
+			f.put("a", "1")
+			require.ErrorIs(t, f.Settle(noSpace, f.LastCommit()+1), journal.ErrFull)
+			f.put("a", "2")
+			var failed *journal.FailedError
+			require.ErrorAs(t, f.Settle(noSpace, harm(f)), &failed)
+			require.True(t, failed.Uncertain)
+		})
+	}
+}
+
 // A file that is being restored is not open to the caller, and is gone after a failure, so
 // the error does not say to close it.
 func TestRestore_SaysWhyACommitFailed(t *testing.T) {

@@ -93,9 +93,29 @@ func TestOpen_RefusesAFileThatIsOpen(t *testing.T) {
 	_, err = journal.Open(link, journal.Options{LockTimeout: time.Millisecond})
 	require.ErrorIs(t, err, journal.ErrLocked, "by another name")
 	_, err = journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond, ReadOnly: true})
-	require.ErrorIs(t, err, journal.ErrLocked)
+	require.ErrorAs(t, err, &locked)
+	require.True(t, locked.Here, "also to a reader")
 	_, err = journal.Check(f.path, time.Millisecond)
 	require.ErrorIs(t, err, journal.ErrLocked)
+}
+
+// Readers keep a writer out until the last of them closes the file.
+func TestOpen_RefusesAFileThatIsReadHere(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	require.NoError(t, f.Close())
+	f.opts.ReadOnly = true
+	f.open()
+	second, err := journal.Open(f.path, f.opts)
+	require.NoError(t, err)
+	for _, reader := range []*journal.File{second, f.File} {
+		_, err = journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond})
+		var locked *journal.LockedError
+		require.ErrorAs(t, err, &locked)
+		require.True(t, locked.Here)
+		require.NoError(t, reader.Close())
+	}
+	f.opts.ReadOnly = false
+	f.open()
 }
 
 func TestOpen_WaitsForTheLock(t *testing.T) {

@@ -248,7 +248,7 @@ func (f *File) load(ctx context.Context) (damaged []CorruptError, err error) {
 // open opens the file with bbolt, which then owns it.
 func (f *File) open() error {
 	options := &bbolt.Options{
-		Timeout:         max(f.opts.LockTimeout, time.Millisecond),
+		Timeout:         f.opts.LockTimeout,
 		FreelistType:    bbolt.FreelistMapType,
 		ReadOnly:        f.opts.ReadOnly,
 		PreLoadFreelist: true, // for Usage

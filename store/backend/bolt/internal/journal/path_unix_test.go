@@ -51,6 +51,23 @@ func TestOpen_TakesTheLongestNames(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ENAMETOOLONG)
 }
 
+// The file belongs to the program that reads it, also if another user has it shrunk.
+func TestShrink_KeepsTheOwner(t *testing.T) {
+	f, _ := newMostlyFree(t)
+	require.NoError(t, f.Close())
+	uid, gid := os.Getuid(), os.Getgid()
+	if uid == 0 { // which alone may give files away
+		uid, gid = 12345, 54321
+	}
+	require.NoError(t, os.Chown(f.path, uid, gid))
+	before, after, err := journal.Shrink(t.Context(), f.path, 0)
+	require.NoError(t, err)
+	require.Less(t, after, before)
+	var there syscall.Stat_t
+	require.NoError(t, syscall.Stat(f.path, &there))
+	require.Equal(t, []int{uid, gid}, []int{int(there.Uid), int(there.Gid)})
+}
+
 func TestOpen_SaysWhatToDoOnAFileSystemForReading(t *testing.T) {
 	dir, err := mount(t)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -107,11 +108,18 @@ func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 	for cut := 1; cut < len(whole); cut += len(whole)/50 + 1 {
 		refused(whole[:cut], "cut off")
 	}
+	flip := func(at, bit int) {
+		t.Helper()
+		damaged := bytes.Clone(whole)
+		damaged[at] ^= 1 << bit
+		refused(damaged, fmt.Sprintf("bit %d of byte %d", bit, at))
+	}
 	random := newRandom(2)
 	for range 100 {
-		damaged := bytes.Clone(whole)
-		damaged[random.IntN(len(damaged))] ^= 1 << random.IntN(8)
-		refused(damaged, "a bit")
+		flip(random.IntN(len(whole)), random.IntN(8))
+	}
+	for i := range 8 * 8 { // the length of the manifest
+		flip(len(whole)-len("watchmill snapshot\n")-8+i/8, i%8)
 	}
 }
 
@@ -311,6 +319,44 @@ func TestOpen_Shrinks(t *testing.T) {
 	f.requireWhole()
 	f.requireChecked()
 	require.NoFileExists(t, journal.Unfinished(f.path))
+}
+
+// The pages of a copy are full, as those of records that are only added are.
+func TestShrink_FillsThePages(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	const records, size = 3000, 200
+	for i := range records {
+		f.stage(journal.Put, fmt.Sprint(i), string(make([]byte, size)))
+	}
+	require.NoError(t, f.commit())
+	f.put("large", string(make([]byte, 1<<20)))
+	f.remove("large")
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	require.NoError(t, f.Close())
+	_, after, err := journal.Shrink(t.Context(), f.path, 0)
+	require.NoError(t, err)
+	require.Less(t, after, int64(records*size*3/2))
+	f.open()
+	f.requireWhole()
+}
+
+func TestOpen_DoesNotShrinkASmallFile(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 5, 50, 500)
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Greater(t, u.Free, u.Size/2)
+	require.NoError(t, f.Close())
+	before, err := os.Stat(f.path)
+	require.NoError(t, err)
+	f.opts.ShrinkAt = 0.5
+	f.open()
+	after, err := os.Stat(f.path)
+	require.NoError(t, err)
+	require.True(t, os.SameFile(before, after))
 }
 
 // A copy takes the place of the file, and not that of a link to it; else the file under its

@@ -80,6 +80,20 @@ func TestTrim_NeverLosesTheRevision(t *testing.T) {
 	f.requireWhole()
 }
 
+// Compactions can come in any order, also in one batch.
+func TestAppend_LowersNoFloor(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 3, 10, 10)
+	require.NoError(t, f.Append(journal.Batch{Floors: []journal.Floor{{Log: logName, Revision: 4}, {Log: logName, Revision: 3}}}))
+	f.raise(2)
+	b, err := f.Bounds(logName)
+	require.NoError(t, err)
+	require.Equal(t, uint64(4), b.Floor)
+	f.trim(journal.Budget{})
+	f.requireChecked()
+	f.requireWhole()
+}
+
 // Space is used again: the file does not grow for ever.
 func TestTrim_BoundsTheFile(t *testing.T) {
 	f, random := newFixture(t, journal.Options{}), newRandom(1)
