@@ -30,7 +30,8 @@ type coldReader struct {
 	filling bool
 	// waiting: the consumer found nothing, and is to be notified.
 	waiting bool
-	err     error // ends the watch after the events in ready
+	// err ends the watch after the events in ready, unless memory has what follows.
+	err error
 	// bare is the revision up to which the events in ready are without Prev.
 	bare store.Revision
 	// recent has objects of earlier events by their revisions, to be the Prev of later
@@ -73,7 +74,7 @@ func (c *coldReader) take(limit int) (events []store.Event, through store.Revisi
 	}
 	events = left[:n:n]
 	c.taken += len(events)
-	if c.taken == len(c.ready) && c.err == nil {
+	if c.taken == len(c.ready) {
 		return events, c.at, !c.filling, nil
 	}
 	return events, events[len(events)-1].Revision, false, nil
@@ -139,15 +140,10 @@ type coldRead struct {
 	n     int
 }
 
-// read reads a run in a view of the log.
+// read reads a run in a view of the log. If the history that it needs was discarded, it may read
+// anything: then Next ends the watch before that is handed out.
 func (r *coldRead) read(v journal.View) error {
-	c := r.reader
-	b := c.watcher.backend
-	bounds := v.Bounds()
-	if oldest := bounds.Oldest(); uint64(r.at) < oldest {
-		return &store.ExpiredError{Requested: r.at, Oldest: store.Revision(oldest)}
-	}
-	now, err := b.snapshot()
+	now, err := r.reader.watcher.backend.snapshot()
 	if err != nil {
 		return err
 	}
@@ -157,7 +153,7 @@ func (r *coldRead) read(v journal.View) error {
 	})
 	if err == nil && r.n < coldRun && r.bytes < coldBytes && r.failed == nil {
 		// What was published after the view was taken is not in it.
-		r.at = max(r.at, min(now.Revision, store.Revision(bounds.Last)))
+		r.at = max(r.at, min(now.Revision, store.Revision(v.Bounds().Last)))
 	}
 	return err
 }

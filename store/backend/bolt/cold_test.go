@@ -201,3 +201,62 @@ func TestWatch_SchemaThatPanicsEndsTheWatch(t *testing.T) {
 	require.Len(t, f.watch(1, "").read(last, 10), 52, "the file is as good as before")
 	f.put("c", "1")
 }
+
+// A batch with the state has each event with the state before it, also for a watch that knows
+// that, and that has read events ahead without.
+func TestWatch_StateComesWithWholeEvents(t *testing.T) {
+	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()
+	const run, events = 8, 14
+	defer bolt.SetColdRun(run)()
+	f := newFixture(t)
+	f.put("a", "first")
+	from := f.revision()
+	last := f.flicker("a", events).Revision
+	f.reopen(0)
+	f.clock.Advance(time.Hour)
+	w := f.watchBy(backend.WatchOptions{From: from, NoPrev: true, State: true})
+	defer w.Close()
+	early := w.events(from+run/2, run/2)
+	require.Nil(t, early[0].Prev, "it is not read without need")
+	require.Eventually(t, func() bool { return bolt.ReadAhead(w.Watcher) }, time.Minute, time.Millisecond)
+	for w.through < last {
+		batch, err := w.Next(events)
+		require.NoError(t, err)
+		w.through = batch.Through
+		require.Equal(t, batch.Through == last, batch.State != nil)
+		for _, ev := range batch.Events {
+			require.Equal(t, batch.State != nil, ev.Prev != nil, "%v", ev)
+		}
+	}
+}
+
+// A value in the history that cannot be decoded ends a watch behind the events before it, and is
+// not left out.
+func TestWatch_EndsBeforeAValueThatCannotBeDecoded(t *testing.T) {
+	f := newFixture(t)
+	f.put("a", "1")
+	f.put("a", "bad")
+	f.put("a", "3")
+	f.close()
+	f.cfg.Codec = failing{"bad"}
+	f.open()
+	w := f.watch(1, "")
+	defer w.Close()
+	require.Len(t, w.read(2, 10), 1)
+	require.ErrorIs(t, w.wait(), backend.ErrUndecodable)
+	require.Len(t, f.watch(4, "").read(4, 10), 0)
+}
+
+// What was compacted is not held in memory either.
+func TestCompact_ReleasesWhatIsInMemory(t *testing.T) {
+	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 100, ChunkSize: 2})()
+	f := newFixture(t)
+	first := weak.Make(f.put("a", "first"))
+	last := f.flicker("a", 10)
+	runtime.GC()
+	require.NotNil(t, first.Value(), "a watch can have it")
+	require.NoError(t, f.Compact(f.ctx, last.Revision))
+	f.file.Settle()
+	runtime.GC()
+	require.Nil(t, first.Value())
+}

@@ -79,7 +79,7 @@ func (b *Backend) indexOf(v journal.View, at store.Revision) (*pastIndex, error)
 	b.mu.Lock()
 	index := b.index
 	b.mu.Unlock()
-	if index != nil && index.revision == at && v.Bounds().Trimmed <= uint64(at) {
+	if index != nil && index.revision == at {
 		return index, nil
 	}
 	records := map[string]uint64{}
@@ -180,7 +180,6 @@ func (r *pastReader) fill(page *backend.List, scan backend.Scan) error {
 		}
 		revision := r.index.records[at]
 		switch o := newest[i]; {
-		case !isHeader(header):
 		case o != nil && uint64(o.Revision) == revision && now.undecodable.of(o) == nil:
 			page.Items[i] = o
 		default:

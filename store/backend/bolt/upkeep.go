@@ -211,9 +211,6 @@ func (b *Backend) lowest(rev store.Revision) {
 	b.window.Compact(rev)
 	b.history.drop(uint64(rev))
 	b.latest.Store(nil)
-	if b.index != nil && b.index.revision < rev {
-		b.index = nil
-	}
 }
 
 // makeSpace discards all history that need not be kept, when there is no space for a
