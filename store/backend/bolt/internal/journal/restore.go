@@ -104,6 +104,9 @@ func (s *restoring) receive(file *os.File, r io.Reader) error {
 	if s.found, err = inspect(s.ctx, theSnapshot, file, s.manifest.Bytes, 1); err != nil {
 		return err
 	}
+	if id := s.found.identity; s.manifest.ID != hex.EncodeToString(id.ID[:]) || s.manifest.Timeline != id.Timeline || s.manifest.Format != id.Format {
+		return badSnapshot("its manifest is that of another file")
+	}
 	return s.found.firstDamage()
 }
 

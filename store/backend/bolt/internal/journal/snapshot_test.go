@@ -118,8 +118,17 @@ func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 	for range 100 {
 		flip(random.IntN(len(whole)), random.IntN(8))
 	}
+	end := len(whole) - len("watchmill snapshot\n") - 8
 	for i := range 8 * 8 { // the length of the manifest
-		flip(len(whole)-len("watchmill snapshot\n")-8+i/8, i%8)
+		flip(end+i/8, i%8)
+	}
+	manifest := bytes.LastIndex(whole, []byte(`{"id":`))
+	revisions := manifest + bytes.Index(whole[manifest:], []byte(`:{`)) + 2 // are taken from the file
+	rest := revisions + bytes.IndexByte(whole[revisions:], '}')
+	for at := manifest; at < end; at++ {
+		if at < revisions || at >= rest {
+			flip(at, at%4)
+		}
 	}
 }
 
@@ -194,6 +203,22 @@ func TestRestore_SaysWhereASnapshotIsWrong(t *testing.T) {
 	require.ErrorContains(t, err, "cannot restore to "+path+": the snapshot, page ")
 	var at *journal.CorruptError
 	require.ErrorAs(t, err, &at)
+}
+
+// So is one of a file with a damaged record.
+func TestRestore_SaysWhichRecordOfASnapshotIsWrong(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	f.put("a", "2")
+	require.NoError(t, f.Spoil(logName, map[uint64]bool{2: true}))
+	var snapshot bytes.Buffer
+	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
+	require.NoError(t, err)
+	_, err = journal.Restore(t.Context(), &snapshot, filepath.Join(t.TempDir(), "restored.db"), journal.RestoreOptions{})
+	var at *journal.CorruptError
+	require.ErrorAs(t, err, &at)
+	require.Equal(t, uint64(2), at.Revision)
+	require.ErrorContains(t, err, "the snapshot, page ")
 }
 
 // A snapshot that is written to is none any more, and a second file on the first one's timeline.
