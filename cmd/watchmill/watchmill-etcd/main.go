@@ -1,14 +1,16 @@
-// Command watchmill-etcd is watchmill replay and watchmill serve with one more kind of
-// storage: etcd.
+// Command watchmill-etcd is watchmill replay and watchmill serve with what has many dependencies:
+// etcd as one more kind of storage, and the rules in CEL of CustomResourceDefinitions, which hold
+// wherever the objects are.
 //
 //	watchmill-etcd replay --backend etcd:127.0.0.1:2379/demo --watchers 1000 history.ndjson.gz
 //	watchmill-etcd serve --data etcd:127.0.0.1:2379/shop --crd widgets.yaml
 //
 //	replay: cmd/watchmill/internal/replay ──▶ sim/load ──▶ engine ──┐
 //	serve:  cmd/watchmill/internal/server ──▶ registry ──▶ engine ──┴──▶ store/backend/etcd ──▶ cluster
+//	                                             └──▶ registry/crd/cel
 //
 // It is a program and a module of its own, so that the main module requires no part
-// of etcd. It is below cmd/watchmill, so that it can share that program's flags.
+// of etcd and CEL. It is below cmd/watchmill, so that it can share that program's flags.
 //
 // Before a replay there must be no keys below the prefix (/watchmill/replay unless another
 // is given); the objects of the replay stay there after it. Servers with the same prefix
@@ -37,6 +39,7 @@ import (
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
 	"github.com/watchmill/watchmill/registry/crd"
+	"github.com/watchmill/watchmill/registry/crd/cel"
 	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
@@ -76,7 +79,7 @@ type streams struct{ stdout, stderr io.Writer }
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cli commandLine
 	helped := false
-	parser, err := kong.New(&cli, kong.Name("watchmill-etcd"), kong.Description("watchmill, with objects in etcd."),
+	parser, err := kong.New(&cli, kong.Name("watchmill-etcd"), kong.Description("watchmill, with objects in etcd and rules in CEL."),
 		kong.UsageOnError(), kong.Writers(stdout, stderr), kong.Help(help.Print), kong.Exit(func(int) { helped = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&streams{stdout, stderr}))
 	if err != nil {
@@ -142,13 +145,15 @@ func (c *serveCommand) Run(ctx context.Context, to *streams) error {
 	return server.Run(ctx, c.options(to))
 }
 
-// options returns the options that the flags describe, with etcd as storage. Each kind has
-// the keys below a prefix of its own.
+// options returns the options that the flags describe, with etcd as storage and rules in CEL.
+// Each kind has the keys below a prefix of its own.
 func (c *serveCommand) options(to *streams) server.Options {
 	etcd := func(ctx context.Context, place, kind string, schema store.Schema) (backend.Backend, error) {
 		return openEtcd(ctx, place, "/watchmill/serve", "/"+kind, schema)
 	}
-	return c.Options(server.Storages{"etcd": etcd}, to.stdout, to.stderr)
+	opts := c.Options(server.Storages{"etcd": etcd}, to.stdout, to.stderr)
+	opts.Rules = cel.Rules{}
+	return opts
 }
 
 // openEtcd opens the storage below the prefix and below at a place of the form

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,10 +25,10 @@ const (
 )
 
 // serving runs the command, with quick draining, until stop is called.
-func serving(t *testing.T, place string) (url string, stop func()) {
+func serving(t *testing.T, data string) (url string, stop func()) {
 	t.Helper()
 	out, announced := io.Pipe()
-	command := &serveCommand{server.Flags{Listen: "127.0.0.1:0", CRD: []string{manifests}, Data: "etcd:" + place}}
+	command := &serveCommand{server.Flags{Listen: "127.0.0.1:0", CRD: []string{manifests}, AllowCRDs: true, Data: data}}
 	opts := command.options(&streams{announced, io.Discard})
 	opts.Limits = serve.Limits{ShutdownDelay: 1, DrainWatches: 1}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -66,7 +68,7 @@ func send(t *testing.T, method, url, body string) (code int, metadata map[string
 // at one is watched, changed and deleted at the other, and is there after a restart.
 func TestServe_TwoServersOverOnePrefix(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	place := etcdtest.Start(t, nil).Endpoint + "/shop"
+	place := "etcd:" + etcdtest.Start(t, nil).Endpoint + "/shop"
 	one, stopOne := serving(t, place)
 	two, stopTwo := serving(t, place)
 
@@ -118,6 +120,35 @@ func TestServe_TwoServersOverOnePrefix(t *testing.T) {
 	code, _ = send(t, "GET", other+inDefault+"/a", "")
 	require.Equal(t, 404, code)
 	stopOther()
+}
+
+// Rules in CEL hold for the kinds of manifests, and for those that clients define.
+func TestServe_EvaluatesRules(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	url, stop := serving(t, "memory")
+	defer stop()
+	code, _ := send(t, "POST", url+inDefault, `{"metadata":{"name":"a"},"spec":{"size":13}}`)
+	require.Equal(t, 422, code, "the manifest has the rule that sizes are not 13")
+	code, _ = send(t, "POST", url+inDefault, `{"metadata":{"name":"a"},"spec":{"size":12}}`)
+	require.Equal(t, 201, code)
+	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gears.example.com"},"spec":{
+		"group":"example.com","scope":"Namespaced","names":{"plural":"gears","kind":"Gear"},"versions":[{"name":"v1","served":true,"storage":true,
+			"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-validations":[{"rule":"RULE"}]}}}]}}`
+	for rule, want := range map[string]int{"self.teeth > 1": 422, "self.metadata.name != 'x'": 201} {
+		code, _ = send(t, "POST", url+"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", strings.Replace(definition, "RULE", rule, 1))
+		require.Equal(t, want, code, rule)
+	}
+}
+
+// A manifest whose rules do not compile is a bad manifest.
+func TestServe_RefusesRulesThatDoNotCompile(t *testing.T) {
+	text, err := os.ReadFile(manifests)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "widgets.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "self.size != 13", "self.sise != 13", 1)), 0o600))
+	_, errs, status := command(t.Context(), "serve", "--listen=127.0.0.1:0", "--crd", file)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "undefined field 'sise'")
 }
 
 func TestServe_WrongUsageExitsWithTwo(t *testing.T) {

@@ -18,7 +18,7 @@ func (o *Options) definitions(ctx context.Context, d *data) (*definitions, error
 	}
 	log := slog.New(slog.NewTextHandler(o.Log, nil))
 	opened, err := apiextensions.New(ctx, apiextensions.Config{
-		Storage: d.storage, Host: d.host,
+		Storage: d.storage, Host: d.host, Rules: o.Rules,
 		OnError: func(err error) { log.Error("a definition is not served", "error", err) },
 	})
 	if err != nil {

@@ -8,5 +8,6 @@
 //
 //	--allow-crds ──▶ apiextensions.Definitions: clients define other kinds in the same storage
 //
-// Programs share it: watchmill, and watchmill-etcd, which adds etcd to the [Storages].
+// Programs share it: watchmill, and watchmill-etcd, which adds etcd to the [Storages] and evaluates
+// rules in CEL.
 package server

@@ -76,7 +76,7 @@ func (o *Options) definedKinds() ([]kind, error) {
 		if err != nil {
 			return nil, &engine.ConfigError{Field: "--crd", Problem: "cannot be read: " + err.Error()}
 		}
-		some, err := crd.Parse(file)
+		some, err := crd.Options{Rules: o.Rules}.Parse(file)
 		var unreadable *fs.PathError
 		switch err = errors.Join(err, file.Close()); {
 		case errors.As(err, &unreadable):

@@ -18,6 +18,7 @@ import (
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/websocket"
 )
@@ -29,6 +30,8 @@ type Options struct {
 	CRDs   []string
 	// AllowCRDs lets clients create definitions of other kinds.
 	AllowCRDs bool
+	// Rules has the manifests' rules in CEL evaluated; nil has them noted.
+	Rules crd.Rules
 	// Data is "memory", "bolt:FILE", or a name in Storages with a colon and the place.
 	Data     string
 	Storages Storages
