@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 )
@@ -44,13 +42,10 @@ func claimsOf(k *registry.Kind) (all []claimed) {
 // accepted returns the names that a definition has been given, by its status. They stay its own
 // until they are others, or it goes: also while no server serves it.
 func accepted(o *object) *registry.Kind {
-	names, _, _ := unstructured.NestedMap(o.Object, "status", "acceptedNames")
-	k := &registry.Kind{}
-	k.Plural, _ = names["plural"].(string)
-	k.Singular, _ = names["singular"].(string)
-	k.Kind, _ = names["kind"].(string)
-	k.ShortNames, _, _ = unstructured.NestedStringSlice(names, "shortNames")
-	return k
+	names := part(part(o.Object, "status"), "acceptedNames")
+	return &registry.Kind{
+		Plural: text(names, "plural"), Singular: text(names, "singular"), Kind: text(names, "kind"), ShortNames: texts(names, "shortNames"),
+	}
 }
 
 // conflict returns why the kind of a definition cannot be served: another one of its group has
@@ -95,8 +90,8 @@ func (d *Definitions) owners(ctx context.Context, o *object, group string) (map[
 		return nil, err
 	}
 	for _, other := range all.Items {
-		of, _, _ := unstructured.NestedString(other.Value.Object, "spec", "group")
-		if of == group && other.Value.GetName() != o.GetName() && !isReleased(&other.Value) {
+		inGroup := text(part(other.Value.Object, "spec"), "group") == group
+		if inGroup && other.Value.GetName() != o.GetName() && !isReleased(&other.Value) {
 			note(other.Value.GetName(), accepted(&other.Value), true)
 		}
 	}

@@ -143,3 +143,15 @@ func TestStatus_TheTimeOfAConditionIsThatOfItsChange(t *testing.T) {
 		require.NotEqual(t, first["lastTransitionTime"], accepted()["lastTransitionTime"])
 	})
 }
+
+// A kind that is served has its names, also if a client takes them out of the status.
+func TestNames_OfAKindThatIsServedAreItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newLasting(t).config())
+		c.define(definition("widgets", "Widget"))
+		c.must(200, "PATCH", definitionsPath+"/"+widgetsName+"/status", `{"status":{"acceptedNames":null}}`, "Content-Type", "application/merge-patch+json")
+		c.update(200, definition("widgets", "Widget", addVersion))
+		require.Equal(t, []string{"NamesAccepted=True", "Established=True"}, conditions(c.get(widgetsName)))
+		c.must(200, "GET", "/apis/example.com/v1beta1/widgets", "")
+	})
+}

@@ -59,7 +59,12 @@ func TestDeletion_LeavesTheObjectsOfAKindOfTheProgram(t *testing.T) {
 		own, err := registry.New(cfg)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, own.Close()) }()
-		c = newCluster(t, storage.config(), own)
+		c = newCluster(t, storage.config(func(name string, objects backend.Backend) backend.Backend {
+			if name == widgetsName {
+				t.Error("it is the other kind's storage")
+			}
+			return objects
+		}), own)
 		require.Equal(t, []string{"NamesAccepted=False", "Established=False"}, conditions(c.get(widgetsName)))
 		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
 		c.await(widgetsName, "gone")
@@ -92,5 +97,20 @@ func TestDeletion_WhoseStorageCannotBeClosed(t *testing.T) {
 		time.Sleep(time.Hour) // of the bubble
 		require.Len(t, failures, 1)
 		require.ErrorIs(t, <-failures, errUnclosable)
+	})
+}
+
+// A definition that has never been served has no objects: what is in storage is another's.
+func TestDeletion_OfADefinitionThatWasNeverServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newLasting(t).config(func(name string, objects backend.Backend) backend.Backend {
+			if name == "worlds.example.com" {
+				t.Error("it has no objects")
+			}
+			return objects
+		}))
+		c.defineRivals()
+		c.must(200, "DELETE", definitionsPath+"/worlds.example.com", "")
+		c.await("worlds.example.com", "gone")
 	})
 }
