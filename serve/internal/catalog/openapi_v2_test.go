@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -149,6 +150,19 @@ func TestOpenAPIV2_EmbeddedResourcesHaveTheFieldsOfAll(t *testing.T) {
 	require.Contains(t, fields["metadata"], "$ref")
 	require.NotContains(t, spec(`,"x-kubernetes-preserve-unknown-fields":true`), "properties")
 	require.Len(t, spec("")["properties"], 3)
+}
+
+// A client that may define kinds could otherwise make every other one's request take long.
+func TestOpenAPIV2_WhatIsDeepInASchemaIsNotCopiedAtEachLevel(t *testing.T) {
+	const depth, size = 1000, 100_000
+	deep := resource("example.com", "v1", "Widget", "")
+	deep.Schema = json.RawMessage(strings.Repeat(`{"properties":{"a":`, depth) + `{"description":"` + strings.Repeat("x", size) + `"}` + strings.Repeat("}}", depth))
+	c := catalog.New([]*registry.Info{deep}, version)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.Greater(t, len(c.V2Protobuf().Body), size)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(depth*size/4))
 }
 
 // Whatever the schemas that clients define have in them, all kinds can be looked up.

@@ -29,7 +29,20 @@ const v2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 // JSON is. The words of schemas have their numbers with them. Of several forms one is chosen by a
 // message around it, as 1 parameter, of which 2 is not in the body, of which 3 is in the query and
 // 4 in the path.
-type wire []byte
+//
+// A message keeps those within it apart until its length is known: a schema may be thousands deep,
+// and is copied once.
+type wire struct {
+	fields   []byte
+	messages []numbered
+	inner    int // the bytes that messages take
+}
+
+// numbered is a message within another one.
+type numbered struct {
+	number protowire.Number
+	wire
+}
 
 // methodNumbers are the numbers of methods in a PathItem.
 var methodNumbers = map[string]protowire.Number{"get": 2, "put": 3, "post": 4, "delete": 5, "patch": 8}
@@ -55,7 +68,7 @@ func (doc *swagger) protobuf() []byte {
 		}
 	})
 	w.message(9, func(w *wire) { w.schemas(doc.Definitions) })
-	return w
+	return w.appendTo(make([]byte, 0, w.size()))
 }
 
 func (w *wire) operation(op *operation[parameterV2, answerV2]) {
@@ -116,10 +129,10 @@ func (w *wire) word(of word, value any) {
 		w.flag(of.number, value.(bool))
 	case aNumber:
 		n, _ := value.(json.Number).Float64()
-		*w = protowire.AppendFixed64(protowire.AppendTag(*w, of.number, protowire.Fixed64Type), math.Float64bits(n))
+		w.fields = protowire.AppendFixed64(protowire.AppendTag(w.fields, of.number, protowire.Fixed64Type), math.Float64bits(n))
 	case anInteger:
 		n, _ := value.(json.Number).Int64()
-		*w = protowire.AppendVarint(protowire.AppendTag(*w, of.number, protowire.VarintType), uint64(n))
+		w.fields = protowire.AppendVarint(protowire.AppendTag(w.fields, of.number, protowire.VarintType), uint64(n))
 	case aType:
 		w.message(of.number, func(w *wire) { w.text(1, value.(string)) })
 	case texts:
@@ -154,18 +167,31 @@ func (w *wire) yaml(value any) {
 }
 
 func (w *wire) text(number protowire.Number, text string) {
-	*w = protowire.AppendString(protowire.AppendTag(*w, number, protowire.BytesType), text)
+	w.fields = protowire.AppendString(protowire.AppendTag(w.fields, number, protowire.BytesType), text)
 }
 
 func (w *wire) flag(number protowire.Number, value bool) {
-	*w = protowire.AppendVarint(protowire.AppendTag(*w, number, protowire.VarintType), protowire.EncodeBool(value))
+	w.fields = protowire.AppendVarint(protowire.AppendTag(w.fields, number, protowire.VarintType), protowire.EncodeBool(value))
 }
 
 // message appends a message within the message.
 func (w *wire) message(number protowire.Number, write func(*wire)) {
-	var inner wire
-	write(&inner)
-	*w = protowire.AppendBytes(protowire.AppendTag(*w, number, protowire.BytesType), inner)
+	m := numbered{number: number}
+	write(&m.wire)
+	w.messages = append(w.messages, m)
+	w.inner += protowire.SizeTag(number) + protowire.SizeBytes(m.size())
+}
+
+func (w *wire) size() int { return len(w.fields) + w.inner }
+
+func (w *wire) appendTo(out []byte) []byte {
+	out = append(out, w.fields...)
+	for i := range w.messages {
+		m := &w.messages[i]
+		out = protowire.AppendVarint(protowire.AppendTag(out, m.number, protowire.BytesType), uint64(m.size()))
+		out = m.appendTo(out)
+	}
+	return out
 }
 
 // named appends a value with its name.
