@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
@@ -191,6 +193,51 @@ func TestOpen_FindsEveryStalePage(t *testing.T) {
 	}
 	require.Greater(t, o.refused, 50)
 	require.Zero(t, o.older)
+}
+
+// Pages that are whole, each by itself, and of several commits do not make a log.
+func TestOpen_FindsWhatDoesNotFitTogether(t *testing.T) {
+	bucket := func(tx *bbolt.Tx) *bbolt.Bucket { return tx.Bucket([]byte("watchmill/" + logName)) }
+	remove := func(tx *bbolt.Tx, from, through uint64) error {
+		for revision := from; revision <= through; revision++ {
+			if err := bucket(tx).Delete(binary.BigEndian.AppendUint64(nil, revision)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for what, change := range map[string]func(tx *bbolt.Tx) error{
+		"the state at revision 20 is not what was written":       func(tx *bbolt.Tx) error { return remove(tx, 20, 20) },
+		"the records before it are missing, from revision 27 on": func(tx *bbolt.Tx) error { return remove(tx, 27, 27) },
+		"revision 30: damaged: the records from here to 30":      func(tx *bbolt.Tx) error { return remove(tx, 30, 30) },
+		"the log ends at 29: a page is an old one":               func(tx *bbolt.Tx) error { return bucket(tx).SetSequence(29) },
+		"the log is missing":                                     func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte("watchmill/" + logName)) },
+		"is a bbolt file, but not one that watchmill made":       func(tx *bbolt.Tx) error { return tx.Bucket([]byte("watchmill")).Delete([]byte("file")) },
+		`nothing is known about the key "other"`: func(tx *bbolt.Tx) error {
+			return tx.Bucket([]byte("watchmill")).Put([]byte("other"), []byte("x"))
+		},
+		"the log ends before its floor, 25": func(tx *bbolt.Tx) error {
+			return errors.Join(remove(tx, 21, 30), bucket(tx).SetSequence(20))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := newFixture(t, journal.Options{})
+			for f.last < 30 {
+				f.put(fmt.Sprint(f.last%10), "x")
+			}
+			f.raise(20)
+			f.trim(journal.Budget{})
+			f.raise(25)
+			require.NoError(t, f.Close())
+			db, err := bbolt.Open(f.path, 0o600, nil)
+			require.NoError(t, err)
+			require.NoError(t, db.Update(change))
+			require.NoError(t, db.Close())
+			_, err = journal.Open(f.path, journal.Options{})
+			require.ErrorContains(t, err, f.path)
+			require.ErrorContains(t, err, what)
+		})
+	}
 }
 
 // A file that is cut off, or overwritten, while it is open gives errors.

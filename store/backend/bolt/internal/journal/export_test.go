@@ -14,6 +14,9 @@ var IsFree = isFree
 // Encode is for making files of other formats.
 func (id Identity) Encode() []byte { return id.encode() }
 
+// Seal is for making identities with other contents.
+var Seal = seal
+
 // Footer is for making snapshots with other contents.
 func (m Manifest) Footer() ([]byte, error) { return m.footer() }
 

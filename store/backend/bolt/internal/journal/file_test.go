@@ -301,21 +301,24 @@ func TestOpen_SaysWhatToDoAboutAFileWithoutAValidMetaPage(t *testing.T) {
 	}
 }
 
+// Every format begins with its number, whatever follows it.
 func TestOpen_RefusesANewerFormatByName(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	require.NoError(t, f.Close())
-	db, err := bbolt.Open(f.path, 0o600, nil)
-	require.NoError(t, err)
-	require.NoError(t, db.Update(func(tx *bbolt.Tx) error {
-		newer := journal.Identity{Format: 2}
-		return tx.Bucket([]byte("watchmill")).Put([]byte("file"), newer.Encode())
-	}))
-	require.NoError(t, db.Close())
-	_, err = journal.Open(f.path, journal.Options{})
-	var format *journal.FormatError
-	require.ErrorAs(t, err, &format)
-	require.Equal(t, uint64(2), format.Format)
-	require.ErrorContains(t, err, "newer version")
+	newer := journal.Identity{Format: 2}
+	for _, identity := range [][]byte{newer.Encode(), journal.Seal([]byte{0, 0, 0, 0, 2})} {
+		f := newFixture(t, journal.Options{})
+		require.NoError(t, f.Close())
+		db, err := bbolt.Open(f.path, 0o600, nil)
+		require.NoError(t, err)
+		require.NoError(t, db.Update(func(tx *bbolt.Tx) error {
+			return tx.Bucket([]byte("watchmill")).Put([]byte("file"), identity)
+		}))
+		require.NoError(t, db.Close())
+		_, err = journal.Open(f.path, journal.Options{})
+		var format *journal.FormatError
+		require.ErrorAs(t, err, &format)
+		require.Equal(t, uint64(2), format.Format)
+		require.ErrorContains(t, err, "newer version")
+	}
 }
 
 func TestFile_FailsAfterClose(t *testing.T) {

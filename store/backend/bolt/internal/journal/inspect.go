@@ -221,9 +221,6 @@ func (e *examination) record(it pages.Item, name string) {
 	s.page = it.Page
 	switch {
 	case revision < s.next && e.logs[name].trimmed >= revision:
-		if err == nil && r.Kind != Put {
-			e.corrupt(it, name, revision, "it should have been deleted")
-		}
 		if err != nil {
 			s.baseDamaged = true
 			return
