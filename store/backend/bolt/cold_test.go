@@ -228,6 +228,10 @@ func TestWatch_StateComesWithWholeEvents(t *testing.T) {
 			require.Equal(t, batch.State != nil, ev.Prev != nil, "%v", ev)
 		}
 	}
+	last = f.flicker("a", 3*run).Revision // which is more than memory has
+	for _, ev := range w.events(last, events) {
+		require.NotNil(t, ev.Prev, "%v comes behind the state", ev)
+	}
 }
 
 // A value in the history that cannot be decoded ends a watch behind the events before it, and is
@@ -257,6 +261,18 @@ func TestCompact_ReleasesWhatIsInMemory(t *testing.T) {
 	require.NotNil(t, first.Value(), "a watch can have it")
 	require.NoError(t, f.Compact(f.ctx, last.Revision))
 	f.file.Settle()
+	runtime.GC()
+	require.Nil(t, first.Value())
+}
+
+// Nor is what has come of age, though the state of then was read.
+func TestIdle_ReleasesWhatIsOld(t *testing.T) {
+	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 100, ChunkSize: 2})()
+	f := newFixture(t)
+	first := weak.Make(f.put("a", "first"))
+	f.flicker("a", 10)
+	require.Len(t, f.list(backend.ListOptions{}), 1)
+	f.clock.Advance(time.Hour)
 	runtime.GC()
 	require.Nil(t, first.Value())
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -213,6 +215,35 @@ func TestWrite_GivesUpHistoryForSpace(t *testing.T) {
 	require.Equal(t, before, f.list(backend.ListOptions{}))
 }
 
+// Compactions that wait for one transaction can be in any order: the oldest revision is that of
+// the last.
+func TestCompact_NeverGoesBack(t *testing.T) {
+	f, disk := newFaulty(t)
+	f.flicker("a", 80)
+	entered, wait := make(chan struct{}), make(chan struct{})
+	disk.Add(journaltest.Fault{Entered: entered, Wait: wait})
+	var wg sync.WaitGroup
+	wg.Go(func() { f.put("first", "x") })
+	<-entered
+	for i, to := range []store.Revision{40, 60, 50} {
+		wg.Go(func() {
+			if err := f.Compact(f.ctx, to); err != nil {
+				t.Error(err)
+			}
+		})
+		require.Eventually(t, func() bool { return f.file.Queued() == i+1 }, time.Minute, time.Millisecond)
+	}
+	close(wait)
+	wg.Wait()
+	for range 2 {
+		require.Equal(t, store.Revision(60), f.compacted())
+		_, err := f.Watch(f.ctx, backend.WatchOptions{From: 55, Notify: func() {}})
+		require.ErrorIs(t, err, store.ErrExpired)
+		require.Len(t, f.watch(60, "").read(f.revision(), 100), 22)
+		f.reopen(0)
+	}
+}
+
 // After the disk has failed nothing is written; what was durable is served.
 func TestWrite_StopsWhenTheDiskFails(t *testing.T) {
 	for _, phase := range []journaltest.Phase{journaltest.Before, journaltest.After} {
@@ -358,6 +389,34 @@ func TestClose_EndsEverything(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrClosed)
 	require.NoError(t, f.Close())
 	require.Positive(t, disk.Writes())
+}
+
+// The next New finds what was being written when a type was closed.
+func TestClose_WaitsForAWriteThatIsBeingCommitted(t *testing.T) {
+	f, disk := newFaulty(t)
+	entered, wait := make(chan struct{}), make(chan struct{})
+	disk.Add(journaltest.Fault{Entered: entered, Wait: wait})
+	var wg sync.WaitGroup
+	wg.Go(func() { f.put("a", "1") })
+	<-entered
+	var goesOn atomic.Bool
+	closed := make(chan bool)
+	go func() {
+		_ = f.Close()
+		closed <- goesOn.Load()
+	}()
+	require.Eventually(t, func() bool { _, err := f.Revision(f.ctx); return err != nil }, time.Minute, time.Millisecond)
+	for range 1000 {
+		runtime.Gosched()
+	}
+	goesOn.Store(true)
+	close(wait)
+	require.True(t, <-closed, "Close has not returned before")
+	wg.Wait()
+	var err error
+	f.Backend, err = bolt.New(f.file, "items", f.cfg)
+	require.NoError(t, err)
+	require.Len(t, f.list(backend.ListOptions{}), 1)
 }
 
 // What is queued when the file is closed is committed or refused, never lost.

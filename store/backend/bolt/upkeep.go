@@ -237,9 +237,9 @@ var fullBudget = journal.Budget{Records: 256}
 // giveUp discards the history beyond MinEvents, and trims to that.
 func (b *Backend) giveUp() (deleted int, err error) {
 	b.mu.Lock()
-	if b.closed || !b.loaded {
+	if b.closed {
 		defer b.mu.Unlock()
-		return 0, b.closedError()
+		return 0, store.ErrClosed
 	}
 	to := b.history.spare(uint64(b.oldest()), uint64(b.revision))
 	raise := to > uint64(b.oldest())
