@@ -37,6 +37,7 @@ import (
 	_ "k8s.io/kubernetes/test/e2e/scheduling"
 	_ "k8s.io/kubernetes/test/e2e/storage"
 
+	"github.com/watchmill/watchmill/registry/crd/cel"
 	"github.com/watchmill/watchmill/registry/protobuf"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/apiextensions"
@@ -45,6 +46,7 @@ import (
 func TestConformance(t *testing.T) {
 	definitions, err := apiextensions.New(t.Context(), apiextensions.Config{
 		Decoders: protobuf.Decoders[extensions.CustomResourceDefinition]("CustomResourceDefinition"),
+		Rules:    cel.Rules{},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, definitions.Close()) })

@@ -7,9 +7,10 @@ require (
 	github.com/onsi/gomega v1.40.0
 	github.com/stretchr/testify v1.12.1
 	github.com/watchmill/watchmill v0.0.0-00010101000000-000000000000
+	github.com/watchmill/watchmill/registry/crd/cel v0.0.0-00010101000000-000000000000
 	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.37.2
-	k8s.io/apiextensions-apiserver v0.0.0
+	k8s.io/apiextensions-apiserver v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
 	k8s.io/kubernetes v1.37.2
@@ -195,7 +196,10 @@ require (
 	tags.cncf.io/container-device-interface/specs-go v1.1.0 // indirect
 )
 
-replace github.com/watchmill/watchmill => ../..
+replace (
+	github.com/watchmill/watchmill => ../..
+	github.com/watchmill/watchmill/registry/crd/cel => ../../registry/crd/cel
+)
 
 replace (
 	k8s.io/api => k8s.io/api v0.37.2

@@ -5,13 +5,12 @@ package conformance
 // What keeps others from passing:
 //
 //   - They need controllers, a scheduler or kubelets, as most do, or Kubernetes' own services.
-//   - They need webhooks or admission policies, rules of CustomResourceDefinitions in CEL, or the
-//     defaults of a schema that is newer than an object.
+//   - They need webhooks or admission policies, or the defaults of a schema that is newer than an
+//     object.
 //   - They want answers in protobuf alone. Answers are in JSON, which all clients take beside it.
-//   - "should support continue listing from the last key": the answer that a token has expired has
-//     no other token in it, for a list that is of two states.
-//   - They need subresources that are not served, such as approval and finalize, or answers to
-//     reviews of access.
+//   - "should support continue listing from the last key" waits until storage forgets a state, which
+//     here happens after a number of writes and not after a time.
+//   - They need subresources that are not served, such as approval and finalize, or impersonation.
 //   - "should manage the lifecycle of an event": it compares events but for their generation,
 //     which kinds without a spec do not have in Kubernetes, and all kinds have here.
 //   - "verify PriorityClass endpoints": it waits a minute for nodes, and its kind has a rule of its
@@ -29,7 +28,12 @@ var specs = []string{
 	"[sig-api-machinery] API priority and fairness should support PriorityLevelConfiguration API operations [Conformance]",
 	"[sig-api-machinery] AggregatedDiscovery should support aggregated discovery interface for CRDs [Conformance]",
 	"[sig-api-machinery] AggregatedDiscovery should support raw aggregated discovery request for CRDs [Conformance]",
+	"[sig-api-machinery] CRDValidationRatcheting [Privileged:ClusterAdmin] [FeatureGate:CRDValidationRatcheting] MUST NOT fail to update a resource due to CRD Validation Rule errors on unchanged correlatable fields",
 	"[sig-api-machinery] CRDValidationRatcheting [Privileged:ClusterAdmin] [FeatureGate:CRDValidationRatcheting] MUST NOT fail to update a resource due to JSONSchema errors on unchanged correlatable fields",
+	"[sig-api-machinery] CRDValidationRatcheting [Privileged:ClusterAdmin] [FeatureGate:CRDValidationRatcheting] MUST NOT ratchet errors raised by transition rules",
+	"[sig-api-machinery] CRDValidationRatcheting [Privileged:ClusterAdmin] [FeatureGate:CRDValidationRatcheting] MUST evaluate a CRD Validation Rule with oldSelf = nil for new values when optionalOldSelf is true",
+	"[sig-api-machinery] CRDValidationRatcheting [Privileged:ClusterAdmin] [FeatureGate:CRDValidationRatcheting] MUST fail to update a resource due to CRD Validation Rule errors on changed fields",
+	"[sig-api-machinery] CRDValidationRatcheting [Privileged:ClusterAdmin] [FeatureGate:CRDValidationRatcheting] MUST fail to update a resource due to CRD Validation Rule errors on unchanged uncorrelatable fields",
 	"[sig-api-machinery] CRDValidationRatcheting [Privileged:ClusterAdmin] [FeatureGate:CRDValidationRatcheting] MUST fail to update a resource due to JSONSchema errors on changed fields",
 	"[sig-api-machinery] CRDValidationRatcheting [Privileged:ClusterAdmin] [FeatureGate:CRDValidationRatcheting] MUST fail to update a resource due to JSONSchema errors on unchanged uncorrelatable fields",
 	"[sig-api-machinery] CustomResourceDefinition resources [Privileged:ClusterAdmin] Simple CustomResourceDefinition creating/deleting custom resource definition objects works [Conformance]",
@@ -45,6 +49,13 @@ var specs = []string{
 	"[sig-api-machinery] CustomResourcePublishOpenAPI [Privileged:ClusterAdmin] works for multiple CRDs of different groups [Conformance]",
 	"[sig-api-machinery] CustomResourcePublishOpenAPI [Privileged:ClusterAdmin] works for multiple CRDs of same group and version but different kinds [Conformance]",
 	"[sig-api-machinery] CustomResourcePublishOpenAPI [Privileged:ClusterAdmin] works for multiple CRDs of same group but different versions [Conformance]",
+	"[sig-api-machinery] CustomResourceValidationRules [Privileged:ClusterAdmin] MUST NOT fail validation for create of a custom resource that satisfies the x-kubernetes-validations rules",
+	"[sig-api-machinery] CustomResourceValidationRules [Privileged:ClusterAdmin] MUST fail create of a custom resource definition that contains a x-kubernetes-validations rule that refers to a property that do not exist",
+	"[sig-api-machinery] CustomResourceValidationRules [Privileged:ClusterAdmin] MUST fail create of a custom resource definition that contains an x-kubernetes-validations rule that contains a syntax error",
+	"[sig-api-machinery] CustomResourceValidationRules [Privileged:ClusterAdmin] MUST fail create of a custom resource definition that contains an x-kubernetes-validations rule that exceeds the estimated cost limit",
+	"[sig-api-machinery] CustomResourceValidationRules [Privileged:ClusterAdmin] MUST fail create of a custom resource that exceeds the runtime cost limit for x-kubernetes-validations rule execution",
+	"[sig-api-machinery] CustomResourceValidationRules [Privileged:ClusterAdmin] MUST fail update of a custom resource that does not satisfy a x-kubernetes-validations transition rule",
+	"[sig-api-machinery] CustomResourceValidationRules [Privileged:ClusterAdmin] MUST fail validation for create of a custom resource that does not satisfy the x-kubernetes-validations rules",
 	"[sig-api-machinery] Discovery should accurately determine present and missing resources",
 	"[sig-api-machinery] Discovery should validate PreferredVersion for each APIGroup [Conformance]",
 	"[sig-api-machinery] FieldValidation should create/apply a CR with unknown fields for CRD with no validation schema [Conformance]",
