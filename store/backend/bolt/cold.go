@@ -21,6 +21,7 @@ import (
 // The backend's lock guards all but recent, which only fill uses.
 type coldReader struct {
 	watcher *watcher
+	limits  coldLimits
 	// at is the revision up to which the file was read.
 	at store.Revision
 	// ready are events that were read, taken those of them that were handed out.
@@ -42,20 +43,22 @@ type coldReader struct {
 
 // newColdReader reads for w from where it is.
 func newColdReader(w *watcher) *coldReader {
-	return &coldReader{watcher: w, at: w.Through, recent: map[uint64]*store.Object{}}
+	return &coldReader{watcher: w, limits: cold, at: w.Through, recent: map[uint64]*store.Object{}}
 }
 
 // maxRecent is how many objects recent has before it is emptied.
 const maxRecent = 8192
 
-var (
-	// coldRun is how many records are read at once.
-	coldRun = 1024
-	// coldBytes is how many bytes of values end a run early.
-	coldBytes = 4 << 20
-	// maxRecentBytes is how many bytes of values recent has before it is emptied.
-	maxRecentBytes = 16 << 20
-)
+// coldLimits bound what is read from the file ahead of a watch.
+type coldLimits struct {
+	// run is how many records are read at once, and runBytes how many bytes of values end a
+	// run early.
+	run, runBytes int
+	// recentBytes is how many bytes of values recent has before it is emptied.
+	recentBytes int
+}
+
+var cold = coldLimits{run: 1024, runBytes: 4 << 20, recentBytes: 16 << 20}
 
 // take returns up to limit events, the revision that the watch reaches with them, and
 // whether there is nothing more to come until the next run. The caller holds the lock.
@@ -97,7 +100,7 @@ func (c *coldReader) start() {
 func (c *coldReader) fill() {
 	w, b := c.watcher, c.watcher.backend
 	b.mu.Lock()
-	run := &coldRead{reader: c, at: c.at, bare: w.noPrev && c.at+store.Revision(coldRun) < b.revision, index: b.index}
+	run := &coldRead{reader: c, at: c.at, bare: w.noPrev && c.at+store.Revision(c.limits.run) < b.revision, index: b.index}
 	b.mu.Unlock()
 	var err error = &usercode.PanicError{Func: "Codec or Schema", Value: usercode.ErrGoexit}
 	defer func() { c.add(run, err) }()
@@ -151,7 +154,7 @@ func (r *coldRead) read(v journal.View) error {
 	err = v.Scan(uint64(r.at), uint64(now.Revision), func(revision uint64, rec journal.Record) (bool, error) {
 		return r.take(v, revision, rec)
 	})
-	if err == nil && r.n < coldRun && r.bytes < coldBytes && r.failed == nil {
+	if err == nil && !r.full() && r.failed == nil {
 		// What was published after the view was taken is not in it.
 		r.at = max(r.at, min(now.Revision, store.Revision(v.Bounds().Last)))
 	}
@@ -176,7 +179,12 @@ func (r *coldRead) take(v journal.View, revision uint64, rec journal.Record) (mo
 		r.events = append(r.events, ev)
 	}
 	r.at = store.Revision(revision)
-	return r.n < coldRun && r.bytes < coldBytes, nil
+	return !r.full(), nil
+}
+
+// full reports whether the run has as much as it may.
+func (r *coldRead) full() bool {
+	return r.n >= r.reader.limits.run || r.bytes >= r.reader.limits.runBytes
 }
 
 // storedAt returns a record of the file, which it refers to, with the key that the
@@ -265,7 +273,7 @@ func (r *coldRead) decode(s stored, prev *store.Object) (o *store.Object, unknow
 // keep adds the object of a record to recent.
 func (c *coldReader) keep(o *store.Object, s stored) {
 	size := len(s.record.Value)
-	if len(c.recent) >= maxRecent || c.recentBytes+size > maxRecentBytes {
+	if len(c.recent) >= maxRecent || c.recentBytes+size > c.limits.recentBytes {
 		clear(c.recent)
 		c.recentBytes = 0
 	}

@@ -28,27 +28,20 @@ func SetHotLimits(l store.WindowLimits) (restore func()) {
 	return func() { hotLimits = old }
 }
 
-// SetColdRun sets how many records are read from the file at once, until restore is
-// called.
-func SetColdRun(n int) (restore func()) {
-	old := coldRun
-	coldRun = n
-	return func() { coldRun = old }
-}
+// SetColdRun sets how many records are read from the file at once, for watches that begin
+// before restore is called.
+func SetColdRun(n int) (restore func()) { return setCold(&cold.run, n) }
 
-// SetMaxRecentBytes bounds what a watch keeps of what it has read from the file, until
-// restore is called.
-func SetMaxRecentBytes(n int) (restore func()) {
-	old := maxRecentBytes
-	maxRecentBytes = n
-	return func() { maxRecentBytes = old }
-}
+// SetMaxRecentBytes bounds what a watch keeps of what it has read from the file, likewise.
+func SetMaxRecentBytes(n int) (restore func()) { return setCold(&cold.recentBytes, n) }
 
-// SetColdBytes sets how many bytes of values end a run early, until restore is called.
-func SetColdBytes(n int) (restore func()) {
-	old := coldBytes
-	coldBytes = n
-	return func() { coldBytes = old }
+// SetColdBytes sets how many bytes of values end a run early, likewise.
+func SetColdBytes(n int) (restore func()) { return setCold(&cold.runBytes, n) }
+
+func setCold(limit *int, n int) (restore func()) {
+	old := *limit
+	*limit = n
+	return func() { *limit = old }
 }
 
 // ReadAhead reports whether a watch is reading nothing from the file.

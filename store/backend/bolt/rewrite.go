@@ -50,7 +50,7 @@ func (r *rewriting) run(ctx context.Context) (more bool, err error) {
 				run = append(run, stored{revision, string(rec.Key), rec}.kept())
 				size += len(rec.Value)
 			}
-			return len(run) < coldRun && size < coldBytes, nil
+			return len(run) < cold.run && size < cold.runBytes, nil
 		})
 	})
 	if err != nil || at == r.at {
