@@ -86,9 +86,9 @@ func TestListen_OnASocketThatIsOpen(t *testing.T) {
 	}}
 	own := *s
 	own.url, own.client = "http://localhost", &http.Client{Transport: transport}
-	own.create("a", 1)
-	w := own.watch(inDefault + "?watch=1")
-	w.expect("ADDED a")
+	w := own.watch(inDefault + "?watch=1&resourceVersion=" + own.create("a", 1)) // it has no initial state to be cut
+	own.create("b", 1)
+	w.expect("ADDED b")
 	stop()
 	require.NoError(t, <-served)
 	_, more := w.next()
@@ -138,8 +138,7 @@ func TestListen_DrainsIfTheListenerFails(t *testing.T) {
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
 		c.Limits.ShutdownDelay, c.Limits.DrainWatches = time.Millisecond, time.Millisecond
 	})
-	s.create("a", 1)
-	s.cached()
+	from := s.create("a", 1)
 	address, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	l := brokenListener{address, make(chan net.Conn), make(chan error)}
@@ -152,8 +151,9 @@ func TestListen_DrainsIfTheListenerFails(t *testing.T) {
 	}()
 	own := *s
 	own.url = "http://" + address.Addr().String()
-	w := own.watch(inDefault + "?watch=1")
-	w.expect("ADDED a")
+	w := own.watch(inDefault + "?watch=1&resourceVersion=" + from) // it has no initial state to be cut
+	s.create("b", 1)
+	w.expect("ADDED b")
 	failure := errors.New("too many open files")
 	l.fail <- failure
 	require.ErrorIs(t, <-served, failure)
