@@ -64,7 +64,7 @@ func play(t judge, dir string, script []instruction, broken sabotage) {
 	p.audit()
 }
 
-// judge is who is told that a script has failed.
+// judge is told that a script has failed.
 type judge interface {
 	require.TestingT
 	Helper()
