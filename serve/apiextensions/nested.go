@@ -2,6 +2,7 @@ package apiextensions
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 
@@ -21,7 +22,7 @@ var integerOrString = []any{map[string]any{"type": "integer"}, map[string]any{"t
 
 // nested calls do of each schema below a junctor of s, which is at that path.
 func nested(s map[string]any, at *field.Path, do func(below map[string]any, at *field.Path)) {
-	for _, junctor := range []string{"allOf", "anyOf", "oneOf"} {
+	for _, junctor := range schemasInList {
 		for i, below := range items(s, junctor) {
 			do(below, at.Child(junctor).Index(i))
 		}
@@ -48,12 +49,8 @@ func withoutEither(s map[string]any) map[string]any {
 	if !reflect.DeepEqual(s["anyOf"], integerOrString) {
 		return s
 	}
-	rest := map[string]any{}
-	for keyword, value := range s {
-		if keyword != "anyOf" {
-			rest[keyword] = value
-		}
-	}
+	rest := maps.Clone(s)
+	delete(rest, "anyOf")
 	return rest
 }
 

@@ -62,9 +62,8 @@ func isUnchanged(o, old *object, setDefaults func(*object)) bool {
 // setNames sets the names that follow from the kind. What has not the type that it should have is
 // left for validation.
 func setNames(o *object) {
-	spec, _ := o.Object["spec"].(map[string]any)
-	names, _ := spec["names"].(map[string]any)
-	kind, _ := names["kind"].(string)
+	names := part(part(o.Object, "spec"), "names")
+	kind := text(names, "kind")
 	if kind == "" {
 		return
 	}

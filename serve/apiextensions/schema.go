@@ -35,56 +35,6 @@ func (r *schemaRules) refuse(at *field.Path, value any, why string) {
 	r.wrong = append(r.wrong, field.Invalid(at, value, why))
 }
 
-// given reports whether a schema has a keyword, with a value that says something.
-func given(schema map[string]any, keyword string) bool {
-	switch v := schema[keyword].(type) {
-	case nil:
-		return false
-	case bool:
-		return v
-	case string:
-		return v != ""
-	case map[string]any:
-		return len(v) > 0
-	case []any:
-		return len(v) > 0
-	}
-	return true
-}
-
-// text returns the keyword's value, "" if it is no text.
-func text(schema map[string]any, keyword string) string {
-	value, _ := schema[keyword].(string)
-	return value
-}
-
-// part returns the schema, or the schemas by name, that the keyword has.
-func part(schema map[string]any, keyword string) map[string]any {
-	value, _ := schema[keyword].(map[string]any)
-	return value
-}
-
-// texts returns the texts in the list that the keyword has.
-func texts(schema map[string]any, keyword string) (all []string) {
-	list, _ := schema[keyword].([]any)
-	for _, item := range list {
-		if one, isText := item.(string); isText {
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
-// items returns the schemas, or other objects, in the list that the keyword has.
-func items(schema map[string]any, keyword string) (all []map[string]any) {
-	list, _ := schema[keyword].([]any)
-	for _, item := range list {
-		one, _ := item.(map[string]any)
-		all = append(all, one)
-	}
-	return all
-}
-
 // besideStatus are the keywords that the schema of an object may have if its status is a
 // subresource: without the others, the schema of the status is all that is said of the status.
 var besideStatus = []string{

@@ -49,7 +49,7 @@ func (d *Definitions) setStatus(ctx context.Context, of *object, names map[strin
 	writes := false
 	_, err := d.store.UpdateStatus(ctx, of.GetName(), func(old *engine.Object[object]) (object, error) {
 		o := *old.Value.DeepCopy()
-		status, _ := o.Object["status"].(map[string]any)
+		status := part(o.Object, "status")
 		if status == nil {
 			status = map[string]any{}
 		}
