@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/layout"
+	"github.com/watchmill/watchmill/registry/internal/openapi"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -100,6 +102,14 @@ func (c *Config[T]) validate() error {
 		return &engine.ConfigError{Field: "T", Problem: fmt.Sprintf("is %v; give a struct that embeds metav1.TypeMeta and metav1.ObjectMeta", t)}
 	}
 	return nil
+}
+
+// openAPISchema returns a copy of the kind's schema or, if there is none, one made from T's tags.
+func (c *Config[T]) openAPISchema() json.RawMessage {
+	if c.Schema == nil {
+		return openapi.Of(reflect.TypeFor[T]())
+	}
+	return bytes.Clone(c.Schema)
 }
 
 // checkField returns an [*engine.ConfigError] if a field is one that every kind has, or its

@@ -1,14 +1,11 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/registry/internal/openapi"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -29,9 +26,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Schema = bytes.Clone(cfg.Schema); cfg.Schema == nil {
-		cfg.Schema = openapi.Of(reflect.TypeFor[T]())
-	}
+	cfg.Schema = cfg.openAPISchema()
 	forwarder := forwarderOf(cfg.Engine.Backend)
 	var applier Applier
 	if cfg.Apply != nil && forwarder == nil {

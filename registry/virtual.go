@@ -1,14 +1,11 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
-	"reflect"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/registry/internal/openapi"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -35,7 +32,7 @@ type Virtual struct{ resource Resource }
 //
 // Errors: [engine.ErrConfig], as an [*engine.ConfigError] that names the field.
 func NewVirtual[T any, P Ptr[T]](cfg VirtualConfig[T]) (*Virtual, error) {
-	of := Config[T]{Kind: cfg.Kind.complete(), Schema: bytes.Clone(cfg.Schema), Decoders: maps.Clone(cfg.Decoders)}
+	of := Config[T]{Kind: cfg.Kind.complete(), Schema: cfg.Schema, Decoders: maps.Clone(cfg.Decoders)}
 	of.Kind.Status = false
 	if err := of.validate(); err != nil {
 		return nil, err
@@ -43,9 +40,7 @@ func NewVirtual[T any, P Ptr[T]](cfg VirtualConfig[T]) (*Virtual, error) {
 	if cfg.Answer == nil {
 		return nil, &engine.ConfigError{Field: "Answer", Problem: "is missing; give the function that completes an object"}
 	}
-	if of.Schema == nil {
-		of.Schema = openapi.Of(reflect.TypeFor[T]())
-	}
+	of.Schema = of.openAPISchema()
 	return &Virtual{&virtual{
 		form:   formOf[T, P](&of),
 		info:   Info{Kind: of.Kind, Verbs: []string{"create"}, Schema: of.Schema, Decoders: of.Decoders},
