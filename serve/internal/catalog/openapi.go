@@ -88,10 +88,10 @@ type servedPath struct {
 // paths returns the paths below base, which is that of the kind's version.
 func (k *servedKind) paths(base string) []servedPath {
 	var all []servedPath
-	add := func(path string, of *registry.Info, actions ...string) {
-		actions = slices.DeleteFunc(actions, func(action string) bool { return !slices.Contains(of.Verbs, verbOf(action)) })
-		if len(actions) > 0 {
-			all = append(all, servedPath{path, of.ObjectKind(), actions})
+	add := func(path string, of *registry.Info, named ...string) {
+		named = slices.DeleteFunc(named, func(name string) bool { return !slices.Contains(of.Verbs, actions[name].verb) })
+		if len(named) > 0 {
+			all = append(all, servedPath{path, of.ObjectKind(), named})
 		}
 	}
 	if !k.Kind.ClusterScoped {
@@ -108,49 +108,50 @@ func (k *servedKind) paths(base string) []servedPath {
 	return all
 }
 
-// verbOf returns the verb of an action.
-func verbOf(action string) string {
-	switch action {
-	case "post":
-		return "create"
-	case "put":
-		return "update"
-	}
-	return action
+// action is what an operation does.
+type action struct {
+	// verb is that of the resource, method that of HTTP, and does is how the description begins.
+	verb, method, does string
+	// ofList: the answer is a list.
+	ofList bool
+	// query are the names of its parameters, besides those in the path.
+	query []string
 }
 
-// methodOf returns the method of an action.
-func methodOf(action string) string {
-	switch action {
-	case "list":
-		return "get"
-	case "deletecollection":
-		return "delete"
-	}
-	return action
+// actions are all of them by the names that they have in Kubernetes.
+var actions = map[string]action{
+	"get":    {verb: "get", method: "get", does: "get"},
+	"post":   {verb: "create", method: "post", does: "create", query: []string{"dryRun", "fieldManager", "fieldValidation"}},
+	"put":    {verb: "update", method: "put", does: "replace", query: []string{"dryRun", "fieldManager", "fieldValidation"}},
+	"patch":  {verb: "patch", method: "patch", does: "patch", query: []string{"dryRun", "fieldManager", "fieldValidation", "force"}},
+	"delete": {verb: "delete", method: "delete", does: "delete", query: []string{"dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy"}},
+	"deletecollection": {verb: "deletecollection", method: "delete", does: "deletecollection", ofList: true, query: []string{
+		"continue", "dryRun", "fieldSelector", "gracePeriodSeconds", "labelSelector", "limit", "orphanDependents", "propagationPolicy", "resourceVersion", "resourceVersionMatch",
+	}},
+	"list": {verb: "list", method: "get", does: "list", ofList: true, query: []string{
+		"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch",
+	}},
 }
 
 // operations returns the operations of a path, whose parameters and answers the functions make.
 func operations[P, A any](s servedPath, parameterOf func(parameter) P, answerOf func(component string) A) pathItem[P, A] {
 	item := pathItem[P, A]{}
-	for _, action := range s.actions {
-		code, name, does := "200", componentName(s.kind), action
-		switch action {
-		case "post":
-			code, does = "201", "create"
-		case "put":
-			does = "replace"
-		case "list", "deletecollection":
-			name += "List"
+	for _, name := range s.actions {
+		of, code, answer := actions[name], "200", componentName(s.kind)
+		if of.method == "post" {
+			code = "201"
+		}
+		if of.ofList {
+			answer += "List"
 		}
 		op := operation[P, A]{
-			Description: does + " " + s.kind.Kind, Action: action, Kind: discoveryKindOf(s.kind),
-			Responses: map[string]A{code: answerOf(name)},
+			Description: of.does + " " + s.kind.Kind, Action: name, Kind: discoveryKindOf(s.kind),
+			Responses: map[string]A{code: answerOf(answer)},
 		}
-		for _, p := range parametersOf(s.path, action) {
+		for _, p := range of.parameters(s.path) {
 			op.Parameters = append(op.Parameters, parameterOf(p))
 		}
-		item[methodOf(action)] = op
+		item[of.method] = op
 	}
 	return item
 }
@@ -158,33 +159,21 @@ func operations[P, A any](s servedPath, parameterOf func(parameter) P, answerOf 
 // parameter is a parameter of an operation; in is "path" or "query".
 type parameter struct{ name, in, kind string }
 
-// queryParameters are the names of each action's parameters, besides those in the path.
-var queryParameters = map[string][]string{
-	"post":   {"dryRun", "fieldManager", "fieldValidation"},
-	"put":    {"dryRun", "fieldManager", "fieldValidation"},
-	"patch":  {"dryRun", "fieldManager", "fieldValidation", "force"},
-	"delete": {"dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy"},
-	"deletecollection": {
-		"continue", "dryRun", "fieldSelector", "gracePeriodSeconds", "labelSelector", "limit", "orphanDependents", "propagationPolicy", "resourceVersion", "resourceVersionMatch",
-	},
-	"list": {"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch"},
-}
-
 // parameterKinds are the types of the parameters that are no strings.
 var parameterKinds = map[string]string{
 	"allowWatchBookmarks": "boolean", "force": "boolean", "orphanDependents": "boolean", "sendInitialEvents": "boolean", "watch": "boolean",
 	"gracePeriodSeconds": "integer", "limit": "integer", "timeoutSeconds": "integer",
 }
 
-// parametersOf returns the parameters of an action at a path, those in the path first.
-func parametersOf(path, action string) []parameter {
+// parameters returns the parameters of the action at a path, those in the path first.
+func (a action) parameters(path string) []parameter {
 	var all []parameter
 	for _, name := range []string{"namespace", "name"} {
 		if strings.Contains(path, "{"+name+"}") {
 			all = append(all, parameter{name, "path", "string"})
 		}
 	}
-	for _, name := range queryParameters[action] {
+	for _, name := range a.query {
 		all = append(all, parameter{name, "query", cmp.Or(parameterKinds[name], "string")})
 	}
 	return all
