@@ -64,6 +64,7 @@ func TestRun_SmallWritesAllFiles(t *testing.T) {
 		for _, line := range lines {
 			require.Contains(t, string(drawn), line, file)
 		}
+		require.NotContains(t, string(drawn), ">1T<", "an axis ends where the data does")
 	}
 }
 

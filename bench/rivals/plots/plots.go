@@ -1,7 +1,9 @@
 package plots
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,16 +13,22 @@ import (
 	"gonum.org/v1/plot/palette/brewer"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/watchmill/watchmill/bench"
 	"github.com/watchmill/watchmill/bench/compare"
 )
 
-// The size of a plot.
+// The size of a plot with its legend, of what stays white around both, and how far below
+// the top the legend begins.
 const (
-	width  = 7 * vg.Inch
-	height = 4 * vg.Inch
+	width     = 8 * vg.Inch
+	height    = 4 * vg.Inch
+	margin    = 4 * vg.Millimeter
+	legendTop = 10 * vg.Millimeter
 )
 
 // Write draws all plots of the report into files of the directory, which it makes.
@@ -68,7 +76,7 @@ func drawings(rows []compare.Row) []drawing {
 			lines: byGrowth(rows, bench.Writes),
 		},
 		{
-			file: "growth-p99.svg", title: "Their latency at 1,000 writes/s", x: "watchers or objects", y: "p99 in µs",
+			file: "growth-p99.svg", title: "Latency at 1,000 writes/s as watchers or objects become more", x: "watchers or objects", y: "p99 in µs",
 			lines: byGrowth(rows, bench.P99),
 		},
 	}, func(d drawing) bool { return len(d.lines) == 0 })
@@ -144,13 +152,36 @@ func (l line) YError(i int) (less, more float64) {
 	return of.Min - of.Median, of.Max - of.Median
 }
 
+// write draws the axes and lines, and the legend beside them.
 func (d drawing) write(dir string) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = d.title, d.x, d.y
+	p.Title.Padding = 4 * vg.Millimeter
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = powers{}, powers{}
-	p.Legend.Top, p.Legend.Left = true, true
+	for _, style := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
+		style.Font.Variant = "Sans"
+	}
 	p.Add(plotter.NewGrid())
+	if err := d.addLines(p); err != nil {
+		return err
+	}
+	p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(p.Y.Min))), math.Pow(10, math.Ceil(math.Log10(p.Y.Max)))
+
+	legend := p.Legend
+	p.Legend = plot.NewLegend()
+	image := vgsvg.New(width, height)
+	canvas := draw.New(image)
+	left := width - margin - legend.Rectangle(canvas).Size().X
+	p.Draw(draw.Crop(canvas, margin, left-margin-width, margin, -margin))
+	legend.Draw(draw.Crop(canvas, left, -margin, margin, -legendTop))
+	return save(image, filepath.Join(dir, d.file))
+}
+
+// addLines draws each line with its points, the range of each point, and a name in the legend.
+func (d drawing) addLines(p *plot.Plot) error {
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Padding = vg.Millimeter
 	colors, err := brewer.GetPalette(brewer.TypeQualitative, "Dark2", 8)
 	if err != nil {
 		return err
@@ -170,20 +201,17 @@ func (d drawing) write(dir string) error {
 		p.Add(drawn, dots, bars)
 		p.Legend.Add(l.name, drawn, dots)
 	}
-	d.bound(p)
-	return p.Save(width, height, filepath.Join(dir, d.file))
+	return nil
 }
 
-// legendLine is how much of the drawing's height a line of the legend takes.
-const legendLine = 0.045
-
-// bound makes the Y axis reach to powers of ten, and leaves room for the legend above
-// the data.
-func (d drawing) bound(p *plot.Plot) {
-	least, most := math.Floor(math.Log10(p.Y.Min)), math.Ceil(math.Log10(p.Y.Max))
-	legend := legendLine * float64(len(d.lines))
-	room := math.Ceil((most - least) * legend / (1 - legend))
-	p.Y.Min, p.Y.Max = math.Pow(10, least), math.Pow(10, most+room)
+// save writes the image, with other fonts for machines that lack the library's.
+func save(image io.WriterTo, file string) error {
+	var svg bytes.Buffer
+	if _, err := image.WriteTo(&svg); err != nil {
+		return err
+	}
+	named := []byte("font-family:Liberation Sans")
+	return os.WriteFile(file, bytes.ReplaceAll(svg.Bytes(), named, append(named, ",Arial,Helvetica,sans-serif"...)), 0o644)
 }
 
 // powers marks the powers of ten with their short names.
