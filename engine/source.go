@@ -73,9 +73,9 @@ type source struct{ engine *core }
 
 // Traits: a list may wait for the cache, except in a deterministic run, where nothing
 // would run meanwhile. Revisions are not contiguous, since relists produce
-// differences.
+// differences. A list tells which history it is of.
 func (s source) Traits() backend.Traits {
-	return backend.Traits{Blocks: s.waits() || s.engine.storage.Backend().Traits().Blocks}
+	return backend.Traits{Blocks: s.waits() || s.engine.storage.Backend().Traits().Blocks, Identifies: true}
 }
 
 // waits reports whether calls may wait for the cache.
@@ -99,19 +99,26 @@ func (s source) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 	if !known {
 		return s.listStorage(ctx, opts)
 	}
-	if scan.Revision == 0 {
-		return backend.Page(scan, snap.Revision, snap.State().All(scan.Prefix, scan.After)), nil
+	at, state := snap.Revision, snap.State()
+	if scan.Revision > 0 {
+		at = scan.Revision
+		if state, err = snap.StateAt(ctx, at); err != nil {
+			return s.listStorage(ctx, opts) // the backend has it, or returns the error
+		}
 	}
-	past, err := snap.StateAt(ctx, scan.Revision)
-	if err != nil {
-		return s.listStorage(ctx, opts) // the backend has it, or returns the error
-	}
-	return backend.Page(scan, scan.Revision, past.All(scan.Prefix, scan.After)), nil
+	page := backend.Page(scan, at, state.All(scan.Prefix, scan.After))
+	page.StoreID = snap.Timeline().String()
+	return page, nil
 }
 
 // listStorage lists from the backend. It fails with [ErrNotReady] if that has another
-// storage by now than the cache: a watch of the cache could not continue the list.
+// storage by now than the cache, or the cache has got another meanwhile: a watch of the
+// cache could not continue the list.
 func (s source) listStorage(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	cached, err := s.engine.timeline(ctx)
+	if err != nil {
+		return nil, err
+	}
 	page, err := s.engine.storage.List(ctx, opts)
 	if err != nil {
 		return nil, s.engine.why(err)
@@ -120,11 +127,11 @@ func (s source) listStorage(ctx context.Context, opts backend.ListOptions) (*bac
 	if err != nil {
 		return nil, err
 	}
-	cached, err := s.engine.timeline(ctx)
-	if err == nil && cached.StoreID != of {
-		err = &NotReadyError{RetryAfter: time.Second, Cause: errOtherStorage}
+	if now, err := s.engine.timeline(ctx); err != nil || now != cached || now.StoreID != of {
+		return nil, cmp.Or[error](err, &NotReadyError{RetryAfter: time.Second, Cause: errOtherStorage})
 	}
-	return page, err
+	page.StoreID = cached.String()
+	return page, nil
 }
 
 var errOtherStorage = errors.New("storage was replaced by another, which the cache has yet to list")
@@ -146,8 +153,18 @@ func (s source) aim(ctx context.Context, rev Revision) (Revision, error) {
 	return current, s.engine.why(err)
 }
 
-// snapshot returns the cache's state if it is at rev or later, waiting if allowed.
+// snapshot returns the cache's state if it is at rev or later, waiting if allowed. The state
+// of another storage than that of rev is not: the two cannot be compared.
 func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, bool) {
+	snap, known := s.cached(ctx, rev)
+	if known {
+		of, err := s.engine.knownStoreID(ctx)
+		known = err == nil && of == snap.StoreID
+	}
+	return snap, known
+}
+
+func (s source) cached(ctx context.Context, rev Revision) (*store.Snapshot, bool) {
 	e := s.engine
 	ready := e.parts.cache.Ready()
 	if snap := e.published.Load(); ready && snap.Revision >= rev {
@@ -192,7 +209,7 @@ func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.W
 	options := watcher.Options{Name: usercode.Name{Given: cmp.Or(opts.Name, "source")}}
 	w := watcher.NewNotified(&e.feed, options, opts.Notify)
 	e.parts.cache.Register(watchcache.Register{Watch: w, Filter: filter, From: watcher.From{Revision: from}, Timeline: &timeline})
-	return &sourceWatch{watch: w, through: from}, nil
+	return &sourceWatch{watch: w, of: timeline, through: from}, nil
 }
 
 // start returns the revision that a watch starts after, by default the newest. It
@@ -214,10 +231,14 @@ func (s source) start(ctx context.Context, opts backend.WatchOptions) (Revision,
 // sourceWatch is a watch of a [source].
 type sourceWatch struct {
 	watch *watcher.Watch
+	of    store.Timeline
 	// through is the revision up to which everything was returned.
 	through Revision
 	closed  atomic.Bool
 }
+
+// StoreID identifies the history that the watch is of, as that of its [source].
+func (w *sourceWatch) StoreID(context.Context) (string, error) { return w.of.String(), nil }
 
 // Next returns the next events. They are shared, not copied.
 func (w *sourceWatch) Next(limit int) (backend.Batch, error) {

@@ -148,6 +148,43 @@ func TestSource_ServesPastStatesFromTheWindow(t *testing.T) {
 	require.Equal(t, rev, page.Revision)
 }
 
+// A list and a watch tell which storage they are of, so that a reader need not ask for it
+// at another time.
+func TestSource_TellsItsStorage(t *testing.T) {
+	f := newReadFixture(t)
+	src := f.Source()
+	id, err := backend.StoreID(t.Context(), src.ListerWatcher)
+	require.NoError(t, err)
+	newest, err := src.List(t.Context(), backend.ListOptions{})
+	require.NoError(t, err)
+	past, err := src.List(t.Context(), backend.ListOptions{Revision: newest.Revision})
+	require.NoError(t, err)
+	w, err := src.Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
+	require.NoError(t, err)
+	defer w.Close()
+	require.Implements(t, (*backend.Identifier)(nil), w)
+	watched, err := w.(backend.Identifier).StoreID(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{id, id, id}, []string{newest.StoreID, past.StoreID, watched})
+}
+
+// Revisions of different storages cannot be compared: the cache's state of the one is no
+// newer than any of the other.
+func TestSource_DoesNotListTheStorageBefore(t *testing.T) {
+	f := newReadFixture(t)
+	f.put("a", "web", 1)
+	f.settle()
+	before := f.storage.Replace(f.newMemory())
+	_, err := f.Source().List(t.Context(), backend.ListOptions{})
+	require.ErrorIs(t, err, engine.ErrNotReady)
+	require.ErrorContains(t, err, "storage was replaced")
+	require.NoError(t, before.Close()) // which ends its watches
+	f.pass(time.Minute)
+	now, err := f.Source().List(t.Context(), backend.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, now.Items)
+}
+
 func TestSource_OfAClosedEngine(t *testing.T) {
 	e, err := engine.New(cfg())
 	require.NoError(t, err)

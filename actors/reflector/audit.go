@@ -62,6 +62,9 @@ func repeated(last, found store.Revision, detail string) *LostError {
 	return &LostError{Reason: Repeated, Last: last, Found: found, Detail: detail}
 }
 
+// otherStorage is the detail of a list during which storage was replaced or went back.
+const otherStorage = "storage became another one meanwhile"
+
 // auditPage checks a page against the options of its request and against the
 // revision of the list's first page (its own, if it is the first).
 func auditPage(page *backend.List, asked backend.ListOptions, first store.Revision) error {

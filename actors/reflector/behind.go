@@ -31,7 +31,7 @@ func (m *machine) measured(page *backend.List, err error) {
 		m.broken(err)
 	case m.why != 0: // a relist was requested meanwhile
 		m.later()
-	case m.answeredBy != m.storeID:
+	case m.answeredByAnother():
 		m.broken(m.otherStorage())
 	case m.isBehind(page.Revision):
 		m.need(Behind)
@@ -46,6 +46,10 @@ func (m *machine) measured(page *backend.List, err error) {
 func (m *machine) isBehind(newest store.Revision) bool {
 	return newest > m.stats.Revision && newest-m.stats.Revision > m.listWhenBehind
 }
+
+// answeredByAnother reports whether the last answer is of another storage than the last
+// update. An answer that does not tell may be of the same.
+func (m *machine) answeredByAnother() bool { return m.answeredBy != "" && m.answeredBy != m.storeID }
 
 // otherStorage returns the error of an answer from another storage than that of the last
 // revision.

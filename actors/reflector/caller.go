@@ -47,29 +47,50 @@ func (c *caller) call(r request) answer {
 	return a
 }
 
-// list calls List, and identifies the storage of the first page: if a watch from the
-// list's revision finds the same identity afterwards, storage did not go back between the
-// two. Storage that does not tell the identity with the list is asked before it; if it
-// usually does, and did not this time, it is asked, and lists once more.
+// list calls List, and identifies the storage that the page is of. A watch from the list's
+// revision then finds whether storage went back between the two.
 func (c *caller) list(r request, a *answer) {
+	if !c.identifies {
+		c.pageBetween(r, a)
+		return
+	}
+	c.page(r, a)
+	if a.err != nil || a.page == nil {
+		return
+	}
+	if a.storeID = a.page.StoreID; a.storeID != "" || r.list.Continue != "" {
+		return
+	}
+	// Storage that usually tells the identity with the list has not done so this time. If
+	// it has one, it lists once more.
+	if a.storeID, a.err = identify(r, c.source); a.err == nil && a.storeID != "" {
+		c.pageBetween(r, a)
+	}
+}
+
+// pageBetween calls List, and asks for the identity before a list's first page and after
+// its last. Storage that went back between the question and the page would otherwise be
+// taken for what it was before, and objects of equal revisions for unchanged ones.
+func (c *caller) pageBetween(r request, a *answer) {
 	first := r.list.Continue == ""
-	if first && !c.identifies {
+	if first {
 		if a.storeID, a.err = identify(r, c.source); a.err != nil {
 			return
 		}
 	}
-	c.page(r, a)
-	if !first || !c.identifies || a.err != nil || a.page == nil {
+	if c.page(r, a); a.err != nil || a.page == nil {
 		return
 	}
-	if a.storeID = a.page.StoreID; a.storeID != "" {
-		return
-	}
-	if a.storeID, a.err = identify(r, c.source); a.err != nil || a.storeID == "" {
-		return
-	}
-	if c.page(r, a); a.err == nil && a.page != nil && a.page.StoreID != "" {
+	if a.page.StoreID != "" {
 		a.storeID = a.page.StoreID
+		return
+	}
+	if a.page.Continue != "" {
+		return
+	}
+	before := a.storeID
+	if a.storeID, a.err = identify(r, c.source); a.err == nil && first && a.storeID != before {
+		a.err = &TornListError{Want: a.page.Revision, Got: a.page.Revision, Detail: otherStorage}
 	}
 }
 

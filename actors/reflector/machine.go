@@ -156,7 +156,7 @@ func (m *machine) watch(err error, now time.Time) {
 	case m.why != 0: // a relist was requested meanwhile
 		m.do(effect{do: doHangUp})
 		m.later()
-	case m.answeredBy != m.storeID:
+	case m.answeredByAnother():
 		m.do(effect{do: doHangUp})
 		m.broken(m.otherStorage())
 	default:

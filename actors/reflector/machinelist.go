@@ -50,6 +50,9 @@ func (m *machine) page(page *backend.List, err error, now time.Time) {
 	if err == nil {
 		err = auditPage(page, m.asked, m.listed.Revision)
 	}
+	if err == nil && m.answeredBy != m.listedOf && m.answeredBy != "" {
+		err = &TornListError{Want: m.listed.Revision, Got: page.Revision, Detail: otherStorage}
+	}
 	if err != nil {
 		m.pastFailed()
 	}
@@ -98,7 +101,7 @@ func (m *machine) keep(page *backend.List) {
 func (m *machine) complete() {
 	list, why := m.listed, m.why
 	m.listed = backend.List{}
-	if list.Revision < m.stats.Revision && !why.mayGoBack() && m.listedOf == m.storeID {
+	if list.Revision < m.stats.Revision && !m.mayGoBack() {
 		m.wentBack(list.Revision)
 		return
 	}
@@ -106,6 +109,12 @@ func (m *machine) complete() {
 	m.why, m.whole, m.resumes = 0, false, 0
 	m.stats.Phase, m.due = Waiting, true
 	m.offer(Update{Kind: Replace, Reason: why, Revision: list.Revision, StoreID: m.storeID, Until: m.warmth.until, Objects: list.Items, State: list.State})
+}
+
+// mayGoBack reports whether a list that is older than the last update is accepted. A source
+// with an identity changes it when it goes back; if it has not, one of its replicas lags.
+func (m *machine) mayGoBack() bool {
+	return m.listedOf != m.storeID || m.why.mayGoBack() && (m.why != Future || m.storeID == "")
 }
 
 // wentBack refuses a list that is older than the last update. A replica that

@@ -28,8 +28,8 @@ type answer struct {
 	request uint64
 	page    *backend.List   // of a list
 	watcher backend.Watcher // of a watch
-	// storeID identifies the storage of a list or a watch. Empty if the source does not
-	// know it, and for pages after the first.
+	// storeID identifies the storage of a page or a watch. Empty if the source does not
+	// know it, and for pages in the middle of a list that do not tell it.
 	storeID string
 	err     error
 }

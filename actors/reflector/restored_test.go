@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -59,6 +60,71 @@ func TestList_ThatDoesNotTellItsStorageIsNotContinuedByAnother(t *testing.T) {
 	}
 }
 
+// replaced is a source whose storage becomes another one at one of its lists, right
+// before the page is read, with the same revision. Its lists do not tell which it is.
+type replaced struct {
+	*source
+	id        string
+	at, lists int
+}
+
+func (s *replaced) StoreID(context.Context) (string, error) { return s.id, nil }
+
+func (s *replaced) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	if s.lists++; s.lists == s.at {
+		s.id = "after"
+		for key := range s.objects {
+			s.objects[key] = newThing(*s.objects[key], "of the copy")
+		}
+	}
+	return s.source.List(ctx, opts)
+}
+
+// No update has objects of one storage and the identity of another, nor of both.
+func TestList_OfStorageThatIsReplacedMeanwhileIsListedAgain(t *testing.T) {
+	for name, at := range map[string]int{"before the first page": 1, "before the last": 2} {
+		t.Run(name, func(t *testing.T) {
+			r := newFixture(t)
+			r.source.put("a", "before")
+			r.source.put("b", "before")
+			cfg := r.config()
+			cfg.PageSize, cfg.Source = 1, &replaced{source: r.source, id: "before", at: at}
+			r.start(cfg)
+			r.synced()
+			first := r.mirror.updates[0]
+			require.Equal(t, []string{"Replace Started@2"}, r.mirror.told())
+			require.Equal(t, "after", first.StoreID)
+			require.Equal(t, []string{"of the copy", "of the copy"}, []string{value(first.Objects[0]), value(first.Objects[1])})
+			require.ErrorIs(t, r.ref.Stats().LastError, reflector.ErrTornList)
+			require.ErrorContains(t, r.ref.Stats().LastError, "storage became another one meanwhile")
+		})
+	}
+}
+
+// told is a source whose lists tell the storage. Nothing else knows it, as with a
+// decorator that hides it.
+type told struct{ *source }
+
+func (s told) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	list, err := s.source.List(ctx, opts)
+	if err == nil {
+		list.StoreID = "known to lists"
+	}
+	return list, err
+}
+
+func TestWatch_ThatDoesNotTellItsStorageContinuesAList(t *testing.T) {
+	r := newFixture(t)
+	r.source.traits.Identifies = true
+	r.source.put("a", "1")
+	cfg := r.config()
+	cfg.Source = told{r.source}
+	r.start(cfg)
+	r.source.put("a", "2")
+	r.synced()
+	require.Equal(t, []string{"Replace Started@1", "Changes@2"}, r.mirror.told())
+}
+
 // lagging is a source that answers its next list from a replica that is late.
 type lagging struct {
 	*source
@@ -96,4 +162,28 @@ func TestRestart_DoesNotGoBackWithALateReplica(t *testing.T) {
 	told := r.mirror.told()
 	require.Equal(t, []string{"Replace Started@1", "Changes@2"}, told[:2])
 	require.Equal(t, "Replace Repeated@3", told[len(told)-1])
+}
+
+// A late replica says that the last revision is in the future, and lists an older one. Its
+// storage is the same, so it has not gone back.
+func TestFuture_OfALateReplicaDoesNotGoBack(t *testing.T) {
+	r := newFixture(t)
+	r.source.put("a", "1")
+	late, err := r.source.List(t.Context(), backend.ListOptions{})
+	require.NoError(t, err)
+	r.source.put("a", "2")
+	cfg := r.config()
+	lag := &lagging{source: r.source}
+	cfg.Source = lag
+	r.start(cfg)
+	lag.late = late
+	r.source.fail("watch", &store.FutureError{Requested: 2, Current: 1})
+	r.source.disturb(store.ErrClosed)
+	r.pass(time.Minute)
+	r.synced()
+	for _, u := range r.mirror.updates {
+		require.True(t, u.Kind == reflector.Unavailable || u.Revision == 2, "no update is older than the first")
+	}
+	told := r.mirror.told()
+	require.Equal(t, "Replace Repeated@2", told[len(told)-1])
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/sim/explore/script"
 )
 
@@ -87,6 +88,22 @@ var found = map[string]script.Scenario{
 			{Do: script.Watch, Watch: 8, Turns: script.Unlimited, Start: &script.Start{Selection: 3, Consumer: script.Handler, Back: -1, Options: engine.WatchOptions{Policy: engine.Terminate, Linearizable: true, Buffer: 3}}, After: 1, Meanwhile: &script.Step{Do: script.Pass, N: 3, For: time.Second}},
 			{Do: script.Jump, For: -time.Hour},
 			{Do: script.Watch, Watch: 11, Turns: script.Unlimited, Start: &script.Start{Selection: 4, Consumer: script.Batches, Back: 30, Options: engine.WatchOptions{Policy: engine.Conflate, Linearizable: true}}, After: 3, Meanwhile: &script.Step{Do: script.Pass, N: 1, For: time.Second}},
+		},
+	},
+	"an informer does not go back to the past of storage that has another by now": {
+		Seed:  0x49704d1,
+		Setup: script.Setup{Blocks: true, SharesState: true, Window: engine.Window{MinAge: time.Second, MaxEvents: 1000, ChunkSize: 4}, Indexed: true, InformerBuffer: 1000, InformerPolicy: informer.Resnapshot, VerifyEvery: 10 * time.Second, BookmarkPeriod: 2 * time.Second},
+		Steps: []script.Step{
+			{Do: script.Watch, Watch: 3, Turns: script.Unlimited, Start: &script.Start{Selection: 8, Consumer: script.Handler, Options: engine.WatchOptions{Policy: engine.Conflate, OnPool: true}}, After: 6, Meanwhile: &script.Step{Do: script.Expire}},
+			{Do: script.Watch, Watch: 21, Turns: 2, Start: &script.Start{Selection: 5, Consumer: script.Pull, Back: 1, Options: engine.WatchOptions{Policy: engine.Park, InitialState: true, Bookmarks: true, OnPool: true, Buffer: 1}}},
+			{Do: script.Slow, N: 5},
+			{Do: script.Watch, Watch: 22, Turns: 3, Start: &script.Start{Selection: 5, Consumer: script.Handler, Back: -1, Options: engine.WatchOptions{Policy: engine.Park, Linearizable: true, Bookmarks: true, OnPool: true, Buffer: 3, Timeout: 10 * time.Second}}},
+			{Do: script.Watch, Watch: 23, Turns: script.Unlimited, Start: &script.Start{Selection: 3, Consumer: script.Channel, Options: engine.WatchOptions{Policy: engine.Park, InitialState: true, Bookmarks: true, Buffer: 1}}, Meanwhile: &script.Step{Do: script.Rewind, N: 4, Seed: 0x1007eed272c4b720}},
+			{Do: script.Write, Seed: 0xd6e58a6e565b3ddc},
+			{Do: script.Watch, Watch: 24, Turns: script.Unlimited, Start: &script.Start{Selection: 4, Consumer: script.Handler, Options: engine.WatchOptions{Policy: engine.Conflate, Bookmarks: true, Timeout: time.Second}}, After: 2, Meanwhile: &script.Step{Do: script.Write, Seed: 0xb426c7d4c39096ea}},
+			{Do: script.Block},
+			{Do: script.Pass, N: 3, For: time.Second},
+			{Do: script.Watch, Watch: 25, Turns: script.Unlimited, Start: &script.Start{Selection: 3, Consumer: script.Batches, Options: engine.WatchOptions{Policy: engine.Conflate, Buffer: 1}}, After: 1, Meanwhile: &script.Step{Do: script.Rewrite, N: 6, Seed: 0x7798d2f84cb8de5}},
 		},
 	},
 	// This was a defect of the exploration, too: its storage showed the second watch a part

@@ -51,6 +51,26 @@ type firstSource struct{ backend.ListerWatcher }
 
 func (firstSource) StoreID(context.Context) (string, error) { return "the first", nil }
 
+func (s firstSource) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	page, err := s.ListerWatcher.List(ctx, opts)
+	if err == nil {
+		page.StoreID = "the first"
+	}
+	return page, err
+}
+
+func (s firstSource) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	watch, err := s.ListerWatcher.Watch(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return firstWatch{watch}, nil
+}
+
+type firstWatch struct{ backend.Watcher }
+
+func (firstWatch) StoreID(context.Context) (string, error) { return "the first", nil }
+
 // one returns the operation as the list of a rule.
 func one(op faulty.Op) []faulty.Op { return []faulty.Op{op} }
 
