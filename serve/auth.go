@@ -14,6 +14,11 @@ import (
 type User struct {
 	Name   string
 	Groups []string
+	// UID tells the user from earlier ones of that name; empty if users have none.
+	UID string
+	// Extra is what else the authentication knows of the user, by keys in lower case; nil for
+	// nothing.
+	Extra map[string][]string
 }
 
 // Anonymous is the user of every request to a server without authentication.
@@ -23,7 +28,8 @@ var Anonymous = User{Name: "system:anonymous", Groups: []string{"system:unauthen
 type userKey struct{}
 
 // UserOf returns the user of the request that has called a function with ctx, such as those of a kind's
-// Strategy and Admitters; found is false if no request has, but the process itself.
+// Strategy and Admitters; found is false if no request has, but the process itself. A request that
+// impersonates a user is that user's.
 func UserOf(ctx context.Context) (u User, found bool) {
 	u, found = ctx.Value(userKey{}).(User)
 	return u, found
@@ -94,7 +100,11 @@ func FirstOf(all ...func(*http.Request) (User, error)) func(*http.Request) (User
 
 // Audited is a request that is over, refused ones included.
 type Audited struct {
+	// User is the user that was authenticated, also if it acted as another.
 	User User
+	// Impersonated is the user that User acted as, nil if it acted as itself, or was not allowed
+	// to act as another. See [Config].Impersonation.
+	Impersonated *User
 	// Request has only its Path if the request could not be parsed.
 	Request *Request
 	// Code is the HTTP status.

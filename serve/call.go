@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,21 +22,22 @@ type call struct {
 	w        *response
 	r        *http.Request
 	req      *Request
-	user     User
-	shape    shape
-	lean     bool // objects are sent without managed fields
+	user     User  // which the request counts as sent by
+	sender   *User // which impersonates user; nil if that has sent the request itself
 	resource registry.Resource
 	info     *registry.Info
 	warnings warnings
-	upgrades bool  // the client asks for a WebSocket
-	end      error // of a watch
-	place    place
+	end      error     // of a watch
 	watching *watching // nil unless the request is a watch
+	began    time.Time
+	read     *countedBody // nil if there is no body, or no metrics
+	refused  Limit
 
-	began   time.Time
-	read    *countedBody // nil if there is no body, or no metrics
-	refused Limit
-	aborted bool
+	shape    shape
+	lean     bool // objects are sent without managed fields
+	upgrades bool // the client asks for a WebSocket
+	aborted  bool
+	place    place
 }
 
 // finish releases what the request has, and calls the hooks.
@@ -56,9 +56,18 @@ func (c *call) audit() {
 	}
 	if c.cfg.Audit != nil {
 		c.hook("Config.Audit", func() {
-			c.cfg.Audit(c.r.Context(), Audited{User: c.user, Request: c.req, Code: c.w.code, Began: c.began, Took: time.Since(c.began), End: c.end})
+			c.cfg.Audit(c.r.Context(), c.audited())
 		})
 	}
+}
+
+// audited returns the call as the audit receives it.
+func (c *call) audited() Audited {
+	a := Audited{User: c.user, Request: c.req, Code: c.w.code, Began: c.began, Took: time.Since(c.began), End: c.end}
+	if c.sender != nil {
+		a.User, a.Impersonated = *c.sender, &c.user
+	}
+	return a
 }
 
 // hook calls the hook of that name, which is told of what has happened. Its panic is logged: it
@@ -146,6 +155,9 @@ func (c *call) admit() (answered bool, err error) {
 	if err := c.authenticate(); err != nil {
 		return false, err
 	}
+	if err := c.impersonate(); err != nil {
+		return false, err
+	}
 	if c.place, err = c.inFlight.enter(c); err != nil {
 		return false, err
 	}
@@ -154,11 +166,6 @@ func (c *call) admit() (answered bool, err error) {
 
 // authenticate returns the user of a request.
 func (c *call) authenticate() error {
-	for name := range c.r.Header {
-		if strings.HasPrefix(name, "Impersonate-") {
-			return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("impersonation is not supported"))
-		}
-	}
 	if c.cfg.Authenticate == nil {
 		return nil
 	}

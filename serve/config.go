@@ -28,6 +28,13 @@ type Config struct {
 	// Authorize refuses a request with an error, which is answered with 403 and the
 	// error's text. Nil allows everything.
 	Authorize func(ctx context.Context, u User, r *Request) error
+	// Impersonation lets users act as others, as kubectl --as asks for, if Authorize allows them
+	// to impersonate each part of the other: it gets the verb impersonate and, as Name, a name
+	// of the resources users, serviceaccounts (with Namespace) and groups, or, of the group
+	// authentication.k8s.io, of uids and userextras (with the key as Subresource). An
+	// Authorize that lists what it refuses, and not what it allows, has to refuse that verb.
+	// False means that requests with headers of impersonation are refused. It requires Authorize.
+	Impersonation bool
 	// Audit is called after every request, whether it was served or refused. It is called
 	// concurrently, and must not block. A panic is logged, and changes no answer.
 	Audit func(ctx context.Context, e Audited)
@@ -65,6 +72,9 @@ func (c *Config) validate() error {
 		if host == "" || strings.ContainsAny(host, ":/* \t\n") {
 			return &engine.ConfigError{Field: "Hosts", Problem: fmt.Sprintf("has %q; give a name such as mill.example.com, without scheme, port, wildcard or blank", host)}
 		}
+	}
+	if c.Impersonation && c.Authorize == nil {
+		return &engine.ConfigError{Field: "Impersonation", Problem: "needs Authorize, without which every user could act as every other; give it, too"}
 	}
 	if c.CompressAbove < 0 {
 		return &engine.ConfigError{Field: "CompressAbove", Problem: "is negative; zero means that nothing is compressed"}

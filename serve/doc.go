@@ -12,7 +12,7 @@
 //	   │ ServeHTTP: host, cross origin, draining
 //	   ▼
 //	parse ──▶ Request: verb, group, version, resource, namespace, name, selectors
-//	   │ Authenticate ─▶ Limits ─▶ Authorize
+//	   │ Authenticate ─▶ Impersonation ─▶ Limits ─▶ Authorize
 //	   ├─▶ documents: discovery, OpenAPI, version, health
 //	   └─▶ a registry.Resource
 //	          get, list   Item ──▶ encodings ──▶ one document, streamed
@@ -72,4 +72,9 @@
 // allowed; then [Server.ListenAndServe] listens on loopback alone. Names in the Host
 // header are refused unless [Config].Hosts lists them, so that no web page reaches
 // the server under the page's own name (DNS rebinding); so are writes from other origins.
+//
+// A user that [Config].Authorize allows to may act as another, by the headers of kubectl --as,
+// if [Config].Impersonation is set. The request then has the rights of the other user alone,
+// and counts for its limits; [Config].Audit gets both users. Without that setting, and when a header is
+// not understood, the request is refused, not served with the rights of its sender.
 package serve
