@@ -17,13 +17,17 @@ import (
 	"github.com/watchmill/watchmill/serve/access"
 )
 
-// knowing serves widgets to alice, and to bob, who may only read, over TLS: kubectl sends tokens only there.
+// knowing serves widgets to alice, and to bob, who may only read, over TLS: kubectl sends tokens only there. Alice
+// may act as bob, and as users in the group watchers.
 func knowing(t *testing.T) (url string) {
 	t.Helper()
 	rules := access.Config{
 		Authenticate: serve.BearerTokens(map[string]serve.User{"a-token": {Name: "alice", Groups: []string{"admins"}}, "b-token": {Name: "bob"}}),
 		Authorize: func(_ context.Context, u serve.User, r *serve.Request) error {
-			if u.Name != "alice" && r.Resource == "widgets" && r.Verb != "get" || r.Path == "/metrics" && u.Name != "alice" {
+			switch {
+			case r.Verb == "impersonate" && (u.Name != "alice" || r.Name != "bob" && r.Name != "watchers"):
+				return errors.New("alice may act as bob")
+			case u.Name != "alice" && (r.Resource == "widgets" && r.Verb != "get" || r.Path == "/metrics"):
 				return errors.New("alice may, and bob reads")
 			}
 			return nil
@@ -34,7 +38,9 @@ func knowing(t *testing.T) (url string) {
 	t.Cleanup(func() { require.NoError(t, widgets.Close()) })
 	reviews, err := access.New(rules)
 	require.NoError(t, err)
-	handler, err := serve.New(serve.Config{Resources: []serve.Provider{widgets, reviews}, Authenticate: rules.Authenticate, Authorize: rules.Authorize})
+	handler, err := serve.New(serve.Config{
+		Resources: []serve.Provider{widgets, reviews}, Authenticate: rules.Authenticate, Authorize: rules.Authorize, Impersonation: true,
+	})
 	require.NoError(t, err)
 	h := httptest.NewTLSServer(handler)
 	t.Cleanup(func() {
@@ -56,7 +62,42 @@ func TestKubectl_TellsUsersWhatTheyMayDo(t *testing.T) {
 				out, err := k.try("", "auth", "can-i", "delete", "widgets/a")
 				require.Regexp(t, `^`+c.mayDelete+`\b`, out)
 				require.Equal(t, c.mayDelete == "yes", err == nil, out)
+				require.Contains(t, k.run("auth", "can-i", "--list"), "the list may be incomplete: this server decides each request")
 			}
+		})
+	}
+}
+
+func TestKubectl_ActsAsAnother(t *testing.T) {
+	url := knowing(t)
+	for _, program := range kubectls {
+		t.Run(program.minor, func(t *testing.T) {
+			with := func(token string) *kubectl {
+				k := newKubectl(t, program, url)
+				k.args = append(k.args, "--insecure-skip-tls-verify", "--token", token)
+				return k
+			}
+			refused := func(k *kubectl, says string, args ...string) {
+				t.Helper()
+				out, err := k.try("", args...)
+				require.Error(t, err, out)
+				require.Contains(t, out, says)
+			}
+			alice, bob := with("a-token"), with("b-token")
+			_, err := alice.try(manifest("a", "1"), "apply", "-f", "-")
+			require.NoError(t, err)
+			require.Contains(t, alice.run("--as", "bob", "get", "widgets", "a"), "a")
+			refused(alice, "alice may, and bob reads", "--as", "bob", "delete", "widgets", "a")
+			require.Regexp(t, `Username +bob\n`, alice.run("--as", "bob", "auth", "whoami"))
+			require.Regexp(t, `Groups +\[watchers system:authenticated\]\n`, alice.run("--as", "bob", "--as-group", "watchers", "auth", "whoami"))
+			require.Equal(t, "yes\n", alice.run("--as", "bob", "auth", "can-i", "get", "widgets"))
+			refused(alice, "no", "--as", "bob", "auth", "can-i", "delete", "widgets")
+			require.Equal(t, "yes\n", alice.run("auth", "can-i", "impersonate", "users/bob"))
+
+			refused(bob, "Forbidden", "--as", "alice", "get", "widgets", "a")
+			const widget = "/apis/example.com/v1/namespaces/default/widgets/a"
+			refused(bob, `User "bob" cannot impersonate resource "users" in API group "" at the cluster scope: alice may act as bob`, "--as", "alice", "get", "--raw", widget)
+			refused(alice, `User "alice" cannot impersonate resource "groups"`, "--as", "bob", "--as-group", "admins", "get", "--raw", widget)
 		})
 	}
 }

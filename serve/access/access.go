@@ -22,6 +22,10 @@ type Config struct {
 	// Authorize is that of the server; nil allows everything, as there. A review calls it with a
 	// Request that has what the review names: for a resource that has no Path.
 	Authorize func(ctx context.Context, u serve.User, r *serve.Request) error
+	// Rules lists what Authorize allows a user in a namespace, for users that ask for all they may do.
+	// It is called concurrently. With an error, what it lists counts as incomplete. Nil means that
+	// nothing is listed if there is an Authorize, which clients are told.
+	Rules func(ctx context.Context, u serve.User, namespace string) (authorization.SubjectRulesReviewStatus, error)
 }
 
 // Reviews are the kinds. They are a [serve.Provider], safe for concurrent use, and have nothing to close.
@@ -33,12 +37,14 @@ type Reviews struct{ resources []registry.Resource }
 func New(cfg Config) (*Reviews, error) {
 	r := &Reviews{}
 	err := errors.Join(
-		add(r, authentication.GroupName, "SelfSubjectReview", describeSelf),
-		add(r, authorization.GroupName, "SelfSubjectAccessReview", cfg.reviewSelf),
-		add(r, authorization.GroupName, "SubjectAccessReview", cfg.reviewSubject),
+		add(r, authentication.GroupName, "SelfSubjectReview", inCluster, describeSelf),
+		add(r, authorization.GroupName, "SelfSubjectAccessReview", inCluster, cfg.reviewSelf),
+		add(r, authorization.GroupName, "SelfSubjectRulesReview", inCluster, cfg.listRules),
+		add(r, authorization.GroupName, "SubjectAccessReview", inCluster, cfg.reviewSubject),
+		add(r, authorization.GroupName, "LocalSubjectAccessReview", inNamespace, cfg.reviewLocal),
 	)
 	if cfg.Authenticate != nil {
-		err = errors.Join(err, add(r, authentication.GroupName, "TokenReview", cfg.reviewToken))
+		err = errors.Join(err, add(r, authentication.GroupName, "TokenReview", inCluster, cfg.reviewToken))
 	}
 	if err != nil {
 		return nil, err
@@ -49,6 +55,14 @@ func New(cfg Config) (*Reviews, error) {
 // Resources returns the kinds, for a server.
 func (r *Reviews) Resources() []registry.Resource { return r.resources }
 
+// scope says whether reviews are in a namespace.
+type scope bool
+
+const (
+	inNamespace scope = false
+	inCluster   scope = true
+)
+
 // message constrains the pointers to the types of reviews.
 type message[T any] interface {
 	registry.Ptr[T]
@@ -56,8 +70,8 @@ type message[T any] interface {
 }
 
 // add adds a kind with the function that answers its reviews, or says which field is wrong.
-func add[T any, P message[T]](r *Reviews, group, name string, answer func(ctx context.Context, review *T) *field.Error) error {
-	kind := registry.Kind{Group: group, Version: "v1", Kind: name, ClusterScoped: true}
+func add[T any, P message[T]](r *Reviews, group, name string, in scope, answer func(ctx context.Context, review *T) *field.Error) error {
+	kind := registry.Kind{Group: group, Version: "v1", Kind: name, ClusterScoped: in == inCluster}
 	virtual, err := registry.NewVirtual[T, P](registry.VirtualConfig[T]{
 		Kind: kind, Decoders: protobuf.Decoders[T, P](name),
 		Answer: func(ctx context.Context, review *T) error {

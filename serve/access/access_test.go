@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -153,6 +154,89 @@ func TestAccess_TellsUsersWhatTheyMayDo(t *testing.T) {
 	require.True(t, newAsker(t, access.Config{}).may("", &lamps, nil), "without rules all is allowed")
 }
 
+// What is known of a user beside its name reaches the rules, and comes back from them.
+func TestAccess_KnowsAllOfAUser(t *testing.T) {
+	ada := serve.User{Name: "ada", UID: "u-1", Groups: []string{"engineers"}, Extra: map[string][]string{"scopes": {"a", "b"}}}
+	var asked []serve.User
+	a := newAsker(t, access.Config{
+		Authenticate: serve.BearerTokens(map[string]serve.User{"token": ada}),
+		Authorize: func(_ context.Context, u serve.User, r *serve.Request) error {
+			if r.Group == "example.com" {
+				asked = append(asked, u)
+			}
+			return nil
+		},
+	})
+	info := authentication.UserInfo{Username: "ada", UID: "u-1", Groups: ada.Groups, Extra: map[string]authentication.ExtraValue{"scopes": {"a", "b"}}}
+	var self authentication.SelfSubjectReview
+	a.ask(authentication.GroupName, "selfsubjectreviews", "SelfSubjectReview", "token", &self)
+	require.Equal(t, info, self.Status.UserInfo)
+	token := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: "token"}}
+	a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "token", token)
+	require.Equal(t, info, token.Status.User)
+
+	lamps := &authorization.ResourceAttributes{Group: "example.com", Resource: "lamps", Namespace: "hall", Verb: "get"}
+	require.True(t, a.may("token", lamps, nil))
+	spec := authorization.SubjectAccessReviewSpec{
+		User: "ada", UID: "u-1", Groups: ada.Groups, Extra: map[string]authorization.ExtraValue{"scopes": {"a", "b"}}, ResourceAttributes: lamps,
+	}
+	a.ask(authorization.GroupName, "subjectaccessreviews", "SubjectAccessReview", "token", &authorization.SubjectAccessReview{Spec: spec})
+	a.ask(authorization.GroupName, "namespaces/hall/localsubjectaccessreviews", "LocalSubjectAccessReview", "token", &authorization.LocalSubjectAccessReview{Spec: spec})
+	require.Equal(t, []serve.User{ada, ada, ada}, asked)
+}
+
+func TestAccess_TellsWhatOthersMayDoInANamespace(t *testing.T) {
+	a := newAsker(t, configured())
+	for namespace, may := range map[string]bool{"hall": true, "attic": false} {
+		review := &authorization.LocalSubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
+			User: "alice", ResourceAttributes: &authorization.ResourceAttributes{Group: "example.com", Resource: "lamps", Namespace: namespace, Verb: "get"},
+		}}
+		a.ask(authorization.GroupName, "namespaces/"+namespace+"/localsubjectaccessreviews", "LocalSubjectAccessReview", "b-token", review)
+		require.Equal(t, may, review.Status.Allowed, namespace)
+		require.Equal(t, namespace, review.Namespace)
+	}
+}
+
+// The rules that are listed are those of the user that asks, in the namespace that it names.
+func TestAccess_ListsWhatUsersMayDo(t *testing.T) {
+	list := func(cfg access.Config, token string) authorization.SubjectRulesReviewStatus {
+		t.Helper()
+		review := &authorization.SelfSubjectRulesReview{
+			Spec:   authorization.SelfSubjectRulesReviewSpec{Namespace: "hall"},
+			Status: authorization.SubjectRulesReviewStatus{ResourceRules: []authorization.ResourceRule{{Verbs: []string{"mine"}}}},
+		}
+		newAsker(t, cfg).ask(authorization.GroupName, "selfsubjectrulesreviews", "SelfSubjectRulesReview", token, review)
+		return review.Status
+	}
+	all := list(access.Config{}, "")
+	require.False(t, all.Incomplete)
+	require.Equal(t, []authorization.ResourceRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}, all.ResourceRules)
+	require.Equal(t, []authorization.NonResourceRule{{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}}, all.NonResourceRules)
+
+	unlisted := list(configured(), "a-token")
+	require.True(t, unlisted.Incomplete)
+	require.Contains(t, unlisted.EvaluationError, "does not list its rules")
+	require.Equal(t, "[] []", fmt.Sprint(unlisted.ResourceRules, unlisted.NonResourceRules))
+	require.NotNil(t, unlisted.ResourceRules, "clients demand the list")
+	require.NotNil(t, unlisted.NonResourceRules, "clients demand the list")
+
+	cfg := configured()
+	cfg.Rules = func(_ context.Context, u serve.User, namespace string) (status authorization.SubjectRulesReviewStatus, err error) {
+		status.ResourceRules = []authorization.ResourceRule{{Verbs: []string{"get"}, Resources: []string{u.Name + "-in-" + namespace}}}
+		if u.Name != "alice" {
+			err = errors.New("the groups are not known")
+		}
+		return status, err
+	}
+	for token, c := range map[string]struct{ user, problem string }{"a-token": {"alice", ""}, "b-token": {"bob", "the groups are not known"}} {
+		listed := list(cfg, token)
+		require.Equal(t, []string{c.user + "-in-hall"}, listed.ResourceRules[0].Resources)
+		require.Equal(t, c.problem, listed.EvaluationError)
+		require.Equal(t, c.problem != "", listed.Incomplete)
+		require.NotNil(t, listed.NonResourceRules)
+	}
+}
+
 func TestAccess_TellsServersWhatOthersMayDo(t *testing.T) {
 	a := newAsker(t, configured())
 	for user, may := range map[string]bool{"alice": true, "bob": false} {
@@ -191,7 +275,13 @@ func TestAccess_SaysThatATokenCannotBeReviewedNow(t *testing.T) {
 
 func TestAccess_RefusesWhatIsNoQuestion(t *testing.T) {
 	a := newAsker(t, configured())
-	const selves, others = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+	const (
+		group  = "/apis/authorization.k8s.io/v1/"
+		selves = group + "selfsubjectaccessreviews"
+		others = group + "subjectaccessreviews"
+		local  = group + "namespaces/hall/localsubjectaccessreviews"
+		rules  = group + "selfsubjectrulesreviews"
+	)
 	for _, c := range []struct {
 		method, path, body string
 		code               int
@@ -200,6 +290,14 @@ func TestAccess_RefusesWhatIsNoQuestion(t *testing.T) {
 		{"POST", selves, `{}`, 422, "spec.resourceAttributes"},
 		{"POST", selves, `{"spec":{"resourceAttributes":{},"nonResourceAttributes":{}}}`, 422, "spec.resourceAttributes"},
 		{"POST", others, `{"spec":{"resourceAttributes":{"verb":"get"}}}`, 422, "spec.user"},
+		{"POST", local, `{"spec":{"resourceAttributes":{"namespace":"hall"}}}`, 422, "spec.user"},
+		{"POST", local, `{"spec":{"user":"alice"}}`, 422, "spec.resourceAttributes"},
+		{"POST", local, `{"spec":{"user":"alice","resourceAttributes":{"namespace":"attic"}}}`, 422, "spec.resourceAttributes.namespace"},
+		{"POST", local, `{"spec":{"user":"alice","resourceAttributes":{}}}`, 422, "spec.resourceAttributes.namespace"},
+		{"POST", local, `{"spec":{"user":"alice","nonResourceAttributes":{"path":"/metrics"}}}`, 422, "spec.nonResourceAttributes"},
+		{"POST", local, `{"metadata":{"namespace":"attic"},"spec":{"user":"alice","resourceAttributes":{"namespace":"attic"}}}`, 400, "namespace"},
+		{"POST", group + "localsubjectaccessreviews", `{}`, 405, ""},
+		{"POST", rules, `{}`, 422, "spec.namespace"},
 		{"POST", selves, `{"kind":"TokenReview"}`, 400, "SelfSubjectAccessReview"},
 		{"POST", selves, `{"spec":{"resourceAttributes":{"name":"broken"}}}`, 500, "panic"},
 		{"GET", selves, ``, 405, ""},

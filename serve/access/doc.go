@@ -1,18 +1,23 @@
 // Package access tells clients which user they are and what they may do, by the kinds that Kubernetes
 // has for it:
 //
-//	SelfSubjectReview        the user of the request           kubectl auth whoami
-//	SelfSubjectAccessReview  what the user may do              kubectl auth can-i, consoles
-//	SubjectAccessReview      what any user may do              servers that ask this one
-//	TokenReview              the user that has a token         servers that ask this one
+//	SelfSubjectReview         the user of the request                    kubectl auth whoami
+//	SelfSubjectAccessReview   whether the user may do something          kubectl auth can-i, consoles
+//	SelfSubjectRulesReview    all that the user may do in a namespace    kubectl auth can-i --list, consoles
+//	SubjectAccessReview       whether any user may do something          servers that ask this one
+//	LocalSubjectAccessReview  the same in the namespace of the review    users with rights in one namespace
+//	TokenReview               the user that has a token                  servers that ask this one
 //
-// Nothing is stored. The answers are those of the functions that the server itself asks:
+// Nothing is stored. The answers are those of the functions that the server itself asks, but for
+// the list of all that a user may do: a function that decides does not list what it allows, so [Config].Rules
+// does that, and without it the list is empty and says that it is incomplete.
 //
-//	client ──review──▶ serve ──▶ access ──▶ Config.Authorize, Config.Authenticate
+//	client ──review──▶ serve ──▶ access ──▶ Config.Authorize, Rules, Authenticate
 //	       ◀─────────── the review with its status ◀───────────┘
 //
 // The server's own Authorize decides, too, which users may ask: allow all to create the reviews of themselves, and
-// servers alone to create subjectaccessreviews and tokenreviews.
+// servers alone to create those of others. A request that impersonates a user, by
+// kubectl --as, counts as that user's: kubectl auth can-i --as says what another user may do.
 //
 // The package is a module of its own, since Kubernetes' API types weigh more than all
 // that a server needs beside them.

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"log"
 	"net/http/httptest"
+	"slices"
 	"strings"
+
+	authorization "k8s.io/api/authorization/v1"
 
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/access"
@@ -37,4 +40,40 @@ func ExampleNew() {
 	// Output:
 	// get true
 	// delete false
+}
+
+// A server whose rules are a table decides by it, and lists it for kubectl auth can-i --list.
+func ExampleConfig_rules() {
+	table := []authorization.ResourceRule{{Verbs: []string{"get", "list"}, APIGroups: []string{"example.com"}, Resources: []string{"lamps"}}}
+	rules := access.Config{
+		Authorize: func(_ context.Context, _ serve.User, r *serve.Request) error {
+			for _, rule := range table {
+				if slices.Contains(rule.Verbs, r.Verb) && slices.Contains(rule.APIGroups, r.Group) && slices.Contains(rule.Resources, r.Resource) {
+					return nil
+				}
+			}
+			if r.Group == authorization.GroupName || !r.IsResource() {
+				return nil // all may ask, and read which kinds there are
+			}
+			return errors.New("lamps are read here")
+		},
+		Rules: func(context.Context, serve.User, string) (authorization.SubjectRulesReviewStatus, error) {
+			return authorization.SubjectRulesReviewStatus{ResourceRules: table}, nil
+		},
+	}
+	reviews, err := access.New(rules)
+	if err != nil {
+		log.Fatal(err)
+	}
+	server, err := serve.New(serve.Config{Resources: []serve.Provider{reviews}, Authorize: rules.Authorize})
+	if err != nil {
+		log.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	question := strings.NewReader(`{"spec":{"namespace":"default"}}`)
+	server.ServeHTTP(answer, httptest.NewRequest("POST", "http://localhost/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", question))
+	_, status, _ := strings.Cut(answer.Body.String(), `"status":`)
+	fmt.Println(status)
+	// Output:
+	// {"resourceRules":[{"verbs":["get","list"],"apiGroups":["example.com"],"resources":["lamps"]}],"nonResourceRules":[],"incomplete":false}}
 }

@@ -22,7 +22,26 @@ func userOf(ctx context.Context) serve.User {
 
 // infoOf returns a user in the form of reviews.
 func infoOf(u serve.User) authentication.UserInfo {
-	return authentication.UserInfo{Username: u.Name, Groups: u.Groups}
+	info := authentication.UserInfo{Username: u.Name, UID: u.UID, Groups: u.Groups}
+	if len(u.Extra) > 0 {
+		info.Extra = make(map[string]authentication.ExtraValue, len(u.Extra))
+	}
+	for key, values := range u.Extra {
+		info.Extra[key] = values
+	}
+	return info
+}
+
+// subjectOf returns the user that a review asks about.
+func subjectOf(spec *authorization.SubjectAccessReviewSpec) serve.User {
+	u := serve.User{Name: spec.User, UID: spec.UID, Groups: spec.Groups}
+	if len(spec.Extra) > 0 {
+		u.Extra = make(map[string][]string, len(spec.Extra))
+	}
+	for key, values := range spec.Extra {
+		u.Extra[key] = values
+	}
+	return u
 }
 
 // describeSelf says which user asks.
@@ -39,12 +58,29 @@ func (c *Config) reviewSelf(ctx context.Context, review *authorization.SelfSubje
 
 // reviewSubject says whether the user that the review names may do something.
 func (c *Config) reviewSubject(ctx context.Context, review *authorization.SubjectAccessReview) (wrong *field.Error) {
-	spec := &review.Spec
-	if spec.User == "" && len(spec.Groups) == 0 {
-		return field.Required(field.NewPath("spec", "user"), "give the name of a user, or groups")
-	}
-	review.Status, wrong = c.decide(ctx, serve.User{Name: spec.User, Groups: spec.Groups}, spec.ResourceAttributes, spec.NonResourceAttributes)
+	review.Status, wrong = c.decideFor(ctx, &review.Spec)
 	return wrong
+}
+
+// reviewLocal says whether the user that the review names may do something in the review's namespace.
+func (c *Config) reviewLocal(ctx context.Context, review *authorization.LocalSubjectAccessReview) (wrong *field.Error) {
+	of, path := review.Spec.ResourceAttributes, field.NewPath("spec")
+	switch {
+	case review.Spec.NonResourceAttributes != nil:
+		return field.Forbidden(path.Child("nonResourceAttributes"), "a path is in no namespace: give resourceAttributes, or ask by a SubjectAccessReview")
+	case of != nil && of.Namespace != review.Namespace:
+		return field.Invalid(path.Child("resourceAttributes", "namespace"), of.Namespace, "must match metadata.namespace")
+	}
+	review.Status, wrong = c.decideFor(ctx, &review.Spec)
+	return wrong
+}
+
+// decideFor asks Authorize about the user that a review names.
+func (c *Config) decideFor(ctx context.Context, spec *authorization.SubjectAccessReviewSpec) (status authorization.SubjectAccessReviewStatus, wrong *field.Error) {
+	if spec.User == "" && len(spec.Groups) == 0 {
+		return status, field.Required(field.NewPath("spec", "user"), "give the name of a user, or groups")
+	}
+	return c.decide(ctx, subjectOf(spec), spec.ResourceAttributes, spec.NonResourceAttributes)
 }
 
 // decide asks Authorize whether a user may do something to a resource, or at a path.
@@ -83,6 +119,42 @@ func requestFor(of *authorization.ResourceAttributes) serve.Request {
 	}
 	return r
 }
+
+// everything are the rules of a server without Authorize.
+var everything = authorization.SubjectRulesReviewStatus{
+	ResourceRules:    []authorization.ResourceRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}},
+	NonResourceRules: []authorization.NonResourceRule{{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}},
+}
+
+// listRules lists what the user that asks may do in a namespace, as far as that can be listed.
+func (c *Config) listRules(ctx context.Context, review *authorization.SelfSubjectRulesReview) *field.Error {
+	if review.Spec.Namespace == "" {
+		return field.Required(field.NewPath("spec", "namespace"), "give the namespace in which the rules hold")
+	}
+	var err error
+	review.Status, err = c.rulesOf(ctx, userOf(ctx), review.Spec.Namespace)
+	if err != nil {
+		review.Status.Incomplete, review.Status.EvaluationError = true, err.Error()
+	}
+	// The lists are required.
+	review.Status.ResourceRules = append([]authorization.ResourceRule{}, review.Status.ResourceRules...)
+	review.Status.NonResourceRules = append([]authorization.NonResourceRule{}, review.Status.NonResourceRules...)
+	return nil
+}
+
+// rulesOf returns what a user may do in a namespace. With an error it is incomplete.
+func (c *Config) rulesOf(ctx context.Context, u serve.User, namespace string) (status authorization.SubjectRulesReviewStatus, err error) {
+	switch {
+	case c.Rules != nil:
+		return c.Rules(ctx, u, namespace)
+	case c.Authorize == nil:
+		return everything, nil
+	}
+	return status, errNotListed
+}
+
+// errNotListed: there is an Authorize without Rules.
+var errNotListed = errors.New("this server decides each request and does not list its rules: ask whether you can do one thing")
 
 // reviewToken says which user a token is of. Tokens have no audiences: a review that names some is not
 // answered by a user, since the token may be meant for others.
