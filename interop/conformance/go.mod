@@ -8,6 +8,7 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/watchmill/watchmill v0.0.0-00010101000000-000000000000
 	github.com/watchmill/watchmill/registry/crd/cel v0.0.0-00010101000000-000000000000
+	github.com/watchmill/watchmill/serve/access v0.0.0-00010101000000-000000000000
 	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.37.2
 	k8s.io/apiextensions-apiserver v0.37.2
@@ -199,6 +200,7 @@ require (
 replace (
 	github.com/watchmill/watchmill => ../..
 	github.com/watchmill/watchmill/registry/crd/cel => ../../registry/crd/cel
+	github.com/watchmill/watchmill/serve/access => ../../serve/access
 )
 
 replace (

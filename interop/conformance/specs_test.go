@@ -10,7 +10,9 @@ package conformance
 //   - They want answers in protobuf alone. Answers are in JSON, which all clients take beside it.
 //   - "should support continue listing from the last key" waits until storage forgets a state, which
 //     here happens after a number of writes and not after a time.
-//   - They need subresources that are not served, such as approval and finalize, or impersonation.
+//   - They need subresources that are not served, such as approval and finalize.
+//   - "should support SelfSubjectReview API operations" passes, but ends at once where there is no
+//     v1alpha1.
 //   - "should manage the lifecycle of an event": it compares events but for their generation,
 //     which kinds without a spec do not have in Kubernetes, and all kinds have here.
 //   - "verify PriorityClass endpoints": it waits a minute for nodes, and its kind has a rule of its
@@ -96,8 +98,10 @@ var specs = []string{
 	`[sig-api-machinery] client-go should negotiate watch and report errors with accept "application/vnd.kubernetes.protobuf,application/json"`,
 	"[sig-api-machinery] server version should find the server version [Conformance]",
 	"[sig-apps] CronJob should support CronJob API operations [Conformance]",
+	"[sig-auth] SelfSubjectReview testing SSR in different API groups authentication/v1",
 	"[sig-auth] ServiceAccounts should run through the lifecycle of a ServiceAccount [Conformance]",
 	"[sig-auth] ServiceAccounts should update a ServiceAccount [Conformance]",
+	"[sig-auth] SubjectReview should support SubjectReview API operations [Conformance]",
 	"[sig-instrumentation] Events API should delete a collection of events [Conformance]",
 	"[sig-instrumentation] Events should delete a collection of events [Conformance]",
 	"[sig-network] EndpointSlice should support creating EndpointSlice API operations [Conformance]",
