@@ -99,13 +99,13 @@ func TestImpersonation_IsAllowedPartByPart(t *testing.T) {
 			[]string{`alice ["system:authenticated"]  map[]`},
 		},
 		"all there is": {
-			[]string{"User", "alice", "Group", "readers", "Group", "writers", "Uid", "u-1", "Extra-Scopes", "a", "Extra-Scopes", "b", "Extra-Example.com%2fTeam", "x", "Extra-50%", "y"},
+			[]string{"User", "alice", "Group", "readers", "Group", "writers", "Uid", "u-1", "Extra-Scopes", "a", "Extra-Scopes", "b", "Extra-Scope%73", "c", "Extra-Example.com%2fTeam", "x", "Extra-50%", "y"},
 			[]string{
 				"root: /v1 users/ /alice", "root: /v1 groups/ /readers", "root: /v1 groups/ /writers", "root: authentication.k8s.io/v1 uids/ /u-1",
 				"root: authentication.k8s.io/v1 userextras/50% /y", "root: authentication.k8s.io/v1 userextras/example.com/team /x",
-				"root: authentication.k8s.io/v1 userextras/scopes /a", "root: authentication.k8s.io/v1 userextras/scopes /b",
+				"root: authentication.k8s.io/v1 userextras/scopes /c", "root: authentication.k8s.io/v1 userextras/scopes /a", "root: authentication.k8s.io/v1 userextras/scopes /b",
 			},
-			[]string{`alice ["readers" "writers" "system:authenticated"] u-1 map["50%":["y"] "example.com/team":["x"] "scopes":["a" "b"]]`},
+			[]string{`alice ["readers" "writers" "system:authenticated"] u-1 map["50%":["y"] "example.com/team":["x"] "scopes":["c" "a" "b"]]`},
 		},
 		"a service account": {
 			[]string{"User", "system:serviceaccount:hall:robot"},
@@ -156,6 +156,7 @@ func TestImpersonation_IsNeverIgnored(t *testing.T) {
 		"may not be that account":    {[]string{"User", "system:serviceaccount:hall:robot"}, 403, `cannot impersonate resource "serviceaccounts" in API group "" in the namespace "hall"`},
 		"an empty name":              {[]string{"User", ""}, 400, "Impersonate-User is empty"},
 		"two names":                  {[]string{"User", "alice", "User", "dave"}, 400, "there twice"},
+		"two uids":                   {[]string{"User", "alice", "Uid", "1", "Uid", "2"}, 400, "there twice"},
 		"a group without a name":     {[]string{"Group", "admins"}, 400, "without a user"},
 		"a uid without a name":       {[]string{"Uid", "1"}, 400, "without a user"},
 		"more without a name":        {[]string{"Extra-Scopes", "all"}, 400, "without a user"},
