@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
@@ -131,7 +132,13 @@ func newWorld[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], t *ex
 		watches: map[int]*watch[T]{},
 	}
 	var err error
-	if w.host, err = engine.NewHost(engine.HostConfig{Clock: w.clock, Executor: w.sched, Seed: s.Seed | 1, OnFailure: w.actorFailed}); err != nil {
+	w.host, err = engine.NewHost(engine.HostConfig{
+		Clock: w.clock, Executor: w.sched, Seed: s.Seed | 1, OnFailure: w.actorFailed,
+		// A world that breaks an invariant ends without closing its engines, each of which
+		// the default logger would report.
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
 		return nil, err
 	}
 	if w.storage, err = storage.New(&cfg.Engine, w.host.Clock(), s.Setup, t); err != nil {
