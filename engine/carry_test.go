@@ -309,3 +309,21 @@ func ExampleWriterOf() {
 	// to n9
 	// engine closed
 }
+
+// A backend below an engine need not make an object that the cache has already.
+func ExampleCachedOf() {
+	ctx := context.Background()
+	pods, err := engine.New(engine.Config[Pod]{Key: func(p Pod) string { return p.Namespace + "/" + p.Name }})
+	must(err)
+	defer pods.Close()
+	cached := engine.CachedOf(pods)
+	fmt.Println(cached("default/web") == nil)
+
+	web, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web"})
+	must(err)
+	must(pods.WaitFor(ctx, web.Revision))
+	fmt.Println(cached("default/web").Revision == web.Revision)
+	// Output:
+	// true
+	// true
+}

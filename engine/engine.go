@@ -47,6 +47,7 @@ type engineCore interface {
 	hostOf() *Host
 	storageBelow() backend.Backend
 	writer() backend.Backend
+	inCache(key string) *store.Object
 	storeID(ctx context.Context) (string, error)
 	timelineNow(ctx context.Context) (Timeline, error)
 	drain(ctx context.Context) error

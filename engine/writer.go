@@ -13,6 +13,14 @@ import (
 // [Engine.Backend] do not.
 func WriterOf[T any](e *Engine[T]) backend.Backend { return e.core.writer() }
 
+// CachedOf returns a function of what the engine's cache has under a key now, nil if that is
+// nothing, or the cache has not been filled. It is for backends below the engine whose objects cost
+// something to make, where the cache may have them already. The function does not block, never calls
+// the backend, and is safe for concurrent use.
+func CachedOf[T any](e *Engine[T]) func(key string) *store.Object { return e.core.inCache }
+
+func (e *core) inCache(key string) *store.Object { return e.published.Load().Get(key) }
+
 // writer is the backend, whose writes fail when the engine is draining or closed.
 type writer struct {
 	backend.Backend

@@ -40,6 +40,10 @@ type Config[T any] struct {
 	// returns their paths. It is for a T that decodes every field, such as a map. Nil
 	// keeps all fields.
 	Prune func(obj *T) []string
+	// Conversion converts values into the form in which Engine.Backend has them, and back. Nil means
+	// that they are as the store writes them, as they always are in memory of the engine's own.
+	// A replica does not use it.
+	Conversion *Conversion[T]
 	// Decoders turn bodies that are not JSON into JSON, by media type, for clients that
 	// send nothing else. Bodies of deletions, which are DeleteOptions, and Scales go through
 	// them too. A decoder must be pure, and gets untrusted input.

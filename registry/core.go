@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/convert"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -24,7 +25,9 @@ type core struct {
 	// storage takes the writes until the engine stops taking writes. The engine's typed
 	// methods would not do: they do not tell the object that is replaced.
 	storage *backend.Storage
-	now     func() time.Time
+	// converts is the backend that converts the objects of storage; nil if they are as they are.
+	converts *convert.Backend
+	now      func() time.Time
 	// forwarder takes the writes in place of storage if the store is a replica.
 	forwarder Forwarder
 	// applier is nil if there is no server-side apply.

@@ -108,7 +108,7 @@ func (c *core) pretendCreate(ctx context.Context, draft *store.Object) (*store.O
 	case err == nil:
 		return nil, fmt.Errorf("create %q: %w", draft.Key, engine.ErrExists)
 	case errors.Is(err, engine.ErrNotFound):
-		return draft, nil
+		return c.pretended(draft)
 	}
 	return nil, err
 }

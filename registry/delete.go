@@ -143,7 +143,7 @@ func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions)
 			draft.Key, draft.Revision = key, current.Revision
 			return nil, &settled{draft: draft}
 		}
-		return draft, nil
+		return draft, c.unlessStored(ctx, draft, current)
 	}
 	o, err := c.storage.GuaranteedUpdate(ctx, key, mark, backend.UpdateOptions{})
 	var end *settled

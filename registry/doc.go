@@ -34,6 +34,9 @@
 // write is recorded under its WriteOptions.Manager. Package registry/apply does the
 // merging.
 //
+// With Config.Conversion storage may have objects in another form than the kind shows, such as that of
+// another version, or of a time before it had a default. A cache converts them, and not its readers.
+//
 // A deletion only marks an object that has finalizers. The update that removes the last
 // of them deletes it.
 //

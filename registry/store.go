@@ -7,7 +7,6 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
 )
 
 // Store holds the objects of one kind and applies its rules to every write. Make one with
@@ -39,9 +38,13 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	if err != nil {
 		return nil, err
 	}
+	converts := converted[T, P](&cfg)
 	e, err := engine.New(engineConfig[T, P](&cfg))
 	if err != nil {
 		return nil, err
+	}
+	if converts != nil {
+		converts.ReadFrom(engine.CachedOf(e))
 	}
 	if forwarder != nil {
 		cfg.StorageVersion = ""
@@ -52,7 +55,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	c := &core{
 		form: f, admit: slices.Clone(cfg.Admit), schema: cfg.Schema, storageVersion: cfg.StorageVersion, engine: typedReads[T]{e},
 		fields:  append(slices.Sorted(maps.Keys(cfg.Fields)), "metadata.name", "metadata.namespace"),
-		storage: backend.NewStorage(engine.WriterOf(e), f.schema), now: e.Host().Clock().Now,
+		storage: storageOf(e, f.schema, converts != nil), converts: converts, now: e.Host().Clock().Now,
 		forwarder: forwarder, applier: applier, decoders: maps.Clone(cfg.Decoders), mergeObject: mergeObject, mergeScale: mergeScale,
 	}
 	return &Store[T]{engine: e, core: c}, nil

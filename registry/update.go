@@ -40,11 +40,12 @@ type updating struct {
 	created bool
 }
 
-// settled ends an update without storing: by a dry run, or because the object has
-// to be deleted in place of the update. It is an error only to storage.
+// settled ends an update without storing: by a dry run, because storage has the object
+// already, or because the object has to be deleted in place of the update. It is an error only
+// to storage.
 type settled struct {
 	draft *store.Object
-	// at is the revision to delete; zero for a dry run.
+	// at is the revision to delete; zero if nothing is deleted.
 	at engine.Revision
 }
 
@@ -123,7 +124,7 @@ func (u *updating) nextNew(ctx context.Context, draft *store.Object) (*store.Obj
 	if err := u.finishDraft(ctx, draft, nil, &u.opts); err != nil {
 		return nil, err
 	}
-	return u.settle(draft, nil)
+	return u.settle(ctx, draft, nil)
 }
 
 // nextOf returns the object that replaces current, which is not nil.
@@ -157,7 +158,7 @@ func (u *updating) nextOf(ctx context.Context, draft, current *store.Object) (*s
 	if err := u.finishDraft(ctx, draft, current, &u.opts); err != nil {
 		return nil, err
 	}
-	return u.settle(draft, current)
+	return u.settle(ctx, draft, current)
 }
 
 // checkKey refuses an update that changes the object's key.
@@ -193,20 +194,24 @@ func (u *updating) keepToPart(draft, current *store.Object) *store.Object {
 	return whole
 }
 
-// settle returns the draft, or a [*settled] for a dry run and for an object that is to be
-// deleted instead.
-func (u *updating) settle(draft, current *store.Object) (*store.Object, error) {
+// settle returns the draft, or a [*settled] for a dry run, for an object that is to be deleted
+// instead, and for one that storage has already.
+func (u *updating) settle(ctx context.Context, draft, current *store.Object) (*store.Object, error) {
 	if u.opts.DryRun {
 		draft.Key = u.key
 		if current != nil {
 			draft.Revision = current.Revision
 		}
-		return nil, &settled{draft: draft}
+		shown, err := u.pretended(draft)
+		if err != nil {
+			return nil, err
+		}
+		return nil, &settled{draft: shown}
 	}
 	if current != nil && mayBeRemoved(u.meta(draft)) {
 		return nil, &settled{draft: draft, at: current.Revision}
 	}
-	return draft, nil
+	return draft, u.unlessStored(ctx, draft, current)
 }
 
 // mayBeRemoved reports whether an object is being deleted and nothing keeps it any longer.

@@ -1,0 +1,91 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/convert"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Conversion turns values into the form in which storage has them, and back: for a kind that is
+// stored in another version, or whose schema has changed since an object was stored. Each
+// function returns a value, and whether that differs from the one given, which it must not change,
+// nor anything that it points to. They must be pure, and are called concurrently.
+//
+// A cache shares the state of storage in memory as long as FromStorage has nothing to convert, so it
+// should not where ToStorage has been.
+type Conversion[T any] struct {
+	// ToStorage converts a value that is about to be stored. Nil stores it as it is.
+	ToStorage func(value T) (stored T, differs bool)
+	// FromStorage converts a value from storage, once for each state of an object: readers share
+	// the result. Nil shows it as it is.
+	FromStorage func(stored T) (value T, differs bool)
+}
+
+// converted sets the backend of the configuration to one that converts, and returns that; nil if
+// there is nothing to convert: objects in memory of the engine's own have all been stored by it.
+func converted[T any, P Ptr[T]](c *Config[T]) *convert.Backend {
+	if c.Conversion == nil || c.Engine.Backend == nil || forwarderOf(c.Engine.Backend) != nil {
+		return nil
+	}
+	schema := engineConfig[T, P](c).Schema()
+	b := convert.New(c.Engine.Backend, &schema, convert.Conversion{
+		ToStorage:   converting(&schema, "Conversion.ToStorage", c.Conversion.ToStorage),
+		FromStorage: converting(&schema, "Conversion.FromStorage", c.Conversion.FromStorage),
+	})
+	c.Engine.Backend = b
+	return b
+}
+
+// converting returns a function of a [Conversion] as one of objects. Its error is a panic of it.
+func converting[T any](schema *store.Schema, name string, of func(T) (T, bool)) func(*store.Object) (*store.Object, error) {
+	return func(o *store.Object) (*store.Object, error) {
+		if of == nil {
+			return o, nil
+		}
+		var value T
+		differs := false
+		if err := usercode.Call(name, o.Key, func() { value, differs = of(*valueOf[T](o)) }); err != nil {
+			return nil, err
+		}
+		if !differs {
+			return o, nil
+		}
+		c := schema.Clone(o)
+		*valueOf[T](c) = value
+		return c, backend.Describe(schema, c)
+	}
+}
+
+// storageOf returns what takes the writes of a store over e. With a conversion the update itself
+// finds out whether it changes anything, see [core.unlessStored].
+func storageOf[T any](e *engine.Engine[T], schema store.Schema, converts bool) *backend.Storage {
+	if converts {
+		schema.Equal = func(a, b *store.Object) bool { return false }
+	}
+	return backend.NewStorage(engine.WriterOf(e), schema)
+}
+
+// unlessStored returns a [*settled] if storage has the draft of an update already, and the error
+// of finding that out. Without a conversion, storage sees that itself.
+func (c *core) unlessStored(ctx context.Context, draft, current *store.Object) error {
+	if c.converts == nil || current == nil {
+		return nil
+	}
+	same, err := c.converts.Has(ctx, draft, current)
+	if err == nil && same {
+		return &settled{draft: current}
+	}
+	return err
+}
+
+// pretended returns the draft of a dry run as it would be shown after it had been stored.
+func (c *core) pretended(draft *store.Object) (*store.Object, error) {
+	if c.converts == nil {
+		return draft, nil
+	}
+	return c.converts.RoundTrip(draft)
+}
