@@ -123,6 +123,21 @@ func generalObject(fields map[string]any, name string) map[string]any {
 	return fields
 }
 
+// drop removes the fields of a name from a value of JSON.
+func drop(value any, name string) {
+	switch v := value.(type) {
+	case map[string]any:
+		delete(v, name)
+		for _, member := range v {
+			drop(member, name)
+		}
+	case []any:
+		for _, element := range v {
+			drop(element, name)
+		}
+	}
+}
+
 // isPathCause reports whether a value is a cause of which Kubernetes says nothing but that the
 // path of the scale does not fit, or does not say of which field.
 func isPathCause(value any) bool {

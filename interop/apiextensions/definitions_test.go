@@ -137,7 +137,7 @@ var edits = []edited{
 
 // Whatever a definition has, it is taken here if a cluster takes it, and refused if that refuses it.
 func TestDefinitions_AreTakenOrRefusedAsByKubernetes(t *testing.T) {
-	both := &pair{newOriginal(t), newDefining(t)}
+	both := &pair{original: newOriginal(t), ours: newDefining(t)}
 	for _, edit := range edits {
 		text := strings.Replace(gearDefinition, edit[0], edit[1], 1)
 		if edit[0] == "example.org" { // in the name and in the group

@@ -23,7 +23,7 @@ type Definition struct {
 	Notes []string
 
 	others    []*Definition
-	stored    string // the version
+	forms     *forms
 	schema    *schema
 	validator *validator
 	raw       json.RawMessage
@@ -51,15 +51,27 @@ func (o Options) define(m *manifest) (*Definition, error) {
 		return nil, wrong("metadata.name", fmt.Sprintf("must be %q: plural and group", want))
 	}
 	v := m.stored()
-	if v == nil || !v.Served {
-		return nil, wrong("spec.versions", "needs one that is both stored and served: there is no conversion")
+	if v == nil {
+		return nil, wrong("spec.versions", "needs one that is stored; give one of them storage: true")
 	}
 	d, err := m.ofVersion(v)
 	if err != nil {
 		return nil, err
 	}
 	d.note(m)
-	return d, d.addOthers(m, v)
+	if err := d.addOthers(m, v); err != nil {
+		return nil, err
+	}
+	m.addForms(d.Versions())
+	switch {
+	case v.Served:
+		return d, nil
+	case len(d.others) == 0:
+		return nil, wrong("spec.versions", "needs one that is served without conversion; give one of them served: true")
+	}
+	first := d.others[0]
+	first.others, first.Notes = d.others[1:], d.Notes
+	return first, nil
 }
 
 // ofVersion makes the definition of one version.
@@ -71,7 +83,7 @@ func (m *manifest) ofVersion(v *version) (*Definition, error) {
 			ShortNames: s.Names.ShortNames, Categories: s.Names.Categories,
 			ClusterScoped: s.Scope == "Cluster", Status: v.Subresources.Status != nil,
 		},
-		raw: v.Schema.OpenAPI, stored: m.stored().Name,
+		raw: v.Schema.OpenAPI,
 	}
 	if v.Deprecated {
 		d.Notes = append(d.Notes, fmt.Sprintf("clients are not warned that version %s is deprecated", v.Name))
@@ -117,8 +129,8 @@ func (m *manifest) converts() bool {
 }
 
 // Versions returns a definition for each version that is served: first d, which is of the version
-// that is stored, if [Parse] or [Define] has made it. They are of the same objects, so their stores
-// must have one backend, or backends of one storage.
+// that is stored, if that is served and [Parse] or [Define] has made d. They are of the same objects,
+// so their stores must have one backend, or backends of one storage.
 func (d *Definition) Versions() []*Definition { return append([]*Definition{d}, d.others...) }
 
 // stored returns the storage version, nil if there is none.
@@ -144,15 +156,24 @@ func (d *Definition) readSchema(m *manifest, v *version) error {
 		return &ManifestError{m.Metadata.Name, "spec.versions.schema.openAPIV3Schema", "is missing; give at least {type: object}"}
 	}
 	var err error
-	if d.schema, err = parseSchema(v.Schema.OpenAPI); err == nil {
+	if d.schema, err = m.schemaOf(v); err == nil {
 		d.validator, err = newValidator(v.Schema.OpenAPI, d.schema)
 	}
 	if err != nil {
 		return &ManifestError{m.Metadata.Name, "spec.versions.schema.openAPIV3Schema", "cannot be used: " + err.Error()}
 	}
-	d.schema.Open = d.schema.Open || m.Spec.PreserveUnknownFields
 	d.readRules(m, v)
 	return nil
+}
+
+// schemaOf returns the schema of a version.
+func (m *manifest) schemaOf(v *version) (*schema, error) {
+	s, err := parseSchema(v.Schema.OpenAPI)
+	if err != nil {
+		return nil, err
+	}
+	s.Open = s.Open || m.Spec.PreserveUnknownFields
+	return s, nil
 }
 
 // readPaths makes columns and fields from their paths.
@@ -198,8 +219,9 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 // zero, such as Engine, can be set.
 func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 	return registry.Config[unstructured.Unstructured]{
-		Kind: d.Kind, StorageVersion: d.stored, Columns: d.columns, Fields: d.fields, Scale: d.scale, Schema: d.raw,
-		Prune: func(o *unstructured.Unstructured) []string { return d.schema.pruneRoot(o.Object) },
+		Kind: d.Kind, StorageVersion: d.forms.stored, Columns: d.columns, Fields: d.fields, Scale: d.scale, Schema: d.raw,
+		Conversion: d.conversion(),
+		Prune:      func(o *unstructured.Unstructured) []string { return d.schema.pruneRoot(o.Object) },
 		Strategy: registry.Strategy[unstructured.Unstructured]{
 			RevisionRequired: true, StatusOnly: true, // as for every custom resource
 			Default: func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },

@@ -3,20 +3,22 @@
 //
 //	widgets.yaml ──Parse──▶ Definition ──Versions, Config──▶ registry.New ──▶ serve
 //	                          │    names, scope, status, columns, fields
-//	                          │    schema: prune ─▶ default ─▶ validate ─▶ Rules, if there are
+//	                          │    writes: prune ─▶ default ─▶ validate ─▶ Rules, if there are
+//	                          │    reads:  prune ─▶ default, by the schema as it is now
 //	                          └─ Notes: what the manifest asks for and is not honoured
 //
 // # Usage
 //
 // [Parse] reads all manifests of a file, and [Define] one that is an object. Each makes one
-// [Definition], of the version that is stored; [Definition.Versions] are those of all versions that
-// are served. Package serve/apiextensions serves the kinds of definitions that clients create.
+// [Definition], of the version that is stored if that is served; [Definition.Versions] are those of
+// all versions that are served. Package serve/apiextensions serves the kinds of definitions that clients create.
 //
 // Rules in CEL need [Options].Rules, which package registry/crd/cel has.
 //
 // # What is honoured
 //
-// Group, names, scope; the structural schema with defaults, pruning, nullable,
+// Group, names, scope; the structural schema with defaults and pruning, also of what storage had
+// before the schema, see [registry.Conversion]; nullable,
 // x-kubernetes-preserve-unknown-fields, -int-or-string, -embedded-resource and
 // -list-type, and validation by OpenAPI, which allows what an update leaves as it was; the status
 // and scale subresources; printer columns; selectable fields; versions that differ in no more than

@@ -82,7 +82,8 @@ func TestVersions_AreOfTheSameObjects(t *testing.T) {
 			require.Contains(t, c.must(200, "GET", "/apis/example.com/"+version, "").Body.String(), `"storageVersionHash":"gIwvi5rymmg="`, "both are stored as v1")
 		}
 		c.must(200, "PATCH", widgetsPath+"/w", `{"spec":{"size":6}}`, "Content-Type", "application/merge-patch+json")
-		require.Equal(t, "6", fmt.Sprint(c.must(200, "GET", older+"/w", "").object().Object["spec"].(map[string]any)["size"]))
+		require.Equal(t, map[string]any{"color": "red"}, c.must(200, "GET", older+"/w", "").object().Object["spec"], "it has no sizes")
+		require.Equal(t, map[string]any{"color": "red", "size": int64(6)}, c.must(200, "GET", widgetsPath+"/w", "").object().Object["spec"])
 		c.must(422, "PATCH", widgetsPath+"/w", `{"spec":{"size":60}}`, "Content-Type", "application/merge-patch+json")
 
 		c.update(200, definition("widgets", "Widget"))

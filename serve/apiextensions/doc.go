@@ -26,9 +26,11 @@
 // # What of a definition is honoured
 //
 // What package registry/crd honours, in all versions that are served without conversion. Each
-// version shows an object with all fields that it has, and prunes, defaults and validates what is
-// written by its own schema. A write in one version drops the managed fields of the others. A
-// definition with parts that are not honoured is accepted, and its writer gets a warning for each.
+// version prunes, defaults and validates what is written by its own schema, and objects are stored
+// as the schema of the storage version has them, which need not be served. Reads set the defaults of
+// the version in which an object is stored, and show the fields that their own version has. A write
+// in one version drops the managed fields of the others. A definition with parts that are not
+// honoured is accepted, and its writer gets a warning for each.
 // One that breaks the rules is refused with 422, also where only a cluster would refuse it: its
 // schema is not structural, for example. A definition that is older than a rule can be changed.
 //
@@ -38,10 +40,14 @@
 // # What can change
 //
 // A changed definition replaces its kind: the watches of its objects end, and clients start
-// others. Objects stay as they were stored until they are written again, also where the new
-// schema has other defaults. Fixed are the group, the plural, the kind, the scope and, since
-// storage knows the objects by them, the selectable fields. A version that objects may be stored in
-// need not be served, but stays until it is taken out of status.storedVersions.
+// others. All reads show the objects as the new schema has them at once: with its defaults, and
+// without the fields that it has no more. No object is written for that, so revisions stay, and
+// watches have no events of it; the next write of an object stores it so, also one that changes
+// nothing. The objects are converted once, when the new kind is opened; one that has changed by that
+// is in memory twice, as are all objects of a version that is not the storage version. Fixed are the
+// group, the plural, the kind, the scope and, since storage knows the objects by them, the
+// selectable fields. A version that objects may be stored in need not be served, but stays until it is
+// taken out of status.storedVersions.
 //
 // # Names
 //

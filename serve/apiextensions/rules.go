@@ -22,6 +22,7 @@ const cleanup = "customresourcecleanup.apiextensions.k8s.io"
 // and those that a schema cannot say.
 func configOf(itself *crd.Definition, reading crd.Options) registry.Config[object] {
 	cfg := itself.Config()
+	cfg.Conversion = nil // they stay as they were stored, also where the rules were others
 	bySchema, prune := cfg.Strategy, cfg.Prune
 	cfg.Prune = func(o *object) []string { return append(prune(o), pruneSchemas(o)...) }
 	cfg.Strategy.Default = func(o *object) {

@@ -1,0 +1,150 @@
+package crd
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// forms are the schemas of all versions of a kind, by which objects are stored in one of them and
+// shown in each.
+//
+//	a write in v1 ──▶ pruned by the schema of the storage version ──▶ storage
+//	a read in v1  ◀── pruned by that of v1 ◀── pruned, with defaults, by that of the version in storage
+type forms struct {
+	group, stored string // the version
+	// whole are the schemas by version, and bare are those without defaults, which only prune.
+	whole, bare map[string]*schema
+}
+
+// addForms gives the definitions the schemas of all versions, but for those that are not served and
+// have none that can be used.
+func (m *manifest) addForms(all []*Definition) {
+	f := &forms{m.Spec.Group, m.stored().Name, map[string]*schema{}, map[string]*schema{}}
+	for i := range m.Spec.Versions {
+		v := &m.Spec.Versions[i]
+		if s, err := m.schemaOf(v); err == nil {
+			s.Embedded = true // as the object itself is a resource
+			f.whole[v.Name], f.bare[v.Name] = s, s.withoutDefaults()
+		}
+	}
+	for _, d := range all {
+		d.forms = f
+	}
+}
+
+// conversion returns how objects of this version are stored and read.
+func (d *Definition) conversion() *registry.Conversion[unstructured.Unstructured] {
+	return &registry.Conversion[unstructured.Unstructured]{ToStorage: d.toStorage, FromStorage: d.fromStorage}
+}
+
+// toStorage returns an object of this version in the storage version.
+func (d *Definition) toStorage(o unstructured.Unstructured) (stored unstructured.Unstructured, differs bool) {
+	if d.Kind.Version == d.forms.stored {
+		return d.forms.settled(o, d.Kind.Version, d.forms.whole[d.Kind.Version])
+	}
+	return d.forms.settled(o, d.forms.stored, d.forms.bare[d.forms.stored])
+}
+
+// fromStorage returns an object from storage in this version. An object of a version that there is
+// no longer is taken for one of the storage version.
+func (d *Definition) fromStorage(stored unstructured.Unstructured) (o unstructured.Unstructured, differs bool) {
+	of := strings.TrimPrefix(stored.GetAPIVersion(), d.forms.group+"/")
+	if d.forms.whole[of] == nil {
+		of = d.forms.stored
+	}
+	if of == d.Kind.Version {
+		return d.forms.settled(stored, of, d.forms.whole[of])
+	}
+	return d.forms.settled(stored, d.Kind.Version, d.forms.whole[of], d.forms.bare[d.Kind.Version])
+}
+
+// settled returns an object of that version as the schemas, one after the other, have it.
+func (f *forms) settled(o unstructured.Unstructured, version string, by ...*schema) (settled unstructured.Unstructured, differs bool) {
+	for _, s := range by {
+		if s.settles(o.Object, true) {
+			continue
+		}
+		o = unstructured.Unstructured{Object: runtime.DeepCopyJSON(o.Object)}
+		s.prune(o.Object, "")
+		s.setDefaults(o.Object)
+		differs = true
+	}
+	if apiVersion := f.group + "/" + version; o.GetAPIVersion() != apiVersion {
+		o = unstructured.Unstructured{Object: maps.Clone(o.Object)}
+		o.SetAPIVersion(apiVersion)
+		differs = true
+	}
+	return o, differs
+}
+
+// settles reports whether pruning and defaults would leave a value as it is. Pruning has cleaned
+// the metadata of resources inside of the object when it was written: it is not looked at.
+func (s *schema) settles(value any, prunes bool) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		return s.settlesFields(v, prunes) && s.settlesProperties(v, prunes)
+	case []any:
+		if s.Items == nil {
+			return true
+		}
+		return !slices.ContainsFunc(v, func(item any) bool {
+			return item == nil && !s.Items.Nullable && s.Items.Default != nil || !s.Items.settles(item, prunes)
+		})
+	}
+	return true
+}
+
+// settlesFields is settles of the fields of an object that are no properties.
+func (s *schema) settlesFields(fields map[string]any, prunes bool) bool {
+	for name, value := range fields {
+		switch {
+		case s.Properties[name] != nil || s.Embedded && slices.Contains(objectFields, name):
+		case s.Additional != nil && s.Additional.schema != nil:
+			if of := s.Additional.schema; value == nil && !of.Nullable || !of.settles(value, prunes) {
+				return false
+			}
+		case s.Open || s.Additional != nil && s.Additional.allowed:
+		case prunes:
+			return false
+		}
+	}
+	return true
+}
+
+// settlesProperties is settles of the properties of an object, there and missing.
+func (s *schema) settlesProperties(fields map[string]any, prunes bool) bool {
+	for name, of := range s.Properties {
+		value, found := fields[name]
+		if !found && of.Default != nil || found && value == nil && !of.Nullable {
+			return false
+		}
+		if !of.settles(value, prunes && !(s.Embedded && slices.Contains(objectFields, name))) {
+			return false
+		}
+	}
+	return true
+}
+
+// withoutDefaults returns a schema that sets no defaults, and leaves null where there is one.
+func (s *schema) withoutDefaults() *schema {
+	if s == nil {
+		return nil
+	}
+	bare := *s
+	bare.Nullable, bare.Default = s.Nullable || s.Default != nil, nil
+	bare.Items = s.Items.withoutDefaults()
+	bare.Properties = maps.Clone(s.Properties)
+	for name, property := range bare.Properties {
+		bare.Properties[name] = property.withoutDefaults()
+	}
+	if s.Additional != nil {
+		bare.Additional = &additional{s.Additional.allowed, s.Additional.schema.withoutDefaults()}
+	}
+	return &bare
+}
