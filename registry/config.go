@@ -40,6 +40,9 @@ type Config[T any] struct {
 	// returns their paths. It is for a T that decodes every field, such as a map. Nil
 	// keeps all fields.
 	Prune func(obj *T) []string
+	// Deprecated warns the clients that use the kind's version: each answer to them has it as a
+	// Warning header. Empty warns of nothing.
+	Deprecated string
 	// Conversion converts values into the form in which Engine.Backend has them, and back. Nil means
 	// that they are as the store writes them, as they always are in memory of the engine's own.
 	// A replica does not use it.

@@ -17,6 +17,8 @@ type core struct {
 	admit  []Admitter
 	schema json.RawMessage
 	fields []string
+	// deprecated is what clients are warned of.
+	deprecated string
 	// storageVersion is empty if the store is a replica.
 	storageVersion string
 	// decoders are for bodies that are not JSON, by media type.

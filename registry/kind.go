@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ type Kind struct {
 	// "s", or as English has it after y, s, x, z, ch and sh. Singular is Kind in
 	// lower case by default.
 	Plural, Singular string
+	// ListKind is the kind of lists of the objects; empty means Kind and "List".
+	ListKind string
 	// ShortNames are short forms of Plural for users of kubectl. Categories are groups of
 	// kinds, such as "all".
 	ShortNames, Categories []string
@@ -37,6 +40,11 @@ type Kind struct {
 // GroupVersionKind returns the apiVersion and kind of the kind's objects.
 func (k Kind) GroupVersionKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
+}
+
+// ListGroupVersionKind returns the apiVersion and kind of lists of the kind's objects.
+func (k Kind) ListGroupVersionKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: cmp.Or(k.ListKind, k.Kind+"List")}
 }
 
 // GroupResource returns the name that the kind has in errors.
@@ -99,6 +107,7 @@ func (k Kind) validate() error {
 		{"Kind", k.Kind, validation.IsDNS1035Label(strings.ToLower(k.Kind))},
 		{"Plural", k.Plural, validation.IsDNS1035Label(k.Plural)},
 		{"Singular", k.Singular, validation.IsDNS1035Label(k.Singular)},
+		{"ListKind", k.ListKind, validation.IsDNS1035Label(strings.ToLower(k.ListGroupVersionKind().Kind))},
 	}
 	if k.Group != "" {
 		rules = append(rules, rule{"Group", k.Group, validation.IsDNS1123Subdomain(k.Group)})
@@ -110,6 +119,9 @@ func (k Kind) validate() error {
 		if len(r.problems) > 0 {
 			return &engine.ConfigError{Field: "Kind." + r.field, Problem: fmt.Sprintf("has the name %q, which cannot be used: %s", r.name, strings.Join(r.problems, "; "))}
 		}
+	}
+	if k.ListKind == k.Kind {
+		return &engine.ConfigError{Field: "Kind.ListKind", Problem: fmt.Sprintf("is %q, as Kind is; give another name, or none", k.ListKind)}
 	}
 	return nil
 }

@@ -73,6 +73,8 @@ type Info struct {
 	// StorageVersion is the version in which storage has the objects; empty if another server
 	// stores them, of which the store is a replica.
 	StorageVersion string
+	// Deprecated is what clients that use the kind's version are warned of; empty means nothing.
+	Deprecated string
 	// CreateOnUpdate: an update of an object that does not exist creates it.
 	CreateOnUpdate bool
 	// Apply: there is server-side apply.
@@ -166,7 +168,7 @@ func (r *resource) Info() *Info {
 	return &Info{
 		Kind: r.kind, Subresource: r.subresource, Verbs: verbs(r.subresource), Columns: r.columns,
 		Schema: r.core.schema, Fields: r.fields, Decoders: r.decoders, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
-		Apply: r.applies(), StrategicMerge: r.mergeObject, StorageVersion: r.storageVersion,
+		Apply: r.applies(), StrategicMerge: r.mergeObject, StorageVersion: r.storageVersion, Deprecated: r.deprecated,
 	}
 }
 

@@ -239,11 +239,13 @@ func TestResource_KindsKnownOnlyAtRunTime(t *testing.T) {
 func TestKind_WrongOnesAreRefused(t *testing.T) {
 	for told, kind := range map[string]registry.Kind{
 		`Kind.Version has the name ""`: {}, `Kind.Kind has the name ""`: {Group: "example.com", Version: "v1"},
-		`Kind.Group has the name "Example"`:  {Group: "Example", Version: "v1", Kind: "Widget"},
-		`Kind.Version has the name "1"`:      {Group: "example.com", Version: "1", Kind: "Widget"},
-		`Kind.Kind has the name "Wid get"`:   {Group: "example.com", Version: "v1", Kind: "Wid get"},
-		`Kind.Plural has the name "Widgets"`: {Group: "example.com", Version: "v1", Kind: "Widget", Plural: "Widgets"},
-		`Kind.ShortNames has the name "w/w"`: {Group: "example.com", Version: "v1", Kind: "Widget", ShortNames: []string{"w/w"}},
+		`Kind.Group has the name "Example"`:     {Group: "Example", Version: "v1", Kind: "Widget"},
+		`Kind.Version has the name "1"`:         {Group: "example.com", Version: "1", Kind: "Widget"},
+		`Kind.Kind has the name "Wid get"`:      {Group: "example.com", Version: "v1", Kind: "Wid get"},
+		`Kind.Plural has the name "Widgets"`:    {Group: "example.com", Version: "v1", Kind: "Widget", Plural: "Widgets"},
+		`Kind.ListKind has the name "Wid gets"`: {Group: "example.com", Version: "v1", Kind: "Widget", ListKind: "Wid gets"},
+		`Kind.ListKind is "Widget", as Kind`:    {Group: "example.com", Version: "v1", Kind: "Widget", ListKind: "Widget"},
+		`Kind.ShortNames has the name "w/w"`:    {Group: "example.com", Version: "v1", Kind: "Widget", ShortNames: []string{"w/w"}},
 	} {
 		_, err := registry.New(registry.Config[Widget]{Kind: kind})
 		require.ErrorIs(t, err, engine.ErrConfig, "%+v", kind)

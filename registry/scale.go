@@ -264,7 +264,7 @@ func newScaleResource(c *core) *scaleResource {
 func (r *scaleResource) Info() *Info {
 	return &Info{
 		Kind: r.kind, Subresource: scaleSubresource, Object: scaleKind, Verbs: verbs(scaleSubresource), Columns: scaleColumns,
-		Schema: scaleSchema, Fields: r.fields, Decoders: r.decoders, StrategicMerge: r.mergeScale,
+		Schema: scaleSchema, Fields: r.fields, Decoders: r.decoders, StrategicMerge: r.mergeScale, Deprecated: r.deprecated,
 	}
 }
 

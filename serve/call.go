@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 
@@ -105,8 +106,13 @@ func (c *call) fail(err error) {
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		c.refused = LimitBody
 	}
+	c.answerStatus(statusOf(err, c.subject()))
+}
+
+// answerStatus answers with a Status, and with the warnings.
+func (c *call) answerStatus(status *metav1.Status) {
 	c.warnings.flush(c.w.Header())
-	writeStatus(c.w, statusOf(err, c.subject()))
+	writeStatus(c.w, status)
 }
 
 // subject is what an error of this call is about.
@@ -210,6 +216,9 @@ func (c *call) route() error {
 		return c.kinds.Load().documents().serve(c)
 	case c.resource == nil:
 		return notServed()
+	}
+	if c.info.Deprecated != "" {
+		c.warnings.add(c.info.Deprecated)
 	}
 	if err := c.checkScope(); err != nil {
 		return err

@@ -29,7 +29,7 @@ func (c *call) delete(ctx context.Context) error {
 	if !gone {
 		return c.answer(http.StatusOK, item)
 	}
-	writeStatus(c.w, &metav1.Status{
+	c.answerStatus(&metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
 		ListMeta: metav1.ListMeta{ResourceVersion: item.Revision().String()}, // the revision of the deletion, for replicas
 		Details:  &metav1.StatusDetails{Name: c.req.Name, Group: c.req.Group, Kind: c.req.Resource, UID: item.Meta().GetUID()},

@@ -81,9 +81,7 @@ func (k kindNames) add(info *registry.Info) error {
 	if info.Subresource != "" {
 		return nil
 	}
-	for _, suffix := range []string{"", "List"} {
-		name := info.Kind.GroupVersionKind()
-		name.Kind += suffix
+	for _, name := range []schema.GroupVersionKind{info.Kind.GroupVersionKind(), info.Kind.ListGroupVersionKind()} {
 		if other, taken := k[name]; taken {
 			return &engine.ConfigError{Field: "Resources", Problem: fmt.Sprintf(
 				"has %s and %s, which both have the kind %s in %s; give one of them another name", other, info.Kind.Plural, name.Kind, name.GroupVersion())}

@@ -170,3 +170,32 @@ func TestAdd_ManyAtOnce(t *testing.T) {
 		require.Equal(t, 200, s.get("/apis/later.example.com/v1/"+plural).code)
 	}
 }
+
+// Whatever a client asks of a version that is deprecated, the answer warns of that.
+func TestDeprecated_EachAnswerWarns(t *testing.T) {
+	s := newServer(t, func(cfg *registry.Config[Widget], _ *serve.Config) { cfg.Deprecated = `use "v2"` })
+	want := []string{`299 - "use \"v2\""`}
+	for _, r := range []struct{ method, path, body string }{
+		{"POST", inDefault, `{"metadata":{"name":"w"},"spec":{"size":1}}`},
+		{"POST", inDefault, `{"metadata":{"name":"w"},"spec":{"size":-1}}`},
+		{"GET", inDefault + "/w", ""}, {"GET", inDefault + "/w/status", ""}, {"GET", inDefault + "/none", ""}, {"GET", allWidgets, ""}, {"GET", allWidgets + "?limit=x", ""},
+		{"GET", allWidgets + "?watch=true&timeoutSeconds=1", ""},
+		{"PUT", allWidgets, "{}"}, {"DELETE", inDefault + "/w", ""},
+	} {
+		require.Equal(t, want, s.do(r.method, r.path, r.body).header.Values("Warning"), "%s %s", r.method, r.path)
+	}
+	require.Empty(t, s.do("GET", "/apis/example.com/v1/zones", "").header.Values("Warning"))
+	require.Empty(t, s.do("GET", "/apis/example.com/v1", "").header.Values("Warning"))
+}
+
+func TestListKind_IsOfListsAndInOpenAPI(t *testing.T) {
+	s := newServer(t, func(cfg *registry.Config[Widget], _ *serve.Config) { cfg.Kind.ListKind = "Assortment" })
+	require.Contains(t, s.do("GET", allWidgets, "").body, `{"kind":"Assortment","apiVersion":"example.com/v1",`)
+	document := s.do("GET", "/openapi/v3/apis/example.com/v1", "").body
+	require.Contains(t, document, `"com.example.v1.Assortment":`)
+	require.NotContains(t, document, "WidgetList")
+	other, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Assortment"}})
+	require.NoError(t, err)
+	defer other.Close()
+	require.ErrorIs(t, s.handler.Add(other), engine.ErrConfig, "clients could not tell them apart")
+}

@@ -193,7 +193,7 @@ func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry
 		return head, c.listItem(partialVersion, partialKind), err
 	}
 	gvk := c.info.Kind.GroupVersionKind()
-	head, err = listHead(gvk.GroupVersion().String(), gvk.Kind+"List", meta)
+	head, err = listHead(gvk.GroupVersion().String(), c.info.Kind.ListGroupVersionKind().Kind, meta)
 	return head, c.listItem(gvk.GroupVersion().String(), gvk.Kind), err
 }
 

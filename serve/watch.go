@@ -161,6 +161,7 @@ func (w *watching) openWith(ctx context.Context, opts engine.WatchOptions) (_ re
 func (w *watching) begin() (err error) {
 	c := w.c
 	c.forget()
+	c.warnings.flush(c.w.Header())
 	w.metrics = c.watchMetrics() // before the client knows
 	w.writing.told = c.cfg.Metrics != nil
 	if c.upgrades {

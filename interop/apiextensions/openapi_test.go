@@ -25,7 +25,7 @@ metadata: {name: oddities.example.com}
 spec:
   group: example.com
   scope: Cluster
-  names: {plural: oddities, singular: oddity, kind: Oddity, listKind: OddityList}
+  names: {plural: oddities, singular: oddity, kind: Oddity, listKind: Oddments}
   versions:
   - name: v1
     served: true

@@ -45,7 +45,7 @@ func (e *evolving) define(versions ...aVersion) {
 	r := send(http.MethodPatch, definitionsPath+"/tries.example.com", mergePatch, `{"spec":{"versions":[`+strings.Join(all, ",")+`]}}`)
 	if e.generation == 1 {
 		r = send(http.MethodPost, definitionsPath, "", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"tries.example.com"},
-			"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"tries","kind":"Try"},"versions":[`+strings.Join(all, ",")+`]}}`)
+			"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"tries","kind":"Try","listKind":"Trials"},"versions":[`+strings.Join(all, ",")+`]}}`)
 	}
 	original, ours := e.ask(e.T, r)
 	require.Less(e, original.code, 300, original.text)
@@ -211,5 +211,36 @@ func TestSchema_OfVersionsIsAsInKubernetes(t *testing.T) {
 	v2.served = true
 	e.define(v1, v2)
 	both("a", "b", "c", "d", "e", "f")
+	require.Empty(t, strings.Join(e.wrong, "\n"))
+}
+
+// Each answer of a version that is deprecated warns of that, in the words of its definition or in
+// Kubernetes' own.
+func TestDefinitions_OfDeprecatedVersionsWarnAsInKubernetes(t *testing.T) {
+	e := newEvolving(t)
+	versions := []aVersion{
+		{name: "v1", served: true, storage: true, spec: `,"size":{"type":"integer"}`, more: `,"deprecated":true`},
+		{name: "v1beta1", served: true, spec: `,"size":{"type":"integer"}`, more: `,"deprecated":true,"deprecationWarning":"do \"not\" use \\ it"`},
+		{name: "v2alpha1", served: true}, {name: "v2", served: true, spec: `,"size":{"type":"integer"}`}, {name: "v3", spec: ``}, {name: "v4", served: true, more: `,"deprecated":true`},
+	}
+	e.without = "managedFields"
+	e.define(versions...)
+	for _, v := range versions {
+		if !v.served {
+			continue
+		}
+		at := triesIn(v.name)
+		e.same(send(http.MethodPost, at, "", tryOf(v.name, v.name, ``, `{"size":1,"unknown":1}`)))
+		e.same(send(http.MethodPost, at, "", tryOf(v.name, v.name, ``, `{}`)))
+		e.same(send(http.MethodPatch, at+"/"+v.name, mergePatch, `{"spec":{"color":"red"}}`))
+		e.same(send(http.MethodPatch, at+"/"+v.name+"/status", mergePatch, `{"status":{"size":1}}`))
+		e.same(send(http.MethodPatch, at+"/"+v.name, mergePatch, `{"spec":{"color":1}}`))
+		e.reads(v.name, v.name)
+		e.same(getAs("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", at))
+		e.same(get(at + "?limit=x"))
+		e.same(send(http.MethodDelete, at+"/"+v.name, "", ``))
+	}
+	e.same(get("/apis/example.com"))
+	e.same(get("/apis/example.com/v4"))
 	require.Empty(t, strings.Join(e.wrong, "\n"))
 }

@@ -34,6 +34,13 @@ func (m *manifest) checkNames() error {
 	if names.Singular != "" {
 		rules = append(rules, rule{"spec.names.singular", names.Singular, utilvalidation.IsDNS1035Label(names.Singular)})
 	}
+	if names.ListKind != "" {
+		problems := utilvalidation.IsDNS1035Label(strings.ToLower(names.ListKind))
+		if names.ListKind == names.Kind {
+			problems = append(problems, "the objects have it, too")
+		}
+		rules = append(rules, rule{"spec.names.listKind", names.ListKind, problems})
+	}
 	for i, name := range names.ShortNames {
 		rules = append(rules, rule{fmt.Sprintf("spec.names.shortNames[%d]", i), name, utilvalidation.IsDNS1035Label(name)})
 	}

@@ -109,7 +109,7 @@ func TestParse_NotesWhatHasNoEffectAndNothingElse(t *testing.T) {
 	for more, want := range map[string][]string{
 		"": nil,
 		"  - {name: v1beta1, served: false, storage: false}":                                                             nil,
-		"  - {name: v1beta1, served: true, storage: false, deprecated: true, schema: {openAPIV3Schema: {type: object}}}": {"clients are not warned that version v1beta1 is deprecated"},
+		"  - {name: v1beta1, served: true, storage: false, deprecated: true, schema: {openAPIV3Schema: {type: object}}}": nil,
 	} {
 		all, err := crd.Parse(strings.NewReader(plain + more))
 		require.NoError(t, err, more)
@@ -121,13 +121,52 @@ func TestParse_NotesWhatHasNoEffectAndNothingElse(t *testing.T) {
 			"strategy: None}\n  versions:\n",
 			"strategy: Webhook}\n  versions:\n  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n",
 		}: {"version v1beta1 is not served: there is no conversion by Webhook, and v1 is the one that is stored"},
-		{"served: true", "served: true, deprecated: true"}:  {"clients are not warned that version v1 is deprecated"},
-		{"kind: Thing", "kind: Thing, listKind: Things"}:    {"lists have the kind ThingList, and not Things"},
-		{"kind: Thing", "kind: Thing, listKind: ThingList"}: nil,
+		{"served: true", "served: true, deprecated: true"}: nil,
+		{"kind: Thing", "kind: Thing, listKind: Things"}:   nil,
 	} {
 		all, err := crd.Parse(strings.NewReader(strings.Replace(plain, edit[0], edit[1], 1)))
 		require.NoError(t, err, edit)
 		require.Equal(t, want, all[0].Notes, edit)
+	}
+}
+
+// The words are Kubernetes'. A version that is older, deprecated or not served is not recommended.
+func TestDeprecated_NamesTheNewestVersion(t *testing.T) {
+	const schema = ", schema: {openAPIV3Schema: {type: object}}}\n"
+	for more, want := range map[string]string{
+		"": "example.com/v1 Thing is deprecated",
+		"  - {name: v1beta1, served: true, storage: false" + schema:                                                                        "example.com/v1 Thing is deprecated",
+		"  - {name: v2, served: false, storage: false" + schema:                                                                            "example.com/v1 Thing is deprecated",
+		"  - {name: v2, served: true, storage: false, deprecated: true" + schema:                                                           "example.com/v1 Thing is deprecated",
+		"  - {name: v2, served: true, storage: false" + schema + "  - {name: v10, served: true, storage: false" + schema:                   "example.com/v1 Thing is deprecated; use example.com/v10 Thing",
+		"  - {name: v10, served: true, storage: false" + schema + "  - {name: v3, served: true, storage: false" + schema:                   "example.com/v1 Thing is deprecated; use example.com/v10 Thing",
+		"  - {name: v2, served: true, storage: false" + schema + "  - {name: v11, served: true, storage: false, deprecated: true" + schema: "example.com/v1 Thing is deprecated; use example.com/v2 Thing",
+	} {
+		all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "storage: true", "storage: true, deprecated: true", 1) + more))
+		require.NoError(t, err, more)
+		require.Equal(t, want, all[0].Config().Deprecated, more)
+	}
+	for edit, want := range map[string]string{
+		"storage: true": "",
+		"storage: true, deprecated: true, deprecationWarning: Go away.": "Go away.",
+		"storage: true, deprecationWarning: Go away.":                   "",
+	} {
+		all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "storage: true", edit, 1)))
+		require.NoError(t, err, edit)
+		require.Equal(t, want, all[0].Config().Deprecated, edit)
+	}
+}
+
+func TestListKind_IsThatOfTheManifest(t *testing.T) {
+	for edit, want := range map[string]string{"kind: Thing": "ThingList", "kind: Thing, listKind: Things": "Things"} {
+		all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "kind: Thing", edit, 1)))
+		require.NoError(t, err, edit)
+		require.Equal(t, want, all[0].Kind.ListGroupVersionKind().Kind, edit)
+	}
+	for _, wrong := range []string{"Thing", "Thing List"} {
+		_, err := crd.Parse(strings.NewReader(strings.Replace(plain, "kind: Thing", "kind: Thing, listKind: "+wrong, 1)))
+		require.ErrorIs(t, err, crd.ErrManifest)
+		require.ErrorContains(t, err, "spec.names.listKind")
 	}
 }
 

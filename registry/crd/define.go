@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/watchmill/watchmill/registry"
 )
@@ -31,6 +33,8 @@ type Definition struct {
 	fields    map[string]func(*unstructured.Unstructured) string
 	scale     *registry.Scale[unstructured.Unstructured]
 	evaluate  Evaluate // nil if no rules in CEL are evaluated
+	// deprecated is what clients of the version are warned of.
+	deprecated string
 }
 
 // define reads one manifest.
@@ -58,7 +62,6 @@ func (o Options) define(m *manifest) (*Definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.note(m)
 	if err := d.addOthers(m, v); err != nil {
 		return nil, err
 	}
@@ -80,13 +83,13 @@ func (m *manifest) ofVersion(v *version) (*Definition, error) {
 	d := &Definition{
 		Kind: registry.Kind{
 			Group: s.Group, Version: v.Name, Kind: s.Names.Kind, Plural: s.Names.Plural, Singular: s.Names.Singular,
-			ShortNames: s.Names.ShortNames, Categories: s.Names.Categories,
+			ListKind: s.Names.ListKind, ShortNames: s.Names.ShortNames, Categories: s.Names.Categories,
 			ClusterScoped: s.Scope == "Cluster", Status: v.Subresources.Status != nil,
 		},
 		raw: v.Schema.OpenAPI,
 	}
 	if v.Deprecated {
-		d.Notes = append(d.Notes, fmt.Sprintf("clients are not warned that version %s is deprecated", v.Name))
+		d.deprecated = m.deprecation(v)
 	}
 	if err := d.readSchema(m, v); err != nil {
 		return nil, err
@@ -95,6 +98,25 @@ func (m *manifest) ofVersion(v *version) (*Definition, error) {
 		return nil, err
 	}
 	return d, d.readPaths(m, v)
+}
+
+// deprecation returns what clients of a deprecated version are warned of: what the manifest says or,
+// in Kubernetes' words, that it is, with the newest version above it that is not.
+func (m *manifest) deprecation(of *version) string {
+	if of.Warning != nil {
+		return *of.Warning
+	}
+	newest := ""
+	for _, v := range m.Spec.Versions {
+		if v.Served && !v.Deprecated && apiversion.CompareKubeAwareVersionStrings(v.Name, cmp.Or(newest, of.Name)) > 0 {
+			newest = v.Name
+		}
+	}
+	text := fmt.Sprintf("%s/%s %s is deprecated", m.Spec.Group, of.Name, m.Spec.Names.Kind)
+	if newest != "" {
+		text += fmt.Sprintf("; use %s/%s %s", m.Spec.Group, newest, m.Spec.Names.Kind)
+	}
+	return text
 }
 
 // addOthers adds the other versions that are served. Storage knows the objects by the fields that
@@ -141,13 +163,6 @@ func (m *manifest) stored() *version {
 		}
 	}
 	return nil
-}
-
-// note adds a note for what of the names has no effect.
-func (d *Definition) note(m *manifest) {
-	if kind := m.Spec.Names.ListKind; kind != "" && kind != d.Kind.Kind+"List" {
-		d.Notes = append(d.Notes, fmt.Sprintf("lists have the kind %sList, and not %s", d.Kind.Kind, kind))
-	}
 }
 
 // readSchema makes pruning, defaults and validation from the schema.
@@ -220,8 +235,8 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 	return registry.Config[unstructured.Unstructured]{
 		Kind: d.Kind, StorageVersion: d.forms.stored, Columns: d.columns, Fields: d.fields, Scale: d.scale, Schema: d.raw,
-		Conversion: d.conversion(),
-		Prune:      func(o *unstructured.Unstructured) []string { return d.schema.pruneRoot(o.Object) },
+		Conversion: d.conversion(), Deprecated: d.deprecated,
+		Prune: func(o *unstructured.Unstructured) []string { return d.schema.pruneRoot(o.Object) },
 		Strategy: registry.Strategy[unstructured.Unstructured]{
 			RevisionRequired: true, StatusOnly: true, // as for every custom resource
 			Default: func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },

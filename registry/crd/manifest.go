@@ -89,7 +89,9 @@ type version struct {
 	Served     bool   `json:"served"`
 	Storage    bool   `json:"storage"`
 	Deprecated bool   `json:"deprecated"`
-	Schema     struct {
+	// Warning is nil if the version is deprecated in the usual words.
+	Warning *string `json:"deprecationWarning"`
+	Schema  struct {
 		OpenAPI json.RawMessage `json:"openAPIV3Schema"`
 	} `json:"schema"`
 	Subresources struct {

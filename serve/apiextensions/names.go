@@ -34,7 +34,7 @@ func claimsOf(k *registry.Kind) (all []claimed) {
 	}
 	if k.Kind != "" {
 		add(true, k.Kind, "KindConflict")
-		add(true, k.Kind+"List", "ListKindConflict")
+		add(true, k.ListGroupVersionKind().Kind, "ListKindConflict")
 	}
 	return all
 }
@@ -44,7 +44,8 @@ func claimsOf(k *registry.Kind) (all []claimed) {
 func accepted(o *object) *registry.Kind {
 	names := part(part(o.Object, "status"), "acceptedNames")
 	return &registry.Kind{
-		Plural: text(names, "plural"), Singular: text(names, "singular"), Kind: text(names, "kind"), ShortNames: texts(names, "shortNames"),
+		Plural: text(names, "plural"), Singular: text(names, "singular"), ShortNames: texts(names, "shortNames"),
+		Kind: text(names, "kind"), ListKind: text(names, "listKind"),
 	}
 }
 

@@ -81,18 +81,23 @@ func TestNames_ThatADefinitionGetsMeanwhileAreNotAccepted(t *testing.T) {
 
 // The reasons are those that Kubernetes gives.
 func TestNames_ReasonsOfConflicts(t *testing.T) {
-	for reason, names := range map[string]map[string]any{
-		"SingularConflict":   {"singular": "widgets"},
-		"ShortNamesConflict": {"shortNames": []any{"x", "widget"}},
-		"KindConflict":       {"kind": "WidgetList"},
-		"ListKindConflict":   {"kind": "Widget"},
+	for _, tc := range []struct {
+		reason string
+		names  map[string]any
+	}{
+		{"SingularConflict", map[string]any{"singular": "widgets"}},
+		{"ShortNamesConflict", map[string]any{"shortNames": []any{"x", "widget"}}},
+		{"KindConflict", map[string]any{"kind": "WidgetList"}},
+		{"ListKindConflict", map[string]any{"kind": "Widget"}},
+		{"ListKindConflict", map[string]any{"listKind": "Widget"}},
+		{"KindConflict", map[string]any{"kind": "Widget", "listKind": "Worlds"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCluster(t, newLasting(t).config())
 			c.define(definition("widgets", "Widget"))
-			c.must(201, "POST", definitionsPath, definition("worlds", "World", ofNames(map[string]any{"singular": "world"}), ofNames(names)))
+			c.must(201, "POST", definitionsPath, definition("worlds", "World", ofNames(map[string]any{"singular": "world"}), ofNames(tc.names)))
 			c.await("worlds.example.com", "NamesAccepted=False")
-			require.Contains(t, c.must(200, "GET", definitionsPath+"/worlds.example.com", "").Body.String(), `"reason":"`+reason+`"`)
+			require.Contains(t, c.must(200, "GET", definitionsPath+"/worlds.example.com", "").Body.String(), `"reason":"`+tc.reason+`"`)
 			c.must(404, "GET", "/apis/example.com/v1/worlds", "")
 		})
 	}

@@ -64,11 +64,11 @@ type component struct {
 // what its subresources have in their place.
 func (k *servedKind) components() []component {
 	object, list := discoveryKindOf(&k.Kind), discoveryKindOf(&k.Kind)
-	list.Kind += "List"
+	list.Kind = k.Kind.ListGroupVersionKind().Kind
 	name := componentName(&k.Kind)
 	all := []component{{name, describe(k.Schema, object), object, objectMeta}}
 	if slices.Contains(k.Verbs, "list") {
-		all = append(all, component{name + "List", describeList(name, list), list, listMeta})
+		all = append(all, component{componentOf(&k.Kind, list.Kind), describeList(name, list), list, listMeta})
 	}
 	for _, sub := range k.subresources {
 		if of := sub.ObjectKind(); sub.Object.Kind != "" {
@@ -142,7 +142,7 @@ func operations[P, A any](s servedPath, parameterOf func(parameter) P, answerOf 
 			code = "201"
 		}
 		if of.ofList {
-			answer += "List"
+			answer = componentOf(s.kind, s.kind.ListGroupVersionKind().Kind)
 		}
 		op := operation[P, A]{
 			Description: of.does + " " + s.kind.Kind, Action: name, Kind: discoveryKindOf(s.kind),
@@ -181,8 +181,11 @@ func (a action) parameters(path string) []parameter {
 
 // componentName returns a kind's name among the schemas: with the group reversed, as in
 // Kubernetes, and "core" for the core group.
-func componentName(k *registry.Kind) string {
+func componentName(k *registry.Kind) string { return componentOf(k, k.Kind) }
+
+// componentOf is componentName of another kind of the same version.
+func componentOf(k *registry.Kind, kind string) string {
 	parts := strings.Split(cmp.Or(k.Group, "core"), ".")
 	slices.Reverse(parts)
-	return strings.Join(append(parts, k.Version, k.Kind), ".")
+	return strings.Join(append(parts, k.Version, kind), ".")
 }
