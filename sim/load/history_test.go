@@ -2,9 +2,11 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -244,4 +246,12 @@ func TestReplay_ALostWatcherStaysLost(t *testing.T) {
 	require.Len(t, lost, 1)
 	require.Equal(t, "slow consumer", lost[0].Reason)
 	require.Len(t, lost[0].Err.Error(), maxLossText)
+}
+
+// A character of which half is saved would be another one after the replay was continued.
+func TestLossText_EndsAfterAWholeCharacter(t *testing.T) {
+	short := strings.Repeat("é", maxLossText/2)
+	require.Equal(t, short, lossText(errors.New(short)))
+	require.Equal(t, short, lossText(errors.New(short+"é")))
+	require.Equal(t, "x"+short[2:], lossText(errors.New("x"+short)), "the last character does not fit")
 }

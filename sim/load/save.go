@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -131,7 +132,16 @@ func (w *watcher) updatePosition(rev engine.Revision) {
 func (w *watcher) markLost(reason error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := reason.Error()
 	w.lost, w.failed = reason, true
-	w.position.Lost = &EarlierLoss{Reason: lossReason(reason), Text: text[:min(len(text), maxLossText)]}
+	w.position.Lost = &EarlierLoss{Reason: lossReason(reason), Text: lossText(reason)}
+}
+
+// lossText returns the message of a watch's error, or as many of its first characters as
+// maxLossText bytes hold.
+func lossText(reason error) string {
+	text := reason.Error()
+	if len(text) <= maxLossText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxLossText], "")
 }
