@@ -64,6 +64,10 @@
 // of the two meta pages is lost after it was synced, the file opens as of one
 // transaction earlier, with a message in Info.Warnings.
 //
+// A new file is there after a power cut only if its file system can sync a directory, as
+// those of local disks can. Others refuse it, such as some that are mounted over a network,
+// and then its name is as durable as they make it.
+//
 // The file is locked by flock, which may not work between machines on NFS: use a local
 // disk.
 //

@@ -14,6 +14,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+
+	"github.com/watchmill/watchmill/internal/directory"
 )
 
 // Draft is an incomplete file, next to the one that it replaces when it is complete. Until
@@ -69,8 +71,8 @@ func (d *Draft) Write(p []byte) (int, error) { return d.file.Write(p) }
 // Direct reports whether the file is a pipe or a device, which is written directly.
 func (d *Draft) Direct() bool { return d.target == "" }
 
-// Publish closes the draft and replaces the file by it, once the draft is on disk. After an
-// error the file is as it was.
+// Publish closes the draft and replaces the file by it, once the draft is on disk, and makes
+// that durable, too. After an error the file is as it was, unless the disk failed then.
 func (d *Draft) Publish() error {
 	if d.Direct() {
 		return d.file.Close()
@@ -78,7 +80,14 @@ func (d *Draft) Publish() error {
 	if err := errors.Join(d.file.Sync(), d.file.Close()); err != nil {
 		return err
 	}
-	return os.Rename(d.file.Name(), d.target)
+	if err := os.Rename(d.file.Name(), d.target); err != nil {
+		return err
+	}
+	err := directory.Sync(filepath.Dir(d.target))
+	if errors.Is(err, fs.ErrPermission) {
+		err = nil // only its owner may read the directory, and so sync it
+	}
+	return err
 }
 
 // Discard removes the draft, if it has not been published.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/watchmill/watchmill/internal/directory"
 	"github.com/watchmill/watchmill/sim/load"
 )
 
@@ -158,7 +159,7 @@ func (c *checkpoints) write(s *load.Saved) error {
 	if err := os.Rename(next, c.path); err != nil {
 		return err
 	}
-	syncDir(filepath.Dir(c.path))
+	_ = directory.Sync(filepath.Dir(c.path)) // without it a crash may restore the previous file, which is valid, too
 	return nil
 }
 
@@ -192,15 +193,6 @@ func writeSynced(path string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// syncDir waits until the names in a directory are on disk, where the system supports that.
-// Where it does not, a crash may restore the previous file, which is valid, too.
-func syncDir(path string) {
-	if d, err := os.Open(path); err == nil {
-		_ = d.Sync()
-		_ = d.Close()
-	}
 }
 
 // begin refuses a file that exists, since another replay may need it.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/watchmill/watchmill/internal/directory"
 )
 
 // create makes an empty file at path, unless another process makes one first.
@@ -130,7 +132,7 @@ func (p *placement) finish(write func(*bbolt.DB) error) error {
 	if err != nil {
 		return errors.Join(p.failed(p.full(err)), os.Remove(unfinished(p.path)))
 	}
-	if err := syncDir(filepath.Dir(p.path)); err != nil {
+	if err := directory.Sync(filepath.Dir(p.path)); err != nil {
 		return errors.Join(p.failed(err), p.takeBack())
 	}
 	return nil

@@ -13,9 +13,6 @@ func tryLock(*os.File, bool) (ok bool, err error) { return true, nil }
 // unlock does nothing: closing the file is enough.
 func unlock(*os.File) error { return nil }
 
-// syncDir does nothing: directories cannot be synced here.
-func syncDir(string) error { return nil }
-
 // mappable returns size, since what can be mapped is not known here.
 func mappable(_ *os.File, size int) int { return size }
 

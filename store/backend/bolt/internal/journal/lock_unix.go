@@ -30,15 +30,6 @@ func tryLock(f *os.File, shared bool) (ok bool, err error) {
 // unlock releases the lock. Closing the file would not while it is mapped.
 func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
 // mappable returns size if so many bytes of a file can be mapped into memory, else zero: the
 // address space of a process may be limited, as by ulimit -v.
 func mappable(f *os.File, size int) int {
