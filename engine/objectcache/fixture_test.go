@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,6 +41,8 @@ type spySource struct {
 	*enginetest.Source[secret]
 	// gate, if set, is called in each List, and may block.
 	gate func(ctx context.Context, key string)
+	// identified is how often the storage was asked for its identity, as before each list.
+	identified atomic.Int32
 
 	mu      sync.Mutex
 	listing map[string]int // lists in progress
@@ -52,6 +55,11 @@ func newSpySource(opts enginetest.SourceOptions) *spySource {
 		Source:  enginetest.NewSourceWith(secretConfig(), opts),
 		listing: map[string]int{}, open: map[string]int{},
 	}
+}
+
+func (s *spySource) StoreID(ctx context.Context) (string, error) {
+	s.identified.Add(1)
+	return backend.StoreID(ctx, s.Source)
 }
 
 func (s *spySource) add(to map[string]int, key string, n int) {

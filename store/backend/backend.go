@@ -101,6 +101,9 @@ type Identifier interface {
 	// be compared only if it is equal. Storage that is restored from a copy gets a new
 	// one, and an identity that was given up is never used again. It may block; ctx
 	// bounds it.
+	//
+	// Errors: [store.ErrClosed] once the backend is closed, [store.ErrUnsupported] if
+	// the storage is not known, ctx's cause, or an error of reaching storage.
 	StoreID(ctx context.Context) (string, error)
 }
 
@@ -111,7 +114,8 @@ type Unwrapper interface {
 }
 
 // StoreID returns the identity of the storage of from, also if that is a decorator. It
-// fails with [store.ErrUnsupported] if from does not know it.
+// fails with [store.ErrUnsupported] if from does not know it, and otherwise as
+// [Identifier].StoreID does.
 func StoreID(ctx context.Context, from ListerWatcher) (string, error) {
 	for {
 		if id, ok := from.(Identifier); ok {

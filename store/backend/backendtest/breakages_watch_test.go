@@ -195,6 +195,9 @@ var brokenLives = []damage{
 			return rev, err
 		}}
 	}},
+	{"has an identity after it was closed", "Contract_EverythingFailsOnceClosed", broken(func(w *wrapper) {
+		w.storeID = func(context.Context) (string, error) { return "the same", nil }
+	})},
 	{"ignores the context", "Contract_DoneContextFailsAndChangesNothing", eachPut(
 		func(ctx context.Context, h correct, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			return h.Put(context.WithoutCancel(ctx), draft, prev, opts)

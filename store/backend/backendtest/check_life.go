@@ -70,5 +70,8 @@ func (x *fixture) everyVerb(ctx context.Context, o *object) map[string]error {
 	_, errs["Revision"] = x.Backend.Revision(ctx)
 	_, errs["Compacted"] = x.Backend.Compacted(ctx)
 	errs["Compact"] = x.Backend.Compact(ctx, o.Revision)
+	if _, err := backend.StoreID(ctx, x.Backend); !errors.Is(err, store.ErrUnsupported) {
+		errs["StoreID"] = err
+	}
 	return errs
 }

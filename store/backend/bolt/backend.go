@@ -158,6 +158,12 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
+	b.mu.Lock()
+	closed := b.closedError()
+	b.mu.Unlock()
+	if closed != nil {
+		return "", closed
+	}
 	id := b.file.journal.Identity()
 	return fmt.Sprintf("bolt:%x.%d/%s", id.ID, id.Timeline, b.name), nil
 }

@@ -139,7 +139,15 @@ func (b *Backend) Traits() backend.Traits {
 // StoreID returns the identity of this backend: a random text, so that no other backend
 // has it, not even that of the same program after a restart.
 func (b *Backend) StoreID(ctx context.Context) (string, error) {
-	return b.identity(), context.Cause(ctx)
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return "", store.ErrClosed
+	}
+	return b.identity(), nil
 }
 
 // Revision returns the newest revision.
