@@ -5,11 +5,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -71,6 +75,45 @@ func TestReplica_AnswersThatCannotBeReadAreNoFaultOfTheClient(t *testing.T) {
 			http.DefaultClient.CloseIdleConnections()
 		})
 	}
+}
+
+// A client of a replica that is told that it is not authenticated would log in again, in vain if
+// it is the replica's token that the origin refuses.
+func TestReplica_AClientIsNotToldThatItsReplicaIsNotAuthenticated(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	origin := newServer(t)
+	origin.create("a", 1)
+	var token atomic.Value
+	token.Store("Bearer first")
+	guard := front(t, origin.url, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if r.Header.Get("Authorization") == token.Load() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"kind":"Status","code":401,"reason":"Unauthorized","message":"unknown token"}`)
+	})
+	near := replica(t, guard.URL, func(c *remote.Config) { c.Token = "first" })
+	far := replica(t, near.url)
+	for _, s := range []*server{near, far} {
+		_, err := s.store.Engine().List(t.Context(), engine.ListOptions{})
+		require.NoError(t, err)
+	}
+	token.Store("Bearer second")
+	for _, s := range []*server{near, far} {
+		for _, c := range []struct{ method, path, body string }{
+			{"POST", "", `{"metadata":{"name":"b"}}`}, {"PUT", "/a", `{"metadata":{"name":"a"}}`}, {"DELETE", "/a", ""}, {"GET", "", ""},
+		} {
+			resp, answer := s.send(c.method, c.path, "application/json", c.body)
+			require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode, "%s: %s", c.method, answer)
+			require.Contains(t, answer, `"reason":"ServiceUnavailable"`)
+			require.Contains(t, answer, "another server refuses this server's own credentials")
+			require.Contains(t, answer, "unknown token")
+		}
+	}
+	_, err := near.store.Create(t.Context(), widget("b", 1), registry.WriteOptions{})
+	require.True(t, apierrors.IsUnauthorized(err), "a program with the token learns what is wrong: %v", err)
+	require.ErrorIs(t, err, backend.ErrDenied)
 }
 
 // A server may not tell the revision of a deletion, and then not answer the question for the

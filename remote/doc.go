@@ -53,5 +53,7 @@
 //
 // Every request carries the credentials of [Config].Token, TokenSource or Client: to the origin a
 // replica is one user, whichever user sends the request. So a replica must authorize
-// its users itself. Redirects to other hosts do not get the token.
+// its users itself. Redirects to other hosts do not get the token. If the origin refuses
+// the credentials, the replica's clients get 503 and what the origin said, and not its 401,
+// for which they would log in again.
 package remote

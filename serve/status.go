@@ -84,9 +84,8 @@ func cut(text string) string {
 }
 
 func statusErrorOf(err error, about subject) *statusError {
-	var ready *statusError
-	if errors.As(err, &ready) {
-		return ready
+	if s := readyStatus(err); s != nil {
+		return s
 	}
 	if s := refusedStatus(err, about); s != nil {
 		return s
@@ -101,6 +100,20 @@ func statusErrorOf(err error, about subject) *statusError {
 		return s
 	}
 	return serverStatus(err, about)
+}
+
+// readyStatus is the Status that an error is or has, nil for others. A 401 of another server,
+// such as the origin of a replica, is about this server's credentials: the client, whose own
+// are right, would log in again for it.
+func readyStatus(err error) *statusError {
+	var ready *statusError
+	switch {
+	case !errors.As(err, &ready):
+		return nil
+	case ready.ErrStatus.Code == http.StatusUnauthorized && errors.Is(err, backend.ErrDenied):
+		return apierrors.NewServiceUnavailable("another server refuses this server's own credentials: " + err.Error())
+	}
+	return ready
 }
 
 // refusedStatus is the answer to a write that an admitter refuses, nil for other errors and
