@@ -21,5 +21,6 @@
 //
 // A scrape takes about a microsecond for each watch. The number of time series is
 // bounded: watches with the same name are one, and of the names only those that
-// are behind the longest have series of their own.
+// are behind the longest have series of their own. A scrape drops the series of engines
+// that have ended, such as that of a CustomResourceDefinition which was deleted.
 package prommetrics

@@ -42,6 +42,7 @@ type Metrics struct {
 
 	mu    sync.Mutex
 	hosts []*engine.Host
+	seen  map[string]series // the engines that have series, by name
 }
 
 var (
@@ -61,6 +62,7 @@ func New(options Options) *Metrics {
 	}
 	return &Metrics{
 		options: options,
+		seen:    map[string]series{},
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "apiserver_watch_events_dispatch_duration_seconds",
 			Help:    "Age of the oldest event of a batch, since it was committed, at the stages cached, dispatched and delivered.",
@@ -85,7 +87,9 @@ func New(options Options) *Metrics {
 }
 
 // Observe adds a host's engines to the collected ones, until Forget. To add it again does
-// nothing. Histograms and ends also require that m is the host's Metrics.
+// nothing. Histograms and ends also require that m is the host's Metrics. Once a host is
+// observed, all that have m must be: a scrape drops the histograms and ends of engines that
+// run on none of the observed hosts.
 func (m *Metrics) Observe(host *engine.Host) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,12 +118,14 @@ func valid(label string) string { return strings.ToValidUTF8(label, "\uFFFD") }
 func (m *Metrics) Latency(name string, stage engine.Stage, age time.Duration) {
 	group, resource := m.labels(name)
 	m.latency.WithLabelValues(group, resource, string(stage)).Observe(age.Seconds())
+	m.saw(name, series{group, resource})
 }
 
 // Ended implements [engine.Metrics].
 func (m *Metrics) Ended(name string, end engine.WatchEnd) {
 	group, resource := m.labels(name)
 	m.ends.WithLabelValues(group, resource, end.Reason()).Inc()
+	m.saw(name, series{group, resource})
 }
 
 // Waited implements [engine.Metrics].
@@ -127,6 +133,7 @@ func (m *Metrics) Waited(name string, wait engine.Wait, took time.Duration) {
 	if histogram, known := m.waits[wait]; known {
 		group, resource := m.labels(name)
 		histogram.WithLabelValues(group, resource).Observe(took.Seconds())
+		m.saw(name, series{group, resource})
 	}
 }
 
@@ -227,6 +234,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 			m.collectContained(to, r, used)
 		}
 	}
+	m.dropGone()
 	for _, c := range m.measured() {
 		c.Collect(to)
 	}

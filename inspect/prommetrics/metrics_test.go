@@ -321,3 +321,59 @@ watchmill_resumes_total{group="",resource="pods",result="expired"} 0
 watchmill_resumes_total{group="",resource="pods",result="resumed"} 1
 `), "apiserver_init_events_total", "watchmill_resumes_total"))
 }
+
+// A server on which clients define kinds, and delete them, would have ever more series.
+func TestMetrics_DropTheSeriesOfEnginesThatHaveEnded(t *testing.T) {
+	byVersion := func(name string) (group, resource string) {
+		resource, _, _ = strings.Cut(name, "/")
+		return "", resource
+	}
+	registry, pods, _ := simulated(t, prommetrics.Options{Resource: byVersion})
+	use := func(e *engine.Engine[pod]) {
+		require.NoError(t, e.WaitFor(t.Context(), 1))
+		w, err := e.Watch(t.Context(), engine.WatchOptions{})
+		require.NoError(t, err)
+		_, err = e.Create(t.Context(), pod{"a"})
+		require.NoError(t, err)
+		_, err = w.Next(t.Context())
+		require.NoError(t, err)
+	}
+	use(pods)
+	before, err := testutil.GatherAndCount(registry)
+	require.NoError(t, err)
+	var more []*engine.Engine[pod]
+	for _, name := range []string{"nodes/v1", "nodes/v2"} {
+		e, err := engine.New(config(pods.Host(), name))
+		require.NoError(t, err)
+		use(e)
+		more = append(more, e)
+	}
+	measured := []string{
+		"apiserver_watch_events_dispatch_duration_seconds", "watchmill_watch_ends_total",
+		"apiserver_watch_cache_read_wait_seconds", "apiserver_watch_cache_initialization_duration_seconds",
+	}
+	require.NoError(t, more[0].Close())
+	shared, err := testutil.GatherAndCount(registry, measured...)
+	require.NoError(t, err)
+	require.Equal(t, 2*(3+1)+1, shared, "the other engine of the same labels runs, and a watch of one has ended")
+	require.NoError(t, more[1].Close())
+	after, err := testutil.GatherAndCount(registry)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	left, err := testutil.GatherAndCount(registry, measured...)
+	require.NoError(t, err)
+	require.Equal(t, 3+1, left, "three stages and the start of pods, of which no watch has ended")
+}
+
+// Without a host it is not known which engines run.
+func TestMetrics_KeepTheSeriesOfEnginesOfHostsThatAreNotObserved(t *testing.T) {
+	metrics := prommetrics.New(prommetrics.Options{})
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(metrics))
+	metrics.Latency("pods", engine.StageCached, 1)
+	for range 2 {
+		n, err := testutil.GatherAndCount(registry)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}
+}

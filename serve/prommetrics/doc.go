@@ -22,5 +22,7 @@
 //
 // A request costs a few microseconds, an event of a watch some fifty nanoseconds.
 // The number of time series is bounded by the kinds that are served: what clients
-// make up in paths and methods is in none of the labels.
+// make up in paths and methods is in none of the labels. A scrape drops the series of
+// kinds that are served no longer, such as those of a CustomResourceDefinition that was
+// deleted; if the kind comes back, its counters begin at zero.
 package prommetrics

@@ -42,6 +42,7 @@ type Metrics struct {
 
 	mu      sync.Mutex
 	servers []*serve.Server
+	seen    map[kind]bool // the kinds that have series
 }
 
 var (
@@ -88,6 +89,7 @@ func New(options Options) *Metrics {
 		synced: histograms("apiserver_watch_list_duration_seconds", "From the request of a watch to the end of its initial state.",
 			ascending(options.Durations, 90, 120, 180, 300), append(slices.Clone(byResource), "scope")...),
 		writeStalls: histograms("watchmill_write_stall_seconds", "How long watches waited for their connections, by flush.", stallBounds, byResource...),
+		seen:        map[kind]bool{},
 	}
 	for _, limit := range serve.AllLimits() {
 		m.rejected.WithLabelValues(string(limit)) // zero until then, so that an increase is seen
@@ -109,7 +111,9 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 }
 
 // Observe adds a server to the collected ones, until Forget. To add it again does nothing.
-// Counters and histograms also require that m is the server's [serve.Config].Metrics.
+// Counters and histograms also require that m is the server's [serve.Config].Metrics. Once a server
+// is observed, all that have m must be: a scrape drops the series of kinds that none of the
+// observed servers serves.
 func (m *Metrics) Observe(server *serve.Server) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,6 +153,7 @@ func (m *Metrics) Served(r serve.Measured) {
 	if r.Aborted {
 		m.aborts.WithLabelValues(verbLabels(r.Endpoint)[:6]...).Inc()
 	}
+	m.saw(r.Endpoint)
 }
 
 // bodyVerb returns the verb as the API server has it in the metric of body sizes alone.
@@ -189,6 +194,7 @@ func (m *Metrics) Watching(on serve.Endpoint) serve.WatchMetrics {
 		stalls:     m.writeStalls.WithLabelValues(on.Group, on.Version, on.Resource),
 	}
 	w.open.Inc()
+	m.saw(on)
 	return w
 }
 
@@ -247,6 +253,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	m.dropGone()
 	for _, c := range m.collectors() {
 		c.Collect(to)
 	}
