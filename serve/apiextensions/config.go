@@ -21,8 +21,9 @@ type Config struct {
 	// Storage opens storage for the objects of a kind, by its plural with its group, such as
 	// "widgets.example.com", and first for the definitions themselves, which are
 	// "customresourcedefinitions.apiextensions.k8s.io". Nil means memory. The storage is closed
-	// when the definition is deleted, which deletes the objects before, or by Close; if the
-	// kind is defined again, Storage is called again. It may block until ctx is done.
+	// when the definition is deleted, which deletes the objects before and discards their history
+	// unless the storage is shared, or by Close; if the kind is defined again, Storage is called
+	// again. It may block until ctx is done.
 	Storage func(ctx context.Context, name string, schema store.Schema) (backend.Backend, error)
 	// Host runs the engines of all kinds; nil means one of their own, which Close closes. It
 	// must not be deterministic.

@@ -55,7 +55,7 @@ func (d *Definitions) empty(ctx context.Context, o *object, k *kind) (gone bool,
 		return false, err
 	}
 	gone, err = k.empty(ctx, now)
-	return gone, errors.Join(err, k.close())
+	return gone, errors.Join(err, k.discard(ctx), k.close())
 }
 
 // release lets a definition go whose objects are gone. It may have gone already.

@@ -180,6 +180,80 @@ func TestStorage_KindsAndObjectsComeBack(t *testing.T) {
 	require.NoError(t, c.definitions.Close())
 }
 
+// A file would keep the last objects of every kind that there ever was.
+func TestDeletion_LeavesNoHistoryInAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "objects")
+	file, err := bolt.Open(path, bolt.Options{})
+	require.NoError(t, err)
+	c := newCluster(t, onFile(file))
+	c.define(definition("widgets", "Widget"))
+	c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"},"spec":{"size":3}}`)
+	c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+	c.await(widgetsName, "gone")
+	require.NoError(t, c.definitions.Close())
+	require.NoError(t, file.Close())
+	report, err := bolt.Dump(path, func(r bolt.Record) error {
+		require.NotEqual(t, widgetsName, r.Type)
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotZero(t, report.Records, "those of the definition")
+	require.Equal(t, report.Types[widgetsName].Revision, report.Types[widgetsName].Compacted)
+}
+
+// compacted is storage that is told to discard its history.
+type compacted struct {
+	backend.Backend
+	shared bool
+	err    error
+	calls  *int
+}
+
+func (c compacted) Traits() backend.Traits {
+	traits := c.Backend.Traits()
+	traits.Shared = c.shared
+	return traits
+}
+
+func (c compacted) Compact(context.Context, store.Revision) error {
+	*c.calls++
+	return c.err
+}
+
+func TestDeletion_DiscardsHistoryWhereItIsOfTheKindAlone(t *testing.T) {
+	broken := errors.New("the disk is broken")
+	for name, s := range map[string]struct {
+		storage      compacted
+		calls, fails int
+	}{
+		"alone":       {compacted{}, 1, 0},
+		"shared":      {compacted{shared: true}, 0, 0},
+		"unsupported": {compacted{err: store.ErrUnsupported}, 1, 0},
+		"broken":      {compacted{err: broken}, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls, failures := 0, make(chan error, 100)
+				cfg := newLasting(t).config(func(name string, objects backend.Backend) backend.Backend {
+					if name != widgetsName {
+						return objects
+					}
+					s.storage.Backend, s.storage.calls = objects, &calls
+					return s.storage
+				})
+				cfg.OnError = func(err error) { failures <- err }
+				c := newCluster(t, cfg)
+				c.define(definition("widgets", "Widget"))
+				c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+				c.await(widgetsName, "gone")
+				time.Sleep(time.Hour) // of the bubble
+				require.Equal(t, s.calls, calls)
+				require.Len(t, failures, s.fails)
+			})
+		})
+	}
+}
+
 func TestStorage_ThatFailsIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("the disk is full")

@@ -61,6 +61,10 @@
 // Terminating, until those with finalizers are gone. No objects are created any more. Without its
 // finalizer a definition goes at once, and its objects stay in storage that lasts, as in a cluster.
 //
+// Of a kind that is gone a file keeps the name and the last revision, some hundred bytes: if it
+// is defined again its revisions go on, and a watch from before is refused as expired. Shared
+// storage, as in etcd, keeps the history for as long as that of other kinds.
+//
 // # Several servers
 //
 // Servers may share storage: each serves what any of them has been told to, a moment after

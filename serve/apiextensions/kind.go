@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/registry/crd"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -30,6 +31,8 @@ type kind struct {
 	objects backend.Backend
 	// creations are those of objects, which end when the definition is deleted.
 	creations *creations
+	// emptied: its objects are gone, with its definition.
+	emptied bool
 	// frees: once the status of the definition says that the kind is served, names that the
 	// definition had before may be free.
 	frees bool
@@ -135,7 +138,8 @@ func (k *kind) empty(ctx context.Context, now time.Time) (gone bool, err error) 
 		return false, err
 	}
 	left, err := k.stores[0].Engine().List(ctx, engine.ListOptions{Limit: 1})
-	return err == nil && over && len(left.Items) == 0, err
+	k.emptied = err == nil && over && len(left.Items) == 0
+	return k.emptied, err
 }
 
 // drain gives the watches of the kind their last events, but for those that take longer than
@@ -150,6 +154,23 @@ func (k *kind) drain(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// discard has storage of this kind alone give up its history if its objects are gone: it would
+// keep them for as long as it lasts. Shared storage, such as etcd, discards the history of all
+// kinds by itself.
+func (k *kind) discard(ctx context.Context) error {
+	if !k.emptied || k.objects.Traits().Shared {
+		return nil
+	}
+	last, err := k.objects.Revision(ctx)
+	if err == nil {
+		err = k.objects.Compact(ctx, last)
+	}
+	if errors.Is(err, store.ErrUnsupported) {
+		return nil
+	}
+	return err
 }
 
 // close closes the kind and its storage.

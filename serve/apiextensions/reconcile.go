@@ -117,7 +117,7 @@ func (d *Definitions) refuse(ctx context.Context, o *object, reason, message str
 func (d *Definitions) remove(ctx context.Context, k *kind) error {
 	d.server.Remove(k)
 	delete(d.kinds, k.name)
-	return errors.Join(d.retryRefused(ctx), k.drain(ctx), k.close())
+	return errors.Join(d.retryRefused(ctx), k.drain(ctx), k.discard(ctx), k.close())
 }
 
 // retryRefused reconciles the definitions again, after this call, that are not served as they are:

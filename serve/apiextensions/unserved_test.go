@@ -43,6 +43,26 @@ func TestDeletion_TakesTheObjectsOfADefinitionThatIsNotServed(t *testing.T) {
 	}
 }
 
+func TestDeletion_DiscardsTheHistoryOfADefinitionThatIsNotServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		storage := newLasting(t)
+		c := newCluster(t, storage.config())
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+		require.NoError(t, c.definitions.Close())
+
+		storage.changeUnchecked(t, widgetsName, withoutSchema)
+		c = newCluster(t, storage.config())
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "gone")
+		last, err := storage.all[widgetsName].Revision(t.Context())
+		require.NoError(t, err)
+		oldest, err := storage.all[widgetsName].Compacted(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, last, oldest)
+	})
+}
+
 // What has the name of a definition that is deleted may be a kind of the program: its objects stay.
 func TestDeletion_LeavesTheObjectsOfAKindOfTheProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,8 @@ type Backend struct {
 	latest atomic.Pointer[snapshot]
 	// running counts what goes on in goroutines of callers and of its own.
 	running sync.WaitGroup
+	// unregister is what Close does once.
+	unregister sync.Once
 	// stage is what the group being committed makes of the state. Only the
 	// goroutine that commits uses it.
 	stage stage
@@ -187,17 +190,36 @@ func (b *Backend) closedError() error {
 }
 
 // Close ends every watch with [store.ErrClosed], waits for writes that are being
-// committed, and releases all objects. The file stays open. A second Close does
-// nothing.
+// committed, and releases all objects. If history was discarded, as by Compact, it waits until
+// the file's space is free: the file looks after the types that are open. The file stays open. A
+// second Close does nothing.
 func (b *Backend) Close() error {
 	b.shut()
 	b.running.Wait()
-	b.file.mu.Lock()
-	defer b.file.mu.Unlock()
-	if b.file.types[b.name] == b {
-		delete(b.file.types, b.name)
-	}
+	b.unregister.Do(func() {
+		b.clear()
+		b.file.mu.Lock()
+		defer b.file.mu.Unlock()
+		if b.file.types[b.name] == b {
+			delete(b.file.types, b.name)
+		}
+	})
 	return nil
+}
+
+// clear deletes the records of discarded history that are left, of a type that New could open.
+// A file that is closed keeps them until the type is opened again.
+func (b *Backend) clear() {
+	b.mu.Lock()
+	loaded := b.loaded
+	b.mu.Unlock()
+	bounds, err := b.file.journal.Bounds(b.name)
+	if err != nil || bounds.Trimmed >= bounds.Floor || !loaded || b.file.opts.ReadOnly {
+		return
+	}
+	if err := b.trimToFloor(b.file.upkeep.isStopped); err != nil && !errors.Is(err, store.ErrClosed) {
+		b.file.failed(err)
+	}
 }
 
 // shut is Close without waiting.

@@ -244,6 +244,73 @@ func TestCompact_NeverGoesBack(t *testing.T) {
 	}
 }
 
+// What was discarded of a type that is closed, and may never be opened again, takes no space.
+func TestClose_FreesTheSpaceOfDiscardedHistory(t *testing.T) {
+	f, disk := newFaulty(t)
+	f.flicker("a", 30)
+	last := f.remove("a").Revision
+	disk.Add(journaltest.Fault{}, journaltest.Fault{Err: &journal.FullError{Path: f.path}}) // of the floor, and of the records
+	require.NoError(t, f.Compact(f.ctx, last))
+	f.file.Settle()
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	require.ErrorIs(t, info.LastError, backend.ErrFull)
+
+	require.NoError(t, f.Backend.Close())
+	require.NoError(t, f.Backend.Close(), "a second Close does nothing")
+	f.close()
+	report, err := bolt.Check(f.path)
+	require.NoError(t, err)
+	require.Zero(t, report.Records)
+	f.open()
+	require.Equal(t, last, f.revision(), "revisions go on")
+	require.Equal(t, last, f.compacted())
+}
+
+// Close of a type that could not be opened, or is only read, leaves its records alone.
+func TestClose_DeletesNothingOfAFileThatIsNotToBeWritten(t *testing.T) {
+	f, disk := newFaulty(t)
+	last := f.flicker("a", 30).Revision
+	disk.Add(journaltest.Fault{}, journaltest.Fault{Err: &journal.FullError{Path: f.path}}) // of the floor, and of the records
+	require.NoError(t, f.Compact(f.ctx, last))
+	f.file.Settle()
+	f.close()
+
+	file, err := bolt.Open(f.path, bolt.Options{})
+	require.NoError(t, err)
+	_, err = bolt.New(file, "items", bolt.Config{Schema: backendtest.Schema(), Codec: panicking{decode: true}})
+	require.Error(t, err)
+	require.NoError(t, file.Close())
+	file, err = bolt.Open(f.path, bolt.Options{ReadOnly: true})
+	require.NoError(t, err)
+	b, err := bolt.New(file, "items", f.cfg)
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	info, err := file.Info()
+	require.NoError(t, err)
+	require.NoError(t, info.LastError)
+	require.NoError(t, file.Close())
+	report, err := bolt.Check(f.path)
+	require.NoError(t, err)
+	require.Equal(t, 30, report.Records)
+	f.open()
+}
+
+// Close does not report again that the disk has failed.
+func TestClose_WritesOnlyIfThereIsHistoryToDelete(t *testing.T) {
+	f, disk := newFaulty(t)
+	f.put("a", "1")
+	disk.Add(journaltest.Fault{Err: &journal.FailedError{Path: f.path}})
+	_, err := f.Put(f.ctx, draft("b", "2"), nil, backend.PutOptions{})
+	require.ErrorIs(t, err, backend.ErrFailed)
+	writes := disk.Writes()
+	require.NoError(t, f.Backend.Close())
+	require.Equal(t, writes, disk.Writes())
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	require.NoError(t, info.LastError)
+}
+
 // After the disk has failed nothing is written; what was durable is served.
 func TestWrite_StopsWhenTheDiskFails(t *testing.T) {
 	for _, phase := range []journaltest.Phase{journaltest.Before, journaltest.After} {

@@ -92,6 +92,11 @@ func (b *Backend) tidy(stopped func() bool) error {
 	if err := b.raiseFloor(context.Background(), target); err != nil {
 		return err
 	}
+	return b.trimToFloor(stopped)
+}
+
+// trimToFloor deletes the records of discarded history.
+func (b *Backend) trimToFloor(stopped func() bool) error {
 	for more := true; more && !stopped(); {
 		t, err := b.file.journal.Trim(b.name, journal.Budget{})
 		if err != nil {
