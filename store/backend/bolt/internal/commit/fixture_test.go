@@ -53,6 +53,8 @@ type counters struct {
 	shown   map[string]int
 	last    uint64
 	commits int
+	// reads and published count the calls of the writes.
+	reads, published int
 }
 
 func (c *counters) Prepare(read func()) {
@@ -95,7 +97,11 @@ var errConflict = errors.New("conflict")
 
 func (s *set) Log() commit.Log { return s.log }
 func (s *set) Size() int       { return max(s.size, 1) }
-func (s *set) Read()           { s.at = s.log.shown[s.key] }
+
+func (s *set) Read() {
+	s.at = s.log.shown[s.key]
+	s.log.reads++
+}
 
 func (s *set) Stage(b *journal.Batch) error {
 	at, staged := s.log.staged[s.key]
@@ -116,6 +122,7 @@ func (s *set) Stage(b *journal.Batch) error {
 func (s *set) Publish() {
 	s.log.shown[s.key] = s.from + 1
 	s.log.last = s.revision
+	s.log.published++
 }
 
 func (f *fixture) set(key string, from int) error {

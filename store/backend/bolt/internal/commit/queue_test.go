@@ -83,6 +83,7 @@ func TestQueue_SharesTransactionsBetweenLogs(t *testing.T) {
 	require.Equal(t, 2, f.journal.Writes())
 	require.Equal(t, 1, nodes.get("n"))
 	require.Equal(t, 1, nodes.commits)
+	require.Equal(t, []int{3, 3, 1, 1}, []int{f.pods.reads, f.pods.published, nodes.reads, nodes.published}, "each write once, for its own log")
 }
 
 func TestQueue_BoundsAGroup(t *testing.T) {
@@ -223,6 +224,22 @@ func TestQueue_RefusesNothingForWhatIsNotDone(t *testing.T) {
 		require.Equal(t, errors.Is(err, journal.ErrFull), errors.Is(errs[1], journal.ErrFull))
 		require.False(t, backend.Uncertain(errs[1]), "it was never tried")
 	}
+}
+
+// A write that is refused before others of its group are staged is refused by what lasts, whether
+// the others are done or not.
+func TestQueue_RefusesForWhatLastsAlsoIfOthersFail(t *testing.T) {
+	f := newFixture(t, nil)
+	require.NoError(t, f.set("a", 0))
+	full := &journal.FullError{Cause: syscall.ENOSPC}
+	var wait func() []error
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		f.journal.Add(journaltest.Fault{Err: full})
+		wait = f.start(f.ctx, "a", "b")
+	}))
+	errs := wait()
+	require.ErrorIs(t, errs[0], errConflict)
+	require.ErrorIs(t, errs[1], full)
 }
 
 func TestClose_CommitsWhatIsQueued(t *testing.T) {
