@@ -98,8 +98,7 @@ func (q *Queue) Do(ctx context.Context, w Write) error {
 		case <-ctx.Done():
 			if q.withdraw(t) {
 				return context.Cause(ctx)
-			}
-			_, turn = <-t.group.turn
+			} // or its group is being committed by another goroutine
 		}
 	}
 	if turn && q.lead(ctx, t) {

@@ -152,6 +152,44 @@ func TestQueue_HonoursTheContextUntilTheTransaction(t *testing.T) {
 	require.Equal(t, 1, f.pods.get("a"))
 }
 
+// So do the writers that do not commit their group themselves.
+func TestQueue_TellsWritersThatGiveUpTooLateTheOutcome(t *testing.T) {
+	f := newFixture(t, nil)
+	ctx, cancel := context.WithCancel(f.ctx)
+	entered, hang := make(chan struct{}), make(chan struct{})
+	keys := make([]string, 50)
+	for i := range keys {
+		keys[i] = fmt.Sprint("k", i)
+	}
+	var wait func() []error
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		f.journal.Add(journaltest.Fault{Entered: entered, Wait: hang})
+		wait = f.start(ctx, keys...)
+	}))
+	<-entered
+	cancel()
+	for range keys {
+		runtime.Gosched()
+	}
+	close(hang)
+	for i, err := range wait() {
+		require.NoError(t, err)
+		require.Equal(t, 1, f.pods.get(keys[i]))
+	}
+}
+
+// unwanted is a write that must not be queued.
+type unwanted struct{ set }
+
+func (unwanted) Size() int { panic("it was asked for its size") }
+
+func TestQueue_DoesNotTakeAWriteWhoseContextIsDone(t *testing.T) {
+	f := newFixture(t, nil)
+	ctx, cancel := context.WithCancel(f.ctx)
+	cancel()
+	require.ErrorIs(t, f.Do(ctx, &unwanted{set{log: f.pods, key: "a"}}), context.Canceled)
+}
+
 // A group all of which was taken back writes nothing, and the next goes on.
 func TestQueue_SkipsWhatWasTakenBack(t *testing.T) {
 	f := newFixture(t, nil)
@@ -220,6 +258,7 @@ func TestQueue_RefusesNothingForWhatIsNotDone(t *testing.T) {
 		}))
 		errs := wait()
 		require.ErrorIs(t, errs[0], err)
+		require.Error(t, errs[1])
 		require.NotErrorIs(t, errs[1], errConflict)
 		require.Equal(t, errors.Is(err, journal.ErrFull), errors.Is(errs[1], journal.ErrFull))
 		require.False(t, backend.Uncertain(errs[1]), "it was never tried")

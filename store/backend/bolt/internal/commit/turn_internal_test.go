@@ -124,3 +124,19 @@ func TestQueue_ForgetsWritesThatAreWithdrawn(t *testing.T) {
 	require.Same(t, waiting.group, q.groups[0])
 	require.Equal(t, []*Ticket{waiting}, waiting.group.tickets)
 }
+
+// A group has room for as many bytes as it may have, also for those that a writer took back.
+func TestQueue_FillsAGroupToItsLastByte(t *testing.T) {
+	q := busy(t)
+	first := q.join(t, MaxBytes/2)
+	require.Same(t, first.group, q.join(t, MaxBytes/2).group)
+	next := q.join(t, 1)
+	require.NotSame(t, first.group, next.group)
+	require.True(t, q.withdraw(next))
+
+	second := q.join(t, MaxBytes/2)
+	require.NotSame(t, first.group, second.group)
+	left := q.join(t, MaxBytes/2)
+	require.True(t, q.withdraw(left))
+	require.Same(t, second.group, q.join(t, MaxBytes/2).group)
+}
