@@ -209,14 +209,14 @@ func (q *Queue) lead(ctx context.Context, t *Ticket) (withdrawn bool) {
 // release gives the turn away, or ends Close if that waits no longer.
 func (q *Queue) release() {
 	q.mu.Lock()
-	if after := q.after; after != nil {
-		q.after = nil
-		q.mu.Unlock()
-		after()
-		return // closed for good: no goroutine gets the turn
+	after := q.after
+	if after == nil {
+		q.pass()
 	}
-	defer q.mu.Unlock()
-	q.pass()
+	q.mu.Unlock()
+	if after != nil {
+		after() // closed for good: no goroutine gets the turn
+	}
 }
 
 // pass gives the turn to Close, to the first group, or to the next writer that comes. The

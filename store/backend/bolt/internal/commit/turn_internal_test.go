@@ -140,3 +140,18 @@ func TestQueue_FillsAGroupToItsLastByte(t *testing.T) {
 	require.True(t, q.withdraw(left))
 	require.Same(t, second.group, q.join(t, MaxBytes/2).group)
 }
+
+// A writer that gets the turn after Close has failed its write ends Close.
+func TestQueue_EndsCloseIfThereIsNothingLeftToCommit(t *testing.T) {
+	q := NewQueue(nil, nil)
+	leader, turn, err := q.enter(&sized{size: 1})
+	require.NoError(t, err)
+	require.True(t, turn)
+	ended := false
+	require.ErrorIs(t, q.Close(0, func() { ended = true }), journal.ErrTimeout)
+	require.ErrorIs(t, leader.err, journal.ErrClosed)
+	require.False(t, ended, "it has the turn")
+	require.False(t, q.lead(t.Context(), leader))
+	require.True(t, ended)
+	require.Zero(t, q.Len(), "it is usable")
+}

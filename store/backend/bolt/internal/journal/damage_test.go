@@ -315,3 +315,40 @@ func TestCheck_ListsAllThatIsWrong(t *testing.T) {
 	require.Positive(t, partly, "what is left can be read")
 	require.Greater(t, most, 1)
 }
+
+// What is after a page that is lost can be dumped, until the caller has enough.
+func TestDumpTo_GoesOnAfterDamageButNotAfterItsCaller(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	for i := range 20 {
+		f.stage(journal.Put, fmt.Sprint("key ", i), string(bytes.Repeat([]byte{'x'}, 1000)))
+	}
+	f.put("victim", "this page is lost")
+	_, err := f.Declare("services", 1) // which comes after the pods
+	require.NoError(t, err)
+	r := journal.Record{Kind: journal.Put, Created: 2, Key: []byte("a")}
+	require.NoError(t, f.Append(journal.Batch{Entries: []journal.Entry{{Log: "services", Revision: 2, Data: r.AppendTo(nil, 2)}}}))
+	require.NoError(t, f.Close())
+	image := read(t, f.path)
+	for at := bytes.Index(image, []byte("this page")); at >= 0; at = bytes.Index(image, []byte("this page")) {
+		clear(image[at/pageSize*pageSize:][:pageSize])
+	}
+	require.NoError(t, os.WriteFile(f.path, image, 0o600))
+
+	dumped := map[string]int{}
+	report, err := journal.DumpTo(f.path, 0, func(log string, _ uint64, _ journal.Record) error {
+		dumped[log]++
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, report.Problems)
+	require.Positive(t, dumped[logName])
+	require.Equal(t, 1, dumped["services"])
+
+	enough, calls := errors.New("enough"), 0
+	_, err = journal.DumpTo(f.path, 0, func(string, uint64, journal.Record) error {
+		calls++
+		return enough
+	})
+	require.ErrorIs(t, err, enough)
+	require.Equal(t, 1, calls)
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
 )
 
 // flipIn flips a bit of the value of the record at a revision, found by what is
@@ -114,6 +115,45 @@ func TestCheck_ListsABoundedNumberOfProblems(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, u.Repairs, records/2)
 	f.requireChecked()
+}
+
+// Of what does not fit together it lists a bounded number, too.
+func TestCheck_ListsABoundedNumberOfBrokenChains(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	const deletions = journal.MaxProblems + 7
+	for i := range deletions {
+		f.last++
+		r := journal.Record{Kind: journal.Delete, Created: 1, Key: fmt.Append(nil, i)}
+		f.pending = append(f.pending, journal.Entry{Log: logName, Revision: f.last, Data: r.AppendTo(nil, f.last)})
+	}
+	require.NoError(t, f.commit())
+	require.NoError(t, f.Close())
+	report, err := journal.Check(f.path, 0)
+	require.NoError(t, err)
+	require.Len(t, report.Problems, journal.MaxProblems)
+	require.ErrorContains(t, report.Problems[0], "revision 2: damaged: it deletes what does not exist")
+	require.Equal(t, 7, report.Unlisted)
+	require.Equal(t, deletions, report.Records)
+	require.Equal(t, map[string]journal.Bounds{logName: {First: 1, Trimmed: 1, Last: f.last}}, report.Logs)
+	require.Empty(t, report.Warnings)
+}
+
+// A meta page that cannot be read has no consequence as long as the other one can.
+func TestCheck_WarnsOfAMetaPage(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	require.NoError(t, f.Close())
+	image := read(t, f.path)
+	metas, err := pages.ReadMetas(bytes.NewReader(image), int64(len(image)))
+	require.NoError(t, err)
+	older := 1 - metas.Newest.Page
+	clear(image[older*pageSize:][:pageSize])
+	require.NoError(t, os.WriteFile(f.path, image, 0o600))
+	report, err := journal.Check(f.path, 0)
+	require.NoError(t, err)
+	require.Empty(t, report.Problems)
+	require.Len(t, report.Warnings, 1)
+	require.Contains(t, report.Warnings[0], fmt.Sprintf("page %d: it is not a meta page", older))
 }
 
 // A record whose key cannot be believed is given up with all history; the rest of
