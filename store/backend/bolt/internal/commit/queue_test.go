@@ -296,6 +296,35 @@ func TestClose_CommitsWhatIsQueued(t *testing.T) {
 	require.ErrorIs(t, f.set("c", 0), journal.ErrClosed)
 }
 
+// isClosed reports whether Close has begun.
+func (f *fixture) isClosed() bool {
+	ctx, cancel := context.WithTimeout(f.ctx, time.Millisecond)
+	defer cancel()
+	return errors.Is(f.Do(ctx, &set{log: f.pods, key: "late"}), journal.ErrClosed)
+}
+
+// Close itself commits what waits when it begins, in as many groups as that needs.
+func TestClose_CommitsGroupsThatWait(t *testing.T) {
+	f := newFixture(t, nil)
+	var wg sync.WaitGroup
+	errs := make([]error, 3)
+	closed := make(chan error, 1)
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		for i := range errs {
+			wg.Go(func() {
+				errs[i] = f.Do(f.ctx, &set{log: f.pods, key: fmt.Sprint("k", i), size: commit.MaxBytes})
+			})
+		}
+		require.Eventually(t, func() bool { return f.Len() == len(errs) }, time.Minute, time.Millisecond)
+		go func() { closed <- f.Close(time.Minute, func() {}) }()
+		require.Eventually(t, f.isClosed, time.Minute, time.Millisecond)
+	}))
+	require.NoError(t, <-closed)
+	wg.Wait()
+	require.Equal(t, make([]error, 3), errs)
+	require.Equal(t, 4, f.journal.Writes())
+}
+
 // A disk that hangs does not make Close hang. The commit that hangs still tells
 // its outcome, and then calls after.
 func TestClose_DoesNotWaitForEver(t *testing.T) {

@@ -155,3 +155,19 @@ func TestQueue_EndsCloseIfThereIsNothingLeftToCommit(t *testing.T) {
 	require.True(t, ended)
 	require.Zero(t, q.Len(), "it is usable")
 }
+
+// Close that gets the turn as its time ends fails what is queued, and ends: whichever it notices
+// first.
+func TestQueue_FailsWhatCloseHasNoTimeFor(t *testing.T) {
+	for range 100 { // it notices one or the other at random
+		q := NewQueue(nil, nil)
+		left, _, err := q.enter(&sized{size: 1})
+		require.NoError(t, err)
+		q.taken = false // the writer has not taken the turn yet
+		ended := false
+		require.NoError(t, q.Close(0, func() { ended = true }))
+		require.True(t, ended)
+		require.ErrorIs(t, left.err, journal.ErrClosed)
+		require.Zero(t, q.Len(), "it is usable")
+	}
+}

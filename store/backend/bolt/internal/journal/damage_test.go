@@ -279,6 +279,30 @@ func TestFile_SurvivesDamageWhileItIsOpen(t *testing.T) {
 	}
 }
 
+// The head says which records are the base: one that is damaged while the file is open is not
+// believed.
+func TestRead_FindsThatTheHeadWasDamaged(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	image := read(t, f.path)
+	head := []byte("log/" + logName)
+	require.Contains(t, string(image), string(head))
+	file, err := os.OpenFile(f.path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	for at := bytes.Index(image, head); at >= 0; at = bytes.Index(image, head) { // also in old copies of the page
+		at += len(head)
+		image[at-1]++ // do not find it again
+		_, err = file.WriteAt([]byte{^image[at]}, int64(at))
+		require.NoError(t, err)
+	}
+	require.NoError(t, file.Close())
+	err = f.Read(f.ctx, logName, func(journal.View) error { return nil })
+	var corrupt *journal.CorruptError
+	require.ErrorAs(t, err, &corrupt)
+	require.Equal(t, logName, corrupt.Log)
+	require.Equal(t, f.path, corrupt.Path)
+}
+
 func TestCheck_ListsAllThatIsWrong(t *testing.T) {
 	_, image, _ := damaged(t)
 	path := filepath.Join(t.TempDir(), "state.db")

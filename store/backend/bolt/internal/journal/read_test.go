@@ -3,6 +3,8 @@ package journal_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -50,6 +52,17 @@ func TestPick_FindsRecordsNearAndFar(t *testing.T) {
 	none, err := f.pick(f.ctx)
 	require.NoError(t, err)
 	require.Empty(t, none)
+}
+
+// No record is after the last revision that there can be.
+func TestScan_AfterTheLastRevisionThereIsNothing(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
+		return v.Scan(math.MaxUint64, math.MaxUint64, func(revision uint64, _ journal.Record) (bool, error) {
+			return false, fmt.Errorf("revision %d", revision)
+		})
+	}))
 }
 
 func TestPick_MissingRecordIsDamage(t *testing.T) {

@@ -138,6 +138,41 @@ func TestCheck_ListsABoundedNumberOfBrokenChains(t *testing.T) {
 	require.Empty(t, report.Warnings)
 }
 
+// Each record of an object continues the one before it.
+func TestCheck_SaysWhatDoesNotContinueAnObject(t *testing.T) {
+	put := func(prev, created uint64) journal.Record {
+		return journal.Record{Kind: journal.Put, Key: []byte("a"), Prev: prev, Created: created}
+	}
+	for _, c := range []struct {
+		name    string
+		records []journal.Record
+		wrong   []string
+	}{
+		{"whole", []journal.Record{put(0, 2), put(2, 2), {Kind: journal.Delete, Key: []byte("a"), Prev: 3, Created: 2}, put(0, 5)}, nil},
+		{"an event of its key", []journal.Record{put(0, 2), {Kind: journal.Emit, Key: []byte("a")}, put(2, 2)}, nil},
+		{"another predecessor", []journal.Record{put(0, 2), put(0, 2), put(3, 2)}, []string{"revision 3: damaged: it does not continue the object's last record"}},
+		{"another creation", []journal.Record{put(0, 2), put(2, 3)}, []string{"revision 3: damaged: the object was created at another revision"}},
+		{"deleted twice", []journal.Record{put(0, 2), {Kind: journal.Delete, Key: []byte("a"), Prev: 2, Created: 2}, {Kind: journal.Delete, Key: []byte("a"), Prev: 2, Created: 2}},
+			[]string{"revision 4: damaged: it deletes what does not exist"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t, journal.Options{})
+			for _, r := range c.records {
+				f.last++
+				f.pending = append(f.pending, journal.Entry{Log: logName, Revision: f.last, Data: r.AppendTo(nil, f.last)})
+			}
+			require.NoError(t, f.commit())
+			require.NoError(t, f.Close())
+			report, err := journal.Check(f.path, 0)
+			require.NoError(t, err)
+			require.Len(t, report.Problems, len(c.wrong))
+			for i, text := range c.wrong {
+				require.ErrorContains(t, report.Problems[i], text)
+			}
+		})
+	}
+}
+
 // A meta page that cannot be read has no consequence as long as the other one can.
 func TestCheck_WarnsOfAMetaPage(t *testing.T) {
 	f := newFixture(t, journal.Options{})
