@@ -78,6 +78,32 @@ func TestReadMetas_SaysWhatIsWrongWithAMetaPage(t *testing.T) {
 	}
 }
 
+func TestReadMetas_ChecksTheChecksum(t *testing.T) {
+	image := read(t, written(t, 10))
+	image[pageSize+metaTxid+7] ^= 1
+	m, err := pages.ReadMetas(bytes.NewReader(image), int64(len(image)))
+	require.NoError(t, err)
+	require.Equal(t, &pages.Problem{Page: 1, What: "the checksum of the meta page is wrong"}, m.Invalid)
+}
+
+// A file may end in a meta page.
+func TestReadMetas_OfAFileThatEndsInAMetaPage(t *testing.T) {
+	image := read(t, written(t, 1))
+	for size, what := range map[int64]string{
+		metaEnd - 1:            "page 0: neither meta page is valid: the file ends before the end of this meta page",
+		metaEnd:                "page 0: the file is cut off here",
+		pageSize + metaEnd - 1: "page 1: the file is cut off here",
+	} {
+		_, err := pages.ReadMetas(bytes.NewReader(image), size)
+		require.ErrorContains(t, err, what, "%d bytes", size)
+	}
+	clear(image[:metaEnd])
+	_, err := pages.ReadMetas(bytes.NewReader(image), pageSize+metaEnd-1)
+	require.ErrorContains(t, err, "neither meta page is valid")
+	_, err = pages.ReadMetas(bytes.NewReader(image), pageSize+metaEnd)
+	require.ErrorContains(t, err, "the file is cut off here")
+}
+
 // The least and the largest numbers of pages that there can be.
 func TestReadMetas_TakesAnyNumberOfPages(t *testing.T) {
 	image := read(t, written(t, 10))
@@ -185,4 +211,17 @@ func TestReadMetas_PassesOnWhatReadingMeets(t *testing.T) {
 	_, err := pages.ReadMetas(&failingOnce{left: 1 + sizes, err: broken}, 1<<26)
 	require.Error(t, err)
 	require.NotErrorAs(t, err, new(pages.ForeignError))
+}
+
+func TestBegins_LooksForTheMagicNumber(t *testing.T) {
+	image := read(t, written(t, 1))
+	require.True(t, pages.Begins(image[:pages.BeginBytes]))
+	image[metaMagic] ^= 1
+	require.False(t, pages.Begins(image[:pages.BeginBytes]))
+}
+
+func TestSetNumber_WritesWhatAPageSaysItIs(t *testing.T) {
+	page := tree(5, leaf)
+	pages.SetNumber(page, 1<<40)
+	require.Equal(t, tree(1<<40, leaf), page)
 }

@@ -1,0 +1,344 @@
+package pages_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
+)
+
+// built is the size of the pages of files that tests build.
+const built = 1024
+
+// The kinds of pages.
+const (
+	branch   = 0x01
+	leaf     = 0x02
+	freelist = 0x10
+)
+
+// Where the fields of a page's header and of its elements are.
+const (
+	pageID, pageFlags, pageCount, pageOverflow      = 0, 8, 10, 12
+	firstElement, elementBytes                      = 16, 16
+	leafFlags, leafPosition, leafKeySize, leafValue = 0, 4, 8, 12
+	branchPosition, branchKeySize, branchChild      = 0, 4, 8
+)
+
+var order = binary.NativeEndian
+
+// entry is an element of a page: of a leaf, with a value, or of a branch, with a child.
+type entry struct {
+	key, value string
+	bucket     bool
+	child      uint64
+}
+
+// tree returns the contents of a branch or a leaf, as bbolt writes it, without what fills its
+// last page.
+func tree(id uint64, kind uint16, entries ...entry) []byte {
+	page := make([]byte, firstElement+len(entries)*elementBytes)
+	order.PutUint64(page[pageID:], id)
+	order.PutUint16(page[pageFlags:], kind)
+	order.PutUint16(page[pageCount:], uint16(len(entries)))
+	for i, e := range entries {
+		at := firstElement + i*elementBytes
+		position, element := uint32(len(page)-at), page[at:]
+		if kind == branch {
+			order.PutUint32(element[branchPosition:], position)
+			order.PutUint32(element[branchKeySize:], uint32(len(e.key)))
+			order.PutUint64(element[branchChild:], e.child)
+			e.value = ""
+		} else {
+			if e.bucket {
+				order.PutUint32(element[leafFlags:], 1)
+			}
+			order.PutUint32(element[leafPosition:], position)
+			order.PutUint32(element[leafKeySize:], uint32(len(e.key)))
+			order.PutUint32(element[leafValue:], uint32(len(e.value)))
+		}
+		page = append(page, e.key+e.value...)
+	}
+	return page
+}
+
+// free returns a freelist.
+func free(id uint64, numbers ...uint64) []byte {
+	page := tree(id, freelist)
+	order.PutUint16(page[pageCount:], uint16(len(numbers)))
+	for _, n := range numbers {
+		page = order.AppendUint64(page, n)
+	}
+	return page
+}
+
+// bucketOf is the entry of a bucket, whose page is inside it if root is zero.
+func bucketOf(name string, root, sequence uint64, inside ...byte) entry {
+	value := order.AppendUint64(order.AppendUint64(nil, root), sequence)
+	return entry{key: name, value: string(append(value, inside...)), bucket: true}
+}
+
+// build returns a file of these pages, from page 2 on, with its root at 2 and its freelist at 3.
+// Those that need more than one page are followed by as many.
+func build(contents ...[]byte) []byte {
+	var rest []byte
+	for _, page := range contents {
+		whole := make([]byte, (len(page)+built-1)/built*built)
+		copy(whole, page)
+		order.PutUint32(whole[pageOverflow:], uint32(len(whole)/built-1))
+		rest = append(rest, whole...)
+	}
+	image := make([]byte, 2*built, 2*built+len(rest))
+	for id := range uint64(2) {
+		meta := image[id*built:]
+		order.PutUint64(meta[pageID:], id)
+		order.PutUint16(meta[pageFlags:], 0x04)
+		order.PutUint32(meta[metaMagic:], 0xED0CDAED)
+		order.PutUint32(meta[metaVersion:], 2)
+		order.PutUint32(meta[metaSizeOfPages:], built)
+		order.PutUint64(meta[metaRoot:], 2)
+		order.PutUint64(meta[metaFreelist:], 3)
+		order.PutUint64(meta[metaHighWater:], uint64(2+len(rest)/built))
+		order.PutUint64(meta[metaTxid:], id)
+		sum := fnv.New64a()
+		_, _ = sum.Write(meta[metaMagic:metaSum])
+		order.PutUint64(meta[metaSum:], sum.Sum64())
+	}
+	return append(image, rest...)
+}
+
+// tour returns what Walk visits, and the problems that it reports, as text.
+func tour(t testing.TB, image []byte) (items, problems []string) {
+	t.Helper()
+	file := bytes.NewReader(image)
+	metas, err := pages.ReadMetas(file, file.Size())
+	require.NoError(t, err)
+	require.Nil(t, metas.Invalid)
+	require.NoError(t, pages.Walk(file, metas.Newest, func(it pages.Item) error {
+		value := it.Value
+		if len(value) > 3 {
+			value = value[:3]
+		}
+		items = append(items, fmt.Sprintf("%s#%d %s=%s @%d", it.Bucket, it.Sequence, it.Key, value, it.Page))
+		return nil
+	}, func(p pages.Problem) { problems = append(problems, p.Error()) }))
+	require.NoError(t, pages.Walk(file, metas.Newest, nil, nil), "without functions")
+	return items, problems
+}
+
+// small is a file with everything: a bucket "b" of two levels with a value of two pages, a bucket
+// "i" inside the root, and a free page, 6.
+func small() []byte {
+	return build(
+		tree(2, leaf, bucketOf("b", 4, 7), bucketOf("i", 0, 9, tree(0, leaf, entry{key: "x", value: "8"}, entry{key: "y"})...)),
+		free(3, 6),
+		tree(4, branch, entry{key: "a", child: 5}, entry{key: "m", child: 7}),
+		tree(5, leaf, entry{key: "a", value: "1"}, entry{key: "c", value: "2"}),
+		free(6),
+		tree(7, leaf, entry{key: "m", value: strings.Repeat("3", built)}),
+	)
+}
+
+// at returns the offset of a field of a page.
+func at(page, field int) int { return page*built + field }
+
+// element returns the offset of a field of an element of a page.
+func element(page, i, field int) int { return at(page, firstElement+i*elementBytes+field) }
+
+// put returns a change of a number in a file.
+func put[N uint16 | uint32 | uint64](offset int, number N) func([]byte) {
+	return func(image []byte) {
+		_, _ = binary.Encode(image[offset:], order, number)
+	}
+}
+
+func TestWalk_SaysWhatIsWrongWithAPage(t *testing.T) {
+	items, problems := tour(t, small())
+	require.Empty(t, problems)
+	require.Equal(t, []string{
+		"b#7 = @2", "b#7 a=1 @5", "b#7 c=2 @5", "b#7 m=333 @7", "i#9 = @2", "i#9 x=8 @2", "i#9 y= @2",
+	}, items)
+	bucketB := bytes.Index(small()[2*built:], []byte("b")) + 1 // its value
+	inside := bytes.Index(small()[2*built:], []byte("i")) + 1 + 16
+	for _, c := range []struct {
+		change   func([]byte)
+		problems []string // the first of them, up to the one that the change is about
+	}{
+		{put(at(5, pageID), uint64(9)), []string{"page 5: it says that it is page 9"}},
+		{put(at(7, pageOverflow), uint32(2)), []string{"page 7: it reaches over the end, with 2 more pages"}},
+		{put(at(5, pageFlags), uint16(freelist)), []string{"page 5: it is no part of a tree: its flags are 0x10"}},
+		{put(at(5, pageFlags), uint16(branch|leaf)), []string{"page 5: it is no part of a tree: its flags are 0x3"}},
+		{put(at(5, pageCount), uint16(64)), []string{"page 5: 64 elements do not fit"}},
+		{put(at(5, pageCount), uint16(63)), []string{"page 5: its elements have 1028 bytes, its pages 1024"}},
+		{put(at(7, pageOverflow), uint32(0)), []string{"page 7: its elements have 1057 bytes, its pages 1024"}},
+		{put(at(5, pageOverflow), uint32(1)), []string{"page 5: its elements have 52 bytes, its pages 2048"}},
+		{put(element(5, 0, leafPosition), uint32(33)), []string{"page 5: element 0 of 2 is not where it belongs"}},
+		{put(element(5, 1, leafPosition), uint32(17)), []string{"page 5: element 1 of 2 is not where it belongs"}},
+		{func(image []byte) {
+			put(element(5, 0, leafKeySize), uint32(0))(image)
+			put(element(5, 0, leafValue), uint32(2))(image)
+		}, []string{"page 5: element 0 of 2 has no key"}},
+		{put(element(5, 1, leafFlags), uint32(2)), []string{"page 5: element 1 of 2 has unknown flags, 0x2"}},
+		{put(element(5, 1, leafFlags), uint32(1)), []string{`page 5: bucket "c" is cut off`}},
+		{put(at(4, pageCount), uint16(0)), []string{"page 4: a branch without children"}},
+		{put(element(4, 0, branchChild), uint64(1)), []string{"page 4: its child 1 does not exist", "page 5: it is neither used nor free"}},
+		{put(element(4, 0, branchChild), uint64(9)), []string{"page 4: its child 9 does not exist", "page 5: it is neither used nor free"}},
+		{put(element(4, 1, branchChild), uint64(5)), []string{
+			"page 5: it is used twice", "page 7: it is neither used nor free", "page 8: it is neither used nor free",
+		}},
+		{func(image []byte) { image[at(5, firstElement+2*elementBytes)] = 'c' }, []string{"page 5: element 1 of 2 is not in the order of keys"}},
+		{func(image []byte) { image[at(5, firstElement+2*elementBytes)] = 'A' }, []string{"page 5: its first key belongs on another page"}},
+		{func(image []byte) { image[at(5, firstElement+2*elementBytes+2)] = 'm' }, []string{"page 5: the key of element 1 of 2 belongs on another page"}},
+		{put(at(3, pageFlags), uint16(leaf)), []string{"page 3: it is no freelist: its flags are 0x2"}},
+		{put(at(3, pageID), uint64(4)), []string{"page 3: it says that it is page 4"}},
+		{put(at(3, pageCount), uint16(10)), []string{"page 3: a freelist of 10 pages does not fit"}},
+		{put(at(3, pageCount), uint16(0)), []string{"page 6: it is neither used nor free"}},
+		{put(at(3, firstElement), uint64(1)), []string{"page 1: it is on the freelist and does not exist", "page 6: it is neither used nor free"}},
+		{put(at(3, firstElement), uint64(9)), []string{"page 9: it is on the freelist and does not exist", "page 6: it is neither used nor free"}},
+		{put(at(3, firstElement), uint64(8)), []string{"page 8: it is used and on the freelist", "page 6: it is neither used nor free"}},
+		{func(image []byte) {
+			for i := range 9 { // as many as there are pages
+				put(at(3, firstElement+8*i), uint64(6))(image)
+			}
+			put(at(3, pageCount), uint16(9))(image)
+		}, slices.Repeat([]string{"page 6: it is on the freelist twice"}, 8)},
+		{put(at(2, bucketB), uint64(9)), []string{`page 2: the root of bucket "b", page 9, does not exist`}},
+		{put(at(2, bucketB), uint64(1)), []string{`page 2: the root of bucket "b", page 1, does not exist`}},
+		{put(at(2, bucketB), uint64(0)), []string{`page 2: bucket "b" is cut off`}},
+		{put(at(2, inside-16), uint64(4)), []string{`page 2: bucket "i" has a root and something behind it`}},
+		{put(at(2, inside+pageFlags), uint16(branch)), []string{`page 2: bucket "i" is not a page inside its element`}},
+		{put(at(2, inside+pageCount), uint16(4)), []string{`page 2: bucket "i" is not a page inside its element`}},
+		{put(at(2, inside+firstElement+leafValue), uint32(2)), []string{`page 2: in bucket "i": element 1 of 2 is not where it belongs`}},
+		{put(at(2, inside+firstElement+elementBytes+leafValue), uint32(1)), []string{`page 2: in bucket "i": element 1 of 2 is not where it belongs`}},
+		{func(image []byte) { image[at(2, inside+firstElement+2*elementBytes)] = 'z' }, []string{`page 2: in bucket "i": element 1 of 2 is not in the order of keys`}},
+	} {
+		t.Run(c.problems[0], func(t *testing.T) {
+			image := small()
+			c.change(image)
+			_, problems := tour(t, image)
+			require.GreaterOrEqual(t, len(problems), len(c.problems), "%q", problems)
+			require.Equal(t, c.problems, problems[:len(c.problems)])
+		})
+	}
+}
+
+// What is in order, and at the limit of what may be.
+func TestWalk_TakesWhatIsJustRight(t *testing.T) {
+	many := make([]uint64, 126) // which fill a page
+	var filler [][]byte
+	for i := range many {
+		many[i] = uint64(4 + i)
+		filler = append(filler, free(0))
+	}
+	for name, image := range map[string][]byte{
+		"nothing": build(tree(2, leaf), free(3)),
+		"a full page": build(tree(2, leaf, bucketOf("b", 4, 1)), free(3),
+			tree(4, leaf, entry{key: "k", value: strings.Repeat("v", built-firstElement-elementBytes-1)})),
+		"a full freelist":                  build(append([][]byte{tree(2, leaf), free(3, many...)}, filler...)...),
+		"a bucket inside, without keys":    build(tree(2, leaf, bucketOf("b", 0, 1, tree(0, leaf)...)), free(3)),
+		"a table that fills several pages": build(tree(2, leaf, bucketOf("b", 4, 1)), free(3), tree(4, leaf, numbered(200)...)),
+	} {
+		_, problems := tour(t, image)
+		require.Empty(t, problems, name)
+	}
+	image := build(append([][]byte{tree(2, leaf), free(3, many...)}, filler...)...)
+	put(at(3, pageCount), uint16(len(many)+1))(image)
+	_, problems := tour(t, image)
+	require.Contains(t, problems, "page 3: a freelist of 127 pages does not fit")
+}
+
+// numbered returns n entries.
+func numbered(n int) (all []entry) {
+	for i := range n {
+		all = append(all, entry{key: fmt.Sprintf("%04d", i), value: "v"})
+	}
+	return all
+}
+
+// A branch below another one has keys below the next of that one.
+func TestWalk_BoundsTheKeysOfAllLevels(t *testing.T) {
+	deep := func(last string) []byte {
+		return build(tree(2, leaf, bucketOf("b", 4, 1)), free(3),
+			tree(4, branch, entry{key: "a", child: 5}, entry{key: "m", child: 7}),
+			tree(5, branch, entry{key: "a", child: 6}),
+			tree(6, leaf, entry{key: "a"}, entry{key: last}),
+			tree(7, leaf, entry{key: "m"}, entry{key: "zz"}))
+	}
+	_, problems := tour(t, deep("l"))
+	require.Empty(t, problems)
+	_, problems = tour(t, deep("m"))
+	require.Equal(t, []string{"page 6: the key of element 1 of 2 belongs on another page"}, problems)
+}
+
+// A page may be within the pages of another one.
+func TestWalk_FindsAPageWithinAnother(t *testing.T) {
+	value := strings.Repeat("v", built-firstElement-elementBytes-1) + string(tree(5, leaf))
+	image := build(tree(2, leaf, bucketOf("b", 4, 1), bucketOf("c", 5, 1)), free(3), tree(4, leaf, entry{key: "k", value: value}))
+	_, problems := tour(t, image)
+	require.Equal(t, []string{"page 5: it is used twice"}, problems)
+}
+
+// Items of a bucket in a bucket are of the one at the top.
+func TestWalk_NamesTheBucketAtTheTop(t *testing.T) {
+	inner := bucketOf("inner", 0, 2, tree(0, leaf, entry{key: "k", value: "v"})...)
+	items, problems := tour(t, build(tree(2, leaf, bucketOf("outer", 0, 1, tree(0, leaf, inner)...)), free(3)))
+	require.Empty(t, problems)
+	require.Equal(t, []string{"outer#1 = @2", "outer#1 k=v @2"}, items)
+}
+
+// Depth is bounded, so that damage does not exhaust the stack.
+func TestWalk_BoundsDepth(t *testing.T) {
+	const most = 64
+	branches := func(n int) []byte { // below the root, at depth 0
+		contents := [][]byte{tree(2, leaf, bucketOf("b", 4, 1)), free(3)}
+		for id := uint64(4); id < 4+uint64(n); id++ {
+			contents = append(contents, tree(id, branch, entry{key: "a", child: id + 1}))
+		}
+		return build(append(contents, tree(4+uint64(n), leaf, entry{key: "a"}))...)
+	}
+	items, problems := tour(t, branches(most-1))
+	require.Empty(t, problems)
+	require.Len(t, items, 2)
+	items, problems = tour(t, branches(most))
+	require.Equal(t, "page 67: the tree is too deep", problems[0])
+	require.Len(t, items, 1)
+
+	buckets := func(n int) []byte { // inside one another, below the root and a page
+		inside := tree(4, leaf)
+		for range n {
+			inside = tree(4, leaf, bucketOf("b", 0, 1, inside...))
+		}
+		return build(tree(2, leaf, bucketOf("b", 4, 1)), free(3), inside)
+	}
+	_, problems = tour(t, buckets(most-1))
+	require.Empty(t, problems)
+	_, problems = tour(t, buckets(most))
+	require.Equal(t, []string{"page 4: the buckets are too deep"}, problems)
+}
+
+// An error of the visitor ends the walk, also at a bucket.
+func TestWalk_EndsAtABucketWhenTheVisitorDoes(t *testing.T) {
+	file := bytes.NewReader(small())
+	metas, err := pages.ReadMetas(file, file.Size())
+	require.NoError(t, err)
+	enough := errors.New("enough")
+	for calls := range 7 {
+		left := calls
+		err = pages.Walk(file, metas.Newest, func(pages.Item) error {
+			if left--; left < 0 {
+				return enough
+			}
+			return nil
+		}, nil)
+		require.ErrorIs(t, err, enough)
+		require.Equal(t, -1, left)
+	}
+}
