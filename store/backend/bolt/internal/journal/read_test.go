@@ -74,10 +74,51 @@ func TestPick_MissingRecordIsDamage(t *testing.T) {
 		var corrupt *journal.CorruptError
 		require.ErrorAs(t, err, &corrupt)
 		require.Equal(t, missing, corrupt.Revision)
+		require.Equal(t, "the record is missing", corrupt.What)
 	}
 	values, err := f.pick(f.ctx, 2, 3, 4)
 	require.ErrorIs(t, err, journal.ErrCorrupt)
 	require.Equal(t, []string{"1", "2"}, values, "up to the one that is missing")
+}
+
+// A record that was damaged while the file is open is not handed out, however it is read.
+func TestView_FindsADamagedRecord(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "value 1")
+	f.put("a", "value 2")
+	require.NoError(t, f.Spoil(logName, map[uint64]bool{3: true}))
+	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
+		_, found, err := v.Get(4)
+		require.NoError(t, err)
+		require.False(t, found)
+		r, found, err := v.Get(2)
+		require.NoError(t, err)
+		require.True(t, found)
+		require.Equal(t, "value 1", string(r.Value))
+
+		_, found, err = v.Get(3)
+		require.False(t, found)
+		calls := 0
+		for name, err := range map[string]error{
+			"Get": err,
+			"Pick": v.Pick(slices.Values([]uint64{2, 3}), func(uint64, journal.Record) error {
+				calls++
+				return nil
+			}),
+			"Scan": v.Scan(0, 3, func(uint64, journal.Record) (bool, error) {
+				calls++
+				return true, nil
+			}),
+		} {
+			var corrupt *journal.CorruptError
+			require.ErrorAs(t, err, &corrupt, name)
+			require.Equal(t, uint64(3), corrupt.Revision, name)
+			require.Equal(t, logName, corrupt.Log, name)
+			require.Equal(t, "the record's checksum is wrong", corrupt.What, name)
+		}
+		require.Equal(t, 2, calls, "of the record before")
+		return nil
+	}))
 }
 
 func TestPick_EndsWithItsContextAndItsCaller(t *testing.T) {

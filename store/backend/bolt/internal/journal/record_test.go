@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"testing"
@@ -46,6 +47,7 @@ func TestRecord_ComesBackAsItWent(t *testing.T) {
 		}
 		data := r.AppendTo([]byte("before"), revision)
 		require.LessOrEqual(t, len(data)-6, r.Size())
+		require.Equal(t, journal.MaxOverhead+len(r.Key)+len(r.Value), r.Size())
 		got, err := journal.ParseRecord(revision, data[6:])
 		require.NoError(t, err)
 		require.Equal(t, r, got)
@@ -63,6 +65,62 @@ func TestRecord_ZeroTimeIsNoExpiryButAValidTime(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, r.Written.IsZero())
 	require.True(t, r.Expires.IsZero())
+}
+
+// raw returns a record of these flags, distances, nanoseconds, length of its key, and key, with a
+// wrong checksum.
+func raw(flags byte, since, age, nanos, length uint64, key string) []byte {
+	data := []byte{0, 0, 0, 0, flags, 0}
+	data = binary.AppendUvarint(data, since)
+	data = binary.AppendUvarint(data, age)
+	data = binary.AppendVarint(data, 0)
+	data = binary.AppendUvarint(data, nanos)
+	data = binary.AppendUvarint(data, length)
+	return append(data, key...)
+}
+
+func TestParseRecord_SaysWhatIsWrong(t *testing.T) {
+	const short, content = "the record is cut off", "the record's content makes no sense"
+	for _, c := range []struct {
+		name  string
+		data  []byte
+		wrong string
+	}{
+		{"whole", raw(1, 6, 7, 999_999_999, 1, "k"), ""},
+		{"the first of its log", raw(1, 0, 7, 0, 1, "k"), ""},
+		{"of the first revision", raw(1, 6, 0, 0, 1, "k"), ""},
+		{"nothing", nil, short},
+		{"without distances", raw(1, 0, 0, 0, 0, "")[:5], short},
+		{"without distances, and a tag", raw(1, 0, 0, 0, 0, "")[:6], short},
+		{"without its time", raw(1, 6, 7, 0, 1, "k")[:8], short},
+		{"without the length of its key", raw(1, 6, 7, 0, 1, "k")[:10], short},
+		{"without its key", raw(1, 6, 7, 0, 2, "k"), short},
+		{"without its expiry", raw(1|0x10, 6, 7, 0, 1, ""), short},
+		{"of no kind", raw(0, 6, 7, 0, 1, "k"), content},
+		{"of unknown flags", raw(1|0x80, 6, 7, 0, 1, "k"), content},
+		{"of other unknown flags", raw(1|0x04, 6, 7, 0, 1, "k"), content},
+		{"after the revision zero", raw(1, 7, 7, 0, 1, "k"), content},
+		{"after a revision below zero", raw(1, 8, 7, 0, 1, "k"), content},
+		{"created below zero", raw(1, 6, 8, 0, 1, "k"), content},
+		{"of no key", raw(1, 6, 7, 0, 0, "value"), content},
+		{"of too many nanoseconds", raw(1, 6, 7, 1_000_000_000, 1, "k"), short},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := journal.ParseUnchecked(7, c.data)
+			if c.wrong == "" {
+				require.NoError(t, err)
+				require.Equal(t, "k", string(r.Key))
+			} else {
+				require.EqualError(t, err, c.wrong)
+			}
+			_, err = journal.ParseRecord(7, c.data)
+			if len(c.data) < 6 {
+				require.EqualError(t, err, short)
+			} else {
+				require.EqualError(t, err, "the record's checksum is wrong")
+			}
+		})
+	}
 }
 
 func FuzzParseRecord(f *testing.F) {
