@@ -134,7 +134,6 @@ func elements(h header, page []byte, buffer []element) ([]element, string) {
 		all[i].key = page[at : at+key : at+key]
 		all[i].value = page[at+key : at+key+value : at+key+value]
 		next = at + key + value
-		all[i].child, all[i].isBucket = 0, false
 		e := page[headerSize+i*elementSize:]
 		if h.flags == branchPage {
 			all[i].child = native.Uint64(e[8:])

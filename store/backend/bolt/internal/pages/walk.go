@@ -72,8 +72,6 @@ type top struct {
 type span struct{ least, end []byte }
 
 func (w *walker) walk() error {
-	w.used.add(0)
-	w.used.add(1)
 	free, err := w.freelist()
 	if err != nil {
 		return err
@@ -81,68 +79,66 @@ func (w *walker) walk() error {
 	if err := w.page(w.meta.Root, top{}, span{}, 0); err != nil {
 		return err
 	}
-	return w.partition(free)
+	w.partition(free)
+	return nil
 }
 
-// problem reports p, or returns err if it is none: a failed read.
+// problem reports err if it is a [Problem], and returns it if not: a failed read.
 func (w *walker) problem(err error) error {
 	var p Problem
 	if !errors.As(err, &p) {
 		return err
 	}
-	if w.report != nil {
-		w.report(p)
-	}
+	w.wrong(p.Page, "%s", p.What)
 	return nil
+}
+
+// wrong reports a problem of a page.
+func (w *walker) wrong(id uint64, format string, args ...any) {
+	if w.report != nil {
+		w.report(Problem{id, fmt.Sprintf(format, args...)})
+	}
 }
 
 // claim marks a page and those that belong to it as used, and reports whether
 // they were not.
-func (w *walker) claim(id uint64, h header) (ok bool, err error) {
+func (w *walker) claim(id uint64, h header) bool {
 	for p := id; p <= id+h.overflow; p++ {
 		if !w.used.add(p) {
-			return false, w.problem(Problem{p, "it is used twice"})
+			w.wrong(p, "it is used twice")
+			return false
 		}
 	}
-	return true, nil
+	return true
 }
 
 func (w *walker) freelist() ([]uint64, error) {
 	h, free, err := w.readFreelist(w.meta.Freelist)
-	if err == nil {
-		_, err = w.claim(w.meta.Freelist, h)
-		return free, err
+	if err != nil {
+		return nil, w.problem(err)
 	}
-	return nil, w.problem(err)
+	w.claim(w.meta.Freelist, h)
+	return free, nil
 }
 
 // partition checks that each page is used or free, and none both.
-func (w *walker) partition(free []uint64) error {
+func (w *walker) partition(free []uint64) {
 	isFree := newSet(w.meta.HighWater)
 	for _, id := range free {
-		var what string
 		switch {
 		case !w.meta.holds(id):
-			what = "it is on the freelist and does not exist"
+			w.wrong(id, "it is on the freelist and does not exist")
 		case w.used.has(id):
-			what = "it is used and on the freelist"
+			w.wrong(id, "it is used and on the freelist")
 		case !isFree.add(id):
-			what = "it is on the freelist twice"
-		default:
-			continue
-		}
-		if err := w.problem(Problem{id, what}); err != nil {
-			return err
+			w.wrong(id, "it is on the freelist twice")
 		}
 	}
 	for id := uint64(2); id < w.meta.HighWater; id++ {
 		if !w.used.has(id) && !isFree.has(id) {
-			if err := w.problem(Problem{id, "it is neither used nor free"}); err != nil {
-				return err
-			}
+			w.wrong(id, "it is neither used nor free")
 		}
 	}
-	return nil
 }
 
 // page walks the tree below a branch or leaf page.
@@ -153,8 +149,8 @@ func (w *walker) page(id uint64, in top, keys span, depth int) error {
 	if err != nil {
 		return w.problem(err)
 	}
-	if ok, err := w.claim(id, h); !ok || err != nil {
-		return err
+	if !w.claim(id, h) {
+		return nil
 	}
 	all, what := elements(h, page, at.elements)
 	if what == "" {
@@ -163,13 +159,17 @@ func (w *walker) page(id uint64, in top, keys span, depth int) error {
 	}
 	switch {
 	case what != "":
-		return w.problem(Problem{id, what})
 	case h.flags == leafPage:
 		return w.leaf(id, all, in, depth)
 	case len(all) == 0:
-		return w.problem(Problem{id, "a branch without children"})
+		what = "a branch without children"
+	case depth == maxDepth:
+		what = "the tree is too deep"
+	default:
+		return w.branch(id, all, in, keys, depth)
 	}
-	return w.branch(id, all, in, keys, depth)
+	w.wrong(id, "%s", what)
+	return nil
 }
 
 // unordered says what is wrong with the order of the keys.
@@ -188,14 +188,9 @@ func unordered(all []element, keys span) string {
 }
 
 func (w *walker) branch(id uint64, all []element, in top, keys span, depth int) error {
-	if depth == maxDepth {
-		return w.problem(Problem{id, "the tree is too deep"})
-	}
 	for i, e := range all {
 		if !w.meta.holds(e.child) {
-			if err := w.problem(Problem{id, fmt.Sprintf("its child %d does not exist", e.child)}); err != nil {
-				return err
-			}
+			w.wrong(id, "its child %d does not exist", e.child)
 			continue
 		}
 		below := span{least: e.key, end: keys.end}
@@ -231,7 +226,8 @@ const bucketHeader = 16
 
 func (w *walker) bucket(id uint64, e element, in top, depth int) error {
 	if len(e.value) < bucketHeader {
-		return w.problem(Problem{id, fmt.Sprintf("bucket %q is cut off", e.key)})
+		w.wrong(id, "bucket %q is cut off", e.key)
+		return nil
 	}
 	root := native.Uint64(e.value)
 	if in.name == "" {
@@ -244,26 +240,30 @@ func (w *walker) bucket(id uint64, e element, in top, depth int) error {
 	}
 	switch {
 	case depth == maxDepth:
-		return w.problem(Problem{id, "the buckets are too deep"})
+		w.wrong(id, "the buckets are too deep")
 	case root == 0:
 		return w.inline(id, e, in, depth)
 	case len(e.value) != bucketHeader:
-		return w.problem(Problem{id, fmt.Sprintf("bucket %q has a root and something behind it", e.key)})
+		w.wrong(id, "bucket %q has a root and something behind it", e.key)
 	case !w.meta.holds(root):
-		return w.problem(Problem{id, fmt.Sprintf("the root of bucket %q, page %d, does not exist", e.key, root)})
+		w.wrong(id, "the root of bucket %q, page %d, does not exist", e.key, root)
+	default:
+		return w.page(root, in, span{}, depth+1)
 	}
-	return w.page(root, in, span{}, depth+1)
+	return nil
 }
 
 // inline walks a bucket that is inside the page of its parent.
 func (w *walker) inline(id uint64, e element, in top, depth int) error {
 	page := e.value[bucketHeader:]
 	if len(page) < headerSize {
-		return w.problem(Problem{id, fmt.Sprintf("bucket %q is cut off", e.key)})
+		w.wrong(id, "bucket %q is cut off", e.key)
+		return nil
 	}
 	h := parseHeader(page)
 	if h.flags != leafPage || headerSize+h.count*elementSize > len(page) {
-		return w.problem(Problem{id, fmt.Sprintf("bucket %q is not a page inside its element", e.key)})
+		w.wrong(id, "bucket %q is not a page inside its element", e.key)
+		return nil
 	}
 	at := w.level(depth + 1)
 	all, what := elements(h, page, at.elements)
@@ -272,7 +272,8 @@ func (w *walker) inline(id uint64, e element, in top, depth int) error {
 		what = unordered(all, span{})
 	}
 	if what != "" {
-		return w.problem(Problem{id, fmt.Sprintf("in bucket %q: %s", e.key, what)})
+		w.wrong(id, "in bucket %q: %s", e.key, what)
+		return nil
 	}
 	return w.leaf(id, all, in, depth+1)
 }
