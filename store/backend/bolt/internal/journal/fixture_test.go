@@ -123,6 +123,15 @@ func (f *fixture) put(key, value string) {
 	require.NoError(f, f.commit())
 }
 
+// flicker updates an object n times, and returns the last revision.
+func (f *fixture) flicker(key string, n int) uint64 {
+	f.Helper()
+	for i := range n {
+		f.put(key, fmt.Sprint(i))
+	}
+	return f.last
+}
+
 func (f *fixture) remove(key string) {
 	f.Helper()
 	f.stage(journal.Delete, key, "")

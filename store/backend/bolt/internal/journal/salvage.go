@@ -128,12 +128,12 @@ func (s *salvaging) judge(b *bbolt.Bucket) (floor uint64) {
 		floor = s.log.last
 		r, err := parseUnchecked(revision, b.Get(revisionKey(revision)))
 		switch {
-		case err != nil || !s.plausible(b, r):
+		case err != nil || !s.plausible(r):
 			s.repaired(d, "which object it was of is not known: that one may be shown as it was before")
 		case r.Kind == Emit:
 			s.repaired(d, "it seems to have passed a value by for %q, which is lost", r.Key)
 		default:
-			s.lost[revision] = Record{Kind: Put, Lost: true, Created: min(r.Created, revision), Written: r.Written, Key: slices.Clone(r.Key)}
+			s.lost[revision] = Record{Kind: Put, Lost: true, Created: r.Created, Written: r.Written, Key: slices.Clone(r.Key)}
 			s.repaired(d, "it seems to have been the newest of %q, whose value is lost", r.Key)
 		}
 	}
@@ -145,17 +145,10 @@ func (s *salvaging) repaired(d *CorruptError, format string, args ...any) {
 }
 
 // plausible reports whether the key of a damaged record is likely to be right: the record
-// continues the object's known records, or the key has none.
-func (s *salvaging) plausible(b *bbolt.Bucket, r Record) bool {
-	newest, exists := s.state[string(r.Key)]
-	if !utf8.Valid(r.Key) || exists != (r.Prev != 0) || exists && newest != r.Prev {
-		return false
-	}
-	if !exists {
-		return true
-	}
-	prev, err := ParseRecord(r.Prev, b.Get(revisionKey(r.Prev)))
-	return err == nil && string(prev.Key) == string(r.Key)
+// continues the object's known records, or there are none and it says so.
+func (s *salvaging) plausible(r Record) bool {
+	newest := s.state[string(r.Key)] // zero if there is none
+	return utf8.Valid(r.Key) && r.Prev == newest
 }
 
 // rebuild deletes the records at or below the floor that are not part of the state there.
@@ -165,9 +158,7 @@ func (s *salvaging) rebuild(b *bbolt.Bucket, floor uint64) error {
 		keep[revision] = true
 	}
 	for _, r := range s.lost {
-		if old, ok := s.state[string(r.Key)]; ok {
-			delete(keep, old)
-		}
+		delete(keep, s.state[string(r.Key)]) // what it replaces, if anything
 	}
 	var doomed []uint64
 	c := b.Cursor()

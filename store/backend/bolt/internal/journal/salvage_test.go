@@ -90,6 +90,42 @@ func TestSalvage_KeepsTheKeyOfAStateThatIsLost(t *testing.T) {
 	f.requireChecked()
 }
 
+// A value that was passed by is no object, also if its record is damaged.
+func TestSalvage_MakesNoObjectOfAValueThatWasPassedBy(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "first")
+	f.stage(journal.Emit, "e", "bad record")
+	f.put("b", "last")
+	require.NoError(t, f.Close())
+	flipIn(t, f.path, "bad record")
+	f.opts.Salvage = true
+	f.open()
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Len(t, u.Repairs, 1)
+	require.Contains(t, u.Repairs[0], `it seems to have passed a value by for "e", which is lost`)
+	require.Equal(t, f.newest, stateAt(t, f.File, f.last))
+	f.requireChecked()
+}
+
+// History that was discarded stays so, whatever is damaged in what is left of it.
+func TestSalvage_LowersNoFloor(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "bad record")
+	f.put("a", "next")
+	last := f.flicker("b", 5)
+	f.raise(last - 1)
+	require.NoError(t, f.Close())
+	flipIn(t, f.path, "bad record")
+	f.opts.Salvage = true
+	f.open()
+	b, err := f.Bounds(logName)
+	require.NoError(t, err)
+	require.Equal(t, journal.Bounds{First: 1, Floor: last - 1, Trimmed: last - 1, Last: last}, b)
+	f.requireChecked()
+	f.requireWhole()
+}
+
 // A file with very many damaged records has a report of bounded size, and is salvaged
 // all the same.
 func TestCheck_ListsABoundedNumberOfProblems(t *testing.T) {
