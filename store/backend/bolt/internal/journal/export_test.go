@@ -53,3 +53,8 @@ func (f *File) Spoil(name string, revisions map[uint64]bool) error {
 		return nil
 	})
 }
+
+// Lose deletes a record, likewise.
+func (f *File) Lose(name string, revision uint64) error {
+	return f.update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(logBucket + name)).Delete(revisionKey(revision)) })
+}

@@ -138,3 +138,38 @@ func TestRewrite_ReplacesRecordsWhereTheyAre(t *testing.T) {
 	require.Equal(t, "x", stateAt(t, f.File, 4)["a"].Value, "all or none")
 	f.requireChecked()
 }
+
+// What was damaged while the file is open is not taken into the base, and says what it is.
+func TestTrim_StopsAtDamage(t *testing.T) {
+	for name, c := range map[string]struct {
+		harm     func(f *fixture) error
+		revision uint64
+		what     string
+	}{
+		"damaged":       {func(f *fixture) error { return f.Spoil(logName, map[uint64]bool{3: true}) }, 3, "the record's checksum is wrong"},
+		"missing":       {func(f *fixture) error { return f.Lose(logName, 3) }, 3, "the record is missing"},
+		"the last":      {func(f *fixture) error { return f.Lose(logName, 6) }, 6, "the record is missing"},
+		"a predecessor": {func(f *fixture) error { return f.Lose(logName, 2) }, 3, "its predecessor, revision 2, is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, journal.Options{})
+			f.put("a", "value 1")
+			f.raise(2)
+			f.trim(journal.Budget{})
+			last := f.flicker("a", 4)
+			f.raise(last)
+			before, err := f.Bounds(logName)
+			require.NoError(t, err)
+			require.NoError(t, c.harm(f))
+			_, err = f.Trim(logName, journal.Budget{})
+			var corrupt *journal.CorruptError
+			require.ErrorAs(t, err, &corrupt)
+			require.Equal(t, c.revision, corrupt.Revision)
+			require.Equal(t, logName, corrupt.Log)
+			require.Equal(t, c.what, corrupt.What)
+			after, err := f.Bounds(logName)
+			require.NoError(t, err)
+			require.Equal(t, before, after)
+		})
+	}
+}
