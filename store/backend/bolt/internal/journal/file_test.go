@@ -378,6 +378,12 @@ func TestAppend_TakesNoHoles(t *testing.T) {
 	} {
 		require.Error(t, f.Append(b), name)
 	}
+	for name, b := range map[string]journal.Batch{
+		"record": {Entries: []journal.Entry{{Log: "none", Revision: 1, Data: good}}},
+		"floor":  {Floors: []journal.Floor{{Log: "none"}}},
+	} {
+		require.ErrorIs(t, f.Append(b), journal.ErrUnknownLog, "the first %s of no log", name)
+	}
 	err := f.Append(journal.Batch{Entries: []journal.Entry{{Log: logName, Revision: 3, Data: make([]byte, journal.MaxRecord+1)}}})
 	require.ErrorIs(t, err, journal.ErrTooLarge)
 	f.requireChecked()

@@ -139,6 +139,22 @@ func TestRewrite_ReplacesRecordsWhereTheyAre(t *testing.T) {
 	f.requireChecked()
 }
 
+// The base is what its records are after they were replaced, also for what is trimmed next.
+func TestRewrite_IsKnownToTheNextTrim(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	f.put("b", "2")
+	f.raise(3)
+	f.trim(journal.Budget{})
+	r := journal.Record{Kind: journal.Put, Key: []byte("b"), Value: []byte("two"), Created: 3}
+	require.NoError(t, f.Rewrite(logName, []journal.Entry{{Log: logName, Revision: 3, Data: r.AppendTo(nil, 3)}}))
+	f.put("a", "3")
+	f.raise(4)
+	f.trim(journal.Budget{})
+	f.requireChecked()
+	require.ErrorIs(t, f.Rewrite("none", nil), journal.ErrUnknownLog)
+}
+
 // What was damaged while the file is open is not taken into the base, and says what it is.
 func TestTrim_StopsAtDamage(t *testing.T) {
 	for name, c := range map[string]struct {
