@@ -376,6 +376,7 @@ func TestServe_WrongUsageMakesNoFileAndDoesNotServe(t *testing.T) {
 		{"--origin", "*"},
 		{"--kubeconfig", manifests},
 		{"--kubeconfig", filepath.Join(dir, "none", "config")},
+		{"--kubeconfig", filepath.Join(dir, strings.Repeat("x", 300))},
 	} {
 		out, errs, status := command(t.Context(), append([]string{"serve", "--crd", manifests, "--listen", "127.0.0.1:0", "--data", "bolt:" + filepath.Join(dir, "data")}, args...)...)
 		require.Equal(t, exitUsage, status, "%v: %s", args, errs)

@@ -4,7 +4,8 @@
 //	New ──▶ Write ... ──▶ Publish   the file is replaced
 //	              └─────▶ Discard   nothing has changed
 //
-// [SameFile] finds out before that two files to write, or one and another to read, are one.
+// [Check] finds out before that there can be such a file, and [SameFile] that two files to
+// write, or one and another to read, are one.
 package draft
 
 import (
@@ -19,20 +20,20 @@ import (
 )
 
 // Draft is an incomplete file, next to the one that it replaces when it is complete. Until
-// then that one does not change.
+// then that one does not change. It is made by the first Write, or by Publish, so that a
+// program that is killed before that leaves no file.
 type Draft struct {
+	// file is nil before the first Write.
 	file *os.File
 	// target is the file that the draft replaces; "" if file is a pipe or a device,
 	// which is written directly.
 	target string
+	perm   fs.FileMode
 }
 
 // New begins a draft of the named file. Errors: those of opening the file for writing, and of
 // creating another next to it.
 func New(name string) (*Draft, error) {
-	if followed, err := filepath.EvalSymlinks(name); err == nil {
-		name = followed // the target of a link is replaced, not the link
-	}
 	old, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return NewFile(name, 0o666)
@@ -53,20 +54,56 @@ func New(name string) (*Draft, error) {
 // NewFile begins a draft of the named file, which is a regular file or not there, with these
 // permissions.
 func NewFile(name string, perm fs.FileMode) (*Draft, error) {
-	unfinished := fmt.Sprintf("%s.%08x.tmp", name, rand.Uint32())
-	file, err := os.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		at.Path = name // which the user knows
+	if followed, err := filepath.EvalSymlinks(name); err == nil {
+		name = followed // the target of a link is replaced, not the link
 	}
-	if err != nil {
+	d := &Draft{target: name, perm: perm}
+	if err := d.open(); err != nil {
 		return nil, err
 	}
-	return &Draft{file: file, target: name}, nil
+	d.Discard() // it can be made
+	d.file = nil
+	return d, nil
+}
+
+// Check returns the error of [New], but does not open a pipe, which would wait for its reader.
+func Check(name string) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil
+	}
+	d, err := New(name)
+	if err == nil {
+		d.Discard()
+	}
+	return err
+}
+
+// open makes the file of the draft, unless there is one.
+func (d *Draft) open() (err error) {
+	if d.file != nil {
+		return nil
+	}
+	d.file, err = os.OpenFile(fmt.Sprintf("%s.%08x.tmp", d.target, rand.Uint32()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, d.perm)
+	return d.named(err)
+}
+
+// named returns an error about the draft with the name of the file, which the user knows.
+func (d *Draft) named(err error) error {
+	var at *fs.PathError
+	if !d.Direct() && errors.As(err, &at) {
+		at.Path = d.target
+	}
+	return err
 }
 
 // Write writes to the draft.
-func (d *Draft) Write(p []byte) (int, error) { return d.file.Write(p) }
+func (d *Draft) Write(p []byte) (int, error) {
+	if err := d.open(); err != nil {
+		return 0, err
+	}
+	n, err := d.file.Write(p)
+	return n, d.named(err)
+}
 
 // Direct reports whether the file is a pipe or a device, which is written directly.
 func (d *Draft) Direct() bool { return d.target == "" }
@@ -77,8 +114,11 @@ func (d *Draft) Publish() error {
 	if d.Direct() {
 		return d.file.Close()
 	}
-	if err := errors.Join(d.file.Sync(), d.file.Close()); err != nil {
+	if err := d.open(); err != nil {
 		return err
+	}
+	if err := errors.Join(d.file.Sync(), d.file.Close()); err != nil {
+		return d.named(err)
 	}
 	if err := os.Rename(d.file.Name(), d.target); err != nil {
 		return err
@@ -92,6 +132,9 @@ func (d *Draft) Publish() error {
 
 // Discard removes the draft, if it has not been published.
 func (d *Draft) Discard() {
+	if d.file == nil {
+		return
+	}
 	d.file.Close()
 	if !d.Direct() {
 		os.Remove(d.file.Name()) // fails if the draft was published

@@ -45,9 +45,42 @@ func TestDraft_LeavesNothingIfDiscarded(t *testing.T) {
 	dir := t.TempDir()
 	d, err := draft.New(filepath.Join(dir, "new"))
 	require.NoError(t, err)
+	_, err = io.WriteString(d, "half")
+	require.NoError(t, err)
 	require.Len(t, filetest.Names(t, dir), 1)
 	d.Discard()
 	require.Empty(t, filetest.Names(t, dir))
+}
+
+// A program may be killed between the beginning of a run and the writing of its report.
+func TestDraft_HasNoFileBeforeItIsWritten(t *testing.T) {
+	dir := t.TempDir()
+	d, err := draft.New(filepath.Join(dir, "new"))
+	require.NoError(t, err)
+	require.Empty(t, filetest.Names(t, dir))
+	require.NoError(t, d.Publish(), "an empty one")
+	require.Equal(t, []string{"new"}, filetest.Names(t, dir))
+}
+
+// The draft's own name would be news to the user.
+func TestDraft_NamesTheFileInErrors(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "away", "new")
+	require.NoError(t, os.Mkdir(filepath.Dir(name), 0o700))
+	d, err := draft.New(name)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Dir(name)))
+	_, err = io.WriteString(d, "x")
+	require.ErrorContains(t, err, "open "+name+":")
+	require.ErrorIs(t, d.Publish(), os.ErrNotExist)
+}
+
+func TestCheck_FindsWhetherThereCanBeAFile(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, draft.Check(filepath.Join(dir, "new")))
+	require.Empty(t, filetest.Names(t, dir))
+	require.ErrorIs(t, draft.Check(filepath.Join(dir, "no", "file")), os.ErrNotExist)
+	require.ErrorContains(t, draft.Check(dir), "is a directory")
+	require.NoError(t, draft.Check(os.DevNull))
 }
 
 // A pipe cannot be replaced.

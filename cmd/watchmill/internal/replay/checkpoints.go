@@ -185,14 +185,17 @@ func (c *checkpoints) replaceable(next string) error {
 	return nil
 }
 
-// writeSynced writes a file and waits until it is on disk.
+// writeSynced writes a file and waits until it is on disk. After an error there is no file.
 func writeSynced(path string, data []byte) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		_ = os.Remove(path) // what is wrong with it is reported
+	}
+	return err
 }
 
 // begin refuses a file that exists, since another replay may need it.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -395,6 +396,15 @@ func TestContinue_NoFileIsUsedForTwoThings(t *testing.T) {
 		require.ErrorIs(t, err, replay.ErrOptions)
 		require.ErrorContains(t, err, "--checkpoints is "+path, "before anything is written to the storage")
 		require.ErrorContains(t, err, mention)
+	}
+	tooLong := filepath.Join(dir, strings.Repeat("x", 300))
+	for flag, flags := range map[string]replay.Flags{
+		"--state is ":       {File: file, Backend: "memory", State: tooLong},
+		"--checkpoints is ": {File: file, Backend: "bolt:s.db", Checkpoints: tooLong},
+	} {
+		_, err := flags.Options(replay.Builtin(), nil, 0)
+		require.ErrorIs(t, err, replay.ErrOptions)
+		require.ErrorContains(t, err, flag+tooLong+", which cannot be written")
 	}
 	good := replay.Flags{File: file, Backend: "bolt:s.db", State: "out", Checkpoints: "checkpoints"}
 	_, err := good.Options(replay.Builtin(), nil, 0)

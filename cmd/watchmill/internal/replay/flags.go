@@ -83,10 +83,10 @@ func (f *Flags) validatePaths() error {
 	if err := refuseSame("--state", f.State, trace, storage); err != nil {
 		return err
 	}
-	if err := refuseUnmade("--checkpoints", f.Checkpoints); err != nil {
+	if err := refuseUnwritable("--checkpoints", f.Checkpoints); err != nil {
 		return err
 	}
-	return refuseUnmade("--state", f.State)
+	return refuseUnwritable("--state", f.State)
 }
 
 // refuseMissing refuses a file of storage that is not there though there are checkpoints to
@@ -113,6 +113,21 @@ func refuseUnmade(flag, path string) error {
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return &OptionError{Option: flag, Problem: fmt.Sprintf("is %s, whose directory is not there; make it first", path)}
+	}
+	return nil
+}
+
+// refuseUnwritable refuses a path of a flag at which no file can be written, so that a replay
+// does not run, and leave its storage, for nothing.
+func refuseUnwritable(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := refuseUnmade(flag, path); err != nil {
+		return err
+	}
+	if err := draft.Check(path); err != nil {
+		return &OptionError{Option: flag, Problem: fmt.Sprintf("is %s, which cannot be written: %v; give another file", path, err)}
 	}
 	return nil
 }

@@ -12,9 +12,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/serve"
 )
@@ -124,22 +125,25 @@ func mayWriteKubeconfig(name string) error {
 		return nil
 	}
 	before, err := readUpTo(name, int64(len(kubeconfigMark)))
-	if errors.Is(err, os.ErrNotExist) {
-		if _, err = os.Stat(filepath.Dir(name)); err == nil {
-			return nil
-		}
-	}
-	switch {
-	case err != nil:
-		return &engine.ConfigError{Field: "--kubeconfig", Problem: "cannot be written: " + err.Error()}
-	case !bytes.HasPrefix(before, []byte(kubeconfigMark)):
+	if err == nil && !bytes.HasPrefix(before, []byte(kubeconfigMark)) {
 		return &engine.ConfigError{Field: "--kubeconfig", Problem: fmt.Sprintf("is %s, which is there and was not written by watchmill serve; give a new file", name)}
 	}
-	return nil
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		err = draft.Check(name)
+	}
+	return unwrittenKubeconfig(err)
+}
+
+// unwrittenKubeconfig returns the error of writing a kubeconfig with its flag; nil for nil.
+func unwrittenKubeconfig(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &engine.ConfigError{Field: "--kubeconfig", Problem: "cannot be written: " + err.Error()}
 }
 
 // writeKubeconfig writes a kubeconfig for the server. It does not overwrite a file that
-// the command has not written.
+// the command has not written. After an error the file is as it was.
 func writeKubeconfig(name, url, token, certFile string) error {
 	if err := mayWriteKubeconfig(name); err != nil {
 		return err
@@ -166,8 +170,18 @@ func writeKubeconfig(name, url, token, certFile string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(name, append([]byte(kubeconfigMark), append(text, '\n')...), 0o600); err != nil {
-		return &engine.ConfigError{Field: "--kubeconfig", Problem: "cannot be written: " + err.Error()}
+	return unwrittenKubeconfig(replaceFile(name, slices.Concat([]byte(kubeconfigMark), text, []byte("\n"))))
+}
+
+// replaceFile writes a file that only its owner may read. After an error the file is as it was.
+func replaceFile(name string, text []byte) error {
+	d, err := draft.NewFile(name, 0o600)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer d.Discard()
+	if _, err := d.Write(text); err != nil {
+		return err
+	}
+	return d.Publish()
 }
