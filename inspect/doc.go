@@ -11,9 +11,10 @@
 //
 // # Safety
 //
-// It only reads. It answers GET and HEAD alone, and only requests whose Host
-// header names this machine, so that no page of another site can read it through
-// the user's browser (DNS rebinding); name other hosts in [Options]. The page runs
+// It only reads. It answers GET and HEAD alone, and only requests that come from
+// this machine and whose Host header names it, so that neither another machine
+// reads it nor, through the user's browser, a page of another site (DNS rebinding);
+// name the host of a proxy that authorises requests in [Options]. The page runs
 // no script but its own and loads nothing from elsewhere. [ListenAndServe] listens
 // on loopback only. Names of watches, selectors and errors are shown; objects are
 // not.

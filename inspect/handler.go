@@ -27,9 +27,10 @@ const (
 type Options struct {
 	// Engines are the hosts whose engines are shown.
 	Engines []*engine.Host
-	// Hosts are further names that a request's Host header may have, without a port,
-	// beside localhost and loopback addresses: those of a proxy that authorises
-	// requests. Case does not matter.
+	// Hosts are names, without a port, of which requests are answered to other machines,
+	// too, if their Host header has one: those of a proxy that authorises requests. Case
+	// does not matter. Requests of localhost and loopback addresses are answered to this
+	// machine alone, unless they are among these.
 	Hosts []string
 }
 
@@ -54,8 +55,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		head.Set("Allow", "GET, HEAD")
 		http.Error(w, "inspect only reads: use GET", http.StatusMethodNotAllowed)
-	case !h.allows(r.Host):
-		http.Error(w, "this host name is not allowed: use localhost, or name it in inspect.Options.Hosts", http.StatusForbidden)
+	case !h.allows(r):
+		http.Error(w, "only this machine is answered: use localhost there, or name the host of a server that authorises requests in inspect.Options.Hosts", http.StatusForbidden)
 	case strings.HasSuffix(r.URL.Path, "/state"):
 		head.Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(Take(h.Engines...)) // fails only if the client has gone
@@ -66,16 +67,36 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// allows reports whether requests may have that Host header.
-func (h handler) allows(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
-	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+// allows reports whether the request is answered: its Host header must have one of Hosts, or be
+// of loopback, and the request come from there. The header alone says nothing, since a client
+// writes what it likes into it.
+func (h handler) allows(r *http.Request) bool {
+	host := hostOf(r.Host)
+	if slices.ContainsFunc(h.Hosts, func(name string) bool { return strings.EqualFold(name, host) }) {
 		return true
 	}
-	return host == "localhost" || slices.ContainsFunc(h.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
+	return isLoopback(host) && fromHere(r.RemoteAddr)
+}
+
+// hostOf returns the host of an address with or without a port.
+func hostOf(addr string) string {
+	if host, _, err := net.SplitHostPort(addr); err == nil {
+		return host
+	}
+	return strings.Trim(addr, "[]")
+}
+
+// isLoopback reports whether a host is localhost or a loopback address.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// fromHere reports whether a request from that address comes from this machine: a Unix socket
+// has no address with a port.
+func fromHere(remote string) bool {
+	host, _, err := net.SplitHostPort(remote)
+	return err != nil || isLoopback(host)
 }
 
 // page serves the page. The browser runs no script and applies no style but the page's

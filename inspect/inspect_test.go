@@ -75,12 +75,18 @@ func Example() {
 
 	mux := http.NewServeMux()
 	mux.Handle("/debug/watchmill/", inspect.Handler(host))
-	answer := httptest.NewRecorder()
-	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://localhost/debug/watchmill/state", nil))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	answer, err := server.Client().Get(server.URL + "/debug/watchmill/state")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer answer.Body.Close()
 	var state inspect.State
-	_ = json.Unmarshal(answer.Body.Bytes(), &state)
-	fmt.Println(answer.Code, state.Engines[0].Name)
-	// Output: 200 pods
+	err = json.NewDecoder(answer.Body).Decode(&state)
+	fmt.Println(answer.StatusCode, state.Engines[0].Name, err)
+	// Output: 200 pods <nil>
 }
 
 func ExampleListen() {
@@ -120,10 +126,16 @@ func ExampleListenAndServe() {
 	// Output: <nil>
 }
 
-// get asks a handler as a browser would.
+// get asks a handler as a browser on this machine would.
 func get(h http.Handler, method, url string) *http.Response {
-	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, httptest.NewRequest(method, url, nil))
+	return getFrom("127.0.0.1:50000", h, method, url)
+}
+
+// getFrom asks a handler as a client at that address would.
+func getFrom(remote string, h http.Handler, method, url string) *http.Response {
+	answer, request := httptest.NewRecorder(), httptest.NewRequest(method, url, nil)
+	request.RemoteAddr = remote
+	h.ServeHTTP(answer, request)
 	return answer.Result()
 }
 
@@ -178,6 +190,21 @@ func TestHandler_AnswersNoOtherHost(t *testing.T) {
 	} {
 		require.Equal(t, want, get(h, http.MethodGet, url).StatusCode, url)
 	}
+}
+
+// A client writes into the Host header what it likes.
+func TestHandler_AnswersNoOtherMachine(t *testing.T) {
+	host, _ := newPods(t)
+	for remote, want := range map[string]int{
+		"127.0.0.1:50000": 200, "[::1]:50000": 200, "[::ffff:127.0.0.1]:50000": 200, "@": 200, "": 200,
+		"10.0.0.7:50000": 403, "[2001:db8::7]:50000": 403, "[fe80::1%eth0]:50000": 403,
+	} {
+		answer := getFrom(remote, inspect.Handler(host), http.MethodGet, "http://localhost/state")
+		require.Equal(t, want, answer.StatusCode, remote)
+	}
+	named := inspect.Options{Engines: []*engine.Host{host}, Hosts: []string{"debug.example.com"}}.Handler()
+	require.Equal(t, http.StatusOK, getFrom("10.0.0.7:50000", named, http.MethodGet, "http://debug.example.com/").StatusCode)
+	require.Equal(t, http.StatusForbidden, getFrom("10.0.0.7:50000", named, http.MethodGet, "http://localhost/").StatusCode)
 }
 
 func TestHandler_OnlyReads(t *testing.T) {

@@ -90,11 +90,8 @@ func (s *Server) Close() error {
 	return err
 }
 
+// loopback reports whether an address has a port and a host of loopback.
 func loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return err == nil && isLoopback(host)
 }
