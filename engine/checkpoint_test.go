@@ -268,6 +268,26 @@ func TestCheckpoint_GoesOnInAnotherEngine(t *testing.T) {
 	require.Len(t, until(t, ctx, w, last), int(last)-7)
 }
 
+// A consumer that ends before its first event misses nothing if it has saved where it began.
+func TestCheckpoint_OfAWatchThatHasHadNoEventMissesNothing(t *testing.T) {
+	l := newLasting(t)
+	begun := l.story(t)
+	first, ctx := l.open(t)
+	w, err := first.Watch(ctx, engine.WatchOptions{})
+	require.NoError(t, err)
+	saved, err := first.Checkpoint(ctx, w.Revision())
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+
+	last := l.story(t)
+	second, ctx := l.open(t)
+	from, err := second.RevisionOf(ctx, saved)
+	require.NoError(t, err)
+	again, err := second.Watch(ctx, engine.WatchOptions{From: from})
+	require.NoError(t, err)
+	require.Len(t, until(t, ctx, again, last), int(last-begun))
+}
+
 func TestCheckpoint_OfAnotherStorageIsRefused(t *testing.T) {
 	l, other := newLasting(t), newLasting(t)
 	l.story(t)
