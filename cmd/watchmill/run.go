@@ -36,6 +36,8 @@ type commandLine struct {
 	Store  storeCommand  `cmd:"" help:"Maintain a file of objects: check, info, dump, snapshot, restore, shrink."`
 	Sim    simCommand    `cmd:"" help:"Run the load of a scenario on an engine, or explore random interleavings."`
 	Serve  serveCommand  `cmd:"" help:"Serve the kinds of CustomResourceDefinitions in the Kubernetes API protocol."`
+
+	Version help.Version `help:"Print the version and exit."`
 }
 
 // streams are what a command writes to.
@@ -53,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.UsageOnError(),
 		kong.Writers(stdout, stderr),
 		kong.Help(help.Print),
-		// --help exits while the flags are parsed.
+		// --help and --version exit while the flags are parsed.
 		kong.Exit(func(int) { helped = true }),
 		// Only a command that takes a context hears of signals; they end the others.
 		kong.BindToProvider(func() (context.Context, error) { return stoppable(ctx), nil }),

@@ -5,6 +5,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -134,6 +136,16 @@ func TestHelp_ThatCannotBeWrittenExitsWithOne(t *testing.T) {
 		require.Equal(t, exitFailed, run(t.Context(), args, refusing{}, &errs), "the usage was right")
 		require.Equal(t, "watchmill: cannot write the help: no space left on device\n", errs.String())
 	}
+}
+
+func TestVersion_NamesTheProgramAndItsGo(t *testing.T) {
+	out, errs, status := command(t.Context(), "--version")
+	require.Zero(t, status, errs)
+	require.Regexp(t, `^watchmill \S+, `+regexp.QuoteMeta(runtime.Version()+" "+runtime.GOOS+"/"+runtime.GOARCH)+`\n$`, out)
+	require.Empty(t, errs)
+	var full bytes.Buffer
+	require.Equal(t, exitFailed, run(t.Context(), []string{"--version"}, refusing{}, &full))
+	require.Equal(t, "watchmill: cannot write the version: no space left on device\n", full.String())
 }
 
 func TestHelp_ShowsTheDefaults(t *testing.T) {

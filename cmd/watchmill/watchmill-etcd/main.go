@@ -65,6 +65,8 @@ func main() {
 type commandLine struct {
 	Replay replayCommand `cmd:"" help:"Replay a recorded history to many watchers and check what they saw."`
 	Serve  serveCommand  `cmd:"" help:"Serve the kinds of CustomResourceDefinitions in the Kubernetes API protocol."`
+
+	Version help.Version `help:"Print the version and exit."`
 }
 
 type (

@@ -80,6 +80,12 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
+func TestVersion_NamesTheProgram(t *testing.T) {
+	out, errs, status := command(t.Context(), "--version")
+	require.Zero(t, status, errs)
+	require.Regexp(t, `^watchmill-etcd \S+, go`, out)
+}
+
 func TestHelp_ThatCannotBeWrittenExitsWithOne(t *testing.T) {
 	var errs bytes.Buffer
 	require.Equal(t, exitFailed, run(t.Context(), []string{"replay", "--help"}, full{}, &errs))

@@ -1,23 +1,48 @@
-// Package help prints the help of the programs' command lines, so that a help that cannot be
-// written is told from wrong usage.
+// Package help prints the help and the version of the programs' command lines, so that what
+// cannot be written is told from wrong usage.
 package help
 
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 
 	"github.com/alecthomas/kong"
 )
 
-// ErrUnwritten is the error of a help that cannot be written. Parsing fails with it, wrapped in
-// an error of usage.
-var ErrUnwritten = errors.New("cannot write the help")
+// ErrUnwritten is the error of a help or a version that cannot be written. Parsing fails with
+// it, wrapped in an error of usage.
+var ErrUnwritten = errors.New("cannot write")
 
 // Print prints the help of a command, as a [kong.HelpPrinter]. Its error is an [ErrUnwritten]
 // with that of the writer.
 func Print(options kong.HelpOptions, ctx *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnwritten, err)
+		return fmt.Errorf("%w the help: %w", ErrUnwritten, err)
 	}
 	return nil
+}
+
+// Version is the flag that prints the version of the program, and the Go that it was built
+// with, and exits.
+type Version bool
+
+// BeforeReset is called by kong where the flag is given. Its error is that of Print.
+func (Version) BeforeReset(app *kong.Kong) error {
+	if _, err := fmt.Fprintln(app.Stdout, app.Model.Name, build()); err != nil {
+		return fmt.Errorf("%w the version: %w", ErrUnwritten, err)
+	}
+	app.Exit(0)
+	return nil
+}
+
+// build describes the program that runs. The version is "(devel)" if the go command did not
+// record one.
+func build() string {
+	version := "(devel)"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	return fmt.Sprintf("%s, %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
