@@ -111,20 +111,31 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	measured.observe(server)
-	var unwritten error
+	return opts.listenAndServe(ctx, server, listen, cfg.Logger, func(at net.Addr) error {
+		if err := opts.announce(at, listen.TLS, server.Kinds(), notesOf(kinds), token); err != nil {
+			return err
+		}
+		data.keep()
+		return nil
+	})
+}
+
+// listenAndServe serves until ctx is done. It calls begun once the server listens, and ends it
+// with the error that begun returns, if any.
+func (o *Options) listenAndServe(ctx context.Context, server *serve.Server, listen serve.Listen, log *slog.Logger, begun func(net.Addr) error) error {
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
 	told := func() {}
 	defer func() { told() }()
+	var unbegun error
 	listen.Ready = func(at net.Addr) {
-		if unwritten = opts.announce(at, listen.TLS, server.Kinds(), notesOf(kinds), token); unwritten != nil {
+		if unbegun = begun(at); unbegun != nil {
 			stop()
 			return
 		}
-		data.keep()
-		told = opts.tellOfDraining(ctx, cfg.Logger)
+		told = o.tellOfDraining(ctx, log)
 	}
-	return errors.Join(opts.flagged(server.ListenAndServe(listening, listen)), unwritten)
+	return errors.Join(o.flagged(server.ListenAndServe(listening, listen)), unbegun)
 }
 
 // tellOfDraining logs what the server waits for when ctx is done. The function that it returns
