@@ -47,6 +47,7 @@ type Config[T any] struct {
 	// [usercode.ErrConfig].
 	Key func(T) string
 	// Labels returns the labels that label selectors match on: a map that the value has.
+	// Without it and LabelValues such selectors are refused.
 	Labels func(T) labels.Set
 	// LabelValues are the labels of types without such a map, in place of Labels. Like
 	// Fields they are evaluated once per write. They take 32 bytes an object and 16 a label,
@@ -217,6 +218,7 @@ func checkLabel(name string, isNil bool) error {
 type settings struct {
 	schema             store.Schema
 	keyless            bool // keys are given beside the values
+	noLabels           bool // objects never have labels
 	index, indexLabels []string
 	indexes            []store.Attribute // of index and indexLabels
 	window             Window
@@ -253,7 +255,7 @@ func carryOf[T any](carry func(context.Context, T) T) func(context.Context, *sto
 // settingsOf returns c without its type.
 func settingsOf[T any](c *Config[T]) settings {
 	s := settings{
-		schema: c.Schema(), keyless: c.Key == nil,
+		schema: c.Schema(), keyless: c.Key == nil, noLabels: c.Labels == nil && len(c.LabelValues) == 0,
 		index: c.Index, indexLabels: c.IndexLabels,
 		window: c.Window, noCache: c.NoCache,
 		backend: c.Backend, firstRevision: c.FirstRevision, host: c.Host, metrics: c.Metrics, name: c.Name,

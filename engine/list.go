@@ -88,7 +88,7 @@ func (e *core) list(ctx context.Context, opts ListOptions) (*listed, error) {
 	if err := e.alive(); err != nil {
 		return nil, err
 	}
-	q, err := newQuery(e.schema.Fields, opts)
+	q, err := newQuery(&e.cfg, opts)
 	if err != nil {
 		return nil, err
 	}

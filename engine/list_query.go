@@ -22,7 +22,7 @@ type query struct {
 	limit    int
 }
 
-func newQuery(columns store.Columns, opts ListOptions) (query, error) {
+func newQuery(cfg *settings, opts ListOptions) (query, error) {
 	invalid := func(problem string) error { return fmt.Errorf("%w: %s", ErrInvalidList, problem) }
 	if opts.Limit < 0 {
 		return query{}, invalid("Limit is negative; zero lists everything")
@@ -30,9 +30,9 @@ func newQuery(columns store.Columns, opts ListOptions) (query, error) {
 	if err := opts.Read.validate(); err != nil {
 		return query{}, fmt.Errorf("%w: %w", ErrInvalidList, err)
 	}
-	filter, err := store.NewFilter(columns, store.FilterOptions{
+	filter, err := store.NewFilter(cfg.schema.Fields, store.FilterOptions{
 		Key: opts.Key, Prefix: opts.Prefix, Labels: opts.Labels, Fields: opts.Fields,
-		LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector,
+		LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector, NoLabels: cfg.noLabels,
 	})
 	if err != nil {
 		return query{}, err

@@ -159,6 +159,9 @@ var (
 	// ErrUnknownField: the configuration declares no field of that name. The error is an
 	// [*UnknownFieldError].
 	ErrUnknownField = store.ErrUnknownField
+	// ErrNoLabels: a selector of labels, and the configuration has neither Labels nor
+	// LabelValues. The error is a [*SelectorError].
+	ErrNoLabels = store.ErrNoLabels
 	// ErrUnsupported: the storage cannot do that.
 	ErrUnsupported = store.ErrUnsupported
 	// ErrNilHandler: the handler is nil.

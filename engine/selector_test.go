@@ -88,6 +88,33 @@ func TestSelector_UnknownFieldIsRefusedWithWhatWasMeant(t *testing.T) {
 	})
 }
 
+// Labels that nothing declares would match nothing, or with != everything, and say nothing.
+func TestSelector_LabelOfATypeWithoutLabels(t *testing.T) {
+	for name, noCache := range map[string]bool{"cached": false, "uncached": true} {
+		t.Run(name, func(t *testing.T) {
+			e, ctx := newEngine(t, func(c *engine.Config[pod]) {
+				c.Labels, c.IndexLabels, c.NoCache = nil, nil, noCache
+			})
+			for _, opts := range []engine.ListOptions{
+				{Labels: "app!=web"},
+				{LabelSelector: labels.SelectorFromSet(labels.Set{"app": "web"})},
+			} {
+				_, err := e.List(ctx, opts)
+				require.ErrorIs(t, err, engine.ErrNoLabels)
+				require.ErrorIs(t, err, engine.ErrInvalidSelector)
+				_, err = e.Watch(ctx, engine.WatchOptions{Labels: opts.Labels, LabelSelector: opts.LabelSelector})
+				require.ErrorIs(t, err, engine.ErrNoLabels)
+			}
+			_, err := e.List(ctx, engine.ListOptions{Labels: "app=web"})
+			require.EqualError(t, err, `invalid Labels "app=web": the type has no labels: give Config.Labels or Config.LabelValues`)
+			for _, opts := range []engine.ListOptions{{}, {LabelSelector: labels.Everything()}, {LabelSelector: labels.Nothing()}} {
+				_, err := e.List(ctx, opts)
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
 func TestSelector_FieldOfATypeWithoutFields(t *testing.T) {
 	e, ctx := newEngine(t, nil)
 	_, err := e.List(ctx, engine.ListOptions{Fields: "metadata.name=a"})

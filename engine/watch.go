@@ -174,7 +174,7 @@ func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (*wat
 	}
 	filter, err := store.NewFilter(e.schema.Fields, store.FilterOptions{
 		Key: opts.Key, Prefix: opts.Prefix, Labels: opts.Labels, Fields: opts.Fields,
-		LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector,
+		LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector, NoLabels: e.cfg.noLabels,
 	})
 	if err != nil {
 		return nil, err

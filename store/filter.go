@@ -43,6 +43,9 @@ type FilterOptions struct {
 	// nothing makes a filter that matches nothing.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
+	// NoLabels says that the objects never have labels: then selectors of labels are
+	// refused with [ErrNoLabels].
+	NoLabels bool
 }
 
 // everything is the filter without restrictions.
@@ -62,6 +65,9 @@ func NewFilter(columns Columns, opts FilterOptions) (*Filter, error) {
 	if err != nil {
 		return nil, &SelectorError{Field: "Labels", Input: opts.Labels, Err: err}
 	}
+	if err := opts.refuseLabels(parsed); err != nil {
+		return nil, err
+	}
 	filter := &Filter{key: opts.Key, prefix: opts.Prefix}
 	filter.requireLabels(parsed)
 	filter.requireLabels(opts.LabelSelector)
@@ -80,6 +86,25 @@ func NewFilter(columns Columns, opts FilterOptions) (*Filter, error) {
 // types need not be comparable.
 func (o *FilterOptions) isZero() bool {
 	return o.Key == "" && o.Prefix == "" && o.Labels == "" && o.Fields == "" && o.LabelSelector == nil && o.FieldSelector == nil
+}
+
+// refuseLabels returns the error of selectors of labels, of which that in Labels is parsed, for
+// objects without labels. A selector without requirements selects everything or nothing, which
+// needs no labels.
+func (o *FilterOptions) refuseLabels(parsed labels.Selector) error {
+	if !o.NoLabels {
+		return nil
+	}
+	if !parsed.Empty() {
+		return &SelectorError{Field: "Labels", Input: o.Labels, Err: ErrNoLabels}
+	}
+	if o.LabelSelector == nil {
+		return nil
+	}
+	if requirements, _ := o.LabelSelector.Requirements(); len(requirements) > 0 {
+		return &SelectorError{Field: "LabelSelector", Input: o.LabelSelector.String(), Err: ErrNoLabels}
+	}
+	return nil
 }
 
 // parseFields parses and compiles a field selector.

@@ -14,8 +14,8 @@ var ErrInvalidSelector = errors.New("invalid selector")
 
 // SelectorError says which of the [FilterOptions] is wrong.
 type SelectorError struct {
-	// Field is the name of the option: "Key", "Prefix", "Labels", "Fields" or
-	// "FieldSelector".
+	// Field is the name of the option: "Key", "Prefix", "Labels", "Fields",
+	// "LabelSelector" or "FieldSelector".
 	Field string
 	// Input is what it was set to.
 	Input string
@@ -29,7 +29,7 @@ var errKeyToo = errors.New("Key names one object already; leave one of them empt
 func (e *SelectorError) Error() string {
 	text := fmt.Sprintf("invalid %s %q: %v", e.Field, e.Input, e.Err)
 	example, ok := selectorExamples[e.Field]
-	if !ok || e.Err == errKeyToo || errors.Is(e.Err, ErrUnknownField) {
+	if !ok || e.Err == errKeyToo || errors.Is(e.Err, ErrUnknownField) || errors.Is(e.Err, ErrNoLabels) {
 		return text // the error says what to write
 	}
 	return text + fmt.Sprintf(": write it like %q", example)
@@ -48,6 +48,10 @@ var selectorExamples = map[string]string{
 	"Labels": "app=web,tier in (a,b),!legacy",
 	"Fields": "spec.nodeName=n7,status.phase!=Failed",
 }
+
+// ErrNoLabels: the type has no labels, so that a selector of labels would silently match
+// nothing, or everything.
+var ErrNoLabels = errors.New("the type has no labels: give Config.Labels or Config.LabelValues")
 
 // ErrUnknownField: the field was not declared. The error is an
 // [*UnknownFieldError].
