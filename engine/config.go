@@ -285,10 +285,25 @@ func (s *settings) validate() error {
 	case s.listWhenBehind > 0 && !s.cached():
 		return &ConfigError{Field: "ListWhenBehind", Problem: "is set, but NoCache turns the cache off: nothing is listed"}
 	}
+	if err := s.checkBackend(); err != nil {
+		return err
+	}
 	if err := configError(s.window.Validate("Window")); err != nil {
 		return err
 	}
 	return s.resolveIndexes()
+}
+
+// checkBackend returns a [*ConfigError] if the backend has values of another type, which would
+// be read as what they are not.
+func (s *settings) checkBackend() error {
+	if s.backend == nil {
+		return nil
+	}
+	if has := typeIn(s.backend); has != nil && has != s.schema.Type {
+		return &ConfigError{Field: "Backend", Problem: fmt.Sprintf("holds objects of %v, not of %v; give one that was made with the Schema of this Config", has, s.schema.Type)}
+	}
+	return nil
 }
 
 // configError returns an error of the storage about a setting, with the name that the

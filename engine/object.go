@@ -123,6 +123,7 @@ func (c Config[T]) Schema() store.Schema {
 	d := description[T]{labelsOf: c.Labels}
 	d.labelNames = store.LabelNames(sorted(c.LabelValues, &d.labels))
 	return store.Schema{
+		Type:   reflect.TypeFor[T](),
 		Fields: sorted(c.Fields, &d.fields),
 		New:    func() *store.Object { return store.Header(new(Object[T])) },
 		Clone: func(o *store.Object) *store.Object {

@@ -28,16 +28,27 @@ func SourceOf[T any](from backend.ListerWatcher) Source[T] { return Source[T]{fr
 // Type returns T.
 func (s Source[T]) Type() reflect.Type { return reflect.TypeFor[T]() }
 
-// Validate returns a [*ConfigError] if the source is missing, or has a method Type, as
-// a Source has, that does not return T.
+// Validate returns a [*ConfigError] if the source is missing, or says by a method Type, as
+// a Source has, or by its Traits, that its objects are not of T.
 func (s Source[T]) Validate() error {
 	if s.ListerWatcher == nil {
 		return &ConfigError{Field: "Source", Problem: "is missing; give the Source of an engine, or SourceOf a backend"}
 	}
-	if from, ok := s.ListerWatcher.(interface{ Type() reflect.Type }); ok && from.Type() != s.Type() {
-		return &ConfigError{Field: "Source", Problem: fmt.Sprintf("holds objects of %v, not of %v; give a source of that type", from.Type(), s.Type())}
+	has := typeIn(s.ListerWatcher)
+	if from, ok := s.ListerWatcher.(interface{ Type() reflect.Type }); ok {
+		has = from.Type()
+	}
+	if has != nil && has != s.Type() {
+		return &ConfigError{Field: "Source", Problem: fmt.Sprintf("holds objects of %v, not of %v; give a source of that type", has, s.Type())}
 	}
 	return nil
+}
+
+// typeIn returns the type of the values that from has, nil if it is not known. A panic of its
+// Traits is left to those that rely on them.
+func typeIn(from backend.ListerWatcher) (values reflect.Type) {
+	_ = usercode.Call("Traits", "", func() { values = from.Traits().Type })
+	return values
 }
 
 // Source returns the engine as a source, for example for an informer: its lists and
@@ -75,7 +86,9 @@ type source struct{ engine *core }
 // would run meanwhile. Revisions are not contiguous, since relists produce
 // differences. A list tells which history it is of.
 func (s source) Traits() backend.Traits {
-	return backend.Traits{Blocks: s.waits() || s.engine.storage.Backend().Traits().Blocks, Identifies: true}
+	return backend.Traits{
+		Blocks: s.waits() || s.engine.storage.Backend().Traits().Blocks, Identifies: true, Type: s.engine.schema.Type,
+	}
 }
 
 // waits reports whether calls may wait for the cache.

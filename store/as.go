@@ -15,7 +15,8 @@ import "unsafe"
 //     alive. The façade's types prove that with constant expressions which do not
 //     compile otherwise.
 //   - All objects of one storage come from one [Schema], whose New and Clone make
-//     a P each. The façade never passes in a header of another storage.
+//     a P each. The façade never passes in a header of another storage, and refuses
+//     a storage whose schema has another Type.
 //   - The tests run with -race, which turns on the compiler's checkptr.
 
 // As returns the whole of which o is the header. A nil o gives nil.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -13,6 +14,10 @@ import (
 // called from any goroutine, and may panic where they run user code, which
 // callers contain.
 type Schema struct {
+	// Type is the type of the objects' values, by which the user of a backend of another
+	// type is refused: a value would be read as what it is not. Nil means that it is
+	// not known.
+	Type reflect.Type
 	// Fields are the names of the fields that selectors may name.
 	Fields Columns
 	// New returns an object with the zero value, to decode into.

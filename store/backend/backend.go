@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -148,6 +149,9 @@ type Traits struct {
 	// Identifies: each list tells in [List].StoreID which storage it is of, so that a
 	// reader need not call [StoreID] before it, which may be a request of its own.
 	Identifies bool
+	// Type is that of the [store.Schema] of the backend: the type of the objects' values;
+	// nil if it is not known.
+	Type reflect.Type
 }
 
 // PutOptions qualifies a Put.

@@ -152,7 +152,7 @@ func (b *Backend) open() error {
 // Traits: only reads of old revisions wait for the disk, every revision is one event,
 // and history survives a restart.
 func (b *Backend) Traits() backend.Traits {
-	return backend.Traits{Contiguous: true, Keeps: true}
+	return backend.Traits{Contiguous: true, Keeps: true, Type: b.values.schema.Type}
 }
 
 // StoreID returns the identity of the objects of this type in this file: the file's

@@ -133,7 +133,7 @@ func (b *Backend) begin(objects []*store.Object) error {
 
 // Traits: the memory backend never blocks, and every revision is one event.
 func (b *Backend) Traits() backend.Traits {
-	return backend.Traits{Contiguous: true}
+	return backend.Traits{Contiguous: true, Type: b.schema.Type}
 }
 
 // StoreID returns the identity of this backend: a random text, so that no other backend
