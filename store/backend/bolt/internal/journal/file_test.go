@@ -390,6 +390,20 @@ func TestAppend_TakesNoHoles(t *testing.T) {
 	f.requireWhole()
 }
 
+// A second Close leaves the lock alone, which may be another's by then.
+func TestClose_ReleasesTheLockOnce(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	first := f.File
+	require.NoError(t, first.Close())
+	f.open()
+	require.NoError(t, first.Close())
+	_, err := journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond})
+	var locked *journal.LockedError
+	require.ErrorAs(t, err, &locked)
+	require.True(t, locked.Here, "some systems do not lock a file against their own process")
+	f.put("a", "1")
+}
+
 func TestRead_HonoursTheContext(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	for range 3 {
