@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
-	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
 )
 
 // flipIn flips a bit of the value of the record at a revision, found by what is
@@ -124,107 +123,6 @@ func TestSalvage_LowersNoFloor(t *testing.T) {
 	require.Equal(t, journal.Bounds{First: 1, Floor: last - 1, Trimmed: last - 1, Last: last}, b)
 	f.requireChecked()
 	f.requireWhole()
-}
-
-// A file with very many damaged records has a report of bounded size, and is salvaged
-// all the same.
-func TestCheck_ListsABoundedNumberOfProblems(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	const records = 3*journal.MaxProblems + 1
-	for i := range records / 2 {
-		f.stage(journal.Put, fmt.Sprint(i), "bad record") // and the next continues none
-		f.stage(journal.Put, fmt.Sprint(i), "next")
-	}
-	require.NoError(t, f.commit())
-	require.NoError(t, f.Close())
-	flipIn(t, f.path, "bad record")
-	report, err := journal.Check(f.path, 0)
-	require.NoError(t, err)
-	require.Len(t, report.Problems, journal.MaxProblems)
-	require.Equal(t, records/2-journal.MaxProblems, report.Unlisted)
-
-	_, err = journal.Open(f.path, journal.Options{})
-	require.ErrorContains(t, err, "revision 2: damaged")
-	f.opts.Salvage = true
-	f.open()
-	u, err := f.Usage()
-	require.NoError(t, err)
-	require.Len(t, u.Repairs, records/2)
-	f.requireChecked()
-}
-
-// Of what does not fit together it lists a bounded number, too.
-func TestCheck_ListsABoundedNumberOfBrokenChains(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	const deletions = journal.MaxProblems + 7
-	for i := range deletions {
-		f.last++
-		r := journal.Record{Kind: journal.Delete, Created: 1, Key: fmt.Append(nil, i)}
-		f.pending = append(f.pending, journal.Entry{Log: logName, Revision: f.last, Data: r.AppendTo(nil, f.last)})
-	}
-	require.NoError(t, f.commit())
-	require.NoError(t, f.Close())
-	report, err := journal.Check(f.path, 0)
-	require.NoError(t, err)
-	require.Len(t, report.Problems, journal.MaxProblems)
-	require.ErrorContains(t, report.Problems[0], "revision 2: damaged: it deletes what does not exist")
-	require.Equal(t, 7, report.Unlisted)
-	require.Equal(t, deletions, report.Records)
-	require.Equal(t, map[string]journal.Bounds{logName: {First: 1, Trimmed: 1, Last: f.last}}, report.Logs)
-	require.Empty(t, report.Warnings)
-}
-
-// Each record of an object continues the one before it.
-func TestCheck_SaysWhatDoesNotContinueAnObject(t *testing.T) {
-	put := func(prev, created uint64) journal.Record {
-		return journal.Record{Kind: journal.Put, Key: []byte("a"), Prev: prev, Created: created}
-	}
-	for _, c := range []struct {
-		name    string
-		records []journal.Record
-		wrong   []string
-	}{
-		{"whole", []journal.Record{put(0, 2), put(2, 2), {Kind: journal.Delete, Key: []byte("a"), Prev: 3, Created: 2}, put(0, 5)}, nil},
-		{"an event of its key", []journal.Record{put(0, 2), {Kind: journal.Emit, Key: []byte("a")}, put(2, 2)}, nil},
-		{"another predecessor", []journal.Record{put(0, 2), put(0, 2), put(3, 2)}, []string{"revision 3: damaged: it does not continue the object's last record"}},
-		{"another creation", []journal.Record{put(0, 2), put(2, 3)}, []string{"revision 3: damaged: the object was created at another revision"}},
-		{"deleted twice", []journal.Record{put(0, 2), {Kind: journal.Delete, Key: []byte("a"), Prev: 2, Created: 2}, {Kind: journal.Delete, Key: []byte("a"), Prev: 2, Created: 2}},
-			[]string{"revision 4: damaged: it deletes what does not exist"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := newFixture(t, journal.Options{})
-			for _, r := range c.records {
-				f.last++
-				f.pending = append(f.pending, journal.Entry{Log: logName, Revision: f.last, Data: r.AppendTo(nil, f.last)})
-			}
-			require.NoError(t, f.commit())
-			require.NoError(t, f.Close())
-			report, err := journal.Check(f.path, 0)
-			require.NoError(t, err)
-			require.Len(t, report.Problems, len(c.wrong))
-			for i, text := range c.wrong {
-				require.ErrorContains(t, report.Problems[i], text)
-			}
-		})
-	}
-}
-
-// A meta page that cannot be read has no consequence as long as the other one can.
-func TestCheck_WarnsOfAMetaPage(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	f.put("a", "1")
-	require.NoError(t, f.Close())
-	image := read(t, f.path)
-	metas, err := pages.ReadMetas(bytes.NewReader(image), int64(len(image)))
-	require.NoError(t, err)
-	older := 1 - metas.Newest.Page
-	clear(image[older*pageSize:][:pageSize])
-	require.NoError(t, os.WriteFile(f.path, image, 0o600))
-	report, err := journal.Check(f.path, 0)
-	require.NoError(t, err)
-	require.Empty(t, report.Problems)
-	require.Len(t, report.Warnings, 1)
-	require.Contains(t, report.Warnings[0], fmt.Sprintf("page %d: it is not a meta page", older))
 }
 
 // A record whose key cannot be believed is given up with all history; the rest of
