@@ -39,6 +39,21 @@ func TestCheck_ListsEachPartThatIsWrong(t *testing.T) {
 			[]string{"revision 15: damaged: the record's checksum is wrong"}},
 		"a record of the history": {func(tx *bbolt.Tx) error { return log(tx).Put(key(28), []byte("no record")) },
 			[]string{"revision 28: damaged: the record's checksum is wrong"}},
+		"an old end": {func(tx *bbolt.Tx) error { return log(tx).SetSequence(28) }, []string{
+			"revision 29: damaged: the log ends at 28: a page is an old one", "revision 30: damaged: the log ends at 28: a page is an old one",
+		}},
+		"an end before the floor": {func(tx *bbolt.Tx) error { return errors.Join(log(tx).SetSequence(15), cut(log(tx), 16, 30)) },
+			[]string{"revision 15: damaged: the log ends before its floor, 20", "the state at revision 20 is not what was written"}},
+		"no records at the end": {func(tx *bbolt.Tx) error { return cut(log(tx), 30, 30) },
+			[]string{"revision 30: damaged: the records from here to 30 are missing"}},
+		"a head that is cut off": {func(tx *bbolt.Tx) error { return main(tx).Put([]byte("log/"+logName), sealedHead(1, 20)) },
+			[]string{`"log/pods": the record's content makes no sense`, "nothing is known about this log"}},
+		"a head that trims more than the floor": {func(tx *bbolt.Tx) error { return main(tx).Put([]byte("log/"+logName), sealedHead(1, 19, 20, 0, 0)) },
+			[]string{`"log/pods": the record's content makes no sense`, "nothing is known about this log"}},
+		"an identity that is cut off": {func(tx *bbolt.Tx) error { return main(tx).Put([]byte("file"), sealedHead(journal.Format, 7)) },
+			[]string{`"file": the record's content makes no sense`}},
+		"an identity that is hardly there": {func(tx *bbolt.Tx) error { return main(tx).Put([]byte("file"), []byte{0, 0, 0}) },
+			[]string{`"file": the record's checksum is wrong`}},
 		"a hole": {func(tx *bbolt.Tx) error { return log(tx).Delete(key(24)) },
 			[]string{"revision 25: damaged: the records before it are missing, from revision 24 on"}},
 	} {
@@ -49,6 +64,7 @@ func TestCheck_ListsEachPartThatIsWrong(t *testing.T) {
 			}
 			f.raise(20)
 			f.trim(journal.Budget{})
+			identity := f.Identity()
 			require.NoError(t, f.Close())
 			db, err := bbolt.Open(f.path, 0o600, nil)
 			require.NoError(t, err)
@@ -57,11 +73,34 @@ func TestCheck_ListsEachPartThatIsWrong(t *testing.T) {
 			report, err := journal.Check(f.path, 0)
 			require.NoError(t, err)
 			require.Len(t, report.Problems, len(c.problems), "%v", report.Problems)
+			if c.problems == nil {
+				require.Equal(t, identity, report.Identity)
+				require.False(t, report.Identity.Created.IsZero())
+			}
 			for i, text := range c.problems {
 				require.ErrorContains(t, report.Problems[i], text)
 			}
 		})
 	}
+}
+
+// cut deletes records.
+func cut(log *bbolt.Bucket, from, through uint64) error {
+	for revision := from; revision <= through; revision++ {
+		if err := log.Delete(binary.BigEndian.AppendUint64(nil, revision)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealedHead returns numbers with their checksum.
+func sealedHead(numbers ...uint64) []byte {
+	data := make([]byte, 4)
+	for _, n := range numbers {
+		data = binary.AppendUvarint(data, n)
+	}
+	return journal.Seal(data)
 }
 
 func TestCheck_ListsAllThatIsWrong(t *testing.T) {

@@ -364,6 +364,15 @@ func TestFile_KeepsLogsApart(t *testing.T) {
 }
 
 // A batch that does not fit changes nothing.
+func TestDeclare_TakesNamesOfUpTo255Bytes(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	_, err := f.Declare(strings.Repeat("n", journal.MaxName), 1)
+	require.NoError(t, err)
+	_, err = f.Declare(strings.Repeat("n", journal.MaxName+1), 1)
+	require.Error(t, err)
+	f.requireChecked()
+}
+
 func TestAppend_TakesNoHoles(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.put("a", "1")

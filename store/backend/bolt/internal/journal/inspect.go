@@ -247,7 +247,7 @@ func (e *examination) finish() {
 		switch {
 		case s == nil:
 			e.wrong(&CorruptError{Path: e.path, Page: NoPage, Log: name, What: "the log is missing"})
-		case s.next != l.last+1:
+		case s.next <= l.last:
 			e.wrong(&CorruptError{Path: e.path, Page: int64(s.page), Log: name, Revision: s.next, What: fmt.Sprintf("the records from here to %d are missing", l.last)})
 		case s.base != l.base && !s.baseDamaged:
 			e.wrong(&CorruptError{Path: e.path, Page: NoPage, Log: name, What: fmt.Sprintf("the state at revision %d is not what was written: %d records of %d, or other ones", l.trimmed, s.base.count, l.base.count)})
