@@ -2,7 +2,6 @@ package journal_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -363,42 +362,6 @@ func TestFile_KeepsLogsApart(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A batch that does not fit changes nothing.
-func TestDeclare_TakesNamesOfUpTo255Bytes(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	_, err := f.Declare(strings.Repeat("n", journal.MaxName), 1)
-	require.NoError(t, err)
-	_, err = f.Declare(strings.Repeat("n", journal.MaxName+1), 1)
-	require.Error(t, err)
-	f.requireChecked()
-}
-
-func TestAppend_TakesNoHoles(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	f.put("a", "1")
-	good := journal.Record{Kind: journal.Put, Key: []byte("x"), Created: 3}.AppendTo(nil, 3)
-	for name, b := range map[string]journal.Batch{
-		"hole":          {Entries: []journal.Entry{{Log: logName, Revision: 4, Data: good}}},
-		"again":         {Entries: []journal.Entry{{Log: logName, Revision: 2, Data: good}}},
-		"later hole":    {Entries: []journal.Entry{{Log: logName, Revision: 3, Data: good}, {Log: logName, Revision: 5, Data: good}}},
-		"no log":        {Entries: []journal.Entry{{Log: "none", Revision: 3, Data: good}}},
-		"future floor":  {Floors: []journal.Floor{{Log: logName, Revision: 3}}},
-		"floor, no log": {Floors: []journal.Floor{{Log: "none", Revision: 1}}},
-	} {
-		require.Error(t, f.Append(b), name)
-	}
-	for name, b := range map[string]journal.Batch{
-		"record": {Entries: []journal.Entry{{Log: "none", Revision: 1, Data: good}}},
-		"floor":  {Floors: []journal.Floor{{Log: "none"}}},
-	} {
-		require.ErrorIs(t, f.Append(b), journal.ErrUnknownLog, "the first %s of no log", name)
-	}
-	err := f.Append(journal.Batch{Entries: []journal.Entry{{Log: logName, Revision: 3, Data: make([]byte, journal.MaxRecord+1)}}})
-	require.ErrorIs(t, err, journal.ErrTooLarge)
-	f.requireChecked()
-	f.requireWhole()
-}
-
 // A second Close leaves the lock alone, which may be another's by then.
 func TestClose_ReleasesTheLockOnce(t *testing.T) {
 	f := newFixture(t, journal.Options{})
@@ -411,53 +374,4 @@ func TestClose_ReleasesTheLockOnce(t *testing.T) {
 	require.ErrorAs(t, err, &locked)
 	require.True(t, locked.Here, "some systems do not lock a file against their own process")
 	f.put("a", "1")
-}
-
-func TestRead_HonoursTheContext(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	for range 3 {
-		for range 500 {
-			f.stage(journal.Put, "a", "x")
-		}
-		require.NoError(t, f.commit())
-	}
-	cause := errors.New("enough")
-	ctx, cancel := context.WithCancelCause(f.ctx)
-	n := 0
-	err := f.Read(ctx, logName, func(v journal.View) error {
-		return v.Scan(0, f.last, func(uint64, journal.Record) (bool, error) {
-			if n++; n == 100 {
-				cancel(cause)
-			}
-			return true, nil
-		})
-	})
-	require.ErrorIs(t, err, cause)
-	require.Less(t, n, 600)
-	require.ErrorIs(t, f.Read(ctx, logName, nil), cause)
-}
-
-// A view stays as it was while the log goes on.
-func TestRead_ShowsOneMoment(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	f.put("a", "1")
-	f.put("a", "2")
-	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
-		f.put("a", "3")
-		f.raise(4)
-		f.trim(journal.Budget{})
-		require.Equal(t, uint64(3), v.Bounds().Last)
-		r, found, err := v.Get(2)
-		require.NoError(t, err)
-		require.True(t, found)
-		require.Equal(t, "1", string(r.Value))
-		_, found, err = v.Get(4)
-		require.False(t, found)
-		return err
-	}))
-	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
-		_, found, err := v.Get(2)
-		require.False(t, found)
-		return err
-	}))
 }

@@ -142,3 +142,52 @@ func TestPick_EndsWithItsContextAndItsCaller(t *testing.T) {
 	})
 	require.ErrorIs(t, err, enough)
 }
+
+func TestRead_HonoursTheContext(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	for range 3 {
+		for range 500 {
+			f.stage(journal.Put, "a", "x")
+		}
+		require.NoError(t, f.commit())
+	}
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(f.ctx)
+	n := 0
+	err := f.Read(ctx, logName, func(v journal.View) error {
+		return v.Scan(0, f.last, func(uint64, journal.Record) (bool, error) {
+			if n++; n == 100 {
+				cancel(cause)
+			}
+			return true, nil
+		})
+	})
+	require.ErrorIs(t, err, cause)
+	require.Less(t, n, 600)
+	require.ErrorIs(t, f.Read(ctx, logName, nil), cause)
+}
+
+// A view stays as it was while the log goes on.
+func TestRead_ShowsOneMoment(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	f.put("a", "2")
+	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
+		f.put("a", "3")
+		f.raise(4)
+		f.trim(journal.Budget{})
+		require.Equal(t, uint64(3), v.Bounds().Last)
+		r, found, err := v.Get(2)
+		require.NoError(t, err)
+		require.True(t, found)
+		require.Equal(t, "1", string(r.Value))
+		_, found, err = v.Get(4)
+		require.False(t, found)
+		return err
+	}))
+	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
+		_, found, err := v.Get(2)
+		require.False(t, found)
+		return err
+	}))
+}

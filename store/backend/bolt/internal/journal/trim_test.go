@@ -80,44 +80,6 @@ func TestTrim_NeverLosesTheRevision(t *testing.T) {
 	f.requireWhole()
 }
 
-// Compactions can come in any order, also in one batch.
-func TestAppend_LowersNoFloor(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	f.random(newRandom(1), 3, 10, 10)
-	require.NoError(t, f.Append(journal.Batch{Floors: []journal.Floor{{Log: logName, Revision: 4}, {Log: logName, Revision: 3}}}))
-	f.raise(2)
-	b, err := f.Bounds(logName)
-	require.NoError(t, err)
-	require.Equal(t, uint64(4), b.Floor)
-	f.trim(journal.Budget{})
-	f.requireChecked()
-	f.requireWhole()
-}
-
-// The floors of several logs are raised at once, and last.
-func TestAppend_RaisesTheFloorsOfAllLogs(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	last := f.flicker("a", 3)
-	logs := []string{"aaa", logName, "zzz"}
-	var floors []journal.Floor
-	for _, name := range logs {
-		if name == logName {
-			floors = append(floors, journal.Floor{Log: name, Revision: last})
-			continue
-		}
-		_, err := f.Declare(name, 7)
-		require.NoError(t, err)
-		floors = append(floors, journal.Floor{Log: name, Revision: 7})
-	}
-	require.NoError(t, f.Append(journal.Batch{Floors: floors}))
-	f.reopen()
-	for _, floor := range floors {
-		b, err := f.Bounds(floor.Log)
-		require.NoError(t, err)
-		require.Equal(t, floor.Revision, b.Floor, floor.Log)
-	}
-}
-
 // Space is used again: the file does not grow for ever.
 func TestTrim_BoundsTheFile(t *testing.T) {
 	f, random := newFixture(t, journal.Options{}), newRandom(1)

@@ -1,0 +1,84 @@
+package journal_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// A batch that does not fit changes nothing.
+func TestDeclare_TakesNamesOfUpTo255Bytes(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	_, err := f.Declare(strings.Repeat("n", journal.MaxName), 1)
+	require.NoError(t, err)
+	_, err = f.Declare(strings.Repeat("n", journal.MaxName+1), 1)
+	require.Error(t, err)
+	f.requireChecked()
+}
+
+func TestAppend_TakesNoHoles(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	good := journal.Record{Kind: journal.Put, Key: []byte("x"), Created: 3}.AppendTo(nil, 3)
+	for name, b := range map[string]journal.Batch{
+		"hole":          {Entries: []journal.Entry{{Log: logName, Revision: 4, Data: good}}},
+		"again":         {Entries: []journal.Entry{{Log: logName, Revision: 2, Data: good}}},
+		"later hole":    {Entries: []journal.Entry{{Log: logName, Revision: 3, Data: good}, {Log: logName, Revision: 5, Data: good}}},
+		"no log":        {Entries: []journal.Entry{{Log: "none", Revision: 3, Data: good}}},
+		"future floor":  {Floors: []journal.Floor{{Log: logName, Revision: 3}}},
+		"floor, no log": {Floors: []journal.Floor{{Log: "none", Revision: 1}}},
+	} {
+		require.Error(t, f.Append(b), name)
+	}
+	for name, b := range map[string]journal.Batch{
+		"record": {Entries: []journal.Entry{{Log: "none", Revision: 1, Data: good}}},
+		"floor":  {Floors: []journal.Floor{{Log: "none"}}},
+	} {
+		require.ErrorIs(t, f.Append(b), journal.ErrUnknownLog, "the first %s of no log", name)
+	}
+	err := f.Append(journal.Batch{Entries: []journal.Entry{{Log: logName, Revision: 3, Data: make([]byte, journal.MaxRecord+1)}}})
+	require.ErrorIs(t, err, journal.ErrTooLarge)
+	f.requireChecked()
+	f.requireWhole()
+}
+
+// Compactions can come in any order, also in one batch.
+func TestAppend_LowersNoFloor(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 3, 10, 10)
+	require.NoError(t, f.Append(journal.Batch{Floors: []journal.Floor{{Log: logName, Revision: 4}, {Log: logName, Revision: 3}}}))
+	f.raise(2)
+	b, err := f.Bounds(logName)
+	require.NoError(t, err)
+	require.Equal(t, uint64(4), b.Floor)
+	f.trim(journal.Budget{})
+	f.requireChecked()
+	f.requireWhole()
+}
+
+// The floors of several logs are raised at once, and last.
+func TestAppend_RaisesTheFloorsOfAllLogs(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	last := f.flicker("a", 3)
+	logs := []string{"aaa", logName, "zzz"}
+	var floors []journal.Floor
+	for _, name := range logs {
+		if name == logName {
+			floors = append(floors, journal.Floor{Log: name, Revision: last})
+			continue
+		}
+		_, err := f.Declare(name, 7)
+		require.NoError(t, err)
+		floors = append(floors, journal.Floor{Log: name, Revision: 7})
+	}
+	require.NoError(t, f.Append(journal.Batch{Floors: floors}))
+	f.reopen()
+	for _, floor := range floors {
+		b, err := f.Bounds(floor.Log)
+		require.NoError(t, err)
+		require.Equal(t, floor.Revision, b.Floor, floor.Log)
+	}
+}
