@@ -72,6 +72,7 @@ var edits = []edited{
 	{`"scope"`, `"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"url":"https://example.org"}}},"scope"`},
 	{`"scope"`, `"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"]}},"scope"`},
 	{`"storage":true`, `"storage":false`}, {`"name":"v1"`, `"name":"V1"`}, {`{"openAPIV3Schema":{"type":"object"}}`, `{}`},
+	{`"served":true`, `"served":false`}, {`"versions":[{"name":"v1","served":true`, `"versions":[{"name":"v0","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}},{"name":"v1","served":false`},
 	besideVersion(`{"name":"v0","served":false,"storage":false}`), besideVersion(`{"name":"v0","served":false,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}}`),
 	besideVersion(`{"name":"v1","served":false,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}}`), besideVersion(`{"name":"v0","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}`),
 	besideVersion(`{"name":"v0","served":false,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{}}}}}`),

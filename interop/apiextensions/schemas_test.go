@@ -59,6 +59,7 @@ func (e *evolving) define(versions ...aVersion) {
 		}
 		e.until(ctx, http.StatusCreated, send(http.MethodPost, triesIn(v.name)+"?dryRun=All&fieldValidation=Strict", "",
 			tryOf(v.name, "probe", ``, fmt.Sprintf(`{"generation%d":1}`, e.generation))))
+		e.until(ctx, http.StatusOK, get(triesIn(v.name))) // the new cache has been filled
 	}
 }
 

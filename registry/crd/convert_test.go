@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -108,6 +109,23 @@ func TestVersions_WithoutTheOneThatIsStored(t *testing.T) {
 		shown, _ := cfg.Conversion.FromStorage(stored)
 		require.JSONEq(t, `{"size":1}`, specOf(shown), "with the default of v1")
 	}
+}
+
+// A definition of a client may have no version that is served; a file of manifests is there to be
+// served.
+func TestVersions_MayBeNoneOfADefinition(t *testing.T) {
+	o := unstructured.Unstructured{}
+	require.NoError(t, o.UnmarshalJSON([]byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"cogs.example.com"},
+		"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"cogs","kind":"Cog"},"versions":[{"name":"v1","served":false,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`)))
+	d, err := crd.Define(&o)
+	require.NoError(t, err)
+	require.Empty(t, d.Versions())
+	require.Equal(t, "v1", d.Kind.Version)
+	text, err := o.MarshalJSON()
+	require.NoError(t, err)
+	_, err = crd.Parse(bytes.NewReader(text))
+	require.ErrorIs(t, err, crd.ErrManifest)
+	require.ErrorContains(t, err, "spec.versions needs one that is served")
 }
 
 // newStore returns a store of a definition over storage.

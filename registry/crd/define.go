@@ -25,6 +25,7 @@ type Definition struct {
 	Notes []string
 
 	others    []*Definition
+	unserved  bool // no version is served
 	forms     *forms
 	schema    *schema
 	validator *validator
@@ -66,11 +67,8 @@ func (o Options) define(m *manifest) (*Definition, error) {
 		return nil, err
 	}
 	m.addForms(d.Versions())
-	switch {
-	case v.Served:
+	if d.unserved = !v.Served; !d.unserved || len(d.others) == 0 {
 		return d, nil
-	case len(d.others) == 0:
-		return nil, wrong("spec.versions", "needs one that is served without conversion; give one of them served: true")
 	}
 	first := d.others[0]
 	first.others, first.Notes = d.others[1:], d.Notes
@@ -152,8 +150,14 @@ func (m *manifest) converts() bool {
 
 // Versions returns a definition for each version that is served: first d, which is of the version
 // that is stored, if that is served and [Parse] or [Define] has made d. They are of the same objects,
-// so their stores must have one backend, or backends of one storage.
-func (d *Definition) Versions() []*Definition { return append([]*Definition{d}, d.others...) }
+// so their stores must have one backend, or backends of one storage. There is none if [Define] has made
+// d of a definition of which no version is served: then d is of the version that is stored.
+func (d *Definition) Versions() []*Definition {
+	if d.unserved {
+		return nil
+	}
+	return append([]*Definition{d}, d.others...)
+}
 
 // stored returns the storage version, nil if there is none.
 func (m *manifest) stored() *version {

@@ -149,6 +149,9 @@ func (o Options) Parse(in io.Reader) ([]*Definition, error) {
 			return nil, err
 		}
 		d, err := o.define(document)
+		if err == nil && len(d.Versions()) == 0 {
+			err = &ManifestError{document.Metadata.Name, "spec.versions", "needs one that is served without conversion; give one of them served: true"}
+		}
 		if err == nil {
 			err = document.checkRules(nil)
 		}

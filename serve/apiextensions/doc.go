@@ -27,7 +27,7 @@
 //
 // What package registry/crd honours, in all versions that are served without conversion. Each
 // version prunes, defaults and validates what is written by its own schema, and objects are stored
-// as the schema of the storage version has them, which need not be served. Reads set the defaults of
+// as the schema of the storage version has them, which need not be served, nor any other. Reads set the defaults of
 // the version in which an object is stored, and show the fields that their own version has. A write
 // in one version drops the managed fields of the others. A definition with parts that are not
 // honoured is accepted, and its writer gets a warning for each.

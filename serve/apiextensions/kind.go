@@ -26,9 +26,11 @@ type kind struct {
 	name string
 	uid  types.UID
 	spec any
-	// stores are of the versions that are served, all of the same objects.
-	stores  []*registry.Store[object]
-	objects backend.Backend
+	// stores are of the versions that are served, all of the same objects. If unserved, there is one,
+	// by which the objects are deleted.
+	stores   []*registry.Store[object]
+	unserved bool
+	objects  backend.Backend
 	// creations are those of objects, which end when the definition is deleted.
 	creations *creations
 	// emptied: its objects are gone, with its definition.
@@ -50,7 +52,11 @@ func (d *Definitions) open(ctx context.Context, o *object, definition *crd.Defin
 		}
 		k.creations = &creations{shared: k.objects.Traits().Shared}
 	}
-	for _, version := range definition.Versions() {
+	versions := definition.Versions()
+	if k.unserved = len(versions) == 0; k.unserved {
+		versions = []*crd.Definition{definition}
+	}
+	for _, version := range versions {
 		if err = k.openVersion(d, version); err != nil {
 			break
 		}
@@ -103,6 +109,9 @@ func (k *kind) openVersion(d *Definitions, version *crd.Definition) error {
 
 // Resources returns the resources of all versions: a kind is a provider.
 func (k *kind) Resources() (all []registry.Resource) {
+	if k.unserved {
+		return nil
+	}
 	for _, s := range k.stores {
 		for _, r := range s.Resources() {
 			all = append(all, counted{r, k.creations})

@@ -110,13 +110,13 @@ func TestChange_OfADefaultDuringWrites(t *testing.T) {
 		for n := range 4 {
 			writers.Go(func() {
 				for i := 0; ctx.Err() == nil; i++ {
-					name := fmt.Sprintf("w%d-%d", n, i%10)
+					name := fmt.Sprintf("w%d-%d", n, i%5)
 					c.do("POST", widgetsPath, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"size":1}}`, name))
 					c.do("PATCH", widgetsPath+"/"+name, fmt.Sprintf(`{"spec":{"size":%d}}`, i%9), "Content-Type", "application/merge-patch+json")
-					if i%7 == 0 {
+					if i%3 == 0 {
 						c.do("DELETE", widgetsPath+"/"+name, "")
 					}
-					time.Sleep(time.Millisecond) // of the bubble: the others go on
+					time.Sleep(5 * time.Millisecond) // of the bubble: the others go on
 				}
 			})
 		}
@@ -156,5 +156,27 @@ func TestVersions_TheStoredOneNeedNotBeServed(t *testing.T) {
 		c.update(200, definition("widgets", "Widget", withDefault("grey"), unserved))
 		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
 		c.await(widgetsName, "gone")
+	})
+}
+
+// A definition of which no version is served keeps its names and its objects, as in a cluster.
+func TestVersions_NoneNeedBeServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unserved := ofVersion(func(v map[string]any) { v["served"] = false })
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+		c.update(200, definition("widgets", "Widget", unserved))
+		require.Equal(t, []string{"NamesAccepted=True", "Established=True"}, conditions(c.get(widgetsName)))
+		c.must(404, "GET", widgetsPath, "")
+		c.must(404, "GET", "/apis/example.com", "")
+		c.must(201, "POST", definitionsPath, definition("worlds", "Widget"))
+		c.await("worlds.example.com", "NamesAccepted=False")
+		c.update(200, definition("widgets", "Widget"))
+		c.must(200, "GET", widgetsPath+"/w", "")
+		c.update(200, definition("widgets", "Widget", unserved))
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "gone")
+		c.await("worlds.example.com", "Established=True")
 	})
 }
