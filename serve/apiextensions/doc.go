@@ -27,12 +27,12 @@
 //
 // What package registry/crd honours, in all versions that are served without conversion. Each
 // version prunes, defaults and validates what is written by its own schema, and objects are stored
-// as the schema of the storage version has them, which need not be served, nor any other. Reads set the defaults of
-// the version in which an object is stored, and show the fields that their own version has. A write
-// in one version drops the managed fields of the others. A definition with parts that are not
-// honoured is accepted, and its writer gets a warning for each.
-// One that breaks the rules is refused with 422, also where only a cluster would refuse it: its
-// schema is not structural, for example. A definition that is older than a rule can be changed.
+// as the schema of the storage version has them. That need not be served, nor need any other. Reads
+// set the defaults of the version in which an object is stored, and show the fields that their own
+// version has. A write in one version drops the managed fields of the others. A definition with parts
+// that are not honoured is accepted, and its writer gets a warning for each. One that breaks the rules
+// is refused with 422, also where only a cluster would refuse it: its schema is not structural, for
+// example. A definition that is older than a rule can be changed.
 //
 // Rules in CEL are evaluated if [Config].Rules is given. Those of a definition that was stored
 // without are not checked anew: where one does not compile, no object can be written.
