@@ -54,10 +54,10 @@ func (w *schemaWalk) play(e *evolving, about string) {
 	for _, v := range w.versions {
 		if v.served {
 			e.reads(v.name, names...)
-			e.alike(send(http.MethodDelete, triesIn(v.name), "", ``))
 		}
 	}
 	require.Empty(e, e.wrong, "%s, at the end", about)
+	e.alike(send(http.MethodDelete, triesIn(w.served()), "", ``))
 }
 
 // change draws the schemas of the versions, which one is stored, and which are served.
