@@ -26,6 +26,9 @@ func newGadgets(cfg serve.Config) (*serve.Server, func()) {
 		log.Fatal(err)
 	}
 	cfg.Resources = []serve.Provider{gadgets}
+	if err := gadgets.Engine().WaitFor(context.Background(), 0); err != nil { // until the kind has been read
+		log.Fatal(err)
+	}
 	server, err := serve.New(cfg)
 	if err != nil {
 		log.Fatal(err)

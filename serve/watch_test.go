@@ -288,7 +288,7 @@ func TestShutdown_EndsWatchesAndRefusesRequests(t *testing.T) {
 		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
 	})
 	from := "?watch=1&resourceVersion=" + s.create("a", 1)
-	require.Equal(t, 200, s.get("/readyz").code)
+	s.becomes("/readyz", "ok")
 	w, quiet := s.watch(inDefault+from), s.watch(inDefault+from+"&fieldSelector=metadata.name=b")
 	s.do("PATCH", inDefault+"/a", `{"spec":{"size":2}}`, "Content-Type", mergePatch)
 	w.expect("MODIFIED a")
