@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -244,73 +242,6 @@ func TestCompact_NeverGoesBack(t *testing.T) {
 	}
 }
 
-// What was discarded of a type that is closed, and may never be opened again, takes no space.
-func TestClose_FreesTheSpaceOfDiscardedHistory(t *testing.T) {
-	f, disk := newFaulty(t)
-	f.flicker("a", 30)
-	last := f.remove("a").Revision
-	disk.Add(journaltest.Fault{}, journaltest.Fault{Err: &journal.FullError{Path: f.path}}) // of the floor, and of the records
-	require.NoError(t, f.Compact(f.ctx, last))
-	f.file.Settle()
-	info, err := f.file.Info()
-	require.NoError(t, err)
-	require.ErrorIs(t, info.LastError, backend.ErrFull)
-
-	require.NoError(t, f.Backend.Close())
-	require.NoError(t, f.Backend.Close(), "a second Close does nothing")
-	f.close()
-	report, err := bolt.Check(f.path)
-	require.NoError(t, err)
-	require.Zero(t, report.Records)
-	f.open()
-	require.Equal(t, last, f.revision(), "revisions go on")
-	require.Equal(t, last, f.compacted())
-}
-
-// Close of a type that could not be opened, or is only read, leaves its records alone.
-func TestClose_DeletesNothingOfAFileThatIsNotToBeWritten(t *testing.T) {
-	f, disk := newFaulty(t)
-	last := f.flicker("a", 30).Revision
-	disk.Add(journaltest.Fault{}, journaltest.Fault{Err: &journal.FullError{Path: f.path}}) // of the floor, and of the records
-	require.NoError(t, f.Compact(f.ctx, last))
-	f.file.Settle()
-	f.close()
-
-	file, err := bolt.Open(f.path, bolt.Options{})
-	require.NoError(t, err)
-	_, err = bolt.New(file, "items", bolt.Config{Schema: backendtest.Schema(), Codec: panicking{decode: true}})
-	require.Error(t, err)
-	require.NoError(t, file.Close())
-	file, err = bolt.Open(f.path, bolt.Options{ReadOnly: true})
-	require.NoError(t, err)
-	b, err := bolt.New(file, "items", f.cfg)
-	require.NoError(t, err)
-	require.NoError(t, b.Close())
-	info, err := file.Info()
-	require.NoError(t, err)
-	require.NoError(t, info.LastError)
-	require.NoError(t, file.Close())
-	report, err := bolt.Check(f.path)
-	require.NoError(t, err)
-	require.Equal(t, 30, report.Records)
-	f.open()
-}
-
-// Close does not report again that the disk has failed.
-func TestClose_WritesOnlyIfThereIsHistoryToDelete(t *testing.T) {
-	f, disk := newFaulty(t)
-	f.put("a", "1")
-	disk.Add(journaltest.Fault{Err: &journal.FailedError{Path: f.path}})
-	_, err := f.Put(f.ctx, draft("b", "2"), nil, backend.PutOptions{})
-	require.ErrorIs(t, err, backend.ErrFailed)
-	writes := disk.Writes()
-	require.NoError(t, f.Backend.Close())
-	require.Equal(t, writes, disk.Writes())
-	info, err := f.file.Info()
-	require.NoError(t, err)
-	require.NoError(t, info.LastError)
-}
-
 // After the disk has failed nothing is written; what was durable is served.
 func TestWrite_StopsWhenTheDiskFails(t *testing.T) {
 	for _, phase := range []journaltest.Phase{journaltest.Before, journaltest.After} {
@@ -428,95 +359,5 @@ func TestWrite_HonoursTheContext(t *testing.T) {
 		func() error { return f.Compact(ctx, 1) },
 	} {
 		require.ErrorIs(t, call(), cause)
-	}
-}
-
-func TestClose_EndsEverything(t *testing.T) {
-	f, disk := newFaulty(t)
-	told := f.flicker("a", 200).Revision
-	f.reopen(0)
-	cold, hot := f.watch(1, ""), f.watch(told, "")
-	require.Empty(t, hot.read(told, 10))
-	_, err := cold.Next(1)
-	require.NoError(t, err)
-	require.NoError(t, f.file.Close())
-	require.ErrorIs(t, cold.wait(), store.ErrClosed)
-	require.ErrorIs(t, hot.wait(), store.ErrClosed)
-	_, err = f.Get(f.ctx, "a")
-	require.ErrorIs(t, err, store.ErrClosed)
-	_, err = f.Put(f.ctx, draft("b", "x"), nil, backend.PutOptions{})
-	require.ErrorIs(t, err, store.ErrClosed)
-	_, err = f.List(f.ctx, backend.ListOptions{Revision: 5})
-	require.ErrorIs(t, err, store.ErrClosed)
-	_, err = f.Rewrite(f.ctx)
-	require.ErrorIs(t, err, store.ErrClosed)
-	_, err = f.file.Info()
-	require.ErrorIs(t, err, store.ErrClosed)
-	_, err = bolt.New(f.file, "more", f.cfg)
-	require.ErrorIs(t, err, store.ErrClosed)
-	require.NoError(t, f.Close())
-	require.Positive(t, disk.Writes())
-}
-
-// The next New finds what was being written when a type was closed.
-func TestClose_WaitsForAWriteThatIsBeingCommitted(t *testing.T) {
-	f, disk := newFaulty(t)
-	entered, wait := make(chan struct{}), make(chan struct{})
-	disk.Add(journaltest.Fault{Entered: entered, Wait: wait})
-	var wg sync.WaitGroup
-	wg.Go(func() { f.put("a", "1") })
-	<-entered
-	var goesOn atomic.Bool
-	closed := make(chan bool)
-	go func() {
-		_ = f.Close()
-		closed <- goesOn.Load()
-	}()
-	require.Eventually(t, func() bool { _, err := f.Revision(f.ctx); return err != nil }, time.Minute, time.Millisecond)
-	for range 1000 {
-		runtime.Gosched()
-	}
-	goesOn.Store(true)
-	close(wait)
-	require.True(t, <-closed, "Close has not returned before")
-	wg.Wait()
-	var err error
-	f.Backend, err = bolt.New(f.file, "items", f.cfg)
-	require.NoError(t, err)
-	require.Len(t, f.list(backend.ListOptions{}), 1)
-}
-
-// What is queued when the file is closed is committed or refused, never lost.
-func TestClose_CommitsOrRefuses(t *testing.T) {
-	for range 5 {
-		f := newFixture(t)
-		var mu sync.Mutex
-		acked := map[string]bool{}
-		var wg sync.WaitGroup
-		for w := range 8 {
-			wg.Go(func() {
-				for i := 0; ; i++ {
-					key := fmt.Sprintf("%d/%d", w, i)
-					if _, err := f.Put(f.ctx, draft(key, "x"), nil, backend.PutOptions{}); err != nil {
-						if !errors.Is(err, store.ErrClosed) {
-							t.Error(err)
-						}
-						return
-					}
-					mu.Lock()
-					acked[key] = true
-					mu.Unlock()
-				}
-			})
-		}
-		require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(acked) > 50 }, time.Minute, time.Millisecond)
-		f.close()
-		wg.Wait()
-		f.open()
-		for key := range acked {
-			_, err := f.Get(f.ctx, key)
-			require.NoError(t, err)
-		}
-		require.Len(t, f.list(backend.ListOptions{}), len(acked), "and nothing was written that was refused")
 	}
 }
