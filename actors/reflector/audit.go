@@ -62,8 +62,10 @@ func repeated(last, found store.Revision, detail string) *LostError {
 	return &LostError{Reason: Repeated, Last: last, Found: found, Detail: detail}
 }
 
-// otherStorage is the detail of a list during which storage was replaced or went back.
-const otherStorage = "storage became another one meanwhile"
+// replacedMeanwhile returns the error of a list during which storage was replaced or went back.
+func replacedMeanwhile(first store.Revision, page *backend.List) *TornListError {
+	return &TornListError{Want: first, Got: page.Revision, Detail: "storage became another one meanwhile"}
+}
 
 // auditPage checks a page against the options of its request and against the
 // revision of the list's first page (its own, if it is the first).

@@ -48,36 +48,31 @@ func (c *caller) call(r request) answer {
 }
 
 // list calls List, and identifies the storage that the page is of. A watch from the list's
-// revision then finds whether storage went back between the two.
+// revision then finds whether storage went back between the two. If storage that usually tells
+// the identity with the list has not done so this time, it is asked, and lists once more.
 func (c *caller) list(r request, a *answer) {
-	if !c.identifies {
-		c.pageBetween(r, a)
-		return
-	}
-	c.page(r, a)
-	if a.err != nil || a.page == nil {
-		return
-	}
-	if a.storeID = a.page.StoreID; a.storeID != "" || r.list.Continue != "" {
-		return
-	}
-	// Storage that usually tells the identity with the list has not done so this time. If
-	// it has one, it lists once more.
-	if a.storeID, a.err = identify(r, c.source); a.err == nil && a.storeID != "" {
-		c.pageBetween(r, a)
-	}
-}
-
-// pageBetween calls List, and asks for the identity before a list's first page and after
-// its last. Storage that went back between the question and the page would otherwise be
-// taken for what it was before, and objects of equal revisions for unchanged ones.
-func (c *caller) pageBetween(r request, a *answer) {
 	first := r.list.Continue == ""
-	if first {
-		if a.storeID, a.err = identify(r, c.source); a.err != nil {
+	if c.identifies {
+		if c.page(r, a); a.err != nil || a.page == nil {
+			return
+		}
+		if a.storeID = a.page.StoreID; a.storeID != "" || !first {
 			return
 		}
 	}
+	if first {
+		a.storeID, a.err = identify(r, c.source)
+		if a.err != nil || c.identifies && a.storeID == "" {
+			return
+		}
+	}
+	c.pageThenIdentify(r, a)
+}
+
+// pageThenIdentify calls List, and asks for the identity after a list's last page, as list has
+// before its first. Storage that went back between the question and the page would otherwise
+// be taken for what it was before, and objects of equal revisions for unchanged ones.
+func (c *caller) pageThenIdentify(r request, a *answer) {
 	if c.page(r, a); a.err != nil || a.page == nil {
 		return
 	}
@@ -89,8 +84,8 @@ func (c *caller) pageBetween(r request, a *answer) {
 		return
 	}
 	before := a.storeID
-	if a.storeID, a.err = identify(r, c.source); a.err == nil && first && a.storeID != before {
-		a.err = &TornListError{Want: a.page.Revision, Got: a.page.Revision, Detail: otherStorage}
+	if a.storeID, a.err = identify(r, c.source); a.err == nil && r.list.Continue == "" && a.storeID != before {
+		a.err = replacedMeanwhile(a.page.Revision, a.page)
 	}
 }
 

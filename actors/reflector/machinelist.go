@@ -51,7 +51,7 @@ func (m *machine) page(page *backend.List, err error, now time.Time) {
 		err = auditPage(page, m.asked, m.listed.Revision)
 	}
 	if err == nil && m.answeredBy != m.listedOf && m.answeredBy != "" {
-		err = &TornListError{Want: m.listed.Revision, Got: page.Revision, Detail: otherStorage}
+		err = replacedMeanwhile(m.listed.Revision, page)
 	}
 	if err != nil {
 		m.pastFailed()
