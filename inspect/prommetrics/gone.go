@@ -10,6 +10,12 @@ import (
 // saw records that an engine has series. It is called once they are made, so that the next
 // scrape drops what was made while another one dropped the engine's.
 func (m *Metrics) saw(engine string, has series) {
+	m.mu.RLock()
+	before, known := m.seen[engine]
+	m.mu.RUnlock()
+	if known && before == has {
+		return // as nearly always, and by any number of goroutines at a time
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen[engine] = has

@@ -40,7 +40,7 @@ type Metrics struct {
 	ends    *prometheus.CounterVec
 	waits   map[engine.Wait]*prometheus.HistogramVec
 
-	mu    sync.Mutex
+	mu    sync.RWMutex
 	hosts []*engine.Host
 	seen  map[string]series // the engines that have series, by name
 }

@@ -16,9 +16,16 @@ func (m *Metrics) saw(on serve.Endpoint) {
 	if on.Resource == "" {
 		return // it is of no kind
 	}
+	k := kind{on.Group, on.Version, on.Resource}
+	m.mu.RLock()
+	known := m.seen[k]
+	m.mu.RUnlock()
+	if known {
+		return // as nearly always, and by any number of requests at a time
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.seen[kind{on.Group, on.Version, on.Resource}] = true
+	m.seen[k] = true
 }
 
 // dropGone deletes the series of kinds that no observed server serves any more. A watch that

@@ -40,7 +40,7 @@ type Metrics struct {
 	synced        *prometheus.HistogramVec
 	writeStalls   *prometheus.HistogramVec
 
-	mu      sync.Mutex
+	mu      sync.RWMutex
 	servers []*serve.Server
 	seen    map[kind]bool // the kinds that have series
 }
