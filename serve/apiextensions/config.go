@@ -23,7 +23,8 @@ type Config struct {
 	// "customresourcedefinitions.apiextensions.k8s.io". Nil means memory. The storage is closed
 	// when the definition is deleted, which deletes the objects before and discards their history
 	// unless the storage is shared, or by Close; if the kind is defined again, Storage is called
-	// again. It may block until ctx is done.
+	// again. Storage that several servers use, also of one process, must say so: see
+	// [backend.Traits].Shared. Storage may block until ctx is done.
 	Storage func(ctx context.Context, name string, schema store.Schema) (backend.Backend, error)
 	// Host runs the engines of all kinds; nil means one of their own, which Close closes. It
 	// must not be deterministic.

@@ -65,14 +65,13 @@ func TestDeletion_TakesObjectsThatAreBeingCreated(t *testing.T) {
 func TestDeletion_TakesObjectsOfServersThatDoNotKnowYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		storage, gears := newLasting(t), make(chan struct{})
-		share := func(_ string, objects backend.Backend) backend.Backend { return others{objects} }
 		busy := func(name string, objects backend.Backend) backend.Backend {
 			if name == "gears.example.com" {
 				<-gears
 			}
 			return objects
 		}
-		a, b := newCluster(t, storage.config(share)), newCluster(t, storage.config(share, busy))
+		a, b := newCluster(t, storage.config(shared)), newCluster(t, storage.config(shared, busy))
 		a.define(definition("widgets", "Widget"))
 		synctest.Wait()
 		a.define(definition("gears", "Gear")) // which keeps b from following others
@@ -91,7 +90,7 @@ func TestDeletion_TakesObjectsOfServersThatDoNotKnowYet(t *testing.T) {
 	})
 }
 
-// others is storage that other processes write, too.
+// others is storage that says that others write it, too.
 type others struct{ backend.Backend }
 
 func (o others) Traits() backend.Traits {
@@ -99,6 +98,9 @@ func (o others) Traits() backend.Traits {
 	traits.Shared = true
 	return traits
 }
+
+// shared has a configuration's storage say that others write it.
+func shared(_ string, objects backend.Backend) backend.Backend { return others{objects} }
 
 // A definition that takes the place of one that is being deleted, before the controller has seen
 // either go or come, has a kind of its own, of which objects are created.

@@ -20,7 +20,7 @@ import (
 func TestStorage_ServersThatShareItServeTheSameKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		storage := newLasting(t)
-		a, b := newCluster(t, storage.config()), newCluster(t, storage.config())
+		a, b := newCluster(t, storage.config(shared)), newCluster(t, storage.config(shared))
 		for range 3 {
 			a.define(definition("widgets", "Widget"))
 			synctest.Wait() // either may have said that it is established
@@ -28,6 +28,7 @@ func TestStorage_ServersThatShareItServeTheSameKinds(t *testing.T) {
 			synctest.Wait()
 			b.must(200, "GET", widgetsPath+"/w", "")
 			b.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+			b.await(widgetsName, "gone")
 			synctest.Wait()
 			for _, c := range []*cluster{a, b} {
 				c.must(404, "GET", definitionsPath+"/"+widgetsName, "")
@@ -63,8 +64,8 @@ func TestStatus_ServersThatDisagreeTakeTheirTime(t *testing.T) {
 		own, err := registry.New(registry.Config[unstructured.Unstructured]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"}})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, own.Close()) }()
-		a := newCluster(t, storage.config(count))
-		newCluster(t, storage.config(count), own)
+		a := newCluster(t, storage.config(shared, count))
+		newCluster(t, storage.config(shared, count), own)
 		a.must(201, "POST", definitionsPath, definition("widgets", "Widget"))
 		time.Sleep(10 * time.Minute) // of the bubble
 		require.Less(t, writes.Load(), int64(1000))

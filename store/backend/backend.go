@@ -143,8 +143,8 @@ type Traits struct {
 	// watch from there return the changes before the start. A reader may begin there
 	// rather than at the newest state.
 	Keeps bool
-	// Shared: other processes write to the storage too, so revisions increase and
-	// objects change without calls of this process.
+	// Shared: others, such as other processes, write to the storage too, so revisions
+	// increase and objects change without calls of this backend.
 	Shared bool
 	// Identifies: each list tells in [List].StoreID which storage it is of, so that a
 	// reader need not call [StoreID] before it, which may be a request of its own.
