@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -57,10 +56,6 @@ func TestOpen_FindsWhatWasAppended(t *testing.T) {
 	f.requireWhole()
 	require.Equal(t, map[string]link{"a": {4, 2, "3"}}, stateAt(t, f.File, f.last))
 	f.requireChecked()
-}
-
-func TestOpen_TwoFilesDiffer(t *testing.T) {
-	require.NotEqual(t, newFixture(t, journal.Options{}).Identity().ID, newFixture(t, journal.Options{}).Identity().ID)
 }
 
 // An opened and closed file is the same file, byte for byte.
@@ -180,79 +175,6 @@ func TestOpen_SaysWhatToDoAboutBadPaths(t *testing.T) {
 		_, err = journal.Open(filepath.Join(dir, "state.db"), opts)
 		require.ErrorContains(t, err, "invalid configuration: Options.")
 	}
-}
-
-// What was left when it was made, or shrunk, is removed; what is locked there is
-// waited for.
-func TestOpen_RemovesWhatACrashHasLeft(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state.db")
-	for range 2 { // without and with the file itself
-		require.NoError(t, os.WriteFile(journal.Unfinished(path), []byte("half"), 0o600))
-		f, err := journal.Open(path, journal.Options{})
-		require.NoError(t, err)
-		require.NoFileExists(t, journal.Unfinished(path))
-		require.NoError(t, f.Close())
-	}
-}
-
-// A file that stands ready to replace another, or a snapshot of it, usually has the other's
-// name and one of these endings.
-func TestOpen_LeavesTheFilesBesideItAlone(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state.db")
-	for range 2 { // without and with the file itself
-		for _, ending := range []string{".new", ".tmp", ".bak", ".old", ".lock"} {
-			require.NoError(t, os.WriteFile(path+ending, []byte(ending), 0o600))
-		}
-		f, err := journal.Open(path, journal.Options{})
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
-		for _, ending := range []string{".new", ".tmp", ".bak", ".old", ".lock"} {
-			require.FileExists(t, path+ending)
-			require.Equal(t, ending, string(read(t, path+ending)))
-		}
-	}
-}
-
-// The first process makes the file, and the others find it, one after the other.
-func TestOpen_IsMadeOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state.db")
-	ids := make([]journal.Identity, 8)
-	var wg sync.WaitGroup
-	for i := range ids {
-		wg.Go(func() {
-			f, err := journal.Open(path, journal.Options{LockTimeout: 20 * time.Second})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			ids[i] = f.Identity()
-			if err := f.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	for _, id := range ids {
-		require.Equal(t, ids[0], id)
-	}
-}
-
-// Between two steps of a process that begins to make the file, another can make and open it,
-// which removes what the first has begun.
-func TestOpen_GivesWayToTheProcessThatMadeTheFile(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	for _, beside := range []bool{true, false} {
-		if beside {
-			require.NoError(t, os.WriteFile(journal.Unfinished(f.path), nil, 0o600))
-		}
-		free, err := journal.IsFree(f.path)
-		require.NoError(t, err)
-		require.False(t, free)
-		require.NoFileExists(t, journal.Unfinished(f.path))
-	}
-	free, err := journal.IsFree(f.path + "x")
-	require.NoError(t, err)
-	require.True(t, free)
 }
 
 func TestOpen_RefusesOtherFiles(t *testing.T) {

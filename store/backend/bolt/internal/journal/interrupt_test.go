@@ -3,7 +3,6 @@ package journal_test
 import (
 	"bytes"
 	"context"
-	"io/fs"
 	"path/filepath"
 	"testing"
 
@@ -86,12 +85,4 @@ func TestShrink_EndsWhenItsContextIsDone(t *testing.T) {
 	f.open()
 	f.requireWhole()
 	f.requireChecked()
-}
-
-func TestShrink_MakesNoFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "missing.db")
-	_, _, err := journal.Shrink(t.Context(), path, 0)
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.ErrorContains(t, err, path)
-	require.NoFileExists(t, path)
 }

@@ -1,0 +1,171 @@
+package journal_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+func TestRestore_GoesOnAboveTheFloorThatIsAskedFor(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	var snapshot bytes.Buffer
+	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "restored.db")
+	m, err := journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{Floor: 1 << 40})
+	require.NoError(t, err)
+	require.Equal(t, uint64(1<<40+1<<32), m.Revisions[logName])
+
+	_, err = journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
+	require.ErrorIs(t, err, fs.ErrExist)
+	_, err = journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path+"2", journal.RestoreOptions{Floor: math.MaxUint64})
+	require.ErrorContains(t, err, "used up")
+	_, err = os.Stat(path + "2")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
+	f, whole := snapshotted(t)
+	path := filepath.Join(t.TempDir(), "restored.db")
+	refused := func(image []byte, what string) {
+		t.Helper()
+		_, err := journal.Restore(t.Context(), bytes.NewReader(image), path, journal.RestoreOptions{})
+		require.ErrorIs(t, err, journal.ErrCorrupt, what)
+		require.ErrorContains(t, err, "cannot restore to "+path+": the snapshot", what)
+		require.NotContains(t, err.Error(), "cannot make", what)
+		left, err := filepath.Glob(path + "*")
+		require.NoError(t, err)
+		require.Empty(t, left, what)
+	}
+	refused(nil, "nothing")
+	refused(read(t, f.path), "a file and no snapshot")
+	for cut := 1; cut < len(whole); cut += len(whole)/50 + 1 {
+		refused(whole[:cut], "cut off")
+	}
+	flip := func(at, bit int) {
+		t.Helper()
+		damaged := bytes.Clone(whole)
+		damaged[at] ^= 1 << bit
+		refused(damaged, fmt.Sprintf("bit %d of byte %d", bit, at))
+	}
+	random := newRandom(2)
+	for range 100 {
+		flip(random.IntN(len(whole)), random.IntN(8))
+	}
+	end := len(whole) - len("watchmill snapshot\n") - 8
+	for i := range 8 * 8 { // the length of the manifest
+		flip(end+i/8, i%8)
+	}
+	manifest := bytes.LastIndex(whole, []byte(`{"id":`))
+	revisions := manifest + bytes.Index(whole[manifest:], []byte(`:{`)) + 2 // are taken from the file
+	rest := revisions + bytes.IndexByte(whole[revisions:], '}')
+	for at := manifest; at < end; at++ {
+		if at < revisions || at >= rest {
+			flip(at, at%4)
+		}
+	}
+}
+
+// An error of Restore says whether the snapshot is wrong, or cannot be read, or the file
+// cannot be made.
+func TestRestore_SaysWhatIsWrong(t *testing.T) {
+	_, whole := snapshotted(t)
+	flipped := bytes.Clone(whole)
+	flipped[len(whole)/2] ^= 1
+	path := filepath.Join(t.TempDir(), "restored.db")
+	restore := func(r io.Reader, path string) error {
+		t.Helper()
+		_, err := journal.Restore(t.Context(), r, path, journal.RestoreOptions{})
+		require.Error(t, err)
+		return err
+	}
+	require.EqualError(t, restore(bytes.NewReader(nil), path),
+		"cannot restore to "+path+": the snapshot: damaged: it does not end as a snapshot does: it is cut off, or something else")
+	require.EqualError(t, restore(bytes.NewReader(flipped), path),
+		"cannot restore to "+path+": the snapshot: damaged: its checksum is wrong")
+
+	gone := errors.New("the network is gone")
+	err := restore(io.MultiReader(bytes.NewReader(whole[:1000]), iotest.ErrReader(gone)), path)
+	require.EqualError(t, err, "cannot restore to "+path+": the snapshot cannot be read: the network is gone")
+	require.ErrorIs(t, err, gone)
+	require.NotErrorIs(t, err, journal.ErrCorrupt)
+
+	missing := filepath.Join(t.TempDir(), "missing", "restored.db")
+	require.ErrorContains(t, restore(bytes.NewReader(whole), missing), "cannot make "+missing)
+}
+
+// endless is a reader of zeros, as /dev/zero is, that fails a test in which too many are read.
+type endless struct {
+	t    *testing.T
+	read int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.read += len(p)
+	require.Less(e.t, e.read, 1<<20)
+	clear(p)
+	return len(p), nil
+}
+
+// What is no snapshot at all may have no end, and would fill the disk.
+func TestRestore_ReadsNoMoreThanTheBeginningOfSomethingElse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "restored.db")
+	_, err := journal.Restore(t.Context(), &endless{t: t}, path, journal.RestoreOptions{})
+	require.ErrorIs(t, err, journal.ErrCorrupt)
+	require.EqualError(t, err, "cannot restore to "+path+": the snapshot: damaged: it does not begin as a snapshot does: give the path of one")
+	require.NoFileExists(t, path)
+	require.NoFileExists(t, journal.Unfinished(path))
+}
+
+// A snapshot whose checksum is right and whose contents are not is damaged, too: the error
+// says where.
+func TestRestore_SaysWhereASnapshotIsWrong(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 5, 20, 100)
+	var snapshot bytes.Buffer
+	m, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
+	require.NoError(t, err)
+	image := snapshot.Bytes()[:m.Bytes]
+	clear(image[3*4096:])
+	sum := sha256.Sum256(image)
+	m.SHA256 = hex.EncodeToString(sum[:])
+	footer, err := m.Footer()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "restored.db")
+	_, err = journal.Restore(t.Context(), bytes.NewReader(slices.Concat(image, footer)), path, journal.RestoreOptions{})
+	require.ErrorIs(t, err, journal.ErrCorrupt)
+	require.ErrorContains(t, err, "cannot restore to "+path+": the snapshot, page ")
+	var at *journal.CorruptError
+	require.ErrorAs(t, err, &at)
+}
+
+// So is one of a file with a damaged record.
+func TestRestore_SaysWhichRecordOfASnapshotIsWrong(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	f.put("a", "2")
+	require.NoError(t, f.Spoil(logName, map[uint64]bool{2: true}))
+	var snapshot bytes.Buffer
+	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
+	require.NoError(t, err)
+	_, err = journal.Restore(t.Context(), &snapshot, filepath.Join(t.TempDir(), "restored.db"), journal.RestoreOptions{})
+	var at *journal.CorruptError
+	require.ErrorAs(t, err, &at)
+	require.Equal(t, uint64(2), at.Revision)
+	require.ErrorContains(t, err, "the snapshot, page ")
+}

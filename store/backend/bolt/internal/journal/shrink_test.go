@@ -1,0 +1,105 @@
+package journal_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// Opening a file that is mostly free copies it, and the copy is as the file was.
+func TestOpen_Shrinks(t *testing.T) {
+	f, before := newMostlyFree(t)
+	id := f.Identity()
+
+	f.opts.ShrinkAt = 0.5
+	f.reopen()
+	after, err := f.Usage()
+	require.NoError(t, err)
+	require.Less(t, after.Size, before/2)
+	require.Equal(t, id, f.Identity())
+	_, err = journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond})
+	require.ErrorIs(t, err, journal.ErrLocked, "the copy is locked")
+	f.random(newRandom(2), 5, 20, 100)
+	f.requireWhole()
+	f.requireChecked()
+	require.NoFileExists(t, journal.Unfinished(f.path))
+}
+
+// The pages of a copy are full, as those of records that are only added are.
+func TestShrink_FillsThePages(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	const records, size = 3000, 200
+	for i := range records {
+		f.stage(journal.Put, fmt.Sprint(i), string(make([]byte, size)))
+	}
+	require.NoError(t, f.commit())
+	f.put("large", string(make([]byte, 1<<20)))
+	f.remove("large")
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	require.NoError(t, f.Close())
+	_, after, err := journal.Shrink(t.Context(), f.path, 0)
+	require.NoError(t, err)
+	require.Less(t, after, int64(records*size*3/2))
+	f.open()
+	f.requireWhole()
+}
+
+func TestOpen_DoesNotShrinkASmallFile(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 5, 50, 500)
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Greater(t, u.Free, u.Size/2)
+	require.NoError(t, f.Close())
+	before, err := os.Stat(f.path)
+	require.NoError(t, err)
+	f.opts.ShrinkAt = 0.5
+	f.open()
+	after, err := os.Stat(f.path)
+	require.NoError(t, err)
+	require.True(t, os.SameFile(before, after))
+}
+
+// A copy takes the place of the file, and not that of a link to it; else the file under its
+// own name would stay behind, and the link would become another.
+func TestOpen_ShrinksBehindALinkAndKeepsThePermissions(t *testing.T) {
+	f, before := newMostlyFree(t)
+	require.NoError(t, f.Close())
+	require.NoError(t, os.Chmod(f.path, 0o640))
+	dir := t.TempDir()
+	far, link := filepath.Join(dir, "far"), filepath.Join(dir, "link.db")
+	require.NoError(t, os.Symlink(filepath.Dir(f.path), far))
+	require.NoError(t, os.Symlink(filepath.Join("far", filepath.Base(f.path)), link), "by a link to a link's file")
+
+	shrunk, err := journal.Open(link, journal.Options{ShrinkAt: 0.5})
+	require.NoError(t, err)
+	require.NoError(t, shrunk.Close())
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&fs.ModeSymlink, "the link is one still")
+	info, err = os.Stat(f.path)
+	require.NoError(t, err)
+	require.Less(t, info.Size(), before/2)
+	require.Equal(t, fs.FileMode(0o640), info.Mode())
+	f.open()
+	f.requireWhole()
+	f.requireChecked()
+}
+
+func TestShrink_MakesNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "missing.db")
+	_, _, err := journal.Shrink(t.Context(), path, 0)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, path)
+	require.NoFileExists(t, path)
+}
