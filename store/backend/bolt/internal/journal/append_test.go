@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,7 +10,6 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
-// A batch that does not fit changes nothing.
 func TestDeclare_TakesNamesOfUpTo255Bytes(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	_, err := f.Declare(strings.Repeat("n", journal.MaxName), 1)
@@ -19,6 +19,7 @@ func TestDeclare_TakesNamesOfUpTo255Bytes(t *testing.T) {
 	f.requireChecked()
 }
 
+// A batch that does not fit changes nothing.
 func TestAppend_TakesNoHoles(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.put("a", "1")
@@ -80,5 +81,38 @@ func TestAppend_RaisesTheFloorsOfAllLogs(t *testing.T) {
 		b, err := f.Bounds(floor.Log)
 		require.NoError(t, err)
 		require.Equal(t, floor.Revision, b.Floor, floor.Log)
+	}
+}
+
+// Each growth of the file costs a sync, so there are few of them, and they leave little unused.
+func TestAppend_GrowsTheFileInSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts          journal.Options
+		batch, growth int
+		step          func(size int64) int64
+	}{
+		"by an eighth":              {journal.Options{}, 20, 3 << 20, func(size int64) int64 { return max(64<<10, size/8) }},
+		"by a 64th of its MaxBytes": {journal.Options{MaxBytes: 1 << 20}, 1, 512 << 10, func(int64) int64 { return 16 << 10 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, c.opts)
+			value := string(make([]byte, 3000))
+			atMost := int64(c.batch+5) * pageSize // that a batch takes: a page for each record, and those that lead to them
+			last := f.size()
+			for end := last + int64(c.growth); last < end; {
+				for range c.batch {
+					f.stage(journal.Put, fmt.Sprint(f.last), value)
+				}
+				require.NoError(t, f.commit())
+				size := f.size()
+				if size == last {
+					continue
+				}
+				require.Zero(t, size%pageSize)
+				require.GreaterOrEqual(t, size-last, c.step(last-atMost)-pageSize)
+				require.LessOrEqual(t, size-last, c.step(last)+atMost)
+				last = size
+			}
+		})
 	}
 }

@@ -57,15 +57,21 @@ func (f *fixture) takeBack() {
 	}
 }
 
+// A file uses most of its bound, and then has room to discard history.
 func TestAppend_SaysThatTheFileIsFull(t *testing.T) {
-	f := newFixture(t, journal.Options{MaxBytes: 1 << 20})
-	f.fillUp(func() {
-		f.raise(f.last)
-		f.trim(journal.Budget{Records: 50})
-	})
-	u, err := f.Usage()
-	require.NoError(t, err)
-	require.LessOrEqual(t, u.Size, int64(1<<20))
+	for _, limit := range []int64{512 << 10, 1 << 20} {
+		f := newFixture(t, journal.Options{MaxBytes: limit})
+		f.fillUp(func() {
+			u, err := f.Usage()
+			require.NoError(t, err)
+			require.Greater(t, u.Size, limit/4*3)
+			f.raise(f.last)
+			f.trim(journal.Budget{Records: 50})
+		})
+		u, err := f.Usage()
+		require.NoError(t, err)
+		require.LessOrEqual(t, u.Size, limit)
+	}
 }
 
 const childEnv = "JOURNAL_TEST_CHILD"

@@ -269,6 +269,7 @@ func TestFile_SurvivesDamageWhileItIsOpen(t *testing.T) {
 				require.ErrorAs(t, err, &failed)
 				require.False(t, failed.Uncertain, "it was not tried")
 				require.ErrorIs(t, err, journal.ErrCorrupt, "it says why")
+				require.Equal(t, f.path, failed.Path)
 			}
 			_, err = f.Trim(logName, journal.Budget{})
 			require.ErrorIs(t, err, journal.ErrFailed)

@@ -38,6 +38,7 @@ func TestAppend_StopsWhenTheDiskFails(t *testing.T) {
 	require.ErrorAs(t, err, &failed, "also when the disk is well again")
 	require.False(t, failed.Uncertain)
 	require.ErrorIs(t, err, syscall.EBADF, "it says why")
+	require.ErrorContains(t, err, f.path)
 	_, err = f.Trim(logName, journal.Budget{})
 	require.ErrorIs(t, err, journal.ErrFailed)
 	_, err = f.Declare("more", 1)

@@ -70,9 +70,15 @@ func newMostlyFree(t testing.TB) (f *fixture, size int64) {
 	f.random(newRandom(1), 20, 100, 5000)
 	f.raise(f.last)
 	f.trim(journal.Budget{})
+	return f, f.size()
+}
+
+// size returns the length of the file.
+func (f *fixture) size() int64 {
+	f.Helper()
 	u, err := f.Usage()
-	require.NoError(t, err)
-	return f, u.Size
+	require.NoError(f, err)
+	return u.Size
 }
 
 func (f *fixture) open() {

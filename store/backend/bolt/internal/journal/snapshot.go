@@ -41,16 +41,10 @@ func (f *File) Snapshot(ctx context.Context, w io.Writer, timeout time.Duration)
 	timer := time.AfterFunc(timeout, func() { p.release(fmt.Errorf("%w: the reader is too slow", ErrTimeout)) })
 	defer timer.Stop()
 
-	sum := sha256.New()
-	if err := p.copy(ctx, io.MultiWriter(w, sum)); err != nil {
+	if err := p.write(ctx, w); err != nil {
 		return Manifest{}, fmt.Errorf("cannot write a snapshot of %s: %w", f.path, err)
 	}
-	p.manifest.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	footer, err := p.manifest.footer()
-	if err == nil {
-		_, err = w.Write(footer)
-	}
-	return p.manifest, err
+	return p.manifest, nil
 }
 
 func (m Manifest) footer() ([]byte, error) {
@@ -144,6 +138,21 @@ func (f *File) endSnapshots() {
 	for _, p := range all {
 		p.release(ErrClosed)
 	}
+}
+
+// write writes the copy of the file, and the manifest, which it completes.
+func (p *pinned) write(ctx context.Context, w io.Writer) error {
+	sum := sha256.New()
+	if err := p.copy(ctx, io.MultiWriter(w, sum)); err != nil {
+		return err
+	}
+	p.manifest.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	footer, err := p.manifest.footer()
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(footer)
+	return err
 }
 
 // copy writes the meta page twice, once with each number, and then all other pages.

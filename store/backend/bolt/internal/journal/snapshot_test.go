@@ -155,6 +155,60 @@ func TestSnapshot_LetsGoOfAReaderThatHangs(t *testing.T) {
 	require.Error(t, <-done)
 }
 
+// The space of what is trimmed after a snapshot is used again, however long the snapshot might
+// have taken.
+func TestSnapshot_LetsGoOfItsPages(t *testing.T) {
+	f, random := newFixture(t, journal.Options{}), newRandom(1)
+	churn := func(rounds int) {
+		for range rounds {
+			f.random(random, 2, 100, 2000)
+			f.raise(f.last)
+			f.trim(journal.Budget{})
+		}
+	}
+	churn(5)
+	before := f.size()
+	_, err := f.Snapshot(f.ctx, io.Discard, time.Hour)
+	require.NoError(t, err)
+	churn(20)
+	require.LessOrEqual(t, f.size(), 2*before)
+}
+
+// What the file is a snapshot of is read from its beginning, which may be gone.
+func TestSnapshot_SaysThatTheFileIsDamaged(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	require.NoError(t, os.Truncate(f.path, 0))
+	var out bytes.Buffer
+	_, err := f.Snapshot(f.ctx, &out, time.Minute)
+	require.ErrorIs(t, err, journal.ErrCorrupt)
+	require.ErrorContains(t, err, f.path)
+	require.Zero(t, out.Len())
+}
+
+// Whichever part cannot be written, the snapshot fails and says of which file it is.
+func TestSnapshot_IsWrittenToTheEnd(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.random(newRandom(1), 5, 20, 100)
+	broken := errors.New("broken pipe")
+	fails := 0
+	for ; ; fails++ {
+		writes := 0
+		_, err := f.Snapshot(f.ctx, writerFunc(func(p []byte) (int, error) {
+			if writes++; writes > fails {
+				return 0, broken
+			}
+			return len(p), nil
+		}), time.Minute)
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, broken)
+		require.ErrorContains(t, err, "cannot write a snapshot of "+f.path)
+	}
+	require.Equal(t, 4, fails, "two meta pages, the others, and the manifest")
+}
+
 func TestSnapshot_SaysWhyItFailed(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.random(newRandom(1), 5, 20, 100)
