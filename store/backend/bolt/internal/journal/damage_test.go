@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/bbolt"
@@ -273,6 +275,8 @@ func TestFile_SurvivesDamageWhileItIsOpen(t *testing.T) {
 			}
 			_, err = f.Trim(logName, journal.Budget{})
 			require.ErrorIs(t, err, journal.ErrFailed)
+			_, err = f.Snapshot(f.ctx, io.Discard, time.Minute)
+			require.ErrorIs(t, err, journal.ErrCorrupt)
 			require.NoError(t, f.Close(), "it does not hang")
 			_, err = journal.Open(f.path, journal.Options{})
 			require.ErrorIs(t, err, journal.ErrCorrupt, "and the lock is free")

@@ -39,6 +39,52 @@ func TestRestore_GoesOnAboveTheFloorThatIsAskedFor(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+// Revisions are used up where a continue token cannot hold those of one more restore.
+func TestRestore_LeavesRevisionsForAnother(t *testing.T) {
+	_, snapshot := snapshotted(t)
+	const most = math.MaxInt64 - 2<<32
+	path := filepath.Join(t.TempDir(), "restored.db")
+	_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{Floor: most + 1})
+	require.ErrorContains(t, err, "used up")
+	require.NoFileExists(t, path)
+	m, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{Floor: most})
+	require.NoError(t, err)
+	require.Equal(t, uint64(most+1<<32), m.Revisions[logName])
+}
+
+// Each restore begins a timeline, and goes on above what the one before it began with.
+func TestRestore_OfWhatWasRestored(t *testing.T) {
+	f, snapshot := snapshotted(t)
+	revisions, dir := map[string]uint64{logName: f.last}, t.TempDir()
+	for timeline := range uint64(3) {
+		path := filepath.Join(dir, fmt.Sprint(timeline))
+		m, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{})
+		require.NoError(t, err)
+		for name := range revisions {
+			revisions[name] += 1 << 32
+		}
+		require.Equal(t, revisions, m.Revisions)
+		require.Equal(t, timeline+1, m.Timeline)
+
+		r, err := journal.Open(path, journal.Options{})
+		require.NoError(t, err)
+		require.Equal(t, f.Identity().ID, r.Identity().ID)
+		require.Equal(t, timeline+1, r.Identity().Timeline)
+		require.Equal(t, f.states[f.last], stateAt(t, r, math.MaxUint64))
+		name := fmt.Sprint("log ", timeline)
+		_, err = r.Declare(name, timeline)
+		require.NoError(t, err)
+		revisions[name] = timeline
+		var next bytes.Buffer
+		m, err = r.Snapshot(t.Context(), &next, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, timeline+1, m.Timeline)
+		require.Equal(t, revisions, m.Revisions)
+		require.NoError(t, r.Close())
+		snapshot = next.Bytes()
+	}
+}
+
 func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 	f, whole := snapshotted(t)
 	path := filepath.Join(t.TempDir(), "restored.db")

@@ -35,7 +35,7 @@ func TestOpen_Shrinks(t *testing.T) {
 // The pages of a copy are full, as those of records that are only added are.
 func TestShrink_FillsThePages(t *testing.T) {
 	f := newFixture(t, journal.Options{})
-	const records, size = 3000, 200
+	const records, size = 800, 750
 	for i := range records {
 		f.stage(journal.Put, fmt.Sprint(i), string(make([]byte, size)))
 	}
