@@ -177,14 +177,21 @@ func restoreToAFullDisk(t *testing.T) {
 	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "restored.db")
-	for _, size := range []uint64{0, uint64(snapshot.Len() / 2), uint64(snapshot.Len() - 1)} {
-		lift := limitFiles(t, size)
-		_, err = journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
-		requireFull(t, err, path)
-		lift()
+	restore := func(size int) error {
+		lift := limitFiles(t, uint64(size))
+		defer lift()
+		_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
+		return err
 	}
-	_, err = journal.Restore(t.Context(), &snapshot, path, journal.RestoreOptions{})
-	require.NoError(t, err)
+	for _, size := range []int{0, snapshot.Len() / 2, snapshot.Len() - 1} {
+		requireFull(t, restore(size), path)
+	}
+	size := snapshot.Len()
+	for err = restore(size); err != nil; err = restore(size) {
+		requireFull(t, err, path)
+		size += 4 << 10
+	}
+	require.Greater(t, size, snapshot.Len(), "the file is larger than the snapshot")
 }
 
 // A file whose name cannot be made durable is not there afterwards, as after other failures:

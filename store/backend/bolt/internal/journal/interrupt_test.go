@@ -45,12 +45,13 @@ func eachLook(t *testing.T, fn func(context.Context) error, check func()) (inter
 
 // A restore ends at any time, also after it has read the snapshot, and leaves no file.
 func TestRestore_EndsWhenItsContextIsDone(t *testing.T) {
-	_, snapshot := snapshotted(t)
+	f, snapshot := snapshotted(t)
 	path := filepath.Join(t.TempDir(), "restored.db")
 	var rest int // what was not read when the restore was interrupted last
-	interrupted := eachLook(t, func(ctx context.Context) error {
+	var m journal.Manifest
+	interrupted := eachLook(t, func(ctx context.Context) (err error) {
 		r := bytes.NewReader(snapshot)
-		_, err := journal.Restore(ctx, r, path, journal.RestoreOptions{})
+		m, err = journal.Restore(ctx, r, path, journal.RestoreOptions{})
 		rest = r.Len()
 		return err
 	}, func() {
@@ -58,6 +59,8 @@ func TestRestore_EndsWhenItsContextIsDone(t *testing.T) {
 		require.NoFileExists(t, journal.Unfinished(path))
 	})
 	require.Zero(t, rest)
+	require.Equal(t, uint64(1), m.Timeline)
+	require.Equal(t, map[string]uint64{logName: f.last + 1<<32}, m.Revisions)
 	require.Greater(t, interrupted, len(snapshot)/pageSize, "each page is read at least once")
 	report, err := journal.Check(path, 0)
 	require.NoError(t, err)

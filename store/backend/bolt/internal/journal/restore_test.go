@@ -14,6 +14,7 @@ import (
 	"slices"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -153,6 +154,62 @@ func TestRestore_SaysWhatIsWrong(t *testing.T) {
 
 	missing := filepath.Join(t.TempDir(), "missing", "restored.db")
 	require.ErrorContains(t, restore(bytes.NewReader(whole), missing), "cannot make "+missing)
+}
+
+func TestRestore_MakesTheFileThatALinkLeadsTo(t *testing.T) {
+	_, snapshot := snapshotted(t)
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target.db"), filepath.Join(dir, "link.db")
+	require.NoError(t, os.Symlink("target.db", link))
+	_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), link, journal.RestoreOptions{})
+	require.NoError(t, err)
+	info, err := os.Lstat(target)
+	require.NoError(t, err)
+	require.True(t, info.Mode().IsRegular())
+	info, err = os.Lstat(link)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&fs.ModeSymlink)
+}
+
+// Of two restores to one path, the second waits for the first, but not for long.
+func TestRestore_WaitsForAnother(t *testing.T) {
+	_, snapshot := snapshotted(t)
+	for name, c := range map[string]struct {
+		first time.Duration
+		want  error
+	}{
+		"that ends soon": {journal.DefaultLockTimeout / 2, fs.ErrExist},
+		"that hangs":     {journal.DefaultLockTimeout * 2, journal.ErrLocked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "restored.db")
+				restore := func(r io.Reader) error {
+					_, err := journal.Restore(t.Context(), r, path, journal.RestoreOptions{})
+					return err
+				}
+				first := make(chan error, 1)
+				go func() { first <- restore(&lateReader{c.first, bytes.NewReader(snapshot)}) }()
+				synctest.Wait()
+				second := restore(bytes.NewReader(snapshot))
+				require.NoError(t, <-first)
+				require.ErrorIs(t, second, c.want)
+				require.FileExists(t, path)
+			})
+		})
+	}
+}
+
+// lateReader is a reader that waits before it reads.
+type lateReader struct {
+	wait time.Duration
+	io.Reader
+}
+
+func (r *lateReader) Read(p []byte) (int, error) {
+	time.Sleep(r.wait)
+	r.wait = 0
+	return r.Reader.Read(p)
 }
 
 // endless is a reader of zeros, as /dev/zero is, that fails a test in which too many are read.
