@@ -52,6 +52,28 @@ func TestShrink_FillsThePages(t *testing.T) {
 	f.requireWhole()
 }
 
+// A large file is copied in several transactions, since one is in memory as a whole.
+func TestShrink_CopiesInTransactionsOfBoundedSize(t *testing.T) {
+	const records, size = 12, 1 << 20
+	f := newFixture(t, journal.Options{})
+	for i := range records {
+		f.put(fmt.Sprint(i), string(make([]byte, size)))
+	}
+	f.put("large", string(make([]byte, 2*size)))
+	f.remove("large")
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	require.NoError(t, f.Close())
+	before, after, err := journal.Shrink(t.Context(), f.path, 0)
+	require.NoError(t, err)
+	require.Less(t, after, before)
+	f.open()
+	const first, buckets = 1, 2
+	require.Equal(t, first+buckets+records*size/(4<<20), f.LastCommit())
+	f.requireWhole()
+	f.requireChecked()
+}
+
 func TestOpen_DoesNotShrinkASmallFile(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.random(newRandom(1), 5, 50, 500)
