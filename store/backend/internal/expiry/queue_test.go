@@ -9,7 +9,6 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
@@ -27,7 +26,7 @@ func TestQueue_IsInOrderOfTimeThenKey(t *testing.T) {
 	q := expiry.NewQueue()
 	require.Equal(t, expiry.Never, q.Earliest(noon))
 	gone := expiring("gone", 0)
-	for _, o := range []*store.Object{expiring("late", 3), expiring("b", 2), expiring("a", 2), expiring("early", 1), gone} {
+	for _, o := range []*store.Object{expiring("late", 3), expiring("b", 2), expiring("a", 2), expiring("c", 2), expiring("early", 1), gone} {
 		q.Add(o, len(o.Key))
 	}
 	q.Remove(gone)
@@ -40,7 +39,7 @@ func TestQueue_IsInOrderOfTimeThenKey(t *testing.T) {
 	for e := q.Due(noon.Add(2 * time.Second)); e != nil; e = q.Due(noon.Add(2 * time.Second)) {
 		order = append(order, fmt.Sprint(e.Object.Key, e.Size))
 	}
-	require.Equal(t, []string{"early5", "a1", "b1"}, order)
+	require.Equal(t, []string{"early5", "a1", "b1", "c1"}, order)
 	require.Equal(t, noon.Add(3*time.Second), q.Earliest(noon))
 }
 
@@ -104,20 +103,22 @@ func TestQueue_LosesNothingWhenTheWallClockIsSet(t *testing.T) {
 	})
 }
 
-func TestAlarm_RingsOnceAtItsTime(t *testing.T) {
-	virtual, rung := clock.NewVirtual(time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC)), 0
-	a := expiry.NewAlarm(virtual, func() { rung++ })
-	a.Set(virtual.Now().Add(time.Minute))
-	a.Set(virtual.Now().Add(2 * time.Minute))
-	require.True(t, a.IsSet())
-	require.Equal(t, 1, virtual.Pending())
-	virtual.Advance(time.Minute)
-	require.Zero(t, rung)
-	virtual.Advance(time.Minute)
-	require.Equal(t, 1, rung)
-	a.Rang()
-	require.False(t, a.IsSet())
-	a.Set(virtual.Now())
-	a.Set(expiry.Never)
-	require.Zero(t, virtual.Pending())
+// What Expired shows is what Due then removes, also of objects from a file and others.
+func TestQueue_ShowsWhatIsDueNext(t *testing.T) {
+	start, q := time.Now(), expiry.NewQueue()
+	for i, hours := range []time.Duration{4, 1, 3, 2} {
+		at := start.Add(hours * time.Hour)
+		q.Add(&store.Object{Key: fmt.Sprint("new ", hours), Expires: at}, i)
+		q.Add(&store.Object{Key: fmt.Sprint("from a file ", hours), Expires: at.Round(0)}, i)
+	}
+	now := start.Add(3 * time.Hour)
+	all := q.Expired(now, 100)
+	require.Len(t, all, 6)
+	for n := range all {
+		require.Equal(t, all[:n], append([]*expiry.Expiring{}, q.Expired(now, n)...))
+	}
+	for _, next := range all {
+		require.Same(t, next, q.Due(now))
+	}
+	require.Nil(t, q.Due(now))
 }

@@ -70,3 +70,26 @@ func TestPlace_PassesWhatItDoesNotCover(t *testing.T) {
 	require.Equal(t, view.Next(), none.At)
 	require.Equal(t, store.Revision(50), none.Through)
 }
+
+// A watch of all keys, as a cache's, copies no events.
+func TestPlace_OfAllKeysCopiesNothing(t *testing.T) {
+	view := history(50)
+	start, err := view.Seek(0)
+	require.NoError(t, err)
+	allocated := testing.AllocsPerRun(10, func() {
+		for p := (place.Place{At: start}); p.At < view.Next(); {
+			p.Read(view, 5)
+		}
+	})
+	require.Zero(t, allocated)
+}
+
+// What a consumer appends to its events is not seen by others.
+func TestPlace_GivesEventsThatCanBeAppendedTo(t *testing.T) {
+	view := history(8)
+	start, err := view.Seek(0)
+	require.NoError(t, err)
+	p := place.Place{At: start}
+	_ = append(p.Read(view, 3), store.Event{Type: store.Deleted})
+	require.Equal(t, store.Revision(4), p.Read(view, 1)[0].Revision)
+}

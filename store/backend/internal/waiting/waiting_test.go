@@ -1,7 +1,11 @@
 package waiting_test
 
 import (
+	"errors"
+	"maps"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
@@ -72,4 +76,95 @@ func TestFollower_IsNotNotifiedOnceClosed(t *testing.T) {
 	list.Add(followers[0])
 	require.Empty(t, list.Take())
 	require.ErrorIs(t, followers[0].Ended(), store.ErrClosed)
+}
+
+// A watch that is closed while it does not wait takes no other from the list.
+func TestFollower_IsClosedWhetherItWaitsOrNot(t *testing.T) {
+	var list waiting.List
+	var mu sync.Mutex
+	nothing := func() {}
+	followers := add(&list, nothing, nothing, nothing)
+	list.Take()
+	list.Add(followers[1])
+	list.Add(followers[2])
+	for range 2 {
+		followers[0].Close(&mu, &list)
+	}
+	require.Equal(t, followers[1:], list.Take())
+}
+
+// Whatever comes and goes, those wait that came and were neither taken nor closed.
+func TestList_HasThoseThatWait(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 100 {
+		var list waiting.List
+		var mu sync.Mutex
+		followers := add(&list, make([]func(), 6)...)
+		waits, closed := map[*waiting.Follower]bool{}, map[*waiting.Follower]bool{}
+		for _, f := range followers {
+			waits[f] = true
+		}
+		for range 30 {
+			f := followers[random.IntN(len(followers))]
+			switch n := random.IntN(10); {
+			case n == 0:
+				f.Close(&mu, &list)
+				delete(waits, f)
+				closed[f] = true
+			case n < 3:
+				require.ElementsMatch(t, slices.Collect(maps.Keys(waits)), list.Take())
+				clear(waits)
+			default:
+				list.Add(f)
+				if !closed[f] {
+					waits[f] = true
+				}
+			}
+		}
+	}
+}
+
+// The usual case, one watch that is a cache's, costs no memory.
+func TestList_OfOneAllocatesNothing(t *testing.T) {
+	var list waiting.List
+	f := add(&list, func() {})[0]
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		waiting.WakeAll(list.Take())
+		list.Add(f)
+	}))
+}
+
+// The first reason for which a watch ends is the one that it tells.
+func TestFollower_TellsWhyItEnded(t *testing.T) {
+	var list waiting.List
+	var mu sync.Mutex
+	gone := errors.New("gone")
+	f := add(&list, func() { t.Error("it has ended") })[0]
+	require.NoError(t, f.Ended())
+	require.ErrorIs(t, f.Fail(gone), gone)
+	f.Wake()
+	f.Close(&mu, &list)
+	require.ErrorIs(t, f.Ended(), gone)
+	require.ErrorIs(t, f.Fail(store.ErrClosed), gone)
+}
+
+// Once Close has returned, nothing of a consumer runs any more.
+func TestFollower_CloseWaitsForItsNotification(t *testing.T) {
+	var list waiting.List
+	var mu sync.Mutex
+	begun, notified := make(chan struct{}), false
+	f := add(&list, func() {
+		close(begun)
+		for range 100 {
+			runtime.Gosched()
+		}
+		notified = true
+	})[0]
+	var goroutine sync.WaitGroup
+	goroutine.Go(func() { waiting.WakeAll([]*waiting.Follower{f}) })
+	<-begun
+	f.Close(&mu, &list)
+	require.True(t, notified)
+	require.True(t, mu.TryLock(), "nor is the backend's lock held")
+	goroutine.Wait()
 }
