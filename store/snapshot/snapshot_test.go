@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -129,12 +128,6 @@ func TestSnapshot_RoundTrip(t *testing.T) {
 	}
 }
 
-const (
-	head = `{"snapshot":1,"revision":9}` + "\n"
-	one  = `{"key":"a","revision":5,"created":3,"written":"2026-01-01T00:00:00Z","value":{"Name":"a","N":1}}` + "\n"
-	end  = `{"end":1}` + "\n"
-)
-
 // plainText is a codec whose bytes are the name, which may look like JSON.
 type plainText struct{}
 
@@ -168,89 +161,6 @@ func TestSnapshot_KeepsTheBytesOfTheCodec(t *testing.T) {
 	require.Len(t, state.Objects, len(names))
 }
 
-// What is not a whole snapshot is refused, with the line and the field.
-func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
-	for name, test := range map[string]struct {
-		text  string
-		line  int
-		field string
-	}{
-		"empty":               {"", 1, ""},
-		"no snapshot":         {"hello\n", 1, ""},
-		"later version":       {`{"snapshot":2,"revision":9}` + "\n", 1, "snapshot"},
-		"cut off":             {head + one, 3, ""},
-		"cut off in a line":   {head + one[:20], 2, ""},
-		"unknown field":       {head + `{"key":"a","colour":"red"}` + "\n", 2, ""},
-		"two objects a line":  {head + strings.TrimSpace(one) + one, 2, ""},
-		"no key":              {head + `{"revision":5}` + "\n", 2, "key"},
-		"key twice":           {head + one + one + end, 3, "key"},
-		"no revision":         {head + `{"key":"a","created":1,"value":{}}` + "\n", 2, "revision"},
-		"later than snapshot": {head + `{"key":"a","revision":10,"created":1,"value":{}}` + "\n", 2, "revision"},
-		"created later":       {head + `{"key":"a","revision":5,"created":6,"value":{}}` + "\n", 2, "created"},
-		"no value":            {head + `{"key":"a","revision":5,"created":5}` + "\n", 2, "value"},
-		"other value":         {head + `{"key":"a","revision":5,"created":5,"value":[1]}` + "\n", 2, "value"},
-		"other codec":         {head + `{"key":"a","revision":5,"created":5,"tag":3,"bytes":"AAAA"}` + "\n", 2, "value"},
-		"both":                {head + `{"key":"a","revision":5,"created":5,"value":{},"bytes":"AAAA"}` + "\n", 2, "value"},
-		"wrong number":        {head + one + `{"end":2}` + "\n", 3, "end"},
-		"more after the end":  {head + one + end + one, 4, ""},
-		"long line":           {head + strings.Repeat(" ", 1<<12) + "\n", 2, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := snapshot.Read(strings.NewReader(test.text), config().Schema(), snapshot.Options{MaxLine: 1 << 12})
-			require.ErrorIs(t, err, snapshot.ErrInvalid)
-			var wrong *snapshot.ReadError
-			require.ErrorAs(t, err, &wrong)
-			require.Equal(t, test.line, wrong.Line)
-			require.Equal(t, test.field, wrong.Field)
-			require.ErrorContains(t, err, strings.TrimSpace(fmt.Sprintf("invalid snapshot: line %d: %s", test.line, test.field)))
-			if wrong.Err != nil {
-				require.ErrorContains(t, err, wrong.Problem+": "+wrong.Err.Error())
-			}
-		})
-	}
-}
-
-func TestSnapshot_ErrorsOfReaderAndWriter(t *testing.T) {
-	errPipe := errors.New("broken pipe")
-	schema := config().Schema()
-	_, err := snapshot.Read(iotest.ErrReader(errPipe), schema, snapshot.Options{})
-	require.ErrorIs(t, err, errPipe)
-	storage, err := memory.New(schema, memory.Options{})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, storage.Close()) }()
-	_, err = snapshot.Write(t.Context(), iotest.TruncateWriter(failing{errPipe}, 1), storage, schema, snapshot.Options{})
-	require.ErrorIs(t, err, errPipe)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = snapshot.Write(ctx, new(bytes.Buffer), storage, schema, snapshot.Options{})
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = snapshot.Read(strings.NewReader(""), schema, snapshot.Options{MaxLine: -1})
-	require.ErrorIs(t, err, usercode.ErrConfig)
-}
-
-// panicking is a codec that panics.
-type panicking struct{ plainText }
-
-func (panicking) Encode(any) (uint8, []byte, error) { panic("no such field") }
-
-// A panic of the codec, as of a value's MarshalJSON, does not end the program.
-func TestWrite_ContainsAPanicOfTheCodec(t *testing.T) {
-	e, err := engine.New(config())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, e.Close()) }()
-	_, err = e.Create(t.Context(), pod{Name: "web"})
-	require.NoError(t, err)
-	_, err = snapshot.Write(t.Context(), new(bytes.Buffer), e.Backend(), config().Schema(), snapshot.Options{Codec: panicking{}})
-	var panicked *usercode.PanicError
-	require.ErrorAs(t, err, &panicked)
-	require.Equal(t, "Codec.Encode", panicked.Func)
-	require.ErrorContains(t, err, `write snapshot: object "web": `)
-}
-
-type failing struct{ err error }
-
-func (f failing) Write([]byte) (int, error) { return 0, f.err }
-
 // Storage refuses a state that cannot be.
 func TestMemory_RefusesObjectsThatCannotBe(t *testing.T) {
 	schema := config().Schema()
@@ -272,23 +182,6 @@ func TestMemory_RefusesObjectsThatCannotBe(t *testing.T) {
 			require.ErrorContains(t, err, "Options.Objects")
 		})
 	}
-}
-
-func FuzzRead(f *testing.F) {
-	f.Add(head + one + end)
-	f.Add(head + end)
-	f.Add("{}")
-	f.Fuzz(func(t *testing.T, text string) {
-		state, err := snapshot.Read(strings.NewReader(text), config().Schema(), snapshot.Options{MaxLine: 1 << 16})
-		if err != nil {
-			require.ErrorIs(t, err, snapshot.ErrInvalid)
-			return
-		}
-		_, err = memory.New(config().Schema(), memory.Options{FirstRevision: max(state.Revision, 1), Objects: state.Objects})
-		if err != nil {
-			require.ErrorIs(t, err, usercode.ErrConfig)
-		}
-	})
 }
 
 func Example() {

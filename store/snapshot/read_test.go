@@ -1,0 +1,123 @@
+package snapshot_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/store/snapshot"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+const (
+	head = `{"snapshot":1,"revision":9}` + "\n"
+	one  = `{"key":"a","revision":5,"created":3,"written":"2026-01-01T00:00:00Z","value":{"Name":"a","N":1}}` + "\n"
+	end  = `{"end":1}` + "\n"
+)
+
+// What is not a whole snapshot is refused, with the line and the field.
+func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
+	for name, test := range map[string]struct {
+		text    string
+		line    int
+		field   string
+		problem string
+	}{
+		"empty":               {"", 1, "", "is missing: the snapshot was cut off"},
+		"no snapshot":         {"hello\n", 1, "", "is not as a snapshot has it"},
+		"later version":       {`{"snapshot":2,"revision":9}` + "\n", 1, "snapshot", "is 2; this program reads version 1"},
+		"cut off":             {head + one, 3, "", "is missing: the snapshot was cut off"},
+		"cut off in a line":   {head + one[:20], 2, "", "is not as a snapshot has it"},
+		"unknown field":       {head + `{"key":"a","colour":"red"}` + "\n", 2, "", "is not as a snapshot has it"},
+		"two objects a line":  {head + strings.TrimSpace(one) + one, 2, "", "has something after its JSON object"},
+		"no key":              {head + `{"revision":5}` + "\n", 2, "key", "cannot be one"},
+		"key twice":           {head + one + one + end, 3, "key", "\"a\" does not come after that of the line before"},
+		"no revision":         {head + `{"key":"a","created":1,"value":{}}` + "\n", 2, "revision", "is 0; it must be between 1 and that of the snapshot, 9"},
+		"later than snapshot": {head + `{"key":"a","revision":10,"created":1,"value":{}}` + "\n", 2, "revision", "is 10; it must be between 1 and that of the snapshot, 9"},
+		"created later":       {head + `{"key":"a","revision":5,"created":6,"value":{}}` + "\n", 2, "created", "is 6; it must be between 1 and the object's revision, 5"},
+		"not created":         {head + `{"key":"a","revision":5,"value":{}}` + "\n", 2, "created", "is 0; it must be between 1 and the object's revision, 5"},
+		"no value":            {head + `{"key":"a","revision":5,"created":5}` + "\n", 2, "value", "cannot be decoded"},
+		"other value":         {head + `{"key":"a","revision":5,"created":5,"value":[1]}` + "\n", 2, "value", "cannot be decoded"},
+		"other codec":         {head + `{"key":"a","revision":5,"created":5,"tag":3,"bytes":"AAAA"}` + "\n", 2, "value", "cannot be decoded"},
+		"both":                {head + `{"key":"a","revision":5,"created":5,"value":{},"bytes":"AAAA"}` + "\n", 2, "value", "is there beside tag or bytes"},
+		"value and tag":       {head + `{"key":"a","revision":5,"created":5,"value":{},"tag":1}` + "\n", 2, "value", "is there beside tag or bytes"},
+		"wrong number":        {head + one + `{"end":2}` + "\n", 3, "end", "is 2, but there are 1 objects"},
+		"more after the end":  {head + one + end + one, 4, "", "comes after the end"},
+		"long line":           {head + strings.Repeat(" ", 1<<12) + "\n", 2, "", "is longer than 4096 bytes; see Options.MaxLine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := snapshot.Read(strings.NewReader(test.text), config().Schema(), snapshot.Options{MaxLine: 1 << 12})
+			require.ErrorIs(t, err, snapshot.ErrInvalid)
+			var wrong *snapshot.ReadError
+			require.ErrorAs(t, err, &wrong)
+			require.Equal(t, test.line, wrong.Line)
+			require.Equal(t, test.field, wrong.Field)
+			require.Equal(t, test.problem, wrong.Problem)
+			require.ErrorContains(t, err, strings.TrimSpace(fmt.Sprintf("invalid snapshot: line %d: %s", test.line, test.field)))
+			if slices.Contains([]string{"is not as a snapshot has it", "cannot be one", "cannot be decoded"}, test.problem) {
+				require.ErrorIs(t, err, wrong.Err)
+				require.ErrorContains(t, err, wrong.Problem+": "+wrong.Err.Error())
+			}
+		})
+	}
+}
+
+// Lines are as long as Options.MaxLine allows, by default much longer than a buffer.
+func TestRead_TakesLinesUpToMaxLine(t *testing.T) {
+	name := strings.Repeat("n", 1<<20)
+	long := `{"key":"a","revision":5,"created":3,"value":{"Name":"` + name + `","N":1}}` + "\n"
+	for _, maxLine := range []int{0, len(long)} {
+		state, err := snapshot.Read(strings.NewReader(head+long+end), config().Schema(), snapshot.Options{MaxLine: maxLine})
+		require.NoError(t, err)
+		require.Equal(t, name, store.As[engine.Object[pod]](state.Objects[0]).Value.Name)
+	}
+	_, err := snapshot.Read(strings.NewReader(head+long+end), config().Schema(), snapshot.Options{MaxLine: len(long) - 2})
+	require.ErrorIs(t, err, snapshot.ErrInvalid)
+	require.ErrorContains(t, err, "see Options.MaxLine")
+}
+
+// What cannot be read is no snapshot that is wrong, wherever the reader fails.
+func TestRead_FailsAsItsReaderDoes(t *testing.T) {
+	errPipe := errors.New("broken pipe")
+	for line, text := range []string{"", head, head + one, head + one + end} {
+		_, err := snapshot.Read(io.MultiReader(strings.NewReader(text), iotest.ErrReader(errPipe)), config().Schema(), snapshot.Options{})
+		require.ErrorIs(t, err, errPipe)
+		require.NotErrorIs(t, err, snapshot.ErrInvalid)
+		require.EqualError(t, err, fmt.Sprintf("read snapshot: line %d: broken pipe", line+1))
+	}
+}
+
+func TestRead_ContainsAPanicOfTheCodec(t *testing.T) {
+	_, err := snapshot.Read(strings.NewReader(head+one+end), config().Schema(), snapshot.Options{Codec: panicking{}})
+	require.ErrorIs(t, err, snapshot.ErrInvalid)
+	var panicked *usercode.PanicError
+	require.ErrorAs(t, err, &panicked)
+	require.Equal(t, "Codec.Decode", panicked.Func)
+	require.ErrorContains(t, err, "line 2: value cannot be decoded")
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(head + one + end)
+	f.Add(head + end)
+	f.Add("{}")
+	f.Fuzz(func(t *testing.T, text string) {
+		state, err := snapshot.Read(strings.NewReader(text), config().Schema(), snapshot.Options{MaxLine: 1 << 16})
+		if err != nil {
+			require.ErrorIs(t, err, snapshot.ErrInvalid)
+			return
+		}
+		_, err = memory.New(config().Schema(), memory.Options{FirstRevision: max(state.Revision, 1), Objects: state.Objects})
+		if err != nil {
+			require.ErrorIs(t, err, usercode.ErrConfig)
+		}
+	})
+}
