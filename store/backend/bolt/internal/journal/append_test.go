@@ -41,7 +41,9 @@ func TestAppend_TakesNoHoles(t *testing.T) {
 		require.ErrorIs(t, f.Append(b), journal.ErrUnknownLog, "the first %s of no log", name)
 	}
 	err := f.Append(journal.Batch{Entries: []journal.Entry{{Log: logName, Revision: 3, Data: make([]byte, journal.MaxRecord+1)}}})
-	require.ErrorIs(t, err, journal.ErrTooLarge)
+	var large *journal.TooLargeError
+	require.ErrorAs(t, err, &large)
+	require.Equal(t, journal.TooLargeError{Size: journal.MaxRecord + 1, Limit: journal.MaxRecord}, *large)
 	f.requireChecked()
 	f.requireWhole()
 }
@@ -104,7 +106,10 @@ func TestAppend_GrowsTheFileInSteps(t *testing.T) {
 					f.stage(journal.Put, fmt.Sprint(f.last), value)
 				}
 				require.NoError(t, f.commit())
-				size := f.size()
+				u, err := f.Usage()
+				require.NoError(t, err)
+				require.InDelta(t, int64(f.last)*pageSize, u.Size-u.Free, float64(atMost), "each record has a page")
+				size := u.Size
 				if size == last {
 					continue
 				}
@@ -115,4 +120,19 @@ func TestAppend_GrowsTheFileInSteps(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Records are only added, so pages are full, however small the batches are.
+func TestAppend_FillsThePages(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	const batches, batch, size = 40, 10, 1000
+	for i := range batches * batch {
+		f.stage(journal.Put, fmt.Sprint(i%batch), string(make([]byte, size)))
+		if i%batch == batch-1 {
+			require.NoError(t, f.commit())
+		}
+	}
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Less(t, u.Size-u.Free, int64(batches*batch*size*3/2))
 }

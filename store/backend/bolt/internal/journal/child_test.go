@@ -20,8 +20,8 @@ import (
 )
 
 // fillUp writes until there is no space, checks that nothing else has changed,
-// and that there is life after it when there is space again.
-func (f *fixture) fillUp(makeSpace func()) {
+// what the error says, and that there is life after it when there is space again.
+func (f *fixture) fillUp(says string, makeSpace func()) {
 	f.Helper()
 	random := newRandom(3)
 	large := string(make([]byte, 3000))
@@ -32,7 +32,7 @@ func (f *fixture) fillUp(makeSpace func()) {
 		err = f.commit()
 	}
 	require.ErrorIs(f, err, journal.ErrFull)
-	require.ErrorContains(f, err, f.path)
+	require.ErrorContains(f, err, f.path+": "+says)
 	f.takeBack()
 	f.requireWhole()
 	f.stage(journal.Put, "again", large)
@@ -61,7 +61,7 @@ func (f *fixture) takeBack() {
 func TestAppend_SaysThatTheFileIsFull(t *testing.T) {
 	for _, limit := range []int64{512 << 10, 1 << 20} {
 		f := newFixture(t, journal.Options{MaxBytes: limit})
-		f.fillUp(func() {
+		f.fillUp("the file has its largest size", func() {
 			u, err := f.Usage()
 			require.NoError(t, err)
 			require.Greater(t, u.Size, limit/4*3)
@@ -73,6 +73,8 @@ func TestAppend_SaysThatTheFileIsFull(t *testing.T) {
 		require.LessOrEqual(t, u.Size, limit)
 	}
 }
+
+const noSpaceLeft = "no space left: nothing was written"
 
 const childEnv = "JOURNAL_TEST_CHILD"
 
@@ -111,7 +113,7 @@ func assign[N int64 | uint64](to *N, n uint64) { *to = N(n) }
 func TestFile_LivesWithAFullDisk(t *testing.T) {
 	inChild(t, func() {
 		f := newFixture(t, journal.Options{})
-		f.fillUp(limitFiles(t, 2<<20))
+		f.fillUp(noSpaceLeft, limitFiles(t, 2<<20))
 	})
 }
 
@@ -131,7 +133,7 @@ func shrinkOnAFullDisk(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, u.Unshrunk, journal.ErrFull)
 	require.ErrorIs(t, u.Unshrunk, syscall.EFBIG)
-	require.ErrorContains(t, u.Unshrunk, f.path+" stays as large as it is")
+	require.ErrorContains(t, u.Unshrunk, f.path+" stays as large as it is: cannot shrink "+f.path)
 	require.Equal(t, before, u.Size)
 	require.NoFileExists(t, journal.Unfinished(f.path))
 	f.requireWhole()
@@ -194,64 +196,6 @@ func restoreToAFullDisk(t *testing.T) {
 	require.Greater(t, size, snapshot.Len(), "the file is larger than the snapshot")
 }
 
-// A file whose name cannot be made durable is not there afterwards, as after other failures:
-// the next call finds what it would have found before.
-func TestOpen_TakesBackAFileWhoseNameMayNotLast(t *testing.T) {
-	inChild(t, func() { placeWithFewDescriptors(t) })
-}
-
-func placeWithFewDescriptors(t *testing.T) {
-	_, snapshot := snapshotted(t)
-	path := filepath.Join(t.TempDir(), "state.db")
-	for name, place := range map[string]func() error{
-		"make": func() error {
-			f, err := journal.Open(path, journal.Options{})
-			if err == nil {
-				err = f.Close()
-			}
-			return err
-		},
-		"restore to": func() error {
-			_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{})
-			return err
-		},
-	} {
-		free := leaveOneDescriptor(t) // for the file, and none for its directory
-		err := place()
-		require.ErrorIs(t, err, syscall.EMFILE)
-		require.ErrorContains(t, err, "cannot "+name+" "+path)
-		free()
-		require.NoFileExists(t, path)
-		require.NoFileExists(t, journal.Unfinished(path))
-		require.NoError(t, place())
-		require.NoError(t, os.Remove(path))
-	}
-}
-
-// leaveOneDescriptor lets this process open one more file, until free is called.
-func leaveOneDescriptor(t *testing.T) (free func()) {
-	var limit syscall.Rlimit
-	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
-	before := limit.Cur
-	assign(&limit.Cur, 64)
-	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
-	var taken []*os.File
-	file, err := os.Open(os.DevNull)
-	for ; err == nil; file, err = os.Open(os.DevNull) {
-		taken = append(taken, file)
-	}
-	require.ErrorIs(t, err, syscall.EMFILE)
-	last := len(taken) - 1
-	require.NoError(t, taken[last].Close())
-	return func() {
-		for _, file := range taken[:last] {
-			require.NoError(t, file.Close())
-		}
-		limit.Cur = before
-		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
-	}
-}
-
 // However much space there is, either all logs are salvaged or none is.
 func TestSalvage_ChangesNothingIfTheDiskIsFull(t *testing.T) {
 	inChild(t, func() { salvageOnAFullDisk(t) })
@@ -306,7 +250,8 @@ func requireFull(t *testing.T, err error, path string) {
 	t.Helper()
 	require.ErrorIs(t, err, journal.ErrFull)
 	require.ErrorIs(t, err, syscall.EFBIG)
-	require.ErrorContains(t, err, path+": no space left")
+	require.ErrorContains(t, err, path+": "+noSpaceLeft)
+	require.Equal(t, 1, strings.Count(err.Error(), noSpaceLeft))
 	require.NoFileExists(t, path)
 	require.NoFileExists(t, journal.Unfinished(path))
 }
@@ -321,7 +266,7 @@ func TestAppend_SaysThatTheFileSystemIsFull(t *testing.T) {
 	f := newFixtureAt(t, filepath.Join(dir, "state.db"), journal.Options{})
 	filler := filepath.Join(dir, "filler")
 	require.NoError(t, os.WriteFile(filler, make([]byte, 2<<20), 0o600))
-	f.fillUp(func() { require.NoError(t, os.Remove(filler)) })
+	f.fillUp(noSpaceLeft, func() { require.NoError(t, os.Remove(filler)) })
 	require.NoError(t, f.Close())
 }
 

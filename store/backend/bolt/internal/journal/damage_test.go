@@ -263,7 +263,11 @@ func TestFile_SurvivesDamageWhileItIsOpen(t *testing.T) {
 			err := f.Read(f.ctx, logName, func(v journal.View) error {
 				return v.Scan(0, f.last, func(uint64, journal.Record) (bool, error) { return true, nil })
 			})
-			require.ErrorIs(t, err, journal.ErrCorrupt)
+			var corrupt *journal.CorruptError
+			require.ErrorAs(t, err, &corrupt)
+			require.Equal(t, f.path, corrupt.Path)
+			require.EqualValues(t, journal.NoPage, corrupt.Page)
+			require.NotEmpty(t, corrupt.What)
 			for range 2 {
 				f.stage(journal.Put, "x", "x")
 				err = f.commit()

@@ -4,6 +4,8 @@ package journal_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -30,7 +32,7 @@ func TestAppend_StopsWhenTheDiskFails(t *testing.T) {
 	require.ErrorAs(t, err, &failed)
 	require.True(t, failed.Uncertain)
 	require.ErrorIs(t, err, syscall.EBADF)
-	require.ErrorContains(t, err, f.path)
+	require.Equal(t, f.path, failed.Path)
 	restore()
 
 	f.stage(journal.Put, "y", "y")
@@ -38,7 +40,7 @@ func TestAppend_StopsWhenTheDiskFails(t *testing.T) {
 	require.ErrorAs(t, err, &failed, "also when the disk is well again")
 	require.False(t, failed.Uncertain)
 	require.ErrorIs(t, err, syscall.EBADF, "it says why")
-	require.ErrorContains(t, err, f.path)
+	require.Equal(t, f.path, failed.Path)
 	_, err = f.Trim(logName, journal.Budget{})
 	require.ErrorIs(t, err, journal.ErrFailed)
 	_, err = f.Declare("more", 1)
@@ -70,6 +72,31 @@ func TestAppend_IsUncertainIfTheMetaPageMayBeWritten(t *testing.T) {
 			require.ErrorAs(t, f.Settle(noSpace, harm(f)), &failed)
 			require.True(t, failed.Uncertain)
 		})
+	}
+}
+
+// No space for the data pages is no failure; no space that a sync reports is one, since what was
+// written before it may be lost.
+func TestAppend_IsUncertainIfASyncFindsNoSpace(t *testing.T) {
+	none := syscall.ENOSPC
+	for _, c := range []struct {
+		err       error
+		uncertain bool
+	}{
+		{&os.PathError{Op: "write", Path: "state.db", Err: none}, false},
+		{fmt.Errorf("file resize error: truncate state.db: %v", none), false}, // as bbolt has it
+		{&os.PathError{Op: "sync", Path: "state.db", Err: none}, true},
+		{none, true}, // of fdatasync
+		{fmt.Errorf("file sync error: sync state.db: %v", none), true},
+	} {
+		f := newFixture(t, journal.Options{})
+		err := f.Settle(c.err, f.LastCommit()+1)
+		var failed *journal.FailedError
+		require.Equal(t, c.uncertain, errors.As(err, &failed) && failed.Uncertain, "%v", c.err)
+		require.Equal(t, !c.uncertain, errors.Is(err, journal.ErrFull), "%v", c.err)
+		if !c.uncertain {
+			require.ErrorIs(t, err, none)
+		}
 	}
 }
 

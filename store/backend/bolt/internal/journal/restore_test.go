@@ -200,6 +200,25 @@ func TestRestore_WaitsForAnother(t *testing.T) {
 	}
 }
 
+// A file that is being restored is waited for by one that opens it.
+func TestOpen_WaitsForARestore(t *testing.T) {
+	f, snapshot := snapshotted(t)
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "restored.db")
+		restored := make(chan error, 1)
+		go func() {
+			_, err := journal.Restore(t.Context(), &lateReader{time.Minute, bytes.NewReader(snapshot)}, path, journal.RestoreOptions{})
+			restored <- err
+		}()
+		synctest.Wait()
+		r, err := journal.Open(path, journal.Options{LockTimeout: time.Hour})
+		require.NoError(t, <-restored)
+		require.NoError(t, err)
+		require.Equal(t, f.Identity().ID, r.Identity().ID)
+		require.NoError(t, r.Close())
+	})
+}
+
 // lateReader is a reader that waits before it reads.
 type lateReader struct {
 	wait time.Duration

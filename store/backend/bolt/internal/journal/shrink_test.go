@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,8 @@ import (
 func TestOpen_Shrinks(t *testing.T) {
 	f, before := newMostlyFree(t)
 	id := f.Identity()
+	replaced := filepath.Join(t.TempDir(), "replaced.db")
+	require.NoError(t, os.Link(f.path, replaced))
 
 	f.opts.ShrinkAt = 0.5
 	f.reopen()
@@ -26,6 +29,9 @@ func TestOpen_Shrinks(t *testing.T) {
 	require.Equal(t, id, f.Identity())
 	_, err = journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond})
 	require.ErrorIs(t, err, journal.ErrLocked, "the copy is locked")
+	old, err := journal.Open(replaced, journal.Options{LockTimeout: time.Millisecond})
+	require.NoError(t, err, "and what it has replaced is not")
+	require.NoError(t, old.Close())
 	f.random(newRandom(2), 5, 20, 100)
 	f.requireWhole()
 	f.requireChecked()
@@ -124,4 +130,15 @@ func TestShrink_MakesNoFile(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, path)
 	require.NoFileExists(t, path)
+}
+
+func TestShrink_WaitsForTheLock(t *testing.T) {
+	f, _ := newMostlyFree(t)
+	const timeout = 5 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		_, _, err := journal.Shrink(t.Context(), f.path, timeout)
+		var locked *journal.LockedError
+		require.ErrorAs(t, err, &locked)
+		require.GreaterOrEqual(t, locked.Waited, timeout)
+	})
 }
