@@ -30,6 +30,27 @@ func TestOpen_RemovesWhatACrashHasLeft(t *testing.T) {
 	}
 }
 
+// A directory with files is no copy that a crash has left, and is in the way of writers alone.
+func TestOpen_SaysWhatItCannotRemove(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	require.NoError(t, f.Close())
+	mine := filepath.Join(journal.Unfinished(f.path), "mine")
+	require.NoError(t, os.MkdirAll(mine, 0o700))
+	for range 2 {
+		_, err := journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond})
+		require.ErrorContains(t, err, "cannot remove what a crash has left: ")
+		require.ErrorContains(t, err, journal.Unfinished(f.path))
+		require.NotErrorIs(t, err, journal.ErrLocked)
+	}
+	reader, err := journal.Open(f.path, journal.Options{ReadOnly: true})
+	require.NoError(t, err)
+	require.NoError(t, reader.Close())
+	require.DirExists(t, mine)
+	require.NoError(t, os.Remove(mine))
+	f.open()
+	require.NoDirExists(t, journal.Unfinished(f.path))
+}
+
 // A file that stands ready to replace another, or a snapshot of it, usually has the other's
 // name and one of these endings.
 func TestOpen_LeavesTheFilesBesideItAlone(t *testing.T) {

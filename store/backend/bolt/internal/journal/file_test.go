@@ -71,57 +71,6 @@ func TestOpen_ChangesNothing(t *testing.T) {
 	require.NoError(t, f.Close(), "once more does nothing")
 }
 
-func TestOpen_RefusesAFileThatIsOpen(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	start := time.Now()
-	_, err := journal.Open(f.path, journal.Options{LockTimeout: 30 * time.Millisecond})
-	require.ErrorIs(t, err, journal.ErrLocked)
-	require.GreaterOrEqual(t, time.Since(start), 30*time.Millisecond)
-	var locked *journal.LockedError
-	require.ErrorAs(t, err, &locked)
-	require.Equal(t, f.path, locked.Path)
-	require.True(t, locked.Here)
-
-	link := filepath.Join(t.TempDir(), "link.db")
-	require.NoError(t, os.Symlink(f.path, link))
-	_, err = journal.Open(link, journal.Options{LockTimeout: time.Millisecond})
-	require.ErrorIs(t, err, journal.ErrLocked, "by another name")
-	_, err = journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond, ReadOnly: true})
-	require.ErrorAs(t, err, &locked)
-	require.True(t, locked.Here, "also to a reader")
-	_, err = journal.Check(f.path, time.Millisecond)
-	require.ErrorIs(t, err, journal.ErrLocked)
-}
-
-// Readers keep a writer out until the last of them closes the file.
-func TestOpen_RefusesAFileThatIsReadHere(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	require.NoError(t, f.Close())
-	f.opts.ReadOnly = true
-	f.open()
-	second, err := journal.Open(f.path, f.opts)
-	require.NoError(t, err)
-	for _, reader := range []*journal.File{second, f.File} {
-		_, err = journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond})
-		var locked *journal.LockedError
-		require.ErrorAs(t, err, &locked)
-		require.True(t, locked.Here)
-		require.NoError(t, reader.Close())
-	}
-	f.opts.ReadOnly = false
-	f.open()
-}
-
-func TestOpen_WaitsForTheLock(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	closed := make(chan error)
-	time.AfterFunc(20*time.Millisecond, func() { closed <- f.Close() })
-	second, err := journal.Open(f.path, journal.Options{LockTimeout: 10 * time.Second})
-	require.NoError(t, err)
-	require.NoError(t, <-closed)
-	require.NoError(t, second.Close())
-}
-
 func TestOpen_ReadOnlyReadsAndWritesNothing(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.random(newRandom(1), 10, 10, 100)
@@ -163,6 +112,7 @@ func TestOpen_SaysWhatToDoAboutBadPaths(t *testing.T) {
 	require.ErrorContains(t, err, dir)
 	_, err = journal.Open("", journal.Options{})
 	require.ErrorIs(t, err, usercode.ErrConfig)
+	require.ErrorContains(t, err, "path is empty; give that of the file")
 	require.NoFileExists(t, journal.Unfinished(""))
 	_, err = journal.Check("", 0)
 	require.ErrorIs(t, err, usercode.ErrConfig)
@@ -171,9 +121,26 @@ func TestOpen_SaysWhatToDoAboutBadPaths(t *testing.T) {
 	_, err = journal.Restore(t.Context(), strings.NewReader(""), "", journal.RestoreOptions{})
 	require.ErrorIs(t, err, usercode.ErrConfig)
 
-	for _, opts := range []journal.Options{{LockTimeout: -1}, {MaxBytes: -1}, {ShrinkAt: 1}, {ShrinkAt: -1}, {ReadOnly: true, Salvage: true}} {
-		_, err = journal.Open(filepath.Join(dir, "state.db"), opts)
-		require.ErrorContains(t, err, "invalid configuration: Options.")
+}
+
+func TestOpen_RefusesOptionsThatCannotBe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	for _, c := range []struct {
+		opts    journal.Options
+		problem string
+	}{
+		{journal.Options{LockTimeout: -1}, "LockTimeout is -1ns, which is negative; zero means 1s"},
+		{journal.Options{MaxBytes: 512<<10 - 1}, "MaxBytes is 524287, which is less than 524288; zero means no bound"},
+		{journal.Options{MaxBytes: -1}, "MaxBytes is -1, which is less than 524288; zero means no bound"},
+		{journal.Options{ShrinkAt: 1}, "ShrinkAt is 1, which is not between 0 and 1; zero means never"},
+		{journal.Options{ShrinkAt: -0.1}, "ShrinkAt is -0.1, which is not between 0 and 1; zero means never"},
+		{journal.Options{ReadOnly: true, Salvage: true}, "ReadOnly excludes Salvage and ShrinkAt, which write; leave these zero"},
+		{journal.Options{ReadOnly: true, ShrinkAt: 0.5}, "ReadOnly excludes Salvage and ShrinkAt, which write; leave these zero"},
+	} {
+		_, err := journal.Open(path, c.opts)
+		require.ErrorIs(t, err, usercode.ErrConfig)
+		require.ErrorContains(t, err, "invalid configuration: Options."+c.problem)
+		require.NoFileExists(t, path)
 	}
 }
 
@@ -284,18 +251,4 @@ func TestFile_KeepsLogsApart(t *testing.T) {
 	require.ErrorIs(t, f.Read(f.ctx, "none", nil), journal.ErrUnknownLog)
 	_, err = f.Declare("", 1)
 	require.Error(t, err)
-}
-
-// A second Close leaves the lock alone, which may be another's by then.
-func TestClose_ReleasesTheLockOnce(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	first := f.File
-	require.NoError(t, first.Close())
-	f.open()
-	require.NoError(t, first.Close())
-	_, err := journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond})
-	var locked *journal.LockedError
-	require.ErrorAs(t, err, &locked)
-	require.True(t, locked.Here, "some systems do not lock a file against their own process")
-	f.put("a", "1")
 }
