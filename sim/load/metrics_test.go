@@ -28,10 +28,10 @@ func TestAssertions_OfALatencyThatWasNotMeasuredFail(t *testing.T) {
 // are behind.
 func TestAssertions_OfTheLagOfWatchersWithoutItFail(t *testing.T) {
 	for consumer, measured := range map[scenario.Consumer]bool{scenario.Follow: false, scenario.Queue: false, scenario.Batches: true} {
-		rep := run1(t, &scenario.Scenario{
+		rep := inBubble(t, brief(t, &scenario.Scenario{
 			Watchers: []scenario.Watcher{{Consumer: consumer}}, Writers: []scenario.Writer{{Rate: 100}},
 			Assert: []scenario.Assertion{"lag < 1000", "stalled = 0", "lost = 0"},
-		})
+		}))
 		for _, a := range rep.Assertions[:2] {
 			require.Equal(t, measured, !a.Unmeasured, "%s %s", consumer, a.Text)
 			require.Equal(t, measured, a.Holds, "%s %s", consumer, a.Text)
@@ -49,10 +49,10 @@ func TestMetrics_TimesAreThoseOfStages(t *testing.T) {
 
 // The metrics of one group must not hide those of another.
 func TestAssertions_OfOneGroup(t *testing.T) {
-	rep := run1(t, &scenario.Scenario{
+	rep := inBubble(t, brief(t, &scenario.Scenario{
 		Settle:  time.Second, // for the one that will not read it all
 		Objects: scenario.Objects{Count: 10},
-		Writers: []scenario.Writer{{Name: "clients", Rate: 1000}},
+		Writers: []scenario.Writer{{Name: "clients", Rate: 1000, Start: time.Millisecond}}, // once all else has begun
 		Watchers: []scenario.Watcher{
 			{Name: "healthy"}, {Name: "paused", Consume: scenario.Consume{Every: time.Nanosecond, Pause: time.Hour}},
 		},
@@ -60,7 +60,8 @@ func TestAssertions_OfOneGroup(t *testing.T) {
 			"healthy.lost = 0", "healthy.unread = 0", "healthy.p99 > 0s", "clients.max > 0s",
 			"paused.unread = 0", "paused.p99 < 1h",
 		},
-	})
+		Faults: []scenario.Fault{{Kind: scenario.FaultDelay, Delay: time.Millisecond, When: scenario.During(scenario.OnPut)}},
+	}))
 	for i, holds := range []bool{true, true, true, true, false, false} {
 		require.Equal(t, holds, rep.Assertions[i].Holds, "%+v", rep.Assertions[i])
 	}

@@ -112,10 +112,10 @@ func inBubble(t *testing.T, plan *scenario.Plan) (rep *report.Report) {
 }
 
 func TestRun_ReportsAssertionsThatDoNotHold(t *testing.T) {
-	rep := run1(t, &scenario.Scenario{
+	rep := inBubble(t, brief(t, &scenario.Scenario{
 		Watchers: []scenario.Watcher{{}}, Writers: []scenario.Writer{{Rate: 100}},
 		Assert: []scenario.Assertion{"writes = 0", "lost = 0"},
-	})
+	}))
 	require.False(t, rep.OK())
 	require.False(t, rep.Assertions[0].Holds)
 	require.Positive(t, rep.Assertions[0].Value)
@@ -266,11 +266,11 @@ func TestLatency_CountsFromWhenAWriteWasDue(t *testing.T) {
 // Initial states do not count as throughput: otherwise many objects would look like a
 // fast engine.
 func TestDeliveries_AreOfTheLoad(t *testing.T) {
-	rep := run1(t, &scenario.Scenario{
+	rep := inBubble(t, brief(t, &scenario.Scenario{
 		Objects:  scenario.Objects{Count: 500},
 		Writers:  []scenario.Writer{{Rate: 100}},
 		Watchers: []scenario.Watcher{{Initial: true}, {Initial: true, Consumer: scenario.Handler}},
-	})
+	}))
 	require.Equal(t, 2*rep.Metrics["writes"], rep.Metrics["deliveries"])
 	require.Positive(t, rep.Metrics["deliveries/s"])
 }
@@ -300,7 +300,7 @@ func TestReaders_ReadInEveryMode(t *testing.T) {
 			scenario.Reader{Rate: 100, Mode: mode, Fields: "node={node}", Prefix: "{namespace}", Limit: 3},
 			scenario.Reader{Rate: 100, Mode: mode, Op: scenario.Get})
 	}
-	rep := run1(t, s)
+	rep := inBubble(t, brief(t, s))
 	require.Zero(t, rep.Metrics["read-errors"], "%v", rep.Errors)
 	for _, g := range rep.Groups {
 		require.Positive(t, g.Events, g.Name)
