@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/etcd"
 	"github.com/watchmill/watchmill/store/backend/etcd/etcdtest"
+	"github.com/watchmill/watchmill/store/codec"
 )
 
 // awaitKey waits until a key is in etcd, or its value is another one.
@@ -94,12 +95,39 @@ func TestPut_WithoutConnectionIsUnavailable(t *testing.T) {
 	require.False(t, backend.Uncertain(err), "it was not sent")
 }
 
+// endingCodec ends a context while it encodes.
+type endingCodec struct {
+	codec.JSON
+	end func()
+}
+
+func (c endingCodec) Encode(v any) (uint8, []byte, error) {
+	c.end()
+	return c.JSON.Encode(v)
+}
+
+// A write whose context ends before it is sent is not done, and Put says so.
+func TestPut_WhoseContextEndsBeforeItIsSentIsNotUncertain(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("no time")
+	f := newFixture(t, func(c *etcd.Config) { c.Codec = endingCodec{end: func() { cancel(cause) }} })
+	_, err := f.Put(ctx, draft("a", "1"), nil, backend.PutOptions{})
+	require.ErrorIs(t, err, cause)
+	require.False(t, backend.Uncertain(err))
+	_, err = f.Get(f.ctx, "a")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
 func TestCall_WithoutDeadlineEndsByTheRequestTimeout(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.RequestTimeout = 200 * time.Millisecond })
 	f.proxy.BlackHole()
 	_, err := f.Get(f.ctx, "a")
 	require.ErrorIs(t, err, backend.ErrUnavailable)
 	_, err = f.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{})
+	for !backend.Uncertain(err) { // a busy machine has not sent it in time
+		require.ErrorIs(t, err, backend.ErrUnavailable)
+		_, err = f.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{})
+	}
 	require.ErrorIs(t, err, backend.ErrUncertain)
 	require.ErrorContains(t, err, "RequestTimeout")
 	require.ErrorIs(t, f.Compact(f.ctx, 1), backend.ErrUnavailable, "it begins with a read")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -184,8 +185,13 @@ func (w *write) change(place string, lease clientv3.LeaseID) clientv3.Op {
 	return clientv3.OpPut(place, string(w.value), opts...)
 }
 
-// commit makes the write, and returns its revision.
+// commit makes the write, and returns its revision. It sends nothing if ctx has ended, as it may
+// have while the object was encoded or a lease was granted: then it is certain that etcd has not
+// done the write.
 func (b *Backend) commit(ctx context.Context, w *write, lease clientv3.LeaseID) (store.Revision, error) {
+	if ctx.Err() != nil {
+		return 0, interrupted(ctx, w.verb+" of "+strconv.Quote(w.key))
+	}
 	condition, then, otherwise := w.request(b.keys.of(w.key), lease)
 	before := b.newest.Load()
 	ctx, sending := b.observeSending(ctx)
