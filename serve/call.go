@@ -164,6 +164,11 @@ func (c *call) admit() (answered bool, err error) {
 	if err := c.impersonate(); err != nil {
 		return false, err
 	}
+	if c.req.reads() {
+		if err := c.skipBody(); err != nil {
+			return false, err
+		}
+	}
 	if c.place, err = c.inFlight.enter(c); err != nil {
 		return false, err
 	}

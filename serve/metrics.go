@@ -219,7 +219,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 // countBody counts the bytes of the body from now on. Requests without a body, such as
 // watches, are not counted.
 func (c *call) countBody() {
-	if c.cfg.Metrics == nil || c.r.Body == nil || c.r.Body == http.NoBody {
+	if c.cfg.Metrics == nil || !c.hasBody() {
 		return
 	}
 	c.read = &countedBody{ReadCloser: c.r.Body}

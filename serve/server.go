@@ -90,6 +90,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h["Cache-Control"], h["X-Content-Type-Options"] = notCached, notSniffed
 	if !c.w.ofStream {
 		c.w.extend() // a connection keeps the deadline of the request before
+		if c.hasBody() {
+			c.mustArrive() // net/http reads what the server leaves
+		}
 	}
 	defer c.w.leave()
 	defer c.w.release()

@@ -3,24 +3,17 @@ package serve
 import (
 	"context"
 	"fmt"
-	"io"
-	"maps"
 	"mime"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
-	"github.com/watchmill/watchmill/usercode"
 )
 
 const (
@@ -29,50 +22,6 @@ const (
 	// applyPatch is the media type of server-side apply.
 	applyPatch = "application/apply-patch+yaml"
 )
-
-// body reads the request's body, whose media type must be among accepted.
-func (c *call) body(accepted ...string) (text []byte, media string, err error) {
-	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, "", failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-			fmt.Sprintf("the body has the Content-Encoding %q: send it without one", encoding), 0)
-	}
-	media = accepted[0]
-	if header := c.r.Header.Get("Content-Type"); header != "" {
-		if media, _, err = mime.ParseMediaType(header); err != nil {
-			return nil, "", unsupportedMedia(strconv.Quote(header), accepted)
-		}
-	}
-	if !slices.Contains(accepted, media) {
-		return nil, "", unsupportedMedia(strconv.Quote(media), accepted)
-	}
-	// Not every connection has deadlines; then there is none to set.
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.limits.WriteTimeout))
-	text, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.limits.BodyBytes))
-	return text, media, err
-}
-
-// document reads the request's body as JSON, from any media type that the kind decodes.
-func (c *call) document() ([]byte, error) {
-	decoders := c.info.Decoders
-	text, media, err := c.body(append([]string{jsonType}, slices.Sorted(maps.Keys(decoders))...)...)
-	decode := decoders[media]
-	if err != nil || decode == nil || len(text) == 0 {
-		return text, err
-	}
-	var document []byte
-	if panicked := usercode.Call("Config.Decoders", media, func() { document, err = decode(text) }); panicked != nil {
-		return nil, panicked
-	}
-	if err != nil {
-		return nil, badRequest("the body is no %s: %v", media, err)
-	}
-	return document, nil
-}
-
-func unsupportedMedia(what string, accepted []string) error {
-	return failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-		fmt.Sprintf("the body of the request was in an unknown format (%s) - accepted media types include: %s", what, strings.Join(accepted, ", ")), 0)
-}
 
 // writeOptions reads the parameters of a write, except those of an apply.
 func (c *call) writeOptions() (registry.WriteOptions, error) {

@@ -1,0 +1,80 @@
+package serve
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// hasBody reports whether the request has a body that has yet to arrive.
+func (c *call) hasBody() bool { return c.r.Body != nil && c.r.Body != http.NoBody }
+
+// mustArrive gives the client the time of a write to send the body, whatever reads it. The time ends
+// with the body: net/http removes the deadline then. Not every connection has deadlines; then there
+// is none to set.
+func (c *call) mustArrive() {
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.limits.WriteTimeout))
+}
+
+// skipBody reads the body of a request that needs none. Over HTTP/1.1 net/http would read it when
+// the answer begins: the request would have its place for as long as the client sends nothing.
+func (c *call) skipBody() error {
+	if c.w.ofStream || !c.hasBody() {
+		return nil
+	}
+	_, err := io.Copy(io.Discard, http.MaxBytesReader(c.w, c.r.Body, c.limits.BodyBytes))
+	return err
+}
+
+// body reads the request's body, whose media type must be among accepted.
+func (c *call) body(accepted ...string) (text []byte, media string, err error) {
+	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, "", failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			fmt.Sprintf("the body has the Content-Encoding %q: send it without one", encoding), 0)
+	}
+	media = accepted[0]
+	if header := c.r.Header.Get("Content-Type"); header != "" {
+		if media, _, err = mime.ParseMediaType(header); err != nil {
+			return nil, "", unsupportedMedia(strconv.Quote(header), accepted)
+		}
+	}
+	if !slices.Contains(accepted, media) {
+		return nil, "", unsupportedMedia(strconv.Quote(media), accepted)
+	}
+	c.mustArrive()
+	text, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.limits.BodyBytes))
+	return text, media, err
+}
+
+// document reads the request's body as JSON, from any media type that the kind decodes.
+func (c *call) document() ([]byte, error) {
+	decoders := c.info.Decoders
+	text, media, err := c.body(append([]string{jsonType}, slices.Sorted(maps.Keys(decoders))...)...)
+	decode := decoders[media]
+	if err != nil || decode == nil || len(text) == 0 {
+		return text, err
+	}
+	var document []byte
+	if panicked := usercode.Call("Config.Decoders", media, func() { document, err = decode(text) }); panicked != nil {
+		return nil, panicked
+	}
+	if err != nil {
+		return nil, badRequest("the body is no %s: %v", media, err)
+	}
+	return document, nil
+}
+
+func unsupportedMedia(what string, accepted []string) error {
+	return failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		fmt.Sprintf("the body of the request was in an unknown format (%s) - accepted media types include: %s", what, strings.Join(accepted, ", ")), 0)
+}
