@@ -16,3 +16,6 @@ func Watches(b *Backend) int {
 	defer b.mu.Unlock()
 	return len(b.running)
 }
+
+// NewClient returns a client as a backend without [Config].Client has.
+var NewClient = newClient
