@@ -69,16 +69,17 @@ type message[T any] interface {
 	protobuf.Message[T]
 }
 
-// add adds a kind with the function that answers its reviews, or says which field is wrong.
-func add[T any, P message[T]](r *Reviews, group, name string, in scope, answer func(ctx context.Context, review *T) *field.Error) error {
+// add adds a kind with the function that answers its reviews. Its error may be a *field.Error.
+func add[T any, P message[T]](r *Reviews, group, name string, in scope, answer func(ctx context.Context, review *T) error) error {
 	kind := registry.Kind{Group: group, Version: "v1", Kind: name, ClusterScoped: in == inCluster}
 	virtual, err := registry.NewVirtual[T, P](registry.VirtualConfig[T]{
 		Kind: kind, Decoders: protobuf.Decoders[T, P](name),
 		Answer: func(ctx context.Context, review *T) error {
-			if wrong := answer(ctx, review); wrong != nil {
+			err := answer(ctx, review)
+			if wrong, is := errors.AsType[*field.Error](err); is {
 				return &registry.InvalidError{Kind: kind, Errors: field.ErrorList{wrong}}
 			}
-			return nil
+			return err
 		},
 	})
 	if err != nil {

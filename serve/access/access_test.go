@@ -281,6 +281,7 @@ func TestAccess_RefusesWhatIsNoQuestion(t *testing.T) {
 		others = group + "subjectaccessreviews"
 		local  = group + "namespaces/hall/localsubjectaccessreviews"
 		rules  = group + "selfsubjectrulesreviews"
+		tokens = "/apis/authentication.k8s.io/v1/tokenreviews"
 	)
 	for _, c := range []struct {
 		method, path, body string
@@ -297,7 +298,9 @@ func TestAccess_RefusesWhatIsNoQuestion(t *testing.T) {
 		{"POST", local, `{"spec":{"user":"alice","nonResourceAttributes":{"path":"/metrics"}}}`, 422, "spec.nonResourceAttributes"},
 		{"POST", local, `{"metadata":{"namespace":"attic"},"spec":{"user":"alice","resourceAttributes":{"namespace":"attic"}}}`, 400, "namespace"},
 		{"POST", group + "localsubjectaccessreviews", `{}`, 405, ""},
-		{"POST", rules, `{}`, 422, "spec.namespace"},
+		{"POST", rules, `{}`, 400, "no namespace on request"},
+		{"POST", tokens, `{}`, 400, "token is required"},
+		{"POST", tokens, `{"spec":{"audiences":["others"]}}`, 400, "token is required"},
 		{"POST", selves, `{"kind":"TokenReview"}`, 400, "SelfSubjectAccessReview"},
 		{"POST", selves, `{"spec":{"resourceAttributes":{"name":"broken"}}}`, 500, "panic"},
 		{"GET", selves, ``, 405, ""},

@@ -9,6 +9,7 @@ import (
 	authorization "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
 
@@ -45,25 +46,25 @@ func subjectOf(spec *authorization.SubjectAccessReviewSpec) serve.User {
 }
 
 // describeSelf says which user asks.
-func describeSelf(ctx context.Context, review *authentication.SelfSubjectReview) *field.Error {
+func describeSelf(ctx context.Context, review *authentication.SelfSubjectReview) error {
 	review.Status.UserInfo = infoOf(userOf(ctx))
 	return nil
 }
 
 // reviewSelf says whether the user that asks may do something.
-func (c *Config) reviewSelf(ctx context.Context, review *authorization.SelfSubjectAccessReview) (wrong *field.Error) {
-	review.Status, wrong = c.decide(ctx, userOf(ctx), review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
-	return wrong
+func (c *Config) reviewSelf(ctx context.Context, review *authorization.SelfSubjectAccessReview) (err error) {
+	review.Status, err = c.decide(ctx, userOf(ctx), review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+	return err
 }
 
 // reviewSubject says whether the user that the review names may do something.
-func (c *Config) reviewSubject(ctx context.Context, review *authorization.SubjectAccessReview) (wrong *field.Error) {
-	review.Status, wrong = c.decideFor(ctx, &review.Spec)
-	return wrong
+func (c *Config) reviewSubject(ctx context.Context, review *authorization.SubjectAccessReview) (err error) {
+	review.Status, err = c.decideFor(ctx, &review.Spec)
+	return err
 }
 
 // reviewLocal says whether the user that the review names may do something in the review's namespace.
-func (c *Config) reviewLocal(ctx context.Context, review *authorization.LocalSubjectAccessReview) (wrong *field.Error) {
+func (c *Config) reviewLocal(ctx context.Context, review *authorization.LocalSubjectAccessReview) (err error) {
 	of, path := review.Spec.ResourceAttributes, field.NewPath("spec")
 	switch {
 	case review.Spec.NonResourceAttributes != nil:
@@ -71,12 +72,12 @@ func (c *Config) reviewLocal(ctx context.Context, review *authorization.LocalSub
 	case of != nil && of.Namespace != review.Namespace:
 		return field.Invalid(path.Child("resourceAttributes", "namespace"), of.Namespace, "must match metadata.namespace")
 	}
-	review.Status, wrong = c.decideFor(ctx, &review.Spec)
-	return wrong
+	review.Status, err = c.decideFor(ctx, &review.Spec)
+	return err
 }
 
 // decideFor asks Authorize about the user that a review names.
-func (c *Config) decideFor(ctx context.Context, spec *authorization.SubjectAccessReviewSpec) (status authorization.SubjectAccessReviewStatus, wrong *field.Error) {
+func (c *Config) decideFor(ctx context.Context, spec *authorization.SubjectAccessReviewSpec) (status authorization.SubjectAccessReviewStatus, err error) {
 	if spec.User == "" && len(spec.Groups) == 0 {
 		return status, field.Required(field.NewPath("spec", "user"), "give the name of a user, or groups")
 	}
@@ -84,7 +85,7 @@ func (c *Config) decideFor(ctx context.Context, spec *authorization.SubjectAcces
 }
 
 // decide asks Authorize whether a user may do something to a resource, or at a path.
-func (c *Config) decide(ctx context.Context, u serve.User, of *authorization.ResourceAttributes, at *authorization.NonResourceAttributes) (status authorization.SubjectAccessReviewStatus, wrong *field.Error) {
+func (c *Config) decide(ctx context.Context, u serve.User, of *authorization.ResourceAttributes, at *authorization.NonResourceAttributes) (status authorization.SubjectAccessReviewStatus, err error) {
 	var request serve.Request
 	switch {
 	case of != nil && at == nil:
@@ -127,9 +128,9 @@ var everything = authorization.SubjectRulesReviewStatus{
 }
 
 // listRules lists what the user that asks may do in a namespace, as far as that can be listed.
-func (c *Config) listRules(ctx context.Context, review *authorization.SelfSubjectRulesReview) *field.Error {
+func (c *Config) listRules(ctx context.Context, review *authorization.SelfSubjectRulesReview) error {
 	if review.Spec.Namespace == "" {
-		return field.Required(field.NewPath("spec", "namespace"), "give the namespace in which the rules hold")
+		return &registry.BadRequestError{Reason: "no namespace on request"} // no invalid field, as in Kubernetes
 	}
 	var err error
 	review.Status, err = c.rulesOf(ctx, userOf(ctx), review.Spec.Namespace)
@@ -158,8 +159,11 @@ var errNotListed = errors.New("this server decides each request and does not lis
 
 // reviewToken says which user a token is of. Tokens have no audiences: a review that names some is not
 // answered by a user, since the token may be meant for others.
-func (c *Config) reviewToken(ctx context.Context, review *authentication.TokenReview) *field.Error {
+func (c *Config) reviewToken(ctx context.Context, review *authentication.TokenReview) error {
 	review.Status = authentication.TokenReviewStatus{}
+	if review.Spec.Token == "" { // which Authenticate may take for a user without credentials
+		return &registry.BadRequestError{Reason: "token is required for TokenReview in authentication"}
+	}
 	if len(review.Spec.Audiences) > 0 {
 		review.Status.Error = "tokens of this server have no audiences: leave spec.audiences out"
 		return nil
