@@ -23,19 +23,29 @@ type forms struct {
 }
 
 // addForms gives the definitions the schemas of all versions, but for those that are not served and
-// have none that can be used.
+// have none that can be used. Those of the definitions have been read.
 func (m *manifest) addForms(all []*Definition) {
 	f := &forms{m.Spec.Group, m.stored().Name, map[string]*schema{}, map[string]*schema{}}
-	for i := range m.Spec.Versions {
-		v := &m.Spec.Versions[i]
-		if s, err := m.schemaOf(v); err == nil {
-			s.Embedded = true // as the object itself is a resource
-			f.whole[v.Name], f.bare[v.Name] = s, s.withoutDefaults()
-		}
-	}
 	for _, d := range all {
 		d.forms = f
+		f.add(d.Kind.Version, d.schema)
 	}
+	for i := range m.Spec.Versions {
+		v := &m.Spec.Versions[i]
+		if f.whole[v.Name] != nil {
+			continue
+		}
+		if s, err := m.schemaOf(v); err == nil {
+			f.add(v.Name, s)
+		}
+	}
+}
+
+// add adds the schema of a version.
+func (f *forms) add(version string, s *schema) {
+	whole := *s
+	whole.Embedded = true // as the object itself is a resource
+	f.whole[version], f.bare[version] = &whole, whole.withoutDefaults()
 }
 
 // conversion returns how objects of this version are stored and read.
