@@ -36,9 +36,9 @@ type Config struct {
 	TokenSource func(ctx context.Context) (string, error)
 	// Client sends the requests. It must have no Timeout, which would end watches. Nil
 	// means two clients of the backend's own, so that watches share no connection with
-	// other requests. They leave connections of HTTP/2 that are dead, which takes a client
-	// of another transport [http.HTTP2Config].SendPingTimeout. If [http.DefaultTransport] is
-	// not an [http.Transport], they use that.
+	// other requests. They leave connections of HTTP/2 that are dead; a Client of yours
+	// does so if its transport has an [http.HTTP2Config].SendPingTimeout. If
+	// [http.DefaultTransport] is not an [http.Transport], they use that.
 	Client *http.Client
 	// RequestTimeout bounds every request, and of a watch the time until its answer begins.
 	// Zero means [DefaultRequestTimeout].
