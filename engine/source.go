@@ -108,8 +108,11 @@ func (s source) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 	if err != nil {
 		return nil, err
 	}
-	snap, known := s.snapshot(ctx, rev)
-	if !known {
+	snap, err := s.snapshot(ctx, rev)
+	switch {
+	case err != nil:
+		return nil, err
+	case snap == nil:
 		return s.listStorage(ctx, opts)
 	}
 	at, state := snap.Revision, snap.State()
@@ -141,13 +144,18 @@ func (s source) listStorage(ctx context.Context, opts backend.ListOptions) (*bac
 		return nil, err
 	}
 	if now, err := s.engine.timeline(ctx); err != nil || now != cached || now.StoreID != of {
-		return nil, cmp.Or[error](err, &NotReadyError{RetryAfter: time.Second, Cause: errOtherStorage})
+		return nil, cmp.Or(err, otherStorage())
 	}
 	page.StoreID = cached.String()
 	return page, nil
 }
 
 var errOtherStorage = errors.New("storage was replaced by another, which the cache has yet to list")
+
+// otherStorage returns the error of a list of storage that the cache does not have.
+func otherStorage() error {
+	return &NotReadyError{RetryAfter: time.Second, Cause: errOtherStorage}
+}
 
 // StoreID identifies the history that the revisions of lists and watches belong to: it
 // changes when storage went back in time, or was replaced by another, and the cache has
@@ -166,15 +174,24 @@ func (s source) aim(ctx context.Context, rev Revision) (Revision, error) {
 	return current, s.engine.why(err)
 }
 
-// snapshot returns the cache's state if it is at rev or later, waiting if allowed. The state
-// of another storage than that of rev is not: the two cannot be compared.
-func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, bool) {
+// snapshot returns the cache's state if it is at rev or later, waiting if allowed, and nil otherwise.
+// The state of another storage than that of rev is not: the two cannot be compared. It fails with
+// [ErrNotReady] if the cache still has that state, so that nothing of storage could be listed either.
+func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, error) {
 	snap, known := s.cached(ctx, rev)
-	if known {
-		of, err := s.engine.knownStoreID(ctx)
-		known = err == nil && of == snap.StoreID
+	if !known {
+		return nil, nil
 	}
-	return snap, known
+	of, err := s.engine.knownStoreID(ctx)
+	switch {
+	case err != nil:
+		return nil, nil // storage says itself what it cannot do
+	case of == snap.StoreID:
+		return snap, nil
+	case of == s.engine.published.Load().StoreID: // the cache has noticed meanwhile
+		return nil, nil
+	}
+	return nil, otherStorage()
 }
 
 func (s source) cached(ctx context.Context, rev Revision) (*store.Snapshot, bool) {

@@ -175,9 +175,11 @@ func TestSource_DoesNotListTheStorageBefore(t *testing.T) {
 	f.put("a", "web", 1)
 	f.settle()
 	before := f.storage.Replace(f.newMemory())
+	f.asked()
 	_, err := f.Source().List(t.Context(), backend.ListOptions{})
 	require.ErrorIs(t, err, engine.ErrNotReady)
 	require.ErrorContains(t, err, "storage was replaced")
+	require.Equal(t, "revision", f.asked(), "and no list, which would be for nothing")
 	require.NoError(t, before.Close()) // which ends its watches
 	f.pass(time.Minute)
 	now, err := f.Source().List(t.Context(), backend.ListOptions{})
