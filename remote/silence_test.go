@@ -88,6 +88,21 @@ func TestBackend_NoCallWaitsForeverForASilentServer(t *testing.T) {
 	}
 }
 
+// RequestTimeout may be longer than a watch lasts: then the start of one ends with its time.
+func TestWatch_AStartThatTakesLongerThanTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := backendAt(t, "http://origin.localhost", func(c *remote.Config) {
+			c.RequestTimeout, c.WatchTimeout = time.Hour, time.Minute
+			c.Client = &http.Client{Transport: pretended(func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			})}
+		})
+		_, err := b.Watch(t.Context(), backend.WatchOptions{From: 5, NoPrev: true, Notify: func() {}})
+		require.ErrorIs(t, err, backend.ErrUnavailable)
+	})
+}
+
 // A watch that began, and whose connection then says nothing more, not even that it has
 // ended, is given up a while after the server should have ended it.
 func TestWatch_AConnectionThatFallsSilentIsLeft(t *testing.T) {

@@ -72,7 +72,7 @@ func (s *stream) connect(ctx context.Context) error {
 	r.query = query
 	ctx, silent := context.WithCancelCause(ctx)
 	late := time.AfterFunc(s.backend.config.RequestTimeout, func() { silent(s.backend.config.noAnswer()) })
-	ctx, cancel := context.WithTimeout(ctx, lasts+overdue)
+	ctx, cancel := context.WithTimeoutCause(ctx, lasts+overdue, fmt.Errorf("%w: the watch has not ended after %v", backend.ErrUnavailable, lasts+overdue))
 	s.cancel = func() { cancel(); silent(nil) }
 	resp, err := s.send(ctx, &r)
 	late.Stop()

@@ -99,7 +99,7 @@ type Limits struct {
 	// need.
 	ConnectionsPerAddress int
 	// ReadTimeout bounds a request that neither writes nor watches, 60 s; WriteTimeout
-	// one that writes, 34 s.
+	// one that writes, and the time in which the body of any request has to arrive, 34 s.
 	ReadTimeout, WriteTimeout time.Duration
 	// WriteStall is how long a client may take to read 256 KiB of a response, or what is left
 	// of it, or an event of a watch; after that the response is broken off: 30 s.
