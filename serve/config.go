@@ -58,8 +58,8 @@ type Config struct {
 	// MetricsHandler answers /metrics for users that Authorize allows to get it. If it is
 	// nil, the path does not exist.
 	MetricsHandler http.Handler
-	// Logger gets the server's own failures; nil means slog.Default. A line whose handler
-	// panics is lost.
+	// Logger gets the server's own failures and, from ListenAndServe, what befalls connections, such
+	// as handshakes of TLS that fail; nil means slog.Default. A line whose handler panics is lost.
 	Logger *slog.Logger
 }
 

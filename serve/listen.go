@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -106,7 +107,7 @@ const closeTimeout = 5 * time.Second
 
 // serveOn serves a listener until ctx is done, or the listener fails.
 func (s *Server) serveOn(ctx context.Context, listener net.Listener) error {
-	h := &http.Server{Handler: s}
+	h := &http.Server{Handler: s, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
 	s.Harden(h)
 	failed := make(chan error, 1)
 	go func() {

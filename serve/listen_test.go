@@ -1,13 +1,16 @@
 package serve_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -160,4 +163,21 @@ func TestListen_DrainsIfTheListenerFails(t *testing.T) {
 	_, more := w.next()
 	require.False(t, more)
 	require.Zero(t, s.handler.Stats().Watches)
+}
+
+// What net/http has to say of its connections is among what the server says, and not on the standard
+// error of the program.
+func TestListen_LogsWhatBefallsConnections(t *testing.T) {
+	var lines bytes.Buffer
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ShutdownDelay, c.Limits.DrainWatches = time.Millisecond, time.Millisecond
+		c.Logger = slog.New(slog.NewTextHandler(&lines, nil))
+	})
+	address, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	l := brokenListener{address, nil, make(chan error, 2)}
+	l.fail <- syscall.EMFILE // which passes
+	l.fail <- net.ErrClosed
+	require.ErrorIs(t, s.handler.ListenAndServe(t.Context(), serve.Listen{Listener: l}), net.ErrClosed)
+	require.Contains(t, lines.String(), "too many open files")
 }
