@@ -118,6 +118,9 @@ func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 	for i := range 8 * 8 { // the length of the manifest
 		flip(end+i/8, i%8)
 	}
+	for at := end + 8; at < len(whole); at++ { // what every snapshot ends with
+		flip(at, at%8)
+	}
 	manifest := bytes.LastIndex(whole, []byte(`{"id":`))
 	revisions := manifest + bytes.Index(whole[manifest:], []byte(`:{`)) + 2 // are taken from the file
 	rest := revisions + bytes.IndexByte(whole[revisions:], '}')

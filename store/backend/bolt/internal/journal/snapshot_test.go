@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -75,7 +76,9 @@ func TestOpen_LeavesASnapshotAsItIs(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, snapshot, 0o600))
 	for _, opts := range []journal.Options{{}, {ShrinkAt: 0.1}, {Salvage: true}} {
 		_, err := journal.Open(path, opts)
-		require.ErrorIs(t, err, journal.ErrFormat)
+		var format *journal.FormatError
+		require.ErrorAs(t, err, &format)
+		require.Equal(t, journal.FormatError{Path: path, Format: journal.Format, Snapshot: true}, *format)
 		require.EqualError(t, err, path+" is a snapshot, which is not written to: restore it, and open the file that this makes")
 		require.Equal(t, snapshot, read(t, path))
 	}
@@ -104,7 +107,7 @@ func TestSnapshot_EndsWhenTheFileIsClosed(t *testing.T) {
 // Writers go on while a snapshot is written, and it is that of one moment.
 func TestSnapshot_LetsWritersGoOn(t *testing.T) {
 	f := newFixture(t, journal.Options{})
-	f.random(newRandom(1), 20, 50, 3000)
+	f.random(newRandom(1), 60, 50, 3000) // more than is read at once
 	taken := f.last
 	var snapshot bytes.Buffer
 	slow := writerFunc(func(p []byte) (int, error) {
@@ -186,6 +189,30 @@ func TestSnapshot_SaysThatTheFileIsDamaged(t *testing.T) {
 	require.Zero(t, out.Len())
 }
 
+// Nor is it one of a file that is cut off while it is read.
+func TestSnapshot_FailsIfTheFileIsCutOff(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("large", string(make([]byte, 3<<20)))
+	writes := 0
+	_, err := f.Snapshot(f.ctx, writerFunc(func(p []byte) (int, error) {
+		if writes++; writes == 3 {
+			require.NoError(t, os.Truncate(f.path, 2*pageSize))
+		}
+		return len(p), nil
+	}), time.Minute)
+	require.ErrorIs(t, err, io.EOF)
+	require.ErrorContains(t, err, "cannot write a snapshot of "+f.path)
+	require.Equal(t, 3, writes)
+}
+
+// Each meta page says which one it is, for other programs that read the file.
+func TestSnapshot_HasTheNumbersOfItsMetaPages(t *testing.T) {
+	_, snapshot := snapshotted(t)
+	for number := range uint64(2) {
+		require.Equal(t, number, binary.LittleEndian.Uint64(snapshot[number*pageSize:]))
+	}
+}
+
 // Whichever part cannot be written, the snapshot fails and says of which file it is.
 func TestSnapshot_IsWrittenToTheEnd(t *testing.T) {
 	f := newFixture(t, journal.Options{})
@@ -195,7 +222,7 @@ func TestSnapshot_IsWrittenToTheEnd(t *testing.T) {
 	for ; ; fails++ {
 		writes := 0
 		_, err := f.Snapshot(f.ctx, writerFunc(func(p []byte) (int, error) {
-			if writes++; writes > fails {
+			if writes++; writes == fails+1 {
 				return 0, broken
 			}
 			return len(p), nil
