@@ -275,5 +275,13 @@ func TestCheck_WarnsOfAMetaPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
 	require.Len(t, report.Warnings, 1)
-	require.Contains(t, report.Warnings[0], fmt.Sprintf("page %d: it is not a meta page", older))
+	says := fmt.Sprintf("page %d: it is not a meta page", older)
+	require.Contains(t, report.Warnings[0], says)
+
+	f.open()
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Len(t, u.Warnings, 1)
+	require.Contains(t, u.Warnings[0], "one meta page is invalid")
+	require.Contains(t, u.Warnings[0], says)
 }

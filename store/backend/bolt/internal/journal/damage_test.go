@@ -242,6 +242,19 @@ func TestOpen_FindsWhatDoesNotFitTogether(t *testing.T) {
 	}
 }
 
+// A file that is cut off while it is copied is damaged, and not merely as large as it is.
+func TestShrink_SurvivesDamageWhileItCopies(t *testing.T) {
+	f, _ := newMostlyFree(t)
+	require.NoError(t, f.Close())
+	ctx := onceThere{t.Context(), journal.Unfinished(f.path), func() error { return os.Truncate(f.path, 2*pageSize) }}
+	_, _, err := journal.Shrink(ctx, f.path, 0)
+	require.ErrorIs(t, err, journal.ErrCorrupt)
+	require.NotContains(t, err.Error(), "stays as large as it is")
+	require.NoFileExists(t, journal.Unfinished(f.path))
+	_, err = journal.Open(f.path, journal.Options{})
+	require.ErrorIs(t, err, journal.ErrCorrupt, "and the lock is free")
+}
+
 // A file that is cut off, or overwritten, while it is open gives errors.
 func TestFile_SurvivesDamageWhileItIsOpen(t *testing.T) {
 	for name, harm := range map[string]func(t *testing.T, path string){

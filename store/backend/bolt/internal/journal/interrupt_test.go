@@ -3,6 +3,7 @@ package journal_test
 import (
 	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -88,4 +89,31 @@ func TestShrink_EndsWhenItsContextIsDone(t *testing.T) {
 	f.open()
 	f.requireWhole()
 	f.requireChecked()
+}
+
+// onceThere is a context whose Err returns nil until there is a file at path, and then what
+// end does.
+type onceThere struct {
+	context.Context
+	path string
+	end  func() error
+}
+
+func (c onceThere) Err() error {
+	if _, err := os.Stat(c.path); err != nil {
+		return nil
+	}
+	return c.end()
+}
+
+// The copy of a large file takes long, and ends, too.
+func TestShrink_EndsWhileItCopies(t *testing.T) {
+	f, _ := newMostlyFree(t)
+	require.NoError(t, f.Close())
+	image := read(t, f.path)
+	ctx := onceThere{t.Context(), journal.Unfinished(f.path), func() error { return context.Canceled }}
+	_, _, err := journal.Shrink(ctx, f.path, 0)
+	require.ErrorIs(t, err, context.Canceled)
+	require.True(t, bytes.Equal(image, read(t, f.path)))
+	require.NoFileExists(t, journal.Unfinished(f.path))
 }

@@ -118,7 +118,9 @@ func TestRewrite_ReplacesRecordsWhereTheyAre(t *testing.T) {
 	require.NoError(t, f.Rewrite(logName, []journal.Entry{anew(4, 2, 2, "a", "x"), anew(9, 0, 9, "z", "z")}), "what is not there is left out")
 	require.Equal(t, map[string]link{"a": {4, 2, "x"}, "b": {3, 3, "two"}}, stateAt(t, f.File, 9))
 	large := journal.Entry{Log: logName, Revision: 3, Data: make([]byte, journal.MaxRecord+1)}
-	require.ErrorIs(t, f.Rewrite(logName, []journal.Entry{anew(4, 2, 2, "a", "y"), large}), journal.ErrTooLarge)
+	var tooLarge *journal.TooLargeError
+	require.ErrorAs(t, f.Rewrite(logName, []journal.Entry{anew(4, 2, 2, "a", "y"), large}), &tooLarge)
+	require.Equal(t, journal.TooLargeError{Size: journal.MaxRecord + 1, Limit: journal.MaxRecord}, *tooLarge)
 	require.Equal(t, "x", stateAt(t, f.File, 4)["a"].Value, "all or none")
 	f.requireChecked()
 }
