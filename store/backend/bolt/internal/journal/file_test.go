@@ -74,6 +74,12 @@ func TestOpen_ChangesNothing(t *testing.T) {
 func TestOpen_ReadOnlyReadsAndWritesNothing(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.random(newRandom(1), 10, 10, 100)
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	f.reopen()
+	before, err := f.Usage()
+	require.NoError(t, err)
+	require.Positive(t, before.Free)
 	require.NoError(t, f.Close())
 	require.NoError(t, os.Chmod(f.path, 0o400))
 	f.opts.ReadOnly = true
@@ -93,7 +99,7 @@ func TestOpen_ReadOnlyReadsAndWritesNothing(t *testing.T) {
 	require.NoError(t, err)
 	u, err := f.Usage()
 	require.NoError(t, err)
-	require.Positive(t, u.Size)
+	require.Equal(t, before, u)
 
 	_, err = journal.Open(f.path+"x", journal.Options{ReadOnly: true})
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -151,6 +157,7 @@ func TestOpen_RefusesOtherFiles(t *testing.T) {
 		_, err := journal.Open(path, journal.Options{})
 		require.ErrorIs(t, err, journal.ErrCorrupt, name)
 		require.ErrorContains(t, err, path, name)
+		require.NotContains(t, err.Error(), "dump", "it has nothing to read")
 		require.Equal(t, content, string(read(t, path)))
 		if content == "" {
 			require.ErrorContains(t, err, "remove it")

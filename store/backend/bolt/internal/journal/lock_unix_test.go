@@ -54,6 +54,23 @@ func TestOpen_RefusesAFileThatAnotherProcessHasOpen(t *testing.T) {
 	}
 }
 
+// What another process has not written to its end is neither judged nor removed.
+func TestOpen_LeavesAFileThatAnotherProcessHasOpen(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	require.NoError(t, f.Close())
+	require.NoError(t, os.Truncate(f.path, 3*pageSize))
+	require.NoError(t, os.WriteFile(journal.Unfinished(f.path), []byte("half"), 0o600))
+	unlock := lockElsewhere(t, f.path, syscall.LOCK_EX)
+	_, err := journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond})
+	require.ErrorIs(t, err, journal.ErrLocked)
+	_, err = journal.Check(f.path, time.Millisecond)
+	require.ErrorIs(t, err, journal.ErrLocked)
+	require.FileExists(t, journal.Unfinished(f.path))
+	unlock()
+	_, err = journal.Open(f.path, journal.Options{})
+	require.ErrorIs(t, err, journal.ErrCorrupt)
+}
+
 // Other processes are kept out until the file is closed, also after bbolt has failed.
 func TestOpen_KeepsOtherProcessesOut(t *testing.T) {
 	for name, harm := range map[string]func(f *fixture){

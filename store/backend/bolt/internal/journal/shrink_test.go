@@ -38,6 +38,22 @@ func TestOpen_Shrinks(t *testing.T) {
 	require.NoFileExists(t, journal.Unfinished(f.path))
 }
 
+// A file is copied if more of it is free than the share that is asked for, and else never.
+func TestOpen_ShrinksNoMoreThanItIsAskedTo(t *testing.T) {
+	f, before := newMostlyFree(t)
+	u, err := f.Usage()
+	require.NoError(t, err)
+	share := float64(u.Free) / float64(u.Size)
+	for _, shrinkAt := range []float64{0, (1 + share) / 2} {
+		f.opts.ShrinkAt = shrinkAt
+		f.reopen()
+		require.Equal(t, before, f.size(), "at %v, of which %v are free", shrinkAt, share)
+	}
+	f.opts.ShrinkAt = share / 2
+	f.reopen()
+	require.Less(t, f.size(), before/2)
+}
+
 // The pages of a copy are full, as those of records that are only added are.
 func TestShrink_FillsThePages(t *testing.T) {
 	f := newFixture(t, journal.Options{})
