@@ -39,6 +39,13 @@ func (f *File) LastCommit() (id int) {
 	return id
 }
 
+// SnapshotsInProgress returns how many snapshots the file holds pages for.
+func (f *File) SnapshotsInProgress() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.pinned)
+}
+
 // Spoil damages records, in a transaction as any other.
 func (f *File) Spoil(name string, revisions map[uint64]bool) error {
 	return f.update(func(tx *bbolt.Tx) error {

@@ -171,8 +171,12 @@ func TestSnapshot_LetsGoOfItsPages(t *testing.T) {
 	}
 	churn(5)
 	before := f.size()
-	_, err := f.Snapshot(f.ctx, io.Discard, time.Hour)
+	_, err := f.Snapshot(f.ctx, writerFunc(func(p []byte) (int, error) {
+		require.Equal(t, 1, f.SnapshotsInProgress())
+		return len(p), nil
+	}), time.Hour)
 	require.NoError(t, err)
+	require.Zero(t, f.SnapshotsInProgress())
 	churn(20)
 	require.LessOrEqual(t, f.size(), 2*before)
 }
