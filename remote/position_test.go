@@ -120,7 +120,7 @@ func TestWatch_BrokenAnywhereHasEachEventOnce(t *testing.T) {
 // A replica has all objects of a transaction within which its watch breaks.
 func TestReplica_HasAllOfATransactionWithinWhichItsWatchBreaks(t *testing.T) {
 	var watches atomic.Int64
-	ended := make(chan struct{})
+	taken, ended := make(chan struct{}), make(chan struct{})
 	f := front(t, "http://origin.localhost", func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		q := r.URL.Query()
 		if !q.Has("watch") {
@@ -137,6 +137,10 @@ func TestReplica_HasAllOfATransactionWithinWhichItsWatchBreaks(t *testing.T) {
 			_, _ = io.WriteString(w, event("ADDED", "a", 7))
 			return
 		case "6":
+			select {
+			case <-taken:
+			case <-r.Context().Done():
+			}
 			_, _ = io.WriteString(w, event("ADDED", "a", 7)+event("ADDED", "b", 7))
 		}
 		_ = http.NewResponseController(w).Flush() // the client may be gone
@@ -148,6 +152,8 @@ func TestReplica_HasAllOfATransactionWithinWhichItsWatchBreaks(t *testing.T) {
 	defer close(ended)
 	b := backendAt(t, f.URL, func(c *remote.Config) { c.NoHistory = true })
 	e := newServer(t, func(cfg *registry.Config[Widget]) { cfg.Engine.Backend = b }).store.Engine()
+	require.Eventually(t, func() bool { return len(namesOf(t, e)) == 1 }, patience, time.Millisecond)
+	close(taken) // a replica that had not read yet would have both in one batch
 	require.Eventually(t, func() bool { return len(namesOf(t, e)) == 2 }, patience, time.Millisecond)
 	require.Equal(t, uint64(1), e.Stats().Relists, "events of one revision have come in two batches")
 }
