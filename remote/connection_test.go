@@ -14,26 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/internal/pipenet"
 	"github.com/watchmill/watchmill/remote"
 )
-
-// pipes is a listener whose connections are in memory.
-type pipes struct {
-	accept chan net.Conn
-	closed chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.accept:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { close(p.closed); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
 // deaf is a connection of which, once it is dead, nothing arrives any more, in either direction.
 // Neither end is told.
@@ -54,7 +37,7 @@ func (c *deaf) Write(p []byte) (int, error) {
 // for as long as the operating system tries to deliver what was sent.
 func TestClient_LeavesADeadConnectionOfHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pipes{make(chan net.Conn), make(chan struct{})}
+		p := pipenet.Listen()
 		over := new(http.Protocols)
 		over.SetUnencryptedHTTP2(true)
 		h := &http.Server{
@@ -67,10 +50,12 @@ func TestClient_LeavesADeadConnectionOfHTTP2(t *testing.T) {
 		by := client.Transport.(*http.Transport)
 		by.Protocols = over
 		var opened []*deaf
-		by.DialContext = func(context.Context, string, string) (net.Conn, error) {
-			there, here := net.Pipe()
-			p.accept <- there
-			opened = append(opened, &deaf{Conn: here})
+		by.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := p.Dial(ctx)
+			if err != nil {
+				return nil, err
+			}
+			opened = append(opened, &deaf{Conn: conn})
 			return opened[len(opened)-1], nil
 		}
 		get := func() error {

@@ -18,39 +18,23 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/watchmill/watchmill/internal/pipenet"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
 
-// pipes is a listener whose connections are in memory, so that time can be virtual.
-type pipes struct {
-	accept chan net.Conn
-	closed chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.accept:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { close(p.closed); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
-
-// dial returns a client's end.
-func (p *pipes) dial() net.Conn {
-	there, here := net.Pipe()
-	p.accept <- there
-	return here
+// connect returns a client's end of a connection.
+func connect(t *testing.T, l *pipenet.Listener) net.Conn {
+	t.Helper()
+	conn, err := l.Dial(t.Context())
+	require.NoError(t, err)
+	return conn
 }
 
 // hardened serves with the timeouts of Harden, in a bubble of virtual time.
-func hardened(t *testing.T, s *server) *pipes {
+func hardened(t *testing.T, s *server) *pipenet.Listener {
 	t.Helper()
-	p := &pipes{make(chan net.Conn), make(chan struct{})}
+	p := pipenet.Listen()
 	h := &http.Server{Handler: s.handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	s.handler.Harden(h)
 	ended := make(chan error, 1)
@@ -81,7 +65,7 @@ func TestAbuse_SlowHeadersAreCutOff(t *testing.T) {
 		began := time.Now()
 		var slow []net.Conn
 		for range 100 {
-			conn := p.dial()
+			conn := connect(t, p)
 			fmt.Fprint(conn, "GET /apis HTTP/1.1\r\nHost: localhost\r\nX-A: ")
 			slow = append(slow, conn)
 		}
@@ -91,7 +75,7 @@ func TestAbuse_SlowHeadersAreCutOff(t *testing.T) {
 				fmt.Fprint(conn, "a")
 			}
 		}
-		other := p.dial()
+		other := connect(t, p)
 		fmt.Fprint(other, "GET /apis HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		answers := bufio.NewReader(other)
 		resp, err := http.ReadResponse(answers, nil)
@@ -117,10 +101,10 @@ func TestAbuse_SlowBodiesAreCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := hardened(t, s)
 		began := time.Now()
-		slow := p.dial()
+		slow := connect(t, p)
 		fmt.Fprintf(slow, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{", inDefault)
 		synctest.Wait()
-		other := p.dial()
+		other := connect(t, p)
 		fmt.Fprintf(other, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}", inDefault)
 		require.Equal(t, "429 Too Many Requests", status(other))
 		require.Equal(t, "504 Gateway Timeout", status(slow))

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/pipenet"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
@@ -49,13 +50,13 @@ func inBubbleOver(t *testing.T, protocol string, test func(t *testing.T, s *serv
 		}
 		handler, err := serve.New(cfg)
 		require.NoError(t, err)
-		p := &pipes{make(chan net.Conn), make(chan struct{})}
+		p := pipenet.Listen()
 		h := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Protocols: new(http.Protocols)}
 		protocols[protocol](h.Protocols)
 		handler.Harden(h)
 		ended := make(chan error, 1)
 		go func() { ended <- h.Serve(p) }()
-		by := &http.Transport{Protocols: h.Protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dial(), nil }}
+		by := &http.Transport{Protocols: h.Protocols, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx) }}
 		test(t, &server{t: t, widgets: widgets, handler: handler, url: "http://localhost", client: &http.Client{Transport: by}})
 		by.CloseIdleConnections()
 		require.NoError(t, h.Close())
