@@ -150,11 +150,9 @@ func (s source) listStorage(ctx context.Context, opts backend.ListOptions) (*bac
 	return page, nil
 }
 
-var errOtherStorage = errors.New("storage was replaced by another, which the cache has yet to list")
-
 // otherStorage returns the error of a list of storage that the cache does not have.
 func otherStorage() error {
-	return &NotReadyError{RetryAfter: time.Second, Cause: errOtherStorage}
+	return &NotReadyError{RetryAfter: time.Second, Cause: errors.New("storage was replaced by another, which the cache has yet to list")}
 }
 
 // StoreID identifies the history that the revisions of lists and watches belong to: it

@@ -43,9 +43,8 @@ func (m *manifest) addForms(all []*Definition) {
 
 // add adds the schema of a version.
 func (f *forms) add(version string, s *schema) {
-	whole := *s
-	whole.Embedded = true // as the object itself is a resource
-	f.whole[version], f.bare[version] = &whole, whole.withoutDefaults()
+	whole := s.root()
+	f.whole[version], f.bare[version] = whole, whole.withoutDefaults()
 }
 
 // conversion returns how objects of this version are stored and read.

@@ -85,12 +85,15 @@ func (s *schema) check(path string) error {
 // objectFields are the fields of every object, whatever its schema.
 var objectFields = []string{"apiVersion", "kind", "metadata"}
 
-// pruneRoot removes the unknown fields of an object, and returns their paths.
-func (s *schema) pruneRoot(fields map[string]any) []string {
+// root returns the schema as that of an object, which itself is a resource.
+func (s *schema) root() *schema {
 	root := *s
 	root.Embedded = true
-	return root.prune(fields, "")
+	return &root
 }
+
+// pruneRoot removes the unknown fields of an object, and returns their paths.
+func (s *schema) pruneRoot(fields map[string]any) []string { return s.root().prune(fields, "") }
 
 // prune removes the unknown fields of a value, except in the object's own metadata, which is
 // decoded before.
