@@ -120,11 +120,16 @@ func interrupted(ctx context.Context, what string) error {
 	return cause
 }
 
+// unsentError returns the error of a write of key that was not sent.
+func unsentError(ctx context.Context, verb, key string, err error) error {
+	return readError(ctx, verb+" of "+strconv.Quote(key), err)
+}
+
 // writeError returns the error of a write of key: a [backend.UncertainError] unless it is
 // certain that etcd has not done the write and never will.
 func writeError(ctx context.Context, verb, key string, s *sending, err error) error {
 	if s.never() {
-		return readError(ctx, verb+" of "+strconv.Quote(key), err)
+		return unsentError(ctx, verb, key, err)
 	}
 	if ctx.Err() != nil {
 		return &backend.UncertainError{Verb: verb, Key: key, Cause: context.Cause(ctx)}

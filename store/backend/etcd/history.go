@@ -48,13 +48,10 @@ func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 // writeFloor sets the floor, if its key still has the version.
 func (b *Backend) writeFloor(ctx context.Context, rev store.Revision, version int64) (bool, error) {
 	before := b.newest.Load()
-	ctx, sending := b.observeSending(ctx)
-	resp, err := b.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(b.keys.floor), "=", version)).
-		Then(clientv3.OpPut(b.keys.floor, rev.String())).
-		Else(clientv3.OpGet(b.keys.floor)).Commit()
+	unchanged := clientv3.Compare(clientv3.ModRevision(b.keys.floor), "=", version)
+	resp, err := b.transact(ctx, "compaction", b.config.Prefix, unchanged, clientv3.OpPut(b.keys.floor, rev.String()), clientv3.OpGet(b.keys.floor))
 	if err != nil {
-		return false, writeError(ctx, "compaction", b.config.Prefix, sending, err)
+		return false, err
 	}
 	return resp.Succeeded, b.observe(resp.Header, before)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -185,19 +184,13 @@ func (w *write) change(place string, lease clientv3.LeaseID) clientv3.Op {
 	return clientv3.OpPut(place, string(w.value), opts...)
 }
 
-// commit makes the write, and returns its revision. It sends nothing if ctx has ended, as it may
-// have while the object was encoded or a lease was granted: then it is certain that etcd has not
-// done the write.
+// commit makes the write, and returns its revision.
 func (b *Backend) commit(ctx context.Context, w *write, lease clientv3.LeaseID) (store.Revision, error) {
-	if ctx.Err() != nil {
-		return 0, interrupted(ctx, w.verb+" of "+strconv.Quote(w.key))
-	}
 	condition, then, otherwise := w.request(b.keys.of(w.key), lease)
 	before := b.newest.Load()
-	ctx, sending := b.observeSending(ctx)
-	resp, err := b.client.Txn(ctx).If(condition).Then(then).Else(otherwise).Commit()
+	resp, err := b.transact(ctx, w.verb, w.key, condition, then, otherwise)
 	if err != nil {
-		return 0, writeError(ctx, w.verb, w.key, sending, err)
+		return 0, err
 	}
 	if err := b.observe(resp.Header, before); err != nil {
 		return 0, &backend.UncertainError{Verb: w.verb, Key: w.key, Cause: err}
@@ -209,6 +202,20 @@ func (b *Backend) commit(ctx context.Context, w *write, lease clientv3.LeaseID) 
 		w.learn(resp)
 	}
 	return store.Revision(resp.Header.Revision), nil
+}
+
+// transact makes a transaction that writes. It sends nothing if ctx has ended, as it may have while
+// an object was encoded or a lease was granted: then it is certain that etcd has not done the write.
+func (b *Backend) transact(ctx context.Context, verb, key string, condition clientv3.Cmp, then, otherwise clientv3.Op) (*clientv3.TxnResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, unsentError(ctx, verb, key, err)
+	}
+	ctx, sending := b.observeSending(ctx)
+	resp, err := b.client.Txn(ctx).If(condition).Then(then).Else(otherwise).Commit()
+	if err != nil {
+		return nil, writeError(ctx, verb, key, sending, err)
+	}
+	return resp, nil
 }
 
 // learn takes the replaced value from the answer.
