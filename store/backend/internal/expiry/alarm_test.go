@@ -1,12 +1,14 @@
 package expiry_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -39,57 +41,38 @@ func TestAlarm_RingsAfterATime(t *testing.T) {
 	require.Equal(t, 1, rung)
 }
 
-// moody is a clock that panics while it is told to.
-type moody struct {
-	*clock.Virtual
-	now, afterFunc bool
-}
-
-func (m *moody) Now() time.Time {
-	if m.now {
-		panic("no time")
-	}
-	return m.Virtual.Now()
-}
-
-func (m *moody) AfterFunc(d time.Duration, f func()) clock.Timer {
-	if m.afterFunc {
-		panic("no timers")
-	}
-	return m.Virtual.AfterFunc(d, f)
-}
-
 // An alarm is not set by a clock that panics, and is by the next try, also for the same time.
 func TestAlarm_IsSetOnceTheClockIsWell(t *testing.T) {
-	for name, ill := range map[string]moody{"no time": {now: true}, "no timers": {afterFunc: true}} {
-		t.Run(name, func(t *testing.T) {
-			m, rung := &moody{Virtual: clock.NewVirtual(noon)}, 0
-			a := expiry.NewAlarm(m, func() { rung++ })
+	for _, call := range []clocktest.Call{clocktest.Now, clocktest.AfterFunc} {
+		t.Run(string(call), func(t *testing.T) {
+			virtual, rung := clock.NewVirtual(noon), 0
+			wire := &clocktest.Failing{Clock: virtual}
+			a := expiry.NewAlarm(wire, func() { rung++ })
 			at := noon.Add(time.Hour)
 			a.Set(at)
-			m.now, m.afterFunc = ill.now, ill.afterFunc
+			wire.Fail(call, 0, math.MaxInt)
 			a.Set(at.Add(time.Hour))
 			a.Set(at)
 			a.SetIn(time.Hour)
 			require.False(t, a.IsSet())
-			require.Zero(t, m.Pending(), "it does not ring at a time that was replaced")
+			require.Zero(t, virtual.Pending(), "it does not ring at a time that was replaced")
 
-			m.now, m.afterFunc = false, false
+			wire.Fail(call, 0, 0)
 			a.Set(at)
 			require.True(t, a.IsSet())
-			m.Advance(time.Hour)
+			virtual.Advance(time.Hour)
 			require.Equal(t, 1, rung)
 		})
 	}
 }
 
 func TestNow_ContainsAPanicOfTheClock(t *testing.T) {
-	m := &moody{Virtual: clock.NewVirtual(noon)}
-	now, err := expiry.Now(m)
+	wire := &clocktest.Failing{Clock: clock.NewVirtual(noon)}
+	now, err := expiry.Now(wire)
 	require.NoError(t, err)
 	require.Equal(t, noon, now)
-	m.now = true
-	_, err = expiry.Now(m)
+	wire.Fail(clocktest.Now, 0, 1)
+	_, err = expiry.Now(wire)
 	require.ErrorIs(t, err, usercode.ErrPanic)
 	require.ErrorContains(t, err, "Clock.Now")
 }
