@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,15 +61,11 @@ func TestAppend_SaysThatTheFileIsFull(t *testing.T) {
 	for _, limit := range []int64{512 << 10, 1 << 20} {
 		f := newFixture(t, journal.Options{MaxBytes: limit})
 		f.fillUp("the file has its largest size", func() {
-			u, err := f.Usage()
-			require.NoError(t, err)
-			require.Greater(t, u.Size, limit/4*3)
+			require.Greater(t, f.size(), limit/4*3)
 			f.raise(f.last)
 			f.trim(journal.Budget{Records: 50})
 		})
-		u, err := f.Usage()
-		require.NoError(t, err)
-		require.LessOrEqual(t, u.Size, limit)
+		require.LessOrEqual(t, f.size(), limit)
 	}
 }
 
@@ -175,25 +170,23 @@ func TestRestore_SaysThatTheDiskIsFull(t *testing.T) {
 func restoreToAFullDisk(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.random(newRandom(1), 5, 20, 1000)
-	var snapshot bytes.Buffer
-	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
-	require.NoError(t, err)
+	snapshot, _ := f.snapshot()
 	path := filepath.Join(t.TempDir(), "restored.db")
 	restore := func(size int) error {
 		lift := limitFiles(t, uint64(size))
 		defer lift()
-		_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
+		_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{})
 		return err
 	}
-	for _, size := range []int{0, snapshot.Len() / 2, snapshot.Len() - 1} {
+	for _, size := range []int{0, len(snapshot) / 2, len(snapshot) - 1} {
 		requireFull(t, restore(size), path)
 	}
-	size := snapshot.Len()
-	for err = restore(size); err != nil; err = restore(size) {
+	size := len(snapshot)
+	for err := restore(size); err != nil; err = restore(size) {
 		requireFull(t, err, path)
 		size += 4 << 10
 	}
-	require.Greater(t, size, snapshot.Len(), "the file is larger than the snapshot")
+	require.Greater(t, size, len(snapshot), "the file is larger than the snapshot")
 }
 
 // However much space there is, either all logs are salvaged or none is.

@@ -3,6 +3,7 @@ package journal_test
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -71,6 +72,14 @@ func newMostlyFree(t testing.TB) (f *fixture, size int64) {
 	f.raise(f.last)
 	f.trim(journal.Budget{})
 	return f, f.size()
+}
+
+// requireKind checks what is at path itself: fs.ModeSymlink for a link, zero for a file.
+func requireKind(t testing.TB, path string, kind fs.FileMode) {
+	t.Helper()
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, kind, info.Mode().Type())
 }
 
 // size returns the length of the file.

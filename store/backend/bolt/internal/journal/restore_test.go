@@ -24,17 +24,15 @@ import (
 
 func TestRestore_GoesOnAboveTheFloorThatIsAskedFor(t *testing.T) {
 	f := newFixture(t, journal.Options{})
-	var snapshot bytes.Buffer
-	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
-	require.NoError(t, err)
+	snapshot, _ := f.snapshot()
 	path := filepath.Join(t.TempDir(), "restored.db")
-	m, err := journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{Floor: 1 << 40})
+	m, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{Floor: 1 << 40})
 	require.NoError(t, err)
 	require.Equal(t, uint64(1<<40+1<<32), m.Revisions[logName])
 
-	_, err = journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
+	_, err = journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{})
 	require.ErrorIs(t, err, fs.ErrExist)
-	_, err = journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path+"2", journal.RestoreOptions{Floor: math.MaxUint64})
+	_, err = journal.Restore(t.Context(), bytes.NewReader(snapshot), path+"2", journal.RestoreOptions{Floor: math.MaxUint64})
 	require.ErrorContains(t, err, "used up")
 	_, err = os.Stat(path + "2")
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -166,12 +164,8 @@ func TestRestore_MakesTheFileThatALinkLeadsTo(t *testing.T) {
 	require.NoError(t, os.Symlink("target.db", link))
 	_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), link, journal.RestoreOptions{})
 	require.NoError(t, err)
-	info, err := os.Lstat(target)
-	require.NoError(t, err)
-	require.True(t, info.Mode().IsRegular())
-	info, err = os.Lstat(link)
-	require.NoError(t, err)
-	require.NotZero(t, info.Mode()&fs.ModeSymlink)
+	requireKind(t, target, 0)
+	requireKind(t, link, fs.ModeSymlink)
 }
 
 // Of two restores to one path, the second waits for the first, but not for long.
@@ -262,10 +256,8 @@ func TestRestore_ReadsNoMoreThanTheBeginningOfSomethingElse(t *testing.T) {
 func TestRestore_SaysWhereASnapshotIsWrong(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.random(newRandom(1), 5, 20, 100)
-	var snapshot bytes.Buffer
-	m, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
-	require.NoError(t, err)
-	image := snapshot.Bytes()[:m.Bytes]
+	snapshot, m := f.snapshot()
+	image := snapshot[:m.Bytes]
 	clear(image[3*4096:])
 	sum := sha256.Sum256(image)
 	m.SHA256 = hex.EncodeToString(sum[:])
@@ -286,10 +278,8 @@ func TestRestore_SaysWhichRecordOfASnapshotIsWrong(t *testing.T) {
 	f.put("a", "1")
 	f.put("a", "2")
 	require.NoError(t, f.Spoil(logName, map[uint64]bool{2: true}))
-	var snapshot bytes.Buffer
-	_, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
-	require.NoError(t, err)
-	_, err = journal.Restore(t.Context(), &snapshot, filepath.Join(t.TempDir(), "restored.db"), journal.RestoreOptions{})
+	snapshot, _ := f.snapshot()
+	_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), filepath.Join(t.TempDir(), "restored.db"), journal.RestoreOptions{})
 	var at *journal.CorruptError
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, uint64(2), at.Revision)

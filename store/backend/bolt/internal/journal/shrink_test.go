@@ -54,6 +54,19 @@ func TestOpen_ShrinksNoMoreThanItIsAskedTo(t *testing.T) {
 	require.Less(t, f.size(), before/2)
 }
 
+// shrink frees some space in the file, closes it, and copies it without that.
+func (f *fixture) shrink(free int) (before, after int64) {
+	f.Helper()
+	f.put("large", string(make([]byte, free)))
+	f.remove("large")
+	f.raise(f.last)
+	f.trim(journal.Budget{})
+	require.NoError(f, f.Close())
+	before, after, err := journal.Shrink(f.ctx, f.path, 0)
+	require.NoError(f, err)
+	return before, after
+}
+
 // The pages of a copy are full, as those of records that are only added are.
 func TestShrink_FillsThePages(t *testing.T) {
 	f := newFixture(t, journal.Options{})
@@ -62,13 +75,7 @@ func TestShrink_FillsThePages(t *testing.T) {
 		f.stage(journal.Put, fmt.Sprint(i), string(make([]byte, size)))
 	}
 	require.NoError(t, f.commit())
-	f.put("large", string(make([]byte, 1<<20)))
-	f.remove("large")
-	f.raise(f.last)
-	f.trim(journal.Budget{})
-	require.NoError(t, f.Close())
-	_, after, err := journal.Shrink(t.Context(), f.path, 0)
-	require.NoError(t, err)
+	_, after := f.shrink(1 << 20)
 	require.Less(t, after, int64(records*size*3/2))
 	f.open()
 	f.requireWhole()
@@ -81,13 +88,7 @@ func TestShrink_CopiesInTransactionsOfBoundedSize(t *testing.T) {
 	for i := range records {
 		f.put(fmt.Sprint(i), string(make([]byte, size)))
 	}
-	f.put("large", string(make([]byte, 2*size)))
-	f.remove("large")
-	f.raise(f.last)
-	f.trim(journal.Budget{})
-	require.NoError(t, f.Close())
-	before, after, err := journal.Shrink(t.Context(), f.path, 0)
-	require.NoError(t, err)
+	before, after := f.shrink(2 * size)
 	require.Less(t, after, before)
 	f.open()
 	const first, buckets = 1, 2
@@ -128,10 +129,8 @@ func TestOpen_ShrinksBehindALinkAndKeepsThePermissions(t *testing.T) {
 	shrunk, err := journal.Open(link, journal.Options{ShrinkAt: 0.5})
 	require.NoError(t, err)
 	require.NoError(t, shrunk.Close())
-	info, err := os.Lstat(link)
-	require.NoError(t, err)
-	require.NotZero(t, info.Mode()&fs.ModeSymlink, "the link is one still")
-	info, err = os.Stat(f.path)
+	requireKind(t, link, fs.ModeSymlink)
+	info, err := os.Stat(f.path)
 	require.NoError(t, err)
 	require.Less(t, info.Size(), before/2)
 	require.Equal(t, fs.FileMode(0o640), info.Mode())

@@ -26,17 +26,15 @@ func TestSnapshot_IsRestoredOnATimelineOfItsOwn(t *testing.T) {
 	f.random(newRandom(1), 30, 20, 200)
 	f.raise(f.last / 2)
 	f.trim(journal.Budget{Records: 20})
-	var snapshot bytes.Buffer
-	m, err := f.Snapshot(f.ctx, &snapshot, time.Minute)
-	require.NoError(t, err)
-	sum := sha256.Sum256(snapshot.Bytes()[:m.Bytes])
+	snapshot, m := f.snapshot()
+	sum := sha256.Sum256(snapshot[:m.Bytes])
 	require.Equal(t, hex.EncodeToString(sum[:]), m.SHA256)
 	require.Equal(t, map[string]uint64{logName: f.last}, m.Revisions)
 	taken := f.last
 	f.put("later", "x")
 
 	path := filepath.Join(t.TempDir(), "restored.db")
-	restored, err := journal.Restore(t.Context(), bytes.NewReader(snapshot.Bytes()), path, journal.RestoreOptions{})
+	restored, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{})
 	require.NoError(t, err)
 	require.Equal(t, m.ID, restored.ID)
 	require.Equal(t, taken+1<<32, restored.Revisions[logName])
@@ -63,10 +61,17 @@ func snapshotted(t *testing.T) (f *fixture, snapshot []byte) {
 	t.Helper()
 	f = newFixture(t, journal.Options{})
 	f.random(newRandom(1), 5, 20, 100)
+	snapshot, _ = f.snapshot()
+	return f, snapshot
+}
+
+// snapshot returns a snapshot of the file, and its manifest.
+func (f *fixture) snapshot() ([]byte, journal.Manifest) {
+	f.Helper()
 	var out bytes.Buffer
-	_, err := f.Snapshot(f.ctx, &out, time.Minute)
-	require.NoError(t, err)
-	return f, out.Bytes()
+	m, err := f.Snapshot(f.ctx, &out, time.Minute)
+	require.NoError(f, err)
+	return out.Bytes(), m
 }
 
 // A snapshot that is written to is none any more, and a second file on the first one's timeline.
