@@ -159,8 +159,8 @@ func TestSchema_OfStoredObjectsIsAsInKubernetes(t *testing.T) {
 }
 
 // Each version shows what its own schema has of what is stored, with the defaults of the version in
-// which it was stored. Managed fields are not compared: here a write in one version drops those of
-// the others.
+// which it was stored. Managed fields are not compared: Kubernetes fails to record a write, and refuses
+// an apply, where another version does not have a field of the object.
 func TestSchema_OfVersionsIsAsInKubernetes(t *testing.T) {
 	e := newEvolving(t)
 	e.without = "managedFields"
@@ -214,6 +214,28 @@ func TestSchema_OfVersionsIsAsInKubernetes(t *testing.T) {
 	v2.served = true
 	e.define(v1, v2)
 	both("a", "b", "c", "d", "e", "f")
+	require.Empty(t, strings.Join(e.wrong, "\n"))
+}
+
+// A manager keeps what it owns by one version while others write in another.
+func TestApply_AcrossVersionsIsAsInKubernetes(t *testing.T) {
+	e := newEvolving(t)
+	const spec = `,"size":{"type":"integer"},"both":{"type":"string"}`
+	e.define(aVersion{name: "v1", served: true, storage: true, spec: spec}, aVersion{name: "v2", served: true, spec: spec})
+	apply := func(version, manager, spec string) {
+		e.Helper()
+		e.same(send(http.MethodPatch, triesIn(version)+"/a?fieldManager="+manager, applyPatch, tryOf(version, "a", ``, spec)))
+		e.same(get(triesIn("v1") + "/a"))
+	}
+	apply("v2", "m1", `{"color":"red","both":"y"}`)
+	apply("v1", "m2", `{"size":1}`)
+	apply("v1", "m2", `{"color":"blue"}`) // a conflict
+	apply("v1", "m1", `{"color":"blue"}`) // without both, which goes
+	e.same(send(http.MethodPatch, triesIn("v1")+"/a", mergePatch, `{"spec":{"size":3}}`))
+	apply("v1", "m2", `{"size":1}`) // a conflict with the patch
+	e.same(send(http.MethodPatch, triesIn("v2")+"/a/status?fieldManager=m2", applyPatch, `{"apiVersion":"example.com/v2","kind":"Try","metadata":{"name":"a"},"status":{"size":5}}`))
+	apply("v2", "m1", `{}`)
+	e.reads("v2", "a")
 	require.Empty(t, strings.Join(e.wrong, "\n"))
 }
 

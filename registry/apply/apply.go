@@ -25,44 +25,57 @@ import (
 // The error names the part of the schema by which nothing can be merged, such as a list
 // without items.
 func New(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
-	types, err := typesOf(kind, schema)
-	if err != nil {
-		return nil, fmt.Errorf("the schema: %w", err)
+	return Versions(nil)(kind, schema)
+}
+
+// Versions is [New] for a kind of several versions that differ in their schemas alone: schemas are the
+// OpenAPI schemas of all, by version. A write in one keeps what managers own by writes in
+// another, and an apply removes what its manager has applied in another and no longer names.
+func Versions(schemas map[string]json.RawMessage) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
+	return func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
+		types, err := typesOf(kind, schema, false)
+		if err != nil {
+			return nil, fmt.Errorf("the schema: %w", err)
+		}
+		return newApplier(kind, types, schemas)
 	}
-	return newApplier(kind, types)
 }
 
 // Deduced is [New] without the schema: every list is atomic, and every map has a field
 // for each key.
 func Deduced(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) {
-	return newApplier(kind, managedfields.NewDeducedTypeConverter())
+	return newApplier(kind, managedfields.NewDeducedTypeConverter(), nil)
 }
 
 // WithTypes is [New] with types in place of the schema: for the kinds of Kubernetes itself,
 // NewTypeConverter of k8s.io/client-go/applyconfigurations has them. They know the keys of lists
 // that the tags of Go types do not have, such as the protocol of a port, which has a default.
 func WithTypes(types managedfields.TypeConverter) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
-	return func(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) { return newApplier(kind, types) }
+	return func(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) {
+		return newApplier(kind, types, nil)
+	}
 }
 
 // applier is a kind's [registry.Applier].
 type applier struct {
 	kind  registry.Kind
-	types managedfields.TypeConverter
+	types versions
 	// fields are the field managers, by subresource.
 	fields map[string]*managedfields.FieldManager
 }
 
-func newApplier(kind registry.Kind, types managedfields.TypeConverter) (*applier, error) {
+func newApplier(kind registry.Kind, served managedfields.TypeConverter, schemas map[string]json.RawMessage) (*applier, error) {
+	gvk := kind.GroupVersionKind()
+	types := versions{kind: gvk, served: served}
+	types.addOthers(kind, schemas)
 	a := &applier{kind, types, map[string]*managedfields.FieldManager{}}
-	gvk, only := kind.GroupVersionKind(), oneVersion{kind.GroupVersionKind()}
 	for subresource, mine := range parts(kind) {
 		var filter map[fieldpath.APIVersion]fieldpath.Filter
 		if mine != nil {
 			filter = map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(gvk.GroupVersion().String()): mine}
 		}
 		var err error
-		a.fields[subresource], err = managedfields.NewDefaultCRDFieldManager(types, only, only, only, gvk, gvk.GroupVersion(), subresource, filter)
+		a.fields[subresource], err = managedfields.NewDefaultCRDFieldManager(types, types, types, types, gvk, gvk.GroupVersion(), subresource, filter)
 		if err != nil {
 			return nil, err
 		}

@@ -31,8 +31,8 @@
 // The merging is Kubernetes' own, and so are the rules that go with it: at most ten
 // entries of updates, kubectl's move from client-side apply, managed fields that a client
 // sends, or resets with an empty list. What is no more than a change of times is not
-// written. A kind has one version: entries of another version are dropped when the object
-// is written. An apply that would round an integer of 2^63 or more, which merging does not know,
+// written. Entries of a version that the kind does not have, or that its objects do not fit, are
+// dropped when the object is written; [Versions] knows those of several versions. An apply that would round an integer of 2^63 or more, which merging does not know,
 // is refused.
 //
 // Programs that do not import this package do not link what it is made of.

@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -104,4 +105,30 @@ func ExampleDeduced() {
 	}
 	fmt.Println(created, o.Value.Spec.Color, o.Value.ManagedFields[0].Manager)
 	// Output: true blue painter
+}
+
+// A manager applies a field in one version, and no longer names it in another: the field goes.
+func ExampleVersions() {
+	const shape = `{"type":"object","properties":{"spec":{"type":"object","properties":{"color":{"type":"string"},"open":{"type":"boolean"}}}}}`
+	schemas := map[string]json.RawMessage{"v1beta1": json.RawMessage(shape), "v1": json.RawMessage(shape)}
+	live := map[string]any{"kind": "Door", "metadata": map[string]any{}}
+	for _, step := range []struct{ version, spec string }{{"v1beta1", "{color: green, open: true}"}, {"v1", "{color: green}"}} {
+		applier, err := apply.Versions(schemas)(registry.Kind{Group: "example.com", Version: step.version, Kind: "Door"}, schemas[step.version])
+		if err != nil {
+			log.Fatal(err)
+		}
+		config, _, err := applier.Decode([]byte("{apiVersion: example.com/" + step.version + ", kind: Door, spec: " + step.spec + "}"))
+		if err != nil {
+			log.Fatal(err)
+		}
+		live["apiVersion"] = "example.com/" + step.version // as a store of the version reads it
+		if live, err = applier.Apply(live, config, registry.Manager{Name: "painter"}, false); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(step.version, live["spec"])
+		live["metadata"].(map[string]any)["uid"] = "1" // it exists now
+	}
+	// Output:
+	// v1beta1 map[color:green open:true]
+	// v1 map[color:green]
 }

@@ -48,8 +48,8 @@ const metadataSchema = `{
 }`
 
 // typesOf returns a converter that gives the kind's objects the types by which they
-// merge.
-func typesOf(kind registry.Kind, schema json.RawMessage) (managedfields.TypeConverter, error) {
+// merge. With open they may have fields that the schema does not have.
+func typesOf(kind registry.Kind, schema json.RawMessage, open bool) (managedfields.TypeConverter, error) {
 	root, metadata := &spec.Schema{}, spec.Schema{}
 	if err := json.Unmarshal(schema, root); err != nil {
 		return nil, err
@@ -59,6 +59,9 @@ func typesOf(kind registry.Kind, schema json.RawMessage) (managedfields.TypeConv
 	}
 	addObjectFields(root, metadata)
 	completeEmbedded(root, metadata)
+	if open {
+		allowUnknown(root)
+	}
 	gvk := kind.GroupVersionKind()
 	root.AddExtension("x-kubernetes-group-version-kind", []any{
 		map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind},
@@ -94,5 +97,22 @@ func completeEmbedded(s *spec.Schema, metadata spec.Schema) {
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
 		completeEmbedded(s.AdditionalProperties.Schema, metadata)
+	}
+}
+
+// allowUnknown allows objects to have fields that their schema does not have.
+func allowUnknown(s *spec.Schema) {
+	if len(s.Properties) > 0 {
+		s.AddExtension("x-kubernetes-preserve-unknown-fields", true)
+	}
+	for name, property := range s.Properties {
+		allowUnknown(&property)
+		s.Properties[name] = property
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		allowUnknown(s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		allowUnknown(s.AdditionalProperties.Schema)
 	}
 }

@@ -1,28 +1,77 @@
 package apply
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/watchmill/watchmill/registry"
 )
 
-// oneVersion makes, defaults and converts the objects of a kind with one version: there
-// is nothing to convert, and defaults are the registry's.
-type oneVersion struct{ kind schema.GroupVersionKind }
+// versions are the types of a kind's objects in the version that is served and in others, which
+// differ from it in their schemas alone.
+type versions struct {
+	kind   schema.GroupVersionKind
+	served managedfields.TypeConverter
+	// others are by version. They allow fields that their schemas do not have, so that an object
+	// loses nothing on its way there and back.
+	others map[string]managedfields.TypeConverter
+}
 
 var (
-	_ runtime.ObjectConvertor = oneVersion{}
-	_ runtime.ObjectDefaulter = oneVersion{}
-	_ runtime.ObjectCreater   = oneVersion{}
+	_ managedfields.TypeConverter = versions{}
+	_ runtime.ObjectConvertor     = versions{}
+	_ runtime.ObjectDefaulter     = versions{}
+	_ runtime.ObjectCreater       = versions{}
 )
 
-// Default does nothing.
-func (oneVersion) Default(runtime.Object) {}
+// addOthers adds the versions with those schemas. One whose schema is of no use has the
+// types that its objects seem to have.
+func (v *versions) addOthers(kind registry.Kind, schemas map[string]json.RawMessage) {
+	v.others = map[string]managedfields.TypeConverter{}
+	for name, text := range schemas {
+		if name == v.kind.Version {
+			continue
+		}
+		kind.Version = name
+		types, err := typesOf(kind, text, true)
+		if err != nil {
+			types = managedfields.NewDeducedTypeConverter()
+		}
+		v.others[name] = types
+	}
+}
+
+// ObjectToTyped returns an object with the types of its version.
+func (v versions) ObjectToTyped(o runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	return v.typesOf(o.GetObjectKind().GroupVersionKind()).ObjectToTyped(o, opts...)
+}
+
+// TypedToObject returns the object, which has its version in it.
+func (v versions) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	return v.served.TypedToObject(value)
+}
+
+// typesOf returns the types of a version, and those of the one that is served, which refuse it, for
+// one that is unknown.
+func (v versions) typesOf(kind schema.GroupVersionKind) managedfields.TypeConverter {
+	if types := v.others[kind.Version]; types != nil && kind.GroupKind() == v.kind.GroupKind() {
+		return types
+	}
+	return v.served
+}
+
+// Default does nothing: defaults are the registry's.
+func (versions) Default(runtime.Object) {}
 
 // New returns an empty object.
-func (v oneVersion) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+func (v versions) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	if kind != v.kind {
 		return nil, v.unknown(kind)
 	}
@@ -31,28 +80,54 @@ func (v oneVersion) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	return o, nil
 }
 
-// ConvertToVersion returns in. Another version is not registered: fields that are owned
-// by it have no owner any more.
-func (v oneVersion) ConvertToVersion(in runtime.Object, version runtime.GroupVersioner) (runtime.Object, error) {
-	if kind, ok := version.KindForGroupVersionKinds([]schema.GroupVersionKind{v.kind}); !ok || kind != v.kind {
-		return nil, runtime.NewNotRegisteredErrForTarget(v.kind.String(), nil, version)
+// ConvertToVersion returns in with the apiVersion of another version. A version that the kind does
+// not have, or whose schema the object does not fit, is not registered: fields that are owned by
+// it have no owner any more.
+func (v versions) ConvertToVersion(in runtime.Object, version runtime.GroupVersioner) (runtime.Object, error) {
+	from := in.GetObjectKind().GroupVersionKind()
+	to, err := v.target(version)
+	if err != nil || to == from {
+		return in, err
 	}
-	return in, nil
+	o, isMap := in.(*unstructured.Unstructured)
+	if !isMap {
+		return nil, fmt.Errorf("%T is not converted to %s", in, to.GroupVersion())
+	}
+	converted := &unstructured.Unstructured{Object: maps.Clone(o.Object)}
+	converted.SetGroupVersionKind(to)
+	if _, err := v.ObjectToTyped(converted); err != nil {
+		return nil, runtime.NewNotRegisteredErrForTarget(from.String(), nil, version)
+	}
+	return converted, nil
+}
+
+// target returns the kind in the version that is asked for.
+func (v versions) target(version runtime.GroupVersioner) (schema.GroupVersionKind, error) {
+	known := []schema.GroupVersionKind{v.kind}
+	for name := range v.others {
+		known = append(known, v.kind.GroupKind().WithVersion(name))
+	}
+	for _, kind := range known {
+		if to, ok := version.KindForGroupVersionKinds([]schema.GroupVersionKind{kind}); ok && to == kind {
+			return to, nil
+		}
+	}
+	return schema.GroupVersionKind{}, runtime.NewNotRegisteredErrForTarget(v.kind.String(), nil, version)
 }
 
 // Convert fails; the field manager does not call it.
-func (v oneVersion) Convert(in, _, _ any) error {
-	return fmt.Errorf("%T is not converted: %s is the only version", in, v.kind.GroupVersion())
+func (v versions) Convert(in, _, _ any) error {
+	return fmt.Errorf("%T is not converted; use ConvertToVersion for objects of %s", in, v.kind.GroupKind())
 }
 
 // ConvertFieldLabel returns the field as it is.
-func (v oneVersion) ConvertFieldLabel(kind schema.GroupVersionKind, label, value string) (string, string, error) {
+func (v versions) ConvertFieldLabel(kind schema.GroupVersionKind, label, value string) (string, string, error) {
 	if kind != v.kind {
 		return "", "", v.unknown(kind)
 	}
 	return label, value, nil
 }
 
-func (v oneVersion) unknown(kind schema.GroupVersionKind) error {
+func (v versions) unknown(kind schema.GroupVersionKind) error {
 	return runtime.NewNotRegisteredErrForKind(v.kind.String(), kind)
 }

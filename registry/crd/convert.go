@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -20,18 +21,23 @@ type forms struct {
 	group, stored string // the version
 	// whole are the schemas by version, and bare are those without defaults, which only prune.
 	whole, bare map[string]*schema
+	// texts are the schemas as the manifest has them, none if the versions have to be converted.
+	texts map[string]json.RawMessage
 }
 
 // addForms gives the definitions the schemas of all versions, but for those that are not served and
 // have none that can be used. Those of the definitions have been read.
 func (m *manifest) addForms(all []*Definition) {
-	f := &forms{m.Spec.Group, m.stored().Name, map[string]*schema{}, map[string]*schema{}}
+	f := &forms{m.Spec.Group, m.stored().Name, map[string]*schema{}, map[string]*schema{}, map[string]json.RawMessage{}}
 	for _, d := range all {
 		d.forms = f
 		f.add(d.Kind.Version, d.schema)
 	}
 	for i := range m.Spec.Versions {
 		v := &m.Spec.Versions[i]
+		if len(v.Schema.OpenAPI) > 0 && !m.converts() {
+			f.texts[v.Name] = v.Schema.OpenAPI
+		}
 		if f.whole[v.Name] != nil {
 			continue
 		}

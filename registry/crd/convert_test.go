@@ -111,6 +111,21 @@ func TestVersions_WithoutTheOneThatIsStored(t *testing.T) {
 	}
 }
 
+func TestSchemas_AreOfAllVersionsThatDifferInThemAlone(t *testing.T) {
+	by := cogs(t, versioned{name: "v1", served: true, storage: true}, versioned{name: "v2", spec: `"size":{"type":"integer"}`})
+	require.Len(t, by, 1)
+	schemas := by["v1"].Schemas()
+	require.Len(t, schemas, 2, "also of the one that is not served")
+	require.Contains(t, string(schemas["v2"]), "size")
+
+	of, err := crd.Parse(strings.NewReader(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"cogs.example.com"},
+		"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"cogs","kind":"Cog"},"conversion":{"strategy":"Webhook"},"versions":[
+			{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}},
+			{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`))
+	require.NoError(t, err)
+	require.Empty(t, of[0].Schemas(), "one is not the other under another name")
+}
+
 // A definition of a client may have no version that is served; a file of manifests is there to be
 // served.
 func TestVersions_MayBeNoneOfADefinition(t *testing.T) {

@@ -159,6 +159,11 @@ func (d *Definition) Versions() []*Definition {
 	return append([]*Definition{d}, d.others...)
 }
 
+// Schemas returns the OpenAPI schemas of all versions, also of those that are not served, by
+// version; none if the versions differ in more than their schemas. They are for the Versions of
+// package registry/apply, and must not be changed.
+func (d *Definition) Schemas() map[string]json.RawMessage { return d.forms.texts }
+
 // stored returns the storage version, nil if there is none.
 func (m *manifest) stored() *version {
 	for i := range m.Spec.Versions {

@@ -29,7 +29,8 @@
 // version prunes, defaults and validates what is written by its own schema, and objects are stored
 // as the schema of the storage version has them. That need not be served, nor need any other. Reads
 // set the defaults of the version in which an object is stored, and show the fields that their own
-// version has. A write in one version drops the managed fields of the others. A definition with parts
+// version has. Managers keep what they own by one version while others write in another, also where
+// Kubernetes refuses the apply, since the other version does not have a field. A definition with parts
 // that are not honoured is accepted, and its writer gets a warning for each. One that breaks the rules
 // is refused with 422, also where only a cluster would refuse it: its schema is not structural, for
 // example. A definition that is older than a rule can be changed.

@@ -90,7 +90,7 @@ func (d *Definitions) openUnserved(ctx context.Context, o *object) (*kind, error
 // openVersion opens the store of one version.
 func (k *kind) openVersion(d *Definitions, version *crd.Definition) error {
 	cfg := version.Config()
-	cfg.Apply = newApplier
+	cfg.Apply = applierOf(version)
 	if len(k.stores) > 0 {
 		cfg.Engine.Name = k.name + "/" + version.Kind.Version // the first has the name of the kind
 	}
@@ -120,13 +120,15 @@ func (k *kind) Resources() (all []registry.Resource) {
 	return all
 }
 
-// newApplier makes the server-side apply of a kind: by its schema or, if that is of no use for
+// applierOf makes the server-side apply of a version: by its schema or, if that is of no use for
 // it, one that takes every list for one field.
-func newApplier(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
-	if a, err := apply.New(kind, schema); err == nil {
-		return a, nil
+func applierOf(version *crd.Definition) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
+	return func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
+		if a, err := apply.Versions(version.Schemas())(kind, schema); err == nil {
+			return a, nil
+		}
+		return apply.Deduced(kind, schema)
 	}
-	return apply.Deduced(kind, schema)
 }
 
 // admit refuses to create objects of a kind that is going.

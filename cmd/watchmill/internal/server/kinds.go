@@ -102,7 +102,7 @@ func definedKind(d *crd.Definition) kind {
 	k := kind{notes: d.Notes}
 	for _, v := range d.Versions() {
 		cfg := v.Config()
-		cfg.Apply = apply.New
+		cfg.Apply = apply.Versions(d.Schemas())
 		if _, err := apply.New(cfg.Kind, cfg.Schema); err != nil {
 			cfg.Apply = apply.Deduced
 			k.notes = append(k.notes, fmt.Sprintf("server-side apply of version %s takes every list for one field: %v", cfg.Kind.Version, err))
