@@ -14,6 +14,8 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
+	"github.com/watchmill/watchmill/store/backend/memory"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -77,7 +79,7 @@ func (m *model) own(path, manager string) {
 	m.owners[path][manager] = true
 }
 
-// apply applies a configuration, or returns the fields that are in conflict.
+// apply applies a configuration in any version, or returns the fields that are in conflict.
 func (m *model) apply(manager string, config map[string]int, force bool) (inConflict []string) {
 	manager += " Apply"
 	for path, value := range config {
@@ -108,8 +110,8 @@ func (m *model) apply(manager string, config map[string]int, force bool) (inConf
 	return nil
 }
 
-// update makes the values those of next.
-func (m *model) update(manager string, next map[string]int) {
+// update makes the values those of next. A manager owns what it updates by each version apart.
+func (m *model) update(manager, version string, next map[string]int) {
 	for path := range m.values {
 		if _, still := next[path]; !still {
 			delete(m.owners, path)
@@ -118,7 +120,7 @@ func (m *model) update(manager string, next map[string]int) {
 	for path, value := range next {
 		if now, present := m.values[path]; !present || now != value {
 			m.owners[path] = nil
-			m.own(path, manager+" Update")
+			m.own(path, manager+" Update "+version)
 		}
 	}
 	m.values = next
@@ -143,24 +145,27 @@ func observed(t require.TestingT, o *engine.Object[Gear]) *model {
 		}
 	}
 	for _, e := range o.Value.ManagedFields {
-		set := map[string]any{}
+		set, manager := map[string]any{}, e.Manager+" "+string(e.Operation)
 		require.NoError(t, json.Unmarshal(e.FieldsV1.GetRawBytes(), &set))
+		if e.Operation == metav1.ManagedFieldsOperationUpdate {
+			manager += " " + e.APIVersion
+		}
 		for _, path := range leaves(set, "") {
 			if slices.ContainsFunc(fields, func(f field) bool { return f.path == path }) {
-				m.own(path, e.Manager+" "+string(e.Operation))
+				m.own(path, manager)
 			}
 		}
 	}
 	return m
 }
 
-// Random applies and updates of several managers leave the values and the owners that a
-// model of a dozen lines has, and an apply that is repeated changes nothing.
+// Random applies and updates of several managers in several versions leave the values and the owners
+// that a model of a dozen lines has, and an apply that is repeated changes nothing.
 func TestProperty_OwnershipIsThatOfTheModel(t *testing.T) {
-	store, number := open(t).store, 0
+	stores, number := openVersions(t, "v1", "v1beta1"), 0
 	rapid.Check(t, func(t *rapid.T) {
 		number++
-		s := &scene{t: t, store: store, key: fmt.Sprintf("default/g%d", number), model: &model{map[string]int{}, map[string]map[string]bool{}}}
+		s := &scene{t: t, stores: stores, key: fmt.Sprintf("default/g%d", number), model: &model{map[string]int{}, map[string]map[string]bool{}}}
 		s.apply("anchor", nil, `{"box":{"is":"there"}}`, false)
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "apply") {
@@ -173,14 +178,45 @@ func TestProperty_OwnershipIsThatOfTheModel(t *testing.T) {
 	})
 }
 
+// inVersion is the store of a version.
+type inVersion struct {
+	*registry.Store[Gear]
+	version string
+}
+
+// openVersions opens the stores of some versions over one backend.
+func openVersions(t *testing.T, versions ...string) (stores []inVersion) {
+	schema := registry.Schema(config())
+	objects, err := memory.New(schema, memory.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, objects.Close()) })
+	for _, version := range versions {
+		g := open(t, func(c *registry.Config[Gear]) {
+			c.Kind.Version, c.Engine.Backend = version, objects
+			c.Apply = func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
+				schemas := map[string]json.RawMessage{}
+				for _, version := range versions {
+					schemas[version] = schema
+				}
+				return apply.Versions(schemas)(kind, schema)
+			}
+		})
+		stores = append(stores, inVersion{g.store, "example.com/" + version})
+	}
+	return stores
+}
+
 // scene is one gear and the model of it.
 type scene struct {
-	t     *rapid.T
-	store *registry.Store[Gear]
-	key   string
-	model *model
-	last  *engine.Object[Gear]
+	t      *rapid.T
+	stores []inVersion
+	key    string
+	model  *model
+	last   *engine.Object[Gear]
 }
+
+// in returns the store of one of the versions.
+func (s *scene) in() inVersion { return rapid.SampledFrom(s.stores).Draw(s.t, "version") }
 
 var managers = rapid.SampledFrom([]string{"one", "two", "three"})
 
@@ -207,9 +243,9 @@ func (s *scene) randomApply(t *rapid.T) {
 }
 
 func (s *scene) apply(manager string, values map[string]int, spec string, force bool) {
-	opts := registry.WriteOptions{Manager: manager, Force: force}
-	config := configuration(`"spec":` + spec)
-	o, _, err := s.store.Apply(s.t.Context(), s.key, config, opts)
+	opts, store := registry.WriteOptions{Manager: manager, Force: force}, s.in()
+	config := []byte(`{"apiVersion":"` + store.version + `","kind":"Gear","spec":` + spec + `}`)
+	o, _, err := store.Apply(s.t.Context(), s.key, config, opts)
 	if want := s.model.apply(manager, values, force); want != nil {
 		var conflict *registry.FieldConflictError
 		require.ErrorAs(s.t, err, &conflict)
@@ -222,15 +258,15 @@ func (s *scene) apply(manager string, values map[string]int, spec string, force 
 	}
 	require.NoError(s.t, err)
 	s.last = o
-	again, _, err := s.store.Apply(s.t.Context(), s.key, config, opts)
+	again, _, err := store.Apply(s.t.Context(), s.key, config, opts)
 	require.NoError(s.t, err)
 	require.Equal(s.t, o.Revision, again.Revision, "the same apply again is a change")
 }
 
 func (s *scene) randomUpdate(t *rapid.T) {
 	values, drawn := draw(t, func(f field) bool { return f.updates })
-	manager := managers.Draw(t, "manager")
-	o, _, err := s.store.Update(t.Context(), s.key, changing(func(g *Gear) {
+	manager, store := managers.Draw(t, "manager"), s.in()
+	o, _, err := store.Update(t.Context(), s.key, changing(func(g *Gear) {
 		g.Spec.Size, g.Spec.Color, g.Spec.Limits = drawn.Size, drawn.Color, drawn.Limits
 	}), registry.WriteOptions{Manager: manager})
 	require.NoError(t, err)
@@ -239,7 +275,7 @@ func (s *scene) randomUpdate(t *rapid.T) {
 			values[f.path] = value
 		}
 	}
-	s.model.update(manager, values)
+	s.model.update(manager, store.version, values)
 	s.last = o
 }
 
@@ -250,7 +286,7 @@ func (s *scene) check(t *rapid.T) {
 			require.Empty(t, observed(t, s.last).owners[f.path], f.path)
 		}
 	}
-	now, err := s.store.Engine().Get(t.Context(), s.key, engine.GetOptions{Read: engine.Latest()})
+	now, err := s.stores[0].Engine().Get(t.Context(), s.key, engine.GetOptions{Read: engine.Latest()})
 	require.NoError(t, err)
 	require.Equal(t, s.last.Revision, now.Revision, "what was refused was stored")
 }
