@@ -151,13 +151,19 @@ type typedQueue interface {
 // flushes it.
 func (q *queueBody) work(quota int) (more bool) {
 	var done bool
-	defer contain(&done, q.fail)
-	more = true // the result if the behavior panics
+	defer contain(&done, q.failWorking)
 	q.announceRoom()
 	left := q.typed.receive(quota)
 	q.flush()
 	done = true
 	return left || q.unflushed
+}
+
+// failWorking is fail during work, some of which may be left: that is said here, since after
+// a Goexit work does not return.
+func (q *queueBody) failWorking(reason any, stack []byte) {
+	q.state.Or(hasWork)
+	q.fail(reason, stack)
 }
 
 // control passes system messages on to protoactor, but for those about wake actors.

@@ -350,6 +350,23 @@ func TestSupervision_GoexitInReceiveFailsTheActorAndCostsNoWorker(t *testing.T) 
 	}
 }
 
+// As after a panic, only the message that failed is lost: those behind it need no other wake.
+func TestSupervision_GoexitInReceiveLosesNoMessageBehindIt(t *testing.T) {
+	for _, directive := range []actors.Directive{actors.Resume, actors.Restart} {
+		t.Run(directive.String(), func(t *testing.T) {
+			sys := newSystem(t, actors.SystemConfig{Workers: 1})
+			parent := spawnProbe(sys, &probe{journal: new(journal), name: "parent", directive: directive}, actors.Options{})
+			behind := make(chan struct{})
+			parent.Tell(run("spawn", func(ctx *actors.Context) {
+				child := spawnProbe(ctx, &probe{journal: new(journal), name: "child"}, actors.Options{})
+				child.Tell(run("exit", func(*actors.Context) { runtime.Goexit() }))
+				child.Tell(run("behind", func(*actors.Context) { close(behind) }))
+			}))
+			<-behind
+		})
+	}
+}
+
 func TestFailure_HasReasonAndStack(t *testing.T) {
 	sentinel := errors.New("sentinel")
 	var got actors.Failure
