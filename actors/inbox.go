@@ -147,13 +147,13 @@ func (s *mailboxState) verdict() Verdict {
 		return Gone
 	}
 	if s.full() {
-		s.wantRoom.Store(true)
+		wanted := s.wantRoom.Swap(true)
 		// The consumer may have made room just before it could see that room is
 		// wanted; from here on it does see it.
 		if s.full() {
 			return Full
 		}
-		s.wantRoom.Store(false)
+		s.wantRoom.Store(wanted) // an earlier offer that was refused still waits
 	}
 	return Accepted
 }

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -259,4 +261,38 @@ func TestInbox_ReusesItsMemoryWithinTheCapacity(t *testing.T) {
 	exchange()
 	exchange()
 	require.Zero(t, testing.AllocsPerRun(100, exchange))
+}
+
+// A producer that was refused waits for room. Another one, which finds room while it is being
+// refused, takes the place and not the announcement.
+func TestInbox_AnOfferThatFindsRoomTakesNoOthersAnnouncement(t *testing.T) {
+	const capacity = 4
+	for range 1000 {
+		var b inbox[int]
+		b.state.capacity = capacity
+		for range capacity {
+			require.Equal(t, Accepted, b.offer(1))
+		}
+		_, _ = b.next() // so that the next one takes no lock
+		require.Equal(t, Accepted, b.offer(1))
+		require.Equal(t, Full, b.offer(1), "the one that waits")
+		var begun atomic.Bool
+		var other sync.WaitGroup
+		other.Go(func() {
+			begun.Store(true)
+			for b.offer(1) == Full {
+				runtime.Gosched()
+			}
+		})
+		for !begun.Load() {
+			runtime.Gosched()
+		}
+		_, _ = b.next()
+		other.Wait()
+		announced := b.state.roomMade()
+		for _, left := b.next(); left; _, left = b.next() {
+			announced = b.state.roomMade() || announced
+		}
+		require.True(t, announced)
+	}
 }
