@@ -217,3 +217,15 @@ func TestSystem_CountsItsTimers(t *testing.T) {
 	require.Zero(t, sys.Timers())
 	require.Equal(t, "timer: late: Resume", fs.take(), "a panic in a timer is contained")
 }
+
+// That everything has ended does not depend on the context, nor on chance.
+func TestClose_OfAClosedSystemSucceedsThoughItsContextIsDone(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{})
+	require.NoError(t, sys.Close(t.Context()))
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		require.NoError(t, sys.Close(over))
+		require.NoError(t, actors.NewBlocking().Close(over))
+	}
+}

@@ -85,8 +85,14 @@ func (b *Blocking) Running() int {
 // [ErrStillRunning] and ctx's cause and says how many are left; Close may then
 // be called again. A Submit after Close still runs.
 func (b *Blocking) Close(ctx context.Context) error {
+	drained := b.drained()
 	select {
-	case <-b.drained():
+	case <-drained:
+		return nil // though ctx may be done
+	default:
+	}
+	select {
+	case <-drained:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %d blocking turns: %w", ErrStillRunning, b.Running(), context.Cause(ctx))
