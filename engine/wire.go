@@ -95,6 +95,7 @@ func (r *root) Stopped(*actors.Context) {
 	r.audit()
 	r.engine.host.left(r.engine, r.engine.stopped)
 	r.engine.lastTurn()
+	r.engine.registry.ForgetContexts()
 }
 
 // detectMutations puts a detector between the engine and its backend if the

@@ -151,19 +151,25 @@ func (s *contextGroups) clear(g *contextGroup) []*Watch {
 	return members
 }
 
-// leave has contexts end no watch any more, and waits for those that are ending some.
-func (s *contextGroups) leave() {
+// forget has contexts end no watch any more.
+func (s *contextGroups) forget() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.left = true
 	for _, g := range s.byDone {
 		g.unhook()
 		s.clear(g)
 	}
-	s.mu.Unlock()
-	s.ending.Wait()
 }
 
 // LeaveContexts has contexts end none of the registry's watches any more, and returns when
 // none is being ended by one. Contexts end watches on goroutines of their own, for which a
 // deterministic run, which is about to end all watches, would not wait.
-func (r *Registry) LeaveContexts() { r.groups.leave() }
+func (r *Registry) LeaveContexts() {
+	r.groups.forget()
+	r.groups.ending.Wait()
+}
+
+// ForgetContexts is LeaveContexts that does not wait, for a registry whose watches have all
+// ended: a context that goes on would keep it alive, and the engine that it is a part of.
+func (r *Registry) ForgetContexts() { r.groups.forget() }

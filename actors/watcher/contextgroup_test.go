@@ -113,6 +113,22 @@ func TestStopWith_KeepsOneContextWithoutWatches(t *testing.T) {
 	}
 }
 
+// The one that is kept would keep a closed engine alive.
+func TestForgetContexts_LeavesNoHookInAny(t *testing.T) {
+	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	hook := &hooked{Context: ctx}
+	tied(w, hook, 1)[0].Stop()
+	require.Equal(t, 1, hook.hooks)
+	w.feed.Registry.ForgetContexts()
+	require.Zero(t, hook.hooks)
+	late := tied(w, hook, 1)[0]
+	require.Zero(t, hook.hooks)
+	cancel()
+	require.NoError(t, late.Err())
+}
+
 func TestStopWith_MayMeetStopAndCancel(t *testing.T) {
 	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
 	watches := make([]*watcher.Watch, 64)
