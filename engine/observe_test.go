@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -119,6 +120,42 @@ func TestOnEnd_IsToldOfEachWatchOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An OnEnd that ends its goroutine, as t.FailNow does, costs no call that waits behind it its
+// answer, and no watch is counted for ever.
+func TestOnEnd_ThatEndsItsGoroutineHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var once sync.Once
+		e := openedOrders(t, func(c *engine.Config[pod]) {
+			c.Host = hostFor(t, engine.HostConfig{Workers: 1})
+			c.OnEnd = func(string, error) { once.Do(runtime.Goexit) }
+		})
+		entered, leave := make(chan struct{}), make(chan struct{})
+		_, err := e.Handle(t.Context(), engine.WatchOptions{OnPool: true}, func(engine.Event[pod]) {
+			close(entered)
+			<-leave
+		})
+		require.NoError(t, err)
+		ends, err := e.Watch(t.Context(), engine.WatchOptions{})
+		require.NoError(t, err)
+		creating(t, e)()
+		<-entered // and holds the only worker, while others come
+		ends.Stop()
+		begun := make(chan error, 1)
+		go func() {
+			_, err := e.Watch(t.Context(), engine.WatchOptions{})
+			begun <- err
+		}()
+		synctest.Wait()
+		close(leave)
+		synctest.Wait()
+		answered, watches := len(begun), e.Stats().Watches
+		require.NoError(t, e.Close())
+		require.NoError(t, <-begun)
+		require.Equal(t, 1, answered, "without anything else that happens")
+		require.EqualValues(t, 2, watches)
+	})
 }
 
 func TestLog_TellsEndsStallsAndRelists(t *testing.T) {

@@ -178,13 +178,13 @@ func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Member) {
 	}
 }
 
-// tellEnd counts a watch that has ended, and calls OnEnd.
+// tellEnd counts a watch that has ended, and calls OnEnd, which may end the goroutine.
 func (d *dispatcher) tellEnd(w *watcher.Member) {
+	defer d.Stats.Watches.Add(-1)
 	d.Stats.count(w.Err())
 	if d.OnEnd != nil {
 		d.OnEnd(w)
 	}
-	d.Stats.Watches.Add(-1)
 }
 
 // tellEnds does what forget does for the watches that are registered when the dispatcher
