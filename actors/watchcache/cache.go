@@ -138,11 +138,11 @@ func (c *cache) Receive(ctx *actors.Context, e envelope) {
 	case Compact:
 		c.compact(m)
 	case Tick:
-		c.trimTimer = nil
+		stopTimer(&c.trimTimer) // Flush arms the next
 	case WaitsDue:
 		c.due(ctx)
 	case StillBehind:
-		c.behindTimer = nil
+		stopTimer(&c.behindTimer)
 		c.behind(ctx)
 	}
 }
@@ -204,10 +204,17 @@ func (c *cache) Stopping(*actors.Context) {
 }
 
 func (c *cache) stopTimers() {
-	for _, t := range []clock.Timer{c.waitTimer, c.trimTimer, c.behindTimer} {
-		if t != nil {
-			t.Stop()
-		}
+	for _, t := range []*clock.Timer{&c.waitTimer, &c.trimTimer, &c.behindTimer} {
+		stopTimer(t)
+	}
+}
+
+// stopTimer stops a timer, if it is armed. One that has fired need not be the one that is
+// known: the actor may have failed in between, and its successor armed another.
+func stopTimer(t *clock.Timer) {
+	if *t != nil {
+		(*t).Stop()
+		*t = nil
 	}
 }
 

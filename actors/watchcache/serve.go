@@ -164,10 +164,7 @@ const waitSpacing = 10 * time.Millisecond
 // due answers timed-out waiters and arms the timer for the next one. If the
 // clock was set back meanwhile, none is due and the timer is armed again.
 func (c *cache) due(ctx *actors.Context) {
-	if c.waitTimer != nil {
-		c.waitTimer.Stop()
-		c.waitTimer = nil
-	}
+	stopTimer(&c.waitTimer)
 	c.waiters.due(c.now, c.tooLate)
 	c.armWaits(ctx)
 }

@@ -1,0 +1,60 @@
+package watchcache
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
+	"github.com/watchmill/watchmill/store"
+)
+
+// restarting restarts the caches that it has spawned.
+type restarting struct{ spawn func(*actors.Context) }
+
+func (r restarting) Started(ctx *actors.Context)     { r.spawn(ctx) }
+func (restarting) Receive(*actors.Context, struct{}) {}
+func (restarting) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
+	return actors.Restart
+}
+
+// A timer that has fired just before its actor failed is no reason for its successor, which has
+// armed one, to arm another.
+func TestRestart_ATimerThatHasFiredBeforeLeavesOneOfEachKind(t *testing.T) {
+	seeded, virtual := actors.NewSeeded(1), clock.NewVirtual(began)
+	wall := &clocktest.Failing{Clock: virtual}
+	system, err := actors.NewSystem(actors.SystemConfig{Executor: seeded, Clock: wall, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return discarding{} }, actors.Options{})
+	var c *Cache
+	actors.Spawn(system, "parent", func() actors.Behavior[struct{}] {
+		return restarting{func(ctx *actors.Context) {
+			c = Spawn(ctx, wall, Config{
+				Schema: new(store.Schema), Published: new(store.Published), Dispatcher: down, Stats: new(Stats),
+				Relist: func(reflector.Reason) {}, OnBehind: func() {},
+			})
+		}}
+	}, actors.Options{})
+	seeded.Run()
+	c.Offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 5})
+	o := &store.Object{Key: "a", Revision: 6}
+	c.Offer(reflector.Update{Kind: reflector.Changes, Revision: 6, Events: []store.Event{{Type: store.Added, Revision: 6, Object: o}}})
+	c.Wait(Wait{Revision: 7, Until: began.Add(time.Hour), Reply: make(chan error, 1)})
+	seeded.Run()
+	require.Equal(t, 3, system.Timers(), "to trim, for the wait and to ask for progress")
+
+	c.Offer(reflector.Update{Kind: reflector.Progress, Revision: 6}) // which fails
+	virtual.Advance(store.DefaultMinAge / trimsPerAge)
+	wall.Fail(clocktest.Now, 0, 1)
+	seeded.Run()
+	require.Equal(t, 3, system.Timers())
+	require.NoError(t, system.Close(context.Background()))
+	require.Zero(t, system.Timers())
+}
