@@ -161,6 +161,58 @@ func TestRound_KeepsNothingOfAStreamWithoutWatches(t *testing.T) {
 	runtime.KeepAlive(f)
 }
 
+// A watch that resumes reads parts of the window that are shared with all others. Neither its
+// stream nor what it keeps for a consumer that is slow holds the events beside its own.
+func TestResume_KeepsNothingOfTheWindowButItsOwnEvents(t *testing.T) {
+	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 8, ChunkSize: 8})
+	other := added(2)
+	other.Object.Key = "other"
+	f.window.Append(other, time.Time{})
+	object := weak.Make(other.Object)
+	other = store.Event{}
+	f.write(3)
+	filter, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})
+	require.NoError(t, err)
+	slow := f.admit(watcher.Options{Buffer: 1}, dispatcher.Register{Filter: filter, Snapshot: f.published.Load()})
+	quick := f.admit(watcher.Options{}, dispatcher.Register{Filter: filter, Snapshot: f.published.Load()})
+	f.has(quick, 3)
+	for rev := range store.Revision(16) {
+		ev := added(4 + rev)
+		ev.Object.Key = "other"
+		f.window.Append(ev, time.Time{})
+		f.window.Trim(time.Time{})
+		f.commit()
+		f.executor.Run()
+	}
+	for object.Value() != nil {
+		runtime.GC()
+	}
+	f.has(slow, 3)
+	runtime.KeepAlive(f)
+}
+
+// A consumer may keep a watch that has ended, to ask it for its error or revision.
+func TestForget_AWatchThatHasEndedKeepsNoEvents(t *testing.T) {
+	f := newFixtureWith(t, small)
+	w := f.selecting(store.FilterOptions{Key: "a"})
+	f.has(w) // and follows its stream from here
+	f.write(2)
+	events, err := w.Next(t.Context())
+	require.NoError(t, err)
+	object := weak.Make(events[0].Object)
+	events = nil
+	w.Stop()
+	f.executor.Run()
+	f.write(3, 4, 5, 6)
+	for object.Value() != nil {
+		runtime.GC()
+	}
+	require.EqualValues(t, 2, w.Revision())
+	require.Zero(t, w.Lag())
+	require.ErrorIs(t, w.Err(), watcher.ErrStopped)
+	runtime.KeepAlive(f)
+}
+
 // A watch comes after the commits that were told of before it, though no round has
 // been for them yet.
 func TestRegister_CatchesUpFirst(t *testing.T) {

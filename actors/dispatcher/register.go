@@ -155,6 +155,7 @@ func (d *dispatcher) drop(s *watcher.Stream) {
 	d.order[last] = nil
 	d.order = d.order[:last]
 	delete(d.entries, key)
+	s.Release()
 	d.Stats.Streams.Add(-1)
 }
 

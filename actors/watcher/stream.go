@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/store"
@@ -108,6 +109,14 @@ func (s *Stream) Leave(m *Member) {
 	m.memberIndex = noMember
 }
 
+// Release drops the events of a stream that has lost its last member, and is not used again:
+// consumers may keep watches that have ended, which know their stream.
+func (s *Stream) Release() {
+	s.head, s.nodes, s.members = new(node), 0, nil
+	s.tail.Store(s.head)
+	s.shared.Store(nil)
+}
+
 // Joined reports whether m is a member of a stream.
 func (m *Member) Joined() bool { return m.memberIndex != noMember }
 
@@ -140,6 +149,9 @@ func (s *Stream) evaluate(at store.Seq, raw []store.Event) []store.Event {
 		return m.events
 	}
 	events := ConvertBatch(s.schema, s.filter, raw)
+	if len(events) < max(len(raw), store.DefaultChunkSize)/4 {
+		events = slices.Clone(events) // or these few keep a whole chunk alive, with all its objects
+	}
 	s.shared.Store(&sharedScan{from: at, to: to, events: events})
 	return events
 }
