@@ -144,3 +144,41 @@ func (f *fixture) requireKnows(w *engine.Watch[thing], rev engine.Revision) {
 	require.Equal(f.t, rev, last)
 	require.Equal(f.t, map[string]int{"a": 1, "b": 2, "c": 5, "d": 6}, keys)
 }
+
+// A watch without a cache whose own parts fail, each time at the next place where one arms a
+// timer, or reads the clock, says so: the engine is not closed, and another watch goes on.
+func TestFault_WatchWithoutCacheSaysThatItHasFailed(t *testing.T) {
+	for _, call := range []clocktest.Call{clocktest.AfterFunc, clocktest.Now} {
+		t.Run(string(call), func(t *testing.T) {
+			ended := 0
+			for left := 0; ; left++ {
+				var wire *clocktest.Failing
+				f := newFixture(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
+					c.NoCache = true
+					wire = &clocktest.Failing{Clock: host.Clock, Counts: func(clocktest.Call, time.Duration) bool { return actors.InTurn() }}
+					host.Clock = wire
+				})
+				beside := f.watch(engine.WatchOptions{})
+				wire.Fail(call, left, 1)
+				w, err := f.engine.Watch(t.Context(), engine.WatchOptions{Bookmarks: true, Policy: engine.Terminate, Buffer: 1})
+				require.NotErrorIs(t, err, engine.ErrEngineClosed)
+				f.put("a")
+				f.put("a")
+				f.pass(70 * time.Second)
+				if wire.Left(call) > 0 {
+					break // it was not reached any more
+				}
+				if err == nil && w.Err() != nil {
+					ended++
+					require.NotErrorIs(t, w.Err(), engine.ErrEngineClosed)
+				}
+				if beside.Err() == nil {
+					f.requireReads(beside, "ADDED a@2", "MODIFIED a@3")
+				} else {
+					require.NotErrorIs(t, beside.Err(), engine.ErrEngineClosed)
+				}
+			}
+			require.Positive(t, ended)
+		})
+	}
+}

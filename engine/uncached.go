@@ -187,7 +187,7 @@ func (u *uncachedWatch) Receive(ctx *actors.Context, _ pull) {
 		w.EndWhenCaughtUp(ErrEngineClosed)
 		return
 	}
-	batch, err := u.source.Next(min(uncachedBatch, u.buffer))
+	batch, err := u.next()
 	if err != nil {
 		u.broken = true
 		w.EndWhenCaughtUp(err)
@@ -204,6 +204,12 @@ func (u *uncachedWatch) Receive(ctx *actors.Context, _ pull) {
 	u.window.Trim(now)
 	u.publish()
 	u.tell(dispatcher.Committed{})
+}
+
+// next takes events from the backend, whose panic is an error.
+func (u *uncachedWatch) next() (batch backend.Batch, err error) {
+	panicked := usercode.Call("Watcher.Next", "", func() { batch, err = u.source.Next(min(uncachedBatch, u.buffer)) })
+	return batch, cmp.Or(panicked, err)
 }
 
 // tell sends to the dispatcher, if there is one. A watch that ends before is never
@@ -236,8 +242,23 @@ func (u *uncachedWatch) publish() {
 	u.published.Store(&store.Snapshot{Revision: view.Revision(), Generation: 1, Window: view, At: u.engine.host.system.Clock().Now()})
 }
 
+// ChildFailed resumes the dispatcher, as that of a cache is.
+func (u *uncachedWatch) ChildFailed(_ *actors.Context, _ actors.ID, reason any) actors.Directive {
+	u.engine.partFailed(reason)
+	return actors.Resume
+}
+
 // ChildStopped ends the actor with its dispatcher.
 func (u *uncachedWatch) ChildStopped(ctx *actors.Context, _ actors.ID) { ctx.Stop() }
 
-// Stopping frees the backend's watch.
-func (u *uncachedWatch) Stopping(*actors.Context) { u.source.Close() }
+// errWatchFailed: a watch without a cache has failed, as by a panic of the clock.
+var errWatchFailed = errors.New("the watch has failed, as HostConfig.OnFailure has been told: watch again from its revision")
+
+// Stopping frees the backend's watch. Unless the engine is closed, an actor that stops before
+// its watch has ended has failed.
+func (u *uncachedWatch) Stopping(*actors.Context) {
+	if u.engine.alive() == nil {
+		u.watch.Member().End(errWatchFailed)
+	}
+	u.source.Close()
+}

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // uncached returns an engine whose cache is off.
@@ -171,4 +173,18 @@ func TestNoCache_ContextEndsWhileTheWatchStarts(t *testing.T) {
 		})
 	}
 	callers.Wait()
+}
+
+// Storage that panics ends the watch with that, and not with the end of the engine.
+func TestNoCache_PanicOfTheBackendEndsTheWatchThatItConcerns(t *testing.T) {
+	f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) { c.NoCache = true })
+	w := f.watch(engine.WatchOptions{})
+	f.fault(1, faulty.Before(func(context.Context, *faulty.Call) { panic("no power") }), faulty.OpNext)
+	rev := f.put("a")
+	_, end := f.read(w)
+	var panicked *usercode.PanicError
+	require.ErrorAs(t, end, &panicked)
+	require.EqualError(t, panicked, "Watcher.Next panicked: no power")
+	require.NotErrorIs(t, end, engine.ErrEngineClosed)
+	f.requireReads(f.watch(engine.WatchOptions{From: rev - 1}), "ADDED a@2")
 }

@@ -58,8 +58,7 @@ const (
 // from what they had published. If they keep failing, the engine ends.
 func (r *root) ChildFailed(ctx *actors.Context, child actors.ID, reason any) actors.Directive {
 	e := r.engine
-	e.counts.failures.Add(1)
-	e.log(slog.LevelError, "a part of the engine failed", "reason", reason)
+	e.partFailed(reason)
 	if e.parts.cache == nil {
 		return actors.Stop // a watch without cache
 	}
@@ -72,6 +71,12 @@ func (r *root) ChildFailed(ctx *actors.Context, child actors.ID, reason any) act
 		return actors.Resume
 	}
 	return actors.Restart
+}
+
+// partFailed counts a failure of one of the engine's actors.
+func (e *core) partFailed(reason any) {
+	e.counts.failures.Add(1)
+	e.log(slog.LevelError, "a part of the engine failed", "reason", reason)
 }
 
 // exhausted counts a failure and reports whether there were too many.
