@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,4 +57,44 @@ func TestMetrics_MeasureHowLongTheCacheIsNotReady(t *testing.T) {
 	require.GreaterOrEqual(t, waits[1], 20*time.Second, "from when it ceased to be ready")
 	require.Less(t, waits[1], 2*time.Minute)
 	require.Greater(t, f.Stats().Source.Failures, failed)
+}
+
+// asking is metrics that look at the engine whenever they are told something.
+type asking struct {
+	engine atomic.Pointer[engine.Engine[pod]]
+	looks  atomic.Int64
+}
+
+func (a *asking) look() {
+	if e := a.engine.Load(); e != nil {
+		_, _ = e.Watches(), e.Stats()
+		a.looks.Add(1)
+	}
+}
+
+func (a *asking) Latency(string, engine.Stage, time.Duration) { a.look() }
+func (a *asking) Ended(string, engine.WatchEnd)               { a.look() }
+func (a *asking) Waited(string, engine.Wait, time.Duration)   { a.look() }
+
+// No lock of the engine is held when metrics are told something: they may look at it.
+func TestMetrics_MayLookAtTheEngine(t *testing.T) {
+	for name, noCache := range map[string]bool{"with a cache": false, "without a cache": true} {
+		t.Run(name, func(t *testing.T) {
+			var metrics asking
+			e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Metrics, c.NoCache = &metrics, noCache })
+			metrics.engine.Store(e)
+			pulled, err := e.Watch(ctx, engine.WatchOptions{})
+			require.NoError(t, err)
+			handled := make(chan struct{})
+			ended, err := e.Handle(ctx, engine.WatchOptions{}, func(engine.Event[pod]) { close(handled) })
+			require.NoError(t, err)
+			o, err := e.Create(ctx, pod{Name: "a"})
+			require.NoError(t, err)
+			require.Equal(t, []string{"ADDED a@2"}, until(t, ctx, pulled, o.Revision))
+			<-handled
+			ended.Stop()
+			require.NoError(t, ended.Wait(ctx))
+			require.Positive(t, metrics.looks.Load())
+		})
+	}
 }

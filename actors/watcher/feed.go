@@ -43,8 +43,8 @@ type Feed struct {
 	// their dispatcher drains.
 	Drain func(ctx context.Context, final store.Revision)
 
-	// Delivered is called with each batch that a consumer is given. It must neither block
-	// nor call the watch. Nil costs nothing.
+	// Delivered is called with each batch that a consumer is given, before it has it. It must
+	// not block. Nil costs nothing.
 	Delivered func([]store.Event)
 
 	// InitialEvents counts the events of initial states that watches have read. Nil counts

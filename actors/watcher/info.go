@@ -68,13 +68,14 @@ func (w *Watch) Name() string { return w.name.String() }
 // initial state, it is the age of the watch. So a stuck consumer shows even if few
 // events are pending.
 func (w *Watch) Behind() time.Duration {
+	now := w.feed.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.reading() {
 		return 0
 	}
 	_, oldest := w.unread()
-	return since(oldest, w.feed.now())
+	return since(oldest, now)
 }
 
 func since(t, now time.Time) time.Duration {

@@ -9,12 +9,21 @@ import (
 // take returns the next events, or the reason that the watch ended. With neither,
 // the watch has caught up and is waiting: the dispatcher will signal its consumer.
 func (w *Watch) take() ([]store.Event, error) {
+	events, held, err := w.takeNext()
+	if len(events) > 0 && !held && w.feed.Delivered != nil {
+		w.feed.Delivered(events)
+	}
+	return events, err
+}
+
+// takeNext is take, which also reports whether the events were taken before.
+func (w *Watch) takeNext() (events []store.Event, held bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if events := w.unhold(); len(events) > 0 {
-		return events, nil
+		return events, true, nil
 	}
-	events := w.read()
+	events = w.read()
 	if len(events) == 0 && !w.flags.has(ended) {
 		// A later publication, or request for a bookmark, finds the watch waiting;
 		// looking once more finds an earlier one.
@@ -24,14 +33,11 @@ func (w *Watch) take() ([]store.Event, error) {
 		}
 	}
 	if len(events) == 0 {
-		return nil, w.reason()
+		return nil, false, w.reason()
 	}
 	w.flags.clear(waiting)
 	w.delivered.Add(uint64(len(events)))
-	if w.feed.Delivered != nil {
-		w.feed.Delivered(events)
-	}
-	return events, nil
+	return events, false, nil
 }
 
 // hold keeps events that were taken but not given to the consumer, for the next take.
