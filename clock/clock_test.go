@@ -3,6 +3,8 @@ package clock_test
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,6 +101,46 @@ func TestVirtual_CanBeUsedFromItsTimers(t *testing.T) {
 	virtual.Advance(10 * time.Second)
 	require.Equal(t, 10, fired)
 	require.Equal(t, start.Add(10*time.Second), virtual.Now())
+}
+
+func TestVirtual_CallsThatOverlapLetTimePassTogether(t *testing.T) {
+	virtual := clock.NewVirtual(start)
+	virtual.AfterFunc(time.Second, func() {
+		virtual.Advance(3 * time.Second)
+		require.Equal(t, start.Add(4*time.Second), virtual.Now())
+	})
+	virtual.Advance(2 * time.Second)
+	require.Equal(t, start.Add(4*time.Second), virtual.Now())
+}
+
+// Each timer fires once, and the time never goes back, whatever calls meet.
+func TestVirtual_IsMovedByManyGoroutines(t *testing.T) {
+	const goroutines, timers = 4, 500
+	virtual := clock.NewVirtual(start)
+	var fired, stopped atomic.Int64
+	var all sync.WaitGroup
+	for range goroutines {
+		all.Go(func() {
+			last := virtual.Now()
+			for n := range timers {
+				timer := virtual.AfterFunc(time.Duration(n%7)*time.Millisecond, func() { fired.Add(1) })
+				virtual.Advance(time.Millisecond)
+				now := virtual.Now()
+				if now.Before(last) {
+					t.Errorf("%v after %v", now, last)
+				}
+				last = now
+				if n%3 == 0 && timer.Stop() {
+					stopped.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	virtual.Advance(time.Second)
+	require.EqualValues(t, goroutines*timers, fired.Load()+stopped.Load())
+	require.Zero(t, virtual.Pending())
+	require.WithinRange(t, virtual.Now(), start.Add(timers*time.Millisecond+time.Second), start.Add(goroutines*timers*time.Millisecond+time.Second))
 }
 
 func TestReal_FiresAndStops(t *testing.T) {

@@ -47,6 +47,10 @@ func (c *Virtual) AfterFunc(d time.Duration, f func()) Timer {
 // the caller's goroutine, in the order of their due times and among equals in
 // the order of their creation, including timers that those functions arm. A
 // negative d is a [Virtual.Jump].
+//
+// Calls that overlap, in several goroutines or in a timer's function, let time pass
+// together and not one after the other: each goes to the time at which it began plus its
+// d, and the functions of timers that one of them calls may run beside those of another.
 func (c *Virtual) Advance(d time.Duration) {
 	if d < 0 {
 		c.Jump(d)
