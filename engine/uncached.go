@@ -43,6 +43,8 @@ type uncachedWatch struct {
 	self       atomic.Pointer[actors.Ref[pull]]
 	// broken: the backend's watch has ended, or is not needed any more.
 	broken bool
+	// failures is how often the dispatcher has failed.
+	failures int
 	// final is the last revision that is to be delivered, once the engine is being
 	// drained; zero before.
 	final atomic.Uint64
@@ -242,9 +244,15 @@ func (u *uncachedWatch) publish() {
 	u.published.Store(&store.Snapshot{Revision: view.Revision(), Generation: 1, Window: view, At: u.engine.host.system.Clock().Now()})
 }
 
-// ChildFailed resumes the dispatcher, as that of a cache is.
+// ChildFailed resumes the dispatcher, as that of a cache is, and has it make a round that has
+// failed again. If it keeps failing, the watch ends.
 func (u *uncachedWatch) ChildFailed(_ *actors.Context, _ actors.ID, reason any) actors.Directive {
 	u.engine.partFailed(reason)
+	if u.failures++; u.failures == maxFailures {
+		u.watch.Member().End(errWatchFailed)
+		return actors.Stop
+	}
+	u.tell(dispatcher.Committed{})
 	return actors.Resume
 }
 

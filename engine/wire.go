@@ -68,6 +68,7 @@ func (r *root) ChildFailed(ctx *actors.Context, child actors.ID, reason any) act
 		return actors.Stop
 	}
 	if child == e.parts.dispatcher.ID() {
+		e.parts.dispatcher.Tell(dispatcher.Committed{}) // a round that has failed is made again
 		return actors.Resume
 	}
 	return actors.Restart
