@@ -263,6 +263,7 @@ func (q *WorkQueue[T]) ShutDownWithDrain(ctx context.Context) error {
 	case DrainWithout:
 		q.dropDelayed()
 	case DrainInTime:
+		q.armAgain() // nothing else may come that would
 	}
 	q.wakeIfShutDown()
 	err := await(ctx, &q.drained, func() bool { return q.aborted || q.idle() })

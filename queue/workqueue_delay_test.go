@@ -317,11 +317,17 @@ func TestAddAfter_TimerThatCouldNotBeSetIsSetByTheNextCall(t *testing.T) {
 			q.Done("busy")
 			return nil
 		},
+		"ShutDownWithDrain": func(q *queue.WorkQueue[string]) error {
+			impatient, cancel := context.WithCancel(t.Context())
+			cancel()
+			require.ErrorIs(t, q.ShutDownWithDrain(impatient), context.Canceled)
+			return nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual := clock.NewVirtual(time.Unix(0, 0))
 			wire := &clocktest.Failing{Clock: virtual}
-			q := newWork(t, queue.WorkQueueConfig[string]{Clock: wire})
+			q := newWork(t, queue.WorkQueueConfig[string]{Clock: wire, Drain: queue.DrainInTime})
 			require.NoError(t, q.Add("busy"))
 			_, ok := q.TryGet()
 			require.True(t, ok)
