@@ -159,13 +159,14 @@ func (l *lifecycle) Receive(pc actor.Context) {
 	}
 }
 
-// HandleFailure decides what happens to a child that failed.
+// HandleFailure decides what happens to a child that failed. It happens even if the code that
+// decides, or is told of it, ends the goroutine.
 func (l *lifecycle) HandleFailure(_ *actor.ActorSystem, _ actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	c := (*cell)(l)
 	f := reason.(*Failure) // nothing else is escalated: see cell.handle
+	defer func() { c.spec.system.carryOut(child, f.Directive) }()
 	f.Directive = c.decide(f)
 	c.spec.system.report(f)
-	c.spec.system.carryOut(child, f.Directive)
 }
 
 // decide asks the supervisor. The answer is Stop if there is none, if it fails,

@@ -367,6 +367,34 @@ func TestSupervision_GoexitInReceiveLosesNoMessageBehindIt(t *testing.T) {
 	}
 }
 
+// What is told of a failure, the logger or OnFailure, may end the goroutine, as t.FailNow does in
+// a test that permits no errors: what has been decided is done all the same.
+func TestSupervision_DecidesThoughOnFailureEndsItsGoroutine(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{OnFailure: func(actors.Failure) { runtime.Goexit() }})
+	parent := spawnProbe(sys, &probe{journal: new(journal), name: "parent", directive: actors.Resume}, actors.Options{})
+	behind, again := make(chan struct{}), make(chan struct{})
+	failed := false
+	parent.Tell(run("spawn", func(ctx *actors.Context) {
+		child := spawnProbe(ctx, &probe{journal: new(journal), name: "child"}, actors.Options{})
+		child.Tell(boom("1"))
+		child.Tell(run("behind", func(*actors.Context) { close(behind) }))
+		w := &recordingWaker{journal: new(journal)}
+		w.woken = func(*actors.Context) bool {
+			if !failed {
+				failed = true
+				w.Wake()
+				panic("boom")
+			}
+			close(again)
+			return false
+		}
+		require.NoError(t, actors.SpawnWake(ctx, w, &w.WakeBox, nil))
+		w.Wake()
+	}))
+	<-behind
+	<-again
+}
+
 func TestFailure_HasReasonAndStack(t *testing.T) {
 	sentinel := errors.New("sentinel")
 	var got actors.Failure

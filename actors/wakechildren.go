@@ -83,15 +83,11 @@ func (w *wakeChildren) remove(child *WakeBox) {
 	w.endIfEmpty()
 }
 
-// failed decides about a child that has failed.
+// failed decides about a child that has failed, as HandleFailure does about others.
 func (w *wakeChildren) failed(m *wakerFailed) {
+	defer m.carryOut()
 	m.failure.Directive = w.parent.decide(m.failure)
 	w.parent.spec.system.report(m.failure)
-	if m.failure.Directive == Resume {
-		m.child.post(resumeMessage)
-	} else {
-		m.child.post(stopMessage)
-	}
 }
 
 // SendSystemMessage stops all children if the message is Stop, which protoactor sends in
@@ -129,4 +125,13 @@ type wakerStopped WakeBox
 type wakerFailed struct {
 	child   *WakeBox
 	failure *Failure
+}
+
+// carryOut applies the directive.
+func (m *wakerFailed) carryOut() {
+	if m.failure.Directive == Resume {
+		m.child.post(resumeMessage)
+	} else {
+		m.child.post(stopMessage)
+	}
 }
