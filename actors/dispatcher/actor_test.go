@@ -191,6 +191,29 @@ func TestResume_KeepsNothingOfTheWindowButItsOwnEvents(t *testing.T) {
 	runtime.KeepAlive(f)
 }
 
+// What is told that a watch is stalled, such as a logger, may fail: others are signalled all the
+// same.
+func TestRound_SignalsAllThoughOnStallFails(t *testing.T) {
+	f := newFixture(t)
+	stalls := 0
+	f.onStall = func(*watcher.Member) {
+		stalls++
+		panic("no log")
+	}
+	slow, told := f.watch(watcher.Options{Buffer: 1}), 0
+	snap := f.published.Load()
+	waits := watcher.NewNotified(&f.feed, watcher.Options{}, func() { told++ })
+	f.admitThis(waits, dispatcher.Register{Start: watcher.Start{Next: snap.Window.Next(), After: snap.Revision}, Snapshot: snap})
+	_, _, err := waits.Take(1)
+	require.NoError(t, err)
+	f.write(2, 3, 4)
+	f.ref.Tell(dispatcher.Committed{}) // as the parent does after a failure
+	f.executor.Run()
+	require.True(t, slow.Stalled())
+	require.Equal(t, 1, stalls)
+	require.Equal(t, 1, told)
+}
+
 // A consumer may keep a watch that has ended, to ask it for its error or revision.
 func TestForget_AWatchThatHasEndedKeepsNoEvents(t *testing.T) {
 	f := newFixtureWith(t, small)

@@ -34,6 +34,8 @@ type fixture struct {
 	stats      dispatcher.Stats
 	// state, if set, is published, for watches that conflate.
 	state *store.Tree
+	// onStall, if set, is called for each watch that is called stalled.
+	onStall func(*watcher.Member)
 }
 
 func newFixture(t *testing.T) *fixture { return newFixtureWith(t, store.WindowLimits{}) }
@@ -77,6 +79,11 @@ type resuming struct{ f *fixture }
 func (p *resuming) Started(ctx *actors.Context) {
 	p.f.ref = dispatcher.Spawn(ctx, dispatcher.Config{
 		Schema: &p.f.schema, Source: &p.f.published, Feed: &p.f.feed, Rand: rand.New(rand.NewPCG(1, 1)), Stats: &p.f.stats,
+		OnStall: func(m *watcher.Member) {
+			if p.f.onStall != nil {
+				p.f.onStall(m)
+			}
+		},
 	})
 }
 

@@ -31,6 +31,7 @@ func (d *dispatcher) round() {
 	d.inRound = false
 	d.Stats.Rounds.Add(1)
 	d.signal(prev, next)
+	d.tellStalls()
 	if d.OnRound != nil && next.Window.Next() > prev.Window.Next() {
 		d.OnRound(prev, next)
 	}

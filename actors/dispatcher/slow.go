@@ -16,8 +16,10 @@ type slow struct {
 	set *stalled[*watcher.Member]
 	// counted is how many of the set the statistics have, which several dispatchers may share.
 	counted int64
-	budget  budget
-	timer   clock.Timer
+	// untold are those that this round has called stalled, until OnStall is called.
+	untold []*watcher.Member
+	budget budget
+	timer  clock.Timer
 	// drawn is the budget of the running timer, started at since for the watches
 	// that had stalled by mark.
 	drawn time.Duration
@@ -30,8 +32,19 @@ func (d *dispatcher) stalled(w *watcher.Member) {
 	d.slow.set.add(w, w.Delivered(), w.Policy())
 	d.Stats.Stalls.Add(1)
 	d.countStalled()
-	if d.OnStall != nil {
-		d.OnStall(w)
+	d.slow.untold = append(d.slow.untold, w)
+}
+
+// tellStalls calls OnStall, whose failure must not cost other watches their signals.
+func (d *dispatcher) tellStalls() {
+	defer func() {
+		clear(d.slow.untold)
+		d.slow.untold = d.slow.untold[:0]
+	}()
+	for _, w := range d.slow.untold {
+		if d.OnStall != nil {
+			d.OnStall(w)
+		}
 	}
 }
 
