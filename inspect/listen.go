@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -19,9 +20,11 @@ type Server struct {
 	listener net.Listener
 	http     http.Server
 	cancel   context.CancelFunc
-	// ended is closed once nothing is served any more, and served is why.
+	// ended is closed once no connection is accepted any more, and served is why.
 	ended  chan struct{}
 	served error
+	// connections are those that are open.
+	connections sync.WaitGroup
 }
 
 // Listen serves the page at [Path] of a loopback address, such as "127.0.0.1:6061"
@@ -49,12 +52,23 @@ func Listen(addr string, hosts ...*engine.Host) (*Server, error) {
 	s.http = http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 1 << 14,
 		BaseContext: func(net.Listener) context.Context { return life },
+		ConnState:   s.count,
 	}
 	go func() {
 		defer close(s.ended)
 		s.served = s.http.Serve(listener)
 	}()
 	return s, nil
+}
+
+// count counts the connections that are open. New ones are told of before serving ends.
+func (s *Server) count(_ net.Conn, now http.ConnState) {
+	switch now {
+	case http.StateNew:
+		s.connections.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		s.connections.Done()
+	}
 }
 
 // ListenAndServe serves the page as [Listen] does until ctx is done, or until serving
@@ -79,14 +93,15 @@ func (s *Server) closeAfter(ctx context.Context) error {
 // URL returns the address of the page.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + Path }
 
-// Close ends the server and waits until it has ended. Its error is why serving failed
-// before, if it did. It may be called again.
+// Close ends the server and its connections, and waits until they have ended. Its error is
+// why serving failed before, if it did. It may be called again.
 func (s *Server) Close() error {
 	s.cancel() // ends the streams
 	err := s.http.Close()
 	if <-s.ended; !errors.Is(s.served, http.ErrServerClosed) {
 		err = errors.Join(err, s.served)
 	}
+	s.connections.Wait()
 	return err
 }
 
