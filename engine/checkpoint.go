@@ -34,6 +34,12 @@ type Checkpoint struct {
 // state the cache has, which does not block. Until the cache has been filled, and without
 // a cache, it calls the backend, which may block.
 //
+// A revision that was read before storage was restored or replaced is of the storage before,
+// which this call cannot know. Where that may happen while a consumer runs, take
+// [Engine.Timeline] before its watch, give it to the watch, and make the checkpoints of it:
+//
+//	save(engine.Checkpoint{Store: timeline.Store(), Revision: watch.Revision()})
+//
 // Errors: [ErrUnsupported] if the storage has no identity, [ErrEngineClosed], ctx's
 // error, or the backend's.
 func (e *Engine[T]) Checkpoint(ctx context.Context, rev Revision) (Checkpoint, error) {

@@ -189,6 +189,28 @@ func TestFault_StorageThatWentBackLeavesNoWatchBehind(t *testing.T) {
 	require.EqualValues(t, 1, w.Lag())
 }
 
+// A revision that a consumer has of storage that was replaced is no resume point in the storage
+// that has come to the same revision since, if the checkpoint is of the watch's timeline.
+func TestFault_CheckpointOfATimelineIsOfTheStorageBefore(t *testing.T) {
+	f := newFixture(t, nil)
+	timeline, err := f.engine.Timeline(t.Context())
+	require.NoError(t, err)
+	w := f.watch(engine.WatchOptions{From: 1, Timeline: timeline})
+	f.put("a")
+	f.requireReads(w, "ADDED a@2")
+	saved := engine.Checkpoint{Store: timeline.Store(), Revision: w.Revision()}
+	from, err := f.engine.RevisionOf(t.Context(), saved)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, from)
+
+	require.NoError(t, f.storage.Replace(f.newMemory()).Close())
+	f.pass(10 * time.Second)
+	f.put("b")
+	f.put("c")
+	_, err = f.engine.RevisionOf(t.Context(), saved)
+	require.ErrorIs(t, err, engine.ErrForeignCheckpoint)
+}
+
 // nameless is storage that does not tell its identity.
 type nameless struct{ backend.Backend }
 
