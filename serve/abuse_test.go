@@ -97,16 +97,12 @@ func TestAbuse_SlowHeadersAreCutOff(t *testing.T) {
 // A body that does not end is cut off after the time of a write, with an answer that says
 // so.
 func TestAbuse_SlowBodiesAreCutOff(t *testing.T) {
-	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Limits.Writes = 1 })
+	s := newServer(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := hardened(t, s)
 		began := time.Now()
 		slow := connect(t, p)
 		fmt.Fprintf(slow, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{", inDefault)
-		synctest.Wait()
-		other := connect(t, p)
-		fmt.Fprintf(other, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}", inDefault)
-		require.Equal(t, "429 Too Many Requests", status(other))
 		require.Equal(t, "504 Gateway Timeout", status(slow))
 		require.Equal(t, 34*time.Second, time.Since(began))
 		_, err := slow.Read(make([]byte, 1))
@@ -115,8 +111,7 @@ func TestAbuse_SlowBodiesAreCutOff(t *testing.T) {
 		}
 		require.ErrorIs(t, err, io.EOF, "the connection is closed, with what was not sent")
 		synctest.Wait()
-		require.Zero(t, s.handler.Stats().InFlight)
-		other.Close()
+		require.Zero(t, s.handler.Stats().InFlight+s.handler.Stats().Arriving)
 	})
 }
 

@@ -51,8 +51,7 @@ func (c *call) body(accepted ...string) (text []byte, media string, err error) {
 	if !slices.Contains(accepted, media) {
 		return nil, "", unsupportedMedia(strconv.Quote(media), accepted)
 	}
-	c.mustArrive()
-	text, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.limits.BodyBytes))
+	text, err = c.arriving()
 	return text, media, err
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,9 @@ type call struct {
 	lean     bool // objects are sent without managed fields
 	upgrades bool // the client asks for a WebSocket
 	aborted  bool
-	place    place
+	place    place         // is the inFlight's to read and change
+	arrival  *list.Element // in the arrivals, nil if it is not there
+	allRead  bool          // all of the body was read
 }
 
 // finish releases what the request has, and calls the hooks.
@@ -106,6 +109,7 @@ func (c *call) fail(err error) {
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		c.refused = LimitBody
 	}
+	c.leaveUnread()
 	c.answerStatus(statusOf(err, c.subject()))
 }
 
@@ -169,7 +173,7 @@ func (c *call) admit() (answered bool, err error) {
 			return false, err
 		}
 	}
-	if c.place, err = c.inFlight.enter(c); err != nil {
+	if err := c.inFlight.enter(c); err != nil {
 		return false, err
 	}
 	return false, c.allow(c.req)

@@ -89,8 +89,13 @@ const ProtocolVersion = "v1.37.2"
 // each field.
 type Limits struct {
 	// Reads and Writes are how many requests may be in flight, except watches: 400 and
-	// 200.
+	// 200. A write is in flight once its body was read. As many bodies are read at a
+	// time; then the next one takes the place of the one that has arrived longest, of the
+	// user with the most.
 	Reads, Writes int
+	// ReadsPerUser and WritesPerUser are how many of them one user may have: half of them,
+	// rounded up; all of them without [Config].Authenticate, when there is only one user.
+	ReadsPerUser, WritesPerUser int
 	// Watches is how many watches there may be, 10,000; WatchesPerUser is how many of
 	// them one user may have, 1,000.
 	Watches, WatchesPerUser int
@@ -115,9 +120,16 @@ type Limits struct {
 	ShutdownDelay, DrainWatches time.Duration
 }
 
-func (l Limits) withDefaults() Limits {
+// withDefaults returns the limits of a server that knows its users, or does not.
+func (l Limits) withDefaults(knowsUsers bool) Limits {
+	share := 1
+	if knowsUsers {
+		share = 2
+	}
+	reads, writes := cmp.Or(l.Reads, 400), cmp.Or(l.Writes, 200)
 	return Limits{
-		Reads: cmp.Or(l.Reads, 400), Writes: cmp.Or(l.Writes, 200),
+		Reads: reads, Writes: writes,
+		ReadsPerUser: cmp.Or(l.ReadsPerUser, (reads+share-1)/share), WritesPerUser: cmp.Or(l.WritesPerUser, (writes+share-1)/share),
 		Watches: cmp.Or(l.Watches, 10_000), WatchesPerUser: cmp.Or(l.WatchesPerUser, 1000),
 		ConnectionsPerAddress: cmp.Or(l.ConnectionsPerAddress, 12_000),
 		ReadTimeout:           cmp.Or(l.ReadTimeout, time.Minute), WriteTimeout: cmp.Or(l.WriteTimeout, 34*time.Second),
@@ -133,7 +145,8 @@ func (l *Limits) validate() error {
 		name  string
 		value int64
 	}{
-		{"Reads", int64(l.Reads)}, {"Writes", int64(l.Writes)}, {"Watches", int64(l.Watches)}, {"WatchesPerUser", int64(l.WatchesPerUser)},
+		{"Reads", int64(l.Reads)}, {"Writes", int64(l.Writes)}, {"ReadsPerUser", int64(l.ReadsPerUser)}, {"WritesPerUser", int64(l.WritesPerUser)},
+		{"Watches", int64(l.Watches)}, {"WatchesPerUser", int64(l.WatchesPerUser)},
 		{"ConnectionsPerAddress", int64(l.ConnectionsPerAddress)},
 		{"ReadTimeout", int64(l.ReadTimeout)}, {"WriteTimeout", int64(l.WriteTimeout)}, {"WriteStall", int64(l.WriteStall)},
 		{"BodyBytes", l.BodyBytes}, {"EncodingBytes", int64(l.EncodingBytes)},

@@ -17,7 +17,7 @@
 //	   └─▶ a registry.Resource
 //	          get, list   Item ──▶ encodings ──▶ one document, streamed
 //	          watch       Stream ─▶ encodings ──▶ frames, flushed when there is no more
-//	          writes      body ──▶ Create, Update, Delete ──▶ Item
+//	          writes      body ──▶ Limits ──▶ Create, Update, Delete ──▶ Item
 //	   │ an error anywhere: a metav1.Status
 //	   ▼
 //	Metrics, Audit
@@ -42,6 +42,10 @@
 // it has two small goroutines, one that sends and one that notices when the client is gone.
 // A client that does not read delays no other client, and is cut off when a write makes no
 // progress for [Limits].WriteStall.
+//
+// A write has no place among the requests in flight while its body arrives. So clients that
+// send slowly keep no other from writing: if many do, those of the user with the most give way,
+// with 429. With Authenticate, one user has at most half of the places; see [Limits].
 //
 // # Forms of a watch
 //

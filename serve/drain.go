@@ -19,11 +19,12 @@ type counters struct{ requests, events atomic.Uint64 }
 // Stats are the figures of a server.
 type Stats struct {
 	// Requests is how many requests have arrived. InFlight is how many are being served,
-	// except watches, and InFlightWrites how many of these write. Watches is how many
-	// watches are being served.
+	// except watches, and InFlightWrites how many of these write. Arriving is how many writes
+	// wait for their bodies, and are not among those. Watches is how many watches are being
+	// served.
 	Requests                 uint64
 	InFlight, InFlightWrites int
-	Watches                  int
+	Arriving, Watches        int
 	// Events is how many events watches have been sent, bookmarks included.
 	Events uint64
 	// EncodingHits is how often the bytes of an object were already kept, EncodingMisses
@@ -36,9 +37,8 @@ type Stats struct {
 // Stats returns the current figures. It does not block.
 func (s *Server) Stats() Stats {
 	st := Stats{Requests: s.counts.requests.Load(), Events: s.counts.events.Load()}
-	var reads int
-	reads, st.InFlightWrites, st.Watches = s.inFlight.counts()
-	st.InFlight = reads + st.InFlightWrites
+	n := s.inFlight.counts()
+	st.InFlight, st.InFlightWrites, st.Arriving, st.Watches = n.reads+n.writes, n.writes, n.arrivals, n.watches
 	st.EncodingHits, st.EncodingMisses, st.EncodingBytes = s.encodings.stats()
 	return st
 }

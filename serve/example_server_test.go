@@ -145,9 +145,12 @@ func ExampleAllLimits() {
 	// Output:
 	// reads
 	// writes
+	// reads_per_user
+	// writes_per_user
 	// watches
 	// watches_per_user
 	// body
+	// bodies
 	// write_stall
 	// draining
 }

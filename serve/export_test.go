@@ -4,5 +4,5 @@ package serve
 func WatchingUsers(s *Server) int {
 	s.inFlight.mu.Lock()
 	defer s.inFlight.mu.Unlock()
-	return len(s.inFlight.perUser)
+	return len(s.inFlight.watchers.byUser)
 }

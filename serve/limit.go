@@ -12,17 +12,18 @@ type inFlight struct {
 	limits *Limits
 
 	mu            sync.Mutex
-	reads, writes int
+	reads, writes places
+	arrivals      arrivals            // bodies of writes, which have no place among these meanwhile
 	watches       map[*call]*watching // nil while a watch starts
+	watchers      places              // of the watches
 	starts        map[*call]context.CancelCauseFunc
 	taken         map[*transport.Taken]struct{} // connections that watches have taken over
-	perUser       map[string]int
-	closing       error         // what ends every watch from now on, when no request enters any more
-	idle          chan struct{} // closed when nothing is left, if there is a waiter
+	closing       error                         // what ends every watch from now on, when no request enters any more
+	idle          chan struct{}                 // closed when nothing is left, if there is a waiter
 }
 
 func newInFlight(limits *Limits) *inFlight {
-	return &inFlight{limits: limits, watches: map[*call]*watching{}, starts: map[*call]context.CancelCauseFunc{}, taken: map[*transport.Taken]struct{}{}, perUser: map[string]int{}}
+	return &inFlight{limits: limits, watches: map[*call]*watching{}, starts: map[*call]context.CancelCauseFunc{}, taken: map[*transport.Taken]struct{}{}}
 }
 
 // place is what a request has in inFlight.
@@ -33,43 +34,90 @@ const (
 	readPlace
 	writePlace
 	watchPlace
+	arrivalPlace // of a write, for as long as its body arrives
 )
 
-// enter admits a request or refuses it with 429. The caller calls leave with its place when
-// the request is over.
-func (f *inFlight) enter(c *call) (place, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closing != nil { // the request has arrived before the refusals
-		return noPlace, c.refuseDraining()
-	}
-	user := c.user.Name
-	switch {
-	case c.req.Verb == "watch" && c.req.IsResource():
-		if len(f.watches) >= f.limits.Watches {
-			return noPlace, c.refuse(LimitWatches, "the server has as many watches as it may have")
-		}
-		if f.perUser[user] >= f.limits.WatchesPerUser {
-			return noPlace, c.refuse(LimitWatchesPerUser, "you have as many watches as one user may have")
-		}
-		f.perUser[user]++
-		f.watches[c] = nil
-		return watchPlace, nil
-	case c.req.reads():
-		if f.reads >= f.limits.Reads {
-			return noPlace, c.refuse(LimitReads, tooManyInFlight)
-		}
-		f.reads++
-		return readPlace, nil
-	}
-	if f.writes >= f.limits.Writes {
-		return noPlace, c.refuse(LimitWrites, tooManyInFlight)
-	}
-	f.writes++
-	return writePlace, nil
+// places are how many requests of one sort have a place.
+type places struct {
+	all    int
+	byUser map[string]int
 }
 
-const tooManyInFlight = "the server has as many requests in flight as it may have"
+func (p *places) take(user string) {
+	if p.byUser == nil {
+		p.byUser = map[string]int{}
+	}
+	p.all++
+	p.byUser[user]++
+}
+
+func (p *places) giveBack(user string) {
+	p.all--
+	if p.byUser[user]--; p.byUser[user] == 0 {
+		delete(p.byUser, user)
+	}
+}
+
+// enter admits a request or refuses it with 429. The caller calls leave when the request is
+// over.
+func (f *inFlight) enter(c *call) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.closing != nil: // the request has arrived before the refusals
+		return c.refuseDraining()
+	case c.req.Verb == "watch" && c.req.IsResource():
+		return f.enterWatches(c)
+	case c.req.reads():
+		return f.enterReads(c)
+	}
+	return f.enterWrites(c)
+}
+
+// enterWatches is enter for a watch. The caller holds f.mu.
+func (f *inFlight) enterWatches(c *call) error {
+	switch {
+	case f.watchers.all >= f.limits.Watches:
+		return c.refuse(LimitWatches, "the server has as many watches as it may have")
+	case f.watchers.byUser[c.user.Name] >= f.limits.WatchesPerUser:
+		return c.refuse(LimitWatchesPerUser, "you have as many watches as one user may have")
+	}
+	f.watchers.take(c.user.Name)
+	f.watches[c] = nil
+	c.place = watchPlace
+	return nil
+}
+
+// enterReads is enter for a request that changes nothing. The caller holds f.mu.
+func (f *inFlight) enterReads(c *call) error {
+	switch {
+	case f.reads.all >= f.limits.Reads:
+		return c.refuse(LimitReads, tooManyInFlight)
+	case f.reads.byUser[c.user.Name] >= f.limits.ReadsPerUser:
+		return c.refuse(LimitReadsPerUser, tooManyOfUser)
+	}
+	f.reads.take(c.user.Name)
+	c.place = readPlace
+	return nil
+}
+
+// enterWrites is enter for a write. The caller holds f.mu.
+func (f *inFlight) enterWrites(c *call) error {
+	switch {
+	case f.writes.all >= f.limits.Writes:
+		return c.refuse(LimitWrites, tooManyInFlight)
+	case f.writes.byUser[c.user.Name] >= f.limits.WritesPerUser:
+		return c.refuse(LimitWritesPerUser, tooManyOfUser)
+	}
+	f.writes.take(c.user.Name)
+	c.place = writePlace
+	return nil
+}
+
+const (
+	tooManyInFlight = "the server has as many requests in flight as it may have"
+	tooManyOfUser   = "you have as many requests in flight as one user may have"
+)
 
 // refuse returns the 429 for a request above a limit.
 func (c *call) refuse(by Limit, message string) error {
@@ -87,19 +135,24 @@ func (c *call) refuseDraining() error {
 func (f *inFlight) leave(c *call) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.giveBack(c)
+	f.tellIdle()
+}
+
+// giveBack gives back the place of a request. The caller holds f.mu.
+func (f *inFlight) giveBack(c *call) {
 	switch c.place {
 	case readPlace:
-		f.reads--
+		f.reads.giveBack(c.user.Name)
 	case writePlace:
-		f.writes--
+		f.writes.giveBack(c.user.Name)
+	case arrivalPlace:
+		f.arrivals.remove(c)
 	case watchPlace:
 		delete(f.watches, c)
-		user := c.user.Name
-		if f.perUser[user]--; f.perUser[user] == 0 {
-			delete(f.perUser, user)
-		}
+		f.watchers.giveBack(c.user.Name)
 	}
-	f.tellIdle()
+	c.place = noPlace
 }
 
 // take counts a connection that a watch has taken over, until release.
@@ -196,14 +249,17 @@ func (f *inFlight) whenIdle() <-chan struct{} {
 // tellIdle closes the channel of whenIdle if nothing is being served. The caller holds
 // f.mu.
 func (f *inFlight) tellIdle() {
-	if f.idle != nil && f.reads+f.writes+len(f.watches)+len(f.taken) == 0 {
+	if f.idle != nil && f.reads.all+f.writes.all+f.arrivals.all+f.watchers.all+len(f.taken) == 0 {
 		close(f.idle)
 		f.idle = nil
 	}
 }
 
-func (f *inFlight) counts() (reads, writes, watches int) {
+// counted are the numbers of an inFlight.
+type counted struct{ reads, writes, arrivals, watches int }
+
+func (f *inFlight) counts() counted {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.reads, f.writes, len(f.watches)
+	return counted{f.reads.all, f.writes.all, f.arrivals.all, f.watchers.all}
 }

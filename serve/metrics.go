@@ -68,13 +68,17 @@ type Measured struct {
 // Limit names a bound on clients.
 type Limit string
 
-// The limits; all but the last two are fields of [Limits].
+// The limits; all but the last three are fields of [Limits].
 const (
 	LimitReads          Limit = "reads"
 	LimitWrites         Limit = "writes"
+	LimitReadsPerUser   Limit = "reads_per_user"
+	LimitWritesPerUser  Limit = "writes_per_user"
 	LimitWatches        Limit = "watches"
 	LimitWatchesPerUser Limit = "watches_per_user"
 	LimitBody           Limit = "body"
+	// LimitBodies: the body arrived more slowly than others; see [Limits].Writes.
+	LimitBodies Limit = "bodies"
 	// LimitStall: the client read more slowly than [Limits].WriteStall allows.
 	LimitStall Limit = "write_stall"
 	// LimitDraining: the server was shutting down.
@@ -83,7 +87,9 @@ const (
 
 // AllLimits returns every limit, in a fixed order.
 func AllLimits() []Limit {
-	return []Limit{LimitReads, LimitWrites, LimitWatches, LimitWatchesPerUser, LimitBody, LimitStall, LimitDraining}
+	return []Limit{
+		LimitReads, LimitWrites, LimitReadsPerUser, LimitWritesPerUser, LimitWatches, LimitWatchesPerUser, LimitBody, LimitBodies, LimitStall, LimitDraining,
+	}
 }
 
 // noMetrics are the metrics of a watch whose server has none.

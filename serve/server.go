@@ -38,7 +38,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, limits: cfg.Limits.withDefaults(),
+		cfg: cfg, limits: cfg.Limits.withDefaults(cfg.Authenticate != nil),
 		log:   usercode.Logger(cmp.Or(cfg.Logger, slog.Default()), func(*usercode.PanicError) {}),
 		hosts: map[string]bool{}, origins: http.NewCrossOriginProtection(),
 	}

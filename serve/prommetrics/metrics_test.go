@@ -130,13 +130,16 @@ apiserver_current_inflight_requests{request_kind="mutating"} 0
 apiserver_current_inflight_requests{request_kind="readOnly"} 0
 # HELP watchmill_requests_rejected_total Requests that a limit refused or cut off, by limit.
 # TYPE watchmill_requests_rejected_total counter
+watchmill_requests_rejected_total{limit="bodies"} 0
 watchmill_requests_rejected_total{limit="body"} 1
 watchmill_requests_rejected_total{limit="draining"} 0
 watchmill_requests_rejected_total{limit="reads"} 0
+watchmill_requests_rejected_total{limit="reads_per_user"} 0
 watchmill_requests_rejected_total{limit="watches"} 1
 watchmill_requests_rejected_total{limit="watches_per_user"} 0
 watchmill_requests_rejected_total{limit="write_stall"} 0
 watchmill_requests_rejected_total{limit="writes"} 0
+watchmill_requests_rejected_total{limit="writes_per_user"} 0
 `), "apiserver_longrunning_requests", "apiserver_request_total", "apiserver_request_terminations_total",
 		"apiserver_current_inflight_requests", "watchmill_requests_rejected_total"))
 	watch.Body.Close()

@@ -1,0 +1,123 @@
+package serve
+
+import (
+	"container/list"
+	"io"
+	"net/http"
+	"time"
+)
+
+// A write has no place among the writes while its body arrives, so that clients which send
+// slowly keep no other from writing:
+//
+//	enter ──▶ writes ──▶ arrivals ──▶ writes ──▶ leave
+//	                        └── full: the one that has arrived longest, of the user with the
+//	                            most of them, is given up
+
+// arrivals are the writes whose bodies arrive.
+type arrivals struct {
+	all    int       // with those that were given up and are not over yet
+	order  list.List // of *call, those that have arrived longest first
+	byUser places    // of those in order
+}
+
+// add adds a call.
+func (a *arrivals) add(c *call) {
+	a.all++
+	a.byUser.take(c.user.Name)
+	c.arrival, c.place = a.order.PushBack(c), arrivalPlace
+}
+
+// drop makes a call none that can be given up.
+func (a *arrivals) drop(c *call) {
+	if c.arrival != nil {
+		a.order.Remove(c.arrival)
+		a.byUser.giveBack(c.user.Name)
+		c.arrival = nil
+	}
+}
+
+// remove removes a call.
+func (a *arrivals) remove(c *call) {
+	a.drop(c)
+	a.all--
+}
+
+// slowest returns the call that has arrived longest, of the user that has most of them.
+func (a *arrivals) slowest() *call {
+	most := 0
+	for _, n := range a.byUser.byUser {
+		most = max(most, n)
+	}
+	for e := a.order.Front(); e != nil; e = e.Next() {
+		if c := e.Value.(*call); a.byUser.byUser[c.user.Name] == most {
+			return c
+		}
+	}
+	return nil
+}
+
+// arrive takes a write's place among the writes, and gives it one among the arrivals, of which
+// there are at most as many as writes. Another write is given up for that if need be; the new one is
+// refused if the connection of the other has no deadlines.
+func (f *inFlight) arrive(c *call) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.arrivals.order.Len() >= f.limits.Writes {
+		slow := f.arrivals.slowest()
+		if slow.giveUpBody() != nil {
+			return c.refuse(LimitBodies, tooManyInFlight)
+		}
+		f.arrivals.drop(slow)
+	}
+	f.giveBack(c)
+	f.arrivals.add(c)
+	return nil
+}
+
+// arrived gives a write whose body was read its place among the writes again, or refuses it with
+// 429, as it does if the body was given up. A write whose body could not be read fails with why.
+func (f *inFlight) arrived(c *call, why error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case c.arrival == nil:
+		c.w.Header().Set("Connection", "close") // nothing more can be read from it
+		return c.refuse(LimitBodies, "the body has given way to others since it arrived too slowly: the server reads only so many at a time")
+	case why != nil:
+		return why
+	}
+	f.giveBack(c)
+	return f.enterWrites(c)
+}
+
+// giveUpBody makes the call's reader of its body fail.
+func (c *call) giveUpBody() error {
+	return http.NewResponseController(c.w).SetReadDeadline(time.Unix(1, 0))
+}
+
+// arriving reads the body of a write.
+func (c *call) arriving() ([]byte, error) {
+	if !c.hasBody() {
+		return nil, nil
+	}
+	c.mustArrive()
+	if err := c.inFlight.arrive(c); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.limits.BodyBytes))
+	c.allRead = err == nil
+	if err := c.inFlight.arrived(c, err); err != nil {
+		return nil, err
+	}
+	return text, nil
+}
+
+// leaveUnread gives up the place of a write that fails before its body was read. Over HTTP/1.1
+// net/http reads that when the answer begins, for as long as it may take to arrive.
+func (c *call) leaveUnread() {
+	if c.w.ofStream || c.allRead || !c.hasBody() || c.place != writePlace {
+		return
+	}
+	_ = c.inFlight.arrive(c) // if it is refused, the write keeps its place
+}
