@@ -139,7 +139,15 @@ func (c *call) serve() {
 		err = c.watching.begin()
 	}
 	if err != nil {
+		c.logFault(err)
 		c.fail(err)
+	}
+}
+
+// logFault logs the error of a request that is a failure of the server or of its storage.
+func (c *call) logFault(err error) {
+	if code := statusErrorOf(err, c.subject()).ErrStatus.Code; code >= 500 && code != http.StatusGatewayTimeout {
+		c.faults.tell(c.log, "a request failed", "verb", c.req.Verb, "path", c.req.Path, "code", code, "error", err)
 	}
 }
 

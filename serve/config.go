@@ -58,8 +58,11 @@ type Config struct {
 	// MetricsHandler answers /metrics for users that Authorize allows to get it. If it is
 	// nil, the path does not exist.
 	MetricsHandler http.Handler
-	// Logger gets the server's own failures and, from ListenAndServe, what befalls connections, such
-	// as handshakes of TLS that fail; nil means slog.Default. A line whose handler panics is lost.
+	// Checks are conditions of /readyz, and of /livez if they say so, besides the server's own.
+	Checks []Check
+	// Logger gets the server's own failures, those of storage at most once in ten seconds, and,
+	// from ListenAndServe, what befalls connections, such as handshakes of TLS that fail; nil means
+	// slog.Default. A line whose handler panics is lost.
 	Logger *slog.Logger
 }
 
@@ -78,6 +81,9 @@ func (c *Config) validate() error {
 	}
 	if c.CompressAbove < 0 {
 		return &engine.ConfigError{Field: "CompressAbove", Problem: "is negative; zero means that nothing is compressed"}
+	}
+	if err := validateChecks(c.Checks); err != nil {
+		return err
 	}
 	return c.Limits.validate()
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -183,6 +184,22 @@ func ExampleServer_Shutdown() {
 	// 200
 	// <nil>
 	// false 429
+}
+
+// A program that can no longer write to its file wants to be restarted.
+func ExampleCheck() {
+	var failure error
+	server, closeGadgets := newGadgets(serve.Config{
+		Checks: []serve.Check{{Name: "file", Live: true, Why: func() error { return failure }}},
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	defer closeGadgets()
+	fmt.Println(send(server, http.MethodGet, "/livez", ""), send(server, http.MethodGet, "/readyz", ""))
+	failure = errors.New("the disk has failed")
+	fmt.Println(send(server, http.MethodGet, "/livez", ""), send(server, http.MethodGet, "/readyz/file", ""))
+	// Output:
+	// 200 200
+	// 500 500
 }
 
 func ExampleServer_Stats() {

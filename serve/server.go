@@ -30,6 +30,8 @@ type Server struct {
 	inFlight  *inFlight
 	draining  atomic.Int32 // serving, unready or refusing
 	counts    counters
+	faults    failures // of requests
+	unhealthy failures // of checks
 }
 
 // New returns a server. An error is an [*engine.ConfigError] that names the field.

@@ -315,6 +315,7 @@ func (w *watching) end(err error) {
 		w.flush()
 		return
 	default:
+		c.logFault(err)
 		status = statusErrorOf(err, c.subject())
 	}
 	text, err := json.Marshal(statusOf(status, c.subject()))

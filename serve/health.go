@@ -1,0 +1,146 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Check is a condition of a server's health besides its own, such as that the disk can be
+// written.
+type Check struct {
+	// Name is that of the check in answers and paths, such as disk for /readyz/disk: letters,
+	// digits, dashes and dots.
+	Name string
+	// Live has /livez fail, too, and not only /readyz: supervisors restart the process then.
+	Live bool
+	// Why returns why the condition does not hold, nil if it does. It is called for each
+	// request for the health, concurrently, and must not block. Clients, who need no credentials
+	// for that, do not see the error: the log has it. A panic counts as an error.
+	Why func() error
+}
+
+// The server's own checks, in the order in which /readyz lists them.
+const (
+	checkPing     = "ping"
+	checkStorage  = "storage"
+	checkShutdown = "shutdown"
+)
+
+var ownChecks = []string{checkPing, checkStorage, checkShutdown}
+
+// validateChecks returns an [*engine.ConfigError] for the first check that is wrong.
+func validateChecks(checks []Check) error {
+	names := slices.Clone(ownChecks)
+	for i, check := range checks {
+		field := fmt.Sprintf("Checks[%d]", i)
+		switch {
+		case check.Name == "" || strings.ContainsFunc(check.Name, isNoNameOfCheck):
+			return &engine.ConfigError{Field: field, Problem: fmt.Sprintf("has the name %q; give letters, digits, dashes and dots", check.Name)}
+		case slices.Contains(names, check.Name):
+			return &engine.ConfigError{Field: field, Problem: fmt.Sprintf("has the name %s, which another one has; give it a name of its own", check.Name)}
+		case check.Why == nil:
+			return &engine.ConfigError{Field: field, Problem: "has no function Why; give it one"}
+		}
+		names = append(names, check.Name)
+	}
+	return nil
+}
+
+func isNoNameOfCheck(r rune) bool {
+	return !(r == '-' || r == '.' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+}
+
+// health answers the paths of health checks; done reports whether the request is for one.
+func (c *call) health() (done bool) {
+	name, only, found := c.healthCheck(c.req.segments)
+	if !found || c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		return false
+	}
+	c.tellHealth(name, only)
+	return true
+}
+
+// healthCheck returns the health check that a path names: all of name, or only one of them.
+func (s *Server) healthCheck(segments []string) (name, only string, found bool) {
+	if len(segments) == 0 || len(segments) > 2 || !slices.Contains([]string{"healthz", "livez", "readyz"}, segments[0]) {
+		return "", "", false
+	}
+	if len(segments) == 2 {
+		only = segments[1]
+	}
+	return segments[0], only, only == "" || slices.Contains(ownChecks, only) ||
+		slices.ContainsFunc(s.cfg.Checks, func(check Check) bool { return check.Name == only })
+}
+
+// tellHealth answers with the checks of one path, or of one check alone.
+func (c *call) tellHealth(name, only string) {
+	var text strings.Builder
+	healthy := true
+	tell := func(check, why string) {
+		switch {
+		case only != "" && check != only:
+		case why != "":
+			healthy = false
+			fmt.Fprintf(&text, "[-]%s failed: %s\n", check, why)
+		default:
+			fmt.Fprintf(&text, "[+]%s ok\n", check)
+		}
+	}
+	ready := name == "readyz"
+	for _, check := range ownChecks {
+		tell(check, c.unready(check, ready))
+	}
+	for i := range c.cfg.Checks {
+		check := &c.cfg.Checks[i]
+		why := ""
+		if only == "" || only == check.Name {
+			why = c.failing(check, ready)
+		}
+		tell(check.Name, why)
+	}
+	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	switch {
+	case !healthy:
+		c.w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprintf(c.w, "%s%s check failed\n", text.String(), name)
+	case c.req.query.Has("verbose"):
+		fmt.Fprintf(c.w, "%s%s check passed\n", text.String(), name)
+	default:
+		fmt.Fprint(c.w, "ok")
+	}
+}
+
+// unready returns why one of the server's own checks fails; "" means that it does not. All are of
+// readiness alone.
+func (c *call) unready(check string, ready bool) string {
+	switch {
+	case !ready:
+	case check == checkStorage:
+		return c.starting()
+	case check == checkShutdown && c.draining.Load() > serving:
+		return "the server is shutting down"
+	}
+	return ""
+}
+
+// failing returns what clients see of why a check fails; "" means that it does not.
+func (c *call) failing(check *Check, ready bool) string {
+	if !ready && !check.Live {
+		return ""
+	}
+	var why error
+	if panicked := usercode.Call("Config.Checks", check.Name, func() { why = check.Why() }); panicked != nil {
+		why = errors.Join(why, panicked)
+	}
+	if why == nil {
+		return ""
+	}
+	c.unhealthy.tell(c.log, "a health check fails", "check", check.Name, "error", why)
+	return "the server's log says why"
+}

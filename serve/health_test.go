@@ -1,0 +1,141 @@
+package serve_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// logged is the text of a log.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) lines() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Split(strings.TrimSpace(l.text.String()), "\n")
+}
+
+// A check of the program's fails /readyz and, if it is one of life, /livez. Its error is for the log.
+func TestHealth_HasTheChecksOfTheProgram(t *testing.T) {
+	var log logged
+	broken := errors.New("/var/lib/secret has failed")
+	why := map[string]error{}
+	check := func(name string, live bool) serve.Check {
+		return serve.Check{Name: name, Live: live, Why: func() error { return why[name] }}
+	}
+	inBubble(t, func(t *testing.T, s *server) {
+		s.becomes("/readyz", "ok")
+		require.Equal(t, "[+]ping ok\n[+]storage ok\n[+]shutdown ok\n[+]disk ok\n[+]peer ok\nreadyz check passed\n", s.get("/readyz?verbose").body)
+		why["peer"] = broken
+		require.Equal(t, "[-]peer failed: the server's log says why\nreadyz check failed\n", s.get("/readyz/peer").body)
+		require.Equal(t, "ok", s.get("/livez").body)
+		why["disk"] = broken
+		for _, path := range []string{"/readyz", "/livez", "/livez/disk", "/healthz"} {
+			a := s.get(path)
+			require.Equal(t, http.StatusInternalServerError, a.code, path)
+			require.NotContains(t, a.body, "secret")
+		}
+		require.Equal(t, "ok", s.get("/readyz/storage").body)
+		clear(why)
+		require.Equal(t, "ok", s.get("/readyz").body)
+	}, func(c *serve.Config) {
+		c.Checks = []serve.Check{check("disk", true), check("peer", false)}
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	require.Contains(t, log.lines()[0], `check=peer error="/var/lib/secret has failed"`)
+}
+
+// A check that panics fails.
+func TestHealth_ContainsThePanicOfACheck(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		require.Equal(t, http.StatusInternalServerError, s.get("/readyz").code)
+		require.Equal(t, 404, s.get("/readyz/none").code)
+	}, func(c *serve.Config) {
+		c.Checks = []serve.Check{{Name: "disk", Why: func() error { panic("no") }}}
+	})
+}
+
+func TestHealth_RefusesWrongChecks(t *testing.T) {
+	well := func() error { return nil }
+	for problem, checks := range map[string][]serve.Check{
+		`Checks[0] has the name ""; give letters`:            {{Why: well}},
+		`Checks[0] has the name "a/b"; give letters`:         {{Name: "a/b", Why: well}},
+		"Checks[0] has the name storage, which another":      {{Name: "storage", Why: well}},
+		"Checks[1] has the name disk, which another one has": {{Name: "disk", Why: well}, {Name: "disk", Why: well}},
+		"Checks[0] has no function Why":                      {{Name: "disk"}},
+	} {
+		_, err := serve.New(serve.Config{Checks: checks})
+		require.ErrorContains(t, err, problem)
+	}
+}
+
+// Storage that fails for an hour fails each request. The log says so at once, and then once in ten
+// seconds, with how many failed in between.
+func TestLog_SaysThatStorageFailsButNotEachTime(t *testing.T) {
+	var log logged
+	synctest.Test(t, func(t *testing.T) {
+		cfg := widgetConfig()
+		beneath, err := memory.New(registry.Schema(cfg), memory.Options{})
+		require.NoError(t, err)
+		storage := faulty.New(beneath, faulty.Options{})
+		cfg.Engine.Backend = storage
+		widgets, err := registry.New(cfg)
+		require.NoError(t, err)
+		handler, err := serve.New(serve.Config{Resources: []serve.Provider{widgets}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, err)
+		post := func() int {
+			w := &codeRecorder{header: http.Header{}}
+			req, err := http.NewRequestWithContext(t.Context(), "POST", "http://localhost"+inDefault, strings.NewReader(`{"metadata":{"generateName":"a"}}`))
+			require.NoError(t, err)
+			handler.ServeHTTP(w, req)
+			return w.code
+		}
+		require.Equal(t, 201, post())
+		down := storage.Add(faulty.Rule{Do: faulty.Fail(errors.New("no space left"))})
+		for range 3600 {
+			require.Equal(t, 500, post())
+			time.Sleep(time.Second)
+		}
+		down.Remove()
+		require.Equal(t, 201, post())
+		require.NoError(t, widgets.Close())
+	})
+	lines := log.lines()
+	require.Len(t, lines, 360)
+	require.Contains(t, lines[0], `msg="a request failed" verb=create path=`+inDefault+` code=500 error=`)
+	require.Contains(t, lines[0], "no space left")
+	require.NotContains(t, lines[0], "others=")
+	require.Contains(t, lines[1], "others=9")
+}
+
+// codeRecorder is a ResponseWriter that keeps the status alone.
+type codeRecorder struct {
+	header http.Header
+	code   int
+}
+
+func (r *codeRecorder) Header() http.Header         { return r.header }
+func (r *codeRecorder) WriteHeader(code int)        { r.code = code }
+func (r *codeRecorder) Write(p []byte) (int, error) { return len(p), nil }
