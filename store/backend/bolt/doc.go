@@ -49,7 +49,8 @@
 //     not be kept. Nothing was written, and everything else works.
 //   - [backend.ErrFailed]: the disk failed during a commit. Nothing is written until the
 //     file is opened again, which may or may not find the interrupted write
-//     ([backend.ErrUncertain]).
+//     ([backend.ErrUncertain]). [Options].OnError is told, and [File.Failure] says so from then
+//     on.
 //   - [backend.ErrLocked]: another process has the file open, and did not close it
 //     within [Options].LockTimeout.
 //   - [backend.ErrCorrupt]: the file is damaged. It was not changed, and the error names

@@ -170,6 +170,17 @@ func ExampleDump() {
 	// <nil>
 }
 
+// A health check asks whether the file can still be written.
+func ExampleFile_Failure() {
+	path, remove := inTemporary()
+	defer remove()
+	f, _ := bolt.Open(path, bolt.Options{})
+	defer f.Close()
+	healthy := func() bool { return f.Failure() == nil }
+	fmt.Println(healthy())
+	// Output: true
+}
+
 func ExampleFile_Info() {
 	path, remove := inTemporary()
 	defer remove()

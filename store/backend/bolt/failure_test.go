@@ -272,6 +272,31 @@ func TestWrite_StopsWhenTheDiskFails(t *testing.T) {
 	}
 }
 
+// A program learns that the disk has failed without a write of its own, once, and health checks as
+// often as they ask.
+func TestFile_TellsThatTheDiskHasFailed(t *testing.T) {
+	var told []error
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.OnError = func(err error) { told = append(told, err) } })
+	require.NoError(t, f.file.Failure())
+	disk.Add(journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}})
+	for _, want := range []error{backend.ErrFull, nil} {
+		_, err := f.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{})
+		require.ErrorIs(t, err, want)
+		require.NoError(t, f.file.Failure(), "a full disk is none")
+	}
+	disk.Add(journaltest.Fault{Err: &bolt.FailedError{Path: f.path, Uncertain: true, Cause: syscall.EIO}})
+	for range 3 {
+		_, err := f.Put(f.ctx, draft("b", "2"), nil, backend.PutOptions{})
+		require.ErrorIs(t, err, backend.ErrFailed)
+		require.ErrorIs(t, f.file.Failure(), syscall.EIO)
+	}
+	require.Len(t, told, 1)
+	require.ErrorIs(t, told[0], syscall.EIO)
+	f.wrap = nil
+	f.reopen(0)
+	require.NoError(t, f.file.Failure())
+}
+
 // emptyWindow makes history go out of memory.
 func (f *fixture) emptyWindow() { f.clock.Advance(time.Hour) }
 

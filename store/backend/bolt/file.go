@@ -20,7 +20,7 @@ import (
 // File is an open file. All methods are safe for concurrent use.
 type File struct {
 	path    string
-	journal journal.Journal
+	journal *noticing
 	queue   *commit.Queue
 	opts    Options
 
@@ -51,8 +51,9 @@ func Open(path string, opts Options) (*File, error) {
 
 // newFile returns the file of a journal, and passes on what happened when that was opened.
 func newFile(path string, j journal.Journal, opts Options) *File {
-	f := &File{path: path, journal: j, opts: opts.withDefaults(), types: map[string]*Backend{}}
-	f.queue = commit.NewQueue(j, f.makeSpace)
+	f := &File{path: path, journal: &noticing{Journal: j}, opts: opts.withDefaults(), types: map[string]*Backend{}}
+	f.journal.tell = f.failed
+	f.queue = commit.NewQueue(f.journal, f.makeSpace)
 	f.upkeep.file = f
 	u, err := j.Usage()
 	if err != nil {

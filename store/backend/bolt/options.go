@@ -39,9 +39,10 @@ type Options struct {
 	Salvage bool
 	// Clock is the time of writes and expiries; nil means [clock.Real].
 	Clock clock.Clock
-	// OnError, if any, is called for errors in the background, for what Salvage did, and if
-	// the file could not be shrunk. It is called from any goroutine, must not block and must
-	// not call the file. Info.LastError has the last one, and with it a panic of OnError.
+	// OnError, if any, is called for errors in the background, for the failure of the disk that
+	// ends writing, for what Salvage did, and if the file could not be shrunk. It is called from
+	// any goroutine, must not block and must not call the file. Info.LastError has the last one,
+	// and with it a panic of OnError.
 	OnError func(error)
 }
 

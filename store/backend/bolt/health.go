@@ -1,0 +1,59 @@
+package bolt
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+)
+
+// noticing is a journal that remembers the write at which the disk has failed.
+type noticing struct {
+	journal.Journal
+	failure atomic.Pointer[FailedError]
+	// tell is called once, with the failure.
+	tell func(error)
+}
+
+// notice remembers the error of a write, if it is the first after which nothing is written any
+// more.
+func (j *noticing) notice(err error) {
+	var failed *FailedError
+	if errors.As(err, &failed) && j.failure.CompareAndSwap(nil, failed) {
+		j.tell(failed)
+	}
+}
+
+func (j *noticing) Declare(name string, first uint64) (journal.Bounds, error) {
+	b, err := j.Journal.Declare(name, first)
+	j.notice(err)
+	return b, err
+}
+
+func (j *noticing) Append(b journal.Batch) error {
+	err := j.Journal.Append(b)
+	j.notice(err)
+	return err
+}
+
+func (j *noticing) Trim(name string, b journal.Budget) (journal.Trimmed, error) {
+	t, err := j.Journal.Trim(name, b)
+	j.notice(err)
+	return t, err
+}
+
+func (j *noticing) Rewrite(name string, entries []journal.Entry) error {
+	err := j.Journal.Rewrite(name, entries)
+	j.notice(err)
+	return err
+}
+
+// Failure returns the [*FailedError] of the write at which the disk has failed, after which
+// nothing is written any more until the file is opened again; nil as long as the file can be
+// written. A full disk is no failure. It does not block, so health checks may call it.
+func (f *File) Failure() error {
+	if failed := f.journal.failure.Load(); failed != nil {
+		return failed
+	}
+	return nil
+}
