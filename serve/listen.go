@@ -22,7 +22,9 @@ type Listen struct {
 	// Listener is an open socket to serve in place of Address: one that a supervisor hands
 	// over, or a Unix socket. It is closed when the call returns.
 	Listener net.Listener
-	// TLS encrypts connections; nil means that they are not encrypted.
+	// TLS encrypts connections, by TLS 1.2 or newer; nil means that they are not encrypted. A
+	// certificate that is renewed, and authorities of clients that change, need GetCertificate
+	// and GetConfigForClient.
 	TLS *tls.Config
 	// Insecure allows an address that other machines can reach without TLS or without
 	// [Config].Authenticate.
@@ -44,15 +46,30 @@ func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 	}
 	listener = transport.Limit(listener, s.limits.ConnectionsPerAddress)
 	if l.TLS != nil {
-		cfg := l.TLS.Clone()
-		cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS12)
-		cfg.NextProtos = []string{"h2", "http/1.1"}
-		listener = tls.NewListener(listener, cfg)
+		listener = tls.NewListener(listener, hardenedTLS(l.TLS))
 	}
 	if l.Ready != nil {
 		l.Ready(listener.Addr())
 	}
 	return s.serveOn(ctx, listener)
+}
+
+// hardenedTLS returns the configuration of the listener, and has the function that chooses one for
+// a client do the same with that.
+func hardenedTLS(given *tls.Config) *tls.Config {
+	cfg := given.Clone()
+	cfg.MinVersion = max(cfg.MinVersion, tls.VersionTLS12)
+	cfg.NextProtos = []string{"h2", "http/1.1"}
+	if choose := cfg.GetConfigForClient; choose != nil {
+		cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			chosen, err := choose(hello)
+			if chosen != nil {
+				chosen = hardenedTLS(chosen)
+			}
+			return chosen, err
+		}
+	}
+	return cfg
 }
 
 // open returns the socket to serve. If it fails, Listener is closed.

@@ -181,3 +181,34 @@ func TestListen_LogsWhatBefallsConnections(t *testing.T) {
 	require.ErrorIs(t, s.handler.ListenAndServe(t.Context(), serve.Listen{Listener: l}), net.ErrClosed)
 	require.Contains(t, lines.String(), "too many open files")
 }
+
+// A configuration that is chosen for a client, since authorities of clients change, allows what
+// the listener's does, and no more.
+func TestListen_HardensTheConfigurationOfEachClient(t *testing.T) {
+	certified := httptest.NewUnstartedServer(nil)
+	certified.StartTLS() // for its certificate
+	certified.Close()
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ShutdownDelay, c.Limits.DrainWatches = time.Millisecond, time.Millisecond
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	at, ended := make(chan net.Addr, 1), make(chan error, 1)
+	chosen := &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS10}
+	go func() {
+		ended <- s.handler.ListenAndServe(ctx, serve.Listen{
+			Address: "127.0.0.1:0", Ready: func(a net.Addr) { at <- a },
+			TLS: &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return chosen, nil }},
+		})
+	}()
+	address := (<-at).String()
+	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
+	require.NoError(t, err)
+	require.Equal(t, "h2", conn.ConnectionState().NegotiatedProtocol)
+	require.NoError(t, conn.Close())
+	_, err = tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+	require.ErrorContains(t, err, "protocol version")
+	require.Empty(t, chosen.NextProtos, "it is the program's")
+	stop()
+	require.NoError(t, <-ended)
+}
