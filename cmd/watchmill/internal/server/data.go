@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -42,6 +43,7 @@ type object = unstructured.Unstructured
 
 // data is the storage of the objects of all kinds, on one host.
 type data struct {
+	log    *slog.Logger
 	host   *engine.Host
 	file   *bolt.File     // nil in memory
 	made   string         // the file's path, if it is new and may go again
@@ -54,9 +56,11 @@ type data struct {
 	backends []io.Closer
 }
 
-// openData opens the storage that --data or --upstream names, and a host for the engines.
-func openData(opts *Options, hostConfig engine.HostConfig) (*data, error) {
-	d, where := &data{}, opts.Data
+// openData opens the storage that --data or --upstream names, and a host for the engines. The log
+// gets what befalls them.
+func openData(opts *Options, hostConfig engine.HostConfig, log *slog.Logger) (*data, error) {
+	d, where := &data{log: log}, opts.Data
+	hostConfig.Logger = log
 	name, place, _ := strings.Cut(where, ":")
 	switch {
 	case opts.Upstream != "" && where != "memory":
@@ -65,6 +69,9 @@ func openData(opts *Options, hostConfig engine.HostConfig) (*data, error) {
 		origin, err := opts.origin()
 		if err != nil {
 			return nil, err
+		}
+		origin.OnError = func(err error) {
+			log.Warn("the upstream server is not reached, or ends a watch, which goes on later", "error", err)
 		}
 		d.origin = &origin
 	case where == "memory":
@@ -88,13 +95,28 @@ func openData(opts *Options, hostConfig engine.HostConfig) (*data, error) {
 // openFile opens the file of objects, and makes it if it is not there.
 func (d *data) openFile(place string) (err error) {
 	_, missing := os.Lstat(place)
-	if d.file, err = bolt.Open(place, bolt.Options{}); err != nil {
+	failed := func(err error) { d.log.Error("the file of objects has a failure", "error", err) }
+	if d.file, err = bolt.Open(place, bolt.Options{OnError: failed}); err != nil {
 		return fmt.Errorf("--data: %w", err)
+	}
+	if info, err := d.file.Info(); err == nil {
+		for _, warning := range info.Warnings {
+			d.log.Warn("the file of objects has a defect, which has no consequence", "file", place, "defect", warning)
+		}
 	}
 	if errors.Is(missing, fs.ErrNotExist) {
 		d.made = place
 	}
 	return nil
+}
+
+// checks are the conditions of the server's health that the storage adds. One that fails needs the
+// file to be opened again, so that the process has to be restarted.
+func (d *data) checks() []serve.Check {
+	if d.file == nil {
+		return nil
+	}
+	return []serve.Check{{Name: "file", Live: true, Why: d.file.Failure}}
 }
 
 // keep has a new file stay.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/apiextensions"
@@ -16,10 +15,9 @@ func (o *Options) definitions(ctx context.Context, d *data) (*definitions, error
 	if !o.AllowCRDs {
 		return nil, nil
 	}
-	log := slog.New(slog.NewTextHandler(o.Log, nil))
 	opened, err := apiextensions.New(ctx, apiextensions.Config{
 		Storage: d.storage, Host: d.host, Rules: o.Rules,
-		OnError: func(err error) { log.Error("a definition is not served", "error", err) },
+		OnError: func(err error) { d.log.Error("a definition is not served", "error", err) },
 	})
 	if err != nil {
 		return nil, err

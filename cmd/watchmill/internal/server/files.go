@@ -68,6 +68,9 @@ func readTokens(name string) (users map[string]serve.User, first string, err err
 			return nil, "", wrong(fmt.Sprintf("has the token of record %d twice: give each user another token", i+1))
 		}
 		user := serve.User{Name: line[1]}
+		if len(line) > 2 {
+			user.UID = line[2]
+		}
 		if len(line) > 3 && line[3] != "" {
 			user.Groups = strings.Split(line[3], ",")
 		}

@@ -16,10 +16,10 @@ type Flags struct {
 	Upstream          string   `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
 	UpstreamTokenFile string   `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed."`
 	Kubeconfig        string   `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
-	TokenFile         string   `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\"."`
-	TLSCert           string   `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server."`
+	TokenFile         string   `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\". It is read again when it changes."`
+	TLSCert           string   `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server. It is read again when it or the key changes."`
 	TLSKey            string   `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
-	ClientCA          string   `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients: a client that shows one is the user of its common name, with its organizations as groups. Needs TLS."`
+	ClientCA          string   `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients: a client that shows one is the user of its common name, with its organizations as groups. Needs TLS. It is read again when it changes."`
 	Metrics           bool     `help:"Answer /metrics, for Prometheus, at the address of --listen; users may get it, if there are users."`
 	Compress          bool     `help:"Compress answers above 128 KiB for clients that accept it, for slow networks."`
 	Origin            []string `placeholder:"URL" help:"An origin, such as https://console.example.com, whose pages may watch over WebSocket."`
@@ -30,7 +30,9 @@ type Flags struct {
 func (*Flags) Help() string {
 	return `At an interrupt or a SIGTERM the server drains: /readyz fails for 5 s, so that load balancers notice; then new requests are refused, and the watches end over 10 s. A second one ends it at once.
 
-The exit status is 0 after that, 1 if the server fails, and 2 for wrong usage or a bad manifest.`
+Once the disk has failed in a write, nothing is written any more, and /livez and /readyz fail, so that a supervisor restarts the server, which then reads and checks the file of --data again. On a full disk reads go on, and writes fail until there is space. Standard error has a line for each failure, at most 60 of one level in a minute.
+
+The exit status is 0 after it has drained, 1 if the server fails, and 2 for wrong usage or a bad manifest.`
 }
 
 // compressAbove is the size in bytes above which --compress compresses, which is the API

@@ -2,14 +2,12 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/url"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,7 +18,6 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/serve"
-	"github.com/watchmill/watchmill/serve/websocket"
 )
 
 // Options are the flags of the command.
@@ -65,13 +62,14 @@ type Options struct {
 // has made stays only if it has served. Errors: an [engine.ErrConfig] or a crd.ErrManifest for
 // invalid options or manifests, and the errors of files, storage and the network.
 func Run(ctx context.Context, opts Options) (err error) {
+	log := newLog(opts.Log)
 	kinds, err := interrupt.Do(ctx, func() ([]kind, error) { return opts.kinds(ctx) })
 	if err != nil {
 		return opts.flagged(err)
 	}
-	cfg := serve.Config{Limits: opts.Limits, CompressAbove: opts.CompressAbove, Hosts: opts.Hosts, Logger: slog.New(slog.NewTextHandler(opts.Log, nil))}
+	cfg := serve.Config{Limits: opts.Limits, CompressAbove: opts.CompressAbove, Hosts: opts.Hosts, Logger: log}
 	listen := serve.Listen{Address: opts.Listen}
-	token, err := interrupt.Do(ctx, func() (string, error) { return opts.secure(&cfg, &listen) })
+	secured, err := interrupt.Do(ctx, func() (secured, error) { return opts.secure(&cfg, &listen) })
 	if err != nil {
 		return err
 	}
@@ -82,11 +80,12 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if opts.Metrics {
 		measured = newMetrics()
 	}
-	data, err := openData(&opts, measured.hostConfig()) // last: it may make a file
+	data, err := openData(&opts, measured.hostConfig(), log) // last: it may make a file
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, data.close()) }()
+	cfg.Checks = data.checks()
 	if err := measured.addTo(&cfg, data.host); err != nil {
 		return err
 	}
@@ -111,8 +110,8 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	measured.observe(server)
-	return opts.listenAndServe(ctx, server, listen, cfg.Logger, func(at net.Addr) error {
-		if err := opts.announce(at, listen.TLS, server.Kinds(), notesOf(kinds), token); err != nil {
+	return opts.listenAndServe(ctx, server, listen, log, func(at net.Addr) error {
+		if err := opts.announce(at, secured, server.Kinds(), notesOf(kinds)); err != nil {
 			return err
 		}
 		data.keep()
@@ -193,72 +192,15 @@ func (o *Options) wrongUpstream() string {
 	return fmt.Sprintf("is %q; give one like https://10.0.0.1:8443, and a token by --upstream-token-file", given)
 }
 
-// secure sets users, origins and TLS, and returns the token for a kubeconfig, "" if there
-// are no users.
-func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (token string, err error) {
-	if cfg.WebSocket, err = websocket.New(websocket.Options{Origins: o.Origins}); err != nil {
-		if wrong := (*engine.ConfigError)(nil); errors.As(err, &wrong) {
-			err = &engine.ConfigError{Field: "--origin", Problem: wrong.Problem}
-		}
-		return "", err
-	}
-	if o.TokenFile != "" {
-		users, first, err := readTokens(o.TokenFile)
-		if err != nil {
-			return "", err
-		}
-		cfg.Authenticate, token = websocket.Tokens(serve.BearerTokens(users)), first
-	}
-	if o.CertFile == "" && o.KeyFile == "" {
-		if o.ClientCAFile != "" {
-			return "", &engine.ConfigError{Field: "--client-ca", Problem: "needs TLS, by which clients show their certificates; give --tls-cert and --tls-key"}
-		}
-		return token, nil
-	}
-	for flag, file := range map[string]string{"--tls-cert": o.CertFile, "--tls-key": o.KeyFile} {
-		if file == "" {
-			return "", &engine.ConfigError{Field: flag, Problem: "is missing; give --tls-cert and --tls-key together"}
-		}
-	}
-	pair, err := readPair(o.CertFile, o.KeyFile)
-	if err != nil {
-		return "", &engine.ConfigError{Field: "--tls-cert and --tls-key", Problem: "cannot be used: " + err.Error()}
-	}
-	listen.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	return token, o.trustClients(cfg, listen.TLS)
-}
-
-// trustClients makes users of the clients that show a certificate of --client-ca, if it is
-// given. The others need a token; a certificate of another authority ends the handshake.
-func (o *Options) trustClients(cfg *serve.Config, t *tls.Config) error {
-	if o.ClientCAFile == "" {
-		return nil
-	}
-	if cfg.Authenticate == nil && o.Kubeconfig != "" {
-		return &engine.ConfigError{Field: "--kubeconfig", Problem: "would be without a user, so that every request with it is refused; give --token-file, too"}
-	}
-	authorities, err := readAuthorities(o.ClientCAFile)
-	if err != nil {
-		return err
-	}
-	t.ClientCAs, t.ClientAuth = authorities, tls.VerifyClientCertIfGiven
-	if cfg.Authenticate == nil {
-		cfg.Authenticate = serve.ClientCertificates
-	} else {
-		cfg.Authenticate = serve.FirstOf(serve.ClientCertificates, cfg.Authenticate)
-	}
-	return nil
-}
-
 // announce writes the kubeconfig, and then prints the address, the kinds and the notes about
 // their manifests, so that the kubeconfig is there once the address is printed.
-func (o *Options) announce(at net.Addr, encrypted *tls.Config, kinds []registry.Kind, notes map[schema.GroupResource][]string, token string) error {
+func (o *Options) announce(at net.Addr, with secured, kinds []registry.Kind, notes map[schema.GroupResource][]string) error {
 	scheme := "http://"
-	if encrypted != nil {
+	if with.certificate != nil {
 		scheme = "https://"
 	}
 	if o.Kubeconfig != "" {
-		if err := writeKubeconfig(o.Kubeconfig, scheme+o.reachedAt(at, encrypted), token, o.CertFile); err != nil {
+		if err := writeKubeconfig(o.Kubeconfig, scheme+o.reachedAt(at, with.certificate), with.token, o.CertFile); err != nil {
 			return err
 		}
 	}
@@ -274,26 +216,6 @@ func (o *Options) announce(at net.Addr, encrypted *tls.Config, kinds []registry.
 		delete(notes, of.GroupResource()) // they are of all versions
 	}
 	return nil
-}
-
-// reachedAt returns the host and the port by which clients reach the server: the first of its
-// names that the certificate is for, if there is a certificate.
-func (o *Options) reachedAt(at net.Addr, encrypted *tls.Config) string {
-	host, port, err := net.SplitHostPort(at.String())
-	if err != nil {
-		return at.String() // cannot happen: it is an address of TCP
-	}
-	names := append([]string{host}, o.Hosts...)
-	if net.ParseIP(host).IsUnspecified() {
-		names = names[1:] // no client can go there
-	}
-	names = append(names, "localhost", "127.0.0.1")
-	best := 0
-	if encrypted != nil {
-		certificate := encrypted.Certificates[0].Leaf
-		best = max(0, slices.IndexFunc(names, func(name string) bool { return certificate.VerifyHostname(name) == nil }))
-	}
-	return net.JoinHostPort(names[best], port)
 }
 
 var _ serve.Provider = (*registry.Store[unstructured.Unstructured])(nil)

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// reloaded is what files contain. They are read again when they have changed, since certificates
+// are renewed, and tokens withdrawn, while the server runs. What was read last stays if the files
+// cannot be read then, and if one is no regular file: a pipe can be read once.
+type reloaded[T any] struct {
+	files []string
+	read  func() (T, error)
+	log   *slog.Logger
+
+	mu    sync.Mutex
+	seen  []fs.FileInfo // nil for a file that was not there
+	value T
+}
+
+// load reads the files for the first time.
+func load[T any](log *slog.Logger, read func() (T, error), files ...string) (*reloaded[T], error) {
+	r := &reloaded[T]{files: files, read: read, log: log}
+	r.seen = r.look() // before they are read, so that a change meanwhile is seen
+	var err error
+	r.value, err = read()
+	return r, err
+}
+
+// get returns what the files contain, after a look at whether they have changed.
+func (r *reloaded[T]) get() T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.look()
+	if r.unchanged(now) {
+		return r.value
+	}
+	r.seen = now
+	if slices.ContainsFunc(now, func(info fs.FileInfo) bool { return info != nil && !info.Mode().IsRegular() }) {
+		return r.value
+	}
+	names := strings.Join(r.files, ", ")
+	value, err := r.read()
+	if err != nil {
+		r.log.Error("files have changed and cannot be used: what they contained before stays in use", "files", names, "error", err)
+		return r.value
+	}
+	r.log.Info("files have changed and were read again", "files", names)
+	r.value = value
+	return value
+}
+
+// look returns the descriptions of the files.
+func (r *reloaded[T]) look() []fs.FileInfo {
+	all := make([]fs.FileInfo, len(r.files))
+	for i, name := range r.files {
+		all[i], _ = os.Stat(name) // that it is not there is a change, too
+	}
+	return all
+}
+
+// unchanged reports whether the files are those that were seen last.
+func (r *reloaded[T]) unchanged(now []fs.FileInfo) bool {
+	for i, info := range now {
+		before := r.seen[i]
+		if info == nil && before == nil {
+			continue
+		}
+		if info == nil || before == nil || !os.SameFile(info, before) || info.Size() != before.Size() || !info.ModTime().Equal(before.ModTime()) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,140 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/serve/websocket"
+)
+
+// secured is what a kubeconfig needs to know of users and TLS.
+type secured struct {
+	// token is of the first user, "" if there are none.
+	token string
+	// certificate is the server's, nil without TLS.
+	certificate *x509.Certificate
+}
+
+// secure sets users, origins and TLS.
+func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (s secured, err error) {
+	if cfg.WebSocket, err = websocket.New(websocket.Options{Origins: o.Origins}); err != nil {
+		if wrong := (*engine.ConfigError)(nil); errors.As(err, &wrong) {
+			err = &engine.ConfigError{Field: "--origin", Problem: wrong.Problem}
+		}
+		return s, err
+	}
+	if s.token, err = o.knowTokens(cfg); err != nil {
+		return s, err
+	}
+	if o.CertFile == "" && o.KeyFile == "" {
+		if o.ClientCAFile != "" {
+			return s, &engine.ConfigError{Field: "--client-ca", Problem: "needs TLS, by which clients show their certificates; give --tls-cert and --tls-key"}
+		}
+		return s, nil
+	}
+	for flag, file := range map[string]string{"--tls-cert": o.CertFile, "--tls-key": o.KeyFile} {
+		if file == "" {
+			return s, &engine.ConfigError{Field: flag, Problem: "is missing; give --tls-cert and --tls-key together"}
+		}
+	}
+	pair, err := load(cfg.Logger, func() (*tls.Certificate, error) { return o.pair(cfg.Logger) }, o.CertFile, o.KeyFile)
+	if err != nil {
+		return s, err
+	}
+	s.certificate = pair.value.Leaf
+	listen.TLS = &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.get(), nil },
+	}
+	return s, o.trustClients(cfg, listen.TLS)
+}
+
+// knowTokens makes users of those in --token-file, if it is given, and returns the first token.
+func (o *Options) knowTokens(cfg *serve.Config) (first string, err error) {
+	if o.TokenFile == "" {
+		return "", nil
+	}
+	type tokens struct {
+		first string
+		user  func(*http.Request) (serve.User, error)
+	}
+	known, err := load(cfg.Logger, func() (tokens, error) {
+		users, first, err := readTokens(o.TokenFile)
+		return tokens{first, serve.BearerTokens(users)}, err
+	}, o.TokenFile)
+	if err != nil {
+		return "", err
+	}
+	cfg.Authenticate = websocket.Tokens(func(r *http.Request) (serve.User, error) { return known.get().user(r) })
+	return known.value.first, nil
+}
+
+// pair reads the server's certificate and its key. The log is told of one that clients refuse.
+func (o *Options) pair(log *slog.Logger) (*tls.Certificate, error) {
+	pair, err := readPair(o.CertFile, o.KeyFile)
+	if err != nil {
+		return nil, &engine.ConfigError{Field: "--tls-cert and --tls-key", Problem: "cannot be used: " + err.Error()}
+	}
+	if now := time.Now(); now.Before(pair.Leaf.NotBefore) || now.After(pair.Leaf.NotAfter) {
+		log.Warn("clients refuse the certificate, which is not valid now", "file", o.CertFile, "from", pair.Leaf.NotBefore, "until", pair.Leaf.NotAfter)
+	}
+	return &pair, nil
+}
+
+// trustClients makes users of the clients that show a certificate of --client-ca, if it is
+// given. The others need a token; a certificate of another authority ends the handshake. A
+// connection does not resume the session of an earlier one, whose authority may be trusted no
+// longer.
+func (o *Options) trustClients(cfg *serve.Config, t *tls.Config) error {
+	if o.ClientCAFile == "" {
+		return nil
+	}
+	if cfg.Authenticate == nil && o.Kubeconfig != "" {
+		return &engine.ConfigError{Field: "--kubeconfig", Problem: "would be without a user, so that every request with it is refused; give --token-file, too"}
+	}
+	t.ClientAuth, t.SessionTicketsDisabled = tls.VerifyClientCertIfGiven, true
+	plain := t.Clone()
+	trusting, err := load(cfg.Logger, func() (*tls.Config, error) {
+		authorities, err := readAuthorities(o.ClientCAFile)
+		with := plain.Clone()
+		with.ClientCAs = authorities
+		return with, err
+	}, o.ClientCAFile)
+	if err != nil {
+		return err
+	}
+	t.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return trusting.get(), nil }
+	if cfg.Authenticate == nil {
+		cfg.Authenticate = serve.ClientCertificates
+	} else {
+		cfg.Authenticate = serve.FirstOf(serve.ClientCertificates, cfg.Authenticate)
+	}
+	return nil
+}
+
+// reachedAt returns the host and the port by which clients reach the server: the first of its
+// names that the certificate is for, if there is a certificate.
+func (o *Options) reachedAt(at net.Addr, certificate *x509.Certificate) string {
+	host, port, err := net.SplitHostPort(at.String())
+	if err != nil {
+		return at.String() // cannot happen: it is an address of TCP
+	}
+	names := append([]string{host}, o.Hosts...)
+	if net.ParseIP(host).IsUnspecified() {
+		names = names[1:] // no client can go there
+	}
+	names = append(names, "localhost", "127.0.0.1")
+	best := 0
+	if certificate != nil {
+		best = max(0, slices.IndexFunc(names, func(name string) bool { return certificate.VerifyHostname(name) == nil }))
+	}
+	return net.JoinHostPort(names[best], port)
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
+)
+
+// String returns what was written so far.
+func (o *servedOutput) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// rewrite replaces a file, as those do that renew certificates.
+func rewrite(t *testing.T, name, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(name+".new", []byte(text), 0o600))
+	require.NoError(t, os.Rename(name+".new", name))
+}
+
+// A token that was withdrawn is refused from then on, and a new one is known. What cannot be read
+// changes nothing: a mistake in the file locks no user out.
+func TestServe_ReadsItsTokensAgain(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	rewrite(t, tokens, "first,alice,1\nboth,bob,2\n")
+	log := newServedOutput()
+	url, stop := serving(t, server.Options{Data: "memory", TokenFile: tokens, Log: log})
+	defer stop()
+	status := func(token string) int {
+		code, _ := call(t, "GET", url+inDefault, token, "")
+		return code
+	}
+	require.Equal(t, []int{200, 200, 401}, []int{status("first"), status("both"), status("second")})
+	rewrite(t, tokens, "both,bob,2\nsecond,alice,1\n")
+	require.Equal(t, []int{401, 200, 200}, []int{status("first"), status("both"), status("second")})
+	require.Equal(t, 1, strings.Count(log.String(), "were read again"))
+	for i, harm := range []func(){
+		func() { rewrite(t, tokens, "half\n") },
+		func() { require.NoError(t, os.Remove(tokens)) },
+		func() { require.NoError(t, os.Mkdir(tokens, 0o700)) },
+	} {
+		harm()
+		for range 3 {
+			require.Equal(t, []int{401, 200}, []int{status("first"), status("second")})
+		}
+		require.Equal(t, min(i+1, 2), strings.Count(log.String(), "cannot be used"), "once for each change, and a directory is none")
+	}
+	require.Contains(t, log.String(), "--token-file has no token and user in record 1")
+	require.NoError(t, os.Remove(tokens))
+	rewrite(t, tokens, "third,carol,3\n")
+	require.Equal(t, []int{401, 200}, []int{status("second"), status("third")})
+}
+
+// authority is an authority that signs certificates.
+type authority struct {
+	t           *testing.T
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	a := &authority{t: t, key: key}
+	a.certificate = &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: rand.Text()}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(time.Hour)}
+	signed, err := x509.CreateCertificate(rand.Reader, a.certificate, a.certificate, key.Public(), key)
+	require.NoError(t, err)
+	a.certificate, err = x509.ParseCertificate(signed)
+	require.NoError(t, err)
+	return a
+}
+
+func (a *authority) pem() string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw}))
+}
+
+// client returns a certificate for a user.
+func (a *authority) client(user string) tls.Certificate {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(a.t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: user}, NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	require.NoError(a.t, err)
+	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key}
+}
+
+// A certificate that is renewed is served at once, when its key has come, too.
+func TestServe_ReadsItsCertificateAgain(t *testing.T) {
+	dir := t.TempDir()
+	opts := server.Options{Data: "memory", CertFile: filepath.Join(dir, "cert"), KeyFile: filepath.Join(dir, "key")}
+	certificate, key := selfSigned(t, "first.example.com")
+	rewrite(t, opts.CertFile, certificate)
+	rewrite(t, opts.KeyFile, key)
+	log := newServedOutput()
+	opts.Log = log
+	url, stop := serving(t, opts)
+	defer stop()
+	served := func() []string {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{InsecureSkipVerify: true})
+		require.NoError(t, err)
+		defer conn.Close()
+		return conn.ConnectionState().PeerCertificates[0].DNSNames
+	}
+	require.Contains(t, log.String(), "clients refuse the certificate", "it has no end")
+	require.Equal(t, []string{"first.example.com"}, served())
+	certificate, key = selfSigned(t, "second.example.com")
+	rewrite(t, opts.CertFile, certificate)
+	for range 2 {
+		require.Equal(t, []string{"first.example.com"}, served(), "there is no key for the second one")
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "private key does not match public key"))
+	rewrite(t, opts.KeyFile, key)
+	require.Equal(t, []string{"second.example.com"}, served())
+}
+
+// Clients of an authority that is trusted no longer are refused, those of a new one are let in,
+// and both speak HTTP/2.
+func TestServe_ReadsTheAuthoritiesOfClientsAgain(t *testing.T) {
+	dir := t.TempDir()
+	opts := server.Options{Data: "memory", CertFile: filepath.Join(dir, "cert"), KeyFile: filepath.Join(dir, "key"), ClientCAFile: filepath.Join(dir, "ca")}
+	certificate, key := selfSigned(t, "localhost")
+	first, second := newAuthority(t), newAuthority(t)
+	rewrite(t, opts.CertFile, certificate)
+	rewrite(t, opts.KeyFile, key)
+	rewrite(t, opts.ClientCAFile, first.pem())
+	url, stop := serving(t, opts)
+	defer stop()
+	sessions := tls.NewLRUClientSessionCache(0)
+	get := func(as tls.Certificate) (protocol string, err error) {
+		client := &http.Client{Transport: &http.Transport{
+			ForceAttemptHTTP2: true,
+			TLSClientConfig: &tls.Config{
+				InsecureSkipVerify: true, ClientSessionCache: sessions,
+				GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &as, nil }, // whatever the server asks for
+			},
+		}}
+		defer client.CloseIdleConnections()
+		resp, err := client.Get(url + inDefault)
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		require.Equal(t, 200, resp.StatusCode)
+		return resp.Proto, nil
+	}
+	alice, bob := first.client("alice"), second.client("bob")
+	protocol, err := get(alice)
+	require.NoError(t, err)
+	require.Equal(t, "HTTP/2.0", protocol)
+	_, err = get(bob)
+	require.ErrorContains(t, err, "unknown certificate authority")
+	rewrite(t, opts.ClientCAFile, second.pem())
+	_, err = get(alice)
+	require.ErrorContains(t, err, "unknown certificate authority", "also if it has a session of before")
+	protocol, err = get(bob)
+	require.NoError(t, err)
+	require.Equal(t, "HTTP/2.0", protocol)
+}

@@ -1,0 +1,31 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
+)
+
+// A pipe has its tokens once: a server that waited for others would answer no request.
+func TestServe_ReadsAPipeOfTokensOnce(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	require.NoError(t, syscall.Mkfifo(tokens, 0o600))
+	written := make(chan error, 1)
+	go func() { written <- os.WriteFile(tokens, []byte("secret,alice\n"), 0) }()
+	url, stop := serving(t, server.Options{Data: "memory", TokenFile: tokens})
+	defer stop()
+	require.NoError(t, <-written)
+	require.NoError(t, os.Chtimes(tokens, time.Unix(1, 0), time.Unix(1, 0)))
+	for range 2 {
+		code, _ := call(t, "GET", url+inDefault, "secret", "")
+		require.Equal(t, 200, code)
+	}
+}
