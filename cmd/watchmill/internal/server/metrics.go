@@ -35,13 +35,14 @@ func (m *metrics) hostConfig() engine.HostConfig {
 	return engine.HostConfig{Metrics: m.engines}
 }
 
-// addTo configures a server to be measured and to answer /metrics, unless m is nil.
-func (m *metrics) addTo(cfg *serve.Config, host *engine.Host) error {
+// addTo configures a server to be measured and to answer /metrics, with those of the snapshots,
+// unless m is nil.
+func (m *metrics) addTo(cfg *serve.Config, host *engine.Host, of *snapshots) error {
 	if m == nil {
 		return nil
 	}
 	m.engines.Observe(host)
-	page, err := prommetrics.Handler(m.server, m.engines)
+	page, err := prommetrics.Handler(append(of.collectors(), m.server, m.engines)...)
 	cfg.Metrics, cfg.MetricsHandler = m.server, page
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,6 +48,10 @@ type Options struct {
 	Hosts []string
 	// Origins are the origins whose pages may watch over WebSocket.
 	Origins []string
+	// Snapshot is the file in which to write snapshots of the file of objects, "" for none, and
+	// SnapshotEvery how often, zero for the default.
+	Snapshot      string
+	SnapshotEvery time.Duration
 	// Metrics makes the server answer /metrics, for Prometheus.
 	Metrics bool
 	// CompressAbove is that of the server's configuration.
@@ -73,7 +78,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := mayWriteKubeconfig(opts.Kubeconfig); err != nil {
+	if err := errors.Join(mayWriteKubeconfig(opts.Kubeconfig), opts.mayWriteSnapshots()); err != nil {
 		return err
 	}
 	var measured *metrics
@@ -86,7 +91,11 @@ func Run(ctx context.Context, opts Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, data.close()) }()
 	cfg.Checks = data.checks()
-	if err := measured.addTo(&cfg, data.host); err != nil {
+	snapshots, err := opts.snapshots(data.file, log)
+	if err != nil {
+		return err
+	}
+	if err := measured.addTo(&cfg, data.host, snapshots); err != nil {
 		return err
 	}
 	for _, k := range kinds {
@@ -110,11 +119,14 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	measured.observe(server)
+	stop := func() {}
+	defer func() { stop() }()
 	return opts.listenAndServe(ctx, server, listen, log, func(at net.Addr) error {
 		if err := opts.announce(at, secured, server.Kinds(), notesOf(kinds)); err != nil {
 			return err
 		}
 		data.keep()
+		stop = snapshots.start(ctx)
 		return nil
 	})
 }
