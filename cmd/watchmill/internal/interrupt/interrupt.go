@@ -7,14 +7,26 @@ import "context"
 // Do returns what read does, or the error of ctx if that is done before. Then read goes on in
 // a goroutine until the file lets it end.
 func Do[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	return DoOrUndo(ctx, read, func(T) {})
+}
+
+// DoOrUndo is [Do] of something that has to be undone if ctx is done before: then undo is
+// called with it, unless it has failed.
+func DoOrUndo[T any](ctx context.Context, do func() (T, error), undo func(T)) (T, error) {
 	type result struct {
 		value T
 		err   error
 	}
-	done := make(chan result, 1)
+	done := make(chan result)
 	go func() {
-		value, err := read()
-		done <- result{value, err}
+		value, err := do()
+		select {
+		case done <- result{value, err}:
+		case <-ctx.Done():
+			if err == nil {
+				undo(value)
+			}
+		}
 	}()
 	select {
 	case <-ctx.Done():

@@ -3,6 +3,7 @@ package interrupt_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,4 +34,30 @@ func TestDo_EndsWhenItsContextIsDone(t *testing.T) {
 	require.Empty(t, got)
 	close(reading)
 	<-ended
+}
+
+// What is done too late is undone, unless it has failed.
+func TestDoOrUndo_UndoesWhatIsDoneTooLate(t *testing.T) {
+	for _, failure := range []error{nil, errors.New("torn")} {
+		ctx, cancel := context.WithCancel(t.Context())
+		opening, undone := make(chan struct{}), make(chan string, 1)
+		var ended sync.WaitGroup
+		ended.Add(1)
+		_, err := interrupt.DoOrUndo(ctx, func() (string, error) {
+			defer ended.Done()
+			cancel()
+			<-opening
+			return "late", failure
+		}, func(what string) { undone <- what })
+		require.ErrorIs(t, err, context.Canceled)
+		close(opening)
+		ended.Wait()
+		if failure == nil {
+			require.Equal(t, "late", <-undone)
+		}
+		require.Empty(t, undone)
+	}
+	got, err := interrupt.DoOrUndo(t.Context(), func() (string, error) { return "in time", nil }, func(string) { t.Error("it is in use") })
+	require.NoError(t, err)
+	require.Equal(t, "in time", got)
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -95,6 +96,9 @@ func openData(opts *Options, hostConfig engine.HostConfig, log *slog.Logger) (*d
 // openFile opens the file of objects, and makes it if it is not there.
 func (d *data) openFile(place string) (err error) {
 	_, missing := os.Lstat(place)
+	if missing == nil {
+		d.log.Info("opening the file of objects, which checks all of it", "file", place)
+	}
 	failed := func(err error) { d.log.Error("the file of objects has a failure", "error", err) }
 	if d.file, err = bolt.Open(place, bolt.Options{OnError: failed}); err != nil {
 		return fmt.Errorf("--data: %w", err)
@@ -180,7 +184,7 @@ func (d *data) replicaOf(cfg registry.Config[object]) (backend.Backend, error) {
 func (d *data) storage(ctx context.Context, kind string, schema store.Schema) (backend.Backend, error) {
 	switch {
 	case d.file != nil:
-		return bolt.New(d.file, kind, bolt.Config{Schema: schema})
+		return bolt.New(d.file, kind, bolt.Config{Schema: schema, OnProgress: d.progress(kind)})
 	case d.opener == nil:
 		return memory.New(schema, memory.Options{})
 	}
@@ -189,6 +193,21 @@ func (d *data) storage(ctx context.Context, kind string, schema store.Schema) (b
 		return nil, fmt.Errorf("--data: %w", err)
 	}
 	return there, nil
+}
+
+// progressEvery is the time between two lines about the reading of a file.
+const progressEvery = 5 * time.Second
+
+// progress returns a function that logs how far the reading of a kind has got: the server listens
+// only when all is read.
+func (d *data) progress(kind string) func(done, total int) {
+	last := time.Now()
+	return func(done, total int) {
+		if time.Since(last) >= progressEvery {
+			last = time.Now()
+			d.log.Info("reading the file of objects", "kind", kind, "records", done, "of_about", total)
+		}
+	}
 }
 
 // close closes everything, each part before those that it uses, and removes a new file that is

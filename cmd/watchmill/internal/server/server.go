@@ -63,7 +63,8 @@ type Options struct {
 	Out, Log io.Writer
 }
 
-// Run serves until ctx is done, then drains and closes everything. A file of objects that it
+// Run serves until ctx is done, then drains and closes everything. If ctx is done while it still
+// reads its files, it returns the error of ctx, and closes them later. A file of objects that it
 // has made stays only if it has served. Errors: an [engine.ErrConfig] or a crd.ErrManifest for
 // invalid options or manifests, and the errors of files, storage and the network.
 func Run(ctx context.Context, opts Options) (err error) {
@@ -81,52 +82,19 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err := errors.Join(mayWriteKubeconfig(opts.Kubeconfig), opts.mayWriteSnapshots()); err != nil {
 		return err
 	}
-	var measured *metrics
-	if opts.Metrics {
-		measured = newMetrics()
-	}
-	data, err := openData(&opts, measured.hostConfig(), log) // last: it may make a file
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, data.close()) }()
-	cfg.Checks = data.checks()
-	snapshots, err := opts.snapshots(data.file, log)
-	if err != nil {
-		return err
-	}
-	if err := measured.addTo(&cfg, data.host, snapshots); err != nil {
-		return err
-	}
-	for _, k := range kinds {
-		stores, err := data.open(ctx, k)
-		if err != nil {
-			return opts.flagged(err)
-		}
-		cfg.Resources = append(cfg.Resources, stores...)
-	}
-	definitions, err := opts.definitions(ctx, data)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, definitions.close()) }()
-	cfg.Resources = append(cfg.Resources, definitions.providers()...)
-	server, err := serve.New(cfg)
+	of, err := interrupt.DoOrUndo(ctx, func() (*assembly, error) { return opts.assemble(ctx, kinds, cfg) }, (*assembly).discard)
 	if err != nil {
 		return opts.flagged(err)
 	}
-	if err := definitions.start(ctx, server); err != nil {
-		return err
-	}
-	measured.observe(server)
 	stop := func() {}
+	defer func() { err = errors.Join(err, of.close()) }()
 	defer func() { stop() }()
-	return opts.listenAndServe(ctx, server, listen, log, func(at net.Addr) error {
-		if err := opts.announce(at, secured, server.Kinds(), notesOf(kinds)); err != nil {
+	return opts.listenAndServe(ctx, of.server, listen, log, func(at net.Addr) error {
+		if err := opts.announce(at, secured, of.server.Kinds(), notesOf(kinds)); err != nil {
 			return err
 		}
-		data.keep()
-		stop = snapshots.start(ctx)
+		of.data.keep()
+		stop = of.snapshots.start(ctx)
 		return nil
 	})
 }

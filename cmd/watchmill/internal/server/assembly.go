@@ -1,0 +1,72 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/watchmill/watchmill/serve"
+)
+
+// assembly is a server with what it serves.
+type assembly struct {
+	data        *data
+	definitions *definitions
+	snapshots   *snapshots
+	server      *serve.Server
+}
+
+// assemble opens the storage of the kinds, which reads all objects of a file, and makes the server.
+// It may make a file, so all that can be wrong with the options is found before it.
+func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) (a *assembly, err error) {
+	a = &assembly{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.close())
+		}
+	}()
+	var measured *metrics
+	if o.Metrics {
+		measured = newMetrics()
+	}
+	if a.data, err = openData(o, measured.hostConfig(), cfg.Logger); err != nil {
+		return a, err
+	}
+	cfg.Checks = a.data.checks()
+	if a.snapshots, err = o.snapshots(a.data.file, cfg.Logger); err != nil {
+		return a, err
+	}
+	if err := measured.addTo(&cfg, a.data.host, a.snapshots); err != nil {
+		return a, err
+	}
+	for _, k := range kinds {
+		stores, err := a.data.open(ctx, k)
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return a, err
+		}
+		cfg.Resources = append(cfg.Resources, stores...)
+	}
+	if a.definitions, err = o.definitions(ctx, a.data); err != nil {
+		return a, err
+	}
+	cfg.Resources = append(cfg.Resources, a.definitions.providers()...)
+	if a.server, err = serve.New(cfg); err != nil {
+		return a, err
+	}
+	if err := a.definitions.start(ctx, a.server); err != nil {
+		return a, err
+	}
+	measured.observe(a.server)
+	return a, nil
+}
+
+// close closes what the server serves, each part before those that it uses.
+func (a *assembly) close() error {
+	err := a.definitions.close()
+	if a.data != nil {
+		err = errors.Join(err, a.data.close())
+	}
+	return err
+}
+
+// discard is close of a server that is not wanted any more.
+func (a *assembly) discard() { _ = a.close() }
