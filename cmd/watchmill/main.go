@@ -11,7 +11,7 @@
 //
 //	main ──▶ run: parse (kong) ──▶ replayCommand ──▶ internal/replay ──▶ report on stdout
 //	                      │                 └── progress on stderr: a bar, or plain lines
-//	                      ├──▶ storeCommand: check, info, dump, snapshot, restore, shrink ──▶ package bolt
+//	                      ├──▶ storeCommand: check, info, dump, snapshot, restore, shrink, salvage ──▶ package bolt
 //	                      ├──▶ simCommand: run, list, lint, explain, compare, explore ──▶ package sim
 //	                      └──▶ serveCommand ──▶ internal/server ──▶ packages serve and registry
 //

@@ -33,7 +33,7 @@ var errBroken = errors.New("an invariant is broken")
 
 type commandLine struct {
 	Replay replayCommand `cmd:"" help:"Replay a recorded history to many watchers and check what they saw."`
-	Store  storeCommand  `cmd:"" help:"Maintain a file of objects: check, info, dump, snapshot, restore, shrink."`
+	Store  storeCommand  `cmd:"" help:"Maintain a file of objects: check, info, dump, snapshot, restore, shrink, salvage."`
 	Sim    simCommand    `cmd:"" help:"Run the load of a scenario on an engine, or explore random interleavings."`
 	Serve  serveCommand  `cmd:"" help:"Serve the kinds of CustomResourceDefinitions in the Kubernetes API protocol."`
 

@@ -28,13 +28,14 @@ type storeCommand struct {
 	Snapshot storeSnapshotCommand `cmd:"" help:"Write a snapshot of a file, from which restore makes a file."`
 	Restore  storeRestoreCommand  `cmd:"" help:"Make a file from a snapshot, on a new timeline."`
 	Shrink   storeShrinkCommand   `cmd:"" help:"Replace a file by a copy without unused space."`
+	Salvage  storeSalvageCommand  `cmd:"" help:"Discard the damaged records of a file, and the objects whose values are lost with them."`
 }
 
 // Help returns the text that --help adds.
 func (*storeCommand) Help() string {
-	return `A file is one of package store/backend/bolt. All commands but restore and shrink leave it as it is; no program may have it open for writing meanwhile. A program that has it open takes snapshots by File.Snapshot.
+	return `A file is one of package store/backend/bolt. All commands but restore, shrink and salvage leave it as it is; no program may have it open for writing meanwhile. A program that has it open takes snapshots by File.Snapshot, and watchmill serve by --snapshot.
 
-If check finds damage, dump prints what can be read of the file, and restore makes a new one of a snapshot. Of a snapshot check, info and dump tell what they tell of a file.
+If check finds damage, dump prints what can be read of the file, restore makes a new one of a snapshot, and salvage makes the file one that can be opened again, if nothing but records is damaged: copy it before. Of a snapshot check, info and dump tell what they tell of a file.
 
 The exit status is 0 if all is well, 1 if a file is damaged or something fails, 2 for wrong usage or a file that cannot be used, and 130 after an interrupt or a SIGTERM of snapshot and restore, which then leave no file, and of shrink, which leaves the file as it was.`
 }

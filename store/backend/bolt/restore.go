@@ -106,7 +106,9 @@ type Record struct {
 	// is valid until the function that gets the record returns.
 	Tag    uint8
 	Sealed bool
-	Value  []byte
+	// Lost: [Options].Salvage has discarded the value, which was damaged.
+	Lost  bool
+	Value []byte
 }
 
 // Dump calls fn with all readable records of a file, by type in the order of their
@@ -117,7 +119,7 @@ func Dump(path string, fn func(Record) error) (*Report, error) {
 		return fn(Record{
 			Type: name, Event: eventType(r), Key: string(r.Key),
 			Revision: store.Revision(revision), Created: store.Revision(r.Created), Prev: store.Revision(r.Prev),
-			Written: r.Written, Expires: r.Expires, Tag: r.Tag, Sealed: r.Sealed, Value: r.Value,
+			Written: r.Written, Expires: r.Expires, Tag: r.Tag, Sealed: r.Sealed, Lost: r.Lost, Value: r.Value,
 		})
 	})
 	return newReport(r), err

@@ -236,7 +236,7 @@ func (f *File) load(ctx context.Context) (damaged []CorruptError, err error) {
 		return nil, err
 	}
 	if damage := found.firstDamage(); damage != nil && !f.opts.Salvage {
-		return nil, fmt.Errorf("%w: open it with Options.Salvage, which discards damaged records, or restore a snapshot", damage)
+		return nil, fmt.Errorf("%w: restore a snapshot, or discard the damaged records, by watchmill store salvage or Options.Salvage", damage)
 	}
 	f.identity, f.logs = found.identity, found.logs
 	if found.metas.Invalid != nil {

@@ -40,7 +40,7 @@ func TestSalvage_GivesUpHistoryButNoState(t *testing.T) {
 	require.Equal(t, uint64(3), corrupt.Revision)
 	require.Equal(t, logName, corrupt.Log)
 	require.Greater(t, corrupt.Page, int64(1))
-	require.ErrorContains(t, err, "open it with Options.Salvage")
+	require.ErrorContains(t, err, "by watchmill store salvage or Options.Salvage")
 	require.Equal(t, before, read(t, f.path))
 
 	f.opts.Salvage = true

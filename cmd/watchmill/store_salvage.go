@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+)
+
+type storeSalvageCommand struct {
+	File string `arg:"" help:"The file, of which there should be a copy."`
+}
+
+// Help returns the text that --help adds.
+func (*storeSalvageCommand) Help() string {
+	return `It discards the damaged records, and the history up to the last of them: clients with older revisions list again. An object whose newest record is damaged has lost its value, and is deleted. Each record and object is printed. A file whose pages are damaged otherwise is left as it is; restore a snapshot then.`
+}
+
+// Run discards what is damaged, and prints what that was.
+func (c *storeSalvageCommand) Run(ctx context.Context, to *streams) error {
+	repairs, err := c.discard()
+	if err != nil {
+		return usable(err)
+	}
+	for _, repair := range repairs {
+		fmt.Fprintln(to.stdout, "discarded ", repair)
+	}
+	lost, err := c.lost()
+	if err != nil {
+		return usable(err)
+	}
+	if len(repairs)+len(lost) == 0 {
+		fmt.Fprintln(to.stdout, "nothing is damaged")
+		return nil
+	}
+	return c.remove(ctx, lost, to.stdout)
+}
+
+// discard discards the damaged records, and says which.
+func (c *storeSalvageCommand) discard() ([]string, error) {
+	f, err := bolt.Open(c.File, bolt.Options{Salvage: true})
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Info()
+	return info.Repairs, errors.Join(err, f.Close())
+}
+
+// lost returns the objects whose values are lost, by type and key.
+func (c *storeSalvageCommand) lost() (map[string]map[string]store.Revision, error) {
+	all := map[string]map[string]store.Revision{}
+	_, err := bolt.Dump(c.File, func(r bolt.Record) error {
+		switch {
+		case r.Lost && all[r.Type] == nil:
+			all[r.Type] = map[string]store.Revision{r.Key: r.Revision}
+		case r.Lost:
+			all[r.Type][r.Key] = r.Revision
+		default:
+			delete(all[r.Type], r.Key) // it was written or deleted later
+		}
+		return nil
+	})
+	maps.DeleteFunc(all, func(_ string, keys map[string]store.Revision) bool { return len(keys) == 0 })
+	return all, err
+}
+
+// remove deletes objects, and prints them.
+func (c *storeSalvageCommand) remove(ctx context.Context, lost map[string]map[string]store.Revision, out io.Writer) error {
+	f, err := bolt.Open(c.File, bolt.Options{})
+	if err != nil {
+		return usable(err)
+	}
+	defer f.Close()
+	for _, name := range slices.Sorted(maps.Keys(lost)) {
+		b, err := bolt.New(f, name, bolt.Config{Schema: rawSchema(), Codec: rawCodec{}, OnUndecodable: bolt.Keep})
+		if err != nil {
+			return err
+		}
+		for _, key := range slices.Sorted(maps.Keys(lost[name])) {
+			if _, err := b.Remove(ctx, &store.Object{Key: key, Revision: lost[name][key]}); err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "deleted    %s %s, whose value is lost\n", name, key)
+		}
+	}
+	return nil
+}
+
+// raw is an object of any type, with its value as it is in the file.
+type raw struct {
+	store.Object
+	value []byte
+}
+
+// rawSchema describes raws. None is written.
+func rawSchema() store.Schema {
+	return store.Schema{
+		New:      func() *store.Object { return &new(raw).Object },
+		Clone:    func(o *store.Object) *store.Object { c := *store.As[raw](o); return &c.Object },
+		Pointer:  func(o *store.Object) any { return &store.As[raw](o).value },
+		Key:      func(o *store.Object) string { return o.Key },
+		Describe: func(*store.Object) {},
+		Size:     func(o *store.Object) int { return len(store.As[raw](o).value) },
+		Equal:    func(a, b *store.Object) bool { return false },
+	}
+}
+
+// rawCodec reads the bytes of any value.
+type rawCodec struct{}
+
+var errNotWritten = errors.New("objects whose type is not known are not written")
+
+func (rawCodec) Encode(any) (tag uint8, data []byte, err error) { return 0, nil, errNotWritten }
+
+func (rawCodec) Decode(_ uint8, data []byte, into any) error {
+	value, ok := into.(*[]byte)
+	if !ok {
+		return fmt.Errorf("cannot read into a %T", into)
+	}
+	*value = slices.Clone(data)
+	return nil
+}
