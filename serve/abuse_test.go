@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"runtime"
@@ -356,4 +357,11 @@ func TestAbuse_ShutdownDuringAllOfIt(t *testing.T) {
 	s.client.CloseIdleConnections()
 	good.resp.Body.Close()
 	goleak.VerifyNone(t, before)
+}
+
+// One address does not use up the files that the process may have open: others get through.
+func TestLimits_ConnectionsLeaveDescriptorsForOthers(t *testing.T) {
+	for descriptors, want := range map[uint64]int{0: 12_000, 1: 1, 64: 48, 1024: 768, 20_000: 12_000, math.MaxUint64: 12_000} {
+		require.Equal(t, want, serve.ConnectionsOf(descriptors), descriptors)
+	}
 }

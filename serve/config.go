@@ -107,7 +107,8 @@ type Limits struct {
 	Watches, WatchesPerUser int
 	// ConnectionsPerAddress is how many connections one client address may have, if the
 	// server listens by itself: 12,000, which is more than all watches over HTTP/1.1
-	// need.
+	// need, or three quarters of the files that the process may have open, if that is less, so that
+	// others, such as health checks, get through.
 	ConnectionsPerAddress int
 	// ReadTimeout bounds a request that neither writes nor watches, 60 s; WriteTimeout
 	// one that writes, and the time in which the body of any request has to arrive, 34 s.
@@ -137,12 +138,22 @@ func (l Limits) withDefaults(knowsUsers bool) Limits {
 		Reads: reads, Writes: writes,
 		ReadsPerUser: cmp.Or(l.ReadsPerUser, (reads+share-1)/share), WritesPerUser: cmp.Or(l.WritesPerUser, (writes+share-1)/share),
 		Watches: cmp.Or(l.Watches, 10_000), WatchesPerUser: cmp.Or(l.WatchesPerUser, 1000),
-		ConnectionsPerAddress: cmp.Or(l.ConnectionsPerAddress, 12_000),
+		ConnectionsPerAddress: cmp.Or(l.ConnectionsPerAddress, connectionsOf(descriptors())),
 		ReadTimeout:           cmp.Or(l.ReadTimeout, time.Minute), WriteTimeout: cmp.Or(l.WriteTimeout, 34*time.Second),
 		WriteStall: cmp.Or(l.WriteStall, 30*time.Second), BodyBytes: cmp.Or(l.BodyBytes, 3<<20),
 		EncodingBytes: cmp.Or(l.EncodingBytes, 32<<20),
 		ShutdownDelay: cmp.Or(l.ShutdownDelay, 5*time.Second), DrainWatches: cmp.Or(l.DrainWatches, 10*time.Second),
 	}
+}
+
+// connectionsOf returns the default of ConnectionsPerAddress in a process that may have so many
+// files open, zero if that is not known.
+func connectionsOf(descriptors uint64) int {
+	const enough = 12_000
+	if descriptors == 0 {
+		return enough
+	}
+	return int(max(1, min(enough, descriptors-descriptors/4)))
 }
 
 // validate returns an [*engine.ConfigError] for the first negative limit.

@@ -6,3 +6,7 @@ func WatchingUsers(s *Server) int {
 	defer s.inFlight.mu.Unlock()
 	return len(s.inFlight.watchers.byUser)
 }
+
+// ConnectionsOf returns the default of Limits.ConnectionsPerAddress in a process that may have so
+// many files open.
+var ConnectionsOf = connectionsOf
