@@ -146,9 +146,16 @@ func (c *call) serve() {
 
 // logFault logs the error of a request that is a failure of the server or of its storage.
 func (c *call) logFault(err error) {
-	if code := statusErrorOf(err, c.subject()).ErrStatus.Code; code >= 500 && code != http.StatusGatewayTimeout {
+	code := statusErrorOf(err, c.subject()).ErrStatus.Code
+	if code == http.StatusGatewayTimeout && c.hung(err) || code >= 500 && code != http.StatusGatewayTimeout {
 		c.faults.tell(c.log, "a request failed", "verb", c.req.Verb, "path", c.req.Path, "code", code, "error", err)
 	}
+}
+
+// hung reports whether a request has had all of the time that the server gives it, while its client
+// has waited, as when a disk does not answer.
+func (c *call) hung(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && c.r.Context().Err() == nil && !c.req.query.Has("timeout")
 }
 
 // admit does all that comes before the request's verb. It reports whether the request was

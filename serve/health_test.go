@@ -95,6 +95,41 @@ func TestHealth_RefusesWrongChecks(t *testing.T) {
 // seconds, with how many failed in between.
 func TestLog_SaysThatStorageFailsButNotEachTime(t *testing.T) {
 	var log logged
+	overStorage(t, &log, func(storage *faulty.Backend, post func(query string) int) {
+		down := storage.Add(faulty.Rule{Do: faulty.Fail(errors.New("no space left"))})
+		for range 3600 {
+			require.Equal(t, 500, post(""))
+			time.Sleep(time.Second)
+		}
+		down.Remove()
+		require.Equal(t, 201, post(""))
+	})
+	lines := log.lines()
+	require.Len(t, lines, 360)
+	require.Contains(t, lines[0], `msg="a request failed" verb=create path=`+inDefault+` code=500 error=`)
+	require.Contains(t, lines[0], "no space left")
+	require.NotContains(t, lines[0], "others=")
+	require.Contains(t, lines[1], "others=9")
+}
+
+// A disk that does not answer is in the log, too, but not a client that waits for less.
+func TestLog_SaysThatStorageHangs(t *testing.T) {
+	var log logged
+	overStorage(t, &log, func(storage *faulty.Backend, post func(query string) int) {
+		down := storage.Add(faulty.Rule{Do: faulty.Hang()})
+		require.Equal(t, 504, post("?timeout=1s"))
+		require.Equal(t, []string{""}, log.lines())
+		require.Equal(t, 504, post(""))
+		down.Remove()
+	})
+	require.Len(t, log.lines(), 1)
+	require.Contains(t, log.lines()[0], "verb=create path="+inDefault+` code=504 error="context deadline exceeded"`)
+}
+
+// overStorage runs a test in virtual time, with storage that fails as it is told, and a function that
+// creates a widget.
+func overStorage(t *testing.T, log *logged, test func(storage *faulty.Backend, post func(query string) int)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		cfg := widgetConfig()
 		beneath, err := memory.New(registry.Schema(cfg), memory.Options{})
@@ -103,31 +138,17 @@ func TestLog_SaysThatStorageFailsButNotEachTime(t *testing.T) {
 		cfg.Engine.Backend = storage
 		widgets, err := registry.New(cfg)
 		require.NoError(t, err)
-		handler, err := serve.New(serve.Config{Resources: []serve.Provider{widgets}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		handler, err := serve.New(serve.Config{Resources: []serve.Provider{widgets}, Logger: slog.New(slog.NewTextHandler(log, nil))})
 		require.NoError(t, err)
-		post := func() int {
+		test(storage, func(query string) int {
 			w := &codeRecorder{header: http.Header{}}
-			req, err := http.NewRequestWithContext(t.Context(), "POST", "http://localhost"+inDefault, strings.NewReader(`{"metadata":{"generateName":"a"}}`))
+			req, err := http.NewRequestWithContext(t.Context(), "POST", "http://localhost"+inDefault+query, strings.NewReader(`{"metadata":{"generateName":"a"}}`))
 			require.NoError(t, err)
 			handler.ServeHTTP(w, req)
 			return w.code
-		}
-		require.Equal(t, 201, post())
-		down := storage.Add(faulty.Rule{Do: faulty.Fail(errors.New("no space left"))})
-		for range 3600 {
-			require.Equal(t, 500, post())
-			time.Sleep(time.Second)
-		}
-		down.Remove()
-		require.Equal(t, 201, post())
+		})
 		require.NoError(t, widgets.Close())
 	})
-	lines := log.lines()
-	require.Len(t, lines, 360)
-	require.Contains(t, lines[0], `msg="a request failed" verb=create path=`+inDefault+` code=500 error=`)
-	require.Contains(t, lines[0], "no space left")
-	require.NotContains(t, lines[0], "others=")
-	require.Contains(t, lines[1], "others=9")
 }
 
 // codeRecorder is a ResponseWriter that keeps the status alone.
