@@ -20,6 +20,7 @@ import (
 func TestServe_WritesSnapshotsOfTheFileThatItWrites(t *testing.T) {
 	dir := t.TempDir()
 	snapshot, restored := filepath.Join(dir, "snapshot"), filepath.Join(dir, "restored")
+	require.NoError(t, os.WriteFile(snapshot+".0123abcd.tmp", []byte("half"), 0o600)) // of a process that was killed
 	opts := server.Options{Data: "bolt:" + filepath.Join(dir, "data"), Snapshot: snapshot, SnapshotEvery: time.Second, Metrics: true}
 	url, stop := serving(t, opts)
 	code, created := call(t, "POST", url+inDefault, "", `{"metadata":{"name":"a"},"spec":{"size":3}}`)
@@ -128,6 +129,7 @@ func TestServe_RefusesSnapshotsThatCannotBe(t *testing.T) {
 		"--snapshot-every is 1ms; give 1s or more":             {"--data", data, "--snapshot", filepath.Join(dir, "snapshot"), "--snapshot-every", "1ms"},
 		"--snapshot-every is -1h0m0s; give 1s or more":         {"--data", data, "--snapshot", filepath.Join(dir, "snapshot"), "--snapshot-every=-1h"},
 		"--snapshot is the file of --data":                     {"--data", data, "--snapshot", filepath.Join(dir, "data")},
+		"--snapshot is the file of --kubeconfig":               {"--data", data, "--snapshot", filepath.Join(dir, "x"), "--kubeconfig", filepath.Join(dir, "x")},
 		"--snapshot cannot be written: open":                   {"--data", data, "--snapshot", filepath.Join(dir, "none", "snapshot")},
 	} {
 		_, errs, status := command(t.Context(), append([]string{"serve", "--crd", manifests, "--listen", "127.0.0.1:0"}, args...)...)

@@ -15,6 +15,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/watchmill/watchmill/internal/directory"
 )
@@ -85,6 +86,25 @@ func (d *Draft) open() (err error) {
 	}
 	d.file, err = os.OpenFile(fmt.Sprintf("%s.%08x.tmp", d.target, rand.Uint32()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, d.perm)
 	return d.named(err)
+}
+
+// Clean removes the drafts of the named file that processes have left which were killed. No
+// process may be writing one.
+func Clean(name string) error {
+	if followed, err := filepath.EvalSymlinks(name); err == nil {
+		name = followed
+	}
+	beside, err := os.ReadDir(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	ofDraft := regexp.MustCompile("^" + regexp.QuoteMeta(filepath.Base(name)) + `\.[0-9a-f]{8}\.tmp$`)
+	for _, file := range beside {
+		if ofDraft.MatchString(file.Name()) && file.Type().IsRegular() {
+			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(name), file.Name())))
+		}
+	}
+	return err
 }
 
 // named returns an error about the draft with the name of the file, which the user knows.

@@ -3,6 +3,7 @@ package draft_test
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -140,4 +141,20 @@ func TestNewFile_HasThePermissionsOnceItIsPublished(t *testing.T) {
 	info, err := os.Stat(name)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
+}
+
+// Each process that was killed would leave a draft as large as the file.
+func TestClean_RemovesTheDraftsThatWereLeft(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a+b", "a+b.0123cdef.tmp", "a+b.ffffffff.tmp", "aab.ffffffff.tmp", "a+b.new.tmp", "xa+b.ffffffff.tmp", "a+b.ffffffff.tmp.old"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "a+b.00000000.tmp"), 0o700))
+	require.NoError(t, draft.Clean(filepath.Join(dir, "a+b")))
+	require.Equal(t, []string{"a+b", "a+b.00000000.tmp", "a+b.ffffffff.tmp.old", "a+b.new.tmp", "aab.ffffffff.tmp", "xa+b.ffffffff.tmp"}, filetest.Names(t, dir))
+	require.ErrorIs(t, draft.Clean(filepath.Join(dir, "none", "a")), fs.ErrNotExist)
+	require.NoError(t, os.Symlink(filepath.Join(dir, "a+b"), filepath.Join(dir, "link")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a+b.11111111.tmp"), nil, 0o600))
+	require.NoError(t, draft.Clean(filepath.Join(dir, "link")))
+	require.NotContains(t, filetest.Names(t, dir), "a+b.11111111.tmp")
 }

@@ -50,6 +50,8 @@ func (o *Options) mayWriteSnapshots() error {
 		return &engine.ConfigError{Field: "--snapshot-every", Problem: fmt.Sprintf("is %v; give %v or more", o.SnapshotEvery, minSnapshotEvery)}
 	case draft.SameFile(o.Snapshot, place):
 		return &engine.ConfigError{Field: "--snapshot", Problem: "is the file of --data; give another one"}
+	case o.Kubeconfig != "" && draft.SameFile(o.Snapshot, o.Kubeconfig):
+		return &engine.ConfigError{Field: "--snapshot", Problem: "is the file of --kubeconfig; give another one"}
 	}
 	if err := draft.Check(o.Snapshot); err != nil {
 		return &engine.ConfigError{Field: "--snapshot", Problem: "cannot be written: " + err.Error()}
@@ -63,6 +65,9 @@ func (o *Options) mayWriteSnapshots() error {
 func (o *Options) snapshots(of *bolt.File, log *slog.Logger) (*snapshots, error) {
 	if o.Snapshot == "" {
 		return nil, nil
+	}
+	if err := draft.Clean(o.Snapshot); err != nil {
+		log.Warn("what a process has left that was killed while it wrote a snapshot cannot be removed", "error", err)
 	}
 	if err := mayReplace(o.Snapshot, of); err != nil {
 		return nil, &engine.ConfigError{Field: "--snapshot", Problem: fmt.Sprintf("is %s, which is there and %v: move it away, or give another file", o.Snapshot, err)}
