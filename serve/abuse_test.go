@@ -288,8 +288,10 @@ func listening(t *testing.T, s *server) (addr string, stop func() error) {
 }
 
 func TestAbuse_ConnectionsOfOneAddress(t *testing.T) {
+	var log logged
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
 		c.Limits.ConnectionsPerAddress, c.Limits.ShutdownDelay = 3, 1
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	})
 	addr, stop := listening(t, s)
 	dial := func() net.Conn {
@@ -306,6 +308,8 @@ func TestAbuse_ConnectionsOfOneAddress(t *testing.T) {
 	}
 	more := dial()
 	require.Empty(t, status(more), "it is closed without an answer")
+	require.Eventually(t, func() bool { return s.handler.Stats().RefusedConnections == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(log.lines()[0], "address=127.0.0.1 limit=3") }, time.Minute, time.Millisecond)
 	require.NoError(t, more.Close())
 	require.NoError(t, open[0].Close())
 	for got := ""; got == ""; { // until the server has seen that it is closed

@@ -14,7 +14,7 @@ const (
 )
 
 // counters count since the server was made.
-type counters struct{ requests, events atomic.Uint64 }
+type counters struct{ requests, events, refused atomic.Uint64 }
 
 // Stats are the figures of a server.
 type Stats struct {
@@ -25,6 +25,9 @@ type Stats struct {
 	Requests                 uint64
 	InFlight, InFlightWrites int
 	Arriving, Watches        int
+	// RefusedConnections is how many connections were closed without an answer, since their
+	// address had more than [Limits].ConnectionsPerAddress.
+	RefusedConnections uint64
 	// Events is how many events watches have been sent, bookmarks included.
 	Events uint64
 	// EncodingHits is how often the bytes of an object were already kept, EncodingMisses
@@ -36,7 +39,7 @@ type Stats struct {
 
 // Stats returns the current figures. It does not block.
 func (s *Server) Stats() Stats {
-	st := Stats{Requests: s.counts.requests.Load(), Events: s.counts.events.Load()}
+	st := Stats{Requests: s.counts.requests.Load(), Events: s.counts.events.Load(), RefusedConnections: s.counts.refused.Load()}
 	n := s.inFlight.counts()
 	st.InFlight, st.InFlightWrites, st.Arriving, st.Watches = n.reads+n.writes, n.writes, n.arrivals, n.watches
 	st.EncodingHits, st.EncodingMisses, st.EncodingBytes = s.encodings.stats()

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -44,7 +45,7 @@ func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 	if err != nil {
 		return err
 	}
-	listener = transport.Limit(listener, s.limits.ConnectionsPerAddress)
+	listener = transport.Limit(listener, s.limits.ConnectionsPerAddress, s.refusedConnection)
 	if l.TLS != nil {
 		listener = tls.NewListener(listener, hardenedTLS(l.TLS))
 	}
@@ -52,6 +53,13 @@ func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 		l.Ready(listener.Addr())
 	}
 	return s.serveOn(ctx, listener)
+}
+
+// refusedConnection is called for each connection that is closed since its address has too many: the
+// client sees no answer that says so.
+func (s *Server) refusedConnection(from netip.Addr) {
+	s.counts.refused.Add(1)
+	s.crowded.tell(s.log, "a connection was refused, since its address has as many as it may have", "address", from, "limit", s.limits.ConnectionsPerAddress)
 }
 
 // hardenedTLS returns the configuration of the listener, and has the function that chooses one for

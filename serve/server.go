@@ -32,6 +32,7 @@ type Server struct {
 	counts    counters
 	faults    failures // of requests
 	unhealthy failures // of checks
+	crowded   failures // of addresses
 }
 
 // New returns a server. An error is an [*engine.ConfigError] that names the field.

@@ -9,16 +9,18 @@ import (
 // limitedListener is what [Limit] returns.
 type limitedListener struct {
 	net.Listener
-	limit int
+	limit   int
+	refused func(from netip.Addr)
 
 	mu   sync.Mutex
 	open map[netip.Addr]int
 }
 
 // Limit returns a listener that closes the connections of an address which exceed the limit. It
-// sends no answer, since the request would have to be read first.
-func Limit(l net.Listener, limit int) net.Listener {
-	return &limitedListener{Listener: l, limit: limit, open: map[netip.Addr]int{}}
+// sends no answer, since the request would have to be read first. It calls refused with the address
+// of each.
+func Limit(l net.Listener, limit int, refused func(from netip.Addr)) net.Listener {
+	return &limitedListener{Listener: l, limit: limit, refused: refused, open: map[netip.Addr]int{}}
 }
 
 // Accept returns the next connection that is within the limit.
@@ -33,6 +35,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 			return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { l.leave(from) })}, nil
 		}
 		_ = conn.Close() // it is refused, so an error does not matter
+		l.refused(from)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,7 +129,8 @@ func TestTaken_FailsOnceAWriteHasFailed(t *testing.T) {
 
 func TestLimit_ClosesWhatOneAddressOpensBeyondIt(t *testing.T) {
 	under := &listener{conns: make(chan net.Conn, 8)}
-	limited := transport.Limit(under, 2)
+	var refusals []string
+	limited := transport.Limit(under, 2, func(from netip.Addr) { refusals = append(refusals, from.String()) })
 	open := func(address string) net.Conn {
 		server, client := net.Pipe()
 		under.conns <- conn{server, address}
@@ -142,6 +144,7 @@ func TestLimit_ClosesWhatOneAddressOpensBeyondIt(t *testing.T) {
 	clients := []net.Conn{open("192.0.2.1:1"), open("192.0.2.1:2"), open("192.0.2.1:3"), open("[::ffff:192.0.2.1]:4"), open("192.0.2.2:1")}
 	first, second, other := accept(), accept(), accept()
 	require.Equal(t, "192.0.2.2:1", other.RemoteAddr().String())
+	require.Equal(t, []string{"192.0.2.1", "192.0.2.1"}, refusals)
 	for _, refused := range clients[2:4] {
 		_, err := refused.Read(make([]byte, 1))
 		require.ErrorIs(t, err, io.EOF)
