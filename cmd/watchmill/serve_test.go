@@ -281,7 +281,7 @@ func TestServe_SaysWhatItWaitsForWhenItDrains(t *testing.T) {
 	_, stop := serving(t, server.Options{Data: "memory", Log: log})
 	require.Empty(t, log.text.String())
 	stop()
-	require.Contains(t, log.text.String(), "draining: /readyz fails for 1ns")
+	require.Contains(t, log.text.String(), "draining: /readyz fails for 0s")
 	require.Contains(t, log.text.String(), "a second interrupt or SIGTERM ends the server at once")
 }
 
@@ -431,23 +431,30 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"--tls-cert":                       {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},
 		"tls-key cannot be used: " + large: {"--crd", manifests, "--tls-cert", large, "--tls-key", key},
 		"--token-file cannot be read: " + large + " is larger than 8388608 bytes": {"--crd", manifests, "--token-file", large},
-		"needs TLS":                      {"--crd", manifests, "--client-ca", empty},
-		"0 blocks of PEM":                {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", empty},
-		"block 2, CERTIFICATE":           {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", damaged},
-		"2 blocks of PEM of which 1":     {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", torn},
-		"without a user":                 {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", cert, "--kubeconfig", filepath.Join(dir, "new")},
-		"every request would be refused": {"--crd", manifests, "--token-file", empty},
-		"no token and user":              {"--crd", manifests, "--token-file", half},
-		"ends with a blank in record 1":  {"--crd", manifests, "--token-file", write("blank", "secret ,maker\n")},
-		"--host has \"a:1\"":             {"--crd", manifests, "--host", "a:1"},
-		"definitions are created at the": {"--upstream", "http://127.0.0.1:1", "--allow-crds"},
-		"--upstream, which is missing":   {"--crd", manifests, "--upstream-token-file", half},
-		"--tls-key is missing":           {"--crd", manifests, "--tls-cert", cert},
-		"--tls-cert is missing":          {"--crd", manifests, "--tls-key", key},
-		"--crd defines widgets.example":  {"--crd", manifests, "--crd", manifests},
-		"--crd has widgets and gadgets":  {"--crd", manifests, "--crd", write("gadgets", gadgets)},
-		"--kubeconfig cannot be written": {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", filepath.Join(dir, "none", "config")},
-		"was not written by":             {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", mine},
+		"needs TLS":                                  {"--crd", manifests, "--client-ca", empty},
+		"0 blocks of PEM":                            {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", empty},
+		"block 2, CERTIFICATE":                       {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", damaged},
+		"2 blocks of PEM of which 1":                 {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", torn},
+		"without a user":                             {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", cert, "--kubeconfig", filepath.Join(dir, "new")},
+		"every request would be refused":             {"--crd", manifests, "--token-file", empty},
+		"no token and user":                          {"--crd", manifests, "--token-file", half},
+		"ends with a blank in record 1":              {"--crd", manifests, "--token-file", write("blank", "secret ,maker\n")},
+		"--host has \"a:1\"":                         {"--crd", manifests, "--host", "a:1"},
+		"definitions are created at the":             {"--upstream", "http://127.0.0.1:1", "--allow-crds"},
+		"--upstream, which is missing":               {"--crd", manifests, "--upstream-token-file", half},
+		"--tls-key is missing":                       {"--crd", manifests, "--tls-cert", cert},
+		"--tls-cert is missing":                      {"--crd", manifests, "--tls-key", key},
+		"--crd defines widgets.example":              {"--crd", manifests, "--crd", manifests},
+		"--crd has widgets and gadgets":              {"--crd", manifests, "--crd", write("gadgets", gadgets)},
+		"--kubeconfig cannot be written":             {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", filepath.Join(dir, "none", "config")},
+		"--max-reads is 0":                           {"--crd", manifests, "--max-reads", "0"},
+		"--max-writes is -1":                         {"--crd", manifests, "--max-writes=-1"},
+		"--max-watches is 0":                         {"--crd", manifests, "--max-watches=0"},
+		"--max-watches-per-user is 0":                {"--crd", manifests, "--max-watches-per-user=0"},
+		"--max-connections-per-address is 0; give 1": {"--crd", manifests, "--max-connections-per-address=0"},
+		"--shutdown-delay is -1s; give 0s":           {"--crd", manifests, "--shutdown-delay=-1s"},
+		"--drain-watches is -1s; give 0s":            {"--crd", manifests, "--drain-watches=-1s"},
+		"was not written by":                         {"--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", mine},
 	} {
 		_, errs, status := command(t.Context(), append([]string{"serve"}, args...)...)
 		require.Equal(t, exitUsage, status, "%v: %s", args, errs)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"time"
 
@@ -9,32 +10,63 @@ import (
 
 // Flags are the flags of the command, for every program that has it.
 type Flags struct {
-	Listen            string        `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen (${default}); port 0 is any that is free. Other than loopback it needs TLS and users: --token-file or --client-ca."`
-	CRD               []string      `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none. Rules in CEL hold if the program is watchmill-etcd."`
-	AllowCRDs         bool          `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
-	Data              string        `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX], which several servers share."`
-	Snapshot          string        `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file at the start, and again each --snapshot-every. It replaces the one before once it is whole, if that is of the same objects; watchmill store restore makes a file of it."`
-	SnapshotEvery     time.Duration `placeholder:"D" help:"How often to write --snapshot, such as 15m (1h)."`
-	Upstream          string        `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
-	UpstreamTokenFile string        `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed."`
-	Kubeconfig        string        `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
-	TokenFile         string        `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\". It is read again when it changes."`
-	TLSCert           string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server. It is read again when it or the key changes."`
-	TLSKey            string        `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
-	ClientCA          string        `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients: a client that shows one is the user of its common name, with its organizations as groups. Needs TLS. It is read again when it changes."`
-	Metrics           bool          `help:"Answer /metrics, for Prometheus, at the address of --listen; users may get it, if there are users."`
-	Compress          bool          `help:"Compress answers above 128 KiB for clients that accept it, for slow networks."`
-	Origin            []string      `placeholder:"URL" help:"An origin, such as https://console.example.com, whose pages may watch over WebSocket."`
-	Host              []string      `placeholder:"NAME" help:"A name that clients may call the server by, beside addresses and localhost."`
+	Listen                   string        `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen (${default}); port 0 is any that is free. Other than loopback it needs TLS and users: --token-file or --client-ca."`
+	CRD                      []string      `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none. Rules in CEL hold if the program is watchmill-etcd."`
+	AllowCRDs                bool          `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
+	Data                     string        `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX], which several servers share."`
+	Snapshot                 string        `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file at the start, and again each --snapshot-every. It replaces the one before once it is whole, if that is of the same objects; watchmill store restore makes a file of it."`
+	SnapshotEvery            time.Duration `placeholder:"D" help:"How often to write --snapshot, such as 15m (1h)."`
+	Upstream                 string        `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
+	UpstreamTokenFile        string        `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed."`
+	Kubeconfig               string        `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
+	TokenFile                string        `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\". It is read again when it changes."`
+	TLSCert                  string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server. It is read again when it or the key changes."`
+	TLSKey                   string        `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
+	ClientCA                 string        `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients: a client that shows one is the user of its common name, with its organizations as groups. Needs TLS. It is read again when it changes."`
+	Metrics                  bool          `help:"Answer /metrics, for Prometheus, at the address of --listen; users may get it, if there are users."`
+	Compress                 bool          `help:"Compress answers above 128 KiB for clients that accept it, for slow networks."`
+	MaxReads                 int           `default:"400" placeholder:"N" help:"How many requests that only read may be in flight (${default}), without watches. If there are users, one has at most half of them."`
+	MaxWrites                int           `default:"200" placeholder:"N" help:"How many requests that write may be in flight (${default}). If there are users, one has at most half of them."`
+	MaxWatches               int           `default:"10000" placeholder:"N" help:"How many watches there may be (${default})."`
+	MaxWatchesPerUser        int           `default:"1000" placeholder:"N" help:"How many watches one user may have (${default}); without users all clients are one."`
+	MaxConnectionsPerAddress *int          `placeholder:"N" help:"How many connections one address may have (12000, or three quarters of the files that the process may have open, if that is less). Behind a load balancer all clients may have one address."`
+	ShutdownDelay            time.Duration `default:"5s" placeholder:"D" help:"How long to serve on at an interrupt or a SIGTERM, while /readyz fails (${default})."`
+	DrainWatches             time.Duration `default:"10s" placeholder:"D" help:"Over how long to end the watches then (${default})."`
+	Origin                   []string      `placeholder:"URL" help:"An origin, such as https://console.example.com, whose pages may watch over WebSocket."`
+	Host                     []string      `placeholder:"NAME" help:"A name that clients may call the server by, beside addresses and localhost."`
 }
 
 // Help returns the text that --help adds.
 func (*Flags) Help() string {
-	return `At an interrupt or a SIGTERM the server drains: /readyz fails for 5 s, so that load balancers notice; then new requests are refused, and the watches end over 10 s. A second one ends it at once. While it still reads --data, which takes some twenty seconds for a million objects, it does not listen, and the first one ends it, with status 130.
+	return `At an interrupt or a SIGTERM the server drains: /readyz fails for the time of --shutdown-delay, so that load balancers notice; then new requests are refused, and the watches end over that of --drain-watches. A second one ends it at once. While it still reads --data, which takes some twenty seconds for a million objects, it does not listen, and the first one ends it, with status 130.
 
 Once the disk has failed in a write, nothing is written any more, and /livez and /readyz fail, so that a supervisor restarts the server, which then reads and checks the file of --data again. On a full disk reads go on, and writes fail until there is space. Standard error has a line for each failure, at most 60 of one level in a minute.
 
 The exit status is 0 after it has drained, 1 if the server fails, and 2 for wrong usage or a bad manifest.`
+}
+
+// Validate returns an error for a limit that cannot be. The parser of flags calls it.
+func (f *Flags) Validate() error {
+	for _, limit := range []struct {
+		flag  string
+		value int
+	}{
+		{"--max-reads", f.MaxReads}, {"--max-writes", f.MaxWrites}, {"--max-watches", f.MaxWatches}, {"--max-watches-per-user", f.MaxWatchesPerUser},
+	} {
+		if limit.value < 1 {
+			return fmt.Errorf("%s is %d; give 1 or more", limit.flag, limit.value)
+		}
+	}
+	if n := f.MaxConnectionsPerAddress; n != nil && *n < 1 {
+		return fmt.Errorf("--max-connections-per-address is %d; give 1 or more", *n)
+	}
+	if f.ShutdownDelay < 0 {
+		return fmt.Errorf("--shutdown-delay is %v; give 0s or more", f.ShutdownDelay)
+	}
+	if f.DrainWatches < 0 {
+		return fmt.Errorf("--drain-watches is %v; give 0s or more", f.DrainWatches)
+	}
+	return nil
 }
 
 // compressAbove is the size in bytes above which --compress compresses, which is the API
@@ -48,8 +80,14 @@ func (f *Flags) Options(storages Storages, out, log io.Writer) Options {
 		Listen: f.Listen, CRDs: f.CRD, AllowCRDs: f.AllowCRDs, Data: f.Data, Storages: storages, Upstream: f.Upstream, UpstreamTokenFile: f.UpstreamTokenFile,
 		Kubeconfig: f.Kubeconfig, TokenFile: f.TokenFile, CertFile: f.TLSCert, KeyFile: f.TLSKey, ClientCAFile: f.ClientCA, Hosts: f.Host, Metrics: f.Metrics,
 		Snapshot: f.Snapshot, SnapshotEvery: f.SnapshotEvery,
-		Limits:  serve.Limits{ShutdownDelay: 5 * time.Second, DrainWatches: 10 * time.Second}, // as Help says
+		Limits: serve.Limits{
+			Reads: f.MaxReads, Writes: f.MaxWrites, Watches: f.MaxWatches, WatchesPerUser: f.MaxWatchesPerUser,
+			ShutdownDelay: max(f.ShutdownDelay, 1), DrainWatches: max(f.DrainWatches, 1), // zero would be the default
+		},
 		Origins: f.Origin, Out: out, Log: log,
+	}
+	if f.MaxConnectionsPerAddress != nil {
+		o.Limits.ConnectionsPerAddress = *f.MaxConnectionsPerAddress
 	}
 	if f.Compress {
 		o.CompressAbove = compressAbove

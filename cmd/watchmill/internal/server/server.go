@@ -121,7 +121,7 @@ func (o *Options) listenAndServe(ctx context.Context, server *serve.Server, list
 // has that logged when it returns, if ctx is done, and otherwise has it log nothing.
 func (o *Options) tellOfDraining(ctx context.Context, log *slog.Logger) (told func()) {
 	tell := sync.OnceFunc(func() {
-		log.Info(fmt.Sprintf("draining: /readyz fails for %v, so that load balancers notice, then the watches end over at most %v; a second interrupt or SIGTERM ends the server at once", o.Limits.ShutdownDelay, o.Limits.DrainWatches))
+		log.Info(fmt.Sprintf("draining: /readyz fails for %v, so that load balancers notice, then the watches end over at most %v; a second interrupt or SIGTERM ends the server at once", o.Limits.ShutdownDelay.Round(time.Millisecond), o.Limits.DrainWatches.Round(time.Millisecond)))
 	})
 	stop := context.AfterFunc(ctx, tell)
 	return func() {
