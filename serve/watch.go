@@ -207,9 +207,11 @@ func (w *watching) sendHeader() {
 
 // options returns the options of the engine's watch. It always has bookmarks, which mark
 // the end of the initial state and keep quiet connections alive. It is detached from its
-// context, with which next ends.
+// context, with which next ends. Its name is that of the user, so that logs and metrics say whose
+// watches are slow.
 func (w *watching) options(o *listOptions) engine.WatchOptions {
 	opts := engine.WatchOptions{
+		Name: w.c.user.Name,
 		Key: o.key, Prefix: o.prefix, LabelSelector: o.labels, FieldSelector: o.fields,
 		From: o.revision, Bookmarks: true, Timeout: o.timeout, Detached: true,
 	}

@@ -410,3 +410,13 @@ func TestWatch_HeadStartsNone(t *testing.T) {
 	require.Equal(t, "application/json", a.header.Get("Content-Type"))
 	require.Zero(t, s.handler.Stats().Watches)
 }
+
+// Logs and metrics of an engine name its watches, and the line that starts them is the same for all
+// that are served.
+func TestWatch_HasTheNameOfItsUser(t *testing.T) {
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { byHeader(1)(c) })
+	s.watch(inDefault+"?watch=1", "User", "alice")
+	watches := s.widgets.Engine().Watches()
+	require.Len(t, watches, 1)
+	require.Equal(t, "alice", watches[0].Name)
+}
