@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"crypto/x509"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -73,9 +75,17 @@ func BearerTokens(users map[string]User) func(*http.Request) (User, error) {
 // ClientCertificates is a function for [Config].Authenticate that identifies users by the
 // certificate of their TLS connection: its common name is the name, and its organisations are
 // the groups. The listener must have verified the certificate
-// (tls.VerifyClientCertIfGiven). The error is [ErrUnauthenticated].
+// (tls.VerifyClientCertIfGiven). Once that has expired, or one that it was verified by, it
+// identifies no user, also if its connection lasts. The error is [ErrUnauthenticated].
 func ClientCertificates(r *http.Request) (User, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
+		return User{}, ErrUnauthenticated
+	}
+	now := time.Now()
+	isValid := func(chain []*x509.Certificate) bool {
+		return !slices.ContainsFunc(chain, func(c *x509.Certificate) bool { return !c.NotAfter.IsZero() && now.After(c.NotAfter) })
+	}
+	if !slices.ContainsFunc(r.TLS.VerifiedChains, isValid) {
 		return User{}, ErrUnauthenticated
 	}
 	subject := r.TLS.VerifiedChains[0][0].Subject

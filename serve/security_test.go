@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +34,24 @@ func TestSecurity_HostsAndOrigins(t *testing.T) {
 	require.Equal(t, 403, cross.code)
 	require.Equal(t, 403, s.do("DELETE", inDefault+"/a", "", "Origin", "https://evil.example.com").code)
 	require.Empty(t, s.get("/apis", "Origin", "https://evil.example.com").header.Get("Access-Control-Allow-Origin"))
+}
+
+// A connection may outlive the certificate that it began with, and that of the authority.
+func TestSecurity_ClientCertificatesExpireOnOpenConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := func(d time.Duration) *x509.Certificate {
+			return &x509.Certificate{Subject: pkix.Name{CommonName: "alice"}, NotAfter: time.Now().Add(d)}
+		}
+		mine := in(2 * time.Hour)
+		r := &http.Request{TLS: &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{mine, in(time.Hour)}, {mine, in(3 * time.Hour)}}}}
+		for _, want := range []error{nil, nil, serve.ErrUnauthenticated} {
+			_, err := serve.ClientCertificates(r)
+			require.ErrorIs(t, err, want)
+			time.Sleep(61 * time.Minute)
+		}
+		_, err := serve.ClientCertificates(&http.Request{TLS: &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{in(time.Hour), in(-time.Hour)}}}})
+		require.ErrorIs(t, err, serve.ErrUnauthenticated)
+	})
 }
 
 func TestSecurity_ClientCertificates(t *testing.T) {

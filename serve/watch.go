@@ -212,7 +212,7 @@ func (w *watching) sendHeader() {
 func (w *watching) options(o *listOptions) engine.WatchOptions {
 	opts := engine.WatchOptions{
 		Name: w.c.user.Name,
-		Key: o.key, Prefix: o.prefix, LabelSelector: o.labels, FieldSelector: o.fields,
+		Key:  o.key, Prefix: o.prefix, LabelSelector: o.labels, FieldSelector: o.fields,
 		From: o.revision, Bookmarks: true, Timeout: o.timeout, Detached: true,
 	}
 	if opts.Timeout == 0 {

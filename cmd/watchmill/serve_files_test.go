@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net/http"
 	"os"
@@ -163,6 +164,17 @@ func TestServe_ReadsTheAuthoritiesOfClientsAgain(t *testing.T) {
 		return resp.Proto, nil
 	}
 	alice, bob := first.client("alice"), second.client("bob")
+	lasting := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{alice}}}}
+	defer lasting.CloseIdleConnections()
+	status := func() int {
+		resp, err := lasting.Get(url + inDefault)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	require.Equal(t, 200, status())
 	protocol, err := get(alice)
 	require.NoError(t, err)
 	require.Equal(t, "HTTP/2.0", protocol)
@@ -171,6 +183,7 @@ func TestServe_ReadsTheAuthoritiesOfClientsAgain(t *testing.T) {
 	rewrite(t, opts.ClientCAFile, second.pem())
 	_, err = get(alice)
 	require.Error(t, err, "also if it has a session of before")
+	require.Equal(t, 401, status(), "over a connection of before")
 	protocol, err = get(bob)
 	require.NoError(t, err)
 	require.Equal(t, "HTTP/2.0", protocol)

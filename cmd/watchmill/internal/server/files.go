@@ -97,25 +97,26 @@ func readPair(certFile, keyFile string) (tls.Certificate, error) {
 
 // readAuthorities reads a file of certificates in PEM. It refuses one that cannot be read
 // beside others, since its clients would only see their handshakes fail.
-func readAuthorities(name string) (*x509.CertPool, error) {
+func readAuthorities(name string) ([]*x509.Certificate, error) {
 	wrong := func(problem string) error { return &engine.ConfigError{Field: "--client-ca", Problem: problem} }
 	text, err := readFile(name)
 	if err != nil {
 		return nil, wrong("cannot be read: " + err.Error())
 	}
-	pool, n := x509.NewCertPool(), 0
+	var all []*x509.Certificate
+	n := 0
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		n++
 		authority, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return nil, wrong(fmt.Sprintf("has a block %d, %s, that is no certificate: %v", n, block.Type, err))
 		}
-		pool.AddCert(authority)
+		all = append(all, authority)
 	}
 	if begun := bytes.Count(text, []byte("-----BEGIN ")); n == 0 || n < begun {
 		return nil, wrong(fmt.Sprintf("has %d blocks of PEM of which %d can be read: give whole certificates", begun, n))
 	}
-	return pool, nil
+	return all, nil
 }
 
 // kubeconfigMark is the first line of a kubeconfig that the command may overwrite.

@@ -102,22 +102,49 @@ func (o *Options) trustClients(cfg *serve.Config, t *tls.Config) error {
 	}
 	t.ClientAuth, t.SessionTicketsDisabled = tls.VerifyClientCertIfGiven, true
 	plain := t.Clone()
-	trusting, err := load(cfg.Logger, func() (*tls.Config, error) {
-		authorities, err := readAuthorities(o.ClientCAFile)
-		with := plain.Clone()
-		with.ClientCAs = authorities
-		return with, err
-	}, o.ClientCAFile)
+	trusted, err := load(cfg.Logger, func() (*authorities, error) { return newAuthorities(o.ClientCAFile, plain) }, o.ClientCAFile)
 	if err != nil {
 		return err
 	}
-	t.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return trusting.get(), nil }
+	t.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return trusted.get().config, nil }
+	byCertificate := func(r *http.Request) (serve.User, error) { return trusted.get().user(r) }
 	if cfg.Authenticate == nil {
-		cfg.Authenticate = serve.ClientCertificates
+		cfg.Authenticate = byCertificate
 	} else {
-		cfg.Authenticate = serve.FirstOf(serve.ClientCertificates, cfg.Authenticate)
+		cfg.Authenticate = serve.FirstOf(byCertificate, cfg.Authenticate)
 	}
 	return nil
+}
+
+// authorities are those of --client-ca.
+type authorities struct {
+	config *tls.Config     // of connections whose clients they sign
+	known  map[string]bool // by their certificates
+}
+
+func newAuthorities(file string, plain *tls.Config) (*authorities, error) {
+	all, err := readAuthorities(file)
+	if err != nil {
+		return nil, err
+	}
+	a := &authorities{config: plain.Clone(), known: map[string]bool{}}
+	a.config.ClientCAs = x509.NewCertPool()
+	for _, one := range all {
+		a.config.ClientCAs.AddCert(one)
+		a.known[string(one.Raw)] = true
+	}
+	return a, nil
+}
+
+// user returns the user whose certificate a connection has, if an authority that is trusted now has
+// signed it: the connection may have begun when others were.
+func (a *authorities) user(r *http.Request) (serve.User, error) {
+	if r.TLS == nil || !slices.ContainsFunc(r.TLS.VerifiedChains, func(chain []*x509.Certificate) bool {
+		return a.known[string(chain[len(chain)-1].Raw)]
+	}) {
+		return serve.User{}, serve.ErrUnauthenticated
+	}
+	return serve.ClientCertificates(r)
 }
 
 // reachedAt returns the host and the port by which clients reach the server: the first of its
