@@ -117,6 +117,8 @@ type Audited struct {
 	Impersonated *User
 	// Request has only its Path if the request could not be parsed.
 	Request *Request
+	// From is the address of the client, or of what is in between, as net/http has it.
+	From string
 	// Code is the HTTP status.
 	Code int
 	// Began is when the request arrived, Took how long it was served.

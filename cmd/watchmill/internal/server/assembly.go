@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/watchmill/watchmill/serve"
 )
@@ -12,6 +13,7 @@ type assembly struct {
 	data        *data
 	definitions *definitions
 	snapshots   *snapshots
+	audit       *auditLog
 	server      *serve.Server
 }
 
@@ -35,7 +37,13 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 	if a.snapshots, err = o.snapshots(a.data.file, cfg.Logger); err != nil {
 		return a, err
 	}
-	if err := measured.addTo(&cfg, a.data.host, a.snapshots); err != nil {
+	if a.audit, err = o.openAudit(cfg.Logger); err != nil {
+		return a, err
+	}
+	if a.audit != nil {
+		cfg.Audit = a.audit.request
+	}
+	if err := measured.addTo(&cfg, a.data.host, slices.Concat(a.snapshots.collectors(), a.audit.collectors())); err != nil {
 		return a, err
 	}
 	for _, k := range kinds {
@@ -65,7 +73,7 @@ func (a *assembly) close() error {
 	if a.data != nil {
 		err = errors.Join(err, a.data.close())
 	}
-	return err
+	return errors.Join(err, a.audit.close())
 }
 
 // discard is close of a server that is not wanted any more.

@@ -8,6 +8,9 @@
 //
 //	--allow-crds ──▶ apiextensions.Definitions: clients define other kinds in the same storage
 //
+// It reads certificates and tokens again when they change, writes snapshots of the file, an audit log, and
+// a log that is bounded; see [Flags].
+//
 // Programs share it: watchmill, and watchmill-etcd, which adds etcd to the [Storages] and evaluates
 // rules in CEL.
 package server

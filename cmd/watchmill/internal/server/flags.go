@@ -23,6 +23,7 @@ type Flags struct {
 	TLSCert                  string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server. It is read again when it or the key changes."`
 	TLSKey                   string        `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
 	ClientCA                 string        `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients: a client that shows one is the user of its common name, with its organizations as groups. Needs TLS. It is read again when it changes."`
+	AuditLog                 string        `placeholder:"FILE" help:"Append a line of JSON to this file for each request for a resource when it ends, and for each that was refused. The file is made again when it was renamed, as by logrotate. No request waits for the disk: what cannot be written is counted."`
 	Metrics                  bool          `help:"Answer /metrics, for Prometheus, at the address of --listen; users may get it, if there are users."`
 	Compress                 bool          `help:"Compress answers above 128 KiB for clients that accept it, for slow networks."`
 	MaxReads                 int           `default:"400" placeholder:"N" help:"How many requests that only read may be in flight (${default}), without watches. If there are users, one has at most half of them."`
@@ -79,7 +80,7 @@ func (f *Flags) Options(storages Storages, out, log io.Writer) Options {
 	o := Options{
 		Listen: f.Listen, CRDs: f.CRD, AllowCRDs: f.AllowCRDs, Data: f.Data, Storages: storages, Upstream: f.Upstream, UpstreamTokenFile: f.UpstreamTokenFile,
 		Kubeconfig: f.Kubeconfig, TokenFile: f.TokenFile, CertFile: f.TLSCert, KeyFile: f.TLSKey, ClientCAFile: f.ClientCA, Hosts: f.Host, Metrics: f.Metrics,
-		Snapshot: f.Snapshot, SnapshotEvery: f.SnapshotEvery,
+		Snapshot: f.Snapshot, SnapshotEvery: f.SnapshotEvery, AuditLog: f.AuditLog,
 		Limits: serve.Limits{
 			Reads: f.MaxReads, Writes: f.MaxWrites, Watches: f.MaxWatches, WatchesPerUser: f.MaxWatchesPerUser,
 			ShutdownDelay: max(f.ShutdownDelay, 1), DrainWatches: max(f.DrainWatches, 1), // zero would be the default

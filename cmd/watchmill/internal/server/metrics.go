@@ -3,6 +3,8 @@ package server
 import (
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	enginemetrics "github.com/watchmill/watchmill/inspect/prommetrics"
 
 	"github.com/watchmill/watchmill/engine"
@@ -35,14 +37,13 @@ func (m *metrics) hostConfig() engine.HostConfig {
 	return engine.HostConfig{Metrics: m.engines}
 }
 
-// addTo configures a server to be measured and to answer /metrics, with those of the snapshots,
-// unless m is nil.
-func (m *metrics) addTo(cfg *serve.Config, host *engine.Host, of *snapshots) error {
+// addTo configures a server to be measured and to answer /metrics, with others, unless m is nil.
+func (m *metrics) addTo(cfg *serve.Config, host *engine.Host, others []prometheus.Collector) error {
 	if m == nil {
 		return nil
 	}
 	m.engines.Observe(host)
-	page, err := prommetrics.Handler(append(of.collectors(), m.server, m.engines)...)
+	page, err := prommetrics.Handler(append(others, m.server, m.engines)...)
 	cfg.Metrics, cfg.MetricsHandler = m.server, page
 	return err
 }

@@ -52,6 +52,8 @@ type Options struct {
 	// SnapshotEvery how often, zero for the default.
 	Snapshot      string
 	SnapshotEvery time.Duration
+	// AuditLog is the file that gets a line for each request for a resource, "" for none.
+	AuditLog string
 	// Metrics makes the server answer /metrics, for Prometheus.
 	Metrics bool
 	// CompressAbove is that of the server's configuration.

@@ -1,0 +1,137 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/serve"
+)
+
+// audited opens an audit log, and returns what tells it of a request for an object.
+func audited(t *testing.T, name string, log io.Writer) (a *auditLog, request func(name string)) {
+	t.Helper()
+	o := &Options{AuditLog: name}
+	a, err := o.openAudit(slog.New(slog.NewTextHandler(log, nil)))
+	require.NoError(t, err)
+	return a, func(name string) {
+		a.request(t.Context(), serve.Audited{Request: &serve.Request{Verb: "get", Resource: "widgets", Name: name}, Code: 200})
+	}
+}
+
+// contents returns what the lines of a file say: names of objects, or how many are lost.
+func contents(t *testing.T, file string) (all []any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		var l map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &l), line)
+		if lost, some := l["lost"]; some {
+			all = append(all, lost)
+		} else {
+			all = append(all, l["name"])
+		}
+	}
+	return all
+}
+
+// A file that was renamed keeps what it has, and another one gets what follows; one that was truncated
+// begins again.
+func TestAudit_IsRotated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "audit")
+		a, request := audited(t, file, io.Discard)
+		tell := func(name string) {
+			request(name)
+			time.Sleep(2 * auditLook)
+			synctest.Wait()
+		}
+		tell("a")
+		require.NoError(t, os.Rename(file, file+".1"))
+		tell("b")
+		tell("c")
+		require.Equal(t, []any{"a"}, contents(t, file+".1"))
+		require.Equal(t, []any{"b", "c"}, contents(t, file))
+		require.NoError(t, os.Truncate(file, 0))
+		tell("d")
+		require.Equal(t, []any{"d"}, contents(t, file))
+		require.NoError(t, os.Remove(file))
+		request("e") // which waits while it is closed
+		require.NoError(t, a.close())
+		require.Equal(t, []any{"e"}, contents(t, file))
+	})
+}
+
+// What a full disk does not take is counted, in the file, too, when there is space again.
+func TestAudit_SaysWhatIsLostOnAFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		file, whole := filepath.Join(dir, "audit"), filepath.Join(dir, "whole")
+		require.NoError(t, os.Symlink("/dev/full", file))
+		var log bytes.Buffer
+		a, request := audited(t, file, &log)
+		for range 100 {
+			request("lost")
+		}
+		synctest.Wait()
+		require.Contains(t, log.String(), "no space left on device")
+		require.Equal(t, uint64(100), a.lost.Load())
+		require.NoError(t, os.Symlink(whole, file+".new"))
+		require.NoError(t, os.Rename(file+".new", file))
+		time.Sleep(2 * auditLook)
+		request("a")
+		request("b")
+		require.NoError(t, a.close())
+		require.Equal(t, []any{100.0, "a", "b"}, contents(t, whole))
+	})
+}
+
+// A line that was written in part does not harm the next one.
+func TestAudit_EndsALineThatIsTorn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit")
+	a, request := audited(t, file, io.Discard)
+	a.torn = true
+	request("a")
+	require.NoError(t, a.close())
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(text), "\n{"), "%s", text)
+}
+
+// A disk that hangs keeps no request waiting.
+func TestAudit_KeepsNoRequestWaiting(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(file, 0o600))
+	pipe, err := os.OpenFile(file, os.O_RDWR, 0)
+	require.NoError(t, err)
+	a, request := audited(t, file, io.Discard)
+	for range 2 * maxAuditLines {
+		request("a")
+	}
+	require.NotZero(t, a.lost.Load())
+	read := make(chan int, 1)
+	go func() {
+		n := 0
+		for lines := bufio.NewScanner(pipe); lines.Scan() && lines.Text() != "end"; {
+			n++
+		}
+		read <- n
+	}()
+	require.NoError(t, a.close())
+	_, err = pipe.WriteString("end\n")
+	require.NoError(t, err)
+	require.NotZero(t, <-read)
+	require.NoError(t, pipe.Close())
+}
