@@ -13,19 +13,31 @@ import (
 //	enter ──▶ writes ──▶ arrivals ──▶ writes ──▶ leave
 //	                        └── full: the one that has arrived longest, of the user with the
 //	                            most of them, is given up
+//
+// One that has arrived for a moment is not given up for another of its user: under more load than
+// the server takes none would arrive whole, since each would give way before its end.
+
+// patience is that moment.
+const patience = time.Second
 
 // arrivals are the writes whose bodies arrive.
 type arrivals struct {
 	all    int       // with those that were given up and are not over yet
-	order  list.List // of *call, those that have arrived longest first
+	order  list.List // of arrival, those that have arrived longest first
 	byUser places    // of those in order
+}
+
+// arrival is a call whose body has arrived since a time.
+type arrival struct {
+	call  *call
+	since time.Time
 }
 
 // add adds a call.
 func (a *arrivals) add(c *call) {
 	a.all++
 	a.byUser.take(c.user.Name)
-	c.arrival, c.place = a.order.PushBack(c), arrivalPlace
+	c.arrival, c.place = a.order.PushBack(arrival{c, time.Now()}), arrivalPlace
 }
 
 // drop makes a call none that can be given up.
@@ -43,29 +55,35 @@ func (a *arrivals) remove(c *call) {
 	a.all--
 }
 
-// slowest returns the call that has arrived longest, of the user that has most of them.
-func (a *arrivals) slowest() *call {
+// slowest returns the call that gives way to another one: the one that has arrived longest, of the
+// user that has most of them; nil if none does.
+func (a *arrivals) slowest(to *call) *call {
 	most := 0
 	for _, n := range a.byUser.byUser {
 		most = max(most, n)
 	}
 	for e := a.order.Front(); e != nil; e = e.Next() {
-		if c := e.Value.(*call); a.byUser.byUser[c.user.Name] == most {
-			return c
+		slow := e.Value.(arrival)
+		if a.byUser.byUser[slow.call.user.Name] < most {
+			continue
 		}
+		if time.Since(slow.since) >= patience || a.byUser.byUser[to.user.Name]+1 < most {
+			return slow.call
+		}
+		return nil
 	}
 	return nil
 }
 
 // arrive takes a write's place among the writes, and gives it one among the arrivals, of which
 // there are at most as many as writes. Another write is given up for that if need be; the new one is
-// refused if the connection of the other has no deadlines.
+// refused if none gives way, or if the connection of the other has no deadlines.
 func (f *inFlight) arrive(c *call) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.arrivals.order.Len() >= f.limits.Writes {
-		slow := f.arrivals.slowest()
-		if slow.giveUpBody() != nil {
+		slow := f.arrivals.slowest(c)
+		if slow == nil || slow.giveUpBody() != nil {
 			return c.refuse(LimitBodies, tooManyInFlight)
 		}
 		f.arrivals.drop(slow)
@@ -119,5 +137,9 @@ func (c *call) leaveUnread() {
 	if c.w.ofStream || c.allRead || !c.hasBody() || c.place != writePlace {
 		return
 	}
-	_ = c.inFlight.arrive(c) // if it is refused, the write keeps its place
+	refused := c.refused
+	if c.inFlight.arrive(c) != nil {
+		c.refused = refused
+		c.w.Header().Set("Connection", "close") // so that net/http does not read it
+	}
 }

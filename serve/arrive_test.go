@@ -39,8 +39,7 @@ func (s *server) slow(user string) slowWrite {
 			w.answer <- resp
 		}
 	}()
-	_, err = io.WriteString(in, "{")
-	require.NoError(s.t, err)
+	_, _ = io.WriteString(in, "{") // fails if the server has refused it already
 	synctest.Wait()
 	return w
 }
@@ -69,6 +68,7 @@ func TestArrive_SlowBodiesKeepNoOtherFromWriting(t *testing.T) {
 		a, b := s.slow("a"), s.slow("a")
 		require.Equal(t, 2, s.handler.Stats().Arriving)
 		require.Zero(t, s.handler.Stats().InFlight)
+		time.Sleep(time.Second)
 		s.create("quick", 1)
 		synctest.Wait()
 		require.Equal(t, 1, s.handler.Stats().Arriving, "one has given way")
@@ -89,6 +89,7 @@ func TestArrive_OneUserDisplacesNoOther(t *testing.T) {
 		var greedy []slowWrite
 		for range 10 {
 			greedy = append(greedy, s.slow("greedy"))
+			time.Sleep(time.Second)
 		}
 		require.Equal(t, 3, s.handler.Stats().Arriving)
 		require.Equal(t, 201, patient.finish("patient"))
@@ -102,6 +103,24 @@ func TestArrive_OneUserDisplacesNoOther(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, s.handler.Stats().Arriving)
 	}, byHeader(3))
+}
+
+// Under more load than there is room for, bodies that have begun arrive, and others are refused: if each
+// displaced another one, none would arrive whole. Another user is let in, of whom there are fewer.
+func TestArrive_OverloadLetsWholeBodiesThrough(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		var begun []slowWrite
+		for range 4 {
+			begun = append(begun, s.slow("a"))
+		}
+		require.Equal(t, 429, s.slow("a").finish("none"))
+		other := s.slow("b")
+		require.Equal(t, 429, begun[0].finish("none"), "it has given way to another user")
+		require.Equal(t, 201, other.finish("b"))
+		for i, w := range begun[1:] {
+			require.Equal(t, 201, w.finish(fmt.Sprintf("w%d", i)))
+		}
+	}, byHeader(4), func(c *serve.Config) { c.Limits.WritesPerUser = 4 })
 }
 
 // A write whose body has come takes a place then, and is refused if there is none.
@@ -163,8 +182,11 @@ func TestArrive_ARefusalWhoseBodyDoesNotComeHoldsNoPlace(t *testing.T) {
 		defer conn.Close()
 		synctest.Wait()
 		require.Equal(t, serve.Stats{Requests: 1, Arriving: 1}, s.handler.Stats())
-		require.Equal(t, 403, s.do("POST", inDefault, "{}").code, "and not 429")
-		require.Equal(t, "403 Forbidden", status(conn))
+		for range 2 {
+			require.Equal(t, 403, s.do("POST", inDefault, "{}").code, "and not 429")
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, "403 Forbidden", status(conn), "once it has given way")
 	}, byHeader(1), func(c *serve.Config) {
 		c.Authorize = func(context.Context, serve.User, *serve.Request) error { return errors.New("no") }
 	})
