@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // reloaded is what files contain. They are read again when they have changed, since certificates
@@ -17,41 +18,49 @@ type reloaded[T any] struct {
 	read  func() (T, error)
 	log   *slog.Logger
 
-	mu    sync.Mutex
-	seen  []fs.FileInfo // nil for a file that was not there
-	value T
+	value atomic.Pointer[T]
+
+	mu   sync.Mutex    // held during a look
+	seen []fs.FileInfo // nil for a file that was not there
 }
 
 // load reads the files for the first time.
 func load[T any](log *slog.Logger, read func() (T, error), files ...string) (*reloaded[T], error) {
 	r := &reloaded[T]{files: files, read: read, log: log}
 	r.seen = r.look() // before they are read, so that a change meanwhile is seen
-	var err error
-	r.value, err = read()
+	value, err := read()
+	r.value.Store(&value)
 	return r, err
 }
 
-// get returns what the files contain, after a look at whether they have changed.
+// get returns what the files contain, after a look at whether they have changed. While another call
+// looks, it does not wait: the disk may hang.
 func (r *reloaded[T]) get() T {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	if r.mu.TryLock() {
+		defer r.mu.Unlock()
+		r.refresh()
+	}
+	return *r.value.Load()
+}
+
+// refresh reads the files again if they have changed. The caller holds r.mu.
+func (r *reloaded[T]) refresh() {
 	now := r.look()
 	if r.unchanged(now) {
-		return r.value
+		return
 	}
 	r.seen = now
 	if slices.ContainsFunc(now, func(info fs.FileInfo) bool { return info != nil && !info.Mode().IsRegular() }) {
-		return r.value
+		return
 	}
 	names := strings.Join(r.files, ", ")
 	value, err := r.read()
 	if err != nil {
 		r.log.Error("files have changed and cannot be used: what they contained before stays in use", "files", names, "error", err)
-		return r.value
+		return
 	}
 	r.log.Info("files have changed and were read again", "files", names)
-	r.value = value
-	return value
+	r.value.Store(&value)
 }
 
 // look returns the descriptions of the files.

@@ -49,7 +49,7 @@ func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (s secured, er
 	if err != nil {
 		return s, err
 	}
-	s.certificate = pair.value.Leaf
+	s.certificate = (*pair.value.Load()).Leaf
 	listen.TLS = &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.get(), nil },
@@ -74,7 +74,7 @@ func (o *Options) knowTokens(cfg *serve.Config) (first string, err error) {
 		return "", err
 	}
 	cfg.Authenticate = websocket.Tokens(func(r *http.Request) (serve.User, error) { return known.get().user(r) })
-	return known.value.first, nil
+	return known.value.Load().first, nil
 }
 
 // pair reads the server's certificate and its key. The log is told of one that clients refuse.
