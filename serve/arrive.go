@@ -14,10 +14,10 @@ import (
 //	                        └── full: the one that has arrived longest, of the user with the
 //	                            most of them, is given up
 //
-// One that has arrived for a moment is not given up for another of its user: under more load than
-// the server takes none would arrive whole, since each would give way before its end.
+// One gives way to another of its own user only after a while: under more load than the server
+// takes, each would give way shortly before its end, and none would arrive whole.
 
-// patience is that moment.
+// patience is that while.
 const patience = time.Second
 
 // arrivals are the writes whose bodies arrive.

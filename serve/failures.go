@@ -33,12 +33,12 @@ func (f *failures) tell(to *slog.Logger, what string, args ...any) {
 func (f *failures) take() (skipped int, now bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if at := time.Now(); at.Before(f.next) {
+	at := time.Now()
+	if at.Before(f.next) {
 		f.skipped++
 		return 0, false
-	} else {
-		f.next = at.Add(failurePause)
 	}
+	f.next = at.Add(failurePause)
 	skipped, f.skipped = f.skipped, 0
 	return skipped, true
 }
