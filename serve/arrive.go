@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"container/list"
 	"io"
 	"net/http"
 	"time"
@@ -13,67 +12,6 @@ import (
 //	enter ──▶ writes ──▶ arrivals ──▶ writes ──▶ leave
 //	                        └── full: the one that has arrived longest, of the user with the
 //	                            most of them, is given up
-//
-// One gives way to another of its own user only after a while: under more load than the server
-// takes, each would give way shortly before its end, and none would arrive whole.
-
-// patience is that while.
-const patience = time.Second
-
-// arrivals are the writes whose bodies arrive.
-type arrivals struct {
-	all    int       // with those that were given up and are not over yet
-	order  list.List // of arrival, those that have arrived longest first
-	byUser places    // of those in order
-}
-
-// arrival is a call whose body has arrived since a time.
-type arrival struct {
-	call  *call
-	since time.Time
-}
-
-// add adds a call.
-func (a *arrivals) add(c *call) {
-	a.all++
-	a.byUser.take(c.user.Name)
-	c.arrival, c.place = a.order.PushBack(arrival{c, time.Now()}), arrivalPlace
-}
-
-// drop makes a call none that can be given up.
-func (a *arrivals) drop(c *call) {
-	if c.arrival != nil {
-		a.order.Remove(c.arrival)
-		a.byUser.giveBack(c.user.Name)
-		c.arrival = nil
-	}
-}
-
-// remove removes a call.
-func (a *arrivals) remove(c *call) {
-	a.drop(c)
-	a.all--
-}
-
-// slowest returns the call that gives way to another one: the one that has arrived longest, of the
-// user that has most of them; nil if none does.
-func (a *arrivals) slowest(to *call) *call {
-	most := 0
-	for _, n := range a.byUser.byUser {
-		most = max(most, n)
-	}
-	for e := a.order.Front(); e != nil; e = e.Next() {
-		slow := e.Value.(arrival)
-		if a.byUser.byUser[slow.call.user.Name] < most {
-			continue
-		}
-		if time.Since(slow.since) >= patience || a.byUser.byUser[to.user.Name]+1 < most {
-			return slow.call
-		}
-		return nil
-	}
-	return nil
-}
 
 // arrive takes a write's place among the writes, and gives it one among the arrivals, of which
 // there are at most as many as writes. Another write is given up for that if need be; the new one is
@@ -89,7 +27,7 @@ func (f *inFlight) arrive(c *call) error {
 		f.arrivals.drop(slow)
 	}
 	f.giveBack(c)
-	f.arrivals.add(c)
+	f.arrivals.add(c, arrivalPlace)
 	return nil
 }
 
@@ -99,7 +37,7 @@ func (f *inFlight) arrived(c *call, why error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case c.arrival == nil:
+	case c.slow == nil:
 		c.w.Header().Set("Connection", "close") // nothing more can be read from it
 		return c.refuse(LimitBodies, "the body has given way to others since it arrived too slowly: the server reads only so many at a time")
 	case why != nil:

@@ -40,7 +40,7 @@ type call struct {
 	upgrades bool // the client asks for a WebSocket
 	aborted  bool
 	place    place         // is the inFlight's to read and change
-	arrival  *list.Element // in the arrivals, nil if it is not there
+	slow     *list.Element // among the slow calls, nil if it is not there
 	allRead  bool          // all of the body was read
 }
 

@@ -97,7 +97,9 @@ type Limits struct {
 	// Reads and Writes are how many requests may be in flight, except watches: 400 and
 	// 200. A write is in flight once its body was read. As many bodies are read at a
 	// time; then the next one takes the place of the one that has arrived longest, of the
-	// user with the most, if that is another one, or it has taken a second.
+	// user with the most, if that is another one, or it has taken a second. A read whose
+	// answer has been sent for a second makes room for another one, if there is none, and
+	// goes on. There are at most as many of these as reads; then one is cut off, likewise.
 	Reads, Writes int
 	// ReadsPerUser and WritesPerUser are how many of them one user may have: half of them,
 	// rounded up; all of them without [Config].Authenticate, when there is only one user.

@@ -45,7 +45,9 @@
 //
 // A write has no place among the requests in flight while its body arrives. So clients that
 // send slowly keep no other from writing: if many do, those of the user with the most give way,
-// with 429. With Authenticate, one user has at most half of the places; see [Limits].
+// with 429. A read whose answer has been sent for a second gives its place to others, and goes on;
+// if many do, some are cut off likewise. With Authenticate, one user has at most half of the places;
+// see [Limits].
 //
 // # Forms of a watch
 //

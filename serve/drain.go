@@ -20,11 +20,13 @@ type counters struct{ requests, events, refused atomic.Uint64 }
 type Stats struct {
 	// Requests is how many requests have arrived. InFlight is how many are being served,
 	// except watches, and InFlightWrites how many of these write. Arriving is how many writes
-	// wait for their bodies, and are not among those. Watches is how many watches are being
+	// wait for their bodies, and Departing how many reads have made room for others since their
+	// clients read slowly; they are not among those. Watches is how many watches are being
 	// served.
 	Requests                 uint64
 	InFlight, InFlightWrites int
-	Arriving, Watches        int
+	Arriving, Departing      int
+	Watches                  int
 	// RefusedConnections is how many connections were closed without an answer, since their
 	// address had more than [Limits].ConnectionsPerAddress.
 	RefusedConnections uint64
@@ -41,7 +43,7 @@ type Stats struct {
 func (s *Server) Stats() Stats {
 	st := Stats{Requests: s.counts.requests.Load(), Events: s.counts.events.Load(), RefusedConnections: s.counts.refused.Load()}
 	n := s.inFlight.counts()
-	st.InFlight, st.InFlightWrites, st.Arriving, st.Watches = n.reads+n.writes, n.writes, n.arrivals, n.watches
+	st.InFlight, st.InFlightWrites, st.Arriving, st.Departing, st.Watches = n.reads+n.writes, n.writes, n.arrivals, n.departures, n.watches
 	st.EncodingHits, st.EncodingMisses, st.EncodingBytes = s.encodings.stats()
 	return st
 }

@@ -13,7 +13,9 @@ type inFlight struct {
 
 	mu            sync.Mutex
 	reads, writes places
-	arrivals      arrivals            // bodies of writes, which have no place among these meanwhile
+	reading       map[*call]struct{}  // those that have a place among the reads
+	arrivals      slowCalls           // writes whose bodies arrive
+	departures    slowCalls           // reads whose answers depart slowly
 	watches       map[*call]*watching // nil while a watch starts
 	watchers      places              // of the watches
 	starts        map[*call]context.CancelCauseFunc
@@ -23,7 +25,7 @@ type inFlight struct {
 }
 
 func newInFlight(limits *Limits) *inFlight {
-	return &inFlight{limits: limits, watches: map[*call]*watching{}, starts: map[*call]context.CancelCauseFunc{}, taken: map[*transport.Taken]struct{}{}}
+	return &inFlight{limits: limits, reading: map[*call]struct{}{}, watches: map[*call]*watching{}, starts: map[*call]context.CancelCauseFunc{}, taken: map[*transport.Taken]struct{}{}}
 }
 
 // place is what a request has in inFlight.
@@ -34,7 +36,8 @@ const (
 	readPlace
 	writePlace
 	watchPlace
-	arrivalPlace // of a write, for as long as its body arrives
+	arrivalPlace   // of a write, for as long as its body arrives
+	departurePlace // of a read that has made room for others
 )
 
 // places are how many requests of one sort have a place.
@@ -91,12 +94,13 @@ func (f *inFlight) enterWatches(c *call) error {
 // enterReads is enter for a request that changes nothing. The caller holds f.mu.
 func (f *inFlight) enterReads(c *call) error {
 	switch {
-	case f.reads.all >= f.limits.Reads:
-		return c.refuse(LimitReads, tooManyInFlight)
-	case f.reads.byUser[c.user.Name] >= f.limits.ReadsPerUser:
+	case f.reads.byUser[c.user.Name] >= f.limits.ReadsPerUser && !f.makeRoom(c, true):
 		return c.refuse(LimitReadsPerUser, tooManyOfUser)
+	case f.reads.all >= f.limits.Reads && !f.makeRoom(c, false):
+		return c.refuse(LimitReads, tooManyInFlight)
 	}
 	f.reads.take(c.user.Name)
+	f.reading[c] = struct{}{}
 	c.place = readPlace
 	return nil
 }
@@ -144,10 +148,13 @@ func (f *inFlight) giveBack(c *call) {
 	switch c.place {
 	case readPlace:
 		f.reads.giveBack(c.user.Name)
+		delete(f.reading, c)
 	case writePlace:
 		f.writes.giveBack(c.user.Name)
 	case arrivalPlace:
 		f.arrivals.remove(c)
+	case departurePlace:
+		f.departures.remove(c)
 	case watchPlace:
 		delete(f.watches, c)
 		f.watchers.giveBack(c.user.Name)
@@ -249,17 +256,17 @@ func (f *inFlight) whenIdle() <-chan struct{} {
 // tellIdle closes the channel of whenIdle if nothing is being served. The caller holds
 // f.mu.
 func (f *inFlight) tellIdle() {
-	if f.idle != nil && f.reads.all+f.writes.all+f.arrivals.all+f.watchers.all+len(f.taken) == 0 {
+	if f.idle != nil && f.reads.all+f.writes.all+f.arrivals.all+f.departures.all+f.watchers.all+len(f.taken) == 0 {
 		close(f.idle)
 		f.idle = nil
 	}
 }
 
 // counted are the numbers of an inFlight.
-type counted struct{ reads, writes, arrivals, watches int }
+type counted struct{ reads, writes, arrivals, departures, watches int }
 
 func (f *inFlight) counts() counted {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return counted{f.reads.all, f.writes.all, f.arrivals.all, f.watchers.all}
+	return counted{f.reads.all, f.writes.all, f.arrivals.all, f.departures.all, f.watchers.all}
 }

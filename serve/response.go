@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchmill/watchmill/serve/internal/transport"
@@ -29,6 +30,9 @@ type response struct {
 	// watches do. It is nil while nothing is being written.
 	guarded bool
 	guard   *transport.StreamGuard
+	// since is when the answer began, in nanoseconds since 1970, zero before. cut: it is broken off.
+	since atomic.Int64
+	cut   atomic.Bool
 	// gathered is what such a watch has not sent yet, nil for nothing.
 	gathered *gathered
 }
@@ -43,6 +47,7 @@ func (r *response) WriteHeader(code int) {
 func (r *response) begin(code int) {
 	if r.code == 0 {
 		r.code = code
+		r.since.Store(time.Now().UnixNano())
 		r.extend()
 	}
 }
@@ -63,6 +68,9 @@ func (r *response) extend() {
 // endAt sets the deadline of writes. Not every ResponseWriter has deadlines; then it has no
 // effect.
 func (r *response) endAt(at time.Time) {
+	if r.cut.Load() {
+		return
+	}
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(at)
 }
 

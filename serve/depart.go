@@ -1,0 +1,61 @@
+package serve
+
+import (
+	"net/http"
+	"time"
+)
+
+// A read whose client is slow to read the answer makes room for others among the reads, so that
+// clients which do not read keep no other from reading: it costs the server little more than a
+// buffer then.
+//
+//	enter ──▶ reads ──▶ leave
+//	            └── full ──▶ departures ──▶ leave
+//	                             └── full: one is cut off
+
+// makeRoom takes the place of a read whose answer has been sent for a while, for a call: of one of the
+// same user, or else of the one that has been sent longest, of the user that has most reads. It reports
+// whether there was one. The caller holds f.mu.
+func (f *inFlight) makeRoom(to *call, ofSameUser bool) bool {
+	slow := f.longestSent(to, ofSameUser)
+	if slow == nil {
+		return false
+	}
+	if f.departures.order.Len() >= f.limits.Reads {
+		slowest := f.departures.slowest(to)
+		if slowest == nil || slowest.cutOff() != nil {
+			return false
+		}
+		f.departures.drop(slowest)
+	}
+	f.giveBack(slow)
+	f.departures.add(slow, departurePlace)
+	return true
+}
+
+// longestSent returns the read for makeRoom, nil if there is none.
+func (f *inFlight) longestSent(to *call, ofSameUser bool) (longest *call) {
+	var since time.Time
+	for c := range f.reading {
+		began, sends := c.w.sending()
+		switch {
+		case !sends || time.Since(began) < patience || ofSameUser && c.user.Name != to.user.Name:
+		case longest == nil, f.reads.byUser[c.user.Name] > f.reads.byUser[longest.user.Name],
+			f.reads.byUser[c.user.Name] == f.reads.byUser[longest.user.Name] && began.Before(since):
+			longest, since = c, began
+		}
+	}
+	return longest
+}
+
+// cutOff breaks the call's answer off.
+func (c *call) cutOff() error {
+	c.w.cut.Store(true)
+	return http.NewResponseController(c.w.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
+}
+
+// sending returns since when an answer has been sent, if it has begun.
+func (r *response) sending() (since time.Time, sends bool) {
+	at := r.since.Load()
+	return time.Unix(0, at), at != 0
+}

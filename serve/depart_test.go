@@ -1,0 +1,133 @@
+package serve_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/serve"
+)
+
+// unreadList lists all widgets, as a user, and reads nothing of them. The list is larger than what
+// is in between holds.
+func (s *server) unreadList(user string) *http.Response {
+	s.t.Helper()
+	resp := s.send(s.t.Context(), "GET", allWidgets, "", "User", user)
+	require.Equal(s.t, 200, resp.StatusCode)
+	synctest.Wait()
+	return resp
+}
+
+// items returns how many items a list has that is read to its end.
+func items(resp *http.Response) (int, error) {
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err
+	}
+	var list struct{ Items []json.RawMessage }
+	err = json.Unmarshal(text, &list)
+	return len(list.Items), err
+}
+
+// fewReads allows so many reads, and makes no answer stall within a test.
+func fewReads(reads int) func(*serve.Config) {
+	return func(c *serve.Config) {
+		byHeader(10)(c)
+		c.Limits.Reads, c.Limits.ReadsPerUser, c.Limits.WriteStall = reads, reads, time.Hour
+	}
+}
+
+const largeWidgets = 50 // of 200 kB, which is more than the buffers of a client over HTTP/2
+
+func (s *server) createLargeWidgets() {
+	for i := range largeWidgets {
+		s.createLarge(fmt.Sprint("w", i), 200_000)
+	}
+}
+
+// Answers that are read slowly, or not at all, hold no place that others want, and are whole all the
+// same.
+func TestDepart_SlowReadersKeepNoOtherFromReading(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.createLargeWidgets()
+		slow := s.unreadList("a")
+		require.Equal(t, 429, s.get(inDefault+"/w0").code, "it may just be large")
+		time.Sleep(time.Second)
+		require.Equal(t, 200, s.get(inDefault+"/w0").code)
+		require.Equal(t, 1, s.handler.Stats().Departing)
+		require.Equal(t, 200, s.get(inDefault+"/w0").code)
+		n, err := items(slow)
+		require.NoError(t, err)
+		require.Equal(t, largeWidgets, n)
+		synctest.Wait()
+		require.Zero(t, s.handler.Stats().Departing+s.handler.Stats().InFlight)
+	}, fewReads(1))
+}
+
+// There are only so many of them. Then the one of the user with the most that has been sent longest is
+// cut off.
+func TestDepart_OneOfTooManyIsCutOff(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.createLargeWidgets()
+		patient := s.unreadList("patient")
+		time.Sleep(time.Second)
+		var greedy []*http.Response
+		for range 5 {
+			greedy = append(greedy, s.unreadList("greedy"))
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, 2, s.handler.Stats().Departing)
+		n, err := items(patient)
+		require.NoError(t, err)
+		require.Equal(t, largeWidgets, n)
+		for i, resp := range greedy {
+			n, err := items(resp)
+			if i < 2 {
+				require.Error(t, err)
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, largeWidgets, n)
+			}
+		}
+		synctest.Wait()
+		require.Zero(t, s.handler.Stats().Departing+s.handler.Stats().InFlight)
+	}, fewReads(2))
+}
+
+// One user makes room for its own reads alone.
+func TestDepart_OfOneUser(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.createLargeWidgets()
+		slow := s.unreadList("a")
+		time.Sleep(time.Second)
+		require.Equal(t, 200, s.get(inDefault+"/w0", "User", "a").code)
+		require.Equal(t, 1, s.handler.Stats().Departing)
+		_, err := items(slow)
+		require.NoError(t, err)
+	}, fewReads(2), func(c *serve.Config) { c.Limits.ReadsPerUser = 1 })
+}
+
+// A shutdown waits for answers that are read slowly.
+func TestDepart_AShutdownWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.createLargeWidgets()
+		slow := s.unreadList("a")
+		time.Sleep(time.Second)
+		require.Equal(t, 200, s.get(inDefault+"/w0").code)
+		ended := make(chan error, 1)
+		go func() { ended <- s.handler.Shutdown(t.Context()) }()
+		time.Sleep(10 * time.Second)
+		require.Empty(t, ended)
+		n, err := items(slow)
+		require.NoError(t, err)
+		require.Equal(t, largeWidgets, n)
+		require.NoError(t, <-ended)
+	}, fewReads(1))
+}

@@ -1,0 +1,70 @@
+package serve
+
+import (
+	"container/list"
+	"time"
+)
+
+// slowCalls are the calls whose clients are slow, in sending a body or in reading an answer. They have
+// no place among the requests in flight. There is a bound on how many there are: then one is given up
+// for the next.
+//
+// One gives way to another of its own user only after a while: under more load than the server
+// takes, each would give way shortly before its end, and none would get through.
+type slowCalls struct {
+	all    int       // with those that were given up and are not over yet
+	order  list.List // of slowCall, those that are there longest first
+	byUser places    // of those in order
+}
+
+// patience is that while.
+const patience = time.Second
+
+// slowCall is a call that is there since a time.
+type slowCall struct {
+	call  *call
+	since time.Time
+}
+
+// add adds a call, whose place is as from now on.
+func (s *slowCalls) add(c *call, as place) {
+	s.all++
+	s.byUser.take(c.user.Name)
+	c.slow, c.place = s.order.PushBack(slowCall{c, time.Now()}), as
+}
+
+// drop makes a call none that can be given up.
+func (s *slowCalls) drop(c *call) {
+	if c.slow != nil {
+		s.order.Remove(c.slow)
+		s.byUser.giveBack(c.user.Name)
+		c.slow = nil
+	}
+}
+
+// remove removes a call.
+func (s *slowCalls) remove(c *call) {
+	s.drop(c)
+	s.all--
+}
+
+// slowest returns the call that gives way to another one: the one that is there longest, of the
+// user that has most of them, which is the other's user if several have; nil if none does.
+func (s *slowCalls) slowest(to *call) *call {
+	most, mine := 0, s.byUser.byUser[to.user.Name]
+	for _, n := range s.byUser.byUser {
+		most = max(most, n)
+	}
+	for e := s.order.Front(); e != nil; e = e.Next() {
+		slow := e.Value.(slowCall)
+		user := slow.call.user.Name
+		switch {
+		case s.byUser.byUser[user] < most, mine == most && user != to.user.Name:
+		case time.Since(slow.since) >= patience, mine+1 < most:
+			return slow.call
+		default:
+			return nil
+		}
+	}
+	return nil
+}
