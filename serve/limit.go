@@ -94,7 +94,7 @@ func (f *inFlight) enterWatches(c *call) error {
 // enterReads is enter for a request that changes nothing. The caller holds f.mu.
 func (f *inFlight) enterReads(c *call) error {
 	switch {
-	case f.reads.byUser[c.user.Name] >= f.limits.ReadsPerUser && !f.makeRoom(c, true):
+	case f.limits.ReadsPerUser < f.limits.Reads && f.reads.byUser[c.user.Name] >= f.limits.ReadsPerUser && !f.makeRoom(c, true):
 		return c.refuse(LimitReadsPerUser, tooManyOfUser)
 	case f.reads.all >= f.limits.Reads && !f.makeRoom(c, false):
 		return c.refuse(LimitReads, tooManyInFlight)
