@@ -52,15 +52,13 @@ func (c *core) applies() bool {
 
 // apply applies a configuration to the object under key.
 func (c *core) apply(ctx context.Context, key, subresource string, config []byte, opts WriteOptions) (*store.Object, bool, error) {
-	switch {
-	case !c.applies():
-		return nil, false, fmt.Errorf("apply %q: %w: Config.Apply is not set", key, engine.ErrUnsupported)
-	case opts.Manager == "":
-		return nil, false, badRequest("WriteOptions.Manager is empty: an apply must say by which manager it is")
-	case c.forwarder != nil:
+	if err := c.mayApply(key, &opts); err != nil {
+		return nil, false, err
+	}
+	if c.forwarder != nil {
 		return forwarding{c}.apply(ctx, key, subresource, config, opts)
 	}
-	desired, err := c.readConfig(key, config, &opts)
+	desired, err := c.readConfig(key, config, &c.kind, &opts)
 	if err != nil {
 		return nil, false, err
 	}
@@ -73,8 +71,19 @@ func (c *core) apply(ctx context.Context, key, subresource string, config []byte
 	}, opts)
 }
 
-// readConfig returns the configuration for the object under key.
-func (c *core) readConfig(key string, text []byte, opts *WriteOptions) (config map[string]any, err error) {
+// mayApply refuses an apply where there is none, and one without a manager.
+func (c *core) mayApply(key string, opts *WriteOptions) error {
+	switch {
+	case !c.applies():
+		return fmt.Errorf("apply %q: %w: Config.Apply is not set", key, engine.ErrUnsupported)
+	case opts.Manager == "":
+		return badRequest("WriteOptions.Manager is empty: an apply must say by which manager it is")
+	}
+	return nil
+}
+
+// readConfig returns the configuration of that kind for the object under key.
+func (c *core) readConfig(key string, text []byte, kind *Kind, opts *WriteOptions) (config map[string]any, err error) {
 	var strict []error
 	panicked := usercode.Call("Config.Apply", key, func() { config, strict, err = c.applier.Decode(text) })
 	switch {
@@ -86,15 +95,15 @@ func (c *core) readConfig(key string, text []byte, opts *WriteOptions) (config m
 	if err := checkNesting(config, 0); err != nil {
 		return nil, err
 	}
-	if err := c.identify(key, config); err != nil {
+	if err := identify(key, config, kind); err != nil {
 		return nil, err
 	}
 	return config, opts.judge(strict)
 }
 
 // identify refuses a configuration of another kind, and fills in the name.
-func (c *core) identify(key string, config map[string]any) error {
-	want := c.kind.GroupVersionKind()
+func identify(key string, config map[string]any, kind *Kind) error {
+	want := kind.GroupVersionKind()
 	if config["apiVersion"] != want.GroupVersion().String() || config["kind"] != want.Kind {
 		return badRequest("the configuration must have apiVersion: %s and kind: %s; it has %v and %v",
 			want.GroupVersion(), want.Kind, config["apiVersion"], config["kind"])
@@ -163,7 +172,7 @@ type ApplyForwarder interface {
 
 // apply passes on a configuration.
 func (f forwarding) apply(ctx context.Context, key, subresource string, config []byte, opts WriteOptions) (*store.Object, bool, error) {
-	if err := f.mayApply(ctx, key, &opts); err != nil {
+	if err := f.checkApply(ctx, key, &opts); err != nil {
 		return nil, false, err
 	}
 	answer, created, err := f.forwarder.(ApplyForwarder).ForwardApply(ctx, key, subresource, config, opts)
@@ -174,9 +183,9 @@ func (f forwarding) apply(ctx context.Context, key, subresource string, config [
 	return o, created, unread("apply", key, err)
 }
 
-// mayApply checks what the server cannot know: which object is meant, and whether the
+// checkApply checks what the server cannot know: which object is meant, and whether the
 // writer may create it.
-func (f forwarding) mayApply(ctx context.Context, key string, opts *WriteOptions) error {
+func (f forwarding) checkApply(ctx context.Context, key string, opts *WriteOptions) error {
 	if opts.UID == "" && opts.Revision == 0 && opts.MayCreate == nil {
 		return nil
 	}

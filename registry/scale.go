@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -201,7 +202,8 @@ func (f *form) decodeScale(body []byte, opts *WriteOptions) (*scaleObject, error
 }
 
 // scaled returns a draft of old with the number of replicas of a scale. It has the scale's
-// name, uid and resourceVersion, which the update checks as those of any other body.
+// name, uid and resourceVersion, which the update checks as those of any other body; a scale needs
+// no name, since its path has one.
 func (f *form) scaled(old *store.Object, s *scaleObject) (*store.Object, error) {
 	draft, err := f.layout.DeepClone(old)
 	if err != nil {
@@ -212,7 +214,7 @@ func (f *form) scaled(old *store.Object, s *scaleObject) (*store.Object, error) 
 	}
 	f.setTypeMeta(draft)
 	m := f.meta(draft)
-	m.SetName(s.Name)
+	m.SetName(cmp.Or(s.Name, m.GetName()))
 	m.SetNamespace(s.Namespace)
 	m.SetUID(s.UID)
 	m.SetResourceVersion(s.ResourceVersion)
@@ -264,7 +266,7 @@ func newScaleResource(c *core) *scaleResource {
 func (r *scaleResource) Info() *Info {
 	return &Info{
 		Kind: r.kind, Subresource: scaleSubresource, Object: scaleKind, Verbs: verbs(scaleSubresource), Columns: scaleColumns,
-		Schema: scaleSchema, Fields: r.fields, Decoders: r.decoders, StrategicMerge: r.mergeScale, Deprecated: r.deprecated,
+		Schema: scaleSchema, Fields: r.fields, Decoders: r.decoders, Apply: r.applies(), StrategicMerge: r.mergeScale, Deprecated: r.deprecated,
 	}
 }
 
@@ -302,8 +304,4 @@ func (r *scaleResource) Update(ctx context.Context, key string, change func(live
 		return Item{}, false, err
 	}
 	return r.item(o), false, nil
-}
-
-func (r *scaleResource) Apply(context.Context, string, []byte, WriteOptions) (Item, bool, error) {
-	return Item{}, false, engine.ErrUnsupported
 }

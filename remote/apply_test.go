@@ -58,6 +58,39 @@ func TestReplica_PassesAppliesOn(t *testing.T) {
 	require.ErrorContains(t, err, "415", "the origin has none")
 }
 
+// So is one of a scale.
+func TestReplica_PassesAppliesOfScalesOn(t *testing.T) {
+	withScale := func(c *registry.Config[Widget]) {
+		c.Scale = &registry.Scale[Widget]{
+			Replicas:    func(w *Widget) (int32, bool) { return int32(w.Spec.Size), true },
+			SetReplicas: func(w *Widget, n int32) { w.Spec.Size = int(n) },
+		}
+	}
+	origin := newServer(t, withApply, withScale)
+	b := backendAt(t, origin.url)
+	r := newServer(t, withScale, func(cfg *registry.Config[Widget]) { cfg.Engine.Backend = b })
+	scale := r.store.Resources()[2]
+	config := []byte(`{"apiVersion":"autoscaling/v1","kind":"Scale","spec":{"replicas":3}}`)
+	_, _, err := scale.Apply(t.Context(), "default/a", config, registry.WriteOptions{Manager: "scaler"})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+	_, err = origin.store.Create(t.Context(), widget("a", 1), registry.WriteOptions{Manager: "one"})
+	require.NoError(t, err)
+	_, _, err = scale.Apply(t.Context(), "default/a", config, registry.WriteOptions{Manager: "scaler"})
+	var conflict *registry.FieldConflictError
+	require.ErrorAs(t, err, &conflict)
+	it, created, err := scale.Apply(t.Context(), "default/a", config, registry.WriteOptions{Manager: "scaler", Force: true})
+	require.NoError(t, err)
+	require.False(t, created)
+	text, err := it.JSON()
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"spec":{"replicas":3}`)
+	_, _, err = scale.Apply(t.Context(), "default/a", config, registry.WriteOptions{Manager: "scaler", UID: "other"})
+	require.ErrorIs(t, err, engine.ErrConflict)
+	o, err := origin.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{Read: engine.Latest()})
+	require.NoError(t, err)
+	require.Contains(t, managers(o), "scaler")
+}
+
 // A replica's origin knows the replica, and not its clients: the replica asks whether one may
 // create the object, and whether that object is meant.
 func TestReplica_AppliesAskBeforeTheyCreate(t *testing.T) {

@@ -69,6 +69,7 @@ func TestScale_IsReadAndWritten(t *testing.T) {
 	require.Equal(t, "409 Conflict", fmt.Sprintf("%d %s", stale.code, stale.str("reason")), stale.body)
 	fresh := s.get(inDefault + "/a/scale").body
 	require.Equal(t, "autoscaling/v1 Scale a 6 app=shop", show(s.do("PUT", inDefault+"/a/scale", strings.Replace(fresh, `"replicas":5`, `"replicas":6`, 1))))
+	require.Equal(t, "autoscaling/v1 Scale a 6 app=shop", show(s.do("PUT", inDefault+"/a/scale?dryRun=All", `{"spec":{"replicas":6}}`)), "the path has the name")
 	jsonPatch := s.do("PATCH", inDefault+"/a/scale?dryRun=All", `[{"op":"replace","path":"/spec/replicas","value":0}]`, "Content-Type", "application/json-patch+json")
 	require.Equal(t, "autoscaling/v1 Scale a 0 app=shop", show(jsonPatch))
 	require.Equal(t, "6", s.get(inDefault+"/a").str("spec.size"))
@@ -123,6 +124,63 @@ func TestScale_IsRecordedUnderItsManager(t *testing.T) {
 	require.Contains(t, a.body, `"fieldsV1":{"f:spec":{"f:size":{}}},"subresource":"scale"`)
 	no := s.apply("?fieldManager=one", "{size: 1, color: red}")
 	require.Equal(t, "409 .spec.size", fmt.Sprintf("%d %s", no.code, no.str("details.causes.0.field")))
+}
+
+// applyScale applies a scale of the widget a.
+func (s *server) applyScale(query, spec string) answer {
+	s.t.Helper()
+	return s.do("PATCH", inDefault+"/a/scale"+query, "apiVersion: autoscaling/v1\nkind: Scale\nspec: "+spec+"\n", "Content-Type", applyPatch)
+}
+
+// The manager that applies a scale owns the field that has the number of replicas, whatever its name.
+func TestScale_IsApplied(t *testing.T) {
+	s := newServer(t, withApply, withScale)
+	require.Equal(t, 404, s.applyScale("?fieldManager=scaler", "{replicas: 5}").code, "a scale creates no object")
+	require.Equal(t, 201, s.apply("?fieldManager=one", "{size: 1, color: red}").code)
+	no := s.applyScale("?fieldManager=scaler", "{replicas: 5}")
+	require.Equal(t, `409 .spec.size conflict with "one"`, fmt.Sprintf("%d %s %s", no.code, no.str("details.causes.0.field"), no.str("details.causes.0.message")))
+	yes := s.applyScale("?fieldManager=scaler&force=true", "{replicas: 5}")
+	require.Equal(t, "200 Scale a 5", fmt.Sprintf("%d %s %s %s", yes.code, yes.str("kind"), yes.str("metadata.name"), yes.str("spec.replicas")), yes.body)
+	a := s.get(inDefault + "/a")
+	require.Equal(t, "5 red", a.str("spec.size")+" "+a.str("spec.color"))
+	require.Contains(t, a.body, `"manager":"scaler","operation":"Apply"`)
+	require.Contains(t, a.body, `"fieldsV1":{"f:spec":{"f:size":{}}},"subresource":"scale"`)
+	require.Equal(t, 409, s.apply("?fieldManager=one", "{size: 1, color: red}").code)
+	same := s.applyScale("?fieldManager=scaler", "{replicas: 5}")
+	require.Equal(t, "200 "+a.str("metadata.resourceVersion"), fmt.Sprintf("%d %s", same.code, same.str("metadata.resourceVersion")), "nothing has changed")
+	most := s.applyScale("?fieldManager=scaler&dryRun=All", "{replicas: 2147483647}")
+	require.Equal(t, "200 2147483647", fmt.Sprintf("%d %s", most.code, most.str("spec.replicas")))
+	zero := s.applyScale("?fieldManager=scaler", "{replicas: 0}")
+	require.Equal(t, "200 0", fmt.Sprintf("%d %s", zero.code, zero.str("spec.replicas")))
+	stale := s.do("PATCH", inDefault+"/a/scale?fieldManager=scaler", `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"resourceVersion":"`+a.str("metadata.resourceVersion")+`"},"spec":{"replicas":1}}`, "Content-Type", applyPatch)
+	require.Equal(t, "409 Conflict", fmt.Sprintf("%d %s", stale.code, stale.str("reason")))
+	for body, want := range map[string]string{
+		"apiVersion: autoscaling/v1\nkind: Scale\nspec: {}\n":               "set spec.replicas",
+		"apiVersion: autoscaling/v1\nkind: Scale\nspec: {replicas: many}\n": "no Scale",
+		"apiVersion: example.com/v1\nkind: Widget\nspec: {size: 1}\n":       "must have apiVersion: autoscaling/v1",
+	} {
+		wrong := s.do("PATCH", inDefault+"/a/scale?fieldManager=scaler", body, "Content-Type", applyPatch)
+		require.Equal(t, 400, wrong.code, wrong.body)
+		require.Contains(t, wrong.str("message"), want)
+	}
+	require.Equal(t, 422, s.applyScale("?fieldManager=scaler", "{replicas: -1}").code)
+	require.Equal(t, 422, s.applyScale("", "{replicas: 1}").code, "it has to name its manager")
+}
+
+// A kind that leaves zero out of its objects has no field to own for it.
+func TestScale_OfZeroThatIsLeftOutCannotBeAppliedOverAnotherManager(t *testing.T) {
+	s := newServer(t, withApply, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Scale = &registry.Scale[Widget]{
+			Replicas:    func(w *Widget) (int32, bool) { return int32(len(w.Spec.Color)), true },
+			SetReplicas: func(w *Widget, n int32) { w.Spec.Color = strings.Repeat("r", int(n)) },
+		}
+	})
+	require.Equal(t, 201, s.apply("?fieldManager=one", "{size: 1, color: rr}").code)
+	no := s.applyScale("?fieldManager=scaler&force=true", "{replicas: 0}")
+	require.Equal(t, 400, no.code, no.body)
+	require.Contains(t, no.str("message"), "0 replicas cannot be applied to this object")
+	require.Equal(t, 200, s.applyScale("?fieldManager=scaler&force=true", "{replicas: 3}").code)
+	require.Equal(t, "rrr", s.get(inDefault+"/a").str("spec.color"))
 }
 
 // What the kind decodes, its scale takes, too: clients send both in the same format.

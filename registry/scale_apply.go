@@ -1,0 +1,138 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"reflect"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Apply applies a scale: its manager owns the number of replicas from then on, in the object.
+func (r *scaleResource) Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (Item, bool, error) {
+	if err := r.mayApply(key, &opts); err != nil {
+		return Item{}, false, err
+	}
+	var o *store.Object
+	var err error
+	if r.forwarder != nil {
+		o, err = forwarding{r.core}.applyScale(ctx, key, config, opts)
+	} else {
+		o, err = r.applyScale(ctx, key, config, opts)
+	}
+	if err != nil {
+		return Item{}, false, err
+	}
+	return r.item(o), false, nil
+}
+
+// applyScale applies a scale to the object under key.
+func (c *core) applyScale(ctx context.Context, key string, config []byte, opts WriteOptions) (*store.Object, error) {
+	desired, err := c.readConfig(key, config, &scaleKind, &opts)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(desired)
+	if err != nil {
+		return nil, badRequest("the configuration does not make JSON: %v", err)
+	}
+	s, err := c.decodeScale(text, &opts)
+	if err != nil {
+		return nil, err
+	}
+	if spec, _ := desired["spec"].(map[string]any); spec["replicas"] == nil {
+		return nil, badRequest("the configuration has no number of replicas: set spec.replicas")
+	}
+	opts.applied = true
+	o, _, err := c.update(ctx, key, scaleSubresource, func(old *store.Object) (*store.Object, error) {
+		of, err := c.configOfScale(old, s)
+		if err != nil {
+			return nil, err
+		}
+		kind := c.kind.GroupVersionKind()
+		of["apiVersion"], of["kind"], of[metadataField] = kind.GroupVersion().String(), kind.Kind, desired[metadataField]
+		draft, err := c.merge(key, old, of, scaleSubresource, &opts)
+		if err != nil {
+			return nil, err
+		}
+		return draft, c.checkReplicas(draft, s.Spec.Replicas)
+	}, opts)
+	return o, err
+}
+
+// checkReplicas refuses an object that has another number of replicas than an apply has asked for, as
+// one does whose kind leaves zero out.
+func (f *form) checkReplicas(o *store.Object, want int32) error {
+	var n int32
+	if err := usercode.Call("Config.Scale", o.Key, func() { n, _ = f.scale.replicas(o) }); err != nil {
+		return err
+	}
+	if n != want {
+		return badRequest("%d replicas cannot be applied to this object, only be written by an update or another patch", want)
+	}
+	return nil
+}
+
+// configOfScale returns the fields of an object that have the number of replicas, with that of a
+// scale: those that differ between the object with this number and with another one.
+func (c *core) configOfScale(live *store.Object, s *scaleObject) (map[string]any, error) {
+	other := *s
+	if other.Spec.Replicas++; s.Spec.Replicas == math.MaxInt32 {
+		other.Spec.Replicas = 0
+	}
+	wanted, err := c.fieldsOfScaled(live, s)
+	if err != nil {
+		return nil, err
+	}
+	contrast, err := c.fieldsOfScaled(live, &other)
+	if err != nil {
+		return nil, err
+	}
+	return fieldsThatDiffer(wanted, contrast), nil
+}
+
+// fieldsOfScaled returns the fields of an object with the number of replicas of a scale.
+func (c *core) fieldsOfScaled(live *store.Object, s *scaleObject) (map[string]any, error) {
+	draft, err := c.scaled(live, s)
+	if err != nil {
+		return nil, err
+	}
+	return c.fieldsOf(draft)
+}
+
+// fieldsThatDiffer returns the fields of an object that another one does not have, or not so.
+func fieldsThatDiffer(fields, from map[string]any) map[string]any {
+	differ := map[string]any{}
+	for name, value := range fields {
+		object, isObject := value.(map[string]any)
+		before, wasObject := from[name].(map[string]any)
+		switch {
+		case isObject && wasObject:
+			if inner := fieldsThatDiffer(object, before); len(inner) > 0 {
+				differ[name] = inner
+			}
+		case !reflect.DeepEqual(value, from[name]):
+			differ[name] = value
+		}
+	}
+	return differ
+}
+
+// applyScale passes on the configuration of a scale.
+func (f forwarding) applyScale(ctx context.Context, key string, config []byte, opts WriteOptions) (*store.Object, error) {
+	live, err := f.storage.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.checkPreconditions(live, opts.UID, opts.Revision); err != nil {
+		return nil, err
+	}
+	answer, _, err := f.forwarder.(ApplyForwarder).ForwardApply(ctx, key, scaleSubresource, config, opts)
+	if err != nil {
+		return nil, err
+	}
+	o, err := f.decodeScaleAnswer(answer, live)
+	return o, unread("apply", key, err)
+}
