@@ -51,7 +51,8 @@
 //
 // # Forms of a watch
 //
-// A watch is a stream of JSON, a frame a line; Server-Sent Events if the client
+// A list with the parameter watch is one, and so is a path with watch/ behind the version, as
+// clients wrote before. A watch is a stream of JSON, a frame a line; Server-Sent Events if the client
 // accepts them; and with package serve/websocket a WebSocket, a message a frame.
 //
 // # Errors of a watch

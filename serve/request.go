@@ -53,6 +53,10 @@ func parse(r *http.Request) (*Request, error) {
 	if len(rest) == 0 {
 		return req, nil
 	}
+	olderWatch := r.Method == http.MethodGet && rest[0] == "watch" && len(rest) > 1
+	if olderWatch {
+		rest = rest[1:]
+	}
 	if rest[0] == "namespaces" && len(rest) >= 3 && !req.isOfNamespace(rest[2]) {
 		req.Namespace, rest = rest[1], rest[2:]
 	}
@@ -63,8 +67,29 @@ func parse(r *http.Request) (*Request, error) {
 	req.Resource, req.Name, req.Subresource = rest[0], rest[1], rest[2]
 	req.Labels, req.Fields = query.Get("labelSelector"), query.Get("fieldSelector")
 	req.Verb = verbOf(r.Method, req.Name != "", query)
+	if olderWatch {
+		return req, req.watchOlderPath()
+	}
 	req.nameFromSelector()
 	return req, nil
+}
+
+// watchOlderPath makes a watch of a request whose path begins with watch, behind the version, as
+// clients wrote before the parameter watch, and some still do. A name in the path selects one object.
+func (r *Request) watchOlderPath() error {
+	if r.Subresource != "" {
+		return notServed()
+	}
+	r.Verb = "watch"
+	if r.Name != "" {
+		selectors := []string{"metadata.name=" + fields.EscapeValue(r.Name)}
+		if r.Fields != "" {
+			selectors = append(selectors, r.Fields)
+		}
+		r.Fields = strings.Join(selectors, ",")
+	}
+	r.nameFromSelector()
+	return nil
 }
 
 // takeGroupVersion sets the group and version of a resource's path, and returns the segments

@@ -35,6 +35,34 @@ func TestWatch_StateThenEvents(t *testing.T) {
 	}
 }
 
+// Some clients, such as Ruby's kubeclient, watch by the paths that there were before the parameter.
+func TestWatch_ByItsOlderPath(t *testing.T) {
+	var asked []string
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Authorize = func(_ context.Context, _ serve.User, r *serve.Request) error {
+			asked = append(asked, strings.Join([]string{r.Verb, r.Resource, r.Namespace, r.Name}, " "))
+			return nil
+		}
+	})
+	s.create("a", 1)
+	s.create("b", 2)
+	const older = "/apis/example.com/v1/watch"
+	asked = nil
+	all := s.watch(older + "/widgets?resourceVersion=0")
+	all.expect("ADDED a")
+	all.expect("ADDED b")
+	s.watch(older + "/namespaces/default/widgets?fieldSelector=metadata.name%3Db").expect("ADDED b")
+	one := s.watch(older + "/namespaces/default/widgets/b?labelSelector=!none")
+	one.expect("ADDED b")
+	require.Equal(t, []string{"watch widgets  ", "watch widgets default b", "watch widgets default b"}, asked)
+	s.do("PATCH", inDefault+"/a", `{"spec":{"size":2}}`, "Content-Type", mergePatch)
+	s.do("PATCH", inDefault+"/b", `{"spec":{"size":3}}`, "Content-Type", mergePatch)
+	one.expect("MODIFIED b")
+	require.Equal(t, 404, s.get(older+"/namespaces/default/widgets/b/status").code)
+	require.Equal(t, 404, s.do("POST", older+"/namespaces/default/widgets", `{}`).code)
+	require.Equal(t, 400, s.get(older+"/namespaces/default/widgets/b?fieldSelector=a").code)
+}
+
 func TestWatch_FromARevision(t *testing.T) {
 	s := newServer(t)
 	rev := s.create("a", 1)
