@@ -128,6 +128,13 @@ func TestApply_WithoutItThePatchIsAnUnknownFormat(t *testing.T) {
 	require.Contains(t, other.str("message"), applyPatch)
 }
 
+// The clients of Kubernetes that prefer CBOR send the next patch in another format only after this answer.
+func TestApply_InAFormatThatIsNotKnownIsAnsweredAsOne(t *testing.T) {
+	a := newServer(t, withApply).do("PATCH", inDefault+"/a?fieldManager=m&force=true", "", "Content-Type", "application/apply-patch+cbor")
+	require.Equal(t, "415 UnsupportedMediaType", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+	require.Contains(t, a.str("message"), `("application/apply-patch+cbor")`)
+}
+
 // A kind that has them takes strategic merge patches, of its status, too.
 func TestPatch_Strategic(t *testing.T) {
 	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.StrategicMerge = strategic.New })

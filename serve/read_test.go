@@ -197,7 +197,7 @@ func TestErrors_OfReads(t *testing.T) {
 		"/apis/none.com":                     "404 NotFound",
 		"/":                                  "404 NotFound",
 		"/watch/apis":                        "404 NotFound",
-		"/apis/example.com/v1/watch/widgets": "404 NotFound",
+		"/apis/example.com/v1/watch/gadgets": "404 NotFound",
 		"/apis/example.com/v1/widgets/a":     "404 NotFound",
 		"/apis/example.com/v1/namespaces/default/zones":                 "404 NotFound",
 		inDefault + "/a/scale":                                          "404 NotFound",

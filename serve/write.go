@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -150,20 +152,37 @@ func (c *call) patchTypes() []string {
 	return all
 }
 
+// patchType returns the media type of a patch, which comes before its parameters: clients that know
+// newer types fall back to others after a 415.
+func (c *call) patchType() (string, error) {
+	header, types := c.r.Header.Get("Content-Type"), c.patchTypes()
+	if header == "" {
+		return "", unsupportedMedia("none", types)
+	}
+	media, _, err := mime.ParseMediaType(header)
+	if err != nil {
+		media = header
+	}
+	if !slices.Contains(types, media) {
+		return "", unsupportedMedia(strconv.Quote(media), types)
+	}
+	return media, nil
+}
+
 // patch changes a part of an object.
 func (c *call) patch(ctx context.Context) error {
-	header := c.r.Header.Get("Content-Type")
-	if media, _, err := mime.ParseMediaType(header); err == nil && media == applyPatch && c.info.Apply {
+	media, err := c.patchType()
+	if err != nil {
+		return err
+	}
+	if media == applyPatch {
 		return c.apply(ctx)
 	}
 	opts, err := c.writeOptions()
 	if err != nil {
 		return err
 	}
-	if header == "" {
-		return unsupportedMedia("none", c.patchTypes())
-	}
-	body, media, err := c.body(c.patchTypes()...)
+	body, _, err := c.body(media)
 	if err != nil {
 		return err
 	}
