@@ -37,6 +37,7 @@
 //     them as it does there.
 //   - TestKubectl_TellsUsersWhatTheyMayDo, TestControllerRuntime_AsksWhichUsersMayReadMetrics: kubectl auth,
 //     and a manager that protects its metrics, ask the server about users.
+//   - TestTypedClient: a typed client scales Kubernetes' own kinds, by apply, too, and evicts pods.
 //   - TestLease: client-go's leader election has one leader, and the other once that one
 //     releases its lease, or its connection hangs, whatever its clock says.
 //   - resttest, a package: Kubernetes' own suite for registries, over package registry.

@@ -6,19 +6,26 @@ import (
 	"github.com/stretchr/testify/require"
 	apps "k8s.io/api/apps/v1"
 	autoscaling "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/applyconfigurations"
+	applyapps "k8s.io/client-go/applyconfigurations/apps/v1"
+	applyautoscaling "k8s.io/client-go/applyconfigurations/autoscaling/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	typed "k8s.io/client-go/kubernetes/typed/apps/v1"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/registry/protobuf"
 	"github.com/watchmill/watchmill/serve"
 )
 
-// A typed client scales Kubernetes' own kinds, in protobuf as it writes them.
+// A typed client scales Kubernetes' own kinds, in protobuf as it writes them, and applies scales.
 func TestTypedClient_Scales(t *testing.T) {
 	deployments, err := registry.New(registry.Config[apps.Deployment]{
 		Kind:     registry.Kind{Group: "apps", Version: "v1", Kind: "Deployment"},
 		Decoders: protobuf.Decoders[apps.Deployment]("Deployment"),
+		Apply:    apply.WithTypes(applyconfigurations.NewTypeConverter(scheme.Scheme)),
 		Scale: &registry.Scale[apps.Deployment]{
 			Replicas:    func(d *apps.Deployment) (int32, bool) { return *d.Spec.Replicas, true },
 			SetReplicas: func(d *apps.Deployment, n int32) { d.Spec.Replicas = &n },
@@ -43,4 +50,19 @@ func TestTypedClient_Scales(t *testing.T) {
 	d, err := c.Get(t.Context(), "a", meta.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, int32(3), *d.Spec.Replicas)
+
+	now, err = c.UpdateScale(t.Context(), "a", &autoscaling.Scale{Spec: autoscaling.ScaleSpec{Replicas: 4}}, meta.UpdateOptions{})
+	require.NoError(t, err, "it has no metadata")
+	require.Equal(t, int32(4), now.Spec.Replicas)
+	wanted := applyautoscaling.Scale().WithSpec(applyautoscaling.ScaleSpec().WithReplicas(5))
+	_, err = c.ApplyScale(t.Context(), "a", wanted, meta.ApplyOptions{FieldManager: "scaler"})
+	require.True(t, apierrors.IsConflict(err), "the client of before owns it: %v", err)
+	now, err = c.ApplyScale(t.Context(), "a", wanted, meta.ApplyOptions{FieldManager: "scaler", Force: true})
+	require.NoError(t, err)
+	require.Equal(t, int32(5), now.Spec.Replicas)
+	d, err = c.Get(t.Context(), "a", meta.GetOptions{})
+	require.NoError(t, err)
+	owned, err := applyapps.ExtractDeploymentFrom(d, "scaler", "scale")
+	require.NoError(t, err)
+	require.Equal(t, int32(5), *owned.Spec.Replicas)
 }

@@ -54,10 +54,10 @@ type Resource interface {
 // Info describes a resource.
 type Info struct {
 	Kind Kind
-	// Subresource is "", "status" or "scale".
+	// Subresource is "", "status", "scale" or that of an action; see [NewAction].
 	Subresource string
-	// Object is the kind of the objects if that is not Kind, as those of a scale are of
-	// another.
+	// Object is the kind of the objects if that is not Kind, as those of a scale or an action
+	// are of another.
 	Object Kind
 	// Verbs are those that the resource has: get, list, watch, create, update, patch,
 	// delete, deletecollection.

@@ -26,36 +26,49 @@ type VirtualConfig[T any] struct {
 
 // Virtual is a kind of which nothing is stored, to be served. Make one with [NewVirtual]. It is safe for
 // concurrent use and has nothing to close.
-type Virtual struct{ resource Resource }
+type Virtual struct{ resource *virtual }
 
 // NewVirtual returns the kind that cfg describes.
 //
 // Errors: [engine.ErrConfig], as an [*engine.ConfigError] that names the field.
 func NewVirtual[T any, P Ptr[T]](cfg VirtualConfig[T]) (*Virtual, error) {
-	of := Config[T]{Kind: cfg.Kind.complete(), Schema: cfg.Schema, Decoders: maps.Clone(cfg.Decoders)}
+	if cfg.Answer == nil {
+		return nil, &engine.ConfigError{Field: "Answer", Problem: "is missing; give the function that completes an object"}
+	}
+	return newVirtual[T, P]("VirtualConfig.Answer", cfg.Kind, cfg.Schema, cfg.Decoders, func(ctx context.Context, o *store.Object, _ *WriteOptions) error {
+		return cfg.Answer(ctx, valueOf[T](o))
+	})
+}
+
+// newVirtual returns a kind whose objects are answered by the function of that name.
+func newVirtual[T any, P Ptr[T]](name string, kind Kind, schema json.RawMessage, decoders map[string]func([]byte) ([]byte, error), answer answerFunc) (*Virtual, error) {
+	of := Config[T]{Kind: kind.complete(), Schema: schema, Decoders: maps.Clone(decoders)}
 	of.Kind.Status = false
 	if err := of.validate(); err != nil {
 		return nil, err
-	}
-	if cfg.Answer == nil {
-		return nil, &engine.ConfigError{Field: "Answer", Problem: "is missing; give the function that completes an object"}
 	}
 	of.Schema = of.openAPISchema()
 	return &Virtual{&virtual{
 		form:   formOf[T, P](&of),
 		info:   Info{Kind: of.Kind, Verbs: []string{"create"}, Schema: of.Schema, Decoders: of.Decoders},
-		answer: func(ctx context.Context, o *store.Object) error { return cfg.Answer(ctx, valueOf[T](o)) },
+		name:   name,
+		answer: answer,
 	}}, nil
 }
+
+// answerFunc completes an object that a client has sent.
+type answerFunc func(ctx context.Context, o *store.Object, opts *WriteOptions) error
 
 // Resources returns the kind, for a server.
 func (v *Virtual) Resources() []Resource { return []Resource{v.resource} }
 
 // virtual is a [Resource] that has the verb create alone.
 type virtual struct {
-	form   *form
-	info   Info
-	answer func(ctx context.Context, o *store.Object) error
+	form *form
+	info Info
+	// answer is the user's function, and name its name.
+	name   string
+	answer answerFunc
 }
 
 // Info describes the resource.
@@ -71,10 +84,16 @@ func (v *virtual) Create(ctx context.Context, namespace string, body []byte, opt
 	if err := v.form.setNamespace(m, namespace); err != nil {
 		return Item{}, err
 	}
+	return v.complete(ctx, o, &opts)
+}
+
+// complete answers with the object as the function completes it.
+func (v *virtual) complete(ctx context.Context, o *store.Object, opts *WriteOptions) (it Item, err error) {
+	m := v.form.meta(o)
 	dropSystemFields(m)
 	m.SetResourceVersion("")
 	o.Key = v.form.keyOf(o)
-	if panicked := usercode.Call("VirtualConfig.Answer", o.Key, func() { err = v.answer(ctx, o) }); panicked != nil {
+	if panicked := usercode.Call(v.name, o.Key, func() { err = v.answer(ctx, o, opts) }); panicked != nil {
 		return Item{}, panicked
 	}
 	if err != nil {

@@ -348,6 +348,10 @@ func TestDryRun_StoresNothing(t *testing.T) {
 	stored := create(t, s, widget("a", 1))
 	_, err = s.Create(t.Context(), widget("a", 1), dry)
 	require.ErrorIs(t, err, engine.ErrExists)
+	revised := widget("b", 1)
+	revised.ResourceVersion = "7"
+	_, err = s.Create(t.Context(), revised, dry)
+	require.ErrorContains(t, err, "resourceVersion should not be set", "as the creation itself says")
 	next, _, err := s.Update(t.Context(), "default/a", grow(4), dry)
 	require.NoError(t, err)
 	require.Equal(t, 5, next.Value.Spec.Size)

@@ -312,7 +312,7 @@ func (c *call) checkScope() error {
 	switch {
 	case c.ofAllNamespaces() && onOne && c.req.Name != "", c.info.Kind.ClusterScoped && c.req.Namespace != "":
 		return notServed()
-	case !allowed, c.ofAllNamespaces() && onOne, c.req.Verb == "create" && c.req.Name != "", onOne && c.req.Verb != "create" && c.req.Name == "":
+	case !allowed, c.ofAllNamespaces() && onOne, c.req.Verb == "create" && c.req.Name != "" && c.req.Subresource == "", onOne && c.req.Verb != "create" && c.req.Name == "":
 		return methodNotAllowed(c)
 	}
 	return nil

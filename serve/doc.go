@@ -67,6 +67,28 @@
 // client comes back and resumes; with 504 if the revision is in the future of storage
 // too, so that the client lists.
 //
+// # What a cluster has besides
+//
+// The server is an API server alone. Clients that expect the rest of a cluster, or the rules of
+// Kubernetes' own kinds, meet these differences:
+//
+//   - Objects whose owners are gone stay, since nothing collects them. The propagationPolicy of a
+//     deletion is checked, and adds no finalizer.
+//   - A namespace is a name: it need not exist, and if there is a kind Namespace, what is in one stays
+//     when its object is deleted.
+//   - There are no admission webhooks and policies; a [registry.Admitter] decides in the process.
+//   - The defaults and rules of a kind are those of its [registry.Strategy]. The Go types of Kubernetes
+//     do not bring theirs, nor the fields that selectors may name.
+//   - Subresources are status, scale and the actions of [registry.NewAction]. Streams, such as logs and
+//     exec, are none of them.
+//   - Bodies are JSON, or what [registry.Config].Decoders take besides. Answers are JSON; a client that also
+//     accepts it, as all of client-go do, may prefer protobuf or CBOR.
+//   - OpenAPI describes a Go type by its tags, or as [registry.Config].Schema does. It does not know how the
+//     types of apply.WithTypes merge lists and maps: clients that merge by the document have to be given a Schema.
+//   - All objects have a generation, and a dry run refuses what its write would refuse, such as a
+//     resourceVersion in a creation.
+//   - Revisions of two kinds need not be comparable.
+//
 // # Monitoring
 //
 // /livez and /readyz answer without credentials. /readyz fails until each kind was read, and while

@@ -38,7 +38,11 @@ func (c *call) allowed() string {
 	}
 	var all []string
 	for _, verb := range c.info.Verbs {
-		if method := methods[verb]; method != "" && (verb != "create" || !c.ofAllNamespaces()) {
+		method := methods[verb]
+		if verb == "create" && c.req.Subresource != "" {
+			method = verbMethods[verb]
+		}
+		if method != "" && (verb != "create" || !c.ofAllNamespaces()) {
 			all = append(all, method)
 		}
 	}

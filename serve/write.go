@@ -79,7 +79,7 @@ func (c *call) commonOptions() (registry.WriteOptions, error) {
 	return opts, err
 }
 
-// create stores a new object.
+// create stores a new object, or has done what one asks for that is a subresource.
 func (c *call) create(ctx context.Context) error {
 	opts, err := c.writeOptions()
 	if err != nil {
@@ -89,8 +89,13 @@ func (c *call) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.nameFrom(body)
-	item, err := c.resource.Create(ctx, c.req.Namespace, body, opts)
+	var item registry.Item
+	if actor, isActor := c.resource.(registry.Actor); isActor && c.req.Subresource != "" {
+		item, err = actor.Act(ctx, c.key(), body, opts)
+	} else {
+		c.nameFrom(body)
+		item, err = c.resource.Create(ctx, c.req.Namespace, body, opts)
+	}
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (k *servedKind) paths(base string) []servedPath {
 	add(base, k.Info, "list", "post", "deletecollection")
 	add(one, k.Info, "get", "put", "patch", "delete")
 	for _, sub := range k.subresources {
-		add(one+"/"+sub.Subresource, sub, "get", "put", "patch")
+		add(one+"/"+sub.Subresource, sub, "get", "put", "patch", "post")
 	}
 	return all
 }
