@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/watchmill/watchmill/registry"
@@ -11,16 +13,33 @@ import (
 // documents are the answers beside the resources: the catalog, the version, and health.
 type documents struct{ *catalog.Catalog }
 
-// newDocuments returns the documents of a server of that version, "" for the protocol's, and
-// of these resources.
-func newDocuments(of []served, version string) *documents {
+// newDocuments returns the documents of a server and of these resources.
+func newDocuments(of []served, cfg *Config) *documents {
 	resources := make([]*registry.Info, 0, len(of))
 	for _, r := range of {
 		resources = append(resources, r.info)
 	}
 	d := &documents{catalog.New(resources, ProtocolVersion)}
-	d.ByPath["/version"] = catalog.NewDocument(versionInfo(version), jsonType)
+	d.ByPath["/version"] = catalog.NewDocument(versionInfo(cfg.Version), jsonType)
+	d.ByPath["/"] = catalog.NewDocument(map[string][]string{"paths": d.paths(cfg.Checks)}, jsonType)
 	return d
+}
+
+// paths returns the paths of the documents and of the health checks, for clients that look around.
+func (d *documents) paths(checks []Check) []string {
+	all := slices.AppendSeq([]string{"/openapi/v2"}, maps.Keys(d.ByPath))
+	names := slices.Clone(ownChecks)
+	for _, check := range checks {
+		names = append(names, check.Name)
+	}
+	for _, path := range healthPaths {
+		all = append(all, "/"+path)
+		for _, name := range names {
+			all = append(all, "/"+path+"/"+name)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // serve answers a request for a document.

@@ -52,6 +52,16 @@ func TestDiscovery_Plain(t *testing.T) {
 	require.Equal(t, "[create delete deletecollection get list patch update watch]", list.str("resources.0.verbs"))
 }
 
+func TestDocuments_AreListedAtTheRoot(t *testing.T) {
+	s := newServer(t)
+	for path := range strings.FieldsSeq(strings.Trim(s.get("/").str("paths"), "[]")) {
+		require.Equal(t, 200, s.get(path).code, path)
+	}
+	require.Equal(t, "/api /apis /apis/example.com /apis/example.com/v1 /healthz /healthz/ping", strings.Join(strings.Fields(strings.Trim(s.get("/").str("paths"), "[]"))[:6], " "))
+	require.Contains(t, s.get("/").body, `"/openapi/v3/apis/example.com/v1","/readyz"`)
+	require.Equal(t, 405, s.do("POST", "/", "").code)
+}
+
 func TestDocuments_AreRevalidated(t *testing.T) {
 	s := newServer(t)
 	a := s.get("/apis")

@@ -34,6 +34,9 @@ const (
 
 var ownChecks = []string{checkPing, checkStorage, checkShutdown}
 
+// healthPaths are the paths of health checks, without the slash.
+var healthPaths = []string{"healthz", "livez", "readyz"}
+
 // validateChecks returns an [*engine.ConfigError] for the first check that is wrong.
 func validateChecks(checks []Check) error {
 	names := slices.Clone(ownChecks)
@@ -68,7 +71,7 @@ func (c *call) health() (done bool) {
 
 // healthCheck returns the health check that a path names: all of name, or only one of them.
 func (s *Server) healthCheck(segments []string) (name, only string, found bool) {
-	if len(segments) == 0 || len(segments) > 2 || !slices.Contains([]string{"healthz", "livez", "readyz"}, segments[0]) {
+	if len(segments) == 0 || len(segments) > 2 || !slices.Contains(healthPaths, segments[0]) {
 		return "", "", false
 	}
 	if len(segments) == 2 {

@@ -50,7 +50,7 @@ func provide(by Provider) provided {
 
 // newKinds returns the kinds of the providers. The error is an [*engine.ConfigError] for two of
 // one name.
-func newKinds(providers []provided, version string) (*kinds, error) {
+func newKinds(providers []provided, cfg *Config) (*kinds, error) {
 	k := &kinds{providers: providers, resources: map[resourceName]served{}}
 	names := kindNames{}
 	for _, p := range providers {
@@ -67,7 +67,7 @@ func newKinds(providers []provided, version string) (*kinds, error) {
 		}
 	}
 	k.documents = sync.OnceValue(func() *documents {
-		return newDocuments(slices.Collect(maps.Values(k.resources)), version)
+		return newDocuments(slices.Collect(maps.Values(k.resources)), cfg)
 	})
 	return k, nil
 }
@@ -142,7 +142,7 @@ func (s *Server) change(without, with []Provider) error {
 			all = append(all, p)
 		}
 	}
-	next, err := newKinds(append(all, more...), s.cfg.Version)
+	next, err := newKinds(append(all, more...), &s.cfg)
 	if err != nil {
 		return err
 	}
