@@ -43,6 +43,7 @@
 //   - resttest, a package: Kubernetes' own suite for registries, over package registry.
 //   - apiextensions, a module: the same requests to Kubernetes' own server of custom resources
 //     and to one of this module, with the answers compared.
+//   - controllerruntime, a module: controller-runtime's own tests of its client, builders and sources.
 //   - conformance, a module: Kubernetes' own end-to-end tests, of what an API server does alone.
 //   - TestTLS: the dynamic client, informers and kubectl talk to a process over TLS, with
 //     tokens and with certificates, and strangers are refused as they expect.
