@@ -78,9 +78,8 @@ type core struct {
 	// began is the revision that storage had when the engine was made, at which the
 	// cache's history begins; zero if storage keeps history, or reading its revision is
 	// I/O.
-	began Revision
-	// acknowledged is the newest revision that a write has returned.
-	acknowledged atomic.Uint64
+	began        Revision
+	acknowledged acknowledged
 
 	// life ends with the engine; cancel ends it.
 	life   context.Context

@@ -189,6 +189,39 @@ func TestFault_StorageThatWentBackLeavesNoWatchBehind(t *testing.T) {
 	require.EqualValues(t, 1, w.Lag())
 }
 
+// A write to storage that is replaced before the write returns was lost with it.
+func TestFault_AWriteThatIsAnsweredAfterStorageWentBackLeavesNoWatchBehind(t *testing.T) {
+	f := newFixture(t, nil)
+	for range 5 {
+		f.put("a")
+	}
+	written, answer := make(chan struct{}), make(chan struct{})
+	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpPut}, Times: 1, Do: func(_ context.Context, _ *faulty.Call, proceed func()) {
+		proceed()
+		close(written)
+		<-answer
+	}})
+	answered := make(chan engine.Revision)
+	go func() {
+		o, err := f.engine.Put(context.Background(), thing{Key: "lost"})
+		if err != nil {
+			t.Error(err)
+			close(answered)
+			return
+		}
+		answered <- o.Revision
+	}()
+	<-written
+	require.NoError(t, f.storage.Replace(f.newMemory()).Close())
+	f.pass(10 * time.Second)
+	close(answer)
+	require.EqualValues(t, 7, <-answered)
+	w := f.watch(engine.WatchOptions{})
+	require.Zero(t, w.Lag())
+	f.put("b")
+	require.EqualValues(t, 1, w.Lag())
+}
+
 // A revision that a consumer has of storage that was replaced is no resume point in the storage
 // that has come to the same revision since, if the checkpoint is of the watch's timeline.
 func TestFault_CheckpointOfATimelineIsOfTheStorageBefore(t *testing.T) {

@@ -156,7 +156,7 @@ func (e *core) supply(feed *watcher.Feed) {
 
 // committed returns the newest committed revision as far as the engine has seen it.
 func (e *core) committed() Revision {
-	return max(Revision(e.acknowledged.Load()), e.published.Load().Revision)
+	return max(Revision(e.acknowledged.revision.Load()), e.published.Load().Revision)
 }
 
 func (e *core) wire(ctx *actors.Context) (err error) {
@@ -172,7 +172,7 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 		Published: &e.published, Dispatcher: e.parts.dispatcher,
 		Relist:  func(why reflector.Reason) { e.parts.reflector.Relist(why) },
 		OnRoom:  func() { e.parts.reflector.Room() },
-		OnDoubt: func() { e.acknowledged.Store(0) }, OnBehind: e.onBehind(),
+		OnDoubt: e.acknowledged.doubt, OnBehind: e.onBehind(),
 		Report: e.report, Stats: &e.counts.cache, OnRelist: e.relisted, OnReady: e.onReady(),
 	})
 	sink := &reflectorSink{cache: e.parts.cache}

@@ -39,7 +39,7 @@ func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duratio
 	if err := e.carry(ctx, nil, draft); err != nil {
 		return nil, err
 	}
-	return e.acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
+	return e.writing().acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
 }
 
 // UpdateOptions qualifies an Update. The zero value updates whatever object has
@@ -90,7 +90,7 @@ func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
-	return e.acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change), e.updateOptions(key, opts)))
+	return e.writing().acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change), e.updateOptions(key, opts)))
 }
 
 // updateOptions returns the storage's options for a write of key.
@@ -155,7 +155,7 @@ func (e *core) updateTo(ctx context.Context, draft *store.Object, opts UpdateOpt
 		return nil, err
 	}
 	draft.Key = key
-	return e.acknowledge(e.storage.Put(ctx, draft, e.preparing(), e.updateOptions(key, opts)))
+	return e.writing().acknowledge(e.storage.Put(ctx, draft, e.preparing(), e.updateOptions(key, opts)))
 }
 
 // Replace stores value under its key if the object there is still at revision, that
@@ -223,7 +223,7 @@ func (e *core) remove(ctx context.Context, key string, opts DeleteOptions, valid
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
-	return e.acknowledge(e.storage.Delete(ctx, key, backend.DeleteOptions{
+	return e.writing().acknowledge(e.storage.Delete(ctx, key, backend.DeleteOptions{
 		Preconditions: opts.Preconditions, Validate: validate, Suggestion: e.cachedObject(key),
 	}))
 }
@@ -275,31 +275,11 @@ func (e *core) emitDescribed(ctx context.Context, draft *store.Object) (Revision
 	if !ok {
 		return 0, ErrUnsupported
 	}
-	o, err := e.acknowledge(emitter.Emit(ctx, draft))
+	o, err := e.writing().acknowledge(emitter.Emit(ctx, draft))
 	if err != nil {
 		return 0, err
 	}
 	return o.Revision, nil
-}
-
-// acknowledge records the revision of a write before it is returned, if there is a cache,
-// which would notice storage that lost the write and went back in time.
-func (e *core) acknowledge(o *store.Object, err error) (*store.Object, error) {
-	if err != nil {
-		return o, e.why(err)
-	}
-	if d := e.draining.Load(); d != nil {
-		return d.admit(o)
-	}
-	if e.parts.cache == nil || !e.parts.cache.Ready() {
-		return o, nil
-	}
-	for {
-		newest := e.acknowledged.Load()
-		if newest >= uint64(o.Revision) || e.acknowledged.CompareAndSwap(newest, uint64(o.Revision)) {
-			return o, nil
-		}
-	}
 }
 
 // cachedObject returns the cache's object under key as a suggestion, nil for none. Where

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// acknowledged is the newest revision that a write has returned. Storage that goes back in
+// time loses such writes, so what was acknowledged before counts no longer from then on.
+type acknowledged struct {
+	revision atomic.Uint64
+	// doubts counts how often storage may have gone back.
+	doubts atomic.Uint64
+}
+
+// doubt forgets all writes, and those in progress.
+func (a *acknowledged) doubt() {
+	a.doubts.Add(1)
+	a.revision.Store(0)
+}
+
+// take takes the revision of a write that began when there were that many doubts. A doubt that
+// comes after its check forgets the revision by itself.
+func (a *acknowledged) take(rev Revision, doubts uint64) {
+	for {
+		newest := a.revision.Load()
+		if newest >= uint64(rev) {
+			return
+		}
+		if a.revision.CompareAndSwap(newest, uint64(rev)) {
+			break
+		}
+	}
+	if a.doubts.Load() != doubts {
+		a.revision.Store(0)
+	}
+}
+
+// writing is a write in progress.
+type writing struct {
+	engine *core
+	doubts uint64
+}
+
+// writing begins a write. It comes before the call of storage.
+func (e *core) writing() writing { return writing{e, e.acknowledged.doubts.Load()} }
+
+// acknowledge records the revision of a write before it is returned, if there is a cache,
+// which would notice storage that lost the write and went back in time.
+func (w writing) acknowledge(o *store.Object, err error) (*store.Object, error) {
+	e := w.engine
+	if err != nil {
+		return o, e.why(err)
+	}
+	if d := e.draining.Load(); d != nil {
+		return d.admit(o)
+	}
+	if e.parts.cache != nil && e.parts.cache.Ready() {
+		e.acknowledged.take(o.Revision, w.doubts)
+	}
+	return o, nil
+}
