@@ -56,6 +56,8 @@ func (c *call) cutOff() error {
 
 // sending returns since when an answer has been sent, if it has begun.
 func (r *response) sending() (since time.Time, sends bool) {
-	at := r.since.Load()
-	return time.Unix(0, at), at != 0
+	if !r.begun.Load() {
+		return time.Time{}, false
+	}
+	return r.since, true
 }

@@ -30,9 +30,9 @@ type response struct {
 	// watches do. It is nil while nothing is being written.
 	guarded bool
 	guard   *transport.StreamGuard
-	// since is when the answer began, in nanoseconds since 1970, zero before. cut: it is broken off.
-	since atomic.Int64
-	cut   atomic.Bool
+	// since is when the answer began; it may be read once begun is set. cut: the answer is broken off.
+	since      time.Time
+	begun, cut atomic.Bool
 	// gathered is what such a watch has not sent yet, nil for nothing.
 	gathered *gathered
 }
@@ -47,7 +47,8 @@ func (r *response) WriteHeader(code int) {
 func (r *response) begin(code int) {
 	if r.code == 0 {
 		r.code = code
-		r.since.Store(time.Now().UnixNano())
+		r.since = time.Now()
+		r.begun.Store(true)
 		r.extend()
 	}
 }
