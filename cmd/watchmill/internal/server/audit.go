@@ -33,6 +33,7 @@ type auditLog struct {
 	lines chan []byte
 	stop  chan struct{}
 	done  sync.WaitGroup
+	bytes atomic.Int64  // of lines
 	lost  atomic.Uint64 // lines that were not written
 
 	// The rest is the goroutine's.
@@ -43,8 +44,10 @@ type auditLog struct {
 }
 
 const (
-	// maxAuditLines is how many lines wait for the disk at most.
+	// maxAuditLines is how many lines wait for the disk at most, and maxAuditBytes how long they are
+	// together, but for the last one: a client may ask for names of 64 KiB.
 	maxAuditLines = 10_000
+	maxAuditBytes = 16 << 20
 	// auditLook is the time between two looks at whether the file was renamed.
 	auditLook = time.Second
 )
@@ -127,9 +130,16 @@ func (a *auditLog) request(_ context.Context, e serve.Audited) {
 		a.lost.Add(1) // cannot happen: it is strings and numbers
 		return
 	}
+	if a.bytes.Load() >= maxAuditBytes {
+		a.lost.Add(1)
+		return
+	}
+	text = append(text, '\n')
+	a.bytes.Add(int64(len(text)))
 	select {
-	case a.lines <- append(text, '\n'):
+	case a.lines <- text:
 	default:
+		a.bytes.Add(-int64(len(text)))
 		a.lost.Add(1)
 	}
 }
@@ -155,6 +165,7 @@ func (a *auditLog) run() {
 
 // write writes a line, and before it one that says how many were lost since the last.
 func (a *auditLog) write(line []byte) {
+	defer a.bytes.Add(-int64(len(line)))
 	if err := a.follow(); err != nil {
 		a.lose(err)
 		return

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -110,28 +111,33 @@ func TestAudit_EndsALineThatIsTorn(t *testing.T) {
 	require.True(t, strings.HasPrefix(string(text), "\n{"), "%s", text)
 }
 
-// A disk that hangs keeps no request waiting.
+// A disk that hangs keeps no request waiting, and the lines that wait for it take little memory.
 func TestAudit_KeepsNoRequestWaiting(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "pipe")
-	require.NoError(t, syscall.Mkfifo(file, 0o600))
-	pipe, err := os.OpenFile(file, os.O_RDWR, 0)
-	require.NoError(t, err)
-	a, request := audited(t, file, io.Discard)
-	for range 2 * maxAuditLines {
-		request("a")
+	for _, of := range []struct{ lines, name int }{{2 * maxAuditLines, 1}, {2 * maxAuditBytes / 30_000, 30_000}} {
+		t.Run(fmt.Sprintf("%d lines with names of %d bytes", of.lines, of.name), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "pipe")
+			require.NoError(t, syscall.Mkfifo(file, 0o600))
+			pipe, err := os.OpenFile(file, os.O_RDWR, 0)
+			require.NoError(t, err)
+			a, request := audited(t, file, io.Discard)
+			for range of.lines {
+				request(strings.Repeat("a", of.name))
+			}
+			require.NotZero(t, a.lost.Load())
+			read := make(chan int, 1)
+			go func() {
+				n := 0
+				for lines := bufio.NewScanner(pipe); lines.Scan() && lines.Text() != "end"; {
+					n++
+				}
+				read <- n
+			}()
+			require.NoError(t, a.close())
+			require.Zero(t, a.bytes.Load())
+			_, err = pipe.WriteString("end\n")
+			require.NoError(t, err)
+			require.NotZero(t, <-read)
+			require.NoError(t, pipe.Close())
+		})
 	}
-	require.NotZero(t, a.lost.Load())
-	read := make(chan int, 1)
-	go func() {
-		n := 0
-		for lines := bufio.NewScanner(pipe); lines.Scan() && lines.Text() != "end"; {
-			n++
-		}
-		read <- n
-	}()
-	require.NoError(t, a.close())
-	_, err = pipe.WriteString("end\n")
-	require.NoError(t, err)
-	require.NotZero(t, <-read)
-	require.NoError(t, pipe.Close())
 }
