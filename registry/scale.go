@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -202,8 +201,7 @@ func (f *form) decodeScale(body []byte, opts *WriteOptions) (*scaleObject, error
 }
 
 // scaled returns a draft of old with the number of replicas of a scale. It has the scale's
-// name, uid and resourceVersion, which the update checks as those of any other body; a scale needs
-// no name, since its path has one.
+// name, uid and resourceVersion, which the update checks as those of any other body.
 func (f *form) scaled(old *store.Object, s *scaleObject) (*store.Object, error) {
 	draft, err := f.layout.DeepClone(old)
 	if err != nil {
@@ -214,7 +212,7 @@ func (f *form) scaled(old *store.Object, s *scaleObject) (*store.Object, error) 
 	}
 	f.setTypeMeta(draft)
 	m := f.meta(draft)
-	m.SetName(cmp.Or(s.Name, m.GetName()))
+	m.SetName(s.Name)
 	m.SetNamespace(s.Namespace)
 	m.SetUID(s.UID)
 	m.SetResourceVersion(s.ResourceVersion)

@@ -69,7 +69,7 @@ func TestScale_IsReadAndWritten(t *testing.T) {
 	require.Equal(t, "409 Conflict", fmt.Sprintf("%d %s", stale.code, stale.str("reason")), stale.body)
 	fresh := s.get(inDefault + "/a/scale").body
 	require.Equal(t, "autoscaling/v1 Scale a 6 app=shop", show(s.do("PUT", inDefault+"/a/scale", strings.Replace(fresh, `"replicas":5`, `"replicas":6`, 1))))
-	require.Equal(t, "autoscaling/v1 Scale a 6 app=shop", show(s.do("PUT", inDefault+"/a/scale?dryRun=All", `{"spec":{"replicas":6}}`)), "the path has the name")
+	require.Equal(t, 400, s.do("PUT", inDefault+"/a/scale", `{"spec":{"replicas":7}}`).code, "it has no name")
 	jsonPatch := s.do("PATCH", inDefault+"/a/scale?dryRun=All", `[{"op":"replace","path":"/spec/replicas","value":0}]`, "Content-Type", "application/json-patch+json")
 	require.Equal(t, "autoscaling/v1 Scale a 0 app=shop", show(jsonPatch))
 	require.Equal(t, "6", s.get(inDefault+"/a").str("spec.size"))

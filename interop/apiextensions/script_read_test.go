@@ -50,7 +50,7 @@ func watches(s *script) {
 	s.differ("a request that is wrong is no failure of the server", of("&resourceVersion=abc"))
 	s.differ("a revision that is too old is the answer, and not an event", of("&resourceVersion=1"))
 	s.differ("a revision that has not come yet is an error, and not an empty watch", of("&resourceVersion=99999999999999999"))
-	s.differ("watches are the same path as lists", get("/apis/example.com/v1/watch/namespaces/default/widgets?timeoutSeconds=1&fieldSelector=metadata.name%3Da"))
+	s.same(get("/apis/example.com/v1/watch/namespaces/default/widgets?timeoutSeconds=1&fieldSelector=metadata.name%3Da"))
 }
 
 // forms reads the widget a, a list of it, and a watch of it, in the forms that clients accept.
