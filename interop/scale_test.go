@@ -51,8 +51,10 @@ func TestTypedClient_Scales(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int32(3), *d.Spec.Replicas)
 
-	now, err = c.UpdateScale(t.Context(), "a", &autoscaling.Scale{Spec: autoscaling.ScaleSpec{Replicas: 4}}, meta.UpdateOptions{})
-	require.NoError(t, err, "it has no metadata")
+	_, err = c.UpdateScale(t.Context(), "a", &autoscaling.Scale{Spec: autoscaling.ScaleSpec{Replicas: 4}}, meta.UpdateOptions{})
+	require.True(t, apierrors.IsBadRequest(err), "it has no name: %v", err)
+	now, err = c.UpdateScale(t.Context(), "a", &autoscaling.Scale{ObjectMeta: meta.ObjectMeta{Name: "a"}, Spec: autoscaling.ScaleSpec{Replicas: 4}}, meta.UpdateOptions{})
+	require.NoError(t, err)
 	require.Equal(t, int32(4), now.Spec.Replicas)
 	wanted := applyautoscaling.Scale().WithSpec(applyautoscaling.ScaleSpec().WithReplicas(5))
 	_, err = c.ApplyScale(t.Context(), "a", wanted, meta.ApplyOptions{FieldManager: "scaler"})
