@@ -99,6 +99,17 @@ func (x *Context) Logger() *slog.Logger {
 	return x.spec.system.Logger().With("actor", x.Name())
 }
 
+// Failure returns the failure because of which this actor is being restarted or stopped; nil
+// if it was told to stop, or its parent stops. It is meant for Restarting, Stopping and
+// Stopped. A wake actor's is always nil.
+func (x *Context) Failure() *Failure {
+	q, ok := x.body.(*queueBody)
+	if !ok || !x.cell().is(suspended) {
+		return nil
+	}
+	return q.failure
+}
+
 // Children returns the number of children that have not stopped, including
 // those that are stopping.
 func (x *Context) Children() int { return x.cell().children() }

@@ -81,11 +81,9 @@
 // received or, if the actor stops first, dropped (see [Dropper]); only the one
 // during which the actor panicked is neither.
 //
-// A panic while stopping or restarting is reported and changes nothing else. A
+// A panic or a Goexit while stopping or restarting is reported and changes nothing else. A
 // supervisor that restarts a child that fails in every Started, without a limit
-// of its own, keeps a worker busy for ever. A Goexit in Stopping, Stopped or
-// ChildStopped cannot be contained: the actor does not end, and Close reports
-// it.
+// of its own, keeps a worker busy for ever.
 //
 // # Determinism
 //

@@ -53,19 +53,21 @@ func (m *mailbox) RunTurn() {
 }
 
 // runSystem handles all system messages and reports whether the actor is still
-// alive.
-func (c *cell) runSystem() bool {
-	for {
+// alive. The end of one that is not is complete even if user code ends the goroutine.
+func (c *cell) runSystem() (alive bool) {
+	defer func() {
+		if alive = !c.is(dead); !alive {
+			c.release()
+		}
+	}()
+	for !c.is(dead) {
 		message := c.nextSystem()
 		if message == nil {
-			return true
+			break
 		}
 		c.handle(message)
-		if c.is(dead) {
-			c.release()
-			return false
-		}
 	}
+	return
 }
 
 func (c *cell) handle(message any) {
@@ -144,6 +146,9 @@ func (l *lifecycle) Receive(pc actor.Context) {
 		}
 	case *actor.Terminated:
 		q := c.body.(*queueBody)
+		if m.Who == noChild {
+			return
+		}
 		if q.wakers != nil && q.wakers.pid == m.Who {
 			q.wakers = nil
 			return
@@ -191,20 +196,20 @@ func (c *cell) childStopped(child ID) {
 
 func (c *cell) stopping() {
 	c.state.Or(stopping)
+	defer c.body.close()
 	if b, ok := c.body.behavior().(Stopper); ok {
 		c.guard(func() { b.Stopping(c.context()) })
 	}
-	c.body.close()
 }
 
 // stopped ends the actor. It is uncounted before its Stopped is called: code
 // that Stopped notifies must not find it counted.
 func (c *cell) stopped() {
 	c.spec.system.uncount(c)
+	defer c.state.Or(dead)
 	if b, ok := c.body.behavior().(Ender); ok {
 		c.guard(func() { b.Stopped(c.context()) })
 	}
-	c.state.Or(dead)
 }
 
 // systemMessage is a link in an actor's list of system messages, which are

@@ -76,6 +76,30 @@ func propsFor(child func() *cell) *actor.Props {
 		}))
 }
 
+// noChild is the PID of no actor. Protoactor, told that it has terminated, only checks
+// whether an actor that stops or restarts has children left.
+var noChild = &actor.PID{}
+
+// invoke passes a system message to protoactor. If user code ends the goroutine there
+// (runtime.Goexit), protoactor does not come to what it does next, and invoke does it.
+func (q *queueBody) invoke(message any) {
+	var done bool
+	defer func() {
+		switch {
+		case done:
+		case q.is(dead):
+			q.spec.system.post(q.spec.parentID, &actor.Terminated{Who: q.invoker.(actor.Context).Self()})
+		case q.is(stopping | restarting):
+			for _, child := range q.invoker.(actor.Context).Children() {
+				q.spec.system.carryOut(child, Stop)
+			}
+			q.invoke(&actor.Terminated{Who: noChild})
+		}
+	}()
+	q.invoker.InvokeSystemMessage(message)
+	done = true
+}
+
 // carryOut applies a directive to a child that failed. If the child has
 // stopped meanwhile nothing is sent: it would be a dead letter.
 func (s *System) carryOut(child *actor.PID, d Directive) {

@@ -130,6 +130,7 @@ type queueBody struct {
 	current   any                  // the behavior; nil before it is made and after the end
 	flusher   Flusher              // current, if it is one
 	unflushed bool                 // messages were received since the last Flush
+	failure   *Failure             // the last one that the parent was asked about
 }
 
 // typedQueue is the part that depends on the type of the messages. All its
@@ -170,21 +171,22 @@ func (q *queueBody) failWorking(reason any, stack []byte) {
 func (q *queueBody) control(message any) {
 	switch m := message.(type) {
 	case *ownFailure:
+		q.failure = m.failure
 		q.invoker.EscalateFailure(m.failure, nil)
 	case *stopChild:
 		if m.parent == q.spec.parentID {
-			q.invoker.InvokeSystemMessage(stopMessage)
+			q.invoke(stopMessage)
 		}
 	case *actor.Restart:
 		if !q.is(stopping) { // or protoactor would restart it after its children have stopped
-			q.invoker.InvokeSystemMessage(m)
+			q.invoke(m)
 		}
 	case *wakerFailed:
 		q.wakers.failed(m)
 	case *wakerStopped:
 		q.wakers.remove((*WakeBox)(m))
 	default:
-		q.invoker.InvokeSystemMessage(m)
+		q.invoke(m)
 	}
 }
 
@@ -204,6 +206,7 @@ func (q *queueBody) announceRoom() {
 }
 
 func (q *queueBody) start() {
+	q.failure = nil
 	q.renew()
 	if s, ok := q.current.(Starter); ok {
 		s.Started(q.context())
@@ -227,10 +230,10 @@ func (q *queueBody) restartable() bool { return true }
 func (q *queueBody) close() {
 	q.unflushed = false // nothing is flushed any more
 	q.inbox.refuse()
+	defer q.typed.drop()
 	if q.inbox.wantRoom.Swap(false) && q.onRoom != nil {
 		q.guard(q.onRoom)
 	}
-	q.typed.drop()
 }
 
 func (q *queueBody) release() {
@@ -264,18 +267,27 @@ func (t *typedBody[M]) renew() any {
 	return t.current
 }
 
-// drop contains each call of Dropped on its own, so that one that panics does
-// not affect the other messages.
+// drop contains each call of Dropped on its own, so that one that panics, or ends the
+// goroutine, does not affect the other messages.
 func (t *typedBody[M]) drop() {
 	left := t.inbox.drain()
 	if len(left) > 0 && t.current == nil {
 		t.queue.guard(t.queue.renew)
 	}
-	d, ok := t.current.(Dropper[M])
-	if !ok {
-		return
+	if d, ok := t.current.(Dropper[M]); ok {
+		t.dropTo(d, left)
 	}
-	for _, m := range left {
+}
+
+func (t *typedBody[M]) dropTo(d Dropper[M], left []M) {
+	defer func() {
+		if len(left) > 0 { // a call of Dropped has ended the goroutine
+			t.dropTo(d, left)
+		}
+	}()
+	for len(left) > 0 {
+		m := left[0]
+		left = left[1:]
 		t.queue.guard(func() { d.Dropped(m) })
 	}
 }

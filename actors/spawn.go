@@ -91,7 +91,9 @@ func (c *cell) children() int {
 // abandon ends a cell that was never spawned.
 func (c *cell) abandon() {
 	c.state.Or(dead)
+	defer func() {
+		c.body.release()
+		c.spec.system.uncount(c)
+	}()
 	c.body.close()
-	c.body.release()
-	c.spec.system.uncount(c)
 }

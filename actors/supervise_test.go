@@ -114,6 +114,37 @@ func TestSupervision_ARestartMakesANewBehaviorAndStopsTheChildren(t *testing.T) 
 	require.Equal(t, 3, sys.Actors())
 }
 
+func TestSupervision_AnActorCanTellWhyItStops(t *testing.T) {
+	for _, d := range []actors.Directive{actors.Stop, actors.Restart, actors.Resume} {
+		t.Run(d.String(), func(t *testing.T) {
+			f := newPair(t, d)
+			var why []string
+			ask := func(ctx *actors.Context) {
+				if failure := ctx.Failure(); failure != nil {
+					why = append(why, failure.Error())
+				}
+			}
+			for _, call := range []string{"restarting", "started", "stopping", "stopped"} {
+				f.child.hooks[call] = ask
+			}
+			f.run()
+			f.childRef.Tell(boom("1"))
+			f.childRef.Tell(run("2", ask))
+			f.run()
+			told := map[actors.Directive][]string{
+				actors.Stop:    {"actor parent/child failed: boom 1", "actor parent/child failed: boom 1"},
+				actors.Restart: {"actor parent/child failed: boom 1"},
+				actors.Resume:  nil,
+			}
+			require.Equal(t, told[d], why)
+			why = nil
+			f.parentRef.Stop()
+			f.run()
+			require.Empty(t, why, "it stops with its parent")
+		})
+	}
+}
+
 func TestSupervision_ResumeLosesOnlyTheMessage(t *testing.T) {
 	f := newPair(t, actors.Resume)
 	f.run()

@@ -143,9 +143,9 @@ func (b *wakeBody) control(message any) {
 	case *actor.Started:
 		b.guard(b.start)
 	case *actor.Stop:
+		defer b.spec.siblings.parent.post((*wakerStopped)(b))
+		defer b.stopped()
 		b.stopping()
-		b.stopped()
-		b.spec.siblings.parent.post((*wakerStopped)(b))
 	case *ownFailure:
 		b.state.Or(suspended)
 		b.spec.siblings.parent.post(&wakerFailed{(*WakeBox)(b), m.failure})

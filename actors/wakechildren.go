@@ -79,8 +79,8 @@ func (w *wakeChildren) remove(child *WakeBox) {
 	}
 	child.previous, child.next = nil, nil
 	w.n--
+	defer w.endIfEmpty()
 	w.parent.childStopped(child.id)
-	w.endIfEmpty()
 }
 
 // failed decides about a child that has failed, as HandleFailure does about others.
