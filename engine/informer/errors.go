@@ -14,7 +14,7 @@ var (
 	// ErrConfig: the configuration is invalid. The error is an
 	// [*engine.ConfigError].
 	ErrConfig = engine.ErrConfig
-	// ErrClosed: the informer was closed, or ended with its host.
+	// ErrClosed: the informer was closed, ended with its host, or failed.
 	ErrClosed = errors.New("informer closed")
 	// ErrNilHandler: the handler is nil.
 	ErrNilHandler = errors.New("handler is nil: pass an EventHandler, or a function that takes a notification")

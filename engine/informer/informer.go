@@ -123,8 +123,10 @@ func (s *SharedInformer[T]) Host() *engine.Host { return s.core.hostOf() }
 // Stats returns the informer's counters. It never blocks.
 func (s *SharedInformer[T]) Stats() Stats { return s.core.stats() }
 
-// Err returns why the informer ended: [ErrClosed], an [*ItemError] under [Fail], or
-// a final [*SourceError]; nil while it runs. The copy can still be read.
+// Err returns why the informer ended: an [*ItemError] under [Fail], a final
+// [*SourceError], or [ErrClosed], which wraps an [*engine.Failure] if the informer itself has
+// failed, as when a Transform ends the goroutine; nil while it runs. The copy can still be
+// read.
 func (s *SharedInformer[T]) Err() error { return s.core.err() }
 
 // HasSynced reports whether the first list of the source can be read.

@@ -188,8 +188,10 @@ func (l *listener) finish() {
 		switch {
 		case l.removed.Load():
 			l.end = ErrRemoved
-		case why == nil || errors.Is(why, ErrClosed):
+		case why == nil:
 			l.end = ErrClosed
+		case errors.Is(why, ErrClosed):
+			l.end = why
 		default:
 			l.end = fmt.Errorf("%w: %w", ErrClosed, why)
 		}

@@ -7,8 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestTransform_IsAppliedOnce(t *testing.T) {
@@ -137,8 +139,8 @@ func TestIndexers_ErrorCostsOneIndexEntry(t *testing.T) {
 	require.Len(t, r.reported(), 1, "of c, in the new index")
 }
 
-// A Transform that ends the goroutine ends the informer, and leaves its copy unlocked: a call
-// that waits for the lock meanwhile returns.
+// A Transform that ends the goroutine ends the informer, which says so, and leaves its copy
+// unlocked: a call that waits for the lock meanwhile returns.
 func TestTransform_ThatEndsTheGoroutineLeavesNoLock(t *testing.T) {
 	returned := make(chan error, 1)
 	var s *informer.SharedInformer[pod]
@@ -157,10 +159,18 @@ func TestTransform_ThatEndsTheGoroutineLeavesNoLock(t *testing.T) {
 			return pod{}, nil
 		}
 	})
+	handle, err := s.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
+	require.NoError(t, err)
 	rev, err := source.Add(pod{Name: "a"})
 	require.NoError(t, err)
 	if err := <-returned; err != nil {
 		require.ErrorIs(t, err, informer.ErrClosed)
 	}
-	require.ErrorIs(t, s.WaitForRevision(t.Context(), rev), informer.ErrClosed)
+	err = s.WaitForRevision(t.Context(), rev)
+	require.ErrorIs(t, err, informer.ErrClosed)
+	require.ErrorIs(t, err, usercode.ErrGoexit)
+	var failure *engine.Failure
+	require.ErrorAs(t, s.Err(), &failure)
+	<-handle.Done()
+	require.ErrorIs(t, handle.Err(), usercode.ErrGoexit)
 }

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/actors"
@@ -183,7 +184,9 @@ func (p *updater) ChildFailed(_ *actors.Context, child actors.ID, reason any) ac
 func (p *updater) ChildStopped(ctx *actors.Context, child actors.ID) {
 	if l := p.find(child); l != nil {
 		p.remove(l)
-		p.Flush(ctx) // it may have held the source back
+		if p.informer.err() == nil {
+			p.Flush(ctx) // it may have held the source back
+		}
 	}
 }
 
@@ -200,9 +203,17 @@ func (p *updater) Dropped(msg message) {
 }
 
 // Stopping ends the waiting calls and the deliveries.
-func (p *updater) Stopping(*actors.Context) {
-	p.informer.end(ErrClosed)
+func (p *updater) Stopping(ctx *actors.Context) {
+	p.informer.end(endOf(ctx))
 	p.informer.dropAll()
+}
+
+// endOf returns why the actor stops.
+func endOf(ctx *actors.Context) error {
+	if failure := ctx.Failure(); failure != nil {
+		return fmt.Errorf("%w: %w", ErrClosed, failure)
+	}
+	return ErrClosed
 }
 
 // Stopped lets close return: all actors have ended.
