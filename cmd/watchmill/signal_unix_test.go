@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,4 +84,15 @@ func whileReading(t *testing.T, sig syscall.Signal, args ...string) syscall.Wait
 	status, ok := child.ProcessState.Sys().(syscall.WaitStatus)
 	require.True(t, ok)
 	return status
+}
+
+// A SIGHUP, by which operators have other servers read their files again, does not end this one,
+// which needs none.
+func TestSIGHUP_LeavesTheServerAsItIs(t *testing.T) {
+	p := startServer(t)
+	require.NoError(t, p.Process.Signal(syscall.SIGHUP))
+	code, _ := call(t, "POST", p.url+inDefault, "", `{"metadata":{"name":"a"},"spec":{"size":3}}`)
+	require.Equal(t, 201, code)
+	http.DefaultClient.CloseIdleConnections()
+	require.Contains(t, p.terminate(t), "a SIGHUP changes nothing")
 }

@@ -39,7 +39,7 @@ type Flags struct {
 
 // Help returns the text that --help adds.
 func (*Flags) Help() string {
-	return `At an interrupt or a SIGTERM the server drains: /readyz fails for the time of --shutdown-delay, so that load balancers notice; then new requests are refused, and the watches end over that of --drain-watches. A second one ends it at once. While it still reads --data, which takes some twenty seconds for a million objects, it does not listen, and the first one ends it, with status 130. Files that are read again need no signal: a SIGHUP ends the server without draining.
+	return `At an interrupt or a SIGTERM the server drains: /readyz fails for the time of --shutdown-delay, so that load balancers notice; then new requests are refused, and the watches end over that of --drain-watches. A second one ends it at once. While it still reads --data, which takes some twenty seconds for a million objects, it does not listen, and the first one ends it, with status 130. A SIGHUP changes nothing: files that are read again need no signal.
 
 Once the disk has failed in a write, nothing is written any more, and /livez and /readyz fail, so that a supervisor restarts the server, which then reads and checks the file of --data again. On a full disk reads go on, and writes fail until there is space. Standard error has a line for each failure, at most 60 of one level in a minute.
 

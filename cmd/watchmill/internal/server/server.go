@@ -71,6 +71,7 @@ type Options struct {
 // invalid options or manifests, and the errors of files, storage and the network.
 func Run(ctx context.Context, opts Options) (err error) {
 	log := newLog(opts.Log)
+	defer outliveHangUps(log)()
 	kinds, err := interrupt.Do(ctx, func() ([]kind, error) { return opts.kinds(ctx) })
 	if err != nil {
 		return opts.flagged(err)
