@@ -14,7 +14,7 @@
 //
 // # Usage
 //
-//	definitions, err := apiextensions.New(apiextensions.Config{})
+//	definitions, err := apiextensions.New(ctx, apiextensions.Config{})
 //	server, err := serve.New(serve.Config{Resources: []serve.Provider{definitions}})
 //	err = definitions.Start(ctx, server)
 //	err = server.ListenAndServe(ctx, serve.Listen{Address: "127.0.0.1:8080"})
