@@ -20,8 +20,8 @@ var ErrForeignCheckpoint = errors.New("checkpoint of another storage")
 // checkpoint: a watch from it starts now. Save one of [Watch.Revision] as soon as that watch
 // is open, or a restart before its first event misses what is written meanwhile.
 //
-//	handle(event); save(engine.Checkpoint(ctx, watch.Revision()))      before the restart
-//	From: engine.RevisionOf(ctx, saved)                                after it
+//	checkpoint, err := pods.Checkpoint(ctx, watch.Revision())    after each handled event, to save it
+//	from, err := pods.RevisionOf(ctx, checkpoint)                after the restart, for WatchOptions.From
 type Checkpoint struct {
 	// Store identifies the storage; see [backend.StoreID].
 	Store string

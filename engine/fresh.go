@@ -41,8 +41,8 @@ func endedForGood(err error) bool {
 // see the write that returned it: read your own writes. Without a cache, where every read
 // goes to the backend, it returns at once.
 //
-// Errors: [ErrFuture] if the cache does not reach rev in time, [ErrNotReady], which is
-// [NotReadyError].Final, and comes at once, if the backend has ended for good,
+// Errors: [ErrFuture] if the cache does not reach rev in time, [ErrNotReady] at
+// once, by a [*NotReadyError] that is Final, if the backend has ended for good,
 // [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) WaitFor(ctx context.Context, rev Revision) error { return e.core.waitFor(ctx, rev) }
 

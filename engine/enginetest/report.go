@@ -41,7 +41,7 @@ func report[T any](wants []Want, got []engine.Event[T]) string {
 type reporter[T any] struct {
 	wants []Want
 	got   []engine.Event[T]
-	// common[i][j] is how many of wants[i:] can be matched, in order, by got[j:].
+	// common holds, by i and j, how many of wants[i:] can be matched, in order, by got[j:].
 	common [][]int
 	text   strings.Builder
 }

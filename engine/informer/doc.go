@@ -66,5 +66,5 @@
 //
 // All readers and handlers share the objects, which must not be changed. Without a
 // Transform they are those of the source, so that an engine with
-// Config.DetectMutations detects changes to them.
+// [engine.Config].DetectMutations detects changes to them.
 package informer

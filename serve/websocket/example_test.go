@@ -52,7 +52,7 @@ func ExampleNew() {
 	// Output: {"type":"ADDED","object" <nil>
 }
 
-// An Upgrader without a [serve.Handler]: a handler of the program's own upgrades requests.
+// An Upgrader without a [serve.Server]: a handler of the program's own upgrades requests.
 func ExampleUpgrader() {
 	ctx := context.Background()
 	upgrader, err := websocket.New(websocket.Options{})

@@ -15,6 +15,6 @@
 // Values are those of a [codec.Codec], by default JSON. It holds state, no history: a
 // watch of the new storage starts at the state or later. The objects keep their
 // revisions, and the storage begins beyond all of them, by default at a revision that is
-// derived from the clock (see [memory.Options].FirstRevision): a resume point of the old
+// derived from the clock (see memory.Options.FirstRevision): a resume point of the old
 // storage, which may have gone on after the snapshot, is refused as expired.
 package snapshot

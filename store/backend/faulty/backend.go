@@ -17,7 +17,7 @@ type Options struct {
 	Seed uint64
 	// Clock is the time that [Delay] waits by; nil means the machine's.
 	Clock clock.Clock
-	// Blocks and Sparse change [backend.Backend.Traits]: calls may block, so the
+	// Blocks and Sparse change [backend.ListerWatcher.Traits]: calls may block, so the
 	// engine does not make them on its pool; revisions have gaps, so a missing
 	// number does not reveal a lost event.
 	Blocks, Sparse bool

@@ -72,7 +72,7 @@ type Queue struct {
 	after  func()        // called after the last commit
 }
 
-// NewQueue returns a queue of writes to j. OnFull, if not nil, is called when
+// NewQueue returns a queue of writes to j. onFull, if not nil, is called when
 // there is no space, by the goroutine that commits; if it returns true, the group
 // is tried once more.
 func NewQueue(j journal.Journal, onFull func() bool) *Queue {
