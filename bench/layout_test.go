@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/bench"
 	"github.com/watchmill/watchmill/engine"
@@ -78,13 +77,13 @@ type boxedStore struct {
 func openBoxed(ctx context.Context, events int) (bench.Store, error) {
 	object := func(v any) bench.Object { return v.(bench.Object) }
 	e, err := engine.New(engine.Config[any]{
-		Name:   "boxed",
-		Key:    func(v any) string { return object(v).Key() },
-		Labels: func(v any) labels.Set { return labels.Set{bench.AppLabel: object(v).App} },
-		Fields: engine.Fields[any]{bench.NodeField: func(v any) string { return object(v).Node }},
-		Equal:  func(a, b any) bool { return a == b },
-		Index:  []string{bench.NodeField},
-		Window: engine.Window{MaxEvents: events},
+		Name:        "boxed",
+		Key:         func(v any) string { return object(v).Key() },
+		LabelValues: engine.LabelValues[any]{bench.AppLabel: func(v any) string { return object(v).App }},
+		Fields:      engine.Fields[any]{bench.NodeField: func(v any) string { return object(v).Node }},
+		Equal:       func(a, b any) bool { return a == b },
+		Index:       []string{bench.NodeField},
+		Window:      engine.Window{MaxEvents: events},
 	})
 	if err != nil {
 		return nil, err
