@@ -37,6 +37,10 @@
 //     them as it does there.
 //   - TestKubectl_TellsUsersWhatTheyMayDo, TestControllerRuntime_AsksWhichUsersMayReadMetrics: kubectl auth,
 //     and a manager that protects its metrics, ask the server about users.
+//   - TestKubectl_ActsAsAnother: with kubectl --as a request has the rights of the other user alone, if its
+//     sender may act as that one.
+//   - TestKubectl_DefinesKinds, TestControllerRuntime_InstallsDefinitions: kinds that clients define
+//     while the server runs are served, to kubectl and in the environment of controller-runtime's tests.
 //   - TestTypedClient: a typed client scales Kubernetes' own kinds, by apply, too, and evicts pods.
 //   - TestLease: client-go's leader election has one leader, and the other once that one
 //     releases its lease, or its connection hangs, whatever its clock says.
