@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -135,6 +136,63 @@ func TestController_ExitOfTheGoroutine(t *testing.T) {
 	require.EqualValues(t, 1, c.Stats().Failed)
 	require.NoError(t, c.Close())
 	require.NoError(t, pods.Close())
+}
+
+// exitingLimiter has no delays, and ends the goroutine in the first call of one of its methods.
+type exitingLimiter struct {
+	queue.RateLimiter[string]
+	exit func(method string)
+}
+
+func (l exitingLimiter) When(key string, now time.Time) time.Duration {
+	l.exit("When")
+	return l.RateLimiter.When(key, now)
+}
+
+func (l exitingLimiter) Forget(key string) {
+	l.exit("Forget")
+	l.RateLimiter.Forget(key)
+}
+
+// A key is tried again, and is not left with its worker, whichever function of the user ends the
+// goroutine.
+func TestController_ExitOfTheGoroutineInOnErrorOrTheLimiter(t *testing.T) {
+	for _, in := range []string{"OnError", "When", "Forget"} {
+		t.Run(in, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pods, err := engine.New(podConfig())
+				require.NoError(t, err)
+				var calls, exits atomic.Int32
+				exit := func(function string) {
+					if function == in && exits.Add(1) == 1 {
+						runtime.Goexit()
+					}
+				}
+				c, err := controller.New(controller.Config[Pod]{
+					Source: pods.Source(), Host: pods.Host(),
+					Limiter: exitingLimiter{queue.NewExponential[string](0, 0), exit},
+					OnError: func(error) { exit("OnError") },
+					Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+						switch calls.Add(1) {
+						case 1:
+							return controller.Result{}, errBroken
+						case 2:
+							return controller.Result{After: time.Minute}, nil
+						}
+						return controller.Result{}, nil
+					},
+				})
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, errors.Join(c.Close(), pods.Close())) })
+				_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+				require.NoError(t, err)
+				time.Sleep(time.Hour) // of virtual time
+				require.EqualValues(t, 3, calls.Load())
+				require.Zero(t, c.Stats().Queue.Running)
+				require.Equal(t, [2]uint64{2, 1}, [2]uint64{c.Stats().Reconciled, c.Stats().Failed})
+			})
+		})
+	}
 }
 
 func TestController_ComesBackWhenAsked(t *testing.T) {

@@ -110,10 +110,10 @@ func (c *core) reconcile(key string) {
 	c.note(key, true)
 	var result Result
 	err := usercode.ErrGoexit // unless the call returns
+	defer c.queue.Done(key)   // also if OnError or the limiter ends the goroutine
 	defer func() {
 		c.note(key, false)
 		c.finish(key, result, err)
-		c.queue.Done(key)
 	}()
 	failed := usercode.Call("Reconcile", key, func() { result, err = c.cfg.reconcile(c.life, key) })
 	if failed != nil {
@@ -136,10 +136,10 @@ func (c *core) finish(key string, result Result, err error) {
 	switch {
 	case err == nil:
 		c.reconciled.Add(1)
-		c.forget(key)
 		if result.After > 0 {
 			_ = c.queue.AddAfter(key, result.After)
 		}
+		c.forget(key)
 	case c.life.Err() != nil:
 		// It is being closed, which is why the call failed.
 	default:
@@ -149,15 +149,14 @@ func (c *core) finish(key string, result Result, err error) {
 
 // fail reports an error, and schedules another try of the key unless it is given up.
 func (c *core) fail(key string, err error) {
+	c.failed.Add(1)
 	failure := &ReconcileError{Controller: c.cfg.name, Key: key, Attempts: c.count(key), Err: err}
 	if failure.GivenUp = c.cfg.maxAttempts > 0 && failure.Attempts >= c.cfg.maxAttempts; failure.GivenUp {
 		c.givenUp.Add(1)
 		c.forget(key)
 	} else {
-		failure.RetryAfter = c.delay(key)
-		_ = c.queue.AddAfter(key, failure.RetryAfter)
+		failure.RetryAfter = c.retry(key)
 	}
-	c.failed.Add(1)
 	logger := engine.SystemOf(c.host).Logger()
 	logger.Warn("reconcile failed", "controller", c.cfg.name, "key", key,
 		"attempts", failure.Attempts, "given up", failure.GivenUp, "again in", failure.RetryAfter, "error", err)
@@ -176,17 +175,19 @@ func (c *core) count(key string) int {
 
 // forget resets the counts of the limiter and of failed calls for key.
 func (c *core) forget(key string) {
+	c.mu.Lock()
+	delete(c.attempts, key)
+	c.mu.Unlock()
 	if panicked := usercode.Call("RateLimiter.Forget", key, func() { c.queue.Forget(key) }); panicked != nil {
 		engine.SystemOf(c.host).Logger().Error("limiter failed", "controller", c.cfg.name, "reason", panicked)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.attempts, key)
 }
 
-// delay returns the limiter's delay for the key, or a second if the limiter panics.
-func (c *core) delay(key string) time.Duration {
-	wait := time.Second
+// retry schedules another try of the key after the limiter's delay, which it returns: a second
+// if the limiter panics or ends the goroutine.
+func (c *core) retry(key string) (wait time.Duration) {
+	wait = time.Second
+	defer func() { _ = c.queue.AddAfter(key, wait) }()
 	if panicked := usercode.Call("RateLimiter.When", key, func() { wait = c.cfg.limiter.When(key, c.host.Clock().Now()) }); panicked != nil {
 		engine.SystemOf(c.host).Logger().Error("limiter failed", "controller", c.cfg.name, "reason", panicked)
 	}
