@@ -77,7 +77,7 @@ type entry struct {
 	// sink is the sink of the present Reflector, whose updates are taken; nil for none.
 	sink *sink
 	// changed and advanced are closed when what the view serves changes, and when
-	// revision is set. Nil until they are asked for.
+	// revision is set or the source is to be asked again. Nil until they are asked for.
 	changed, advanced chan struct{}
 
 	// The rest belongs to the supervisor. There is at most one child: the next one
@@ -155,6 +155,13 @@ func (e *entry) advance(s *sink, rev store.Revision) {
 		e.revision = rev
 		signal(&e.advanced)
 	}
+}
+
+// wakeWaiting has the calls that wait for a revision look, and ask the source, again.
+func (e *entry) wakeWaiting() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	signal(&e.advanced)
 }
 
 func (e *entry) touch(now time.Duration) { e.used.Store(int64(now)) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,6 +122,70 @@ func (s *laggingSource) List(ctx context.Context, opts backend.ListOptions) (*ba
 		return s.page, nil
 	}
 	return s.spySource.List(ctx, opts)
+}
+
+// shySource is storage that others use, too: its watches do not say how far it is unless they
+// are asked, of which the first questions are lost.
+type shySource struct {
+	*spySource
+	lost atomic.Int32
+}
+
+func (s *shySource) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	w, err := s.spySource.Watch(ctx, opts)
+	return &shyWatch{Watcher: w, source: s, notify: opts.Notify, through: opts.From}, err
+}
+
+type shyWatch struct {
+	backend.Watcher
+	source  *shySource
+	notify  func()
+	through engine.Revision
+	asked   atomic.Bool // since the last Next
+}
+
+func (w *shyWatch) RequestProgress(context.Context) error {
+	if w.source.lost.Add(-1) < 0 {
+		w.asked.Store(true)
+		w.notify()
+	}
+	return nil
+}
+
+func (w *shyWatch) Next(limit int) (backend.Batch, error) {
+	b, err := w.Watcher.Next(limit)
+	b.After = w.through
+	if len(b.Events) > 0 || w.asked.Swap(false) {
+		w.through = b.Through
+	}
+	b.Through = w.through
+	return b, err
+}
+
+// A question for the source that is lost, as when its watch breaks, is asked again: no event
+// may follow that tells how far it is.
+func TestGetNotOlderThan_AsksTheSourceAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shy := &shySource{}
+		cache, source := realCache(t, func(c *objectcache.Config[secret]) {
+			shy.spySource = c.Source.ListerWatcher.(*spySource)
+			c.Source = engine.SourceOf[secret](shy)
+		})
+		_, err := source.Add(secret{Name: "a"})
+		require.NoError(t, err)
+		ref, err := cache.Acquire("a")
+		require.NoError(t, err)
+		_, err = ref.Get(t.Context())
+		require.NoError(t, err)
+		synctest.Wait() // until it is watched
+		other, err := source.Add(secret{Name: "other"})
+		require.NoError(t, err)
+		shy.lost.Store(2)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = ref.GetNotOlderThan(ctx, other)
+		require.NoError(t, err)
+	})
 }
 
 // What the cache had before the object was idle does not count: the source may be behind it.
