@@ -91,23 +91,24 @@ func (v *overlay) put(key string, w write) {
 	}
 	v.writes[key] = w
 	if len(v.writes) > v.limit {
-		v.shrink(snapshot.revision)
+		v.shrink(snapshot)
 	}
 }
 
 // shrink drops the writes that the snapshot has, and then the oldest until a
 // quarter of the limit is free, so that it is rarely needed.
-func (v *overlay) shrink(reached store.Revision) {
-	revisions := make([]store.Revision, 0, len(v.writes))
-	for _, w := range v.writes {
-		revisions = append(revisions, w.revision)
-	}
-	slices.Sort(revisions)
-	oldest := revisions[len(revisions)-max(v.limit*3/4, 1)]
-	for key, w := range v.writes {
-		if w.revision <= reached || w.revision < oldest {
-			delete(v.writes, key)
+func (v *overlay) shrink(snapshot *state) {
+	kept := make([]string, 0, len(v.writes))
+	for key := range v.writes {
+		if _, over := v.over(snapshot, key); over {
+			kept = append(kept, key)
 		}
+	}
+	slices.SortFunc(kept, func(a, b string) int {
+		return cmp.Or(cmp.Compare(v.writes[a].revision, v.writes[b].revision), cmp.Compare(a, b))
+	})
+	for _, key := range kept[:max(0, len(kept)-max(v.limit*3/4, 1))] {
+		delete(v.writes, key)
 	}
 }
 

@@ -101,3 +101,16 @@ func TestOverlay_IsBounded(t *testing.T) {
 	require.LessOrEqual(t, kept, 8)
 	require.NotNil(t, overlay.Get("99"), "the newest stay")
 }
+
+// Storage may make several writes at one revision.
+func TestOverlay_IsBoundedThoughWritesAreOfOneRevision(t *testing.T) {
+	r, _ := indexedFixture(t)
+	overlay := r.Overlay(8)
+	for i := range 100 {
+		overlay.Wrote(written(pod{Name: fmt.Sprint(i), Node: "n1"}, 100))
+	}
+	kept, err := overlay.ByIndex("node", "n1")
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(kept), 8)
+	require.NotEmpty(t, kept)
+}

@@ -3,6 +3,7 @@ package informer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -112,6 +113,24 @@ func TestOverlay_ForgetsAWriteToStorageThatWasReplaced(t *testing.T) {
 		overlay.Wrote(written(pod{Name: name}, 50))
 		require.NotNil(t, overlay.Get(name), "a write to the new storage counts, whatever its revision")
 	}
+}
+
+// Writes to the storage before, whose revisions may be higher, take no room.
+func TestOverlay_FullOfWritesToStorageThatWasReplaced(t *testing.T) {
+	identified := &restorable{id: "first"}
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		identified.ListerWatcher = cfg.Source.ListerWatcher
+		cfg.Source = engine.SourceOf[pod](identified)
+	})
+	r.executor.Run()
+	overlay := r.Overlay(4)
+	for i := range 4 {
+		overlay.Wrote(written(pod{Name: fmt.Sprint("lost", i)}, 100))
+	}
+	identified.id = "second"
+	r.relist(func() error { r.write(pod{Name: "a"}); return nil })
+	overlay.Wrote(written(pod{Name: "b"}, 50))
+	require.NotNil(t, overlay.Get("b"))
 }
 
 // restorable is a source whose storage has an identity.
