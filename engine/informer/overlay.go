@@ -47,7 +47,8 @@ func (v *Overlay[T]) Removed(key string, rev store.Revision) {
 func (v *Overlay[T]) Get(key string) *Object[T] { return typed[T](v.core.get(key)) }
 
 // ByIndex returns the objects that have value in the named index, in the order of
-// their keys, including recorded writes.
+// their keys, including recorded writes. One for which the index's function fails is in no
+// result: [Config].ItemErrors and OnError are for what comes from the source.
 //
 // The error is [ErrUnknownIndex].
 func (v *Overlay[T]) ByIndex(name, value string) ([]*Object[T], error) {
@@ -149,7 +150,7 @@ func (v *overlay) byIndex(name, value string) ([]*store.Object, error) {
 		if !over || w.object == nil {
 			continue
 		}
-		if slices.Contains(snapshot.valuesOf(name, w.object), value) {
+		if slices.Contains(v.informer.transform.valuesOfWrite(name, w.object), value) {
 			found = append(found, w.object)
 		}
 	}

@@ -114,3 +114,32 @@ func TestOverlay_IsBoundedThoughWritesAreOfOneRevision(t *testing.T) {
 	require.LessOrEqual(t, len(kept), 8)
 	require.NotEmpty(t, kept)
 }
+
+// A read neither ends the informer nor puts an object in quarantine, and does not call OnError
+// again and again.
+func TestOverlay_IndexFuncThatFailsForAWriteCostsThatWriteAlone(t *testing.T) {
+	for _, policy := range []informer.ItemErrorPolicy{informer.Skip, informer.Quarantine, informer.Fail} {
+		t.Run(policy.String(), func(t *testing.T) {
+			r := newFixture(t, func(cfg *informer.Config[pod]) {
+				cfg.ItemErrors = policy
+				cfg.Indexers = store.Indexers[pod]{"node": byNode}
+			})
+			r.executor.Run()
+			require.NoError(t, r.AddIndexers(store.Indexers[pod]{"again": byNode}))
+			overlay := r.Overlay(0)
+			for i, node := range []string{"bad", "panic", "n1"} {
+				overlay.Wrote(written(pod{Name: node, Node: node}, store.Revision(100+i)))
+			}
+			for _, index := range []string{"node", "again"} {
+				found, err := overlay.ByIndex(index, "n1")
+				require.NoError(t, err)
+				require.Equal(t, []string{"n1"}, keys(found))
+			}
+			require.Empty(t, r.reported())
+			require.Empty(t, r.Quarantined())
+			r.put(pod{Name: "a", Node: "n1"})
+			require.NoError(t, r.Err())
+			require.NotNil(t, r.Get("a"))
+		})
+	}
+}

@@ -73,6 +73,7 @@ func start(cfg settings) (informerCore, error) {
 	if s.objects, err = store.NewThreadSafeStore(indexers); err != nil {
 		return nil, &engine.ConfigError{Field: "Indexers", Problem: err.Error()}
 	}
+	s.transform.indexed(cfg.indexers)
 	s.publish(0)
 	if s.host = cfg.host; s.host == nil {
 		if s.host, err = engine.NewHost(engine.HostConfig{}); err != nil {
@@ -129,6 +130,7 @@ func (s *sharedInformer) addIndexers(indexers store.Indexers[*store.Object]) err
 	if err := s.objects.AddIndexers(contained); err != nil {
 		return err
 	}
+	s.transform.indexed(indexers)
 	s.publish(s.published.Load().revision)
 	if s.transform.failure() != nil {
 		s.actor.Tell(recheck{})

@@ -160,10 +160,3 @@ func (s *state) indexKeys(name, value string) ([]string, error) {
 func (s *state) indexValues(name string) ([]string, error) {
 	return s.view.ListIndexFuncValues(name)
 }
-
-// valuesOf returns the values of an object in the named index. An object that the
-// index fails for has none; see [Config].ItemErrors.
-func (s *state) valuesOf(name string, o *store.Object) []string {
-	values, _ := s.view.GetIndexers()[name](o) // they cannot fail
-	return values
-}

@@ -3,6 +3,7 @@ package informer
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -31,6 +32,8 @@ type transformer struct {
 	report func(error)
 
 	mu sync.Mutex // guards what follows
+	// indexFuncs are the user's functions of the indexes that there are.
+	indexFuncs store.Indexers[*store.Object]
 	// failing are the objects in quarantine, by key.
 	failing map[string]quarantined
 	// failed is the error that ends the informer, under [Fail].
@@ -147,4 +150,27 @@ func (t *transformer) values(name string, of store.IndexFunc[*store.Object], o *
 	}
 	t.fail(o, &ItemError{Func: fmt.Sprintf("Indexers[%s]", name), Key: o.Key, Revision: o.Revision, Err: err})
 	return nil
+}
+
+// indexed records the user's functions of indexes that were added.
+func (t *transformer) indexed(added store.Indexers[*store.Object]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.indexFuncs == nil {
+		t.indexFuncs = make(store.Indexers[*store.Object], len(added))
+	}
+	maps.Copy(t.indexFuncs, added)
+}
+
+// valuesOfWrite returns the values in the named index of an object that did not come from the
+// source; none if the function fails, which has no other consequence.
+func (t *transformer) valuesOfWrite(name string, o *store.Object) (values []string) {
+	t.mu.Lock()
+	of := t.indexFuncs[name]
+	t.mu.Unlock()
+	var err error
+	if panicked := usercode.Call("IndexFunc", o.Key, func() { values, err = of(o) }); panicked != nil || err != nil {
+		return nil
+	}
+	return values
 }
