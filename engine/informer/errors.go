@@ -149,7 +149,8 @@ func (e *SlowHandlerError) Is(target error) bool { return target == ErrSlowHandl
 type NotSyncedError struct {
 	// Laggards are those that had not synced.
 	Laggards []Laggard
-	// Cause is why waiting ended: ctx's cause, or nil if all laggards have ended.
+	// Cause is why waiting ended: ctx's cause, or [engine.ErrIdle] on a deterministic host; nil
+	// if a laggard has ended.
 	Cause error
 }
 

@@ -22,16 +22,16 @@ type Syncer interface {
 // all those that have not, with their errors.
 func WaitFor(ctx context.Context, syncers ...Syncer) error {
 	for _, each := range syncers {
-		if each.Synced(ctx) != nil {
-			return laggards(ctx, syncers)
+		if err := each.Synced(ctx); err != nil {
+			return laggards(endOfWait(err), syncers)
 		}
 	}
 	return nil
 }
 
-// laggards returns a [*NotSyncedError] for those that have not synced.
-func laggards(ctx context.Context, syncers []Syncer) error {
-	e := &NotSyncedError{Cause: context.Cause(ctx)}
+// laggards returns a [*NotSyncedError] for those that have not synced; nil if all have meanwhile.
+func laggards(cause error, syncers []Syncer) error {
+	e := &NotSyncedError{Cause: cause}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, each := range syncers {
@@ -40,7 +40,18 @@ func laggards(ctx context.Context, syncers []Syncer) error {
 		}
 		e.Laggards = append(e.Laggards, Laggard{each.Name(), reasonOf(each.Synced(over))})
 	}
+	if len(e.Laggards) == 0 {
+		return nil
+	}
 	return e
+}
+
+// endOfWait returns why a wait ended that returned err: the Cause of a [NotSyncedError].
+func endOfWait(err error) error {
+	if late, ok := errors.AsType[*NotSyncedError](err); ok {
+		return late.Cause
+	}
+	return err
 }
 
 // reasonOf returns the error inside a [NotSyncedError].

@@ -104,6 +104,23 @@ func TestWaitFor_NamesTheLaggards(t *testing.T) {
 	require.Equal(t, "its handler", late.Laggards[1].Name)
 	require.ErrorIs(t, err, errBad)
 	require.ErrorContains(t, err, "not synced: ill (")
+
+	err = informer.WaitFor(t.Context(), well, ill)
+	require.ErrorIs(t, err, engine.ErrIdle, "the deterministic host has nothing to run")
+	require.ErrorIs(t, err, errBad)
+}
+
+// lateSyncer has synced just when it was given up.
+type lateSyncer struct{}
+
+func (lateSyncer) Name() string                     { return "late" }
+func (lateSyncer) HasSynced() bool                  { return true }
+func (lateSyncer) Synced(ctx context.Context) error { return context.Cause(ctx) }
+
+func TestWaitFor_HasNoErrorIfAllHaveSyncedAtLast(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errGaveUp)
+	require.NoError(t, informer.WaitFor(ctx, lateSyncer{}))
 }
 
 func TestSynced_OfAHandlerWaitsForItsReturn(t *testing.T) {
