@@ -35,12 +35,12 @@ func newCallers(r *run, kind, name string, count int) *callers {
 // it was due. It counts the calls that were due but not made: without that count, a load
 // that the engine delays would look better than it was.
 func (g *callers) callOnSchedule(ctx context.Context, clock *pace.Schedule, start, end time.Duration, call func(ctx context.Context, due int64) error) {
-	for due := start + clock.Due(); due < end; due = start + clock.Due() {
+	for due := clock.Due(); due < end-start; due = clock.Due() {
 		if g.run.stopwatch.elapsed() > end {
 			g.missed.Add(1 + clock.Left(end-start))
 			return
 		}
-		at := g.run.stopwatch.at(due)
+		at := g.run.stopwatch.at(start + due)
 		if g.run.stopwatch.until(ctx, at) != nil {
 			return
 		}

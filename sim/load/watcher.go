@@ -120,7 +120,8 @@ func newWatcher(r *run, g *watchers, number, index int) *watcher {
 
 // starts returns when the watcher opens its first watch, after the start.
 func (w *watcher) starts() time.Duration {
-	return w.group.spec.Start + w.group.spec.Spread*time.Duration(w.number)/time.Duration(w.group.spec.Count)
+	part := float64(w.number) / float64(w.group.spec.Count)
+	return w.group.spec.Start + time.Duration(part*float64(w.group.spec.Spread))
 }
 
 // watchUntilRead opens watches and reads them until everything is read or ctx is done. It

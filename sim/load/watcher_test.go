@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,4 +78,18 @@ func TestLatency_CountsFromWhenAWatcherWantsToWatch(t *testing.T) {
 	}
 	w.leave(watch)
 	require.Equal(t, int64(1), w.latencyCount)
+}
+
+// The largest groups over the longest times are spread evenly, too.
+func TestWatchers_StartOneAfterTheOther(t *testing.T) {
+	for _, spec := range []scenario.Watcher{
+		{Count: 4, Start: time.Second, Spread: 2 * time.Second},
+		{Count: scenario.MaxWatchers, Start: time.Second, Spread: scenario.MaxDuration},
+	} {
+		g := &watchers{spec: &spec}
+		for part := range 4 {
+			w := &watcher{group: g, number: part * spec.Count / 4}
+			require.Equal(t, spec.Start+time.Duration(part)*spec.Spread/4, w.starts())
+		}
+	}
 }

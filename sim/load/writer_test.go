@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
@@ -104,4 +105,19 @@ func TestTrace_ThatIsInterruptedHasMissedNothing(t *testing.T) {
 	interrupt()
 	newWriter(r, r.callers[0], &r.plan.Writers[0], 0, 0, 1).write(ctx)
 	require.Zero(t, r.callers[0].omissions())
+}
+
+// The next call of a very low rate is due long after the end, whenever the group starts.
+func TestCalls_OfALowRateAreNotDue(t *testing.T) {
+	r := &run{plan: &scenario.Plan{}, stopwatch: newStopwatch()}
+	r.stopwatch.begin()
+	g := newCallers(r, "writers", "w", 1)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	clock := pace.NewSchedule(scenario.Steady, 1e-12, 0, 0.5, nil)
+	g.callOnSchedule(ctx, clock, time.Hour, 2*time.Hour, func(context.Context, int64) error {
+		stop()
+		return nil
+	})
+	require.Zero(t, g.successes()+g.failures()+g.omissions())
 }

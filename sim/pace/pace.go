@@ -35,9 +35,13 @@ func NewSchedule(shape scenario.Shape, rate float64, burst int, part float64, ch
 		s.gap *= float64(s.burst)
 		s.left = s.burst
 	}
+	s.gap = min(s.gap, never) // finite, also for the lowest rates
 	s.next = part * s.gap
 	return s
 }
+
+// never is the first number of nanoseconds that no Duration can represent.
+const never float64 = math.MaxInt64
 
 // Left returns the number of calls that are still due before end: the mean number for
 // [scenario.Poisson], the exact number for other shapes.
@@ -52,9 +56,13 @@ func (s *Schedule) Left(end time.Duration) uint64 {
 	return uint64(rounds)
 }
 
-// Due returns when the next call is due, after the start. Results never decrease.
+// Due returns when the next call is due, after the start. Results never decrease. What is due
+// later than a Duration can say, in centuries, is due at the longest one.
 func (s *Schedule) Due() time.Duration {
-	due := time.Duration(s.next)
+	due := time.Duration(math.MaxInt64)
+	if s.next < never {
+		due = time.Duration(s.next)
+	}
 	switch s.shape {
 	case scenario.Poisson:
 		s.next += s.gap * s.rand.ExpFloat64()

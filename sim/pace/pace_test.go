@@ -3,6 +3,7 @@ package pace_test
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -44,6 +45,25 @@ func TestSchedule_KnowsWhatIsLeft(t *testing.T) {
 			} else {
 				require.Equal(t, uint64(n), left, "%s after %d", shape, taken)
 			}
+		}
+	}
+}
+
+// A rate that is very low means few calls, not all of them at once.
+func TestSchedule_OfALowRateDoesNotOverflow(t *testing.T) {
+	for _, shape := range []scenario.Shape{scenario.Steady, scenario.Poisson, scenario.Bursts} {
+		for _, rate := range []float64{1e-9, 1e-10, 1e-300, math.SmallestNonzeroFloat64} {
+			s := pace.NewSchedule(shape, rate, 2, 0, rand.New(rand.NewPCG(1, 2)))
+			last := time.Duration(0)
+			for n := range 6 {
+				due := s.Due()
+				require.GreaterOrEqual(t, due, last, "%s at %g", shape, rate)
+				if n >= 2 {
+					require.Greater(t, due, 24*time.Hour, "%s at %g", shape, rate)
+				}
+				last = due
+			}
+			require.Zero(t, s.Left(24*time.Hour))
 		}
 	}
 }
