@@ -164,8 +164,11 @@ var gzipMagic = []byte{0x1f, 0x8b}
 // uncompressed returns the text in r, which may be compressed.
 func uncompressed(r io.Reader) (*bufio.Reader, error) {
 	raw := bufio.NewReaderSize(r, bufferSize)
-	// An error is returned again by the first read.
-	if start, _ := raw.Peek(len(gzipMagic)); !bytes.Equal(start, gzipMagic) {
+	start, err := raw.Peek(len(gzipMagic))
+	switch {
+	case err != nil && err != io.EOF: // the reader may not return it again
+		return nil, err
+	case !bytes.Equal(start, gzipMagic):
 		return raw, nil
 	}
 	text, err := gzip.NewReader(raw)

@@ -290,6 +290,11 @@ func TestRead_HandsOnErrorsOfTheReader(t *testing.T) {
 	require.ErrorIs(t, bad[0], broken)
 	require.Equal(t, 4, bad[0].Good)
 
+	good, bad = collect(trace.Read("t", iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader(history)))))
+	require.Empty(t, good)
+	require.Len(t, bad, 1)
+	require.ErrorIs(t, bad[0], iotest.ErrTimeout, "which comes only once, with the first bytes")
+
 	_, bad = collect(trace.ReadFile(t.TempDir()))
 	require.Len(t, bad, 1, "a directory can be opened but not read")
 }
