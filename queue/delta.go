@@ -135,14 +135,14 @@ func (ds Deltas[T]) compacted(limit int) Deltas[T] {
 	return ds
 }
 
-// mergeDeletions merges the deltas at i-1 and i if both are deletions. The first stays
-// if it is certain, since it then has the last state.
+// mergeDeletions merges the deltas at i-1 and i if both are deletions. The first stays if it is
+// certain, since it then has the last state, or if the second knows no state at all.
 func (ds Deltas[T]) mergeDeletions(i int) Deltas[T] {
 	if i < 1 || ds[i-1].Type != DeltaDeleted || ds[i].Type != DeltaDeleted {
 		return ds
 	}
 	less := i
-	if !ds[i-1].Deleted.certain() {
+	if !ds[i-1].Deleted.certain() && (ds[i].Deleted.Known || !ds[i-1].Deleted.Known) {
 		less = i - 1
 	}
 	return append(ds[:less], ds[less+1:]...)

@@ -50,6 +50,22 @@ func TestDeltaFIFO_TransformsOnce(t *testing.T) {
 	}, popDeltaTexts(t, q))
 }
 
+// Of two deletions of one object the less certain is left out, whichever comes first.
+func TestDeltaFIFO_KeepsTheMoreCertainOfTwoDeletions(t *testing.T) {
+	watched := queue.Deleted[thing]{Key: "a", Last: thing{"a", "2"}, Known: true}
+	stale := queue.Deleted[thing]{Key: "a", Last: thing{"a", "1"}, Known: true, Stale: true}
+	unknown := queue.Deleted[thing]{Key: "a"}
+	for _, test := range []struct{ less, more queue.Deleted[thing] }{{unknown, stale}, {unknown, watched}, {stale, watched}} {
+		for _, both := range [][]queue.Deleted[thing]{{test.less, test.more}, {test.more, test.less}} {
+			q := newDelta(t, queue.DeltaFIFOConfig[thing]{Known: &known{[]thing{{"a", "0"}}}})
+			for _, gone := range both {
+				require.NoError(t, q.DeleteTombstone(gone))
+			}
+			require.Equal(t, []string{"a: Deleted " + test.more.String() + "\n"}, popDeltaTexts(t, q))
+		}
+	}
+}
+
 func TestDeltas_KnowTheirKey(t *testing.T) {
 	q := newDelta(t, queue.DeltaFIFOConfig[thing]{Known: &known{}})
 	key, err := q.KeyOf(thing{"a", "1"})
