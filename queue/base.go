@@ -125,6 +125,9 @@ func (q *base[T]) pop(ctx context.Context, take func() (initial int), process fu
 		return err
 	}
 	initial := take()
+	if q.closed && q.contents.len() == 0 {
+		q.turn.Broadcast() // no other Pop needs to wait any more
+	}
 	q.mu.Unlock()
 	defer q.leave(initial)
 	if panicked := usercode.Call("Pop's process function", "", func() { err = process() }); panicked != nil {
@@ -166,10 +169,6 @@ func (q *base[T]) leave(initial int) {
 	q.busy = false
 	q.initial -= initial
 	q.checkSynced()
-	if q.closed && q.contents.len() == 0 {
-		q.turn.Broadcast() // no Pop needs to wait any more
-		return
-	}
 	q.turn.Signal()
 }
 

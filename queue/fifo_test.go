@@ -180,6 +180,32 @@ func TestClose_TheLastPopEndsAllThatWait(t *testing.T) {
 	})
 }
 
+// A Pop that waits for its turn ends with the last entry, not with its processing.
+func TestClose_TheLastPopEndsThoseThatWaitThoughItGoesOn(t *testing.T) {
+	eachFIFO(t, func(t *testing.T, q anyFIFO) {
+		synctest.Test(t, func(t *testing.T) {
+			finish := make(chan struct{})
+			popped := make(chan error, 3)
+			pop := func() { popped <- q.pop(t.Context(), func(thing, bool) error { <-finish; return nil }) }
+			require.NoError(t, q.Add(thing{"a", "1"}))
+			require.NoError(t, q.Add(thing{"b", "1"}))
+			for range cap(popped) {
+				go pop()
+			}
+			synctest.Wait()
+			q.Close()
+			synctest.Wait()
+			finish <- struct{}{}
+			require.NoError(t, <-popped)
+			synctest.Wait()
+			require.Len(t, popped, 1, "one has b, and there is nothing for the other")
+			require.ErrorIs(t, <-popped, queue.ErrClosed)
+			close(finish)
+			require.NoError(t, <-popped)
+		})
+	})
+}
+
 func TestClose_DrainsAndRefuses(t *testing.T) {
 	eachFIFO(t, func(t *testing.T, q anyFIFO) {
 		require.NoError(t, q.Add(thing{"a", "1"}))
