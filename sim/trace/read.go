@@ -46,14 +46,12 @@ func ReadFile(path string) iter.Seq2[Change, error] {
 // those of [ReadFile]. It reads r up to its end or until the loop ends; a second loop
 // would continue where the first one stopped.
 func Read(name string, r io.Reader) iter.Seq2[Change, error] {
+	s := scanner{name: name}
 	return func(yield func(Change, error) bool) {
-		s := scanner{name: name}
-		text, err := uncompressed(r)
-		if err != nil {
+		if err := s.begin(r); err != nil {
 			yield(Change{}, s.fail(err))
 			return
 		}
-		s.text = text
 		for s.next() {
 			change, err := s.change()
 			if !yield(change, err) {
@@ -79,6 +77,14 @@ type scanner struct {
 	within bool
 	good   int   // number of good lines
 	err    error // the first error of reading, io.EOF at the end
+}
+
+// begin makes the scanner read r, unless it does already.
+func (s *scanner) begin(r io.Reader) (err error) {
+	if s.text == nil {
+		s.text, err = uncompressed(r)
+	}
+	return err
 }
 
 // next reads the next line, or the beginning of a line that is too long. It reports

@@ -299,6 +299,23 @@ func TestRead_HandsOnErrorsOfTheReader(t *testing.T) {
 	require.Len(t, bad, 1, "a directory can be opened but not read")
 }
 
+func TestRead_GoesOnWhereTheLoopWasLeft(t *testing.T) {
+	want, _ := collect(trace.Read("t", strings.NewReader(history)))
+	var got []trace.Change
+	changes := trace.Read("t", strings.NewReader(history))
+	for range want {
+		for change, err := range changes {
+			require.NoError(t, err)
+			got = append(got, change)
+			break
+		}
+	}
+	require.Equal(t, want, got)
+	for change, err := range changes {
+		require.Fail(t, "there is nothing left", "%v, %v", change, err)
+	}
+}
+
 func TestRead_StopsWhenTheLoopIsLeft(t *testing.T) {
 	r := strings.NewReader(strings.Repeat(history, 10_000))
 	for range trace.Read("t", r) {
