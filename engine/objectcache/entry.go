@@ -66,8 +66,10 @@ type entry struct {
 	// used is when the object was last read, or arrived, since the cache was
 	// made.
 	used atomic.Int64
-	// rechecking: a recheck is on its way to the supervisor.
-	rechecking atomic.Bool
+	// rechecking: a recheck is on its way to the supervisor; asking: an ask is.
+	rechecking, asking atomic.Bool
+	// behind is how many calls wait for a revision.
+	behind atomic.Int64
 
 	mu   sync.Mutex
 	refs int
@@ -77,7 +79,7 @@ type entry struct {
 	// sink is the sink of the present Reflector, whose updates are taken; nil for none.
 	sink *sink
 	// changed and advanced are closed when what the view serves changes, and when
-	// revision is set or the source is to be asked again. Nil until they are asked for.
+	// revision is set. Nil until they are asked for.
 	changed, advanced chan struct{}
 
 	// The rest belongs to the supervisor. There is at most one child: the next one
@@ -86,6 +88,7 @@ type entry struct {
 	stopping   bool // child was told to stop
 	idleTimer  clock.Timer
 	idleTimers uint64 // how many were armed
+	askTimer   clock.Timer
 }
 
 func newEntry(key string) *entry {
@@ -155,13 +158,6 @@ func (e *entry) advance(s *sink, rev store.Revision) {
 		e.revision = rev
 		signal(&e.advanced)
 	}
-}
-
-// wakeWaiting has the calls that wait for a revision look, and ask the source, again.
-func (e *entry) wakeWaiting() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	signal(&e.advanced)
 }
 
 func (e *entry) touch(now time.Duration) { e.used.Store(int64(now)) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -185,6 +186,40 @@ func TestGetNotOlderThan_AsksTheSourceAgain(t *testing.T) {
 		defer cancel()
 		_, err = ref.GetNotOlderThan(ctx, other)
 		require.NoError(t, err)
+	})
+}
+
+// However many calls wait for a revision of an object, its source is asked every now and then.
+func TestGetNotOlderThan_ManyCallsThatWaitAskAsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shy := &shySource{}
+		cache, source := realCache(t, func(c *objectcache.Config[secret]) {
+			shy.spySource = c.Source.ListerWatcher.(*spySource)
+			c.Source = engine.SourceOf[secret](shy)
+		})
+		_, err := source.Add(secret{Name: "a"})
+		require.NoError(t, err)
+		ref, err := cache.Acquire("a")
+		require.NoError(t, err)
+		_, err = ref.Get(t.Context())
+		require.NoError(t, err)
+		const never = 1 << 30
+		shy.lost.Store(never)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var waiting sync.WaitGroup
+		for range 100 {
+			waiting.Go(func() {
+				_, err := ref.GetNotOlderThan(ctx, never)
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+			})
+		}
+		waiting.Wait()
+		asked := never - shy.lost.Load()
+		require.Greater(t, asked, int32(5), "about every 100 ms")
+		require.Less(t, asked, int32(200), "and by each call when it begins")
 	})
 }
 

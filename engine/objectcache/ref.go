@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
-	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/usercode"
 )
 
 // Ref is a reference to the object under one key. While there is one, the cache keeps the
@@ -109,26 +106,17 @@ func (r *reference) getNotOlderThan(ctx context.Context, rev store.Revision) (*s
 		case reached >= rev, v.phase == frozen, revisionOf(v.object) >= rev:
 			return v.object, v.err
 		}
-		r.cache.supervisor.Tell(ask{r.entry})
 		if err := r.awaitProgress(ctx, advanced); err != nil {
 			return nil, &NotSyncedError{Key: r.entry.key, Cause: err, Source: r.entry.view.Load().sourceErr()}
 		}
 	}
 }
 
-// askPeriod is how often the source is asked for progress while a call waits for a revision: a
-// question is lost if the watch breaks, or while another one is being asked.
-const askPeriod = 100 * time.Millisecond
-
-// awaitProgress waits until there is progress, or the source is to be asked again.
+// awaitProgress waits until there is progress, for which the source is asked meanwhile.
 func (r *reference) awaitProgress(ctx context.Context, advanced <-chan struct{}) error {
-	var again clock.Timer
-	panicked := usercode.Call("Clock.AfterFunc", "", func() { again = r.cache.clock.AfterFunc(askPeriod, r.entry.wakeWaiting) })
-	if panicked != nil {
-		r.cache.report(panicked)
-	} else {
-		defer again.Stop()
-	}
+	r.entry.behind.Add(1)
+	defer r.entry.behind.Add(-1)
+	r.cache.ask(r.entry)
 	return r.cache.host.Await(ctx, advanced)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -12,7 +13,7 @@ import (
 //
 //	message    sent by
 //	recheck    Acquire, Release, Get and the sink, through cache.recheck
-//	ask        Ref.GetNotOlderThan
+//	ask        Ref.GetNotOlderThan and the clock, through cache.ask
 //	idleDue    the clock
 //	begin      New, as the first message
 type message interface{ message() }
@@ -28,7 +29,8 @@ type idleDue struct {
 	timer uint64
 }
 
-// ask requests progress from the source of an entry, if it supports that.
+// ask requests progress from the source of an entry, if it supports that. At most one per entry
+// is queued.
 type ask struct{ entry *entry }
 
 // begin shows [New] whether the supervisor takes messages. A supervisor that is stopped
@@ -58,9 +60,8 @@ func (s *supervisor) Receive(ctx *actors.Context, msg message) {
 		m.entry.rechecking.Store(false)
 		s.recheck(ctx, m.entry)
 	case ask:
-		if m.entry.child != nil {
-			m.entry.child.RequestProgress()
-		}
+		m.entry.asking.Store(false)
+		s.ask(ctx, m.entry)
 	case idleDue:
 		if m.timer == m.entry.idleTimers {
 			m.entry.idleTimer = nil
@@ -82,13 +83,31 @@ func (s *supervisor) recheck(ctx *actors.Context, e *entry) {
 	}
 	switch {
 	case idleIn == 0, e.child == nil:
-		e.stopIdleTimer()
+		stopTimer(&e.idleTimer)
 	case e.idleTimer == nil:
 		s.armIdle(ctx, e, idleIn)
 	}
 	if e.child == nil {
+		stopTimer(&e.askTimer)
 		s.cache.forget(e)
 	}
+}
+
+// askPeriod is how often the source is asked for progress while calls wait for a revision: a
+// question is lost if the watch breaks, or while another one is being asked.
+const askPeriod = 100 * time.Millisecond
+
+// ask asks the source of an entry for progress, now and every askPeriod while calls wait. If
+// the clock panics, the next call asks again.
+func (s *supervisor) ask(ctx *actors.Context, e *entry) {
+	if e.child == nil || e.behind.Load() == 0 {
+		return
+	}
+	e.child.RequestProgress()
+	stopTimer(&e.askTimer)
+	s.contain("Clock.AfterFunc", func() {
+		e.askTimer = ctx.Clock().AfterFunc(askPeriod, func() { s.cache.ask(e) })
+	})
 }
 
 // now returns the time since the cache was made. The clock may be the user's: if it
@@ -133,10 +152,11 @@ func (s *supervisor) start(ctx *actors.Context, e *entry) {
 	s.cache.starts.Add(1)
 }
 
-func (e *entry) stopIdleTimer() {
-	if e.idleTimer != nil {
-		e.idleTimer.Stop()
-		e.idleTimer = nil
+// stopTimer stops a timer, if there is one.
+func stopTimer(t *clock.Timer) {
+	if *t != nil {
+		(*t).Stop()
+		*t = nil
 	}
 }
 
