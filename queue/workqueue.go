@@ -200,13 +200,14 @@ func (q *WorkQueue[T]) Done(item T) {
 		return
 	}
 	delete(q.running, item)
+	q.armAgain()
+	q.drained.Broadcast()
+	// The user's functions come last, since they may end the goroutine.
 	took := q.now().Sub(began)
-	q.meter.call(func(m WorkQueueMetrics) { m.Finished(took) })
+	defer q.meter.call(func(m WorkQueueMetrics) { m.Finished(took) })
 	if _, again := q.dirty[item]; again {
 		q.push(item)
 	}
-	q.armAgain()
-	q.drained.Broadcast()
 }
 
 // Len returns the number of items that wait for a worker.
@@ -257,9 +258,10 @@ func (q *WorkQueue[T]) ShutDownWithDrain(ctx context.Context) error {
 	q.shutDown = true
 	switch q.cfg.Drain {
 	case DrainNow:
-		for _, item := range q.dropDelayed() {
-			q.add(item)
+		for q.delayed.len() > 0 {
+			q.add(q.popDelayed())
 		}
+		_ = q.arm()
 	case DrainWithout:
 		q.dropDelayed()
 	case DrainInTime:

@@ -128,10 +128,10 @@ func (q *WorkQueue[T]) fire(no uint64) {
 	if no == q.timerNo {
 		q.timer = nil
 	}
+	defer func() { _ = q.arm() }() // also if a function of the user ends the goroutine
 	for now := q.now(); q.delayed.len() > 0 && !q.delayed.least().value.at.After(now); {
 		q.add(q.popDelayed())
 	}
-	_ = q.arm()
 }
 
 // popDelayed removes the item with the earliest time.

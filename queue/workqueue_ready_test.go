@@ -2,7 +2,10 @@ package queue_test
 
 import (
 	"fmt"
+	"runtime"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -71,6 +74,56 @@ func TestOnReady_PanicIsContainedAndReported(t *testing.T) {
 	var panicked *usercode.PanicError
 	require.ErrorAs(t, q.Stats().ReadyErr, &panicked)
 	require.Equal(t, "WorkQueueConfig.OnReady", panicked.Func)
+}
+
+// leavingMetrics end the goroutine whenever an item has been processed.
+type leavingMetrics struct{ recorder }
+
+func (*leavingMetrics) Finished(time.Duration) { runtime.Goexit() }
+
+// A function of the user that fails a test, by t.FailNow, ends the goroutine that has called the
+// queue, but loses none of its items.
+func TestWorkQueue_LosesNoItemWhenItsUsersFunctionsEndTheGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		exits := true
+		q := newWork(t, queue.WorkQueueConfig[string]{
+			Clock: clock.Real(), Metrics: &leavingMetrics{},
+			OnReady: func() {
+				if exits {
+					runtime.Goexit()
+				}
+			},
+		})
+		apart := func(f func()) {
+			var done sync.WaitGroup
+			done.Go(f)
+			done.Wait()
+		}
+		apart(func() { _ = q.Add("a") })
+		require.Equal(t, "a", get(t, q))
+		require.NoError(t, q.Add("a"), "again, meanwhile")
+		for _, item := range []string{"b", "c"} {
+			require.NoError(t, q.AddAfter(item, time.Second))
+		}
+		for _, item := range []string{"d", "e"} {
+			require.NoError(t, q.AddAfter(item, time.Hour))
+		}
+		apart(func() { q.Done("a") })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, 3, q.Len(), "a, b and c")
+		apart(func() { _ = q.ShutDownWithDrain(t.Context()) })
+		exits = false
+		drained := make(chan error, 1)
+		go func() { drained <- q.ShutDownWithDrain(t.Context()) }()
+		var got []string
+		for item, err := q.Get(t.Context()); err == nil; item, err = q.Get(t.Context()) {
+			got = append(got, item)
+			apart(func() { q.Done(item) })
+		}
+		require.NoError(t, <-drained)
+		require.Equal(t, []string{"a", "b", "c", "d", "e"}, got)
+	})
 }
 
 func ExampleWorkQueue_TryGet() {
