@@ -68,8 +68,8 @@ type entry struct {
 	used atomic.Int64
 	// rechecking: a recheck is on its way to the supervisor; asking: an ask is.
 	rechecking, asking atomic.Bool
-	// behind is how many calls wait for a revision.
-	behind atomic.Int64
+	// waiting is how many calls wait for the object, behind how many wait for a revision.
+	waiting, behind atomic.Int64
 
 	mu   sync.Mutex
 	refs int
@@ -222,6 +222,9 @@ func (e *entry) review(now, maxIdle time.Duration) (needed bool, idleIn time.Dur
 		// If the clock was set back, the last read may be in the future.
 		unread := max(0, now-time.Duration(e.used.Load()))
 		idleIn = max(0, maxIdle-unread)
+		if idleIn == 0 && e.waiting.Load() > 0 {
+			idleIn = maxIdle // it has arrived for calls that are about to read it
+		}
 	}
 	idle := phase == live && maxIdle != NeverIdle && idleIn == 0
 	if phase != closed && phase != stopped && (e.refs == 0 || idle) {

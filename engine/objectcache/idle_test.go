@@ -1,6 +1,7 @@
 package objectcache_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -156,4 +157,33 @@ func TestIdle_AClockThatFailsEndsNoCache(t *testing.T) {
 	require.NoError(t, cache.Close())
 	require.NoError(t, source.Close())
 	require.NoError(t, host.Close())
+}
+
+// ticking is a clock that moves whenever it is read.
+type ticking struct {
+	clock.Clock
+	move func()
+}
+
+func (c ticking) Now() time.Time {
+	c.move()
+	return c.Clock.Now()
+}
+
+// An object that arrives is read by the calls that wait for it, however short MaxIdle is.
+func TestIdle_NotBeforeCallsThatWaitHaveReadIt(t *testing.T) {
+	wrap := func(c clock.Clock) clock.Clock {
+		return ticking{c, func() { c.(*clock.Virtual).Jump(time.Millisecond) }}
+	}
+	r := newFixtureOn(t, 1, wrap, func(c *objectcache.Config[secret]) { c.MaxIdle = 1 })
+	t.Cleanup(r.close)
+	r.put(secret{Name: "a", Data: "1"})
+	ref := r.acquire("a")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	o, err := ref.Get(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "1", o.Value.Data)
+	r.advance(time.Second)
+	require.Equal(t, 1, r.cache.Stats().Idle)
 }

@@ -132,6 +132,8 @@ func (r *reference) changed() <-chan struct{} {
 
 // wait starts to follow the object if necessary, and waits for it.
 func (r *reference) wait(ctx context.Context) (*store.Object, error) {
+	r.entry.waiting.Add(1)
+	defer r.entry.waiting.Add(-1)
 	if r.entry.want() {
 		r.cache.recheck(r.entry)
 	}
@@ -146,7 +148,7 @@ func (r *reference) wait(ctx context.Context) (*store.Object, error) {
 			return nil, v.err
 		case v.phase == lost:
 			return nil, &NotSyncedError{Key: r.entry.key, Source: v.err}
-		case v.phase == stopped: // the object was idle for too long meanwhile
+		case v.phase == stopped && ctx.Err() == nil: // it was idle meanwhile, or not referenced
 			if r.entry.want() {
 				r.cache.recheck(r.entry)
 			}
