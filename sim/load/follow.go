@@ -68,6 +68,9 @@ func (w *watcher) session(ctx context.Context) error {
 	})()
 	w.interrupt.Store(&leave)
 	defer w.interrupt.Store(nil)
+	current := &following{leave: leave}
+	w.following.Store(current)
+	defer w.following.Store(nil)
 	defer w.reconnectAfter(leave)()
 	opts := engine.WatchOptions{
 		Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key,
@@ -77,6 +80,9 @@ func (w *watcher) session(ctx context.Context) error {
 	for up, err := range engine.Follow(session, w.run.engine, opts) {
 		if err == nil {
 			err = w.update(ctx, up)
+		}
+		if watch := current.complete.Load(); watch != nil && errors.Is(err, errWritten) {
+			return w.passed(watch)
 		}
 		if err != nil {
 			return err

@@ -74,14 +74,16 @@ type watcher struct {
 	delivered atomic.Uint64
 	lag       atomic.Uint64 // the highest that was sampled
 
-	// at is the revision that a watcher which uses engine.Follow has reached; resumed
-	// says that it has just disconnected; breaks are the points of a history at which it
-	// disconnects; and pipeline is the queue through which its events pass, nil if none.
-	at       atomic.Uint64
-	resumed  bool
-	breaks   breaks
-	pipeline *pipeline.Pipeline
-	ready    func()
+	// at is the revision that a watcher which uses engine.Follow has reached; following is
+	// its session, nil between two; resumed says that it has just disconnected; breaks are
+	// the points of a history at which it disconnects; and pipeline is the queue through
+	// which its events pass, nil if none.
+	at        atomic.Uint64
+	following atomic.Pointer[following]
+	resumed   bool
+	breaks    breaks
+	pipeline  *pipeline.Pipeline
+	ready     func()
 	// position is what a replay saves; mu guards it.
 	position WatcherPosition
 	// lost is why the watcher gave up; nil if it has not.
