@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/watchmill/watchmill/store"
@@ -43,6 +44,9 @@ func (c *storeSalvageCommand) Run(ctx context.Context, to *streams) error {
 
 // discard discards the damaged records, and says which.
 func (c *storeSalvageCommand) discard() ([]string, error) {
+	if _, err := os.Stat(c.File); err != nil {
+		return nil, err // Open would make the file
+	}
 	f, err := bolt.Open(c.File, bolt.Options{Salvage: true})
 	if err != nil {
 		return nil, err

@@ -361,7 +361,7 @@ func TestStoreShrink_LeavesASnapshotAsItIs(t *testing.T) {
 
 func TestStore_OfWhatIsNoFileExitsWithTwo(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing.db")
-	for _, arguments := range [][]string{{"check", missing}, {"info", missing}, {"dump", missing}, {"shrink", missing}, {"snapshot", missing, missing + ".new"}} {
+	for _, arguments := range [][]string{{"check", missing}, {"info", missing}, {"dump", missing}, {"shrink", missing}, {"salvage", missing}, {"snapshot", missing, missing + ".new"}, {"restore", missing, missing + ".new"}} {
 		_, errs, status := command(t.Context(), append([]string{"store"}, arguments...)...)
 		require.Equal(t, exitUsage, status, arguments)
 		require.Contains(t, errs, "missing.db")
