@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/watchmill/watchmill/sim/trace"
@@ -47,8 +50,8 @@ func (c *storeDumpCommand) Run(to *streams) error {
 	case err != nil:
 		return usable(err)
 	}
-	if _, known := report.Types[c.Type]; c.Type != "" && !known {
-		return fmt.Errorf("%w: %s has no type %q", errStore, c.File, c.Type)
+	if err := c.unknown(report); err != nil {
+		return err
 	}
 	if c.State {
 		err = d.state.WriteTSV(out)
@@ -58,6 +61,15 @@ func (c *storeDumpCommand) Run(to *streams) error {
 	}
 	d.report(to.stderr, report)
 	return damaged(report)
+}
+
+// unknown returns an error if the file, which is whole, does not have the type.
+func (c *storeDumpCommand) unknown(report *bolt.Report) error {
+	if _, known := report.Types[c.Type]; known || c.Type == "" || len(report.Problems) > 0 {
+		return nil
+	}
+	there := cmp.Or(strings.Join(slices.Sorted(maps.Keys(report.Types)), ", "), "none")
+	return fmt.Errorf("%w: %s has no type %q; there are %s", errStore, c.File, c.Type, there)
 }
 
 // dump prints the records of one type.

@@ -169,7 +169,7 @@ func TestStoreDump_OfManyTypesNamesOne(t *testing.T) {
 	require.Contains(t, errs, "--type")
 	_, errs, status = command(t.Context(), "store", "dump", "--type=none", path)
 	require.Equal(t, exitUsage, status)
-	require.Contains(t, errs, `no type "none"`)
+	require.Contains(t, errs, `no type "none"; there are notes, others`)
 	out, errs, status := command(t.Context(), "store", "dump", "--type=others", "--state", path)
 	require.Zero(t, status, errs)
 	require.Contains(t, out, "a\t")
@@ -367,6 +367,16 @@ func TestStore_OfWhatIsNoFileExitsWithTwo(t *testing.T) {
 		require.Contains(t, errs, "missing.db")
 		require.Empty(t, filetest.Names(t, filepath.Dir(missing)))
 	}
+}
+
+// The type may be on a page that is damaged.
+func TestStoreDump_OfATypeThatDamageHidesReportsTheDamage(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	require.NoError(t, os.Truncate(path, 5000))
+	_, errs, status := command(t.Context(), "store", "dump", "--type=notes", path)
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errs, "defect: ")
+	require.NotContains(t, errs, "no type")
 }
 
 // A file of another program is not damaged, so the error is about the path.
