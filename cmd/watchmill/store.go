@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
@@ -221,6 +222,10 @@ func (c *storeRestoreCommand) Run(ctx context.Context, to *streams) error {
 	_, err := bolt.Restore(ctx, snapshot, c.File, bolt.RestoreOptions{Floor: store.Revision(c.Floor)})
 	if errors.Is(err, backend.ErrCorrupt) {
 		err = fmt.Errorf("%s: %w", c.Snapshot, err) // which the error only calls the snapshot
+	}
+	var option *engine.ConfigError
+	if errors.As(err, &option) && option.Field == "RestoreOptions.Floor" {
+		err = &engine.ConfigError{Field: "--floor", Problem: option.Problem}
 	}
 	if err != nil {
 		return usable(err)

@@ -235,6 +235,14 @@ func TestStoreRestore_GoesOnAboveOnANewTimeline(t *testing.T) {
 	require.Contains(t, errs, "exist")
 }
 
+func TestStoreRestore_NamesTheFlagThatIsWrong(t *testing.T) {
+	_, snapshot := writeFile(t, "notes")
+	_, errs, status := command(t.Context(), "store", "restore", "--floor=9223372036854775807", snapshot, snapshot+".new")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "--floor is 9223372036854775807")
+	require.NotContains(t, errs, "RestoreOptions")
+}
+
 func TestStoreSnapshot_IsOneThatRestoreTakes(t *testing.T) {
 	path, taken := writeFile(t, "notes")
 	dir := t.TempDir()
