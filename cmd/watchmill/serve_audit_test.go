@@ -59,6 +59,7 @@ func TestServe_RefusesAnAuditLogThatCannotBe(t *testing.T) {
 		"--audit-log cannot be written: open":   filepath.Join(dir, "none", "audit"),
 		"--audit-log is the file of --data":     data,
 		"--audit-log is the file of --snapshot": filepath.Join(dir, "snapshot"),
+		"--audit-log is the file of --crd":      manifests,
 	} {
 		_, errs, status := command(t.Context(), "serve", "--crd", manifests, "--listen", "127.0.0.1:0", "--data", "bolt:"+data, "--snapshot", filepath.Join(dir, "snapshot"), "--audit-log", file)
 		require.Equal(t, exitUsage, status)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -81,6 +82,9 @@ func (o *Options) flagOf(name string) string {
 		if other.file != "" && draft.SameFile(name, other.file) {
 			return other.flag
 		}
+	}
+	if slices.ContainsFunc(o.CRDs, func(manifest string) bool { return draft.SameFile(name, manifest) }) {
+		return "--crd"
 	}
 	return ""
 }
