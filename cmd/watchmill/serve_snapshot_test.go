@@ -127,6 +127,7 @@ func TestServe_RefusesSnapshotsThatCannotBe(t *testing.T) {
 		"--snapshot-every is for --snapshot, which is missing": {"--data", data, "--snapshot-every", "1h"},
 		"--snapshot is for objects in a file, and --data is":   {"--snapshot", filepath.Join(dir, "snapshot")},
 		"--snapshot-every is 1ms; give 1s or more":             {"--data", data, "--snapshot", filepath.Join(dir, "snapshot"), "--snapshot-every", "1ms"},
+		"--snapshot-every is 0s; give 1s or more":              {"--data", data, "--snapshot", filepath.Join(dir, "snapshot"), "--snapshot-every", "0"},
 		"--snapshot-every is -1h0m0s; give 1s or more":         {"--data", data, "--snapshot", filepath.Join(dir, "snapshot"), "--snapshot-every=-1h"},
 		"--snapshot is the file of --data":                     {"--data", data, "--snapshot", filepath.Join(dir, "data")},
 		"--snapshot is the file of --kubeconfig":               {"--data", data, "--snapshot", filepath.Join(dir, "x"), "--kubeconfig", filepath.Join(dir, "x")},

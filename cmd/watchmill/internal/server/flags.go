@@ -10,31 +10,31 @@ import (
 
 // Flags are the flags of the command, for every program that has it.
 type Flags struct {
-	Listen                   string        `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen (${default}); port 0 is any that is free. Other than loopback it needs TLS and users: --token-file or --client-ca."`
-	CRD                      []string      `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none. Rules in CEL hold if the program is watchmill-etcd."`
-	AllowCRDs                bool          `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
-	Data                     string        `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX], which several servers share."`
-	Snapshot                 string        `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file at the start, and again each --snapshot-every. It replaces the one before once it is whole, if that is of the same objects; watchmill store restore makes a file of it."`
-	SnapshotEvery            time.Duration `placeholder:"D" help:"How often to write --snapshot, such as 15m (1h)."`
-	Upstream                 string        `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
-	UpstreamTokenFile        string        `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed."`
-	Kubeconfig               string        `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
-	TokenFile                string        `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\". It is read again when it changes."`
-	TLSCert                  string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server. It is read again when it or the key changes."`
-	TLSKey                   string        `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
-	ClientCA                 string        `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients: a client that shows one is the user of its common name, with its organizations as groups. Needs TLS. It is read again when it changes."`
-	AuditLog                 string        `placeholder:"FILE" help:"Append a line of JSON to this file for each request for a resource when it ends, and for each that was refused. The file is made again when it was renamed, as by logrotate. No request waits for the disk: what cannot be written is counted."`
-	Metrics                  bool          `help:"Answer /metrics, for Prometheus, at the address of --listen; users may get it, if there are users."`
-	Compress                 bool          `help:"Compress answers above 128 KiB for clients that accept it, for slow networks."`
-	MaxReads                 int           `default:"400" placeholder:"N" help:"How many requests that only read may be in flight (${default}), without watches. If there are users, one has at most half of them."`
-	MaxWrites                int           `default:"200" placeholder:"N" help:"How many requests that write may be in flight (${default}). If there are users, one has at most half of them."`
-	MaxWatches               int           `default:"10000" placeholder:"N" help:"How many watches there may be (${default})."`
-	MaxWatchesPerUser        int           `default:"1000" placeholder:"N" help:"How many watches one user may have (${default}); without users all clients are one."`
-	MaxConnectionsPerAddress *int          `placeholder:"N" help:"How many connections one address may have (12000, or three quarters of the files that the process may have open, if that is less). Behind a load balancer all clients may have one address."`
-	ShutdownDelay            time.Duration `default:"5s" placeholder:"D" help:"How long to serve on at an interrupt or a SIGTERM, while /readyz fails (${default})."`
-	DrainWatches             time.Duration `default:"10s" placeholder:"D" help:"Over how long to end the watches then (${default})."`
-	Origin                   []string      `placeholder:"URL" help:"An origin, such as https://console.example.com, whose pages may watch over WebSocket."`
-	Host                     []string      `placeholder:"NAME" help:"A name that clients may call the server by, beside addresses and localhost."`
+	Listen                   string         `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen (${default}); port 0 is any that is free. Other than loopback it needs TLS and users: --token-file or --client-ca."`
+	CRD                      []string       `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none. Rules in CEL hold if the program is watchmill-etcd."`
+	AllowCRDs                bool           `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
+	Data                     string         `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX], which several servers share."`
+	Snapshot                 string         `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file at the start, and again each --snapshot-every. It replaces the one before once it is whole, if that is of the same objects; watchmill store restore makes a file of it."`
+	SnapshotEvery            *time.Duration `placeholder:"D" help:"How often to write --snapshot, such as 15m (1h)."`
+	Upstream                 string         `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
+	UpstreamTokenFile        string         `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed."`
+	Kubeconfig               string         `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
+	TokenFile                string         `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\". It is read again when it changes."`
+	TLSCert                  string         `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server. It is read again when it or the key changes."`
+	TLSKey                   string         `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
+	ClientCA                 string         `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients: a client that shows one is the user of its common name, with its organizations as groups. Needs TLS. It is read again when it changes."`
+	AuditLog                 string         `placeholder:"FILE" help:"Append a line of JSON to this file for each request for a resource when it ends, and for each that was refused. The file is made again when it was renamed, as by logrotate. No request waits for the disk: what cannot be written is counted."`
+	Metrics                  bool           `help:"Answer /metrics, for Prometheus, at the address of --listen; users may get it, if there are users."`
+	Compress                 bool           `help:"Compress answers above 128 KiB for clients that accept it, for slow networks."`
+	MaxReads                 int            `default:"400" placeholder:"N" help:"How many requests that only read may be in flight (${default}), without watches. If there are users, one has at most half of them."`
+	MaxWrites                int            `default:"200" placeholder:"N" help:"How many requests that write may be in flight (${default}). If there are users, one has at most half of them."`
+	MaxWatches               int            `default:"10000" placeholder:"N" help:"How many watches there may be (${default})."`
+	MaxWatchesPerUser        int            `default:"1000" placeholder:"N" help:"How many watches one user may have (${default}); without users all clients are one."`
+	MaxConnectionsPerAddress *int           `placeholder:"N" help:"How many connections one address may have (12000, or three quarters of the files that the process may have open, if that is less). Behind a load balancer all clients may have one address."`
+	ShutdownDelay            time.Duration  `default:"5s" placeholder:"D" help:"How long to serve on at an interrupt or a SIGTERM, while /readyz fails (${default})."`
+	DrainWatches             time.Duration  `default:"10s" placeholder:"D" help:"Over how long to end the watches then (${default})."`
+	Origin                   []string       `placeholder:"URL" help:"An origin, such as https://console.example.com, whose pages may watch over WebSocket."`
+	Host                     []string       `placeholder:"NAME" help:"A name that clients may call the server by, beside addresses and localhost."`
 }
 
 // Help returns the text that --help adds.
@@ -61,6 +61,9 @@ func (f *Flags) Validate() error {
 	if n := f.MaxConnectionsPerAddress; n != nil && *n < 1 {
 		return fmt.Errorf("--max-connections-per-address is %d; give 1 or more", *n)
 	}
+	if every := f.SnapshotEvery; every != nil && *every == 0 {
+		return fmt.Errorf("--snapshot-every is 0s; give %v or more", minSnapshotEvery) // zero would be the default
+	}
 	if f.ShutdownDelay < 0 {
 		return fmt.Errorf("--shutdown-delay is %v; give 0s or more", f.ShutdownDelay)
 	}
@@ -80,12 +83,15 @@ func (f *Flags) Options(storages Storages, out, log io.Writer) Options {
 	o := Options{
 		Listen: f.Listen, CRDs: f.CRD, AllowCRDs: f.AllowCRDs, Data: f.Data, Storages: storages, Upstream: f.Upstream, UpstreamTokenFile: f.UpstreamTokenFile,
 		Kubeconfig: f.Kubeconfig, TokenFile: f.TokenFile, CertFile: f.TLSCert, KeyFile: f.TLSKey, ClientCAFile: f.ClientCA, Hosts: f.Host, Metrics: f.Metrics,
-		Snapshot: f.Snapshot, SnapshotEvery: f.SnapshotEvery, AuditLog: f.AuditLog,
+		Snapshot: f.Snapshot, AuditLog: f.AuditLog,
 		Limits: serve.Limits{
 			Reads: f.MaxReads, Writes: f.MaxWrites, Watches: f.MaxWatches, WatchesPerUser: f.MaxWatchesPerUser,
 			ShutdownDelay: max(f.ShutdownDelay, 1), DrainWatches: max(f.DrainWatches, 1), // zero would be the default
 		},
 		Origins: f.Origin, Out: out, Log: log,
+	}
+	if f.SnapshotEvery != nil {
+		o.SnapshotEvery = *f.SnapshotEvery
 	}
 	if f.MaxConnectionsPerAddress != nil {
 		o.Limits.ConnectionsPerAddress = *f.MaxConnectionsPerAddress
