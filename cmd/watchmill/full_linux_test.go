@@ -72,3 +72,15 @@ func TestServe_LeavesTheKubeconfigThatThereIsOnAFullDisk(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, string(left))
 }
+
+// A full disk is no wrong usage.
+func TestStore_OnAFullDiskExitsWithOneAndLeavesNothing(t *testing.T) {
+	path, snapshot := writeFile(t, "notes")
+	made := filepath.Join(t.TempDir(), "made")
+	for _, arguments := range [][]string{{"restore", snapshot, made}, {"snapshot", path, made}} {
+		errs, status := onFullDisk(t, 1000, append([]string{"store"}, arguments...)...)
+		require.Equal(t, exitFailed, status, "%v: %s", arguments, errs)
+		require.Contains(t, errs, syscall.EFBIG.Error())
+	}
+	require.Empty(t, filetest.Names(t, filepath.Dir(made)))
+}

@@ -45,9 +45,9 @@ The exit status is 0 if all is well, 1 if a file is damaged or something fails, 
 var errStore = errors.New("cannot use the file")
 
 // usable returns err as an [errStore], unless it says that the file is damaged, or took too
-// long to use.
+// long to use, or that the disk is full.
 func usable(err error) error {
-	if err == nil || errors.Is(err, backend.ErrCorrupt) || errors.Is(err, bolt.ErrTimeout) {
+	if err == nil || errors.Is(err, backend.ErrCorrupt) || errors.Is(err, bolt.ErrTimeout) || errors.Is(err, backend.ErrFull) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errStore, err)
