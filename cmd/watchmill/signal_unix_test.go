@@ -96,3 +96,18 @@ func TestSIGHUP_LeavesTheServerAsItIs(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	require.Contains(t, p.terminate(t), "a SIGHUP changes nothing")
 }
+
+// A pipe that no program reads keeps a snapshot no longer than any other.
+func TestInterrupt_EndsASnapshotIntoAPipeWithoutAReader(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	_, errs, status := command(ctx, "store", "snapshot", path, pipe)
+	require.Equal(t, exitInterrupted, status)
+	require.Empty(t, errs)
+	reader, err := os.Open(pipe) // so that the goroutine that opens it ends
+	require.NoError(t, err)
+	require.NoError(t, reader.Close())
+}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -162,7 +163,7 @@ func (c *storeSnapshotCommand) Run(ctx context.Context, to *streams) error {
 		return usable(err)
 	}
 	defer f.Close()
-	out, err := c.create()
+	out, err := c.create(ctx)
 	if err != nil {
 		return usable(err)
 	}
@@ -184,8 +185,8 @@ func (c *storeSnapshotCommand) Run(ctx context.Context, to *streams) error {
 }
 
 // create creates the draft of the snapshot, which only its owner may read, as a new file of
-// objects.
-func (c *storeSnapshotCommand) create() (*draft.Draft, error) {
+// objects. A pipe is not open before somebody reads it: until then ctx may be done.
+func (c *storeSnapshotCommand) create(ctx context.Context) (*draft.Draft, error) {
 	switch info, err := os.Stat(c.Snapshot); {
 	case errors.Is(err, fs.ErrNotExist):
 		return draft.NewFile(c.Snapshot, 0o600)
@@ -194,7 +195,7 @@ func (c *storeSnapshotCommand) create() (*draft.Draft, error) {
 	case info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: %w: move it away first", c.Snapshot, fs.ErrExist)
 	}
-	return draft.New(c.Snapshot)
+	return interrupt.DoOrUndo(ctx, func() (*draft.Draft, error) { return draft.New(c.Snapshot) }, (*draft.Draft).Discard)
 }
 
 func (c *storeSnapshotCommand) describe(w io.Writer, m bolt.Manifest) error {
