@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -35,7 +36,7 @@ type form struct {
 	cells        []func(*store.Object) any
 	scale        *scaling // nil if there is none
 
-	createOnUpdate, revisionRequired, statusOnly, prunes, canonicalizes bool
+	unstructured, createOnUpdate, revisionRequired, statusOnly, prunes, canonicalizes bool
 }
 
 // defaultDraft sets the defaults of a draft that is no update's. The error is a panic of
@@ -115,6 +116,7 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 		f.columns = append(f.columns, ColumnInfo{c.Name, c.Type, c.Format, c.Description, c.Priority})
 		f.cells = append(f.cells, func(o *store.Object) any { return c.Value(valueOf[T](o)) })
 	}
+	_, f.unstructured = any(P(new(T))).(runtime.Unstructured)
 	f.layout = layout.Of(&f.schema, f.meta, reflect.TypeFor[T](), cfg.Kind.GroupVersionKind())
 	return f
 }

@@ -75,6 +75,10 @@ type Info struct {
 	StorageVersion string
 	// Deprecated is what clients that use the kind's version are warned of; empty means nothing.
 	Deprecated string
+	// Unstructured: the objects have no Go type of their own, as those of
+	// CustomResourceDefinitions. As in Kubernetes, each item of their lists then has its
+	// apiVersion and kind; items of other lists have neither.
+	Unstructured bool
 	// CreateOnUpdate: an update of an object that does not exist creates it.
 	CreateOnUpdate bool
 	// Apply: there is server-side apply.
@@ -168,6 +172,7 @@ func (r *resource) Info() *Info {
 	return &Info{
 		Kind: r.kind, Subresource: r.subresource, Verbs: verbs(r.subresource), Columns: r.columns,
 		Schema: r.core.schema, Fields: r.fields, Decoders: r.decoders, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
+		Unstructured: r.unstructured,
 		Apply: r.applies(), StrategicMerge: r.mergeObject, StorageVersion: r.storageVersion, Deprecated: r.deprecated,
 	}
 }

@@ -190,22 +190,30 @@ func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry
 		return head, t.row, err
 	case partial:
 		head, err = listHead(partialVersion, partialKind+"List", meta)
-		return head, c.listItem(partialVersion, partialKind), err
+		return head, c.encodeItem, err
 	}
 	gvk := c.info.Kind.GroupVersionKind()
 	head, err = listHead(gvk.GroupVersion().String(), c.info.Kind.ListGroupVersionKind().Kind, meta)
+	if c.info.Unstructured {
+		return head, c.encodeItem, err
+	}
 	return head, c.listItem(gvk.GroupVersion().String(), gvk.Kind), err
 }
 
-// listItem returns the function that encodes the items of a list, one at a time. Items
-// leave out apiVersion and kind, which the list has: typed clients decode watch events
-// without them, and compare those with lists.
+// encodeItem returns an item as it is in watch events.
+func (c *call) encodeItem(it registry.Item) ([]byte, error) {
+	return c.encodings.peek(encodingKey{it, c.shape, c.lean})
+}
+
+// listItem returns the function that encodes the items of a list of a Go type, one at a time.
+// As in Kubernetes they leave out apiVersion and kind, which the list has: typed clients decode
+// watch events without them, and compare those with lists.
 func (c *call) listItem(version, kind string) func(registry.Item) ([]byte, error) {
 	kind, version = strconv.Quote(kind), strconv.Quote(version)
 	heads := []string{`{"kind":` + kind + `,"apiVersion":` + version + `,`, `{"apiVersion":` + version + `,"kind":` + kind + `,`}
 	var item []byte
 	return func(it registry.Item) ([]byte, error) {
-		text, err := c.encodings.peek(encodingKey{it, c.shape, c.lean})
+		text, err := c.encodeItem(it)
 		if err != nil {
 			return nil, err
 		}

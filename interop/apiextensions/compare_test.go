@@ -101,9 +101,6 @@ func generalObject(fields map[string]any, name string) map[string]any {
 		}
 	}
 	switch name {
-	case "items[]":
-		delete(fields, "apiVersion")
-		delete(fields, "kind")
 	case "causes[]":
 		delete(fields, "message")
 	case "columnDefinitions[]":

@@ -1,6 +1,7 @@
 package apiextensions_test
 
 import (
+	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/watchmill/watchmill/serve/apiextensions"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -158,5 +160,27 @@ func TestNames_OfAKindThatIsServedAreItsOwn(t *testing.T) {
 		c.update(200, definition("widgets", "Widget", addVersion))
 		require.Equal(t, []string{"NamesAccepted=True", "Established=True"}, conditions(c.get(widgetsName)))
 		c.must(200, "GET", "/apis/example.com/v1beta1/widgets", "")
+	})
+}
+
+// As in a cluster, each item of a list says what it is: clients that guess it by the kind of the
+// list are wrong where listKind is another name.
+func TestLists_NameTheKindOfEachItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"a"}}`)
+		for accept, want := range map[string]string{
+			"application/json": "example.com/v1 Widget",
+			"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1": "meta.k8s.io/v1 PartialObjectMetadata",
+		} {
+			var list unstructured.UnstructuredList
+			body := c.must(200, "GET", widgetsPath, "", "Accept", accept).Body.Bytes()
+			require.NoError(t, json.Unmarshal(body, &list.Object))
+			items, _, err := unstructured.NestedSlice(list.Object, "items")
+			require.NoError(t, err)
+			item := unstructured.Unstructured{Object: items[0].(map[string]any)}
+			require.Equal(t, want, item.GetAPIVersion()+" "+item.GetKind())
+		}
 	})
 }
