@@ -106,7 +106,7 @@ func TestArrive_OneUserDisplacesNoOther(t *testing.T) {
 }
 
 // Under more load than there is room for, bodies that have begun arrive, and others are refused: if each
-// displaced another one, none would arrive whole. Another user is let in, of whom there are fewer.
+// displaced another one, none would arrive whole. A body of another user, which has fewer, is let in.
 func TestArrive_OverloadLetsWholeBodiesThrough(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		var begun []slowWrite

@@ -82,7 +82,7 @@ func TestTimers_NextMessageBringsAnotherTry(t *testing.T) {
 }
 
 // A timer that cannot be armed after a round holds up neither the round's events nor
-// those who wait for them.
+// the watches that wait for them.
 func TestTimers_AFailureAfterARoundHoldsUpNoWatch(t *testing.T) {
 	f := newFixture(t)
 	told := 0
