@@ -131,7 +131,7 @@ func (s *wire) List(ctx context.Context, _ Selection) (int, error) {
 	return countMarks(resp.Body)
 }
 
-// countMarks counts the seqMarks in the stream, including those that are split between two
+// countMarks counts how often seqMark is in the stream, including those that are split between two
 // reads.
 func countMarks(from io.Reader) (int, error) {
 	buffer, kept, n := make([]byte, 64<<10), 0, 0

@@ -115,7 +115,7 @@ func newServer(t *testing.T, edit ...func(*registry.Config[Widget])) *server {
 	return s
 }
 
-// backend returns the widgets at a URL, with short pauses.
+// backendAt returns the backend of the widgets at a URL, with short pauses.
 func backendAt(t *testing.T, url string, edit ...func(*remote.Config)) *remote.Backend {
 	t.Helper()
 	format, err := registry.FormatOf(widgets(new(atomic.Int64)))

@@ -58,7 +58,7 @@ func TestEncoding_SealedIsNotReadableAndBoundToItsPlace(t *testing.T) {
 	require.ErrorIs(t, err, codec.ErrNotAuthentic)
 }
 
-// raw is a codec whose bytes begin like a header.
+// rawCodec is a codec whose bytes begin like a header.
 type rawCodec struct{ codec.JSON }
 
 func (c rawCodec) Encode(v any) (uint8, []byte, error) {

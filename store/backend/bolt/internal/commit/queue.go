@@ -72,9 +72,9 @@ type Queue struct {
 	after  func()        // called after the last commit
 }
 
-// NewQueue returns a queue of writes to j. onFull, if not nil, is called when
-// there is no space, by the goroutine that commits; if it returns true, the group
-// is tried once more.
+// NewQueue returns a queue of writes to j. When there is no space, the goroutine that
+// commits calls onFull, unless it is nil; if onFull returns true, the group is tried once
+// more.
 func NewQueue(j journal.Journal, onFull func() bool) *Queue {
 	return &Queue{journal: j, onFull: onFull}
 }
