@@ -36,7 +36,7 @@ func (s *System) adopt(child *cell) {
 
 func (x *Context) adopt(child *cell) {
 	props := propsFor(func() *cell { return child })
-	if x.cell().spawn(child, props) != nil {
+	if x.cell().spawn(props) != nil {
 		child.abandon()
 	}
 }
@@ -62,8 +62,8 @@ func (rootActor) Dropped(m spawnRequest) { m.child.abandon() }
 
 func (r rootActor) Stopped(*Context) { close(r.stopped) }
 
-// spawn makes child an actor under c.
-func (c *cell) spawn(child *cell, props *actor.Props) error {
+// spawn makes an actor of props under c.
+func (c *cell) spawn(props *actor.Props) error {
 	q, ok := c.body.(*queueBody)
 	if !ok {
 		return ErrNoChildren

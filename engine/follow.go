@@ -50,7 +50,7 @@ type Update[T any] struct {
 // opts.InitialState and opts.Last are refused with [ErrInvalidWatch]. opts.Timeout
 // applies to each watch.
 func Follow[T any](ctx context.Context, e *Engine[T], opts WatchOptions) iter.Seq2[Update[T], error] {
-	f := &following{engine: e.core, opts: opts.madeAt(0)}
+	f := &following{engine: e.core, opts: opts.madeByCaller()}
 	return func(yield func(Update[T], error) bool) {
 		defer f.leave()
 		for {
@@ -86,7 +86,7 @@ func Resume[T any](ctx context.Context, e *Engine[T], opts WatchOptions, reset f
 	if handle != nil {
 		untyped = eachEvent(handle)
 	}
-	return typedWatch[T](resume(ctx, e.core, opts.madeAt(0), nil, func(l *listed, _ error) { reset(typedList[T](l)) }, untyped))
+	return typedWatch[T](resume(ctx, e.core, opts.madeByCaller(), nil, func(l *listed, _ error) { reset(typedList[T](l)) }, untyped))
 }
 
 // resume is the untyped Resume. reset also gets the reason for the list, nil if the

@@ -25,7 +25,7 @@ func (e *Engine[T]) Process(ctx context.Context, opts WatchOptions, policy Error
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	return typedWatch[T](e.core.process(ctx, opts.madeAt(0), policy, func(ctx context.Context, ev store.Event) error {
+	return typedWatch[T](e.core.process(ctx, opts.madeByCaller(), policy, func(ctx context.Context, ev store.Event) error {
 		return handle(ctx, typedEvent[T](ev))
 	}))
 }
@@ -35,7 +35,7 @@ func (t *Topic[T]) Process(ctx context.Context, opts SubscribeOptions, policy Er
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	return t.core.process(ctx, opts.madeAt(0), policy, func(ctx context.Context, ev store.Event) error {
+	return t.core.process(ctx, opts.madeByCaller(), policy, func(ctx context.Context, ev store.Event) error {
 		return handle(ctx, typed[T](ev.Object).Value)
 	})
 }

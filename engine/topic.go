@@ -263,7 +263,7 @@ func (t *topic) note(rev Revision) {
 // iterator is for one goroutine and one loop at a time: a loop within a loop over the
 // same iterator gets [ErrConsumerConflict].
 func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq2[T, error] {
-	opts = opts.madeAt(0)
+	opts = opts.madeByCaller()
 	w, err := t.Watch(ctx, opts)
 	ranging := false
 	return func(yield func(T, error) bool) {

@@ -37,11 +37,11 @@ type SubscribeOptions struct {
 	made usercode.Place
 }
 
-// madeAt returns the options with the place of a call of the façade's: skip is 0
-// for that of the function which calls madeAt.
-func (o SubscribeOptions) madeAt(skip int) SubscribeOptions {
+// madeByCaller returns the options with the place at which its caller, a function of the
+// façade, was called.
+func (o SubscribeOptions) madeByCaller() SubscribeOptions {
 	if o.Name == "" && o.made == 0 {
-		o.made = usercode.Caller(skip + 2)
+		o.made = usercode.Caller(2)
 	}
 	return o
 }
@@ -89,12 +89,12 @@ func (s *Subscription) Behind() time.Duration { return s.watch.Behind() }
 // Errors: [ErrNilHandler], [ErrInvalidWatch], [ErrExpired] if From is no longer there,
 // [ErrEngineClosed], why NewTopic failed, ctx's cause.
 func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T)) (*Subscription, error) {
-	return t.SubscribeWith(ctx, SubscribeOptions{}.madeAt(0), handle)
+	return t.SubscribeWith(ctx, SubscribeOptions{}.madeByCaller(), handle)
 }
 
 // SubscribeWith is Subscribe with options.
 func (t *Topic[T]) SubscribeWith(ctx context.Context, opts SubscribeOptions, handle func(T)) (*Subscription, error) {
-	if opts = opts.madeAt(0); handle == nil {
+	if opts = opts.madeByCaller(); handle == nil {
 		return t.core.subscribe(ctx, nil, opts)
 	}
 	return t.core.subscribe(ctx, eachMessage(handle), opts)
@@ -133,7 +133,7 @@ func (t *topic) subscribe(ctx context.Context, handle func(*watcher.Delivery), o
 // Watch subscribes and returns the watch: its events are all [Emitted] and have the
 // messages' revisions. Errors as for Subscribe.
 func (t *Topic[T]) Watch(ctx context.Context, opts SubscribeOptions) (*Watch[T], error) {
-	return typedWatch[T](t.core.startWatch(ctx, opts.madeAt(0)))
+	return typedWatch[T](t.core.startWatch(ctx, opts.madeByCaller()))
 }
 
 func (t *topic) startWatch(ctx context.Context, opts SubscribeOptions) (watchCore, error) {

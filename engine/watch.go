@@ -77,11 +77,11 @@ type WatchOptions struct {
 	made usercode.Place
 }
 
-// madeAt returns the options with the place of a call of the façade's: skip is 0
-// for that of the function which calls madeAt.
-func (o WatchOptions) madeAt(skip int) WatchOptions {
+// madeByCaller returns the options with the place at which its caller, a function of the
+// façade, was called.
+func (o WatchOptions) madeByCaller() WatchOptions {
 	if o.Name == "" && o.made == 0 {
-		o.made = usercode.Caller(skip + 2)
+		o.made = usercode.Caller(2)
 	}
 	return o
 }
@@ -116,7 +116,7 @@ func (o *WatchOptions) validate() error {
 // time, [ErrNotReady] if the backend cannot be reached, [ErrWatchNotStarted] if the
 // engine failed meanwhile, [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], error) {
-	return typedWatch[T](e.core.startWatch(ctx, opts.madeAt(0), nil))
+	return typedWatch[T](e.core.startWatch(ctx, opts.madeByCaller(), nil))
 }
 
 // Handle starts a watch that calls handle with its events, one at a time, in order. The
@@ -129,7 +129,7 @@ func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(E
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	return typedWatch[T](e.core.startWatch(ctx, opts.madeAt(0), eachEvent(handle)))
+	return typedWatch[T](e.core.startWatch(ctx, opts.madeByCaller(), eachEvent(handle)))
 }
 
 // eachEvent returns handle for the untyped core. If it were inlined into its caller, the

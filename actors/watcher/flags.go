@@ -43,8 +43,7 @@ type flags struct{ bits atomic.Uint32 }
 
 func (f *flags) has(g flag) bool { return f.bits.Load()&uint32(g) != 0 }
 
-// set reports whether the flag was not set before.
-func (f *flags) set(g flag) bool { return f.bits.Or(uint32(g))&uint32(g) == 0 }
+func (f *flags) set(g flag) { f.bits.Or(uint32(g)) }
 
 // clear clears the flag and reports whether it was set. If not, it costs only a read.
 func (f *flags) clear(g flag) bool { return f.has(g) && f.bits.And(^uint32(g))&uint32(g) != 0 }

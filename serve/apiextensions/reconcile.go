@@ -67,7 +67,7 @@ func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 			return err
 		}
 		wrong := (*engine.ConfigError)(nil)
-		switch err := d.put(ctx, next, k); {
+		switch err := d.put(next, k); {
 		case errors.As(err, &wrong):
 			return d.refuse(ctx, o, "KindConflict", wrong.Problem)
 		case err != nil:
@@ -88,7 +88,7 @@ func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 
 // put has the server serve next in place of k, nil if that is not served. If it cannot, next is
 // closed.
-func (d *Definitions) put(ctx context.Context, next, k *kind) error {
+func (d *Definitions) put(next, k *kind) error {
 	if k == nil {
 		if err := d.server.Add(next); err != nil {
 			return errors.Join(err, next.close())

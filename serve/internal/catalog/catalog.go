@@ -41,9 +41,9 @@ func New(resources []*registry.Info, version string) *Catalog {
 	return c
 }
 
-// add makes a document of value.
-func (c *Catalog) add(path string, value any, contentType string) {
-	c.ByPath[path] = NewDocument(value, contentType)
+// add adds a document of value as JSON at path.
+func (c *Catalog) add(path string, value any) {
+	c.ByPath[path] = NewDocument(value, jsonType)
 }
 
 // NewDocument returns a document of value as JSON. Value is made of strings and of valid JSON.

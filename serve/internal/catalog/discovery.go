@@ -20,13 +20,13 @@ func (c *Catalog) addDiscovery(groups []group) {
 		one := g.plain()
 		list.Groups = append(list.Groups, one)
 		one.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
-		c.add("/apis/"+g.name, one, jsonType)
+		c.add("/apis/"+g.name, one)
 	}
-	c.add("/apis", list, jsonType)
-	c.add("/api", coreVersions(core), jsonType)
+	c.add("/apis", list)
+	c.add("/api", coreVersions(core))
 	for _, g := range groups {
 		for _, v := range g.versions {
-			c.add(v.path(), v.plain(), jsonType)
+			c.add(v.path(), v.plain())
 		}
 	}
 	c.Aggregated["/apis"] = NewDocument(aggregatedList(named), aggregatedType)

@@ -40,12 +40,12 @@ func (c *Catalog) addOpenAPI(groups []group, version string) {
 	for _, g := range groups {
 		for _, v := range g.versions {
 			path := "/openapi/v3" + v.path()
-			c.add(path, v.openAPIV3(info), jsonType)
+			c.add(path, v.openAPIV3(info))
 			hash := strings.Trim(c.ByPath[path].ETag, `"`)
 			index[strings.TrimPrefix(v.path(), "/")] = entry{path + "?hash=" + hash}
 		}
 	}
-	c.add("/openapi/v3", map[string]any{"paths": index}, jsonType)
+	c.add("/openapi/v3", map[string]any{"paths": index})
 	c.V2JSON = sync.OnceValue(func() *Document { return NewDocument(openAPIV2(groups, info), jsonType) })
 	c.V2Protobuf = sync.OnceValue(func() *Document { return newDocument(openAPIV2(groups, info).protobuf(), v2Protobuf) })
 }
