@@ -98,9 +98,6 @@ func (i *interest[G]) remove(h handle) {
 	h.group = noGroup
 }
 
-// len returns the number of groups.
-func (i *interest[G]) len() int { return len(i.groups) - len(i.free) }
-
 // candidates visits the groups that may match the event: all those whose conversion
 // of it yields an event, and possibly others; each once, in the order in which they
 // were added. It visits none for a bookmark, which is for all groups. It does not

@@ -18,6 +18,9 @@ func byLabel(name, value string) *store.Filter {
 	return filter(store.FilterOptions{Labels: name + "=" + value})
 }
 
+// len returns the number of groups.
+func (i *interest[G]) len() int { return len(i.groups) - len(i.free) }
+
 func ask[G any](i *interest[G], ev store.Event) (asked []G) {
 	candidates(i, ev, func(g G) { asked = append(asked, g) })
 	return asked

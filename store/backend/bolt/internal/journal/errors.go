@@ -27,8 +27,6 @@ var (
 	ErrReadOnly = backend.ErrReadOnly
 	// ErrCorrupt: the file is damaged.
 	ErrCorrupt = backend.ErrCorrupt
-	// ErrTooLarge: a record is larger than MaxRecord.
-	ErrTooLarge = backend.ErrTooLarge
 	// ErrFormat: the file has an unknown layout, or is a snapshot that is to be written to.
 	ErrFormat = errors.New("unknown file format")
 	// ErrClosed: the journal was closed.

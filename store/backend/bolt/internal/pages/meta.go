@@ -13,7 +13,6 @@ const (
 	headerSize  = 16
 	metaSize    = 64
 	elementSize = 16
-	noFreelist  = 1<<64 - 1
 
 	// The sizes of pages that exist.
 	minPageSize = 1 << 10
