@@ -222,7 +222,7 @@ func TestSchema_DefaultsPrunesAndValidates(t *testing.T) {
 		"size": int64(3), "color": "grey", "port": "http", "limits": map[string]any{"cpu": int64(1)},
 		"parts": []any{map[string]any{"name": "x", "count": int64(1)}}, "extra": map[string]any{"any": map[string]any{"thing": int64(1)}},
 	}, o.Value.Object["spec"])
-	require.Equal(t, "spec.color=grey", "spec.color="+o.Fields[slices.Index([]string{"metadata.name", "metadata.namespace", "spec.color"}, "spec.color")])
+	require.Equal(t, []string{"a", "default", "grey"}, o.Fields, "the third is spec.color")
 
 	for body, fields := range map[string][]string{
 		`{"spec":{"size":-1}}`:                 {"spec.size"},
