@@ -14,7 +14,7 @@ func jsonPatches(s *script) {
 	}
 	s.same(send("PATCH", things+"/none", jsonPatch, `[]`))
 	s.differ("the field must be there, by RFC 6902", send("PATCH", things+"/u", jsonPatch, `[{"op":"replace","path":"/missing","value":1}]`))
-	s.alike(send("DELETE", things+"/u", "", ""))
+	s.align(send("DELETE", things+"/u", "", ""))
 	s.differ("what is no operation is no patch", of(`[{"op":"frob","path":"/k"}]`))
 	s.differ("what is no operation is no patch", of(`[{"op":"add"}]`))
 	s.differ("a patch whose result is no object is a bad request", of(`[{"op":"replace","path":"","value":{}}]`))
@@ -78,5 +78,5 @@ func applies(s *script) {
 	s.differ("null is the same as missing, as it is in other writes", applyTo("ap", "fieldManager=m2&force=true&dryRun=All", spec(`{"size":2,"set":null}`)))
 	s.differ("a revision of an object that is gone is a conflict", applyTo("ap9", "fieldManager=m2", widget("ap9", `,"resourceVersion":"1"`, `{"size":2}`)))
 	s.same(applyTo("ap8", "fieldManager=m2", widget("ap8", `,"uid":"1"`, `{"size":2}`)))
-	s.alike(remove("ap9", ""))
+	s.align(remove("ap9", ""))
 }

@@ -52,9 +52,9 @@ func (s *script) differ(why string, r request) {
 	}
 }
 
-// alike sends a request that ends a difference: with the request before it, or with the object
-// that only one has.
-func (s *script) alike(r request) {
+// align sends a request that makes the objects of both servers alike again. The answers may differ:
+// an object that only one of them has is deleted, say.
+func (s *script) align(r request) {
 	s.Helper()
 	s.ask(s.T, r)
 }

@@ -43,7 +43,7 @@ func creations(s *script) {
 	s.differ("the resource is there, but not for that method", send("POST", "/apis/example.com/v1/widgets", "", widget("a", ``, `{"size":1}`)))
 	s.differ("a collection is not replaced", send("PUT", widgets, "", widget("a", ``, `{"size":1}`)))
 	for _, name := range []string{"y1", "q"} {
-		s.alike(remove(name, ""))
+		s.align(remove(name, ""))
 	}
 }
 
@@ -106,7 +106,7 @@ func updates(s *script) {
 	}
 	s.differ("a request that is wrong is no failure of the server", put("a", widget("a", `,"resourceVersion":"x"`, `{"size":6}`)))
 	s.differ("an empty list resets the managed fields, as for built-in kinds", put("a", read("a", `,"labels":{"a":"b"},"managedFields":[]`, `{"size":8}`)))
-	s.alike(put("a", read("a", `,"managedFields":[{}]`, `{"size":8}`)))
+	s.align(put("a", read("a", `,"managedFields":[{}]`, `{"size":8}`)))
 	s.differ("what the server sets is ignored, as it is of a creation", put("a?dryRun=All", read("a", `,"deletionTimestamp":"2001-01-01T00:00:00Z"`, `{"size":6}`)))
 }
 

@@ -44,7 +44,7 @@ func (w *schemaWalk) play(e *evolving, about string) {
 				switch {
 				case original == ours, misfits(original, ours):
 				case empties(original, r):
-					e.alike(send(http.MethodDelete, triesIn(w.served()), "", ``))
+					e.align(send(http.MethodDelete, triesIn(w.served()), "", ``))
 				default:
 					require.Fail(e, "answered differently", "%s, request %d after %+v: %s %s %s\n%s", about, i, w.versions, r.method, r.path, r.body, difference(original, ours))
 				}
@@ -57,7 +57,7 @@ func (w *schemaWalk) play(e *evolving, about string) {
 		}
 	}
 	require.Empty(e, e.wrong, "%s, at the end", about)
-	e.alike(send(http.MethodDelete, triesIn(w.served()), "", ``))
+	e.align(send(http.MethodDelete, triesIn(w.served()), "", ``))
 }
 
 // change draws the schemas of the versions, which one is stored, and which are served.
