@@ -15,8 +15,8 @@ import (
 // function returns a value, and whether that differs from the one given, which it must not change,
 // nor anything that it points to. They must be pure, and are called concurrently.
 //
-// A cache shares the state of storage in memory as long as FromStorage has nothing to convert, so it
-// should not where ToStorage has been.
+// FromStorage should change nothing of what ToStorage has made: a cache shares the state of storage
+// in memory only as long as FromStorage has nothing to convert.
 type Conversion[T any] struct {
 	// ToStorage converts a value that is about to be stored. Nil stores it as it is.
 	ToStorage func(value T) (stored T, differs bool)

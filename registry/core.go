@@ -27,7 +27,7 @@ type core struct {
 	// storage takes the writes until the engine stops taking writes. The engine's typed
 	// methods would not do: they do not tell the object that is replaced.
 	storage *backend.Storage
-	// converts is the backend that converts the objects of storage; nil if they are as they are.
+	// converts is the backend that converts the objects of storage; nil if it has them as they are shown.
 	converts *convert.Backend
 	now      func() time.Time
 	// forwarder takes the writes in place of storage if the store is a replica.

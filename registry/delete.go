@@ -68,8 +68,7 @@ func (c *core) remove(ctx context.Context, key string, opts *DeleteOptions) (*st
 	return c.withoutGrace(o, opts), nil
 }
 
-// withoutGrace returns o, which is deleted, with no time left of the grace period in which
-// it was, if it was in one.
+// withoutGrace returns o, which is deleted, with its grace period ended if it had one.
 func (c *core) withoutGrace(o *store.Object, opts *DeleteOptions) *store.Object {
 	m := c.meta(o)
 	if grace := m.GetDeletionGracePeriodSeconds(); m.GetDeletionTimestamp() == nil || grace == nil || *grace == 0 {
@@ -181,7 +180,7 @@ func shortened(end *metav1.Time, before, seconds int64, now metav1.Time) (at met
 	return at, seconds
 }
 
-// graceDuration returns a grace period as far as it is counted.
+// graceDuration returns a grace period, or the longest one that can be counted if that is shorter.
 func graceDuration(seconds int64) time.Duration {
 	return time.Duration(min(seconds, longestGrace)) * time.Second
 }

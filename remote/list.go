@@ -21,8 +21,10 @@ const tokenMark = "remote:"
 // List returns a page of objects in the server's order, which is that of keys. Without a
 // limit it is all of them, also if the server returns them in several pages. A list that
 // continues after a key, and not by a token of the server's, requests the whole state, for
-// each of its pages anew, since the protocol cannot begin a list there. Its StoreID is what the answer tells or, if it tells nothing, what the server
-// told last before the request: what it tells meanwhile may be of later storage.
+// each of its pages anew, since the protocol cannot begin a list there.
+//
+// The StoreID of a list is what the answer tells. If the answer tells nothing, it is what
+// the server told last before the request: a later one may be of other storage.
 //
 // Errors: a [*store.ExpiredError], or a [*backend.ExpiredContinueError], if the revision
 // is no longer kept; [store.ErrFuture]; a [*backend.TokenError]; and as for

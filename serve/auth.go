@@ -75,8 +75,8 @@ func BearerTokens(users map[string]User) func(*http.Request) (User, error) {
 // ClientCertificates is a function for [Config].Authenticate that identifies users by the
 // certificate of their TLS connection: its common name is the name, and its organisations are
 // the groups. The listener must have verified the certificate
-// (tls.VerifyClientCertIfGiven). Once that has expired, or one that it was verified by, it
-// identifies no user, also if its connection lasts. The error is [ErrUnauthenticated].
+// (tls.VerifyClientCertIfGiven). A certificate identifies no user once it has expired, or one
+// that it was verified by has, even if its connection lasts. The error is [ErrUnauthenticated].
 func ClientCertificates(r *http.Request) (User, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
 		return User{}, ErrUnauthenticated

@@ -94,12 +94,16 @@ const ProtocolVersion = "v1.37.2"
 // Limits bounds what clients can use. Zero values mean the defaults, which are given with
 // each field.
 type Limits struct {
-	// Reads and Writes are how many requests may be in flight, except watches: 400 and
-	// 200. A write is in flight once its body was read. As many bodies are read at a
-	// time; then the next one takes the place of the one that has arrived longest, of the
-	// user with the most, if that is another one, or it has taken a second. A read whose
-	// answer has been sent for a second makes room for another one, if there is none, and
-	// goes on. There are at most as many of these as reads; then one is cut off, likewise.
+	// Reads and Writes are how many requests may be in flight, except watches: 400 and 200.
+	//
+	// A write is in flight once its body was read. The server reads at most Writes bodies at
+	// a time. When there are as many, a new one displaces one of the user that has most: the
+	// body that has been arriving longest. A body displaces another one of its own user only
+	// after that has taken a second.
+	//
+	// When all reads are in flight, one whose answer has been sent for a second gives up its
+	// place to a new one, and goes on. There are at most Reads of those; when there are as
+	// many, one is cut off, chosen as among bodies.
 	Reads, Writes int
 	// ReadsPerUser and WritesPerUser are how many of them one user may have: half of them,
 	// rounded up; all of them without [Config].Authenticate, when there is only one user.

@@ -19,10 +19,9 @@ type counters struct{ requests, events, refused atomic.Uint64 }
 // Stats are the figures of a server.
 type Stats struct {
 	// Requests is how many requests have arrived. InFlight is how many are being served,
-	// except watches, and InFlightWrites how many of these write. Arriving is how many writes
-	// wait for their bodies, and Departing how many reads have made room for others since their
-	// clients read slowly; they are not among those. Watches is how many watches are being
-	// served.
+	// and InFlightWrites how many of these write. InFlight counts none of the following:
+	// Arriving is how many writes wait for their bodies, Departing how many reads have made
+	// room for others since their clients read slowly, Watches how many watches are served.
 	Requests                 uint64
 	InFlight, InFlightWrites int
 	Arriving, Departing      int

@@ -62,8 +62,8 @@ func (e *encodings) peek(key encodingKey) ([]byte, error) {
 	return e.read(entry)
 }
 
-// entry returns the entry of a key. Without one it makes it, or returns nil if the cache has
-// so many bytes; either way the bytes have to be made.
+// entry returns the entry of a key. If there is none, it makes one, whose bytes have yet to be
+// made, or returns nil if the cache has most bytes or more.
 func (e *encodings) entry(key encodingKey, most int) *encoding {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 // for each request.
 const failurePause = 10 * time.Second
 
-// failures logs failures that come in large numbers, not all of them.
+// failures logs failures that come in large numbers: one now and then, with how many others
+// there were.
 type failures struct {
 	mu      sync.Mutex
 	next    time.Time // when there is a line again

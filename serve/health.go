@@ -17,11 +17,12 @@ type Check struct {
 	// Name is that of the check in answers and paths, such as disk for /readyz/disk: letters,
 	// digits, dashes and dots.
 	Name string
-	// Live has /livez fail, too, and not only /readyz: supervisors restart the process then.
+	// Live makes the check one of /livez, too, and not only of /readyz. When /livez fails,
+	// supervisors restart the process.
 	Live bool
 	// Why returns why the condition does not hold, nil if it does. It is called for each
-	// request for the health, concurrently, and must not block. Clients, who need no credentials
-	// for that, do not see the error: the log has it. A panic counts as an error.
+	// request for the health, concurrently, and must not block. Clients, which need no
+	// credentials for that, do not see the error: the log has it. A panic counts as an error.
 	Why func() error
 }
 

@@ -6,8 +6,8 @@ import (
 )
 
 // slowCalls are the calls whose clients are slow, in sending a body or in reading an answer. They have
-// no place among the requests in flight. There is a bound on how many there are: then one is given up
-// for the next.
+// no place among the requests in flight. Their number is bounded: when it is reached, one of them is
+// given up for the next.
 //
 // One gives way to another of its own user only after a while: under more load than the server
 // takes, each would give way shortly before its end, and none would get through.
@@ -17,7 +17,7 @@ type slowCalls struct {
 	byUser places    // of those in order
 }
 
-// patience is that while.
+// patience is after how long a call gives way to another of its own user.
 const patience = time.Second
 
 // slowCall is a call that is there since a time.

@@ -24,7 +24,7 @@ type coldReader struct {
 	limits  coldLimits
 	// at is the revision up to which the file was read.
 	at store.Revision
-	// ready are events that were read, taken those of them that were handed out.
+	// ready are events that were read, taken is how many of them were handed out.
 	ready []store.Event
 	taken int
 	// filling: a goroutine reads.
