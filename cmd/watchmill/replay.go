@@ -21,5 +21,5 @@ func (c *replayCommand) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return err
 	}
-	return c.Finish(to.stdout, report)
+	return c.Finish(ctx, to.stdout, report)
 }

@@ -139,7 +139,7 @@ func (c *replayCommand) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return err
 	}
-	return c.Finish(to.stdout, report)
+	return c.Finish(ctx, to.stdout, report)
 }
 
 // Run serves until an interrupt or a SIGTERM, and then drains: see [server.Run].

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load"
 )
@@ -150,12 +151,12 @@ var ErrFailed = errors.New("the run did not end well")
 
 // Finish writes the report to out and the final state to its file. It returns
 // [ErrFailed] if the replay did not end well, and [context.Canceled] if it was
-// interrupted.
-func (f *Flags) Finish(out io.Writer, report *Report) error {
+// interrupted, or ctx ends while the file is a pipe that no program reads.
+func (f *Flags) Finish(ctx context.Context, out io.Writer, report *Report) error {
 	if err := report.WriteText(out); err != nil {
 		return err
 	}
-	if err := f.writeState(report); err != nil {
+	if err := f.writeState(ctx, report); err != nil {
 		return err
 	}
 	switch {
@@ -168,11 +169,11 @@ func (f *Flags) Finish(out io.Writer, report *Report) error {
 }
 
 // writeState writes the final state to its file, unless one of them is missing.
-func (f *Flags) writeState(report *Report) error {
+func (f *Flags) writeState(ctx context.Context, report *Report) error {
 	if f.State == "" || report.State == nil || report.Interrupted {
 		return nil
 	}
-	out, err := draft.New(f.State)
+	out, err := interrupt.DoOrUndo(ctx, func() (*draft.Draft, error) { return draft.New(f.State) }, (*draft.Draft).Discard)
 	if err != nil {
 		return err
 	}
