@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -22,24 +23,27 @@ func (*storeSalvageCommand) Help() string {
 	return `It discards the damaged records, and the history up to the last of them: clients with older revisions list again. An object whose newest record is damaged has lost its value, and is deleted. Each record and object is printed. A file whose pages are damaged otherwise is left as it is; restore a snapshot then.`
 }
 
-// Run discards what is damaged, and prints what that was.
-func (c *storeSalvageCommand) Run(ctx context.Context, to *streams) error {
+// Run discards what is damaged, and prints what that was. Output that cannot be written is an
+// error once all is done.
+func (c *storeSalvageCommand) Run(ctx context.Context, to *streams) (err error) {
+	out := bufio.NewWriter(to.stdout)
+	defer func() { err = errors.Join(err, out.Flush()) }()
 	repairs, err := c.discard()
 	if err != nil {
 		return usable(err)
 	}
 	for _, repair := range repairs {
-		fmt.Fprintln(to.stdout, "discarded ", repair)
+		fmt.Fprintln(out, "discarded ", repair)
 	}
 	lost, err := c.lost()
 	if err != nil {
 		return usable(err)
 	}
 	if len(repairs)+len(lost) == 0 {
-		fmt.Fprintln(to.stdout, "nothing is damaged")
+		fmt.Fprintln(out, "nothing is damaged")
 		return nil
 	}
-	return c.remove(ctx, lost, to.stdout)
+	return c.remove(ctx, lost, out)
 }
 
 // discard discards the damaged records, and says which.

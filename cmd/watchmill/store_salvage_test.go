@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,4 +93,17 @@ func TestStoreSalvage_LeavesAFileThatIsNoneAsItIs(t *testing.T) {
 	left, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "mine", string(left))
+}
+
+// fullOutput is standard output on a full disk.
+type fullOutput struct{}
+
+func (fullOutput) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// A list of what was discarded that cannot be written is a failure.
+func TestStoreSalvage_FailsIfItCannotSayWhatItHasDone(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	var errs bytes.Buffer
+	require.Equal(t, exitFailed, run(t.Context(), []string{"store", "salvage", path}, fullOutput{}, &errs))
+	require.Contains(t, errs.String(), syscall.ENOSPC.Error())
 }
