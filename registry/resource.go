@@ -173,7 +173,7 @@ func (r *resource) Info() *Info {
 		Kind: r.kind, Subresource: r.subresource, Verbs: verbs(r.subresource), Columns: r.columns,
 		Schema: r.core.schema, Fields: r.fields, Decoders: r.decoders, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
 		Unstructured: r.unstructured,
-		Apply: r.applies(), StrategicMerge: r.mergeObject, StorageVersion: r.storageVersion, Deprecated: r.deprecated,
+		Apply:        r.applies(), StrategicMerge: r.mergeObject, StorageVersion: r.storageVersion, Deprecated: r.deprecated,
 	}
 }
 
