@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -89,12 +90,25 @@ func whileReading(t *testing.T, sig syscall.Signal, args ...string) syscall.Wait
 // A SIGHUP, by which operators have other servers read their files again, does not end this one,
 // which needs none.
 func TestSIGHUP_LeavesTheServerAsItIs(t *testing.T) {
+	// The server inherits that a SIGHUP is ignored, as under nohup, but not that it is handled.
+	handled := make(chan os.Signal, 1)
+	signal.Notify(handled, syscall.SIGHUP)
+	defer signal.Stop(handled)
 	p := startServer(t)
 	require.NoError(t, p.Process.Signal(syscall.SIGHUP))
 	code, _ := call(t, "POST", p.url+inDefault, "", `{"metadata":{"name":"a"},"spec":{"size":3}}`)
 	require.Equal(t, 201, code)
 	http.DefaultClient.CloseIdleConnections()
 	require.Contains(t, p.terminate(t), "a SIGHUP changes nothing")
+}
+
+// Under nohup a server does not even tell of a SIGHUP.
+func TestSIGHUP_StaysIgnored(t *testing.T) {
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	p := startServer(t)
+	require.NoError(t, p.Process.Signal(syscall.SIGHUP))
+	require.NotContains(t, p.terminate(t), "SIGHUP changes")
 }
 
 // A pipe that no program reads keeps a snapshot no longer than any other.
