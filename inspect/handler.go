@@ -92,11 +92,11 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// fromHere reports whether a request from that address comes from this machine: a Unix socket
-// has no address with a port.
+// fromHere reports whether a request from that address comes from this machine: from loopback, or
+// from a Unix socket, which has a path or no name. An address without a port is no such name: it
+// comes from middleware, which takes it from the header of a proxy.
 func fromHere(remote string) bool {
-	host, _, err := net.SplitHostPort(remote)
-	return err != nil || isLoopback(host)
+	return remote == "" || remote[0] == '@' || remote[0] == '/' || isLoopback(hostOf(remote))
 }
 
 // page serves the page. The browser runs no script and applies no style but the page's

@@ -198,6 +198,9 @@ func TestHandler_AnswersNoOtherMachine(t *testing.T) {
 	for remote, want := range map[string]int{
 		"127.0.0.1:50000": 200, "[::1]:50000": 200, "[::ffff:127.0.0.1]:50000": 200, "@": 200, "": 200,
 		"10.0.0.7:50000": 403, "[2001:db8::7]:50000": 403, "[fe80::1%eth0]:50000": 403,
+		// Middleware that takes the address of a proxy's header leaves out the port.
+		"127.0.0.1": 200, "::1": 200, "10.0.0.7": 403, "2001:db8::7": 403, "[2001:db8::7]": 403, "fe80::1%eth0": 403, "unknown": 403,
+		"/run/debug.sock": 200,
 	} {
 		answer := getFrom(remote, inspect.Handler(host), http.MethodGet, "http://localhost/state")
 		require.Equal(t, want, answer.StatusCode, remote)
