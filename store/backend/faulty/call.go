@@ -20,8 +20,8 @@ const (
 	OpRevision
 	OpCompact
 	OpCompacted
-	// OpWatch opens a watch, OpNext reads from one, OpStop closes one. OpNext
-	// must not block.
+	// OpWatch opens a watch, OpNext reads from one, OpStop closes one, which no
+	// rule prevents. OpNext must not block.
 	OpWatch
 	OpNext
 	OpStop

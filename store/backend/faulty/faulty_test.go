@@ -17,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // began is when the clocks of the tests start.
@@ -285,4 +286,10 @@ func TestExpire_FailsWhatNeedsHistory(t *testing.T) {
 	fault.Remove()
 	_, err = w.Next(1)
 	expired(err, 1)
+}
+
+// What the backend beneath refuses is refused as there.
+func TestRemove_OfNothingIsRefused(t *testing.T) {
+	_, err := newBackend(t, faulty.Options{}).Remove(t.Context(), nil)
+	require.ErrorIs(t, err, usercode.ErrConfig)
 }

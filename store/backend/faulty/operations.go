@@ -34,7 +34,10 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 
 // Remove deletes the object under prev's key; see [backend.Backend].
 func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
-	c := &Call{Op: OpRemove, Key: prev.Key, Prev: prev}
+	c := &Call{Op: OpRemove, Prev: prev}
+	if prev != nil { // else the backend refuses it
+		c.Key = prev.Key
+	}
 	b.do(ctx, c, func(beneath backend.Backend) { c.Object, c.Err = beneath.Remove(ctx, c.Prev) })
 	return c.object()
 }

@@ -14,18 +14,25 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	opts.State = opts.State && b.opts.ShareState
 	c := &Call{Op: OpWatch, Key: opts.Prefix, WatchOptions: opts}
 	var w *watch
+	given := false
+	defer func() {
+		if w != nil && !given {
+			w.Close() // the call has failed, or an action has panicked or ended its goroutine
+		}
+	}()
 	b.do(ctx, c, func(beneath backend.Backend) {
 		if w != nil {
 			w.Close() // an action makes the call again
 		}
 		w, c.Err = b.open(ctx, beneath, c.WatchOptions)
 	})
-	if c.Err != nil {
-		if w != nil {
-			w.Close()
-		}
+	switch {
+	case c.Err != nil:
 		return nil, c.Err
+	case w == nil: // an action has not proceeded
+		return nil, ErrInjected
 	}
+	given = true
 	return w, nil
 }
 
@@ -179,7 +186,8 @@ func (w *watch) breakOff(err error) {
 	w.notify()
 }
 
-// Close ends the watch. It waits for a notification that is running.
+// Close ends the watch. It waits for a notification that is running. The watch beneath is closed
+// whatever the rules make of the call, since it would keep history.
 func (w *watch) Close() {
 	w.telling.Lock()
 	first := !w.closed
@@ -192,7 +200,8 @@ func (w *watch) Close() {
 	b.mu.Lock()
 	b.watches = slices.DeleteFunc(b.watches, func(other *watch) bool { return other == w })
 	b.mu.Unlock()
+	defer w.fail(store.ErrClosed)
+	defer w.beneath.Close()
 	c := &Call{Op: OpStop, Key: w.prefix, Position: w.position()}
 	b.do(context.Background(), c, func(backend.Backend) { w.beneath.Close() })
-	w.fail(store.ErrClosed)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -218,4 +220,94 @@ func TestOp_HasAName(t *testing.T) {
 	unknown := faulty.OpStop + 1
 	require.Equal(t, fmt.Sprintf("Op(%d)", uint8(unknown)), unknown.String())
 	require.Zero(t, newBackend(t, faulty.Options{}).Calls(unknown))
+}
+
+// Whatever a rule makes of the call that closes a watch, the one beneath is closed: it would keep
+// storage's history from being dropped.
+func TestClose_ClosesTheWatchBeneathInSpiteOfARule(t *testing.T) {
+	for name, action := range map[string]faulty.Action{
+		"fails":           faulty.Fail(nil),
+		"does nothing":    func(context.Context, *faulty.Call, func()) {},
+		"panics":          func(context.Context, *faulty.Call, func()) { panic("oops") },
+		"ends":            func(context.Context, *faulty.Call, func()) { runtime.Goexit() },
+		"closes it twice": func(_ context.Context, _ *faulty.Call, proceed func()) { proceed(); proceed() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			beneath := &counting{Backend: newBackend(t, faulty.Options{})}
+			b := faulty.New(beneath, faulty.Options{})
+			w, err := b.Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
+			require.NoError(t, err)
+			b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpStop}, Do: action})
+			apart(w.Close)
+			require.Zero(t, beneath.open)
+			_, err = w.Next(1)
+			require.ErrorIs(t, err, store.ErrClosed)
+		})
+	}
+}
+
+// A watch that its caller does not get is closed.
+func TestWatch_IsClosedIfAnActionFailsOnceItIsOpen(t *testing.T) {
+	for name, after := range map[string]func(context.Context, *faulty.Call){
+		"fails":  func(_ context.Context, c *faulty.Call) { c.Err = faulty.ErrInjected },
+		"panics": func(context.Context, *faulty.Call) { panic("oops") },
+		"ends":   func(context.Context, *faulty.Call) { runtime.Goexit() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			beneath := &counting{Backend: newBackend(t, faulty.Options{})}
+			b := faulty.New(beneath, faulty.Options{})
+			b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Do: faulty.After(after)})
+			apart(func() { _, _ = b.Watch(t.Context(), backend.WatchOptions{Notify: func() {}}) })
+			require.Equal(t, uint64(1), b.Calls(faulty.OpWatch))
+			require.Empty(t, b.Watches())
+			require.Zero(t, beneath.open)
+		})
+	}
+}
+
+// There is no watch without the call, so it has failed.
+func TestWatch_FailsIfAnActionDoesNotProceed(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Do: func(context.Context, *faulty.Call, func()) {}})
+	w, err := b.Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
+	require.ErrorIs(t, err, faulty.ErrInjected)
+	require.Nil(t, w)
+}
+
+// counting is a backend that counts its open watches.
+type counting struct {
+	backend.Backend
+	open int
+}
+
+func (b *counting) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	w, err := b.Backend.Watch(ctx, opts)
+	if err == nil {
+		b.open++
+	}
+	return &countedWatch{Watcher: w, backend: b}, err
+}
+
+type countedWatch struct {
+	backend.Watcher
+	backend *counting
+	closed  bool
+}
+
+func (w *countedWatch) Close() {
+	if !w.closed {
+		w.closed = true
+		w.backend.open--
+	}
+	w.Watcher.Close()
+}
+
+// apart calls f in a goroutine of its own, which f may end, and contains its panic.
+func apart(f func()) {
+	var goroutine sync.WaitGroup
+	goroutine.Go(func() {
+		defer func() { _ = recover() }()
+		f()
+	})
+	goroutine.Wait()
 }
