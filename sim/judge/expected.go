@@ -200,7 +200,7 @@ func (s *selected) within(after, through store.Revision) digest {
 	return s.digests[max(from, s.until(through))].minus(s.digests[from])
 }
 
-// visible returns what within returns, without the revisions in gaps.
+// visible returns what within returns, without the revisions in gaps, which have none in common.
 func (s *selected) visible(after, through store.Revision, gaps []gap) digest {
 	d := s.within(after, through)
 	for _, g := range gaps {

@@ -52,6 +52,20 @@ func (l *Ledger) Gap(after, through store.Revision) {
 	l.gaps = append(l.gaps, gap{after, through})
 }
 
+// missing returns the gaps in order, each without what those before it have too.
+func (l *Ledger) missing() []gap {
+	l.mu.Lock()
+	gaps := slices.Clone(l.gaps)
+	l.mu.Unlock()
+	slices.SortFunc(gaps, func(a, b gap) int { return cmp.Compare(a.after, b.after) })
+	var reached store.Revision
+	for i := range gaps {
+		gaps[i].after = max(gaps[i].after, reached)
+		reached = max(reached, gaps[i].through)
+	}
+	return gaps
+}
+
 // Newest returns the write that was noted last; false if there is none. A concurrent
 // writer may have noted a higher revision before it.
 func (l *Ledger) Newest() (Entry, bool) {

@@ -262,8 +262,9 @@ type Verdict struct {
 // selection must be one of those given to Expect.
 func (t *Trail[T]) Judge(x *Expected, sel Selection) Verdict {
 	var lost uint64
+	gaps := x.ledger.missing()
 	for _, s := range t.closed {
-		want := x.bySelection[sel].visible(s.after, s.through, x.ledger.gaps)
+		want := x.bySelection[sel].visible(s.after, s.through, gaps)
 		switch {
 		case s.received.count < want.count:
 			lost += want.count - s.received.count

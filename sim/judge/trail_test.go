@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/watchmill/watchmill/engine"
@@ -150,4 +152,28 @@ func step(t *testing.T, tr *judge.Trail[string], verb, number string) {
 		t.Fatal(verb)
 	}
 	tr.Receive(&ev)
+}
+
+// An engine that still runs may list its storage again while a consumer is judged.
+func TestTrail_IsJudgedWhileGapsAreNoted(t *testing.T) {
+	var l judge.Ledger
+	for rev := range store.Revision(100) {
+		l.Note(judge.Entry{Revision: rev + 2, Key: "a"})
+	}
+	all := judge.Selection{}
+	x := judge.Expect(slices.Values([]judge.Selection{all}), &l)
+	var noting sync.WaitGroup
+	noting.Go(func() {
+		for rev := range store.Revision(100) {
+			l.Gap(rev+1, rev+2)
+		}
+	})
+	for range 100 {
+		var trail judge.Trail[struct{}]
+		trail.Begin(1)
+		trail.Reach(101)
+		trail.End()
+		require.LessOrEqual(t, trail.Judge(x, all).Lost, uint64(100))
+	}
+	noting.Wait()
 }
