@@ -4,8 +4,10 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -141,4 +143,29 @@ func TestDetect_PanicOfTheReportIsContained(t *testing.T) {
 	require.NotPanics(t, audit)
 	_, err = b.Get(t.Context(), "a")
 	require.NoError(t, err, "the detector's lock is free")
+}
+
+// A report may end its goroutine, as t.FailNow does: the changes behind it are reported all the same.
+func TestDetect_ReportsAllChangesThoughAReportEndsItsGoroutine(t *testing.T) {
+	schema := boxSchema()
+	m, err := memory.New(schema, memory.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	found := &reports{}
+	b, audit := mutation.Detect(m, &schema, func(err error) {
+		found.add(err)
+		runtime.Goexit()
+	})
+	contents := []*content{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	for _, c := range contents {
+		_, err := b.Put(t.Context(), drafted(c), nil, backend.PutOptions{})
+		require.NoError(t, err)
+	}
+	for _, c := range contents {
+		c.Tags = map[string]string{"color": "blue"}
+	}
+	var goroutine sync.WaitGroup
+	goroutine.Go(audit)
+	goroutine.Wait()
+	require.Len(t, found.take(), 3)
 }
