@@ -128,6 +128,8 @@ const (
 type rebuiltStates struct {
 	mu     sync.Mutex
 	states []rebuiltState
+	// first is the window's: a reader of an older view may rebuild a state before it.
+	first Seq
 }
 
 type rebuiltState struct {
@@ -159,13 +161,16 @@ func (r *rebuiltStates) nearest(at, first Seq, newest rebuiltState) rebuiltState
 
 func distance(a, b Seq) Seq { return max(a, b) - min(a, b) }
 
-// keep caches a state, evicting the least recently used one.
+// keep caches a state that the window reaches back to, evicting the least recently used one.
 func (r *rebuiltStates) keep(at Seq, state *TreeView) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if at < r.first {
+		return
+	}
 	r.states = slices.DeleteFunc(r.states, func(s rebuiltState) bool { return s.at == at })
 	if len(r.states) == maxRebuilt {
 		r.states = r.states[:maxRebuilt-1]
@@ -177,6 +182,7 @@ func (r *rebuiltStates) keep(at Seq, state *TreeView) {
 func (r *rebuiltStates) forget(first Seq) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.first = first
 	r.states = slices.DeleteFunc(r.states, func(s rebuiltState) bool { return s.at < first })
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -125,4 +126,16 @@ func TestStateAt_IsExactBetweenSnapshots(t *testing.T) {
 		require.True(t, state.Indexed(byNode), "past states have the indexes")
 		require.Len(t, keysBy(t, state, byNode, "", "", ""), int(rev))
 	}
+}
+
+// A reader of an old snapshot leaves nothing behind in a window that has moved on.
+func TestStateAt_OfWhatTheWindowHasDroppedIsNotRemembered(t *testing.T) {
+	w, tree := filled(10_000)
+	old := snapshot(w, tree)
+	w.Trim(start.Add(time.Hour))
+	require.Zero(t, w.View().Len())
+	state, err := old.StateAt(t.Context(), 5000)
+	require.NoError(t, err)
+	require.Equal(t, 1000, state.Len())
+	require.Zero(t, w.View().Bytes())
 }
