@@ -87,11 +87,12 @@ func (b *Backend) trimHistory() {
 		return // the next write sets the alarm
 	}
 	b.expireHolds(now)
-	dropped := b.window.TrimRead(now, b.unread())
+	unread := b.unread()
+	dropped := b.window.TrimRead(now, unread)
 	if dropped > 0 {
 		b.forgetLatest()
 	}
-	if dropped > 0 || b.trimmed != b.revision || len(b.holds) > 0 {
+	if dropped > 0 || b.trimmed != b.revision || unread < b.window.View().Next() {
 		b.trim.Set(now.Add(b.retain.MinAge))
 	}
 	b.trimmed = b.revision

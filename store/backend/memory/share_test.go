@@ -173,3 +173,19 @@ func TestShare_IsNotifiedOnTheEdge(t *testing.T) {
 		require.Equal(t, n+1, calls)
 	}
 }
+
+// History that waits for a slow cache goes when the cache has read it, also if nothing more is
+// written.
+func TestShare_WhatASlowWatchHasReadIsDropped(t *testing.T) {
+	f := newFixture(t, little)
+	w := f.share(1)
+	f.flicker("hall", 1000)
+	f.clock.Advance(10 * time.Second)
+	require.Equal(t, 1000, f.History().Len(), "it has not read them")
+	require.Len(t, f.read(w), 1000)
+	f.clock.Advance(2 * time.Second)
+	require.Zero(t, f.History().Len())
+	f.clock.Advance(2 * time.Second)
+	require.Zero(t, f.clock.Pending(), "and the timer rests")
+	w.Close()
+}
