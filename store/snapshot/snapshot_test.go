@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -181,6 +182,18 @@ func TestMemory_RefusesObjectsThatCannotBe(t *testing.T) {
 			require.ErrorIs(t, err, usercode.ErrConfig)
 			require.ErrorContains(t, err, "Options.Objects")
 		})
+	}
+}
+
+// Storage that begins behind such an object would run out of revisions, and begin at zero again.
+func TestMemory_RefusesObjectsAtTheEndOfRevisions(t *testing.T) {
+	schema := config().Schema()
+	for _, rev := range []store.Revision{1<<62 + 1, math.MaxUint64} {
+		o := schema.New()
+		o.Key, o.Created, o.Revision = "a", 1, rev
+		_, err := memory.New(schema, memory.Options{Objects: []*store.Object{o}})
+		require.ErrorIs(t, err, usercode.ErrConfig)
+		require.ErrorContains(t, err, "Options.Objects")
 	}
 }
 

@@ -104,6 +104,8 @@ func (b *Backend) begin(objects []*store.Object) error {
 		switch {
 		case o.Created == 0 || o.Created > o.Revision:
 			return wrong(o, "has an object that was created at no revision, or after its own")
+		case o.Revision > maxFirstRevision:
+			return wrong(o, "has an object with a revision that is too large for others to follow")
 		case o.Revision > b.first:
 			return wrong(o, fmt.Sprintf("has an object from after FirstRevision, which is %d", b.first))
 		case b.tree.Get(o.Key) != nil:

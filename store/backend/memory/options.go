@@ -47,7 +47,14 @@ type Options struct {
 // in a float64, which many readers of JSON use.
 func FirstRevisionAt(t time.Time) store.Revision {
 	const perMicrosecond = 4
-	return store.Revision(min(max(1, perMicrosecond*t.UnixMicro()), int64(maxFirstRevision)))
+	const last = int64(maxFirstRevision) / perMicrosecond / 1_000_000 // later the product overflows
+	switch seconds := t.Unix(); {
+	case seconds < 0:
+		return 1
+	case seconds >= last:
+		return maxFirstRevision
+	}
+	return store.Revision(max(1, perMicrosecond*t.UnixMicro()))
 }
 
 // maxFirstRevision leaves room for more revisions than any storage will have.
