@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
@@ -59,6 +60,9 @@ func (r *reader) read() (*State, error) {
 			return nil, err
 		}
 		if l.End != nil {
+			if !reflect.DeepEqual(l, line{End: l.End}) {
+				return nil, r.wrong("end", "is there beside an object", nil)
+			}
 			return r.end(*l.End)
 		}
 		if err := r.object(&l); err != nil {

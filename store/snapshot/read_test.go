@@ -51,6 +51,7 @@ func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 		"both":                {head + `{"key":"a","revision":5,"created":5,"value":{},"bytes":"AAAA"}` + "\n", 2, "value", "is there beside tag or bytes"},
 		"value and tag":       {head + `{"key":"a","revision":5,"created":5,"value":{},"tag":1}` + "\n", 2, "value", "is there beside tag or bytes"},
 		"wrong number":        {head + one + `{"end":2}` + "\n", 3, "end", "is 2, but there are 1 objects"},
+		"object in the end":   {head + one + `{"key":"b","revision":5,"created":5,"value":{},"end":1}` + "\n", 3, "end", "is there beside an object"},
 		"more after the end":  {head + one + end + one, 4, "", "comes after the end"},
 		"long line":           {head + strings.Repeat(" ", 1<<12) + "\n", 2, "", "is longer than 4096 bytes; see Options.MaxLine"},
 	} {

@@ -70,7 +70,7 @@ func (w *writer) object(o *store.Object) error {
 	if err != nil {
 		return fmt.Errorf("write snapshot: object %q: %w", o.Key, err)
 	}
-	l := line{Key: o.Key, Revision: o.Revision, Created: o.Created, Written: o.Written.UTC(), Expires: o.Expires}
+	l := line{Key: o.Key, Revision: o.Revision, Created: o.Created, Written: o.Written.UTC(), Expires: o.Expires.UTC()}
 	if tag == 0 && unchanged(data) {
 		l.Value = data
 	} else {

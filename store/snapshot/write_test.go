@@ -161,3 +161,27 @@ func TestWrite_FailsForWhatCannotBeWritten(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// A zone may be some seconds off the minute, which the text of a time cannot say.
+func TestWrite_KeepsTimesOfAnyZone(t *testing.T) {
+	schema := config().Schema()
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.FixedZone("LMT", -(17*60+32)))
+	o := schema.New()
+	o.Key, o.Revision, o.Created, o.Written, o.Expires = "a", 5, 3, at, at.Add(time.Hour)
+	source := only{list: &backend.List{Revision: 9, Items: []*store.Object{o}}}
+	var text bytes.Buffer
+	_, err := snapshot.Write(t.Context(), &text, source, schema, snapshot.Options{})
+	require.NoError(t, err)
+	state, err := snapshot.Read(&text, schema, snapshot.Options{})
+	require.NoError(t, err)
+	require.True(t, state.Objects[0].Written.Equal(o.Written))
+	require.True(t, state.Objects[0].Expires.Equal(o.Expires), "%v is not %v", state.Objects[0].Expires, o.Expires)
+}
+
+// only is storage with one page.
+type only struct {
+	backend.ListerWatcher
+	list *backend.List
+}
+
+func (s only) List(context.Context, backend.ListOptions) (*backend.List, error) { return s.list, nil }
