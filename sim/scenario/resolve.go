@@ -138,7 +138,9 @@ func (s *Scenario) scale(d time.Duration) {
 		times = append(times, &s.Faults[i].At, &s.Faults[i].Every, &s.Faults[i].For)
 	}
 	for _, t := range times {
-		*t = time.Duration(float64(*t) * factor).Round(time.Microsecond)
+		if *t > 0 { // zero means the end, or once, so that no other time may become that
+			*t = max(time.Microsecond, time.Duration(float64(*t)*factor).Round(time.Microsecond))
+		}
 	}
 	s.Duration = d
 }

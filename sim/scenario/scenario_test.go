@@ -125,6 +125,27 @@ func TestResolve_ErrorsNameTheFieldAndTheFix(t *testing.T) {
 	require.ErrorIs(t, err, scenario.ErrInvalid)
 }
 
+// However short the load is made, what is over at a time does not go on until the end.
+func TestResolve_ShorterTimesDoNotVanish(t *testing.T) {
+	s := scenario.Scenario{
+		Duration: time.Hour,
+		Objects:  scenario.Objects{Count: 1},
+		Writers:  []scenario.Writer{{Rate: 1, Stop: time.Millisecond}},
+		Faults: []scenario.Fault{
+			{Kind: scenario.FaultStick, At: time.Minute, For: time.Millisecond},
+			{Kind: scenario.FaultBreak, Every: time.Second},
+		},
+	}
+	short, err := s.Resolve(scenario.Options{Duration: time.Second})
+	require.NoError(t, err)
+	require.Equal(t, time.Microsecond, short.Writers[0].Stop)
+	require.Equal(t, time.Microsecond, short.Faults[0].For)
+
+	shortest, err := s.Resolve(scenario.Options{Duration: time.Millisecond})
+	require.NoError(t, err)
+	require.Equal(t, time.Microsecond, shortest.Faults[1].Every, "it repeats, if less often")
+}
+
 func TestResolve_LeavesTheScenarioAlone(t *testing.T) {
 	s, err := scenario.Shipped("reconnect-storm")
 	require.NoError(t, err)
