@@ -2,6 +2,9 @@ package explore
 
 import (
 	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/explore/world"
 	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // withInformer starts an informer on the engine's host in every world, and closes it at the
@@ -61,5 +65,50 @@ func TestCleanup_IsCalledWhateverHappens(t *testing.T) {
 			require.Equal(t, what == "attach that fails", err != nil)
 			require.Equal(t, []string{"second", "first"}, called)
 		})
+	}
+}
+
+// A function of the user may end its goroutine, as t.FailNow does. Then the exploration has
+// explored less than it says, which is an error and no success.
+func TestRun_FailsIfTheUsersCodeEndsItsGoroutine(t *testing.T) {
+	for what, end := range map[string]func(cfg *Config[world.Thing]){
+		"attach": func(cfg *Config[world.Thing]) {
+			attach := cfg.Attach
+			cfg.Attach = func(w *world.World[world.Thing]) error {
+				_ = attach(w)
+				runtime.Goexit()
+				return nil
+			}
+		},
+		"a cleanup": func(cfg *Config[world.Thing]) {
+			attach := cfg.Attach
+			cfg.Attach = func(w *world.World[world.Thing]) error {
+				err := attach(w)
+				w.Cleanup(runtime.Goexit)
+				w.Cleanup(runtime.Goexit)
+				return err
+			}
+		},
+		"progress": func(cfg *Config[world.Thing]) {
+			cfg.OnProgress = func(Progress) { runtime.Goexit() }
+		},
+	} {
+		for _, workers := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%s with %d workers", what, workers), func(t *testing.T) {
+				var begun, ended atomic.Int32
+				cfg := seeds(Things(), 0, 5)
+				cfg.Workers = workers
+				cfg.Attach = func(w *world.World[world.Thing]) error {
+					begun.Add(1)
+					w.Cleanup(func() { ended.Add(1) })
+					return nil
+				}
+				end(&cfg)
+				_, err := Run(t.Context(), cfg)
+				require.ErrorIs(t, err, usercode.ErrGoexit)
+				require.Positive(t, begun.Load())
+				require.Equal(t, begun.Load(), ended.Load(), "cleanups are called")
+			})
+		}
 	}
 }

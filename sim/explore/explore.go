@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/explore/world"
 	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Progress is how far an exploration has come.
@@ -53,9 +54,9 @@ func (r *Report) PerSecond() float64 {
 // breaks an invariant, and shrinks its scenario. It blocks until all of its
 // goroutines have returned.
 //
-// Errors: a [*ConfigError], or what Attach returned. A broken invariant is not an
-// error: it is the report's Finding. When ctx is done, Run returns the report so far,
-// without an error.
+// Errors: a [*ConfigError], what Attach returned, or [usercode.ErrGoexit] if a function in
+// cfg ended its goroutine, as t.FailNow does. A broken invariant is not an error: it is the
+// report's Finding. When ctx is done, Run returns the report so far, without an error.
 func Run[T any](ctx context.Context, cfg Config[T]) (*Report, error) {
 	worlds, err := cfg.world().WithDefaults()
 	if err == nil {
@@ -70,6 +71,9 @@ func Run[T any](ctx context.Context, cfg Config[T]) (*Report, error) {
 		workers.Go(func() { x.work(ctx) })
 	}
 	workers.Wait()
+	if x.abandoned && x.found == nil && x.err == nil {
+		x.err = fmt.Errorf("a seed was not explored to its end: %w", usercode.ErrGoexit)
+	}
 	x.report.Hash = fmt.Sprintf("%016x", x.hash)
 	x.report.Elapsed = time.Since(x.began)
 	if x.found != nil {
@@ -89,6 +93,8 @@ type exploration[T any] struct {
 	next int
 	// over: no more seeds are taken, since the outcome of one ends the exploration.
 	over bool
+	// abandoned: a worker's goroutine was ended by user code, in the middle of a seed.
+	abandoned bool
 	// pending are the outcomes of seeds that finished before a lower one. They are counted
 	// once that one is done, so that the result does not depend on timing.
 	pending map[uint64]world.Outcome
@@ -103,13 +109,27 @@ type exploration[T any] struct {
 
 // work explores seeds until none is left.
 func (x *exploration[T]) work(ctx context.Context) {
+	left := false
+	defer func() {
+		if !left {
+			x.abandon()
+		}
+	}()
 	for {
 		seed, ok := x.take(ctx)
 		if !ok {
+			left = true
 			return
 		}
 		x.done(seed, world.Play(&x.worlds, x.draw(seed), nil))
 	}
+}
+
+// abandon ends the exploration, whose outcome would lack a seed.
+func (x *exploration[T]) abandon() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.over, x.abandoned = true, true
 }
 
 func (x *exploration[T]) draw(seed uint64) script.Scenario {

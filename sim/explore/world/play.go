@@ -99,6 +99,13 @@ func simulate[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], recor
 	t := &execution.Trace{Errors: hashedErrors, Record: record}
 	defer func() { o.Counts, o.Hash = countsOf(t), t.Hash }()
 	var w *World[T]
+	defer func() {
+		t.Record = nil // the cleanup has no part in the failure
+		if w != nil {
+			w.abandon()
+			w.cleanupAll()
+		}
+	}()
 	stack, err := contained(func() (err error) {
 		if w, err = newWorld(cfg, s, sabotage, t); err == nil {
 			err = w.startMirrors()
@@ -114,18 +121,9 @@ func simulate[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], recor
 	f, failed := err.(*judge.Failure)
 	if failed {
 		t.Say("BROKEN: %v", f)
-		o = Outcome{Failure: f, Stack: stack}
-	} else {
-		o = Outcome{Err: err}
+		return Outcome{Failure: f, Stack: stack}
 	}
-	t.Record = nil // the cleanup below has no part in the failure
-	if w != nil {
-		w.abandon()
-	}
-	for w != nil && len(w.cleanups) > 0 { // the world ended before its cleanup, or a cleanup panicked
-		_, _ = contained(func() error { w.cleanup(); return nil })
-	}
-	return o
+	return Outcome{Err: err}
 }
 
 // contained calls play. If that panics, the error is a failure of [Contained], and stack

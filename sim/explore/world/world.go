@@ -107,6 +107,19 @@ func (w *World[T]) cleanup() {
 	}
 }
 
+// cleanupAll calls the functions that are left, in a world that ended before its cleanup, or
+// by a cleanup that panicked or ended its goroutine, as others may do.
+func (w *World[T]) cleanupAll() {
+	defer func() {
+		if len(w.cleanups) > 0 {
+			w.cleanupAll()
+		}
+	}()
+	for len(w.cleanups) > 0 {
+		_, _ = contained(func() error { w.cleanup(); return nil })
+	}
+}
+
 // HandlerPanics is the invariant that no handler given to [World.Handle] panics.
 const HandlerPanics judge.Invariant = "handler-panics"
 
