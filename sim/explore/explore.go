@@ -78,8 +78,8 @@ func Run[T any](ctx context.Context, cfg Config[T]) (*Report, error) {
 	x.report.Elapsed = time.Since(x.began)
 	if x.found != nil {
 		x.report.Finding = x.explain(ctx)
+		x.report.Interrupted = ctx.Err() != nil
 	}
-	x.report.Interrupted = ctx.Err() != nil
 	return x.report, x.err
 }
 
@@ -142,11 +142,14 @@ func (x *exploration[T]) take(ctx context.Context) (uint64, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case ctx.Err() != nil, x.over:
+	case x.over:
 		return 0, false
 	case x.cfg.Seeds > 0 && x.next == x.cfg.Seeds:
 		return 0, false
 	case x.cfg.For > 0 && x.next > 0 && time.Since(x.began) >= x.cfg.For:
+		return 0, false
+	case ctx.Err() != nil:
+		x.report.Interrupted = true
 		return 0, false
 	}
 	x.next++

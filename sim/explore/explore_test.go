@@ -180,3 +180,21 @@ func TestRun_EndsAfterItsTime(t *testing.T) {
 	require.False(t, r.Interrupted)
 	require.Equal(t, 1, r.Seeds, "at least one")
 }
+
+// A context that ends when everything has been explored has interrupted nothing.
+func TestRun_IsInterruptedOnlyIfSeedsAreLeft(t *testing.T) {
+	for endsAt, want := range map[int]bool{2: true, 3: false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := seeds(Things(), 0, 3)
+		cfg.Workers = 1
+		cfg.OnProgress = func(p Progress) {
+			if p.Done == endsAt {
+				cancel()
+			}
+		}
+		r, err := Run(ctx, cfg)
+		require.NoError(t, err)
+		require.Equal(t, endsAt, r.Seeds)
+		require.Equal(t, want, r.Interrupted)
+	}
+}
