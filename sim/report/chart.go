@@ -217,10 +217,11 @@ func memory(most float64) scale {
 // stepped returns a scale from zero in equal steps to at least most.
 func stepped(most, step float64, label func(float64) string) scale {
 	most = max(most, step)
-	top := step * math.Ceil(most/step)
+	steps := math.Ceil(most / step)
+	top := step * steps
 	s := scale{at: func(v float64) float64 { return v / top }}
-	for i := 0; float64(i)*step <= top*1.0001; i++ {
-		s.ticks = append(s.ticks, scaleTick{float64(i) * step, label(float64(i) * step)})
+	for i := 0.0; i <= steps; i++ { // counted, since top may be infinite
+		s.ticks = append(s.ticks, scaleTick{i * step, label(i * step)})
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -164,5 +165,15 @@ func TestCharts_OfUnusualValues(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A report of another program may have any number. The axes stay finite.
+func TestPage_IsFiniteWhateverTheNumbers(t *testing.T) {
+	for _, huge := range []float64{1e30, 1e300, 1.5e308, math.MaxFloat64} {
+		r := sample()
+		last := &r.Samples[len(r.Samples)-1]
+		last.At, last.WriteRate, last.DeliveryRate, last.Max, last.Others = huge, huge, huge, huge, huge
+		require.Less(t, len(htmlOf(t, r)), 1<<20, "%g", huge)
 	}
 }

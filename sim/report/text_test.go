@@ -121,6 +121,7 @@ func TestText_PrintsValuesInTheirUnits(t *testing.T) {
 	for want, got := range map[string]string{
 		"1,234,567": report.Number(1234567), "12,345": report.Number(uint64(12345)), "-12": report.Number(-12.4), "999": report.Number(999), "0": report.Number(0),
 		"12.3ms": report.Seconds(0.01234), "1.23ms": report.Seconds(0.001234), "123ms": report.Seconds(0.1234), "250ns": report.Seconds(2.5e-7), "1.5s": report.Seconds(1.5), "450µs": report.Seconds(0.00045), "0s": report.Seconds(0), "2m30s": report.Seconds(150),
+		"2.78e+08h": report.Seconds(1e12), "-2.78e+06h": report.Seconds(-1e10),
 		"512 B": report.Memory(512), "1.5 KiB": report.Memory(1536), "2.0 GiB": report.Memory(2 << 30),
 		"5/s": report.Value(scenario.PerSecond, 5), "5ms": report.Value(scenario.Time, 0.005), "1.0 MiB": report.Value(scenario.Bytes, 1<<20), "7": report.Value(scenario.Count, 7),
 	} {

@@ -24,6 +24,9 @@ func Value(unit scenario.Unit, value float64) string {
 // Seconds formats a duration in seconds with three digits, such as 1.23ms, 12.3ms or
 // 2m30s.
 func Seconds(s float64) string {
+	if !(math.Abs(s) < math.MaxInt64/1e9) { // more than a time.Duration has
+		return strconv.FormatFloat(s/3600, 'g', 3, 64) + "h"
+	}
 	d := time.Duration(math.Round(s * 1e9))
 	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
 		switch {
