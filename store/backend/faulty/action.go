@@ -72,6 +72,10 @@ func Delay(d time.Duration) Action {
 			proceed()
 			return
 		}
+		if d <= 0 {
+			proceed()
+			return
+		}
 		passed := make(chan struct{})
 		timer := c.backend.opts.Clock.AfterFunc(d, func() { close(passed) })
 		defer timer.Stop()

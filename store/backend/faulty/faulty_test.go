@@ -230,6 +230,19 @@ func TestDelay_WaitsByTheClockOrEndsWithTheContext(t *testing.T) {
 	})
 }
 
+// No time has to pass, so that a clock that does not move is no reason to wait.
+func TestDelay_OfNothingDoesNotWait(t *testing.T) {
+	for _, none := range []time.Duration{0, -time.Second} {
+		b := newBackend(t, faulty.Options{Clock: clock.NewVirtual(began)})
+		fault := b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: faulty.Delay(none)})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := b.List(ctx, backend.ListOptions{})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, fault.Hits())
+	}
+}
+
 func TestHang_HoldsCallsUntilTheRuleIsRemoved(t *testing.T) {
 	b := newBackend(t, faulty.Options{})
 	fault := b.Add(faulty.Rule{Do: faulty.Hang()})
