@@ -28,14 +28,40 @@ func equal[T any](wants []Want, got []engine.Event[T]) bool {
 //	+ DELETED a@3 {Name:a}            came, and was not wanted
 //
 // Where an event came in place of a wanted one, the difference between their values
-// follows.
+// follows. What is the same at the beginning and at the end is not compared with the rest,
+// and if too much is left the wanted events come first, and then those that came.
 func report[T any](wants []Want, got []engine.Event[T]) string {
 	if len(wants)+len(got) == 0 {
 		return "  (no events)"
 	}
-	r := reporter[T]{wants: wants, got: got, common: commonLengths(wants, got)}
-	r.lines()
+	head, tail := sameEnds(wants, got)
+	r := reporter[T]{wants: wants[head : len(wants)-tail], got: got[head : len(got)-tail]}
+	r.same(got[:head])
+	if len(r.wants)*len(r.got) <= maxTable {
+		r.common = commonLengths(r.wants, r.got)
+		r.lines()
+	} else {
+		r.lists()
+	}
+	r.same(got[len(got)-tail:])
 	return strings.TrimSuffix(r.text.String(), "\n")
+}
+
+// maxTable is how many pairs of a wanted and a received event are compared, a microsecond or
+// more each.
+const maxTable = 1 << 18
+
+// sameEnds returns how many of the first events, and how many of the last others, are the
+// wanted ones.
+func sameEnds[T any](wants []Want, got []engine.Event[T]) (head, tail int) {
+	shorter := min(len(wants), len(got))
+	for head < shorter && matches(wants[head], got[head]) {
+		head++
+	}
+	for tail < shorter-head && matches(wants[len(wants)-1-tail], got[len(got)-1-tail]) {
+		tail++
+	}
+	return head, tail
 }
 
 type reporter[T any] struct {
@@ -62,6 +88,23 @@ func commonLengths[T any](wants []Want, got []engine.Event[T]) [][]int {
 		}
 	}
 	return table
+}
+
+// same writes events that are the wanted ones.
+func (r *reporter[T]) same(events []engine.Event[T]) {
+	for _, ev := range events {
+		r.line("  ", show(ev))
+	}
+}
+
+// lists writes the wanted events and those that came, without comparing them.
+func (r *reporter[T]) lists() {
+	for _, want := range r.wants {
+		r.line("- ", want.String())
+	}
+	for _, ev := range r.got {
+		r.line("+ ", show(ev))
+	}
 }
 
 // lines writes the diff from the beginning to the end.
