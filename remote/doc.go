@@ -53,7 +53,8 @@
 //
 // Every request carries the credentials of [Config].Token, TokenSource or Client: to the origin a
 // replica is one user, whichever user sends the request. So a replica must authorize
-// its users itself. Redirects to other hosts do not get the token. If the origin refuses
+// its users itself. A redirect to another host or port, or away from TLS, does not get
+// the token, and one after which HTTP would read in place of writing is a failure. If the origin refuses
 // the credentials, the replica's clients get 503 and what the origin said, and not its 401,
 // for which they would log in again.
 package remote

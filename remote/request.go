@@ -103,7 +103,7 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := client.Do(req)
+	resp, err := careful(client).Do(req)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
