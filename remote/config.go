@@ -45,7 +45,8 @@ type Config struct {
 	RequestTimeout time.Duration
 	// WatchTimeout is how long each connection of a watch is requested to last, plus a
 	// random part of up to half of it, so that not all watches reconnect at once. The sum
-	// is cut to whole seconds. It is a second or more; zero means [DefaultWatchTimeout].
+	// is cut to whole seconds. It is a second or more; more than a year counts as one, and zero
+	// means [DefaultWatchTimeout].
 	WatchTimeout time.Duration
 	// KeepManagedFields keeps metadata.managedFields, which make up a large part of many
 	// objects. Only clients that apply objects need them. Without it the server is asked

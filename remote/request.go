@@ -166,7 +166,7 @@ func (c *Config) tooLarge(request string) *SizeError {
 // readBody reads the body of an answer to a request with ctx. It returns tooLarge if that has more
 // bytes than its limit.
 func readBody(ctx context.Context, body io.Reader, tooLarge *SizeError) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(body, int64(tooLarge.Limit)+1))
+	text, err := io.ReadAll(io.LimitReader(body, max(int64(tooLarge.Limit), int64(tooLarge.Limit)+1))) // the largest number is no limit
 	switch {
 	case err == nil && len(text) > tooLarge.Limit:
 		return nil, tooLarge

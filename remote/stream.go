@@ -24,6 +24,9 @@ import (
 // that the server, or the network, is taken to be gone.
 const overdue = 30 * time.Second
 
+// longest is the longest that [Config].WatchTimeout counts as: servers do not take any number of seconds.
+const longest = 365 * 24 * time.Hour
+
 // stream reads one watch's connections, one after the other, on one goroutine.
 type stream struct {
 	backend *Backend
@@ -61,7 +64,7 @@ func (s *stream) remember(ctx context.Context, prefix string, at store.Revision)
 // connect opens a connection for the events after the position. Its answer has to begin within
 // [Config].RequestTimeout; the body may last as long as the watch.
 func (s *stream) connect(ctx context.Context) error {
-	lasts := s.backend.config.WatchTimeout
+	lasts := min(s.backend.config.WatchTimeout, longest)
 	lasts += rand.N(lasts/2 + 1)
 	query := url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {s.at.after().String()},
