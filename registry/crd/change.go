@@ -1,7 +1,9 @@
 package crd
 
 import (
+	"encoding/json"
 	"reflect"
+	"sync"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
@@ -23,6 +25,7 @@ type change struct {
 
 // Validate returns the errors of the value, but for those of parts that are as they were.
 func (c *change) Validate(value any) *validate.Result {
+	oldItems := sync.OnceValue(c.oldItems)
 	result := validate.NewSchemaValidator(c.schema, c.root, c.path, strfmt.Default, func(o *validate.SchemaValidatorOptions) {
 		o.NewValidatorForField = func(name string, of *spec.Schema, root any, path string, formats strfmt.Registry, options ...validate.Option) validate.ValueValidator {
 			fields, _ := c.old.(map[string]any)
@@ -32,7 +35,7 @@ func (c *change) Validate(value any) *validate.Result {
 			return validate.NewSchemaValidator(of, root, path, formats, options...)
 		}
 		o.NewValidatorForIndex = func(i int, of *spec.Schema, root any, path string, formats strfmt.Registry, options ...validate.Option) validate.ValueValidator {
-			if old, found := c.oldItem(value, i); found {
+			if old, found := oldItems().replacedBy(value, i); found {
 				return &change{of, root, path, old}
 			}
 			return validate.NewSchemaValidator(of, root, path, formats, options...)
@@ -44,21 +47,43 @@ func (c *change) Validate(value any) *validate.Result {
 	return result
 }
 
-// oldItem returns the item of the old list that item i of a list replaces, if the list is a map.
-func (c *change) oldItem(list any, i int) (old any, found bool) {
+// mapItems are the items of a list that is a map.
+type mapItems struct {
+	keys  schema
+	byKey map[string]any // the first of those with the same keys
+}
+
+// oldItems returns the items of the old list, none if it is no map.
+func (c *change) oldItems() *mapItems {
 	names, _ := c.schema.Extensions.GetStringSlice("x-kubernetes-list-map-keys")
-	items, _ := list.([]any)
-	before, _ := c.old.([]any)
-	if len(names) == 0 || i >= len(items) {
-		return nil, false
+	items, _ := c.old.([]any)
+	m := &mapItems{schema{ListKeys: names}, map[string]any{}}
+	if len(names) == 0 {
+		return m
 	}
-	keys := &schema{ListKeys: names}
-	for _, item := range before {
-		if reflect.DeepEqual(keys.keysOf(item), keys.keysOf(items[i])) {
-			return item, true
+	for _, item := range items {
+		key := m.keyOf(item)
+		if _, found := m.byKey[key]; !found {
+			m.byKey[key] = item
 		}
 	}
-	return nil, false
+	return m
+}
+
+// keyOf returns the keys of an item as one text.
+func (m *mapItems) keyOf(item any) string {
+	text, _ := json.Marshal(m.keys.keysOf(item)) // cannot fail: it was JSON
+	return string(text)
+}
+
+// replacedBy returns the item that item i of a list replaces.
+func (m *mapItems) replacedBy(list any, i int) (old any, found bool) {
+	items, _ := list.([]any)
+	if len(m.byKey) == 0 || i >= len(items) {
+		return nil, false
+	}
+	old, found = m.byKey[m.keyOf(items[i])]
+	return old, found
 }
 
 // SetPath implements [validate.ValueValidator].

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -67,6 +68,21 @@ func TestChange_OfListsGoesByTheirType(t *testing.T) {
 	require.Empty(t, validate(map[string]any{"map": []any{item("c", 1, "red"), item("a", -1, "blue")}, "list": []any{int64(-1), int64(1)}}, before))
 	require.Len(t, validate(map[string]any{"map": []any{item("b", -1, "red"), item("c", -1, "red")}}, before), 2)
 	require.Len(t, validate(map[string]any{"list": []any{int64(-1)}}, before), 1)
+}
+
+// What an update of a large list costs grows with its length, not with the square of it.
+func TestChange_OfALargeListTakesNoLongerThanItHasTo(t *testing.T) {
+	validate := validation(t, `{type: object, properties: {size: {type: integer}, map: {type: array,
+		x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}}}}}}`)
+	cost := func(length int) float64 {
+		items := make([]any, length)
+		for i := range items {
+			items[i] = map[string]any{"name": strconv.Itoa(i)}
+		}
+		now, before := map[string]any{"size": "large", "map": items}, map[string]any{"size": int64(1), "map": items}
+		return testing.AllocsPerRun(1, func() { require.Len(t, validate(now, before), 1) })
+	}
+	require.Less(t, cost(800), 5*cost(200))
 }
 
 // Of independent fields, those that are wrong and have changed are errors, and no others.
