@@ -353,6 +353,21 @@ func TestPath_ThatIsNotUnderstoodIsNoted(t *testing.T) {
 	}
 }
 
+// Each condition in another one takes another look at the path: of a large file that would take hours.
+func TestPath_ThatIsLongIsNoted(t *testing.T) {
+	deep := func(conditions int) string {
+		return ".a" + strings.Repeat("[?(@", conditions) + ".b" + strings.Repeat(")]", conditions)
+	}
+	all, err := crd.Parse(strings.NewReader(withColumn(deep(100))))
+	require.NoError(t, err)
+	require.Empty(t, all[0].Notes)
+	all, err = crd.Parse(strings.NewReader(withColumn(deep(1000))))
+	require.NoError(t, err)
+	require.Len(t, all[0].Notes, 1)
+	require.Contains(t, all[0].Notes[0], "no longer than 1024 bytes")
+	require.Empty(t, all[0].Config().Columns)
+}
+
 func TestSchema_FurtherPropertiesAreKeptIfTheyMayBe(t *testing.T) {
 	for allowed, kept := range map[string]bool{"true": true, "false": false, "{type: integer}": true} {
 		all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", "{type: object, properties: {spec: {type: object, additionalProperties: "+allowed+"}}}", 1)))

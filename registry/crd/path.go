@@ -35,12 +35,18 @@ func (p path) find(value any) any {
 // errNotUnderstood: a path has a part that is not read. It may be of JSONPath nevertheless.
 var errNotUnderstood = errors.New(`is not understood: .name, ['name'], [0], [0:2], [*] and [?(@.name=="value")] are`)
 
+// maxPath is how many bytes a path may have. Each condition within another is read once more.
+const maxPath = 1 << 10
+
 // parsePath reads a path.
 func parsePath(text string) (path, error) {
 	rest := strings.TrimPrefix(text, "$")
 	rest = strings.TrimSuffix(strings.TrimPrefix(rest, "{"), "}")
 	if !strings.HasPrefix(rest, ".") && !strings.HasPrefix(rest, "[") {
 		return nil, fmt.Errorf("%s must begin with a dot, as .spec.size does", quoted(text))
+	}
+	if len(text) > maxPath {
+		return nil, fmt.Errorf("%s %w, if they are no longer than %d bytes", quoted(text), errNotUnderstood, maxPath)
 	}
 	var p path
 	for rest != "" {
