@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
@@ -51,18 +52,19 @@ func textCell(value any) any {
 	return string(text)
 }
 
-// ageCell returns how long ago a time was.
+// ageCell returns how long ago a time was. As in Kubernetes, "null" and the first time of all are
+// those of something that has not happened.
 func ageCell(value any) any {
 	text, isText := value.(string)
 	if !isText {
 		return nil
 	}
-	at, err := time.Parse(time.RFC3339, text)
-	switch {
-	case text == "":
-		return "<unknown>"
+	var at metav1.Time
+	switch err := at.UnmarshalQueryParameter(text); {
 	case err != nil:
 		return "<invalid>"
+	case at.IsZero():
+		return "<unknown>"
 	}
-	return duration.HumanDuration(time.Since(at))
+	return duration.HumanDuration(time.Since(at.Time))
 }

@@ -51,10 +51,11 @@ func parseLiteral(text string) (equals func(value any) bool, ok bool) {
 		return func(value any) bool { return value == (text == "true") }, true
 	}
 	want, err := strconv.ParseFloat(text, 64)
+	whole, notWhole := strconv.ParseInt(text, 10, 64) // which may be too large for a float64
 	return func(value any) bool {
 		switch v := value.(type) {
 		case int64:
-			return float64(v) == want
+			return notWhole == nil && v == whole || notWhole != nil && float64(v) == want
 		case float64:
 			return v == want
 		}

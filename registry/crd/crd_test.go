@@ -305,7 +305,7 @@ func withColumn(path string) string {
 }
 
 func TestPath_FindsWhatItNames(t *testing.T) {
-	const body = `{"metadata":{"name":"a"},"spec":{"a":{"b":"nested"},"a.b":"dotted","n":0,"items":["zeroth","first"],"rules":[{"port":80},{"host":"h","tls":true},{"host":"i"}],"map":{"y":2,"x":1},
+	const body = `{"metadata":{"name":"a"},"spec":{"a":{"b":"nested"},"a.b":"dotted","n":0,"items":["zeroth","first"],"rules":[{"port":80},{"host":"h","tls":true},{"host":"i"},{"port":9007199254740992}],"map":{"y":2,"x":1},
 		"conditions":[{"type":"Other","status":"no"},{"type":"Ready","status":"yes"},{"type":"Ready","status":"late"}]}}`
 	for path, want := range map[string]any{
 		".spec.a.b": "nested", "$.spec.a.b": "nested", "{.spec.a.b}": "nested", `.spec.a\.b`: "dotted", ".spec['a.b']": "dotted", `.spec["a.b"]`: "dotted",
@@ -316,7 +316,7 @@ func TestPath_FindsWhatItNames(t *testing.T) {
 		".spec.items[-1:]": "first", ".spec.items[:1]": "zeroth", ".spec.items[1:2]": "first", ".spec.items[-2:-1]": "zeroth", ".spec.items[:]": "zeroth", ".spec.conditions[1:3:2].status": "yes",
 		".spec.items[-3:]": nil, ".spec.items[0:3]": nil, ".spec.items[1:1]": nil, ".spec.items[2:]": nil, ".spec.a[0:1]": nil, ".spec.items[1::9223372036854775807]": "first",
 		".spec.items[-1]": "first", ".spec.items[-3]": nil, ".spec.items[*]": "zeroth", ".spec.rules[*].host": "h", ".spec.map.*": "1", ".spec.n[*]": nil,
-		`.spec.rules[?(@.port==80)].port`: "80", `.spec.rules[?(@.port==8e1)].port`: "80", `.spec.rules[?(@.tls==true)].host`: "h", `.spec.rules[?(@.tls==false)].host`: nil,
+		`.spec.rules[?(@.port==80)].port`: "80", `.spec.rules[?(@.port==8e1)].port`: "80", ".spec.rules[?(@.port==9007199254740993)].port": nil, ".spec.rules[?(@.port==9007199254740992)].port": "9007199254740992", `.spec.rules[?(@.tls==true)].host`: "h", `.spec.rules[?(@.tls==false)].host`: nil,
 		`.spec.rules[?(@.host)].host`: "h", `.spec.rules[?(@.host!="h")].host`: "i", `.spec.rules[?(@.host==1)].host`: nil,
 	} {
 		all, err := crd.Parse(strings.NewReader(strings.Replace(withColumn(path), "{type: object}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", 1)))
@@ -366,6 +366,21 @@ func TestPath_ThatIsLongIsNoted(t *testing.T) {
 	require.Len(t, all[0].Notes, 1)
 	require.Contains(t, all[0].Notes[0], "no longer than 1024 bytes")
 	require.Empty(t, all[0].Config().Columns)
+}
+
+// What is no time of an event is shown as Kubernetes shows it.
+func TestColumn_OfADate(t *testing.T) {
+	for text, want := range map[string]any{`"0001-01-01T00:00:00Z"`: "<unknown>", `"null"`: "<unknown>", `""`: "<unknown>", `"today"`: "<invalid>", `1`: nil} {
+		manifest := strings.Replace(withColumn(".spec.at"), "type: string", "type: date", 1)
+		all, err := crd.Parse(strings.NewReader(strings.Replace(manifest, "{type: object}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", 1)))
+		require.NoError(t, err)
+		s, err := registry.New(all[0].Config())
+		require.NoError(t, err)
+		it, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"at":`+text+`}}`), registry.WriteOptions{})
+		require.NoError(t, err)
+		require.Equal(t, []any{want}, it.AppendCells(nil), text)
+		require.NoError(t, s.Close())
+	}
 }
 
 func TestSchema_FurtherPropertiesAreKeptIfTheyMayBe(t *testing.T) {
