@@ -8,6 +8,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -366,6 +367,19 @@ func TestServe_WritesAKubeconfigThatLeadsToTheServer(t *testing.T) {
 		require.Contains(t, string(config), `"server": "`+c.server)
 		stop()
 	}
+}
+
+// One file may have the certificate and its key. A kubeconfig, which others get, has no key.
+func TestServe_WritesAKubeconfigWithoutTheKeyOfItsCertificate(t *testing.T) {
+	dir := t.TempDir()
+	certificate, key := selfSigned(t, "localhost")
+	opts := server.Options{Data: "memory", Kubeconfig: filepath.Join(dir, "config"), CertFile: filepath.Join(dir, "both"), KeyFile: filepath.Join(dir, "both")}
+	require.NoError(t, os.WriteFile(opts.CertFile, []byte(key+certificate), 0o600))
+	_, stop := serving(t, opts)
+	defer stop()
+	config, err := os.ReadFile(opts.Kubeconfig)
+	require.NoError(t, err)
+	require.Contains(t, string(config), `"certificate-authority-data": "`+base64.StdEncoding.EncodeToString([]byte(certificate))+`"`)
 }
 
 // A script that tries a flag must not find storage afterwards that it did not have.

@@ -146,19 +146,19 @@ func unwrittenKubeconfig(err error) error {
 	return &engine.ConfigError{Field: "--kubeconfig", Problem: "cannot be written: " + err.Error()}
 }
 
-// writeKubeconfig writes a kubeconfig for the server. It does not overwrite a file that
-// the command has not written. After an error the file is as it was.
-func writeKubeconfig(name, url, token, certFile string) error {
+// writeKubeconfig writes a kubeconfig for the server, which has these certificates. It does not
+// overwrite a file that the command has not written. After an error the file is as it was.
+func writeKubeconfig(name, url, token string, chain [][]byte) error {
 	if err := mayWriteKubeconfig(name); err != nil {
 		return err
 	}
 	cluster := map[string]any{"server": url}
-	if certFile != "" {
-		cert, err := os.ReadFile(certFile)
-		if err != nil {
-			return err
-		}
-		cluster["certificate-authority-data"] = base64.StdEncoding.EncodeToString(cert)
+	var certificates []byte // alone: their file may have the key, too
+	for _, one := range chain {
+		certificates = append(certificates, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: one})...)
+	}
+	if len(chain) > 0 {
+		cluster["certificate-authority-data"] = base64.StdEncoding.EncodeToString(certificates)
 	}
 	user := map[string]any{}
 	if token != "" {

@@ -19,8 +19,9 @@ import (
 type secured struct {
 	// token is of the first user, "" if there are none.
 	token string
-	// certificate is the server's, nil without TLS.
+	// certificate is the server's, nil without TLS, and chain are all of its file.
 	certificate *x509.Certificate
+	chain       [][]byte
 }
 
 // secure sets users, origins and TLS.
@@ -49,7 +50,7 @@ func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (s secured, er
 	if err != nil {
 		return s, err
 	}
-	s.certificate = (*pair.value.Load()).Leaf
+	s.certificate, s.chain = (*pair.value.Load()).Leaf, (*pair.value.Load()).Certificate
 	listen.TLS = &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.get(), nil },

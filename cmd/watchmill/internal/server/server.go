@@ -183,7 +183,7 @@ func (o *Options) announce(at net.Addr, with secured, kinds []registry.Kind, not
 		scheme = "https://"
 	}
 	if o.Kubeconfig != "" {
-		if err := writeKubeconfig(o.Kubeconfig, scheme+o.reachedAt(at, with.certificate), with.token, o.CertFile); err != nil {
+		if err := writeKubeconfig(o.Kubeconfig, scheme+o.reachedAt(at, with.certificate), with.token, with.chain); err != nil {
 			return err
 		}
 	}
