@@ -117,6 +117,8 @@ func TestSameFile_SeesThroughNames(t *testing.T) {
 	require.NoError(t, os.WriteFile("file", nil, 0o600))
 	require.NoError(t, os.WriteFile("other", nil, 0o600))
 	require.NoError(t, os.Symlink("file", "link"))
+	require.NoError(t, os.Mkdir("directory", 0o700))
+	require.NoError(t, os.Symlink("directory", "also"))
 	for _, c := range []struct {
 		a, b string
 		same bool
@@ -128,6 +130,9 @@ func TestSameFile_SeesThroughNames(t *testing.T) {
 		{filepath.Join(dir, "new"), "new", true},
 		{"new", "newer", false},
 		{"file", "new", false},
+		{"directory/new", "also/new", true},
+		{"directory/new", "new", false},
+		{"none/new", "none/new", true},
 	} {
 		require.Equal(t, c.same, draft.SameFile(c.a, c.b), "%s and %s", c.a, c.b)
 	}

@@ -12,7 +12,19 @@ func SameFile(a, b string) bool {
 	if errA == nil && errB == nil {
 		return os.SameFile(infoA, infoB)
 	}
-	a, errA = filepath.Abs(a)
-	b, errB = filepath.Abs(b)
+	a, errA = whole(a)
+	b, errB = whole(b)
 	return errA == nil && errB == nil && a == b
+}
+
+// whole returns a name from the root on, with the directory that it leads to.
+func whole(name string) (string, error) {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	if directory, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil {
+		name = filepath.Join(directory, filepath.Base(name))
+	}
+	return name, nil
 }
