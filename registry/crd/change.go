@@ -3,48 +3,61 @@ package crd
 import (
 	"encoding/json"
 	"reflect"
-	"sync"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
-// change validates a value that replaces another. As in Kubernetes, what has not changed may be
-// wrong: an object that is older than a rule of its schema could not be changed otherwise, nor
-// lose its finalizers.
+// maxErrors is how many errors of an object are told. The library compares each one with those before,
+// so that all of a large object would take hours.
+const maxErrors = 100
+
+// check validates a value, up to maxErrors errors. If it replaces another one, then as in Kubernetes
+// what has not changed may be wrong: an object that is older than a rule of its schema could not be
+// changed otherwise, nor lose its finalizers.
 //
 // A field of an object replaces the one of its name, an item of a list that is a map the one with
 // its keys. Other items replace none, but the whole list replaces the old one.
-type change struct {
+type check struct {
 	schema *spec.Schema
 	root   any // the schema that the validation library passes on
 	path   string
-	old    any
+	// found counts the errors of the whole object. The library checks what is below alternatives,
+	// whose errors may not be ones of the object, by itself.
+	found    *int
+	replaces bool
+	old      any // that it replaces
 }
 
 // Validate returns the errors of the value, but for those of parts that are as they were.
-func (c *change) Validate(value any) *validate.Result {
-	oldItems := sync.OnceValue(c.oldItems)
-	result := validate.NewSchemaValidator(c.schema, c.root, c.path, strfmt.Default, func(o *validate.SchemaValidatorOptions) {
-		o.NewValidatorForField = func(name string, of *spec.Schema, root any, path string, formats strfmt.Registry, options ...validate.Option) validate.ValueValidator {
-			fields, _ := c.old.(map[string]any)
-			if old, found := fields[name]; found {
-				return &change{of, root, path, old}
-			}
-			return validate.NewSchemaValidator(of, root, path, formats, options...)
-		}
-		o.NewValidatorForIndex = func(i int, of *spec.Schema, root any, path string, formats strfmt.Registry, options ...validate.Option) validate.ValueValidator {
-			if old, found := oldItems().replacedBy(value, i); found {
-				return &change{of, root, path, old}
-			}
-			return validate.NewSchemaValidator(of, root, path, formats, options...)
-		}
-	}).Validate(value)
-	if !result.IsValid() && reflect.DeepEqual(value, c.old) {
+func (c *check) Validate(value any) *validate.Result {
+	if *c.found > maxErrors || c.replaces && reflect.DeepEqual(value, c.old) {
 		return &validate.Result{}
 	}
+	before := *c.found
+	result := validate.NewSchemaValidator(c.schema, c.root, c.path, strfmt.Default, c.below(value)).Validate(value)
+	*c.found = max(*c.found, before+len(result.Errors))
 	return result
+}
+
+// below has the parts of a value checked in the same way.
+func (c *check) below(value any) validate.Option {
+	var oldItems *mapItems
+	return func(o *validate.SchemaValidatorOptions) {
+		o.NewValidatorForField = func(name string, of *spec.Schema, root any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
+			fields, _ := c.old.(map[string]any)
+			old, replaces := fields[name]
+			return &check{of, root, path, c.found, replaces, old}
+		}
+		o.NewValidatorForIndex = func(i int, of *spec.Schema, root any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
+			if oldItems == nil {
+				oldItems = c.oldItems()
+			}
+			old, replaces := oldItems.replacedBy(value, i)
+			return &check{of, root, path, c.found, replaces, old}
+		}
+	}
 }
 
 // mapItems are the items of a list that is a map.
@@ -54,7 +67,7 @@ type mapItems struct {
 }
 
 // oldItems returns the items of the old list, none if it is no map.
-func (c *change) oldItems() *mapItems {
+func (c *check) oldItems() *mapItems {
 	names, _ := c.schema.Extensions.GetStringSlice("x-kubernetes-list-map-keys")
 	items, _ := c.old.([]any)
 	m := &mapItems{schema{ListKeys: names}, map[string]any{}}
@@ -87,7 +100,7 @@ func (m *mapItems) replacedBy(list any, i int) (old any, found bool) {
 }
 
 // SetPath implements [validate.ValueValidator].
-func (c *change) SetPath(path string) { c.path = path }
+func (c *check) SetPath(path string) { c.path = path }
 
 // Applies implements [validate.ValueValidator].
-func (c *change) Applies(any, reflect.Kind) bool { return true }
+func (c *check) Applies(any, reflect.Kind) bool { return true }

@@ -85,6 +85,40 @@ func TestChange_OfALargeListTakesNoLongerThanItHasTo(t *testing.T) {
 	require.Less(t, cost(800), 5*cost(200))
 }
 
+// An object with very many errors is refused with the first of them, in time that
+// grows with its length, not with the square of it.
+func TestValidate_OfManyErrorsTellsTheFirst(t *testing.T) {
+	validate := validation(t, `{type: object, properties: {list: {type: array, items: {type: integer}}, map: {type: object, additionalProperties: {type: integer}},
+		set: {type: array, x-kubernetes-list-type: set, items: {type: integer}}}}`)
+	list, set, fields := []any{}, []any{}, map[string]any{}
+	for i := range 100_000 {
+		list, set = append(list, "a"), append(set, int64(1))
+		fields[strconv.Itoa(i)] = "a"
+	}
+	for name, value := range map[string]any{"list": list, "map": fields, "set": set} {
+		for _, before := range []map[string]any{nil, {}} {
+			wrong := validate(map[string]any{name: value}, before)
+			require.Len(t, wrong, 101, name)
+			require.Equal(t, "Too many: the object has more errors than these 100", wrong[100].ErrorBody(), name)
+		}
+	}
+}
+
+// Errors of an alternative that is not taken are none of the object, and are not counted.
+func TestValidate_CountsNoErrorsOfAlternatives(t *testing.T) {
+	validate := validation(t, `{type: object, properties: {after: {type: integer, minimum: 0}, before: {type: array, items: {type: integer}, anyOf: [{items: {maximum: 0}}, {items: {minimum: 0}}]}}}`)
+	list := make([]any, 200)
+	for i := range list {
+		list[i] = int64(1)
+	}
+	require.Empty(t, validate(map[string]any{"before": list, "after": int64(1)}, nil))
+	for range 10 { // fields have no order
+		require.Len(t, validate(map[string]any{"before": list, "after": int64(-1)}, nil), 1)
+	}
+	list[0] = int64(-1)
+	require.NotEmpty(t, validate(map[string]any{"before": list}, nil))
+}
+
 // Of independent fields, those that are wrong and have changed are errors, and no others.
 func TestChange_PropertyOnlyWhatChangesIsAnError(t *testing.T) {
 	const fields = 6

@@ -136,7 +136,7 @@ func (s *schema) checkDefaults(of *spec.Schema, path string) error {
 	if s.Default != nil {
 		value := runtime.DeepCopyJSONValue(s.Default)
 		s.setDefaults(value)
-		if wrong := validatorOf(of).validate(value); len(wrong) > 0 {
+		if wrong := (&validator{of}).validate(value); len(wrong) > 0 {
 			return fmt.Errorf("%s has a default that its schema does not allow: %s", shortened(cmp.Or(path, "the object")), shortened(strings.TrimPrefix(wrong[0].Error(), "<nil>: ")))
 		}
 	}

@@ -250,7 +250,7 @@ func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 			RevisionRequired: true, StatusOnly: true, // as for every custom resource
 			Default: func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },
 			Validate: func(ctx context.Context, o, old *unstructured.Unstructured) field.ErrorList {
-				wrong := append(d.validator.validateObject(o, old), d.schema.checkValues(o, old)...)
+				wrong := bounded(append(d.validator.validateObject(o, old), d.schema.checkValues(o, old)...))
 				return append(wrong, d.validateRules(ctx, o, old, wrong)...)
 			},
 		},

@@ -20,7 +20,7 @@
 // Group, names, scope; the structural schema with defaults and pruning, also of what was stored
 // before the schema, see [registry.Conversion]; nullable, x-kubernetes-preserve-unknown-fields,
 // -int-or-string, -embedded-resource and -list-type, and validation by OpenAPI, which allows what an
-// update leaves as it was; the status and scale subresources; printer columns; selectable fields;
+// update leaves as it was, and tells the first hundred errors of an object; the status and scale subresources; printer columns; selectable fields;
 // versions that differ in no more than their schemas, and warnings of those that are deprecated;
 // rules in CEL if [Options].Rules evaluates them. Other rules, versions that a webhook converts, and
 // columns whose paths are not understood are not, and each is named in [Definition].Notes.

@@ -3,25 +3,18 @@ package crd
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
 // validator validates objects by a schema.
-type validator struct {
-	schema *spec.Schema
-	of     *validate.SchemaValidator
-}
-
-func validatorOf(s *spec.Schema) *validator {
-	return &validator{s, validate.NewSchemaValidator(s, nil, "", strfmt.Default)}
-}
+type validator struct{ schema *spec.Schema }
 
 // newValidator reads the schema, whose other part is rest, and refuses defaults that it
 // does not allow.
@@ -34,7 +27,7 @@ func newValidator(text []byte, rest *schema) (*validator, error) {
 	if err := rest.checkDefaults(s, ""); err != nil {
 		return nil, err
 	}
-	return validatorOf(s), nil
+	return &validator{s}, nil
 }
 
 // eitherType gives each value that may be an integer or a string these two types, since
@@ -60,7 +53,7 @@ func eitherType(s *spec.Schema) {
 
 // validate returns what is wrong with a value, by field, of what OpenAPI has a word for.
 func (v *validator) validate(value any) field.ErrorList {
-	return fieldErrors(v.of.Validate(value))
+	return fieldErrors((&check{schema: v.schema, found: new(int)}).Validate(value))
 }
 
 // validateObject is validate of an object. If it replaces another, only what that does not have is
@@ -70,7 +63,7 @@ func (v *validator) validateObject(o, old *unstructured.Unstructured) field.Erro
 	if len(wrong) == 0 || old == nil {
 		return wrong
 	}
-	return fieldErrors((&change{schema: v.schema, old: old.Object}).Validate(o.Object))
+	return fieldErrors((&check{schema: v.schema, found: new(int), replaces: true, old: old.Object}).Validate(o.Object))
 }
 
 func fieldErrors(result *validate.Result) (wrong field.ErrorList) {
@@ -103,6 +96,16 @@ func fieldError(err error) *field.Error {
 		return &field.Error{Type: field.ErrorTypeTooMany, Field: path.String(), BadValue: one.Value, Detail: one.Error()}
 	}
 	return field.Invalid(path, one.Value, one.Error())
+}
+
+// bounded returns the first errors of an object, and that there are more.
+func bounded(wrong field.ErrorList) field.ErrorList {
+	if len(wrong) <= maxErrors {
+		return wrong
+	}
+	return append(wrong[:maxErrors:maxErrors], &field.Error{
+		Type: field.ErrorTypeTooMany, BadValue: field.OmitValueType{}, Detail: fmt.Sprintf("the object has more errors than these %d", maxErrors),
+	})
 }
 
 // allowedTexts returns the values of an enum as an error shows them: texts as they are, others
