@@ -94,7 +94,7 @@ func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 }
 
 // isNotServed reports whether the server does not have the path that it was asked for: one of
-// custom resources alone has none for the core group.
+// custom resources alone has none for the core group, and some have no schemas.
 func isNotServed(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && status.Status.Code == http.StatusNotFound
@@ -125,7 +125,7 @@ func (c *Config) addSchemas(ctx context.Context, client *http.Client, kinds []Se
 	var doc struct {
 		Components struct{ Schemas map[string]json.RawMessage }
 	}
-	if err := c.getJSON(ctx, client, "/openapi/v3"+kinds[0].Kind.APIPath(), jsonType, &doc); err != nil {
+	if err := c.getJSON(ctx, client, "/openapi/v3"+kinds[0].Kind.APIPath(), jsonType, &doc); err != nil && !isNotServed(err) {
 		return err
 	}
 	for _, text := range doc.Components.Schemas {

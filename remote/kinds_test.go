@@ -99,6 +99,22 @@ func TestKinds_NeedNoCoreGroup(t *testing.T) {
 	require.Len(t, kinds, 1)
 }
 
+// A server behind the API server may have no document of its schemas.
+func TestKinds_NeedNoSchemas(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/apis" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[{"resource":"widgets","responseKind":{"kind":"Widget"},"verbs":["list","watch"]}]}]}]}`)
+	}))
+	defer origin.Close()
+	kinds, err := remote.Kinds(t.Context(), remote.Config{URL: origin.URL})
+	require.NoError(t, err)
+	require.Len(t, kinds, 1)
+	require.Empty(t, kinds[0].Schema)
+}
+
 // The API server's schema of a custom resource refers to that of metadata, which every server
 // has. A schema that refers to others is of no use alone.
 func TestKinds_SchemasMayReferToThatOfMetadata(t *testing.T) {
