@@ -273,6 +273,21 @@ func TestAccess_SaysThatATokenCannotBeReviewedNow(t *testing.T) {
 	require.Equal(t, "the directory does not answer", review.Status.Error)
 }
 
+// A request that is made of a token has a body, as each that a server gets.
+func TestAccess_AsksAboutATokenByAWholeRequest(t *testing.T) {
+	a := newAsker(t, access.Config{Authenticate: func(r *http.Request) (serve.User, error) {
+		if r.Header.Get("Authorization") != "Bearer mine" {
+			if _, err := io.ReadAll(r.Body); err != nil {
+				return serve.User{}, err
+			}
+		}
+		return serve.User{Name: "server"}, nil
+	}})
+	review := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: "other"}}
+	a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "mine", review)
+	require.True(t, review.Status.Authenticated)
+}
+
 func TestAccess_RefusesWhatIsNoQuestion(t *testing.T) {
 	a := newAsker(t, configured())
 	const (

@@ -168,7 +168,7 @@ func (c *Config) reviewToken(ctx context.Context, review *authentication.TokenRe
 		review.Status.Error = "tokens of this server have no audiences: leave spec.audiences out"
 		return nil
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
 	if err != nil {
 		return field.InternalError(field.NewPath("spec", "token"), err)
 	}
