@@ -100,7 +100,7 @@ func (c Config) complete() (Config, error) {
 		return c, &usercode.ConfigError{Field: "remote.Config." + field, Problem: problem}
 	}
 	u, err := url.Parse(c.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsAny(c.URL, "?#") || u.User != nil {
 		return wrong("URL", fmt.Sprintf("is %q; give one like https://10.0.0.1:8443, credentials by Token or Client", redacted(u, c.URL)))
 	}
 	if _, err := labels.Parse(c.Labels); err != nil {
@@ -109,8 +109,8 @@ func (c Config) complete() (Config, error) {
 	if _, err := fields.ParseSelector(c.Fields); err != nil {
 		return wrong("Fields", "does not parse: "+err.Error())
 	}
-	if strings.ContainsAny(c.Namespace, "/%") {
-		return wrong("Namespace", fmt.Sprintf("is %q; give a name without slash or percent sign", c.Namespace))
+	if strings.ContainsAny(c.Namespace, "/%") || c.Namespace == "." || c.Namespace == ".." {
+		return wrong("Namespace", fmt.Sprintf("is %q; give a name without slash or percent sign, which is no dot or two", c.Namespace))
 	}
 	if c.Token != "" && c.TokenSource != nil {
 		return wrong("TokenSource", "is set, and so is Token; give one of them")

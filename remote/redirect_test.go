@@ -1,7 +1,6 @@
 package remote_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -92,7 +91,7 @@ func TestRedirect_ToAnotherServerDoesNotGetTheToken(t *testing.T) {
 			_, err := b.Get(t.Context(), "default/a")
 			require.Error(t, err)
 			require.Empty(t, *way.sent.Load())
-			_, err = remote.Kinds(context.Background(), remote.Config{URL: from, Token: "secret", Client: client})
+			_, err = remote.Kinds(t.Context(), remote.Config{URL: from, Token: "secret", Client: client})
 			require.Error(t, err)
 			require.Empty(t, *way.sent.Load())
 			require.Nil(t, client.CheckRedirect, "the client is the user's")

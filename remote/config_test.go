@@ -1,0 +1,52 @@
+package remote_test
+
+import (
+	"math"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// The largest numbers mean no limit, and do not overflow.
+func TestConfig_LargestNumbersAreNoLimit(t *testing.T) {
+	origin := newServer(t)
+	origin.create("a", 1)
+	b := backendAt(t, origin.url, func(cfg *remote.Config) {
+		cfg.Buffer, cfg.MaxList = math.MaxInt, math.MaxInt
+		cfg.WatchTimeout, cfg.RequestTimeout, cfg.MaxPause = math.MaxInt64, math.MaxInt64, math.MaxInt64
+	})
+	_, err := b.Get(t.Context(), "default/a")
+	require.NoError(t, err)
+	list, err := b.List(t.Context(), backend.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	w, err := b.Watch(t.Context(), backend.WatchOptions{From: list.Revision, Notify: func() {}})
+	require.NoError(t, err)
+	w.Close()
+}
+
+// What a URL or a namespace would make of the paths of requests must not be those of others.
+func TestConfig_PathsAreThoseOfTheKind(t *testing.T) {
+	format, err := registry.FormatOf(widgets(new(atomic.Int64)))
+	require.NoError(t, err)
+	for field, cfg := range map[string]remote.Config{
+		"URL":       {URL: "http://127.0.0.1?"},
+		"Namespace": {URL: "http://127.0.0.1", Namespace: ".."},
+	} {
+		_, err := remote.New(format, cfg)
+		require.ErrorIs(t, err, usercode.ErrConfig)
+		require.ErrorContains(t, err, "remote.Config."+field)
+	}
+	for _, url := range []string{"http://127.0.0.1#", "http://127.0.0.1/#"} {
+		_, err := remote.Kinds(t.Context(), remote.Config{URL: url})
+		require.ErrorIs(t, err, usercode.ErrConfig)
+	}
+	_, err = remote.New(format, remote.Config{URL: "http://127.0.0.1", Namespace: "."})
+	require.ErrorIs(t, err, usercode.ErrConfig)
+}
