@@ -190,7 +190,7 @@ func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry
 		return head, t.row, err
 	case partial:
 		head, err = listHead(partialVersion, partialKind+"List", meta)
-		return head, c.encodeItem, err
+		return head, c.listItem(partialVersion, partialKind), err
 	}
 	gvk := c.info.Kind.GroupVersionKind()
 	head, err = listHead(gvk.GroupVersion().String(), c.info.Kind.ListGroupVersionKind().Kind, meta)
@@ -205,9 +205,10 @@ func (c *call) encodeItem(it registry.Item) ([]byte, error) {
 	return c.encodings.peek(encodingKey{it, c.shape, c.lean})
 }
 
-// listItem returns the function that encodes the items of a list of a Go type, one at a time.
-// As in Kubernetes they leave out apiVersion and kind, which the list has: typed clients decode
-// watch events without them, and compare those with lists.
+// listItem returns the function that encodes the items of a list of a Go type, or of metadata
+// alone, one at a time. They leave out apiVersion and kind, which the list has: typed clients, and
+// those of metadata, decode watch events without them, and compare those with lists. In Kubernetes
+// these clients get lists of metadata as protobuf, which has neither.
 func (c *call) listItem(version, kind string) func(registry.Item) ([]byte, error) {
 	kind, version = strconv.Quote(kind), strconv.Quote(version)
 	heads := []string{`{"kind":` + kind + `,"apiVersion":` + version + `,`, `{"apiVersion":` + version + `,"kind":` + kind + `,`}

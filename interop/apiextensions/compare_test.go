@@ -101,6 +101,11 @@ func generalObject(fields map[string]any, name string) map[string]any {
 		}
 	}
 	switch name {
+	case "items[]":
+		if fields["kind"] == "PartialObjectMetadata" { // which ours leave out
+			delete(fields, "apiVersion")
+			delete(fields, "kind")
+		}
 	case "causes[]":
 		delete(fields, "message")
 	case "columnDefinitions[]":
