@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -330,6 +331,48 @@ func TestExpiry_GoesOnWhenOnErrorPanics(t *testing.T) {
 	require.ErrorContains(t, info.LastError, "Options.OnError")
 	f.clock.Advance(time.Second)
 	require.Empty(t, f.list(backend.ListOptions{}), "the expiry was tried again")
+}
+
+// So does OnError that ends its goroutine, as t.FailNow does.
+func TestExpiry_GoesOnWhenOnErrorEndsItsGoroutine(t *testing.T) {
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.OnError = func(error) { runtime.Goexit() } })
+	f.putFor(time.Minute, "a", "1")
+	disk.Add(journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}})
+	advanceApart(f, time.Minute)
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	require.ErrorIs(t, info.LastError, backend.ErrFull)
+	require.ErrorIs(t, info.LastError, usercode.ErrGoexit)
+	advanceApart(f, time.Second)
+	require.Empty(t, f.list(backend.ListOptions{}), "the expiry was tried again")
+}
+
+// advanceApart moves the clock in a goroutine, which user code may end.
+func advanceApart(f *fixture, d time.Duration) {
+	var wg sync.WaitGroup
+	wg.Go(func() { f.clock.Advance(d) })
+	wg.Wait()
+}
+
+// The goroutine that commits the writes of others tells OnError why the disk has failed.
+func TestWrite_IsNotAcknowledgedWhenOnErrorEndsItsGoroutine(t *testing.T) {
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.OnError = func(error) { runtime.Goexit() } })
+	entered, wait := make(chan struct{}), make(chan struct{})
+	disk.Add(journaltest.Fault{Entered: entered, Wait: wait}, journaltest.Fault{Err: &journal.FailedError{Path: f.path, Uncertain: true, Cause: syscall.EIO}})
+	var wg sync.WaitGroup
+	wg.Go(func() { f.put("first", "x") })
+	<-entered
+	errs := make([]error, 8)
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = f.Put(f.ctx, draft(fmt.Sprint("k", i), "x"), nil, backend.PutOptions{}) })
+		require.Eventually(t, func() bool { return f.file.Queued() == i+1 }, time.Minute, 50*time.Microsecond)
+	}
+	close(wait)
+	wg.Wait()
+	for _, err := range errs {
+		require.ErrorIs(t, err, backend.ErrUncertain)
+	}
+	require.Len(t, f.list(backend.ListOptions{}), 1)
 }
 
 // An object that is given more time in the transaction that would delete it stays.

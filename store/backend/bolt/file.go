@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
-	"github.com/watchmill/watchmill/usercode"
+	"github.com/watchmill/watchmill/store/backend/internal/apart"
 )
 
 // File is an open file. All methods are safe for concurrent use.
@@ -68,14 +68,15 @@ func newFile(path string, j journal.Journal, opts Options) *File {
 	return f
 }
 
-// failed records an error of the background work. A panic in OnError is contained here: it
-// would end the program, or the goroutine that commits.
+// failed records an error of the background work. What ends OnError is contained here: a
+// panic would end the program, and runtime.Goexit the goroutine that commits the writes of
+// others, or that discards history.
 func (f *File) failed(err error) {
 	f.record(err)
 	if f.opts.OnError == nil {
 		return
 	}
-	if panicked := usercode.Call("Options.OnError", "", func() { f.opts.OnError(err) }); panicked != nil {
+	if panicked := apart.Call("Options.OnError", func() { f.opts.OnError(err) }); panicked != nil {
 		f.record(errors.Join(err, panicked))
 	}
 }
