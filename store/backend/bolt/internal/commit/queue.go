@@ -287,9 +287,9 @@ func (q *Queue) Close(timeout time.Duration, after func()) error {
 	defer timer.Stop()
 	select {
 	case <-q.close():
+		defer after() // also if user code ends the goroutine while it commits
+		defer q.fail()
 		q.drain(timer.C)
-		q.fail()
-		after()
 		return nil
 	case <-timer.C:
 	}
@@ -332,9 +332,14 @@ func (q *Queue) drain(over <-chan time.Time) {
 		if g == nil {
 			return
 		}
-		q.commit(g)
-		close(g.turn)
+		q.finish(g)
 	}
+}
+
+// finish commits a group that was taken, and tells its writers the outcome.
+func (q *Queue) finish(g *group) {
+	defer close(g.turn)
+	q.commit(g)
 }
 
 // fail ends what is still queued.

@@ -391,6 +391,41 @@ func TestQueue_AcknowledgesNothingOfAGroupThatIsAbandoned(t *testing.T) {
 	}
 }
 
+// A goroutine that ends while Close commits what is queued leaves no writer waiting, and the
+// file is closed all the same.
+func TestQueue_ClosesIfUserCodeEndsTheGoroutine(t *testing.T) {
+	f := newFixture(t, nil)
+	var wait, rest func() []error
+	var closing sync.WaitGroup
+	after := make(chan struct{})
+	require.NoError(t, f.during(journaltest.Fault{}, func() {
+		wait = f.start(f.ctx, "a")
+		queued := f.Len()
+		go func() { _ = f.Do(f.ctx, &leaving{set{log: f.pods, key: "b"}}) }()
+		require.Eventually(t, func() bool { return f.Len() == queued+1 }, time.Minute, 50*time.Microsecond)
+		rest = f.startLarge("c")
+		closing.Go(func() { _ = f.Close(time.Minute, func() { close(after) }) })
+		require.Eventually(t, f.IsClosing, time.Minute, 50*time.Microsecond)
+	}))
+	closing.Wait()
+	for _, err := range wait() {
+		require.ErrorIs(t, err, usercode.ErrGoexit)
+	}
+	for _, err := range rest() {
+		require.ErrorIs(t, err, journal.ErrClosed)
+	}
+	<-after
+}
+
+// startLarge is start of a write that has a group of its own.
+func (f *fixture) startLarge(key string) (wait func() []error) {
+	f.Helper()
+	queued, done := f.Len(), make(chan error, 1)
+	go func() { done <- f.Do(f.ctx, &set{log: f.pods, key: key, size: commit.MaxBytes}) }()
+	require.Eventually(f, func() bool { return f.Len() == queued+1 }, time.Minute, 50*time.Microsecond)
+	return func() []error { return []error{<-done} }
+}
+
 // ending is a log with a watch whose notification ends the goroutine.
 type ending struct{ *counters }
 
