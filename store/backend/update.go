@@ -82,15 +82,18 @@ func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, update Updat
 // Prepare, if it is not nil, is called before each attempt with the current object and a
 // copy of draft, which it may change, but not to another key. Its error ends the update.
 func (s *Storage) Put(ctx context.Context, draft *store.Object, prepare func(ctx context.Context, current, draft *store.Object) error, opts UpdateOptions) (*store.Object, error) {
-	return s.updateTo(ctx, draft.Key, opts, func(current *store.Object) (*store.Object, error) {
+	key := draft.Key
+	return s.updateTo(ctx, key, opts, func(current *store.Object) (*store.Object, error) {
 		if prepare == nil {
 			return draft, nil
 		}
 		prepared := s.schema.Clone(draft)
-		if err := prepare(ctx, current, prepared); err != nil {
+		var failure error
+		panicked := usercode.Call("prepare", key, func() { failure = prepare(ctx, current, prepared) })
+		if err := cmp.Or(panicked, failure); err != nil {
 			return nil, err
 		}
-		return prepared, s.checkKey(draft.Key, prepared)
+		return prepared, s.checkKey(key, prepared)
 	})
 }
 

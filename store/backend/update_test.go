@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestUpdate_OfWhatIsMissingIsNotFound(t *testing.T) {
@@ -321,4 +322,16 @@ func TestUpdate_ASuggestionOfAnotherKeyIsNone(t *testing.T) {
 	require.NoError(t, err)
 	f.holds("p", "v2")
 	f.holds("q", "v9")
+}
+
+// A panic in prepare is an error, as one in any function of the user's.
+func TestPut_ContainsAPanicInPrepare(t *testing.T) {
+	f := newFixture(t)
+	oops := func(context.Context, *store.Object, *store.Object) error { panic("oops") }
+	var err error
+	require.NotPanics(t, func() {
+		_, err = f.Put(f.ctx, drafted("a", "1"), oops, backend.UpdateOptions{CreateIfMissing: true})
+	})
+	require.ErrorIs(t, err, usercode.ErrPanic)
+	require.ErrorContains(t, err, `for "a"`)
 }
