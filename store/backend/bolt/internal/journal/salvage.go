@@ -133,11 +133,19 @@ func (s *salvaging) judge(b *bbolt.Bucket) (floor uint64) {
 		case r.Kind == Emit:
 			s.repaired(d, "it seems to have passed a value by for %q, which is lost", r.Key)
 		default:
-			s.lost[revision] = Record{Kind: Put, Lost: true, Created: r.Created, Written: r.Written, Key: slices.Clone(r.Key)}
+			s.lose(revision, r)
 			s.repaired(d, "it seems to have been the newest of %q, whose value is lost", r.Key)
 		}
 	}
 	return floor
+}
+
+// lose makes a damaged record the newest of its key, also if that was a damaged one before.
+func (s *salvaging) lose(revision uint64, r Record) {
+	key := string(r.Key)
+	delete(s.lost, s.state[key])
+	s.lost[revision] = Record{Kind: Put, Lost: true, Created: r.Created, Written: r.Written, Key: []byte(key)}
+	s.state[key] = revision
 }
 
 func (s *salvaging) repaired(d *CorruptError, format string, args ...any) {

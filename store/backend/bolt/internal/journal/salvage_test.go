@@ -89,6 +89,41 @@ func TestSalvage_KeepsTheKeyOfAStateThatIsLost(t *testing.T) {
 	f.requireChecked()
 }
 
+// Of several damaged records of one object, the newest takes its place.
+func TestSalvage_KeepsTheNewestOfSeveralLostRecordsOfAnObject(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "first")
+	f.put("a", "bad record")
+	f.put("a", "bad record, too")
+	f.put("b", "last")
+	require.NoError(t, f.Close())
+	flipIn(t, f.path, "bad record")
+	f.opts.Salvage = true
+	f.open()
+	u, err := f.Usage()
+	require.NoError(t, err)
+	require.Len(t, u.Repairs, 2)
+	require.Contains(t, u.Repairs[1], `the newest of "a"`)
+	require.Equal(t, map[string]link{"a": {4, 2, ""}, "b": {5, 5, "last"}}, stateAt(t, f.File, f.last))
+	require.Equal(t, 2, f.requireChecked().Records)
+}
+
+// An object that was made twice, of which all records are damaged, is there once.
+func TestSalvage_LosesAnObjectOnce(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "first")
+	f.put("b", "an old value")
+	f.remove("b")
+	f.put("b", "a new value")
+	f.put("a", "last")
+	require.NoError(t, f.Spoil(logName, map[uint64]bool{3: true, 4: true, 5: true}))
+	require.NoError(t, f.Close())
+	f.opts.Salvage = true
+	f.open()
+	f.opts.Salvage = false
+	require.Equal(t, 2, f.requireChecked().Records)
+}
+
 // A value that was passed by is no object, also if its record is damaged.
 func TestSalvage_MakesNoObjectOfAValueThatWasPassedBy(t *testing.T) {
 	f := newFixture(t, journal.Options{})
