@@ -76,16 +76,16 @@ func (r *Report) add(problem error) (more bool) {
 
 // DumpTo calls fn with all readable records of a file, by log in the order of their
 // revisions, until fn fails. The report has the problems of the others.
-func DumpTo(path string, timeout time.Duration, fn func(log string, revision uint64, r Record) error) (*Report, error) {
+func DumpTo(path string, timeout time.Duration, fn func(log string, revision uint64, r Record) error) (report *Report, err error) {
 	f, err := openLocked(path, Options{ReadOnly: true, LockTimeout: timeout})
 	if err != nil {
 		return nil, err
 	}
-	report, err := f.check()
-	if err == nil {
-		err = f.dump(fn)
+	defer func() { err = errors.Join(err, f.abandon()) }() // also if fn panics
+	if report, err = f.check(); err != nil {
+		return nil, err
 	}
-	return report, errors.Join(err, f.abandon())
+	return report, f.dump(fn)
 }
 
 func (f *File) dump(fn func(log string, revision uint64, r Record) error) error {

@@ -177,6 +177,17 @@ func TestDumpTo_GoesOnAfterDamageButNotAfterItsCaller(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
+// A caller that panics leaves the file free for others.
+func TestDumpTo_ReleasesTheFileIfItsCallerPanics(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	require.NoError(t, f.Close())
+	require.Panics(t, func() {
+		_, _ = journal.DumpTo(f.path, 0, func(string, uint64, journal.Record) error { panic("oops") })
+	})
+	f.open()
+}
+
 // A file with very many damaged records has a report of bounded size, and is salvaged
 // all the same.
 func TestCheck_ListsABoundedNumberOfProblems(t *testing.T) {

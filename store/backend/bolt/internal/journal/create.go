@@ -55,11 +55,12 @@ type placement struct {
 }
 
 // place makes the file with the contents that write gives it, and closes it.
-func (p *placement) place(write func(*bbolt.DB) error) error {
+func (p *placement) place(write func(*bbolt.DB) error) (err error) {
 	if err := p.begin(); err != nil || p.file == nil {
 		return err
 	}
-	return errors.Join(p.finish(write), p.close())
+	defer func() { err = errors.Join(err, p.close()) }() // also if a reader of the user's ends the goroutine
+	return p.finish(write)
 }
 
 // begin opens, locks and empties the file beside path. The field file stays nil if there

@@ -11,7 +11,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -284,4 +286,19 @@ func TestRestore_SaysWhichRecordOfASnapshotIsWrong(t *testing.T) {
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, uint64(2), at.Revision)
 	require.ErrorContains(t, err, "the snapshot, page ")
+}
+
+// leaving is a reader that ends the goroutine, as user code in a test can.
+type leaving struct{}
+
+func (leaving) Read([]byte) (int, error) { runtime.Goexit(); return 0, nil }
+
+func TestRestore_CanBeTriedAgainIfItsReaderEndsTheGoroutine(t *testing.T) {
+	_, snapshot := snapshotted(t)
+	path := filepath.Join(t.TempDir(), "restored.db")
+	var restoring sync.WaitGroup
+	restoring.Go(func() { _, _ = journal.Restore(t.Context(), leaving{}, path, journal.RestoreOptions{}) })
+	restoring.Wait()
+	_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{})
+	require.NoError(t, err)
 }
