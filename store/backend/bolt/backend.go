@@ -83,10 +83,16 @@ func New(f *File, name string, cfg Config) (*Backend, error) {
 	if err := f.register(b); err != nil {
 		return nil, err
 	}
+	opened := false
+	defer func() {
+		if !opened { // also if user code has ended the goroutine
+			_ = b.Close()
+		}
+	}()
 	if err := b.open(); err != nil {
-		_ = b.Close()
 		return nil, err
 	}
+	opened = true
 	return b, nil
 }
 
@@ -194,7 +200,13 @@ func (b *Backend) closedError() error {
 // the file's space is free: the file looks after the types that are open. The file stays open. A
 // second Close does nothing.
 func (b *Backend) Close() error {
+	defer b.leave() // also if the Notify of a watch ends the goroutine
 	b.shut()
+	return nil
+}
+
+// leave waits for what goes on, and gives up the name.
+func (b *Backend) leave() {
 	b.running.Wait()
 	b.unregister.Do(func() {
 		b.clear()
@@ -204,7 +216,6 @@ func (b *Backend) Close() error {
 			delete(b.file.types, b.name)
 		}
 	})
-	return nil
 }
 
 // clear deletes the records of discarded history that are left, of a type that New could open.

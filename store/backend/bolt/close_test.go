@@ -176,3 +176,45 @@ func TestClose_CommitsOrRefuses(t *testing.T) {
 		require.Len(t, f.list(backend.ListOptions{}), len(acked), "and nothing was written that was refused")
 	}
 }
+
+// A file is closed also if the Notify of a watch, which Close calls, ends the goroutine, as
+// t.FailNow does. So is each type.
+func TestClose_ReleasesTheFileIfNotifyEndsTheGoroutine(t *testing.T) {
+	f := newFixture(t)
+	other, err := bolt.New(f.file, "other", f.cfg)
+	require.NoError(t, err)
+	for _, b := range []*bolt.Backend{f.Backend, other} {
+		w, err := b.Watch(f.ctx, backend.WatchOptions{Notify: runtime.Goexit})
+		require.NoError(t, err)
+		batch, err := w.Next(1)
+		require.NoError(t, err)
+		require.Empty(t, batch.Events)
+	}
+	hot := f.watch(0, "")
+	require.Empty(t, hot.read(0, 1))
+	apart(func() { _ = f.file.Close() })
+	for _, b := range []*bolt.Backend{f.Backend, other} {
+		_, err = b.Revision(f.ctx)
+		require.ErrorIs(t, err, store.ErrClosed)
+	}
+	require.Zero(t, f.clock.Pending())
+	f.open()
+}
+
+func TestClose_GivesUpTheNameIfNotifyEndsTheGoroutine(t *testing.T) {
+	f := newFixture(t)
+	w, err := f.Watch(f.ctx, backend.WatchOptions{Notify: runtime.Goexit})
+	require.NoError(t, err)
+	_, err = w.Next(1)
+	require.NoError(t, err)
+	apart(func() { _ = f.Backend.Close() })
+	f.Backend, err = bolt.New(f.file, "items", f.cfg)
+	require.NoError(t, err)
+}
+
+// apart runs fn in a goroutine, which user code may end.
+func apart(fn func()) {
+	var wg sync.WaitGroup
+	wg.Go(fn)
+	wg.Wait()
+}

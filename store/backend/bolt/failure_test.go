@@ -338,20 +338,13 @@ func TestExpiry_GoesOnWhenOnErrorEndsItsGoroutine(t *testing.T) {
 	f, disk := newFaulty(t, func(f *fixture) { f.opts.OnError = func(error) { runtime.Goexit() } })
 	f.putFor(time.Minute, "a", "1")
 	disk.Add(journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}})
-	advanceApart(f, time.Minute)
+	apart(func() { f.clock.Advance(time.Minute) })
 	info, err := f.file.Info()
 	require.NoError(t, err)
 	require.ErrorIs(t, info.LastError, backend.ErrFull)
 	require.ErrorIs(t, info.LastError, usercode.ErrGoexit)
-	advanceApart(f, time.Second)
+	apart(func() { f.clock.Advance(time.Second) })
 	require.Empty(t, f.list(backend.ListOptions{}), "the expiry was tried again")
-}
-
-// advanceApart moves the clock in a goroutine, which user code may end.
-func advanceApart(f *fixture, d time.Duration) {
-	var wg sync.WaitGroup
-	wg.Go(func() { f.clock.Advance(d) })
-	wg.Wait()
 }
 
 // The goroutine that commits the writes of others tells OnError why the disk has failed.

@@ -183,11 +183,9 @@ func (f *File) Close() error {
 
 	var closing error
 	err := f.queue.Close(f.opts.CloseTimeout, func() {
-		for _, b := range f.open() {
-			b.shut()
-		}
-		f.upkeep.stop()
-		closing = f.journal.Close()
+		defer func() { closing = f.journal.Close() }()
+		defer f.upkeep.stop()
+		shutAll(f.open())
 	})
 	if err != nil {
 		return fmt.Errorf("cannot close %s: a commit has hung for %v: %w", f.path, f.opts.CloseTimeout, err)
@@ -197,4 +195,13 @@ func (f *File) Close() error {
 		b.running.Wait()
 	}
 	return closing
+}
+
+// shutAll shuts backends, also those behind one with a watch whose Notify ends the goroutine.
+func shutAll(backends []*Backend) {
+	if len(backends) == 0 {
+		return
+	}
+	defer shutAll(backends[1:])
+	backends[0].shut()
 }

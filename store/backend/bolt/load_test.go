@@ -87,3 +87,17 @@ func TestNew_IsNotDisturbedByUpkeep(t *testing.T) {
 	require.NoError(t, info.LastError)
 	require.Equal(t, bolt.TypeInfo{Revision: last.Revision}, info.Types["items"])
 }
+
+// A name is free again after a New whose user code ends the goroutine, as t.FailNow does.
+func TestNew_GivesUpTheNameIfUserCodeEndsTheGoroutine(t *testing.T) {
+	f := newFixture(t)
+	f.put("a", "text 1")
+	require.NoError(t, f.Backend.Close())
+	cfg := f.cfg
+	cfg.Codec = fatal{"text 1"}
+	apart(func() { _, _ = bolt.New(f.file, "items", cfg) })
+	var err error
+	f.Backend, err = bolt.New(f.file, "items", f.cfg)
+	require.NoError(t, err)
+	require.Len(t, f.list(backend.ListOptions{}), 1)
+}
