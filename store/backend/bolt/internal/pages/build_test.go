@@ -390,3 +390,59 @@ func TestWalk_EndsAtABucketWhenTheVisitorDoes(t *testing.T) {
 		require.Equal(t, -1, left)
 	}
 }
+
+// counting is a file that counts the bytes that are read.
+type counting struct {
+	*bytes.Reader
+	read int64
+}
+
+func (c *counting) ReadAt(p []byte, at int64) (int, error) {
+	c.read += int64(len(p))
+	return c.Reader.ReadAt(p, at)
+}
+
+// manyFold returns a branch at page 4 with a child for each of these pages.
+func manyFold(children []uint64) []byte {
+	entries := make([]entry, len(children))
+	for i, child := range children {
+		entries[i] = entry{key: fmt.Sprintf("%04d", i), child: child}
+	}
+	return tree(4, branch, entries...)
+}
+
+// A file that names a large page over and over, or many that lie in one another, takes no
+// more reading than another of its size.
+func TestWalk_ReadsAPageOnce(t *testing.T) {
+	const children, large = 200, 200
+	pagesOf := func(page []byte) uint64 { return uint64((len(page) + built - 1) / built) }
+	begin := 4 + pagesOf(manyFold(make([]uint64, children)))
+
+	same := slices.Repeat([]uint64{begin}, children)
+	nested := make([]uint64, children)
+	for i := range nested {
+		nested[i] = begin + uint64(i)
+	}
+	backwards := slices.Clone(nested)
+	slices.Reverse(backwards)
+	for name, named := range map[string][]uint64{"the same": same, "nested": nested, "nested, backwards": backwards} {
+		image := build(
+			tree(2, leaf, bucketOf("b", 4, 7)), free(3), manyFold(named),
+			tree(begin, leaf, entry{key: "0000", value: strings.Repeat("x", large*built-100)}),
+		)
+		for i := range uint64(large - 1) { // each page begins one that reaches to the end
+			page := tree(begin+i, leaf, entry{key: strings.Repeat("0", int(large-i)*built-firstElement-elementBytes)})
+			if name != "the same" {
+				copy(image[at(int(begin+i), 0):][:firstElement+elementBytes], page)
+				put(at(int(begin+i), pageOverflow), uint32(large-i-1))(image)
+			}
+		}
+		file := &counting{Reader: bytes.NewReader(image)}
+		metas, err := pages.ReadMetas(file, file.Size())
+		require.NoError(t, err)
+		var problems []string
+		require.NoError(t, pages.Walk(file, metas.Newest, nil, func(p pages.Problem) { problems = append(problems, p.Error()) }))
+		require.NotEmpty(t, problems, name)
+		require.Less(t, file.read, 4*file.Size(), name)
+	}
+}

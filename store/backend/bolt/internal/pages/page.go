@@ -36,30 +36,29 @@ type reader struct {
 	meta Meta
 }
 
-// readTree reads a branch or leaf page, with all pages that belong to it, into buffer, or
-// into a larger one if that is too small. It returns what it has used of the buffer, also
-// after an error.
-func (r reader) readTree(id uint64, buffer []byte) (h header, page []byte, err error) {
+// readTable reads the header and the table of a branch or leaf page into buffer, or into a
+// larger one if that is too small, and returns how many bytes the page has, for readMore. It
+// returns what it has used of the buffer, also after an error.
+func (r reader) readTable(id uint64, buffer []byte) (h header, page []byte, size int64, err error) {
 	page = slices.Grow(buffer[:0], int(r.meta.PageSize))[:r.meta.PageSize]
 	if h, err = r.readFirst(id, page); err != nil {
-		return h, page, err
+		return h, page, 0, err
 	}
 	if h.flags != branchPage && h.flags != leafPage {
-		return h, page, Problem{id, fmt.Sprintf("it is no part of a tree: its flags are %#x", h.flags)}
+		return h, page, 0, Problem{id, fmt.Sprintf("it is no part of a tree: its flags are %#x", h.flags)}
 	}
 	table := headerSize + int64(h.count)*elementSize
 	if table > r.length(h) {
-		return h, page, Problem{id, fmt.Sprintf("%d elements do not fit", h.count)}
+		return h, page, 0, Problem{id, fmt.Sprintf("%d elements do not fit", h.count)}
 	}
 	if page, err = r.readMore(id, page, table); err != nil {
-		return h, page, err
+		return h, page, 0, err
 	}
-	end := treeSize(h, page)
-	if fits := (end + r.meta.PageSize - 1) / r.meta.PageSize * r.meta.PageSize; fits != r.length(h) {
-		return h, page, Problem{id, fmt.Sprintf("its elements have %d bytes, its pages %d", end, r.length(h))}
+	size = treeSize(h, page)
+	if fits := (size + r.meta.PageSize - 1) / r.meta.PageSize * r.meta.PageSize; fits != r.length(h) {
+		return h, page, 0, Problem{id, fmt.Sprintf("its elements have %d bytes, its pages %d", size, r.length(h))}
 	}
-	page, err = r.readMore(id, page, end)
-	return h, page, err
+	return h, page, size, nil
 }
 
 // length returns the bytes of a page with its overflow pages.

@@ -27,13 +27,13 @@ const maxDepth = 64
 // in order. It reports what is wrong, and goes on with what can be read all the same. Both
 // functions may be nil. It fails if reading does, or with what visit returns.
 //
-// The file must not be written meanwhile. It takes one read of each page, two bits of
-// memory for each, and the pages from the root to one leaf.
+// The file must not be written meanwhile. It takes one read of each page, whatever pages refer
+// to it, three bits of memory for each, and the pages from the root to one leaf.
 func Walk(f io.ReaderAt, m Meta, visit func(Item) error, report func(Problem)) error {
 	w := &walker{
 		reader: reader{file: f, meta: m},
 		visit:  visit, report: report,
-		used: newSet(m.HighWater),
+		used: newSet(m.HighWater), seen: newSet(m.HighWater),
 	}
 	return w.walk()
 }
@@ -43,6 +43,7 @@ type walker struct {
 	visit  func(Item) error
 	report func(Problem)
 	used   set
+	seen   set // pages at which a part of a tree begins, or is said to
 	// levels are the pages on the way from the root to the one that is being visited.
 	levels []*level
 }
@@ -143,8 +144,12 @@ func (w *walker) partition(free []uint64) {
 
 // page walks the tree below a branch or leaf page.
 func (w *walker) page(id uint64, in top, keys span, depth int) error {
+	if !w.seen.add(id) {
+		w.wrong(id, "it is used twice")
+		return nil
+	}
 	at := w.level(depth)
-	h, page, err := w.readTree(id, at.page)
+	h, page, size, err := w.readTable(id, at.page)
 	at.page = page
 	if err != nil {
 		return w.problem(err)
@@ -152,6 +157,10 @@ func (w *walker) page(id uint64, in top, keys span, depth int) error {
 	if !w.claim(id, h) {
 		return nil
 	}
+	if page, err = w.readMore(id, page, size); err != nil {
+		return w.problem(err)
+	}
+	at.page = page
 	all, what := elements(h, page, at.elements)
 	if what == "" {
 		at.elements = all
