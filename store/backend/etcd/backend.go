@@ -11,7 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
-	"github.com/watchmill/watchmill/usercode"
+	"github.com/watchmill/watchmill/store/backend/internal/apart"
 )
 
 // Backend is objects of one type in an etcd cluster, below a prefix, which any
@@ -137,7 +137,7 @@ func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 
 // Close ends every watch and every call with [store.ErrClosed], and waits for
 // them. It closes the client unless that was given. A second Close does nothing.
-func (b *Backend) Close() error {
+func (b *Backend) Close() (err error) {
 	b.mu.Lock()
 	first := !b.closed
 	b.closed = true
@@ -147,9 +147,13 @@ func (b *Backend) Close() error {
 	for _, c := range running {
 		c.cancel(store.ErrClosed)
 	}
-	for _, w := range b.watching() {
-		w.finish(store.ErrClosed)
-	}
+	defer func() { err = b.leave(first) }() // also if the Notify of a watch ends the goroutine
+	finishAll(b.watching(), store.ErrClosed)
+	return nil
+}
+
+// leave waits for what goes on, and the first time closes the client unless that was given.
+func (b *Backend) leave(first bool) error {
 	b.running.Wait()
 	if !first || !b.owned {
 		return nil
@@ -232,14 +236,15 @@ func (b *Backend) watching() []*watcher {
 }
 
 // report passes an error to Config.OnError. A panic in it would end the program, or fail the
-// read that found the error, so it is reported in its turn, once.
+// read that found the error, and runtime.Goexit would end a watch, so they are reported in
+// their turn, once.
 func (b *Backend) report(err error) {
 	if b.config.OnError == nil {
 		return
 	}
 	told := func() { b.config.OnError(err) }
-	if panicked := usercode.Call("Config.OnError", "", told); panicked != nil {
+	if panicked := apart.Call("Config.OnError", told); panicked != nil {
 		err = panicked
-		_ = usercode.Call("Config.OnError", "", told)
+		_ = apart.Call("Config.OnError", told)
 	}
 }

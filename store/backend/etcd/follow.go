@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // stream is a watch of the etcd client.
@@ -98,21 +99,31 @@ func (w *watcher) failure(ctx context.Context, resp clientv3.WatchResponse) erro
 	return readError(ctx, "watching", err)
 }
 
-// follow receives until the watch ends. While pending is full there is no stream.
+// follow receives until the watch ends, as it also does if user code ends the goroutine. While
+// pending is full there is no stream.
 func (w *watcher) follow(s *stream) {
-	for {
-		err := w.receive(s)
-		s.close()
-		if err == nil {
-			s, err = w.reopen()
+	var err error = &usercode.PanicError{Func: "Codec, Schema or Notify", Value: usercode.ErrGoexit}
+	defer func() {
+		if w.life.Err() == nil { // else finish was called, with the reason
+			w.finish(err)
 		}
-		if err != nil {
-			if w.life.Err() == nil { // else finish was called, with the reason
-				w.finish(err)
-			}
+	}()
+	for {
+		failed := w.use(s)
+		if failed == nil {
+			s, failed = w.reopen()
+		}
+		if failed != nil {
+			err = failed
 			return
 		}
 	}
+}
+
+// use receives from a stream, and closes it.
+func (w *watcher) use(s *stream) error {
+	defer s.close()
+	return w.receive(s)
 }
 
 // reopen waits for room in pending, and opens the watch again.

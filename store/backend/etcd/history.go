@@ -11,6 +11,8 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/internal/apart"
+	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
 
 // Compact drops the history of the objects below the prefix only, since etcd's own
@@ -87,9 +89,17 @@ func (b *Backend) raiseFloor(ctx context.Context, rev store.Revision) {
 			break
 		}
 	}
+	var woken []*waiting.Follower
 	for _, w := range b.watching() {
-		w.wakeReader()
+		woken = append(woken, w.reader()...)
 	}
+	waiting.WakeAll(woken)
+}
+
+// followTo is raiseFloor in the goroutine that follows the floor, which the Notify of a watch
+// must not end.
+func (b *Backend) followTo(ctx context.Context, rev store.Revision) {
+	_ = apart.Call("WatchOptions.Notify", func() { b.raiseFloor(ctx, rev) })
 }
 
 // floorRetry is how long to wait before the floor is watched again.
@@ -101,7 +111,7 @@ func (b *Backend) followFloor(from store.Revision) {
 		ctx, stop := context.WithCancel(b.newStream())
 		for resp := range b.client.Watch(ctx, b.keys.floor, clientv3.WithRev(int64(from)+1)) {
 			for _, ev := range resp.Events {
-				b.raiseFloor(b.life, parseFloor(ev.Kv.Value))
+				b.followTo(b.life, parseFloor(ev.Kv.Value))
 				from = store.Revision(ev.Kv.ModRevision)
 			}
 		}
@@ -111,7 +121,7 @@ func (b *Backend) followFloor(from store.Revision) {
 		}
 		ctx, stop = context.WithTimeout(b.life, b.config.RequestTimeout)
 		if at, err := b.position(ctx); err == nil {
-			b.raiseFloor(ctx, at.floor)
+			b.followTo(ctx, at.floor)
 			from = at.revision
 		}
 		stop()

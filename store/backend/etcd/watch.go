@@ -263,11 +263,13 @@ func (w *watcher) arrive(rev store.Revision) {
 }
 
 // wakeReader makes the consumer call Next, if it waits.
-func (w *watcher) wakeReader() {
+func (w *watcher) wakeReader() { waiting.WakeAll(w.reader()) }
+
+// reader returns the consumer, to be woken, if it waits.
+func (w *watcher) reader() []*waiting.Follower {
 	w.mu.Lock()
-	woken := w.waiting.Take()
-	w.mu.Unlock()
-	waiting.WakeAll(woken)
+	defer w.mu.Unlock()
+	return w.waiting.Take()
 }
 
 // finish ends the watch with err after the pending events, or without them if err is
@@ -287,6 +289,15 @@ func (w *watcher) finish(err error) {
 	woken := w.waiting.Take()
 	w.mu.Unlock()
 	waiting.WakeAll(woken)
+}
+
+// finishAll finishes watches, also those behind one whose Notify ends the goroutine.
+func finishAll(watches []*watcher, err error) {
+	if len(watches) == 0 {
+		return
+	}
+	defer finishAll(watches[1:], err)
+	watches[0].finish(err)
 }
 
 // wentBack ends the watch if it is beyond the cluster's present revision.
