@@ -84,6 +84,21 @@ func TestRewrite_RotatesKeys(t *testing.T) {
 
 // A value that cannot be encoded again stays, and the error does not say that it cannot be
 // decoded.
+// A revision that the schema puts into a value is not in the file, where the value is from
+// before the write, and is no reason to encode it again.
+func TestRewrite_ChangesNothingForARevisionInTheValue(t *testing.T) {
+	f := newFixture(t, func(f *fixture) {
+		f.cfg.Schema.SetRevision = func(o *store.Object, rev store.Revision) {
+			store.As[backendtest.Item](o).Value.Text = rev.String()
+		}
+	})
+	f.put("a", "x")
+	f.put("a", "y")
+	n, err := f.Rewrite(f.ctx)
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
 func TestRewrite_LeavesWhatCannotBeEncoded(t *testing.T) {
 	f := newFixture(t, func(f *fixture) { f.cfg.Codec = versioned{write: 1} })
 	f.put("a", "error")

@@ -75,7 +75,7 @@ func (r *rewriting) run(ctx context.Context) (more bool, err error) {
 // anew returns the record as it would be written now, if that differs.
 func (r *rewriting) anew(s stored) (e journal.Entry, changed bool) {
 	v := &r.backend.values
-	o, undecodable := v.decode(s)
+	o, undecodable := v.decodeAsWritten(s)
 	if undecodable != nil {
 		r.note(undecodable)
 		return e, false

@@ -70,8 +70,18 @@ func (s stored) kept() stored {
 // decode returns the object that a record of a value holds. If the value cannot be
 // decoded, the object has the zero value, and err says why.
 func (v *values) decode(s stored) (o *store.Object, err *backend.UndecodableError) {
+	return v.decodeBy(v.decodeInto, s)
+}
+
+// decodeAsWritten is decode of the value as it was encoded: without the revision that the
+// schema puts into it, which was not known then.
+func (v *values) decodeAsWritten(s stored) (o *store.Object, err *backend.UndecodableError) {
+	return v.decodeBy(v.decodeValue, s)
+}
+
+func (v *values) decodeBy(decode func(*store.Object, stored) error, s stored) (o *store.Object, err *backend.UndecodableError) {
 	o = v.header(s)
-	if cause := v.decodeInto(o, s); cause != nil {
+	if cause := decode(o, s); cause != nil {
 		o = v.header(s)
 		return o, &backend.UndecodableError{Type: v.name, Key: s.key, Revision: o.Revision, Tag: s.record.Tag, Cause: cause}
 	}
@@ -87,6 +97,16 @@ func (v *values) header(s stored) *store.Object {
 }
 
 func (v *values) decodeInto(o *store.Object, s stored) error {
+	if err := v.decodeValue(o, s); err != nil {
+		return err
+	}
+	if err := backend.Describe(&v.schema, o); err != nil {
+		return err
+	}
+	return v.schema.Stamp(o, o.Revision)
+}
+
+func (v *values) decodeValue(o *store.Object, s stored) error {
 	if s.record.Lost {
 		return errLost
 	}
@@ -97,13 +117,7 @@ func (v *values) decodeInto(o *store.Object, s stored) error {
 	contained := usercode.Call("Codec.Decode", s.key, func() {
 		err = v.codec.Decode(s.record.Tag, plain, v.schema.Pointer(o))
 	})
-	if err = errors.Join(contained, err); err != nil {
-		return err
-	}
-	if err := backend.Describe(&v.schema, o); err != nil {
-		return err
-	}
-	return v.schema.Stamp(o, o.Revision)
+	return errors.Join(contained, err)
 }
 
 // unseal returns the bytes that the codec encoded, and whether Rewrite should seal them
