@@ -79,7 +79,11 @@ func New(f *File, name string, cfg Config) (*Backend, error) {
 	if err := cfg.validate(name); err != nil {
 		return nil, err
 	}
-	b := newBackend(f, name, cfg.withDefaults(f.opts.Clock.Now()))
+	now, err := expiry.Now(f.opts.Clock)
+	if err != nil {
+		return nil, err
+	}
+	b := newBackend(f, name, cfg.withDefaults(now))
 	if err := f.register(b); err != nil {
 		return nil, err
 	}

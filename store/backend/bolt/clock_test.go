@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -83,6 +84,21 @@ func TestClock_ThatPanicsLeavesStorageWhole(t *testing.T) {
 		}
 	}
 	require.Positive(t, failures)
+}
+
+// New reads the clock twice before it reads anything else.
+func TestNew_ContainsAPanicOfTheClock(t *testing.T) {
+	failing := &clocktest.Failing{}
+	f := newFixture(t, func(f *fixture) { failing.Clock, f.opts.Clock = f.clock, failing })
+	for after := range 2 {
+		failing.Fail(clocktest.Now, after, 1)
+		require.NotPanics(t, func() {
+			_, err := bolt.New(f.file, "more", f.cfg)
+			require.ErrorIs(t, err, usercode.ErrPanic)
+		})
+	}
+	_, err := bolt.New(f.file, "more", f.cfg)
+	require.NoError(t, err)
 }
 
 // A clock that jumps ahead and back keeps history longer, never beyond the most events, and then

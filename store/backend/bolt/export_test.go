@@ -57,7 +57,7 @@ func (f *File) Queued() int { return f.queue.Len() }
 
 // Places returns how many entries for keys New needs to read the log of b.
 func (b *Backend) Places() (int, error) {
-	l := newLoading(newBackend(b.file, b.name, b.config))
+	l := newLoading(newBackend(b.file, b.name, b.config), b.clock.Now())
 	err := b.file.journal.Read(context.Background(), b.name, l.scan)
 	return len(l.versions), err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -27,8 +28,12 @@ import (
 // scan finds the newest record of each key. All of the base is decoded: most of it belongs
 // to the oldest state or to the newest, and decoding runs while the history is scanned.
 func (b *Backend) load(bounds journal.Bounds) error {
-	l := newLoading(b)
-	err := b.file.journal.Read(context.Background(), b.name, func(v journal.View) error {
+	now, err := expiry.Now(b.clock)
+	if err != nil {
+		return err
+	}
+	l := newLoading(b, now)
+	err = b.file.journal.Read(context.Background(), b.name, func(v journal.View) error {
 		if err := l.scan(v); err != nil {
 			return err
 		}
@@ -100,8 +105,8 @@ type placed struct {
 // progressRun is how many records are read between two calls of OnProgress.
 const progressRun = 10_000
 
-func newLoading(b *Backend) *loading {
-	return &loading{backend: b, started: b.clock.Now()}
+func newLoading(b *Backend, now time.Time) *loading {
+	return &loading{backend: b, started: now}
 }
 
 // scan reads the whole log, and decodes the base meanwhile. A value of it that cannot be
