@@ -15,8 +15,9 @@ const CauseOldestRevision metav1.CauseType = "OldestResourceVersion"
 
 // InvalidError reports the fields of an object that break the rules.
 type InvalidError struct {
-	Kind   Kind
-	Name   string
+	Kind Kind
+	Name string
+	// Errors are at most the first hundred if a [Store] has found them.
 	Errors field.ErrorList
 }
 

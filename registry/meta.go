@@ -125,7 +125,7 @@ func (c *core) check(ctx context.Context, o, old *store.Object, opts *WriteOptio
 	}
 	wrong = append(wrong, c.validate(context.WithValue(ctx, warnedKey{}, opts), o, old)...)
 	if len(wrong) > 0 {
-		return &InvalidError{Kind: c.kind, Name: c.meta(o).GetName(), Errors: wrong}
+		return &InvalidError{Kind: c.kind, Name: c.meta(o).GetName(), Errors: wrong[:min(len(wrong), maxErrors)]}
 	}
 	if opts.untracked != nil {
 		opts.warn("metadata.managedFields stay as they were: " + opts.untracked.Error())
@@ -133,6 +133,10 @@ func (c *core) check(ctx context.Context, o, old *store.Object, opts *WriteOptio
 	opts.warn(c.warnings(ctx, o, old)...)
 	return nil
 }
+
+// maxErrors is how many errors of an object are told. An answer has all of them twice, and its text grows
+// by one at a time: that of the hundred thousands that a body has room for would take many minutes.
+const maxErrors = 100
 
 // noNewFinalizers refuses finalizers that would hold up a deletion under way.
 func (c *core) noNewFinalizers(o, old *store.Object) field.ErrorList {
