@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
@@ -100,7 +101,22 @@ func (c *call) deleteQuery(o *metav1.DeleteOptions) error {
 		o.OrphanDependents = &orphans
 	}
 	o.DryRun = c.req.query["dryRun"]
+	o.Preconditions = c.preconditionsOfQuery()
 	return nil
+}
+
+// preconditionsOfQuery returns which object, in which state, the query means: as in Kubernetes, a
+// deletion with one would otherwise delete another object. The resourceVersion of a deletion of many
+// says, as that of a list, which are deleted.
+func (c *call) preconditionsOfQuery() *metav1.Preconditions {
+	p := &metav1.Preconditions{}
+	if text := c.req.query.Get("uid"); text != "" {
+		p.UID = new(types.UID(text))
+	}
+	if text := c.req.query.Get("resourceVersion"); text != "" && c.req.Verb == "delete" {
+		p.ResourceVersion = &text
+	}
+	return p
 }
 
 // orphanDependents is the older form of propagationPolicy.

@@ -220,6 +220,21 @@ func TestWrite_NothingNeedsNoDecoding(t *testing.T) {
 }
 
 // A deletion of many objects that is wrong in any way deletes none.
+// Which object is meant may be in the query, too, where a deletion has no body.
+func TestDelete_PreconditionsOfTheQuery(t *testing.T) {
+	s := newServer(t)
+	revision := s.create("a", 1)
+	for _, query := range []string{"?uid=other", "?resourceVersion=1" + revision, "?uid=other&resourceVersion=" + revision} {
+		a := s.do("DELETE", inDefault+"/a"+query, "")
+		require.Equal(t, "409 Conflict", fmt.Sprintf("%d %s", a.code, a.str("reason")), query)
+	}
+	require.Equal(t, 409, s.do("DELETE", inDefault+"?uid=other", "").code)
+	uid := s.get(inDefault + "/a").str("metadata.uid")
+	require.Equal(t, 200, s.do("DELETE", inDefault+"/a?uid="+uid+"&resourceVersion="+revision, "").code)
+	s.create("a", 1)
+	require.Equal(t, 200, s.do("DELETE", inDefault+"?resourceVersion=0", "").code)
+}
+
 func TestDeleteCollection_RefusesWhatIsWrong(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)
