@@ -49,14 +49,19 @@ const (
 )
 
 // warnings are the texts of Warning headers, without repetitions.
-type warnings struct{ texts []string }
+type warnings struct {
+	texts []string
+	known map[string]bool
+}
 
 func (w *warnings) add(text string) {
-	for _, known := range w.texts {
-		if known == text {
-			return
-		}
+	if w.known[text] {
+		return
 	}
+	if w.known == nil {
+		w.known = map[string]bool{}
+	}
+	w.known[text] = true
 	w.texts = append(w.texts, text)
 }
 
@@ -77,7 +82,7 @@ func (w *warnings) flush(h http.Header) {
 		}
 		h.Add("Warning", `299 - "`+quoteEscaper.Replace(string(runes))+`"`)
 	}
-	w.texts = nil
+	w.texts, w.known = nil, nil
 }
 
 var quoteEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
