@@ -86,7 +86,7 @@ func (f *forms) settled(o unstructured.Unstructured, version string, by ...*sche
 			continue
 		}
 		o = unstructured.Unstructured{Object: runtime.DeepCopyJSON(o.Object)}
-		s.prune(o.Object, "")
+		new(pruning).prune(s, o.Object, nil)
 		s.setDefaults(o.Object)
 		differs = true
 	}

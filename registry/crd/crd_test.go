@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -206,6 +207,22 @@ func TestSchema_KeepsUnknownFieldsWhereTheManifestSaysSo(t *testing.T) {
 		require.Equal(t, kept, strings.Contains(string(text), `"more":1`), string(text))
 		require.NoError(t, s.Close())
 	}
+}
+
+// The paths of what is pruned have the names of the fields above, which may be as long as a body.
+func TestSchema_TellsTheFirstPathsAloneThatItPrunes(t *testing.T) {
+	prune := cogs(t, versioned{"v1", `"parts":{"type":"object","additionalProperties":{"type":"object","properties":{"size":{"type":"integer"}}}}`, true, true})["v1"].Config().Prune
+	long := strings.Repeat("x", 100_000)
+	part := map[string]any{"size": int64(1)}
+	for i := range 2000 {
+		part[fmt.Sprintf("f%04d", i)] = int64(i)
+	}
+	o := unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"parts": map[string]any{long: part}}}}
+	gone := prune(&o)
+	require.Equal(t, map[string]any{"size": int64(1)}, part)
+	require.Len(t, gone, 100)
+	require.Less(t, len(strings.Join(gone, "")), 1_000_000)
+	require.Equal(t, []string{"spec.other"}, prune(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"other": true}}}))
 }
 
 func TestSchema_DefaultsPrunesAndValidates(t *testing.T) {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/watchmill/watchmill/registry/internal/layout"
@@ -92,72 +92,84 @@ func (s *schema) root() *schema {
 	return &root
 }
 
-// pruneRoot removes the unknown fields of an object, and returns their paths.
-func (s *schema) pruneRoot(fields map[string]any) []string { return s.root().prune(fields, "") }
+// pruneRoot removes the unknown fields of an object, and returns the paths of the first hundred.
+func (s *schema) pruneRoot(fields map[string]any) []string {
+	p := &pruning{}
+	p.prune(s.root(), fields, nil)
+	return p.gone
+}
+
+// maxGone is how many paths of fields that were removed are told. A body has room for a hundred
+// thousand of them below one name of a megabyte, which each path has.
+const maxGone = 100
+
+// pruning removes unknown fields, and notes the paths of the first.
+type pruning struct{ gone []string }
 
 // prune removes the unknown fields of a value, except in the object's own metadata, which is
 // decoded before.
-func (s *schema) prune(value any, path string) (gone []string) {
+func (p *pruning) prune(s *schema, value any, at *field.Path) {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			at := name
-			if path != "" {
-				at = path + "." + name
-			}
-			gone = append(gone, s.pruneField(v, name, at)...)
+			p.pruneField(s, v, name, at)
 		}
 	case []any:
 		if s.Items == nil {
-			return nil
+			return
 		}
 		for i, item := range v {
-			gone = append(gone, s.Items.prune(item, path+"["+strconv.Itoa(i)+"]")...)
+			p.prune(s.Items, item, at.Index(i))
 		}
 	}
-	return gone
 }
 
-// pruneField removes one field if it is unknown; otherwise the unknown fields in it.
-func (s *schema) pruneField(fields map[string]any, name, path string) []string {
+// pruneField removes one field of an object, which is at that path, if it is unknown; otherwise the
+// unknown fields in it.
+func (p *pruning) pruneField(s *schema, fields map[string]any, name string, at *field.Path) {
 	property := s.Properties[name]
 	switch {
-	case s.Embedded && path == "metadata":
-		return nil
 	case s.Embedded && name == "metadata":
-		return pruneMetadata(fields, path)
+		if at != nil {
+			p.pruneMetadata(fields, at.Child(name))
+		}
 	case s.Embedded && slices.Contains(objectFields, name):
-		return nil
 	case property != nil:
-		return property.prune(fields[name], path)
+		p.prune(property, fields[name], at.Child(name))
 	case s.Additional != nil && s.Additional.schema != nil:
-		return s.Additional.schema.prune(fields[name], path)
+		p.prune(s.Additional.schema, fields[name], at.Child(name))
 	case s.Open || s.Additional != nil && s.Additional.allowed:
-		return nil
+	default:
+		delete(fields, name)
+		p.note(at.Child(name), "")
 	}
-	delete(fields, name)
-	return []string{path}
+}
+
+// note notes that what is below a path was removed.
+func (p *pruning) note(at *field.Path, below string) {
+	if len(p.gone) < maxGone {
+		p.gone = append(p.gone, shortened(at.String()+below))
+	}
 }
 
 // pruneMetadata removes the unknown fields of the metadata of a resource inside of the object,
 // and metadata that is null. What is wrong with the others is for validation.
-func pruneMetadata(fields map[string]any, path string) (gone []string) {
+func (p *pruning) pruneMetadata(fields map[string]any, at *field.Path) {
 	clean, unknown, err := layout.Metadata(fields["metadata"])
 	switch {
 	case err != nil:
-		return nil
+		return
 	case clean == nil:
 		delete(fields, "metadata")
-		return nil
+		return
 	}
 	fields["metadata"] = clean
 	for _, err := range unknown {
 		var of kjson.FieldError
 		if errors.As(err, &of) {
-			gone = append(gone, path+strings.TrimPrefix(of.FieldPath(), "metadata"))
+			p.note(at, strings.TrimPrefix(of.FieldPath(), "metadata"))
 		}
 	}
-	return gone
 }
 
 // setDefaults sets fields that are missing, or null where null is not allowed, to their
