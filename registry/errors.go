@@ -17,7 +17,8 @@ const CauseOldestRevision metav1.CauseType = "OldestResourceVersion"
 type InvalidError struct {
 	Kind Kind
 	Name string
-	// Errors are at most the first hundred if a [Store] has found them.
+	// Errors are at most the first hundred, and one that says that there are more, if a [Store] has
+	// found them.
 	Errors field.ErrorList
 }
 

@@ -71,7 +71,8 @@ func TestCreate_TellsTheFirstHundredErrorsAlone(t *testing.T) {
 	_, err := s.Create(t.Context(), bad, registry.WriteOptions{})
 	var invalid *registry.InvalidError
 	require.ErrorAs(t, err, &invalid)
-	require.Len(t, invalid.Errors, 100)
+	require.Len(t, invalid.Errors, 101)
+	require.Equal(t, "Too many: the object has more errors than these 100", invalid.Errors[100].ErrorBody())
 }
 
 func TestNamespace_IsThatOfTheRequest(t *testing.T) {

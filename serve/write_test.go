@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -259,27 +258,17 @@ func TestDeleteCollection_RefusesWhatIsWrong(t *testing.T) {
 	require.Equal(t, 200, s.get(inDefault+"/a").code)
 }
 
-// What many warnings cost grows with their number, not with the square of it. A body may have a hundred
-// thousand fields that its kind does not have.
-func TestWarnings_ManyTakeNoLongerThanTheyHaveTo(t *testing.T) {
+// A body may have a hundred thousand fields that its kind does not have, each of which is warned of. If each
+// was compared with all before it, a million would take most of an hour.
+func TestWarnings_MayBeMany(t *testing.T) {
 	var texts []string
+	for i := range 1_000_000 {
+		texts = append(texts, fmt.Sprintf("unknown field %06d", i))
+	}
 	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
 		w.Strategy.Warn = func(context.Context, *Widget, *Widget) []string { return texts }
 	})
-	cost := func(number int) time.Duration {
-		texts = nil
-		for i := range number {
-			texts = append(texts, fmt.Sprintf("unknown field %06d", i))
-		}
-		shortest := time.Hour
-		for range 3 {
-			began := time.Now()
-			require.Equal(t, 201, s.do("POST", inDefault+"?dryRun=All", `{"metadata":{"name":"a"}}`).code)
-			shortest = min(shortest, time.Since(began))
-		}
-		return shortest
-	}
-	require.Less(t, cost(64_000), 100*cost(4000))
+	require.Equal(t, 201, s.do("POST", inDefault, `{"metadata":{"name":"a"}}`).code)
 }
 
 // A kind may have more to warn of than the headers of an answer can hold. Characters are counted,
