@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	mergepatch "gopkg.in/evanphx/json-patch.v4"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/watchmill/watchmill/usercode"
@@ -131,7 +132,7 @@ func (p *Patch) Apply(document []byte) (patched []byte, err error) {
 
 func (p *Patch) apply(document []byte) ([]byte, error) {
 	if p.kind == MergePatch {
-		return jsonpatch.MergePatch(document, p.body)
+		return mergepatch.MergePatch(document, p.body) // in time that grows with their fields, unlike that of v5
 	}
 	options := jsonpatch.NewApplyOptions()
 	options.AccumulatedCopySizeLimit = maxCopied
