@@ -246,6 +246,10 @@ func (b *Backend) giveUp() (deleted int, err error) {
 		defer b.mu.Unlock()
 		return 0, store.ErrClosed
 	}
+	if !b.loaded {
+		defer b.mu.Unlock()
+		return 0, nil // New is still reading the log, or has not made it
+	}
 	to := b.history.spare(uint64(b.oldest()), uint64(b.revision))
 	raise := to > uint64(b.oldest())
 	b.mu.Unlock()
