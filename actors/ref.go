@@ -1,6 +1,10 @@
 package actors
 
-import "github.com/asynkron/protoactor-go/actor"
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/watchmill/watchmill/usercode"
+)
 
 // DefaultCapacity is the capacity of a queue, in messages, if Options do not
 // say otherwise. It holds a burst, and what waits in it is still fresh.
@@ -275,20 +279,7 @@ func (t *typedBody[M]) drop() {
 		t.queue.guard(t.queue.renew)
 	}
 	if d, ok := t.current.(Dropper[M]); ok {
-		t.dropTo(d, left)
-	}
-}
-
-func (t *typedBody[M]) dropTo(d Dropper[M], left []M) {
-	defer func() {
-		if len(left) > 0 { // a call of Dropped has ended the goroutine
-			t.dropTo(d, left)
-		}
-	}()
-	for len(left) > 0 {
-		m := left[0]
-		left = left[1:]
-		t.queue.guard(func() { d.Dropped(m) })
+		usercode.Each(left, func(m M) { t.queue.guard(func() { d.Dropped(m) }) })
 	}
 }
 

@@ -24,6 +24,22 @@ func ExampleCall() {
 	// true
 }
 
+func ExampleEach() {
+	report := func(err string) {
+		fmt.Println(err)
+		if err == "disk is full" {
+			panic("the logger needs it")
+		}
+	}
+	fmt.Println(usercode.Call("Config.OnError", "", func() {
+		usercode.Each([]string{"disk is full", "watch is slow"}, report)
+	}))
+	// Output:
+	// disk is full
+	// watch is slow
+	// Config.OnError panicked: the logger needs it
+}
+
 func ExampleFirstError() {
 	limits := map[string]int{"Writes": -1, "Watches": -1, "Reads": 10}
 	var wrong usercode.FirstError

@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/backend/internal/apart"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // File is an open file. All methods are safe for concurrent use.
@@ -185,7 +186,7 @@ func (f *File) Close() error {
 	err := f.queue.Close(f.opts.CloseTimeout, func() {
 		defer func() { closing = f.journal.Close() }()
 		defer f.upkeep.stop()
-		shutAll(f.open())
+		usercode.Each(f.open(), (*Backend).shut)
 	})
 	if err != nil {
 		return fmt.Errorf("cannot close %s: a commit has hung for %v: %w", f.path, f.opts.CloseTimeout, err)
@@ -195,13 +196,4 @@ func (f *File) Close() error {
 		b.running.Wait()
 	}
 	return closing
-}
-
-// shutAll shuts backends, also those behind one with a watch whose Notify ends the goroutine.
-func shutAll(backends []*Backend) {
-	if len(backends) == 0 {
-		return
-	}
-	defer shutAll(backends[1:])
-	backends[0].shut()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/internal/apart"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Backend is objects of one type in an etcd cluster, below a prefix, which any
@@ -148,7 +149,7 @@ func (b *Backend) Close() (err error) {
 		c.cancel(store.ErrClosed)
 	}
 	defer func() { err = b.leave(first) }() // also if the Notify of a watch ends the goroutine
-	finishAll(b.watching(), store.ErrClosed)
+	usercode.Each(b.watching(), func(w *watcher) { w.finish(store.ErrClosed) })
 	return nil
 }
 

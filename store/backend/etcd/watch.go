@@ -291,15 +291,6 @@ func (w *watcher) finish(err error) {
 	waiting.WakeAll(woken)
 }
 
-// finishAll finishes watches, also those behind one whose Notify ends the goroutine.
-func finishAll(watches []*watcher, err error) {
-	if len(watches) == 0 {
-		return
-	}
-	defer finishAll(watches[1:], err)
-	watches[0].finish(err)
-}
-
 // wentBack ends the watch if it is beyond the cluster's present revision.
 func (w *watcher) wentBack(now store.Revision) {
 	if received := w.position(); received > now {

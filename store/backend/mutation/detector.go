@@ -93,23 +93,8 @@ func (d *detector) locked(f func()) {
 	found := d.found
 	d.found = nil
 	d.mu.Unlock()
-	d.reportAll(found)
-}
-
-// reportAll reports the changes, also those behind one whose report ends its goroutine, as
-// t.FailNow does. A panic in report is ignored.
-func (d *detector) reportAll(found []error) {
-	next := 0
-	defer func() {
-		if next < len(found) {
-			d.reportAll(found[next:])
-		}
-	}()
-	for next < len(found) {
-		err := found[next]
-		next++
-		_ = usercode.Call("OnError", "", func() { d.report(err) })
-	}
+	// A panic in report is ignored.
+	usercode.Each(found, func(err error) { _ = usercode.Call("OnError", "", func() { d.report(err) }) })
 }
 
 // compare checks that an object is unchanged.

@@ -118,15 +118,5 @@ func WakeAll(followers []*Follower) {
 		followers[0].Wake()
 		return
 	}
-	next := 0
-	defer func() {
-		if next < len(followers) {
-			WakeAll(followers[next:])
-		}
-	}()
-	for next < len(followers) {
-		f := followers[next]
-		next++
-		f.Wake()
-	}
+	usercode.Each(followers, (*Follower).Wake)
 }
