@@ -21,6 +21,14 @@ type Timer = interface {
 	Stop() bool
 }
 
+// Stop stops the timer in *t, if there is one, and sets *t to nil.
+func Stop(t *Timer) {
+	if *t != nil {
+		(*t).Stop()
+		*t = nil
+	}
+}
+
 // Real returns the clock of package time. Its functions run on goroutines of the
 // Go runtime's timers.
 func Real() Clock { return realClock{} }

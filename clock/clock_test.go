@@ -157,6 +157,14 @@ func TestReal_FiresAndStops(t *testing.T) {
 }
 
 // Code that takes a Clock runs on the real time in production, and in tests on a virtual one.
+func ExampleStop() {
+	reminder := clock.Real().AfterFunc(time.Hour, func() { fmt.Println("an hour has passed") })
+	clock.Stop(&reminder)
+	clock.Stop(&reminder) // does nothing
+	fmt.Println(reminder)
+	// Output: <nil>
+}
+
 func ExampleReal() {
 	rings := make(chan string)
 	wake := func(c clock.Clock) clock.Timer {

@@ -165,7 +165,7 @@ func (r *reflector) pull(ctx *actors.Context, b *notifier) {
 
 // wait arms the delay's timer.
 func (r *reflector) wait(ctx *actors.Context, e effect) {
-	stopTimer(&r.delay)
+	clock.Stop(&r.delay)
 	r.handle.delays++
 	over := wake{r.handle.delays}
 	r.delay = ctx.Clock().AfterFunc(e.delay, func() { r.handle.actor.Tell(over) })
@@ -208,14 +208,7 @@ func (r *reflector) hangUp() {
 
 // release cancels the call, closes the watch and stops the timers.
 func (r *reflector) release() {
-	stopTimer(&r.delay)
+	clock.Stop(&r.delay)
 	r.conclude()
 	r.hangUp()
-}
-
-func stopTimer(t *clock.Timer) {
-	if *t != nil {
-		(*t).Stop()
-		*t = nil
-	}
 }

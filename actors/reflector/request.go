@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 )
 
 // A request to the source is in progress from request to answered, or until the
@@ -68,7 +69,7 @@ func (r *reflector) answered(ctx *actors.Context, a answer) {
 
 // conclude ends the request, if there is one.
 func (r *reflector) conclude() {
-	stopTimer(&r.timeout)
+	clock.Stop(&r.timeout)
 	if r.cancel != nil {
 		r.cancel(nil)
 		r.cancel = nil

@@ -137,12 +137,12 @@ func (c *cache) Receive(ctx *actors.Context, e envelope) {
 		m.Reply <- nil
 	case Compact:
 		c.compact(m)
-	case Tick:
-		stopTimer(&c.trimTimer) // Flush arms the next
+	case Tick: // perhaps of a timer before the last: the actor may have failed, and its successor armed another
+		clock.Stop(&c.trimTimer) // Flush arms the next
 	case WaitsDue:
 		c.due(ctx)
 	case StillBehind:
-		stopTimer(&c.behindTimer)
+		clock.Stop(&c.behindTimer)
 		c.behind(ctx)
 	}
 }
@@ -205,16 +205,7 @@ func (c *cache) Stopping(*actors.Context) {
 
 func (c *cache) stopTimers() {
 	for _, t := range []*clock.Timer{&c.waitTimer, &c.trimTimer, &c.behindTimer} {
-		stopTimer(t)
-	}
-}
-
-// stopTimer stops a timer, if it is armed. One that has fired need not be the one that is
-// known: the actor may have failed in between, and its successor armed another.
-func stopTimer(t *clock.Timer) {
-	if *t != nil {
-		(*t).Stop()
-		*t = nil
+		clock.Stop(t)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -164,7 +165,7 @@ const waitSpacing = 10 * time.Millisecond
 // due answers timed-out waiters and arms the timer for the next one. If the
 // clock was set back meanwhile, none is due and the timer is armed again.
 func (c *cache) due(ctx *actors.Context) {
-	stopTimer(&c.waitTimer)
+	clock.Stop(&c.waitTimer)
 	c.waiters.due(c.now, c.tooLate)
 	c.armWaits(ctx)
 }

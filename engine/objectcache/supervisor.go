@@ -83,12 +83,12 @@ func (s *supervisor) recheck(ctx *actors.Context, e *entry) {
 	}
 	switch {
 	case idleIn == 0, e.child == nil:
-		stopTimer(&e.idleTimer)
+		clock.Stop(&e.idleTimer)
 	case e.idleTimer == nil:
 		s.armIdle(ctx, e, idleIn)
 	}
 	if e.child == nil {
-		stopTimer(&e.askTimer)
+		clock.Stop(&e.askTimer)
 		s.cache.forget(e)
 	}
 }
@@ -104,7 +104,7 @@ func (s *supervisor) ask(ctx *actors.Context, e *entry) {
 		return
 	}
 	e.child.RequestProgress()
-	stopTimer(&e.askTimer)
+	clock.Stop(&e.askTimer)
 	s.contain("Clock.AfterFunc", func() {
 		e.askTimer = ctx.Clock().AfterFunc(askPeriod, func() { s.cache.ask(e) })
 	})
@@ -150,14 +150,6 @@ func (s *supervisor) start(ctx *actors.Context, e *entry) {
 	s.children[child.ID()] = e
 	s.cache.reflectors.Add(1)
 	s.cache.starts.Add(1)
-}
-
-// stopTimer stops a timer, if there is one.
-func stopTimer(t *clock.Timer) {
-	if *t != nil {
-		(*t).Stop()
-		*t = nil
-	}
 }
 
 // ChildFailed restarts a Reflector that has failed: it lists again, at the pace of
