@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/fielderrors"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -125,27 +126,13 @@ func (c *core) check(ctx context.Context, o, old *store.Object, opts *WriteOptio
 	}
 	wrong = append(wrong, c.validate(context.WithValue(ctx, warnedKey{}, opts), o, old)...)
 	if len(wrong) > 0 {
-		return &InvalidError{Kind: c.kind, Name: c.meta(o).GetName(), Errors: firstErrors(wrong)}
+		return &InvalidError{Kind: c.kind, Name: c.meta(o).GetName(), Errors: fielderrors.First(wrong)}
 	}
 	if opts.untracked != nil {
 		opts.warn("metadata.managedFields stay as they were: " + opts.untracked.Error())
 	}
 	opts.warn(c.warnings(ctx, o, old)...)
 	return nil
-}
-
-// maxErrors is how many errors of an object are told. An answer has all of them twice, and its text grows
-// by one at a time: that of the hundred thousands that a body has room for would take many minutes.
-const maxErrors = 100
-
-// firstErrors returns the errors that are told, and that there are more.
-func firstErrors(wrong field.ErrorList) field.ErrorList {
-	if len(wrong) <= maxErrors {
-		return wrong
-	}
-	return append(wrong[:maxErrors:maxErrors], &field.Error{
-		Type: field.ErrorTypeTooMany, BadValue: field.OmitValueType{}, Detail: fmt.Sprintf("the object has more errors than these %d", maxErrors),
-	})
 }
 
 // noNewFinalizers refuses finalizers that would hold up a deletion under way.

@@ -7,13 +7,12 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
+
+	"github.com/watchmill/watchmill/registry/internal/fielderrors"
 )
 
-// maxErrors is how many errors of an object are told. The library compares each one with those before,
-// so that all of a large object would take hours.
-const maxErrors = 100
-
-// check validates a value, up to maxErrors errors. If it replaces another one, then as in Kubernetes
+// check validates a value, until more than fielderrors.Most errors are found, since the validation
+// library compares each with those before. If it replaces another one, then as in Kubernetes
 // what has not changed may be wrong: an object that is older than a rule of its schema could not be
 // changed otherwise, nor lose its finalizers.
 //
@@ -32,7 +31,7 @@ type check struct {
 
 // Validate returns the errors of the value, but for those of parts that are as they were.
 func (c *check) Validate(value any) *validate.Result {
-	if *c.found > maxErrors || c.replaces && reflect.DeepEqual(value, c.old) {
+	if *c.found > fielderrors.Most || c.replaces && reflect.DeepEqual(value, c.old) {
 		return &validate.Result{}
 	}
 	before := *c.found

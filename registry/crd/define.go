@@ -15,6 +15,7 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/internal/fielderrors"
 )
 
 // Definition is a kind that a manifest defines, in one of its versions.
@@ -250,7 +251,7 @@ func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 			RevisionRequired: true, StatusOnly: true, // as for every custom resource
 			Default: func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },
 			Validate: func(ctx context.Context, o, old *unstructured.Unstructured) field.ErrorList {
-				wrong := bounded(append(d.validator.validateObject(o, old), d.schema.checkValues(o, old)...))
+				wrong := fielderrors.First(append(d.validator.validateObject(o, old), d.schema.checkValues(o, old)...))
 				return append(wrong, d.validateRules(ctx, o, old, wrong)...)
 			},
 		},

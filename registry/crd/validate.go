@@ -3,7 +3,6 @@ package crd
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,16 +95,6 @@ func fieldError(err error) *field.Error {
 		return &field.Error{Type: field.ErrorTypeTooMany, Field: path.String(), BadValue: one.Value, Detail: one.Error()}
 	}
 	return field.Invalid(path, one.Value, one.Error())
-}
-
-// bounded returns the first errors of an object, and that there are more.
-func bounded(wrong field.ErrorList) field.ErrorList {
-	if len(wrong) <= maxErrors {
-		return wrong
-	}
-	return append(wrong[:maxErrors:maxErrors], &field.Error{
-		Type: field.ErrorTypeTooMany, BadValue: field.OmitValueType{}, Detail: fmt.Sprintf("the object has more errors than these %d", maxErrors),
-	})
 }
 
 // allowedTexts returns the values of an enum as an error shows them: texts as they are, others
