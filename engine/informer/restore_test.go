@@ -94,13 +94,20 @@ func TestInformer_ListsAgainWhenStorageWasRestoredBeforeItsWatchBegan(t *testing
 	require.NoError(t, host.Close())
 }
 
-func TestOverlay_ForgetsAWriteToStorageThatWasReplaced(t *testing.T) {
+// newRestorable is a fixture over storage whose identity can be changed.
+func newRestorable(t *testing.T) (*fixture, *restorable) {
+	t.Helper()
 	identified := &restorable{id: "first"}
 	r := newFixture(t, func(cfg *informer.Config[pod]) {
 		identified.ListerWatcher = cfg.Source.ListerWatcher
 		cfg.Source = engine.SourceOf[pod](identified)
 	})
 	r.executor.Run()
+	return r, identified
+}
+
+func TestOverlay_ForgetsAWriteToStorageThatWasReplaced(t *testing.T) {
+	r, identified := newRestorable(t)
 	overlay := r.Overlay(0)
 	overlay.Wrote(written(pod{Name: "lost"}, 100))
 	overlay.Wrote(written(pod{Name: "again"}, 100))
@@ -117,12 +124,7 @@ func TestOverlay_ForgetsAWriteToStorageThatWasReplaced(t *testing.T) {
 
 // Writes to the storage before, whose revisions may be higher, take no room.
 func TestOverlay_FullOfWritesToStorageThatWasReplaced(t *testing.T) {
-	identified := &restorable{id: "first"}
-	r := newFixture(t, func(cfg *informer.Config[pod]) {
-		identified.ListerWatcher = cfg.Source.ListerWatcher
-		cfg.Source = engine.SourceOf[pod](identified)
-	})
-	r.executor.Run()
+	r, identified := newRestorable(t)
 	overlay := r.Overlay(4)
 	for i := range 4 {
 		overlay.Wrote(written(pod{Name: fmt.Sprint("lost", i)}, 100))

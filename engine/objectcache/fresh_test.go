@@ -163,21 +163,28 @@ func (w *shyWatch) Next(limit int) (backend.Batch, error) {
 	return b, err
 }
 
+// shyCache is a cache of a shySource, and a reference to an object of it that it has.
+func shyCache(t *testing.T) (*shySource, *spySource, *objectcache.Ref[secret]) {
+	t.Helper()
+	shy := &shySource{}
+	cache, source := realCache(t, func(c *objectcache.Config[secret]) {
+		shy.spySource = c.Source.ListerWatcher.(*spySource)
+		c.Source = engine.SourceOf[secret](shy)
+	})
+	_, err := source.Add(secret{Name: "a"})
+	require.NoError(t, err)
+	ref, err := cache.Acquire("a")
+	require.NoError(t, err)
+	_, err = ref.Get(t.Context())
+	require.NoError(t, err)
+	return shy, source, ref
+}
+
 // A question for the source that is lost, as when its watch breaks, is asked again: no event
 // may follow that tells how far it is.
 func TestGetNotOlderThan_AsksTheSourceAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shy := &shySource{}
-		cache, source := realCache(t, func(c *objectcache.Config[secret]) {
-			shy.spySource = c.Source.ListerWatcher.(*spySource)
-			c.Source = engine.SourceOf[secret](shy)
-		})
-		_, err := source.Add(secret{Name: "a"})
-		require.NoError(t, err)
-		ref, err := cache.Acquire("a")
-		require.NoError(t, err)
-		_, err = ref.Get(t.Context())
-		require.NoError(t, err)
+		shy, source, ref := shyCache(t)
 		synctest.Wait() // until it is watched
 		other, err := source.Add(secret{Name: "other"})
 		require.NoError(t, err)
@@ -192,17 +199,7 @@ func TestGetNotOlderThan_AsksTheSourceAgain(t *testing.T) {
 // However many calls wait for a revision of an object, its source is asked every now and then.
 func TestGetNotOlderThan_ManyCallsThatWaitAskAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shy := &shySource{}
-		cache, source := realCache(t, func(c *objectcache.Config[secret]) {
-			shy.spySource = c.Source.ListerWatcher.(*spySource)
-			c.Source = engine.SourceOf[secret](shy)
-		})
-		_, err := source.Add(secret{Name: "a"})
-		require.NoError(t, err)
-		ref, err := cache.Acquire("a")
-		require.NoError(t, err)
-		_, err = ref.Get(t.Context())
-		require.NoError(t, err)
+		shy, _, ref := shyCache(t)
 		const never = 1 << 30
 		shy.lost.Store(never)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

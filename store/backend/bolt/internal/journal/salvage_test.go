@@ -24,6 +24,15 @@ func flipIn(t testing.TB, path, value string) {
 	require.NoError(t, os.WriteFile(path, image, 0o600))
 }
 
+// salvage opens the file, which is closed, and returns what it has repaired.
+func (f *fixture) salvage() (repairs []string) {
+	f.opts.Salvage = true
+	f.open()
+	u, err := f.Usage()
+	require.NoError(f, err)
+	return u.Repairs
+}
+
 func TestSalvage_GivesUpHistoryButNoState(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.put("a", "first")
@@ -43,12 +52,9 @@ func TestSalvage_GivesUpHistoryButNoState(t *testing.T) {
 	require.ErrorContains(t, err, "by watchmill store salvage or Options.Salvage")
 	require.Equal(t, before, read(t, f.path))
 
-	f.opts.Salvage = true
-	f.open()
-	u, err := f.Usage()
-	require.NoError(t, err)
-	require.Len(t, u.Repairs, 1)
-	require.Contains(t, u.Repairs[0], "written again at revision 4")
+	repairs := f.salvage()
+	require.Len(t, repairs, 1)
+	require.Contains(t, repairs[0], "written again at revision 4")
 	b, err := f.Bounds(logName)
 	require.NoError(t, err)
 	require.Equal(t, journal.Bounds{First: 1, Floor: 4, Trimmed: 4, Last: 5}, b)
@@ -66,13 +72,10 @@ func TestSalvage_KeepsTheKeyOfAStateThatIsLost(t *testing.T) {
 	f.put("a", "last")
 	require.NoError(t, f.Close())
 	flipIn(t, f.path, "bad record")
-	f.opts.Salvage = true
-	f.open()
-	u, err := f.Usage()
-	require.NoError(t, err)
-	require.Len(t, u.Repairs, 2)
-	require.Contains(t, u.Repairs[0], `the newest of "b"`)
-	require.Contains(t, u.Repairs[1], `the newest of "c"`)
+	repairs := f.salvage()
+	require.Len(t, repairs, 2)
+	require.Contains(t, repairs[0], `the newest of "b"`)
+	require.Contains(t, repairs[1], `the newest of "c"`)
 	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
 		var got []string
 		err := v.Scan(0, f.last, func(revision uint64, r journal.Record) (bool, error) {
@@ -98,12 +101,9 @@ func TestSalvage_KeepsTheNewestOfSeveralLostRecordsOfAnObject(t *testing.T) {
 	f.put("b", "last")
 	require.NoError(t, f.Close())
 	flipIn(t, f.path, "bad record")
-	f.opts.Salvage = true
-	f.open()
-	u, err := f.Usage()
-	require.NoError(t, err)
-	require.Len(t, u.Repairs, 2)
-	require.Contains(t, u.Repairs[1], `the newest of "a"`)
+	repairs := f.salvage()
+	require.Len(t, repairs, 2)
+	require.Contains(t, repairs[1], `the newest of "a"`)
 	require.Equal(t, map[string]link{"a": {4, 2, ""}, "b": {5, 5, "last"}}, stateAt(t, f.File, f.last))
 	require.Equal(t, 2, f.requireChecked().Records)
 }
@@ -132,12 +132,9 @@ func TestSalvage_MakesNoObjectOfAValueThatWasPassedBy(t *testing.T) {
 	f.put("b", "last")
 	require.NoError(t, f.Close())
 	flipIn(t, f.path, "bad record")
-	f.opts.Salvage = true
-	f.open()
-	u, err := f.Usage()
-	require.NoError(t, err)
-	require.Len(t, u.Repairs, 1)
-	require.Contains(t, u.Repairs[0], `it seems to have passed a value by for "e", which is lost`)
+	repairs := f.salvage()
+	require.Len(t, repairs, 1)
+	require.Contains(t, repairs[0], `it seems to have passed a value by for "e", which is lost`)
 	require.Equal(t, f.newest, stateAt(t, f.File, f.last))
 	f.requireChecked()
 }
@@ -177,11 +174,8 @@ func TestSalvage_SaysWhatItDoesNotKnow(t *testing.T) {
 		at = bytes.LastIndex(image, []byte("bad keynew"))
 	}
 	require.NoError(t, os.WriteFile(f.path, image, 0o600))
-	f.opts.Salvage = true
-	f.open()
-	u, err := f.Usage()
-	require.NoError(t, err)
-	require.Contains(t, u.Repairs[0], "is not known")
+	repairs := f.salvage()
+	require.Contains(t, repairs[0], "is not known")
 	require.Equal(t, map[string]link{"a": {2, 2, "first"}, "bad key": {3, 3, "old"}, "c": {5, 5, "last"}}, stateAt(t, f.File, f.last))
 	f.requireChecked()
 }

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
+)
+
+// The name in a kubeconfig is one that the certificate is for, and that leads to the server.
+func TestServe_WritesAKubeconfigThatLeadsToTheServer(t *testing.T) {
+	dir := t.TempDir()
+	tokens := filepath.Join(dir, "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte("secret,alice\n"), 0o600))
+	for _, c := range []struct {
+		listen      string
+		hosts, of   []string
+		unencrypted bool
+		server      string
+	}{
+		{"127.0.0.1:0", []string{"mill.example.com"}, nil, true, "http://127.0.0.1:"},
+		{"127.0.0.1:0", nil, []string{"localhost"}, false, "https://localhost:"},
+		{"127.0.0.1:0", []string{"mill.example.com"}, []string{"mill.example.com"}, false, "https://mill.example.com:"},
+		{"127.0.0.1:0", nil, []string{"elsewhere"}, false, "https://127.0.0.1:"},
+		{"0.0.0.0:0", nil, []string{"localhost"}, false, "https://localhost:"},
+		{"0.0.0.0:0", []string{"mill.example.com"}, []string{"*.example.com", "localhost"}, false, "https://mill.example.com:"},
+		{"0.0.0.0:0", nil, []string{"elsewhere"}, false, "https://localhost:"},
+	} {
+		certificate, key := selfSigned(t, c.of...)
+		opts := server.Options{Data: "memory", Listen: c.listen, Hosts: c.hosts, TokenFile: tokens, Kubeconfig: filepath.Join(dir, "config")}
+		if !c.unencrypted {
+			opts.CertFile, opts.KeyFile = filepath.Join(dir, "cert"), filepath.Join(dir, "key")
+			require.NoError(t, os.WriteFile(opts.CertFile, []byte(certificate), 0o600))
+			require.NoError(t, os.WriteFile(opts.KeyFile, []byte(key), 0o600))
+		}
+		_, stop := serving(t, opts)
+		config, err := os.ReadFile(opts.Kubeconfig)
+		require.NoError(t, err)
+		require.Contains(t, string(config), `"server": "`+c.server)
+		stop()
+	}
+}
+
+// One file may have the certificate and its key. A kubeconfig, which others get, has no key.
+func TestServe_WritesAKubeconfigWithoutTheKeyOfItsCertificate(t *testing.T) {
+	dir := t.TempDir()
+	certificate, key := selfSigned(t, "localhost")
+	opts := server.Options{Data: "memory", Kubeconfig: filepath.Join(dir, "config"), CertFile: filepath.Join(dir, "both"), KeyFile: filepath.Join(dir, "both")}
+	require.NoError(t, os.WriteFile(opts.CertFile, []byte(key+certificate), 0o600))
+	_, stop := serving(t, opts)
+	defer stop()
+	config, err := os.ReadFile(opts.Kubeconfig)
+	require.NoError(t, err)
+	require.Contains(t, string(config), `"certificate-authority-data": "`+base64.StdEncoding.EncodeToString([]byte(certificate))+`"`)
+}
