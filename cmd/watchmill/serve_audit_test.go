@@ -12,7 +12,7 @@ import (
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
 )
 
-// The audit log has who did what, and who was refused, but no health checks.
+// The audit log has what each user did, and what was refused, but no health checks.
 func TestServe_WritesAnAuditLog(t *testing.T) {
 	dir := t.TempDir()
 	opts := server.Options{Data: "memory", TokenFile: filepath.Join(dir, "tokens"), AuditLog: filepath.Join(dir, "audit"), Metrics: true}

@@ -185,7 +185,7 @@ func (c *storeSnapshotCommand) Run(ctx context.Context, to *streams) error {
 }
 
 // create creates the draft of the snapshot, which only its owner may read, as a new file of
-// objects. A pipe is not open before somebody reads it: until then ctx may be done.
+// objects. A pipe opens once a program reads it: until then the end of ctx ends the call.
 func (c *storeSnapshotCommand) create(ctx context.Context) (*draft.Draft, error) {
 	switch info, err := os.Stat(c.Snapshot); {
 	case errors.Is(err, fs.ErrNotExist):

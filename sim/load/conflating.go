@@ -8,7 +8,7 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// following is a session of a watcher that follows the engine, for those who end it.
+// following is a session of a watcher that follows the engine, which another goroutine can end.
 type following struct {
 	leave context.CancelCauseFunc
 	// complete is its watch when that had everything; nil before.
