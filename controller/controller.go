@@ -14,8 +14,31 @@ import (
 // Controller reconciles the objects of a source. Make one with [New]. All methods are
 // safe for concurrent use.
 type Controller[T any] struct {
-	core     *core
+	core     controllerCore
 	informer *informer.SharedInformer[T]
+}
+
+// controllerCore is a *[core]. It is an interface to save compile time: a package that
+// mentions Controller[Pod] would otherwise compile the methods of every generic type that is
+// reachable through the core's fields.
+type controllerCore interface {
+	start(of ownInformer)
+	setHandler(handler *informer.Registration)
+	enqueue(keys []string)
+	hostOf() *engine.Host
+	name() string
+	add(key string, delay time.Duration) error
+	settle(ctx context.Context) error
+	handlerDone() <-chan struct{}
+	closeReason() error
+	stats() Stats
+	close() error
+}
+
+// ownInformer is an informer that the controller has made and closes.
+type ownInformer interface {
+	Close() error
+	Stop()
 }
 
 // New starts a controller, which lists the objects and reconciles each once, and then
@@ -39,22 +62,24 @@ func New[T any](cfg Config[T]) (*Controller[T], error) {
 	if c.core, err = newCore(s, host); err != nil {
 		return nil, err
 	}
+	var own ownInformer
 	if c.informer == nil {
 		c.informer, err = informer.New(informer.Config[T]{
-			Source: cfg.Source, Prefix: cfg.Prefix, Host: c.core.host, Name: s.name, OnError: s.onError,
+			Source: cfg.Source, Prefix: cfg.Prefix, Host: c.core.hostOf(), Name: s.name, OnError: s.onError,
 		})
 		if err != nil {
 			return nil, errors.Join(err, c.core.close())
 		}
-		c.core.ownInformer = c.informer
+		own = c.informer
 	}
-	c.core.start()
+	c.core.start(own)
 	keys := cfg.Keys
 	if keys == nil {
 		keys = func(n informer.Notification[T]) []string { return []string{n.Key()} }
 	}
-	c.core.handler, err = c.informer.Subscribe(func(n informer.Notification[T]) { c.core.enqueue(keys(n)) },
+	handler, err := c.informer.Subscribe(func(n informer.Notification[T]) { c.core.enqueue(keys(n)) },
 		informer.HandlerOptions{Name: s.name, Resync: cfg.Resync})
+	c.core.setHandler(handler)
 	if err != nil {
 		return nil, errors.Join(err, c.core.close())
 	}
@@ -66,10 +91,10 @@ func New[T any](cfg Config[T]) (*Controller[T], error) {
 func (c *Controller[T]) Informer() *informer.SharedInformer[T] { return c.informer }
 
 // Host returns the host that the controller runs on.
-func (c *Controller[T]) Host() *engine.Host { return c.core.host }
+func (c *Controller[T]) Host() *engine.Host { return c.core.hostOf() }
 
 // Name returns the controller's name.
-func (c *Controller[T]) Name() string { return c.core.cfg.name }
+func (c *Controller[T]) Name() string { return c.core.name() }
 
 // Enqueue adds a key to those to be reconciled, whether its object has changed or not. It
 // does not block. The error is [ErrClosed].
@@ -93,7 +118,7 @@ func (c *Controller[T]) Settle(ctx context.Context, rev store.Revision) error {
 	if err := c.informer.WaitForRevision(ctx, max(rev, 1)); err != nil {
 		return err
 	}
-	if !c.core.host.Deterministic() {
+	if !c.Host().Deterministic() {
 		if err := c.passed(ctx); err != nil {
 			return err
 		}
@@ -115,7 +140,7 @@ func (c *Controller[T]) passed(ctx context.Context) error {
 // Done returns a channel that is closed when the controller is told of no more changes: after
 // Close, or when its informer has ended, as when the source has ended for good. In the latter
 // case keys are still reconciled: those that were queued, that failed, or that Enqueue adds.
-func (c *Controller[T]) Done() <-chan struct{} { return c.core.handler.Done() }
+func (c *Controller[T]) Done() <-chan struct{} { return c.core.handlerDone() }
 
 // Err returns why Done is closed: [ErrClosed], or why the informer has ended, such as an
 // [*informer.SourceError]. It is nil before.
@@ -125,8 +150,8 @@ func (c *Controller[T]) Err() error {
 	default:
 		return nil
 	}
-	if c.core.life.Err() != nil {
-		return context.Cause(c.core.life)
+	if err := c.core.closeReason(); err != nil {
+		return err
 	}
 	return c.informer.Err()
 }

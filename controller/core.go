@@ -24,10 +24,7 @@ type core struct {
 	queue   *queue.WorkQueue[string]
 	handler *informer.Registration // nil if the controller failed to start
 	// ownInformer is closed with the controller; nil if it was given.
-	ownInformer interface {
-		Close() error
-		Stop()
-	}
+	ownInformer ownInformer
 
 	life    context.Context
 	cancel  context.CancelCauseFunc
@@ -47,7 +44,7 @@ type core struct {
 	rested chan struct{}
 }
 
-func newCore(cfg settings, host *engine.Host) (*core, error) {
+func newCore(cfg settings, host *engine.Host) (controllerCore, error) {
 	c := &core{
 		cfg: cfg, host: host, ownHost: host == nil, stopped: make(chan struct{}),
 		workers: make([]atomic.Pointer[worker], cfg.workers), running: make(map[string]struct{}), attempts: make(map[string]int),
@@ -69,14 +66,33 @@ func newCore(cfg settings, host *engine.Host) (*core, error) {
 	return c, err
 }
 
-// start starts the workers.
-func (c *core) start() {
+// start starts the workers. The informer is nil if it is not the controller's own.
+func (c *core) start(of ownInformer) {
+	c.ownInformer = of
 	c.root = actors.Spawn(engine.SystemOf(c.host), "controller "+c.cfg.name, func() actors.Behavior[none] {
 		return &root{c}
 	}, actors.Options{})
 	if !c.root.Tell(none{}) {
 		c.gone()
 	}
+}
+
+func (c *core) hostOf() *engine.Host { return c.host }
+
+func (c *core) name() string { return c.cfg.name }
+
+// setHandler is given the handler that adds keys, nil if the informer has refused it.
+func (c *core) setHandler(handler *informer.Registration) { c.handler = handler }
+
+// handlerDone returns a channel that is closed when the handler is told of no more changes.
+func (c *core) handlerDone() <-chan struct{} { return c.handler.Done() }
+
+// closeReason returns why the controller has been closed, nil if it has not been.
+func (c *core) closeReason() error {
+	if c.life.Err() == nil {
+		return nil
+	}
+	return context.Cause(c.life)
 }
 
 // enqueue adds keys; a handler of the informer calls it.

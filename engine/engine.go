@@ -122,6 +122,8 @@ func New[T any](cfg Config[T]) (*Engine[T], error) {
 }
 
 // openCore is open with an interface result; see [engineCore].
+//
+//go:noinline
 func openCore(cfg settings) (engineCore, error) { return open(cfg) }
 
 // open is New without the type.

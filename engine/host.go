@@ -57,7 +57,16 @@ type HostConfig struct {
 type Host struct{ core hostCore }
 
 // hostCore is a *[host], hidden from the user's compiler; see [engineCore].
-type hostCore interface{ isHost() }
+type hostCore interface {
+	actors() int
+	timers() int
+	names() []string
+	deterministic() bool
+	clock() Clock
+	newRand() *rand.Rand
+	closeTimeout() time.Duration
+	await(ctx context.Context, ready <-chan struct{}) error
+}
 
 // host is the content of a [Host].
 type host struct {
@@ -77,9 +86,8 @@ type host struct {
 	engines []*core    // the running ones, in the order in which they began
 }
 
-func (h *host) isHost() {}
-
-// coreOf returns the content of h.
+// coreOf returns the content of h, for this package alone: a user's package would compile
+// what it reaches.
 func coreOf(h *Host) *host { return h.core.(*host) }
 
 // NewHost makes a host. Close it after its engines.
@@ -122,39 +130,53 @@ func (h *host) closeTime() (context.Context, context.CancelFunc) {
 
 // Actors returns how many actors of its engines are alive; Timers how many
 // timers are armed. Both are zero once all engines are closed.
-func (h *Host) Actors() int { return coreOf(h).system.Actors() }
+func (h *Host) Actors() int { return h.core.actors() }
+
+func (h *host) actors() int { return h.system.Actors() }
 
 // Deterministic reports whether an executor was given that runs only while a call
 // waits, as [NewSeeded] returns.
-func (h *Host) Deterministic() bool { return coreOf(h).run != nil }
+func (h *Host) Deterministic() bool { return h.core.deterministic() }
+
+func (h *host) deterministic() bool { return h.run != nil }
 
 // Timers returns how many timers of its engines are armed.
-func (h *Host) Timers() int { return coreOf(h).system.Timers() }
+func (h *Host) Timers() int { return h.core.timers() }
+
+func (h *host) timers() int { return h.system.Timers() }
 
 // ActorNames returns the sorted names of the actors that are alive on the host, to
 // find leaks. It is empty once all engines are closed.
-func (h *Host) ActorNames() []string { return coreOf(h).system.Names() }
+func (h *Host) ActorNames() []string { return h.core.names() }
+
+func (h *host) names() []string { return h.system.Names() }
 
 // Clock returns the host's clock.
-func (h *Host) Clock() Clock { return coreOf(h).system.Clock() }
+func (h *Host) Clock() Clock { return h.core.clock() }
+
+func (h *host) clock() Clock { return h.system.Clock() }
 
 // NewRand returns a source of randomness for one user, seeded by the host's.
-func (h *Host) NewRand() *rand.Rand { return coreOf(h).newRand() }
+func (h *Host) NewRand() *rand.Rand { return h.core.newRand() }
 
 // CloseTimeout returns how long Close of the host, and of engines and informers on it,
 // waits for user code to return.
-func (h *Host) CloseTimeout() time.Duration { return coreOf(h).timeout }
+func (h *Host) CloseTimeout() time.Duration { return h.core.closeTimeout() }
+
+func (h *host) closeTimeout() time.Duration { return h.timeout }
 
 // Await blocks until ready is signalled or closed, or ctx is done; then it
 // returns ctx's cause. On a deterministic host it runs the engines meanwhile,
 // and returns [ErrIdle] if that cannot end the wait. It must not be called from
 // an actor's turn.
 func (h *Host) Await(ctx context.Context, ready <-chan struct{}) error {
-	return coreOf(h).await(ctx, ready)
+	return h.core.await(ctx, ready)
 }
 
 // SystemOf returns the actor system of the host, for packages that run actors of their
 // own. Only the host closes it.
+//
+//go:noinline
 func SystemOf(h *Host) *actors.System { return coreOf(h).system }
 
 // newRand returns a source of randomness of its own for one actor.

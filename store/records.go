@@ -205,39 +205,48 @@ func (r *records) extended(added []indexFunction) (*records, error) {
 }
 
 // recordView is a [StoreView] without the type of its items. It is immutable.
-type recordView struct{ parts recordParts }
+type recordView struct{ recordParts }
 
-// recordParts is a *[records], as an interface for the reason of [viewParts].
-type recordParts interface{ isRecords() }
-
-func (*records) isRecords() {}
+// recordParts is a *[records], as an interface for the reason of [viewParts]: it has what is
+// read of a view, so that no function which users' packages inline mentions *records.
+type recordParts interface {
+	len() int
+	lastRevision() Revision
+	get(key string) (item any, exists bool)
+	keys() []string
+	from(key string, yield func(key string, item any) bool)
+	index(name string) (i int, err error)
+	indexFunctions() []indexFunction // in their order
+	withValue(index int, value string, yield func(key string, item any) bool)
+	keysWithValues(index int, values ...string) []string
+	values(index int) []string
+}
 
 // recordsOf is not a method, so that users' packages do not compile its result
 // type.
-func recordsOf(v *recordView) *records { return v.parts.(*records) }
+func recordsOf(v *recordView) *records { return v.recordParts.(*records) }
 
-func (v *recordView) len() int { return recordsOf(v).items.Len() }
+func (r *records) len() int { return r.items.Len() }
 
-func (v *recordView) lastRevision() Revision { return recordsOf(v).revision }
+func (r *records) lastRevision() Revision { return r.revision }
 
-func (v *recordView) get(key string) (item any, exists bool) { return recordsOf(v).get(key) }
+func (r *records) keys() []string { return r.items.Keys() }
+
+func (r *records) indexFunctions() []indexFunction { return r.functions }
 
 // from calls yield with the keys and items from a key on, in order, until it
 // returns false.
-func (v *recordView) from(key string, yield func(key string, item any) bool) {
+func (r *records) from(key string, yield func(key string, item any) bool) {
 	var scan scan
-	recordsOf(v).items.Ascend(key, func(key string, c *record) bool {
+	r.items.Ascend(key, func(key string, c *record) bool {
 		scan.step()
 		return yield(key, c.item)
 	})
 }
 
-func (v *recordView) keys() []string { return recordsOf(v).items.Keys() }
-
 // withValue calls yield with the keys and items that have value in an index, in
 // order, until it returns false.
-func (v *recordView) withValue(index int, value string, yield func(key string, item any) bool) {
-	r := recordsOf(v)
+func (r *records) withValue(index int, value string, yield func(key string, item any) bool) {
 	r.indexes[index].ascend(value, "", func(key keyAlone) bool {
 		item, _ := r.get(string(key))
 		return yield(string(key), item)
@@ -246,9 +255,9 @@ func (v *recordView) withValue(index int, value string, yield func(key string, i
 
 // keysWithValues returns the keys that have one of the values in an index, each
 // once, in order.
-func (v *recordView) keysWithValues(index int, values ...string) (keys []string) {
+func (r *records) keysWithValues(index int, values ...string) (keys []string) {
 	for _, value := range values {
-		recordsOf(v).indexes[index].ascend(value, "", func(key keyAlone) bool {
+		r.indexes[index].ascend(value, "", func(key keyAlone) bool {
 			keys = append(keys, string(key))
 			return true
 		})
@@ -259,10 +268,5 @@ func (v *recordView) keysWithValues(index int, values ...string) (keys []string)
 	return slices.Compact(keys)
 }
 
-func (v *recordView) index(name string) (int, error) { return recordsOf(v).index(name) }
-
-// functions returns the functions of the indexes, in their order.
-func (v *recordView) functions() []indexFunction { return recordsOf(v).functions }
-
 // values returns the values that any item has in an index, in order.
-func (v *recordView) values(index int) []string { return recordsOf(v).indexes[index].values() }
+func (r *records) values(index int) []string { return r.indexes[index].values() }

@@ -61,7 +61,7 @@ func (v *StoreView[T]) Index(name string, item T) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := v.records.functions()[index].of("", item)
+	values, err := v.records.indexFunctions()[index].of("", item)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (v *StoreView[T]) ListIndexFuncValues(name string) ([]string, error) {
 // own.
 func (v *StoreView[T]) GetIndexers() Indexers[T] {
 	indexers := make(Indexers[T])
-	for _, f := range v.records.functions() {
+	for _, f := range v.records.indexFunctions() {
 		indexers[f.name] = f.given.(IndexFunc[T])
 	}
 	return indexers

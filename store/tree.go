@@ -19,7 +19,21 @@ import (
 //	                                        child and ghi; the view's stay
 //
 // A Tree is for one goroutine at a time. Its views are safe for concurrent use.
-type Tree struct {
+type Tree struct{ core treeCore }
+
+// treeCore is a *[tree], as an interface for the reason of [viewParts]: users' packages reach
+// trees through the backends.
+type treeCore interface {
+	put(o *Object) (prev *Object)
+	remove(key string) (prev *Object)
+	load(objects []*Object)
+	get(key string) *Object
+	len() int
+	asView() *TreeView
+}
+
+// tree is the content of a [Tree].
+type tree struct {
 	keyed[*Object, *Object]
 	// attributes are those of the indexes.
 	attributes []Attribute
@@ -45,12 +59,14 @@ func NewTree(indexes ...Attribute) *Tree {
 			attributes = append(attributes, a)
 		}
 	}
-	return &Tree{keyed: newKeyed[*Object, *Object](len(attributes)), attributes: attributes, near: make([]btree.PathHint, len(attributes))}
+	return &Tree{&tree{keyed: newKeyed[*Object, *Object](len(attributes)), attributes: attributes, near: make([]btree.PathHint, len(attributes))}}
 }
 
 // Put stores o under its key and returns the previous object, or nil. It takes
 // O(log n) and shares o, which must not change any more.
-func (t *Tree) Put(o *Object) (prev *Object) {
+func (t *Tree) Put(o *Object) (prev *Object) { return t.core.put(o) }
+
+func (t *tree) put(o *Object) (prev *Object) {
 	if t.view != nil {
 		t.view = nil
 		t.compact()
@@ -63,7 +79,7 @@ func (t *Tree) Put(o *Object) (prev *Object) {
 }
 
 // set puts o among the items and returns the previous object, or nil.
-func (t *Tree) set(o *Object) (prev *Object) {
+func (t *tree) set(o *Object) (prev *Object) {
 	if o.Key > t.last {
 		t.last = o.Key
 		prev, _ = t.items.Load(o.Key, o)
@@ -75,7 +91,9 @@ func (t *Tree) set(o *Object) (prev *Object) {
 }
 
 // Delete removes the object under key and returns it, or nil if there is none.
-func (t *Tree) Delete(key string) (prev *Object) {
+func (t *Tree) Delete(key string) (prev *Object) { return t.core.remove(key) }
+
+func (t *tree) remove(key string) (prev *Object) {
 	prev, found := t.items.Delete(key)
 	if !found {
 		return nil
@@ -88,7 +106,7 @@ func (t *Tree) Delete(key string) (prev *Object) {
 }
 
 // index replaces prev by o in the i-th index. Either may be nil.
-func (t *Tree) index(i int, prev, o *Object) {
+func (t *tree) index(i int, prev, o *Object) {
 	entries := t.indexes[i].entries
 	is, holds := entryOf(t.attributes[i], o)
 	if !Alike(prev, o) {
@@ -124,7 +142,9 @@ func (t *Tree) Apply(ev Event) (prev *Object) {
 }
 
 // Get returns the object under key, or nil.
-func (t *Tree) Get(key string) *Object {
+func (t *Tree) Get(key string) *Object { return t.core.get(key) }
+
+func (t *tree) get(key string) *Object {
 	if key > t.last {
 		return nil
 	}
@@ -133,7 +153,9 @@ func (t *Tree) Get(key string) *Object {
 }
 
 // Len returns the number of objects.
-func (t *Tree) Len() int { return t.items.Len() }
+func (t *Tree) Len() int { return t.core.len() }
+
+func (t *tree) len() int { return t.items.Len() }
 
 // View returns an immutable snapshot of the tree. It takes O(1), and returns the
 // last view if nothing was written since. A nil Tree has the empty view.
@@ -141,6 +163,10 @@ func (t *Tree) View() *TreeView {
 	if t == nil {
 		return nil
 	}
+	return t.core.asView()
+}
+
+func (t *tree) asView() *TreeView {
 	if t.view == nil {
 		t.view = newTreeView(treeParts{t.keyed.view(), t.attributes})
 	}

@@ -19,14 +19,14 @@ const (
 // rememberAppended remembers the key of the last object if it is in the middle of a node,
 // in a tree that was only appended to. Of one from which objects are deleted, too, it
 // remembers no more keys than the tree has such nodes.
-func (t *Tree) rememberAppended(key string) {
-	if t.Len()%degree == degree/2 && len(t.appended) <= t.Len()/degree {
+func (t *tree) rememberAppended(key string) {
+	if t.len()%degree == degree/2 && len(t.appended) <= t.len()/degree {
 		t.appended = append(t.appended, key)
 	}
 }
 
 // compact copies nodes of remembered keys, which a view must share.
-func (t *Tree) compact() {
+func (t *tree) compact() {
 	n := min(len(t.appended)-growing, maxCompacted)
 	if n <= 0 {
 		return

@@ -9,10 +9,12 @@ import (
 // without repetition, that takes O(n) for them and each index, besides sorting the
 // values of the indexes; otherwise it is the same as a Put of each. It shares the
 // objects, but not the slice.
-func (t *Tree) Load(objects []*Object) {
-	if t.Len() > 0 || !ascending(objects) {
+func (t *Tree) Load(objects []*Object) { t.core.load(objects) }
+
+func (t *tree) load(objects []*Object) {
+	if t.len() > 0 || !ascending(objects) {
 		for _, o := range objects {
-			t.Put(o)
+			t.put(o)
 		}
 		return
 	}

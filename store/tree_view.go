@@ -217,8 +217,8 @@ func TreeOf(v *TreeView) *Tree {
 	}
 	parts := partsOf(v)
 	last, _, _ := parts.items.Max()
-	return &Tree{
+	return &Tree{&tree{
 		keyed: parts.fork(), attributes: parts.attributes,
 		last: last, near: make([]btree.PathHint, len(parts.attributes)),
-	}
+	}}
 }

@@ -47,7 +47,7 @@ type SourceOptions struct {
 // faults must not be set from within a watch's Notify.
 type Source[T any] struct {
 	*faulty.Backend
-	memory *memory.Backend
+	memory backend.Backend
 	schema store.Schema
 
 	// hiding is held while changes are made that watches must not see, and
@@ -67,11 +67,20 @@ func NewSource[T any](cfg engine.Config[T]) *Source[T] { return NewSourceWith(cf
 // NewSourceWith is NewSource with options.
 func NewSourceWith[T any](cfg engine.Config[T], opts SourceOptions) *Source[T] {
 	s := &Source[T]{schema: cfg.Schema(), hidden: make(map[store.Revision]bool)}
-	// The only error is that of limits, and none are given.
-	s.memory, _ = memory.New(s.schema, memory.Options{Clock: opts.Clock, FirstRevision: 1})
+	s.memory = newMemory(s.schema, opts.Clock)
 	s.Backend = faulty.New(s.memory, faulty.Options{Clock: opts.Clock, Blocks: opts.Blocks, Sparse: opts.Sparse})
 	s.Backend.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: s.hide})
 	return s
+}
+
+// newMemory is memory.New with an interface as its result, and not inlined: a package that
+// mentions a Source would otherwise compile the B-trees of storage in memory.
+//
+//go:noinline
+func newMemory(schema store.Schema, clock clock.Clock) backend.Backend {
+	// The only error is that of limits, and none are given.
+	b, _ := memory.New(schema, memory.Options{Clock: clock, FirstRevision: 1})
+	return b
 }
 
 // Add creates an object, as another client of the storage would.

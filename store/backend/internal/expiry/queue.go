@@ -16,8 +16,18 @@ import (
 // others, as those from a file, by the wall clock. Once the wall clock has been set, a
 // mixture of both has no order, so each has a tree of its own.
 type Queue struct {
-	running *btree.BTreeG[*Expiring] // with a monotonic reading
-	wall    *btree.BTreeG[*Expiring] // without
+	running sorted // with a monotonic reading
+	wall    sorted // without
+}
+
+// sorted is a B-tree, as an interface to save compile time: a package that can reach a generic
+// B-tree through the fields of a backend compiles all its methods again.
+type sorted interface {
+	Set(e *Expiring) (prev *Expiring, replaced bool)
+	Delete(e *Expiring) (prev *Expiring, found bool)
+	Min() (first *Expiring, ok bool)
+	PopMin() (first *Expiring, ok bool)
+	Scan(yield func(e *Expiring) bool)
 }
 
 // Expiring is an object that has a TTL.
@@ -35,14 +45,14 @@ func NewQueue() *Queue {
 		}
 		return cmp.Less(a.Object.Key, b.Object.Key)
 	}
-	tree := func() *btree.BTreeG[*Expiring] {
+	tree := func() sorted {
 		return btree.NewBTreeGOptions(sooner, btree.Options{NoLocks: true})
 	}
 	return &Queue{running: tree(), wall: tree()}
 }
 
 // of returns the tree of objects that expire at such a time.
-func (q *Queue) of(at time.Time) *btree.BTreeG[*Expiring] {
+func (q *Queue) of(at time.Time) sorted {
 	if at == at.Round(0) { // which has no monotonic reading
 		return q.wall
 	}
@@ -73,7 +83,7 @@ func (q *Queue) Earliest(now time.Time) time.Time {
 
 // Due removes and returns the first object if it has expired by now, else nil.
 func (q *Queue) Due(now time.Time) *Expiring {
-	for _, tree := range []*btree.BTreeG[*Expiring]{q.running, q.wall} {
+	for _, tree := range []sorted{q.running, q.wall} {
 		if first, ok := tree.Min(); ok && !first.Object.Expires.After(now) {
 			tree.PopMin()
 			return first
