@@ -94,10 +94,10 @@ func TestPackages_AreRightForOtherSystems(t *testing.T) {
 	}
 }
 
-// A browser has no files to map into memory, so the benchmarks of storage in files are
-// not for it, nor are tests, and starts no commands.
+// A browser has no files to map into memory and starts no commands, so storage in files,
+// what mentions it, and tests are not for it.
 func TestPackages_AreRightForBrowsers(t *testing.T) {
-	require.Empty(t, load(t, "js/wasm", false, nil, without(all(t), "store/backend/bolt/", "cmd/", "bench/")...))
+	require.Empty(t, load(t, "js/wasm", false, nil, without(all(t), "store/backend/bolt/", "cmd/", "bench/", "internal/buildcost/")...))
 }
 
 // The test finds what it is for.
