@@ -39,17 +39,17 @@ const (
 	dead                          // stopped; no turn follows
 )
 
-// childless are the states in which an actor takes no new children. Protoactor
-// tells only the children that exist when the stop begins to stop, but waits for
-// all of them.
-const childless = restarting | stopping | dead
+// noNewChildren are the states in which an actor takes no new children. Protoactor
+// waits for all children of an actor that stops, but stops only those that exist when
+// the stop begins.
+const noNewChildren = restarting | stopping | dead
 
 // cell is the part that all actors have in common: the state and the system
 // messages. There is one per idle wake actor, so its size counts.
 //
-// Protoactor sees that of an actor with a queue as a [mailbox] and as a [lifecycle].
-// These are pointers to types of their own, so that none of their methods shows in
-// this package's API.
+// Protoactor uses the cell of an actor with a queue as a [mailbox] and as a [lifecycle].
+// Both are types of their own, so that none of their methods shows in this package's
+// API.
 type cell struct {
 	state  atomic.Uint32
 	spec   *spec                         // set before the spawn; a submission reads state and spec

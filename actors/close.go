@@ -41,7 +41,7 @@ func (s *System) closeInTurn() error {
 	if s.owned.pool != nil {
 		s.later.Do(func() { go func() { _ = s.finish(context.Background()) }() })
 	}
-	return s.stillRunning(ErrInTurn, func(*cell) bool { return true })
+	return s.stillRunning(ErrInTurn, anyCell)
 }
 
 // finish waits for the actors, and ends the executors.
@@ -85,11 +85,11 @@ func (s *System) await(ctx context.Context) error {
 	case <-s.stopped:
 		return nil
 	case <-ctx.Done():
-		return s.stillRunning(context.Cause(ctx), func(*cell) bool { return true })
+		return s.stillRunning(context.Cause(ctx), anyCell)
 	}
 }
 
-// stillRunning names the cell and those below it, as far as they are left.
+// stillRunning names the cell and those below it, unless they have stopped.
 func (c *cell) stillRunning(cause error) error {
 	s := c.spec.system
 	parents := s.parents()
@@ -112,6 +112,9 @@ func (s *System) parents() map[ID]ID {
 	}
 	return parents
 }
+
+// anyCell selects all actors.
+func anyCell(*cell) bool { return true }
 
 // stillRunning names the actors that match selects, and counts the wake actors
 // below them.
@@ -145,7 +148,7 @@ type StillRunningError struct {
 	Waiting []string
 	// Wakers is the number of wake actors left, children of those above.
 	Wakers int
-	// Cause is why waiting ended: the cause of the context.
+	// Cause is why waiting ended: the cause of the context, or [ErrInTurn].
 	Cause error
 }
 

@@ -39,10 +39,10 @@ func (v Verdict) String() string {
 //	offer, tell ──▶ in ──swap──▶ out ──▶ next
 //	               (lock)       (consumer)
 //
-// The inbox is compiled for each type of message, so the part that can do
-// without that type is in [mailboxState].
+// The inbox is compiled for each type of message, so what does not depend on that type
+// is in [inboxState].
 type inbox[M any] struct {
-	state mailboxState
+	state inboxState
 	in    []M // under the state's lock
 	out   []M // the consumer's
 	read  int // out[:read] have been consumed; the consumer's
@@ -104,9 +104,9 @@ func (b *inbox[M]) drain() []M {
 	return left
 }
 
-// mailboxState is the part of an inbox that does not depend on the type of its
+// inboxState is the part of an inbox that does not depend on the type of its
 // messages: whether it takes more, and how many it holds.
-type mailboxState struct {
+type inboxState struct {
 	capacity int
 
 	mu       sync.Mutex
@@ -119,7 +119,7 @@ type mailboxState struct {
 
 // admit counts a message unless the inbox is full or closed. If the verdict is
 // Accepted the state is left locked, for the caller to append and unlock.
-func (s *mailboxState) admit() Verdict {
+func (s *inboxState) admit() Verdict {
 	s.mu.Lock()
 	v := s.verdict()
 	if v != Accepted {
@@ -131,7 +131,7 @@ func (s *mailboxState) admit() Verdict {
 }
 
 // admitAlways is admit whatever the capacity; false if the inbox is closed.
-func (s *mailboxState) admitAlways() bool {
+func (s *inboxState) admitAlways() bool {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -142,7 +142,7 @@ func (s *mailboxState) admitAlways() bool {
 }
 
 // verdict decides about an offer; the caller holds the lock.
-func (s *mailboxState) verdict() Verdict {
+func (s *inboxState) verdict() Verdict {
 	if s.closed {
 		return Gone
 	}
@@ -161,7 +161,7 @@ func (s *mailboxState) verdict() Verdict {
 // passToConsumer counts the appended messages as the consumer's, which has read
 // all that it had before. If there are any the state is left locked, for the
 // caller to take them and unlock.
-func (s *mailboxState) passToConsumer() bool {
+func (s *inboxState) passToConsumer() bool {
 	s.mu.Lock()
 	if s.appended == 0 {
 		s.mu.Unlock()
@@ -173,7 +173,7 @@ func (s *mailboxState) passToConsumer() bool {
 }
 
 // countNone resets the counts; the caller holds the lock.
-func (s *mailboxState) countNone() {
+func (s *inboxState) countNone() {
 	s.appended = 0
 	s.unread.Store(0)
 }
@@ -181,7 +181,7 @@ func (s *mailboxState) countNone() {
 // roomMade reports, once after an offer was refused, that half the capacity is
 // free again: then producers come back with a batch rather than for every single
 // place. Only the consumer may call it.
-func (s *mailboxState) roomMade() bool {
+func (s *inboxState) roomMade() bool {
 	if !s.wantRoom.Load() {
 		return false
 	}
@@ -194,26 +194,26 @@ func (s *mailboxState) roomMade() bool {
 }
 
 // refuse closes the inbox to all further messages. Those inside stay.
-func (s *mailboxState) refuse() {
+func (s *inboxState) refuse() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 }
 
-func (s *mailboxState) len() int {
+func (s *inboxState) len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queued()
 }
 
-func (s *mailboxState) isClosed() bool {
+func (s *inboxState) isClosed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed
 }
 
 // queued is the number of messages inside; the caller holds the lock.
-func (s *mailboxState) queued() int { return s.appended + int(s.unread.Load()) }
+func (s *inboxState) queued() int { return s.appended + int(s.unread.Load()) }
 
 // full reports whether an offer must be refused; the caller holds the lock.
-func (s *mailboxState) full() bool { return s.queued() >= s.capacity }
+func (s *inboxState) full() bool { return s.queued() >= s.capacity }

@@ -100,7 +100,7 @@ func (c *cell) fail(reason any, stack []byte) {
 		restartable: c.body.restartable(),
 		resumable:   c.body.behavior() != nil,
 	}
-	if c.is(childless) {
+	if c.is(noNewChildren) {
 		if !c.is(stopping | dead) {
 			f.Directive = Restart
 		}
@@ -178,7 +178,7 @@ func (l *lifecycle) HandleFailure(_ *actor.ActorSystem, _ actor.Supervisor, chil
 // or if its directive cannot be carried out.
 func (c *cell) decide(f *Failure) (d Directive) {
 	s, ok := c.body.behavior().(Supervisor)
-	if !ok || c.is(childless) {
+	if !ok || c.is(noNewChildren) {
 		return Stop
 	}
 	c.guard(func() { d = s.ChildFailed(c.context(), f.ID, f.Reason) })

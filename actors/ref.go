@@ -125,7 +125,7 @@ func (r *Ref[M]) StillRunning(cause error) error { return r.queue.stillRunning(c
 // that a program uses.
 type queueBody struct {
 	cell
-	inbox  *mailboxState
+	inbox  *inboxState
 	typed  typedQueue
 	onRoom func()
 	// The fields below belong to the turn, or are set before the first one.

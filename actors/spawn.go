@@ -68,7 +68,7 @@ func (c *cell) spawn(props *actor.Props) error {
 	if !ok {
 		return ErrNoChildren
 	}
-	if c.is(childless) {
+	if c.is(noNewChildren) {
 		return ErrStopping
 	}
 	_, err := q.invoker.(actor.SpawnerContext).SpawnNamed(props, "")

@@ -8,7 +8,7 @@ import (
 
 // ErrInTurn: a Close was called in a turn of an actor, as by a handler, and so does
 // not wait: it might wait for that turn. What it has begun goes on.
-var ErrInTurn = errors.New("called by a handler, or in another turn of an actor, which it might wait for")
+var ErrInTurn = errors.New("called in a turn of an actor, such as a handler, for which it might wait: call it in another goroutine to wait")
 
 // turnFunc is the name of the function that runs every turn.
 var turnFunc = runtime.FuncForPC(reflect.ValueOf((*mailbox).RunTurn).Pointer()).Name()

@@ -27,7 +27,7 @@ type WakeBox struct {
 // takes no children any more, [ErrNoChildren] if it is a wake actor itself.
 func SpawnWake(parent *Context, w Waker, box *WakeBox, exec Executor) error {
 	c := parent.cell()
-	if c.is(childless) {
+	if c.is(noNewChildren) {
 		return ErrStopping
 	}
 	q, ok := c.body.(*queueBody)
