@@ -57,7 +57,7 @@ func (b *bookmarks) arm(ctx *actors.Context) {
 		return
 	}
 	late := time.Duration(b.d.Rand.Float64() * tickJitter * float64(tickPeriod))
-	b.timer = ctx.Clock().AfterFunc(tickPeriod+late, func() { b.d.self.Tell(Tick{}) })
+	b.timer = ctx.Clock().AfterFunc(tickPeriod+late, func() { b.d.self.Tell(bookmarksDue{}) })
 }
 
 func (b *bookmarks) stop() {

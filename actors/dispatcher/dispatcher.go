@@ -62,7 +62,7 @@ type dispatcher struct {
 	bookmarks *bookmarks
 	slow      slow
 	deadlines *deadlines
-	pending   *agenda[store.Revision]
+	pending   *watchQueue[store.Revision]
 	notified  *notified
 }
 
@@ -90,7 +90,7 @@ func Spawn(parent actors.Parent, cfg Config) *actors.Ref[Message] {
 		unfiltered: watcher.NewStream(cfg.Schema, nil, 0),
 		entries:    make(map[string]*filterEntry),
 		interest:   newInterest[*filterEntry](),
-		pending:    newAgenda(func(a, b store.Revision) bool { return a < b }),
+		pending:    newWatchQueue(func(a, b store.Revision) bool { return a < b }),
 	}
 	d.bookmarks, d.deadlines, d.notified = newBookmarks(d), newDeadlines(d), newNotified(d)
 	d.slow.set = newStalled[*watcher.Member]()
@@ -125,13 +125,13 @@ func (d *dispatcher) Receive(ctx *actors.Context, msg Message) {
 		d.recovered(ctx, m.Watch)
 	case Ended:
 		d.forget(ctx, m.Watch)
-	case Tick:
+	case bookmarksDue:
 		d.bookmarks.tick(ctx)
-	case ProgressDue:
+	case progressDue:
 		d.notified.progress(ctx)
-	case BudgetSpent:
+	case budgetSpent:
 		d.budgetSpent()
-	case DeadlineDue:
+	case deadlineDue:
 		d.deadlines.due(ctx)
 	}
 }

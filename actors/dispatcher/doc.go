@@ -10,7 +10,7 @@
 //	                                     └─▶ wake waiting watches; mark those too far behind as stalled
 //	watcher ──Recovered, Ended──▶ dispatcher: removes a watch that has ended from every index
 //	engine ──Drain──▶ dispatcher: ends each watch that has everything
-//	clock ──Tick, ProgressDue, BudgetSpent, DeadlineDue──▶ dispatcher
+//	clock ──bookmarksDue, progressDue, budgetSpent, deadlineDue──▶ dispatcher
 //
 // The dispatcher never waits for a watch and queues no events for it: a watch that
 // lags reads the window when its consumer asks for more.

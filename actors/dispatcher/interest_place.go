@@ -65,13 +65,13 @@ func (i *interest[G]) excluded(h *slot, all []store.Exclusion) *bucket {
 // that all groups require is chosen only for the first.
 func (i *interest[G]) mostSelective(exact []store.Requirement) store.Requirement {
 	return slices.MinFunc(exact, func(a, b store.Requirement) int {
-		return cmp.Compare(i.crowd(a), i.crowd(b))
+		return cmp.Compare(i.groupsUnder(a), i.groupsUnder(b))
 	})
 }
 
-// crowd is the number of groups in the requirement's bucket. An empty value of a field
-// is the last choice, since most objects may have it.
-func (i *interest[G]) crowd(r store.Requirement) int {
+// groupsUnder is the number of groups in the requirement's bucket. An empty value of a field
+// counts as the most, since most objects may have it.
+func (i *interest[G]) groupsUnder(r store.Requirement) int {
 	if blank(r) {
 		return math.MaxInt
 	}
@@ -96,13 +96,13 @@ func (i *interest[G]) fewestPresent(all []store.Presence) (store.Presence, bool)
 		return store.Presence{}, false
 	}
 	return slices.MinFunc(all, func(a, b store.Presence) int {
-		return cmp.Compare(i.crowdPresent(a), i.crowdPresent(b))
+		return cmp.Compare(i.groupsWith(a), i.groupsWith(b))
 	}), true
 }
 
-// crowdPresent is the number of groups in the label's buckets. A label that may have any
-// value comes after those with values, since more objects may have it.
-func (i *interest[G]) crowdPresent(p store.Presence) int {
+// groupsWith is the number of groups in the label's buckets. A label that may have any
+// value counts as more than those with values, since more objects may have it.
+func (i *interest[G]) groupsWith(p store.Presence) int {
 	if len(p.Values) == 0 {
 		return math.MaxInt/2 + i.labels.withAny(store.LabelAttribute(p.Label)).size()
 	}

@@ -49,25 +49,25 @@ type Recovered struct{ Watch *watcher.Member }
 // The watch sends it, once.
 type Ended struct{ Watch *watcher.Member }
 
-// Tick is the time for bookmarks. The clock sends it.
-type Tick struct{}
+// bookmarksDue is the time to look which bookmarks are due. The clock sends it.
+type bookmarksDue struct{}
 
-// ProgressDue is the time to notify the next share of notified watches of their
+// progressDue is the time to notify the next share of notified watches of their
 // progress. The clock sends it.
-type ProgressDue struct{}
+type progressDue struct{}
 
-// BudgetSpent says that the slow watches' budget is used up. The clock sends it.
-type BudgetSpent struct{}
+// budgetSpent says that the slow watches' budget is used up. The clock sends it.
+type budgetSpent struct{}
 
-// DeadlineDue says that a watch's deadline has passed. The clock sends it.
-type DeadlineDue struct{}
+// deadlineDue says that a watch's deadline has passed. The clock sends it.
+type deadlineDue struct{}
 
-func (Committed) toDispatcher()   {}
-func (Register) toDispatcher()    {}
-func (Drain) toDispatcher()       {}
-func (Recovered) toDispatcher()   {}
-func (Ended) toDispatcher()       {}
-func (Tick) toDispatcher()        {}
-func (ProgressDue) toDispatcher() {}
-func (BudgetSpent) toDispatcher() {}
-func (DeadlineDue) toDispatcher() {}
+func (Committed) toDispatcher()    {}
+func (Register) toDispatcher()     {}
+func (Drain) toDispatcher()        {}
+func (Recovered) toDispatcher()    {}
+func (Ended) toDispatcher()        {}
+func (bookmarksDue) toDispatcher() {}
+func (progressDue) toDispatcher()  {}
+func (budgetSpent) toDispatcher()  {}
+func (deadlineDue) toDispatcher()  {}

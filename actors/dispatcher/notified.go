@@ -114,7 +114,7 @@ func (n *notified) progress(ctx *actors.Context) {
 // arm arms the timer for the next share.
 func (n *notified) arm(ctx *actors.Context) {
 	if n.timer == nil && n.left > 0 {
-		n.timer = ctx.Clock().AfterFunc(progressPeriod, func() { n.d.self.Tell(ProgressDue{}) })
+		n.timer = ctx.Clock().AfterFunc(progressPeriod, func() { n.d.self.Tell(progressDue{}) })
 	}
 }
 

@@ -63,7 +63,7 @@ func (d *dispatcher) register(ctx *actors.Context, m Register) error {
 	case start.Next < now.Window.First() && w.WindowMoved(m.Snapshot, now) == watcher.Lost:
 		d.Stats.Expired.Add(1)
 	}
-	d.first(w)
+	d.signalFirst(w)
 	d.endWhenCaughtUp(w)
 	return w.Err()
 }
@@ -111,9 +111,9 @@ func (d *dispatcher) schedule(ctx *actors.Context, w *watcher.Member, deadline w
 	}
 }
 
-// first signals the consumer for the first time: a handler unless there is nothing for
-// it, others if they are waiting already.
-func (d *dispatcher) first(w *watcher.Member) {
+// signalFirst signals the consumer for the first time: a handler unless there is nothing
+// for it, others if they are waiting already.
+func (d *dispatcher) signalFirst(w *watcher.Member) {
 	if w.Box() != nil {
 		if !w.Await() {
 			d.signals.add(w)

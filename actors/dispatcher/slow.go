@@ -88,7 +88,7 @@ func (d *dispatcher) drawBudget(ctx *actors.Context) {
 	}
 	s.since, s.mark = ctx.Clock().Now(), s.set.mark()
 	s.drawn = s.budget.take(s.since)
-	s.timer = ctx.Clock().AfterFunc(s.drawn, func() { d.self.Tell(BudgetSpent{}) })
+	s.timer = ctx.Clock().AfterFunc(s.drawn, func() { d.self.Tell(budgetSpent{}) })
 }
 
 // budgetSpent ends the slow watches that have read nothing since the budget was

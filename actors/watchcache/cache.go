@@ -137,11 +137,11 @@ func (c *cache) Receive(ctx *actors.Context, e envelope) {
 		m.Reply <- nil
 	case Compact:
 		c.compact(m)
-	case Tick: // perhaps of a timer before the last: the actor may have failed, and its successor armed another
+	case trimDue: // perhaps of a timer before the last: the actor may have failed, and its successor armed another
 		clock.Stop(&c.trimTimer) // Flush arms the next
-	case WaitsDue:
+	case waiterDue:
 		c.due(ctx)
-	case StillBehind:
+	case progressDue:
 		clock.Stop(&c.behindTimer)
 		c.behind(ctx)
 	}
@@ -244,7 +244,7 @@ func (c *cache) armTrim(ctx *actors.Context) {
 		return
 	}
 	period := max(c.handle.minAge/trimsPerAge, time.Second)
-	c.trimTimer = ctx.Clock().AfterFunc(period, func() { c.handle.tell(Tick{}) })
+	c.trimTimer = ctx.Clock().AfterFunc(period, func() { c.handle.tell(trimDue{}) })
 }
 
 // trimsPerAge is the number of trims of an idle window per maximum age, so that

@@ -73,19 +73,19 @@ type Compact struct {
 	Reply chan<- error
 }
 
-// Tick is the time to trim the window. The clock sends it.
-type Tick struct{}
+// trimDue is the time to trim the window. The clock sends it.
+type trimDue struct{}
 
-// WaitsDue says that a waiter has timed out. The clock sends it.
-type WaitsDue struct{}
+// waiterDue says that a waiter has timed out. The clock sends it.
+type waiterDue struct{}
 
-// StillBehind is the time to check whether calls still wait. The clock sends it.
-type StillBehind struct{}
+// progressDue is the time to check whether calls still wait. The clock sends it.
+type progressDue struct{}
 
-func (StillBehind) toWatchCache() {}
+func (progressDue) toWatchCache() {}
 func (Register) toWatchCache()    {}
 func (Wait) toWatchCache()        {}
 func (Distrust) toWatchCache()    {}
 func (Compact) toWatchCache()     {}
-func (Tick) toWatchCache()        {}
-func (WaitsDue) toWatchCache()    {}
+func (trimDue) toWatchCache()     {}
+func (waiterDue) toWatchCache()   {}

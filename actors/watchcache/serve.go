@@ -147,7 +147,7 @@ func (c *cache) behind(ctx *actors.Context) {
 		return
 	}
 	c.OnBehind()
-	c.behindTimer = ctx.Clock().AfterFunc(ProgressPeriod, func() { c.handle.tell(StillBehind{}) })
+	c.behindTimer = ctx.Clock().AfterFunc(ProgressPeriod, func() { c.handle.tell(progressDue{}) })
 }
 
 // tooLate returns the error of a waiter that timed out.
@@ -189,5 +189,5 @@ func (c *cache) armWaitsAt(ctx *actors.Context, at time.Time) {
 		c.waitTimer.Stop()
 	}
 	c.waitsDue = at
-	c.waitTimer = ctx.Clock().AfterFunc(at.Sub(c.now), func() { c.handle.tell(WaitsDue{}) })
+	c.waitTimer = ctx.Clock().AfterFunc(at.Sub(c.now), func() { c.handle.tell(waiterDue{}) })
 }
