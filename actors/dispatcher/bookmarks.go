@@ -60,8 +60,4 @@ func (b *bookmarks) arm(ctx *actors.Context) {
 	b.timer = ctx.Clock().AfterFunc(tickPeriod+late, func() { b.d.self.Tell(bookmarksDue{}) })
 }
 
-func (b *bookmarks) stop() {
-	if b.timer != nil {
-		b.timer.Stop()
-	}
-}
+func (b *bookmarks) stop() { clock.Stop(&b.timer) }

@@ -43,16 +43,11 @@ func (q *deadlines) arm(ctx *actors.Context) {
 	if q.timer != nil || !ok {
 		return
 	}
-	clock := ctx.Clock()
-	q.timer = clock.AfterFunc(deadline.At.Sub(clock.Now()), func() { q.d.self.Tell(deadlineDue{}) })
+	left := deadline.At.Sub(ctx.Clock().Now())
+	q.timer = ctx.Clock().AfterFunc(left, func() { q.d.self.Tell(deadlineDue{}) })
 }
 
-func (q *deadlines) stop() {
-	if q.timer != nil {
-		q.timer.Stop()
-		q.timer = nil
-	}
-}
+func (q *deadlines) stop() { clock.Stop(&q.timer) }
 
 // of returns when a watch ends, zero for never.
 func (q *deadlines) of(w *watcher.Member) time.Time { return q.queue.key(w).At }

@@ -118,9 +118,4 @@ func (n *notified) arm(ctx *actors.Context) {
 	}
 }
 
-func (n *notified) stop() {
-	if n.timer != nil {
-		n.timer.Stop()
-		n.timer = nil
-	}
-}
+func (n *notified) stop() { clock.Stop(&n.timer) }

@@ -175,7 +175,7 @@ func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Member) {
 	d.countStalled()
 	d.tellEnd(w) // last: what sees the count finds the end recorded
 	if slow {
-		d.slow.giveBack(ctx) // reads the clock, which may panic
+		d.slow.giveBack(ctx) // last of all, since it reads the clock, which may panic
 	}
 }
 

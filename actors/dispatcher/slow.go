@@ -3,8 +3,6 @@ package dispatcher
 import (
 	"time"
 
-	"github.com/tidwall/btree"
-
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/clock"
@@ -51,17 +49,9 @@ func (d *dispatcher) tellStalls() {
 // recovered records that w has caught up, unless it has stalled again since it sent
 // Recovered: then it will send it again.
 func (d *dispatcher) recovered(ctx *actors.Context, w *watcher.Member) {
-	if !w.Stalled() {
-		d.release(ctx, w)
-	}
-}
-
-// release records that w is slow no more. The clock, which may be the user's and panic,
-// is read last.
-func (d *dispatcher) release(ctx *actors.Context, w *watcher.Member) {
-	if d.slow.set.remove(w) {
+	if !w.Stalled() && d.slow.set.remove(w) {
 		d.countStalled()
-		d.slow.giveBack(ctx)
+		d.slow.giveBack(ctx) // last, since it reads the clock, which may panic
 	}
 }
 
@@ -105,135 +95,4 @@ func (d *dispatcher) budgetSpent() {
 	d.countStalled()
 }
 
-func (s *slow) stop() {
-	if s.timer != nil {
-		s.timer.Stop()
-	}
-}
-
-// stalled is the set of watches that lag beyond their buffer, in the order in which
-// they stalled. It belongs to one goroutine.
-type stalled[W comparable] struct {
-	entries map[W]*stall[W]
-	byOrder *btree.BTreeG[*stall[W]]
-	adds    uint64
-	// counts are the members by policy.
-	counts map[watcher.Policy]int
-}
-
-// stall is a watch's entry.
-type stall[W any] struct {
-	watch  W
-	policy watcher.Policy
-	// taken is how much the watch had read at the last check.
-	taken uint64
-	// order is the number of the stall.
-	order uint64
-}
-
-func newStalled[W comparable]() *stalled[W] {
-	earlier := func(a, b *stall[W]) bool { return a.order < b.order }
-	return &stalled[W]{
-		entries: map[W]*stall[W]{},
-		byOrder: btree.NewBTreeGOptions(earlier, btree.Options{NoLocks: true}),
-		counts:  map[watcher.Policy]int{},
-	}
-}
-
-// add adds a watch that has read taken so far. A watch that is present moves to the
-// end.
-func (s *stalled[W]) add(w W, taken uint64, policy watcher.Policy) {
-	s.remove(w)
-	s.adds++
-	m := &stall[W]{watch: w, policy: policy, taken: taken, order: s.adds}
-	s.entries[w] = m
-	s.byOrder.Set(m)
-	s.counts[policy]++
-}
-
-// remove removes a watch, and reports whether it was present.
-func (s *stalled[W]) remove(w W) bool {
-	m, ok := s.entries[w]
-	if !ok {
-		return false
-	}
-	delete(s.entries, w)
-	s.byOrder.Delete(m)
-	s.counts[m.policy]--
-	return true
-}
-
-// len returns the number of members; count that of those with the policy.
-func (s *stalled[W]) len() int                   { return s.byOrder.Len() }
-func (s *stalled[W]) count(p watcher.Policy) int { return s.counts[p] }
-
-// mark returns the number of the last stall, which unlike a clock never goes back.
-func (s *stalled[W]) mark() uint64 { return s.adds }
-
-// overdue returns the members with the policy that stalled before the mark and have
-// read nothing since the last check. taken returns how much a member has read.
-func (s *stalled[W]) overdue(p watcher.Policy, mark uint64, taken func(W) uint64) []W {
-	if s.counts[p] == 0 {
-		return nil
-	}
-	var late []W
-	s.byOrder.Scan(func(m *stall[W]) bool {
-		if m.policy != p || m.order > mark {
-			return true
-		}
-		if now := taken(m.watch); now != m.taken {
-			m.taken = now
-		} else {
-			late = append(late, m.watch)
-		}
-		return true
-	})
-	return late
-}
-
-const (
-	// budgetRate is the time gained per second, a twentieth, as in Kubernetes.
-	budgetRate = 50 * time.Millisecond
-	// budgetCap bounds the budget to the gain of two seconds.
-	budgetCap = 100 * time.Millisecond
-)
-
-// budget is the time that all slow watches share. It starts
-// empty, fills at budgetRate and holds at most budgetCap. The zero value begins
-// to fill with the first take. It belongs to one goroutine.
-type budget struct {
-	available time.Duration
-	// counted is the time up to which elapsed time has been converted
-	// into budget.
-	counted time.Time
-}
-
-// newBudget makes an empty budget that fills from now on.
-func newBudget(now time.Time) budget { return budget{counted: now} }
-
-// take empties the budget and returns its contents. A clock that was set back
-// gains nothing until it has caught up; one that jumped ahead gains at most
-// budgetCap.
-func (b *budget) take(now time.Time) time.Duration {
-	b.refill(now)
-	taken := b.available
-	b.available = 0
-	return taken
-}
-
-// giveBack returns the unused part of a take. A negative duration is ignored.
-func (b *budget) giveBack(unused time.Duration) {
-	b.available = min(b.available+min(max(unused, 0), budgetCap), budgetCap)
-}
-
-func (b *budget) refill(now time.Time) {
-	const price = time.Second / budgetRate // elapsed time per unit of budget
-	if b.counted.IsZero() {
-		b.counted = now
-	}
-	gained := now.Sub(b.counted) / price
-	// Advance only by what was converted into budget: the remainder counts next
-	// time.
-	b.counted = b.counted.Add(gained * price)
-	b.giveBack(gained)
-}
+func (s *slow) stop() { clock.Stop(&s.timer) }

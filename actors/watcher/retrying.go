@@ -197,8 +197,5 @@ func (t *retrying) pausing() bool {
 // stop ends the handler's context. The caller holds the watch's lock.
 func (t *retrying) stop(reason error) {
 	t.cancel(reason)
-	if t.timer != nil {
-		t.timer.Stop()
-		t.timer = nil
-	}
+	clock.Stop(&t.timer)
 }
