@@ -115,7 +115,7 @@ func (d *dispatcher) schedule(ctx *actors.Context, w *watcher.Member, deadline w
 // for it, others if they are waiting already.
 func (d *dispatcher) signalFirst(w *watcher.Member) {
 	if w.Box() != nil {
-		if !w.Await() {
+		if !w.SetWaiting() {
 			d.signals.add(w)
 		}
 	} else if w.Waiting() && w.Unread() {

@@ -203,7 +203,7 @@ func (d *dispatcher) signalMembers(s *watcher.Stream, end store.Seq) {
 		switch {
 		case w.ClearWaiting():
 			d.signals.addPublished(w, d.Stats)
-		case w.Behind(end) && w.SetStalled(end, d.Feed.Load().At):
+		case w.ExceedsBuffer(end) && w.SetStalled(end, d.Feed.Load().At):
 			d.stalled(w)
 		}
 	}

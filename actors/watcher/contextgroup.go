@@ -24,8 +24,8 @@ type contextGroups struct {
 	// caller that starts and stops watches one by one does so under one context, for
 	// which each would make a group. So one context that is never done may stay alive.
 	idle *contextGroup
-	// left: contexts end no watch any more.
-	left bool
+	// forgotten: contexts end no watch any more.
+	forgotten bool
 	// ending counts the calls that end the watches of a group.
 	ending sync.WaitGroup
 }
@@ -34,7 +34,7 @@ type contextGroups struct {
 func (s *contextGroups) add(ctx context.Context, w *Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left {
+	if s.forgotten {
 		return
 	}
 	done := ctx.Done()
@@ -155,7 +155,7 @@ func (s *contextGroups) clear(g *contextGroup) []*Watch {
 func (s *contextGroups) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left = true
+	s.forgotten = true
 	for _, g := range s.byDone {
 		g.unhook()
 		s.clear(g)

@@ -43,13 +43,13 @@ func convertChange(schema *store.Schema, f *store.Filter, ev store.Event) (store
 	case after:
 		ev.Type, ev.Prev = store.Added, nil
 	case before:
-		ev.Type, ev.Object = store.Deleted, left(schema, ev)
+		ev.Type, ev.Object = store.Deleted, lastMatching(schema, ev)
 	}
 	return ev, before || after
 }
 
-// left returns the last matching state as the object of the Deleted event.
-func left(schema *store.Schema, ev store.Event) *store.Object {
+// lastMatching returns the last matching state as the object of the Deleted event.
+func lastMatching(schema *store.Schema, ev store.Event) *store.Object {
 	at := ev.Prev.Written
 	if ev.Object != nil {
 		at = ev.Object.Written

@@ -92,7 +92,7 @@ func (c *cursor) readWindow(s *Stream, snap *store.Snapshot) ([]store.Event, err
 // are for this watch.
 func (c *cursor) scan(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	for c.pos < snap.Window.Next() {
-		raw, ok := stretch(&snap.Window, c.pos)
+		raw, ok := readWhole(&snap.Window, c.pos)
 		if !ok {
 			return nil, &store.ExpiredError{Requested: c.rev, Oldest: snap.Window.Floor()}
 		}
@@ -105,11 +105,11 @@ func (c *cursor) scan(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	return nil, nil
 }
 
-// stretch returns the window's events from a position to the end of the chunk,
-// without a last revision that continues in the next chunk. If it would return
-// nothing, it returns all of that revision. ok is false if the window no longer has
-// the position.
-func stretch(window *store.WindowView, at store.Seq) (events []store.Event, ok bool) {
+// readWhole returns the window's events from a position to the end of the chunk, in
+// whole revisions: it leaves out a last revision that continues in the next chunk or, if
+// there is no other, returns all of it. ok is false if the window no longer has the
+// position.
+func readWhole(window *store.WindowView, at store.Seq) (events []store.Event, ok bool) {
 	events, ok = window.Read(at)
 	if len(events) == 0 {
 		return events, ok
@@ -250,7 +250,7 @@ func (c *cursor) leftBehind(s *Stream, prev *store.Snapshot, first store.Seq) bo
 // it, and reports whether it did.
 func (c *cursor) skipIrrelevant(s *Stream, prev *store.Snapshot, first store.Seq) bool {
 	for c.pos < first {
-		raw, ok := stretch(&prev.Window, c.pos)
+		raw, ok := readWhole(&prev.Window, c.pos)
 		if !ok || len(raw) == 0 {
 			return false
 		}

@@ -99,9 +99,9 @@ func (h *handler) Woken(*actors.Context) (again bool) {
 func (h *handler) Stopped(*actors.Context) {
 	h.Watch.end(ErrEngineClosed) // no effect unless the actor was stopped from above
 	h.mu.Lock()
-	h.leave()
+	h.setSilent()
 	h.mu.Unlock()
-	h.feed.Registry.left(&h.Watch)
+	h.feed.Registry.actorStopped(&h.Watch)
 	h.feed.ended(&h.Watch)
 }
 

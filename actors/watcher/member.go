@@ -151,9 +151,10 @@ func (m *Member) Unread() bool {
 	return w.reading() && (w.cur.initial != nil || w.cur.backlog != nil || !w.cur.exhausted(w.feed.Load()))
 }
 
-// Await makes the consumer wait for the next signal if the watch has nothing to read or
-// to do, and reports whether it is so. It saves a handler a turn that would find nothing.
-func (m *Member) Await() bool {
+// SetWaiting calls the watch waiting, as if its consumer had asked for more, if it has
+// nothing to read or to do. It reports whether it is so. It saves a handler a turn that
+// would find nothing.
+func (m *Member) SetWaiting() bool {
 	w := m.watch()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,9 +174,9 @@ func (m *Member) Resume() store.Revision { return store.Revision(m.resume.Load()
 // Delivered returns the number of events delivered to the consumer.
 func (m *Member) Delivered() uint64 { return m.delivered.Load() }
 
-// Behind reports whether, with next the end of the newest window, the watch
+// ExceedsBuffer reports whether, with next the end of the newest window, the watch
 // lags more than its buffer.
-func (m *Member) Behind(next store.Seq) bool {
+func (m *Member) ExceedsBuffer(next store.Seq) bool {
 	if m.pending {
 		return false
 	}
@@ -183,8 +184,8 @@ func (m *Member) Behind(next store.Seq) bool {
 	return count > taken && count-taken > uint64(m.buffer)
 }
 
-// SetStalled calls the watch stalled, from at on until it has caught up, if it is
-// Behind. It reports whether it was not stalled before.
+// SetStalled calls the watch stalled, from at on until it has caught up, if it
+// ExceedsBuffer. It reports whether it was not stalled before.
 func (m *Member) SetStalled(next store.Seq, at time.Time) bool {
 	if m.flags.has(stalled) {
 		return false
@@ -192,7 +193,7 @@ func (m *Member) SetStalled(next store.Seq, at time.Time) bool {
 	w := m.watch()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !m.Behind(next) {
+	if !m.ExceedsBuffer(next) {
 		return false // it has caught up meanwhile, and would be stalled until it reads again
 	}
 	m.flags.set(stalled)

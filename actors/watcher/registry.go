@@ -51,8 +51,8 @@ func (r *Registry) remove(w *Watch) {
 	}
 }
 
-// left forgets a watch whose actor has stopped.
-func (r *Registry) left(w *Watch) {
+// actorStopped forgets a watch whose actor has stopped.
+func (r *Registry) actorStopped(w *Watch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.leaving, w)
@@ -83,5 +83,5 @@ func (r *Registry) Handling() (names []string) {
 func (r *Registry) Watches() []*Watch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]*Watch(nil), r.watches...)
+	return slices.Clone(r.watches)
 }

@@ -130,7 +130,7 @@ func (t *retrying) deliver(d *Delivery) {
 			t.failed = 0
 			continue
 		}
-		if t.ctx.Err() != nil || !t.skip(ev, err) {
+		if t.ctx.Err() != nil || !t.goOn(ev, err) {
 			d.of.begun-- // it is not handled
 			return
 		}
@@ -147,8 +147,10 @@ func (t *retrying) try(ev store.Event) (err error) {
 	return t.Handle(t.ctx, ev)
 }
 
-// skip reports whether to go on with the next event after an error.
-func (t *retrying) skip(ev store.Event, err error) bool {
+// goOn does what the policy says after an error: it has the event tried again after a
+// pause, ends the watch, or reports the error and skips the event. Only then it returns
+// true, to go on with the next one.
+func (t *retrying) goOn(ev store.Event, err error) bool {
 	t.failed++
 	failure := &HandlerError{Revision: ev.Revision, Key: ev.Key(), Attempts: t.failed, Err: err}
 	if t.failed < t.Policy.Attempts {

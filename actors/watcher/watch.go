@@ -217,7 +217,7 @@ func (w *Watch) finish(reason error) bool {
 	if h, ok := w.target.(*handler); ok {
 		h.box.Stop() // the dispatcher removes the watch when the actor has stopped
 	} else {
-		w.leave()
+		w.setSilent()
 		w.feed.ended(w)
 	}
 	return true
@@ -234,8 +234,8 @@ func (x *extras) release(why error) {
 	}
 }
 
-// leave records that the consumer is not called again. The caller holds the lock.
-func (w *Watch) leave() {
+// setSilent records that the consumer is not called again. The caller holds the lock.
+func (w *Watch) setSilent() {
 	w.flags.set(silent)
 	if w.extras != nil && w.extras.handlerDone != nil {
 		close(w.extras.handlerDone)

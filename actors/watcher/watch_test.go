@@ -118,7 +118,7 @@ func TestWatch_ThatHasCaughtUpIsNotCalledStalled(t *testing.T) {
 	watch := w.watch(watcher.Options{Buffer: 1}, w.now())
 	w.rounds(3, "emit x")
 	end := w.feed.Load().Window.Next()
-	require.True(t, watch.Member().Behind(end), "the dispatcher has seen it lag")
+	require.True(t, watch.Member().ExceedsBuffer(end), "the dispatcher has seen it lag")
 	_, err := watch.Next(t.Context())
 	require.NoError(t, err)
 	_, err = watch.Next(t.Context())
@@ -196,12 +196,12 @@ func TestWatch_OverrunGoesOnIfWhatLeavesFitsIntoItsBuffer(t *testing.T) {
 		w, watch := lagging(t, labels, watcher.Options{Buffer: 5})
 		w.rounds(9, "emit x a=1") // five have left, four are in the window
 		require.Equal(t, uint64(9), watch.Lag())
-		require.True(t, watch.Member().Behind(w.feed.Load().Window.Next()))
+		require.True(t, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()))
 		for n := range 9 {
 			_, err := watch.Next(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, uint64(8-n), watch.Lag())
-			require.Equal(t, 8-n > 5, watch.Member().Behind(w.feed.Load().Window.Next()), "after %d", n+1)
+			require.Equal(t, 8-n > 5, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()), "after %d", n+1)
 		}
 		_, err := watch.Next(t.Context())
 		require.ErrorIs(t, err, errIdle)
@@ -246,7 +246,7 @@ func TestWatch_PendingNeitherReadsNorLags(t *testing.T) {
 		w := newWorld(t, filter(store.FilterOptions{Labels: labels}), store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
 		watch := w.watch(watcher.Options{Buffer: 1}, watcher.Start{Pending: 20})
 		w.rounds(19, "emit x a=1")
-		require.False(t, watch.Member().Behind(w.feed.Load().Window.Next()))
+		require.False(t, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()))
 		require.False(t, watch.Member().Unread())
 		require.Zero(t, watch.Lag())
 		require.Equal(t, store.Revision(20), watch.Revision())
