@@ -122,17 +122,17 @@ func (c *cache) replace(u reflector.Update) {
 	c.doubt()
 	other := c.filled && c.storeID != u.StoreID
 	c.uncompact(u.Revision, other)
-	listed := newState(u, c.Indexes, c.window.View())
+	listed := newState(u, c.Indexes)
 	c.Stats.Replaces.Add(1)
 	before, again := c.Stats.Synthetic.Load(), c.filled
 	if !c.filled {
 		c.window.Reset(u.Revision)
-	} else if other || !c.appendDiff(listed.newest(c.window.View()), u.Revision) {
+	} else if other || !c.appendDiff(listed.base, u.Revision) {
 		c.window.Reset(u.Revision)
 		c.epoch++
 	}
 	c.state, c.revision, c.storeID = listed, u.Revision, u.StoreID
-	c.state.at = c.window.View().Next() // after the difference, which is in it
+	c.state.at = c.window.View().Next() // after the difference, which the list has
 	c.until = u.Until
 	c.filled, c.distrusted, c.dirty = true, false, true
 	if again && c.OnRelist != nil {

@@ -83,8 +83,8 @@ type cache struct {
 	// waitsDue is when waitTimer fires.
 	waitsDue  time.Time
 	trimTimer clock.Timer
-	// behindTimer is nil unless calls wait and OnBehind is to be called again.
-	behindTimer clock.Timer
+	// progressTimer is nil unless calls wait and progress is to be requested again.
+	progressTimer clock.Timer
 }
 
 // newCache makes the actor: empty at first, after a failure from the last
@@ -116,7 +116,7 @@ func (c *cache) Started(ctx *actors.Context) {
 	c.Relist(reflector.Distrusted)
 	c.armWaits(ctx)
 	c.armTrim(ctx)
-	c.behind(ctx)
+	c.requestProgress(ctx)
 }
 
 // Restarting stops the timers, which the next actor arms again.
@@ -137,13 +137,15 @@ func (c *cache) Receive(ctx *actors.Context, e envelope) {
 		m.Reply <- nil
 	case Compact:
 		c.compact(m)
-	case trimDue: // perhaps of a timer before the last: the actor may have failed, and its successor armed another
-		clock.Stop(&c.trimTimer) // Flush arms the next
+	case trimDue:
+		// The timer may be that of an actor that has failed, and whose successor has armed
+		// another. Flush arms the next.
+		clock.Stop(&c.trimTimer)
 	case waiterDue:
-		c.due(ctx)
+		c.answerDue(ctx)
 	case progressDue:
-		clock.Stop(&c.behindTimer)
-		c.behind(ctx)
+		clock.Stop(&c.progressTimer)
+		c.requestProgress(ctx)
 	}
 }
 
@@ -204,7 +206,7 @@ func (c *cache) Stopping(*actors.Context) {
 }
 
 func (c *cache) stopTimers() {
-	for _, t := range []*clock.Timer{&c.waitTimer, &c.trimTimer, &c.behindTimer} {
+	for _, t := range []*clock.Timer{&c.waitTimer, &c.trimTimer, &c.progressTimer} {
 		clock.Stop(t)
 	}
 }

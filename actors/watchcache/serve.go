@@ -133,7 +133,7 @@ func (c *cache) wait(ctx *actors.Context, m Wait) {
 	default:
 		c.waiters.add(waiter{revision: m.Revision, until: m.Until, done: m.Done, reply: m.Reply})
 		c.armWaitsAt(ctx, m.Until)
-		c.behind(ctx)
+		c.requestProgress(ctx)
 	}
 }
 
@@ -141,13 +141,14 @@ func (c *cache) wait(ctx *actors.Context, m Wait) {
 // revision.
 const ProgressPeriod = 100 * time.Millisecond
 
-// behind requests progress from storage, now and every ProgressPeriod while calls wait.
-func (c *cache) behind(ctx *actors.Context) {
-	if c.OnBehind == nil || len(*c.waiters) == 0 || c.behindTimer != nil {
+// requestProgress requests progress from storage, now and every ProgressPeriod while calls
+// wait.
+func (c *cache) requestProgress(ctx *actors.Context) {
+	if c.OnBehind == nil || len(*c.waiters) == 0 || c.progressTimer != nil {
 		return
 	}
 	c.OnBehind()
-	c.behindTimer = ctx.Clock().AfterFunc(ProgressPeriod, func() { c.handle.tell(progressDue{}) })
+	c.progressTimer = ctx.Clock().AfterFunc(ProgressPeriod, func() { c.handle.tell(progressDue{}) })
 }
 
 // tooLate returns the error of a waiter that timed out.
@@ -162,9 +163,9 @@ func (c *cache) tooLate(rev store.Revision) error {
 // each scan visits all waiters.
 const waitSpacing = 10 * time.Millisecond
 
-// due answers timed-out waiters and arms the timer for the next one. If the
+// answerDue answers timed-out waiters and arms the timer for the next one. If the
 // clock was set back meanwhile, none is due and the timer is armed again.
-func (c *cache) due(ctx *actors.Context) {
+func (c *cache) answerDue(ctx *actors.Context) {
 	clock.Stop(&c.waitTimer)
 	c.waiters.due(c.now, c.tooLate)
 	c.armWaits(ctx)

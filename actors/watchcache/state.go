@@ -26,17 +26,17 @@ type state struct {
 	tree *store.Tree
 }
 
-// newState returns the listed state, which includes all events of the window.
-func newState(u reflector.Update, indexes []store.Attribute, w store.WindowView) state {
+// newState returns the listed state. The caller sets at.
+func newState(u reflector.Update, indexes []store.Attribute) state {
 	if usable(u.State, indexes) {
-		return state{base: u.State, at: w.Next()}
+		return state{base: u.State}
 	}
 	tree := store.NewTree(indexes...)
 	tree.Load(u.Objects)
 	for o := range u.State.All("", "") { // the source lacks an index
 		tree.Put(o)
 	}
-	return state{base: tree.View(), at: w.Next(), tree: tree}
+	return state{base: tree.View(), tree: tree}
 }
 
 // usable reports whether the source gives its state, with all indexes.

@@ -57,7 +57,7 @@ func TestState_IsThatOfTheSourceHoweverItComes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := newSource()
 		own := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil)
-		s := newState(reflector.Update{State: src.tree.View()}, nil, own.View())
+		s := newState(reflector.Update{State: src.tree.View()}, nil)
 		var texts []string
 		published := []*store.Snapshot{{}}
 		for range rapid.IntRange(0, 20).Draw(t, "batches") {
@@ -86,7 +86,7 @@ func TestState_WithoutAnIndexThatIsNeededIsNotTakenOver(t *testing.T) {
 	src := newSource()
 	src.write("a", false)
 	u := reflector.Update{State: src.tree.View()}
-	s := newState(u, []store.Attribute{byApp}, store.WindowView{})
+	s := newState(u, []store.Attribute{byApp})
 	require.NotNil(t, s.tree)
 	require.NotSame(t, src.tree.View(), s.newest(store.WindowView{}))
 	require.True(t, s.newest(store.WindowView{}).Indexed(byApp))
@@ -103,7 +103,7 @@ func TestState_WithoutAnIndexThatIsNeededIsNotTakenOver(t *testing.T) {
 // no trace: what is listed next is compared with the state.
 func TestState_IsAsBeforeWhenAnEventDoesNotFit(t *testing.T) {
 	a := &store.Object{Key: "a", Revision: 1}
-	s := newState(reflector.Update{Objects: []*store.Object{a}}, nil, store.WindowView{})
+	s := newState(reflector.Update{Objects: []*store.Object{a}}, nil)
 	for _, ev := range []store.Event{
 		{Type: store.Added, Object: &store.Object{Key: "a", Revision: 2}},
 		{Type: store.Modified, Object: &store.Object{Key: "b", Revision: 2}},
