@@ -40,7 +40,7 @@ func (c *caller) call(r request) answer {
 	switch {
 	case a.err != nil:
 		_ = a.discard() // a watcher returned together with an error is not used
-		a.watcher, a.err = nil, explain(r.ctx, a.err)
+		a.watcher, a.err = nil, withCause(r.ctx, a.err)
 	case r.do == doOpen && a.watcher == nil, r.do == doList && a.page == nil:
 		a.err = ErrContract
 	}
@@ -132,8 +132,8 @@ func contained(a *answer, what, prefix string, call func()) {
 	}
 }
 
-// explain adds the cause of the cancellation to the error of a cancelled call.
-func explain(ctx context.Context, err error) error {
+// withCause adds the cause of the cancellation to the error of a call that timed out.
+func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrTimeout) {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
@@ -145,10 +145,10 @@ func (a answer) discard() error {
 	if a.watcher == nil {
 		return nil
 	}
-	return hangUp(a.watcher)
+	return closeWatch(a.watcher)
 }
 
-// hangUp closes a watch and contains a panic in that.
-func hangUp(w backend.Watcher) error {
+// closeWatch closes a watch and contains a panic in that.
+func closeWatch(w backend.Watcher) error {
 	return usercode.Call("Watcher.Close", "", w.Close)
 }

@@ -80,7 +80,7 @@ const (
 	doList   action = iota + 1 // fetch the page list; answer with page
 	doOpen                     // open a watch after from; answer with watch
 	doPull                     // take a batch, after pending messages; answer with batch
-	doHangUp                   // close the watch
+	doClose                    // close the watch
 	doWait                     // after delay, call wake
 	doAsk                      // ask the watch for progress
 	doOffer                    // offer held[0] to the sink; answer with verdict
@@ -154,10 +154,10 @@ func (m *machine) watch(err error, now time.Time) {
 	case err != nil:
 		m.broken(err)
 	case m.why != 0: // a relist was requested meanwhile
-		m.do(effect{do: doHangUp})
+		m.do(effect{do: doClose})
 		m.later()
 	case m.answeredByAnother():
-		m.do(effect{do: doHangUp})
+		m.do(effect{do: doClose})
 		m.broken(m.otherStorage())
 	default:
 		m.opened = now
@@ -171,7 +171,7 @@ func (m *machine) watch(err error, now time.Time) {
 func (m *machine) watching() {
 	m.stats.Phase = Watching
 	m.following()
-	m.hurry()
+	m.askForUntil()
 }
 
 // following continues with an open watch. After an outage, a Progress tells the
@@ -190,7 +190,7 @@ func (m *machine) pulling() bool { return m.stats.Phase == Watching && len(m.hel
 // batch handles the answer to doPull.
 func (m *machine) batch(b backend.Batch, err error, now time.Time) {
 	if err != nil {
-		m.hangUp(now)
+		m.closeWatch(now)
 		m.broken(err)
 		return
 	}
@@ -226,19 +226,19 @@ func (m *machine) lost(lost *LostError, now time.Time) {
 	} else {
 		m.stats.Repeated++
 	}
-	m.hangUp(now)
+	m.closeWatch(now)
 	m.report(lost)
 	m.need(lost.Reason)
 	m.later()
 }
 
-// hangUp closes the watch. It resets the backoff if the watch was open for
+// closeWatch closes the watch. It resets the backoff if the watch was open for
 // HealthyAfter.
-func (m *machine) hangUp(now time.Time) {
+func (m *machine) closeWatch(now time.Time) {
 	if now.Sub(m.opened) >= m.backoff.HealthyAfter {
 		m.stats.Attempts, m.resumes = 0, 0
 	}
-	m.do(effect{do: doHangUp})
+	m.do(effect{do: doClose})
 }
 
 // broken handles a watch that was refused or has ended, with err.
@@ -307,7 +307,7 @@ func (m *machine) relist(why Reason, now time.Time) {
 	switch m.stats.Phase {
 	case Watching:
 		m.need(why)
-		m.hangUp(now)
+		m.closeWatch(now)
 		m.later()
 	case Opening:
 		m.need(why)

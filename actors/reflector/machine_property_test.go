@@ -118,7 +118,7 @@ func (w *world) perform() {
 		switch e.do {
 		case doList, doOpen:
 			w.begins(e)
-		case doHangUp:
+		case doClose:
 			w.demand(w.watching, "hangs up what is not open")
 			w.watching = false
 		case doWait:

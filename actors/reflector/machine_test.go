@@ -221,8 +221,8 @@ func (s *story) describe(e effect) string {
 		return fmt.Sprintf("watch from %d", e.from)
 	case doPull:
 		return "pull"
-	case doHangUp:
-		return "hang up"
+	case doClose:
+		return "close the watch"
 	case doWait:
 		return fmt.Sprintf("wait %v", e.delay)
 	case doOffer:

@@ -16,14 +16,20 @@ const maxGrow = 1 << 20
 // list begins a list with its first page.
 func (m *machine) list() {
 	m.stats.Phase, m.due = Listing, false
+	m.beginList(0)
+	m.warmUp()
+	m.do(effect{do: doList, list: m.asked})
+}
+
+// beginList counts a list of the state at a revision, zero for the newest, and decides
+// about its first page.
+func (m *machine) beginList(rev store.Revision) {
 	m.stats.Lists++
 	m.listed = backend.List{}
-	m.asked = backend.ListOptions{Prefix: m.prefix, Limit: m.pageSize, State: m.state}
+	m.asked = backend.ListOptions{Prefix: m.prefix, Limit: m.pageSize, Revision: rev, State: m.state}
 	if m.whole {
 		m.asked.Limit = 0
 	}
-	m.warmUp()
-	m.do(effect{do: doList, list: m.asked})
 }
 
 // listing reports whether a page has been asked for.
@@ -57,7 +63,7 @@ func (m *machine) page(page *backend.List, err error, now time.Time) {
 		m.pastFailed()
 	}
 	switch {
-	case err != nil && !m.whole && tears(err, first):
+	case err != nil && !m.whole && pagingFailed(err, first):
 		m.report(err)
 		m.whole = true
 		m.list()
@@ -69,9 +75,9 @@ func (m *machine) page(page *backend.List, err error, now time.Time) {
 	}
 }
 
-// tears reports whether err is a failure of paging, so that a list without a
+// pagingFailed reports whether err is a failure of paging, so that a list without a
 // limit may succeed immediately.
-func tears(err error, first bool) bool {
+func pagingFailed(err error, first bool) bool {
 	return errors.Is(err, ErrTornList) ||
 		!first && (errors.Is(err, store.ErrExpired) || errors.Is(err, store.ErrInvalidContinue))
 }

@@ -14,14 +14,14 @@ import (
 // progress requests progress of the open watch: in the Reflector's turn, or in a
 // child if the source may block.
 type progress struct {
-	asker *actors.Ref[question] // nil unless the source blocks
-	// asking: the asker has a question that it has not finished.
+	caller *actors.Ref[progressRequest] // nil unless the source blocks
+	// asking: the caller has a request that it has not finished.
 	asking atomic.Bool
-	cancel context.CancelFunc // ends it; nil if there was none on this watch
+	cancel context.CancelFunc // ends the request; nil if there was none on this watch
 }
 
-// giveUp ends the question that is being asked.
-func (p *progress) giveUp() {
+// stop ends the request that is being made, if any.
+func (p *progress) stop() {
 	if p.cancel != nil {
 		p.cancel()
 		p.cancel = nil
@@ -35,44 +35,45 @@ func (r *reflector) ask(ctx *actors.Context) {
 		return
 	}
 	if !r.traits.Blocks {
-		if err := (question{context.Background(), r.watcher, nil}).ask(); err != nil && !errors.Is(err, store.ErrUnsupported) {
-			r.complain(err)
+		if err := askProgress(context.Background(), r.watcher); err != nil && !errors.Is(err, store.ErrUnsupported) {
+			r.countAndReport(err)
 		}
 		return
 	}
 	if !p.asking.CompareAndSwap(false, true) {
 		return
 	}
-	if p.asker == nil {
-		p.asker = actors.Spawn(ctx, "progress", func() actors.Behavior[question] { return asker{} },
+	if p.caller == nil {
+		p.caller = actors.Spawn(ctx, "progress", func() actors.Behavior[progressRequest] { return progressCaller{} },
 			actors.Options{Executor: ctx.System().Blocking()})
 	}
-	p.giveUp()
+	p.stop()
 	var life context.Context
 	life, p.cancel = context.WithCancel(context.Background())
-	p.asker.Tell(question{life, r.watcher, &p.asking})
+	p.caller.Tell(progressRequest{life, r.watcher, &p.asking})
 }
 
-// question asks a watch for progress. It ends with ctx.
-type question struct {
-	ctx     context.Context
-	watcher backend.Watcher
-	asking  *atomic.Bool // the asker clears it at the end
-}
-
-func (q question) ask() (err error) {
-	if panicked := usercode.Call("Watcher.RequestProgress", "", func() { err = backend.RequestProgress(q.ctx, q.watcher) }); panicked != nil {
+// askProgress asks a watch for progress and returns a panic in it as an error.
+func askProgress(ctx context.Context, w backend.Watcher) (err error) {
+	if panicked := usercode.Call("Watcher.RequestProgress", "", func() { err = backend.RequestProgress(ctx, w) }); panicked != nil {
 		return panicked
 	}
 	return err
 }
 
-// asker asks questions that may block.
-type asker struct{}
+// progressRequest has the caller ask a watch for progress, until ctx ends.
+type progressRequest struct {
+	ctx     context.Context
+	watcher backend.Watcher
+	asking  *atomic.Bool // cleared at the end
+}
 
-// Receive asks one. Its error is dropped: a broken watch ends with an error of its
+// progressCaller makes requests that may block.
+type progressCaller struct{}
+
+// Receive makes one. Its error is dropped: a broken watch ends with an error of its
 // own, and a waiting call requests progress again.
-func (asker) Receive(_ *actors.Context, q question) {
+func (progressCaller) Receive(_ *actors.Context, q progressRequest) {
 	defer q.asking.Store(false) // also if the source ends the goroutine
-	_ = q.ask()
+	_ = askProgress(q.ctx, q.watcher)
 }

@@ -82,7 +82,7 @@ func (r *reflector) Dropped(msg message) {
 
 func (r *reflector) discard(a answer) {
 	if err := a.discard(); err != nil {
-		r.complain(err)
+		r.countAndReport(err)
 	}
 }
 
@@ -119,8 +119,8 @@ func (r *reflector) perform(ctx *actors.Context, e effect) {
 		r.notifier.notify()
 	case doAsk:
 		r.ask(ctx)
-	case doHangUp:
-		r.hangUp()
+	case doClose:
+		r.closeWatch()
 	case doWait:
 		r.wait(ctx, e)
 	case doOffer:
@@ -188,27 +188,27 @@ func (r *reflector) report(err error) {
 	}
 }
 
-// complain reports an error that changes nothing for the machine.
-func (r *reflector) complain(err error) {
+// countAndReport counts and reports an error that changes nothing else for the machine.
+func (r *reflector) countAndReport(err error) {
 	r.machine.count(err)
 	r.report(err)
 }
 
-func (r *reflector) hangUp() {
+func (r *reflector) closeWatch() {
 	w := r.watcher
 	r.watcher, r.notifier = nil, nil
-	r.progress.giveUp()
+	r.progress.stop()
 	if w == nil {
 		return
 	}
-	if err := hangUp(w); err != nil {
-		r.complain(err)
+	if err := closeWatch(w); err != nil {
+		r.countAndReport(err)
 	}
 }
 
 // release cancels the call, closes the watch and stops the timers.
 func (r *reflector) release() {
 	clock.Stop(&r.delay)
-	r.conclude()
-	r.hangUp()
+	r.endRequest()
+	r.closeWatch()
 }

@@ -19,15 +19,15 @@ func (r *reflector) request(ctx *actors.Context, q request) {
 	q.id = r.handle.requests
 	q.ctx, r.cancel = context.WithCancelCause(context.Background())
 	if r.traits.Blocks {
-		r.limit(ctx, q.id)
+		r.armTimeout(ctx, q.id)
 		r.callerOf(ctx).Tell(q)
 		return
 	}
 	r.newCaller().Receive(ctx, q)
 }
 
-// limit arranges for the request to be cancelled after Config.CallTimeout.
-func (r *reflector) limit(ctx *actors.Context, id uint64) {
+// armTimeout arranges for the request to be cancelled after Config.CallTimeout.
+func (r *reflector) armTimeout(ctx *actors.Context, id uint64) {
 	r.timeout = ctx.Clock().AfterFunc(r.config.CallTimeout, func() { r.handle.actor.Tell(overdue{id}) })
 }
 
@@ -57,7 +57,7 @@ func (r *reflector) answered(ctx *actors.Context, a answer) {
 		r.discard(a)
 		return
 	}
-	r.conclude()
+	r.endRequest()
 	r.machine.answeredBy = a.storeID
 	if r.machine.listing() {
 		r.machine.page(a.page, a.err, ctx.Clock().Now())
@@ -67,8 +67,8 @@ func (r *reflector) answered(ctx *actors.Context, a answer) {
 	r.machine.watch(a.err, ctx.Clock().Now())
 }
 
-// conclude ends the request, if there is one.
-func (r *reflector) conclude() {
+// endRequest ends the request, if there is one.
+func (r *reflector) endRequest() {
 	clock.Stop(&r.timeout)
 	if r.cancel != nil {
 		r.cancel(nil)

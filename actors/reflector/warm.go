@@ -86,12 +86,7 @@ func (m *machine) warming(page *backend.List, err error, now time.Time) bool {
 // listAt lists the state at a revision.
 func (m *machine) listAt(rev store.Revision) {
 	m.warmth.stage = warmPast
-	m.stats.Lists++
-	m.listed = backend.List{}
-	m.asked = backend.ListOptions{Prefix: m.prefix, Limit: m.pageSize, Revision: rev, State: m.state}
-	if m.whole {
-		m.asked.Limit = 0
-	}
+	m.beginList(rev)
 	m.do(effect{do: doList, list: m.asked})
 }
 
@@ -140,19 +135,19 @@ func (m *machine) checked(page *backend.List, err error, now time.Time) {
 		err = &store.FutureError{Requested: m.warmth.until, Current: page.Revision}
 		fallthrough
 	case err != nil:
-		m.hangUp(now)
+		m.closeWatch(now)
 		m.broken(err)
 	case m.why != 0: // a relist was requested meanwhile
-		m.hangUp(now)
+		m.closeWatch(now)
 		m.later()
 	default:
 		m.watching()
 	}
 }
 
-// hurry requests progress if the sink waits for until and the last revision may have
+// askForUntil requests progress if the sink waits for until and the last revision may have
 // no event under the prefix, so that no event would say that it is reached.
-func (m *machine) hurry() {
+func (m *machine) askForUntil() {
 	if m.stats.Revision < m.warmth.until && !m.contiguous {
 		m.do(effect{do: doAsk})
 	}
