@@ -9,37 +9,31 @@ import (
 // of a millisecond for which other calls wait.
 const expiryRun = 256
 
-// deleteExpired deletes what has expired, then sets the alarm for the next. If the clock
-// fails, the next write sets the alarm.
-func (b *Backend) deleteExpired() {
-	for more := true; more; {
-		var woken []*waiting.Follower
-		more = b.deleteSomeExpired(&woken)
-		waiting.WakeAll(woken)
-	}
-}
+// deleteExpired deletes a run of expired objects, then sets the alarm for the next: at once, if
+// more have expired. It does so before it wakes watches, whose code may end the goroutine. If the
+// clock fails, the next write sets the alarm.
+func (b *Backend) deleteExpired() { waiting.WakeAll(b.deleteSomeExpired()) }
 
-// deleteSomeExpired deletes a run of expired objects and reports whether there
-// may be more.
-func (b *Backend) deleteSomeExpired(woken *[]*waiting.Follower) (more bool) {
+// deleteSomeExpired deletes a run of expired objects and returns the watches to wake.
+func (b *Backend) deleteSomeExpired() (woken []*waiting.Follower) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return false
+		return nil
 	}
 	b.expire.Rang()
 	now, err := expiry.Now(b.clock)
 	if err != nil {
-		return false
+		return nil
 	}
 	for range expiryRun {
 		first := b.expiries.Due(now)
 		if first == nil {
-			b.expire.Set(b.expiries.Earliest(now))
-			return false
+			break
 		}
 		_, wake := b.commitDeletion(first.Object, first.Size, now)
-		*woken = append(*woken, wake...)
+		woken = append(woken, wake...)
 	}
-	return true
+	b.expire.Set(b.expiries.Earliest(now))
+	return woken
 }

@@ -2,6 +2,8 @@ package memory_test
 
 import (
 	"fmt"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -77,6 +79,28 @@ func TestExpiry_ThousandsAtOnce(t *testing.T) {
 	require.Len(t, events, n)
 	require.Equal(t, "DELETED k/0000@2002", events[0])
 	require.Equal(t, "DELETED k/1999@4001", events[n-1])
+}
+
+// The first of several runs of deletions notifies a watch whose reader ends the goroutine.
+func TestExpiry_GoesOnWhenANotifyEndsTheGoroutine(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	const n = 2000
+	for i := range n {
+		f.put(fmt.Sprintf("k/%04d", i), nil, backend.PutOptions{TTL: time.Second})
+	}
+	f.read(f.watch(n+1, runtime.Goexit))
+	returned := false
+	var timer sync.WaitGroup
+	timer.Go(func() {
+		f.clock.Advance(time.Second)
+		returned = true
+	})
+	timer.Wait()
+	require.False(t, returned)
+	f.clock.Advance(0)
+	list, err := f.List(f.ctx, backend.ListOptions{})
+	require.NoError(t, err)
+	require.Zero(t, len(list.Items), "what the first run left")
 }
 
 func TestExpiry_IsDelayedByAClockSetBack(t *testing.T) {
