@@ -66,12 +66,15 @@ var (
 
 // New returns a backend, empty but for opts.Objects, which uses schema for objects'
 // labels, fields and sizes. It fails with a [*usercode.ConfigError] if opts are invalid,
-// and with a [*usercode.PanicError] if a function of schema panics for an object.
+// and with a [*usercode.PanicError] if the clock panics, or a function of schema for an object.
 func New(schema store.Schema, opts Options) (*Backend, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	opts = opts.withDefaults()
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
 	b := &Backend{
 		schema:   schema,
 		clock:    opts.Clock,

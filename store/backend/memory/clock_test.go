@@ -94,3 +94,18 @@ func TestClock_ThatPanicsLeavesStorageWhole(t *testing.T) {
 	}
 	require.Positive(t, failures)
 }
+
+// New reads the clock for the first revision, and again for what has expired.
+func TestNew_ContainsAPanicOfTheClock(t *testing.T) {
+	failing := &clocktest.Failing{Clock: clock.NewVirtual(began)}
+	for after := range 2 {
+		failing.Fail(clocktest.Now, after, 1)
+		require.NotPanics(t, func() {
+			_, err := memory.New(lamps, memory.Options{Clock: failing})
+			require.ErrorIs(t, err, usercode.ErrPanic)
+		})
+	}
+	b, err := memory.New(lamps, memory.Options{Clock: failing})
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -67,8 +68,8 @@ func (o *Options) validate() error {
 	return o.Retain.Validate("Options.Retain")
 }
 
-// withDefaults returns o with the defaults in place.
-func (o Options) withDefaults() Options {
+// withDefaults returns o with the defaults in place, or the panic of the clock.
+func (o Options) withDefaults() (Options, error) {
 	if o.Clock == nil {
 		o.Clock = clock.Real()
 	}
@@ -76,10 +77,14 @@ func (o Options) withDefaults() Options {
 		o.Retain.MinAge = DefaultRetainAge
 	}
 	if o.FirstRevision == 0 {
-		o.FirstRevision = FirstRevisionAt(o.Clock.Now())
+		now, err := expiry.Now(o.Clock)
+		if err != nil {
+			return o, err
+		}
+		o.FirstRevision = FirstRevisionAt(now)
 		for _, object := range o.Objects {
 			o.FirstRevision = max(o.FirstRevision, object.Revision)
 		}
 	}
-	return o
+	return o, nil
 }
