@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Options configures a [Backend]. The zero value is ready to use.
@@ -82,31 +83,21 @@ func (b *Backend) BreakWatches(err error) int {
 	if err == nil {
 		err = ErrInjected
 	}
-	running := b.running()
-	for _, w := range running {
-		w.breakOff(err)
-	}
-	return len(running)
+	return b.eachWatch(func(w *watch) { w.breakOff(err) })
 }
 
 // ExpireWatches ends all running watches with a [*store.ExpiredError], as if
 // history had been compacted beyond their positions, and returns their number.
 func (b *Backend) ExpireWatches() int {
-	running := b.running()
-	for _, w := range running {
+	return b.eachWatch(func(w *watch) {
 		at := w.position()
 		w.breakOff(&store.ExpiredError{Requested: at, Oldest: at + 1})
-	}
-	return len(running)
+	})
 }
 
 // RepeatLast makes all running watches that have delivered an event deliver the
 // last one again.
-func (b *Backend) RepeatLast() {
-	for _, w := range b.running() {
-		w.repeat()
-	}
-}
+func (b *Backend) RepeatLast() { b.eachWatch((*watch).repeat) }
 
 // Watches returns the prefixes of the running watches, in the order in which they
 // were opened.
@@ -119,10 +110,14 @@ func (b *Backend) Watches() []string {
 }
 
 // Wake notifies the readers of all running watches, as if there were new events.
-func (b *Backend) Wake() {
-	for _, w := range b.running() {
-		w.notify()
-	}
+func (b *Backend) Wake() { b.eachWatch((*watch).notify) }
+
+// eachWatch calls f with each running watch, and returns their number. None is left out though
+// the reader's Notify panics or ends the goroutine.
+func (b *Backend) eachWatch(f func(*watch)) int {
+	running := b.running()
+	usercode.Each(running, f)
+	return len(running)
 }
 
 func (b *Backend) running() []*watch {

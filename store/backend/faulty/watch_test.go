@@ -66,6 +66,39 @@ func TestBreakWatches_EndsSilentOnes(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 }
 
+// A notify that panics, or ends the goroutine, as t.FailNow does, leaves no other watch out.
+func TestWatches_AreAllNotifiedBehindUserCodeThatFails(t *testing.T) {
+	for name, act := range map[string]func(b *faulty.Backend, hang *faulty.Fault){
+		"break":  func(b *faulty.Backend, _ *faulty.Fault) { b.BreakWatches(nil) },
+		"expire": func(b *faulty.Backend, _ *faulty.Fault) { b.ExpireWatches() },
+		"repeat": func(b *faulty.Backend, _ *faulty.Fault) { b.RepeatLast() },
+		"wake":   func(b *faulty.Backend, _ *faulty.Fault) { b.Wake() },
+		"remove": func(_ *faulty.Backend, hang *faulty.Fault) { hang.Remove() },
+	} {
+		for how, fail := range map[string]func(){"panic": func() { panic("bad") }, "Goexit": runtime.Goexit} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				b := newBackend(t, faulty.Options{})
+				bad, err := b.Watch(t.Context(), backend.WatchOptions{Notify: fail})
+				require.NoError(t, err)
+				defer bad.Close()
+				w := watch(t, b, 0)
+				hang := b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+				require.Empty(t, w.revisions(t))
+				returned := false
+				var goroutine sync.WaitGroup
+				goroutine.Go(func() {
+					defer func() { _ = recover() }()
+					act(b, hang)
+					returned = true
+				})
+				goroutine.Wait()
+				require.False(t, returned)
+				require.Equal(t, 1, w.notified)
+			})
+		}
+	}
+}
+
 func TestExpireWatches_SaysWhereEachOneWas(t *testing.T) {
 	b := newBackend(t, faulty.Options{})
 	create(t, b, "a")
