@@ -39,7 +39,8 @@ type NotSyncedError struct {
 	// followed any more, for the reason in Source.
 	Cause error
 	// Source is the source's last error in this attempt to follow it; nil if there
-	// was none.
+	// was none. The NotSyncedError matches what it matches, except [ErrNotFound]: a source
+	// that does not find what it is to list says nothing about the object.
 	Source error
 }
 
@@ -60,13 +61,23 @@ func (e *NotSyncedError) Is(target error) bool { return target == ErrNotSynced }
 // Unwrap returns why waiting ended, and what is wrong with the source.
 func (e *NotSyncedError) Unwrap() []error {
 	var errs []error
-	for _, err := range []error{e.Cause, e.Source} {
-		if err != nil {
-			errs = append(errs, err)
-		}
+	if e.Cause != nil {
+		errs = append(errs, e.Cause)
+	}
+	if e.Source != nil {
+		errs = append(errs, unknownObject{e.Source})
 	}
 	return errs
 }
+
+// unknownObject is an error that does not mean that there is no object.
+type unknownObject struct{ error }
+
+func (e unknownObject) Is(target error) bool {
+	return target != ErrNotFound && errors.Is(e.error, target)
+}
+
+func (e unknownObject) As(target any) bool { return errors.As(e.error, target) }
 
 // SourceError is an error of the source while it was asked for one object.
 type SourceError struct {

@@ -69,6 +69,29 @@ func TestSource_GoneForEverEndsReads(t *testing.T) {
 	require.NoError(t, notSynced.Cause, "no wait was given up")
 }
 
+// A source that does not find what it is to list, such as a kind that a server does not have,
+// says nothing about the object.
+func TestSource_WithoutTheListDoesNotMeanNotFound(t *testing.T) {
+	r := started(t)
+	r.source.FailList(1000, &store.NotFoundError{Key: "secrets"})
+	ref := r.acquire("a")
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	for name, get := range map[string]func() (*engine.Object[secret], error){
+		"Get":             func() (*engine.Object[secret], error) { return ref.Get(over) },
+		"GetNotOlderThan": func() (*engine.Object[secret], error) { return ref.GetNotOlderThan(over, 1) },
+	} {
+		r.settle()
+		o, err := get()
+		require.Nil(t, o, name)
+		require.ErrorIs(t, err, objectcache.ErrNotSynced, name)
+		require.NotErrorIs(t, err, objectcache.ErrNotFound, name)
+		require.ErrorContains(t, err, "secrets", name)
+		var cause *store.NotFoundError
+		require.ErrorAs(t, err, &cause, name)
+	}
+}
+
 // A source that panics has failed.
 func TestSource_ThatPanicsHasFailed(t *testing.T) {
 	r := started(t)
