@@ -369,10 +369,11 @@ const maxWait = 100 * 365 * 24 * time.Hour
 
 // due returns when a change is due, after the start of the replay. The start corresponds
 // to the time of the first change or, if the replay is continued, of the last one in
-// storage. A change that is earlier than its predecessor is due at once.
+// storage. A change that is earlier than that is due at the start, and one that is earlier than
+// its predecessor at once.
 func (h *replay) due(c *trace.Change) time.Duration {
 	// In floating point, since a Duration cannot represent several centuries.
 	first := h.Changes[max(0, h.start-1)].Time
 	seconds := float64(c.Time.Unix()-first.Unix()) + float64(c.Time.Nanosecond()-first.Nanosecond())/1e9
-	return time.Duration(math.Round(min(seconds/h.Speed, maxWait.Seconds()) * 1e9))
+	return time.Duration(math.Round(max(0, min(seconds/h.Speed, maxWait.Seconds())) * 1e9))
 }

@@ -139,6 +139,25 @@ func requireField(t *testing.T, field string, err error) {
 	require.Equal(t, field, bad.Field)
 }
 
+// A Duration cannot say how much earlier than the first a change without a time is, and how much
+// later the last one is when time is slow.
+func TestHistory_ChangesAreDueWithinAHundredYears(t *testing.T) {
+	began := time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC)
+	h := replay{History: &History{
+		Changes: []trace.Change{{Time: began}, {Time: began.Add(time.Minute)}, {}, {Time: began.Add(-time.Nanosecond)}},
+	}}
+	for speed, want := range map[float64][]time.Duration{
+		2:                           {0, 30 * time.Second, 0, 0},
+		1e-300:                      {0, maxWait, 0, 0},
+		math.SmallestNonzeroFloat64: {0, maxWait, 0, 0},
+	} {
+		h.Speed = speed
+		for i := range h.Changes {
+			require.Equal(t, want[i], h.due(&h.Changes[i]), "change %d at speed %v", i, speed)
+		}
+	}
+}
+
 func TestReplay_CountsAndNamesWatchersThatDiffer(t *testing.T) {
 	truth := states.Of([]states.Item{file("a", "1", 2), file("b", "1", 3)})
 	rep := &Replayed{Watchers: 1}
