@@ -15,6 +15,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
 // Plan is a resolved scenario, with all defaults and random seeds filled in. It must
@@ -116,8 +117,8 @@ func (p *Plan) Explain() (string, error) {
 }
 
 // parseable is an [ast.Visitor] that rewrites scalars which the YAML library prints
-// but does not read back: it reads 1e+06 as text, and loses line breaks and tabs at
-// the ends of texts.
+// but does not read back: it reads 1e+06 as text and .nan as a number, and loses line breaks
+// and tabs at the ends of texts.
 type parseable struct{}
 
 func (v parseable) Visit(node ast.Node) ast.Visitor {
@@ -126,8 +127,10 @@ func (v parseable) Visit(node ast.Node) ast.Visitor {
 		if f, err := strconv.ParseFloat(n.Token.Value, 64); err == nil && strings.Contains(n.Token.Value, "e") {
 			n.Token.Value = withPoint(strconv.FormatFloat(f, 'f', -1, 64))
 		}
-	case *ast.StringNode:
-		n.Value = oneLine(n.Value)
+	case *ast.StringNode: // its value is what is printed, in quotes or not
+		if n.Value = oneLine(n.Value); token.New(n.Value, n.Value, nil).Type != token.StringType {
+			n.Value = strconv.Quote(n.Value)
+		}
 	}
 	return v
 }

@@ -61,6 +61,7 @@ func TestExplain_GivesAScenario(t *testing.T) {
 		"watchers: [{}]\nfaults: [{kind: fail, when: {probability: 0.00000001}}]",
 		`{name: "a\nb: c", about: "\t\r\n a\n", watchers: [{prefix: "a\nb: c"}], faults: [{kind: break, name: "a\nb: c"}]}`,
 		`{name: "\r", about: "\n", watchers: [{prefix: "\ta\t"}, {labels: "\n"}], assert: ["lost\n=\t0\r"]}`,
+		`{name: ".nan", about: "-.inf", watchers: [{}], faults: [{kind: break, name: ".Inf"}]}`,
 		"objects: {fields: {a: 2}, index: []}\nwatchers: [{}]",
 		"objects: {fields: {}, labels: {}, index: []}\nwatchers: [{}]\nwriters: []\nassert: []\nsmall: {rates: {}}",
 	} {
