@@ -45,6 +45,7 @@ func (c *core) applyScale(ctx context.Context, key string, config []byte, opts W
 	if spec, _ := desired["spec"].(map[string]any); spec["replicas"] == nil {
 		return nil, badRequest("the configuration has no number of replicas: set spec.replicas")
 	}
+	identity := identityOf(desired[metadataField].(map[string]any)) // the rest of a scale's metadata is not its own
 	opts.applied = true
 	o, _, err := c.update(ctx, key, scaleSubresource, func(old *store.Object) (*store.Object, error) {
 		of, err := c.configOfScale(old, s)
@@ -52,7 +53,7 @@ func (c *core) applyScale(ctx context.Context, key string, config []byte, opts W
 			return nil, err
 		}
 		kind := c.kind.GroupVersionKind()
-		of["apiVersion"], of["kind"], of[metadataField] = kind.GroupVersion().String(), kind.Kind, desired[metadataField]
+		of["apiVersion"], of["kind"], of[metadataField] = kind.GroupVersion().String(), kind.Kind, identity
 		draft, err := c.merge(key, old, of, scaleSubresource, &opts)
 		if err != nil {
 			return nil, err

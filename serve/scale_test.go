@@ -167,6 +167,21 @@ func TestScale_IsApplied(t *testing.T) {
 	require.Equal(t, 422, s.applyScale("", "{replicas: 1}").code, "it has to name its manager")
 }
 
+// A user that may write the scale alone must not get at what deletes or keeps the object.
+func TestScale_ThatIsAppliedChangesNoMetadata(t *testing.T) {
+	s := newServer(t, withApply, withScale)
+	require.Equal(t, 201, s.apply("?fieldManager=one", "{size: 1}").code)
+	config := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a","labels":{"x":"y"},"annotations":{"x":"y"},"finalizers":["example.com/x"],
+		"ownerReferences":[{"apiVersion":"v1","kind":"X","name":"x","uid":"1"}]},"spec":{"replicas":3}}`
+	scaled := s.do("PATCH", inDefault+"/a/scale?fieldManager=scaler&force=true", config, "Content-Type", applyPatch)
+	require.Equal(t, "200 3", fmt.Sprintf("%d %s", scaled.code, scaled.str("spec.replicas")), scaled.body)
+	a := s.get(inDefault + "/a")
+	for _, field := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+		require.Equal(t, "<nil>", a.str("metadata."+field), field)
+	}
+	require.Contains(t, a.body, `"fieldsV1":{"f:spec":{"f:size":{}}},"subresource":"scale"`)
+}
+
 // A kind that leaves zero out of its objects has no field to own for it.
 func TestScale_OfZeroThatIsLeftOutCannotBeAppliedOverAnotherManager(t *testing.T) {
 	s := newServer(t, withApply, func(w *registry.Config[Widget], _ *serve.Config) {
