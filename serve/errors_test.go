@@ -146,6 +146,20 @@ func TestErrors_OfAdmitters(t *testing.T) {
 	}
 }
 
+// A Status by hand may have no code, or one that is no failure's. Its message arrives all the same.
+func TestErrors_OfAStatusWithoutTheCodeOfAFailure(t *testing.T) {
+	refusal := &apierrors.StatusError{}
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Admit = []registry.Admitter{registry.AdmitFunc(func(context.Context, *registry.Admission) error { return refusal })}
+	})
+	for code, want := range map[int32]int{0: 500, 99: 500, 100: 500, 204: 500, 304: 500, 451: 451, 599: 599, 600: 500, 1000: 500} {
+		refusal.ErrStatus = metav1.Status{Code: code, Reason: "Sunday", Message: "not today"}
+		a := s.do("POST", inDefault, `{"metadata":{"name":"a"}}`)
+		require.Equal(t, want, a.code, code)
+		require.Equal(t, fmt.Sprintf("Failure %d Sunday not today", want), strings.Join([]string{a.str("status"), a.str("code"), a.str("reason"), a.str("message")}, " "))
+	}
+}
+
 // A request that takes longer than its time is answered with 504.
 func TestErrors_OfRequestsThatTakeTooLong(t *testing.T) {
 	s := newFaulty(t, func(ctx context.Context) error {

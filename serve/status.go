@@ -112,8 +112,21 @@ func readyStatus(err error) *statusError {
 		return nil
 	case ready.ErrStatus.Code == http.StatusUnauthorized && errors.Is(err, backend.ErrDenied):
 		return apierrors.NewServiceUnavailable("another server refuses this server's own credentials: " + err.Error())
+	case ready.ErrStatus.Code < 400 || ready.ErrStatus.Code > 599 || ready.ErrStatus.Status != metav1.StatusFailure:
+		return completed(ready)
 	}
 	return ready
+}
+
+// completed returns the Status of a user's function as that of a failure: its code, which may be
+// left out as in Kubernetes, is that of the answer.
+func completed(of *statusError) *statusError {
+	s := &statusError{ErrStatus: of.ErrStatus}
+	s.ErrStatus.Status = metav1.StatusFailure
+	if s.ErrStatus.Code < 400 || s.ErrStatus.Code > 599 {
+		s.ErrStatus.Code = http.StatusInternalServerError
+	}
+	return s
 }
 
 // refusedStatus is the answer to a write that an admitter refuses, nil for other errors and
