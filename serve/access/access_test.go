@@ -273,6 +273,18 @@ func TestAccess_SaysThatATokenCannotBeReviewedNow(t *testing.T) {
 	require.Equal(t, "the directory does not answer", review.Status.Error)
 }
 
+// A server may serve requests whose token it does not know as those of an anonymous user. Another
+// server that asks must not take such a token for a right one.
+func TestAccess_TakesATokenThatIsServedAnonymouslyForAWrongOne(t *testing.T) {
+	a := newAsker(t, access.Config{Authenticate: serve.FirstOf(
+		serve.BearerTokens(map[string]serve.User{"mine": {Name: "server"}}),
+		func(*http.Request) (serve.User, error) { return serve.Anonymous, nil },
+	)})
+	review := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: "guess"}}
+	a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "mine", review)
+	require.Equal(t, authentication.TokenReviewStatus{}, review.Status)
+}
+
 // A request that is made of a token has a body, as each that a server gets.
 func TestAccess_AsksAboutATokenByAWholeRequest(t *testing.T) {
 	a := newAsker(t, access.Config{Authenticate: func(r *http.Request) (serve.User, error) {
