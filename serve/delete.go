@@ -64,9 +64,12 @@ func (c *call) deleteCollection(ctx context.Context) error {
 
 // deleteOptions reads them from the body or, if there is none, from the query.
 func (c *call) deleteOptions() (registry.DeleteOptions, error) {
-	body, err := c.document()
-	if err != nil {
-		return registry.DeleteOptions{}, err
+	var body []byte
+	if c.hasBody() { // otherwise its media type does not matter
+		var err error
+		if body, err = c.document(); err != nil {
+			return registry.DeleteOptions{}, err
+		}
 	}
 	var given metav1.DeleteOptions
 	if len(body) > 0 {

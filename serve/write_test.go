@@ -132,6 +132,18 @@ func TestWrite_DeleteCollection(t *testing.T) {
 	require.Equal(t, "w0 w2 <none>", strings.Join([]string{s.get(inDefault).str("items.0.metadata.name"), s.get(inDefault).str("items.1.metadata.name"), s.get(inDefault).str("items.2")}, " "))
 }
 
+// A client that has left its namespace empty by mistake must not delete the objects of all.
+func TestWrite_DeleteCollectionIsOfOneNamespace(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	for _, query := range []string{"", "?fieldSelector=metadata.namespace%3Ddefault", "?fieldSelector=metadata.name%3Da", "?dryRun=All"} {
+		a := s.do("DELETE", allWidgets+query, "")
+		require.Equal(t, "405 MethodNotAllowed", fmt.Sprintf("%d %s", a.code, a.str("reason")), query)
+		require.Equal(t, "GET, HEAD", a.header.Get("Allow"), query)
+	}
+	require.Equal(t, 200, s.get(inDefault+"/a").code)
+}
+
 // A client that watches from the answer's revision must not see its own deletions again.
 func TestWrite_DeleteCollectionIsOfTheRevisionOfItsLastDeletion(t *testing.T) {
 	for _, noCache := range []bool{false, true} {
@@ -216,10 +228,13 @@ func TestWrite_NothingNeedsNoDecoding(t *testing.T) {
 	})
 	s.create("a", 1)
 	require.Equal(t, 400, s.do("DELETE", inDefault+"/a", "{}", "Content-Type", "application/other").code)
-	require.Equal(t, 200, s.do("DELETE", inDefault+"/a", "", "Content-Type", "application/other").code)
+	require.Equal(t, 200, s.do("DELETE", inDefault+"/a?dryRun=All", "", "Content-Type", "application/other").code)
+	for _, path := range []string{inDefault + "/a", inDefault} {
+		require.Equal(t, 415, s.do("DELETE", path, "{}", "Content-Type", "text/plain").code)
+		require.Equal(t, 200, s.do("DELETE", path, "", "Content-Type", "text/plain").code)
+	}
 }
 
-// A deletion of many objects that is wrong in any way deletes none.
 // Which object is meant may be in the query, too, where a deletion has no body.
 func TestDelete_PreconditionsOfTheQuery(t *testing.T) {
 	s := newServer(t)
