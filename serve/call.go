@@ -308,11 +308,11 @@ func (c *call) checkScope() error {
 	for _, verb := range c.info.Verbs {
 		allowed = allowed || verb == c.req.Verb
 	}
-	onOne := c.req.Verb != "list" && c.req.Verb != "watch" && c.req.Verb != "deletecollection"
+	onOne := !c.req.selects()
 	switch {
 	case c.ofAllNamespaces() && onOne && c.req.Name != "", c.info.Kind.ClusterScoped && c.req.Namespace != "":
 		return notServed()
-	case !allowed, c.ofAllNamespaces() && onOne, c.req.Verb == "create" && c.req.Name != "" && c.req.Subresource == "", onOne && c.req.Verb != "create" && c.req.Name == "":
+	case !allowed, c.ofAllNamespaces() && !c.req.reads(), c.req.Verb == "create" && c.req.Name != "" && c.req.Subresource == "", onOne && c.req.Verb != "create" && c.req.Name == "":
 		return methodNotAllowed(c)
 	}
 	return nil

@@ -117,7 +117,6 @@ func TestOpenAPI_DescribesPathsAndAnswers(t *testing.T) {
 	const inNamespace = "/apis/example.com/v1/namespaces/{namespace}/widgets"
 	for _, tc := range []struct{ path, method, code, action, declared, component string }{
 		{"/apis/example.com/v1/widgets", "get", "200", "list", "[]", "WidgetList"},
-		{"/apis/example.com/v1/widgets", "delete", "200", "deletecollection", "[]", "WidgetList"},
 		{inNamespace, "get", "200", "list", "[namespace]", "WidgetList"},
 		{inNamespace, "post", "201", "post", "[namespace]", "Widget"},
 		{inNamespace, "delete", "200", "deletecollection", "[namespace]", "WidgetList"},

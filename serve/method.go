@@ -33,7 +33,7 @@ func (c *call) allowed() string {
 		return "GET, HEAD"
 	}
 	methods := verbMethods
-	if c.req.Name != "" {
+	if c.req.Name != "" && !c.req.selects() {
 		methods = verbMethodsOne
 	}
 	var all []string
@@ -42,7 +42,7 @@ func (c *call) allowed() string {
 		if verb == "create" && c.req.Subresource != "" {
 			method = verbMethods[verb]
 		}
-		if method != "" && (verb != "create" || !c.ofAllNamespaces()) {
+		if method != "" && (verb == "list" || !c.ofAllNamespaces()) {
 			all = append(all, method)
 		}
 	}

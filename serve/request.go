@@ -165,12 +165,18 @@ func isTrue(query url.Values, name string) bool {
 
 // nameFromSelector takes the name from a field selector that fixes it.
 func (r *Request) nameFromSelector() {
-	if r.Name != "" || r.Fields == "" || r.Verb != "list" && r.Verb != "watch" && r.Verb != "deletecollection" {
+	if r.Name != "" || r.Fields == "" || !r.selects() {
 		return
 	}
 	if selector, err := fields.ParseSelector(r.Fields); err == nil {
 		r.Name, _ = selector.RequiresExactMatch("metadata.name")
 	}
+}
+
+// selects reports whether the request is for the objects that selectors match. Its Name is one that they
+// fix, and not in the path.
+func (r *Request) selects() bool {
+	return r.Verb == "list" || r.Verb == "watch" || r.Verb == "deletecollection"
 }
 
 // reads reports whether the request changes nothing.

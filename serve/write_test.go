@@ -250,6 +250,7 @@ func TestDelete_PreconditionsOfTheQuery(t *testing.T) {
 	require.Equal(t, 200, s.do("DELETE", inDefault+"?resourceVersion=0", "").code)
 }
 
+// A deletion of many objects that is wrong in any way deletes none.
 func TestDeleteCollection_RefusesWhatIsWrong(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)
@@ -397,8 +398,9 @@ func TestErrors_OfAMethodListWhatThePathHas(t *testing.T) {
 	for _, c := range []struct{ method, path, allow, message string }{
 		{"PUT", inDefault, "DELETE, GET, HEAD, POST", `put is not supported on resources of kind "widgets.example.com"`},
 		{"OPTIONS", inDefault, "DELETE, GET, HEAD, POST", `options is not supported on resources of kind "widgets.example.com"`},
-		{"POST", allWidgets, "DELETE, GET, HEAD", `post is not supported on resources of kind "widgets.example.com"`},
-		{"OPTIONS", allWidgets, "DELETE, GET, HEAD", `options is not supported on resources of kind "widgets.example.com"`},
+		{"POST", allWidgets, "GET, HEAD", `post is not supported on resources of kind "widgets.example.com"`},
+		{"OPTIONS", allWidgets, "GET, HEAD", `options is not supported on resources of kind "widgets.example.com"`},
+		{"DELETE", allWidgets, "GET, HEAD", `delete is not supported on resources of kind "widgets.example.com"`},
 		{"PUT", "/apis/example.com/v1/zones", "DELETE, GET, HEAD, POST", `put is not supported on resources of kind "zones.example.com"`},
 		{"POST", inDefault + "/a", "DELETE, GET, HEAD, PATCH, PUT", `post is not supported on resources of kind "widgets.example.com"`},
 		{"DELETE", inDefault + "/a/status", "GET, HEAD, PATCH, PUT", `delete is not supported on resources of kind "widgets.example.com"`},

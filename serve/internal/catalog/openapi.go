@@ -95,7 +95,7 @@ func (k *servedKind) paths(base string) []servedPath {
 		}
 	}
 	if !k.Kind.ClusterScoped {
-		add(base+"/"+k.Kind.Plural, k.Info, "list", "deletecollection")
+		add(base+"/"+k.Kind.Plural, k.Info, "list")
 		base += "/namespaces/{namespace}"
 	}
 	base += "/" + k.Kind.Plural
