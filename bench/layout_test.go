@@ -17,6 +17,10 @@ import (
 // type any does. They run in turn, so that a disturbance affects both:
 //
 //	go test -run '^$' -bench Layout -benchtime 1x -count 7 ./bench
+//
+// Values follow headers because an interface costs more: W1 has 0.8 of the deliveries, each
+// of the 150,000 objects of W13 takes 53 bytes more, 406 instead of 353 beyond its value, and
+// a write of a struct costs one more allocation. W5 has as many writes.
 func BenchmarkLayout(b *testing.B) {
 	workloads, err := bench.Select([]string{"W1", "W5", "W13"})
 	require.NoError(b, err)
