@@ -1,6 +1,6 @@
 // Package objectcache is a cache of single objects, for programs that need only a few
-// objects by key, as the kubelet needs the secrets of its pods. Each referenced key is
-// followed by a Reflector of its own.
+// objects by key, as the kubelet needs the secrets of its pods. A Reflector of its own
+// follows each key that is referenced.
 //
 //	secrets, err := objectcache.New(objectcache.Config[Secret]{Source: engine.Source()})
 //	ref, err := secrets.Acquire("default/token")    // begins to follow the object
@@ -18,22 +18,22 @@
 //	                                                      Ref.Get
 //
 // An entry is one key with its references and its object. The supervisor is the one
-// actor that starts and stops Reflectors. Its messages only name an entry; it reconciles
-// the needed with the running Reflector, so the order of Acquire and Release does not
-// matter. There are never two Reflectors for one key, not even while one is stopping.
+// actor that starts and stops Reflectors. Its messages only name an entry: it compares
+// the Reflector that is needed with the one that runs, so the order of Acquire and
+// Release does not matter. There are never two Reflectors for one key, not even while
+// one is stopping.
 //
 // # When an object is followed
 //
-// While it has references; except that
+// An object is followed while it has references. There are three exceptions:
 //
-//   - an object that [Config].Immutable says will never change is not followed
-//     any more, but still served. If it is deleted nevertheless, and even created
-//     again, the cache does not notice until all references are released.
-//   - an object that has arrived and was not read for [Config].MaxIdle is not
-//     followed until the next Get, which waits for a new list. An object that has
-//     not arrived is never idle.
-//   - a source that cannot be followed any more, as when it was closed, is not asked
-//     again until the next Get.
+//   - Immutable: an object that [Config].Immutable says will never change is still
+//     served, and not followed. If it is deleted nevertheless, and even created again,
+//     the cache does not notice until all references are released.
+//   - Idle: an object that was not read for [Config].MaxIdle is not followed until the
+//     next Get, which waits for a new list. One that has not arrived yet is never idle.
+//   - Ended: a source that cannot be followed any more, as when it was closed, is not
+//     asked again until the next Get.
 //
 // # Reading
 //
@@ -50,10 +50,10 @@
 //
 // # Caveats
 //
-// A key is followed as a prefix, by whole segments. So if there are keys below
-// it, such as "a/b" below "a", they are transferred, too, and ignored.
+// A key is followed as a prefix, by whole segments. If there are keys below it, such
+// as "a/b" below "a", they are transferred, too, and ignored.
 //
-// A cache on a deterministic host runs it while Get and Close wait. If nothing is
-// left to run, because the source fails until time has passed, Get gives up with
-// [engine.ErrIdle] as the cause.
+// A deterministic host runs only while Get or Close waits. If nothing is left to run,
+// because the source fails until time has passed, Get gives up with [engine.ErrIdle] as
+// the cause.
 package objectcache
