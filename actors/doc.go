@@ -37,9 +37,9 @@
 // [SpawnWake] starts an actor that has a flag in place of a queue: a [Waker],
 // which finds its work elsewhere, for example in a log that it reads at a cursor.
 // Any number of wakes before its turn cause one turn. An idle one uses no
-// goroutine, and no memory but its box, 88 bytes with 64 bits. It has no children. [WakeAll]
-// wakes many at about 100 ns each, turn included (BenchmarkWakeAll, 2 cores at
-// 2.5 GHz with nothing else to do).
+// goroutine, and no memory but its box, 88 bytes with 64 bits. It has no children.
+// [WakeAll] wakes many, at about 100 ns each with the turn (BenchmarkWakeAll, two
+// cores at 2.5 GHz).
 //
 // # Concurrency
 //
@@ -59,31 +59,29 @@
 //
 // Each actor spawned on the System begins a group, to which all actors below it
 // belong: an engine is a group. On the pool the groups have turns one after the
-// other, however many turns one of them has waiting, and a group that has been
-// idle waits for the end of one turn only. A turn of an actor on the pool that
-// holds its worker for more than a second is reported by the actor's name: see
-// [ErrWorkerHeld].
+// other, however many turns one of them has waiting. A group that has been idle
+// waits for the end of one turn only. An actor whose turn holds a worker of the pool
+// for more than a second is reported by name: see [ErrWorkerHeld].
 //
 // # Supervision
 //
 // A panic in user code, or a Goexit as by t.FailNow, ends neither the process
-// nor a worker: the actor is suspended and its parent decides what to do (see
+// nor a worker. The actor is suspended, and its parent decides what to do (see
 // [Supervisor] and [Directive]). By default, and for actors spawned on the
 // System, the actor is stopped. Every such [Failure] is logged and passed to
 // SystemConfig.OnFailure, with its stack.
 //
-// Wake actors are too many to have a part of protoactor's each: it knows all those
-// under one parent as one child of that, by which it stops them, and the parent
-// decides about their failures as about others.
-//
 // A parent stops after its children. [ChildObserver] is called once for each
 // child that ends, whatever the reason. A message that was accepted is either
-// received or, if the actor stops first, dropped (see [Dropper]); only the one
+// received or, if the actor stops first, dropped (see [Dropper]). Only the one
 // during which the actor panicked is neither.
 //
-// A panic or a Goexit while stopping or restarting is reported and changes nothing else. A
-// supervisor that restarts a child that fails in every Started, without a limit
-// of its own, keeps a worker busy for ever.
+// A panic or a Goexit while stopping or restarting is reported and changes nothing
+// else. A supervisor that always restarts a child which fails in every Started
+// keeps a worker busy for ever: give it a limit.
+//
+// Wake actors are supervised like others, and stopped together: protoactor knows all
+// those under one parent as one child, since they are too many to be one each.
 //
 // # Determinism
 //

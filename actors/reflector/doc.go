@@ -32,12 +32,16 @@
 //
 // # When it lists
 //
-// At the start, and for every [Reason] after [Started]: the source no longer
-// has the changes after the last revision, they cannot be trusted, or watches
-// end without events. A loss is a batch that does not start where the previous
-// one ended, an event out of order, or on contiguous storage a missing revision;
-// valid events before it are still delivered. All pages must be of one revision;
-// if one expires midway, the list is retried once, immediately, without paging.
+// It lists at the start, and again if it cannot go on from the last revision: the
+// source no longer has the changes after it, they cannot be trusted, or watches end
+// without events. A list can also be requested. Each case is a [Reason].
+//
+// Changes cannot be trusted after a loss: a batch that does not start where the
+// previous one ended, an event out of order, or, on contiguous storage, a missing
+// revision. Valid events before it are still delivered.
+//
+// All pages of a list must be of one revision. If one expires midway, the list is
+// retried once, immediately, without paging.
 //
 // A list that is older than the last update is refused once, since it may come
 // from a replica that lags. If the next one is older too, or the source itself
@@ -51,11 +55,10 @@
 //
 // # Reconnecting
 //
-// One [Backoff] spaces all attempts: after a failed list; after a watch that was
-// refused, broke, expired, lost events or was closed cleanly; after a request to
-// relist; and after a restart. The delay grows and is jittered. Only a watch
-// that stayed open for HealthyAfter resets it: a failing source may well serve a
-// list, open a watch, or deliver an event before it closes.
+// One [Backoff] spaces all attempts, whether a list failed, a watch was refused or
+// ended, a relist was requested, or the Reflector was restarted. The delay grows and is
+// jittered. Only a watch that stayed open for HealthyAfter resets it: a failing source
+// may well serve a list, open a watch, or deliver an event before it closes.
 //
 // # Backpressure
 //

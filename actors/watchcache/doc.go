@@ -16,9 +16,9 @@
 //
 // A watch starts at a position of a published snapshot, which the dispatcher
 // dispatches before it takes the watch in. So the watch sees each event after its
-// start exactly once. If the newest snapshot has the position, the caller of
-// [Cache.Register] finds it there and passes the watch on, without a turn of the
-// cache; all others wait for one.
+// start exactly once. Usually the newest snapshot has the position: then the caller of
+// [Cache.Register] passes the watch on without a turn of the cache. Otherwise it waits
+// for a turn.
 //
 // # Relists
 //
@@ -33,17 +33,23 @@
 //
 // # Readiness
 //
-// The cache is Pending until its first list, while its source is unavailable,
-// and from a failure or a wrong state until the next list; Ready otherwise; Ended
-// once its source has ended for good; and Stopped at the end. Every Pending→Ready is
-// a new generation. While Pending, new watches are refused with a [*NotReadyError] that
-// says when to retry, and while Ended with one that is Final; existing watches stay, and
-// the published snapshot stays readable.
+// The cache is in one of these states:
+//
+//   - Pending: until its first list, while its source is unavailable, and from a failure
+//     or a wrong state until the next list. New watches are refused with a
+//     [*NotReadyError] that says when to retry.
+//   - Ready. Each change from Pending to Ready begins a new generation.
+//   - Ended: its source has ended for good. New watches are refused with a
+//     NotReadyError that is Final.
+//   - Stopped, at the end.
+//
+// While it is Pending or Ended, existing watches stay, and the published snapshot can
+// still be read.
 //
 // # Failure
 //
 // If the actor fails, a new one starts from the last published snapshot, which
-// is always consistent, and requests a relist; updates before that list are
+// is always consistent, and requests a relist. Updates before that list are
 // dropped. Waiters for a revision keep waiting. The Reflector's backoff spaces
 // the lists, and so also the failures of an actor that fails at every list.
 package watchcache

@@ -18,14 +18,18 @@
 //
 // # One path
 //
-// A cursor first reads the initial state, a conflated difference, or the backlog of
-// an ending watch; then the window from its position through its filter; then, once
-// it has caught up with the dispatcher, its filter's [Stream]. If it falls behind, it
-// leaves the stream and reads the window again. The position never goes back, so no
-// event is delivered twice, and none is left out unless the watch ends with
-// [ErrExpired] or marks events [store.Conflated] or [store.AfterGap]. When the window
-// moves on, a cursor skips events that are not for it: a watch of a quiet object does not
-// expire because other objects change.
+// A cursor reads, in this order:
+//
+//   - the initial state, a conflated difference, or the backlog of an ending watch;
+//   - the window, from its position, through its filter;
+//   - once it has caught up with the dispatcher, its filter's [Stream].
+//
+// If it falls behind, it leaves the stream and reads the window again. The position
+// never goes back, so no event is delivered twice. None is left out, unless the watch
+// ends with [ErrExpired] or marks events [store.Conflated] or [store.AfterGap].
+//
+// When the window moves on, a cursor skips events that are not for it: a watch of a
+// quiet object does not expire because other objects change.
 //
 // # Concurrency
 //
@@ -36,8 +40,8 @@
 //
 // # Ends
 //
-// Every watch ends with exactly one reason: [ErrStopped], [ErrExpired],
-// [ErrSlowConsumer], [ErrHandler], [ErrHandlerPanic], [ErrDeadline] or
-// [ErrEngineClosed]; without a cache also the error of the backend's watch.
-// The first one wins; an expired watch delivers its backlog before the reason.
+// Every watch ends with exactly one reason, the first that applies: [ErrStopped],
+// [ErrExpired], [ErrSlowConsumer], [ErrHandler], [ErrHandlerPanic], [ErrDeadline] or
+// [ErrEngineClosed]. Without a cache it can also be the error of the backend's watch.
+// An expired watch delivers its backlog before the reason.
 package watcher
