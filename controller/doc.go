@@ -12,18 +12,20 @@
 //
 // # Data flow
 //
-//		source ─▶ informer ──keys──▶ work queue ──▶ workers: Reconcile(key, object) ──▶ the world
-//		              │                  ▲                │        ▲
-//		              │                  └── later again ─┘        │
-//		              └────────── the newest object ───────────────┘
+//	source ─▶ informer ──keys──▶ work queue ──▶ workers: Reconcile(key, object) ──▶ the world
+//	              │                  ▲                │        ▲
+//	              │                  └── later again ─┘        │
+//	              └────────── the newest object ───────────────┘
 //
-//	  - The informer keeps a copy of the source's objects, and says which keys have changed.
-//	  - The work queue holds each key once, however often it changes. It gives a key to one
-//	    worker at a time, so that two calls that run are never about the same key.
-//	  - Reconcile gets the object as it is at the moment of the call, nil if it is gone. It
-//	    acts on the state, not on the single changes.
-//	  - If Reconcile fails or panics, the key is tried again after a delay that grows; see
-//	    [Config].Limiter and [Config].MaxAttempts.
+// Each part has one task:
+//
+//   - The informer keeps a copy of the source's objects, and says which keys have changed.
+//   - The work queue holds each key once, however often it changes. It gives a key to one
+//     worker at a time, so that two calls that run are never about the same key.
+//   - Reconcile gets the object as it is at the moment of the call, nil if it is gone. It
+//     acts on the state, not on the single changes.
+//   - If Reconcile fails or panics, the key is tried again after a delay that grows; see
+//     [Config].Limiter and [Config].MaxAttempts.
 //
 // Workers are actors on the host's executor for code that may block. An idle one takes
 // no goroutine.
