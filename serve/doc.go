@@ -24,90 +24,103 @@
 //
 // # Usage
 //
-// A [Server] is an http.Handler; mount it where you like, or let
-// [Server.ListenAndServe] listen with safe settings. It owns no kinds: close them
-// after it has shut down. Kinds can come and go while it serves: [Server.Add],
-// [Server.Replace] and [Server.Remove].
-//
-// # Encoding
-//
-// An object is encoded once for all that read the same state of it: watches, gets
-// and lists share its bytes, see [Limits].EncodingBytes.
-//
-// # Concurrency
-//
-// A watch runs on its request's goroutine. Over HTTP/2 another goroutine, which ends when the
-// answer begins, does what comes before, hooks included. Over HTTP/1.1 a watch takes its connection over from
-// net/http if [Server.Harden] set up the http.Server and no middleware is in between. Then
-// it has two small goroutines, one that sends and one that notices when the client is gone.
-// A client that does not read delays no other client, and is cut off when a write makes no
-// progress for [Limits].WriteStall.
-//
-// A write has no place among the requests in flight while its body arrives. So clients that
-// send slowly keep no other from writing: if many do, those of the user with the most give way,
-// with 429. A read whose answer has been sent for a second gives its place to others, and goes on;
-// if many do, some are cut off likewise. With Authenticate, one user has at most half of the places;
-// see [Limits].
+// A [Server] is an http.Handler. Mount it where you like, or let [Server.ListenAndServe]
+// listen with safe settings. It owns no kinds: close them after it has shut down. Kinds can
+// come and go while it serves: [Server.Add], [Server.Replace] and [Server.Remove].
 //
 // # Forms of a watch
 //
-// A list with the parameter watch is one, and so is a path with watch/ behind the version, as
-// clients wrote before. A watch is a stream of JSON, a frame a line; Server-Sent Events if the client
-// accepts them; and with package serve/websocket a WebSocket, a message a frame.
+// A watch is a list with the parameter watch, or, as old clients write it, a path with watch/
+// behind the version. The answer is a stream of JSON, one frame a line. It is Server-Sent
+// Events if the client accepts them. With package serve/websocket it can be a WebSocket, one
+// message a frame.
 //
 // # Errors of a watch
 //
-// A watch ends cleanly at its deadline. It ends with an ERROR event when it cannot
-// go on: 410 if its position has left the window; 429 if the client may resume from
-// where it is, and for any cause before the initial state is complete, since the
-// informers of client-go answer any other status there with a storm of requests.
+// A watch ends cleanly at its deadline. If it cannot go on before that, it ends with an ERROR
+// event:
 //
-// A watch from a revision that the cache has not reached is refused after a few seconds:
-// with 429 and Retry-After if storage has the revision, or does not answer, so that the
-// client comes back and resumes; with 504 if the revision is in the future of storage
-// too, so that the client lists.
+//	410  its position has left the window: the client lists
+//	429  the client may resume from where it is; also for any cause before the initial state
+//	     is complete, since client-go's informers answer other statuses there with a storm of
+//	     requests
 //
-// # What a cluster has besides
+// A watch from a revision that the cache does not reach within a few seconds is refused:
+//
+//	429  storage has the revision, or does not answer: the client comes back after
+//	     Retry-After, and resumes
+//	504  storage does not have the revision either: the client lists
+//
+// # Concurrency
+//
+// A client that does not read delays no other client, and is cut off when a write to it makes
+// no progress for [Limits].WriteStall.
+//
+// A watch runs on its request's goroutine. Over HTTP/2 a second goroutine does what comes
+// before the answer, hooks included, and ends when the answer begins. Over HTTP/1.1 a watch
+// takes its connection over from net/http and has two small goroutines, one that sends and one
+// that notices when the client is gone. That needs an http.Server that [Server.Harden] has set
+// up, and no middleware in between.
+//
+// [Limits] bound the requests in flight. With Authenticate one user has at most half of the
+// places. Slow clients do not keep others out:
+//
+//   - A write has no place while its body arrives.
+//   - A read whose answer has been sent for a second gives its place to others, and goes on.
+//   - If there are many of either, those of the user with the most are cut off, writes with
+//     429.
+//
+// # Encoding
+//
+// An object is encoded once for all that read the same state of it: watches, gets and lists
+// share its bytes. See [Limits].EncodingBytes.
+//
+// # Differences from a cluster
 //
 // The server is an API server alone. Clients that expect the rest of a cluster, or the rules of
 // Kubernetes' own kinds, meet these differences:
 //
-//   - Objects whose owners are gone stay, since nothing collects them. The propagationPolicy of a
-//     deletion is checked, and adds no finalizer.
-//   - A namespace is a name: it need not exist, and if there is a kind Namespace, what is in one stays
-//     when its object is deleted.
-//   - There are no admission webhooks and policies; a [registry.Admitter] decides in the process.
-//   - The defaults and rules of a kind are those of its [registry.Strategy]. The Go types of Kubernetes
-//     do not bring theirs, nor the fields that selectors may name.
-//   - Subresources are status, scale and the actions of [registry.NewAction]. Streams, such as logs and
-//     exec, are none of them.
-//   - Bodies are JSON, or what [registry.Config].Decoders take besides. Answers are JSON; a client that also
-//     accepts it, as all of client-go do, may prefer protobuf or CBOR.
-//   - OpenAPI describes a Go type by its tags, or as [registry.Config].Schema does. It does not know how the
-//     types of apply.WithTypes merge lists and maps: clients that merge by the document have to be given a Schema.
-//   - All objects have a generation, and a dry run refuses what its write would refuse, such as a
-//     resourceVersion in a creation.
-//   - Revisions of two kinds need not be comparable.
+//   - Owners: objects whose owners are gone stay, since nothing collects them. The
+//     propagationPolicy of a deletion is checked, and adds no finalizer.
+//   - Namespaces: a namespace is a name, and need not exist. If there is a kind Namespace,
+//     deleting one of its objects deletes nothing in that namespace.
+//   - Admission: there are no webhooks and policies. A [registry.Admitter] decides in the
+//     process.
+//   - Rules: the defaults and rules of a kind are those of its [registry.Strategy]. The Go
+//     types of Kubernetes do not bring theirs, nor the fields that selectors may name.
+//   - Subresources are status, scale and the actions of [registry.NewAction]. There are no
+//     streams, such as logs and exec.
+//   - Encodings: bodies are JSON, or what [registry.Config].Decoders take besides. Answers are
+//     JSON. Clients may prefer protobuf or CBOR if they also accept JSON, as all of client-go
+//     do.
+//   - OpenAPI describes a Go type by its tags, or as [registry.Config].Schema does. It does not
+//     know how the types of apply.WithTypes merge lists and maps: give a Schema to clients that
+//     merge by the document.
+//   - All objects have a generation. A dry run refuses what its write would refuse, such as a
+//     resourceVersion in a creation. Revisions of two kinds need not be comparable.
 //
 // # Monitoring
 //
-// /livez and /readyz answer without credentials. /readyz fails until each kind was read, and while
-// the server shuts down; [Config].Checks adds conditions, to /livez, too. [Config].Logger gets
-// the failures of storage, one in ten seconds.
+// /livez and /readyz answer without credentials. /readyz fails until each kind was read, and
+// while the server shuts down. [Config].Checks adds conditions, to /livez, too. [Config].Logger
+// gets the failures of storage, one in ten seconds.
 //
-// [Config].Metrics receives each request and each event of a watch; package
-// serve/prommetrics exports them to Prometheus under the names of the API server.
-// [Config].MetricsHandler answers /metrics.
+// [Config].Metrics receives each request and each event of a watch. Package serve/prommetrics
+// exports them to Prometheus, under the names of the API server. [Config].MetricsHandler
+// answers /metrics.
 //
 // # Security
 //
-// Without [Config].Authenticate every user is anonymous, without Authorize all is
-// allowed; then [Server.ListenAndServe] listens on loopback alone. Names in the Host
-// header are refused unless [Config].Hosts lists them, so that no web page reaches
-// the server under the page's own name (DNS rebinding); so are writes from other origins.
+// Without [Config].Authenticate every user is anonymous, and without Authorize all is allowed.
+// [Server.ListenAndServe] listens beyond loopback only with TLS and Authenticate, or if it is
+// told to by [Listen].Insecure.
 //
-// A user that [Config].Authorize allows to may act as another, by the headers of kubectl --as,
-// if [Config].Impersonation is set. The request then has the rights of the other user alone,
-// and counts for its limits; [Config].Audit gets both users. Without that setting, and when a header is
-// not understood, the request is refused, not served with the rights of its sender.
+// Names in the Host header are refused unless [Config].Hosts lists them, so that no web page
+// reaches the server under the page's own name (DNS rebinding). Writes from other origins are
+// refused, too.
+//
+// With [Config].Impersonation a user may act as another, by the headers of kubectl --as, if
+// Authorize allows it. The request then has the rights of the other user alone, and counts for
+// its limits. [Config].Audit gets both users. Without that setting, or with a header that is
+// not understood, such a request is refused: it is never served with the rights of its sender.
 package serve
