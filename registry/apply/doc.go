@@ -17,8 +17,8 @@
 //
 // # Usage
 //
-// Give [New] to registry.Config.Apply. Then registry.Store.Apply, and the patches that
-// kubectl apply --server-side and the Apply methods of clients send, work, and every
+// Give [New] to registry.Config.Apply. Then registry.Store.Apply works, and so do the
+// patches that kubectl apply --server-side and the Apply methods of clients send. Every
 // write is recorded under the manager that it names.
 //
 // The schema says how lists and maps merge: x-kubernetes-list-type,
@@ -30,10 +30,12 @@
 //
 // The merging is Kubernetes' own, and so are the rules that go with it: at most ten
 // entries of updates, kubectl's move from client-side apply, managed fields that a client
-// sends, or resets with an empty list. What is no more than a change of times is not
-// written. Entries of a version that the kind does not have, or that its objects do not fit, are
-// dropped when the object is written; [Versions] knows those of several versions. An apply that would round an integer of 2^63 or more, which merging does not know,
-// is refused.
+// sends, or resets with an empty list. A write that would only change times is not made.
+//
+// Entries of a version that the kind does not have, or that its objects do not fit, are
+// dropped when the object is written. [Versions] knows those of several versions.
+//
+// Merging does not know integers of 2^63 or more. An apply that would round one is refused.
 //
 // Programs that do not import this package do not link what it is made of.
 package apply

@@ -9,21 +9,26 @@
 //
 // # Usage
 //
-// [Parse] reads all manifests of a file, and [Define] one that is an object. Each makes one
-// [Definition], of the version that is stored if that is served; [Definition.Versions] are those of
-// all versions that are served. Package serve/apiextensions serves the kinds of definitions that clients create.
+// [Parse] reads all manifests of a file, and [Define] one that is an object. Each manifest makes
+// one [Definition], of the version that is stored if that is served. [Definition.Versions] are
+// those of all versions that are served.
 //
-// Rules in CEL need [Options].Rules, which package registry/crd/cel has.
+// Package serve/apiextensions serves the kinds of definitions that clients create.
 //
 // # What is honoured
 //
-// Group, names, scope; the structural schema with defaults and pruning, also of what was stored
-// before the schema, see [registry.Conversion]; nullable, x-kubernetes-preserve-unknown-fields,
-// -int-or-string, -embedded-resource and -list-type, and validation by OpenAPI, which allows what an
-// update leaves as it was, and tells the first hundred errors of an object; the status and scale subresources; printer columns; selectable fields;
-// versions that differ in no more than their schemas, and warnings of those that are deprecated;
-// rules in CEL if [Options].Rules evaluates them. Other rules, versions that a webhook converts, and
-// columns whose paths are not understood are not, and each is named in [Definition].Notes.
+//   - Group, names and scope.
+//   - The structural schema with defaults and pruning, also of what was stored before the schema;
+//     see [registry.Conversion]. Of its extensions: nullable, x-kubernetes-preserve-unknown-fields,
+//     -int-or-string, -embedded-resource and -list-type.
+//   - Validation by OpenAPI. It allows what an update leaves as it was, and tells the first hundred
+//     errors of an object.
+//   - Rules in CEL, if [Options].Rules evaluates them, as those of package registry/crd/cel do.
+//   - The status and scale subresources, printer columns, and selectable fields.
+//   - Versions that differ in no more than their schemas, and warnings of deprecated ones.
+//
+// Not honoured are other rules, versions that a webhook converts, and columns whose paths are not
+// understood. [Definition].Notes names each.
 //
 // # Concurrency
 //

@@ -8,15 +8,16 @@
 //	LocalSubjectAccessReview  the same in the namespace of the review    users with rights in one namespace
 //	TokenReview               the user that has a token                  servers that ask this one
 //
-// Nothing is stored. The answers are those of the functions that the server itself asks, but for
-// the list of all that a user may do: a function that decides does not list what it allows, so [Config].Rules
-// does that, and without it the list is empty and says that it is incomplete.
+// Nothing is stored. The answers are those of the functions that the server itself asks:
 //
 //	client ──review──▶ serve ──▶ access ──▶ Config.Authorize, Rules, Authenticate
 //	       ◀─────────── the review with its status ◀───────────┘
 //
-// The server's own Authorize decides, too, which users may ask: allow all to create the reviews of themselves, and
-// servers alone to create those of others. A request that impersonates a user, by
+// [Config].Rules lists all that a user may do, since a function that decides does not list what it
+// allows. Without it the list is empty, and says that it is incomplete.
+//
+// The server's own Authorize also decides which users may ask. Allow all users to create the reviews
+// of themselves, and only servers to create those of others. A request that impersonates a user, by
 // kubectl --as, counts as that user's: kubectl auth can-i --as says what another user may do.
 //
 // The package is a module of its own, since Kubernetes' API types weigh more than all

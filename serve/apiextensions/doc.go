@@ -25,54 +25,65 @@
 //
 // # What of a definition is honoured
 //
-// What package registry/crd honours, in all versions that are served without conversion. Each
-// version prunes, defaults and validates what is written by its own schema, and objects are stored
-// as the schema of the storage version has them. That need not be served, nor need any other. Reads
-// set the defaults of the version in which an object is stored, and show the fields that their own
-// version has. Managers keep what they own by one version while others write in another, also where
-// Kubernetes refuses the apply, since the other version does not have a field. A definition with parts
-// that are not honoured is accepted, and its writer gets a warning for each. One that breaks the rules
-// is refused with 422, also where only a cluster would refuse it: its schema is not structural, for
-// example. A definition that is older than a rule can be changed.
+// A definition is honoured as package registry/crd honours a manifest. If it has parts that are
+// not honoured, it is accepted, and its writer gets a warning for each. If it breaks the rules, for
+// example by a schema that is not structural, it is refused with 422, also where only a cluster
+// would refuse it. A definition that is older than a rule can still be changed.
 //
-// Rules in CEL are evaluated if [Config].Rules is given. Those of a definition that was stored
-// without are not checked anew: where one does not compile, no object can be written.
+// Rules in CEL are evaluated if [Config].Rules is given. If a definition was stored without, its
+// rules are not checked anew: where one does not compile, no object can be written.
+//
+// # Versions
+//
+// All versions are served without conversion. A write is pruned, defaulted and validated by the
+// schema of the version that it is written in. Objects are stored as the schema of the storage
+// version has them; neither that version nor any other need be served. A read sets the defaults of
+// the version in which an object is stored, and shows the fields that its own version has.
+//
+// Managers keep what they own by one version while others write in another. That holds even where
+// Kubernetes refuses the apply, since the other version does not have a field.
 //
 // # What can change
 //
 // A changed definition replaces its kind: the watches of its objects end, and clients start
-// others. All reads show the objects as the new schema has them at once: with its defaults, and
-// without the fields that it has no more. No object is written for that, so revisions stay, and
-// watches have no events of it; the next write of an object stores it so, also one that changes
-// nothing. The objects are converted once, when the new kind is opened; one that has changed by that
-// is in memory twice, as are all objects of a version that is not the storage version. Fixed are the
-// group, the plural, the kind, the scope and, since storage knows the objects by them, the
-// selectable fields. A version that objects may be stored in need not be served, but stays until it is
-// taken out of status.storedVersions.
+// others. All reads show the objects as the new schema has them at once, with its defaults, and
+// without the fields that it does not have.
+//
+// No object is written for that. So revisions stay, and watches have no events of it. The next
+// write of an object, even one that changes nothing, stores it as the new schema has it.
+//
+// The objects are converted once, when the new kind is opened. One that this changes is in memory
+// twice, and so are all objects of a version that is not the storage version.
+//
+// The group, the plural, the kind and the scope cannot change, and neither can the selectable
+// fields, since storage knows the objects by them. A version that objects may be stored in need not
+// be served, but stays until it is taken out of status.storedVersions.
 //
 // # Names
 //
-// Of two kinds of a group that share a name the first is served. The name stays its own, by its
-// status, until its definition goes or has other names. The condition NamesAccepted of the other
-// one says why it is not served.
+// Of two kinds of a group that share a name the first is served. It keeps the name, by its status,
+// until its definition goes or has other names. The condition NamesAccepted of the other one says
+// why it is not served.
 //
 // # Deletion
 //
-// With a definition all objects of its kind are deleted. It stays, with the condition
-// Terminating, until those with finalizers are gone. No objects are created any more. Without its
-// finalizer a definition goes at once, and its objects stay in storage that lasts, as in a cluster.
+// With a definition all objects of its kind are deleted, and none can be created any more. The
+// definition stays, with the condition Terminating, until the objects with finalizers are gone.
+// Without its own finalizer it goes at once, and the objects stay in storage that lasts, as in a
+// cluster.
 //
-// Of a kind that is gone a file keeps the name and the last revision, some hundred bytes: if it
-// is defined again its revisions go on, and a watch from before is refused as expired. Shared
+// A file keeps the name and the last revision of a kind that is gone, some hundred bytes. If the
+// kind is defined again its revisions go on, and a watch from before is refused as expired. Shared
 // storage, as in etcd, keeps the history for as long as that of other kinds.
 //
 // # Several servers
 //
-// Servers may share storage: each serves what any of them has been told to, a moment after
-// the first that says so in the definition's status. A definition that is deleted stays for two
-// seconds, in which the others learn that no objects are to be created any more. Servers that
-// disagree about a definition, since they are of two releases or have other kinds of their own,
-// change its status every ten seconds.
+// Servers may share storage. Each serves the kinds that any of them was given, a moment after the
+// first server has said so in the definition's status. A definition that is deleted stays for two
+// seconds, in which the others learn that no objects are to be created any more.
+//
+// Servers can disagree about a definition, if they are of two releases or have other kinds of their
+// own. Then they change its status every ten seconds.
 //
 // # Concurrency
 //
