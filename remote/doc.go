@@ -25,36 +25,39 @@
 //
 // A server of this module identifies its storage in a header of each list and each watch
 // ([registry.StorageHeader]), which [Backend.StoreID] returns. When the origin's storage
-// is restored from a copy or replaced, the identity changes: a replica then lists again,
-// and refuses checkpoints of the old storage, whatever the new revision is. Other
-// servers, such as the Kubernetes API server, have no such header; a replica of one
-// detects a restored storage only if the revision is lower than before.
+// is restored from a copy or replaced, the identity changes. A replica then lists again,
+// and refuses checkpoints of the old storage, whatever the new revision is.
+//
+// Other servers, such as the Kubernetes API server, have no such header. A replica of one
+// notices that storage was restored only if the revision is lower than before.
 //
 // # What a replica is not told
 //
 // The protocol says less than storage in the process does:
 //
-//   - An object's Created is a number made of its uid: it tells objects of one key
-//     apart, and is no revision. Written is when the event arrived; of an object that was
+//   - Created of an object is a number made of its uid. It tells objects of one key apart,
+//     and is no revision. Written is when the event arrived, or, for an object that was
 //     listed, when it was created.
 //   - Events of one revision may come in several batches, after which a replica lists
 //     again. Servers of this module give each event a revision of its own, unless their
 //     storage is shared.
 //   - A connection that ends may have left out events of the last revision. The next one
-//     begins before that, unless a bookmark has said that it is complete. If the server no
-//     longer has it, the watch ends with [store.ErrExpired].
-//   - Compact is the origin's affair and fails with [store.ErrUnsupported], and so do
-//     TTLs, and the removal of an object that finalizers keep.
-//   - A replica starts with the history that its origin's window has, unless
-//     [Config].NoHistory, or with none if the origin does not tell its oldest revision. A
-//     watch from before that is refused with [store.ErrExpired].
+//     begins before that revision, unless a bookmark has said that it is complete. If the
+//     server no longer has what came before, the watch ends with [store.ErrExpired].
+//   - Compact is the origin's affair and fails with [store.ErrUnsupported]. So do TTLs, and
+//     the removal of an object that finalizers keep.
+//   - A replica starts with the history that its origin's window has. It starts with none if
+//     [Config].NoHistory says so, or if the origin does not tell its oldest revision. A watch
+//     from before that is refused with [store.ErrExpired].
 //
 // # Security
 //
-// Every request carries the credentials of [Config].Token, TokenSource or Client: to the origin a
-// replica is one user, whichever user sends the request. So a replica must authorize
-// its users itself. A redirect to another host or port, or away from TLS, does not get
-// the token, and one after which HTTP would read in place of writing is a failure. If the origin refuses
-// the credentials, the replica's clients get 503 and what the origin said, and not its 401,
-// for which they would log in again.
+// To the origin a replica is one user, that of [Config].Token, TokenSource or Client, whichever
+// user sends a request to the replica. So a replica must authorize its users itself.
+//
+// A redirect to another host or port, or away from TLS, does not get the token. A redirect after
+// which HTTP would read in place of writing is a failure.
+//
+// If the origin refuses the credentials, the replica's clients get 503 and what the origin said.
+// They do not get its 401, for which they would log in again.
 package remote

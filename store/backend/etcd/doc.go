@@ -11,37 +11,38 @@
 //	            (bounded: broken off and resumed when it is full)
 //
 // Values are the codec's own bytes, so that etcdctl and programs in other languages
-// read and write them; only those with a TTL, a seal or another codec tag have a short
-// header. Writes of other programs are like any others: several keys of one
-// transaction are one revision, and never come in two batches. A value that cannot be
-// decoded gives a [*backend.UndecodableError]. A key below the prefix that cannot name an
-// object is left out, and reported to [Config].OnError.
+// can read and write them. Only those with a TTL, a seal or another codec tag have a
+// short header. Writes of other programs are like any others: several keys of one
+// transaction are one revision, and never come in two batches.
+//
+// A value that cannot be decoded gives a [*backend.UndecodableError]. A key below the
+// prefix that cannot name an object is left out, and reported to [Config].OnError.
 //
 // # Reading and writing
 //
 // Get, List and Revision are linearizable. A list is read in requests of up to 10,000
 // objects at one revision, a prefix "foo" as the key "foo" and the range "foo/".
 //
-// Writes are conditional on the revision of the object that they replace, in one
-// request. If the answer does not come, the error is a [*backend.UncertainError]: the
-// write may have been done, or may still be done, so read before trying again. After any
-// other error nothing was written. A request that never left the process is one of
-// those, if the backend has made the client.
+// A write is one request, conditional on the revision of the object that it replaces. If
+// the answer does not come, the error is a [*backend.UncertainError]: the write may have
+// been done, or may still be done, so read before trying again. After any other error
+// nothing was written. So it is for a request that never left the process, if the backend
+// has made the client.
 //
-// [Backend.Revision] makes watches that are behind the revision request progress until
-// they have reached it. So an engine's linearizable read from its cache costs a read of
-// the revision and a progress request, even if its prefix has no events and the cluster
-// many.
+// A linearizable read from an engine's cache costs a read of the cluster's revision and a
+// progress request, even if its prefix has no events and the cluster many: [Backend.Revision]
+// makes watches that are behind request progress until they have reached the revision.
 //
 // # Watches
 //
-// Each watch has a stream and a goroutine of its own, and holds at most
-// [Config].Buffer: for a reader that stays behind, etcd keeps the history, and this
-// process no more than that. The client resumes by itself after a cut connection or a
-// restarted member. A member without a leader ends the watch with
-// [backend.ErrUnavailable], and so does an open connection without responses, after twice
-// [Config].ProgressEvery; Reflectors resume from the watch's revision. If etcd has
-// compacted that, the error is [store.ErrExpired], and they list again.
+// Each watch has a stream and a goroutine of its own. It holds at most [Config].Buffer; etcd
+// keeps the history for a reader that stays further behind. The client resumes by itself
+// after a cut connection or a restarted member.
+//
+// A watch ends with [backend.ErrUnavailable] if the member has no leader, or if an open
+// connection has no responses for twice [Config].ProgressEvery. Reflectors then resume from
+// its revision. If etcd has compacted that, the error is [store.ErrExpired], and they list
+// again.
 //
 // A member sends at most 1,000 revisions each 100 ms to a watch that catches up, some
 // 7,000 events a second. A watch that is far behind is up to date sooner if its
@@ -49,12 +50,13 @@
 //
 // # Compaction
 //
-// etcd's compaction affects the whole cluster. [Backend.Compact] drops the
-// history of its own prefix alone: it raises a floor, a key beside the objects
-// (PREFIX!//compacted), which all processes respect. It frees no space. Have etcd
-// compact itself (--auto-compaction-retention), and keep no more history than watches
-// need to resume: an engine that starts reads all of it before it is ready, unless
+// Have etcd compact itself (--auto-compaction-retention), and keep no more history than
+// watches need to resume. An engine that starts reads all of it before it is ready, unless
 // [Config].NoHistory makes it start with the newest state.
+//
+// etcd's compaction affects the whole cluster. [Backend.Compact] drops the history of its
+// own prefix alone: it raises a floor, a key beside the objects (PREFIX!//compacted), which
+// all processes respect. It frees no space.
 //
 // # Caveats
 //
@@ -67,18 +69,17 @@
 //   - Revisions are the cluster's, so those of one prefix have gaps.
 //   - An object has at most 1,400 KiB, encoded.
 //   - No space: at its quota (2 GiB by default, 8 GiB at most) a member raises an
-//     alarm, and the whole cluster takes no writes ([backend.ErrFull]) until an operator
-//     has done three things, in this order: etcdctl compact REVISION; etcdctl defrag,
+//     alarm, and the whole cluster takes no writes ([backend.ErrFull]). An operator then
+//     has to do three things, in this order: etcdctl compact REVISION; etcdctl defrag,
 //     member by member; etcdctl alarm disarm. OnError tells at 80 %, when a backend is
 //     opened; [Backend.Info] at any time.
 //   - Defragmentation stops a member for seconds for each GB. Do one member at a time,
 //     the leader last. Watches live through it.
-//   - A cluster that was restored from a snapshot has another ID, so a backend that
-//     stays open fails with a [*ClusterError], and [Backend.StoreID] tells saved
-//     revisions from new ones. If the ID was kept, watches that
-//     are further than the cluster end with [store.ErrFuture], and Reflectors list
-//     again: restore with --bump-revision and --mark-compacted, so that no old
-//     revision comes to mean something else.
-//   - kine speaks etcd's protocol over SQL databases, and only requests of the shapes
+//   - Restoring: restore a cluster with --bump-revision and --mark-compacted, so that no
+//     old revision comes to mean something else. A restored cluster has another ID. So a
+//     backend that stays open fails with a [*ClusterError], and [Backend.StoreID] tells
+//     saved revisions from new ones. If the ID was kept, watches that are further than the
+//     cluster end with [store.ErrFuture], and Reflectors list again.
+//   - kine speaks etcd's protocol over SQL databases, and takes only requests of the shapes
 //     that this package makes. See the README beside this file for what differs.
 package etcd
