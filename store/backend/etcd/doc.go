@@ -26,7 +26,7 @@
 // A write is one request, conditional on the revision of the object that it replaces. If
 // the answer does not come, the error is a [*backend.UncertainError]: the write may have
 // been done, or may still be done, so read before trying again. After any other error
-// nothing was written. So it is for a request that never left the process, if the backend
+// nothing was written. That includes a request that never left the process, if the backend
 // has made the client.
 //
 // A linearizable read from an engine's cache costs a read of the cluster's revision and a
