@@ -331,9 +331,14 @@ func (s *settings) resolveIndexes() error {
 		s.indexes = append(s.indexes, store.LabelAttribute(name))
 	}
 	for i, a := range s.indexes {
-		if slices.Contains(s.indexes[:i], a) {
-			return &ConfigError{Field: "Index", Problem: fmt.Sprintf("names %s twice", a)}
+		if !slices.Contains(s.indexes[:i], a) {
+			continue
 		}
+		field := "Index"
+		if a.Kind == store.Label {
+			field = "IndexLabels"
+		}
+		return &ConfigError{Field: field, Problem: fmt.Sprintf("names %q twice; name it once", a.Name)}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -247,13 +248,26 @@ func TestInput_Functions(t *testing.T) {
 	require.Equal(t, engine.Revision(2), o.Revision, "it is as it was")
 }
 
+func TestInput_EmitToStorageThatCannotSaysWhatToGive(t *testing.T) {
+	history, err := memory.New(cfg().Schema(), memory.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, history.Close()) }()
+	c := cfg()
+	c.Backend = nameless{history}
+	e, err := engine.New(c)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close()) }()
+	_, err = e.Emit(t.Context(), pod{Name: "a"})
+	wanted{engine.ErrUnsupported, []string{"Config.Backend", "give"}}.require(t, err)
+}
+
 // Functions of the configuration that panic fail the call, not the engine.
 func TestInput_ConfigFunctionsThatPanic(t *testing.T) {
 	for name, spoil := range map[string]func(*engine.Config[pod]){
-		"Key":    func(c *engine.Config[pod]) { c.Key = func(p pod) string { boom(p); return p.Name } },
-		"Labels": func(c *engine.Config[pod]) { l := c.Labels; c.Labels = func(p pod) labels.Set { boom(p); return l(p) } },
-		"Size":   func(c *engine.Config[pod]) { c.Size = func(p pod) int { boom(p); return 1 } },
-		"Equal":  func(c *engine.Config[pod]) { c.Equal = func(_, p pod) bool { boom(p); return false } },
+		"Config.Key": func(c *engine.Config[pod]) { c.Key = func(p pod) string { boom(p); return p.Name } },
+		"Labels":     func(c *engine.Config[pod]) { l := c.Labels; c.Labels = func(p pod) labels.Set { boom(p); return l(p) } },
+		"Size":       func(c *engine.Config[pod]) { c.Size = func(p pod) int { boom(p); return 1 } },
+		"Equal":      func(c *engine.Config[pod]) { c.Equal = func(_, p pod) bool { boom(p); return false } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := cfg()
@@ -313,6 +327,7 @@ func TestInput_Config(t *testing.T) {
 		}, []string{"Window", "NoCache", "history", "Backend"}},
 		"Index name":        {index(""), []string{"Index", `field ""`, "declared are node"}},
 		"Index twice":       {index("node", "node"), []string{"Index", "node", "twice"}},
+		"IndexLabels twice": {func(c *engine.Config[thing]) { c.IndexLabels = []string{"app", "app"} }, []string{"IndexLabels", "app", "twice"}},
 		"BookmarkPeriod":    {func(c *engine.Config[thing]) { c.BookmarkPeriod = -1 }, []string{"BookmarkPeriod", "negative", "zero means"}},
 		"FreshnessTimeout":  {func(c *engine.Config[thing]) { c.FreshnessTimeout = -1 }, []string{"FreshnessTimeout", "negative", "zero means"}},
 		"VerifyEvery":       {func(c *engine.Config[thing]) { c.VerifyEvery = -1 }, []string{"VerifyEvery", "negative", "zero means"}},

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -186,7 +187,7 @@ func (e *core) keyOf(draft *store.Object) (key string, err error) {
 	if e.cfg.keyless && draft.Key == "" {
 		return "", errNoKey
 	}
-	err = usercode.Call("Key", "", func() { key = e.schema.Key(draft) })
+	err = usercode.Call("Config.Key", "", func() { key = e.schema.Key(draft) })
 	return key, err
 }
 
@@ -269,11 +270,13 @@ func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) 
 	return e.emitDescribed(ctx, draft)
 }
 
+var errCannotEmit = fmt.Errorf("%w: Config.Backend has no method Emit; give storage that is a backend.Emitter, such as memory or bolt", ErrUnsupported)
+
 // emitDescribed emits a draft that has its key, labels and fields.
 func (e *core) emitDescribed(ctx context.Context, draft *store.Object) (Revision, error) {
 	emitter, ok := e.storage.Backend().(backend.Emitter)
 	if !ok {
-		return 0, ErrUnsupported
+		return 0, errCannotEmit
 	}
 	o, err := e.writing().acknowledge(emitter.Emit(ctx, draft))
 	if err != nil {
