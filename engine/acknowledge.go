@@ -51,7 +51,7 @@ func (e *core) writing() writing { return writing{e, e.acknowledged.doubts.Load(
 func (w writing) acknowledge(o *store.Object, err error) (*store.Object, error) {
 	e := w.engine
 	if err != nil {
-		return o, e.why(err)
+		return o, e.translate(err)
 	}
 	if d := e.draining.Load(); d != nil {
 		return d.admit(o)

@@ -27,9 +27,9 @@ func (e *core) compact(ctx context.Context, rev Revision) error {
 		return err
 	}
 	if err := e.storage.Backend().Compact(ctx, rev); err != nil || !e.cfg.cached() {
-		return e.why(err)
+		return e.translate(err)
 	}
 	reply := make(chan error, 1)
 	e.parts.cache.Compact(watchcache.Compact{Revision: rev, Reply: reply})
-	return e.why(e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply))
+	return e.translate(e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply))
 }

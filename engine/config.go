@@ -44,7 +44,7 @@ type Config[T any] struct {
 	// "namespace/name". Nil means that values have no key, like plain strings and bytes:
 	// then PutWith takes it as [PutOptions].Key, and Update, Modify and Delete as
 	// always. Create, Put, Replace and Emit, which have no parameter for it, fail with
-	// [usercode.ErrConfig].
+	// [ErrConfig].
 	Key func(T) string
 	// Labels returns the labels that label selectors match on: a map that the value has.
 	// Without it and LabelValues such selectors are refused.

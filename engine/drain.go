@@ -160,10 +160,10 @@ func (e *core) deliverAll(ctx context.Context, d *draining) error {
 	defer close(d.over)
 	final, err := e.storage.Backend().Revision(ctx)
 	if err != nil {
-		return e.why(err)
+		return e.translate(err)
 	}
 	for sealed := false; !sealed; final, sealed = d.seal(final) {
-		if err := e.reach(ctx, final); err != nil {
+		if err := e.waitUntimed(ctx, final); err != nil {
 			return err
 		}
 	}
@@ -189,8 +189,8 @@ func (e *core) deliverAll(ctx context.Context, d *draining) error {
 	return nil
 }
 
-// reach waits until the cache, if there is one, has reached rev, without a timeout.
-func (e *core) reach(ctx context.Context, rev Revision) error {
+// waitUntimed waits until the cache, if there is one, has reached rev, without a timeout.
+func (e *core) waitUntimed(ctx context.Context, rev Revision) error {
 	if !e.cfg.cached() {
 		return nil
 	}

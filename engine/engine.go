@@ -38,7 +38,7 @@ type engineCore interface {
 	process(ctx context.Context, opts WatchOptions, policy ErrorPolicy, handle func(context.Context, store.Event) error) (watchCore, error)
 	newest() Revision
 	waitFor(ctx context.Context, rev Revision) error
-	arrive(ctx context.Context, rev Revision) error
+	ensureReached(ctx context.Context, rev Revision) error
 	compact(ctx context.Context, rev Revision) error
 	verify(ctx context.Context) error
 	asSource() backend.ListerWatcher
@@ -153,7 +153,7 @@ func open(cfg settings) (*core, error) {
 		_ = e.release(ctx) // nothing of it was used, so err matters more
 		return nil, err
 	}
-	e.host.opened(e)
+	e.host.addEngine(e)
 	return e, nil
 }
 
@@ -185,7 +185,7 @@ func (e *core) openBackend() error {
 	e.storage = backend.NewStorage(b, *e.schema)
 	e.verifyShared(b.Traits())
 	if !b.Traits().Keeps {
-		e.began = e.now(context.Background())
+		e.began = e.currentRevision(context.Background())
 	}
 	if e.ownBackend != nil && e.cfg.cached() {
 		// Memory holds the history after a list with State, so nothing is dropped before the

@@ -106,7 +106,7 @@ func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, res
 			opts.From, opts.Timeline = l.Revision, l.timeline
 		}
 		var w watchCore
-		if why = reach(ctx, e, opts); why == nil {
+		if why = waitForFrom(ctx, e, opts); why == nil {
 			w, why = e.startWatch(ctx, opts, handle)
 		}
 		if !errors.Is(why, ErrExpired) && !errors.Is(why, ErrFuture) {
@@ -115,10 +115,10 @@ func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, res
 	}
 }
 
-// reach waits until the cache has reached the consumer's revision, since a watch from
+// waitForFrom waits until the cache has reached the consumer's revision, since a watch from
 // it would wait forever if storage has gone back in time. That of another timeline is
 // not waited for. Without a cache it asks storage, and does not wait.
-func reach(ctx context.Context, e engineCore, opts WatchOptions) error {
+func waitForFrom(ctx context.Context, e engineCore, opts WatchOptions) error {
 	if opts.From <= e.newest() {
 		return nil
 	}
@@ -131,7 +131,7 @@ func reach(ctx context.Context, e engineCore, opts WatchOptions) error {
 			return err
 		}
 	}
-	return e.arrive(ctx, opts.From)
+	return e.ensureReached(ctx, opts.From)
 }
 
 // relist lists what opts select, not older than opts.From. If the cache does not reach

@@ -28,7 +28,7 @@ func (e *core) freshWithin(ctx context.Context, rev Revision, limit time.Duratio
 	if m := e.metrics(); m != nil {
 		e.waited(m, WaitRead, e.clockNow().Sub(now))
 	}
-	return e.why(err)
+	return e.translate(err)
 }
 
 // endedForGood reports whether err is of a cache that never becomes ready again.
@@ -56,9 +56,9 @@ func (e *core) waitFor(ctx context.Context, rev Revision) error {
 	return e.fresh(ctx, rev)
 }
 
-// arrive is waitFor that, without a cache, fails with [ErrFuture] if storage has not
+// ensureReached is waitFor that, without a cache, fails with [ErrFuture] if storage has not
 // reached rev.
-func (e *core) arrive(ctx context.Context, rev Revision) error {
+func (e *core) ensureReached(ctx context.Context, rev Revision) error {
 	if e.cfg.cached() {
 		return e.waitFor(ctx, rev)
 	}

@@ -77,7 +77,7 @@ func (e *core) listBackend(ctx context.Context, q query) (*listed, error) {
 	for full := false; !full; pages++ {
 		page, err := e.storage.List(ctx, opts)
 		if err != nil {
-			return nil, e.why(q.expired(err))
+			return nil, e.translate(q.expired(err))
 		}
 		list.Revision = page.Revision
 		full = addPage(list, page, q)

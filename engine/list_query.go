@@ -53,11 +53,11 @@ func newQuery(cfg *settings, opts ListOptions) (query, error) {
 	if opts.Read != Latest() {
 		return query{}, invalid("Read cannot be set beside Continue, which holds the state already; leave it out")
 	}
-	return q.behind(opts.Continue, opts.Prefix)
+	return q.continueFrom(opts.Continue, opts.Prefix)
 }
 
-// behind returns the query for the page that a token requests.
-func (q query) behind(token, prefix string) (query, error) {
+// continueFrom returns the query for the page that a token requests.
+func (q query) continueFrom(token, prefix string) (query, error) {
 	scan, err := backend.ListOptions{Prefix: prefix, Start: q.start, Limit: q.limit, Continue: token}.Scan()
 	if err != nil {
 		return query{}, err

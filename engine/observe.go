@@ -238,23 +238,22 @@ func (h *host) running() []*core {
 	return list
 }
 
-// opened and left keep the host's list of engines, from their start until their actors
-// have stopped.
-func (h *host) opened(e *core) {
+// addEngine puts an engine on the host's list, unless its actors have stopped already.
+func (h *host) addEngine(e *core) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	select {
 	case <-e.stopped:
-		return // already
 	default:
+		h.engines = append(h.engines, e)
 	}
-	h.engines = append(h.engines, e)
 }
 
-// left also closes stopped, so that the engine is not on the list when its Close returns.
-func (h *host) left(e *core, stopped chan struct{}) {
+// removeEngine takes an engine whose actors have stopped off the list, and closes its
+// stopped under the same lock: so it is not on the list when its Close returns.
+func (h *host) removeEngine(e *core) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.engines = slices.DeleteFunc(h.engines, func(other *core) bool { return other == e })
-	close(stopped)
+	close(e.stopped)
 }

@@ -108,7 +108,7 @@ func (e *core) getFromBackend(ctx context.Context, key string, rev Revision) (*s
 		}
 	}
 	o, err := e.storage.Get(ctx, key)
-	return o, e.why(err)
+	return o, e.translate(err)
 }
 
 // storageReached fails with [ErrFuture] if the backend has not reached rev.
@@ -117,7 +117,7 @@ func (e *core) storageReached(ctx context.Context, rev Revision) error {
 	if err == nil && current < rev {
 		err = &FutureError{Requested: rev, Current: current}
 	}
-	return e.why(err)
+	return e.translate(err)
 }
 
 // getExactly reads one object of a past state.
@@ -149,7 +149,7 @@ func (e *core) reached(ctx context.Context, rev Revision) (*store.Snapshot, erro
 func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
 	current, err := e.storage.Backend().Revision(ctx)
 	if err != nil {
-		return nil, e.why(err)
+		return nil, e.translate(err)
 	}
 	if err := e.fresh(ctx, current); err != nil {
 		return nil, err

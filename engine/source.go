@@ -104,7 +104,7 @@ func (s source) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 	if err != nil {
 		return nil, err
 	}
-	rev, err := s.aim(ctx, scan.Revision)
+	rev, err := s.needed(ctx, scan.Revision)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (s source) listStorage(ctx context.Context, opts backend.ListOptions) (*bac
 	}
 	page, err := s.engine.storage.List(ctx, opts)
 	if err != nil {
-		return nil, s.engine.why(err)
+		return nil, s.engine.translate(err)
 	}
 	of, err := s.engine.knownStoreID(ctx)
 	if err != nil {
@@ -163,13 +163,13 @@ func (s source) StoreID(ctx context.Context) (string, error) {
 	return t.String(), err
 }
 
-// aim returns the revision that a list must have reached: rev, or for zero the newest.
-func (s source) aim(ctx context.Context, rev Revision) (Revision, error) {
+// needed returns the revision that a list must have reached: rev, or for zero the newest.
+func (s source) needed(ctx context.Context, rev Revision) (Revision, error) {
 	if rev > 0 {
 		return rev, nil
 	}
 	current, err := s.engine.storage.Backend().Revision(ctx)
-	return current, s.engine.why(err)
+	return current, s.engine.translate(err)
 }
 
 // snapshot returns the cache's state if it is at rev or later, waiting if allowed, and nil otherwise.
@@ -248,7 +248,7 @@ func (s source) start(ctx context.Context, opts backend.WatchOptions) (Revision,
 	}
 	current, err := s.engine.storage.Backend().Revision(ctx)
 	if err != nil {
-		return 0, s.engine.why(err)
+		return 0, s.engine.translate(err)
 	}
 	if opts.From == 0 {
 		return current, nil

@@ -92,7 +92,7 @@ func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T)) (*Subscription
 	return t.SubscribeWith(ctx, SubscribeOptions{}.madeByCaller(), handle)
 }
 
-// SubscribeWith is Subscribe with options.
+// SubscribeWith is Subscribe with options. Errors as for Subscribe.
 func (t *Topic[T]) SubscribeWith(ctx context.Context, opts SubscribeOptions, handle func(T)) (*Subscription, error) {
 	if opts = opts.madeByCaller(); handle == nil {
 		return t.core.subscribe(ctx, nil, opts)

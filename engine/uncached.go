@@ -26,12 +26,12 @@ const uncachedBatch = 256
 //
 //	backend.Watcher ──Next, while the consumer keeps up──▶ window ──▶ dispatcher ──▶ Watch
 type uncachedWatch struct {
-	engine *core
-	watch  *watcher.Watch
-	filter *store.Filter
-	start  watcher.Start
-	ends   watcher.Deadline
-	reply  chan<- error
+	engine   *core
+	watch    *watcher.Watch
+	filter   *store.Filter
+	start    watcher.Start
+	deadline watcher.Deadline
+	reply    chan<- error
 
 	source    backend.Watcher
 	buffer    int
@@ -64,7 +64,7 @@ func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *st
 		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.NoCache turns off", ErrUnsupported)
 	}
 	reply := make(chan error, 1)
-	u := &uncachedWatch{engine: e, filter: filter, ends: e.deadline(ctx, opts), reply: reply}
+	u := &uncachedWatch{engine: e, filter: filter, deadline: e.deadline(ctx, opts), reply: reply}
 	e.supply(&u.feed)
 	u.feed.Drain = u.drain
 	u.feed.Newest = u.published.Load
@@ -73,12 +73,12 @@ func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *st
 	u.watch = newWatch(&u.feed, options, to)
 	if err := u.open(ctx, opts); err != nil {
 		u.watch.Stop()
-		return nil, e.why(err)
+		return nil, e.translate(err)
 	}
 	if !e.root.Tell(startUncached{u}) {
 		u.refuse()
 	}
-	return u.watch, e.begun(ctx, u.watch, reply, opts.Detached)
+	return u.watch, e.awaitRegistered(ctx, u.watch, reply, opts.Detached)
 }
 
 // open decides where the watch starts and starts the backend's watch there.
@@ -166,7 +166,7 @@ func (u *uncachedWatch) Started(ctx *actors.Context) {
 	u.dispatcher.Store(d)
 	d.Tell(dispatcher.Committed{})
 	accepted := d.Tell(dispatcher.Register{
-		Watch: u.watch.Member(), Filter: u.filter, Start: u.start, Deadline: u.ends, Snapshot: u.published.Load(), Reply: u.reply,
+		Watch: u.watch.Member(), Filter: u.filter, Start: u.start, Deadline: u.deadline, Snapshot: u.published.Load(), Reply: u.reply,
 	})
 	if !accepted {
 		u.reply <- ErrEngineClosed

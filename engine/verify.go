@@ -75,7 +75,7 @@ func (e *core) verify(ctx context.Context) error {
 	}
 	reply := make(chan error, 1)
 	e.parts.cache.Distrust(watchcache.Distrust{Cause: err, Reply: reply})
-	return errors.Join(err, e.why(e.host.reply(ctx, reply)))
+	return errors.Join(err, e.translate(e.host.reply(ctx, reply)))
 }
 
 // compareAttempts is how often a comparison starts over because the revision
@@ -106,7 +106,7 @@ func (e *core) compareAt(ctx context.Context, snap *store.Snapshot) error {
 	for {
 		page, err := e.storage.List(ctx, opts)
 		if err != nil {
-			return e.why(err)
+			return e.translate(err)
 		}
 		for _, o := range page.Items {
 			c.backendHas(o)

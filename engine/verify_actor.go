@@ -76,16 +76,10 @@ func (v *verifier) compare(ctx context.Context) {
 }
 
 // Stopping disarms the timer.
-func (v *verifier) Stopping(*actors.Context) { v.disarm() }
+func (v *verifier) Stopping(*actors.Context) { clock.Stop(&v.timer) }
 
 // Restarting makes the restarted verifier arm its timer.
 func (v *verifier) Restarting(*actors.Context) {
-	v.disarm()
+	clock.Stop(&v.timer)
 	(*v.self).Tell(verifyBegin)
-}
-
-func (v *verifier) disarm() {
-	if v.timer != nil {
-		v.timer.Stop()
-	}
 }

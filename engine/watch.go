@@ -189,14 +189,14 @@ func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (*wat
 	if !e.cfg.cached() {
 		return e.watchUncached(ctx, opts, filter, options, to)
 	}
-	ends := e.deadline(ctx, opts)
+	deadline := e.deadline(ctx, opts)
 	from, err := e.from(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
 	w, reply := newWatch(&e.feed, options, to), make(chan error, 1)
-	e.parts.cache.Register(watchcache.Register{Watch: w, Filter: filter, From: from, Deadline: ends, Timeline: opts.Timeline.expected(), Reply: reply})
-	return w, e.begun(ctx, w, reply, opts.Detached)
+	e.parts.cache.Register(watchcache.Register{Watch: w, Filter: filter, From: from, Deadline: deadline, Timeline: opts.Timeline.expected(), Reply: reply})
+	return w, e.awaitRegistered(ctx, w, reply, opts.Detached)
 }
 
 // deadline returns when the watch is to end, as far as that is known. If the context's
@@ -224,11 +224,12 @@ func newWatch(feed *watcher.Feed, options watcher.Options, to consumer) *watcher
 	return watcher.New(feed, options)
 }
 
-// begun waits until w is registered, or for the error. Then ctx ends w, unless it is detached.
-func (e *core) begun(ctx context.Context, w *watcher.Watch, reply <-chan error, detached bool) error {
+// awaitRegistered waits until w is registered, or for the error. Then ctx ends w, unless it
+// is detached.
+func (e *core) awaitRegistered(ctx context.Context, w *watcher.Watch, reply <-chan error, detached bool) error {
 	if err := e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply); err != nil {
 		w.Stop() // if it is registered later, it is removed at once
-		return e.why(err)
+		return e.translate(err)
 	}
 	if !detached {
 		w.StopWith(ctx)
@@ -240,14 +241,14 @@ func (e *core) begun(ctx context.Context, w *watcher.Watch, reply <-chan error, 
 // the start needs it.
 func (e *core) from(ctx context.Context, opts *WatchOptions) (watcher.From, error) {
 	from := watcher.From{
-		Revision: opts.From, Last: opts.Last, NotBefore: e.now(ctx),
+		Revision: opts.From, Last: opts.Last, NotBefore: e.currentRevision(ctx),
 		State: opts.InitialState, InitialEnd: opts.InitialState && opts.Bookmarks,
 	}
 	needed := opts.From
 	if opts.Linearizable {
 		current, err := e.storage.Backend().Revision(ctx)
 		if err != nil {
-			return from, e.why(err)
+			return from, e.translate(err)
 		}
 		from.NotBefore = current
 		needed = max(needed, current)
@@ -267,11 +268,11 @@ func (e *core) from(ctx context.Context, opts *WatchOptions) (watcher.From, erro
 	return from, err
 }
 
-// now returns the revision before which a watch from now must not start, since all
-// acknowledged writes are up to it. It is the storage's revision where reading that is no
-// I/O, otherwise zero, which stands for the cache's. The newest revision that a write has
+// currentRevision returns the storage's revision where reading that is no I/O, otherwise
+// zero, which stands for the cache's. A watch that starts now must not start before it,
+// since all acknowledged writes are up to it. The newest revision that a write has
 // returned is not used, since storage may have gone back in time since.
-func (e *core) now(ctx context.Context) Revision {
+func (e *core) currentRevision(ctx context.Context) Revision {
 	b := e.storage.Backend()
 	if b.Traits().Blocks {
 		return 0
@@ -283,9 +284,9 @@ func (e *core) now(ctx context.Context) Revision {
 	return rev
 }
 
-// why translates an error of an actor or of storage into the engine's errors. A call that
+// translate turns an error of an actor or of storage into the engine's errors. A call that
 // was in progress at Close may find the engine's own storage closed.
-func (e *core) why(err error) error {
+func (e *core) translate(err error) error {
 	switch {
 	case errors.Is(err, watchcache.ErrStopped):
 		return ErrEngineClosed

@@ -99,7 +99,7 @@ func (r *root) Stopping(*actors.Context) {
 // Stopped lets Close return: the other actors have ended.
 func (r *root) Stopped(*actors.Context) {
 	r.audit()
-	r.engine.host.left(r.engine, r.engine.stopped)
+	r.engine.host.removeEngine(r.engine)
 	r.engine.lastTurn()
 	r.engine.registry.ForgetContexts()
 }

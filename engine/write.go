@@ -23,7 +23,7 @@ func (e *Engine[T]) Create(ctx context.Context, value T) (*Object[T], error) {
 // CreateWithTTL is Create of an object that the backend deletes by itself after
 // ttl; zero means never.
 //
-// Errors: as for Create; [usercode.ErrConfig] if ttl is negative, and [ErrUnsupported] if the
+// Errors: as for Create; [ErrConfig] if ttl is negative, and [ErrUnsupported] if the
 // backend has no TTLs.
 func (e *Engine[T]) CreateWithTTL(ctx context.Context, value T, ttl time.Duration) (*Object[T], error) {
 	o, err := e.core.create(ctx, draft(value), ttl)
@@ -69,7 +69,7 @@ type UpdateOptions struct {
 //
 // Errors: [ErrNotFound], [ErrConflict] if a precondition does not hold, what
 // change returned, [ErrInvalidKey] if the new value has another key,
-// [usercode.ErrConfig] if change is nil, TTL negative or set beside Permanent,
+// [ErrConfig] if change is nil, TTL negative or set beside Permanent,
 // [ErrEngineClosed], ctx's cause, or the backend's error.
 func (e *Engine[T]) Update(ctx context.Context, key string, change func(T) (T, error), opts UpdateOptions) (*Object[T], error) {
 	if change == nil {
@@ -98,7 +98,7 @@ func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc
 func (e *core) updateOptions(key string, opts UpdateOptions) backend.UpdateOptions {
 	return backend.UpdateOptions{
 		Preconditions: opts.Preconditions, CreateIfMissing: opts.CreateIfMissing, TTL: opts.TTL, Permanent: opts.Permanent,
-		Suggestion: e.cachedObject(key),
+		Suggestion: e.suggestion(key),
 	}
 }
 
@@ -166,7 +166,7 @@ func (e *core) updateTo(ctx context.Context, draft *store.Object, opts UpdateOpt
 // [Engine.Create].
 //
 // Errors: [ErrConflict] if the object is at another revision, [ErrNotFound] if there is
-// none, [usercode.ErrConfig] if revision is zero, and as for Update.
+// none, [ErrConfig] if revision is zero, and as for Update.
 func (e *Engine[T]) Replace(ctx context.Context, value T, revision Revision) (*Object[T], error) {
 	o, err := e.core.replace(ctx, draft(value), revision)
 	return typed[T](o), err
@@ -211,6 +211,9 @@ func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions) 
 // DeleteIf is Delete if allow returns nil for the state that is deleted. Otherwise the
 // object stays, and DeleteIf returns allow's error. allow may be called several times for
 // one deletion, and must not change the object, which is shared.
+//
+// Errors: as for Delete, what allow returned, [ErrConfig] if allow is nil, and a
+// [*usercode.PanicError] if it panics.
 func (e *Engine[T]) DeleteIf(ctx context.Context, key string, allow func(*Object[T]) error, opts DeleteOptions) (*Object[T], error) {
 	if allow == nil {
 		return nil, &usercode.ConfigError{Field: "allow", Problem: "is nil; give a function that says whether to delete, or call Delete"}
@@ -225,7 +228,7 @@ func (e *core) remove(ctx context.Context, key string, opts DeleteOptions, valid
 		return nil, err
 	}
 	return e.writing().acknowledge(e.storage.Delete(ctx, key, backend.DeleteOptions{
-		Preconditions: opts.Preconditions, Validate: validate, Suggestion: e.cachedObject(key),
+		Preconditions: opts.Preconditions, Validate: validate, Suggestion: e.suggestion(key),
 	}))
 }
 
@@ -285,11 +288,11 @@ func (e *core) emitDescribed(ctx context.Context, draft *store.Object) (Revision
 	return o.Revision, nil
 }
 
-// cachedObject returns the cache's object under key as a suggestion, nil for none. Where
-// reading the live object is no I/O, it always returns nil.
-func (e *core) cachedObject(key string) *store.Object {
+// suggestion returns the cache's object under key for a write to try first, nil for none.
+// Where reading the live object is no I/O, it always returns nil.
+func (e *core) suggestion(key string) *store.Object {
 	if !e.storage.Backend().Traits().Blocks {
 		return nil
 	}
-	return e.published.Load().Get(key)
+	return e.inCache(key)
 }

@@ -60,6 +60,6 @@ func (e *core) modify(ctx context.Context, key string, change backend.ModifyFunc
 		return nil, err
 	}
 	return e.writing().acknowledge(e.storage.Modify(ctx, key, change, backend.ModifyOptions{
-		Preconditions: opts.Preconditions, CreateIfMissing: opts.CreateIfMissing, Suggestion: e.cachedObject(key),
+		Preconditions: opts.Preconditions, CreateIfMissing: opts.CreateIfMissing, Suggestion: e.suggestion(key),
 	}))
 }

@@ -38,7 +38,7 @@ func (w writer) Get(ctx context.Context, key string) (*store.Object, error) {
 		return nil, err
 	}
 	o, err := w.Backend.Get(ctx, key)
-	return o, w.engine.why(err)
+	return o, w.engine.translate(err)
 }
 
 func (w writer) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
