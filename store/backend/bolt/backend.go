@@ -111,7 +111,7 @@ func newBackend(f *File, name string, cfg Config) *Backend {
 	b.stage.objects = map[string]*store.Object{}
 	b.window = store.NewWindow(hotLimits, func(*store.Object) int { return b.size })
 	b.expire = expiry.NewAlarm(b.clock, b.deleteExpired)
-	b.trim = expiry.NewAlarm(b.clock, b.comeOfAge)
+	b.trim = expiry.NewAlarm(b.clock, b.trimByAge)
 	b.forget = expiry.NewAlarm(b.clock, b.forgetIndex)
 	return b
 }
@@ -204,16 +204,16 @@ func (b *Backend) closedError() error {
 // the file's space is free: the file looks after the types that are open. The file stays open. A
 // second Close does nothing.
 func (b *Backend) Close() error {
-	defer b.leave() // also if the Notify of a watch ends the goroutine
-	b.shut()
+	defer b.finishClose() // also if the Notify of a watch ends the goroutine
+	b.beginClose()
 	return nil
 }
 
-// leave waits for what goes on, and gives up the name.
-func (b *Backend) leave() {
+// finishClose waits for what goes on, and gives up the name.
+func (b *Backend) finishClose() {
 	b.running.Wait()
 	b.unregister.Do(func() {
-		b.clear()
+		b.trimRest()
 		b.file.mu.Lock()
 		defer b.file.mu.Unlock()
 		if b.file.types[b.name] == b {
@@ -222,9 +222,9 @@ func (b *Backend) leave() {
 	})
 }
 
-// clear deletes the records of discarded history that are left, of a type that New could open.
-// A file that is closed keeps them until the type is opened again.
-func (b *Backend) clear() {
+// trimRest deletes the records of discarded history that are left, of a type that New could
+// open. A file that is closed keeps them until the type is opened again.
+func (b *Backend) trimRest() {
 	b.mu.Lock()
 	loaded := b.loaded
 	b.mu.Unlock()
@@ -237,8 +237,8 @@ func (b *Backend) clear() {
 	}
 }
 
-// shut is Close without waiting.
-func (b *Backend) shut() {
+// beginClose is Close without waiting.
+func (b *Backend) beginClose() {
 	b.mu.Lock()
 	b.closed = true
 	b.latest.Store(nil)

@@ -21,7 +21,7 @@ import (
 // File is an open file. All methods are safe for concurrent use.
 type File struct {
 	path    string
-	journal *noticing
+	journal *failureRecorder
 	queue   *commit.Queue
 	opts    Options
 
@@ -52,8 +52,8 @@ func Open(path string, opts Options) (*File, error) {
 
 // newFile returns the file of a journal, and passes on what happened when that was opened.
 func newFile(path string, j journal.Journal, opts Options) *File {
-	f := &File{path: path, journal: &noticing{Journal: j}, opts: opts.withDefaults(), types: map[string]*Backend{}}
-	f.journal.tell = f.failed
+	f := &File{path: path, journal: &failureRecorder{Journal: j}, opts: opts.withDefaults(), types: map[string]*Backend{}}
+	f.journal.onFailure = f.failed
 	f.queue = commit.NewQueue(f.journal, f.makeSpace)
 	f.upkeep.file = f
 	u, err := j.Usage()
@@ -89,8 +89,8 @@ func (f *File) record(err error) {
 	f.lastError = err
 }
 
-// open returns the backends that are open, by name.
-func (f *File) open() []*Backend {
+// backends returns those that are open, by name.
+func (f *File) backends() []*Backend {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := make([]*Backend, 0, len(f.types))
@@ -186,13 +186,13 @@ func (f *File) Close() error {
 	err := f.queue.Close(f.opts.CloseTimeout, func() {
 		defer func() { closing = f.journal.Close() }()
 		defer f.upkeep.stop()
-		usercode.Each(f.open(), (*Backend).shut)
+		usercode.Each(f.backends(), (*Backend).beginClose)
 	})
 	if err != nil {
 		return fmt.Errorf("cannot close %s: a commit has hung for %v: %w", f.path, f.opts.CloseTimeout, err)
 	}
 	f.upkeep.done.Wait()
-	for _, b := range f.open() {
+	for _, b := range f.backends() {
 		b.running.Wait()
 	}
 	return closing

@@ -7,44 +7,44 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
-// noticing is a journal that remembers the write at which the disk has failed.
-type noticing struct {
+// failureRecorder is a journal that remembers the write at which the disk has failed.
+type failureRecorder struct {
 	journal.Journal
 	failure atomic.Pointer[FailedError]
-	// tell is called once, with the failure.
-	tell func(error)
+	// onFailure is called once, with the failure.
+	onFailure func(error)
 }
 
-// notice remembers the error of a write, if it is the first after which nothing is written any
+// recordFailure remembers the error of a write, if it is the first after which nothing is written any
 // more.
-func (j *noticing) notice(err error) {
+func (j *failureRecorder) recordFailure(err error) {
 	var failed *FailedError
 	if errors.As(err, &failed) && j.failure.CompareAndSwap(nil, failed) {
-		j.tell(failed)
+		j.onFailure(failed)
 	}
 }
 
-func (j *noticing) Declare(name string, first uint64) (journal.Bounds, error) {
+func (j *failureRecorder) Declare(name string, first uint64) (journal.Bounds, error) {
 	b, err := j.Journal.Declare(name, first)
-	j.notice(err)
+	j.recordFailure(err)
 	return b, err
 }
 
-func (j *noticing) Append(b journal.Batch) error {
+func (j *failureRecorder) Append(b journal.Batch) error {
 	err := j.Journal.Append(b)
-	j.notice(err)
+	j.recordFailure(err)
 	return err
 }
 
-func (j *noticing) Trim(name string, b journal.Budget) (journal.Trimmed, error) {
+func (j *failureRecorder) Trim(name string, b journal.Budget) (journal.Trimmed, error) {
 	t, err := j.Journal.Trim(name, b)
-	j.notice(err)
+	j.recordFailure(err)
 	return t, err
 }
 
-func (j *noticing) Rewrite(name string, entries []journal.Entry) error {
+func (j *failureRecorder) Rewrite(name string, entries []journal.Entry) error {
 	err := j.Journal.Rewrite(name, entries)
-	j.notice(err)
+	j.recordFailure(err)
 	return err
 }
 

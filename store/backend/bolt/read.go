@@ -11,7 +11,7 @@ import (
 // snapshot is what can be read at one revision without the file.
 type snapshot struct {
 	store.Snapshot
-	oldest      store.Revision
+	oldest      store.Revision // that can be read and watched from
 	undecodable undecodables
 }
 
@@ -119,7 +119,7 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	if err != nil {
 		return nil, err
 	}
-	if err := scan.Check(s.compacted(), s.Revision); err != nil {
+	if err := scan.Check(s.oldest, s.Revision); err != nil {
 		return nil, err
 	}
 	if scan.Revision != 0 && scan.Revision < s.Window.Floor() {
@@ -127,9 +127,6 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	}
 	return s.list(ctx, scan)
 }
-
-// compacted returns the oldest revision that can be read, zero if none is too old.
-func (s *snapshot) compacted() store.Revision { return s.oldest }
 
 // maxUndecodable is how many values that cannot be decoded a list names.
 const maxUndecodable = 100

@@ -58,7 +58,7 @@ func (r *rewriting) run(ctx context.Context) (more bool, err error) {
 	}
 	var entries []journal.Entry
 	for _, s := range run {
-		if e, ok := r.anew(s); ok {
+		if e, ok := r.rewritten(s); ok {
 			entries = append(entries, e)
 		}
 	}
@@ -72,8 +72,8 @@ func (r *rewriting) run(ctx context.Context) (more bool, err error) {
 	return true, err
 }
 
-// anew returns the record as it would be written now, if that differs.
-func (r *rewriting) anew(s stored) (e journal.Entry, changed bool) {
+// rewritten returns the record as it would be written now, if that differs.
+func (r *rewriting) rewritten(s stored) (e journal.Entry, changed bool) {
 	v := &r.backend.values
 	o, undecodable := v.decodeAsWritten(s)
 	if undecodable != nil {

@@ -47,7 +47,7 @@ func (u *upkeep) stop() {
 
 func (u *upkeep) run() {
 	for more := true; more; more = u.goOn() {
-		for _, b := range u.file.open() {
+		for _, b := range u.file.backends() {
 			if err := b.tidy(u.isStopped); err != nil && !errors.Is(err, store.ErrClosed) {
 				u.file.failed(err)
 			}
@@ -107,9 +107,9 @@ func (b *Backend) trimToFloor(stopped func() bool) error {
 	return nil
 }
 
-// comeOfAge discards history that is old enough, when the alarm rings, so that history
+// trimByAge discards history that is old enough, when the alarm rings, so that history
 // does not stay when there are no more writes.
-func (b *Backend) comeOfAge() {
+func (b *Backend) trimByAge() {
 	surplus, err := b.forgetOld()
 	if err != nil {
 		b.file.failed(err)
@@ -205,10 +205,10 @@ func (w *raising) Stage(batch *journal.Batch) error {
 	return nil
 }
 
-func (w *raising) Publish() { w.backend.lowest(w.to) }
+func (w *raising) Publish() { w.backend.discardBefore(w.to) }
 
-// lowest marks history before rev as discarded. The caller holds the lock.
-func (b *Backend) lowest(rev store.Revision) {
+// discardBefore marks history before rev as discarded. The caller holds the lock.
+func (b *Backend) discardBefore(rev store.Revision) {
 	if rev <= b.floor {
 		return
 	}
@@ -222,11 +222,11 @@ func (b *Backend) lowest(rev store.Revision) {
 // write, and reports whether that freed any. The goroutine that commits calls it.
 func (f *File) makeSpace() bool {
 	freed := false
-	for _, b := range f.open() {
+	for _, b := range f.backends() {
 		if b.file.opts.ReadOnly {
 			return false
 		}
-		deleted, err := b.giveUp()
+		deleted, err := b.discardSpare()
 		if err != nil && !errors.Is(err, backend.ErrFull) && !errors.Is(err, store.ErrClosed) {
 			f.failed(err)
 		}
@@ -239,8 +239,8 @@ func (f *File) makeSpace() bool {
 // pages that it changes.
 var fullBudget = journal.Budget{Records: 256}
 
-// giveUp discards the history beyond MinEvents, and trims to that.
-func (b *Backend) giveUp() (deleted int, err error) {
+// discardSpare discards the history beyond MinEvents, and trims to that.
+func (b *Backend) discardSpare() (deleted int, err error) {
 	b.mu.Lock()
 	if b.closed {
 		defer b.mu.Unlock()
@@ -259,7 +259,7 @@ func (b *Backend) giveUp() (deleted int, err error) {
 		}
 		b.mu.Lock()
 		if !b.closed {
-			b.lowest(store.Revision(to))
+			b.discardBefore(store.Revision(to))
 		}
 		b.mu.Unlock()
 	}

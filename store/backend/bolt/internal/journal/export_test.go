@@ -27,7 +27,7 @@ func (f *File) Descriptor() int { return int(f.file.Fd()) }
 func (f *File) Settle(err error, id int) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	return f.settle(err, id)
+	return f.commitFailed(err, id)
 }
 
 // LastCommit returns the number of the last transaction.

@@ -168,17 +168,17 @@ func (s *salvaging) rebuild(b *bbolt.Bucket, floor uint64) error {
 	for _, r := range s.lost {
 		delete(keep, s.state[string(r.Key)]) // what it replaces, if anything
 	}
-	var doomed []uint64
+	var toDelete []uint64
 	c := b.Cursor()
 	s.log.base = base{}
 	for key, data := c.First(); key != nil && revisionOf(key) <= floor; key, data = c.Next() {
 		if revision := revisionOf(key); keep[revision] {
 			s.log.base.add(revision, data)
 		} else {
-			doomed = append(doomed, revision)
+			toDelete = append(toDelete, revision)
 		}
 	}
-	for _, revision := range doomed {
+	for _, revision := range toDelete {
 		if err := b.Delete(revisionKey(revision)); err != nil {
 			return err
 		}

@@ -49,11 +49,11 @@ func (f *File) shrink(ctx context.Context) error {
 		return file.Chmod(info.Mode().Perm())
 	}}
 	if err := p.begin(); err != nil {
-		return f.stay(err)
+		return f.leaveUnshrunk(err)
 	}
 	if err := p.finish(func(db *bbolt.DB) error { return f.copyTo(ctx, db) }); err != nil {
 		_ = p.close()
-		return f.stay(err)
+		return f.leaveUnshrunk(err)
 	}
 	old, release := f.db, f.release
 	f.file, f.db, f.release = p.file, p.db, p.release
@@ -62,9 +62,9 @@ func (f *File) shrink(ctx context.Context) error {
 	return err
 }
 
-// stay notes why the file was not copied. It fails if the file is damaged, or the copy has
-// taken its place all the same.
-func (f *File) stay(err error) error {
+// leaveUnshrunk notes why the file was not copied. It fails if the file is damaged, or the
+// copy has taken its place all the same.
+func (f *File) leaveUnshrunk(err error) error {
 	if same, _ := f.isAtPath(); !same || errors.Is(err, ErrCorrupt) {
 		return err
 	}

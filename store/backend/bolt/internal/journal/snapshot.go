@@ -95,15 +95,11 @@ func (f *File) pin() (*pinned, error) {
 		ID: hex.EncodeToString(f.identity.ID[:]), Timeline: f.identity.Timeline, Format: f.identity.Format,
 		Revisions: map[string]uint64{}, Bytes: p.meta.Size(),
 	}
-	for _, name := range f.Logs() {
-		b, err := f.Bounds(name)
-		if err != nil {
-			return nil, err
-		}
-		p.manifest.Revisions[name] = b.Last
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for name, l := range f.logs {
+		p.manifest.Revisions[name] = l.last
+	}
 	f.pinned[p] = struct{}{}
 	return p, nil
 }

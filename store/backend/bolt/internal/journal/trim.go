@@ -38,11 +38,11 @@ func (f *File) Trim(name string, budget Budget) (Trimmed, error) {
 }
 
 type trimming struct {
-	file    *File
-	name    string
-	log     *log
-	deleted int
-	doomed  []uint64 // revisions of the records to delete
+	file     *File
+	name     string
+	log      *log
+	deleted  int
+	toDelete []uint64 // revisions of the records
 }
 
 // trimRun is how many records are processed between two looks at the clock.
@@ -59,7 +59,7 @@ func (t *trimming) run(b *bbolt.Bucket, from uint64, budget Budget) error {
 		if err := t.collect(b, at, next); err != nil {
 			return err
 		}
-		if err := t.deleteDoomed(b); err != nil {
+		if err := t.deleteCollected(b); err != nil {
 			return err
 		}
 		at = next
@@ -86,7 +86,7 @@ func (t *trimming) collect(b *bbolt.Bucket, after, through uint64) error {
 		if r.Kind == Put {
 			t.log.base.add(revision, data)
 		} else {
-			t.doomed = append(t.doomed, revision)
+			t.toDelete = append(t.toDelete, revision)
 		}
 		if r.Prev != 0 {
 			if err := t.supersede(b, revision, r.Prev); err != nil {
@@ -105,19 +105,19 @@ func (t *trimming) supersede(b *bbolt.Bucket, revision, prev uint64) error {
 		return t.corrupt(revision, fmt.Sprintf("its predecessor, revision %d, is missing", prev))
 	}
 	t.log.base.remove(prev, old)
-	t.doomed = append(t.doomed, prev)
+	t.toDelete = append(t.toDelete, prev)
 	return nil
 }
 
-func (t *trimming) deleteDoomed(b *bbolt.Bucket) error {
-	slices.Sort(t.doomed)
-	for _, revision := range t.doomed {
+func (t *trimming) deleteCollected(b *bbolt.Bucket) error {
+	slices.Sort(t.toDelete)
+	for _, revision := range t.toDelete {
 		if err := b.Delete(revisionKey(revision)); err != nil {
 			return err
 		}
 	}
-	t.deleted += len(t.doomed)
-	t.doomed = t.doomed[:0]
+	t.deleted += len(t.toDelete)
+	t.toDelete = t.toDelete[:0]
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // update runs fn in a transaction and commits it. If fn fails, nothing is written and the
-// error is returned unchanged; for a commit that fails see settle. The caller holds
+// error is returned unchanged; for a commit that fails see commitFailed. The caller holds
 // f.writing.
 func (f *File) update(fn func(tx *bbolt.Tx) error) error {
 	return f.updateWithin(f.opts.MaxBytes, fn)
@@ -46,7 +46,7 @@ func (f *File) updateWithin(maxBytes int64, fn func(tx *bbolt.Tx) error) error {
 	})
 	switch {
 	case err != nil:
-		return f.settle(err, id)
+		return f.commitFailed(err, id)
 	case inside != nil:
 		return inside
 	}
@@ -92,11 +92,11 @@ func (f *File) allocSize(used int64) int {
 // larger than the largest.
 func asInt(bytes int64) int { return int(min(bytes, math.MaxInt)) }
 
-// settle returns the error of a commit that failed with err. If there was no space for
-// its data pages, nothing has changed. Otherwise the contents of the disk are unknown,
-// and a later success would not prove anything: after a failed sync the system may take
-// pages for written that are old on the disk.
-func (f *File) settle(err error, id int) error {
+// commitFailed returns the error of a commit that failed with err. If there was no space for
+// its data pages, nothing has changed. Otherwise it ends writing, since the contents of the
+// disk are unknown, and a later success would not prove anything: after a failed sync the
+// system may take pages for written that are old on the disk.
+func (f *File) commitFailed(err error, id int) error {
 	if cause := noSpace(err); cause != nil && !f.metaWritten(id) {
 		return &FullError{Path: f.path, Cause: cause}
 	}
