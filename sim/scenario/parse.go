@@ -63,7 +63,9 @@ func parse(file, dir string, data []byte) (*Scenario, error) {
 			e.Line, e.Column = places.of(e.Field)
 		}
 	}
-	slices.SortStableFunc(errs, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(errs, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	return nil, errs
 }
 
