@@ -255,6 +255,9 @@ func (c *checker) small(s *Scenario) {
 		watchers[g.name] = g.part == "watchers"
 		caches[g.name] = g.part == "caches"
 	}
+	for i := range s.Writers {
+		rates[s.writerName(i)] = s.Writers[i].Trace == ""
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Small.References)) {
 		c.count("small.references."+name, s.Small.References[name], MaxWatchers)
 		if !caches[name] {
