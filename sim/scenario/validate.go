@@ -160,6 +160,8 @@ func (c *checker) members(field string, n, limit int) {
 // rate checks that a rate is above zero, or left out unless it is required.
 func (c *checker) rate(field string, rate float64, required bool) {
 	switch {
+	case rate == 0 && required && c.written.has(field):
+		c.wrong(field, "is 0", "write how many per second, such as 500")
 	case rate == 0 && required:
 		c.wrong(field, "is missing", "write how many per second, such as 500")
 	case rate < 0:
