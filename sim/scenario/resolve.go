@@ -124,23 +124,34 @@ func (s *Scenario) shrink() {
 	}
 }
 
-// scale sets the length of the load to d, and changes all times in proportion.
+// scale sets the length of the load to d, and changes all times in proportion, to whole
+// microseconds. What was before the end of the load or after another time still is, and no time
+// becomes zero that would then mean something else, such as the end, or longer than it may be.
 func (s *Scenario) scale(d time.Duration) {
 	factor := float64(d) / float64(s.Duration)
-	times := []*time.Duration{}
+	scale := func(t *time.Duration, least, most time.Duration) {
+		if *t > 0 {
+			scaled := time.Duration(min(float64(*t)*factor, float64(MaxDuration))).Round(time.Microsecond)
+			*t = min(max(scaled, least), most)
+		}
+	}
+	const tick = time.Microsecond
+	last := max(0, d-tick)
 	for i := range s.Writers {
-		times = append(times, &s.Writers[i].Start, &s.Writers[i].Stop)
+		w := &s.Writers[i]
+		scale(&w.Start, tick, last)
+		scale(&w.Stop, w.Start+tick, MaxDuration)
 	}
 	for i := range s.Watchers {
-		times = append(times, &s.Watchers[i].Start, &s.Watchers[i].Spread)
+		w := &s.Watchers[i]
+		scale(&w.Start, tick, last)
+		scale(&w.Spread, tick, last-w.Start)
 	}
 	for i := range s.Faults {
-		times = append(times, &s.Faults[i].At, &s.Faults[i].Every, &s.Faults[i].For)
-	}
-	for _, t := range times {
-		if *t > 0 { // zero means the end, or once, so that no other time may become that
-			*t = max(time.Microsecond, time.Duration(float64(*t)*factor).Round(time.Microsecond))
-		}
+		f := &s.Faults[i]
+		scale(&f.At, tick, last)
+		scale(&f.Every, max(tick, d/maxOccurrences), MaxDuration)
+		scale(&f.For, tick, MaxDuration)
 	}
 	s.Duration = d
 }

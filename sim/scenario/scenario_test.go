@@ -147,6 +147,36 @@ func TestResolve_ShorterTimesDoNotVanish(t *testing.T) {
 	require.Equal(t, time.Microsecond, shortest.Faults[1].Every, "it repeats, if less often")
 }
 
+// What is before the end of the load is so in a load of another length, what stops has begun
+// before, and a fault is not more frequent than it may be, though times are rounded.
+func TestResolve_OtherTimesAreInOrder(t *testing.T) {
+	s := scenario.Scenario{
+		Duration: 10 * time.Second,
+		Writers: []scenario.Writer{
+			{Rate: 1, Start: time.Second, Stop: time.Second + time.Microsecond},
+			{Rate: 1, Start: 10*time.Second - time.Nanosecond, Stop: 10 * time.Second},
+		},
+		Watchers: []scenario.Watcher{
+			{Start: time.Second, Spread: 9*time.Second - time.Nanosecond},
+			{Start: 10*time.Second - time.Nanosecond},
+		},
+		Faults: []scenario.Fault{
+			{Kind: scenario.FaultBreak, At: 10*time.Second - time.Nanosecond},
+			{Kind: scenario.FaultStick, Every: time.Millisecond, For: time.Millisecond},
+			{Kind: scenario.FaultFail, For: scenario.MaxDuration},
+			{Kind: scenario.FaultFail, Every: scenario.MaxDuration, For: scenario.MaxDuration},
+		},
+	}
+	for _, d := range []time.Duration{
+		1, time.Microsecond, 3 * time.Microsecond, time.Millisecond, time.Second, 9999 * time.Millisecond, 10004 * time.Millisecond, scenario.MaxDuration,
+	} {
+		plan, err := s.Resolve(scenario.Options{Duration: d})
+		require.NoError(t, err)
+		require.Contains(t, plan.Timeline, scenario.Moment{At: plan.Faults[0].At, Until: plan.Faults[0].At}, "it still happens, in %v", d)
+		requireExplained(t, &s, scenario.Options{Duration: d})
+	}
+}
+
 func TestResolve_LeavesTheScenarioAlone(t *testing.T) {
 	s, err := scenario.Shipped("reconnect-storm")
 	require.NoError(t, err)
