@@ -331,14 +331,21 @@ func (p *Plan) SelectInformer(in Informer, i int) Selection {
 	return Selection{Prefix: p.Objects.fill(in.Prefix, i)}
 }
 
-// template checks that the placeholders of a template are known.
+// template checks that the placeholders of a template are known, and each stand for one thing.
 func (c *checker) template(field, template string, o Objects) (ok bool) {
-	ok = true
+	before := c.found
 	for _, match := range placeholder.FindAllString(template, -1) {
-		if _, known := o.value(match[1:len(match)-1], 0); !known {
-			ok = false
+		name := match[1 : len(match)-1]
+		_, known := o.value(name, 0)
+		fields, labels := o.Fields[name], o.Labels[name]
+		switch {
+		case !known:
 			c.wrong(field, "unknown placeholder "+shortened(match, maxQuoted), "there are "+listed(o.placeholders()))
+		case fields+labels > 0 && (name == "i" || name == "namespace" || name == "key" && o.Count > 0):
+			c.wrong(field, match+" stands for two things: objects have a field or label of that name", "give that another name")
+		case fields > 0 && labels > 0 && fields != labels:
+			c.wrong(field, shortened(match, maxQuoted)+" stands for two things: the field and the label of that name have different numbers of values", "give one of them another name")
 		}
 	}
-	return ok
+	return c.found == before
 }
