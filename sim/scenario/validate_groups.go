@@ -137,6 +137,9 @@ func (c *checker) cache(at string, ca *Cache, s *Scenario) {
 func (c *checker) informer(at string, in *Informer, s *Scenario) {
 	c.members(at+".count", in.Count, maxWorkers)
 	c.members(at+".handlers", in.Handlers, maxWorkers)
+	if all := in.Count * in.Handlers; all > MaxWatchers && max(in.Count, in.Handlers) <= maxWorkers {
+		c.wrong(at+".handlers", fmt.Sprintf("makes %d handlers of the group", all), fmt.Sprintf("the most is %d", MaxWatchers))
+	}
 	c.selection(at, Selection{Prefix: in.Prefix}, s)
 	oneOf(c, at+".policy", in.Policy, MergeChanges, Resnapshot, Block)
 	c.count(at+".buffer", in.Buffer, maxBuffer)
