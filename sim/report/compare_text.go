@@ -13,9 +13,10 @@ import (
 // WriteText writes the comparison as text of 80 columns. Errors: the error of w.
 func (c *Comparison) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, then %s\n", listed(facts(c.After, func(r *Report) string { return r.Scenario })), describeSide(c.Before), describeSide(c.After))
+	names := listed(facts(c.After, func(r *Report) string { return r.Scenario }))
+	fmt.Fprintf(&b, "%s: %s, then %s\n", printable(names), printable(describeSide(c.Before)), printable(describeSide(c.After)))
 	for _, n := range c.Notes {
-		fmt.Fprintf(&b, "note       %s\n", n)
+		fmt.Fprintf(&b, "note       %s\n", printable(n))
 	}
 	if len(c.Changes) == 0 {
 		b.WriteString("nothing changed\n")
@@ -23,7 +24,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		c.writeChanges(&b)
 	}
 	for _, v := range c.Verdicts {
-		fmt.Fprintf(&b, "assertion  %s\n", v)
+		fmt.Fprintf(&b, "assertion  %s\n", printable(v))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -50,13 +51,14 @@ func (t *text) mark(as color, name, format string, args ...any) {
 
 func (t *text) named(name, format string, args ...any) {
 	t.WriteString(name)
-	t.WriteString(strings.Join(t.wrap(fmt.Sprintf(format, args...), indent), "\n"+strings.Repeat(" ", indent)))
+	t.WriteString(strings.Join(t.wrap(printable(fmt.Sprintf(format, args...)), indent), "\n"+strings.Repeat(" ", indent)))
 	t.WriteByte('\n')
 }
 
 // row writes a row of a table with remarks, which are put below if there is no room
 // beside it.
 func (t *text) row(columns, remarks string) {
+	columns, remarks = printable(columns), printable(remarks)
 	t.WriteString(columns)
 	switch used := utf8.RuneCountInString(columns) + 2; {
 	case remarks == "":
@@ -89,4 +91,18 @@ func (t *text) wrap(line string, indent int) (lines []string) {
 		}
 	}
 	return append(lines, now)
+}
+
+// printable returns the text in one line that does not control a terminal: names and errors in a
+// report may be of any characters.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsPrint(r):
+			return r
+		case r < utf8.RuneSelf && unicode.IsSpace(r):
+			return ' '
+		}
+		return unicode.ReplacementChar
+	}, text)
 }

@@ -67,7 +67,7 @@ func (t *text) latency(r *Report) {
 	fmt.Fprintf(t, "\n%-12s %12s %9s %9s %9s %9s %9s\n", "latency", "events", "p50", "p90", "p99", "p99.9", "max")
 	for _, s := range r.Latency {
 		if s.Count > 0 {
-			fmt.Fprintf(t, "%-12s %12s %9s %9s %9s %9s %9s\n", s.Name, Number(s.Count),
+			fmt.Fprintf(t, "%-12s %12s %9s %9s %9s %9s %9s\n", printable(s.Name), Number(s.Count),
 				Seconds(s.P50), Seconds(s.P90), Seconds(s.P99), Seconds(s.P999), Seconds(s.Max))
 		}
 	}
@@ -131,7 +131,7 @@ func (t *text) faults(r *Report) {
 	}
 	t.WriteString("\nfaults\n")
 	for _, f := range r.Faults {
-		fmt.Fprintf(t, "  %9s  %s", Seconds(f.At), f.Name)
+		fmt.Fprintf(t, "  %9s  %s", Seconds(f.At), printable(f.Name))
 		if f.Until > f.At {
 			fmt.Fprintf(t, ", for %s", Seconds(f.Until-f.At))
 		}

@@ -3,6 +3,7 @@ package report_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -134,4 +135,40 @@ func TestThisBuild_KnowsItself(t *testing.T) {
 	require.NotEmpty(t, b.Go)
 	require.Positive(t, b.CPUs)
 	require.Positive(t, b.Procs)
+}
+
+// Names and errors come from a file, and neither begin lines of their own nor control the
+// terminal.
+func TestText_HasNoLinesOfNames(t *testing.T) {
+	r := sample()
+	const evil = "x\nholds      lost = 0 it is 0\x1b[2J\u2028\xff"
+	var lines int
+	for _, name := range []string{"x", evil} {
+		r.Scenario, r.Errors[0], r.Broken[0] = name, name, name
+		r.Assertions[0].Text, r.Faults[0].Name = name, name
+		r.Groups[1].Name, r.Worst[0].Name, r.Worst[0].LastEnd, r.Latency[0].Name = name, name, name, name
+		r.Build.Revision, r.Build.CPU = name, name
+		other := *r
+		other.Scenario = name + name
+		for _, width := range []int{0, 200} {
+			text := terminalText(t, r, report.Terminal{Width: width}) + comparison(t, r, sample()) + comparison(t, &other, r)
+			require.NotContains(t, text, "\x1b")
+			require.NotContains(t, text, "\nholds      lost")
+			require.True(t, utf8.ValidString(text))
+			if name == evil {
+				require.Equal(t, lines, strings.Count(text, "\n"), text)
+				require.Contains(t, text, "x holds      lost = 0 it is 0\ufffd[2J\ufffd\ufffd")
+			}
+			lines = strings.Count(text, "\n")
+		}
+	}
+}
+
+func comparison(t *testing.T, before, after *report.Report) string {
+	t.Helper()
+	c, err := report.Compare([]*report.Report{before}, []*report.Report{after})
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, c.WriteText(&b))
+	return b.String()
 }
