@@ -179,7 +179,7 @@ func TestIdle_NotBeforeCallsThatWaitHaveReadIt(t *testing.T) {
 	t.Cleanup(r.close)
 	r.put(secret{Name: "a", Data: "1"})
 	ref := r.acquire("a")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	o, err := ref.Get(ctx)
 	require.NoError(t, err)
