@@ -38,7 +38,9 @@ func (f *inFlight) arrived(c *call, why error) error {
 	defer f.mu.Unlock()
 	switch {
 	case c.slow == nil:
-		c.w.Header().Set("Connection", "close") // nothing more can be read from it
+		if !c.w.ofStream {
+			c.w.Header().Set("Connection", "close") // nothing more can be read from it
+		}
 		return c.refuse(LimitBodies, "the body has given way to others since it arrived too slowly: the server reads only so many at a time")
 	case why != nil:
 		return why

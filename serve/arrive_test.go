@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -80,6 +81,26 @@ func TestArrive_SlowBodiesKeepNoOtherFromWriting(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, s.handler.Stats().Arriving)
 	}, byHeader(2))
+}
+
+// Over HTTP/2 a body that gives way ends its own request, and not the connection, which others share.
+func TestArrive_OverHTTP2TheConnectionStays(t *testing.T) {
+	inBubbleOver(t, "HTTP/2.0", func(t *testing.T, s *server) {
+		dials, by := 0, s.client.Transport.(*http.Transport)
+		dial := by.DialContext
+		by.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			dials++
+			return dial(ctx, network, address)
+		}
+		a := s.slow("a")
+		time.Sleep(time.Second)
+		s.create("quick", 1)
+		require.Equal(t, 429, (<-a.answer).StatusCode)
+		a.body.Close()
+		synctest.Wait()
+		s.create("next", 1)
+		require.Equal(t, 1, dials)
+	}, byHeader(1))
 }
 
 // The user with the most gives way, not the one that came first.
