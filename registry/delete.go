@@ -191,8 +191,11 @@ func graceDuration(seconds int64) time.Duration {
 // that of any object.
 func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (deleted objects, err error) {
 	limit := which.Limit
-	if limit == 0 {
+	switch {
+	case limit == 0:
 		which.Limit = deletePage
+	case which.Read == engine.Cached():
+		which.Read = engine.Latest() // a cached list ignores the limit, and has no token for the others
 	}
 	for {
 		page, err := c.engine.list(ctx, which)
@@ -200,10 +203,7 @@ func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts Del
 			return deleted, err
 		}
 		deleted.revision = max(deleted.revision, page.revision)
-		for i, o := range page.items {
-			if limit > 0 && i == limit {
-				break // a read of the cache ignores the limit
-			}
+		for _, o := range page.items {
 			last, _, err := c.deleteOne(ctx, o.Key, opts)
 			switch {
 			case err == nil:

@@ -172,6 +172,19 @@ func TestWrite_DeleteCollectionKeepsToTheLimit(t *testing.T) {
 	require.Equal(t, "d <none>", left.str("items.0.metadata.name")+" "+left.str("items.1"))
 }
 
+// A list of the cache ignores its limit. A deletion does not, so its client has to be told of the others.
+func TestWrite_DeleteCollectionOfTheCacheTellsOfTheOthers(t *testing.T) {
+	s := newServer(t)
+	for _, name := range []string{"a", "b", "c"} {
+		s.create(name, 1)
+	}
+	s.cached()
+	page := s.do("DELETE", inDefault+"?limit=2&resourceVersion=0", "")
+	require.Equal(t, "a b <none>", strings.Join([]string{page.str("items.0.metadata.name"), page.str("items.1.metadata.name"), page.str("items.2")}, " "))
+	page = s.do("DELETE", inDefault+"?limit=2&resourceVersion=0&continue="+page.str("metadata.continue"), "")
+	require.Equal(t, "c <nil>", page.str("items.0.metadata.name")+" "+page.str("metadata.continue"), page.body)
+}
+
 func TestWrite_DryRunStoresNothing(t *testing.T) {
 	s := newServer(t)
 	a := s.do("POST", inDefault+"?dryRun=All", `{"metadata":{"name":"a"},"spec":{"size":1}}`)
