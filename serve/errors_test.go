@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -158,6 +159,24 @@ func TestErrors_OfAStatusWithoutTheCodeOfAFailure(t *testing.T) {
 		require.Equal(t, want, a.code, code)
 		require.Equal(t, fmt.Sprintf("Failure %d Sunday not today", want), strings.Join([]string{a.str("status"), a.str("code"), a.str("reason"), a.str("message")}, " "))
 	}
+}
+
+// A key of a map is in the path of each field below it. The answer must not have it a hundred times.
+func TestErrors_OfLongPathsAreCut(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Strategy.Validate = func(_ context.Context, w, _ *Widget) (wrong field.ErrorList) {
+			for i := range 100 {
+				wrong = append(wrong, field.Required(field.NewPath("spec").Key(w.Spec.Color).Index(i), ""))
+			}
+			return wrong
+		}
+	})
+	a := s.do("POST", inDefault, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"color":%q}}`, strings.Repeat("n", 1<<20), strings.Repeat("c", 100<<10)))
+	require.Equal(t, 422, a.code)
+	require.Equal(t, "Invalid value: \"nnn", a.str("details.causes.0.message")[:19])
+	require.True(t, strings.HasPrefix(a.str("details.causes.99.field"), "spec[ccc"))
+	require.True(t, strings.HasPrefix(a.str("details.name"), "nnn"))
+	require.Less(t, len(a.body), 2<<20)
 }
 
 // A request that takes longer than its time is answered with 504.

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -63,9 +64,10 @@ func statusOf(err error, about subject) *metav1.Status {
 	status.Message = cut(status.Message)
 	if d := status.Details; d != nil {
 		details := *d
-		details.Causes = slices.Clone(d.Causes)
+		details.Name, details.Causes = cut(d.Name), slices.Clone(d.Causes)
 		for i := range details.Causes {
-			details.Causes[i].Message = cut(details.Causes[i].Message)
+			cause := &details.Causes[i]
+			cause.Message, cause.Field = cut(cause.Message), cut(cause.Field)
 		}
 		status.Details = &details
 	}
@@ -73,7 +75,7 @@ func statusOf(err error, about subject) *metav1.Status {
 }
 
 // maxMessage is the longest text of a Status, in bytes. Errors of decoding and validation
-// contain the value, which may be as large as a body.
+// contain the value, or have a key of it in the path of the field, which may be as large as a body.
 const maxMessage = 8 << 10
 
 func cut(text string) string {
@@ -151,7 +153,7 @@ func objectStatus(err error, about subject) *statusError {
 	var owned *registry.FieldConflictError
 	switch {
 	case errors.As(err, &invalid):
-		return apierrors.NewInvalid(schema.GroupKind{Group: invalid.Kind.Group, Kind: invalid.Kind.Kind}, invalid.Name, invalid.Errors)
+		return invalidStatus(invalid)
 	case errors.As(err, &owned):
 		return ownedStatus(owned)
 	case errors.As(err, &generated):
@@ -164,6 +166,26 @@ func objectStatus(err error, about subject) *statusError {
 		return apierrors.NewConflict(about.resource, about.name, conflictCause(err))
 	}
 	return nil
+}
+
+// invalidStatus is the answer to an object that breaks rules. Its errors are cut before their texts are
+// put together, which takes time by the square of their length.
+func invalidStatus(invalid *registry.InvalidError) *statusError {
+	short := make(field.ErrorList, 0, len(invalid.Errors))
+	for _, e := range invalid.Errors {
+		short = append(short, shortened(e))
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Group: invalid.Kind.Group, Kind: invalid.Kind.Kind}, cut(invalid.Name), short)
+}
+
+// shortened returns an error whose texts are no longer than maxMessage.
+func shortened(e *field.Error) *field.Error {
+	short, text := *e, e.ErrorBody()
+	short.Field = cut(e.Field)
+	if len(text) > maxMessage {
+		short.BadValue, short.Detail = field.OmitValueType{}, cut(strings.TrimPrefix(text, e.Type.String()+": "))
+	}
+	return &short
 }
 
 // ownedStatus is the answer to an apply of fields that other managers own.
