@@ -43,11 +43,14 @@ func quoted(text string) string { return strconv.Quote(shortened(text)) }
 
 // shortened returns the text, or its beginning and an ellipsis if it is long: a text of the file
 // may be as large as that.
-func shortened(text string) string {
-	if len(text) <= maxShown {
+func shortened(text string) string { return beginning(text, maxShown) }
+
+// beginning returns the text, or its first bytes and an ellipsis if it has more than most.
+func beginning(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxShown], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // maxManifest is the largest file of manifests, in bytes.

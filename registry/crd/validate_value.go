@@ -40,6 +40,10 @@ func (c *check) Validate(value any) *validate.Result {
 	return result
 }
 
+// maxTold is how many bytes of the path of a value errors tell, and the values below have in theirs. The
+// path is put together for each value, and a name in it may be as large as a body.
+const maxTold = 2 << 10
+
 // below has the parts of a value checked in the same way.
 func (c *check) below(value any) validate.Option {
 	var oldItems *mapItems
@@ -47,14 +51,14 @@ func (c *check) below(value any) validate.Option {
 		o.NewValidatorForField = func(name string, of *spec.Schema, root any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
 			fields, _ := c.old.(map[string]any)
 			old, replaces := fields[name]
-			return &check{of, root, path, c.found, replaces, old}
+			return &check{of, root, beginning(path, maxTold), c.found, replaces, old}
 		}
 		o.NewValidatorForIndex = func(i int, of *spec.Schema, root any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
 			if oldItems == nil {
 				oldItems = c.oldItems()
 			}
 			old, replaces := oldItems.replacedBy(value, i)
-			return &check{of, root, path, c.found, replaces, old}
+			return &check{of, root, beginning(path, maxTold), c.found, replaces, old}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package crd_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,27 @@ func TestValidate_OfManyErrorsTellsTheFirst(t *testing.T) {
 			require.Len(t, wrong, 101, name)
 			require.Equal(t, "Too many: the object has more errors than these 100", wrong[100].ErrorBody(), name)
 		}
+	}
+}
+
+// A name of a field is in the path of each value below it: a body has room for a million values below
+// one name of a megabyte.
+func TestValidate_BelowALongNameTakesNoMoreThanItHasTo(t *testing.T) {
+	validate := validation(t, `{type: object, additionalProperties: {type: array, x-kubernetes-list-type: set, items: {type: integer, minimum: 0}}}`)
+	name := strings.Repeat("n", 100<<10)
+	for item, want := range map[int64]field.ErrorType{1: field.ErrorTypeDuplicate, -1: field.ErrorTypeInvalid} {
+		list := make([]any, 5000)
+		for i := range list {
+			list[i] = item
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		wrong := validate(map[string]any{name: list}, nil)
+		runtime.ReadMemStats(&after)
+		require.Len(t, wrong, 101)
+		require.Equal(t, want, wrong[0].Type)
+		require.True(t, strings.HasPrefix(wrong[0].Field, "spec.nnn"), wrong[0].Field)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(50<<20))
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/watchmill/watchmill/registry/internal/fielderrors"
 )
 
 // checkValues returns what is wrong with an object by the rules that OpenAPI has no word for:
@@ -21,8 +23,10 @@ import (
 func (s *schema) checkValues(o, old *unstructured.Unstructured) field.ErrorList {
 	var wrong, repeated field.ErrorList
 	s.visit(o.Object, nil, func(s *schema, value any, at *field.Path) {
-		wrong = append(wrong, s.checkEmbedded(value, at)...)
-		repeated = append(repeated, s.repeatedItems(value, at)...)
+		if len(wrong) <= fielderrors.Most {
+			wrong = append(wrong, s.checkEmbedded(value, at)...)
+		}
+		repeated = append(repeated, s.repeatedItems(value, at, fielderrors.Most+1-len(repeated))...)
 	})
 	if len(repeated) > 0 && (old == nil || !s.hasRepeatedItems(old.Object)) {
 		wrong = append(wrong, repeated...)
@@ -31,7 +35,7 @@ func (s *schema) checkValues(o, old *unstructured.Unstructured) field.ErrorList 
 }
 
 func (s *schema) hasRepeatedItems(value any) (has bool) {
-	s.visit(value, nil, func(s *schema, value any, at *field.Path) { has = has || len(s.repeatedItems(value, at)) > 0 })
+	s.visit(value, nil, func(s *schema, value any, at *field.Path) { has = has || len(s.repeatedItems(value, at, 1)) > 0 })
 	return has
 }
 
@@ -48,7 +52,7 @@ func (s *schema) visit(value any, at *field.Path, do func(s *schema, value any, 
 			if of == nil && s.Additional != nil {
 				of = s.Additional.schema
 			}
-			of.visit(v[name], at.Child(name), do)
+			of.visit(v[name], at.Child(shortened(name)), do)
 		}
 	case []any:
 		for i, item := range v {
@@ -58,14 +62,17 @@ func (s *schema) visit(value any, at *field.Path, do func(s *schema, value any, 
 }
 
 // repeatedItems returns an error for each item of a set, or of a map by its keys, that an
-// earlier item equals.
-func (s *schema) repeatedItems(value any, at *field.Path) (wrong field.ErrorList) {
+// earlier item equals: at most so many.
+func (s *schema) repeatedItems(value any, at *field.Path, most int) (wrong field.ErrorList) {
 	items, isList := value.([]any)
 	if !isList || s.ListType != "set" && s.ListType != "map" {
 		return nil
 	}
 	seen := make(map[string]bool, len(items))
 	for i, item := range items {
+		if len(wrong) == most {
+			return wrong
+		}
 		identity := item
 		if s.ListType == "map" {
 			identity = s.keysOf(item)
