@@ -34,6 +34,8 @@ func (c *call) serveAside() {
 
 // serveContained is serve with a panic contained.
 func (c *call) serveContained() {
-	defer c.contain()
+	returned := false
+	defer c.contain(&returned)
 	c.serve()
+	returned = true
 }

@@ -1,8 +1,10 @@
 package serve_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"strings"
@@ -46,6 +48,37 @@ func TestAside_ContainsUserCode(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, s.handler.Stats().Watches)
 	}, hook)
+}
+
+// The client of a request whose goroutine user code ends sees no answer, so that the log has to say why.
+func TestServer_LogsARequestWhoseGoroutineEnds(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		var log bytes.Buffer
+		m := &recorder{}
+		inBubbleOver(t, protocol, func(t *testing.T, s *server) {
+			for _, query := range []string{"", "?watch=1"} {
+				log.Reset()
+				req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+inDefault+query, nil)
+				require.NoError(t, err)
+				resp, err := s.client.Do(req)
+				if err == nil {
+					resp.Body.Close()
+				}
+				require.Error(t, err)
+				synctest.Wait()
+				require.Contains(t, log.String(), "runtime.Goexit", protocol)
+				require.Contains(t, log.String(), "path="+inDefault)
+			}
+		}, func(c *serve.Config) {
+			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			c.Metrics = m
+			c.Authorize = func(context.Context, serve.User, *serve.Request) error { runtime.Goexit(); return nil }
+		})
+		require.Len(t, m.served, 2)
+		for _, measured := range m.served {
+			require.True(t, measured.Aborted, protocol)
+		}
+	}
 }
 
 // A client that goes away while its watch is prepared leaves nothing.

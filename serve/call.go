@@ -82,13 +82,19 @@ func (c *call) hook(name string, call func()) {
 	}
 }
 
-// contain answers a panic with 500 and an id under which the log has the stack.
-func (c *call) contain() {
+// contain answers a panic with 500 and an id under which the log has the stack. Without a panic, a function
+// that has not returned was ended by runtime.Goexit: its goroutine can answer nothing any more, and the
+// client sees the connection, or the stream, break off.
+func (c *call) contain(returned *bool) {
 	failure := recover()
-	if failure == nil {
+	switch {
+	case failure == nil && *returned:
 		return
-	}
-	if failure == http.ErrAbortHandler {
+	case failure == nil:
+		c.aborted = true
+		c.log.Error("a request was cut off, since runtime.Goexit has ended its goroutine, as t.FailNow does", "path", c.req.Path, "stack", string(debug.Stack()))
+		return
+	case failure == http.ErrAbortHandler:
 		c.aborted = true
 		panic(failure)
 	}

@@ -81,13 +81,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r: r, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now(),
 	}
 	s.counts.requests.Add(1)
-	handedOver := false
+	handedOver, returned := false, false
 	defer func() {
 		if !handedOver {
 			c.finish()
 		}
 	}()
-	defer c.contain()
+	defer c.contain(&returned)
 	c.countBody()
 	h := w.Header()
 	h["Cache-Control"], h["X-Content-Type-Options"] = notCached, notSniffed
@@ -115,4 +115,5 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		watch.run()
 	}
+	returned = true
 }

@@ -94,16 +94,18 @@ func (w *watching) runTaken() {
 	c, t := w.c, w.taken
 	defer c.inFlight.release(t)
 	defer t.Close()
+	returned := false
 	defer func() {
-		switch failure := recover(); failure {
-		case nil:
+		switch failure := recover(); {
+		case failure == nil && returned:
 			t.Finish()
-		case http.ErrAbortHandler: // the client sees that the answer is not complete
+		case failure == nil, failure == http.ErrAbortHandler: // the client sees that the answer is not complete
 		default:
 			c.log.Error("the end of a watch panicked", "path", c.req.Path, "panic", failure, "stack", string(debug.Stack()))
 		}
 	}()
 	defer c.finish() // before the client sees the end, and may watch again
-	defer c.contain()
+	defer c.contain(&returned)
 	w.run()
+	returned = true
 }
