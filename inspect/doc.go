@@ -11,13 +11,14 @@
 //
 // # Safety
 //
-// It only reads. It answers GET and HEAD alone, and only requests that come from
-// this machine and whose Host header names it, so that neither another machine
-// reads it nor, through the user's browser, a page of another site (DNS rebinding);
-// name the host of a proxy that authorises requests in [Options]. The page runs
-// no script but its own and loads nothing from elsewhere. [ListenAndServe] listens
-// on loopback only. Names of watches, selectors and errors are shown; objects are
-// not.
+// It only reads, and answers GET and HEAD alone. Names of watches, selectors and errors
+// are shown; objects are not. The page runs no script but its own and loads nothing
+// from elsewhere.
+//
+// Requests must come from this machine, and their Host header must name it. So neither
+// another machine reads the page nor, through the user's browser, a page of another site
+// (DNS rebinding). If a proxy authorises requests, name its host in [Options].
+// [ListenAndServe] listens on loopback only.
 //
 // # Cost
 //

@@ -54,8 +54,8 @@
 //
 // Errors are the engine's, or one of these:
 //
-//	*InvalidError        the object breaks the rules
-//	*AdmissionError      an admitter refuses the write
-//	*BadRequestError     the request makes no sense
-//	*FieldConflictError  an apply of fields that other managers own
+//   - [*InvalidError]: the object breaks the rules.
+//   - [*AdmissionError]: an admitter refuses the write.
+//   - [*BadRequestError]: the request makes no sense.
+//   - [*FieldConflictError]: an apply names fields that other managers own.
 package registry

@@ -1,5 +1,5 @@
-// Package clocktest has a clock for tests of code that is given one: it fails when it is
-// told to, as a user's clock may.
+// Package clocktest has a clock for tests that fails when it is told to, as a user's clock
+// may.
 //
 //	Fail(Now, after, times)
 //	           │

@@ -1,7 +1,7 @@
-// Command watchmill replays recorded histories of object changes through the engine, runs
-// the load of scenarios on it, and explores random interleavings. In each case it checks
-// what every watcher saw. It also serves kinds over the network, and maintains the files
-// in which engines store their objects.
+// Command watchmill serves kinds over the network, maintains the files in which engines
+// store their objects, and tests the engine: it replays recorded histories of object
+// changes, runs the load of scenarios, and explores random interleavings. In each of these
+// it checks what every watcher saw.
 //
 //	watchmill replay --watchers 1000 --reconnect 5 history.ndjson.gz
 //	watchmill store check state.db
@@ -15,11 +15,17 @@
 //	                      ├──▶ simCommand: run, list, lint, explain, compare, explore ──▶ package sim
 //	                      └──▶ serveCommand ──▶ internal/server ──▶ packages serve and registry
 //
-// The exit status is 0 for success; 1 if a watcher was lost or its state differs, an
-// assertion or the run failed, or a file is damaged; 2 for wrong usage, a bad trace, a
-// bad scenario or manifest, or an unreadable report; 3 if an invariant is broken; and 130
-// after an interrupt or a SIGTERM, at which serve drains and exits with 0. Commands that
-// have nothing to finish are ended by the signal.
+// The exit status is
+//
+//	0    for success
+//	1    if a watcher was lost or its state differs, an assertion or the run failed, or a
+//	     file is damaged
+//	2    for wrong usage, a bad trace, scenario or manifest, or an unreadable report
+//	3    if an invariant is broken
+//	130  after an interrupt or a SIGTERM
+//
+// At an interrupt or a SIGTERM serve drains, and exits with 0. Commands that have nothing to
+// finish are ended by the signal.
 package main
 
 import (

@@ -25,20 +25,22 @@
 //
 // # Expectations
 //
-// [Expect] passes if the wanted events come in this order, with others in between or
-// not. [ExpectExactly] passes if these come and nothing else, [ExpectNothing] if no event
-// comes, [ExpectEnd] if the watch ends for a certain reason. Wanted events are made by
-// [Added], [Modified], [Deleted], [Emitted], [Bookmark], [InitialEnd] and [Keyed].
+//   - [Expect]: the wanted events come in this order; others may be in between.
+//   - [ExpectExactly]: the wanted events come in this order, and no others.
+//   - [ExpectNothing]: no event comes.
+//   - [ExpectEnd]: the watch ends for a certain reason.
 //
-// None of them sleeps. To know that no more events will come, they wait until the cache
-// has reached the backend's newest revision, the dispatcher has dispatched it, and the
-// watch has caught up. So they see all writes before the call. For later writes they
-// wait at most [Options].Patience.
+// Wanted events are made by [Added], [Modified], [Deleted], [Emitted], [Bookmark],
+// [InitialEnd] and [Keyed].
+//
+// An expectation sees all writes before its call, and does not sleep: it waits until the
+// cache has reached the backend's newest revision, the dispatcher has dispatched it, and
+// the watch has caught up. For later writes it waits at most [Options].Patience.
 //
 // # Time and chance
 //
-// With [Deterministic] an engine runs only while a call waits for it, in the caller's
-// goroutine, in an order that depends on a seed, and its time is a [VirtualClock] that
+// With [Deterministic] an engine runs in the caller's goroutine, while a call waits for
+// it, in an order that a seed determines. Its time is a [VirtualClock], which
 // [Engine.Advance] moves.
 //
 // # Faults
@@ -49,7 +51,7 @@
 //
 // # Caveats
 //
-// The goroutines of tests that run in parallel cannot be distinguished: in a test that
-// called t.Parallel they are not checked, which is logged. Actors and timers are. Use
+// The goroutines of tests that run in parallel cannot be told apart. So they are not
+// checked in a test that called t.Parallel, which is logged; actors and timers are. Use
 // goleak.VerifyTestMain, too, which checks goroutines after all tests.
 package enginetest

@@ -1,5 +1,5 @@
-// Package prommetrics shows engines to Prometheus. It is a leaf: an engine does not
-// need it, and only programs that import it depend on client_golang.
+// Package prommetrics shows engines to Prometheus. An engine does not need it: only
+// programs that import it depend on client_golang.
 //
 //	metrics := prommetrics.New(prommetrics.Options{})
 //	host, err := engine.NewHost(engine.HostConfig{Metrics: metrics})
@@ -20,7 +20,7 @@
 // # Cost
 //
 // A scrape takes about a microsecond for each watch. The number of time series is
-// bounded: watches with the same name are one, and of the names only those that
-// are behind the longest have series of their own. A scrape drops the series of engines
-// that have ended, such as that of a CustomResourceDefinition which was deleted.
+// bounded: watches with the same name are one, and only the names that are behind the
+// longest have series of their own. A scrape drops the series of engines that have ended,
+// such as that of a CustomResourceDefinition which was deleted.
 package prommetrics

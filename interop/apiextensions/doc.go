@@ -19,11 +19,12 @@
 //   - Definitions, good and bad ones, are sent as dry runs to a server that clients define kinds on:
 //     both must take or refuse each.
 //
-// Texts for people are not compared, since this module has its own: messages, and descriptions of
-// columns. Of uids, revisions and times it counts only whether there is one. By design, and
-// nowhere in the script, a deletion's Status has a code and a revision, and items of lists have
-// neither apiVersion nor kind, which clients take from the list. Kubernetes has a second error for
-// a value that is wrong where the scale has its number.
+// Messages and descriptions of columns are not compared, since this module has its own texts. Of
+// uids, revisions and times it counts only whether there is one.
+//
+// These differences are by design, and not in the script. A deletion's Status has a code and a
+// revision. Items of lists have neither apiVersion nor kind, which clients take from the list.
+// Kubernetes has a second error for a value that is wrong where the scale has its number.
 //
 // It is a module of its own, since no other has to compile the API server and etcd. It has only
 // tests.

@@ -6,10 +6,10 @@
 //	        └── specs, by name                                      └── kinds of k8s.io/api
 //
 // The server has kinds of Kubernetes' API types, with hardly any rules, and those that the specs
-// define. The specs that run are
-// those that need an API server alone: what they hold is that clients can write, patch, list in
-// pages, watch, resume and delete, that field owners are kept apart, and that discovery, OpenAPI and tables
-// are as clients expect. [specs] names them, and what keeps others from passing.
+// define. The specs that run are those that need an API server alone. They hold that clients can
+// write, patch, list in pages, watch, resume and delete, that field owners are kept apart, and that
+// discovery, OpenAPI and tables are as clients expect. [specs] names them, and what keeps others
+// from passing.
 //
 // It is a module of its own, since nothing else has to compile Kubernetes' tests. It has only
 // tests.

@@ -1,5 +1,5 @@
-// Package prommetrics shows servers to Prometheus. It is a leaf: package serve does
-// not need it, and only programs that import it depend on client_golang.
+// Package prommetrics shows servers to Prometheus. Package serve does not need it: only
+// programs that import it depend on client_golang.
 //
 //	metrics := prommetrics.New(prommetrics.Options{})
 //	server, err := serve.New(serve.Config{Resources: kinds, Metrics: metrics})
@@ -21,8 +21,8 @@
 // # Cost
 //
 // A request costs a few microseconds, an event of a watch some fifty nanoseconds.
-// The number of time series is bounded by the kinds that are served: what clients
-// make up in paths and methods is in none of the labels. A scrape drops the series of
-// kinds that are served no longer, such as those of a CustomResourceDefinition that was
-// deleted; if the kind comes back, its counters begin at zero.
+// The number of time series is bounded by the kinds that are served: no label has what
+// clients make up in paths and methods. A scrape drops the series of kinds that are
+// served no longer, such as that of a CustomResourceDefinition which was deleted. If the
+// kind comes back, its counters begin at zero.
 package prommetrics

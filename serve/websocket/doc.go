@@ -1,6 +1,5 @@
-// Package websocket lets browsers, and whatever else prefers it, watch over
-// WebSocket. It is a leaf: package serve does not need it, and only programs that
-// import it depend on a WebSocket library.
+// Package websocket lets browsers and other clients watch over WebSocket. Package serve
+// does not need it: only programs that import it depend on a WebSocket library.
 //
 //	upgrader, err := websocket.New(websocket.Options{Origins: []string{"https://console.example.com"}})
 //	server, err := serve.New(serve.Config{Resources: kinds, WebSocket: upgrader})
@@ -9,7 +8,7 @@
 //
 // # What is sent
 //
-// The request is that of any watch, with the same parameters, limits and refusals: what
+// The request is that of any watch, with the same parameters, limits and refusals. What
 // is wrong is answered before the upgrade, with a Status. Each event is one text
 // message, {"type":…,"object":…}. What the client sends is ignored, up to 32 KiB a
 // message. The connection is closed
@@ -20,19 +19,19 @@
 //
 // # Subprotocols
 //
-// They have no meaning for a watch. A client that offers some gets the first of them,
-// since browsers insist on one. A browser cannot send headers: [Tokens] takes the
-// bearer token from a subprotocol, as the Kubernetes API server does.
+// A browser cannot send headers. [Tokens] takes the bearer token from a subprotocol, as
+// the Kubernetes API server does. Otherwise subprotocols have no meaning for a watch. A
+// client that offers some gets the first of them, since browsers insist on one.
 //
 // # Security
 //
-// A page of another origin can open a WebSocket and read from it; so the origin is
-// checked as for a write. Requests without an origin are of no browser.
+// A page of another origin can open a WebSocket and read from it. So the origin is
+// checked as for a write. Requests without an origin are not from a browser.
 //
 // # Clients that are gone
 //
-// Each connection is pinged; one that does not answer is closed. One that takes
-// nothing is cut off after [serve.Limits].WriteStall, and holds up no other.
+// Each connection is pinged, and closed if it does not answer. One that takes nothing is
+// cut off after [serve.Limits].WriteStall, and holds up no other.
 //
 // # Cost
 //

@@ -39,24 +39,27 @@
 //	            the engine's own workers was called
 //	handed over from just before storing until the consumer had the event
 //
-// They overlap, and include the wake-up of the goroutine that measures. An event
-// counts if it was stored after the watcher first tried to open a watch or, if it had
-// disconnected, after it tried again. So the time in which the engine opens a watch
-// counts, and the age of events from before does not. Deletions do not count, since
-// their objects have the times of the previous write. Groups that the scenario makes
-// slow count only in their own figures.
+// They overlap, and include the wake-up of the goroutine that measures.
+//
+// An event counts if it was stored after the watcher had begun to open its watch. So
+// the time in which the engine opens a watch counts, and the age of events from before
+// does not. Deletions do not count, since their objects have the times of the previous
+// write. Groups that the scenario makes slow count only in their own figures.
 //
 // # Lost events
 //
 // The ledger of the storage determines which revisions each selection must see. A
 // watcher must have received all of them, in order, each once, from where it started
-// to where it stopped; see [judge.Trail]. It may miss events if the engine says so, by
-// the expiry of a watch and the list after it, or by events marked Conflated or
-// Synthetic; and it may miss what the engine itself could not receive because storage
-// had compacted it. A state, from a list or at the start of a watch, must be that of its
-// revision; an object that is missing in it is lost, since no event will deliver it. A
-// watcher that conflates must have the newest state of every object at the end: each
-// object of which it has another state is lost.
+// to where it stopped; see [judge.Trail]. It may miss events in two cases:
+//
+//   - The engine says so, by the expiry of a watch and the list after it, or by events
+//     marked Conflated or Synthetic.
+//   - The engine itself could not receive them, because storage had compacted them.
+//
+// A state, from a list or at the start of a watch, must be that of its revision. An
+// object that is missing in it is lost, since no event will deliver it. A watcher that
+// conflates must have the newest state of every object at the end: each object of which
+// it has another state is lost.
 //
 // Object caches and informers skip states by design. At the end each reference, and
 // each handler, must have the newest state: those that do not are stale. The old object

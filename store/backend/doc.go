@@ -13,16 +13,19 @@
 // operations of users on them, once for all backends. Each backend is a package below
 // this one; backendtest has the tests that all of them pass.
 //
-// Watches are pulled: the backend keeps the history, [Watcher.Next] returns the next
+// Watches are pulled. The backend keeps the history, [Watcher.Next] returns the next
 // part of it without blocking, and a notification says when to call it again. So a slow
 // reader costs the backend only history, and nothing waits inside the backend.
 //
 // # Writing a backend
 //
-// The functions of this package interpret options, so that they mean the same in all
-// backends: [ListOptions.Scan], [Scan.Check] and [Page] for a list with its continue
-// tokens, [WatchOptions.Validate] and [WatchOptions.Check] for the start of a watch,
-// and [PutOptions.Validate] for a write. [Describe] calls the schema and contains its
-// panics. A backend that keeps versions in memory calls [store.ShareAttributes], for
-// memory and speed. Test it with package backendtest.
+// Test it with package backendtest. Let the functions of this package interpret options,
+// so that they mean the same in all backends:
+//
+//   - for a list with its continue tokens [ListOptions.Scan], [Scan.Check] and [Page];
+//   - for the start of a watch [WatchOptions.Validate] and [WatchOptions.Check];
+//   - for a write [PutOptions.Validate].
+//
+// [Describe] calls the schema and contains its panics. A backend that keeps versions in
+// memory calls [store.ShareAttributes], to save memory and time.
 package backend

@@ -7,8 +7,8 @@
 //	         Codec.Decode              Sealer.Open
 //
 // A [Codec] gives each encoding a tag, one byte that storage keeps beside the
-// bytes and hands back to Decode. So the way values are encoded can change while
-// old records stay readable: a new codec decodes the tags of the old one.
+// bytes and hands back to Decode. A new codec decodes the tags of the old one, so that
+// old records stay readable.
 //
 // A [Sealer] encrypts what a codec made. Only values are sealed: keys stay
 // readable, because storage needs their order.

@@ -5,16 +5,18 @@
 //	io.Reader ──lines──▶ Read ──objects──▶ memory.Options.Objects ──▶ a new storage
 //
 // A snapshot is text, one JSON object a line: a header with the storage's revision, a line
-// for each object in the order of the keys, and an end with their number, so that one that
-// was cut off is refused.
+// for each object in the order of the keys, and an end with their number. So a snapshot
+// that was cut off is refused.
 //
 //	{"snapshot":1,"revision":7}
 //	{"key":"default/web","revision":5,"created":3,"written":"2026-01-01T00:00:00Z","value":{"Name":"web"}}
 //	{"end":1}
 //
-// Values are those of a [codec.Codec], by default JSON. It holds state, no history: a
-// watch of the new storage starts at the state or later. The objects keep their
-// revisions, and the storage begins beyond all of them, by default at a revision that is
-// derived from the clock (see memory.Options.FirstRevision): a resume point of the old
-// storage, which may have gone on after the snapshot, is refused as expired.
+// Values are those of a [codec.Codec], by default JSON. A snapshot has the state and no
+// history: a watch of the new storage starts at the state or later.
+//
+// The objects keep their revisions, and the new storage begins beyond all of them, by
+// default at a revision that is derived from the clock (see memory.Options.FirstRevision).
+// So a resume point of the old storage, which may have gone on after the snapshot, is
+// refused as expired.
 package snapshot

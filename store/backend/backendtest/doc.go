@@ -22,12 +22,15 @@
 //
 // # Durable and shared storage
 //
-// A harness can also open the storage again, as a new process would ([Harness].Reopen),
-// open it twice ([Harness].Another), and change several keys at one revision, as a
-// foreign program would ([Harness].Transact). Without these functions their checks do not
-// apply, and are reported as skipped, with the reason; so are those of a [backend.Emitter]
-// and of requests for progress. But [backend.Traits] must agree: a backend that says that
-// it keeps history needs Reopen.
+// A harness can have more functions, for more checks:
+//
+//   - [Harness].Reopen opens the storage again, as a new process would;
+//   - [Harness].Another opens it twice;
+//   - [Harness].Transact changes several keys at one revision, as a foreign program would.
+//
+// The checks of a function that is missing are reported as skipped, with the reason. So are
+// those of a [backend.Emitter], and of requests for progress, if the backend has neither. But
+// [backend.Traits] must agree: a backend that says that it keeps history needs Reopen.
 //
 // # What is not checked
 //

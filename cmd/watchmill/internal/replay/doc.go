@@ -15,9 +15,10 @@
 // Latency is the time from just before an object is stored until the watcher has it, for
 // each event that was stored while the watcher was connected or connecting. It leaves out
 // deletions, which have the previous state; events that a resumed watch reads later; and
-// slow watchers, whose latency is intended. At full speed it is mostly queueing, since the
-// writer is faster than many watchers together; to measure the engine's own latency, give
-// a speed that it can follow.
+// slow watchers, whose latency is intended.
+//
+// At full speed latency is mostly queueing, since the writer is faster than many watchers
+// together. To measure the engine's own latency, give a speed that it can follow.
 //
 // # Continuing
 //
@@ -29,7 +30,8 @@
 //	             counts and a digest of what it has received
 //
 // The file of checkpoints is replaced as a whole, several times a second. It may be older
-// than the storage, never newer; a watcher then receives again what it had received since.
-// Its state is listed as of its checkpoint, and its digest continues, so that at the end
-// all that it has received, in any process, is compared with all that was written.
+// than the storage, never newer. A watcher then receives again what it had received since.
+//
+// The state of a watcher is listed as of its checkpoint, and its digest continues. So at
+// the end all that it has received, in any process, is compared with all that was written.
 package replay
