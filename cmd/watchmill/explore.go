@@ -28,9 +28,15 @@ type exploreCommand struct {
 
 // Help returns the text that --help adds.
 func (*exploreCommand) Help() string {
-	return `The first seed that breaks an invariant ends the exploration; its scenario is made as short as possible, and printed with the command that reproduces it. An interrupt or a SIGTERM ends the exploration, with a report of the seeds that were explored.
+	return `The first seed that breaks an invariant ends the exploration. Its scenario is made as short as possible, and printed with the command that reproduces it.
 
-The exit status is 0 if every invariant held, 1 if the report could not be written, 2 for wrong usage, 3 if an invariant is broken, and 130 after an interrupt or a SIGTERM.`
+An interrupt or a SIGTERM ends the exploration with a report of the seeds that were explored. The exit status is
+
+    0    if every invariant held
+    1    if the report could not be written
+    2    for wrong usage
+    3    if an invariant is broken
+    130  after an interrupt or a SIGTERM`
 }
 
 // config returns the configuration that the flags describe.

@@ -22,9 +22,13 @@ type simCompareCommand struct {
 
 // Help returns the text that --help adds.
 func (simCompareCommand) Help() string {
-	return `Shows the median of every metric that differs, how far the runs of a side are apart, and whether the sides differ by more than noise, by the Mann-Whitney U test.
+	return `For every metric that differs it shows the median, how far the runs of a side are apart, and whether the sides differ by more than noise, by the Mann-Whitney U test.
 
-The exit status is 0 if the runs could be compared, whatever the differences; 1 if the comparison could not be written; and 2 if a file is missing, torn, no report, or one of another version.`
+The exit status is
+
+    0  if the runs could be compared, whatever the differences
+    1  if the comparison could not be written
+    2  if a file is missing, torn, no report, or one of another version`
 }
 
 // Run prints the differences between the runs, and whether they are more than noise.

@@ -28,9 +28,17 @@ type simRunCommand struct {
 
 // Help returns the text that --help adds.
 func (*simRunCommand) Help() string {
-	return `Begin with "watchmill sim run --small kubelets". Progress is shown meanwhile, the report at the end; an interrupt or a SIGTERM ends the run, with a report of what ran so far.
+	return `To begin with:
 
-The exit status is 0 if all is well, 1 if an assertion failed, 2 for wrong usage or a bad scenario, 3 if an invariant is broken, and 130 after an interrupt or a SIGTERM.`
+    watchmill sim run --small kubelets
+
+It shows its progress, and the report at the end. An interrupt or a SIGTERM ends the run with a report of what ran so far. The exit status is
+
+    0    if all is well
+    1    if an assertion failed
+    2    for wrong usage or a bad scenario
+    3    if an invariant is broken
+    130  after an interrupt or a SIGTERM`
 }
 
 // Run runs the scenario, shows progress on stderr and the report on stdout.

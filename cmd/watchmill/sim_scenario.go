@@ -24,7 +24,7 @@ type simCommand struct {
 
 // Help returns the text that --help adds.
 func (*simCommand) Help() string {
-	return `A scenario is a YAML file that describes objects, the load of writers, watchers and readers, the faults and when they happen, and what must hold at the end. Some are shipped. To see one, and then its load:
+	return `A scenario is a YAML file. It describes objects, the load of writers, watchers and readers, the faults and when they happen, and what must hold at the end. Some are shipped. To see one, and then run it:
 
     watchmill sim explain --small kubelets
     watchmill sim run --small --html run.html kubelets

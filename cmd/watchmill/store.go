@@ -35,11 +35,24 @@ type storeCommand struct {
 
 // Help returns the text that --help adds.
 func (*storeCommand) Help() string {
-	return `A file is one of package store/backend/bolt. All commands but restore, shrink and salvage leave it as it is; no program may have it open for writing meanwhile. A program that has it open takes snapshots by File.Snapshot, and watchmill serve by --snapshot.
+	return `A file is one of package store/backend/bolt. No program may have it open for writing while a command uses it. To take snapshots of a file in use, a program calls File.Snapshot, and watchmill serve has --snapshot.
 
-If check finds damage, dump prints what can be read of the file, restore makes a new one of a snapshot, and salvage makes the file one that can be opened again, if nothing but records is damaged: copy it before. Of a snapshot check, info and dump tell what they tell of a file.
+Only shrink and salvage change a file. check, info and dump also take a snapshot.
 
-The exit status is 0 if all is well, 1 if a file is damaged or something fails, 2 for wrong usage or a file that cannot be used, and 130 after an interrupt or a SIGTERM of snapshot and restore, which then leave no file, and of shrink, which leaves the file as it was.`
+If check finds damage, there are three remedies:
+
+    dump     prints what can be read of the file
+    restore  makes a new file of a snapshot
+    salvage  discards damaged records, so that the file can be opened
+             again, if nothing else is damaged; copy the file before
+
+The exit status is
+
+    0    if all is well
+    1    if a file is damaged or something fails
+    2    for wrong usage or a file that cannot be used
+    130  after an interrupt or a SIGTERM of snapshot, restore or shrink;
+         snapshot and restore then leave no file, shrink leaves it as it was`
 }
 
 // errStore marks errors of the file itself, as opposed to damage in its contents.

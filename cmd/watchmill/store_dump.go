@@ -27,9 +27,13 @@ type storeDumpCommand struct {
 
 // Help returns the text that --help adds.
 func (*storeDumpCommand) Help() string {
-	return `Each change is a line {"t":...,"op":"put","key":...,"version":...}: version is the value, text or JSON as it is, other bytes as "base64:" and their encoding. History that was compacted away is left out: the first lines are the state that it led to. Emitted values, which are not state, are left out, too.
+	return `Each change is a line:
 
-If the file is damaged, what can be read is printed and each defect is reported on standard error, and the exit status is 1.`
+    {"t":...,"op":"put","key":...,"version":...}
+
+The version is the value: text or JSON as it is, other bytes as "base64:" and their encoding. For history that was compacted away, the first lines are the state that it led to. Emitted values are left out, since they are not state.
+
+If the file is damaged, what can be read is printed. Each defect is reported on standard error, and the exit status is 1.`
 }
 
 // errManyTypes is the error of a dump without --type of a file with several types: a dump

@@ -20,7 +20,9 @@ type storeSalvageCommand struct {
 
 // Help returns the text that --help adds.
 func (*storeSalvageCommand) Help() string {
-	return `It discards the damaged records, and the history up to the last of them: clients with older revisions list again. An object whose newest record is damaged has lost its value, and is deleted. Each record and object is printed. A file whose pages are damaged otherwise is left as it is; restore a snapshot then.`
+	return `With the damaged records it discards the history up to the last of them: clients with older revisions list again. An object whose newest record is damaged has lost its value, and is deleted. Each record and object is printed.
+
+If anything but records is damaged, the file is left as it is. Restore a snapshot then.`
 }
 
 // Run discards what is damaged, and prints what that was. Output that cannot be written is an

@@ -42,11 +42,16 @@ type Flags struct {
 
 // Help returns the text that --help adds.
 func (*Flags) Help() string {
-	return `The objects of a replay with --backend bolt:FILE stay in the file. With --checkpoints FILE, too, a replay that was interrupted (Ctrl-C) or killed can be continued: give the same command with --continue. It goes on after the last line of the trace that is in storage, each watcher from where it was, and ends with the state, the counts and the comparison of a replay that was not interrupted. If there is no storage and no checkpoints yet, --continue begins.
+	return `With --backend bolt:FILE and --checkpoints FILE a replay that was interrupted (Ctrl-C) or killed can be continued: give the same command with --continue. The writer goes on after the last line of the trace that is in storage, and each watcher from where it was. The end is that of a replay that was not interrupted: its state, its counts and its comparison. If there are neither storage nor checkpoints yet, --continue begins.
 
-The checkpoints name their storage: those of another one are refused, as is a file that is torn, and a trace that storage does not have the first part of.
+Refused are checkpoints of another storage, a file that is torn, and a trace that does not begin as what is in storage.
 
-The exit status is 0 if all is well, 1 if a watcher was lost or its state differs, or the replay failed, 2 for wrong usage or a bad trace, and 130 after an interrupt or a SIGTERM, which end the replay with a report of what ran so far.`
+An interrupt or a SIGTERM ends the replay with a report of what ran so far. The exit status is
+
+    0    if all is well
+    1    if a watcher was lost, its state differs, or the replay failed
+    2    for wrong usage or a bad trace
+    130  after an interrupt or a SIGTERM`
 }
 
 // Options returns the options that the flags describe, for a program with these backends.

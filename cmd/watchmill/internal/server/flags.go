@@ -14,7 +14,7 @@ type Flags struct {
 	CRD                      []string       `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none. Rules in CEL hold if the program is watchmill-etcd."`
 	AllowCRDs                bool           `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
 	Data                     string         `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX], which several servers share."`
-	Snapshot                 string         `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file at the start, and again each --snapshot-every. It replaces the one before once it is whole, if that is of the same objects; watchmill store restore makes a file of it."`
+	Snapshot                 string         `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file, at the start and each --snapshot-every. Once it is whole it replaces the one before, if that is of the same objects. watchmill store restore makes a file of it."`
 	SnapshotEvery            *time.Duration `placeholder:"D" help:"How often to write --snapshot, such as 15m (1h)."`
 	Upstream                 string         `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
 	UpstreamTokenFile        string         `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed."`
@@ -23,7 +23,7 @@ type Flags struct {
 	TLSCert                  string         `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server. It is read again when it or the key changes."`
 	TLSKey                   string         `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
 	ClientCA                 string         `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients: a client that shows one is the user of its common name, with its organizations as groups. Needs TLS. It is read again when it changes."`
-	AuditLog                 string         `placeholder:"FILE" help:"Append a line of JSON to this file for each request for a resource when it ends, and for each that was refused. The file is made again when it was renamed, as by logrotate. No request waits for the disk: what cannot be written is counted."`
+	AuditLog                 string         `placeholder:"FILE" help:"Append a line of JSON to this file for each request for a resource when it ends, and for each that was refused. If the file is renamed, as by logrotate, it is made again. No request waits for the disk: lines that cannot be written are counted."`
 	Metrics                  bool           `help:"Answer /metrics, for Prometheus, at the address of --listen; users may get it, if there are users."`
 	Compress                 bool           `help:"Compress answers above 128 KiB for clients that accept it, for slow networks."`
 	MaxReads                 int            `default:"400" placeholder:"N" help:"How many requests that only read may be in flight (${default}), without watches. If there are users, one has at most half of them."`
@@ -39,11 +39,22 @@ type Flags struct {
 
 // Help returns the text that --help adds.
 func (*Flags) Help() string {
-	return `At an interrupt or a SIGTERM the server drains: /readyz fails for the time of --shutdown-delay, so that load balancers notice; then new requests are refused, and the watches end over that of --drain-watches. A second one ends it at once. While it still reads --data, which takes some twenty seconds for a million objects, it does not listen, and the first one ends it, with status 130. A SIGHUP changes nothing: files that are read again need no signal.
+	return `To serve the kinds of a manifest, and keep their objects in a file:
 
-Once the disk has failed in a write, nothing is written any more, and /livez and /readyz fail, so that a supervisor restarts the server, which then reads and checks the file of --data again. On a full disk reads go on, and writes fail until there is space. Standard error has a line for each failure, at most 60 of one level in a minute.
+    watchmill serve --crd widgets.yaml --data bolt:widgets.db
 
-The exit status is 0 after it has drained, 1 if the server fails, and 2 for wrong usage or a bad manifest.`
+At the start the server reads the file of --data, which takes some twenty seconds for a million objects. It does not listen before that.
+
+At an interrupt or a SIGTERM the server drains. /readyz fails for the time of --shutdown-delay, so that load balancers notice. Then new requests are refused, and the watches end over the time of --drain-watches. A second signal ends the server at once. A SIGHUP changes nothing: files that are read again need no signal.
+
+On a full disk reads go on, and writes fail until there is space. Once the disk has failed in a write, nothing is written any more, and /livez and /readyz fail, so that a supervisor restarts the server. It then reads and checks the file again. Standard error has a line for each failure, at most 60 of one level in a minute.
+
+The exit status is
+
+    0    after the server has drained
+    1    if it fails
+    2    for wrong usage or a bad manifest
+    130  after a signal while it does not listen yet`
 }
 
 // Validate returns an error for a limit that cannot be. The parser of flags calls it.
