@@ -41,24 +41,26 @@ type Fields[T any] map[string]func(T) string
 // other fields are useful.
 type Config[T any] struct {
 	// Key returns the object's key: path segments separated by slashes, such as
-	// "namespace/name". Nil means that values have no key, like plain strings and bytes:
-	// then PutWith takes it as [PutOptions].Key, and Update, Modify and Delete as
-	// always. Create, Put, Replace and Emit, which have no parameter for it, fail with
-	// [ErrConfig].
+	// "namespace/name".
+	//
+	// Nil is for values without a key, such as plain strings and bytes. Then PutWith takes
+	// the key as [PutOptions].Key, and Update, Modify and Delete as always. Create, Put,
+	// Replace and Emit have no parameter for it, and fail with [ErrConfig].
 	Key func(T) string
 	// Labels returns the labels that label selectors match on: a map that the value has.
 	// Without it and LabelValues such selectors are refused.
 	Labels func(T) labels.Set
 	// LabelValues are the labels of types without such a map, in place of Labels. Like
 	// Fields they are evaluated once per write. They take 32 bytes an object and 16 a label,
-	// and an update that changes none of them allocates nothing for them; a map that Labels
-	// makes for each write takes 300 bytes, and as much as a third of a write to storage
-	// in memory.
+	// and an update that changes none of them allocates nothing for them. A map that Labels
+	// made for each write would take 300 bytes, and as much time as a third of a write to
+	// storage in memory.
 	LabelValues LabelValues[T]
 	// Fields are what field selectors match on. They are evaluated once per
-	// write; a selector that names another field is refused. A value that stays the same
-	// is kept from the first state that had it: one that is a part of a large string, such
-	// as a request's body, should be cloned.
+	// write. A selector that names another field is refused.
+	//
+	// A value that stays the same is kept from the first state that had it. So clone one that
+	// is a part of a large string, such as a request's body.
 	Fields Fields[T]
 	// Size estimates the bytes that a value holds, for Window.MaxBytes and Stats; nil
 	// means that they are estimated from the values themselves, as [store.SizeOf] does.
@@ -67,41 +69,47 @@ type Config[T any] struct {
 	// changes nothing writes nothing; nil means reflect.DeepEqual.
 	Equal func(a, b T) bool
 	// SetRevision returns a copy of the value that carries the revision of its object,
-	// for types such as those of Kubernetes. It is called once for each write,
-	// at its commit, for each object of a deletion, and, where storage encodes
-	// values, when one is decoded; gets, lists and events share the result. It must not
-	// change its argument, must be quick and must not call the engine, since storage in
-	// memory calls it under its lock. A panic fails the write. Labels, Fields, Size and
-	// the key are taken from the value before that. Equal compares values with their
-	// revisions; it should ignore them if the program makes new values rather than
-	// changing copies of stored ones.
+	// for types such as those of Kubernetes. It must not change its argument, must be quick,
+	// and must not call the engine, since storage in memory calls it under its lock. A panic
+	// fails the write.
+	//
+	// It is called once for each write, at its commit, for each object of a deletion, and,
+	// where storage encodes values, when one is decoded. Gets, lists and events share the
+	// result. Labels, Fields, Size and the key are taken from the value before that.
+	//
+	// Equal compares values with their revisions. It should ignore them if the program makes
+	// new values rather than changing copies of stored ones.
 	SetRevision func(T, Revision) T
 
 	// Carry returns a copy of the value that carries something of the context it is
-	// written with, such as the trace context that consumers continue: every event of
-	// the write has it then, and storage keeps it. It is called for each Create, Put,
-	// Update, Replace and Emit that writes something, before the key and the labels are
-	// taken from the value; an update that is tried again calls it again. It must not
-	// change its argument. Equal should ignore what it sets, since otherwise an update
-	// that changes nothing else is a write. A panic fails the write. Nil costs nothing.
-	// Deletions, which have no value of their own, and writes through [WriterOf] do not
-	// call it: the event of a deletion has what the last write carried. To pass on the
-	// context of a deletion, first write that the object is to go, and then delete it at
-	// the revision of that.
+	// written with, such as the trace context that consumers continue. Every event of
+	// the write then has it, and storage keeps it. It must not change its argument. A panic
+	// fails the write. Nil costs nothing.
+	//
+	// It is called for each Create, Put, Update, Replace and Emit that writes something,
+	// before the key and the labels are taken from the value. An update that is tried again
+	// calls it again. Equal should ignore what it sets, since otherwise an update that
+	// changes nothing else is a write.
+	//
+	// Writes through [WriterOf] do not call it. Neither do deletions, which have no value of
+	// their own: the event of a deletion has what the last write carried. To pass on the
+	// context of a deletion, first write that the object is to go, and then delete it at the
+	// revision of that write.
 	Carry func(ctx context.Context, value T) T
 
-	// Index names some of Fields, IndexLabels labels, by which lists look up objects
-	// without scanning all. Watches need no index: the dispatcher indexes their
-	// selectors.
+	// Index names some of Fields, and IndexLabels labels. Lists look up objects by them
+	// without scanning all. Watches need no index: the dispatcher indexes their selectors.
 	Index       []string
 	IndexLabels []string
 
-	// Window bounds the history that watches can resume from. Over durable storage
-	// (see [backend.Traits]) events do not expire by age: without MinAge and
-	// MinEvents, the newest [DefaultKept] stay, as far as MaxBytes allows, including
-	// those from before the engine was started. Without a cache the history is the
-	// backend's: Window bounds that of the engine's own, as [memory.Options].Retain does,
-	// and is refused beside a given one.
+	// Window bounds the history that watches can resume from.
+	//
+	// Over durable storage (see [backend.Traits]) events do not expire by age. Without MinAge
+	// and MinEvents, the newest [DefaultKept] stay, as far as MaxBytes allows, including
+	// those from before the engine was started.
+	//
+	// Without a cache the history is the backend's. Then Window bounds that of the engine's
+	// own backend, as [memory.Options].Retain does, and is refused beside a given one.
 	Window Window
 	// NoCache turns the cache off: all reads and watches then go to the backend.
 	NoCache bool
@@ -137,18 +145,19 @@ type Config[T any] struct {
 	VerifyEvery time.Duration
 	// Backoff spaces the attempts to reconnect to a backend that fails.
 	Backoff Backoff
-	// ListWhenBehind has the cache list instead of resuming, when it reconnects to a
-	// backend that has moved on by more than so many revisions: for storage that repeats
+	// ListWhenBehind has the cache list instead of resuming when it reconnects to a backend
+	// that has moved on by more than so many revisions. It is for storage that repeats
 	// changes more slowly than it lists the state, such as etcd. Watches then get the
-	// difference: not what was emitted in between, and no resume point between. Revisions
-	// count the whole storage, for etcd those of all kinds in the cluster. Zero means never.
+	// difference, without what was emitted in between, and cannot resume in between.
+	// Revisions count the whole storage, for etcd those of all kinds in the cluster. Zero
+	// means never.
 	ListWhenBehind Revision
-	// DetectMutations detects changes of shared objects and reports them to OnError
-	// as [*MutationError]s, when the object is next superseded, deleted or read, with
-	// some later call, or at Close. It prints every value at least twice, so it is
-	// for tests. It reads values concurrently with their users: it does not suit
-	// values with locks or caches, and a concurrent change is a data race that -race
-	// finds.
+	// DetectMutations is for tests: it finds changes of shared objects, and reports them to
+	// OnError as [*MutationError]s, when the object is next superseded, deleted or read,
+	// with some later call, or at Close. It prints every value at least twice.
+	//
+	// It reads values concurrently with their users. So it does not suit values with locks
+	// or caches, and a concurrent change is a data race that -race finds.
 	DetectMutations bool
 	// OnError is called with every error that no call returns, such as those of a
 	// backend that is retried. It must not block.

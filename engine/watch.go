@@ -57,13 +57,12 @@ type WatchOptions struct {
 	// Buffer is how many events the watch may lag before it is stalled; zero means
 	// 1,000. Only events that have left the window cost the watch memory, at most so many.
 	Buffer int
-	// Timeout ends the watch with [ErrDeadline]. Zero means that ctx ends it,
-	// with its cause: if ctx has a deadline, that is the timeout, and the last
-	// bookmark comes shortly before (on a host with the real clock, by which contexts
-	// live).
+	// Timeout ends the watch with [ErrDeadline]. Zero means that ctx ends it, with its
+	// cause. If ctx has a deadline, the last bookmark comes shortly before that, on a host
+	// with the real clock, by which contexts live.
 	Timeout time.Duration
-	// Detached has ctx bound only the start of the watch, which then lasts until it is
-	// stopped, its Timeout has passed or the engine closes. It also saves the memory that
+	// Detached: ctx bounds only the start of the watch. The watch then lasts until it is
+	// stopped, its Timeout has passed or the engine closes. That also saves the memory which
 	// a context of its own costs a watch, some 500 bytes.
 	Detached bool
 	// OnPool runs a handler on the engine's own workers, which saves a goroutine
