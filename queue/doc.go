@@ -1,7 +1,4 @@
-// Package queue has the queues between producers and consumers of changes: of
-// objects ([FIFO]), of the changes of each object ([DeltaFIFO]), of all changes in
-// order ([RealFIFO]), of items by priority ([Heap]), and of work for many workers
-// ([WorkQueue]).
+// Package queue has the queues between producers and consumers of changes.
 //
 //	                    key, transform              one at a time, without the lock
 //	producer ─Add Update Delete─▶ FIFO / DeltaFIFO / RealFIFO ─Pop─▶ process
@@ -17,13 +14,14 @@
 //
 // # Which queue to use
 //
-//   - RealFIFO for a cache: the consumer has the states of the source in order, so
+//   - [RealFIFO] for a cache: the consumer has the states of the source in order, so
 //     its store is at one revision at any time.
-//   - DeltaFIFO when only the order of each object's changes matters, and objects
+//   - [DeltaFIFO] when only the order of each object's changes matters, and objects
 //     that change often must not delay others. The deltas of one object come
 //     together.
-//   - FIFO when only the newest object of each key matters.
-//   - WorkQueue for a controller: several workers process keys, with retries.
+//   - [FIFO] when only the newest object of each key matters.
+//   - [WorkQueue] for a controller: several workers process keys, with retries.
+//   - [Heap] for items with priorities.
 //
 // # Order of a Replace
 //
@@ -53,10 +51,12 @@
 //
 // # Differences from client-go
 //
-// Pop cannot requeue an entry: that would put an old state behind a new one, or block
-// the queue; use a WorkQueue to retry. There is no ParallelizeUntil: an errgroup with
-// SetLimit (golang.org/x/sync/errgroup) does that. A WorkQueue is first in, first out,
-// without hooks to reorder it: use a [Heap] for items with priorities.
+//   - Pop cannot requeue an entry: that would put an old state behind a new one, or block
+//     the queue. Use a WorkQueue to retry.
+//   - A WorkQueue is first in, first out, without hooks to reorder it. Use a Heap for items
+//     with priorities.
+//   - There is no ParallelizeUntil: an errgroup with SetLimit (golang.org/x/sync/errgroup)
+//     does that.
 //
 // # The classical pipeline
 //

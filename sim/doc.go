@@ -13,8 +13,13 @@
 // [Explore] plays random scenarios in random interleavings, each from a seed, and
 // judges everything that consumers see: see package explore.
 //
-// The packages below can be used by themselves: scenario describes loads, load runs
-// them, report presents the results; explore looks for errors (its package script
-// has the scenarios, world plays one); judge checks what an engine showed; trace reads
-// recorded histories, and pace keeps time.
+// The packages below can be used by themselves:
+//
+//	scenario  describes loads
+//	load      runs them
+//	report    presents the results
+//	explore   looks for errors: its package script has the scenarios, world plays one
+//	judge     checks what an engine showed
+//	trace     reads recorded histories
+//	pace      keeps time
 package sim

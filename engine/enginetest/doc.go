@@ -16,9 +16,9 @@
 //	 └─ when the test ends: Close, then actors, timers, goroutines
 //
 // [New] starts an engine whose calls take no context and fail the test on an
-// error. When the test ends it is closed, and the test fails if anything
-// outlives it: an actor or a timer of its host, or a goroutine that was started
-// after the engine, such as one that a handler has started and never ends.
+// error. When the test ends it is closed. The test fails if anything outlives it: an
+// actor or a timer of its host, or a goroutine that was started after the engine, such
+// as one that a handler started.
 //
 // It also runs with the mutation detector: a test that changes a shared object
 // fails with the [engine.MutationError] that says which and how.

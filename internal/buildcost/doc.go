@@ -9,8 +9,8 @@
 //	three    a third type  ┘ and 150 kB of binary
 //
 // A generic type that can be reached from a façade is compiled with each user's package, with
-// all its methods: by a field of a type, by the signature of a method, and by the body of a
-// function that the compiler inlines. So façades have an interface for their core.
+// all its methods. It is reached by a field of a type, by the signature of a method, or by the
+// body of a function that the compiler inlines. So façades have an interface for their core.
 //
 // The benchmark builds the last four again with one line changed, and reports the CPU time of
 // whole builds:

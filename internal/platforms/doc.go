@@ -4,6 +4,6 @@
 //	go test -tags platforms ./internal/platforms
 //
 // What goes wrong on another system is a file that it leaves out, a call that it does
-// not have, or a constant that its int does not hold: the type checker finds all of
-// these, in a tenth of the time that compiling for it takes.
+// not have, or a constant that its int does not hold. The type checker finds all of
+// these, in a tenth of the time that compiling takes.
 package platforms

@@ -1,6 +1,6 @@
 // Package strategic is strategic merge patches, which kubectl and typed clients send for the
-// kinds of Kubernetes itself: a patch says of a list which items it changes, by a key, in place
-// of having the whole list.
+// kinds of Kubernetes itself. Such a patch does not have whole lists: it names the items that it
+// changes by a key.
 //
 //	PATCH, application/strategic-merge-patch+json
 //	            │ patch

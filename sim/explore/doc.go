@@ -20,9 +20,9 @@
 //   - one of the engine's actors may be slow, so that its mailbox fills while
 //     others get ahead of it ([script.Slow]);
 //   - storage may close, lose or expire watches, lose or repeat events, fail or be
-//     slow, compact its history, go back ([script.Rewind]), and go back and then have other
-//     writes at the same revisions ([script.Rewrite]), beneath watches, informers and object
-//     caches;
+//     slow, and compact its history;
+//   - storage may go back ([script.Rewind]), and then have other writes at the same
+//     revisions ([script.Rewrite]), beneath watches, informers and object caches;
 //   - a client may go on with a list after that, by a watch or by the next page, and must
 //     not be served from another timeline ([script.WatchLastList], [script.NextPage]);
 //   - the context of a call, or of a watch, may end ([script.Cancel]);

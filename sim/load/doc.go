@@ -11,10 +11,15 @@
 //	                      │ ledger    ▼                                         ▼
 //	                      └──────▶ samples ──▶ report ◀──────────────────────judge
 //
-// The parts below do not depend on a run: content makes the objects, storage stores
-// them and injects faults, pipeline consumes by a queue, latency records, states compares
-// final states, and package judge compares what was received with what was written.
-// Package pace has the schedules.
+// These parts do not depend on a run:
+//
+//	content   makes the objects
+//	storage   stores them and injects faults
+//	pipeline  consumes by a queue
+//	latency   records latencies
+//	states    compares final states
+//	judge     compares what was received with what was written
+//	pace      has the schedules
 //
 // [Replay] has the same clients watch a recorded history, as fast as they can or at
 // its own pace, and compares their final states with the backend's. Over storage that

@@ -1,6 +1,6 @@
 // Package fielderrors bounds the errors of an object that are told. An answer has each of them
-// twice, and its text, as the validation library's list of them, takes time by the square of
-// their number: those of all the fields that a body has room for would take hours.
+// twice. Its text, as the validation library's list of them, takes time by the square of their
+// number: for the errors of all the fields that a body has room for it would take hours.
 //
 //	validation ──▶ errors ──▶ First ──▶ the first Most, and that there are more
 package fielderrors

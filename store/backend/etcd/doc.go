@@ -30,8 +30,9 @@
 // has made the client.
 //
 // A linearizable read from an engine's cache costs a read of the cluster's revision and a
-// progress request, even if its prefix has no events and the cluster many: [Backend.Revision]
-// makes watches that are behind request progress until they have reached the revision.
+// progress request, even if its prefix has no events and the cluster many. For that
+// [Backend.Revision] has watches that are behind request progress until they have reached
+// the revision.
 //
 // # Watches
 //

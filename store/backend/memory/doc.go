@@ -10,20 +10,20 @@
 //	                         Get, List         Watcher.Next
 //
 // A writer commits in its own goroutine, under a lock that is held for about a
-// microsecond and never while user code runs: the schema's functions are called
-// before the lock is taken, and watchers are notified after it is released.
+// microsecond. The lock is never held while user code runs: the schema's functions are
+// called before it is taken, and watchers are notified after it is released.
+//
 // Readers take immutable views. The first reader after a write makes a view, which
-// is shared until the next write; so writes without reads in between cost no
-// copying.
+// is shared until the next write. So writes without reads in between copy nothing.
 //
 // A watch is a position in the history. One that found nothing new joins the list
-// of waiting watches; the next commit takes that list and notifies each of them
+// of waiting watches. The next commit takes that list and notifies each of them
 // once. Both happen under the lock, so no wake-up is lost.
 //
 // # Revisions
 //
 // Empty storage is at [Options].FirstRevision, by default a number derived from the
-// clock, so that a revision of storage that is gone is older than all of its own and is
+// clock. So a revision of storage that is gone is older than all of its own, and is
 // refused. It is never zero, so that a watch from an empty list's revision misses
 // nothing. Each write or emission takes the next number: [backend.Traits.Contiguous].
 //

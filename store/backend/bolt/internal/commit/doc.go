@@ -6,11 +6,13 @@
 //	writer ──▶ ┌ next  ┐
 //
 // There is no goroutine for commits. A writer that finds no commit in progress commits
-// for all waiting writers; those that arrive meanwhile form the next group, and one of
-// them commits that. A write waits at most for the group before its own and for its
-// own, never for more writes to arrive; only goroutines that are ready to run go first, a
-// few times, since they are often the writers that the commit before has woken. So a
-// single writer has the latency of the disk, and many writers share it.
+// for all waiting writers. Those that arrive meanwhile form the next group, and one of
+// them commits that. So a single writer has the latency of the disk, and many writers
+// share it.
+//
+// A write waits at most for the group before its own and for its own, never for more
+// writes to arrive. Only goroutines that are ready to run go first, a few times: they are
+// often the writers that the commit before has woken.
 //
 // A write becomes visible after it is durable.
 package commit
