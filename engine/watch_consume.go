@@ -154,10 +154,11 @@ func (w *Watch[T]) Behind() time.Duration { return w.core.Behind() }
 
 // Lost returns how many events were left out under the policy [Conflate], after the
 // window had moved past the watch: superseded states, objects that were created and
-// deleted in between, and emitted values; the next emitted value is marked [AfterGap],
-// and so is the next event of any type if none came that is marked [Conflated].
-// For a watch with a selector it is an upper bound, since the selector is not applied to
-// what was left out.
+// deleted in between, and emitted values. For a watch with a selector it is an upper
+// bound, since the selector is not applied to what was left out.
+//
+// The next emitted value is then marked [AfterGap]. So is the next event of any type, if
+// no event came that is marked [Conflated].
 func (w *Watch[T]) Lost() uint64 { return w.core.Lost() }
 
 // Stalled reports whether the watch lagged more than [WatchOptions].Buffer and has not

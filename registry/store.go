@@ -89,9 +89,10 @@ func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*eng
 }
 
 // Update replaces the object under key by the one that change returns, and returns it as
-// stored. change may be called several times and must not alter its argument, which is
-// nil if there is no object and the kind creates on update; created reports that. If an
-// object is being deleted, the update that removes its last finalizer deletes it and
+// stored. change may be called several times and must not alter its argument. The argument
+// is nil if there is no object and the kind creates on update; created reports that.
+//
+// If an object is being deleted, the update that removes its last finalizer deletes it and
 // returns its last state.
 //
 // Errors: [engine.ErrNotFound], [engine.ErrConflict], that of change, and as for Create.

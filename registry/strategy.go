@@ -69,10 +69,12 @@ type Column[T any] struct {
 }
 
 // Admitter may change the object of a write, or refuse the write with an error, which is
-// the cause of an [*AdmissionError]. A server answers with 403 Forbidden and the error's
-// text, unless the error is an [*InvalidError], a [*BadRequestError] or a StatusError of
-// k8s.io/apimachinery, or means that the Admitter could not decide: that a context has
-// ended, or that an engine does not serve reads. One Admitter can serve all kinds.
+// the cause of an [*AdmissionError]. One Admitter can serve all kinds.
+//
+// A server answers with 403 Forbidden and the error's text. There are two exceptions: an
+// [*InvalidError], a [*BadRequestError] or a StatusError of k8s.io/apimachinery has its own
+// status; and so has an error which means that the Admitter could not decide, because a
+// context has ended or an engine does not serve reads.
 type Admitter interface {
 	Admit(ctx context.Context, a *Admission) error
 }

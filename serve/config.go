@@ -28,12 +28,14 @@ type Config struct {
 	// Authorize refuses a request with an error, which is answered with 403 and the
 	// error's text. Nil allows everything.
 	Authorize func(ctx context.Context, u User, r *Request) error
-	// Impersonation lets users act as others, as kubectl --as asks for, if Authorize allows them
-	// to impersonate each part of the other: it gets the verb impersonate and, as Name, a name
-	// of the resources users, serviceaccounts (with Namespace) and groups, or, of the group
-	// authentication.k8s.io, of uids and userextras (with the key as Subresource). An
-	// Authorize that lists what it refuses, and not what it allows, has to refuse that verb.
-	// False means that requests with headers of impersonation are refused. It requires Authorize.
+	// Impersonation lets users act as others, as kubectl --as asks for, if Authorize allows
+	// them to impersonate each part of the other. It requires Authorize. False means that
+	// requests with headers of impersonation are refused.
+	//
+	// Authorize gets the verb impersonate, and a name, as Name, of one of these resources:
+	// users, groups, serviceaccounts (with Namespace) and, of the group authentication.k8s.io,
+	// uids and userextras (with the key as Subresource). An Authorize that lists what it
+	// refuses, and not what it allows, has to refuse that verb.
 	Impersonation bool
 	// Audit is called after every request, whether it was served or refused. It is called
 	// concurrently, and must not block. A panic is logged, and changes no answer.
@@ -97,9 +99,9 @@ type Limits struct {
 	// Reads and Writes are how many requests may be in flight, except watches: 400 and 200.
 	//
 	// A write is in flight once its body was read. The server reads at most Writes bodies at
-	// a time. When there are as many, a new one displaces one of the user that has most: the
-	// body that has been arriving longest. A body displaces another one of its own user only
-	// after that has taken a second.
+	// a time. When there are as many, a new one displaces the body that has been arriving
+	// longest of the user that has most. It displaces one of its own user only after that has
+	// taken a second.
 	//
 	// When all reads are in flight, one whose answer has been sent for a second gives up its
 	// place to a new one, and goes on. There are at most Reads of those; when there are as
@@ -113,8 +115,8 @@ type Limits struct {
 	Watches, WatchesPerUser int
 	// ConnectionsPerAddress is how many connections one client address may have, if the
 	// server listens by itself: 12,000, which is more than all watches over HTTP/1.1
-	// need, or three quarters of the files that the process may have open, if that is less, so that
-	// others, such as health checks, get through.
+	// need. If three quarters of the files that the process may have open are fewer, it is
+	// that number, so that others, such as health checks, get through.
 	ConnectionsPerAddress int
 	// ReadTimeout bounds a request that neither writes nor watches, 60 s; WriteTimeout
 	// one that writes, and the time in which the body of any request has to arrive, 34 s.

@@ -106,7 +106,7 @@ func metric(name string) (Metric, bool) {
 }
 
 // Assertion is a comparison that must hold at the end, such as "lost = 0",
-// "p99 < 50ms", "healthy.unread = 0", "heap < 512MiB" and "goroutines = start": a
+// "p99 < 50ms", "healthy.unread = 0", "heap < 512MiB" and "goroutines = start". It has a
 // metric of the run or of one group, one of = < <= > >=, and a number, a duration
 // or an amount of memory. See [Metrics] and [GroupMetrics].
 type Assertion string

@@ -112,13 +112,14 @@ type Config struct {
 	// Sealer encrypts the encoded values; nil leaves them readable.
 	Sealer codec.Sealer
 	// Retain bounds the history that watches can resume from and exact reads can read.
-	// It is kept in the file, over restarts; time during which the process does not run
-	// does not count, nor does setting the wall clock, except with an Options.Clock whose
-	// times have no monotonic reading: history from before a jump ahead is older by that,
-	// and after a jump back history stays, up to MaxEvents and MaxBytes, until the clock is
-	// where it was. Zero fields mean [DefaultMinEvents],
-	// [DefaultMinAge], [DefaultMaxEvents] and [store.DefaultMaxBytes]; ChunkSize is
-	// not used.
+	// It is kept in the file, over restarts. Zero fields mean [DefaultMinEvents],
+	// [DefaultMinAge], [DefaultMaxEvents] and [store.DefaultMaxBytes]. ChunkSize is not
+	// used.
+	//
+	// Time during which the process does not run does not count, and neither does setting
+	// the wall clock, unless the times of Options.Clock have no monotonic reading. With such
+	// a clock history from before a jump ahead is older by that. After a jump back history
+	// stays, up to MaxEvents and MaxBytes, until the clock is where it was.
 	Retain store.WindowLimits
 	// Indexes are those of the state, for caches that share it; see
 	// [backend.List].State.

@@ -23,11 +23,14 @@ type RestoreOptions struct {
 // 2^32 above those of the snapshot, and there is no history. So every older revision is
 // too old ([store.ErrExpired]), and none refers to a different state.
 //
-// It fails with a [*usercode.ConfigError] for an invalid option; with [io/fs.ErrExist] if
-// there is a file; with [backend.ErrCorrupt] if the
-// snapshot is damaged or incomplete, as a [*CorruptError] that has "the snapshot" for a
-// path; with [backend.ErrFull] if there is no space; and with the error of ctx once that is
-// done and r has returned. Then there is no file afterwards.
+// If it fails, it leaves no file. Errors:
+//
+//   - [*usercode.ConfigError]: an option is invalid.
+//   - [io/fs.ErrExist]: there is a file at path, which stays.
+//   - [backend.ErrCorrupt]: the snapshot is damaged or incomplete. It is a [*CorruptError]
+//     that has "the snapshot" for a path.
+//   - [backend.ErrFull]: there is no space.
+//   - The error of ctx, once that is done and r has returned.
 func Restore(ctx context.Context, r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 	if opts.Floor > maxFirst {
 		return Manifest{}, &usercode.ConfigError{Field: "RestoreOptions.Floor", Problem: fmt.Sprintf("is %d, which is too large; leave it zero, or give the last revision that is known", opts.Floor)}

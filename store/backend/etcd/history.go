@@ -141,9 +141,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // Compacted returns the oldest revision that can be listed at and watched from, after
-// Compact and etcd's own compactions; zero if no history was discarded. etcd has no
-// request for that: if it has been compacted since the previous call, a binary search
-// finds the revision, with log2 of the history's length requests.
+// Compact and etcd's own compactions. It is zero if no history was discarded.
+//
+// etcd has no request for that. If it has been compacted since the previous call, a binary
+// search finds the revision, in as many requests as the logarithm of the history's length.
 func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
 	ctx, call, err := b.begin(ctx)
 	if err != nil {
