@@ -19,7 +19,7 @@
 //
 //   - Group, names and scope.
 //   - The structural schema with defaults and pruning, also of what was stored before the schema;
-//     see [registry.Conversion]. Of its extensions: nullable, x-kubernetes-preserve-unknown-fields,
+//     see [registry.Conversion]. It may use nullable and x-kubernetes-preserve-unknown-fields,
 //     -int-or-string, -embedded-resource and -list-type.
 //   - Validation by OpenAPI. It allows what an update leaves as it was, and tells the first hundred
 //     errors of an object.
@@ -27,8 +27,9 @@
 //   - The status and scale subresources, printer columns, and selectable fields.
 //   - Versions that differ in no more than their schemas, and warnings of deprecated ones.
 //
-// Not honoured are other rules, versions that a webhook converts, and columns whose paths are not
-// understood. [Definition].Notes names each.
+// Not honoured, and named in [Definition].Notes, are other rules, columns whose paths are not
+// understood, and a webhook that converts versions: then only the version that is stored is
+// served.
 //
 // # Concurrency
 //

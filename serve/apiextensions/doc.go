@@ -35,10 +35,13 @@
 //
 // # Versions
 //
-// All versions are served without conversion. A write is pruned, defaulted and validated by the
-// schema of the version that it is written in. Objects are stored as the schema of the storage
-// version has them; neither that version nor any other need be served. A read sets the defaults of
-// the version in which an object is stored, and shows the fields that its own version has.
+// Versions differ in their schemas alone. If a webhook would have to convert them, only the
+// storage version is served, and there is a warning for each other one.
+//
+// A write is pruned, defaulted and validated by the schema of the version that it is written in.
+// Objects are stored as the schema of the storage version has them; neither that version nor any
+// other need be served. A read sets the defaults of the version in which an object is stored, and
+// shows the fields that its own version has.
 //
 // Managers keep what they own by one version while others write in another. That holds even where
 // Kubernetes refuses the apply, since the other version does not have a field.
