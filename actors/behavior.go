@@ -83,7 +83,7 @@ func (x *Context) cell() *cell { return (*cell)(x) }
 // Self returns the actor's ID.
 func (x *Context) Self() ID { return x.id }
 
-// Name returns the actor's name, behind those of its ancestors, separated by
+// Name returns the actor's name after those of its ancestors, separated by
 // slashes. A wake actor's own name is its ID.
 func (x *Context) Name() string { return x.cell().name() }
 
@@ -122,5 +122,5 @@ func (x *Context) StopChild(id ID) {
 }
 
 // Stop tells the actor itself to stop when this call has returned. Messages
-// behind the current one are dropped.
+// after the current one are dropped.
 func (x *Context) Stop() { x.cell().post(stopMessage) }

@@ -80,8 +80,9 @@
 // else. A supervisor that always restarts a child which fails in every Started
 // keeps a worker busy for ever: give it a limit.
 //
-// Wake actors are supervised like others, and stopped together: protoactor knows all
-// those under one parent as one child, since they are too many to be one each.
+// There may be too many wake actors for protoactor to know each. To it, all those under
+// one parent are one child, by which it stops them. The parent decides about their
+// failures as about others.
 //
 // # Determinism
 //

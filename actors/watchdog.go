@@ -50,9 +50,10 @@ func (p *Pool) watch(clock clock.Clock, held func(*mailbox), failed func(reason 
 	p.unwatched = true
 }
 
-// Held returns a channel that is closed once a turn holds a worker for longer than a second,
-// and as long as one does: then a message to an actor of the pool may wait for long. Call it
-// anew for each wait. Of a pool that is not a System's it is never closed.
+// Held returns a channel that is closed when a turn has held a worker for more than a second:
+// a message to an actor of the pool may then wait for long. It returns an open channel again
+// once no turn does, so call it for each wait. That of a pool that is not a System's is never
+// closed.
 func (p *Pool) Held() <-chan struct{} { return *p.watchdog.overdue.Load() }
 
 // setLateLocked closes overdue, or replaces it by one that is open.

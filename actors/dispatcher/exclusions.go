@@ -10,8 +10,8 @@ import (
 // exclusions is the buckets by exclusion.
 type exclusions struct {
 	byText map[string]*exclusion
-	// asked are those with groups in their buckets, to iterate fast.
-	asked []*exclusion
+	// active are those with groups in their buckets, to iterate fast.
+	active []*exclusion
 }
 
 // exclusion is an exclusion that filters of the index have. Its bucket holds those of
@@ -19,7 +19,7 @@ type exclusions struct {
 type exclusion struct {
 	store.Exclusion
 	bucket
-	at      int // in exclusions.asked, while there are groups in the bucket
+	at      int // in exclusions.active, while there are groups in the bucket
 	filters int // how many groups have it in their filters
 }
 
@@ -29,7 +29,7 @@ func (e *exclusions) obtain(x store.Exclusion) *exclusion {
 	shared := e.byText[x.String()]
 	if shared == nil {
 		shared = &exclusion{Exclusion: x}
-		shared.emptied = func() { e.dismiss(shared) }
+		shared.emptied = func() { e.deactivate(shared) }
 		e.byText[x.String()] = shared
 	}
 	shared.filters++
@@ -43,19 +43,20 @@ func (e *exclusions) release(x *exclusion) {
 	}
 }
 
-// ask begins to ask an exclusion, which the caller adds the first group to.
-func (e *exclusions) ask(x *exclusion) {
-	x.at = len(e.asked)
-	e.asked = append(e.asked, x)
+// activate has objects checked against an exclusion, to which the caller adds the first
+// group.
+func (e *exclusions) activate(x *exclusion) {
+	x.at = len(e.active)
+	e.active = append(e.active, x)
 }
 
-// dismiss undoes ask.
-func (e *exclusions) dismiss(x *exclusion) {
-	last := len(e.asked) - 1
-	e.asked[x.at] = e.asked[last]
-	e.asked[x.at].at = x.at
-	e.asked[last] = nil
-	e.asked = e.asked[:last]
+// deactivate undoes activate.
+func (e *exclusions) deactivate(x *exclusion) {
+	last := len(e.active) - 1
+	e.active[x.at] = e.active[last]
+	e.active[x.at].at = x.at
+	e.active[last] = nil
+	e.active = e.active[:last]
 }
 
 // mostShared chooses the exclusion that most filters have: an object that does not meet

@@ -19,7 +19,7 @@ import (
 //
 // An event is looked up by its key, the prefixes of its key, its attributes, and
 // those of the previous state. So the cost depends on the event and on the matches,
-// not on the number of groups. Only exclusions are asked one by one, each once an event.
+// not on the number of groups. Only exclusions are evaluated one by one, each once an event.
 // Groups without a filter do not belong here, since every event would find them.
 //
 // It belongs to one goroutine.
@@ -181,9 +181,9 @@ func (i *interest[G]) takeLabels(all store.Labels) {
 }
 
 // takeExclusions takes the groups of each exclusion that the object meets. An exclusion
-// with one group is not asked: evaluating the filter of that group costs no more.
+// with one group is not evaluated: evaluating the filter of that group costs no more.
 func (i *interest[G]) takeExclusions(o *store.Object) {
-	for _, x := range i.exclusions.asked {
+	for _, x := range i.exclusions.active {
 		if x.seen != i.events && (x.live == 1 || x.Meets(o)) {
 			i.take(&x.bucket)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// place puts a group, of which h is the first slot, where a state finds it that the
-// filter matches.
+// place puts a group, whose first slot is h, into buckets of which each state that the
+// filter matches is looked up in at least one.
 func (i *interest[G]) place(h *slot, f *store.Filter) {
 	buckets := i.demanded(f)
 	if buckets == nil {
@@ -55,7 +55,7 @@ func (i *interest[G]) excluded(h *slot, all []store.Exclusion) *bucket {
 	}
 	x := mostShared(h.excluded)
 	if x.live == 0 {
-		i.exclusions.ask(x)
+		i.exclusions.activate(x)
 	}
 	return &x.bucket
 }

@@ -107,7 +107,7 @@ func (i *interest[G]) describe() string {
 			add(fmt.Sprintf("label %s present:", v.attribute.Name), v.present)
 		}
 	}
-	for _, x := range i.exclusions.asked {
+	for _, x := range i.exclusions.active {
 		add(fmt.Sprintf("exclusion %s, in %d filters:", x, x.filters), &x.bucket)
 	}
 	for kind, table := range tables {

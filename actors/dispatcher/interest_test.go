@@ -123,7 +123,7 @@ func TestInterest_LeavesNothingBehind(t *testing.T) {
 	require.Empty(t, i.labels.all)
 	require.Empty(t, i.fields.all)
 	require.Empty(t, i.exclusions.byText)
-	require.Empty(t, i.exclusions.asked)
+	require.Empty(t, i.exclusions.active)
 }
 
 // The index agrees with a scan of all groups, while groups are added and removed at random.

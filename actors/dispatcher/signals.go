@@ -41,12 +41,13 @@ func (s *signals) of(w *watcher.Member) *wakes {
 // executorOf returns the executor that w's handler runs on.
 func (s *signals) executorOf(w *watcher.Member) actors.Executor { return s.of(w).executor }
 
-// maxCollected is how many watches with handlers are collected for one executor once the
-// events that they are woken for are published.
+// maxCollected is how many watches with handlers are collected for one executor when their
+// events are published already.
 const maxCollected = 64
 
-// addPublished is add for such events: handlers begin while the dispatcher looks for more
-// watches.
+// addPublished is add for watches whose events are published. It signals those that are
+// collected as soon as they are many, so that their handlers begin while the dispatcher looks
+// for more watches.
 func (s *signals) addPublished(w *watcher.Member, stats *Stats) {
 	s.add(w)
 	if to := s.of(w); len(to.boxes) >= maxCollected {

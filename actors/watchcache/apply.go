@@ -96,7 +96,7 @@ func (c *cache) apply(ev store.Event) bool {
 	if !fits {
 		return false
 	}
-	if ev.Type == store.Deleted && ev.Prev == nil { // nor does it need to have its object
+	if ev.Type == store.Deleted && ev.Prev == nil { // by NoPrev, its object may have only a key and a revision
 		ev.Object = c.Schema.Gone(prev, ev.Revision, ev.Object.Written)
 	}
 	ev.Prev = prev
