@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,7 +22,7 @@ func ValidateKey(key string) error {
 	case key == "":
 		return invalid("it is empty; every object needs a key")
 	case len(key) > MaxKeyLength:
-		return &KeyError{Key: key[:32] + "…", Reason: "it is longer than 1024 bytes"}
+		return &KeyError{Key: key[:32] + "…", Reason: fmt.Sprintf("it is longer than %d bytes", MaxKeyLength)}
 	case !utf8.ValidString(key) || strings.IndexByte(key, 0) >= 0:
 		return invalid("it must be valid UTF-8 without NUL")
 	}
@@ -75,7 +76,7 @@ func HasPrefix(key, prefix string) bool {
 }
 
 // Before returns a text that is less than key, with no valid key in between, so that
-// the keys greater than it are key and those behind it. It is no key itself. Before
+// the keys greater than it are key and those after key. It is no key itself. Before
 // the empty key there is nothing: it returns "".
 func Before(key string) string {
 	if key == "" {

@@ -37,7 +37,7 @@ type tree struct {
 	keyed[*Object, *Object]
 	// attributes are those of the indexes.
 	attributes []Attribute
-	// last is at least the greatest key: one behind it is not there, and is appended
+	// last is at least the greatest key: a key greater than it is not there, and is appended
 	// without a search.
 	last string
 	// appended are keys of which each is in a node that is to be compacted.

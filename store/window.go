@@ -88,8 +88,8 @@ func (w *Window) Append(ev Event, at time.Time) {
 		w.Advance(ev.Revision)
 		return
 	}
-	held := w.held(ev) // runs user code, so it precedes all changes
-	w.see(at)
+	held := w.heldBytes(ev) // runs user code, so it precedes all changes
+	w.advanceClock(at)
 	w.Advance(ev.Revision)
 	ev.Revision = w.revision
 	tail := w.tail()
@@ -110,7 +110,7 @@ func (w *Window) Append(ev Event, at time.Time) {
 // have been created and deleted meanwhile.
 func (w *Window) AppendDiff(events []Event, after, through Revision, at time.Time) {
 	w.Advance(after)
-	w.see(at)
+	w.advanceClock(at)
 	g := gap{after: w.revision, start: w.next, found: w.clock}
 	for _, ev := range events {
 		w.Append(ev, at)
@@ -141,8 +141,8 @@ func (w *Window) tail() *chunk {
 	return c
 }
 
-// see moves the clock on to t, never back.
-func (w *Window) see(t time.Time) {
+// advanceClock moves the clock on to t, never back.
+func (w *Window) advanceClock(t time.Time) {
 	if t.After(w.clock) {
 		w.clock = t
 	}
@@ -168,7 +168,7 @@ func (w *Window) Trim(now time.Time) (dropped int) { return w.TrimRead(now, w.ne
 // reader, whatever their age, up to a million events or 256 MiB in all, or to the
 // limits if those are larger.
 func (w *Window) TrimRead(now time.Time, unread Seq) (dropped int) {
-	w.see(now)
+	w.advanceClock(now)
 	n, bytes := 0, w.bytes
 	for ; n < len(w.chunks); n++ {
 		c := w.chunks[n]

@@ -41,9 +41,9 @@ const (
 // not overflow.
 const maxSize = 1 << 40
 
-// held returns the bytes that only the window keeps alive from ev on: those of the
+// heldBytes returns the bytes that only the window keeps alive from ev on: those of the
 // object that ev replaces or deletes, or of an emitted value.
-func (w *Window) held(ev Event) int64 {
+func (w *Window) heldBytes(ev Event) int64 {
 	switch ev.Type {
 	case Emitted:
 		return w.objectBytes(ev.Object, nil)

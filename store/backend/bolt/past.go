@@ -135,7 +135,7 @@ type pastReader struct {
 // the page are only counted, so one object without a key stands for all of them.
 func (r *pastReader) headers(scan backend.Scan) iter.Seq[*store.Object] {
 	return func(yield func(*store.Object) bool) {
-		var behind store.Object
+		var counted store.Object
 		yielded := 0
 		from, _ := slices.BinarySearch(r.index.keys, max(scan.Prefix, scan.After))
 		for i, key := range r.index.keys[from:] {
@@ -145,7 +145,7 @@ func (r *pastReader) headers(scan backend.Scan) iter.Seq[*store.Object] {
 			if key <= scan.After && scan.After != "" || !store.HasPrefix(key, scan.Prefix) {
 				continue
 			}
-			header := &behind
+			header := &counted
 			if yielded++; scan.Limit == 0 || yielded <= scan.Limit {
 				if header = r.index.objects[from+i]; header == nil {
 					header = &store.Object{Key: key}

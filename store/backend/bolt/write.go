@@ -205,7 +205,7 @@ type putting struct {
 	opts  backend.PutOptions
 }
 
-// puttings are used again: each write's own would be a tenth of the garbage of many writers.
+// puttings are reused: one for each write would be a tenth of the garbage of many writers.
 var puttings = sync.Pool{New: func() any { return new(putting) }}
 
 func (w *putting) free() {

@@ -206,7 +206,7 @@ func TestWalk_SaysWhatIsWrongWithAPage(t *testing.T) {
 		{put(at(2, bucketB), uint64(9)), `page 2: the root of bucket "b", page 9, does not exist`, []int{4, 5, 7, 8}},
 		{put(at(2, bucketB), uint64(1)), `page 2: the root of bucket "b", page 1, does not exist`, []int{4, 5, 7, 8}},
 		{put(at(2, bucketB), uint64(0)), `page 2: bucket "b" is cut off`, []int{4, 5, 7, 8}},
-		{put(at(2, inside-16), uint64(4)), `page 2: bucket "i" has a root and something behind it`, nil},
+		{put(at(2, inside-16), uint64(4)), `page 2: bucket "i" has a root and something after it`, nil},
 		{put(at(2, inside+pageFlags), uint16(branch)), `page 2: bucket "i" is not a page inside its element`, nil},
 		{put(at(2, inside+pageCount), uint16(3)), `page 2: bucket "i" is not a page inside its element`, nil},
 		{put(at(2, inside+firstElement+leafValue), uint32(2)), `page 2: in bucket "i": element 1 of 2 is not where it belongs`, nil},

@@ -230,7 +230,7 @@ func (w *walker) leaf(id uint64, all []element, in top, depth int) error {
 }
 
 // bucketHeader is the size of a bucket's root and sequence. A small bucket has
-// its page right behind it, and no root.
+// its page right after it, and no root.
 const bucketHeader = 16
 
 func (w *walker) bucket(id uint64, e element, in top, depth int) error {
@@ -253,7 +253,7 @@ func (w *walker) bucket(id uint64, e element, in top, depth int) error {
 	case root == 0:
 		return w.inline(id, e, in, depth)
 	case len(e.value) != bucketHeader:
-		w.wrong(id, "bucket %q has a root and something behind it", e.key)
+		w.wrong(id, "bucket %q has a root and something after it", e.key)
 	case !w.meta.holds(root):
 		w.wrong(id, "the root of bucket %q, page %d, does not exist", e.key, root)
 	default:
