@@ -10,8 +10,12 @@
 //	one writer ────────────▶ Tree    one writer ──────▶ Window
 //	                          │ View (O(1))              │ View (O(1))
 //	                          ▼                          ▼
-//	any reader          TreeView: Get, All,        WindowView: Seek, Read,
-//	                    ByIndex, Diff              StateAt
+//	any reader          TreeView: Get, All,        WindowView: Seek, Read
+//	                    ByIndex
+//	                          │                          │
+//	                          └──────────┬───────────────┘
+//	                                     ▼
+//	                          Snapshot: State, Get, StateAt
 //
 //	any goroutine ──▶ Store / Indexer / ThreadSafeStore   (client-side caches: the
 //	                                                       same tree with a lock)

@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -43,20 +44,12 @@ type Backoff struct {
 }
 
 func (b Backoff) withDefaults() Backoff {
-	fallback(&b.Initial, DefaultInitial)
-	fallback(&b.Max, max(DefaultMax, b.Initial))
-	fallback(&b.Factor, DefaultFactor)
-	fallback(&b.Jitter, DefaultJitter)
-	fallback(&b.HealthyAfter, DefaultHealthyAfter)
+	b.Initial = cmp.Or(b.Initial, DefaultInitial)
+	b.Max = cmp.Or(b.Max, max(DefaultMax, b.Initial))
+	b.Factor = cmp.Or(b.Factor, DefaultFactor)
+	b.Jitter = cmp.Or(b.Jitter, DefaultJitter)
+	b.HealthyAfter = cmp.Or(b.HealthyAfter, DefaultHealthyAfter)
 	return b
-}
-
-// fallback sets a field that was left zero.
-func fallback[V comparable](field *V, value V) {
-	var zero V
-	if *field == zero {
-		*field = value
-	}
 }
 
 // delay returns how long to wait after attempt (from 0) has failed. random is

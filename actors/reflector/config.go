@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -101,10 +102,10 @@ func Permanent(err error) bool {
 }
 
 func (c Config) withDefaults() Config {
-	fallback(&c.PageSize, DefaultPageSize)
-	fallback(&c.MaxBatch, DefaultMaxBatch)
-	fallback(&c.ResumeAttempts, DefaultResumeAttempts)
-	fallback(&c.CallTimeout, DefaultCallTimeout)
+	c.PageSize = cmp.Or(c.PageSize, DefaultPageSize)
+	c.MaxBatch = cmp.Or(c.MaxBatch, DefaultMaxBatch)
+	c.ResumeAttempts = cmp.Or(c.ResumeAttempts, DefaultResumeAttempts)
+	c.CallTimeout = cmp.Or(c.CallTimeout, DefaultCallTimeout)
 	c.Backoff = c.Backoff.withDefaults()
 	if c.Permanent == nil {
 		c.Permanent = Permanent

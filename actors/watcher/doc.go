@@ -10,7 +10,7 @@
 //	     │      each filter once
 //	     │
 //	     ├─ Wake (coalesced) ──▶ the actor's turn ──▶ handler(event)
-//	     └─ signal ────────────▶ Next, Events, Batches, Chan, Take: the consumer reads through the cursor itself
+//	     └─ signal ────────────▶ Next, Events, Batches, Pump, Take: the consumer reads through the cursor itself
 //
 // So a slow consumer only makes its cursor lag: it blocks nothing and keeps no
 // events alive, since the cursor is a number. A watch that lags more than
@@ -34,9 +34,9 @@
 // # Concurrency
 //
 // The watch's own lock guards the cursor. It is held only while the cursor moves,
-// never while a handler runs. A watch has one consumer: Next, Events, Batches, Chan
-// and Handle exclude each other. Stop, Done, Err, Revision and Lag are safe for
-// concurrent use.
+// never while a handler runs. A watch has one consumer: a caller of Next, Events or
+// Batches; the goroutine of Pump, which feeds the façade's Chan; a handler; or a caller
+// of Take. Stop, Done, Err, Revision and Lag are safe for concurrent use.
 //
 // # Ends
 //
