@@ -15,10 +15,12 @@ const (
 	maxShare = 4
 )
 
+// The parts of [Pool].attention.
 const (
 	// yieldBit asks a worker to end its batch early, because a group waits that
 	// has been idle.
 	yieldBit = 1
+	// markUnit counts one worker that is marked.
 	markUnit = 2
 )
 
@@ -152,8 +154,8 @@ func (p *Pool) own(g *taskGroup) *taskGroup {
 	return &p.ungrouped
 }
 
-// queuedLocked counts n tasks that g has got, and arranges for them to be
-// served: by so many of the parked workers, or by one that serves other groups.
+// queuedLocked counts n tasks that were queued for g, and wakes so many of the parked
+// workers for them. If g has been idle and none is parked, a busy one is to yield.
 func (p *Pool) queuedLocked(g *taskGroup, n, workers int) {
 	if p.queued == 0 {
 		p.groups.restart(g)
