@@ -116,7 +116,7 @@ func (f *form) scaleForm() *form {
 	kind := scaleKind
 	kind.ClusterScoped = f.kind.ClusterScoped
 	return &form{
-		kind: kind, schema: f.schema, meta: f.meta, typeMeta: f.typeMeta, layout: &scaleLayout{f.layout, f}, columns: scaleColumns,
+		kind: kind, schema: f.schema, meta: func(o *store.Object) metav1.Object { return f.scaleMeta(o) }, typeMeta: f.typeMeta, layout: &scaleLayout{f.layout, f}, columns: scaleColumns,
 		cells: []func(*store.Object) any{
 			func(o *store.Object) any {
 				if n, ok := f.scale.replicas(o); ok {
@@ -145,18 +145,22 @@ func (l *scaleLayout) Encode(o *store.Object, resourceVersion string, _ bool) (t
 
 // scaleOf returns the scale of an object.
 func (f *form) scaleOf(o *store.Object, resourceVersion string) *scaleObject {
-	m, s := f.meta(o), &scaleObject{}
+	s := &scaleObject{ObjectMeta: *f.scaleMeta(o)}
 	s.SetGroupVersionKind(scaleKind.GroupVersionKind())
-	s.ObjectMeta = metav1.ObjectMeta{
-		Name: m.GetName(), Namespace: m.GetNamespace(), UID: m.GetUID(),
-		ResourceVersion: resourceVersion, CreationTimestamp: m.GetCreationTimestamp(),
-	}
+	s.SetResourceVersion(resourceVersion)
 	wanted, ok := f.scale.replicas(o)
 	if s.Spec.Replicas = wanted; !ok {
 		s.Spec.Replicas = noReplicas
 	}
 	s.Status.Replicas, s.Status.Selector = f.scale.observed(o), f.scale.selector(o)
 	return s
+}
+
+// scaleMeta returns what the scale of an object has of its metadata, in any form. The rest is not for those
+// that may read the scale alone.
+func (f *form) scaleMeta(o *store.Object) *metav1.ObjectMeta {
+	m := f.meta(o)
+	return &metav1.ObjectMeta{Name: m.GetName(), Namespace: m.GetNamespace(), UID: m.GetUID(), CreationTimestamp: m.GetCreationTimestamp()}
 }
 
 // checkScale refuses an object that has no number of replicas to show.

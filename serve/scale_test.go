@@ -182,6 +182,23 @@ func TestScale_ThatIsAppliedChangesNoMetadata(t *testing.T) {
 	require.Contains(t, a.body, `"fieldsV1":{"f:spec":{"f:size":{}}},"subresource":"scale"`)
 }
 
+// A user that may read the scale alone must not see the rest of the object's metadata, in whatever form.
+func TestScale_ShowsNoMoreOfTheMetadataInOtherForms(t *testing.T) {
+	s := newServer(t, withApply, withScale)
+	object := `{"metadata":{"name":"a","labels":{"l":"hidden"},"annotations":{"n":"hidden"},"finalizers":["example.com/hidden"]},"spec":{"size":1}}`
+	require.Equal(t, 201, s.do("POST", inDefault+"?fieldManager=hidden", object).code)
+	const as = "application/json;g=meta.k8s.io;v=v1;as="
+	for accept, at := range map[string]string{as + "PartialObjectMetadata": "metadata.", as + "Table": "rows.0.object.metadata.", asJSON: "metadata."} {
+		shown := s.get(inDefault+"/a/scale", "Accept", accept)
+		written := s.do("PATCH", inDefault+"/a/scale", `{"spec":{"replicas":3}}`, "Content-Type", mergePatch, "Accept", accept)
+		for _, a := range []answer{shown, written} {
+			require.Equal(t, "200 a default", fmt.Sprintf("%d %s %s", a.code, a.str(at+"name"), a.str(at+"namespace")), a.body)
+			require.NotContains(t, a.body, "hidden")
+		}
+		require.Equal(t, s.get(inDefault+"/a").str("metadata.resourceVersion"), written.str(at+"resourceVersion"))
+	}
+}
+
 // A kind that leaves zero out of its objects has no field to own for it.
 func TestScale_OfZeroThatIsLeftOutCannotBeAppliedOverAnotherManager(t *testing.T) {
 	s := newServer(t, withApply, func(w *registry.Config[Widget], _ *serve.Config) {
