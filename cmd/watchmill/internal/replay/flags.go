@@ -24,8 +24,8 @@ type Flags struct {
 	File string `arg:"" help:"The trace: NDJSON, gzip or not, with lines such as {\"t\":1460920094,\"op\":\"put\",\"key\":\"main.go\",\"version\":\"2d04\"}."`
 
 	Watchers  int           `default:"100" placeholder:"N" help:"How many watchers there are (${default})."`
-	Via       load.Via      `default:"watch" placeholder:"WAY" help:"How watchers see the objects: watch; queue, from a DeltaFIFO that fills an indexer; informer, as its handlers; or objectcache, by a reference to each of them (${default})."`
-	Backend   string        `default:"memory" placeholder:"STORAGE" help:"Where to store the objects, which must be new unless it is with --continue: memory, bolt:FILE, or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX] (${default})."`
+	Via       load.Via      `default:"watch" placeholder:"WAY" help:"How watchers see the objects (${default}): watch; queue, a DeltaFIFO that fills an indexer; informer, as handlers of informers; or objectcache, by a reference to each object."`
+	Backend   string        `default:"memory" placeholder:"STORAGE" help:"Where to store the objects: memory, bolt:FILE, or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX] (${default}). It must be new, unless --continue is given."`
 	Speed     Speed         `default:"max" placeholder:"FACTOR" help:"How many times faster than it happened, such as 1000x, or max (${default})."`
 	Policy    engine.Policy `default:"park" placeholder:"POLICY" help:"The policy for watchers that fall behind: park, terminate or conflate (${default})."`
 	Slow      int           `default:"0" placeholder:"N" help:"How many of the watchers read at most 1,000 events per second (${default})."`
@@ -37,7 +37,7 @@ type Flags struct {
 	KeepGoing bool          `help:"Skip and count bad lines, instead of refusing the trace."`
 
 	Checkpoints string `placeholder:"FILE" help:"Keep in this file where each watcher is, so that the replay can be continued; needs a --backend other than memory."`
-	Continue    bool   `help:"Continue a replay that was interrupted or killed, after the last change in its storage and with each watcher where --checkpoints has it, to the same end. Give the other flags again as they were."`
+	Continue    bool   `help:"Continue a replay that was interrupted or killed, as described above. Give the other flags again as they were."`
 }
 
 // Help returns the text that --help adds.

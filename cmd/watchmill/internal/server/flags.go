@@ -11,7 +11,7 @@ import (
 // Flags are the flags of the command, for every program that has it.
 type Flags struct {
 	Listen                   string         `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen (${default}); port 0 is any that is free. Other than loopback it needs TLS and users: --token-file or --client-ca."`
-	CRD                      []string       `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none. Rules in CEL hold if the program is watchmill-etcd."`
+	CRD                      []string       `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none. Only watchmill-etcd evaluates rules in CEL."`
 	AllowCRDs                bool           `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
 	Data                     string         `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX], which several servers share."`
 	Snapshot                 string         `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file, at the start and each --snapshot-every. Once it is whole it replaces the one before, if that is of the same objects. watchmill store restore makes a file of it."`
@@ -22,15 +22,15 @@ type Flags struct {
 	TokenFile                string         `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\". It is read again when it changes."`
 	TLSCert                  string         `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server. It is read again when it or the key changes."`
 	TLSKey                   string         `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
-	ClientCA                 string         `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients: a client that shows one is the user of its common name, with its organizations as groups. Needs TLS. It is read again when it changes."`
+	ClientCA                 string         `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients. A client's user is the common name of its certificate, and its groups are the organizations. Needs TLS. It is read again when it changes."`
 	AuditLog                 string         `placeholder:"FILE" help:"Append a line of JSON to this file for each request for a resource when it ends, and for each that was refused. If the file is renamed, as by logrotate, it is made again. No request waits for the disk: lines that cannot be written are counted."`
 	Metrics                  bool           `help:"Answer /metrics, for Prometheus, at the address of --listen; users may get it, if there are users."`
 	Compress                 bool           `help:"Compress answers above 128 KiB for clients that accept it, for slow networks."`
-	MaxReads                 int            `default:"400" placeholder:"N" help:"How many requests that only read may be in flight (${default}), without watches. If there are users, one has at most half of them."`
+	MaxReads                 int            `default:"400" placeholder:"N" help:"How many requests that only read may be in flight (${default}), not counting watches. If there are users, one has at most half of them."`
 	MaxWrites                int            `default:"200" placeholder:"N" help:"How many requests that write may be in flight (${default}). If there are users, one has at most half of them."`
 	MaxWatches               int            `default:"10000" placeholder:"N" help:"How many watches there may be (${default})."`
 	MaxWatchesPerUser        int            `default:"1000" placeholder:"N" help:"How many watches one user may have (${default}); without users all clients are one."`
-	MaxConnectionsPerAddress *int           `placeholder:"N" help:"How many connections one address may have (12000, or three quarters of the files that the process may have open, if that is less). Behind a load balancer all clients may have one address."`
+	MaxConnectionsPerAddress *int           `placeholder:"N" help:"How many connections one address may have (12000, or three quarters of the files that the process may have open, if that is less). Raise it behind a load balancer, where all clients may have one address."`
 	ShutdownDelay            time.Duration  `default:"5s" placeholder:"D" help:"How long to serve on at an interrupt or a SIGTERM, while /readyz fails (${default})."`
 	DrainWatches             time.Duration  `default:"10s" placeholder:"D" help:"Over how long to end the watches then (${default})."`
 	Origin                   []string       `placeholder:"URL" help:"An origin, such as https://console.example.com, whose pages may watch over WebSocket."`
