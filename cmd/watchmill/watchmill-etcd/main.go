@@ -1,6 +1,6 @@
-// Command watchmill-etcd is watchmill replay and watchmill serve with what has many dependencies:
-// etcd as one more kind of storage, and the rules in CEL of CustomResourceDefinitions, which hold
-// wherever the objects are.
+// Command watchmill-etcd has watchmill replay and watchmill serve with two features that have many
+// dependencies: etcd as one more kind of storage, and the rules in CEL of CustomResourceDefinitions,
+// which it evaluates wherever the objects are.
 //
 //	watchmill-etcd replay --backend etcd:127.0.0.1:2379/demo --watchers 1000 history.ndjson.gz
 //	watchmill-etcd serve --data etcd:127.0.0.1:2379/shop --crd widgets.yaml
@@ -13,13 +13,19 @@
 // of etcd and CEL. It is below cmd/watchmill, so that it can share that program's flags.
 //
 // Before a replay there must be no keys below the prefix (/watchmill/replay unless another
-// is given); the objects of the replay stay there after it. Servers with the same prefix
-// (/watchmill/serve unless another is given) have the same objects, at the same revisions:
-// clients may use any of them, and move between them.
+// is given). The objects of the replay stay there after it.
 //
-// The exit status is 0 for success; 1 if a watcher was lost or its state differs, or the
-// run failed; 2 for wrong usage, a bad trace or a bad manifest; and 130 after an interrupt
-// or a SIGTERM, at which serve drains and exits with 0.
+// Servers with the same prefix (/watchmill/serve unless another is given) have the same
+// objects, at the same revisions. Clients may use any of them, and move between them.
+//
+// The exit status is
+//
+//	0    for success
+//	1    if a watcher was lost or its state differs, or the run failed
+//	2    for wrong usage, a bad trace or a bad manifest
+//	130  after an interrupt or a SIGTERM
+//
+// At an interrupt or a SIGTERM serve drains, and exits with 0.
 package main
 
 import (
