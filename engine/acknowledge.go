@@ -20,9 +20,9 @@ func (a *acknowledged) doubt() {
 	a.revision.Store(0)
 }
 
-// take takes the revision of a write that began when there were that many doubts. A doubt that
-// comes after its check forgets the revision by itself.
-func (a *acknowledged) take(rev Revision, doubts uint64) {
+// record records the revision of a write that began when there were that many doubts. A
+// doubt that comes after its check forgets the revision by itself.
+func (a *acknowledged) record(rev Revision, doubts uint64) {
 	for {
 		newest := a.revision.Load()
 		if newest >= uint64(rev) {
@@ -43,8 +43,8 @@ type writing struct {
 	doubts uint64
 }
 
-// writing begins a write. It comes before the call of storage.
-func (e *core) writing() writing { return writing{e, e.acknowledged.doubts.Load()} }
+// beginWrite comes before the call of storage.
+func (e *core) beginWrite() writing { return writing{e, e.acknowledged.doubts.Load()} }
 
 // acknowledge records the revision of a write before it is returned, if there is a cache,
 // which would notice storage that lost the write and went back in time.
@@ -57,7 +57,7 @@ func (w writing) acknowledge(o *store.Object, err error) (*store.Object, error) 
 		return d.admit(o)
 	}
 	if e.parts.cache != nil && e.parts.cache.Ready() {
-		e.acknowledged.take(o.Revision, w.doubts)
+		e.acknowledged.record(o.Revision, w.doubts)
 	}
 	return o, nil
 }

@@ -128,8 +128,8 @@ type Config[T any] struct {
 	// Metrics gets the measurements of this engine; nil means its host's
 	// [HostConfig].Metrics.
 	Metrics Metrics
-	// Name is the prefix of the engine's actors in errors and logs; empty means the
-	// type's name.
+	// Name is what errors and logs call the engine, and the prefix of its actors' names;
+	// empty means the type's name.
 	Name string
 
 	// BookmarkPeriod is the time between two bookmarks of a watch; zero means
@@ -286,7 +286,7 @@ func (s *settings) validate() error {
 	case s.freshnessTimeout < 0:
 		return &ConfigError{Field: "FreshnessTimeout", Problem: "is negative; zero means 3 s"}
 	case s.verifyEvery < 0:
-		return &ConfigError{Field: "VerifyEvery", Problem: "is negative; zero means never"}
+		return &ConfigError{Field: "VerifyEvery", Problem: "is negative; zero means never, or five minutes if other processes write to the storage"}
 	case s.verifyEvery > 0 && !s.cached():
 		return &ConfigError{Field: "VerifyEvery", Problem: "is set, but NoCache turns the cache off: there is nothing to compare"}
 	case s.window != (Window{}) && !s.cached() && s.backend != nil:

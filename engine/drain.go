@@ -50,8 +50,8 @@ func (u Undelivered) String() string {
 // UndeliveredError lists the watches that had not delivered everything when a Drain
 // stopped waiting. The engine is closed nevertheless.
 type UndeliveredError struct {
-	// Watches are those watches, the one that was furthest behind first. There is none if
-	// none was behind what had arrived from storage.
+	// Watches has those watches, the one that was furthest behind first. It is empty if none
+	// was behind what had arrived from storage.
 	Watches []Undelivered
 	// Cause is why Drain stopped waiting, usually the cause of its context.
 	Cause error

@@ -95,8 +95,8 @@ func (e *core) listBackend(ctx context.Context, q query) (*listed, error) {
 	return list, nil
 }
 
-// expired returns the error of a page of the backend's as that of the page of q. A token in it goes on
-// behind the page before: what this one has read already is not returned.
+// expired returns the error of a page of the backend's as that of the page of q. A token in it
+// continues after the previous page: what this one has read already is not returned.
 func (q query) expired(err error) error {
 	offer, is := errors.AsType[*backend.ExpiredContinueError](err)
 	switch {

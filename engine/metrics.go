@@ -19,7 +19,7 @@ const (
 	StageDelivered Stage = "delivered"
 )
 
-// Wait is something that takes time until the cache is there.
+// Wait names something that waits for the cache.
 type Wait string
 
 // The waits.

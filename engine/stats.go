@@ -78,8 +78,8 @@ type Stats struct {
 	// Failures counts the failures of the engine's own actors.
 	Failures uint64
 	// Undelivered are the watches that Close has ended before they had been given
-	// everything, the one that was furthest behind first, a thousand at most. They
-	// are none until the engine is closed, and after a [Engine.Drain] that succeeds.
+	// everything, the one that was furthest behind first, a thousand at most. There
+	// are none until the engine is closed, nor after an [Engine.Drain] that succeeds.
 	Undelivered []Undelivered
 	// Source are the Reflector's counters.
 	Source SourceStats

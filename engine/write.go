@@ -40,7 +40,7 @@ func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duratio
 	if err := e.carry(ctx, nil, draft); err != nil {
 		return nil, err
 	}
-	return e.writing().acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
+	return e.beginWrite().acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
 }
 
 // UpdateOptions qualifies an Update. The zero value updates whatever object has
@@ -91,7 +91,7 @@ func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
-	return e.writing().acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change), e.updateOptions(key, opts)))
+	return e.beginWrite().acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change), e.updateOptions(key, opts)))
 }
 
 // updateOptions returns the storage's options for a write of key.
@@ -156,7 +156,7 @@ func (e *core) updateTo(ctx context.Context, draft *store.Object, opts UpdateOpt
 		return nil, err
 	}
 	draft.Key = key
-	return e.writing().acknowledge(e.storage.Put(ctx, draft, e.preparing(), e.updateOptions(key, opts)))
+	return e.beginWrite().acknowledge(e.storage.Put(ctx, draft, e.preparing(), e.updateOptions(key, opts)))
 }
 
 // Replace stores value under its key if the object there is still at revision, that
@@ -227,7 +227,7 @@ func (e *core) remove(ctx context.Context, key string, opts DeleteOptions, valid
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
-	return e.writing().acknowledge(e.storage.Delete(ctx, key, backend.DeleteOptions{
+	return e.beginWrite().acknowledge(e.storage.Delete(ctx, key, backend.DeleteOptions{
 		Preconditions: opts.Preconditions, Validate: validate, Suggestion: e.suggestion(key),
 	}))
 }
@@ -281,7 +281,7 @@ func (e *core) emitDescribed(ctx context.Context, draft *store.Object) (Revision
 	if !ok {
 		return 0, errCannotEmit
 	}
-	o, err := e.writing().acknowledge(emitter.Emit(ctx, draft))
+	o, err := e.beginWrite().acknowledge(emitter.Emit(ctx, draft))
 	if err != nil {
 		return 0, err
 	}

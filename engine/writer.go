@@ -45,14 +45,14 @@ func (w writer) Put(ctx context.Context, draft, prev *store.Object, opts backend
 	if err := w.engine.accepts(); err != nil {
 		return nil, err
 	}
-	return w.engine.writing().acknowledge(w.Backend.Put(ctx, draft, prev, opts))
+	return w.engine.beginWrite().acknowledge(w.Backend.Put(ctx, draft, prev, opts))
 }
 
 func (w writer) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	if err := w.engine.accepts(); err != nil {
 		return nil, err
 	}
-	return w.engine.writing().acknowledge(w.Backend.Remove(ctx, prev))
+	return w.engine.beginWrite().acknowledge(w.Backend.Remove(ctx, prev))
 }
 
 func (w writer) Compact(ctx context.Context, rev store.Revision) error {

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+)
+
+// Running is a read-only view of an engine, or of a topic's engine, without its object
+// type. [Host.Engines] returns it. It may be used after the engine was closed.
+type Running struct{ core runningCore }
+
+// runningCore is what Running shows of a *core. It is an interface because all
+// generic code that a public type leads to is compiled with the user's package.
+type runningCore interface {
+	settings() *settings
+	windowLimits() Window
+	stats() Stats
+	watches() []WatchInfo
+	lastEnds() []WatchEnd
+}
+
+func (e *core) settings() *settings { return &e.cfg }
+
+func (e *core) lastEnds() []WatchEnd { return e.ends.newest() }
+
+// Name returns the name of the engine.
+func (r Running) Name() string { return r.core.settings().name }
+
+// Cached reports whether there is a cache; without one most of Stats is zero.
+func (r Running) Cached() bool { return r.core.settings().cached() }
+
+// Window returns the bounds of the history that watches can resume from, with the defaults
+// filled in. They are zero without a cache, where the history is the backend's.
+func (r Running) Window() Window { return r.core.windowLimits() }
+
+// Stats is as [Engine.Stats].
+func (r Running) Stats() Stats { return r.core.stats() }
+
+// Watches is as [Engine.Watches].
+func (r Running) Watches() []WatchInfo { return r.core.watches() }
+
+// Ends returns the last 64 ends of watches, the newest first.
+func (r Running) Ends() []WatchEnd { return r.core.lastEnds() }
+
+// Engines returns the engines that run on the host, those of topics too, by name, and
+// those of one name in the order in which they began.
+func (h *Host) Engines() []Running {
+	engines := coreOf(h).running()
+	list := make([]Running, len(engines))
+	for i, e := range engines {
+		list[i] = Running{e}
+	}
+	return list
+}
+
+// running returns the engines that run on the host, as [Host.Engines] does.
+func (h *host) running() []*core {
+	h.mu.Lock()
+	list := slices.Clone(h.engines)
+	h.mu.Unlock()
+	slices.SortStableFunc(list, func(a, b *core) int { return strings.Compare(a.cfg.name, b.cfg.name) })
+	return list
+}
+
+// addEngine puts an engine on the host's list, unless its actors have stopped already.
+func (h *host) addEngine(e *core) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case <-e.stopped:
+	default:
+		h.engines = append(h.engines, e)
+	}
+}
+
+// removeEngine takes an engine whose actors have stopped off the list, and closes its
+// stopped under the same lock: so it is not on the list when its Close returns.
+func (h *host) removeEngine(e *core) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.engines = slices.DeleteFunc(h.engines, func(other *core) bool { return other == e })
+	close(e.stopped)
+}
