@@ -28,7 +28,8 @@ func (w *Watch) consumeBy(kind consumerKind) error {
 // Next returns the next events, at least one. It blocks until there are some, ctx
 // is done (it returns ctx's cause, and the watch continues), or the watch has ended
 // (it returns the reason, each time). The slice is shared with other watches: read
-// it, do not change it.
+// it, do not change it. It fails with [ErrConsumerConflict] if the watch has another
+// consumer.
 func (w *Watch) Next(ctx context.Context) ([]store.Event, error) {
 	if err := w.consumeBy(byPull); err != nil {
 		return nil, err

@@ -100,7 +100,8 @@ func (m *Member) Box() *actors.WakeBox {
 	return &m.target.(*handler).box
 }
 
-// Spawn starts the watch's actor on the executor. The watch must have one.
+// Spawn starts the watch's actor on the executor. The watch must have a handler. Errors as
+// for [actors.SpawnWake].
 func (m *Member) Spawn(ctx *actors.Context, executor actors.Executor) error {
 	h := m.target.(*handler)
 	return actors.SpawnWake(ctx, h, &h.box, executor)

@@ -166,7 +166,8 @@ func (b *Backend) Traits() backend.Traits {
 }
 
 // StoreID returns the identity of the objects of this type in this file: the file's
-// random number, its timeline, which is another one in a restored copy, and the name.
+// random number, its timeline, which is another one in a restored copy, and the name. It
+// does not block. Errors: [store.ErrClosed], ctx's cause.
 func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -181,7 +182,8 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	return fmt.Sprintf("bolt:%x.%d/%s", id.ID, id.Timeline, b.name), nil
 }
 
-// Revision returns the newest revision.
+// Revision returns the newest revision. It does not read the file. Errors:
+// [store.ErrClosed], ctx's cause.
 func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)

@@ -147,6 +147,9 @@ func (b *Backend) forgetOld() (surplus bool, err error) {
 
 // Compact discards the history before rev. It returns when that is durable; the space is
 // free some time later.
+//
+// Errors: [*store.FutureError] if rev has not happened, [*FullError], [*FailedError],
+// [*ReadOnlyError], [store.ErrClosed], ctx's cause.
 func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -179,7 +182,7 @@ func (b *Backend) raiseFloor(ctx context.Context, rev store.Revision) error {
 }
 
 // Compacted returns the oldest revision that can be read and watched from; zero if
-// nothing was discarded.
+// nothing was discarded. Errors: [store.ErrClosed], ctx's cause.
 func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)

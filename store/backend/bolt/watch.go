@@ -12,6 +12,10 @@ import (
 // Watch starts a watch after opts.From, which may be from before the file was opened. A
 // watch that is behind the history in memory reads the file, in goroutines that run
 // only while there is something to read ahead.
+//
+// Errors: [*store.ExpiredError] if opts.From is too old, [*store.FutureError] if it has not
+// happened, [*store.KeyError] or [*usercode.ConfigError] for opts, [store.ErrClosed], ctx's
+// cause.
 func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
