@@ -95,6 +95,17 @@ func (f FilteringHandler[T]) OnDelete(gone Deleted[T]) {
 	}
 }
 
+// isNil reports whether a handler, or one that it passes objects on to, is nil.
+func isNil[T any](handler EventHandler[T]) bool {
+	for {
+		of, filters := handler.(FilteringHandler[T])
+		if !filters {
+			return handler == nil
+		}
+		handler = of.Handler
+	}
+}
+
 func (f FilteringHandler[T]) matches(object *Object[T]) bool {
 	return f.Filter == nil || f.Filter(object)
 }

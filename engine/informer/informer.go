@@ -95,7 +95,7 @@ func (s *SharedInformer[T]) AddIndexers(indexers store.Indexers[T]) error {
 //
 // Errors: [ErrNilHandler], [ErrConfig], [ErrClosed].
 func (s *SharedInformer[T]) AddEventHandler(handler EventHandler[T], opts HandlerOptions) (*Registration, error) {
-	if of, filters := handler.(FilteringHandler[T]); handler == nil || filters && of.Handler == nil {
+	if isNil(handler) {
 		return nil, ErrNilHandler
 	}
 	return s.core.addHandler(func(n notification) { notify(handler, n) }, opts.named())
