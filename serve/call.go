@@ -53,15 +53,15 @@ func (c *call) finish() {
 	}
 }
 
-// audit calls the hooks with the request that has ended.
+// audit calls the hooks with the request that has ended, the second one also if the first ends the goroutine.
 func (c *call) audit() {
-	if c.cfg.Metrics != nil {
-		c.hook("Metrics.Served", func() { c.cfg.Metrics.Served(c.measured()) })
-	}
 	if c.cfg.Audit != nil {
-		c.hook("Config.Audit", func() {
+		defer c.hook("Config.Audit", func() {
 			c.cfg.Audit(c.r.Context(), c.audited())
 		})
+	}
+	if c.cfg.Metrics != nil {
+		c.hook("Metrics.Served", func() { c.cfg.Metrics.Served(c.measured()) })
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
 
@@ -65,6 +68,27 @@ func TestHooks_PanicChangesNoAnswer(t *testing.T) {
 			panic("no record")
 		}
 	})
+}
+
+// quitting are metrics that end the goroutine of each request.
+type quitting struct{ brokenWatches }
+
+func (quitting) Served(serve.Measured) { runtime.Goexit() }
+
+// No request goes without its record, since what records it may be obliged to have all.
+func TestHooks_AuditIsCalledAlsoIfMetricsEndTheGoroutine(t *testing.T) {
+	audited := 0
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Metrics = quitting{}
+		c.Audit = func(context.Context, serve.Audited) { audited++ }
+	})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://localhost"+inDefault, nil))
+	}()
+	<-ended
+	require.Equal(t, 1, audited)
 }
 
 // A watch goes on when its metrics panic, and ends as it would have ended.

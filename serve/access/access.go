@@ -17,7 +17,7 @@ import (
 // Config has the functions of a server's [serve.Config] that decide about users.
 type Config struct {
 	// Authenticate is that of the server. If it is nil, there are no tokens, and TokenReview is not
-	// served.
+	// served. A token for which it returns [serve.Anonymous] is told to be wrong.
 	Authenticate func(r *http.Request) (serve.User, error)
 	// Authorize is that of the server; nil allows everything, as there. A review calls it with a
 	// Request that has what the review names: for a resource that has no Path.
