@@ -48,6 +48,11 @@ func (c *core) manager(subresource string, opts *WriteOptions) Manager {
 	return Manager{Name: opts.Manager, Subresource: subresource, At: c.timestamp().Time}
 }
 
+// maxManagers is how many entries of managed fields a body may have: far more than objects have, which
+// is ten of updates and one of each manager that applies. More count as left out, as those that cannot
+// be read do: a body has room for a million, each of which takes 2 KB while it is read.
+const maxManagers = 1000
+
 // trackFields records in the draft's managed fields that the writer owns the fields that differ
 // from old. An apply has done that already. If it fails the write goes on, and its writer is
 // warned if it succeeds: the fields keep the owners that they had.
@@ -60,6 +65,8 @@ func (c *core) trackFields(draft, old *store.Object, subresource string, opts *W
 		return
 	case opts.applied:
 		return
+	case len(m.GetManagedFields()) > maxManagers:
+		m.SetManagedFields(nil)
 	}
 	entries, err := c.updatedFields(draft, old, subresource, opts)
 	if err != nil {

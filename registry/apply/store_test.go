@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -176,6 +177,22 @@ func TestManagedFields_AreLeftOutOfAnObjectThatIsTooLargeWithThem(t *testing.T) 
 	created, err := g.store.Create(t.Context(), Gear{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"}}, registry.WriteOptions{Manager: "one"})
 	require.NoError(t, err)
 	require.Empty(t, created.Value.ManagedFields)
+}
+
+// A body has room for very many entries, none of which can be read.
+func TestManagedFields_AreNotReadIfThereAreFarTooMany(t *testing.T) {
+	g := open(t)
+	g.apply("one", `"spec":{"size":1}`)
+	text := `{"metadata":{"name":"a","managedFields":[` + strings.Repeat("{},", 100_000) + `{}]},"spec":{"size":1,"color":"red"}}`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := g.store.Resources()[0].Update(t.Context(), "default/a", func(registry.Item) ([]byte, error) { return []byte(text), nil }, registry.WriteOptions{Manager: "editor"})
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	o, err := g.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "editor Update: spec.color\none Apply: spec.size", owners(t, &o.Value))
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(128<<20))
 }
 
 // Kinds that are known only at run time merge by their schema, too, and fields that the
