@@ -1,9 +1,6 @@
 package serve
 
-import (
-	"net/http"
-	"time"
-)
+import "time"
 
 // A read whose client is slow to read the answer makes room for others among the reads, so that
 // clients which do not read keep no other from reading: it costs the server little more than a
@@ -51,7 +48,7 @@ func (f *inFlight) longestSent(to *call, ofSameUser bool) (longest *call) {
 // cutOff breaks the call's answer off.
 func (c *call) cutOff() error {
 	c.w.cut.Store(true)
-	return http.NewResponseController(c.w.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
+	return c.w.breakOff()
 }
 
 // sending returns since when an answer has been sent, if it has begun.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,6 +101,49 @@ func TestDepart_OneOfTooManyIsCutOff(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, s.handler.Stats().Departing+s.handler.Stats().InFlight)
 	}, fewReads(2))
+}
+
+// meanwhile is a connection on which something happens when more of an answer has been sent, just before
+// its deadline is set anew.
+type meanwhile struct {
+	*httptest.ResponseRecorder
+	do func()
+
+	mu        sync.Mutex
+	deadlines []time.Time
+}
+
+func (m *meanwhile) SetWriteDeadline(at time.Time) error {
+	if do := m.do; m.Body.Len() > 0 && do != nil {
+		m.do = nil
+		do()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deadlines = append(m.deadlines, at)
+	return nil
+}
+
+// An answer that is cut off while it is given more time does not go on.
+func TestDepart_WhatIsCutOffGetsNoMoreTime(t *testing.T) {
+	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
+		s.createLargeWidgets()
+		var second *http.Response
+		first := &meanwhile{ResponseRecorder: httptest.NewRecorder()}
+		first.do = func() {
+			time.Sleep(time.Second)
+			second = s.unreadList("b")
+			time.Sleep(time.Second)
+			require.Equal(t, 200, s.get(inDefault+"/w0").code)
+		}
+		s.handler.ServeHTTP(first, httptest.NewRequest("GET", "http://localhost"+allWidgets, nil))
+		require.NotNil(t, second)
+		n, err := items(second)
+		require.NoError(t, err)
+		require.Equal(t, largeWidgets, n)
+		last := first.deadlines[len(first.deadlines)-1]
+		require.True(t, last.Before(time.Now()), last)
+	}, fewReads(1))
 }
 
 // One user makes room for its own reads alone.

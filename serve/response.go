@@ -66,13 +66,21 @@ func (r *response) extend() {
 	r.endAt(time.Now().Add(r.stall))
 }
 
-// endAt sets the deadline of writes. Not every ResponseWriter has deadlines; then it has no
-// effect.
+// endAt sets the deadline of writes, unless the answer is broken off, now or meanwhile. Not every
+// ResponseWriter has deadlines; then it has no effect.
 func (r *response) endAt(at time.Time) {
 	if r.cut.Load() {
 		return
 	}
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(at)
+	if r.cut.Load() {
+		_ = r.breakOff()
+	}
+}
+
+// breakOff fails the writes that wait, and those to come.
+func (r *response) breakOff() error {
+	return http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0)) // in the past
 }
 
 // removeDeadline lets a stream of HTTP/2 last while nothing is written; the next Write sets a
