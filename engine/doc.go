@@ -63,6 +63,10 @@
 // memory, and the exported types convert pointers to headers; as.go of package store
 // says why that is sound.
 //
+// The alternative is a value in an interface beside the header. It would have 0.8 of the
+// deliveries to 1,000 watches, and take 53 bytes more for an object; BenchmarkLayout of
+// package bench compares both.
+//
 // # Kubernetes
 //
 // docs/parity.md lists, for each behaviour of the Kubernetes watch cache, the test
