@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// DefaultBuffer is the default of [HandlerOptions].Buffer, 16,384: twice the
-// largest commit except a relist, so that a burst alone does not make a handler
+// DefaultBuffer is the default of [HandlerOptions].Buffer, 16,384: twice the changes
+// that wait for the informer at most, so that a burst alone does not make a handler
 // slow.
 const DefaultBuffer = 2 * mailboxSize * reflector.DefaultMaxBatch
 
