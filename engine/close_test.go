@@ -156,7 +156,7 @@ func TestClose_LaterCallsSaySo(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.ErrorIs(t, call(), engine.ErrEngineClosed) })
 	}
 	failing := reflect.TypeFor[error]()
-	for method := range reflect.TypeOf(e).Methods() {
+	for method := range reflect.TypeFor[*engine.Engine[pod]]().Methods() {
 		if n := method.Type.NumOut(); n == 0 || method.Type.Out(n-1) != failing || method.Name == "Close" || method.Name == "Drain" {
 			continue
 		}

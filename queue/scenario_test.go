@@ -32,7 +32,7 @@ func thingKey(o thing) (string, error) {
 
 func parseThings(text string) []thing {
 	var things []thing
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(word, "=")
 		things = append(things, thing{name, value})
 	}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -28,9 +29,7 @@ func (m treeModel) keys(match func(*store.Object) bool) []string {
 
 func (m treeModel) clone() treeModel {
 	c := treeModel{}
-	for key, o := range m {
-		c[key] = o
-	}
+	maps.Copy(c, m)
 	return c
 }
 

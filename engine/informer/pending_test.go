@@ -93,7 +93,7 @@ func (s *scenario) start(t *testing.T, d *datadriven.TestData) string {
 			s.pending.policy = p
 		}
 	}
-	for _, word := range strings.Fields(d.Input) {
+	for word := range strings.FieldsSeq(d.Input) {
 		s.put(word)
 	}
 	s.pending.begin(s.state(), Replay)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -40,9 +41,7 @@ func (s *server) ask(ctx context.Context, r request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range r.headers {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.headers)
 	if s.token != "" {
 		req.Header.Set("Authorization", "Bearer "+s.token)
 	}

@@ -45,7 +45,7 @@ func cogs(t require.TestingT, versions ...versioned) map[string]*crd.Definition 
 // cog returns a cog of a version with that spec.
 func cog(version, spec string) unstructured.Unstructured {
 	o := unstructured.Unstructured{}
-	if err := o.UnmarshalJSON([]byte(fmt.Sprintf(`{"apiVersion":"example.com/%s","kind":"Cog","metadata":{"name":"c","labels":{"a":"b"}},"spec":%s}`, version, spec))); err != nil {
+	if err := o.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion":"example.com/%s","kind":"Cog","metadata":{"name":"c","labels":{"a":"b"}},"spec":%s}`, version, spec)); err != nil {
 		panic(err) // of a text of a test
 	}
 	return o

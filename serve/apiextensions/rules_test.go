@@ -2,6 +2,7 @@ package apiextensions_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,9 +16,7 @@ import (
 // ofNames edits the names of a spec.
 func ofNames(names map[string]any) func(map[string]any) {
 	return func(spec map[string]any) {
-		for name, value := range names {
-			spec["names"].(map[string]any)[name] = value
-		}
+		maps.Copy(spec["names"].(map[string]any), names)
 	}
 }
 

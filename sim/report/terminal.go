@@ -80,7 +80,7 @@ func (t *text) wrap(line string, indent int) (lines []string) {
 		return []string{line}
 	}
 	var now string
-	for _, word := range strings.Fields(line) {
+	for word := range strings.FieldsSeq(line) {
 		switch {
 		case now == "":
 			now = word

@@ -155,10 +155,10 @@ func (x *indexer) alias(n *ast.AliasNode, t reflect.Type, path string) {
 func (x *indexer) fields(node ast.Node, t reflect.Type, path string) {
 	known := map[string]reflect.Type{}
 	var names []string
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
 		if name != "" {
-			known[name] = t.Field(i).Type
+			known[name] = field.Type
 			names = append(names, name)
 		}
 	}

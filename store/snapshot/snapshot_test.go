@@ -40,7 +40,7 @@ type binary struct{}
 
 func (binary) Encode(value any) (uint8, []byte, error) {
 	p := value.(*pod)
-	return 7, []byte(fmt.Sprintf("\xff%s %d", p.Name, p.N)), nil
+	return 7, fmt.Appendf(nil, "\xff%s %d", p.Name, p.N), nil
 }
 
 func (binary) Decode(tag uint8, data []byte, into any) error {

@@ -30,8 +30,8 @@ func (q *equalities) addOpaque(e conversion.Equalities, t reflect.Type, seen map
 			e.Equalities[t] = comparison(t)
 			return
 		}
-		for i := range t.NumField() {
-			q.addOpaque(e, t.Field(i).Type, seen)
+		for f := range t.Fields() {
+			q.addOpaque(e, f.Type, seen)
 		}
 	}
 }
@@ -39,8 +39,7 @@ func (q *equalities) addOpaque(e conversion.Equalities, t reflect.Type, seen map
 // opaque reports whether a struct has fields that cannot be read by reflection. Those of an
 // embedded struct can, whatever its name.
 func opaque(t reflect.Type) bool {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if !f.IsExported() && (!f.Anonymous || f.Type.Kind() != reflect.Struct || opaque(f.Type)) {
 			return true
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,10 +109,8 @@ func knownSchema(t reflect.Type) *jsonSchema {
 }
 
 func structSchema(t reflect.Type, within []reflect.Type) *jsonSchema {
-	for _, outer := range within {
-		if outer == t {
-			return &jsonSchema{Type: "object", Open: true}
-		}
+	if slices.Contains(within, t) {
+		return &jsonSchema{Type: "object", Open: true}
 	}
 	s := &jsonSchema{Type: "object", Properties: map[string]*jsonSchema{}}
 	s.addFields(t, append(within, t))
@@ -125,8 +124,7 @@ func (s *jsonSchema) addFields(t reflect.Type, within []reflect.Type) {
 		s.Properties["kind"] = &jsonSchema{Type: "string", Description: kindText}
 		return
 	}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "-" || !f.IsExported() && !f.Anonymous:

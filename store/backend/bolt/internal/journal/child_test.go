@@ -5,6 +5,7 @@ package journal_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -51,9 +52,7 @@ func (f *fixture) takeBack() {
 	delete(f.states, f.last)
 	f.last--
 	f.newest = map[string]link{}
-	for key, l := range f.states[f.last] {
-		f.newest[key] = l
-	}
+	maps.Copy(f.newest, f.states[f.last])
 }
 
 // A file uses most of its bound, and then has room to discard history.

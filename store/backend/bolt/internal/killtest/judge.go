@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -165,9 +166,7 @@ func (j *Judge) compare(found map[store.Revision]change) error {
 // state compares the newest state with the last change of each key that was found or
 // printed.
 func (j *Judge) state(ctx context.Context, b *bolt.Backend, rev store.Revision, found map[store.Revision]change) error {
-	for at, c := range found {
-		j.changes[at] = c
-	}
+	maps.Copy(j.changes, found)
 	last := map[string]store.Revision{}
 	for at, c := range j.changes {
 		last[c.key] = max(last[c.key], at)
