@@ -102,8 +102,9 @@
 // # Monitoring
 //
 // /livez and /readyz answer without credentials. /readyz fails until each kind was read, and
-// while the server shuts down. [Config].Checks adds conditions, to /livez, too. [Config].Logger
-// gets the failures of storage, one in ten seconds.
+// while the server shuts down. [Config].Checks adds conditions, to /livez, too. As in Kubernetes
+// ?verbose lists them, and ?exclude=NAME leaves one out. [Config].Logger gets the failures of
+// storage, one in ten seconds.
 //
 // [Config].Metrics receives each request and each event of a watch. Package serve/prommetrics
 // exports them to Prometheus, under the names of the API server. [Config].MetricsHandler

@@ -82,31 +82,40 @@ func (s *Server) healthCheck(segments []string) (name, only string, found bool) 
 		slices.ContainsFunc(s.cfg.Checks, func(check Check) bool { return check.Name == only })
 }
 
-// tellHealth answers with the checks of one path, or of one check alone.
+// tellHealth answers with the checks of one path, without those that the parameter exclude names, or
+// with one check alone.
 func (c *call) tellHealth(name, only string) {
 	var text strings.Builder
+	var without []string
+	if only == "" {
+		without = c.req.query["exclude"]
+	}
 	healthy := true
-	tell := func(check, why string) {
-		switch {
-		case only != "" && check != only:
-		case why != "":
+	tell := func(check string, why func() string) {
+		if only != "" && check != only {
+			return
+		}
+		if slices.Contains(without, check) {
+			fmt.Fprintf(&text, "[+]%s excluded: ok\n", check)
+		} else if problem := why(); problem != "" {
 			healthy = false
-			fmt.Fprintf(&text, "[-]%s failed: %s\n", check, why)
-		default:
+			fmt.Fprintf(&text, "[-]%s failed: %s\n", check, problem)
+		} else {
 			fmt.Fprintf(&text, "[+]%s ok\n", check)
 		}
 	}
 	ready := name == "readyz"
 	for _, check := range ownChecks {
-		tell(check, c.unready(check, ready))
+		tell(check, func() string { return c.unready(check, ready) })
 	}
 	for i := range c.cfg.Checks {
 		check := &c.cfg.Checks[i]
-		why := ""
-		if only == "" || only == check.Name {
-			why = c.failing(check, ready)
+		tell(check.Name, func() string { return c.failing(check, ready) })
+	}
+	for _, check := range without {
+		if _, _, found := c.healthCheck([]string{name, check}); !found {
+			fmt.Fprintf(&text, "warn: there is no check %q to exclude\n", check)
 		}
-		tell(check.Name, why)
 	}
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	switch {

@@ -67,6 +67,23 @@ func TestHealth_HasTheChecksOfTheProgram(t *testing.T) {
 	require.Contains(t, log.lines()[0], `check=peer error="/var/lib/secret has failed"`)
 }
 
+// A check that the client excludes is not called, and fails no path of all checks.
+func TestHealth_LeavesOutWhatIsExcluded(t *testing.T) {
+	called := 0
+	disk := serve.Check{Name: "disk", Why: func() error { called++; return errors.New("is full") }}
+	inBubble(t, func(t *testing.T, s *server) {
+		called = 0
+		s.becomes("/readyz/storage", "ok")
+		require.Equal(t, "ok", s.get("/readyz?exclude=disk").body)
+		require.Equal(t, "[+]ping excluded: ok\n[+]storage ok\n[+]shutdown ok\n[+]disk excluded: ok\nwarn: there is no check \"d\\nk\" to exclude\nreadyz check passed\n",
+			s.get("/readyz?verbose&exclude=disk&exclude=ping&exclude=d%0Ak").body)
+		require.Zero(t, called)
+		require.Equal(t, http.StatusInternalServerError, s.get("/readyz?exclude=ping").code)
+		require.Equal(t, http.StatusInternalServerError, s.get("/readyz/disk?exclude=disk").code)
+		require.Equal(t, 2, called)
+	}, func(c *serve.Config) { c.Checks = []serve.Check{disk} })
+}
+
 // A check that panics fails.
 func TestHealth_ContainsThePanicOfACheck(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
