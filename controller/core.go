@@ -88,12 +88,7 @@ func (c *core) setHandler(handler *informer.Registration) { c.handler = handler 
 func (c *core) handlerDone() <-chan struct{} { return c.handler.Done() }
 
 // closeReason returns why the controller has been closed, nil if it has not been.
-func (c *core) closeReason() error {
-	if c.life.Err() == nil {
-		return nil
-	}
-	return context.Cause(c.life)
-}
+func (c *core) closeReason() error { return context.Cause(c.life) }
 
 // enqueue adds keys; a handler of the informer calls it.
 func (c *core) enqueue(keys []string) {

@@ -114,10 +114,8 @@ func readyStatus(err error) *statusError {
 		return nil
 	case ready.ErrStatus.Code == http.StatusUnauthorized && errors.Is(err, backend.ErrDenied):
 		return apierrors.NewServiceUnavailable("another server refuses this server's own credentials: " + err.Error())
-	case ready.ErrStatus.Code < 400 || ready.ErrStatus.Code > 599 || ready.ErrStatus.Status != metav1.StatusFailure:
-		return completed(ready)
 	}
-	return ready
+	return completed(ready)
 }
 
 // completed returns the Status of a user's function as that of a failure: its code, which may be
