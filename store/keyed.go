@@ -12,26 +12,26 @@ import (
 const degree = 16
 
 // keyed is the structure below [Tree] and [ThreadSafeStore]: items of type P by
-// key, in order, and indexes that find them by value, with entries of type E.
+// key, in order, and indexes that find their keys by value.
 //
 // It is copy-on-write: a view takes constant time and shares all nodes, and later
 // writes copy the nodes on their paths.
-type keyed[P any, E keyHolder] struct {
+type keyed[P any] struct {
 	items   *btree.Map[string, P]
-	indexes []valueIndex[E]
+	indexes []valueIndex
 }
 
-func newKeyed[P any, E keyHolder](indexes int) keyed[P, E] {
-	k := keyed[P, E]{items: btree.NewMap[string, P](degree)}
+func newKeyed[P any](indexes int) keyed[P] {
+	k := keyed[P]{items: btree.NewMap[string, P](degree)}
 	for range indexes {
-		k.indexes = append(k.indexes, newValueIndex[E]())
+		k.indexes = append(k.indexes, newValueIndex())
 	}
 	return k
 }
 
 // view returns an immutable copy.
-func (k keyed[P, E]) view() keyed[P, E] {
-	v := keyed[P, E]{k.items.Copy(), slices.Clone(k.indexes)}
+func (k keyed[P]) view() keyed[P] {
+	v := keyed[P]{k.items.Copy(), slices.Clone(k.indexes)}
 	for i := range v.indexes {
 		v.indexes[i].entries = v.indexes[i].entries.Copy()
 	}
@@ -40,78 +40,67 @@ func (k keyed[P, E]) view() keyed[P, E] {
 
 // fork returns a copy to write to. It is safe for concurrent use: the copies of
 // the library write to the tree that they copy, so this copies its root first.
-func (k keyed[P, E]) fork() keyed[P, E] {
+func (k keyed[P]) fork() keyed[P] {
 	items, indexes := *k.items, slices.Clone(k.indexes)
 	for i := range indexes {
 		entries := *indexes[i].entries
 		indexes[i].entries = &entries
 	}
-	return keyed[P, E]{&items, indexes}.view()
+	return keyed[P]{&items, indexes}.view()
+}
+
+// withValue calls yield with the items that have value in the i-th index and keys not
+// below from, in the order of their keys, until it returns false.
+func (k keyed[P]) withValue(i int, value, from string, yield func(key string, item P) bool) {
+	k.indexes[i].ascend(value, from, func(key string) bool {
+		item, _ := k.items.Get(key)
+		return yield(key, item)
+	})
 }
 
 // valueIndex is one index: its entries in the order of value, then key, so that
 // the keys of one value are adjacent and in order. A value without keys takes no
 // memory.
-type valueIndex[E keyHolder] struct {
-	entries *btree.BTreeG[entry[E]]
+type valueIndex struct {
+	entries *btree.BTreeG[entry]
 }
 
-// entry says that an item has value. The index of a [Tree] holds the object, which makes
-// reads fast and every write touch the index; that of a [ThreadSafeStore] holds the item's
-// key alone, so that an update which does not change an item's values, the usual case,
-// does not touch the index. A write after a view copies a node of entries, so their size
-// counts.
-type entry[E keyHolder] struct {
-	value string
-	item  E
-}
+// entry says that the item under key has value. It does not hold the item, so an update
+// that leaves the value as it is, the usual case, does not touch the index; a read by index
+// looks each item up.
+type entry struct{ value, key string }
 
-// keyHolder is what an index holds of an item. The key of the zero value is "".
-type keyHolder interface{ heldKey() string }
-
-func (o *Object) heldKey() string {
-	if o == nil {
-		return ""
-	}
-	return o.Key
-}
-
-// keyAlone is the key of an item that an index does not hold.
-type keyAlone string
-
-func (k keyAlone) heldKey() string { return string(k) }
-
-func (e entry[E]) before(other entry[E]) bool {
+func (e entry) before(other entry) bool {
 	if e.value != other.value {
 		return e.value < other.value
 	}
-	return e.item.heldKey() < other.item.heldKey()
+	return e.key < other.key
 }
 
-func newValueIndex[E keyHolder]() valueIndex[E] {
-	return valueIndex[E]{btree.NewBTreeGOptions(entry[E].before, btree.Options{NoLocks: true, Degree: degree})}
+func newValueIndex() valueIndex {
+	return valueIndex{btree.NewBTreeGOptions(entry.before, btree.Options{NoLocks: true, Degree: degree})}
 }
 
-// get returns the item of a value with the key that alike holds.
-func (x valueIndex[E]) get(value string, alike E) (item E, found bool) {
-	e, found := x.entries.Get(entry[E]{value, alike})
-	return e.item, found
+// has reports whether the item under key has value.
+func (x valueIndex) has(value, key string) bool {
+	_, found := x.entries.Get(entry{value, key})
+	return found
 }
 
-// ascend yields the items of a value with keys not below that of from, in order.
-func (x valueIndex[E]) ascend(value string, from E, yield func(item E) bool) {
-	x.entries.Ascend(entry[E]{value, from}, func(e entry[E]) bool {
-		return e.value == value && yield(e.item)
+// ascend yields the keys of a value that are not below from, in order.
+func (x valueIndex) ascend(value, from string, yield func(key string) bool) {
+	x.entries.Ascend(entry{value, from}, func(e entry) bool {
+		return e.value == value && yield(e.key)
 	})
 }
 
 // values returns the values that have keys, in order. It seeks from one value to
 // the next, so the cost is that of the values, not of the keys.
-func (x valueIndex[E]) values() (values []string) {
-	var next entry[E]
+func (x valueIndex) values() (values []string) {
+	var next entry
 	for found := true; found; {
 		found = false
-		x.entries.Ascend(next, func(e entry[E]) bool {
+		x.entries.Ascend(next, func(e entry) bool {
 			values = append(values, e.value)
 			next.value, found = e.value+"\x00", true
 			return false

@@ -10,7 +10,7 @@ import (
 // records are the contents of a [ThreadSafeStore]. It does not depend on the type
 // of the items, so that it and its B-trees are compiled once, with this package.
 type records struct {
-	keyed[*record, keyAlone]
+	keyed[*record]
 	// functions are those of the indexes, in their order.
 	functions []indexFunction
 	revision  Revision
@@ -57,7 +57,7 @@ func (r *records) index(name string) (i int, err error) {
 }
 
 func newRecords(functions []indexFunction) *records {
-	return &records{keyed: newKeyed[*record, keyAlone](len(functions)), functions: functions}
+	return &records{keyed: newKeyed[*record](len(functions)), functions: functions}
 }
 
 // view returns an immutable copy, in constant time.
@@ -96,15 +96,15 @@ func (r *records) remove(key string) {
 }
 
 // moveKey replaces the values of key by others.
-func moveKey(x valueIndex[keyAlone], key string, had, has []string) {
+func moveKey(x valueIndex, key string, had, has []string) {
 	if slices.Equal(had, has) {
 		return
 	}
 	for _, value := range had {
-		x.entries.Delete(entry[keyAlone]{value, keyAlone(key)})
+		x.entries.Delete(entry{value, key})
 	}
 	for _, value := range has {
-		x.entries.Set(entry[keyAlone]{value, keyAlone(key)})
+		x.entries.Set(entry{value, key})
 	}
 }
 
@@ -247,18 +247,15 @@ func (r *records) from(key string, yield func(key string, item any) bool) {
 // withValue calls yield with the keys and items that have value in an index, in
 // order, until it returns false.
 func (r *records) withValue(index int, value string, yield func(key string, item any) bool) {
-	r.indexes[index].ascend(value, "", func(key keyAlone) bool {
-		item, _ := r.get(string(key))
-		return yield(string(key), item)
-	})
+	r.keyed.withValue(index, value, "", func(key string, c *record) bool { return yield(key, c.item) })
 }
 
 // keysWithValues returns the keys that have one of the values in an index, each
 // once, in order.
 func (r *records) keysWithValues(index int, values ...string) (keys []string) {
 	for _, value := range values {
-		r.indexes[index].ascend(value, "", func(key keyAlone) bool {
-			keys = append(keys, string(key))
+		r.indexes[index].ascend(value, "", func(key string) bool {
+			keys = append(keys, key)
 			return true
 		})
 	}

@@ -34,7 +34,7 @@ type treeCore interface {
 
 // tree is the content of a [Tree].
 type tree struct {
-	keyed[*Object, *Object]
+	keyed[*Object]
 	// attributes are those of the indexes.
 	attributes []Attribute
 	// last is at least the greatest key: a key greater than it is not there, and is appended
@@ -50,8 +50,8 @@ type tree struct {
 }
 
 // NewTree returns an empty tree with an index on each of the attributes;
-// duplicates are ignored. Each index costs about as much memory and time per write
-// as the tree itself.
+// duplicates are ignored. Each index costs about as much memory as the tree itself, and
+// as much time for each write that changes the value of an object.
 func NewTree(indexes ...Attribute) *Tree {
 	var attributes []Attribute
 	for _, a := range indexes {
@@ -59,7 +59,7 @@ func NewTree(indexes ...Attribute) *Tree {
 			attributes = append(attributes, a)
 		}
 	}
-	return &Tree{&tree{keyed: newKeyed[*Object, *Object](len(attributes)), attributes: attributes, near: make([]btree.PathHint, len(attributes))}}
+	return &Tree{&tree{keyed: newKeyed[*Object](len(attributes)), attributes: attributes, near: make([]btree.PathHint, len(attributes))}}
 }
 
 // Put stores o under its key and returns the previous object, or nil. It takes
@@ -107,26 +107,29 @@ func (t *tree) remove(key string) (prev *Object) {
 
 // index replaces prev by o in the i-th index. Either may be nil.
 func (t *tree) index(i int, prev, o *Object) {
-	entries := t.indexes[i].entries
+	if Alike(prev, o) {
+		return
+	}
+	was, held := entryOf(t.attributes[i], prev)
 	is, holds := entryOf(t.attributes[i], o)
-	if !Alike(prev, o) {
-		was, held := entryOf(t.attributes[i], prev)
-		if held && !(holds && was.value == is.value) {
-			entries.Delete(was)
-		}
+	if held && holds && was.value == is.value {
+		return
+	}
+	if held {
+		t.indexes[i].entries.Delete(was)
 	}
 	if holds {
-		entries.SetHint(is, &t.near[i])
+		t.indexes[i].entries.SetHint(is, &t.near[i])
 	}
 }
 
 // entryOf returns the entry of o, and whether there is one.
-func entryOf(a Attribute, o *Object) (entry[*Object], bool) {
+func entryOf(a Attribute, o *Object) (entry, bool) {
 	if o == nil {
-		return entry[*Object]{}, false
+		return entry{}, false
 	}
 	value, held := valueIn(a, o)
-	return entry[*Object]{value, o}, held
+	return entry{value, o.Key}, held
 }
 
 // Apply applies ev and returns the previous object. Emitted events and bookmarks

@@ -34,8 +34,10 @@ func (t *tree) compact() {
 	for _, key := range t.appended[:n] {
 		if o, found := t.items.Get(key); found {
 			t.items.Set(key, o)
-			for i := range t.indexes {
-				t.index(i, o, o)
+			for i, a := range t.attributes {
+				if e, held := entryOf(a, o); held {
+					t.indexes[i].entries.Set(e)
+				}
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func ascending(objects []*Object) bool {
 // entriesOf returns the entries of an index on a, in order, of objects in the order of
 // their keys. It sorts values, which are usually few, and not entries: it counts the
 // entries of each value, and so knows the place of each.
-func entriesOf(a Attribute, objects []*Object) []entry[*Object] {
+func entriesOf(a Attribute, objects []*Object) []entry {
 	places := map[string]int{}
 	total := 0
 	for _, o := range objects {
@@ -55,7 +55,7 @@ func entriesOf(a Attribute, objects []*Object) []entry[*Object] {
 	for _, value := range slices.Sorted(maps.Keys(places)) {
 		places[value], next = next, next+places[value]
 	}
-	entries := make([]entry[*Object], total)
+	entries := make([]entry, total)
 	for _, o := range objects {
 		if e, held := entryOf(a, o); held {
 			entries[places[e.value]] = e

@@ -24,7 +24,7 @@ type viewParts interface{ isTreeParts() }
 // treeParts are the B-trees of a view. Only their reading methods may be called;
 // even Copy writes to its receiver.
 type treeParts struct {
-	keyed[*Object, *Object]
+	keyed[*Object]
 	attributes []Attribute
 }
 
@@ -143,42 +143,39 @@ func (v *TreeView) AppendTo(dst []*Object, prefix string) []*Object {
 
 // Indexed reports whether there is an index on a, so that [TreeView.ByIndex]
 // works.
-func (v *TreeView) Indexed(a Attribute) bool {
-	_, ok := indexOf(v, a)
-	return ok
-}
+func (v *TreeView) Indexed(a Attribute) bool { return indexOf(v, a) >= 0 }
 
-func indexOf(v *TreeView, a Attribute) (valueIndex[*Object], bool) {
-	if v != nil {
-		parts := partsOf(v)
-		if i := slices.Index(parts.attributes, a); i >= 0 {
-			return parts.indexes[i], true
-		}
+// indexOf returns the number of the index on a, or -1.
+func indexOf(v *TreeView, a Attribute) int {
+	if v == nil {
+		return -1
 	}
-	return valueIndex[*Object]{}, false
+	return slices.Index(partsOf(v).attributes, a)
 }
 
 // ByIndex returns the objects whose attribute a is value, otherwise as All does:
-// under prefix, keys greater than after, in key order. It costs O(log n) and
-// the objects that it returns.
+// under prefix, keys greater than after, in key order. It costs O(log n) for each
+// object that it returns.
 //
 // As in selectors, the value "" of a field also finds the objects without the
 // field; of a label it does not.
 //
 // The error is an [ErrUnknownIndex] if there is no index on a.
 func (v *TreeView) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*Object], error) {
-	x, ok := indexOf(v, a)
-	if !ok {
+	i := indexOf(v, a)
+	if i < 0 {
 		return nil, fmt.Errorf("%w: %v: name it when the tree is made", ErrUnknownIndex, a)
 	}
 	return func(yield func(*Object) bool) {
-		get := func(key string) (*Object, bool) { return x.get(value, &Object{Key: key}) }
-		ascend := func(from string, yield func(*Object) bool) {
-			if from == "" {
-				x.ascend(value, nil, yield)
-			} else {
-				x.ascend(value, &Object{Key: from}, yield)
+		parts := partsOf(v)
+		get := func(key string) (*Object, bool) {
+			if !parts.indexes[i].has(value, key) {
+				return nil, false
 			}
+			return parts.items.Get(key)
+		}
+		ascend := func(from string, yield func(*Object) bool) {
+			parts.withValue(i, value, from, func(_ string, o *Object) bool { return yield(o) })
 		}
 		under(get, ascend, prefix, after, yield)
 	}, nil
