@@ -54,22 +54,21 @@ func newWheel[W comparable](period time.Duration) *wheel[W] {
 // was decided before. A watch that waits for the end of its initial events is
 // due at once: at the next call of due. Others are due a period from now, or
 // bookmarkLead before the deadline if that is sooner; a zero deadline means none. If
-// the time before the deadline is too short, there is no next bookmark, and schedule
-// reports false.
-func (w *wheel[W]) schedule(watch W, now, deadline time.Time, waiting bool) bool {
+// the time before the deadline is too short, there is no next bookmark.
+func (w *wheel[W]) schedule(watch W, now, deadline time.Time, waiting bool) {
 	w.remove(watch)
 	w.advance(now)
 	wait, ok := w.next(now, deadline, waiting)
-	if ok {
-		s := w.obtain(seconds(w.elapsed + wait))
-		w.positions[watch] = position{second: s.number, at: uint32(len(s.watches))}
-		s.watches = append(s.watches, watch)
-		s.live++
+	if !ok {
+		return
 	}
-	return ok
+	s := w.obtain(seconds(w.elapsed + wait))
+	w.positions[watch] = position{second: s.number, at: uint32(len(s.watches))}
+	s.watches = append(s.watches, watch)
+	s.live++
 }
 
-// next returns how long from now the next bookmark is due.
+// next returns how long from now the next bookmark is due, and whether there is one.
 func (w *wheel[W]) next(now, deadline time.Time, waiting bool) (time.Duration, bool) {
 	if waiting {
 		return 0, true
