@@ -114,13 +114,6 @@ func (x *Context) Failure() *Failure {
 // those that are stopping.
 func (x *Context) Children() int { return x.cell().children() }
 
-// StopChild tells a child with a queue to stop. It does nothing if id is not that of
-// such a child of this actor, or if the child has stopped. A wake actor is stopped by
-// its [WakeBox].
-func (x *Context) StopChild(id ID) {
-	x.spec.system.post(id, &stopChild{parent: x.id})
-}
-
 // Stop tells the actor itself to stop when this call has returned. Messages
 // after the current one are dropped.
 func (x *Context) Stop() { x.cell().post(stopMessage) }

@@ -122,7 +122,7 @@ func TestSystem_StopsAndFailuresInAnyOrderLeaveNothing(t *testing.T) {
 		}
 		seeded.RunN(int(seed % 7))
 		child.Stop()
-		parent.Tell(func(ctx *Context) { ctx.StopChild(child.ID()) })
+		parent.Tell(func(*Context) { child.Stop() })
 		seeded.RunN(int(seed % 5))
 		child.Stop()
 		parent.Stop()
@@ -191,7 +191,7 @@ func TestSystem_StopsAndFailuresOfWakeActorsInAnyOrderLeaveNothing(t *testing.T)
 			case 3:
 				parent.Tell(func(*Context) { panic("restart") })
 			case 4:
-				top.Tell(func(ctx *Context) { ctx.StopChild(parent.ID()) })
+				top.Tell(func(*Context) { parent.Stop() })
 			case 5:
 				seeded.RunN(random.IntN(6))
 			}

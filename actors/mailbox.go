@@ -218,7 +218,7 @@ func (c *cell) stopped() {
 //   - protoactor's own: Started, Stop, Restart, Terminated, SuspendMailbox and
 //     ResumeMailbox, sent by protoactor or, where that would risk a dead letter, and
 //     to wake actors, by this package;
-//   - ownFailure and stopChild;
+//   - ownFailure;
 //   - wakerFailed and wakerStopped, from a wake actor to its parent.
 type systemMessage struct {
 	next    *systemMessage
@@ -228,10 +228,6 @@ type systemMessage struct {
 // ownFailure tells an actor that its user code has panicked. An actor sends it
 // to itself; then it is suspended and its parent is asked.
 type ownFailure struct{ failure *Failure }
-
-// stopChild tells an actor to stop if it is a child of parent. It is sent by
-// [Context.StopChild].
-type stopChild struct{ parent ID }
 
 // The messages that this package sends in protoactor's place. They have no
 // fields that matter, so one of each is enough.

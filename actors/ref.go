@@ -177,10 +177,6 @@ func (q *queueBody) control(message any) {
 	case *ownFailure:
 		q.failure = m.failure
 		q.invoker.EscalateFailure(m.failure, nil)
-	case *stopChild:
-		if m.parent == q.spec.parentID {
-			q.invoke(stopMessage)
-		}
 	case *actor.Restart:
 		if !q.is(stopping) { // or protoactor would restart it after its children have stopped
 			q.invoke(m)

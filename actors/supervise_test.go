@@ -441,29 +441,6 @@ func TestFailure_HasReasonAndStack(t *testing.T) {
 
 func panicHere(err error) { panic(err) }
 
-func TestContext_StopChildStopsOwnChildrenOnly(t *testing.T) {
-	f := newPair(t, actors.Stop)
-	f.run()
-	other := &probe{journal: f.journal, name: "other"}
-	otherRef := spawnProbe(f.sys, other, actors.Options{})
-	f.run()
-	f.parentRef.Tell(run("stop", func(ctx *actors.Context) {
-		ctx.StopChild(otherRef.ID())
-		ctx.StopChild(ctx.Self())
-		ctx.StopChild(12345)
-		require.Equal(t, 1, ctx.Children())
-		ctx.StopChild(f.childRef.ID())
-		ctx.StopChild(f.childRef.ID())
-	}))
-	require.Equal(t, "parent got stop; child stopping; child stopped; parent lost a child", f.run())
-	require.True(t, otherRef.Alive())
-	f.parentRef.Tell(run("again", func(ctx *actors.Context) {
-		require.Zero(t, ctx.Children())
-		ctx.StopChild(f.childRef.ID())
-	}))
-	require.Equal(t, "parent got again", f.run())
-}
-
 func TestContext_AnActorCanStopItself(t *testing.T) {
 	f := newPair(t, actors.Stop)
 	f.run()
