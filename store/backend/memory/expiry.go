@@ -11,29 +11,23 @@ const expiryRun = 256
 
 // deleteExpired deletes a run of expired objects, then sets the alarm for the next: at once, if
 // more have expired. It does so before it wakes watches, whose code may end the goroutine. If the
-// clock fails, the next write sets the alarm.
-func (b *Backend) deleteExpired() { waiting.WakeAll(b.deleteSomeExpired()) }
-
-// deleteSomeExpired deletes a run of expired objects and returns the watches to wake.
-func (b *Backend) deleteSomeExpired() (woken []*waiting.Follower) {
+// clock fails, or user code ends the goroutine, the next write sets the alarm.
+func (b *Backend) deleteExpired() {
+	var woken []*waiting.Follower
+	defer func() { waiting.WakeAll(woken) }() // also of deletions before one that ends the goroutine
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil
+		return
 	}
 	b.expire.Rang()
 	now, err := expiry.Now(b.clock)
 	if err != nil {
-		return nil
+		return
 	}
-	for range expiryRun {
-		first := b.expiries.Due(now)
-		if first == nil {
-			break
-		}
-		_, wake := b.commitDeletion(first.Object, first.Size, now)
+	for _, e := range b.expiries.Expired(now, expiryRun) {
+		_, wake := b.commitDeletion(e.Object, e.Size, now)
 		woken = append(woken, wake...)
 	}
 	b.expire.Set(b.expiries.Earliest(now))
-	return woken
 }

@@ -114,3 +114,56 @@ func TestExpiry_IsDelayedByAClockSetBack(t *testing.T) {
 	_, err = f.Get(f.ctx, "a")
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
+
+// leaving returns the schema of lamps whose SetRevision ends the goroutine for the key, while
+// leave is set.
+func leaving(key string, leave *bool) store.Schema {
+	schema := lamps
+	schema.SetRevision = func(o *store.Object, _ store.Revision) {
+		if *leave && o.Key == key {
+			runtime.Goexit()
+		}
+	}
+	return schema
+}
+
+// inGoroutine calls f, which may end its goroutine.
+func inGoroutine(f func()) {
+	var done sync.WaitGroup
+	done.Go(f)
+	done.Wait()
+}
+
+func TestExpiry_SurvivesADeletionThatEndsItsGoroutine(t *testing.T) {
+	leave := false
+	f := newFixtureOf(t, leaving("a", &leave), memory.Options{})
+	o := f.put("a", nil, backend.PutOptions{TTL: time.Minute})
+	leave = true
+	inGoroutine(func() { _, _ = f.Remove(f.ctx, o) })
+	leave = false
+	_, err := f.Get(f.ctx, "a")
+	require.NoError(t, err, "it was not deleted")
+	f.clock.Advance(time.Minute)
+	_, err = f.Get(f.ctx, "a")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+// The next write sets the alarm, as after a failure of the clock.
+func TestExpiry_GoesOnWhenADeletionEndsTheGoroutine(t *testing.T) {
+	leave := false
+	f := newFixtureOf(t, leaving("b", &leave), memory.Options{})
+	for _, key := range []string{"a", "b", "c"} {
+		f.put(key, nil, backend.PutOptions{TTL: time.Minute})
+	}
+	notified := 0
+	w := f.watch(4, func() { notified++ })
+	require.Empty(t, f.read(w))
+	leave = true
+	inGoroutine(func() { f.clock.Advance(time.Minute) })
+	require.Equal(t, 1, notified)
+	require.Equal(t, []string{"DELETED a@5"}, f.read(w))
+	leave = false
+	f.put("d", nil, backend.PutOptions{})
+	f.clock.Advance(0)
+	require.Equal(t, []string{"ADDED d@6", "DELETED b@7", "DELETED c@8"}, f.read(w))
+}

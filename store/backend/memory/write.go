@@ -179,15 +179,16 @@ func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Ob
 	if err != nil {
 		return nil, nil, err
 	}
-	b.expiries.Remove(last)
-	b.expire.Set(b.expiries.Earliest(now))
 	gone, woken := b.commitDeletion(last, size, now)
+	b.expire.Set(b.expiries.Earliest(now))
 	return gone, woken, nil
 }
 
-// commitDeletion commits the deletion of last at a time. The caller holds the lock.
+// commitDeletion commits the deletion of last at a time. It first calls user code, which may
+// end the goroutine: then nothing has changed. The caller holds the lock.
 func (b *Backend) commitDeletion(last *store.Object, size int, at time.Time) (*store.Object, []*waiting.Follower) {
 	gone := b.schema.Gone(last, b.revision+1, at)
+	b.expiries.Remove(last)
 	ev := store.Event{Type: store.Deleted, Revision: gone.Revision, Object: gone, Prev: last}
 	return gone, b.commit(ev, size)
 }

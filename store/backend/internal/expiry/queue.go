@@ -26,7 +26,6 @@ type sorted interface {
 	Set(e *Expiring) (prev *Expiring, replaced bool)
 	Delete(e *Expiring) (prev *Expiring, found bool)
 	Min() (first *Expiring, ok bool)
-	PopMin() (first *Expiring, ok bool)
 	Scan(yield func(e *Expiring) bool)
 }
 
@@ -81,19 +80,8 @@ func (q *Queue) Earliest(now time.Time) time.Time {
 	return first.Object.Expires
 }
 
-// Due removes and returns the first object if it has expired by now, else nil.
-func (q *Queue) Due(now time.Time) *Expiring {
-	for _, tree := range []sorted{q.running, q.wall} {
-		if first, ok := tree.Min(); ok && !first.Object.Expires.After(now) {
-			tree.PopMin()
-			return first
-		}
-	}
-	return nil
-}
-
-// Expired returns up to n objects that have expired by now, in order, and leaves
-// them in the queue.
+// Expired returns up to n objects that have expired by now, in order. They stay in the
+// queue until they are removed, so that a deletion that fails does not lose its object.
 func (q *Queue) Expired(now time.Time, n int) (expired []*Expiring) {
 	take := func(e *Expiring) bool {
 		if len(expired) == n || e.Object.Expires.After(now) {
