@@ -28,7 +28,7 @@ func parseID(s string) ID {
 // All conditions that decide whether an actor must be submitted are in one word,
 // so no wake-up can get lost between two of them.
 const (
-	spawned    uint32 = 1 << iota // belongs to an actor; zero is a box never used
+	spawned    uint32 = 1 << iota // belongs to an actor; a state of zero is that of a box never used
 	scheduled                     // submitted to the executor, or in a turn
 	running                       // in a turn that calls user code
 	hasWork                       // there is work; cleared before the work is done

@@ -34,7 +34,7 @@ func SpawnWake(parent *Context, w Waker, box *WakeBox, exec Executor) error {
 	if !ok {
 		return ErrNoChildren
 	}
-	if !box.state.CompareAndSwap(0, spawned|scheduled) {
+	if !box.state.CompareAndSwap(0, scheduled) {
 		return ErrSpawned
 	}
 	if exec == nil {
@@ -46,6 +46,7 @@ func SpawnWake(parent *Context, w Waker, box *WakeBox, exec Executor) error {
 	box.waker = w
 	box.id, box.spec, box.body = c.spec.system.nextID(), q.wakers.specFor(exec), (*wakeBody)(box)
 	q.wakers.add(box)
+	box.state.Or(spawned) // last, since the box may be in use in other goroutines
 	if _, ok := w.(Starter); ok {
 		box.post(startMessage)
 	}
@@ -54,7 +55,12 @@ func SpawnWake(parent *Context, w Waker, box *WakeBox, exec Executor) error {
 }
 
 // ID returns the actor's ID; zero before the spawn.
-func (b *WakeBox) ID() ID { return b.id }
+func (b *WakeBox) ID() ID {
+	if !b.is(spawned) {
+		return 0
+	}
+	return b.id
+}
 
 // Wake causes a call of Woken. Any number of wakes before that call are one; a
 // wake during the call causes another one.

@@ -355,3 +355,26 @@ func TestWake_AnIdleActorAmong100000IsSmall(t *testing.T) {
 	require.LessOrEqual(t, idle, box+32)
 	require.Greater(t, idle, box, "less than the box itself: nothing was measured")
 }
+
+// TestWake_ABoxMayBeUsedWhileItsActorIsSpawned has all methods called meanwhile, for the race
+// detector.
+func TestWake_ABoxMayBeUsedWhileItsActorIsSpawned(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{})
+	parent := spawnProbe(sys, &probe{journal: new(journal), name: "parent"}, actors.Options{})
+	s := &recordingWaker{journal: new(journal)}
+	var users sync.WaitGroup
+	for range 2 {
+		users.Go(func() {
+			for s.ID() == 0 {
+				_, _ = s.Alive(), s.Running()
+				s.Wake()
+				runtime.Gosched()
+			}
+			s.Stop()
+		})
+	}
+	parent.Tell(run("", func(ctx *actors.Context) {
+		require.NoError(t, actors.SpawnWake(ctx, s, &s.WakeBox, nil))
+	}))
+	users.Wait()
+}
