@@ -22,8 +22,8 @@ type budget struct {
 func newBudget(now time.Time) budget { return budget{counted: now} }
 
 // take empties the budget and returns its contents. A clock that was set back
-// gains nothing until it has caught up; one that jumped ahead gains at most
-// budgetCap.
+// gains nothing by that, and what it gains from then on; one that jumped ahead gains
+// at most budgetCap.
 func (b *budget) take(now time.Time) time.Duration {
 	b.refill(now)
 	taken := b.available

@@ -66,7 +66,8 @@ func (d *dispatcher) countStalled() {
 func (s *slow) giveBack(ctx *actors.Context) {
 	if s.set.count(watcher.Terminate) == 0 && s.timer != nil && s.timer.Stop() {
 		s.timer = nil
-		s.budget.giveBack(s.drawn - ctx.Clock().Now().Sub(s.since))
+		used := max(ctx.Clock().Now().Sub(s.since), 0) // the clock may have been set back
+		s.budget.giveBack(s.drawn - used)
 	}
 }
 

@@ -67,3 +67,17 @@ func TestSlow_BudgetOfSeveralGoesOnWhenOneCatchesUp(t *testing.T) {
 	require.NoError(t, reader.Err())
 	require.ErrorIs(t, stuck.Err(), watcher.ErrSlowConsumer)
 }
+
+// What is given back is no more than what was drawn, though the clock was set back meanwhile.
+func TestSlow_ClockThatIsSetBackAddsNothingToTheBudget(t *testing.T) {
+	f := newFixture(t)
+	f.pass(400 * time.Millisecond) // in which the budget fills to a fifth
+	first := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+	f.write(2, 3, 4)
+	f.clock.Jump(-time.Hour)
+	f.has(first, 2, 3, 4)
+	next := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+	f.write(5, 6, 7)
+	f.pass(30 * time.Millisecond)
+	require.ErrorIs(t, next.Err(), watcher.ErrSlowConsumer)
+}
