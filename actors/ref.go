@@ -237,7 +237,7 @@ func (q *queueBody) close() {
 }
 
 func (q *queueBody) release() {
-	q.invoker, q.current, q.flusher, q.onRoom = nil, nil, nil, nil
+	q.invoker, q.current, q.flusher, q.onRoom, q.failure = nil, nil, nil, nil, nil
 	q.typed.release()
 }
 

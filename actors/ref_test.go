@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -338,4 +339,56 @@ func TestRef_OfferDoesNotAllocate(t *testing.T) {
 	burst()
 	burst() // both slices of the queue have their size now
 	require.Zero(t, testing.AllocsPerRun(100, burst))
+}
+
+// heavy is a message, and a behavior that panics with a message that is bad.
+type heavy struct {
+	bad bool
+	_   [1 << 10]byte // so that it has an allocation of its own
+}
+
+func (*heavy) Receive(_ *actors.Context, m *heavy) {
+	if m.bad {
+		panic(m)
+	}
+}
+
+func TestRef_OfAStoppedActorKeepsNeitherItsBehaviorNorItsMessages(t *testing.T) {
+	for _, end := range []string{"stop", "failure"} {
+		t.Run(end, func(t *testing.T) {
+			sys, seeded := newSeeded(t, actors.SystemConfig{})
+			parent := spawnProbe(sys, &probe{journal: new(journal), name: "parent"}, actors.Options{})
+			var ref *actors.Ref[*heavy]
+			var kept []weak.Pointer[heavy]
+			keep := func() *heavy {
+				h := new(heavy)
+				kept = append(kept, weak.Make(h))
+				return h
+			}
+			func() {
+				behavior, room := keep(), keep()
+				parent.Tell(run("", func(ctx *actors.Context) {
+					ref = actors.Spawn(ctx, "heavy", func() actors.Behavior[*heavy] { return behavior },
+						actors.Options{OnRoom: func() { room.bad = true }})
+				}))
+				seeded.Run()
+				ref.Tell(keep())
+				seeded.Run()
+				last := keep()
+				last.bad = end == "failure"
+				ref.Tell(last)
+				ref.Tell(keep())
+				if end == "stop" {
+					ref.Stop()
+				}
+				seeded.Run()
+			}()
+			require.False(t, ref.Alive())
+			runtime.GC()
+			for i, h := range kept {
+				require.True(t, h.Value() == nil, "number %d is kept", i)
+			}
+			runtime.KeepAlive(ref)
+		})
+	}
 }
