@@ -18,9 +18,10 @@ func (d delayedWork[T]) before(e delayedWork[T]) bool {
 }
 
 // AddAfter adds item once d has passed, or at once if d is zero or less. If item is
-// delayed already, the earlier time counts. The errors are [ErrNoClock], those of Add,
-// and a panic of the clock as a [*usercode.PanicError]: the item is delayed nevertheless,
-// and its timer is set by the next call of Add, AddAfter, Done or ShutDownWithDrain.
+// delayed already, the earlier time counts; to add it at once, here or by Add, does not
+// end its delay. The errors are [ErrNoClock], those of Add, and a panic of the clock as a
+// [*usercode.PanicError]: the item is delayed nevertheless, and its timer is set by the
+// next call of Add, AddAfter, Done or ShutDownWithDrain.
 func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) error {
 	if q.cfg.Clock == nil {
 		return ErrNoClock

@@ -54,6 +54,16 @@ func TestAddAfter_EarliestTimeCounts(t *testing.T) {
 	})
 }
 
+func TestAddAfter_GoesOnWhenTheItemIsAddedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newDelaying(t, queue.DrainNow)
+		require.NoError(t, q.AddAfter("foo", time.Second))
+		require.NoError(t, q.AddAfter("foo", 0))
+		require.Equal(t, []string{"foo"}, do(t, q))
+		require.Equal(t, []string{"foo"}, pass(t, q, time.Second))
+	})
+}
+
 func TestAddAfter_TwoFireEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newDelaying(t, queue.DrainNow)
