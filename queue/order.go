@@ -115,8 +115,5 @@ func (r *ring[E]) drop(n int) {
 	}
 }
 
-func (r *ring[E]) pop() E {
-	e := r.slots[r.head]
-	r.drop(1)
-	return e
-}
+// first returns the first element. There must be one.
+func (r *ring[E]) first() E { return r.slots[r.head] }

@@ -176,12 +176,21 @@ func (q *WorkQueue[T]) TryGet() (item T, ok bool) {
 	return q.take(), true
 }
 
-// take gives the first item to a worker.
+// take gives the first item to a worker. It calls the user's functions before it changes
+// anything, since they may end the goroutine: then another worker gets the item.
 func (q *WorkQueue[T]) take() T {
-	next, now := q.queue.pop(), q.now()
+	taken := false
+	defer func() {
+		if !taken {
+			q.ready.Signal()
+		}
+	}()
+	next, now := q.queue.first(), q.now()
+	q.meter.call(func(m WorkQueueMetrics) { m.Started(q.queue.len()-1, now.Sub(next.since)) })
+	taken = true
+	q.queue.drop(1)
 	delete(q.dirty, next.item)
 	q.running[next.item] = now
-	q.meter.call(func(m WorkQueueMetrics) { m.Started(q.queue.len(), now.Sub(next.since)) })
 	if q.exhausted() {
 		q.ready.Broadcast() // no worker needs to wait any more
 	}

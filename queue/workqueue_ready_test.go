@@ -126,6 +126,35 @@ func TestWorkQueue_LosesNoItemWhenItsUsersFunctionsEndTheGoroutine(t *testing.T)
 	})
 }
 
+// failing ends the goroutine of the first worker that is given an item.
+type failing struct {
+	recorder
+	failed bool
+}
+
+func (m *failing) Started(int, time.Duration) {
+	if !m.failed {
+		m.failed = true
+		runtime.Goexit()
+	}
+}
+
+// The item goes to a worker that waits, not to the one whose goroutine has ended.
+func TestGet_LosesNoItemWhenTheMetricsEndTheGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newWork(t, queue.WorkQueueConfig[string]{Clock: clock.Real(), Metrics: &failing{}})
+		got := make(chan string, 2)
+		for range 2 {
+			go func() { got <- get(t, q) }()
+		}
+		synctest.Wait()
+		require.NoError(t, q.Add("a"))
+		require.Equal(t, "a", <-got)
+		q.Done("a")
+		require.NoError(t, q.ShutDownWithDrain(t.Context()))
+	})
+}
+
 func ExampleWorkQueue_TryGet() {
 	q, err := queue.NewWorkQueue(queue.WorkQueueConfig[string]{OnReady: func() { fmt.Println("something to do") }})
 	if err != nil {
