@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/coreos/go-semver/semver"
 
@@ -44,38 +46,63 @@ func (b *Backend) Info(ctx context.Context) (Info, error) {
 	}
 	defer call.end()
 	info := Info{Cluster: b.cluster}
-	for _, endpoint := range b.client.Endpoints() {
-		m, cluster := b.ask(ctx, endpoint)
-		info.Members = append(info.Members, m)
+	for _, a := range b.askAll(ctx) {
+		info.Members = append(info.Members, a.member)
 		if info.Cluster == 0 {
-			info.Cluster = cluster
+			info.Cluster = a.cluster
 		}
 	}
 	return info, nil
 }
 
-// ask requests the status of one endpoint.
-func (b *Backend) ask(ctx context.Context, endpoint string) (m Member, cluster uint64) {
-	m.Endpoint = endpoint
-	asking, cancel := context.WithTimeoutCause(ctx, dialTimeout, errNoAnswer)
+// answer is what an endpoint answers, and the ID of its cluster.
+type answer struct {
+	member  Member
+	cluster uint64
+}
+
+// askAll requests the status of all endpoints, at once and each for a third of the call's
+// time at most. So one that does not answer leaves time for the others, for the reason, and
+// for what the caller does next.
+func (b *Backend) askAll(ctx context.Context) []answer {
+	limit := b.config.RequestTimeout
+	if end, bounded := ctx.Deadline(); bounded {
+		limit = time.Until(end)
+	}
+	limit = min(dialTimeout, limit/3)
+	endpoints := b.client.Endpoints()
+	all := make([]answer, len(endpoints))
+	var asking sync.WaitGroup
+	for i, endpoint := range endpoints {
+		asking.Go(func() { all[i] = b.ask(ctx, endpoint, limit) })
+	}
+	asking.Wait()
+	return all
+}
+
+// ask requests the status of one endpoint. It waits for the answer until limit, and then
+// for the reason as long again.
+func (b *Backend) ask(ctx context.Context, endpoint string, limit time.Duration) answer {
+	m := Member{Endpoint: endpoint}
+	asking, cancel := context.WithTimeoutCause(ctx, limit, errNoAnswer)
 	defer cancel()
 	s, err := b.client.Status(asking, endpoint)
 	if err != nil {
-		m.Err = errors.Join(readError(asking, "asking "+endpoint, err), b.unreachable(ctx, endpoint))
-		return m, 0
+		m.Err = errors.Join(readError(asking, "asking "+endpoint, err), b.unreachable(ctx, endpoint, limit))
+		return answer{member: m}
 	}
 	m.Version, m.Revision = s.Version, store.Revision(s.Header.GetRevision())
 	m.Size, m.Used, m.Quota, m.Alarms = s.DbSize, s.DbSizeInUse, s.DbSizeQuota, s.Errors
-	return m, s.Header.GetClusterId()
+	return answer{m, s.Header.GetClusterId()}
 }
 
 // unreachable returns why there is no connection to an endpoint, which the client's own
-// errors do not say; nil if there is one, or the reason is unknown.
-func (b *Backend) unreachable(ctx context.Context, endpoint string) error {
+// errors do not say; nil if there is one, or the reason is unknown. It looks until limit.
+func (b *Backend) unreachable(ctx context.Context, endpoint string, limit time.Duration) error {
 	if !b.owned || strings.Contains(endpoint, "://") {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	dial := (&net.Dialer{}).DialContext
 	if b.config.TLS != nil {
@@ -96,21 +123,21 @@ const quotaWarning = 0.8
 func (b *Backend) checkMembers(ctx context.Context) error {
 	var unreachable []error
 	reached := false
-	for _, endpoint := range b.client.Endpoints() {
-		m, cluster := b.ask(ctx, endpoint)
+	for _, a := range b.askAll(ctx) {
+		m := a.member
 		if m.Err != nil {
 			unreachable = append(unreachable, m.Err)
 			continue
 		}
 		if !reliable(m.Version) {
-			return &VersionError{Endpoint: endpoint, Version: m.Version}
+			return &VersionError{Endpoint: m.Endpoint, Version: m.Version}
 		}
-		b.cluster, reached = cluster, true
+		b.cluster, reached = a.cluster, true
 		if m.Quota > 0 && float64(m.Size) >= quotaWarning*float64(m.Quota) {
-			b.report(fmt.Errorf("%w soon: the database of %s has %d of %d bytes: compact and defragment it", backend.ErrFull, endpoint, m.Size, m.Quota))
+			b.report(fmt.Errorf("%w soon: the database of %s has %d of %d bytes: compact and defragment it", backend.ErrFull, m.Endpoint, m.Size, m.Quota))
 		}
 		for _, alarm := range m.Alarms {
-			b.report(fmt.Errorf("etcd at %s: %s", endpoint, alarm))
+			b.report(fmt.Errorf("etcd at %s: %s", m.Endpoint, alarm))
 		}
 	}
 	if reached {

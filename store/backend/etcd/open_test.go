@@ -55,6 +55,31 @@ func TestNew_FailsIfNoMemberAnswers(t *testing.T) {
 	require.True(t, backend.Retryable(err) || ctx.Err() != nil, "%v", err)
 }
 
+// One machine that is switched off keeps no program from the members that are left.
+func TestNew_WithAMemberThatDoesNotAnswer(t *testing.T) {
+	f := newFixture(t)
+	f.proxy.BlackHole()
+	var reported []error
+	b, err := etcd.New(f.ctx, etcd.Config{
+		Prefix: f.cfg.Prefix, Schema: backendtest.Schema(), RequestTimeout: 6 * time.Second,
+		Endpoints: []string{f.proxy.Endpoint, f.server.Endpoint},
+		OnError:   func(err error) { reported = append(reported, err) },
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	require.Len(t, reported, 1)
+	require.ErrorIs(t, reported[0], backend.ErrUnavailable)
+	require.ErrorContains(t, reported[0], f.proxy.Endpoint)
+
+	info, err := b.Info(f.ctx)
+	require.NoError(t, err)
+	require.Len(t, info.Members, 2)
+	require.Equal(t, f.proxy.Endpoint, info.Members[0].Endpoint)
+	require.ErrorIs(t, info.Members[0].Err, backend.ErrUnavailable)
+	require.Equal(t, f.server.Endpoint, info.Members[1].Endpoint)
+	require.NoError(t, info.Members[1].Err)
+}
+
 func TestNew_LeavesAGivenClientOpen(t *testing.T) {
 	f := newFixture(t)
 	b, err := etcd.New(f.ctx, etcd.Config{Prefix: "/p", Schema: backendtest.Schema(), Client: f.raw})
