@@ -104,7 +104,9 @@ func (q *Queue) Do(ctx context.Context, w Write) error {
 	if turn && q.lead(ctx, t) {
 		return context.Cause(ctx)
 	}
-	<-t.group.turn
+	if _, turn := <-t.group.turn; turn { // Close has failed the group before it took its turn
+		q.release()
+	}
 	return t.err
 }
 

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -169,5 +170,33 @@ func TestQueue_FailsWhatCloseHasNoTimeFor(t *testing.T) {
 		require.True(t, ended)
 		require.ErrorIs(t, left.err, journal.ErrClosed)
 		require.Zero(t, q.Len(), "it is usable")
+	}
+}
+
+// overtaken is a context that ends while a write waits, after end.
+type overtaken struct {
+	context.Context
+	end func()
+}
+
+func (o overtaken) Done() <-chan struct{} {
+	o.end()
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// A writer that gives up just when it gets the turn, after Close has failed its write, ends
+// Close all the same.
+func TestQueue_EndsCloseWhicheverAWriterNoticesFirst(t *testing.T) {
+	for range 100 { // it notices one or the other at random
+		q := busy(t)
+		ended := false
+		err := q.Do(overtaken{t.Context(), func() {
+			q.release() // to the group of the writer
+			require.ErrorIs(t, q.Close(0, func() { ended = true }), journal.ErrTimeout)
+		}}, &sized{size: 1})
+		require.ErrorIs(t, err, journal.ErrClosed)
+		require.True(t, ended, "it has given the turn away")
 	}
 }
