@@ -96,6 +96,13 @@ func meaning(err error) error {
 	return nil
 }
 
+// tooLargeToReceive reports whether err is about a message that the member or the client has
+// refused because of its size. It does not say which of them, so it may be the answer to a
+// request that was done.
+func tooLargeToReceive(err error) bool {
+	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max")
+}
+
 // readError returns the error of a call that changes nothing.
 func readError(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -93,6 +95,31 @@ func TestPut_WithoutConnectionIsUnavailable(t *testing.T) {
 	_, err = f.Put(ctx, draft("b", "1"), nil, backend.PutOptions{})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.False(t, backend.Uncertain(err), "it was not sent")
+}
+
+// A client may take only small answers. A write whose answer has the object before it may have
+// been done when that is too large; any other was refused, by either side.
+func TestPut_WhoseAnswerIsTooLargeIsUncertain(t *testing.T) {
+	f := newFixture(t)
+	o := f.create("a", strings.Repeat("x", 5000))
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{f.server.Endpoint}, MaxCallRecvMsgSize: 1000, Logger: zap.NewNop()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	f.cfg.Endpoints, f.cfg.Client = nil, client
+	b := f.open()
+
+	_, err = b.Put(f.ctx, draft("a", "2"), nil, backend.PutOptions{})
+	require.ErrorIs(t, err, backend.ErrTooLarge)
+	require.False(t, backend.Uncertain(err), "the answer to a write that is done is small")
+
+	bare := draft("a", "")
+	bare.Revision = o.Revision
+	_, err = b.Put(f.ctx, draft("a", "2"), bare, backend.PutOptions{})
+	require.ErrorIs(t, err, backend.ErrUncertain)
+	require.ErrorIs(t, err, backend.ErrTooLarge)
+	o, err = f.Get(f.ctx, "a")
+	require.NoError(t, err)
+	require.Equal(t, "2", textOf(o), "it was done")
 }
 
 // endingCodec ends a context while it encodes.

@@ -189,6 +189,10 @@ func (b *Backend) commit(ctx context.Context, w *write, lease clientv3.LeaseID) 
 	condition, then, otherwise := w.request(b.keys.of(w.key), lease)
 	before := b.newest.Load()
 	resp, err := b.transact(ctx, w.verb, w.key, condition, then, otherwise)
+	if tooLargeToReceive(err) && !w.complete() {
+		// Perhaps it is the answer that is too large, which has the replaced value.
+		return 0, &backend.UncertainError{Verb: w.verb, Key: w.key, Cause: err}
+	}
 	if err != nil {
 		return 0, err
 	}
