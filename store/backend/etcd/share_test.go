@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -178,4 +179,27 @@ func TestLeasePool_IsForConcurrentWriters(t *testing.T) {
 	leases, err := f.raw.Leases(f.ctx)
 	require.NoError(t, err)
 	require.Len(t, leases.Leases, 1)
+}
+
+// Another program may have put an object on a lease, which the value does not show. An update
+// that keeps the expiry keeps that, too.
+func TestPut_KeepsTheLeaseOfAnotherProgram(t *testing.T) {
+	f := newFixture(t)
+	granted, err := f.raw.Grant(f.ctx, 3600)
+	require.NoError(t, err)
+	_, err = f.raw.Put(f.ctx, f.place("a"), `{"Key":"a","Text":"1"}`, clientv3.WithLease(granted.ID))
+	require.NoError(t, err)
+	f.foreign("forever", "1")
+
+	for key, want := range map[string]clientv3.LeaseID{"a": granted.ID, "forever": clientv3.NoLease} {
+		o, err := f.Get(f.ctx, key)
+		require.NoError(t, err)
+		_, err = f.Put(f.ctx, draft(key, "2"), o, backend.PutOptions{KeepExpiry: true})
+		require.NoError(t, err)
+		resp, err := f.raw.Get(f.ctx, f.place(key))
+		require.NoError(t, err)
+		require.Equal(t, want, clientv3.LeaseID(resp.Kvs[0].Lease), key)
+	}
+	_, err = f.Put(f.ctx, draft("new", "1"), nil, backend.PutOptions{KeepExpiry: true})
+	require.NoError(t, err, "there is nothing to keep")
 }

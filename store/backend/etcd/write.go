@@ -52,11 +52,13 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	written := time.Now()
 	expires := opts.Expires(written, w.prev)
 	ttl := opts.TTL
-	if opts.KeepExpiry && !expires.IsZero() {
-		if w.keepLease = b.cluster != 0; !w.keepLease {
-			// kine, which names no cluster, would drop the lease: it takes one for the rest.
-			ttl = max(time.Until(expires), 1)
-		}
+	switch {
+	case !opts.KeepExpiry || prev == nil:
+	case b.cluster != 0:
+		w.keepLease = true // also one of another program, which the object does not show
+	case !expires.IsZero():
+		// kine, which names no cluster, would drop the lease: it takes one for the rest.
+		ttl = max(time.Until(expires), 1)
 	}
 	if w.value, err = b.values.encode(draft, written, expires); err != nil {
 		return nil, err
