@@ -60,6 +60,8 @@ func TestCutHeader_RefusesWhatIsCutOff(t *testing.T) {
 	}
 	_, _, err = cutHeader([]byte("\x00W\x02\x00\x00\x00\x00"))
 	require.ErrorIs(t, err, errVersion)
+	_, _, err = cutHeader([]byte("\x00W\x01\x02\x00\x00\x00"))
+	require.ErrorIs(t, err, errVersion, "the data is not what this version takes it for")
 }
 
 func TestListed_IsExactlyTheKeysUnderAPrefix(t *testing.T) {

@@ -74,7 +74,7 @@ func cutHeader(value []byte) (h header, data []byte, err error) {
 	switch {
 	case len(value) < 5:
 		return h, nil, errHeader
-	case value[2] != headerVersion:
+	case value[2] != headerVersion, value[3]&^flagSealed != 0:
 		return h, nil, errVersion
 	}
 	h.sealed, h.tag = value[3]&flagSealed != 0, value[4]
