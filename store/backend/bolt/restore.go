@@ -29,6 +29,7 @@ type RestoreOptions struct {
 //   - [io/fs.ErrExist]: there is a file at path, which stays.
 //   - [backend.ErrCorrupt]: the snapshot is damaged or incomplete. It is a [*CorruptError]
 //     that has "the snapshot" for a path.
+//   - [ErrFormat]: a newer version made the snapshot.
 //   - [backend.ErrFull]: there is no space.
 //   - The error of ctx, once that is done and r has returned.
 func Restore(ctx context.Context, r io.Reader, path string, opts RestoreOptions) (Manifest, error) {

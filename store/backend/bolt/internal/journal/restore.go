@@ -33,8 +33,9 @@ const revisionGap = 1 << 32
 // before the restore is too old, and never means another state.
 //
 // It fails with [fs.ErrExist] if there is a file; with [ErrCorrupt] if the snapshot is
-// damaged or incomplete, which errors name in place of a path; with [ErrFull]; and with the
-// error of ctx once that is done. Then there is no file afterwards.
+// damaged or incomplete, which errors name in place of a path; with [ErrFormat] if a newer
+// version made it; with [ErrFull]; and with the error of ctx once that is done. Then there is
+// no file afterwards.
 func Restore(ctx context.Context, r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 	if err := validatePath(path); err != nil {
 		return Manifest{}, err

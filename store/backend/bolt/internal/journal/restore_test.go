@@ -3,6 +3,7 @@ package journal_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -129,6 +130,20 @@ func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 			flip(at, at%4)
 		}
 	}
+}
+
+// The manifest of a newer version may have more in it, which does not make it damaged.
+func TestRestore_RefusesANewerFormatByName(t *testing.T) {
+	f, _ := snapshotted(t)
+	image := read(t, f.path)
+	manifest := fmt.Appendf(nil, `{"format":2,"bytes":%d,"compression":"zstd"}`, len(image))
+	footer := append(binary.BigEndian.AppendUint64(nil, uint64(len(manifest))), "watchmill snapshot\n"...)
+	path := filepath.Join(t.TempDir(), "restored.db")
+	_, err := journal.Restore(t.Context(), bytes.NewReader(slices.Concat(image, manifest, footer)), path, journal.RestoreOptions{})
+	require.EqualError(t, err, "cannot restore to "+path+": the snapshot has format 2, and only 1 is known: use a newer version of watchmill")
+	require.ErrorIs(t, err, journal.ErrFormat)
+	require.NotErrorIs(t, err, journal.ErrCorrupt)
+	require.NoFileExists(t, path)
 }
 
 // An error of Restore says whether the snapshot is wrong, or cannot be read, or the file

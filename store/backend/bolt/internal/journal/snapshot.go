@@ -197,28 +197,40 @@ func (f *File) refuseSnapshot() error {
 
 // readFooter returns the manifest of a snapshot of size bytes.
 func readFooter(r io.ReaderAt, size int64) (Manifest, error) {
-	var m Manifest
 	end := make([]byte, snapshotFooter)
 	if size < int64(snapshotFooter) {
-		return m, errNoSnapshot
+		return Manifest{}, errNoSnapshot
 	}
 	if _, err := r.ReadAt(end, size-int64(snapshotFooter)); err != nil {
-		return m, err
+		return Manifest{}, err
 	}
 	length := binary.BigEndian.Uint64(end)
 	if string(end[8:]) != snapshotMagic || length > maxManifest || int64(length) > size-int64(snapshotFooter) {
-		return m, errNoSnapshot
+		return Manifest{}, errNoSnapshot
 	}
 	data := make([]byte, length)
 	if _, err := r.ReadAt(data, size-int64(snapshotFooter)-int64(length)); err != nil {
-		return m, err
+		return Manifest{}, err
 	}
+	m, err := parseManifest(data)
+	if err == nil && m.Bytes != size-int64(snapshotFooter)-int64(length) {
+		err = errNoSnapshot
+	}
+	return m, err
+}
+
+// parseManifest parses a manifest. That of a newer version may have fields that are not known.
+func parseManifest(data []byte) (m Manifest, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&m); err != nil || m.Bytes != size-int64(snapshotFooter)-int64(length) {
-		return m, errNoSnapshot
+	if d.Decode(&m) == nil {
+		return m, nil
 	}
-	return m, nil
+	var newer struct{ Format uint64 }
+	if json.Unmarshal(data, &newer) == nil && newer.Format > Format {
+		return m, &FormatError{Path: theSnapshot, Format: newer.Format}
+	}
+	return m, errNoSnapshot
 }
 
 var errNoSnapshot = badSnapshot("it does not end as a snapshot does: it is cut off, or something else")
