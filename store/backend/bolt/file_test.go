@@ -237,6 +237,7 @@ func TestNew_FindsABrokenChain(t *testing.T) {
 	for what, r := range map[string]journal.Record{
 		"does not continue": {Kind: journal.Put, Key: []byte("a"), Prev: 2, Created: 2},
 		"did not exist":     {Kind: journal.Delete, Key: []byte("c"), Prev: 3, Created: 3},
+		"another object's":  {Kind: journal.Put, Key: []byte("c"), Prev: 3, Created: 3}, // which a trim would delete
 	} {
 		f := newFixture(t)
 		f.put("a", "1")

@@ -47,8 +47,9 @@ func (b *Backend) load(bounds journal.Bounds) error {
 
 type loading struct {
 	backend *Backend
-	// oldest is the oldest revision whose state is known, last the newest.
-	oldest, last uint64
+	// trimmed is the revision up to which only the base is left, oldest the oldest revision
+	// whose state is known, last the newest.
+	trimmed, oldest, last uint64
 	// versions has an entry for each object of the two states, as far as the log has been
 	// read, so that it does not grow with the objects that come and go. places has the index
 	// of each key's entry, and free those of entries without an object.
@@ -113,7 +114,7 @@ func newLoading(b *Backend, now time.Time) *loading {
 // decoded is decoded again where it is needed, and is an error there.
 func (l *loading) scan(v journal.View) error {
 	bounds := v.Bounds()
-	l.oldest, l.last = bounds.Oldest(), bounds.Last
+	l.trimmed, l.oldest, l.last = bounds.Trimmed, bounds.Oldest(), bounds.Last
 	l.total = 2 * int(bounds.Last-bounds.Trimmed)
 	l.places, l.versions = make(map[string]int, v.Base()), make([]versions, 0, v.Base())
 	l.base = make([]loadedBase, 0, v.Base())
@@ -195,6 +196,8 @@ func (l *loading) follow(revision uint64, r journal.Record) (place int, err erro
 	switch last := at.newest; {
 	case last != 0 && r.Prev != last:
 		return 0, b.corrupt(revision, fmt.Sprintf("%q does not continue its record of revision %d", r.Key, last))
+	case last == 0 && r.Prev != 0 && revision > l.trimmed && r.Kind == journal.Put:
+		return 0, b.corrupt(revision, fmt.Sprintf("%q did not exist, and continues another object's revision %d", r.Key, r.Prev))
 	case r.Kind == journal.Delete && last == 0:
 		return 0, b.corrupt(revision, fmt.Sprintf("%q is deleted, and did not exist", r.Key))
 	case r.Kind == journal.Delete:

@@ -43,7 +43,11 @@ func (f *File) check() (*Report, error) {
 	}
 	r := &Report{Path: f.path, Size: info.Size(), Logs: map[string]Bounds{}}
 	lines := chains{}
-	e := examination{path: f.path, most: MaxProblems, follow: lines.follow, report: r.add}
+	e := examination{path: f.path, most: MaxProblems, report: r.add}
+	e.follow = func(log string, revision uint64, r Record) string {
+		known := revision > e.logs[log].trimmed && len(e.damaged) == 0
+		return lines.follow(log, revision, r, known)
+	}
 	c, err := e.run(f.file, info.Size())
 	if err != nil {
 		return nil, err
@@ -112,7 +116,9 @@ type link struct{ revision, created uint64 }
 
 // follow takes the next record of a log. It returns what is wrong with it after the
 // records before it, "" if nothing. The records after it have it before them all the same.
-func (c chains) follow(log string, revision uint64, r Record) string {
+// known: the record that it says it continues, if any, is among those, neither trimmed nor
+// damaged.
+func (c chains) follow(log string, revision uint64, r Record, known bool) string {
 	if r.Kind == Emit {
 		return ""
 	}
@@ -132,6 +138,8 @@ func (c chains) follow(log string, revision uint64, r Record) string {
 		return "it deletes what does not exist"
 	case exists && r.Prev != prev.revision:
 		return "it does not continue the object's last record"
+	case !exists && r.Prev != 0 && known:
+		return "it continues another object's record"
 	case exists && r.Created != prev.created:
 		return "the object was created at another revision"
 	}

@@ -249,6 +249,8 @@ func TestCheck_SaysWhatDoesNotContinueAnObject(t *testing.T) {
 		{"whole", []journal.Record{put(0, 2), put(2, 2), {Kind: journal.Delete, Key: []byte("a"), Prev: 3, Created: 2}, put(0, 5)}, nil},
 		{"an event of its key", []journal.Record{put(0, 2), {Kind: journal.Emit, Key: []byte("a")}, put(2, 2)}, nil},
 		{"another predecessor", []journal.Record{put(0, 2), put(0, 2), put(3, 2)}, []string{"revision 3: damaged: it does not continue the object's last record"}},
+		{"another object's predecessor", []journal.Record{put(0, 2), {Kind: journal.Put, Key: []byte("b"), Prev: 2, Created: 3}},
+			[]string{"revision 3: damaged: it continues another object's record"}},
 		{"another creation", []journal.Record{put(0, 2), put(2, 3)}, []string{"revision 3: damaged: the object was created at another revision"}},
 		{"deleted twice", []journal.Record{put(0, 2), {Kind: journal.Delete, Key: []byte("a"), Prev: 2, Created: 2}, {Kind: journal.Delete, Key: []byte("a"), Prev: 2, Created: 2}},
 			[]string{"revision 4: damaged: it deletes what does not exist"}},
