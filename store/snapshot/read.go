@@ -46,14 +46,9 @@ type reader struct {
 }
 
 func (r *reader) read() (*State, error) {
-	var first header
-	if err := r.next(&first); err != nil {
+	if err := r.header(); err != nil {
 		return nil, err
 	}
-	if first.Snapshot != version {
-		return nil, r.wrong("snapshot", fmt.Sprintf("is %d; this program reads version %d", first.Snapshot, version), nil)
-	}
-	r.state.Revision = first.Revision
 	for {
 		var l line
 		if err := r.next(&l); err != nil {
@@ -69,6 +64,24 @@ func (r *reader) read() (*State, error) {
 			return nil, err
 		}
 	}
+}
+
+// header reads the first line. That of a later version may have fields that are not known.
+func (r *reader) header() error {
+	var first header
+	err := r.next(&first)
+	var later struct{ Snapshot int }
+	if err != nil && json.Unmarshal(r.input.Bytes(), &later) == nil && later.Snapshot > version {
+		first.Snapshot, err = later.Snapshot, nil
+	}
+	switch {
+	case err != nil:
+		return err
+	case first.Snapshot != version:
+		return r.wrong("snapshot", fmt.Sprintf("is %d; this program reads version %d", first.Snapshot, version), nil)
+	}
+	r.state.Revision = first.Revision
+	return nil
 }
 
 // next reads a line.

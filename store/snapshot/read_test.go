@@ -35,6 +35,7 @@ func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 		"empty":               {"", 1, "", "is missing: the snapshot was cut off"},
 		"no snapshot":         {"hello\n", 1, "", "is not as a snapshot has it"},
 		"later version":       {`{"snapshot":2,"revision":9}` + "\n", 1, "snapshot", "is 2; this program reads version 1"},
+		"later format":        {`{"snapshot":2,"revision":9,"codec":"x"}` + "\n", 1, "snapshot", "is 2; this program reads version 1"},
 		"cut off":             {head + one, 3, "", "is missing: the snapshot was cut off"},
 		"cut off in a line":   {head + one[:20], 2, "", "is not as a snapshot has it"},
 		"unknown field":       {head + `{"key":"a","colour":"red"}` + "\n", 2, "", "is not as a snapshot has it"},
