@@ -203,3 +203,15 @@ func TestPut_KeepsTheLeaseOfAnotherProgram(t *testing.T) {
 	_, err = f.Put(f.ctx, draft("new", "1"), nil, backend.PutOptions{KeepExpiry: true})
 	require.NoError(t, err, "there is nothing to keep")
 }
+
+// An object without a revision is none, also as the one that a write replaces.
+func TestPut_OverAnObjectWithoutARevisionCreates(t *testing.T) {
+	f := newFixture(t)
+	for key, opts := range map[string]backend.PutOptions{"a": {}, "b": {KeepExpiry: true}} {
+		o, err := f.Put(f.ctx, draft(key, "1"), draft(key, ""), opts)
+		require.NoError(t, err)
+		require.Equal(t, o.Revision, o.Created)
+		_, err = f.Put(f.ctx, draft(key, "2"), draft(key, ""), opts)
+		require.ErrorIs(t, err, store.ErrExists)
+	}
+}

@@ -43,6 +43,9 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if err := store.ValidateKey(draft.Key); err != nil {
 		return nil, err
 	}
+	if prev != nil && prev.Revision == 0 {
+		prev = nil
+	}
 	w := write{verb: "put", key: draft.Key, prev: prev}
 	if opts.KeepExpiry && !w.complete() {
 		if w.prev, err = b.whole(ctx, prev); err != nil {
