@@ -187,7 +187,7 @@ func (b *Backend) position(ctx context.Context) (position, error) {
 	}
 	at := position{revision: store.Revision(resp.Header.Revision)}
 	if len(resp.Kvs) > 0 {
-		at.floor, at.version = parseFloor(resp.Kvs[0].Value), resp.Kvs[0].ModRevision
+		at.floor, at.version = parseFloor(resp.Kvs[0]), resp.Kvs[0].ModRevision
 	}
 	return at, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -58,13 +59,15 @@ func (b *Backend) writeFloor(ctx context.Context, rev store.Revision, version in
 	return resp.Succeeded, b.observe(resp.Header, before)
 }
 
-// parseFloor parses what writeFloor wrote; it returns zero for anything else.
-func parseFloor(text []byte) store.Revision {
-	n, err := strconv.ParseUint(string(text), 10, 63)
+// parseFloor parses what writeFloor wrote; it returns zero for anything else. A floor is
+// never above the revision at which it was written, unless it was copied from another
+// cluster: then that revision is the floor, as the objects came with it.
+func parseFloor(kv *mvccpb.KeyValue) store.Revision {
+	n, err := strconv.ParseUint(string(kv.Value), 10, 63)
 	if err != nil {
 		return 0
 	}
-	return store.Revision(n)
+	return store.Revision(min(n, uint64(kv.ModRevision)))
 }
 
 // floorPatience is how long raiseFloor waits for watches that may have nothing left to
@@ -111,7 +114,7 @@ func (b *Backend) followFloor(from store.Revision) {
 		ctx, stop := context.WithCancel(b.newStream())
 		for resp := range b.client.Watch(ctx, b.keys.floor, clientv3.WithRev(int64(from)+1)) {
 			for _, ev := range resp.Events {
-				b.followTo(b.life, parseFloor(ev.Kv.Value))
+				b.followTo(b.life, parseFloor(ev.Kv))
 				from = store.Revision(ev.Kv.ModRevision)
 			}
 		}

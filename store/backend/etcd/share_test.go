@@ -215,3 +215,28 @@ func TestPut_OverAnObjectWithoutARevisionCreates(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrExists)
 	}
 }
+
+// The floor of another cluster comes along when keys are copied from there, and means nothing
+// beyond the revision at which it came.
+func TestWatch_BeginsWhereTheFloorIsThatOfAnotherCluster(t *testing.T) {
+	f := newFixture(t)
+	before := f.create("a", "1").Revision
+	copied, err := f.raw.Put(f.ctx, f.cfg.Prefix+"!//compacted", "1000000")
+	require.NoError(t, err)
+	floor := store.Revision(copied.Header.Revision)
+	require.Eventually(t, func() bool { return f.Floor() > 0 }, patience, time.Millisecond)
+	for _, b := range []*etcd.Backend{f.Backend, f.open()} {
+		f.Backend = b
+		list, err := f.List(f.ctx, backend.ListOptions{})
+		require.NoError(t, err)
+		w := f.watch(list.Revision, "")
+		last := f.foreign("a", "2")
+		require.Equal(t, []string{"MODIFIED a=2 was " + textOf(list.Items[0])}, w.read(last))
+		w.Close()
+		oldest, err := f.Compacted(f.ctx)
+		require.NoError(t, err)
+		require.Equal(t, floor, oldest)
+		_, err = f.Watch(f.ctx, backend.WatchOptions{From: before, Notify: func() {}})
+		require.ErrorIs(t, err, store.ErrExpired)
+	}
+}
