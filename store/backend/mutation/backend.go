@@ -90,7 +90,17 @@ func (b *detectingBackend) Watch(ctx context.Context, opts backend.WatchOptions)
 	if err != nil || w == nil {
 		return nil, err
 	}
-	return &detectingWatcher{w, b.detector}, nil
+	detecting := &detectingWatcher{w, b.detector}
+	if id, knows := w.(backend.Identifier); knows {
+		return &identifiedWatcher{detecting, id}, nil
+	}
+	return detecting, nil
+}
+
+// identifiedWatcher is a detectingWatcher over one that knows which storage it is of.
+type identifiedWatcher struct {
+	*detectingWatcher
+	backend.Identifier
 }
 
 type detectingWatcher struct {

@@ -37,6 +37,40 @@ func TestDetect_KeepsTheContract(t *testing.T) {
 	})
 }
 
+// replaced is storage that was replaced since its watches began, which know what they are of.
+type replaced struct{ backend.Backend }
+
+func (replaced) StoreID(context.Context) (string, error) { return "new", nil }
+
+func (b replaced) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	w, err := b.Backend.Watch(ctx, opts)
+	return ofOld{w}, err
+}
+
+type ofOld struct{ backend.Watcher }
+
+func (ofOld) StoreID(context.Context) (string, error) { return "old", nil }
+
+// A watch that knows which storage it is of does so under a detector, and another does not.
+func TestDetect_LeavesAWatchItsIdentity(t *testing.T) {
+	d := newDetected(t)
+	schema := boxSchema()
+	b, _ := mutation.Detect(replaced{d.Backend}, &schema, d.found.add)
+	w, err := b.Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
+	require.NoError(t, err)
+	defer w.Close()
+	of, knows := w.(backend.Identifier)
+	require.True(t, knows)
+	id, err := of.StoreID(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "old", id)
+
+	other, err := d.Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
+	require.NoError(t, err)
+	defer other.Close()
+	require.NotImplements(t, (*backend.Identifier)(nil), other)
+}
+
 func TestDetect_NamesTheObjectAndTheDifference(t *testing.T) {
 	d := newDetected(t)
 	c := &content{"a", map[string]string{"color": "red"}}
