@@ -161,19 +161,28 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// dial returns a client of the endpoints. It does not wait for a connection.
-func (c *Config) dial() (*clientv3.Client, error) {
+// dial returns a client of the endpoints. It waits for no connection unless it logs in, which
+// ctx bounds.
+func (c *Config) dial(ctx context.Context) (*clientv3.Client, error) {
+	life, end := context.WithCancelCause(context.Background())
+	unlink := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: c.Endpoints, TLS: c.TLS, Username: c.Username, Password: c.Password,
+		Context: life, Endpoints: c.Endpoints, TLS: c.TLS, Username: c.Username, Password: c.Password,
 		DialTimeout: dialTimeout, DialKeepAliveTime: keepAliveEvery, DialKeepAliveTimeout: keepAliveTimeout,
 		DialOptions: []grpc.DialOption{grpc.WithStatsHandler(sendingObserver{})},
 		Logger:      zap.NewNop(),
 	})
-	if err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			return nil, fmt.Errorf("%w: logging in as %s: %w", backend.ErrUnavailable, c.Username, err)
+	if !unlink() {
+		if err == nil {
+			_ = client.Close()
 		}
-		return nil, readError(context.Background(), "connecting", err)
+		return nil, context.Cause(ctx)
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("%w: logging in as %s: %w", backend.ErrUnavailable, c.Username, err)
+	case err != nil:
+		return nil, readError(ctx, "connecting", err)
 	}
 	return client, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -53,6 +54,23 @@ func TestNew_FailsIfNoMemberAnswers(t *testing.T) {
 	_, err := etcd.New(ctx, etcd.Config{Prefix: "/p", Schema: backendtest.Schema(), Endpoints: []string{"127.0.0.1:1"}})
 	require.Error(t, err)
 	require.True(t, backend.Retryable(err) || ctx.Err() != nil, "%v", err)
+}
+
+// Also while it logs in, which the client does by itself.
+func TestNew_EndsWithItsContext(t *testing.T) {
+	f := newFixture(t)
+	f.proxy.BlackHole()
+	gone := errors.New("the user has gone")
+	for _, user := range []string{"", "alice"} {
+		ctx, cancel := context.WithCancelCause(f.ctx)
+		timer := time.AfterFunc(50*time.Millisecond, func() { cancel(gone) })
+		_, err := etcd.New(ctx, etcd.Config{
+			Prefix: f.cfg.Prefix, Schema: backendtest.Schema(), Endpoints: []string{f.proxy.Endpoint},
+			Username: user, Password: "a",
+		})
+		require.ErrorIs(t, err, gone)
+		timer.Stop()
+	}
 }
 
 // One machine that is switched off keeps no program from the members that are left.
