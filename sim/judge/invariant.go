@@ -63,7 +63,8 @@ const (
 
 // Conditions of a whole engine.
 const (
-	// Acknowledged: a write returns its revision and the object that it has stored.
+	// Acknowledged: a write makes the change that it was asked for, and returns its revision
+	// and the object that it has stored.
 	Acknowledged Invariant = "acknowledged"
 	// Refusals: a call fails only for a reason that exists.
 	Refusals Invariant = "refusals"
@@ -73,8 +74,9 @@ const (
 	// Rests: while no time passes and there are no calls, the engine's work comes to an
 	// end.
 	Rests Invariant = "rests"
-	// Expires: storage deletes the objects whose TTL has passed, and no others. That
-	// watches and reads show these deletions is part of their own invariants.
+	// Expires: a write gives an object the TTL that it was asked to, and storage deletes the
+	// objects whose TTL has passed, and no others. That watches and reads show these
+	// deletions is part of their own invariants.
 	Expires Invariant = "expires"
 	// Recovers: when storage works again, the engine catches up with it.
 	Recovers Invariant = "recovers"

@@ -123,6 +123,53 @@ func refuseWrite(_ *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpPut), When: func(*faulty.Call) bool { return o.now() }, Do: faulty.Fail(storage.ErrOutage)}
 }
 
+// loseWrite acknowledges a write of an existing object, with that object, without storing it.
+func loseWrite(w *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpPut), Do: func(ctx context.Context, c *faulty.Call, proceed func()) {
+		current, err := w.storage.Unwrap().Get(ctx, c.Key)
+		if err != nil || c.Prev == nil || c.Prev.Revision != current.Revision || !o.now() {
+			proceed()
+			return
+		}
+		c.Object = c.Prev
+	}}
+}
+
+// storePrevious stores the value that the object has in place of a new one.
+func storePrevious(w *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpPut), Do: faulty.Before(func(_ context.Context, c *faulty.Call) {
+		if c.Prev != nil && o.now() {
+			c.Draft = w.storage.Schema.Clone(c.Prev)
+		}
+	})}
+}
+
+// removeOther deletes the first object in place of another one.
+func removeOther(w *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpRemove), Do: faulty.Before(func(ctx context.Context, c *faulty.Call) {
+		page, err := w.storage.Unwrap().List(ctx, backend.ListOptions{Limit: 1})
+		if err == nil && page.Items[0].Key != c.Key && o.now() {
+			c.Prev = page.Items[0]
+		}
+	})}
+}
+
+// storeWithoutTTL makes an object permanent that was written with a TTL.
+func storeWithoutTTL(_ *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpPut), Do: faulty.Before(func(_ context.Context, c *faulty.Call) {
+		if c.PutOptions.TTL > 0 && o.now() {
+			c.PutOptions.TTL = 0
+		}
+	})}
+}
+
+// forgetExpiry makes an object permanent that is written without a TTL.
+func forgetExpiry(*World[Thing], *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpPut), Do: faulty.Before(func(_ context.Context, c *faulty.Call) {
+		c.PutOptions.KeepExpiry = false
+	})}
+}
+
 // createAnyway overwrites an existing object instead of refusing to create it.
 func createAnyway(w *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpPut), Do: faulty.Before(func(ctx context.Context, c *faulty.Call) {

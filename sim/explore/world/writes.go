@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore/script"
@@ -11,47 +12,81 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
+// asked is a change that a call asks for.
+type asked[T any] struct {
+	kind store.EventType
+	key  string
+	// value is what is to be stored or emitted; nil for a deletion.
+	value *T
+	// expires is when the object under key expires afterwards; the zero time means never.
+	expires time.Time
+}
+
+// store returns the change that a write of value makes. It leaves the object to expire when it would
+// have, unless it gives it a TTL.
+func (w *World[T]) store(value T, ttl time.Duration) asked[T] {
+	a := asked[T]{kind: store.Added, key: w.cfg.Engine.Key(value), value: &value}
+	if a.expires = w.storage.Expiry(a.key); ttl > 0 {
+		a.expires = w.clock.Now().Add(ttl)
+	}
+	return a
+}
+
 // write draws a value from the step's seed, makes the step's call and judges its result.
 func (w *World[T]) write(s script.Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
-	kind, o, err := w.requestWrite(s, value)
+	a, o, err := w.requestWrite(s, value)
 	if err != nil {
 		w.trace.Result(0, err)
 		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
 		return
 	}
 	w.trace.Result(o.Revision, nil)
-	w.judgeWrite(kind, o)
+	w.judgeWrite(a, o)
 }
 
-// judgeWrite judges what a write returned.
-func (w *World[T]) judgeWrite(kind store.EventType, o *engine.Object[T]) {
-	if err := w.history().JudgeWrite(kind, w.historyObject(o)); err != nil {
+// judgeWrite judges a write that was to make the change a by what it returned and by what the
+// history has.
+func (w *World[T]) judgeWrite(a asked[T], o *engine.Object[T]) {
+	err := w.history().JudgeWrite(a.kind, w.historyObject(o))
+	expires := w.storage.Expiry(a.key)
+	switch {
+	case err != nil:
 		w.fail(err)
+	case o.Key != a.key:
+		w.fail(judge.Failed(judge.Acknowledged, a.kind.String(), "it was to change %q, and has changed %q", a.key, o.Key))
+	case a.value != nil && !w.storage.Equal(o.Value, *a.value):
+		w.fail(judge.Failed(judge.Acknowledged, a.kind.String(), "%q was to become %v, and is %v", a.key, *a.value, o.Value))
+	case !expires.Equal(a.expires):
+		w.fail(judge.Failed(judge.Expires, a.kind.String(), "%q was to expire at %v, and expires at %v", a.key, a.expires, expires))
 	}
 }
 
-// requestWrite makes the call of a step that writes. It returns the kind of the change and the
-// object, of which an Emit returns no more than the revision.
-func (w *World[T]) requestWrite(s script.Step, value T) (kind store.EventType, o *engine.Object[T], err error) {
-	ctx := context.Background()
-	o = &engine.Object[T]{Key: w.cfg.Engine.Key(value), Value: value}
+// requestWrite makes the call of a step that writes. It returns the change that the call asks for,
+// and the object that it has returned; an Emit returns no more of that than the revision.
+func (w *World[T]) requestWrite(s script.Step, value T) (a asked[T], o *engine.Object[T], err error) {
+	ctx, e := context.Background(), w.engineOfStep(s)
 	switch s.Do {
 	case script.Emit:
-		o.Revision, err = w.engineOfStep(s).Emit(ctx, value)
-		return store.Emitted, o, err
+		a = w.store(value, 0)
+		a.kind = store.Emitted
+		o = &engine.Object[T]{Key: a.key, Value: value}
+		o.Revision, err = e.Emit(ctx, value)
+		return a, o, err
 	case script.Remove:
 		if keys := w.history().State(w.newest(), everything[T]).Keys(); len(keys) > 0 {
-			o, err = w.engineOfStep(s).Delete(ctx, keys[s.Seed%uint64(len(keys))], engine.DeleteOptions{})
-			return store.Deleted, o, err
+			a = asked[T]{kind: store.Deleted, key: keys[s.Seed%uint64(len(keys))]}
+			o, err = e.Delete(ctx, a.key, engine.DeleteOptions{})
+			return a, o, err
 		}
 	case script.Lease:
-		o, err = w.engineOfStep(s).Update(ctx, o.Key, func(T) (T, error) { return value, nil },
-			engine.UpdateOptions{CreateIfMissing: true, TTL: s.For})
-		return store.Added, o, err
+		a = w.store(value, s.For)
+		o, err = e.Update(ctx, a.key, func(T) (T, error) { return value, nil }, engine.UpdateOptions{CreateIfMissing: true, TTL: s.For})
+		return a, o, err
 	}
-	o, err = w.engineOfStep(s).Put(ctx, value)
-	return store.Added, o, err
+	a = w.store(value, 0)
+	o, err = e.Put(ctx, value)
+	return a, o, err
 }
 
 // revisionOf returns o's revision, zero for nil.
@@ -65,12 +100,13 @@ func revisionOf[T any](o *engine.Object[T]) engine.Revision {
 // create creates an object, which must be refused exactly if its key has one.
 func (w *World[T]) create(s script.Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
-	_, _, taken := w.history().Get(w.cfg.Engine.Key(value))
+	a := w.store(value, 0)
+	_, _, taken := w.history().Get(a.key)
 	o, err := w.engineOfStep(s).Create(context.Background(), value)
 	w.trace.Result(revisionOf(o), err)
 	w.judgeRefusal(s, err, engine.ErrExists, taken)
 	if err == nil {
-		w.judgeWrite(store.Added, o)
+		w.judgeWrite(a, o)
 	}
 }
 
@@ -88,7 +124,7 @@ func (w *World[T]) deleteIf(s script.Step) {
 	w.trace.Result(w.newest(), err)
 	w.judgeRefusal(s, err, engine.ErrPrecondition, meant.Revision != w.history().Shown(since))
 	if err == nil {
-		w.judgeWrite(store.Deleted, o)
+		w.judgeWrite(asked[T]{kind: store.Deleted, key: key}, o)
 	}
 }
 
@@ -98,13 +134,14 @@ func (w *World[T]) deleteIf(s script.Step) {
 func (w *World[T]) race(s script.Step) {
 	draw := rand.New(rand.NewPCG(s.Seed, 1))
 	mine := w.cfg.Draw(draw)
-	key := w.cfg.Engine.Key(mine)
+	a := w.store(mine, 0)
+	key := a.key
 	_, since, known := w.history().Get(key)
 	meant := w.history().Shown(since)
 	if s.N == 2 && known {
 		overtaken := w.writeAsRival(draw, key)
 		o, err := w.engineOfStep(s).Replace(context.Background(), mine, meant)
-		w.judgeRacedWrite(s, o, err, engine.ErrConflict, overtaken)
+		w.judgeRacedWrite(s, a, o, err, overtaken)
 		return
 	}
 	opts := engine.UpdateOptions{CreateIfMissing: true}
@@ -122,7 +159,7 @@ func (w *World[T]) race(s script.Step) {
 		stale = !w.storage.Equal(current, newest)
 		return mine, nil
 	}, opts)
-	w.judgeRacedWrite(s, o, err, engine.ErrConflict, overtaken && opts.Preconditions.Revision != 0)
+	w.judgeRacedWrite(s, a, o, err, overtaken && opts.Preconditions.Revision != 0)
 	if err == nil && stale {
 		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "an update of %q was made from what another write had replaced", key))
 	}
@@ -138,18 +175,18 @@ func (w *World[T]) writeAsRival(draw *rand.Rand, key string) bool {
 		}
 		value = w.cfg.Draw(draw)
 	}
-	before := w.newest()
+	before, a := w.newest(), w.store(value, 0)
 	o, err := w.engineOfStep(script.Step{Uncached: true}).Put(context.Background(), value)
-	w.judgeRacedWrite(script.Step{Do: script.Race}, o, err, engine.ErrConflict, false)
-	return w.newest() > before && w.cfg.Engine.Key(value) == key
+	w.judgeRacedWrite(script.Step{Do: script.Race}, a, o, err, false)
+	return w.newest() > before && a.key == key
 }
 
-// judgeRacedWrite judges the result of a write of a race, which must fail with reason exactly if due
-// is set.
-func (w *World[T]) judgeRacedWrite(s script.Step, o *engine.Object[T], err, reason error, due bool) {
+// judgeRacedWrite judges the result of a write of a race, which was to make the change a and must fail
+// for a conflict exactly if overtaken is set.
+func (w *World[T]) judgeRacedWrite(s script.Step, a asked[T], o *engine.Object[T], err error, overtaken bool) {
 	w.trace.Result(revisionOf(o), err)
-	if w.judgeRefusal(s, err, reason, due); err == nil {
-		w.judgeWrite(store.Added, o)
+	if w.judgeRefusal(s, err, engine.ErrConflict, overtaken); err == nil {
+		w.judgeWrite(a, o)
 	}
 }
 

@@ -34,6 +34,16 @@ func (l *leases) set(key string, expires time.Time) {
 // remove records that the object under key does not expire.
 func (l *leases) remove(key string) { l.set(key, time.Time{}) }
 
+// of returns when the object under key expires; the zero time means never.
+func (l leases) of(key string) time.Time {
+	for _, one := range l {
+		if one.key == key {
+			return one.expires
+		}
+	}
+	return time.Time{}
+}
+
 // due returns the key of the first lease if that has expired by now.
 func (l leases) due(now time.Time) (key string, ok bool) {
 	if len(l) == 0 || l[0].expires.After(now) {
@@ -80,6 +90,9 @@ func (s *Storage[T]) Overdue() error {
 	}
 	return nil
 }
+
+// Expiry returns when storage must delete the object under key; the zero time means never.
+func (s *Storage[T]) Expiry(key string) time.Time { return s.leases.of(key) }
 
 // until returns when an object with that TTL expires; the zero time means never.
 func (s *Storage[T]) until(ttl time.Duration) time.Time {
