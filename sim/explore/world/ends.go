@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/sim/explore/internal/execution"
 	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
 )
 
 // judgeRefusedWatch fails the world if a watch was refused without a cause. At rest no
@@ -27,9 +28,29 @@ func (w *World[T]) judgeRefusedWatch(step script.Step, r *watch[T], err error) {
 		if step.Turns == script.Unlimited && w.sched.HasTurns() {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "idle with turns left"))
 		}
-	case !errors.Is(err, engine.ErrNotReady) && !errors.Is(err, engine.ErrFuture):
+	case errors.Is(err, engine.ErrFuture):
+		if needs, reached := w.needs(r); needs <= reached && r.history == w.history() {
+			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the engine was at %d", err, reached))
+		}
+	case errors.Is(err, engine.ErrNotReady):
+		if !r.Uncached && w.wasReady(r.turns) {
+			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the engine is ready", err))
+		}
+	default:
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%+v: %v", r.Options, err))
 	}
+}
+
+// needs returns the revision that the engine of a watch must reach for the watch to start, and the one
+// that it had reached when the watch was requested.
+func (w *World[T]) needs(r *watch[T]) (needs, reached store.Revision) {
+	if needs, reached = r.Options.From, r.reached; r.Uncached {
+		return needs, r.Earliest
+	}
+	if r.Options.Linearizable {
+		needs = max(needs, r.Earliest)
+	}
+	return needs, reached
 }
 
 // ended records err, with which the watch says that it ended; nil if it has not. The first

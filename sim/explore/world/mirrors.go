@@ -192,7 +192,7 @@ func (w *World[T]) fetch(ctx context.Context, r *objectcache.Ref[T]) {
 		o = w.seams.fetched(r, o)
 	}
 	w.trace.Result(revisionOf(o), err)
-	last, read := w.mirrors.shown[r.Key()], judge.Read[T]{Name: "reference", Mode: judge.ReadCached}
+	last, read := w.mirrors.shown[r.Key()], w.readBy(w.engine, judge.Read[T]{Name: "reference", Mode: judge.ReadCached})
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		w.judgeReadError(ctx, read, err, []error{objectcache.ErrNotSynced})
 		return
@@ -201,7 +201,7 @@ func (w *World[T]) fetch(ctx context.Context, r *objectcache.Ref[T]) {
 	o = w.historyObject(o)
 	w.judgeByKnownHistory(last, func(h *judge.History[T], oldest store.Revision) error {
 		read.Oldest, read.Newest = oldest, h.Newest()
-		return h.JudgeGet(read, r.Key(), o)
+		return h.JudgeGet(read.Read, r.Key(), o)
 	})
 	if last.history != was {
 		last.revision = 0

@@ -31,12 +31,28 @@ var readErrorsDirect = [script.ReadModes][]error{script.ReadExact: {engine.ErrEx
 // laterPageErrors are those of a page after the first, which shows a past state and does not wait.
 var laterPageErrors = []error{engine.ErrExpired, storage.ErrOutage}
 
+// read is a read that is about to be made, or has been made.
+type read[T any] struct {
+	judge.Read[T]
+	// by is the engine that reads.
+	by *engine.Engine[T]
+	// reached is the revision of the engine's cache before the read, and turns how many turns
+	// there had been.
+	reached store.Revision
+	turns   uint64
+}
+
+// readBy returns a read by an engine, before it is made. Its bounds and its invariant are r's.
+func (w *World[T]) readBy(by *engine.Engine[T], r judge.Read[T]) read[T] {
+	return read[T]{Read: r, by: by, reached: w.engine.Revision(), turns: w.trace.Number(execution.Turns)}
+}
+
 // newRead returns the options of a read that is about to be made, and the bounds of the
 // state that it may show. After the read, completeRead completes the bounds by the newest revision,
 // since there may be writes meanwhile.
-func (w *World[T]) newRead(by *engine.Engine[T], mode script.ReadMode, seed uint64) (engine.Read, judge.Read[T]) {
+func (w *World[T]) newRead(by *engine.Engine[T], mode script.ReadMode, seed uint64) (engine.Read, read[T]) {
 	rev := w.history().Shown(1 + store.Revision(seed%uint64(w.newest())))
-	r := judge.Read[T]{Name: string(readInvariants[mode]), Mode: readInvariants[mode], Oldest: rev, Newest: rev}
+	r := w.readBy(by, judge.Read[T]{Name: string(readInvariants[mode]), Mode: readInvariants[mode], Oldest: rev, Newest: rev})
 	if mode == script.ReadExact {
 		return engine.Exactly(rev), r
 	}
@@ -66,11 +82,11 @@ func (w *World[T]) allowedErrors(by *engine.Engine[T], mode script.ReadMode) []e
 }
 
 // completeRead sets the newest revision that a read may show, after the read has returned.
-func (w *World[T]) completeRead(mode script.ReadMode, r judge.Read[T]) judge.Read[T] {
+func (w *World[T]) completeRead(mode script.ReadMode, r read[T]) judge.Read[T] {
 	if mode != script.ReadExact {
 		r.Newest = w.newest()
 	}
-	return r
+	return r.Read
 }
 
 // read performs a step that reads.
@@ -102,12 +118,12 @@ func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode script.Re
 	}
 	key := keys[seed%uint64(len(keys))]
 	read, r := w.newRead(by, mode, seed)
-	o, err := by.Get(ctx, key, engine.GetOptions{Read: read})
-	var rev store.Revision
-	if o != nil {
-		rev = o.Revision
+	var o *engine.Object[T]
+	err := w.refuse(r.Name)
+	if err == nil {
+		o, err = by.Get(ctx, key, engine.GetOptions{Read: read})
 	}
-	w.trace.Result(rev, err)
+	w.trace.Result(revisionOf(o), err)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		w.judgeReadError(ctx, r, err, w.allowedErrors(by, mode))
 		return
@@ -121,7 +137,7 @@ func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode script.Re
 // if it failed.
 func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode script.ReadMode, seed uint64, sel Selection[T]) *engine.List[T] {
 	read, r := w.newRead(by, mode, seed)
-	l, err := by.List(ctx, sel.list(read))
+	l, err := w.list(ctx, r, sel.list(read))
 	if err != nil {
 		w.trace.Result(0, err)
 		w.judgeReadError(ctx, r, err, w.allowedErrors(by, mode))
@@ -134,19 +150,37 @@ func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode script
 	return l
 }
 
+// list makes a read that lists.
+func (w *World[T]) list(ctx context.Context, r read[T], opts engine.ListOptions) (*engine.List[T], error) {
+	name := r.Name
+	if opts.Continue != "" {
+		name += ", continued"
+	}
+	if err := w.refuse(name); err != nil {
+		return nil, err
+	}
+	return r.by.List(ctx, opts)
+}
+
 // pages lists page by page with a write between two pages. All pages must show one state.
 func (w *World[T]) pages(s script.Step, sel Selection[T]) {
 	opts := sel.list(engine.Read{})
 	opts.Limit = s.N
 	var all []*engine.Object[T]
-	r := judge.Read[T]{Name: "pages", Mode: judge.ReadLatest, Oldest: w.newest()}
+	r := w.readBy(w.engine, judge.Read[T]{Name: "pages", Mode: judge.ReadLatest, Oldest: w.newest()})
 	allowed := readErrors[script.ReadLatest]
+	var relists uint64
 	for pages := 1; ; pages++ {
-		l, err := w.engine.List(context.Background(), opts)
+		l, err := w.list(context.Background(), r, opts)
 		if err != nil {
 			w.trace.Result(0, err)
-			w.judgeReadError(context.Background(), r, err, allowed)
+			if !errors.Is(err, engine.ErrExpired) || relists == w.engine.Stats().Relists {
+				w.judgeReadError(context.Background(), r, err, allowed)
+			}
 			return
+		}
+		if pages == 1 {
+			relists = w.engine.Stats().Relists
 		}
 		w.trace.Listed(l.Revision, len(l.Items))
 		if len(all) > 0 && l.Revision != r.Newest || len(l.Items) > opts.Limit {
@@ -165,7 +199,7 @@ func (w *World[T]) pages(s script.Step, sel Selection[T]) {
 		w.write(script.Step{Do: script.Write, Seed: s.Seed})
 		allowed = laterPageErrors
 	}
-	if err := w.history().JudgeList(r, sel.selects(), r.Newest, w.historyObjects(all)); err != nil {
+	if err := w.history().JudgeList(r.Read, sel.selects(), r.Newest, w.historyObjects(all)); err != nil {
 		w.fail(err)
 	}
 }
@@ -173,7 +207,7 @@ func (w *World[T]) pages(s script.Step, sel Selection[T]) {
 // judgeReadError fails the world if a read failed without a reason: it may fail with one of
 // the allowed errors, because its context has ended, or because the engine is being closed. At rest
 // the allowed errors do not count.
-func (w *World[T]) judgeReadError(ctx context.Context, r judge.Read[T], err error, allowed []error) {
+func (w *World[T]) judgeReadError(ctx context.Context, r read[T], err error, allowed []error) {
 	switch {
 	case ctx.Err() != nil && errors.Is(err, execution.ErrCanceled):
 	case w.closing && errors.Is(err, engine.ErrEngineClosed):
@@ -181,7 +215,19 @@ func (w *World[T]) judgeReadError(ctx context.Context, r judge.Read[T], err erro
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%v", err))
 	case errors.Is(err, engine.ErrIdle):
 		w.judgeIdle(r.Name)
+	case errors.Is(err, engine.ErrExpired) && r.Newest >= w.storage.Floor():
+		w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but storage has the revisions from %d on", err, w.storage.Floor()))
+	case errors.Is(err, engine.ErrFuture) && r.Oldest <= r.reached:
+		w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the engine was at %d", err, r.reached))
+	case errors.Is(err, engine.ErrNotReady) && w.wasReady(r.turns):
+		w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the engine is ready", err))
 	}
+}
+
+// wasReady reports whether the engine was certainly ready during a call, before which there had been so
+// many turns.
+func (w *World[T]) wasReady(turns uint64) bool {
+	return turns == w.trace.Number(execution.Turns) && w.engine.Stats().Ready
 }
 
 // judgeIdle fails the world if a call has returned [engine.ErrIdle] although there are

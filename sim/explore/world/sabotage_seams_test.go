@@ -3,6 +3,7 @@ package world
 import (
 	"errors"
 	"reflect"
+	"strings"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
@@ -254,6 +255,19 @@ func forgetTokenTimeline(*once) seams[Thing] {
 		token.Timeline = ""
 		return token.Encode()
 	}}
+}
+
+// refuse refuses a call of an engine with a cache for no reason, other than at rest: a read of that name,
+// or a watch, whose names begin with w.
+func refuse(name string, err error) func(*once) seams[Thing] {
+	return func(o *once) seams[Thing] {
+		return seams[Thing]{refuse: func(w *World[Thing], called string) error {
+			if !w.resting && w.uncached == nil && strings.HasPrefix(called, name) && o.now() {
+				return err
+			}
+			return nil
+		}}
+	}
 }
 
 // sameRevisions makes the storage after a restart begin at revision one, too.

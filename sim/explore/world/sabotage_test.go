@@ -7,8 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
 )
 
 // sabotage is one fault in a seam, and the invariants by which it is found.
@@ -134,6 +136,20 @@ var sabotages = []sabotage{
 		foundBy: []judge.Invariant{judge.OneTimeline}},
 	{name: "continue a list on another timeline", seams: forgetTokenTimeline, moments: 1,
 		foundBy: []judge.Invariant{judge.OneTimeline}},
+	{name: "refuse a past state that is kept", seams: refuse("read-exact", &store.ExpiredError{Requested: 2, Oldest: 3}), moments: 3,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "refuse a next page that is kept", seams: refuse("next page, continued", &store.ExpiredError{Requested: 2, Oldest: 3}), moments: 2,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "refuse pages that are kept", seams: refuse("pages, continued", &store.ExpiredError{Requested: 2, Oldest: 3}), moments: 2,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "wait for what has come", seams: refuse("read-not-older", &store.FutureError{Requested: 3, Current: 2}), moments: 3,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "refuse a read for nothing", seams: refuse("read-cached", &engine.NotReadyError{}), moments: 3,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "refuse a watch for nothing", seams: refuse("w", &engine.NotReadyError{}), moments: 3,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "let a watch wait for what has come", seams: refuse("w", &store.FutureError{Requested: 3, Current: 2}), moments: 3,
+		foundBy: []judge.Invariant{judge.Refusals}},
 	{name: "never rest", seams: onStorage(wakeForever), moments: 10,
 		foundBy: []judge.Invariant{judge.Rests}},
 }

@@ -16,8 +16,8 @@ import (
 // no code for them. All are nil in an ordinary world.
 //
 //	storage ──[storage]──▶ engine ─[deliver, endError, resumeRevision]─▶ consumer ──▶ judge
-//	                       │  ▲  ▲                             │
-//	                  [turn]  │  └───[ask, start, page, stop]───┘
+//	                       │  ▲  ▲                                 │
+//	                  [turn]  │  └─[ask, start, page, refuse, stop]─┘
 //	                       ▼  │
 //	                     executor
 //
@@ -35,6 +35,9 @@ type seams[T any] struct {
 	// page returns the continue token with which the engine lists the next page, instead of
 	// its argument.
 	page func(token string) string
+	// refuse returns the error with which a read or a watch of that name fails, without being
+	// made; nil for none. The names of pages after the first end with ", continued".
+	refuse func(w *World[T], name string) error
 	// ask makes the call that requests a watch. The function that it returns is called
 	// when the watch has begun, and may change the record of the request.
 	ask func(w *World[T], r *watch[T], call func()) (adjustRecord func())
@@ -66,6 +69,14 @@ type seams[T any] struct {
 	// endError returns the error that the consumer of a watch receives when the watch has
 	// ended for err; nil for none.
 	endError func(r *watch[T], err error) error
+}
+
+// refuse returns the error with which a call of that name fails; nil if it is to be made.
+func (w *World[T]) refuse(name string) error {
+	if w.seams.refuse == nil {
+		return nil
+	}
+	return w.seams.refuse(w, name)
 }
 
 // ask makes the call that requests a watch, through the seam if there is one.

@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore/script"
@@ -98,12 +99,13 @@ func (w *World[T]) isOfTimeline(r *watch[T]) bool {
 
 // paging is a list of which a page has been read, and that has more.
 type paging[T any] struct {
-	by       *engine.Engine[T]
 	selected Selection[T]
 	options  engine.ListOptions
-	// read bounds the revision of the list, and history is the one that it shows.
-	read    judge.Read[T]
+	// read bounds the revision of the list, and history is the one that it shows. The engine
+	// had listed again as often as relists says when it returned the first page.
+	read    read[T]
 	history *judge.History[T]
+	relists uint64
 	objects []*engine.Object[T]
 }
 
@@ -112,25 +114,35 @@ type paging[T any] struct {
 func (w *World[T]) nextPage(s script.Step, sel Selection[T]) {
 	p := w.paging
 	if w.paging = nil; p == nil {
-		p = &paging[T]{by: w.engineOfStep(s), selected: sel, options: sel.list(engine.Read{}), history: w.history()}
+		p = &paging[T]{selected: sel, options: sel.list(engine.Read{}), history: w.history()}
 		p.options.Limit = s.N
-		p.read = judge.Read[T]{Name: "next page", Mode: judge.ReadLatest, Oldest: w.newest()}
+		p.read = w.readBy(w.engineOfStep(s), judge.Read[T]{Name: "next page", Mode: judge.ReadLatest, Oldest: w.newest()})
 	}
 	opts, allowed := p.options, laterPageErrors
 	switch {
 	case opts.Continue == "":
-		allowed = w.allowedErrors(p.by, script.ReadLatest)
+		allowed = w.allowedErrors(p.read.by, script.ReadLatest)
 	case w.seams.page != nil:
 		opts.Continue = w.seams.page(opts.Continue)
 	}
-	l, err := p.by.List(context.Background(), opts)
+	l, err := w.list(context.Background(), p.read, opts)
 	if err != nil {
 		w.trace.Result(0, err)
-		w.judgeReadError(context.Background(), p.read, err, allowed)
+		if !errors.Is(err, engine.ErrExpired) || w.goesOn(p) {
+			w.judgeReadError(context.Background(), p.read, err, allowed)
+		}
 		return
+	}
+	if opts.Continue == "" {
+		p.relists = w.engine.Stats().Relists
 	}
 	w.trace.Listed(l.Revision, len(l.Items))
 	w.judgeNextPage(p, l)
+}
+
+// goesOn reports whether the timeline of a list is certainly still that of its engine.
+func (w *World[T]) goesOn(p *paging[T]) bool {
+	return p.history == w.history() && (p.read.by != w.engine || p.relists == w.engine.Stats().Relists)
 }
 
 // judgeNextPage judges a page and, if it is the last, the whole list.
@@ -148,7 +160,7 @@ func (w *World[T]) judgeNextPage(p *paging[T], l *engine.List[T]) {
 		w.paging = p
 		return
 	}
-	if err := p.history.JudgeList(p.read, p.selected.selects(), l.Revision, p.objects); err != nil {
+	if err := p.history.JudgeList(p.read.Read, p.selected.selects(), l.Revision, p.objects); err != nil {
 		w.fail(err)
 	}
 }

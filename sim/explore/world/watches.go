@@ -35,8 +35,10 @@ type watch[T any] struct {
 	relists                uint64
 	// breaks is how often storage had broken its watches at the time of the call.
 	breaks int
-	// reached is the engine's revision at the time of the call.
+	// reached is the engine's revision at the time of the call, and turns how many turns there
+	// had been.
 	reached store.Revision
+	turns   uint64
 	// continues is the list whose timeline the watch requires; nil if it requires none.
 	continues *lastList[T]
 	// held are events that a seam withholds from the consumer.
@@ -130,10 +132,12 @@ func (w *World[T]) requestWatch(step script.Step, r *watch[T]) (adjustRecord fun
 		opts = w.seams.start(w, opts)
 	}
 	r.requestedAt, r.relists, r.reached = w.clock.Now(), w.engine.Stats().Relists, w.engine.Revision()
-	r.breaks = len(w.storage.Breaks)
-	w.waitAs(r.caller, step, 0, func() {
-		adjustRecord = w.ask(r, func() { r.handle, err = w.call(r, opts) })
-	})
+	r.breaks, r.turns = len(w.storage.Breaks), w.trace.Number(execution.Turns)
+	if err = w.refuse(r.Name); err == nil {
+		w.waitAs(r.caller, step, 0, func() {
+			adjustRecord = w.ask(r, func() { r.handle, err = w.call(r, opts) })
+		})
+	}
 	r.startedAt = w.clock.Now()
 	w.trace.Result(r.Earliest, err)
 	return adjustRecord, err
