@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ func TestPlay_SaysWhatIsWrongWithItsScenario(t *testing.T) {
 		"Steps[1].Meanwhile.N":     {Do: script.Get, Meanwhile: &script.Step{Do: script.Take}},
 		"Steps[1].For":             {Do: script.Pass, For: -time.Second},
 		"Steps[1].Start":           {Do: script.Watch},
+		"Steps[1].Meanwhile.For":   {Do: script.Get, Meanwhile: &script.Step{Do: script.Jump, For: math.MinInt64}},
 		"Steps[1].Start.Consumer":  {Do: script.Follow, Start: &script.Start{Consumer: 200}},
 		"Steps[1].Start.Selection": {Do: script.Watch, Start: &script.Start{Selection: -1}},
 		"Steps[1].Meanwhile.Do":    {Do: script.Get, Meanwhile: &script.Step{Do: 200}},
@@ -53,6 +55,36 @@ func TestPlay_SaysWhatIsWrongWithItsScenario(t *testing.T) {
 	}
 	_, err := Play(Things(), script.Scenario{Setup: script.Setup{Window: engine.Window{MaxEvents: -1}}})
 	require.ErrorIs(t, err, engine.ErrConfig)
+}
+
+// The clock cannot show more than 292 years, and each passing takes real time.
+func TestPlay_RefusesToLetMoreTimePassThanAYear(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	pass := func(n int, d time.Duration) script.Step { return script.Step{Do: script.Pass, N: n, For: d} }
+	for what, c := range map[string]struct {
+		field string
+		steps []script.Step
+	}{
+		"all of time":          {"Steps[0].For", []script.Step{pass(1, math.MaxInt64)}},
+		"a product that wraps": {"Steps[0].For", []script.Step{pass(1<<16, 1<<48)}},
+		"too often":            {"Steps[0].N", []script.Step{pass(math.MaxInt, 1)}},
+		"in several steps":     {"Steps[2].For", []script.Step{pass(1, year/2), pass(2, year/4), pass(1, 1)}},
+		"in reads": {"Steps[1].For", []script.Step{
+			{Do: script.List, For: year}, {Do: script.Get, Turns: script.Unlimited, For: time.Second},
+		}},
+		"meanwhile": {"Steps[1].For", []script.Step{
+			pass(1, year-time.Second), {Do: script.Get, Meanwhile: &script.Step{Do: script.Pass, N: 2, For: time.Second}},
+		}},
+	} {
+		_, err := Play(Things(), script.Scenario{Steps: c.steps})
+		require.Error(t, err, what)
+		requireField(t, c.field, err)
+	}
+	finding, err := Play(Things(), script.Scenario{
+		Setup: script.Setup{BookmarkPeriod: time.Second}, Steps: []script.Step{pass(2, year/2), {Do: script.Jump, For: year}, {Do: script.Jump, For: -year}},
+	})
+	require.NoError(t, err)
+	require.Nil(t, finding)
 }
 
 // Without a number these steps would do something else than the verb says, and what they did

@@ -84,7 +84,8 @@ type Step struct {
 	// Seed decides the values and keys of the step.
 	Seed uint64 `json:"seed,omitzero"`
 	// For is how much time passes, by how much the clock jumps, for how long an object
-	// lives, or for how long a read may wait.
+	// lives, or for how long a read may wait. It is at most a year, and so is all the time that
+	// passes in a scenario.
 	For time.Duration `json:"forNanoseconds,omitzero"`
 	// Start describes the watch that [Watch], [Follow] and [WatchLastList] start, which
 	// require it.
@@ -199,8 +200,8 @@ const (
 	Acquire
 	Fetch
 	Release
-	// Pass lets the time For pass N times, with a few turns after each; Jump corrects
-	// the clock by For.
+	// Pass lets the time For pass N times, at most 100,000, with a few turns after each; Jump
+	// corrects the clock by For.
 	Pass
 	Jump
 	// Hangup, Outage and Expire end storage's watches: closed, as if storage could not be

@@ -2,18 +2,45 @@ package script
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
 )
 
+// maxTime is the most time that may pass in a scenario, and by which the clock may be corrected at a
+// time: the virtual clock ends after 292 years. maxPasses is how often a step may let time pass.
+const (
+	maxTime   = 365 * 24 * time.Hour
+	maxPasses = 100_000
+)
+
 // Validate returns a [*engine.ConfigError] for the first invalid step, nil if there is none.
 func (s *Scenario) Validate() error {
+	left := maxTime
 	for i := range s.Steps {
-		if err := s.Steps[i].validate(fmt.Sprintf("Steps[%d]", i)); err != nil {
+		step, field := &s.Steps[i], fmt.Sprintf("Steps[%d]", i)
+		if err := step.validate(field); err != nil {
 			return err
+		}
+		if left -= step.time(); left < 0 {
+			return &engine.ConfigError{Field: field + ".For", Problem: fmt.Sprintf("makes the scenario last longer than %v; let less time pass", maxTime)}
 		}
 	}
 	return nil
+}
+
+// time returns how much time passes in a valid step at most.
+func (s *Step) time() (passes time.Duration) {
+	switch s.Do {
+	case Pass:
+		passes = time.Duration(s.N) * s.For
+	case Get, List, Fetch:
+		passes = s.For
+	}
+	if s.Meanwhile != nil {
+		passes += s.Meanwhile.time()
+	}
+	return min(passes, 2*maxTime) // many steps within each other could add up to more than a Duration has
 }
 
 func (s *Step) validate(field string) error {
@@ -24,8 +51,12 @@ func (s *Step) validate(field string) error {
 		return &engine.ConfigError{Field: field + ".N", Problem: "is negative; give a number of what the verb says, or zero"}
 	case s.N == 0 && s.Do.counts():
 		return &engine.ConfigError{Field: field + ".N", Problem: fmt.Sprintf("is zero; a %q step needs the number of events, objects or calls", s.Do)}
+	case s.N > maxPasses && s.Do == Pass:
+		return &engine.ConfigError{Field: field + ".N", Problem: fmt.Sprintf("is %d; let time pass at most %d times, each for longer", s.N, maxPasses)}
 	case s.For < 0 && s.Do != Jump:
 		return &engine.ConfigError{Field: field + ".For", Problem: "is negative, but only the clock's Jump goes back"}
+	case s.For < -maxTime || s.For > maxTime, s.Do == Pass && s.N > 0 && s.For > maxTime/time.Duration(s.N):
+		return &engine.ConfigError{Field: field + ".For", Problem: fmt.Sprintf("is %v; give no more than %v in all", s.For, maxTime)}
 	}
 	if err := s.validateStart(field + ".Start"); err != nil {
 		return err
