@@ -28,9 +28,6 @@ var readErrors = [script.ReadModes][]error{
 // readErrorsDirect are those of reads through the engine without a cache.
 var readErrorsDirect = [script.ReadModes][]error{script.ReadExact: {engine.ErrExpired}}
 
-// laterPageErrors are those of a page after the first, which shows a past state and does not wait.
-var laterPageErrors = []error{engine.ErrExpired, storage.ErrOutage}
-
 // read is a read that is about to be made, or has been made.
 type read[T any] struct {
 	judge.Read[T]
@@ -160,48 +157,6 @@ func (w *World[T]) list(ctx context.Context, r read[T], opts engine.ListOptions)
 		return nil, err
 	}
 	return r.by.List(ctx, opts)
-}
-
-// pages lists page by page with a write between two pages. All pages must show one state.
-func (w *World[T]) pages(s script.Step, sel Selection[T]) {
-	opts := sel.list(engine.Read{})
-	opts.Limit = s.N
-	var all []*engine.Object[T]
-	r := w.readBy(w.engine, judge.Read[T]{Name: "pages", Mode: judge.ReadLatest, Oldest: w.newest()})
-	allowed := readErrors[script.ReadLatest]
-	var relists uint64
-	for pages := 1; ; pages++ {
-		l, err := w.list(context.Background(), r, opts)
-		if err != nil {
-			w.trace.Result(0, err)
-			if !errors.Is(err, engine.ErrExpired) || relists == w.engine.Stats().Relists {
-				w.judgeReadError(context.Background(), r, err, allowed)
-			}
-			return
-		}
-		if pages == 1 {
-			relists = w.engine.Stats().Relists
-		}
-		w.trace.Listed(l.Revision, len(l.Items))
-		if len(all) > 0 && l.Revision != r.Newest || len(l.Items) > opts.Limit {
-			w.fail(judge.Failed(judge.ReadState, r.Name, "a page of revision %d with %d items, the first was of %d", l.Revision, len(l.Items), r.Newest))
-			return
-		}
-		r.Newest, all = l.Revision, append(all, l.Items...)
-		if opts.Continue = l.Continue; opts.Continue == "" {
-			break
-		}
-		if objects := len(w.history().State(r.Newest, everything[T])); pages > objects {
-			w.fail(judge.Failed(judge.ReadState, r.Name, "there are more than %d pages of %d objects", pages, objects))
-			return
-		}
-		s.Seed++
-		w.write(script.Step{Do: script.Write, Seed: s.Seed})
-		allowed = laterPageErrors
-	}
-	if err := w.history().JudgeList(r.Read, sel.selects(), r.Newest, w.historyObjects(all)); err != nil {
-		w.fail(err)
-	}
 }
 
 // judgeReadError fails the world if a read failed without a reason: it may fail with one of

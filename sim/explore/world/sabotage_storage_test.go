@@ -208,6 +208,21 @@ func omitFromDirectRead(o *once) seams[Thing] {
 	}}
 }
 
+// remainOneMore says of a page without a cache that one more object comes after it than does.
+func remainOneMore(o *once) seams[Thing] {
+	return seams[Thing]{uncached: func(b backend.Backend) backend.Backend {
+		f := faulty.New(b, faulty.Options{})
+		f.Add(faulty.Rule{Ops: one(faulty.OpList), Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+			if c.Err == nil && c.Page.Continue != "" && o.now() {
+				page := *c.Page
+				page.Remaining++
+				c.Page = &page
+			}
+		})})
+		return f
+	}}
+}
+
 // omitFromComparison leaves one object out of a list of a past state, which the engine requests for
 // its comparisons.
 func omitFromComparison(_ *World[Thing], o *once) faulty.Rule {

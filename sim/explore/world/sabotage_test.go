@@ -100,6 +100,8 @@ var sabotages = []sabotage{
 		foundBy: []judge.Invariant{judge.Refusals}},
 	{name: "read less without a cache", seams: omitFromDirectRead, moments: 3,
 		foundBy: []judge.Invariant{judge.ReadState, judge.ReadLatest, judge.ReadCached, judge.ReadNotOlder, judge.ReadExact, judge.Refusals}},
+	{name: "say that more objects remain than do", seams: remainOneMore, moments: 3,
+		foundBy: []judge.Invariant{judge.ReadState}},
 	{name: "compare with something else", seams: onStorage(omitFromComparison), moments: 3,
 		foundBy:     []judge.Invariant{Consistent},
 		sideEffects: []judge.Invariant{judge.Atomic}}, // the engine lists again, which a scenario with transactions does not expect

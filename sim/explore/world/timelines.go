@@ -2,7 +2,6 @@ package world
 
 import (
 	"context"
-	"errors"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore/script"
@@ -95,72 +94,4 @@ func (r *watch[T]) requireTimeline(l *lastList[T]) {
 func (w *World[T]) isOfTimeline(r *watch[T]) bool {
 	l := r.continues
 	return l == nil || l.history == w.history() && (r.Uncached || l.relists == w.engine.Stats().Relists)
-}
-
-// paging is a list of which a page has been read, and that has more.
-type paging[T any] struct {
-	selected Selection[T]
-	options  engine.ListOptions
-	// read bounds the revision of the list, and history is the one that it shows. The engine
-	// had listed again as often as relists says when it returned the first page.
-	read    read[T]
-	history *judge.History[T]
-	relists uint64
-	objects []*engine.Object[T]
-}
-
-// nextPage lists the next page of a list or, if none has more, the first page of one, of N
-// objects. All pages must show one state, of one history.
-func (w *World[T]) nextPage(s script.Step, sel Selection[T]) {
-	p := w.paging
-	if w.paging = nil; p == nil {
-		p = &paging[T]{selected: sel, options: sel.list(engine.Read{}), history: w.history()}
-		p.options.Limit = s.N
-		p.read = w.readBy(w.engineOfStep(s), judge.Read[T]{Name: "next page", Mode: judge.ReadLatest, Oldest: w.newest()})
-	}
-	opts, allowed := p.options, laterPageErrors
-	switch {
-	case opts.Continue == "":
-		allowed = w.allowedErrors(p.read.by, script.ReadLatest)
-	case w.seams.page != nil:
-		opts.Continue = w.seams.page(opts.Continue)
-	}
-	l, err := w.list(context.Background(), p.read, opts)
-	if err != nil {
-		w.trace.Result(0, err)
-		if !errors.Is(err, engine.ErrExpired) || w.goesOn(p) {
-			w.judgeReadError(context.Background(), p.read, err, allowed)
-		}
-		return
-	}
-	if opts.Continue == "" {
-		p.relists = w.engine.Stats().Relists
-	}
-	w.trace.Listed(l.Revision, len(l.Items))
-	w.judgeNextPage(p, l)
-}
-
-// goesOn reports whether the timeline of a list is certainly still that of its engine.
-func (w *World[T]) goesOn(p *paging[T]) bool {
-	return p.history == w.history() && (p.read.by != w.engine || p.relists == w.engine.Stats().Relists)
-}
-
-// judgeNextPage judges a page and, if it is the last, the whole list.
-func (w *World[T]) judgeNextPage(p *paging[T], l *engine.List[T]) {
-	if err := w.history().JudgeTimeline(p.read.Name, p.history); err != nil {
-		w.fail(err)
-		return
-	}
-	if p.options.Continue != "" && l.Revision != p.read.Newest || len(l.Items) > p.options.Limit {
-		w.fail(judge.Failed(judge.ReadState, p.read.Name, "a page of revision %d with %d items, the first was of %d", l.Revision, len(l.Items), p.read.Newest))
-		return
-	}
-	p.read.Newest, p.objects = l.Revision, append(p.objects, w.historyObjects(l.Items)...)
-	if p.options.Continue = l.Continue; l.Continue != "" {
-		w.paging = p
-		return
-	}
-	if err := p.history.JudgeList(p.read.Read, p.selected.selects(), l.Revision, p.objects); err != nil {
-		w.fail(err)
-	}
 }
