@@ -175,8 +175,8 @@ func (j *judge[T]) missingEmission(ev engine.Event[T]) store.Revision {
 }
 
 // judgeLost checks the number of lost events that the watch reports: it must include every
-// emitted value that is missing. If no value is emitted after a missing one, no event can
-// tell of it.
+// emitted value that is missing, and be no higher than that of all changes. If no value is
+// emitted after a missing one, no event can tell of it.
 func (j *judge[T]) judgeLost() error {
 	var away uint64
 	for rev := j.begun + 1; rev <= j.position; rev++ {
@@ -185,8 +185,13 @@ func (j *judge[T]) judgeLost() error {
 			away++
 		}
 	}
-	if away > j.Lost {
+	switch all := uint64(j.Newest() - min(j.begun, j.Newest())); {
+	case away > j.Lost:
 		return j.fail(Reliable, "%d values that were emitted did not come, and it says that it has lost %d", away, j.Lost)
+	case j.Lost > 0 && j.Options.Policy != engine.Conflate:
+		return j.fail(Reliable, "it says that it has lost %d events, which was not requested", j.Lost)
+	case j.Lost > all && j.parent == nil: // it may have lost some of a history that has ended
+		return j.fail(Reliable, "it says that it has lost %d events, and there were %d", j.Lost, all)
 	}
 	return nil
 }
