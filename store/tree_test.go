@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -97,6 +98,30 @@ func TestTree_IndexReturnsTheNewestObject(t *testing.T) {
 	objects, err := tree.View().ByIndex(byNode, "n1", "", "")
 	require.NoError(t, err)
 	require.Same(t, newest, slices.Collect(objects)[0])
+}
+
+// A view shares all nodes, so the first write after it copies those that it changes: of an
+// index none, unless the value is another.
+func TestTree_AnUpdateThatKeepsTheValueCopiesNothingOfAnIndex(t *testing.T) {
+	copied := func(value string, indexes ...store.Attribute) float64 {
+		const runs = 10
+		trees := make([]*store.Tree, 0, runs+1) // one for the run before the measured ones
+		for len(trees) < cap(trees) {
+			tree := store.NewTree(indexes...)
+			for i := range 1000 { // downwards, since a tree that was appended to compacts itself
+				tree.Put(onNode(fmt.Sprintf("%04d", 999-i), "n1", "", 1))
+			}
+			tree.View()
+			trees = append(trees, tree)
+		}
+		update := onNode("0500", value, "", 2)
+		return testing.AllocsPerRun(runs, func() {
+			trees[0].Put(update)
+			trees = trees[1:]
+		})
+	}
+	require.Equal(t, copied("n1"), copied("n1", byNode))
+	require.Greater(t, copied("n2", byNode), copied("n2"))
 }
 
 func TestTree_ListsInKeyOrder(t *testing.T) {
