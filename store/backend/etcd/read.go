@@ -82,7 +82,7 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 		if errors.Is(err, rpctypes.ErrCompacted) && scan.Revision == 0 && attempt < listAttempts {
 			continue
 		}
-		return page, b.compactedError(ctx, scan, err)
+		return page, l.compactedError(ctx, err)
 	}
 }
 
@@ -93,21 +93,6 @@ func (b *Backend) checkScan(ctx context.Context, scan backend.Scan) error {
 		return err
 	}
 	return scan.Check(max(at.floor, store.Revision(b.compacted.Load())), at.revision)
-}
-
-// compactedError returns the error for a scan that etcd answered with err.
-func (b *Backend) compactedError(ctx context.Context, scan backend.Scan, err error) error {
-	if !errors.Is(err, rpctypes.ErrCompacted) {
-		return err
-	}
-	oldest, failed := b.findCompacted(ctx)
-	if failed != nil {
-		return failed
-	}
-	if expired := scan.Check(oldest, max(oldest, scan.Revision)); expired != nil {
-		return expired
-	}
-	return &store.ExpiredError{Requested: scan.Revision, Oldest: oldest}
 }
 
 // listing is a list that is being read.
@@ -139,6 +124,21 @@ func (l *listing) run(ctx context.Context) (*backend.List, error) {
 		list.Continue = backend.Token{Revision: l.at, Start: l.items[len(l.items)-1].Key}.Encode()
 	}
 	return list, nil
+}
+
+// compactedError returns the error for a list that has failed with err.
+func (l *listing) compactedError(ctx context.Context, err error) error {
+	if !errors.Is(err, rpctypes.ErrCompacted) {
+		return err
+	}
+	oldest, failed := l.backend.findCompacted(ctx)
+	if failed != nil {
+		return failed
+	}
+	if expired := l.scan.Check(oldest, max(oldest, l.scan.Revision)); expired != nil {
+		return expired
+	}
+	return &store.ExpiredError{Requested: l.at, Oldest: oldest}
 }
 
 // full reports whether the list has all the objects that it may have.
