@@ -56,6 +56,11 @@ func TestEncoding_SealedIsNotReadableAndBoundToItsPlace(t *testing.T) {
 	_, err = f.Get(f.ctx, "b")
 	require.ErrorIs(t, err, backend.ErrUndecodable)
 	require.ErrorIs(t, err, codec.ErrNotAuthentic)
+
+	f.cfg.Sealer = nil
+	_, err = f.open().Get(f.ctx, "a")
+	require.ErrorIs(t, err, backend.ErrUndecodable)
+	require.ErrorContains(t, err, "Config.Sealer is nil")
 }
 
 // rawCodec is a codec whose bytes begin like a header.
