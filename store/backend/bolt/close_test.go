@@ -142,6 +142,32 @@ func TestClose_WaitsForAWriteThatIsBeingCommitted(t *testing.T) {
 	require.Len(t, f.list(backend.ListOptions{}), 1)
 }
 
+// Close does not wait for ever for a disk that hangs. The file is closed when that goes on.
+func TestClose_LeavesACommitThatHangs(t *testing.T) {
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.CloseTimeout = time.Millisecond })
+	entered, wait, done := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	disk.Add(journaltest.Fault{Entered: entered, Wait: wait})
+	put := func(key string) {
+		_, err := f.Put(f.ctx, draft(key, "1"), nil, backend.PutOptions{})
+		done <- err
+	}
+	go put("a")
+	<-entered
+	go put("b")
+	require.Eventually(t, func() bool { return f.file.Queued() == 1 }, time.Minute, time.Millisecond)
+	err := f.file.Close()
+	require.ErrorIs(t, err, bolt.ErrTimeout)
+	require.ErrorContains(t, err, f.path)
+	require.ErrorIs(t, <-done, store.ErrClosed, "what was queued is refused")
+	_, err = bolt.Open(f.path, bolt.Options{LockTimeout: time.Millisecond})
+	require.ErrorIs(t, err, backend.ErrLocked)
+
+	close(wait)
+	require.NoError(t, <-done, "what was being committed is durable")
+	f.open()
+	require.Len(t, f.list(backend.ListOptions{}), 1)
+}
+
 // What is queued when the file is closed is committed or refused, never lost.
 func TestClose_CommitsOrRefuses(t *testing.T) {
 	for range 5 {

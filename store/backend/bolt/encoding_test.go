@@ -82,8 +82,6 @@ func TestRewrite_RotatesKeys(t *testing.T) {
 	f.open()
 }
 
-// A value that cannot be encoded again stays, and the error does not say that it cannot be
-// decoded.
 // A revision that the schema puts into a value is not in the file, where the value is from
 // before the write, and is no reason to encode it again.
 func TestRewrite_ChangesNothingForARevisionInTheValue(t *testing.T) {
@@ -99,6 +97,8 @@ func TestRewrite_ChangesNothingForARevisionInTheValue(t *testing.T) {
 	require.Zero(t, n)
 }
 
+// A value that cannot be encoded again stays, and the error does not say that it cannot be
+// decoded.
 func TestRewrite_LeavesWhatCannotBeEncoded(t *testing.T) {
 	f := newFixture(t, func(f *fixture) { f.cfg.Codec = versioned{write: 1} })
 	f.put("a", "error")
@@ -115,6 +115,26 @@ func TestRewrite_LeavesWhatCannotBeEncoded(t *testing.T) {
 	require.Equal(t, before, f.list(backend.ListOptions{}))
 	f.reopen(0)
 	require.Equal(t, before, f.list(backend.ListOptions{}))
+}
+
+// Nor can one be encoded that cannot be decoded, as without its key.
+func TestRewrite_LeavesWhatCannotBeDecoded(t *testing.T) {
+	f := newFixture(t, func(f *fixture) { f.cfg.Sealer = sealer(t, 'a') })
+	f.put("sealed", "x")
+	f.close()
+	f.cfg.Sealer, f.cfg.OnUndecodable = nil, bolt.Keep
+	f.open()
+	f.put("plain", "x")
+	n, err := f.Rewrite(f.ctx)
+	require.Zero(t, n)
+	var unknown *backend.UndecodableError
+	require.ErrorAs(t, err, &unknown)
+	require.Equal(t, "sealed", unknown.Key)
+	require.ErrorContains(t, err, "Config.Sealer is nil")
+	f.close()
+	f.cfg.Sealer, f.cfg.OnUndecodable = sealer(t, 'a'), bolt.Fail
+	f.open()
+	require.Len(t, f.list(backend.ListOptions{}), 2)
 }
 
 // reencoding decodes what any codec of these tests has encoded, and encodes as [panicking].

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -150,6 +151,24 @@ func ExampleCheck() {
 	report, err := bolt.Check(path)
 	fmt.Println(report.Records, len(report.Problems), err)
 	// Output: 1 0 <nil>
+}
+
+// Space that history has left is given back to the file system.
+func ExampleShrink() {
+	ctx := context.Background()
+	path, remove := inTemporary()
+	defer remove()
+	f, _ := bolt.Open(path, bolt.Options{})
+	lamps, _ := bolt.New(f, "lamps", cfg)
+	large, _ := lamps.Put(ctx, draft("hall", strings.Repeat("on ", 1<<20)), nil, backend.PutOptions{})
+	small, _ := lamps.Put(ctx, draft("hall", "on"), large, backend.PutOptions{})
+	_ = lamps.Compact(ctx, small.Revision)
+	_ = lamps.Close() // which waits until the history is deleted
+	_ = f.Close()
+
+	before, after, err := bolt.Shrink(ctx, path)
+	fmt.Println(before > 3<<20, after < 1<<20, err)
+	// Output: true true <nil>
 }
 
 func ExampleDump() {

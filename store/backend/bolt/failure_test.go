@@ -318,6 +318,37 @@ func TestExpiry_TriesAgainWhenThereIsSpace(t *testing.T) {
 	require.Empty(t, f.list(backend.ListOptions{}))
 }
 
+// Objects that have expired while the file was closed keep it from being opened only if nothing
+// can be written any more.
+func TestNew_DeletesLaterWhatHasExpiredIfTheDiskIsFull(t *testing.T) {
+	f, _ := newFaulty(t)
+	f.putFor(time.Minute, "a", "1")
+	f.putFor(time.Minute, "b", "1")
+	f.close()
+	f.clock.Advance(time.Hour)
+	failing := func(err error) func(journal.Journal) journal.Journal {
+		return func(j journal.Journal) journal.Journal {
+			disk := journaltest.NewFaulty(j, f.path)
+			disk.Add(journaltest.Fault{Err: err})
+			return disk
+		}
+	}
+	file, err := bolt.OpenOver(f.path, f.opts, failing(&bolt.FailedError{Path: f.path, Cause: syscall.EIO}))
+	require.NoError(t, err)
+	_, err = bolt.New(file, "items", f.cfg)
+	require.ErrorIs(t, err, backend.ErrFailed)
+	require.NoError(t, file.Close())
+
+	f.wrap = failing(&bolt.FullError{Path: f.path, Cause: syscall.ENOSPC})
+	f.open()
+	require.Len(t, f.list(backend.ListOptions{}), 2)
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	require.ErrorIs(t, info.LastError, backend.ErrFull)
+	f.clock.Advance(time.Second)
+	require.Empty(t, f.list(backend.ListOptions{}))
+}
+
 // A panic in OnError ends neither the program nor what reports the error.
 func TestExpiry_GoesOnWhenOnErrorPanics(t *testing.T) {
 	f, disk := newFaulty(t, func(f *fixture) { f.opts.OnError = func(error) { panic("cannot log") } })
