@@ -164,25 +164,25 @@ func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
 
 // findCompacted returns the revision that etcd itself is compacted to.
 func (b *Backend) findCompacted(ctx context.Context) (store.Revision, error) {
-	refused := store.Revision(b.compacted.Load())
-	readable, err := b.readable(ctx, max(refused, 1))
+	known := store.Revision(b.compacted.Load())
+	readable, err := b.readable(ctx, max(known, 1))
 	if err != nil || readable {
-		return refused, err
+		return known, err
 	}
 	at, err := b.position(ctx)
 	if err != nil {
 		return 0, err
 	}
-	oldest := at.revision
-	for refused+1 < oldest {
-		middle := refused + (oldest-refused)/2
+	gone, oldest := known, at.revision
+	for gone+1 < oldest {
+		middle := gone + (oldest-gone)/2
 		if readable, err = b.readable(ctx, middle); err != nil {
 			return 0, err
 		}
 		if readable {
 			oldest = middle
 		} else {
-			refused = middle
+			gone = middle
 		}
 	}
 	b.noteCompacted(oldest)
