@@ -72,6 +72,10 @@
 //   - Disk: use a local one. One that acknowledges writes which it has not made can lose
 //     acknowledged writes. The file is locked by flock, which may not work between machines
 //     on NFS.
+//   - Moving: close the file before it is moved, replaced or removed. Until then all is
+//     written to the file that was opened, wherever that is, while another process can open
+//     what the path names by then: the lock is that of the file. To copy an open file, use
+//     [File.Snapshot].
 //   - Damage: opening the file detects all damage of a single page, with one exception. If
 //     the newer of the two meta pages is lost after it was synced, the file opens as of one
 //     transaction earlier, with a message in Info.Warnings.
