@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
@@ -23,6 +24,8 @@ type callers struct {
 	// those that were due but not made before the end.
 	done, failed, missed atomic.Uint64
 	latency              *latency.Recorder
+	// broken is the first invariant that a call of a writer has broken; nil if none has.
+	broken atomic.Pointer[judge.Failure]
 }
 
 func newCallers(r *run, kind, name string, count int) *callers {

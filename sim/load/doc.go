@@ -66,6 +66,9 @@
 // conflates must have the newest state of every object at the end: each object of which
 // it has another state is lost.
 //
+// A write that is acknowledged must have been stored: it returns the object that was written. Otherwise
+// there would be no event to miss.
+//
 // Object caches and informers skip states by design. At the end each reference, and
 // each handler, must have the newest state: those that do not are stale. The old object
 // of an addition or update that a handler receives must be the one that it has.

@@ -160,7 +160,7 @@ func (r *run) expect() {
 	}
 }
 
-// judge judges every trail.
+// judge judges every trail, and adds what writers and informers have found.
 func (r *run) judge() *judgement {
 	if r.expected == nil { // interrupted before everything was written
 		r.expect()
@@ -176,6 +176,11 @@ func (r *run) judge() *judgement {
 		j.lost += v.Lost
 		if v.Failure != nil && len(j.broken) < maxBroken {
 			j.broken = append(j.broken, v.Failure.Error())
+		}
+	}
+	for _, g := range r.callers {
+		if broken := g.broken.Load(); broken != nil {
+			j.broken = append(j.broken, broken.Error())
 		}
 	}
 	for _, g := range r.informerGroups {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
@@ -102,9 +103,11 @@ func (w *writer) number() int { return w.maker.Rand.IntN(1000) }
 func (w *writer) create(ctx context.Context, due int64) error {
 	it := w.maker.Object(w.next)
 	it.Due = due
-	if _, err := w.run.engine.Create(ctx, it); err != nil {
+	o, err := w.run.engine.Create(ctx, it)
+	if err != nil {
 		return err
 	}
+	w.checkStored(o, due)
 	w.live = append(w.live, w.next)
 	w.next += w.stride
 	return nil
@@ -123,8 +126,20 @@ func (w *writer) update(ctx context.Context, due int64, n int) error {
 		}
 		return it, nil
 	}
-	_, err := w.run.engine.Update(ctx, w.run.plan.Objects.Key(n), change, engine.UpdateOptions{})
+	o, err := w.run.engine.Update(ctx, w.run.plan.Objects.Key(n), change, engine.UpdateOptions{})
+	if err == nil {
+		w.checkStored(o, due)
+	}
 	return err
+}
+
+// checkStored checks that a write that was due at a time returned the object which it was to store. No
+// two writes are equal, so it returned another only if it has stored nothing.
+func (w *writer) checkStored(o *engine.Object[content.Item], due int64) {
+	if o.Value.Due != due {
+		w.group.broken.CompareAndSwap(nil, judge.Failed(judge.Acknowledged, w.spec.Name,
+			"a write of %q was answered with an object that it has not stored, of revision %d", o.Key, o.Revision))
+	}
 }
 
 func (w *writer) delete(ctx context.Context, at int) error {

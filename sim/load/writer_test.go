@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
 // writers returns those of a group of two, over a hundred objects.
@@ -35,6 +36,22 @@ func TestWriters_ShareTheObjects(t *testing.T) {
 	slices.Sort(all)
 	require.Len(t, slices.Compact(all), 100)
 	require.NotEqual(t, both[0].next, both[1].next, "nor do they create the same")
+}
+
+// An engine that acknowledges a write with the object that it has, without storing the new one,
+// would pass for a fast one: no watcher misses an event that there never was.
+func TestWriters_FindAWriteThatIsLost(t *testing.T) {
+	r := started(t, &scenario.Scenario{Objects: scenario.Objects{Count: 1}, Writers: []scenario.Writer{{Rate: 1}}})
+	require.NoError(t, r.populate(t.Context()))
+	w := newWriter(r, r.callers[0], &r.plan.Writers[0], 0, 0, 1)
+	require.NoError(t, w.update(t.Context(), 1, 0))
+	require.NoError(t, w.create(t.Context(), 2))
+	require.Empty(t, r.judge().broken)
+
+	lose := r.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpPut}, Do: func(_ context.Context, c *faulty.Call, _ func()) { c.Object = c.Prev }})
+	defer lose.Remove()
+	require.NoError(t, w.update(t.Context(), 3, 0))
+	require.Equal(t, []string{`acknowledged: writers-1: a write of "ns-0/obj-0" was answered with an object that it has not stored, of revision 3`}, r.judge().broken)
 }
 
 // The writers of a group write their parts of a burst at the same time. Otherwise a
