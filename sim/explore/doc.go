@@ -52,6 +52,10 @@
 // the new one from its start. An informer or an object cache may show the old history
 // until it has learned of the new one, and from then on only the new one.
 //
+// A write must store the value that it was given, under its key and with its TTL. A call that
+// is refused must have a reason for that: the revision is no longer kept or has not come, or the
+// engine is not ready or cannot reach storage.
+//
 // # What is not judged
 //
 // Consumers of the engine's Source other than an informer and an object cache are not
