@@ -1,6 +1,7 @@
 package world
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,34 @@ func TestPlay_ObjectsExpire(t *testing.T) {
 		require.Nil(t, o.Failure, "the clock jumps by %v", jump)
 		require.Contains(t, strings.Join(lines, "\n"), "storage: expire: revision 3")
 		require.Contains(t, strings.Join(lines, "\n"), "w0 gets DELETED")
+	}
+}
+
+// A stored value may differ from the one that was to be written by what the configuration adds to it,
+// which its Equal need not ignore.
+func TestPlay_ConfigMayAddToValues(t *testing.T) {
+	for what, add := range map[string]func(*engine.Config[Thing]){
+		"the revision": func(c *engine.Config[Thing]) {
+			c.SetRevision = func(o Thing, rev engine.Revision) Thing {
+				o.N = uint32(rev)
+				return o
+			}
+		},
+		"something of the context": func(c *engine.Config[Thing]) {
+			c.Carry = func(_ context.Context, o Thing) Thing {
+				o.N++
+				return o
+			}
+		},
+	} {
+		cfg, err := Things().WithDefaults()
+		require.NoError(t, err)
+		add(&cfg.Engine)
+		for seed := range uint64(20) {
+			o := simulate(&cfg, drawn(cfg, seed), seams[Thing]{}, nil)
+			require.NoError(t, o.Err)
+			require.Nil(t, o.Failure, "%s, seed %d", what, seed)
+		}
 	}
 }
 

@@ -55,11 +55,20 @@ func (w *World[T]) judgeWrite(a asked[T], o *engine.Object[T]) {
 		w.fail(err)
 	case o.Key != a.key:
 		w.fail(judge.Failed(judge.Acknowledged, a.kind.String(), "it was to change %q, and has changed %q", a.key, o.Key))
-	case a.value != nil && !w.storage.Equal(o.Value, *a.value):
+	case a.value != nil && !w.storage.Equal(o.Value, w.written(*a.value)):
 		w.fail(judge.Failed(judge.Acknowledged, a.kind.String(), "%q was to become %v, and is %v", a.key, *a.value, o.Value))
 	case !expires.Equal(a.expires):
 		w.fail(judge.Failed(judge.Expires, a.kind.String(), "%q was to expire at %v, and expires at %v", a.key, a.expires, expires))
 	}
+}
+
+// written returns what a value becomes when it is written: the configuration may add something of the
+// context.
+func (w *World[T]) written(value T) T {
+	if carry := w.cfg.Engine.Carry; carry != nil {
+		return carry(context.Background(), value)
+	}
+	return value
 }
 
 // requestWrite makes the call of a step that writes. It returns the change that the call asks for,
@@ -70,9 +79,11 @@ func (w *World[T]) requestWrite(s script.Step, value T) (a asked[T], o *engine.O
 	case script.Emit:
 		a = w.store(value, 0)
 		a.kind = store.Emitted
-		o = &engine.Object[T]{Key: a.key, Value: value}
-		o.Revision, err = e.Emit(ctx, value)
-		return a, o, err
+		rev, err := e.Emit(ctx, value)
+		if err != nil {
+			return a, nil, err
+		}
+		return a, &engine.Object[T]{Key: a.key, Value: w.written(value), Revision: rev}, nil
 	case script.Remove:
 		if keys := w.history().State(w.newest(), everything[T]).Keys(); len(keys) > 0 {
 			a = asked[T]{kind: store.Deleted, key: keys[s.Seed%uint64(len(keys))]}

@@ -77,7 +77,7 @@ type Storage[T any] struct {
 func New[T any](cfg *engine.Config[T], clock clock.Clock, setup script.Setup, t *execution.Trace) (*Storage[T], error) {
 	s := &Storage[T]{
 		Schema: cfg.Schema(), keyOf: cfg.Key, trace: t, faults: map[script.Verb]*faulty.Fault{},
-		blocks: setup.Blocks, Equal: equal(cfg.Equal),
+		blocks: setup.Blocks, Equal: equal(cfg),
 	}
 	s.History = judge.NewHistory(s.Equal)
 	s.clock = reaperClock{clock, s.reap}
@@ -120,13 +120,18 @@ func indexes[T any](cfg *engine.Config[T], schema *store.Schema) (all []store.At
 	return all
 }
 
-// equal returns f or, if that is nil, a comparison by [reflect.DeepEqual], as the engine
-// does.
-func equal[T any](f func(a, b T) bool) func(a, b T) bool {
-	if f != nil {
-		return f
+// equal returns the comparison of cfg or, if there is none, one by [reflect.DeepEqual], as the
+// engine does. It ignores the revisions that values carry: the object of a deletion has another
+// one than the last state.
+func equal[T any](cfg *engine.Config[T]) func(a, b T) bool {
+	same, set := cfg.Equal, cfg.SetRevision
+	if same == nil {
+		same = func(a, b T) bool { return reflect.DeepEqual(a, b) }
 	}
-	return func(a, b T) bool { return reflect.DeepEqual(a, b) }
+	if set == nil {
+		return same
+	}
+	return func(a, b T) bool { return same(set(a, judge.First), set(b, judge.First)) }
 }
 
 // recordCall records a call that has returned, in the history and in the trace.
