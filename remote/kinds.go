@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store"
 )
 
 // Served is a kind that a server serves.
@@ -35,6 +36,9 @@ type discovery struct {
 			Resources []discovered
 		}
 	}
+	// Groups and Versions are what a server answers with that has no such document: at /apis and at
+	// /api, without their kinds.
+	Groups, Versions []json.RawMessage
 }
 
 // discovered is a resource in a discovery.
@@ -55,6 +59,7 @@ type discovered struct {
 // version, and blocks for at most [Config].RequestTimeout.
 //
 // Errors: [usercode.ErrConfig], a [*StatusError], [backend.ErrUnavailable], a [*SizeError],
+// [store.ErrUnsupported] if the server has no aggregated discovery, as Kubernetes before 1.30,
 // the error of a document that does not parse, or ctx's cause.
 func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 	cfg, err := cfg.complete()
@@ -68,11 +73,12 @@ func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.RequestTimeout, cfg.noAnswer())
 	defer cancel()
-	var core, named discovery
-	if err := cfg.getJSON(ctx, client, "/api", discoveryType, &core); err != nil && !isNotServed(err) {
+	core, err := cfg.discover(ctx, client, "/api")
+	if err != nil && !isNotServed(err) {
 		return nil, err
 	}
-	if err := cfg.getJSON(ctx, client, "/apis", discoveryType, &named); err != nil {
+	named, err := cfg.discover(ctx, client, "/apis")
+	if err != nil {
 		return nil, err
 	}
 	var served []Served
@@ -91,6 +97,19 @@ func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 		}
 	}
 	return served, nil
+}
+
+// discover requests the groups at a path with their kinds.
+func (c *Config) discover(ctx context.Context, client *http.Client, path string) (discovery, error) {
+	var found discovery
+	if err := c.getJSON(ctx, client, path, discoveryType, &found); err != nil {
+		return discovery{}, err
+	}
+	if len(found.Groups) > 0 || len(found.Versions) > 0 {
+		return discovery{}, fmt.Errorf("%w: the server at %s has no aggregated discovery at %s (apidiscovery.k8s.io/v2), so that its kinds are unknown: name them",
+			store.ErrUnsupported, c.URL, path)
+	}
+	return found, nil
 }
 
 // isNotServed reports whether the server does not have the path that it was asked for: one of

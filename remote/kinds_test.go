@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -79,6 +80,25 @@ func TestKinds_OfTheCoreGroup(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, made.Revision, got.Revision)
 	require.Len(t, follow(t, replica.store.Engine(), made.Revision-1, made.Revision), 1)
+}
+
+// A server without aggregated discovery answers with its groups alone. That it has no kinds, which
+// a replica would take for true, is not what it says.
+func TestKinds_RefusesAServerThatDoesNotTellThem(t *testing.T) {
+	groups := `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"example.com","versions":[{"groupVersion":"example.com/v1","version":"v1"}]}]}`
+	for path, documents := range map[string]map[string]string{
+		"/apis": {"/api": `{"kind":"APIVersions","versions":[]}`, "/apis": groups},
+		"/api":  {"/api": `{"kind":"APIVersions","versions":["v1"]}`, "/apis": `{"items":[]}`},
+	} {
+		origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, documents[r.URL.Path])
+		}))
+		defer origin.Close()
+		kinds, err := remote.Kinds(t.Context(), remote.Config{URL: origin.URL})
+		require.ErrorIs(t, err, store.ErrUnsupported, path)
+		require.ErrorContains(t, err, path+" (apidiscovery.k8s.io/v2)")
+		require.Empty(t, kinds)
+	}
 }
 
 // A server of custom resources alone may not have the path of the core group's versions.
