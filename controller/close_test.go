@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestClose_EndsTheContextsOfCalls(t *testing.T) {
@@ -40,6 +41,32 @@ func TestClose_EndsTheContextsOfCalls(t *testing.T) {
 		require.Zero(t, time.Since(began))
 		require.NoError(t, pods.Close())
 	})
+}
+
+// Close is no reason to panic: a program is told of a panic in the clean-up of a call, too.
+func TestClose_ReportsThePanicOfACallThatItEnds(t *testing.T) {
+	pods, err := engine.New(podConfig())
+	require.NoError(t, err)
+	running := make(chan struct{})
+	var reported []error
+	c, err := controller.New(controller.Config[Pod]{
+		Source: pods.Source(), Name: "test", OnError: func(err error) { reported = append(reported, err) },
+		Reconcile: func(ctx context.Context, _ string, _ *engine.Object[Pod]) (controller.Result, error) {
+			close(running)
+			<-ctx.Done()
+			panic("oops")
+		},
+	})
+	require.NoError(t, err)
+	_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+	require.NoError(t, err)
+	<-running
+	require.NoError(t, c.Close())
+	require.Len(t, reported, 1)
+	require.ErrorIs(t, reported[0], usercode.ErrPanic)
+	require.ErrorContains(t, reported[0], `controller test: "ns/a" failed, attempt 1, given up: `)
+	require.EqualValues(t, 1, c.Stats().Failed)
+	require.NoError(t, pods.Close())
 }
 
 // A program can tell a controller that has no source any more from one that has nothing to do.

@@ -49,7 +49,8 @@ type Config[T any] struct {
 	Resync time.Duration
 	// OnError gets each failed call as a [*ReconcileError], and the errors of the
 	// controller's own informer. It is called from several goroutines at once and must
-	// not block. A panic in it is logged.
+	// not block. A panic in it is logged. A call that returns an error after Close, which
+	// has ended its context, counts as ended and not as failed; one that panics has failed.
 	OnError func(error)
 }
 

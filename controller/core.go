@@ -151,8 +151,8 @@ func (c *core) finish(key string, result Result, err error) {
 			_ = c.queue.AddAfter(key, result.After)
 		}
 		c.forget(key)
-	case c.life.Err() != nil:
-		// It is being closed, which is why the call failed.
+	case c.life.Err() != nil && !errors.Is(err, usercode.ErrPanic) && !errors.Is(err, usercode.ErrGoexit):
+		// The controller is being closed, which is why the call failed. It is no reason to panic.
 	default:
 		c.fail(key, err)
 	}
@@ -162,7 +162,8 @@ func (c *core) finish(key string, result Result, err error) {
 func (c *core) fail(key string, err error) {
 	c.failed.Add(1)
 	failure := &ReconcileError{Controller: c.cfg.name, Key: key, Attempts: c.count(key), Err: err}
-	if failure.GivenUp = c.cfg.maxAttempts > 0 && failure.Attempts >= c.cfg.maxAttempts; failure.GivenUp {
+	tooOften := c.cfg.maxAttempts > 0 && failure.Attempts >= c.cfg.maxAttempts
+	if failure.GivenUp = tooOften || c.life.Err() != nil; failure.GivenUp {
 		c.givenUp.Add(1)
 		c.forget(key)
 	} else {
