@@ -1,6 +1,8 @@
 package protobuf
 
 import (
+	"fmt"
+
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -19,65 +21,74 @@ type scale struct {
 	} `json:"status"`
 }
 
-// Unmarshal reads the message:
-//
-//	Scale       1 metadata  2 spec  3 status
-//	ScaleSpec   1 replicas
-//	ScaleStatus 1 replicas  2 selector
+// wires are the wire types of the fields of a message, by number.
+type wires map[protowire.Number]protowire.Type
+
+// The fields that are read.
+var (
+	scaleWires  = wires{1: protowire.BytesType, 2: protowire.BytesType, 3: protowire.BytesType} // metadata, spec, status
+	specWires   = wires{1: protowire.VarintType}                                                // replicas
+	statusWires = wires{1: protowire.VarintType, 2: protowire.BytesType}                        // replicas, selector
+)
+
+// Unmarshal reads the message.
 func (s *scale) Unmarshal(data []byte) error {
-	return eachField(data, func(of protowire.Number, message []byte, _ uint64) error {
+	return eachField(data, scaleWires, func(of protowire.Number, message []byte, _ uint64) error {
 		switch of {
 		case 1:
 			return s.ObjectMeta.Unmarshal(message)
 		case 2:
-			return eachField(message, s.setSpec)
-		case 3:
-			return eachField(message, s.setStatus)
+			return eachField(message, specWires, s.setSpec)
+		default:
+			return eachField(message, statusWires, s.setStatus)
 		}
-		return nil
 	})
 }
 
-func (s *scale) setSpec(of protowire.Number, _ []byte, n uint64) error {
-	if of == 1 {
-		s.Spec.Replicas = int32(n)
-	}
+func (s *scale) setSpec(_ protowire.Number, _ []byte, n uint64) error {
+	s.Spec.Replicas = int32(n)
 	return nil
 }
 
 func (s *scale) setStatus(of protowire.Number, text []byte, n uint64) error {
-	switch of {
-	case 1:
+	if of == 1 {
 		s.Status.Replicas = int32(n)
-	case 2:
+	} else {
 		s.Status.Selector = string(text)
 	}
 	return nil
 }
 
-// eachField calls set with the fields of a message: each has bytes or a number, or is of a type
-// that no field of a Scale has.
-func eachField(message []byte, set func(of protowire.Number, text []byte, n uint64) error) error {
+// eachField calls set with those fields of a message that known has: each has bytes or a number.
+// Others are of later versions, and skipped.
+func eachField(message []byte, known wires, set func(of protowire.Number, text []byte, n uint64) error) error {
 	for len(message) > 0 {
 		of, wire, size := protowire.ConsumeTag(message)
 		if size < 0 {
 			return protowire.ParseError(size)
 		}
 		message = message[size:]
+		expected, isKnown := known[of]
+		if isKnown && wire != expected {
+			return fmt.Errorf("the wire type of field %d is %d, and not %d", of, wire, expected)
+		}
 		var text []byte
 		var n uint64
-		switch wire {
-		case protowire.BytesType:
-			text, size = protowire.ConsumeBytes(message)
-		case protowire.VarintType:
-			n, size = protowire.ConsumeVarint(message)
-		default:
+		switch {
+		case !isKnown:
 			size = protowire.ConsumeFieldValue(of, wire, message)
+		case wire == protowire.BytesType:
+			text, size = protowire.ConsumeBytes(message)
+		default:
+			n, size = protowire.ConsumeVarint(message)
 		}
 		if size < 0 {
 			return protowire.ParseError(size)
 		}
 		message = message[size:]
+		if !isKnown {
+			continue
+		}
 		if err := set(of, text, n); err != nil {
 			return err
 		}
