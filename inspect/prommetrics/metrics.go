@@ -3,6 +3,7 @@ package prommetrics
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +44,9 @@ type Metrics struct {
 	mu    sync.RWMutex
 	hosts []*engine.Host
 	seen  map[string]series // the engines that have series, by name
+	// shown are the labels of the engines that run. An engine keeps its own as long as it runs:
+	// otherwise the counters of one would go on with those of another.
+	shown map[claim]series
 }
 
 var (
@@ -63,6 +67,7 @@ func New(options Options) *Metrics {
 	return &Metrics{
 		options: options,
 		seen:    map[string]series{},
+		shown:   map[claim]series{},
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "apiserver_watch_events_dispatch_duration_seconds",
 			Help:    "Age of the oldest event of a batch, since it was committed, at the stages cached, dispatched and delivered.",
@@ -228,11 +233,14 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	hosts := m.hosts
 	m.mu.Unlock()
-	used := map[series]bool{}
+	var running []engine.Running
 	for _, h := range hosts {
-		for _, r := range h.Engines() {
-			m.collectContained(to, r, used)
-		}
+		running = append(running, h.Engines()...)
+	}
+	m.dropEnded(running)
+	used := map[series]bool{}
+	for _, r := range running {
+		m.collectContained(to, r, used)
 	}
 	m.dropGone()
 	for _, c := range m.measured() {
@@ -251,14 +259,46 @@ func (m *Metrics) collectContained(to chan<- prometheus.Metric, r engine.Running
 // series are the labels of an engine's metrics.
 type series struct{ group, resource string }
 
-// collect collects one engine. If several have the same labels, a number after the
-// resource distinguishes them.
-func (m *Metrics) collect(to chan<- prometheus.Metric, r engine.Running, used map[series]bool) {
+// claim are the labels that an engine has unless another has them already.
+type claim struct {
+	engine engine.Running
+	labels series
+}
+
+// dropEnded makes the labels of engines that have ended free for others.
+func (m *Metrics) dropEnded(running []engine.Running) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.shown, func(by claim, _ series) bool { return !slices.Contains(running, by.engine) })
+}
+
+// labelsOf returns the labels by which an engine is shown. If several would have the same, a
+// number after the resource distinguishes them.
+func (m *Metrics) labelsOf(r engine.Running, used map[series]bool) series {
 	group, resource := m.labels(r.Name())
-	for name, n := resource, 2; used[series{group, resource}]; n++ {
-		resource = fmt.Sprintf("%s#%d", name, n)
+	by := claim{r, series{group, resource}}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if labels, known := m.shown[by]; known && !used[labels] {
+		return labels
 	}
-	used[series{group, resource}] = true
+	taken := maps.Clone(used)
+	for _, labels := range m.shown {
+		taken[labels] = true
+	}
+	labels := by.labels
+	for n := 2; taken[labels]; n++ {
+		labels.resource = fmt.Sprintf("%s#%d", resource, n)
+	}
+	m.shown[by] = labels
+	return labels
+}
+
+// collect collects one engine. used are the labels of those that the scrape has already.
+func (m *Metrics) collect(to chan<- prometheus.Metric, r engine.Running, used map[series]bool) {
+	labels := m.labelsOf(r, used)
+	group, resource := labels.group, labels.resource
+	used[labels] = true
 	stats := r.Stats()
 	for _, f := range figures {
 		to <- prometheus.MustNewConstMetric(f.desc, f.kind, f.of(r, &stats), group, resource)

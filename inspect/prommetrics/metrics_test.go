@@ -178,6 +178,53 @@ func TestMetrics_OfEnginesWithNumbersInTheirNames(t *testing.T) {
 	require.Equal(t, 3, n)
 }
 
+// A counter that went on with the number of another engine would show an increase, or a restart,
+// that there was not.
+func TestMetrics_AnEngineKeepsItsNumberWhenAnotherEnds(t *testing.T) {
+	metrics := prommetrics.New(prommetrics.Options{})
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(metrics))
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, host.Close()) }()
+	metrics.Observe(host)
+	begin := func() *engine.Engine[pod] {
+		e, err := engine.New(config(host, "pods"))
+		require.NoError(t, err)
+		return e
+	}
+	events := func() map[string]float64 {
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		found := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "apiserver_watch_cache_events_received_total" {
+					found[m.GetLabel()[1].GetValue()] = m.GetCounter().GetValue()
+				}
+			}
+		}
+		return found
+	}
+	write := func(e *engine.Engine[pod], n int) {
+		for i := range n {
+			o, err := e.Create(t.Context(), pod{fmt.Sprint("p", i)})
+			require.NoError(t, err)
+			require.NoError(t, e.WaitFor(t.Context(), o.Revision))
+		}
+	}
+	first, second := begin(), begin()
+	write(first, 3)
+	write(second, 1)
+	require.Equal(t, map[string]float64{"pods": 3, "pods#2": 1}, events())
+	require.NoError(t, first.Close())
+	require.Equal(t, map[string]float64{"pods#2": 1}, events())
+	third := begin()
+	require.Equal(t, map[string]float64{"pods": 0, "pods#2": 1}, events(), "a number that is free is used again")
+	require.NoError(t, third.Close())
+	require.NoError(t, second.Close())
+}
+
 func TestMetrics_BoundTheirSeries(t *testing.T) {
 	registry, e, _ := simulated(t, prommetrics.Options{Watches: 2})
 	for i := range 10 {
