@@ -42,7 +42,10 @@ type Metrics struct {
 
 	mu      sync.RWMutex
 	servers []*serve.Server
-	seen    map[kind]bool // the kinds that have series
+	// past are the sums of the counters of servers that were forgotten: a sum that went back by
+	// what those had would look like a restart, after which all that is left has been counted anew.
+	past []float64
+	seen map[kind]bool // the kinds that have series
 }
 
 var (
@@ -89,6 +92,7 @@ func New(options Options) *Metrics {
 		synced: histograms("apiserver_watch_list_duration_seconds", "From the request of a watch to the end of its initial state.",
 			ascending(options.Durations, 90, 120, 180, 300), append(slices.Clone(byResource), "scope")...),
 		writeStalls: histograms("watchmill_write_stall_seconds", "How long watches waited for their connections, by flush.", stallBounds, byResource...),
+		past:        make([]float64, len(figures)),
 		seen:        map[kind]bool{},
 	}
 	for _, limit := range serve.AllLimits() {
@@ -122,11 +126,21 @@ func (m *Metrics) Observe(server *serve.Server) {
 	}
 }
 
-// Forget removes a server from the collected ones.
+// Forget removes a server from the collected ones, for good. What it has counted stays in the
+// counters, which go on from there.
 func (m *Metrics) Forget(server *serve.Server) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if !slices.Contains(m.servers, server) {
+		return
+	}
 	m.servers = slices.DeleteFunc(slices.Clone(m.servers), func(s *serve.Server) bool { return s == server })
+	stats := server.Stats()
+	for i, f := range figures {
+		if f.kind == prometheus.CounterValue {
+			m.past[i] += f.of(&stats)
+		}
+	}
 }
 
 // Served implements [serve.Metrics].
@@ -264,9 +278,8 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 		c.Collect(to)
 	}
 	m.mu.Lock()
-	servers := m.servers
+	servers, sums := m.servers, slices.Clone(m.past)
 	m.mu.Unlock()
-	sums := make([]float64, len(figures))
 	for _, s := range servers {
 		stats := s.Stats()
 		for i := range figures {
