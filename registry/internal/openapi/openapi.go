@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"reflect"
@@ -117,7 +118,8 @@ func structSchema(t reflect.Type, within []reflect.Type) *jsonSchema {
 	return s
 }
 
-// addFields adds the fields of a struct, and of those that are inlined in it.
+// addFields adds the fields of a struct, and before them those of structs that are inlined in it: a
+// field of its own hides one of that name in them, as in JSON.
 func (s *jsonSchema) addFields(t reflect.Type, within []reflect.Type) {
 	if t == reflect.TypeFor[metav1.TypeMeta]() {
 		s.Properties["apiVersion"] = &jsonSchema{Type: "string", Description: apiVersionText}
@@ -125,20 +127,22 @@ func (s *jsonSchema) addFields(t reflect.Type, within []reflect.Type) {
 		return
 	}
 	for f := range t.Fields() {
-		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case name == "-" || !f.IsExported() && !f.Anonymous:
-			continue
-		case name == "" && f.Anonymous && indirect(f.Type).Kind() == reflect.Struct:
-			s.addFields(indirect(f.Type), within)
-			continue
-		case !f.IsExported():
-			continue
-		case name == "":
-			name = f.Name
+		if inlined := indirect(f.Type); isInlined(f) && !slices.Contains(within, inlined) {
+			s.addFields(inlined, append(within, inlined))
 		}
-		s.addField(f, name, rest, within)
 	}
+	for f := range t.Fields() {
+		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() && name != "-" && !isInlined(f) {
+			s.addField(f, cmp.Or(name, f.Name), rest, within)
+		}
+	}
+}
+
+// isInlined reports whether the fields of a field are those of its struct.
+func isInlined(f reflect.StructField) bool {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return f.Anonymous && name == "" && indirect(f.Type).Kind() == reflect.Struct
 }
 
 // addField adds one field by its tags.
@@ -152,6 +156,7 @@ func (s *jsonSchema) addField(f reflect.StructField, name, rest string, within [
 	if strings.Contains(rest, "string") && (p.Type == "integer" || p.Type == "number" || p.Type == "boolean") {
 		p.Type, p.Format = "string", ""
 	}
+	s.Required = slices.DeleteFunc(s.Required, func(hidden string) bool { return hidden == name })
 	if !optional && name != "status" && name != "metadata" && f.Type.Kind() != reflect.Struct {
 		s.Required = append(s.Required, name)
 	}

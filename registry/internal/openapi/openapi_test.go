@@ -98,3 +98,29 @@ func TestOf_ATypeWithinItselfEnds(t *testing.T) {
 		"properties": {"parts": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}
 	}`, string(openapi.Of(reflect.TypeFor[nested]())))
 }
+
+// versioned is inlined in structs of which one has a field of that name.
+type versioned struct {
+	Size  int    `json:"size"`
+	Color string `json:"color"`
+}
+
+// Merging and validation go by the schema, so it describes the field that JSON has.
+func TestOf_AFieldHidesOneThatIsInlined(t *testing.T) {
+	type lamp struct {
+		Size string `json:"size,omitempty"`
+		versioned
+	}
+	require.JSONEq(t, `{"type":"object","properties":{"size":{"type":"string"},"color":{"type":"string"}},"required":["color"]}`,
+		string(openapi.Of(reflect.TypeFor[lamp]())))
+}
+
+// Chained is inlined in itself, as encoding/json allows.
+type Chained struct {
+	*Chained
+	Name string `json:"name"`
+}
+
+func TestOf_ATypeInlinedInItselfEnds(t *testing.T) {
+	require.JSONEq(t, `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`, string(openapi.Of(reflect.TypeFor[Chained]())))
+}
