@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -203,7 +204,7 @@ func (s *stream) read() error {
 			err = s.broken(err)
 		case err != nil && !errors.Is(err, io.EOF):
 			err = unreachable(err)
-		case err == nil && len(line) > 0: // an empty line only keeps the connection alive
+		case err == nil && len(bytes.TrimSpace(line)) > 0: // an empty line only keeps the connection alive
 			var ev store.Event
 			if ev, err = s.frame(line); err == nil && s.at.read(ev) {
 				arrived, size = append(arrived, received{ev, len(line)}), size+len(line)

@@ -146,7 +146,7 @@ func TestWatch_WhatServersSend(t *testing.T) {
 	}{
 		{"it ends, and goes on", []string{"200 " + event("ADDED", "a", 6), "200 " + event("MODIFIED", "a", 7), "200 " + expired}, 2, func(err error) bool { return errors.Is(err, store.ErrExpired) }},
 		{"it is busy", []string{"200 " + event("ADDED", "a", 6) + busy, "429 {}", "503 <html>", "200 " + event("DELETED", "a", 8) + expired}, 2, func(err error) bool { return errors.Is(err, store.ErrExpired) }},
-		{"lines that keep it alive", []string{"200 \n\n" + event("ADDED", "a", 6) + "\n" + expired}, 1, func(err error) bool { return errors.Is(err, store.ErrExpired) }},
+		{"lines that keep it alive", []string{"200 \n\n\r\n" + event("ADDED", "a", 6) + "\n" + expired}, 1, func(err error) bool { return errors.Is(err, store.ErrExpired) }},
 		{"no JSON", []string{"200 " + event("ADDED", "a", 6) + "hello\n"}, 1, func(err error) bool { return errors.As(err, &frame) }},
 		{"a line that is cut", []string{"200 " + event("ADDED", "a", 6)[:50], "200 " + event("ADDED", "a", 6)}, 1, func(err error) bool { return errors.Is(err, store.ErrExpired) }},
 		{"an unknown type", []string{"200 " + event("REMADE", "a", 6)}, 0, func(err error) bool { return errors.As(err, &frame) }},
