@@ -27,9 +27,10 @@ type Config[T any] struct {
 	Name string
 
 	// Reconcile brings the real state in line with the object, which is nil if it has
-	// been deleted. The object is shared and must not be changed. Up to Workers calls,
-	// for different keys, run concurrently. ctx ends when the controller is closed. It
-	// may block.
+	// been deleted. It is first called when the informer has synced: before that it is not
+	// known which objects there are. The object is shared and must not be changed. Up to
+	// Workers calls, for different keys, run concurrently. ctx ends when the controller is
+	// closed. It may block.
 	Reconcile func(ctx context.Context, key string, object *engine.Object[T]) (Result, error)
 	// Keys returns the keys to reconcile after a change; nil means the key of the object
 	// that has changed. It must be quick. The informer's OnError gets a panic in it.
@@ -90,6 +91,8 @@ type settings struct {
 	limiter     queue.RateLimiter[string]
 	onError     func(error)
 	reconcile   func(ctx context.Context, key string) (Result, error)
+	// synced reports whether it is known which objects there are.
+	synced func() bool
 }
 
 func (c *Config[T]) settings() settings {

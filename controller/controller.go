@@ -24,6 +24,7 @@ type Controller[T any] struct {
 type controllerCore interface {
 	start(of ownInformer)
 	setHandler(handler *informer.Registration)
+	beginAt(synced <-chan struct{})
 	enqueue(keys []string)
 	hostOf() *engine.Host
 	name() string
@@ -58,6 +59,7 @@ func New[T any](cfg Config[T]) (*Controller[T], error) {
 	s.reconcile = func(ctx context.Context, key string) (Result, error) {
 		return cfg.Reconcile(ctx, key, c.informer.Get(key))
 	}
+	s.synced = func() bool { return c.informer.HasSynced() }
 	var err error
 	if c.core, err = newCore(s, host); err != nil {
 		return nil, err
@@ -83,6 +85,7 @@ func New[T any](cfg Config[T]) (*Controller[T], error) {
 	if err != nil {
 		return nil, errors.Join(err, c.core.close())
 	}
+	c.core.beginAt(c.informer.SyncedSignal())
 	return c, nil
 }
 
@@ -97,7 +100,8 @@ func (c *Controller[T]) Host() *engine.Host { return c.core.hostOf() }
 func (c *Controller[T]) Name() string { return c.core.name() }
 
 // Enqueue adds a key to those to be reconciled, whether its object has changed or not. It
-// does not block. The error is [ErrClosed].
+// does not block. On a deterministic host whose source has no object, a key that is added
+// before the informer has synced waits for Settle. The error is [ErrClosed].
 func (c *Controller[T]) Enqueue(key string) error { return c.core.add(key, 0) }
 
 // EnqueueAfter is Enqueue after a delay.
@@ -139,7 +143,8 @@ func (c *Controller[T]) passed(ctx context.Context) error {
 
 // Done returns a channel that is closed when the controller is told of no more changes: after
 // Close, or when its informer has ended, as when the source has ended for good. In the latter
-// case keys are still reconciled: those that were queued, that failed, or that Enqueue adds.
+// case keys are still reconciled, if the informer has synced before: those that were queued,
+// that failed, or that Enqueue adds.
 func (c *Controller[T]) Done() <-chan struct{} { return c.core.handlerDone() }
 
 // Err returns why Done is closed: [ErrClosed], or why the informer has ended, such as an

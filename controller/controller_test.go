@@ -17,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/queue"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -337,4 +338,111 @@ func TestLimiter_WhosePanicInForgetIsContained(t *testing.T) {
 	f.put("a", "2")
 	require.Equal(t, []string{"ns/a 2 0s"}, f.called(), "the key is not left with the worker")
 	require.Equal(t, uint64(2), f.Stats().Reconciled)
+}
+
+// slowSource is a source whose lists are held up until it is released.
+type slowSource struct {
+	backend.ListerWatcher
+	released chan struct{}
+}
+
+func (s slowSource) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	select {
+	case <-s.released:
+		return s.ListerWatcher.List(ctx, opts)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Before the first list each object would seem to be deleted.
+func TestController_ReconcilesNoKeyBeforeTheFirstList(t *testing.T) {
+	for call, exists := range map[string]bool{"ns/a ": true, "ns/a gone": false} {
+		synctest.Test(t, func(t *testing.T) {
+			pods, err := engine.New(podConfig())
+			require.NoError(t, err)
+			if exists {
+				_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+				require.NoError(t, err)
+			}
+			slow := slowSource{pods.Source(), make(chan struct{})}
+			calls := make(chan string, 10)
+			c, err := controller.New(controller.Config[Pod]{
+				Source: engine.SourceOf[Pod](slow),
+				Reconcile: func(_ context.Context, key string, pod *engine.Object[Pod]) (controller.Result, error) {
+					if pod == nil {
+						calls <- key + " gone"
+						return controller.Result{}, nil
+					}
+					calls <- key + " " + pod.Value.Phase
+					return controller.Result{}, nil
+				},
+			})
+			require.NoError(t, err)
+			require.NoError(t, c.Enqueue("ns/a"))
+			synctest.Wait()
+			require.Empty(t, calls)
+			close(slow.released)
+			require.Equal(t, call, <-calls)
+			require.NoError(t, c.Settle(t.Context(), 0))
+			for len(calls) > 0 { // the change may queue it again
+				require.Equal(t, call, <-calls)
+			}
+			require.NoError(t, c.Close())
+			require.NoError(t, pods.Close())
+		})
+	}
+}
+
+// A controller whose informer never syncs reconciles nothing, and can be closed.
+func TestController_OfASourceThatIsNeverListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		calls := make(chan string, 10)
+		c, err := controller.New(controller.Config[Pod]{
+			Source: engine.SourceOf[Pod](slowSource{pods.Source(), nil}),
+			Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {
+				calls <- key
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		require.NoError(t, c.Enqueue("ns/a"))
+		synctest.Wait()
+		require.Empty(t, calls)
+		require.Equal(t, 1, c.Stats().Queue.Queued)
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+	})
+}
+
+// On a deterministic host nothing is reconciled too early in any order.
+func TestController_BeginsWithTheFirstListInAnyOrder(t *testing.T) {
+	for seed := range uint64(50) {
+		host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeeded(seed), Seed: seed})
+		require.NoError(t, err)
+		cfg := podConfig()
+		cfg.Host = host
+		pods, err := engine.New(cfg)
+		require.NoError(t, err)
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		seen := map[string]bool{}
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(), Host: host,
+			Reconcile: func(_ context.Context, key string, pod *engine.Object[Pod]) (controller.Result, error) {
+				seen[fmt.Sprint(key, " exists: ", pod != nil)] = true
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		require.NoError(t, c.Enqueue("ns/a"))
+		require.NoError(t, c.Enqueue("ns/none"))
+		require.NoError(t, c.Settle(t.Context(), 0))
+		require.Equal(t, map[string]bool{"ns/a exists: true": true, "ns/none exists: false": true}, seen)
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+		require.NoError(t, host.Close())
+	}
 }

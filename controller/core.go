@@ -34,6 +34,8 @@ type core struct {
 
 	reconciled, failed, givenUp atomic.Uint64
 	closing, stopping, later    sync.Once
+	// begun wakes the workers when the informer has synced.
+	begun sync.Once
 
 	mu sync.Mutex
 	// running are the keys that are being reconciled.
@@ -90,11 +92,30 @@ func (c *core) handlerDone() <-chan struct{} { return c.handler.Done() }
 // closeReason returns why the controller has been closed, nil if it has not been.
 func (c *core) closeReason() error { return context.Cause(c.life) }
 
+// beginAt has the workers begin at the signal. On a deterministic host a goroutine would be out
+// of order: there the first change and settle begin.
+func (c *core) beginAt(synced <-chan struct{}) {
+	if c.host.Deterministic() {
+		return
+	}
+	go func() {
+		select {
+		case <-synced:
+			c.begin()
+		case <-c.stopped:
+		}
+	}()
+}
+
+// begin has the workers reconcile what was queued before the informer has synced.
+func (c *core) begin() { c.begun.Do(c.wakeIdle) }
+
 // enqueue adds keys; a handler of the informer calls it.
 func (c *core) enqueue(keys []string) {
 	for _, key := range keys {
 		_ = c.queue.Add(key) // fails only after Close
 	}
+	c.begin()
 }
 
 func (c *core) add(key string, delay time.Duration) error {
@@ -206,8 +227,10 @@ func (c *core) retry(key string) (wait time.Duration) {
 	return wait
 }
 
-// settle waits until no key is queued or being reconciled, or the controller is closed.
+// settle waits until no key is queued or being reconciled, or the controller is closed. The
+// informer has synced.
 func (c *core) settle(ctx context.Context) error {
+	c.begin()
 	if c.host.Deterministic() {
 		err := c.host.Await(ctx, nil)
 		if errors.Is(err, engine.ErrIdle) {

@@ -71,7 +71,7 @@ func (w *worker) Name() string { return w.core.cfg.name }
 
 // Woken reconciles the next key.
 func (w *worker) Woken(*actors.Context) (again bool) {
-	if w.core.life.Err() != nil {
+	if w.core.life.Err() != nil || !w.core.cfg.synced() {
 		return false
 	}
 	key, ok := w.core.queue.TryGet()
