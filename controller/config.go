@@ -43,7 +43,8 @@ type Config[T any] struct {
 	// while more than ten keys a second fail.
 	Limiter queue.RateLimiter[string]
 	// MaxAttempts is how many calls in a row may fail for a key before it is given up
-	// until it changes; zero means that it is never given up.
+	// until it changes; zero means that it is never given up. If it has changed while it
+	// waited, that delay is not taken back: the key is tried again when it is over.
 	MaxAttempts int
 	// Resync is the period after which every object is reconciled again; zero means
 	// never.
@@ -58,7 +59,8 @@ type Config[T any] struct {
 // Result says what follows a successful call. The zero value means nothing.
 type Result struct {
 	// After is the delay until the key is reconciled again, even without a change; zero
-	// means only after a change.
+	// means only after a change. An earlier delay of the key is not taken back: the key is
+	// reconciled when the first of them is over.
 	After time.Duration
 }
 

@@ -218,6 +218,28 @@ func TestController_ComesBackWhenAsked(t *testing.T) {
 	require.Contains(t, f.pass(time.Hour), "ns/a 1 1h1m1s", "by resync")
 }
 
+func TestController_TakesNoDelayBack(t *testing.T) {
+	f := newFixture(t, nil)
+	f.reconcile = func(string) (controller.Result, error) { return controller.Result{After: 10 * time.Second}, nil }
+	f.put("a", "1")
+	require.Equal(t, []string{"ns/a 1 0s"}, f.called())
+	require.Empty(t, f.pass(5*time.Second))
+	f.put("a", "2")
+	require.Equal(t, []string{"ns/a 2 5s"}, f.called(), "whose delay ends at 15 s")
+	require.Equal(t, []string{"ns/a 2 10s"}, f.pass(5*time.Second))
+	require.Empty(t, f.pass(5*time.Second), "a key has one delay")
+
+	g := newFixture(t, func(c *controller.Config[Pod]) { c.MaxAttempts = 2 })
+	g.reconcile = func(string) (controller.Result, error) { return controller.Result{}, errBroken }
+	g.put("a", "1")
+	require.Len(t, g.called(), 1)
+	g.put("a", "2")
+	require.Len(t, g.called(), 1)
+	require.ErrorContains(t, g.reported[1], "attempt 2, given up")
+	require.Equal(t, []string{"ns/a 2 1s"}, g.pass(time.Second), "the delay of the first attempt")
+	require.ErrorContains(t, g.reported[2], "attempt 1, again in 1s")
+}
+
 func TestSettle_WaitsForTheRevision(t *testing.T) {
 	f := newFixture(t, nil)
 	at := f.put("a", "new")

@@ -28,8 +28,8 @@ type ReconcileError struct {
 	Controller, Key string
 	// Attempts is how many calls in a row have failed for the key.
 	Attempts int
-	// GivenUp: the key is not tried again before it changes. Otherwise it is after
-	// RetryAfter.
+	// GivenUp: the key is not tried again before it changes; see [Config].MaxAttempts.
+	// Otherwise it is after RetryAfter, or when an earlier delay of the key is over.
 	GivenUp    bool
 	RetryAfter time.Duration
 	// Err is what Reconcile returned, or its panic as a [*usercode.PanicError].
