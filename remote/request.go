@@ -9,7 +9,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
@@ -88,7 +90,8 @@ const (
 
 // send sends a request with the credentials of c.
 func (c *Config) send(ctx context.Context, client *http.Client, method, to, accept, media string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
+	var reached reach
+	req, err := http.NewRequestWithContext(reached.trace(ctx), method, to, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +108,10 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 	}
 	resp, err := careful(client).Do(req)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
+		if err = cmp.Or(context.Cause(ctx), unreachable(err)); reached.nothing() {
+			err = unsentError{err}
 		}
-		return nil, unreachable(err)
+		return nil, err
 	}
 	if resp.StatusCode < 300 {
 		return resp, nil
@@ -117,6 +120,24 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // without a Status in it, the code says enough
 	return nil, statusErrorOf(method+" "+req.URL.Path, resp, text)
 }
+
+// reach is how far a request has come.
+type reach struct {
+	// dialed: the transport has looked for a connection; connected: it has found one.
+	dialed, connected atomic.Bool
+}
+
+// trace returns a context with which a request tells how far it has come. A transport of the
+// user's may not tell it.
+func (r *reach) trace(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { r.dialed.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { r.connected.Store(true) },
+	})
+}
+
+// nothing reports whether it is known that there was no connection, and so nothing was sent.
+func (r *reach) nothing() bool { return r.dialed.Load() && !r.connected.Load() }
 
 // token returns the bearer token of a request with ctx; "" is none.
 func (c *Config) token(ctx context.Context) (token string, err error) {

@@ -111,6 +111,44 @@ func TestBackend_AWriteIsUncertainOnceItMayHaveBeenSent(t *testing.T) {
 	}
 }
 
+// hangingUp is a connection of a server that reads, and closes it without an answer.
+func hangingUp() net.Conn {
+	client, server := net.Pipe()
+	go func() {
+		_, _ = server.Read(make([]byte, 1<<10))
+		_ = server.Close()
+	}()
+	return client
+}
+
+// Without a connection nothing was sent, whatever the reason is: also if the name of the server
+// does not lead anywhere, or the server proves to be another one.
+func TestBackend_AWriteWithoutAConnectionIsNotUncertain(t *testing.T) {
+	refusal := errors.New("tls: the certificate is of another server")
+	for name, c := range map[string]struct {
+		dial      func(ctx context.Context) (net.Conn, error)
+		uncertain bool
+	}{
+		"a handshake that fails": {func(context.Context) (net.Conn, error) { return nil, refusal }, false},
+		"a server that does not answer": {func(ctx context.Context) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, false},
+		"a server that hangs up": {func(context.Context) (net.Conn, error) { return hangingUp(), nil }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				by := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) }}
+				b := backendAt(t, "http://origin.localhost", func(cfg *remote.Config) { cfg.Client = &http.Client{Transport: by} })
+				_, err := b.ForwardCreate(t.Context(), "default", []byte("{}"), registry.WriteOptions{})
+				require.ErrorIs(t, err, backend.ErrUnavailable)
+				require.Equal(t, c.uncertain, errors.Is(err, backend.ErrUncertain), "%v", err)
+				by.CloseIdleConnections()
+			})
+		})
+	}
+}
+
 // An answer that does not come in time is told once, and names the field.
 func TestBackend_TellsOnceThatThereIsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
