@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,7 +33,20 @@ func (b *Backend) ForwardCreate(ctx context.Context, namespace string, body []by
 	r := &request{method: http.MethodPost, namespace: namespace, query: writeQuery(&opts), body: body}
 	answer, header, _, err := b.do(ctx, r)
 	warn(header, &opts)
-	return answer, outcome("create", namespace, err)
+	if err != nil {
+		err = outcome("create", b.createdKey(namespace, body), err)
+	}
+	return answer, err
+}
+
+// createdKey returns the key of the object that body is to create, for an error. If the server
+// is to complete the name, the key ends with what is given of it.
+func (b *Backend) createdKey(namespace string, body []byte) string {
+	var object struct {
+		Metadata struct{ Name, GenerateName string }
+	}
+	_ = json.Unmarshal(body, &object) // a body that does not parse has no name
+	return b.kind.Key(namespace, cmp.Or(object.Metadata.Name, object.Metadata.GenerateName))
 }
 
 // ForwardUpdate has the server replace the object under key, or its subresource, by the
