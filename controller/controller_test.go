@@ -1,9 +1,12 @@
 package controller_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -95,6 +98,42 @@ func TestController_SuccessEndsARowOfFailures(t *testing.T) {
 	require.ErrorContains(t, f.reported[0], "attempt 1, again in 1s")
 	require.Len(t, f.pass(time.Second), 1)
 }
+
+// A log that says neither where a call has panicked nor what follows does not help.
+func TestController_LogsFailuresAndWhatFollows(t *testing.T) {
+	var lines bytes.Buffer
+	f := newFixtureOn(t, engine.HostConfig{Logger: slog.New(slog.NewJSONHandler(&lines, nil))}, func(c *controller.Config[Pod]) { c.MaxAttempts = 2 })
+	f.reconcile = func(string) (controller.Result, error) {
+		if len(f.calls) == 1 {
+			panicInReconcile()
+		}
+		return controller.Result{}, nil
+	}
+	logged := func() map[string]any {
+		line := map[string]any{}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &line))
+		lines.Reset()
+		return line
+	}
+	f.put("a", "1")
+	f.called()
+	line := logged()
+	require.Equal(t, "reconcile failed and will be called again", line["msg"])
+	require.Equal(t, "ns/a", line["key"])
+	require.EqualValues(t, 1, line["attempts"])
+	require.EqualValues(t, time.Second, line["pause"])
+	require.Contains(t, line["stack"], "panicInReconcile")
+
+	f.reconcile = func(string) (controller.Result, error) { return controller.Result{}, errBroken }
+	f.pass(time.Second)
+	line = logged()
+	require.Equal(t, "reconcile failed, and the key is given up until it changes", line["msg"])
+	require.EqualValues(t, 2, line["attempts"])
+	require.NotContains(t, line, "pause")
+	require.NotContains(t, line, "stack")
+}
+
+func panicInReconcile() { panic("oops") }
 
 func TestController_PanicIsAnError(t *testing.T) {
 	f := newFixture(t, nil)

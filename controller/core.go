@@ -191,8 +191,8 @@ func (c *core) fail(key string, err error) {
 		failure.RetryAfter = c.retry(key)
 	}
 	logger := engine.SystemOf(c.host).Logger()
-	logger.Warn("reconcile failed", "controller", c.cfg.name, "key", key,
-		"attempts", failure.Attempts, "given up", failure.GivenUp, "again in", failure.RetryAfter, "error", err)
+	message, about := failure.logged()
+	logger.Warn(message, about...)
 	if panicked := usercode.Call("Config.OnError", key, func() { c.cfg.onError(failure) }); panicked != nil {
 		logger.Error("OnError failed", "reason", panicked, "told", failure)
 	}

@@ -39,9 +39,9 @@
 //
 // # Errors
 //
-// The host's logger and Config.OnError get each failed call as a [*ReconcileError], with
-// the controller's name, the key, and how often it has failed. A source that fails is
-// tried again. One that has ended for good closes Controller.Done, and Controller.Err says
+// The host's logger and Config.OnError get each failed call, OnError as a [*ReconcileError],
+// with the controller's name, the key, how often it has failed, and the stack if it has
+// panicked. A source that fails is tried again. One that has ended for good closes Controller.Done, and Controller.Err says
 // why.
 //
 // # Closing

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // The errors of this package. Match them with errors.Is.
@@ -50,6 +51,21 @@ func (e *ReconcileError) Is(target error) bool { return target == ErrReconcile }
 
 // Unwrap returns the cause.
 func (e *ReconcileError) Unwrap() error { return e.Err }
+
+// logged returns the failure as a line of the log.
+func (e *ReconcileError) logged() (message string, about []any) {
+	message = "reconcile failed, and the key is given up until it changes"
+	about = []any{"controller", e.Controller, "key", e.Key, "attempts", e.Attempts, "error", e.Err}
+	if !e.GivenUp {
+		message = "reconcile failed and will be called again"
+		about = append(about, "pause", e.RetryAfter)
+	}
+	var panicked *usercode.PanicError
+	if errors.As(e.Err, &panicked) {
+		about = append(about, "stack", string(panicked.Stack))
+	}
+	return message, about
+}
 
 // CloseError says which calls of Reconcile had not returned when Close gave up.
 type CloseError struct {

@@ -37,9 +37,16 @@ type fixture struct {
 
 func newFixture(t *testing.T, change func(*controller.Config[Pod])) *fixture {
 	t.Helper()
+	return newFixtureOn(t, engine.HostConfig{}, change)
+}
+
+// newFixtureOn is newFixture on a host with more settings than those that make it deterministic.
+func newFixtureOn(t *testing.T, on engine.HostConfig, change func(*controller.Config[Pod])) *fixture {
+	t.Helper()
 	f := &fixture{t: t, start: time.Unix(0, 0)}
 	f.clock = engine.NewVirtualClock(f.start)
-	host, err := engine.NewHost(engine.HostConfig{Clock: f.clock, Executor: engine.NewSeeded(1), Seed: 1})
+	on.Clock, on.Executor, on.Seed = f.clock, engine.NewSeeded(1), 1
+	host, err := engine.NewHost(on)
 	require.NoError(t, err)
 	cfg := podConfig()
 	cfg.Host, cfg.FirstRevision = host, 1
