@@ -40,7 +40,11 @@ type Undelivered struct {
 
 // String returns the name, the number of events and the revision, for people.
 func (u Undelivered) String() string {
-	text := fmt.Sprintf("%s: %d events behind revision %d", u.Name, u.Events, u.Revision)
+	events := "events"
+	if u.Events == 1 {
+		events = "event"
+	}
+	text := fmt.Sprintf("%s: %d %s behind, at revision %d", u.Name, u.Events, events, u.Revision)
 	if u.Initial {
 		text += ", and the rest of its initial state"
 	}

@@ -210,7 +210,8 @@ func TestDrain_NamesThoseThatWereNotGivenEverything(t *testing.T) {
 	require.Equal(t, []engine.Undelivered{
 		{Name: "slower", Events: 100, Initial: true}, {Name: "slow", Events: 99, Revision: 2},
 	}, undelivered.Watches)
-	require.ErrorContains(t, err, "slow: 99 events behind revision 2")
+	require.ErrorContains(t, err, "slow: 99 events behind, at revision 2")
+	require.ErrorContains(t, err, "slower: 100 events behind, at revision 0, and the rest of its initial state")
 	for _, w := range []*engine.Watch[thing]{idle, slow, slower} {
 		require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
 	}

@@ -52,7 +52,7 @@ func ExampleEngine_Close() {
 	fmt.Println(errors.Is(err, engine.ErrEngineClosed))
 	// Output:
 	// <nil> true
-	// audit: 1 events behind revision 1
+	// audit: 1 event behind, at revision 1
 	// true
 }
 
