@@ -302,7 +302,8 @@ func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq
 // Publish and new subscriptions fail with [ErrDraining], each subscription ends when
 // its handler has returned from the last message, and the topic closes. If ctx is
 // done first, it is closed all the same, and the error is an [*UndeliveredError]
-// that names the subscriptions that are behind; see [Engine.Drain].
+// that names the subscriptions that are behind. As Close does, that waits for handlers
+// that still run; see [Engine.Drain].
 func (t *Topic[T]) Drain(ctx context.Context) error { return t.core.drain(ctx) }
 
 func (t *topic) drain(ctx context.Context) error {
