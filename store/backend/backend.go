@@ -36,14 +36,15 @@ type ListerWatcher interface {
 // Backend is versioned storage for objects of one type, which its [store.Schema]
 // describes. Every write gets the next revision. Reads are linearizable: they see every
 // write that was acknowledged before they began. All methods are safe for concurrent
-// use.
+// use. A call whose ctx is done changes nothing and fails with ctx's cause.
 //
 // The writes are primitive and conditional on a revision. [Storage] implements
 // guaranteed updates, preconditions, validation and retries on them.
 type Backend interface {
 	ListerWatcher
 
-	// Get returns the newest object under key, or [store.ErrNotFound].
+	// Get returns the newest object under key. Errors: [store.ErrNotFound],
+	// [store.ErrInvalidKey], ctx's cause, or an error of reaching storage.
 	Get(ctx context.Context, key string) (*store.Object, error)
 
 	// Put stores draft if the object under its key still has prev's revision; a nil prev

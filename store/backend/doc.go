@@ -24,8 +24,11 @@
 //
 //   - for a list with its continue tokens [ListOptions.Scan], [Scan.Check] and [Page];
 //   - for the start of a watch [WatchOptions.Validate] and [WatchOptions.Check];
-//   - for a write [PutOptions.Validate].
+//   - for a write [PutOptions.Validate] and [PutOptions.Expires], and [CheckExpected] for
+//     its condition;
+//   - for a key [store.ValidateKey], and [store.HasPrefix] for a prefix.
 //
-// [Describe] calls the schema and contains its panics. A backend that keeps versions in
+// A method with a context begins with context.Cause, also if it does not block. The object of
+// a deletion is made by [store.Schema.Gone]. [Describe] calls the schema and contains its panics. A backend that keeps versions in
 // memory calls [store.ShareAttributes], to save memory and time.
 package backend
