@@ -41,9 +41,9 @@ func endedForGood(err error) bool {
 // see the write that returned it: read your own writes. Without a cache, where every read
 // goes to the backend, it returns at once.
 //
-// Errors: [ErrFuture] if the cache does not reach rev in time, [ErrNotReady] at
-// once, by a [*NotReadyError] that is Final, if the backend has ended for good,
-// [ErrEngineClosed], ctx's cause.
+// Errors: [ErrFuture] if the cache does not reach rev within [Config].FreshnessTimeout;
+// [ErrNotReady] if it is not even ready by then, or at once, by a [*NotReadyError] that is
+// Final, if the backend has ended for good; [ErrEngineClosed]; ctx's cause.
 func (e *Engine[T]) WaitFor(ctx context.Context, rev Revision) error { return e.core.waitFor(ctx, rev) }
 
 func (e *core) waitFor(ctx context.Context, rev Revision) error {

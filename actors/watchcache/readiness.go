@@ -38,7 +38,8 @@ type NotReadyError struct {
 	// RetryAfter grows with the time that the cache has been Pending, from 1 s to
 	// 30 s, to spread the clients' retries.
 	RetryAfter time.Duration
-	// Cause is why the cache is Pending; nil before the first list.
+	// Cause is why the cache is Pending; nil while it reads the state, and with a warm start
+	// the history, that storage had at the start.
 	Cause error
 	// Final: the source has ended for good, as one that is closed, and the cache never
 	// becomes Ready again. To try again does not help.
@@ -49,11 +50,11 @@ func (e *NotReadyError) Error() string {
 	if e.Final {
 		return fmt.Sprintf("storage has ended for good: %v", e.Cause)
 	}
-	msg := "storage is (re)initializing"
+	why := any("the cache has not read the state that storage had at the start")
 	if e.Cause != nil {
-		msg = fmt.Sprintf("%s: %v", msg, e.Cause)
+		why = e.Cause
 	}
-	return fmt.Sprintf("%s: retry after %v", msg, e.RetryAfter)
+	return fmt.Sprintf("storage is (re)initializing: %v: retry after %v", why, e.RetryAfter)
 }
 
 // Is makes errors.Is(err, ErrNotReady) true.

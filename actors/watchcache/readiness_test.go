@@ -71,4 +71,6 @@ func TestReadiness_RetryAfterGrowsWithTheOutage(t *testing.T) {
 func TestReadiness_ErrorSaysWhatToDo(t *testing.T) {
 	err := readiness{since: began, cause: errLost}.check(began)
 	require.EqualError(t, err, "storage is (re)initializing: the source is lost: retry after 1s")
+	err = readiness{since: began}.check(began)
+	require.EqualError(t, err, "storage is (re)initializing: the cache has not read the state that storage had at the start: retry after 1s")
 }

@@ -24,13 +24,15 @@
 //
 // # History
 //
-// A file keeps at least the newest 100,000 changes of each type, and more by
-// [Config.Retain]. A watch resumes from any of their revisions, also from before the file
-// was opened. Time during which the process does not run does not count for their age.
+// A file keeps at least the newest 100,000 changes of each type, unless [Config.Retain] says
+// otherwise. A watch resumes from any of their revisions, also from before the file was
+// opened. Time during which the process does not run does not count for their age.
 //
 // Older changes are deleted in the background, in large chunks, so that an update writes
 // about one kilobyte. For a minute after New, memory holds the oldest state as well as the
-// newest, since an engine begins there.
+// newest, since an engine begins there. The engine's lists and watches wait until it has read
+// the history, which takes as long as decoding so many values: [Config.Retain] bounds it, and
+// engine.Config.FreshnessTimeout how long they wait.
 //
 // Objects with a TTL expire by the wall clock. Those that have expired while the process
 // did not run are deleted when the file is opened, with ordinary events.
