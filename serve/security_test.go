@@ -30,6 +30,7 @@ func TestSecurity_HostsAndOrigins(t *testing.T) {
 	} {
 		require.Equal(t, want, s.get("/apis", "Host", host).code, host)
 	}
+	require.Contains(t, s.get("/apis", "Host", "evil.example.com").body, "add the name to those of the server (serve.Config.Hosts, or watchmill serve --host)")
 	cross := s.do("POST", inDefault, `{"metadata":{"name":"a"}}`, "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example.com")
 	require.Equal(t, 403, cross.code)
 	require.Equal(t, 403, s.do("DELETE", inDefault+"/a", "", "Origin", "https://evil.example.com").code)
