@@ -76,6 +76,26 @@ func TestFault_StorageCannotBeListed(t *testing.T) {
 	executor.seconds = 0
 }
 
+// "closed" alone says neither what is closed nor of which engine.
+func TestFault_StorageIsClosedUnderTheEngine(t *testing.T) {
+	var told []error
+	f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) {
+		c.Name, c.OnError = "things", func(err error) { told = append(told, err) }
+	})
+	require.NoError(t, f.storage.Close())
+	f.pass(time.Second)
+	_, create := f.engine.Create(t.Context(), thing{Key: "a"})
+	_, get := f.engine.Get(t.Context(), "a", engine.GetOptions{})
+	_, list := f.engine.List(t.Context(), engine.ListOptions{})
+	_, remove := f.engine.Delete(t.Context(), "a", engine.DeleteOptions{})
+	for _, err := range append(told, create, get, list, remove) {
+		require.ErrorIs(t, err, store.ErrClosed)
+		require.NotErrorIs(t, err, engine.ErrEngineClosed)
+		require.EqualError(t, err, "the backend of engine things is closed")
+	}
+	require.NotEmpty(t, told)
+}
+
 func TestFault_StorageLosesAChange(t *testing.T) {
 	f := newFixture(t, nil)
 	w := f.watch(engine.WatchOptions{})

@@ -292,5 +292,13 @@ func (e *core) translate(err error) error {
 	case errors.Is(err, store.ErrClosed) && e.alive() != nil:
 		return fmt.Errorf("%w: %w", ErrEngineClosed, err)
 	}
+	return e.attributed(err)
+}
+
+// attributed returns err, or, if it says no more than that storage is closed, whose storage.
+func (e *core) attributed(err error) error {
+	if err == store.ErrClosed {
+		return fmt.Errorf("the backend of engine %s is %w", e.cfg.name, err)
+	}
 	return err
 }

@@ -220,6 +220,7 @@ func (e *core) sizeOf(o *store.Object) (n int) {
 
 // report tells OnError, whose own panics go no further than the log.
 func (e *core) report(err error) {
+	err = e.attributed(err)
 	e.log(slog.LevelWarn, "error", "error", err)
 	if panicked := usercode.Call("Config.OnError", "", func() { e.cfg.onError(err) }); panicked != nil {
 		e.host.system.Logger().Error("OnError failed", "reason", panicked, "told", err)
