@@ -240,7 +240,7 @@ func TestInput_Functions(t *testing.T) {
 	_, err = e.CreateWithTTL(ctx, thing{Key: "t"}, -1)
 	wanted{usercode.ErrConfig, []string{"TTL", "negative"}}.require(t, err)
 	_, err = e.ByIndex(ctx, "zone", "z1")
-	wanted{engine.ErrUnknownIndex, []string{"zone", "Config declares"}}.require(t, err)
+	wanted{engine.ErrUnknownIndex, []string{"zone", "add it to Config.Index or Config.IndexLabels"}}.require(t, err)
 	_, err = e.Update(ctx, "a", func(o thing) (thing, error) { return o, nil }, engine.UpdateOptions{Preconditions: engine.Preconditions{UID: 77}})
 	wanted{engine.ErrPrecondition, []string{`"a"`, "UID", "77"}}.require(t, err)
 	o, err := e.Get(ctx, "a", engine.GetOptions{})

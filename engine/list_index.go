@@ -60,5 +60,5 @@ func (e *core) attribute(index string) (store.Attribute, error) {
 			return a, nil
 		}
 	}
-	return store.Attribute{}, fmt.Errorf("%w: %q; Config declares %v", ErrUnknownIndex, index, declared)
+	return store.Attribute{}, fmt.Errorf("%w: %q is not one of %v: add it to Config.Index or Config.IndexLabels", ErrUnknownIndex, index, declared)
 }
