@@ -82,6 +82,8 @@ func TestFault_StorageIsClosedUnderTheEngine(t *testing.T) {
 	f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) {
 		c.Name, c.OnError = "things", func(err error) { told = append(told, err) }
 	})
+	f.put("z")
+	w := f.watch(engine.WatchOptions{})
 	require.NoError(t, f.storage.Close())
 	f.pass(time.Second)
 	_, create := f.engine.Create(t.Context(), thing{Key: "a"})
@@ -94,6 +96,11 @@ func TestFault_StorageIsClosedUnderTheEngine(t *testing.T) {
 		require.EqualError(t, err, "the backend of engine things is closed")
 	}
 	require.NotEmpty(t, told)
+	require.True(t, f.engine.Stats().Ended)
+	require.NoError(t, w.Err(), "watches stay until the engine is closed")
+	cached, err := f.engine.List(t.Context(), engine.ListOptions{Read: engine.Cached()})
+	require.NoError(t, err)
+	require.Len(t, cached.Items, 1)
 }
 
 func TestFault_StorageLosesAChange(t *testing.T) {

@@ -17,7 +17,9 @@ type SubscribeOptions struct {
 	// topic's window does not have them yet come in addition, as later ones do.
 	Last int
 	// From resumes after a revision of Publish or [Subscription.Revision]. It
-	// excludes Last.
+	// excludes Last. If messages after it are no longer kept, as after a restart of the
+	// process, that is an [ErrExpired]. A topic has no state to list: subscribe with Last, or
+	// from now on.
 	From Revision
 	// Policy says what happens to a subscriber that stays too far behind: [Park]
 	// or [Terminate]. Park, which is zero, means the topic's.
