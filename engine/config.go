@@ -98,7 +98,9 @@ type Config[T any] struct {
 	Carry func(ctx context.Context, value T) T
 
 	// Index names some of Fields, and IndexLabels labels. Lists look up objects by them
-	// without scanning all. Watches need no index: the dispatcher indexes their selectors.
+	// without scanning all. An index takes some 50 bytes for each object that has a value,
+	// and time of those writes that change it. Watches need no index: the dispatcher indexes
+	// their selectors.
 	Index       []string
 	IndexLabels []string
 
