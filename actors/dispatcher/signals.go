@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // signals collects the watches to signal. Those with handlers are woken many at once, the
@@ -10,8 +11,6 @@ import (
 type signals struct {
 	onPool, onOwn wakes
 	others        []*watcher.Member
-	// sent is how many of the others have been signalled.
-	sent int
 }
 
 // wakes are the mailboxes to wake on one executor.
@@ -70,19 +69,12 @@ func (w *wakes) send() (n uint64) {
 	return n
 }
 
-// signalOthers signals watches without handlers. If a Notify function ends the
-// goroutine ([runtime.Goexit], as by t.FailNow), the remaining ones are signalled
-// while it unwinds.
+// signalOthers signals watches without handlers, also if a Notify function ends the goroutine
+// ([runtime.Goexit], as by t.FailNow).
 func (s *signals) signalOthers() {
 	defer func() {
-		if s.sent < len(s.others) {
-			s.signalOthers()
-		}
+		clear(s.others)
+		s.others = s.others[:0]
 	}()
-	for s.sent < len(s.others) {
-		s.sent++
-		s.others[s.sent-1].Signal()
-	}
-	clear(s.others)
-	s.others, s.sent = s.others[:0], 0
+	usercode.Each(s.others, (*watcher.Member).Signal)
 }

@@ -3,6 +3,8 @@ package watcher
 import (
 	"context"
 	"sync"
+
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // contextGroup is the watches that end when one context is done. They share one
@@ -110,22 +112,8 @@ func (s *contextGroups) end(g *contextGroup) {
 		return
 	}
 	defer s.ending.Done()
-	endAll(members, stoppedBy(context.Cause(g.ctx)))
-}
-
-// endAll ends the watches. If a Notify function ends the goroutine ([runtime.Goexit], as
-// by t.FailNow), the remaining ones are ended while it unwinds.
-func endAll(watches []*Watch, reason error) {
-	next := 0
-	defer func() {
-		if next < len(watches) {
-			endAll(watches[next:], reason)
-		}
-	}()
-	for next < len(watches) {
-		next++
-		watches[next-1].end(reason)
-	}
+	reason := stoppedBy(context.Cause(g.ctx))
+	usercode.Each(members, func(w *Watch) { w.end(reason) }) // a Notify function may end the goroutine
 }
 
 // take removes a group and returns its members, which the caller ends: then it calls
