@@ -19,7 +19,15 @@ const (
 	Stopped
 )
 
-func (s State) String() string { return [...]string{"Pending", "Ready", "Ended", "Stopped"}[s] }
+var stateNames = [...]string{"Pending", "Ready", "Ended", "Stopped"}
+
+// String returns the state's name.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return fmt.Sprintf("State(%d)", uint8(s))
+}
 
 // Errors of a cache that cannot serve.
 var (

@@ -2,6 +2,7 @@ package watchcache
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -73,4 +74,8 @@ func TestReadiness_ErrorSaysWhatToDo(t *testing.T) {
 	require.EqualError(t, err, "storage is (re)initializing: the source is lost: retry after 1s")
 	err = readiness{since: began}.check(began)
 	require.EqualError(t, err, "storage is (re)initializing: the cache has not read the state that storage had at the start: retry after 1s")
+}
+
+func TestState_Names(t *testing.T) {
+	require.Equal(t, "Pending Ready Ended Stopped State(4)", fmt.Sprint(Pending, Ready, Ended, Stopped, Stopped+1))
 }
