@@ -131,8 +131,8 @@ func (w *Watch[T]) Err() error { return w.core.Err() }
 // from Chan, or after an event marked Conflated, it may be behind.
 func (w *Watch[T]) Revision() Revision { return w.core.Revision() }
 
-// Delivered returns how many events, bookmarks included, the consumer was
-// given.
+// Delivered returns how many events, bookmarks included, the consumer was given. A batch
+// counts as a whole when a loop or a handler comes to its first event.
 func (w *Watch[T]) Delivered() uint64 { return w.core.Delivered() }
 
 // Name returns the name of the watch in errors and logs: [WatchOptions].Name, or the file

@@ -323,7 +323,8 @@ func (w *Watch) reading() bool {
 	return w.stream != nil && !w.pending && !w.flags.has(ended)
 }
 
-// Delivered returns the number of events, including bookmarks, given to the consumer.
+// Delivered returns the number of events, including bookmarks, given to the consumer. A
+// batch counts as a whole when a loop or a handler comes to its first event.
 func (w *Watch) Delivered() uint64 { return w.delivered.Load() }
 
 // Lost returns how many events were left out because the policy is Conflate and they

@@ -148,10 +148,12 @@ func TestWatch_BreakingOutOfALoopLosesNothing(t *testing.T) {
 	}
 	take(2, func() {})
 	require.Equal(t, uint64(3), watch.Lag())
+	require.Equal(t, uint64(5), watch.Delivered(), "all of the batch")
 	take(1, func() { panic("the loop's body") })
 	take(2, func() {})
 	require.Equal(t, []store.Revision{1, 2, 3, 4, 5}, seen)
 	require.Zero(t, watch.Lag())
+	require.Equal(t, uint64(5), watch.Delivered())
 }
 
 func TestWatch_LagCountsFromWhatWasCommitted(t *testing.T) {
