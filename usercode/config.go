@@ -7,8 +7,9 @@ var ErrConfig = errors.New("invalid configuration")
 
 // ConfigError says which setting is wrong and what would be right.
 type ConfigError struct {
-	// Field is the setting, with the struct that it is in, as in
-	// "WatchOptions.Buffer".
+	// Field is the setting, or the argument of a call. Settings of a Config have their name
+	// alone, as in "Window", others the struct that they are in, too, as in
+	// "ErrorPolicy.Attempts".
 	Field string
 	// Problem is what is wrong with it and what to write instead. It continues the
 	// sentence that starts with Field: "is negative; zero means 3 s".
