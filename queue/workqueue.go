@@ -186,7 +186,7 @@ func (q *WorkQueue[T]) take() T {
 		}
 	}()
 	next, now := q.queue.first(), q.now()
-	q.meter.call(func(m WorkQueueMetrics) { m.Started(q.queue.len()-1, now.Sub(next.since)) })
+	q.meter.call(func(m WorkQueueMetrics) { m.Started(q.queue.len()-1, elapsed(next.since, now)) })
 	taken = true
 	q.queue.drop(1)
 	delete(q.dirty, next.item)
@@ -212,7 +212,7 @@ func (q *WorkQueue[T]) Done(item T) {
 	q.armAgain()
 	q.drained.Broadcast()
 	// The user's functions come last, since they may end the goroutine.
-	took := q.now().Sub(began)
+	took := elapsed(began, q.now())
 	defer q.meter.call(func(m WorkQueueMetrics) { m.Finished(took) })
 	if _, again := q.dirty[item]; again {
 		q.push(item)
@@ -233,6 +233,9 @@ func (q *WorkQueue[T]) now() time.Time {
 	}
 	return q.readClock()
 }
+
+// elapsed returns how long after began now is, zero if the clock was set back meanwhile.
+func elapsed(began, now time.Time) time.Duration { return max(now.Sub(began), 0) }
 
 // readClock reads the clock, which may be the user's: if it panics, the time is what it
 // was, so that no item is lost halfway from one state to the next.
@@ -370,8 +373,8 @@ func (q *WorkQueue[T]) Stats() WorkQueueStats {
 	}
 	now := q.now()
 	for _, began := range q.running {
-		s.Unfinished += now.Sub(began)
-		s.Longest = max(s.Longest, now.Sub(began))
+		s.Unfinished += elapsed(began, now)
+		s.Longest = max(s.Longest, elapsed(began, now))
 	}
 	return s
 }

@@ -351,3 +351,19 @@ func TestAddAfter_TimerThatCouldNotBeSetIsSetByTheNextCall(t *testing.T) {
 		})
 	}
 }
+
+// The times that are told of are not negative, though a virtual clock that is set back has no
+// monotonic readings.
+func TestWorkQueue_TimesOfAClockThatIsSetBack(t *testing.T) {
+	virtual, r := clock.NewVirtual(epoch), new(recorder)
+	q := newWork(t, queue.WorkQueueConfig[string]{Clock: virtual, Metrics: r})
+	require.NoError(t, q.Add("a"))
+	virtual.Jump(-time.Hour)
+	require.Equal(t, "a", get(t, q))
+	virtual.Jump(-time.Hour)
+	s := q.Stats()
+	require.Zero(t, s.Unfinished)
+	require.Zero(t, s.Longest)
+	q.Done("a")
+	require.Equal(t, []string{"added 1", "started 0 0s", "finished 0s"}, r.calls)
+}
