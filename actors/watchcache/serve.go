@@ -76,6 +76,7 @@ func (c *cache) registerDelayed() {
 		c.handle.delayed = c.handle.delayed[1:]
 		c.register(m)
 	}
+	c.handle.delayed = nil // an empty slice keeps its array
 }
 
 // refuse answers the registration with err, or ends the watch with it if there

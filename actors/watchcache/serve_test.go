@@ -3,8 +3,10 @@ package watchcache
 import (
 	"context"
 	"math"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,6 +36,21 @@ func TestRegister_WatchesThatEndWhileTheyAreDelayedAreDropped(t *testing.T) {
 	for i, w := range patient {
 		require.Same(t, w, pending.handle.delayed[i].Watch, "those that wait keep their order")
 	}
+}
+
+// The room for watches that waited is not kept once they are registered.
+func TestRegister_DelayedWatchesLeaveNoMemory(t *testing.T) {
+	pending := &cache{handle: new(Cache)}
+	feed := &watcher.Feed{Registry: new(watcher.Registry)}
+	for range 100 {
+		pending.register(Register{Watch: watcher.NewNotified(feed, watcher.Options{}, func() {})})
+	}
+	room := weak.Make(&pending.handle.delayed[0])
+	pending.readiness = pending.readiness.stopped(began)
+	pending.registerDelayed() // which refuses them
+	runtime.GC()
+	require.True(t, room.Value() == nil)
+	runtime.KeepAlive(pending)
 }
 
 // Watches that wait until the cache is ready end if it never becomes so, and so does each that comes
