@@ -99,8 +99,9 @@ func (x *Context) Logger() *slog.Logger {
 	return x.spec.system.Logger().With("actor", x.Name())
 }
 
-// Failure returns the failure because of which this actor is being restarted or stopped; nil
-// if it was told to stop, or its parent stops. It is meant for Restarting, Stopping and
+// Failure returns the failure because of which this actor is being restarted or stopped, also
+// if it was told to stop before its parent had decided about the failure. Otherwise it is nil
+// if the actor was told to stop, or its parent stops. It is meant for Restarting, Stopping and
 // Stopped. A wake actor's is always nil.
 func (x *Context) Failure() *Failure {
 	q, ok := x.body.(*queueBody)

@@ -449,6 +449,20 @@ func TestContext_AnActorCanStopItself(t *testing.T) {
 	require.Equal(t, "child got 1; child stopping; child dropped 2; child stopped; parent lost a child", f.run())
 }
 
+// The actor is suspended when it is told to stop. Its parent has yet to decide, but that changes
+// nothing any more.
+func TestFailure_BeforeAStopIsThatOfTheActor(t *testing.T) {
+	f := newPair(t, actors.Restart)
+	f.run()
+	var told *actors.Failure
+	f.child.hooks = map[string]func(*actors.Context){"stopping": func(ctx *actors.Context) { told = ctx.Failure() }}
+	f.childRef.Tell(boom("1"))
+	f.seeded.RunN(2)
+	f.childRef.Stop()
+	require.Equal(t, "child got 1; parent asked about \"boom 1\"; child stopping; child stopped; parent lost a child", f.run())
+	require.ErrorContains(t, told, "boom 1")
+}
+
 // No supervisor decides about a failure that the stop overtakes. It is reported.
 func TestFailure_DuringTheLastMessageIsReported(t *testing.T) {
 	f := newPair(t, actors.Restart)
