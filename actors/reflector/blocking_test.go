@@ -341,3 +341,35 @@ func (w lateWatcher) RequestProgress(context.Context) error {
 	runtime.Goexit()
 	return nil
 }
+
+// unidentified is a source that ends the goroutine which asks a watch for its storage, once.
+type unidentified struct {
+	*source
+	exit sync.Once
+}
+
+func (s *unidentified) StoreID(context.Context) (string, error) {
+	if s.open() > 0 {
+		s.exit.Do(runtime.Goexit)
+	}
+	return "storage", nil
+}
+
+func TestCalls_ThatEndTheirGoroutineLeaveNoWatchOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newBlockingFixture(t)
+		_, err := reflector.Spawn(r.system, reflector.Config{
+			Source: &unidentified{source: r.source}, Sink: r.mirror, Rand: rand.New(rand.NewPCG(1, 2)),
+			OnError: func(err error) { r.errs <- err },
+		})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.ErrorIs(t, <-r.errs, reflector.ErrContract)
+		require.Zero(t, r.source.open())
+		r.clock.Advance(time.Minute)
+		synctest.Wait()
+		require.Equal(t, 1, r.source.open(), "it has tried again")
+		require.NoError(t, r.system.Close(context.Background()))
+		r.source.tidy(t)
+	})
+}

@@ -21,21 +21,26 @@ type caller struct {
 	reply      func(message) bool
 }
 
-// Receive makes the call and sends the answer.
+// Receive makes the call and sends the answer. If the Reflector has stopped, or the source ends
+// the goroutine after it has opened a watch, the watch is closed: a panic in that cannot be
+// reported.
 func (c *caller) Receive(_ *actors.Context, r request) {
-	a := c.call(r)
-	if !c.reply(a) {
-		_ = a.discard() // the Reflector has stopped: a panic here cannot be reported
-	}
+	a, sent := answer{request: r.id}, false
+	defer func() {
+		if !sent {
+			_ = a.discard()
+		}
+	}()
+	c.call(r, &a)
+	sent = c.reply(a)
 }
 
-// call makes one call to the source and returns a panic in it as an error.
-func (c *caller) call(r request) answer {
-	a := answer{request: r.id}
+// call makes one call to the source. A panic in it is the answer's error.
+func (c *caller) call(r request, a *answer) {
 	if r.do == doList {
-		c.list(r, &a)
+		c.list(r, a)
 	} else {
-		c.watch(r, &a)
+		c.watch(r, a)
 	}
 	switch {
 	case a.err != nil:
@@ -44,7 +49,6 @@ func (c *caller) call(r request) answer {
 	case r.do == doOpen && a.watcher == nil, r.do == doList && a.page == nil:
 		a.err = ErrContract
 	}
-	return a
 }
 
 // list calls List, and identifies the storage that the page is of. A watch from the list's
