@@ -103,6 +103,16 @@ func tooLargeToReceive(err error) bool {
 	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max")
 }
 
+// codeOf returns the code of err, which may be one of the errors of etcd's client, that have
+// their code in another way than those of gRPC.
+func codeOf(err error) codes.Code {
+	var known rpctypes.EtcdError
+	if errors.As(err, &known) {
+		return known.Code()
+	}
+	return status.Code(err)
+}
+
 // readError returns the error of a call that changes nothing.
 func readError(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
@@ -111,7 +121,7 @@ func readError(ctx context.Context, what string, err error) error {
 	if known := meaning(err); known != nil {
 		return fmt.Errorf("%w: %s: %w", known, what, err)
 	}
-	switch status.Code(err) {
+	switch codeOf(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
 		return fmt.Errorf("%w: %s: %w", backend.ErrUnavailable, what, err)
 	}
@@ -153,12 +163,7 @@ func writeError(ctx context.Context, verb, key string, s *sending, err error) er
 
 // refused reports whether the server has rejected the request itself.
 func refused(err error) bool {
-	code := status.Code(err)
-	var known rpctypes.EtcdError
-	if errors.As(err, &known) {
-		code = known.Code()
-	}
-	switch code {
+	switch codeOf(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
 		return true
 	}

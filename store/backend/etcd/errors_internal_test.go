@@ -40,6 +40,27 @@ func TestWriteError_IsUncertainUnlessItIsKnown(t *testing.T) {
 	}
 }
 
+// A read fails as one that can be made again if a member or its cluster cannot serve now, as
+// while there is no leader. etcd's client has errors of its own for that.
+func TestReadError_IsRetryableIfAnotherReadMaySucceed(t *testing.T) {
+	for _, passing := range []error{
+		rpctypes.ErrNoLeader, rpctypes.ErrLeaderChanged, rpctypes.ErrStopped, rpctypes.ErrUnhealthy, rpctypes.ErrTooManyRequests,
+		rpctypes.ErrTimeout, rpctypes.ErrTimeoutDueToLeaderFail, rpctypes.ErrTimeoutDueToConnectionLost,
+		status.Error(codes.Unavailable, "connection refused"), status.Error(codes.DeadlineExceeded, "too slow"),
+	} {
+		err := readError(context.Background(), "reading", passing)
+		require.ErrorIs(t, err, backend.ErrUnavailable, "%v", passing)
+		require.ErrorIs(t, err, passing)
+		require.True(t, backend.Retryable(err), "%v", passing)
+	}
+	for _, lasting := range []error{rpctypes.ErrPermissionDenied, rpctypes.ErrCorrupt, rpctypes.ErrUserEmpty, errors.New("anything else")} {
+		err := readError(context.Background(), "reading", lasting)
+		require.ErrorIs(t, err, lasting)
+		require.NotErrorIs(t, err, backend.ErrUnavailable, "%v", lasting)
+		require.False(t, backend.Retryable(err), "%v", lasting)
+	}
+}
+
 func TestReliable_DemandsProgressThatComesBehindItsEvents(t *testing.T) {
 	for version, want := range map[string]bool{
 		"3.3.27": false, "3.4.30": false, "3.4.31": true, "3.5.12": false, "3.5.13": true, "3.6.0": true, "4.0.0": true, "2.3.8": false, "": false, "x": false,

@@ -3,13 +3,11 @@ package etcd
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/watchmill/watchmill/store"
@@ -87,16 +85,12 @@ func (w *watcher) brokenOff(ctx context.Context) error {
 
 // failure returns the error of a response that ends the watch.
 func (w *watcher) failure(ctx context.Context, resp clientv3.WatchResponse) error {
-	err := resp.Err()
-	switch {
-	case resp.CompactRevision != 0:
+	if resp.CompactRevision != 0 {
 		oldest := store.Revision(resp.CompactRevision)
 		w.backend.noteCompacted(oldest)
 		return &store.ExpiredError{Requested: w.position(), Oldest: oldest}
-	case errors.Is(err, rpctypes.ErrNoLeader):
-		return fmt.Errorf("%w: watching: %w", backend.ErrUnavailable, err)
 	}
-	return readError(ctx, "watching", err)
+	return readError(ctx, "watching", resp.Err())
 }
 
 // follow receives until the watch ends, as it also does if user code ends the goroutine. While
