@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -213,10 +214,7 @@ func (w *watcher) add(resp clientv3.WatchResponse) (full bool, err error) {
 // inOrder puts the events of one revision, which a transaction or a lease can have
 // several of, in the order of their keys.
 func inOrder(x, y *clientv3.Event) int {
-	if x.Kv.ModRevision != y.Kv.ModRevision {
-		return int(x.Kv.ModRevision - y.Kv.ModRevision)
-	}
-	return bytes.Compare(x.Kv.Key, y.Kv.Key)
+	return cmp.Or(cmp.Compare(x.Kv.ModRevision, y.Kv.ModRevision), bytes.Compare(x.Kv.Key, y.Kv.Key))
 }
 
 // recheck checks whether the cluster has gone back, if progress is before what the watch

@@ -42,3 +42,14 @@ func TestNext_EndsBeforeAChangeWithoutItsLastState(t *testing.T) {
 	_, err = w.Next(10)
 	require.ErrorIs(t, err, lost)
 }
+
+// Revisions of one prefix may be far apart, also for a process of 32 bits.
+func TestInOrder_IsThatOfRevisionsThenKeys(t *testing.T) {
+	at := func(key string, revision int64) *clientv3.Event {
+		return &clientv3.Event{Kv: &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision}}
+	}
+	require.Negative(t, inOrder(at("b", 1), at("a", 1+1<<32)))
+	require.Positive(t, inOrder(at("a", 1+1<<31), at("b", 1)))
+	require.Negative(t, inOrder(at("a", 1), at("b", 1)))
+	require.Zero(t, inOrder(at("a", 1), at("a", 1)))
+}
