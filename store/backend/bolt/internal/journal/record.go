@@ -29,7 +29,8 @@ type Record struct {
 	Sealed bool
 	// Lost: the record was damaged, and Salvage has discarded its value.
 	Lost bool
-	// Prev is the revision of the object's previous record, zero if there is none.
+	// Prev is the revision of the object's previous record, zero if there is none. That of
+	// an Emit is zero, since it replaces nothing.
 	Prev uint64
 	// Created is the revision of the object's creation.
 	Created uint64
@@ -154,7 +155,7 @@ func parseUnchecked(revision uint64, data []byte) (Record, error) {
 	switch {
 	case p.failed:
 		return Record{}, errShort
-	case r.Kind == 0, flags&^(kindMask|allFlags) != 0, since >= revision && since != 0, age > revision, len(r.Key) == 0:
+	case r.Kind == 0, flags&^(kindMask|allFlags) != 0, since >= revision && since != 0, r.Kind == Emit && since != 0, age > revision, len(r.Key) == 0:
 		return Record{}, errContent
 	}
 	return r, nil

@@ -42,6 +42,9 @@ func TestRecord_ComesBackAsItWent(t *testing.T) {
 			Key:     rapid.SliceOfN(rapid.Byte(), 1, 50).Draw(t, "key"),
 			Value:   rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "value"),
 		}
+		if r.Kind == journal.Emit {
+			r.Prev = 0
+		}
 		if rapid.Bool().Draw(t, "expires") {
 			r.Expires = times.Draw(t, "expiry")
 		}
@@ -102,6 +105,8 @@ func TestParseRecord_SaysWhatIsWrong(t *testing.T) {
 		{"after the revision zero", raw(1, 7, 7, 0, 1, "k"), content},
 		{"after a revision below zero", raw(1, 8, 7, 0, 1, "k"), content},
 		{"created below zero", raw(1, 6, 8, 0, 1, "k"), content},
+		{"an event", raw(3, 0, 0, 0, 1, "k"), ""},
+		{"an event that replaces an object", raw(3, 6, 0, 0, 1, "k"), content},
 		{"of no key", raw(1, 6, 7, 0, 0, "value"), content},
 		{"of too many nanoseconds", raw(1, 6, 7, 1_000_000_000, 1, "k"), short},
 	} {
