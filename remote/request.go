@@ -96,7 +96,7 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 		return nil, err
 	}
 	req.Header.Set("Accept", accept)
-	if body != nil {
+	if method != http.MethodGet {
 		req.Header.Set("Content-Type", media)
 	}
 	token, err := c.token(ctx)

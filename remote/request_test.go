@@ -196,6 +196,20 @@ func TestForwardDelete_OfAKindThatIsCalledStatus(t *testing.T) {
 	require.Zero(t, at)
 }
 
+// A configuration that is empty is wrong, and of the right type, as the server says.
+func TestForward_SaysOfWhatTypeAnEmptyBodyIs(t *testing.T) {
+	var media []string
+	b := pretend(t, func(r *http.Request) (*http.Response, error) {
+		media = append(media, r.Header.Get("Content-Type"))
+		return reply(http.StatusBadRequest, strings.NewReader(""))
+	})
+	_, _, err := b.ForwardApply(t.Context(), "default/a", "", nil, registry.WriteOptions{})
+	require.Error(t, err)
+	_, err = b.ForwardCreate(t.Context(), "default", nil, registry.WriteOptions{})
+	require.Error(t, err)
+	require.Equal(t, []string{"application/apply-patch+yaml", "application/json"}, media)
+}
+
 // A write has the parameters that its options name, and no others.
 func TestForward_SendsTheOptionsThatAreGiven(t *testing.T) {
 	var asked []string
