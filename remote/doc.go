@@ -41,6 +41,12 @@
 //   - Events of one revision may come in several batches, after which a replica lists
 //     again. Servers of this module give each event a revision of its own, unless their
 //     storage is shared.
+//   - The Kubernetes API server numbers the changes of all kinds together, and says only now and
+//     then, by a bookmark, that a watch is complete up to a revision. So while other kinds change,
+//     a replica does not know that it has the newest state of its own. A list of that waits for
+//     engine.Config.FreshnessTimeout, and is then passed on to the server; a watch that begins with
+//     it is refused with [store.ErrFuture]. One that begins with what the replica has, for which
+//     clients send resourceVersion=0, is served.
 //   - A connection that ends may have left out events of the last revision. The next one
 //     begins before that revision, unless a bookmark has said that it is complete. If the
 //     server no longer has what came before, the watch ends with [store.ErrExpired].

@@ -19,7 +19,8 @@
 //   - Definitions, good and bad ones, are sent as dry runs to a server that clients define kinds on:
 //     both must take or refuse each.
 //
-// Besides, a replica of package remote follows Kubernetes' server, and passes writes on to it.
+// Besides, replicas of package remote follow Kubernetes' server. Requests of the script that are
+// sent to them must be answered as by that server, also where ours differs.
 //
 // Messages and descriptions of columns are not compared, since this module has its own texts. Of
 // uids, revisions and times it counts only whether there is one.

@@ -1,11 +1,16 @@
 package apiextensions
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,31 +19,74 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
+	"github.com/watchmill/watchmill/registry/crd"
+	"github.com/watchmill/watchmill/registry/crd/cel"
 	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/serve"
 )
 
 // replicated is an object of a kind that a replica knows by its name alone.
 type replicated = unstructured.Unstructured
 
-// newReplica follows the widgets of a server, and passes writes on to it. Each of its connections
-// lasts for a second or little more.
-func newReplica(t *testing.T, of *server) *registry.Store[replicated] {
+// follow returns the objects of a kind at a server. Each connection of a watch lasts for a second or
+// little more.
+func follow(t *testing.T, of *server, cfg registry.Config[replicated]) *registry.Store[replicated] {
 	t.Helper()
-	cfg := registry.Config[replicated]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget", Status: true}}
 	format, err := registry.FormatOf(cfg)
 	require.NoError(t, err)
 	there, err := remote.New(format, remote.Config{
-		URL: of.url, Token: of.token, Client: of.client, WatchTimeout: time.Second, MinPause: time.Millisecond, MaxPause: 100 * time.Millisecond,
+		URL: of.url, Token: of.token, Client: of.client, KeepManagedFields: true,
+		WatchTimeout: time.Second, MinPause: time.Millisecond, MaxPause: 100 * time.Millisecond,
 	})
 	require.NoError(t, err)
 	cfg.Engine.Backend = there
+	cfg.Engine.FreshnessTimeout = 50 * time.Millisecond // after which a read is passed on; see package remote
 	replica, err := registry.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, replica.Close())
 		require.NoError(t, there.Close())
 	})
+	for err := engine.ErrNotReady; err != nil; err = replica.Engine().WaitFor(t.Context(), 1) {
+		require.ErrorIs(t, err, engine.ErrNotReady)
+	}
 	return replica
+}
+
+// newReplica follows the widgets of a server, and passes writes on to it.
+func newReplica(t *testing.T, of *server) *registry.Store[replicated] {
+	t.Helper()
+	return follow(t, of, registry.Config[replicated]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget", Status: true}})
+}
+
+// serveReplica serves replicas of all kinds of a server.
+func serveReplica(t *testing.T, of *server) *server {
+	t.Helper()
+	text, err := os.ReadFile(kindsFile)
+	require.NoError(t, err)
+	kinds, err := crd.Options{Rules: cel.Rules{}}.Parse(bytes.NewReader(text))
+	require.NoError(t, err)
+	var resources []serve.Provider
+	for _, kind := range kinds {
+		cfg := kind.Config()
+		cfg.Apply = apply.New
+		resources = append(resources, follow(t, of, cfg))
+	}
+	handler, err := serve.New(serve.Config{Resources: resources, Logger: slog.New(slog.DiscardHandler)}) // a refusal with 500 is Kubernetes'
+	require.NoError(t, err)
+	h := httptest.NewServer(handler)
+	t.Cleanup(h.Close)
+	return &server{url: h.URL, client: h.Client(), said: map[string]string{}}
+}
+
+// What is read and written through a replica is answered as by the server that it follows.
+func TestScript_IsAnsweredByAReplicaAsByKubernetes(t *testing.T) {
+	s := &script{T: t, pair: &pair{original: newOriginal(t), ours: serveReplica(t, newOriginal(t))}, replica: true}
+	for _, part := range []func(*script){creations, schemas, freeFields, jsonPatches, reads, updates, subresources, mergePatches, applies, deletions} {
+		part(s)
+	}
+	require.Empty(t, strings.Join(s.wrong, "\n"))
 }
 
 // writeAtRandom sends one write, to the replica or to its origin. Many are refused, such as that of
@@ -118,4 +166,28 @@ func TestReplica_HasWhatKubernetesOwnServerHas(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Kubernetes numbers the changes of all kinds together, so that a replica of one kind is not told
+// that it is complete up to the revision of a list.
+func TestReplica_OfKubernetesWhileAnotherKindChanges(t *testing.T) {
+	origin := newOriginal(t)
+	replica := newReplica(t, origin)
+	for _, r := range []request{post(widget("a", "", `{"size":1}`)), send(http.MethodPost, things, "", thing("t", "", ""))} {
+		created, err := origin.ask(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusCreated, created.code, created.text)
+	}
+	list, err := replica.Engine().List(t.Context(), engine.ListOptions{Read: engine.Latest()})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	require.Greater(t, list.Revision, list.Items[0].Revision)
+	_, err = replica.Engine().Watch(t.Context(), engine.WatchOptions{InitialState: true, Linearizable: true})
+	require.ErrorIs(t, err, engine.ErrFuture)
+	w, err := replica.Engine().Watch(t.Context(), engine.WatchOptions{InitialState: true})
+	require.NoError(t, err)
+	events, err := w.Next(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "default/a", events[0].Object.Key)
+	w.Stop()
 }
