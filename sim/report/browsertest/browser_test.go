@@ -37,8 +37,10 @@ type seen struct {
 	HighRows, Clipped []string
 	Overflow          bool
 	Badge             string
-	Assertions        int
-	Page, Text        string
+	// Assertions is how many have a verdict, HiddenVerdicts how many of those are seen only
+	// when their table is scrolled.
+	Assertions, HiddenVerdicts int
+	Page, Text                 string
 }
 
 // window is how a page is shown.

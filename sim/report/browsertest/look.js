@@ -36,6 +36,7 @@
 		overflow: document.documentElement.scrollWidth > document.documentElement.clientWidth,
 		badge: document.querySelector(".badge")?.textContent ?? "",
 		assertions: [...document.querySelectorAll("[aria-label=Assertions] tbody tr, [aria-label=Assertions] tr")].filter(r => r.querySelector(".holds, .failed")).length,
+		hiddenVerdicts: [...document.querySelectorAll("[aria-label=Assertions] .holds, [aria-label=Assertions] .failed")].filter(e => box(e).right > box(e.closest(".table")).right).length,
 		page: style(document.body).backgroundColor,
 		text: style(document.body).color,
 	};

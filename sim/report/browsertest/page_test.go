@@ -156,6 +156,21 @@ func TestPage_FitsNarrowWindows(t *testing.T) {
 	}
 }
 
+// A remark may have to be scrolled to, but not what it is about.
+func TestPage_ShowsVerdictsInNarrowWindows(t *testing.T) {
+	r := stormy(t, func(r *report.Report) {
+		r.Assertions = []report.Assertion{{Text: "lost = 0", Holds: true}, {Text: "p99 < 1us", Value: 0.1}}
+		r.Disturbance.Others = 0.99
+	})
+	require.True(t, r.Disturbed())
+	file := page(t, r)
+	for _, width := range []int64{360, 400, 700} {
+		s, _ := show(t, file, window{width: width, theme: "light"})
+		requireFine(t, r, s)
+		require.Zero(t, s.HiddenVerdicts, "at a width of %d", width)
+	}
+}
+
 // Paper is white in dark mode, too, and cannot be scrolled.
 func TestPage_FitsPaper(t *testing.T) {
 	r := stormy(t, func(*report.Report) {})
