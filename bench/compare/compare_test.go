@@ -204,6 +204,17 @@ func TestSummary_GoalIsJudgedByItsRivals(t *testing.T) {
 	require.Len(t, rows[1].Goals, 1, "the row of the other rival has the goal about all")
 }
 
+// A goal about a rival that did not take part, or about a metric that was not measured, has no figure.
+func TestSummary_GoalWithoutAFigureShowsNone(t *testing.T) {
+	s := &script{figures: figures([]float64{4}, []float64{2}, []float64{8})}
+	report, err := compare.Run(t.Context(), s.plan(
+		bench.Goal{Metric: "rate", Least: true, Bound: 1, Rivals: []string{"absent"}},
+		bench.Goal{Metric: "lost", To: bench.ToOne},
+	))
+	require.NoError(t, err)
+	require.Contains(t, markdown(t, report), "| W0       | rate ≥ 1×: –; lost ≤ 0: – | –   |")
+}
+
 func TestReport_JSONKeepsEveryFigure(t *testing.T) {
 	s := &script{figures: figures([]float64{1, 2}, []float64{3, 4}, []float64{5, 6})}
 	report, err := compare.Run(t.Context(), s.plan())

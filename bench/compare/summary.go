@@ -32,9 +32,10 @@ func (r *Report) summary() [][]string {
 }
 
 // furthestFromGoal returns the row of the goal's metric that is furthest from meeting the goal, so
-// that the best of several rivals decides.
+// that the best of several rivals decides. If there is none, the row has no figures.
 func furthestFromGoal(rows []Row, goal bench.Goal) (row Row, verdict Verdict) {
-	first := true
+	first, unknown := true, spread(nil)
+	row.Ours, row.Ratio, row.Times = unknown, unknown, unknown
 	for _, r := range rows {
 		if r.Metric.Name != goal.Metric || !goal.About(r.Rival) {
 			continue
