@@ -57,6 +57,32 @@ func TestPlay_SaysWhatIsWrongWithItsScenario(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrConfig)
 }
 
+// The engine refuses such a watch, which would be found as a defect of it.
+func TestPlay_RefusesWatchesThatNoEngineStarts(t *testing.T) {
+	for field, start := range map[string]script.Start{
+		"Policy":  {Options: engine.WatchOptions{Policy: 99}},
+		"Buffer":  {Options: engine.WatchOptions{Buffer: -1}},
+		"Timeout": {Options: engine.WatchOptions{Timeout: -1}},
+		"Last":    {Options: engine.WatchOptions{Last: -1}},
+	} {
+		_, err := Play(Things(), script.Scenario{Steps: []script.Step{{Do: script.Watch, Start: &start}}})
+		requireField(t, "Steps[0].Start.Options."+field, err)
+	}
+	for _, start := range []script.Start{
+		{Back: 1, Options: engine.WatchOptions{Last: 1}},
+		{Options: engine.WatchOptions{Last: 1, From: 1}},
+		{Options: engine.WatchOptions{Last: 1, InitialState: true}},
+	} {
+		steps := []script.Step{{Do: script.Watch, Turns: script.Unlimited, Start: &start}}
+		_, err := Play(Things(), script.Scenario{Steps: steps})
+		requireField(t, "Steps[0].Start.Options.Last", err)
+		steps[0].Do = script.Follow // which starts at the list
+		finding, err := Play(Things(), script.Scenario{Setup: script.Setup{BookmarkPeriod: time.Second}, Steps: steps})
+		require.NoError(t, err)
+		require.Nil(t, finding)
+	}
+}
+
 // The clock cannot show more than 292 years, and each passing takes real time.
 func TestPlay_RefusesToLetMoreTimePassThanAYear(t *testing.T) {
 	const year = 365 * 24 * time.Hour

@@ -87,5 +87,23 @@ func (s *Step) validateStart(field string) error {
 	case s.Start.Selection < 0:
 		return &engine.ConfigError{Field: field + ".Selection", Problem: "is negative; give the index of one of the Selections"}
 	}
+	return s.validateOptions(field + ".Options")
+}
+
+// validateOptions refuses the options with which no engine starts a watch. [Follow] and
+// [WatchLastList] start one at a list, whatever Last says.
+func (s *Step) validateOptions(field string) error {
+	switch o := &s.Start.Options; {
+	case !o.Policy.Valid():
+		return &engine.ConfigError{Field: field + ".Policy", Problem: fmt.Sprintf("is %v; give Park, Terminate or Conflate", o.Policy)}
+	case o.Buffer < 0:
+		return &engine.ConfigError{Field: field + ".Buffer", Problem: "is negative; give a number of events, or zero for the default"}
+	case o.Timeout < 0:
+		return &engine.ConfigError{Field: field + ".Timeout", Problem: "is negative; give a duration, or zero for none"}
+	case o.Last < 0:
+		return &engine.ConfigError{Field: field + ".Last", Problem: "is negative; give the number of events to start with, or zero"}
+	case o.Last > 0 && s.Do == Watch && (o.InitialState || o.From > 0 || s.Start.Back != 0):
+		return &engine.ConfigError{Field: field + ".Last", Problem: "is given with InitialState, From or Back; choose one start"}
+	}
 	return nil
 }
