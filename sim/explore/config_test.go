@@ -83,6 +83,40 @@ func TestPlay_RefusesWatchesThatNoEngineStarts(t *testing.T) {
 	}
 }
 
+// Scenarios that are written by hand may have what none that is drawn has.
+func TestPlay_FindsNoDefectInWhatIsOnlyWrittenByHand(t *testing.T) {
+	watch := func(start script.Start) script.Step {
+		return script.Step{Do: script.Watch, Turns: script.Unlimited, Start: &start}
+	}
+	detached := script.Scenario{
+		Setup: script.Setup{BookmarkPeriod: time.Second},
+		Steps: []script.Step{watch(script.Start{Options: engine.WatchOptions{Detached: true}}), {Do: script.Cancel}, {Do: script.Write}},
+	}
+	finding, err := Play(Things(), detached)
+	require.NoError(t, err)
+	require.Nil(t, finding)
+
+	uncached := script.Setup{BookmarkPeriod: time.Second, Uncached: true}
+	for field, s := range map[string]script.Scenario{
+		"Setup.BookmarkPeriod": {
+			Setup: script.Setup{BookmarkPeriod: time.Hour}, Steps: []script.Step{watch(script.Start{Options: engine.WatchOptions{Bookmarks: true}})},
+		},
+		"Steps[0].Start.Options.Last": {
+			Setup: uncached, Steps: []script.Step{watch(script.Start{Uncached: true, Options: engine.WatchOptions{Last: 1}})},
+		},
+		"Steps[0].Start.Options.Policy": {
+			Setup: uncached, Steps: []script.Step{watch(script.Start{Uncached: true, Options: engine.WatchOptions{Policy: engine.Conflate}})},
+		},
+	} {
+		_, err := Play(Things(), s)
+		requireField(t, field, err)
+		s.Setup.Uncached, s.Setup.BookmarkPeriod = false, time.Minute
+		finding, err := Play(Things(), s)
+		require.NoError(t, err)
+		require.Nil(t, finding)
+	}
+}
+
 // The clock cannot show more than 292 years, and each passing takes real time.
 func TestPlay_RefusesToLetMoreTimePassThanAYear(t *testing.T) {
 	const year = 365 * 24 * time.Hour

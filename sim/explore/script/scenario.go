@@ -59,7 +59,7 @@ type Setup struct {
 	// VerifyEvery is the time between the engine's own comparisons of its cache
 	// with storage; zero means that of explore.Config.Engine.
 	VerifyEvery time.Duration `json:"verifyEveryNanoseconds,omitzero"`
-	// BookmarkPeriod is the time between bookmarks.
+	// BookmarkPeriod is the time between bookmarks, at most a minute; zero means that.
 	BookmarkPeriod time.Duration `json:"bookmarkPeriodNanoseconds,omitzero"`
 }
 

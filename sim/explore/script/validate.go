@@ -14,12 +14,19 @@ const (
 	maxPasses = 100_000
 )
 
-// Validate returns a [*engine.ConfigError] for the first invalid step, nil if there is none.
+// maxBookmarkPeriod is the longest time between two bookmarks: at its end a world waits for one that long.
+const maxBookmarkPeriod = time.Minute
+
+// Validate returns a [*engine.ConfigError] for an invalid setup or the first invalid step, nil if there
+// is none. It leaves the rest of the setup to the engine, which refuses what it cannot have.
 func (s *Scenario) Validate() error {
+	if s.Setup.BookmarkPeriod > maxBookmarkPeriod {
+		return &engine.ConfigError{Field: "Setup.BookmarkPeriod", Problem: fmt.Sprintf("is %v; give at most %v", s.Setup.BookmarkPeriod, maxBookmarkPeriod)}
+	}
 	left := maxTime
 	for i := range s.Steps {
 		step, field := &s.Steps[i], fmt.Sprintf("Steps[%d]", i)
-		if err := step.validate(field); err != nil {
+		if err := step.validate(field, &s.Setup); err != nil {
 			return err
 		}
 		if left -= step.time(); left < 0 {
@@ -43,7 +50,7 @@ func (s *Step) time() (passes time.Duration) {
 	return min(passes, 2*maxTime) // many steps within each other could add up to more than a Duration has
 }
 
-func (s *Step) validate(field string) error {
+func (s *Step) validate(field string, setup *Setup) error {
 	switch {
 	case s.Do == 0 || s.Do >= verbs:
 		return &engine.ConfigError{Field: field + ".Do", Problem: fmt.Sprintf("is %v; give one of the verbs, such as Write", s.Do)}
@@ -58,11 +65,11 @@ func (s *Step) validate(field string) error {
 	case s.For < -maxTime || s.For > maxTime, s.Do == Pass && s.N > 0 && s.For > maxTime/time.Duration(s.N):
 		return &engine.ConfigError{Field: field + ".For", Problem: fmt.Sprintf("is %v; give no more than %v in all", s.For, maxTime)}
 	}
-	if err := s.validateStart(field + ".Start"); err != nil {
+	if err := s.validateStart(field+".Start", setup); err != nil {
 		return err
 	}
 	if s.Meanwhile != nil {
-		return s.Meanwhile.validate(field + ".Meanwhile")
+		return s.Meanwhile.validate(field+".Meanwhile", setup)
 	}
 	return nil
 }
@@ -76,7 +83,7 @@ func (v Verb) counts() bool {
 	return false
 }
 
-func (s *Step) validateStart(field string) error {
+func (s *Step) validateStart(field string, setup *Setup) error {
 	switch {
 	case s.Start == nil && (s.Do == Watch || s.Do == Follow || s.Do == WatchLastList):
 		return &engine.ConfigError{Field: field, Problem: fmt.Sprintf("is nil; a %q step needs the watch to start", s.Do)}
@@ -87,12 +94,13 @@ func (s *Step) validateStart(field string) error {
 	case s.Start.Selection < 0:
 		return &engine.ConfigError{Field: field + ".Selection", Problem: "is negative; give the index of one of the Selections"}
 	}
-	return s.validateOptions(field + ".Options")
+	return s.validateOptions(field+".Options", s.Start.Uncached && setup.Uncached)
 }
 
-// validateOptions refuses the options with which no engine starts a watch. [Follow] and
-// [WatchLastList] start one at a list, whatever Last says.
-func (s *Step) validateOptions(field string) error {
+// validateOptions refuses the options with which the engine, with a cache or without, starts no watch.
+// [Follow] and [WatchLastList] start one at a list, whatever Last says, and [WatchLastList] does not
+// have the policy Conflate without a cache.
+func (s *Step) validateOptions(field string, uncached bool) error {
 	switch o := &s.Start.Options; {
 	case !o.Policy.Valid():
 		return &engine.ConfigError{Field: field + ".Policy", Problem: fmt.Sprintf("is %v; give Park, Terminate or Conflate", o.Policy)}
@@ -104,6 +112,10 @@ func (s *Step) validateOptions(field string) error {
 		return &engine.ConfigError{Field: field + ".Last", Problem: "is negative; give the number of events to start with, or zero"}
 	case o.Last > 0 && s.Do == Watch && (o.InitialState || o.From > 0 || s.Start.Back != 0):
 		return &engine.ConfigError{Field: field + ".Last", Problem: "is given with InitialState, From or Back; choose one start"}
+	case uncached && o.Last > 0 && s.Do == Watch:
+		return &engine.ConfigError{Field: field + ".Last", Problem: "needs the cache, which the engine of the watch does not have; leave it out"}
+	case uncached && o.Policy == engine.Conflate && s.Do != WatchLastList:
+		return &engine.ConfigError{Field: field + ".Policy", Problem: "is Conflate, which needs the cache that the engine of the watch does not have; give Park or Terminate"}
 	}
 	return nil
 }

@@ -75,11 +75,14 @@ func (w *World[T]) causes(r *watch[T]) (causes []error) {
 	if w.mayBeDue(r) {
 		causes = append(causes, engine.ErrDeadline)
 	}
-	if r.caller.Canceled {
+	if r.endsByContext() {
 		causes = append(causes, execution.ErrCanceled)
 	}
 	return append(causes, w.broken(r)...)
 }
+
+// endsByContext reports whether the watch must end because its context has.
+func (r *watch[T]) endsByContext() bool { return r.caller.Canceled && !r.Options.Detached }
 
 // mayExpire reports whether the watch may expire: the window has moved past the position
 // of its consumer, or the engine has listed since the watch was requested and may have

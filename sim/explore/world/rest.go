@@ -21,7 +21,7 @@ func (w *World[T]) drain() {
 		if r.Drained = true; w.isDue(r) {
 			r.Causes = append(r.Causes, engine.ErrDeadline)
 		}
-		if r.caller.Canceled {
+		if r.endsByContext() {
 			r.Causes = append(r.Causes, execution.ErrCanceled)
 		}
 		r.Causes = append(r.Causes, w.broken(r)...)
