@@ -22,9 +22,9 @@ type asked[T any] struct {
 	expires time.Time
 }
 
-// store returns the change that a write of value makes. It leaves the object to expire when it would
+// changeTo returns the change that a write of value asks for. It leaves the object to expire when it would
 // have, unless it gives it a TTL.
-func (w *World[T]) store(value T, ttl time.Duration) asked[T] {
+func (w *World[T]) changeTo(value T, ttl time.Duration) asked[T] {
 	a := asked[T]{kind: store.Added, key: w.cfg.Engine.Key(value), value: &value}
 	if a.expires = w.storage.Expiry(a.key); ttl > 0 {
 		a.expires = w.clock.Now().Add(ttl)
@@ -77,7 +77,7 @@ func (w *World[T]) requestWrite(s script.Step, value T) (a asked[T], o *engine.O
 	ctx, e := context.Background(), w.engineOfStep(s)
 	switch s.Do {
 	case script.Emit:
-		a = w.store(value, 0)
+		a = w.changeTo(value, 0)
 		a.kind = store.Emitted
 		rev, err := e.Emit(ctx, value)
 		if err != nil {
@@ -91,11 +91,11 @@ func (w *World[T]) requestWrite(s script.Step, value T) (a asked[T], o *engine.O
 			return a, o, err
 		}
 	case script.Lease:
-		a = w.store(value, s.For)
+		a = w.changeTo(value, s.For)
 		o, err = e.Update(ctx, a.key, func(T) (T, error) { return value, nil }, engine.UpdateOptions{CreateIfMissing: true, TTL: s.For})
 		return a, o, err
 	}
-	a = w.store(value, 0)
+	a = w.changeTo(value, 0)
 	o, err = e.Put(ctx, value)
 	return a, o, err
 }
@@ -111,7 +111,7 @@ func revisionOf[T any](o *engine.Object[T]) engine.Revision {
 // create creates an object, which must be refused exactly if its key has one.
 func (w *World[T]) create(s script.Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
-	a := w.store(value, 0)
+	a := w.changeTo(value, 0)
 	_, _, taken := w.history().Get(a.key)
 	o, err := w.engineOfStep(s).Create(context.Background(), value)
 	w.trace.Result(revisionOf(o), err)
@@ -145,7 +145,7 @@ func (w *World[T]) deleteIf(s script.Step) {
 func (w *World[T]) race(s script.Step) {
 	draw := rand.New(rand.NewPCG(s.Seed, 1))
 	mine := w.cfg.Draw(draw)
-	a := w.store(mine, 0)
+	a := w.changeTo(mine, 0)
 	key := a.key
 	_, since, known := w.history().Get(key)
 	meant := w.history().Shown(since)
@@ -186,7 +186,7 @@ func (w *World[T]) writeAsRival(draw *rand.Rand, key string) bool {
 		}
 		value = w.cfg.Draw(draw)
 	}
-	before, a := w.newest(), w.store(value, 0)
+	before, a := w.newest(), w.changeTo(value, 0)
 	o, err := w.engineOfStep(script.Step{Uncached: true}).Put(context.Background(), value)
 	w.judgeRacedWrite(script.Step{Do: script.Race}, a, o, err, false)
 	return w.newest() > before && a.key == key
