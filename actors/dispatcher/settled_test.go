@@ -66,3 +66,21 @@ func TestWindowMoves_WatchFromTheFutureSkipsWhatIsNotForIt(t *testing.T) {
 	f.has(future, 17)
 	f.has(beside, 17)
 }
+
+// So does one that has read everything once there is more for it: it keeps no more than its
+// buffer of what leaves the window.
+func TestWindowMoves_WatchThatGetsMoreOnASettledStreamExpires(t *testing.T) {
+	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	filter, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})
+	require.NoError(t, err)
+	snap := f.published.Load()
+	start := watcher.Start{Next: snap.Window.Next(), After: snap.Revision}
+	w := f.admit(watcher.Options{Buffer: 1}, dispatcher.Register{Filter: filter, Start: start, Snapshot: snap})
+	f.has(w) // and follows its stream from here
+	f.writeOther(2, 3, 4, 5, 6, 7)
+	f.write(8, 9)
+	f.writeOther(10, 11, 12, 13, 14)
+	revisions, end := f.read(w)
+	require.Equal(t, []int{8}, revisions)
+	require.ErrorIs(t, end, store.ErrExpired)
+}
