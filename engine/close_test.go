@@ -143,6 +143,7 @@ func TestClose_LaterCallsSaySo(t *testing.T) {
 		"RevisionOf": func() error { _, err := e.RevisionOf(ctx, engine.Checkpoint{Store: "x", Revision: 1}); return err },
 		"Compact":    func() error { return e.Compact(ctx, 1) },
 		"WaitFor":    func() error { return e.WaitFor(ctx, 1) },
+		"WaitReady":  func() error { return e.WaitReady(ctx) },
 		"Timeline":   func() error { _, err := e.Timeline(ctx); return err },
 		"Verify":     func() error { return e.Verify(ctx) },
 		"Watch":      func() error { _, err := e.Watch(ctx, engine.WatchOptions{}); return err },

@@ -38,6 +38,7 @@ type engineCore interface {
 	process(ctx context.Context, opts WatchOptions, policy ErrorPolicy, handle func(context.Context, store.Event) error) (watchCore, error)
 	newest() Revision
 	waitFor(ctx context.Context, rev Revision) error
+	waitReady(ctx context.Context) error
 	ensureReached(ctx context.Context, rev Revision) error
 	compact(ctx context.Context, rev Revision) error
 	verify(ctx context.Context) error

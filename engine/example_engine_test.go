@@ -178,6 +178,15 @@ func ExampleEngine_WaitFor() {
 	// default/web-1
 }
 
+// A server listens once its engine can serve, however long that takes to read a file.
+func ExampleEngine_WaitReady() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	fmt.Println(pods.WaitReady(ctx), pods.Stats().Ready)
+	// Output: <nil> true
+}
+
 func ExampleEngine_Verify() {
 	ctx := context.Background()
 	pods := newNodes(ctx)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/watchmill/watchmill/actors/watchcache"
@@ -54,6 +55,47 @@ func (e *core) waitFor(ctx context.Context, rev Revision) error {
 		return nil // every read goes to the backend
 	}
 	return e.fresh(ctx, rev)
+}
+
+// WaitReady blocks until the cache is ready: it has read the state of storage, and the
+// history if storage keeps one across restarts, and is not reading them again. Without a cache
+// it returns at once. Reads, watches and [Engine.WaitFor] wait for the same, and no longer than
+// [Config].FreshnessTimeout.
+//
+// Errors: [ErrNotReady] at once, by a [*NotReadyError] that is Final, if the backend has
+// ended for good; [ErrEngineClosed]; ctx's cause, together with the [*NotReadyError] that says
+// why the cache is not ready.
+func (e *Engine[T]) WaitReady(ctx context.Context) error { return e.core.waitReady(ctx) }
+
+// readyPatience is how long waitReady waits at a time. It waits again until ctx ends.
+const readyPatience = time.Hour
+
+func (e *core) waitReady(ctx context.Context) error {
+	if err := e.alive(); err != nil {
+		return err
+	}
+	if !e.cfg.cached() {
+		return nil
+	}
+	for {
+		err := e.freshWithin(ctx, 0, readyPatience)
+		switch {
+		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+			return e.whyNotReady(err)
+		case !errors.Is(err, ErrNotReady) || endedForGood(err):
+			return err
+		}
+	}
+}
+
+// whyNotReady adds to the error of a wait, which has ended, why the cache is not ready; nil if
+// it is by now.
+func (e *core) whyNotReady(ended error) error {
+	reason := e.translate(e.parts.cache.Check(e.clockNow()))
+	if reason == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ended, reason)
 }
 
 // ensureReached is waitFor that, without a cache, fails with [ErrFuture] if storage has not

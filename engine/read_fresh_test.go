@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -94,6 +95,52 @@ func TestRead_GivesUpAfterTheFreshnessTimeout(t *testing.T) {
 			require.Equal(t, "nothing", f.asked(), name)
 		}
 	}
+}
+
+// WaitReady waits as long as its context, for storage that was never there and for one that has
+// gone away.
+func TestWaitReady_WaitsLongerThanReads(t *testing.T) {
+	f := newDownFixture(t)
+	for range 2 {
+		began := f.clock.Now()
+		f.clock.AfterFunc(3*time.Hour, func() { f.setDown(false) })
+		f.within(24 * time.Hour)
+		require.NoError(t, f.WaitReady(t.Context()))
+		require.True(t, f.Stats().Ready)
+		require.GreaterOrEqual(t, f.clock.Now().Sub(began), 3*time.Hour)
+		require.NoError(t, f.WaitReady(t.Context()))
+		f.setDown(true)
+		f.storage.BreakWatches(errDown)
+		f.executor.Run()
+		require.False(t, f.Stats().Ready)
+	}
+}
+
+// If it ends without, it says for what it has waited.
+func TestWaitReady_SaysWhyTheCacheIsNotReady(t *testing.T) {
+	f := newDownFixture(t)
+	given := errors.New("the time is up")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	f.clock.AfterFunc(time.Minute, func() { cancel(given) })
+	f.within(time.Hour)
+	err := f.WaitReady(ctx)
+	require.ErrorIs(t, err, given)
+	require.ErrorIs(t, err, engine.ErrNotReady)
+	require.ErrorIs(t, err, errDown)
+	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList, faulty.OpWatch}, Do: faulty.Fail(store.ErrClosed)})
+	f.setDown(false)
+	f.within(time.Hour)
+	err = f.WaitReady(t.Context())
+	notReady, _ := errors.AsType[*engine.NotReadyError](err)
+	require.True(t, notReady.Final)
+	require.ErrorIs(t, err, store.ErrClosed)
+}
+
+func TestWaitReady_ReturnsAtOnceWithoutACache(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	f.setDown(true)
+	require.NoError(t, f.WaitReady(t.Context()))
+	require.Equal(t, "nothing", f.asked())
 }
 
 // A backend that is closed, or does not support what the cache needs, never comes back: what waits

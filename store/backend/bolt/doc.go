@@ -31,8 +31,8 @@
 // Older changes are deleted in the background, in large chunks, so that an update writes
 // about one kilobyte. For a minute after New, memory holds the oldest state as well as the
 // newest, since an engine begins there. The engine's lists and watches wait until it has read
-// the history, which takes as long as decoding so many values: [Config.Retain] bounds it, and
-// engine.Config.FreshnessTimeout how long they wait.
+// the history, which takes as long as decoding so many values: [Config.Retain] bounds it,
+// engine.Config.FreshnessTimeout how long they wait, and Engine.WaitReady waits for the end.
 //
 // Objects with a TTL expire by the wall clock. Those that have expired while the process
 // did not run are deleted when the file is opened, with ordinary events.
