@@ -33,6 +33,9 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 		return nil, ErrInjected
 	}
 	given = true
+	if of, knows := w.beneath.(backend.Identifier); knows {
+		return &identifiedWatch{w, of}, nil
+	}
 	return w, nil
 }
 
@@ -57,6 +60,12 @@ func (b *Backend) open(ctx context.Context, beneath backend.Backend, opts backen
 	defer b.mu.Unlock()
 	b.watches = append(b.watches, w)
 	return w, nil
+}
+
+// identifiedWatch is a watch on an underlying one that knows which storage it is of.
+type identifiedWatch struct {
+	*watch
+	backend.Identifier
 }
 
 // watch is a watch on the underlying backend, with faults.

@@ -344,3 +344,27 @@ func apart(f func()) {
 	})
 	goroutine.Wait()
 }
+
+// replaced is storage that was replaced since its watches began, which know what they are of.
+type replaced struct{ backend.Backend }
+
+func (b replaced) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	w, err := b.Backend.Watch(ctx, opts)
+	return ofOld{w}, err
+}
+
+type ofOld struct{ backend.Watcher }
+
+func (ofOld) StoreID(context.Context) (string, error) { return "old", nil }
+
+func TestWatch_KnowsOfWhichStorageItIsIfTheUnderlyingOneDoes(t *testing.T) {
+	plain := newBackend(t, faulty.Options{})
+	require.NotImplements(t, (*backend.Identifier)(nil), watch(t, plain, 0).Watcher)
+
+	known := watch(t, faulty.New(replaced{plain}, faulty.Options{}), 0)
+	of, knows := known.Watcher.(backend.Identifier)
+	require.True(t, knows)
+	id, err := of.StoreID(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "old", id)
+}
