@@ -118,8 +118,8 @@ type Config[T any] struct {
 
 	// Backend is the storage; nil means storage in memory of the engine's own. A
 	// given backend is not closed with the engine. Close it after the engine: if it is
-	// closed before, OnError is told, [Stats].Ended is true, cached reads go on, and watches
-	// stay open without events until the engine is closed.
+	// closed before, OnError is told, [Stats].Ended is true, cached reads go on, and each
+	// watch ends, when it has delivered what there is, with an [ErrNotReady] that is Final.
 	Backend backend.Backend
 	// FirstRevision is the revision of the engine's own empty storage; a given
 	// Backend has its own. Zero derives it from the clock, so that a revision saved

@@ -97,7 +97,7 @@ func TestFault_StorageIsClosedUnderTheEngine(t *testing.T) {
 	}
 	require.NotEmpty(t, told)
 	require.True(t, f.engine.Stats().Ended)
-	require.NoError(t, w.Err(), "watches stay until the engine is closed")
+	require.EqualError(t, w.Err(), w.Name()+": storage has ended for good: closed")
 	cached, err := f.engine.List(t.Context(), engine.ListOptions{Read: engine.Cached()})
 	require.NoError(t, err)
 	require.Len(t, cached.Items, 1)
@@ -302,18 +302,37 @@ func TestFault_StorageGoesBackBehindACompaction(t *testing.T) {
 	f.requireReads(f.watch(engine.WatchOptions{From: 2}), "ADDED c@3")
 }
 
+// requireFinal demands the end of a watch whose storage has ended for good.
+func requireFinal(t *testing.T, end error) {
+	t.Helper()
+	require.ErrorIs(t, end, engine.ErrNotReady)
+	require.ErrorIs(t, end, store.ErrClosed)
+	notReady, _ := errors.AsType[*engine.NotReadyError](end)
+	require.True(t, notReady.Final)
+}
+
 func TestFault_StorageIsClosedForGood(t *testing.T) {
 	f := newFixture(t, nil)
-	w := f.watch(engine.WatchOptions{})
+	idle, handled, behind := f.watch(engine.WatchOptions{}), []string{}, f.watch(engine.WatchOptions{})
+	handler, err := f.engine.Handle(t.Context(), engine.WatchOptions{}, func(ev engine.Event[thing]) { handled = append(handled, ev.String()) })
+	require.NoError(t, err)
+	future := f.watch(engine.WatchOptions{From: 9})
 	f.put("a")
+	f.requireReads(idle, "ADDED a@2")
 	require.NoError(t, f.storage.Close())
 	f.pass(10 * time.Second)
-	f.requireReads(w, "ADDED a@2")
+	for w, events := range map[*engine.Watch[thing]][]string{idle: nil, behind: {"ADDED a@2"}, future: nil} {
+		seen, end := f.read(w)
+		require.Equal(t, events, seen, "it gets what there is")
+		requireFinal(t, end)
+	}
+	requireFinal(t, handler.Err())
+	require.Equal(t, []string{"ADDED a@2"}, handled)
 	s := f.engine.Stats()
 	require.False(t, s.Ready)
 	require.Equal(t, reflector.Ended, s.Source.Phase, "there is nothing to come back to")
 	require.ErrorIs(t, s.Source.LastError, store.ErrClosed)
-	_, err := f.engine.Put(t.Context(), thing{Key: "a"})
+	_, err = f.engine.Put(t.Context(), thing{Key: "a"})
 	require.ErrorIs(t, err, store.ErrClosed)
 	l, err := f.engine.List(t.Context(), engine.ListOptions{Read: engine.Cached()})
 	require.NoError(t, err, "what was cached is still there")

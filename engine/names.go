@@ -172,7 +172,8 @@ var (
 	// ErrMutated: a shared object was changed. The error is a [*MutationError].
 	ErrMutated = mutation.ErrMutated
 	// ErrNotReady: the cache has no state yet, or its storage cannot be reached. The error
-	// is a [*NotReadyError], which says when to retry, or that this does not help.
+	// is a [*NotReadyError], which says when to retry, or that this does not help: watches
+	// end with it, too, if storage has ended for good.
 	ErrNotReady = watchcache.ErrNotReady
 	// ErrInconsistent: the cache differs from storage. The cache lists again. The error is
 	// an [*InconsistencyError].

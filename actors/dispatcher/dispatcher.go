@@ -167,7 +167,7 @@ func (d *dispatcher) catchUp() {
 // drain has every watch end when it has caught up.
 func (d *dispatcher) drain(m Drain) {
 	d.draining = m.Reason
-	defer func() { m.Reply <- nil }() // also if it fails: a call waits
+	defer m.answer(nil) // also if it fails: a call waits
 	d.catchUp()
 	d.each(d.endWhenCaughtUp)
 }
@@ -186,7 +186,7 @@ func (d *dispatcher) Dropped(msg Message) {
 		m.Watch.End(watcher.ErrEngineClosed)
 		m.answer(watcher.ErrEngineClosed)
 	case Drain:
-		m.Reply <- watcher.ErrEngineClosed
+		m.answer(watcher.ErrEngineClosed)
 	}
 }
 

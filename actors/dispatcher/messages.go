@@ -34,12 +34,18 @@ type Register struct {
 
 // Drain ends every watch with Reason as soon as it has been given all that was
 // committed before, and those that are registered later likewise. The engine sends
-// it.
+// it, and the watchCache when storage has ended for good.
 type Drain struct {
 	Reason error
 	// Reply gets nil once all that was committed before has been dispatched. It has
-	// room for one.
+	// room for one. If it is nil, there is no answer.
 	Reply chan<- error
+}
+
+func (m Drain) answer(err error) {
+	if m.Reply != nil {
+		m.Reply <- err
+	}
 }
 
 // Recovered says that a stalled watch has caught up. The watch sends it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
 )
@@ -33,11 +34,15 @@ func (c *cache) upstream(u reflector.Update) {
 	}
 }
 
-// end makes the cache Ended because of cause, and answers what waits for it to become ready.
+// end makes the cache Ended because of cause. What waits for it to become ready is answered,
+// and each watch ends when it has what there is: nothing will come.
 func (c *cache) end(cause error) {
 	c.setReadiness(c.readiness.ended(c.now, cause))
-	c.waiters.all(c.readiness.check(c.now))
+	reason := c.readiness.check(c.now)
+	c.waiters.all(reason)
 	c.registerDelayed() // which refuses them
+	c.publish()
+	c.Dispatcher.Tell(dispatcher.Drain{Reason: reason})
 }
 
 // advance records that every change up to rev has been applied.

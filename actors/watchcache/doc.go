@@ -40,11 +40,11 @@
 //     [*NotReadyError] that says when to retry.
 //   - Ready. Each change from Pending to Ready begins a new generation.
 //   - Ended: its source has ended for good. New watches are refused with a
-//     NotReadyError that is Final.
+//     NotReadyError that is Final, with which others end when they have what there is.
 //   - Stopped, at the end.
 //
-// While it is Pending or Ended, existing watches stay, and the published snapshot can
-// still be read.
+// While it is Pending, existing watches stay. While it is Pending or Ended, the published
+// snapshot can still be read.
 //
 // # Failure
 //

@@ -60,7 +60,8 @@ func TestRegister_DelayedWatchesEndIfTheSourceHasEnded(t *testing.T) {
 	system, err := actors.NewSystem(actors.SystemConfig{Executor: seeded, Clock: wall})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, system.Close(context.Background())) })
-	c := Spawn(system, wall, Config{Schema: new(store.Schema), Published: new(store.Published), Stats: new(Stats)})
+	down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return discarding{} }, actors.Options{})
+	c := Spawn(system, wall, Config{Schema: new(store.Schema), Published: new(store.Published), Dispatcher: down, Stats: new(Stats)})
 	feed := &watcher.Feed{Registry: new(watcher.Registry)}
 	open := func() *watcher.Watch {
 		w := watcher.NewNotified(feed, watcher.Options{}, func() {})

@@ -42,6 +42,7 @@
 //
 // Every watch ends with exactly one reason, the first that applies: [ErrStopped],
 // [ErrExpired], [ErrSlowConsumer], [ErrHandler], [ErrHandlerPanic], [ErrDeadline] or
-// [ErrEngineClosed]. Without a cache it can also be the error of the backend's watch.
+// [ErrEngineClosed], or the reason of [Member.EndWhenCaughtUp], such as that storage has ended
+// for good. Without a cache it can also be the error of the backend's watch.
 // An expired watch delivers its backlog before the reason.
 package watcher
