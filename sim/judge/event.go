@@ -185,7 +185,11 @@ func (j *judge[T]) judgeLost() error {
 			away++
 		}
 	}
-	switch all := uint64(j.Newest() - min(j.begun, j.Newest())); {
+	start := j.begun
+	if j.Options.From == 0 || j.Options.InitialState {
+		start = min(start, j.Earliest) // begun is the latest revision at which it can have started
+	}
+	switch all := uint64(j.Newest() - min(start, j.Newest())); {
 	case away > j.Lost:
 		return j.fail(Reliable, "%d values that were emitted did not come, and it says that it has lost %d", away, j.Lost)
 	case j.Lost > 0 && j.Options.Policy != engine.Conflate:
