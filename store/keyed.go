@@ -52,10 +52,58 @@ func (k keyed[P]) fork() keyed[P] {
 // withValue calls yield with the items that have value in the i-th index and keys not
 // below from, in the order of their keys, until it returns false.
 func (k keyed[P]) withValue(i int, value, from string, yield func(key string, item P) bool) {
-	k.indexes[i].ascend(value, from, func(key string) bool {
-		item, _ := k.items.Get(key)
-		return yield(key, item)
-	})
+	find := finder[P]{items: k.items, at: k.items.Iter()}
+	k.indexes[i].ascend(value, from, func(key string) bool { return yield(key, find.item(key)) })
+}
+
+// finder finds items by ascending keys, each of which has one. If the first of them are close
+// to each other it goes from one to the next, otherwise it searches for each: where a third
+// of all items have a value of an index, searches take four times as long.
+type finder[P any] struct {
+	items *btree.Map[string, P]
+	at    btree.MapIter[string, P]
+	// found is how many items at has found, of which close were close to the one before;
+	// neither counts beyond sample.
+	found, close int
+}
+
+const (
+	// sample is how many items decide whether they are close to each other.
+	sample = 8
+	// stepsPerSearch is how many steps take about as long as a search.
+	stepsPerSearch = 8
+)
+
+// item returns the item under key.
+func (f *finder[P]) item(key string) P {
+	if f.found == sample && f.close < sample/2 {
+		item, _ := f.items.Get(key)
+		return item
+	}
+	isClose := f.found > 0 && f.step(key)
+	if !isClose {
+		f.at.Seek(key)
+	}
+	if f.found < sample {
+		f.found++
+		if isClose {
+			f.close++
+		}
+	}
+	return f.at.Value()
+}
+
+// step looks for key among the next items.
+func (f *finder[P]) step(key string) bool {
+	for range stepsPerSearch {
+		if !f.at.Next() {
+			return false
+		}
+		if f.at.Key() == key {
+			return true
+		}
+	}
+	return false
 }
 
 // valueIndex is one index: its entries in the order of value, then key, so that

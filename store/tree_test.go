@@ -179,6 +179,39 @@ func TestTree_ViewsAreSnapshots(t *testing.T) {
 }
 
 // An index beside the snapshots would show what they do not have.
+// Objects of a value are found whether few or most objects have it, and where that changes.
+func TestTree_IndexFindsObjectsCloseTogetherAndFarApart(t *testing.T) {
+	gaps := map[string]func(i int) int{
+		"all":              func(int) int { return 1 },
+		"a third":          func(int) int { return 3 },
+		"as many as steps": func(int) int { return 8 },
+		"one more":         func(int) int { return 9 },
+		"few":              func(int) int { return 70 },
+		"first most":       func(i int) int { return 1 + i/20 },
+		"last most":        func(i int) int { return max(1, 40-i) },
+	}
+	for name, gap := range gaps {
+		tree, want := treeOf(), []string{}
+		for i, next := 0, 0; i < 2000; i++ {
+			key, node := fmt.Sprintf("%04d", i), "n2"
+			if i == next {
+				node, next = "n1", next+gap(len(want))
+				want = append(want, key)
+			}
+			tree.Put(onNode(key, node, "", 1))
+		}
+		v := tree.View()
+		require.Equal(t, want, keysBy(t, v, byNode, "n1", "", ""), name)
+		half := len(want) / 2
+		require.Equal(t, want[half+1:], keysBy(t, v, byNode, "n1", "", want[half]), name)
+		objects, err := v.ByIndex(byNode, "n1", "", "")
+		require.NoError(t, err)
+		for o := range objects {
+			require.Same(t, v.Get(o.Key), o, name)
+		}
+	}
+}
+
 func TestTree_IndexIsInsideTheSnapshot(t *testing.T) {
 	tree := treeOf()
 	tree.Put(onNode("a", "n1", "web", 1))
