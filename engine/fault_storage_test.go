@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/faulty"
@@ -364,4 +365,23 @@ func TestFault_StorageComesBackAtTheSameRevisionWithOtherContent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "c", "x"}, []string{l.Items[0].Key, l.Items[1].Key, l.Items[2].Key})
 	require.NoError(t, f.engine.Verify(t.Context()))
+}
+
+func TestFault_WhatFollowsTheEngineEndsWithItsStorage(t *testing.T) {
+	f := newFixture(t, nil)
+	var told []error
+	followed, err := informer.New(informer.Config[thing]{
+		Source: f.engine.Source(), Host: f.engine.Host(), OnError: func(err error) { told = append(told, err) },
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, followed.Close()) })
+	f.put("a")
+	f.pass(time.Second)
+	require.NoError(t, f.storage.Close())
+	f.pass(2 * time.Second)
+	requireFinal(t, followed.Err())
+	require.Len(t, told, 3, "the watch has ended, cannot be resumed, and never will be")
+	require.NotNil(t, followed.Get("a"), "it has what there is")
+	_, err = f.engine.Source().Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
+	requireFinal(t, err)
 }

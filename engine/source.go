@@ -208,7 +208,8 @@ func (s source) cached(ctx context.Context, rev Revision) (*store.Snapshot, bool
 func errSourceClosed() error { return fmt.Errorf("%w: %w", ErrEngineClosed, store.ErrClosed) }
 
 // Watch starts a watch at opts.From. It does not wait, except for the backend if the
-// cache has not reached From: Next returns an error of the start.
+// cache has not reached From: Next returns an error of the start. It fails with a
+// [*NotReadyError] that is Final if the backend has ended for good.
 func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	e := s.engine
 	if e.alive() != nil {
@@ -216,6 +217,9 @@ func (s source) Watch(ctx context.Context, opts backend.WatchOptions) (backend.W
 	}
 	if err := errors.Join(opts.Validate(), context.Cause(ctx)); err != nil {
 		return nil, err
+	}
+	if err := e.parts.cache.Check(e.clockNow()); endedForGood(err) {
+		return nil, err // from the call, since a Reflector resumes a watch that ends because storage is closed
 	}
 	timeline, err := e.timeline(ctx)
 	if err != nil {
