@@ -476,6 +476,39 @@ func TestRound_ThatFailsHalfwayIsMadeUpForByTheNext(t *testing.T) {
 	f.has(all, 6)
 }
 
+// Storage may have ended for good, so there may be no other drain.
+func TestDrain_WhoseRoundFailsEndsWatchesAfterTheNext(t *testing.T) {
+	f := newFixture(t)
+	fails := true
+	f.schema.Clone = func(o *store.Object) *store.Object {
+		if fails {
+			fails = false
+			panic("the schema's Clone fails")
+		}
+		clone := *o
+		return &clone
+	}
+	byLabel, all := f.selecting(store.FilterOptions{Labels: "app=web"}), f.watch(watcher.Options{})
+	web := added(2)
+	web.Object.Labels = store.LabelsOf(map[string]string{"app": "web"})
+	f.append(web)
+	left := added(3) // to its watch by label it is deleted, by a copy of what it was
+	left.Type, left.Prev = store.Modified, web.Object
+	f.window.Append(left, f.clock.Now())
+	f.commit()
+	reason := errors.New("storage has ended")
+	f.ref.Tell(dispatcher.Drain{Reason: reason})
+	f.executor.Run()
+	require.False(t, fails)
+	f.ref.Tell(dispatcher.Committed{}) // as the engine does
+	f.executor.Run()
+	for w, want := range map[*watcher.Watch][]int{byLabel: {2, 3}, all: {2, 3}} {
+		got, end := f.read(w)
+		require.Equal(t, want, got)
+		require.ErrorIs(t, end, reason)
+	}
+}
+
 // append commits one event.
 func (f *fixture) append(ev store.Event) {
 	f.window.Append(ev, f.clock.Now())

@@ -54,8 +54,10 @@ type dispatcher struct {
 
 	committed bool
 	inRound   bool
-	// draining, if not nil, is why watches end when they have caught up.
+	// draining, if not nil, is why watches end when they have caught up. drainDue: those
+	// that are here have yet to be told so, after the next round.
 	draining error
+	drainDue bool
 	touched  []*filterEntry
 
 	signals   signals
@@ -155,21 +157,24 @@ func (d *dispatcher) armTimers(ctx *actors.Context) {
 	d.drawBudget(ctx)
 }
 
-// catchUp runs a round if there is something to dispatch. If the round fails,
-// the next message brings another.
+// catchUp runs a round if there is something to dispatch, and then has watches end if
+// they are to. If the round fails, the next message brings another.
 func (d *dispatcher) catchUp() {
 	if d.committed {
 		d.round()
 		d.committed = false
 	}
+	if d.drainDue {
+		d.each(d.endWhenCaughtUp)
+		d.drainDue = false
+	}
 }
 
 // drain has every watch end when it has caught up.
 func (d *dispatcher) drain(m Drain) {
-	d.draining = m.Reason
+	d.draining, d.drainDue = m.Reason, true
 	defer m.answer(nil) // also if it fails: a call waits
 	d.catchUp()
-	d.each(d.endWhenCaughtUp)
 }
 
 // endWhenCaughtUp has one watch end when it has caught up, if all are to.
