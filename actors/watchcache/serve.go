@@ -164,10 +164,12 @@ func (c *cache) tooLate(rev store.Revision) error {
 // each scan visits all waiters.
 const waitSpacing = 10 * time.Millisecond
 
-// answerDue answers timed-out waiters and arms the timer for the next one. If the
-// clock was set back meanwhile, none is due and the timer is armed again.
+// answerDue answers timed-out waiters, but first those that updates of this turn satisfy,
+// and arms the timer for the next one. If the clock was set back meanwhile, none is due
+// and the timer is armed again.
 func (c *cache) answerDue(ctx *actors.Context) {
 	clock.Stop(&c.waitTimer)
+	c.publish()
 	c.waiters.due(c.now, c.tooLate)
 	c.armWaits(ctx)
 }

@@ -2,6 +2,7 @@ package watchcache
 
 import (
 	"context"
+	"errors"
 	"math"
 	"runtime"
 	"testing"
@@ -169,4 +170,29 @@ func TestRegister_InATurnWithManyEventsSeesTheWindowsLimits(t *testing.T) {
 	seeded.Run()
 	require.Len(t, reply, 1)
 	require.ErrorIs(t, <-reply, store.ErrExpired)
+}
+
+// What a call waits for may come just before its time is up, in the same turn.
+func TestWait_IsAnsweredByWhatComesBeforeItsTimeIsUp(t *testing.T) {
+	seeded, wall := actors.NewSeeded(1), clock.NewVirtual(began)
+	system, err := actors.NewSystem(actors.SystemConfig{Executor: whole{seeded}, Clock: wall})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, system.Close(context.Background())) })
+	down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return discarding{} }, actors.Options{})
+	c := Spawn(system, wall, Config{Schema: new(store.Schema), Published: new(store.Published), Dispatcher: down, Stats: new(Stats)})
+	c.Offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 5})
+	seeded.Run()
+	timeUp := func(revision store.Revision, last reflector.Update) error {
+		reply := make(chan error, 1)
+		c.Wait(Wait{Revision: revision, Until: wall.Now().Add(time.Second), Reply: reply})
+		seeded.Run()
+		c.Offer(last)
+		wall.Advance(time.Second)
+		seeded.Run()
+		return <-reply
+	}
+	require.NoError(t, timeUp(6, reflector.Update{Kind: reflector.Progress, Revision: 6}))
+	c.Offer(reflector.Update{Kind: reflector.Unavailable, Err: errors.New("outage")})
+	require.NoError(t, timeUp(6, reflector.Update{Kind: reflector.Progress, Revision: 6}), "the outage is over")
+	require.ErrorIs(t, timeUp(8, reflector.Update{Kind: reflector.Progress, Revision: 7}), store.ErrFuture)
 }
