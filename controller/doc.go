@@ -41,8 +41,8 @@
 //
 // The host's logger and Config.OnError get each failed call, OnError as a [*ReconcileError],
 // with the controller's name, the key, how often it has failed, and the stack if it has
-// panicked. A source that fails is tried again. One that has ended for good closes Controller.Done, and Controller.Err says
-// why.
+// panicked. A source that fails is tried again. One that has ended for good closes
+// Controller.Done, and Controller.Err says why.
 //
 // # Closing
 //

@@ -120,6 +120,7 @@ type Config[T any] struct {
 	// given backend is not closed with the engine. Close it after the engine: if it is
 	// closed before, OnError is told, [Stats].Ended is true, cached reads go on, and each
 	// watch ends, when it has delivered what there is, with an [ErrNotReady] that is Final.
+	// So informers that follow the engine end, too.
 	Backend backend.Backend
 	// FirstRevision is the revision of the engine's own empty storage; a given
 	// Backend has its own. Zero derives it from the clock, so that a revision saved

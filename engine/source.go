@@ -65,9 +65,10 @@ func typeIn(from backend.ListerWatcher) (values reflect.Type) {
 // window, which is bounded by Config.Window, or when storage went back in time. That
 // is noticed, even if storage has come to the same revision again, if it has an
 // identity (see [backend.StoreID]), as storage in memory, in a file and in etcd has. When
-// the engine is closed, everything fails with [ErrEngineClosed], which is then also
-// [store.ErrClosed]. A watch whose Notify panics ends with a [*usercode.PanicError],
-// which OnError gets too.
+// storage has ended for good, watches end when they have delivered what there is, and new
+// ones fail, with a [*NotReadyError] that is Final. When the engine is closed, everything
+// fails with [ErrEngineClosed], which is then also [store.ErrClosed]. A watch whose Notify
+// panics ends with a [*usercode.PanicError], which OnError gets too.
 //
 // Without a cache the source is the backend itself.
 func (e *Engine[T]) Source() Source[T] { return Source[T]{e.core.asSource()} }
