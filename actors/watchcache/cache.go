@@ -106,7 +106,7 @@ func newCache(cfg Config, h *Cache) *cache {
 }
 
 // Started requests a relist after a failure, since the message that failed is
-// lost. The cache stays Pending until the list.
+// lost. The cache stays Pending until the list, or ends if none can come.
 func (c *cache) Started(ctx *actors.Context) {
 	if !c.restarted {
 		return
@@ -114,6 +114,9 @@ func (c *cache) Started(ctx *actors.Context) {
 	c.now = ctx.Clock().Now()
 	c.setReadiness(c.readiness.pending(c.now, ErrFailed))
 	c.Relist(reflector.Distrusted)
+	if c.handle.final != nil {
+		c.end(c.handle.final)
+	}
 	c.armWaits(ctx)
 	c.armTrim(ctx)
 	c.requestProgress(ctx)
@@ -124,6 +127,9 @@ func (c *cache) Restarting(*actors.Context) { c.stopTimers() }
 
 // Receive handles one update or message. Flush publishes its effects.
 func (c *cache) Receive(ctx *actors.Context, e envelope) {
+	if e.update.Final {
+		c.handle.final = e.update.Err // first, so that it is known also if this fails
+	}
 	c.readClock(ctx, e.message)
 	switch m := e.message.(type) {
 	case nil:

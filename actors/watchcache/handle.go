@@ -38,6 +38,8 @@ type Cache struct {
 	gap bool
 	// spawned: an actor has been made before.
 	spawned bool
+	// final is why the source has ended for good; nil before. It says so only once.
+	final error
 }
 
 // Spawn starts a watchCache under parent. It runs on the pool.

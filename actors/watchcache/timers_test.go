@@ -2,6 +2,7 @@ package watchcache
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -57,4 +58,34 @@ func TestRestart_ATimerThatHasFiredBeforeLeavesOneOfEachKind(t *testing.T) {
 	require.Equal(t, 3, system.Timers())
 	require.NoError(t, system.Close(context.Background()))
 	require.Zero(t, system.Timers())
+}
+
+// The source says only once that it has ended.
+func TestRestart_InPlaceOfTheEndOfTheSourceEndsAllTheSame(t *testing.T) {
+	seeded, wall := actors.NewSeeded(1), &clocktest.Failing{Clock: clock.NewVirtual(began)}
+	system, err := actors.NewSystem(actors.SystemConfig{Executor: seeded, Clock: wall, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, system.Close(context.Background())) })
+	down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return discarding{} }, actors.Options{})
+	var c *Cache
+	actors.Spawn(system, "parent", func() actors.Behavior[struct{}] {
+		return restarting{func(ctx *actors.Context) {
+			c = Spawn(ctx, wall, Config{
+				Schema: new(store.Schema), Published: new(store.Published), Dispatcher: down, Stats: new(Stats),
+				Relist: func(reflector.Reason) {},
+			})
+		}}
+	}, actors.Options{})
+	seeded.Run()
+	c.Offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 5})
+	waits := make(chan error, 1)
+	c.Wait(Wait{Revision: 7, Until: began.Add(time.Hour), Reply: waits})
+	seeded.Run()
+	c.Offer(reflector.Update{Kind: reflector.Unavailable, Err: store.ErrClosed, Final: true})
+	wall.Fail(clocktest.Now, 0, 1)
+	seeded.Run()
+	final, _ := errors.AsType[*NotReadyError](c.Check(began))
+	require.NotNil(t, final)
+	require.True(t, final.Final)
+	require.ErrorIs(t, <-waits, store.ErrClosed)
 }
