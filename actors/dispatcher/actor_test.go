@@ -436,19 +436,25 @@ func TestWindowMoves_ConflatingWatchIsGivenTheNewestState(t *testing.T) {
 	require.EqualValues(t, 1, f.stats.Watches.Load())
 }
 
-// A round that fails halfway has found the events for some streams and not for others.
-// The next one gives each watch all of them, once.
-func TestRound_ThatFailsHalfwayIsMadeUpForByTheNext(t *testing.T) {
-	f := newFixture(t)
-	fails := false
+// failingClone gives the schema a Clone, which panics once each time that fails is set.
+func (f *fixture) failingClone() (fails *bool) {
+	fails = new(bool)
 	f.schema.Clone = func(o *store.Object) *store.Object {
-		if fails {
-			fails = false
+		if *fails {
+			*fails = false
 			panic("the schema's Clone fails")
 		}
 		clone := *o
 		return &clone
 	}
+	return fails
+}
+
+// A round that fails halfway has found the events for some streams and not for others.
+// The next one gives each watch all of them, once.
+func TestRound_ThatFailsHalfwayIsMadeUpForByTheNext(t *testing.T) {
+	f := newFixture(t)
+	fails := f.failingClone()
 	byKey, byLabel := f.selecting(store.FilterOptions{Key: "a"}), f.selecting(store.FilterOptions{Labels: "app=web"})
 	all := f.watch(watcher.Options{})
 	web := added(2)
@@ -461,10 +467,10 @@ func TestRound_ThatFailsHalfwayIsMadeUpForByTheNext(t *testing.T) {
 	left := added(4) // to its watch by label it is deleted, by a copy of what it was
 	left.Type, left.Prev = store.Modified, web.Object
 	rounds := f.stats.Rounds.Load()
-	fails = true
+	*fails = true
 	f.window.Append(added(3), f.clock.Now())
 	f.append(left)
-	require.False(t, fails)
+	require.False(t, *fails)
 	require.Equal(t, rounds, f.stats.Rounds.Load(), "the round has failed")
 	f.write(5)
 	f.has(byKey, 3, 4, 5)
@@ -479,15 +485,8 @@ func TestRound_ThatFailsHalfwayIsMadeUpForByTheNext(t *testing.T) {
 // Storage may have ended for good, so there may be no other drain.
 func TestDrain_WhoseRoundFailsEndsWatchesAfterTheNext(t *testing.T) {
 	f := newFixture(t)
-	fails := true
-	f.schema.Clone = func(o *store.Object) *store.Object {
-		if fails {
-			fails = false
-			panic("the schema's Clone fails")
-		}
-		clone := *o
-		return &clone
-	}
+	fails := f.failingClone()
+	*fails = true
 	byLabel, all := f.selecting(store.FilterOptions{Labels: "app=web"}), f.watch(watcher.Options{})
 	web := added(2)
 	web.Object.Labels = store.LabelsOf(map[string]string{"app": "web"})
@@ -499,7 +498,7 @@ func TestDrain_WhoseRoundFailsEndsWatchesAfterTheNext(t *testing.T) {
 	reason := errors.New("storage has ended")
 	f.ref.Tell(dispatcher.Drain{Reason: reason})
 	f.executor.Run()
-	require.False(t, fails)
+	require.False(t, *fails)
 	f.ref.Tell(dispatcher.Committed{}) // as the engine does
 	f.executor.Run()
 	for w, want := range map[*watcher.Watch][]int{byLabel: {2, 3}, all: {2, 3}} {
