@@ -130,8 +130,9 @@ func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 // If ctx is done first, the engine is closed all the same, and the error is an
 // [*UndeliveredError] that names each watch that has not delivered everything, joined
 // with Close's error. Close then waits for handlers that still run, so that Drain can take
-// the host's CloseTimeout longer than ctx. A Drain while another one runs waits for that, as long as its own
-// ctx. In a handler, which it would wait for, it only returns [ErrInHandler].
+// the host's CloseTimeout longer than ctx. A Drain while another one runs waits for that, as
+// long as its own ctx. In a handler, which it would wait for, it only returns
+// [ErrInHandler].
 func (e *Engine[T]) Drain(ctx context.Context) error { return e.core.drain(ctx) }
 
 func (e *core) drain(ctx context.Context) error {

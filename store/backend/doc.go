@@ -29,6 +29,7 @@
 //   - for a key [store.ValidateKey], and [store.HasPrefix] for a prefix.
 //
 // A method with a context begins with context.Cause, also if it does not block. The object of
-// a deletion is made by [store.Schema.Gone]. [Describe] calls the schema and contains its panics. A backend that keeps versions in
-// memory calls [store.ShareAttributes], to save memory and time.
+// a deletion is made by [store.Schema.Gone]. [Describe] calls the schema and contains its
+// panics. A backend that keeps versions in memory calls [store.ShareAttributes], to save memory
+// and time.
 package backend
