@@ -364,6 +364,7 @@ func TestWatch_KnowsOfWhichStorageItIsIfTheUnderlyingOneDoes(t *testing.T) {
 	known := watch(t, faulty.New(replaced{plain}, faulty.Options{}), 0)
 	of, knows := known.Watcher.(backend.Identifier)
 	require.True(t, knows)
+	require.Implements(t, (*backend.ProgressRequester)(nil), known.Watcher, "it is a watch as the others")
 	id, err := of.StoreID(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "old", id)

@@ -61,6 +61,7 @@ func TestDetect_LeavesAWatchItsIdentity(t *testing.T) {
 	defer w.Close()
 	of, knows := w.(backend.Identifier)
 	require.True(t, knows)
+	require.Implements(t, (*backend.ProgressRequester)(nil), w, "it is a watch as the others")
 	id, err := of.StoreID(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "old", id)
