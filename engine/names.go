@@ -26,19 +26,21 @@ type (
 	// Policy says what happens to a watch that lags more than its buffer: [Park],
 	// [Terminate] or [Conflate].
 	Policy = watcher.Policy
-	// ErrorPolicy says how often, and after which pauses, a handler that has returned an
-	// error for an event is called again, and whether the watch then ends or skips the
-	// event. The zero value makes five attempts and ends it. See [watcher.ErrorPolicy].
+	// ErrorPolicy says how often (Attempts), and after which pauses (Backoff, MaxBackoff), a
+	// handler that has returned an error for an event is called again, and whether the watch
+	// then ends or skips the event (Skip). The zero value makes five attempts and ends it.
+	// See [watcher.ErrorPolicy].
 	ErrorPolicy = watcher.ErrorPolicy
-	// HandlerError says for which event a handler has returned an error, and after how
-	// many attempts. See [watcher.HandlerError].
+	// HandlerError says for which event (Revision, Key) a handler has returned an error
+	// (Err), and after how many attempts (Attempts). See [watcher.HandlerError].
 	HandlerError = watcher.HandlerError
 	// Window bounds how much history the engine keeps, by the age, the number and the
-	// bytes of the events. The zero value keeps at least 75 s, unless that is more than a
-	// million events or 256 MiB. See [store.WindowLimits].
+	// bytes of the events (MinAge, MinEvents, MaxEvents, MaxBytes). The zero value keeps at
+	// least 75 s, unless that is more than a million events or 256 MiB. See
+	// [store.WindowLimits].
 	Window = store.WindowLimits
-	// Backoff spaces the attempts to reconnect to a backend that fails. See
-	// [reflector.Backoff].
+	// Backoff spaces the attempts to reconnect to a backend that fails (Initial, Max,
+	// Factor, Jitter). See [reflector.Backoff].
 	Backoff = reflector.Backoff
 	// SourceStats are the Reflector's counters, and its state. See [reflector.Stats].
 	SourceStats = reflector.Stats
@@ -52,7 +54,8 @@ type (
 	// became of the actor. See [actors.Failure].
 	Failure = actors.Failure
 	// Preconditions restrict a write to the object that the caller means, by the revision
-	// of its creation, its revision, or its absence. See [backend.Preconditions].
+	// of its creation (UID), its revision (Revision), or its absence (Absent). See
+	// [backend.Preconditions].
 	Preconditions = backend.Preconditions
 )
 
@@ -186,26 +189,37 @@ var (
 	ErrWatchNotStarted = dispatcher.ErrFailed
 )
 
-// Errors with details, for errors.As.
+// Errors with details, for errors.As:
+//
+//	var expired *engine.ExpiredError
+//	if errors.As(err, &expired) { ... expired.Oldest ... }
 type (
-	// ExpiredError says which revision expired and the oldest available one.
+	// ExpiredError says which revision expired (Requested), and the oldest that can still
+	// be asked for (Oldest; zero if unknown). See [store.ExpiredError].
 	ExpiredError = store.ExpiredError
-	// FutureError says which revision has not been reached.
+	// FutureError says which revision has not been reached (Requested), and which has
+	// (Current). See [store.FutureError].
 	FutureError = store.FutureError
-	// KeyError says what is wrong with a key.
+	// KeyError says what is wrong with a key (Key, Reason). See [store.KeyError].
 	KeyError = store.KeyError
-	// PreconditionError says which precondition did not hold.
+	// PreconditionError says which precondition did not hold (Key; Field is "UID",
+	// "Revision" or "Absent"), and both revisions (Want, Got). See [store.PreconditionError].
 	PreconditionError = store.PreconditionError
-	// SelectorError says which selector does not parse, and why.
+	// SelectorError says which option has a bad selector (Field, Input), and why (Err).
+	// See [store.SelectorError].
 	SelectorError = store.SelectorError
-	// UnknownFieldError says which field is not declared, and which are.
+	// UnknownFieldError says which field is not declared (Name), and which are (Declared).
+	// See [store.UnknownFieldError].
 	UnknownFieldError = store.UnknownFieldError
-	// MutationError says which shared object was changed, and how.
+	// MutationError says which shared object was changed in place (Key, Revision), and how
+	// (Before, After). See [mutation.Error].
 	MutationError = mutation.Error
-	// NotReadyError says when to retry, or that this does not help.
+	// NotReadyError says when to retry (RetryAfter), or that this does not help (Final), and
+	// why (Cause; nil while the cache fills). See [watchcache.NotReadyError].
 	NotReadyError = watchcache.NotReadyError
-	// EndError is why a watch ended, with the watch's name.
+	// EndError says why a watch ended (Reason), with its name (Watch). See [watcher.EndError].
 	EndError = watcher.EndError
-	// PanicError is the reason that a watch ended whose handler panicked.
+	// PanicError says on which event the handler of a watch panicked (Revision, Key), and
+	// with what (Value, Stack). See [watcher.PanicError].
 	PanicError = watcher.PanicError
 )
