@@ -121,8 +121,9 @@ type Limits struct {
 	// ReadTimeout bounds a request that neither writes nor watches, 60 s; WriteTimeout
 	// one that writes, and the time in which the body of any request has to arrive, 34 s.
 	ReadTimeout, WriteTimeout time.Duration
-	// WriteStall is how long a client may take to read 256 KiB of a response, or what is left
-	// of it, or an event of a watch; after that the response is broken off: 30 s.
+	// WriteStall is how long a client may take to read 256 KiB of a response, or 16 kB of
+	// the events of a watch, or what is left of either; after that the response is broken
+	// off: 30 s. Over WebSocket it is the time for each event.
 	WriteStall time.Duration
 	// BodyBytes is the largest request body in bytes: 3 MiB.
 	BodyBytes int64

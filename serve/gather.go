@@ -2,11 +2,11 @@ package serve
 
 import "sync"
 
-// gathered are events that are sent together: as many as a frame of HTTP/2 holds, where
+// gathered are events that are sent together: as many as nearly fill a frame of HTTP/2, where
 // net/http itself makes a frame of each 4 kB.
 type gathered struct {
 	size int
-	text [16 << 10]byte
+	text [partOfWatch]byte
 }
 
 // gatherings are those not in use. A watch has one only while it sends.

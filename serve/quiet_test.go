@@ -206,6 +206,51 @@ func TestList_SlowReaderGetsAll(t *testing.T) {
 	})
 }
 
+// A client that reads a burst of events slowly, but reads, gets all of them: a client that reads
+// as fast as it can gets little of its own while the server has events for thousands.
+func TestWatch_SlowReaderGetsBurst(t *testing.T) {
+	const part, total = 16 << 10, 300_000
+	inBubble(t, func(t *testing.T, s *server) {
+		s.client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: part}
+		for _, size := range []int{600, 1500, 7500, 10_000, 60_000} {
+			prefix, objects := fmt.Sprintf("of-%d-", size), total/size
+			newest, err := s.widgets.Engine().Backend().Revision(t.Context())
+			require.NoError(t, err)
+			resp := s.send(t.Context(), "GET", inDefault+"?watch=1&timeoutSeconds=3600&resourceVersion="+newest.String(), "")
+			for i := range objects {
+				s.createLarge(fmt.Sprint(prefix, i), size)
+			}
+			events := bufio.NewReader(&slowly{from: resp.Body, part: part, pause: 20 * time.Second})
+			for i := 0; i < objects; {
+				line, err := events.ReadString('\n')
+				require.NoError(t, err, "after %d of %d objects of %d bytes", i, objects, size)
+				if line != "\n" { // which keeps the connection alive
+					require.Contains(t, line, `"name":"`+fmt.Sprint(prefix, i)+`"`)
+					i++
+				}
+			}
+			require.NoError(t, resp.Body.Close())
+		}
+	})
+}
+
+// slowly reads a part, and pauses before the next.
+type slowly struct {
+	from       io.Reader
+	part, left int
+	pause      time.Duration
+}
+
+func (s *slowly) Read(p []byte) (int, error) {
+	if s.left == 0 {
+		time.Sleep(s.pause)
+		s.left = s.part
+	}
+	n, err := s.from.Read(p[:min(len(p), s.left)])
+	s.left -= n
+	return n, err
+}
+
 // A client that lets the server send one byte, and no more, holds a watch open for
 // WriteStall, also if that is the first frame.
 func TestWatch_StreamThatTakesNoFrame(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 // response records the status and the size of an answer, and whether its client stalled.
 type response struct {
 	http.ResponseWriter
-	stall   time.Duration // how long a client may take to read extendEvery bytes
+	stall   time.Duration // how long a client may take to read part bytes
+	part    int
 	code    int
 	bytes   int64
 	stalled bool // the client read too slowly
@@ -22,6 +23,8 @@ type response struct {
 	ofStream bool
 	// sinceExtend is how many bytes were written since the deadline was set.
 	sinceExtend int
+	// extended: the deadline was extended since the last flush, for writes that may have waited.
+	extended bool
 	// idle: everything was flushed, and the next Write sets a deadline of its own.
 	idle bool
 	// packing is the answer's compression, nil if there is none.
@@ -111,9 +114,14 @@ func (r *response) Write(p []byte) (int, error) {
 	return r.send(p)
 }
 
-// extendEvery is how much of an answer, in bytes, the client has to read in the time of one
-// deadline.
-const extendEvery = 256 << 10
+// How much of an answer, in bytes, the client has to read in the time of one deadline. Of a
+// watch that is little, since a client that reads as fast as it can may get little while the
+// server has events for thousands. It is less than a frame of HTTP/2 or a chunk of HTTP/1.1, so
+// that each of them has a deadline of its own.
+const (
+	partOfAnswer = 256 << 10
+	partOfWatch  = 16_000
+)
 
 // send writes to the connection, past any compression.
 func (r *response) send(p []byte) (int, error) {
@@ -126,12 +134,14 @@ func (r *response) send(p []byte) (int, error) {
 // slow client gets all of a large answer.
 func (r *response) transmit(p []byte) (n int, err error) {
 	for len(p) > n && err == nil {
-		var written int
-		written, err = r.ResponseWriter.Write(p[n:min(len(p), n+extendEvery)])
-		n += written
-		if r.sinceExtend += written; r.sinceExtend >= extendEvery {
+		next := min(len(p)-n, r.part)
+		if r.sinceExtend+next > r.part {
 			r.extend()
+			r.extended = true
 		}
+		var written int
+		written, err = r.ResponseWriter.Write(p[n : n+next])
+		n, r.sinceExtend = n+written, r.sinceExtend+written
 	}
 	return n, r.note(err)
 }
@@ -156,6 +166,10 @@ func (r *response) leave() {
 func (r *response) FlushError() error {
 	if err := r.sendGathered(); err != nil {
 		return err
+	}
+	if r.extended {
+		r.extended = false
+		r.extend()
 	}
 	return r.note(http.NewResponseController(r.ResponseWriter).Flush())
 }

@@ -78,7 +78,7 @@ var (
 // goroutine, as t.FailNow does, cuts the request off, which is logged.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{
-		Server: s, w: &response{ResponseWriter: w, stall: s.limits.WriteStall, ofStream: r.ProtoMajor >= 2},
+		Server: s, w: &response{ResponseWriter: w, stall: s.limits.WriteStall, part: partOfAnswer, ofStream: r.ProtoMajor >= 2},
 		r: r, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now(),
 	}
 	s.counts.requests.Add(1)

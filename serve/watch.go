@@ -198,6 +198,7 @@ func (w *watching) sendHeader() {
 	if w.base != nil {
 		h.Set("Connection", "close") // net/http does not get it back
 	}
+	w.c.w.part = partOfWatch
 	w.c.w.WriteHeader(http.StatusOK)
 	w.flush()
 	if w.base != nil {
