@@ -19,11 +19,11 @@ import (
 
 // exploreCommand has the flags of watchmill sim explore.
 type exploreCommand struct {
-	Seeds *int          `placeholder:"N" xor:"count" help:"How many seeds to explore (500, or as many as --for allows)."`
-	Seed  *uint64       `placeholder:"S" xor:"first,count,time" help:"Explore only this seed, to reproduce what it found."`
-	From  *uint64       `placeholder:"S" xor:"first" help:"The first seed (1)."`
-	For   time.Duration `placeholder:"D" xor:"time" help:"Stop when so much time has passed, such as 10m."`
-	JSON  bool          `name:"json" help:"Print the report as JSON."`
+	Seeds *int           `placeholder:"N" xor:"count" help:"How many seeds to explore (500, or as many as --for allows)."`
+	Seed  *uint64        `placeholder:"S" xor:"first,count,time" help:"Explore only this seed, to reproduce what it found."`
+	From  *uint64        `placeholder:"S" xor:"first" help:"The first seed (1)."`
+	For   *time.Duration `placeholder:"D" xor:"time" help:"Stop when so much time has passed, such as 10m."`
+	JSON  bool           `name:"json" help:"Print the report as JSON."`
 }
 
 // Help returns the text that --help adds.
@@ -42,15 +42,17 @@ An interrupt or a SIGTERM ends the exploration with a report of the seeds that w
 // config returns the configuration that the flags describe.
 func (c *exploreCommand) config() (explore.Config[world.Thing], error) {
 	cfg := explore.Things()
-	cfg.From, cfg.For = 1, c.For
+	cfg.From = 1
 	switch {
 	case c.Seed != nil:
 		cfg.From, cfg.Seeds = *c.Seed, 1
 	case c.From != nil:
 		cfg.From = *c.From
 	}
-	if c.For < 0 {
-		return cfg, &explore.ConfigError{Field: "--for", Problem: fmt.Sprintf("is %v; give how long to explore, such as 10m", c.For)}
+	if c.For != nil {
+		if cfg.For = *c.For; cfg.For <= 0 {
+			return cfg, &explore.ConfigError{Field: "--for", Problem: fmt.Sprintf("is %v; give how long to explore, such as 10m", cfg.For)}
+		}
 	}
 	if c.Seeds == nil {
 		return cfg, nil

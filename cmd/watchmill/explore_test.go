@@ -36,6 +36,7 @@ func TestExplore_RefusesWhatItCannotDo(t *testing.T) {
 		"--seeds is -1": {"--seeds=-1"},
 		"--seeds is 0":  {"--seeds=0"},
 		"--for is -1s":  {"--for=-1s"},
+		"--for is 0s":   {"--for=0s"},
 		"--seed and --from can't be used together":  {"--seed=1", "--from=2"},
 		"--seeds and --seed can't be used together": {"--seed=1", "--seeds=2"},
 		"--seed and --for can't be used together":   {"--seed=1", "--for=2s"},
