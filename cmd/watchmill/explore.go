@@ -35,7 +35,7 @@ An interrupt or a SIGTERM ends the exploration with a report of the seeds that w
     0    if every invariant held
     1    if the report could not be written
     2    for wrong usage
-    3    if an invariant is broken
+    3    if an invariant is broken, even if that could not be written
     130  after an interrupt or a SIGTERM`
 }
 
@@ -83,7 +83,7 @@ func (c *exploreCommand) Run(ctx context.Context, to *streams) error {
 		write = writeExploreJSON
 	}
 	if err := write(to.stdout, report); err != nil {
-		return err
+		return unwrittenFinding(to, report.Finding, err)
 	}
 	switch {
 	case report.Finding != nil:
@@ -92,6 +92,18 @@ func (c *exploreCommand) Run(ctx context.Context, to *streams) error {
 		return context.Canceled
 	}
 	return nil
+}
+
+// unwrittenFinding returns the error for a report that could not be written. If it has a finding, it
+// prints that error, and how to find the same again, and returns the one for the finding.
+func unwrittenFinding(to *streams, f *explore.Finding, err error) error {
+	err = fmt.Errorf("writing the report: %w", err)
+	if f == nil {
+		return err
+	}
+	complain(to.stderr, err)
+	fmt.Fprintf(to.stderr, "watchmill: seed %d breaks %q: run watchmill sim explore --seed %d\n", f.Seed, f.Invariant, f.Seed)
+	return errBroken
 }
 
 func isTerminal(w io.Writer) bool {

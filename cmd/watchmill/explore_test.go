@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +63,24 @@ func TestExplore_TellsAFindingWithItsReplay(t *testing.T) {
 	require.Contains(t, string(out), "  take w0\n")
 	require.Contains(t, string(out), "\nOr run it: watchmill sim explore --seed 3\n")
 	require.Equal(t, exitBroken, complain(&out, errBroken))
+}
+
+// What took hours to find is not lost with its report.
+func TestExplore_TellsOfAFindingAlthoughItsReportCannotBeWritten(t *testing.T) {
+	for finding, want := range map[*explore.Finding]struct {
+		status int
+		errs   string
+	}{
+		nil: {exitFailed, "watchmill: writing the report: disk full\n"},
+		{Seed: 3, Invariant: "ordered"}: {exitBroken, `watchmill: writing the report: disk full
+watchmill: seed 3 breaks "ordered": run watchmill sim explore --seed 3
+`},
+	} {
+		var errs bytes.Buffer
+		status := complain(&errs, unwrittenFinding(&streams{stderr: &errs}, finding, errors.New("disk full")))
+		require.Equal(t, want.status, status)
+		require.Equal(t, want.errs, errs.String())
+	}
 }
 
 func TestExplore_SaysThatItWasInterrupted(t *testing.T) {
