@@ -125,3 +125,16 @@ func TestInterrupt_EndsASnapshotIntoAPipeWithoutAReader(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, reader.Close())
 }
+
+// A pipe that no program reads keeps a run that is to write its report there no longer than any other.
+func TestInterrupt_EndsARunWhoseReportGoesIntoAPipeWithoutAReader(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	_, err := (&simRunCommand{JSON: pipe}).create(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	reader, err := os.Open(pipe) // so that the goroutine that opens it ends
+	require.NoError(t, err)
+	require.NoError(t, reader.Close())
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
@@ -47,10 +48,10 @@ func (c *simRunCommand) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.validatePaths(); err != nil {
+	if err := c.validatePaths(plan); err != nil {
 		return err
 	}
-	files, err := c.create()
+	files, err := c.create(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,8 +103,9 @@ type output struct {
 	write func(*sim.Report, io.Writer) error
 }
 
-// validatePaths refuses a report in place of the scenario, or of the other report.
-func (c *simRunCommand) validatePaths() error {
+// validatePaths refuses a report in place of the scenario, of one of its traces, or of the other
+// report.
+func (c *simRunCommand) validatePaths(plan *scenario.Plan) error {
 	refuse := func(flag, name, problem string) error {
 		return &engine.ConfigError{Field: flag, Problem: fmt.Sprintf("is %s, %s; give another name", name, problem)}
 	}
@@ -117,13 +119,30 @@ func (c *simRunCommand) validatePaths() error {
 		if name != "" && draft.SameFile(name, string(c.Scenario)) {
 			return refuse(flag, name, "which is the scenario")
 		}
+		for _, w := range plan.Writers {
+			if name != "" && c.isTrace(name, w.Trace) {
+				return refuse(flag, name, "which is a trace of the scenario")
+			}
+		}
 	}
 	return nil
 }
 
+// isTrace reports whether a file is the trace that the scenario names, relative to itself.
+func (c *simRunCommand) isTrace(name, trace string) bool {
+	if trace == "" || trace == scenario.ShippedTrace {
+		return false
+	}
+	if !filepath.IsAbs(trace) {
+		trace = filepath.Join(filepath.Dir(string(c.Scenario)), trace)
+	}
+	return draft.SameFile(name, trace)
+}
+
 // create creates the files for the report. It does so before the run, so that a missing
-// directory is found at once.
-func (c *simRunCommand) create() (files outputs, err error) {
+// directory is found at once. A pipe opens once a program reads it: until then the end of ctx ends
+// the call.
+func (c *simRunCommand) create(ctx context.Context) (files outputs, err error) {
 	for _, f := range []struct {
 		name  string
 		write func(*sim.Report, io.Writer) error
@@ -131,7 +150,7 @@ func (c *simRunCommand) create() (files outputs, err error) {
 		if f.name == "" {
 			continue
 		}
-		d, err := draft.New(f.name)
+		d, err := interrupt.DoOrUndo(ctx, func() (*draft.Draft, error) { return draft.New(f.name) }, (*draft.Draft).Discard)
 		if err != nil {
 			files.discard()
 			return nil, fmt.Errorf("%w: %w", errOutput, err)

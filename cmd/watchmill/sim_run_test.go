@@ -112,6 +112,23 @@ func TestSimRun_RefusesOneFileForTwoThings(t *testing.T) {
 	require.Equal(t, []string{"link.json"}, filetest.Names(t, dir))
 }
 
+// A report in the place of a recorded history would be the loss of that.
+func TestSimRun_RefusesAReportInPlaceOfATrace(t *testing.T) {
+	mine := written(t, "duration: 100ms\nwriters: [{trace: history.ndjson}]\nwatchers: [{}]\n")
+	history := filepath.Join(filepath.Dir(mine), "history.ndjson")
+	const lines = `{"t":1,"op":"put","key":"a","version":"1"}` + "\n"
+	require.NoError(t, os.WriteFile(history, []byte(lines), 0o600))
+	for _, flag := range []string{"--json", "--html"} {
+		out, errs, status := command(t.Context(), "sim", "run", mine, flag, history)
+		require.Equal(t, exitUsage, status, errs)
+		require.Empty(t, out)
+		require.Equal(t, "watchmill: invalid configuration: "+flag+" is "+history+", which is a trace of the scenario; give another name\n", errs)
+	}
+	content, err := os.ReadFile(history)
+	require.NoError(t, err)
+	require.Equal(t, lines, string(content))
+}
+
 func TestSimRun_ReportsWhatRanSoFarIfInterrupted(t *testing.T) {
 	scenario := written(t, "duration: 1h\nwriters: [{rate: 200}]\nwatchers: [{}]\n")
 	interruptedAfter := func(d time.Duration) *report.Report {
