@@ -29,3 +29,12 @@ func TestServe_ReadsAPipeOfTokensOnce(t *testing.T) {
 		require.Equal(t, 200, code)
 	}
 }
+
+// A pipe has nothing to tell whether it may be overwritten, and would keep the server waiting for that.
+func TestServe_RefusesAPipeForItsKubeconfig(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	_, errs, status := command(t.Context(), "serve", "--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", pipe)
+	require.Equal(t, exitUsage, status, errs)
+	require.Contains(t, errs, "--kubeconfig is "+pipe+", which is no regular file; give a new file")
+}

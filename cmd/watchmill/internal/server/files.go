@@ -128,6 +128,9 @@ func mayWriteKubeconfig(name string) error {
 	if name == "" {
 		return nil
 	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // a pipe would keep the server waiting
+		return &engine.ConfigError{Field: "--kubeconfig", Problem: fmt.Sprintf("is %s, which is no regular file; give a new file", name)}
+	}
 	before, err := readUpTo(name, int64(len(kubeconfigMark)))
 	if err == nil && !bytes.HasPrefix(before, []byte(kubeconfigMark)) {
 		return &engine.ConfigError{Field: "--kubeconfig", Problem: fmt.Sprintf("is %s, which is there and was not written by watchmill serve; give a new file", name)}
