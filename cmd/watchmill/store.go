@@ -51,8 +51,9 @@ The exit status is
     0    if all is well
     1    if a file is damaged or something fails
     2    for wrong usage or a file that cannot be used
-    130  after an interrupt or a SIGTERM of snapshot, restore or shrink;
-         snapshot and restore then leave no file, shrink leaves it as it was`
+    130  after an interrupt or a SIGTERM of snapshot, restore, shrink or
+         salvage; snapshot and restore then leave no file, shrink leaves
+         it as it was`
 }
 
 // errStore marks errors of the file itself, as opposed to damage in its contents.

@@ -22,7 +22,9 @@ type storeSalvageCommand struct {
 func (*storeSalvageCommand) Help() string {
 	return `With the damaged records it discards the history up to the last of them: clients with older revisions list again. An object whose newest record is damaged has lost its value, and is deleted. Each record and object is printed.
 
-If anything but records is damaged, the file is left as it is. Restore a snapshot then.`
+If anything but records is damaged, the file is left as it is. Restore a snapshot then.
+
+After an interrupt or a SIGTERM objects without a value may be left. Another salvage deletes them.`
 }
 
 // Run discards what is damaged, and prints what that was. Output that cannot be written is an
@@ -70,7 +72,7 @@ func (c *storeSalvageCommand) lost() (map[string]map[string]store.Revision, erro
 			all[r.Type] = map[string]store.Revision{r.Key: r.Revision}
 		case r.Lost:
 			all[r.Type][r.Key] = r.Revision
-		default:
+		case r.Event != store.Emitted:
 			delete(all[r.Type], r.Key) // it was written or deleted later
 		}
 		return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,6 +83,58 @@ func TestStoreSalvage_DeletesNoObjectThatWasWrittenAgain(t *testing.T) {
 	require.Equal(t, "third", o.Value.Text)
 	require.NoError(t, e.Close())
 	require.NoError(t, f.Close())
+}
+
+// writeDamaged makes a file of one note whose newest value is damaged.
+func writeDamaged(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "state.db")
+	f, err := bolt.Open(path, bolt.Options{})
+	require.NoError(t, err)
+	e := openNotes(t, f, "notes")
+	_, err = e.Put(t.Context(), note{"a", "to be damaged"})
+	require.NoError(t, err)
+	require.NoError(t, e.Close())
+	require.NoError(t, f.Close())
+	harm(t, path, "to be damaged")
+	return path
+}
+
+// A program may have gone on without the value. What it has passed by under the object's key since
+// does not bring that back.
+func TestStoreSalvage_DeletesAnObjectUnderWhoseKeyAValueWasEmitted(t *testing.T) {
+	path := writeDamaged(t)
+	f, err := bolt.Open(path, bolt.Options{Salvage: true})
+	require.NoError(t, err)
+	cfg := engine.Config[note]{Key: func(n note) string { return n.Name }}
+	b, err := bolt.New(f, "notes", bolt.Config{Schema: cfg.Schema(), OnUndecodable: bolt.Keep})
+	require.NoError(t, err)
+	passing := cfg.Schema().New()
+	passing.Key = "a"
+	_, err = b.Emit(t.Context(), passing)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+
+	out, errs, status := command(t.Context(), "store", "salvage", path)
+	require.Equal(t, exitOK, status, errs)
+	require.Equal(t, "deleted    notes a, whose value is lost\n", out)
+	f, err = bolt.Open(path, bolt.Options{})
+	require.NoError(t, err)
+	require.NoError(t, openNotes(t, f, "notes").Close())
+	require.NoError(t, f.Close())
+}
+
+func TestStoreSalvage_GoesOnAfterAnInterrupt(t *testing.T) {
+	path := writeDamaged(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	out, errs, status := command(ctx, "store", "salvage", path)
+	require.Equal(t, exitInterrupted, status)
+	require.Empty(t, errs)
+	require.Regexp(t, "^discarded  .*value is lost\n$", out)
+	out, errs, status = command(t.Context(), "store", "salvage", path)
+	require.Equal(t, exitOK, status, errs)
+	require.Equal(t, "deleted    notes a, whose value is lost\n", out)
 }
 
 func TestStoreSalvage_LeavesAFileThatIsNoneAsItIs(t *testing.T) {
