@@ -13,6 +13,7 @@
 //	writes, in any order ──▶ Ledger ──▶ Expect: for each selection, the revisions that its
 //	                                    watches must see and the states between them ──┐
 //	events, lists ─────────▶ Trail: stretches of revisions, as counts and sums ──▶ Judge ──▶ Verdict
+//	pages of a read ───────▶ Listing: its order and its revision, and a sum ──────▶ Judge ──▶ nil, or a *Failure
 //
 // Every check belongs to an [Invariant], which the failure names. Nine are those that
 // etcd's robustness tests check of a watch; the others are what an engine with

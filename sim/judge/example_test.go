@@ -53,3 +53,11 @@ func ExampleTrail() {
 	// to see: [2 3 4]
 	// lost: 1
 }
+
+// A reader asks for a list that is not older than revision 4, and is given one of revision 3.
+func ExampleListing() {
+	list := judge.Listing[string]{Read: judge.Read[string]{Name: "reader", Mode: judge.ReadNotOlder, Oldest: 4}}
+	fmt.Println(list.Page(&engine.List[string]{Revision: 3}))
+	// Output:
+	// read-not-older: reader: it is of revision 3, not from 4 to the newest
+}

@@ -42,7 +42,8 @@ type Record[T any] struct {
 	// context ended with a cause, its handler panicked, its timeout has passed, its
 	// storage broke it, the window has moved past it or storage has another history, or
 	// the engine was closed. The watch's reason must match one of them. The exception is
-	// [engine.ErrSlowConsumer], which cannot be predicted from outside.
+	// [engine.ErrSlowConsumer] of a watch with the policy [engine.Terminate], which cannot be
+	// predicted from outside.
 	Causes []error
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/pace"
@@ -24,7 +23,8 @@ type callers struct {
 	// those that were due but not made before the end.
 	done, failed, missed atomic.Uint64
 	latency              *latency.Recorder
-	// broken is the first invariant that a call of a writer has broken; nil if none has.
+	// broken is the first invariant that a call of a writer or a reader has broken; nil if none
+	// has.
 	broken atomic.Pointer[judge.Failure]
 }
 
@@ -38,6 +38,11 @@ func newCallers(r *run, kind, name string, count int) *callers {
 // it was due. It counts the calls that were due but not made: without that count, a load
 // that the engine delays would look better than it was.
 func (g *callers) callOnSchedule(ctx context.Context, clock *pace.Schedule, start, end time.Duration, call func(ctx context.Context, due int64) error) {
+	g.onSchedule(ctx, clock, start, end, func(ctx context.Context, due int64) { g.made(ctx, due, call(ctx, due)) })
+}
+
+// onSchedule is callOnSchedule of calls that are given to made by themselves.
+func (g *callers) onSchedule(ctx context.Context, clock *pace.Schedule, start, end time.Duration, call func(ctx context.Context, due int64)) {
 	for due := clock.Due(); due < end-start; due = clock.Due() {
 		if g.run.stopwatch.elapsed() > end {
 			g.missed.Add(1 + clock.Left(end-start))
@@ -47,7 +52,7 @@ func (g *callers) callOnSchedule(ctx context.Context, clock *pace.Schedule, star
 		if g.run.stopwatch.until(ctx, at) != nil {
 			return
 		}
-		g.made(ctx, at, call(ctx, at))
+		call(ctx, at)
 	}
 }
 
@@ -60,6 +65,13 @@ func (g *callers) made(ctx context.Context, due int64, err error) {
 	case !isInterrupt(ctx, err):
 		g.failed.Add(1)
 		g.run.failure(g.name, err)
+	}
+}
+
+// breaks records err, if it is a broken invariant and the first of the group.
+func (g *callers) breaks(err error) {
+	if failure := (*judge.Failure)(nil); errors.As(err, &failure) {
+		g.broken.CompareAndSwap(nil, failure)
 	}
 }
 
@@ -107,6 +119,12 @@ type reader struct {
 	// next is the number of its next read among those of the group, which fills in the
 	// templates.
 	next int
+	// kept are lists to compare with the state at their revision. It keeps each stride'th of its
+	// lists; none if that is zero, as for all but the first reader of a group.
+	kept          []keptList
+	lists, stride int
+	// selections are those of lists that it keeps.
+	selections map[scenario.Selection]bool
 }
 
 func newReader(r *run, g *callers, spec *scenario.Reader, part, number int) *reader {
@@ -114,48 +132,17 @@ func newReader(r *run, g *callers, spec *scenario.Reader, part, number int) *rea
 	share := float64(part) / float64(spec.Count)
 	return &reader{
 		run: r, group: g, spec: spec, rand: random, next: part,
+		selections: map[scenario.Selection]bool{}, stride: oneIf(part == 0),
 		clock: pace.NewSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, random),
 	}
 }
 
-// read makes reads on schedule, until the load is over.
+// read makes reads on schedule, until the load is over. It judges each once its latency is
+// measured.
 func (rd *reader) read(ctx context.Context) {
-	rd.group.callOnSchedule(ctx, rd.clock, 0, rd.run.plan.Duration, rd.readOne)
-}
-
-// readOne makes a read.
-func (rd *reader) readOne(ctx context.Context, _ int64) error {
-	defer func() { rd.next += rd.spec.Count }()
-	if rd.spec.Op == scenario.Get {
-		key := rd.run.plan.Objects.Key(rd.rand.IntN(rd.run.plan.Objects.Count))
-		_, err := rd.run.engine.Get(ctx, key, engine.GetOptions{Read: rd.mode()})
-		if errors.Is(err, engine.ErrNotFound) {
-			return nil // also a valid result
-		}
-		return err
-	}
-	sel := rd.run.plan.SelectRead(*rd.spec, rd.next)
-	opts := engine.ListOptions{Labels: sel.Labels, Fields: sel.Fields, Prefix: sel.Prefix, Limit: rd.spec.Limit, Read: rd.mode()}
-	for {
-		page, err := rd.run.engine.List(ctx, opts)
-		if err != nil || page.Continue == "" {
-			return err
-		}
-		opts.Continue, opts.Read = page.Continue, engine.Read{}
-	}
-}
-
-// mode returns how fresh the read must be.
-func (rd *reader) mode() engine.Read {
-	switch rd.spec.Mode {
-	case scenario.Cached:
-		return engine.Cached()
-	case scenario.NotOlder, scenario.Exact:
-		if newest, ok := rd.run.ledger.Newest(); ok && rd.spec.Mode == scenario.Exact {
-			return engine.Exactly(newest.Revision)
-		} else if ok {
-			return engine.NotOlderThan(newest.Revision)
-		}
-	}
-	return engine.Latest()
+	rd.group.onSchedule(ctx, rd.clock, 0, rd.run.plan.Duration, func(ctx context.Context, due int64) {
+		check, err := rd.readOne(ctx)
+		rd.group.made(ctx, due, err)
+		check()
+	})
 }

@@ -143,12 +143,20 @@ type judgement struct {
 	broken   []string
 }
 
-// expect computes what every watcher must see, after everything is written.
+// expect computes what every watcher must see, and the lists that were kept, after everything is
+// written.
 func (r *run) expect() {
 	selections := func(yield func(judge.Selection) bool) {
 		for w := range r.everyWatcher() {
 			if !yield(judge.Selection(w.sel)) {
 				return
+			}
+		}
+		for _, rd := range r.readers {
+			for sel := range rd.selections {
+				if !yield(judge.Selection(sel)) {
+					return
+				}
 			}
 		}
 	}
@@ -160,7 +168,8 @@ func (r *run) expect() {
 	}
 }
 
-// judge judges every trail, and adds what writers and informers have found.
+// judge judges every trail and the lists that were kept, and adds what writers, readers and informers
+// have found.
 func (r *run) judge() *judgement {
 	if r.expected == nil { // interrupted before everything was written
 		r.expect()
@@ -178,6 +187,7 @@ func (r *run) judge() *judgement {
 			j.broken = append(j.broken, v.Failure.Error())
 		}
 	}
+	r.judgeReads()
 	for _, g := range r.callers {
 		if broken := g.broken.Load(); broken != nil {
 			j.broken = append(j.broken, broken.Error())
