@@ -60,7 +60,8 @@ const listAttempts = 3
 
 // List returns a page of objects in key order, read in requests of at most 10,000 at
 // one revision. If values cannot be decoded, it fails with up to 100
-// [*backend.UndecodableError], joined.
+// [*backend.UndecodableError], joined. Remaining is etcd's count, so that it includes keys below the
+// prefix that cannot name an object.
 func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	ctx, call, err := b.begin(ctx)
 	if err != nil {

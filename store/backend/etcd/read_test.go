@@ -125,6 +125,26 @@ func TestList_CountsBothRangesOfAPrefix(t *testing.T) {
 	require.Empty(t, l.Continue)
 }
 
+// Keys that cannot name an object are in etcd's counts, and on no page: the last one may be empty.
+func TestList_EndsAmongKeysThatCannotNameAnObject(t *testing.T) {
+	f := newFixture(t)
+	keys := f.fill(2, "x")
+	for _, key := range []string{"k//first", "k/0000//between", "k/0001//last"} {
+		_, err := f.raw.Put(f.ctx, f.place(key), "x")
+		require.NoError(t, err)
+	}
+	var listed []string
+	var remaining []int
+	opts := backend.ListOptions{Prefix: "k", Limit: 1}
+	for more := true; more; more = opts.Continue != "" {
+		l, err := f.List(f.ctx, opts)
+		require.NoError(t, err)
+		listed, remaining, opts.Continue = append(listed, keysOf(l)...), append(remaining, l.Remaining), l.Continue
+	}
+	require.Equal(t, keys, listed)
+	require.Equal(t, []int{3, 1, 0}, remaining)
+}
+
 // A client that takes only small answers gets as few objects at once as fit.
 func TestList_RequestsAsMuchAsTheClientTakes(t *testing.T) {
 	f := newFixture(t)
