@@ -75,7 +75,7 @@ func (c *checkpoints) invalid(format string, args ...any) error {
 // read returns the saved position, which must have been saved with the same options. The
 // error is [fs.ErrNotExist] if there is no file.
 func (c *checkpoints) read() (*load.Saved, error) {
-	f, err := os.Open(c.path)
+	f, err := c.open(c.path)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +89,15 @@ func (c *checkpoints) read() (*load.Saved, error) {
 		return nil, c.invalid("has more bytes than the checkpoints of %d watchers: it is of another replay, or something else", c.Watchers)
 	}
 	return c.decode(data)
+}
+
+// open opens a file of checkpoints. It refuses a pipe, which would wait for a program that writes to
+// it.
+func (c *checkpoints) open(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, &OptionError{Option: "--checkpoints", Problem: path + " is no regular file; give another name"}
+	}
+	return os.Open(path)
 }
 
 func (c *checkpoints) decode(data []byte) (*load.Saved, error) {
@@ -166,7 +175,7 @@ func (c *checkpoints) write(s *load.Saved) error {
 // replaceable refuses a file at the path of the next checkpoints, unless a replay left it
 // there that was killed while it wrote it.
 func (c *checkpoints) replaceable(next string) error {
-	f, err := os.Open(next)
+	f, err := c.open(next)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -31,3 +31,14 @@ func TestFinish_EndsAtAnInterruptThoughItsPipeHasNoReader(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, reader.Close())
 }
+
+// A pipe has nothing to continue from, and would keep the replay waiting for that, whatever interrupts it.
+func TestRun_RefusesAPipeInPlaceOfCheckpoints(t *testing.T) {
+	for _, name := range []string{"checkpoints", "checkpoints.new"} {
+		dir := t.TempDir()
+		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
+		_, err := replay.Run(bg, durable(dir, replay.Options{File: writeTrace(t, dir, put("a", "1")), Watchers: 1, Continue: true}))
+		require.ErrorIs(t, err, replay.ErrOptions)
+		require.ErrorContains(t, err, filepath.Join(dir, name)+" is no regular file")
+	}
+}
