@@ -20,7 +20,8 @@
 //	0    for success
 //	1    if a watcher was lost or its state differs, an assertion or the run failed, or a
 //	     file is damaged
-//	2    for wrong usage, a bad trace, scenario or manifest, or an unreadable report
+//	2    for wrong usage, a bad trace, scenario or manifest, an unreadable report, or a file
+//	     that store cannot use
 //	3    if an invariant is broken
 //	130  after an interrupt or a SIGTERM
 //
