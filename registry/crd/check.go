@@ -141,7 +141,7 @@ func (s *schema) checkDefaults(of *spec.Schema, path string) error {
 		}
 	}
 	for name, property := range of.Properties {
-		if err := s.Properties[name].checkDefaults(&property, strings.TrimPrefix(path+"."+name, ".")); err != nil {
+		if err := s.Properties[name].checkDefaults(&property, shortened(strings.TrimPrefix(path+"."+name, "."))); err != nil {
 			return err
 		}
 	}

@@ -3,8 +3,10 @@ package crd_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode"
@@ -96,6 +98,25 @@ func TestParse_ErrorsShowTheBeginningOfLongTexts(t *testing.T) {
 		require.ErrorIs(t, err, crd.ErrManifest, text)
 		require.Less(t, len(err.Error()), 1000, text)
 	}
+}
+
+// The path of each property in a schema has the names of those around it, of which one may be as large
+// as the file.
+func TestDefine_CostsLittleForLongNames(t *testing.T) {
+	var properties strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&properties, `,"a%d":{"type":"integer","default":1}`, i)
+	}
+	o := &unstructured.Unstructured{}
+	require.NoError(t, json.Unmarshal([]byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.example.com"},
+		"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":
+		{"type":"object","properties":{"`+strings.Repeat("long", 1<<16)+`":{"type":"object","properties":{"b":{"type":"string"}`+properties.String()+`}}}}}}]}}`), &o.Object))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := crd.Define(o)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20))
 }
 
 // controls maps control characters to exclamation marks, and others, but line breaks, to blanks.

@@ -66,7 +66,7 @@ func (s *schema) check(path string) error {
 		return err
 	}
 	for name, property := range s.Properties {
-		at := strings.TrimPrefix(path+"."+name, ".")
+		at := shortened(strings.TrimPrefix(path+"."+name, ".")) // which those below have in theirs
 		if property == nil {
 			return fmt.Errorf("the property %s has no schema: give at least its type", shortened(at))
 		}

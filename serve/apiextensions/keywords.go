@@ -1,9 +1,10 @@
 package apiextensions
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // keywords are those that a schema may have besides those with schemas in them.
@@ -21,35 +22,43 @@ var (
 	oneSchema     = []string{"items", "additionalProperties", "additionalItems", "not"}
 )
 
+// maxGone is how many paths of keywords that were removed are told. A definition has room for a
+// hundred thousand of them.
+const maxGone = 100
+
+// keywordPruning removes the keywords that schemas do not have, and notes the paths of the first.
+type keywordPruning struct{ gone []string }
+
 // pruneSchemas removes the keywords that schemas do not have from those of a definition, and
-// returns their paths. One that is misspelled would have no effect.
+// returns the paths of the first hundred. One that is misspelled would have no effect.
 func pruneSchemas(o *object) (gone []string) {
+	p := &keywordPruning{}
 	for i, v := range items(part(o.Object, "spec"), "versions") {
-		gone = append(gone, pruneSchema(part(part(v, "schema"), "openAPIV3Schema"), fmt.Sprintf("spec.versions[%d].schema.openAPIV3Schema", i))...)
+		p.prune(part(part(v, "schema"), "openAPIV3Schema"), field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema"))
 	}
-	return gone
+	return p.gone
 }
 
-// pruneSchema is pruneSchemas of one schema, which is at that path.
-func pruneSchema(s map[string]any, path string) (gone []string) {
+// prune is pruneSchemas of one schema, which is at that path.
+func (p *keywordPruning) prune(s map[string]any, at *field.Path) {
 	for _, keyword := range slices.Sorted(maps.Keys(s)) {
-		at := path + "." + keyword
 		switch {
 		case slices.Contains(schemasByName, keyword):
 			named := part(s, keyword)
 			for _, name := range slices.Sorted(maps.Keys(named)) {
-				gone = append(gone, pruneSchema(part(named, name), at+"."+name)...)
+				p.prune(part(named, name), at.Child(keyword, shortened(name)))
 			}
 		case slices.Contains(schemasInList, keyword):
 			for i, one := range items(s, keyword) {
-				gone = append(gone, pruneSchema(one, fmt.Sprintf("%s[%d]", at, i))...)
+				p.prune(one, at.Child(keyword).Index(i))
 			}
 		case slices.Contains(oneSchema, keyword):
-			gone = append(gone, pruneSchema(part(s, keyword), at)...)
+			p.prune(part(s, keyword), at.Child(keyword))
 		case !slices.Contains(keywords, keyword):
 			delete(s, keyword)
-			gone = append(gone, at)
+			if len(p.gone) < maxGone {
+				p.gone = append(p.gone, at.Child(shortened(keyword)).String())
+			}
 		}
 	}
-	return gone
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -35,13 +36,14 @@ func nested(s map[string]any, at *field.Path, do func(below map[string]any, at *
 // checkJunctors checks the schemas below the junctors of a schema that says which fields there are.
 // Only in its anyOf, or in that of the first of allOf, have they types: integer or string.
 func (r *schemaRules) checkJunctors(s map[string]any, at *field.Path) {
-	first := at.Child("allOf").Index(0).String()
-	nested(withoutEither(s), at, func(below map[string]any, at *field.Path) {
-		if at.String() == first {
-			below = withoutEither(below)
-		}
-		r.checkNested(below, at)
-	})
+	s = withoutEither(s)
+	if all := items(s, "allOf"); len(all) > 0 {
+		rest := slices.Clone(s["allOf"].([]any))
+		rest[0] = withoutEither(all[0])
+		s = maps.Clone(s)
+		s["allOf"] = rest
+	}
+	nested(s, at, r.checkNested)
 }
 
 // withoutEither returns a schema without an anyOf that says that the value is an integer or a string.
@@ -65,13 +67,12 @@ func (r *schemaRules) checkNested(s map[string]any, at *field.Path) {
 	if _, err := regexp.Compile(text(s, "pattern")); err != nil {
 		r.refuse(at.Child("pattern"), text(s, "pattern"), "does not parse: "+err.Error())
 	}
-	for name := range part(s, "properties") {
-		below := at.Child("properties").Key(name)
+	eachProperty(s, at, func(name string, property map[string]any, at *field.Path) {
 		if name == "metadata" {
-			r.forbid(below, "must not be below allOf, anyOf, oneOf and not")
+			r.forbid(at, "must not be below allOf, anyOf, oneOf and not")
 		}
-		r.checkNested(part(part(s, "properties"), name), below)
-	}
+		r.checkNested(property, at)
+	})
 	if below := part(s, "items"); below != nil {
 		r.checkNested(below, at.Child("items"))
 	}
@@ -90,14 +91,14 @@ func (r *schemaRules) checkComplete(s, structure map[string]any, at, of *field.P
 func (r *schemaRules) checkSpoken(s, structure map[string]any, at, of *field.Path) {
 	speaks := func(below, counterpart map[string]any, at, of *field.Path) {
 		if counterpart == nil {
-			r.demand(of, fmt.Sprintf("%s says something of it", at))
+			r.collect(func() *field.Error { return field.Required(of, fmt.Sprintf("%s says something of it", at)) })
 			return
 		}
 		r.checkSpoken(below, counterpart, at, of)
 	}
-	for name := range part(s, "properties") {
-		speaks(part(part(s, "properties"), name), part(part(structure, "properties"), name), at.Child("properties").Key(name), of.Child("properties").Key(name))
-	}
+	eachProperty(s, at, func(name string, property map[string]any, at *field.Path) {
+		speaks(property, part(part(structure, "properties"), name), at, of.Child("properties").Key(shortened(name)))
+	})
 	if below := part(s, "items"); below != nil {
 		speaks(below, part(structure, "items"), at.Child("items"), of.Child("items"))
 	}

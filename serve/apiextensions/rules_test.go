@@ -2,7 +2,9 @@ package apiextensions_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -229,6 +231,46 @@ func TestDefinitions_UnknownKeywordsOfSchemasArePruned(t *testing.T) {
 			require.Contains(t, body, kept)
 		}
 	})
+}
+
+// The paths of what is wrong in a schema have the names of the fields around it. One of them may be as
+// large as the definition, which has room for a hundred thousand errors.
+func TestDefinitions_OfLongNamesCostLittle(t *testing.T) {
+	within := func(schema func(i int) string) func(map[string]any) {
+		var all strings.Builder
+		for i := range 4000 {
+			fmt.Fprintf(&all, `,"a%d":%s`, i, schema(i))
+		}
+		return schemaOf(`{"type":"object","properties":{"` + strings.Repeat("long", 1<<16) + `":{"type":"object","properties":{"b":{"type":"string"}` + all.String() + `}}}}`)
+	}
+	for what, test := range map[string]struct {
+		code   int
+		schema func(i int) string
+	}{
+		"nothing wrong":    {201, func(int) string { return `{"type":"string"}` }},
+		"unknown keywords": {201, func(i int) string { return fmt.Sprintf(`{"type":"string","x%d":1}`, i) }},
+		"errors":           {422, func(int) string { return `{"type":"array","items":{"type":"string"},"uniqueItems":true}` }},
+		"errors below":     {422, func(int) string { return `{"type":"string","not":{"nullable":true}}` }},
+		"errors in maps": {422, func(i int) string {
+			return fmt.Sprintf(`{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k%d"],"items":{"type":"object"}}`, i)
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, apiextensions.Config{})
+				text := definition("widgets", "Widget", within(test.schema))
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				a := c.must(test.code, "POST", definitionsPath, text)
+				runtime.ReadMemStats(&after)
+				require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(400<<20))
+				require.Less(t, len(strings.Join(a.Header().Values("Warning"), "")), 100<<10)
+				if test.code == 422 {
+					require.Less(t, a.Body.Len(), 200<<10)
+				}
+			})
+		})
+	}
 }
 
 // A definition that is older than a rule can be changed, but not to break another one.

@@ -13,6 +13,10 @@ import (
 // Such a schema would work here, and be refused by every cluster.
 type schemaRules struct{ wrong field.ErrorList }
 
+// mostWrong is how many errors of a schema are collected: more than are told, since those that an
+// older definition has, too, are not. A definition has room for a hundred thousand.
+const mostWrong = 1000
+
 // checkSchema returns what Kubernetes refuses in the schema of a version. hasStatus: the version
 // has the status subresource.
 func checkSchema(schema map[string]any, at *field.Path, hasStatus bool) field.ErrorList {
@@ -23,16 +27,31 @@ func checkSchema(schema map[string]any, at *field.Path, hasStatus bool) field.Er
 	return r.wrong
 }
 
+// collect appends an error, which it makes, unless there are mostWrong.
+func (r *schemaRules) collect(wrong func() *field.Error) {
+	if len(r.wrong) < mostWrong {
+		r.wrong = append(r.wrong, wrong())
+	}
+}
+
 func (r *schemaRules) forbid(at *field.Path, why string) {
-	r.wrong = append(r.wrong, field.Forbidden(at, why))
+	r.collect(func() *field.Error { return field.Forbidden(at, why) })
 }
 
 func (r *schemaRules) demand(at *field.Path, why string) {
-	r.wrong = append(r.wrong, field.Required(at, why))
+	r.collect(func() *field.Error { return field.Required(at, why) })
 }
 
 func (r *schemaRules) refuse(at *field.Path, value any, why string) {
-	r.wrong = append(r.wrong, field.Invalid(at, value, why))
+	r.collect(func() *field.Error { return field.Invalid(at, value, why) })
+}
+
+// eachProperty calls do of each property of a schema, which is at that path, in the order of their names.
+func eachProperty(s map[string]any, at *field.Path, do func(name string, property map[string]any, at *field.Path)) {
+	properties := part(s, "properties")
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		do(name, part(properties, name), at.Child("properties").Key(shortened(name)))
+	}
 }
 
 // besideStatus are the keywords that the schema of an object may have if its status is a
@@ -95,9 +114,7 @@ func (r *schemaRules) forbidDefaults(s map[string]any, at *field.Path) {
 	if _, found := s["default"]; found {
 		r.forbid(at.Child("default"), "must not be set in apiVersion, kind and metadata")
 	}
-	for name := range part(s, "properties") {
-		r.forbidDefaults(part(part(s, "properties"), name), at.Child("properties").Key(name))
-	}
+	eachProperty(s, at, func(_ string, property map[string]any, at *field.Path) { r.forbidDefaults(property, at) })
 }
 
 // visit checks a schema that says which fields there are, and those in it.
@@ -109,9 +126,7 @@ func (r *schemaRules) visit(s map[string]any, at *field.Path) {
 		r.refuse(at.Child("default"), value, "must not have unknown fields")
 	}
 	r.checkJunctors(s, at)
-	for name := range part(s, "properties") {
-		r.visit(part(part(s, "properties"), name), at.Child("properties").Key(name))
-	}
+	eachProperty(s, at, func(_ string, property map[string]any, at *field.Path) { r.visit(property, at) })
 	if further := part(s, "additionalProperties"); further != nil {
 		r.visit(further, at.Child("additionalProperties"))
 	}
@@ -174,7 +189,9 @@ func (r *schemaRules) checkKeywords(s map[string]any, at *field.Path) {
 		return
 	}
 	if mapType != "atomic" && mapType != "granular" {
-		r.wrong = append(r.wrong, field.NotSupported(at.Child("x-kubernetes-map-type"), mapType, []string{"atomic", "granular"}))
+		r.collect(func() *field.Error {
+			return field.NotSupported(at.Child("x-kubernetes-map-type"), mapType, []string{"atomic", "granular"})
+		})
 	}
 	if text(s, "type") != "object" {
 		r.refuse(at.Child("type"), text(s, "type"), "must be object beside x-kubernetes-map-type")
@@ -243,7 +260,7 @@ func (r *schemaRules) checkKeys(s, item map[string]any, at *field.Path) {
 	required, keys := texts(item, "required"), texts(s, "x-kubernetes-list-map-keys")
 	for i, name := range keys {
 		property, found := part(item, "properties")[name].(map[string]any)
-		below := at.Child("items", "properties").Key(name)
+		below := at.Child("items", "properties").Key(shortened(name))
 		_, hasDefault := property["default"]
 		switch {
 		case !found:

@@ -1,5 +1,19 @@
 package apiextensions
 
+import "strings"
+
+// maxShown is how many bytes of a name the paths of errors and warnings have.
+const maxShown = 200
+
+// shortened returns a name, or its beginning and an ellipsis if it is long: a name may be as large as
+// a definition, and all paths below it have it.
+func shortened(name string) string {
+	if len(name) <= maxShown {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxShown], "") + "…"
+}
+
 // What follows reads definitions, and the schemas in them, which are decoded JSON of any form.
 
 // given reports whether an object has a field, with a value that says something.
