@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -92,6 +93,24 @@ func TestAction_OfAClusterScopedKindHasNoNamespace(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, it.Meta().GetNamespace())
 	require.Contains(t, body(t, it), `"color":"a"`)
+}
+
+// A body may say that it has no metadata. The object that is meant is that of the request nevertheless.
+func TestAction_OfABodyWithoutMetadata(t *testing.T) {
+	keys := []string{}
+	v, err := registry.NewAction(registry.ActionConfig[unstructured.Unstructured]{
+		Of: config().Kind, Subresource: "shrinking", Kind: registry.Kind{Group: "tools.example.com", Version: "v1", Kind: "Shrinking"},
+		Do: func(_ context.Context, key string, by *unstructured.Unstructured, _ registry.WriteOptions) error {
+			keys = append(keys, key+" "+by.GetNamespace()+" "+by.GetName())
+			return nil
+		},
+	})
+	require.NoError(t, err)
+	for _, body := range []string{`{}`, `{"metadata":{}}`, `{"metadata":null}`} {
+		_, err := v.Resources()[0].(registry.Actor).Act(t.Context(), "default/a", []byte(body), registry.WriteOptions{})
+		require.NoError(t, err, body)
+		require.Equal(t, "default/a default a", keys[len(keys)-1], body)
+	}
 }
 
 func TestAction_ConfigurationIsChecked(t *testing.T) {

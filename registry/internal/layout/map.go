@@ -49,7 +49,9 @@ func (l *mapLayout) Decode(body []byte, o *store.Object) (strict []error, err er
 		if err != nil {
 			return nil, err
 		}
-		fields["metadata"] = clean
+		if fields["metadata"] = clean; clean == nil { // which the accessors could not set a field of
+			delete(fields, "metadata")
+		}
 		strict = append(strict, unknown...)
 	}
 	l.set(o, fields)
