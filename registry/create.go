@@ -22,8 +22,9 @@ func (c *core) create(ctx context.Context, draft *store.Object, namespace string
 		return c.tryCreate(ctx, draft, &opts)
 	}
 	for range nameAttempts {
-		m.SetName(generateName(m.GetGenerateName()))
-		o, err := c.tryCreate(ctx, draft, &opts)
+		attempt := c.layout.Draft(draft) // the rules of one attempt must not see what those of another have made
+		c.meta(attempt).SetName(generateName(m.GetGenerateName()))
+		o, err := c.tryCreate(ctx, attempt, &opts)
 		if !errors.Is(err, engine.ErrExists) {
 			return o, err
 		}

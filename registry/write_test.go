@@ -107,6 +107,27 @@ func TestCreate_GeneratesNames(t *testing.T) {
 	}
 }
 
+// The object of a name that was taken has been made ready for storage, and so that of the next name
+// must begin with what the writer has sent.
+func TestCreate_EachGeneratedNameStartsAnew(t *testing.T) {
+	cfg := config()
+	attempts := 0
+	cfg.Strategy.Prepare = func(_ context.Context, w, _ *Widget) {
+		if attempts++; attempts < 4 {
+			w.Name = "taken"
+		}
+		w.Spec.Size++
+	}
+	cfg.Strategy.Canonicalize = func(w *Widget) { w.Spec.Color = "dark " + w.Spec.Color }
+	s := open(t, cfg)
+	w := widget("", 1)
+	w.GenerateName = "x-"
+	create(t, s, w)
+	o := create(t, s, w)
+	require.Equal(t, 4, attempts)
+	require.Equal(t, WidgetSpec{Size: 2, Color: "dark grey"}, o.Value.Spec)
+}
+
 func TestCreate_GivesUpGeneratingWhenEveryNameIsTaken(t *testing.T) {
 	cfg := config()
 	attempts := 0
