@@ -84,7 +84,7 @@ func (c *core) tryCreate(ctx context.Context, draft *store.Object, opts *WriteOp
 // finishDraft prepares, validates and canonicalizes a draft for storage.
 func (c *core) finishDraft(ctx context.Context, draft, old *store.Object, opts *WriteOptions) error {
 	c.prepare(ctx, draft, old)
-	differs := old != nil && !c.layout.SameSpec(draft, old)
+	differs := old != nil && !c.sameSpec(draft, old)
 	if differs {
 		c.meta(draft).SetGeneration(c.meta(old).GetGeneration() + 1)
 	}
@@ -92,13 +92,19 @@ func (c *core) finishDraft(ctx context.Context, draft, old *store.Object, opts *
 		return err
 	}
 	c.canonicalize(draft)
-	if differs && c.canonicalizes && c.layout.SameSpec(draft, old) {
+	if differs && c.canonicalizes && c.sameSpec(draft, old) {
 		c.meta(draft).SetGeneration(c.meta(old).GetGeneration()) // what is stored is the same
 	}
 	if old != nil {
 		c.keepTimes(draft, old)
 	}
 	return nil
+}
+
+// sameSpec reports whether two objects are equal in what generations count changes of. The status is
+// left out only where it is a subresource: elsewhere it is a field as any other.
+func (c *core) sameSpec(a, b *store.Object) bool {
+	return c.layout.SameSpec(a, b) && (c.kind.Status || c.layout.SameStatus(a, b))
 }
 
 // pretendCreate returns the object that a creation would store.

@@ -177,6 +177,26 @@ func TestUpdate_KeepsWhatTheServerOwnsAndCountsGenerations(t *testing.T) {
 	require.EqualValues(t, 2, relabelled.Value.Generation, "labels are not spec")
 }
 
+// Where the status is no subresource it is a field as any other, as in Kubernetes' custom resources.
+func TestUpdate_GenerationsCountTheStatusUnlessItIsASubresource(t *testing.T) {
+	cfg := config()
+	cfg.Kind.Status = false
+	s := open(t, cfg)
+	o := create(t, s, widget("a", 1))
+	set := func(phase string) int64 {
+		next, _, err := s.Update(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
+			w := old.Value
+			w.Status.Phase = phase
+			return w, nil
+		}, registry.WriteOptions{})
+		require.NoError(t, err)
+		return next.Value.Generation
+	}
+	require.EqualValues(t, 2, set("Ready"))
+	require.EqualValues(t, 2, set("Ready"), "nothing has changed")
+	require.EqualValues(t, 3, set(""))
+}
+
 func TestUpdate_ConflictsAreTold(t *testing.T) {
 	s := open(t, config())
 	o := create(t, s, widget("a", 1))

@@ -26,6 +26,8 @@ type Layout interface {
 	TakeStatus(to, from *store.Object)
 	// SameSpec reports whether a and b are equal but for metadata and status.
 	SameSpec(a, b *store.Object) bool
+	// SameStatus reports whether a and b have the same status.
+	SameStatus(a, b *store.Object) bool
 	// Encode returns the value's JSON with that resourceVersion, and without its managed
 	// fields if lean.
 	Encode(o *store.Object, resourceVersion string, lean bool) ([]byte, error)

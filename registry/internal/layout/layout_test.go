@@ -173,6 +173,27 @@ func TestLayout_NullsInMetadataAreEmpty(t *testing.T) {
 	})
 }
 
+func TestLayout_MetadataThatIsNullCanBeSet(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		o := k.decoded(t, `{"metadata":null,"spec":{}}`)
+		k.meta(o).SetName("b")
+		require.Equal(t, "b", k.meta(o).GetName())
+	})
+}
+
+func TestLayout_TellsWhetherTheStatusIsTheSame(t *testing.T) {
+	forEach(t, func(t *testing.T, k *kind) {
+		o := k.decoded(t, full)
+		for body, same := range map[string]bool{
+			`{"metadata":{"name":"b"},"spec":{},"status":{"on":1}}`:          true,
+			`{"metadata":{"name":"a"},"spec":{"watts":5},"status":{"on":2}}`: false,
+			`{"metadata":{"name":"a"},"spec":{"watts":5}}`:                   false,
+		} {
+			require.Equal(t, same, k.SameStatus(o, k.decoded(t, body)), body)
+		}
+	})
+}
+
 func TestLayout_AStructTellsOfUnknownFields(t *testing.T) {
 	k := kinds["struct"]
 	strict, err := k.Decode([]byte(`{"metadata":{},"volts":230}`), k.schema.New())

@@ -157,6 +157,10 @@ func (l *mapLayout) SameSpec(a, b *store.Object) bool {
 	return equality.Semantic.DeepEqual(spec(a), spec(b))
 }
 
+func (l *mapLayout) SameStatus(a, b *store.Object) bool {
+	return equality.Semantic.DeepEqual(l.of(a)["status"], l.of(b)["status"])
+}
+
 func (l *mapLayout) Encode(o *store.Object, resourceVersion string, lean bool) ([]byte, error) {
 	fields, err := l.Fields(o, resourceVersion)
 	if err != nil {

@@ -107,6 +107,10 @@ func (l *structLayout) SameSpec(a, b *store.Object) bool {
 	})
 }
 
+func (l *structLayout) SameStatus(a, b *store.Object) bool {
+	return l.status == nil || l.same.DeepEqual(l.value(a).FieldByIndex(l.status).Interface(), l.value(b).FieldByIndex(l.status).Interface())
+}
+
 func (l *structLayout) Encode(o *store.Object, resourceVersion string, lean bool) (text []byte, err error) {
 	c := l.Clone(o)
 	l.meta(c).SetResourceVersion(resourceVersion)
