@@ -64,6 +64,9 @@ func open(body []byte) (*runtime.Unknown, error) {
 // toJSON returns the JSON of the message in an envelope, with its apiVersion and kind, which the
 // message itself does not have.
 func toJSON[T any, P Message[T]](envelope *runtime.Unknown) ([]byte, error) {
+	if err := checkNesting(envelope.Raw); err != nil {
+		return nil, err
+	}
 	message := P(new(T))
 	if err := message.Unmarshal(envelope.Raw); err != nil {
 		return nil, err

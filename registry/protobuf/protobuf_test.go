@@ -1,6 +1,8 @@
 package protobuf_test
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,6 +97,51 @@ func TestDecoders_RefuseWhatIsNoMessageOfTheKind(t *testing.T) {
 	}
 	_, err := decode(message(t, "v1", "Pod", &Thing{}))
 	require.ErrorContains(t, err, `it is a "Pod": send a Thing, a Scale or DeleteOptions`)
+}
+
+// chain is a kind whose objects may have one of the kind in them, as schemas have.
+type chain struct {
+	metav1.TypeMeta `json:",inline"`
+	Next            *chain `json:"next,omitempty"`
+}
+
+func (c *chain) Unmarshal(data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	_, _, tag := protowire.ConsumeTag(data)
+	next, size := protowire.ConsumeBytes(data[tag:])
+	if size < 0 {
+		return protowire.ParseError(size)
+	}
+	c.Next = &chain{}
+	return c.Next.Unmarshal(next)
+}
+
+// The code that reads messages calls itself for each that is in another. A stack that is too large ends
+// the program, whatever recovers from panics.
+func TestDecoders_RefuseWhatIsNestedTooDeep(t *testing.T) {
+	decode := protobuf.Decoders[chain]("Chain")[protobuf.MediaType]
+	nested := func(depth int, tag ...byte) []byte {
+		var text []byte
+		for range depth {
+			text = append(protowire.AppendVarint(bytes.Clone(tag), uint64(len(text))), text...)
+		}
+		return message(t, "example.com/v1", "Chain", raw(text))
+	}
+	_, err := decode(nested(1000, 0x0a))
+	require.NoError(t, err)
+	for name, tag := range map[string][]byte{
+		"as usual": {0x0a}, "with a number before each": {0x10, 0x05, 0x0a}, "with a group before each": {0x1b, 0x1c, 0x0a},
+		"with a number of a field that has too many bits": {0x8a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01},
+	} {
+		_, err := decode(nested(3000, tag...))
+		require.ErrorContains(t, err, "nested more than 1000 deep", name)
+	}
+	text := strings.Repeat("\n\x02\n\x00", 1<<16)
+	body, err := protobuf.Decoders[Thing]("Thing")[protobuf.MediaType](message(t, "example.com/v1", "Thing", &Thing{ObjectMeta: metav1.ObjectMeta{Name: text}}))
+	require.NoError(t, err, "a text may look like messages")
+	require.Contains(t, string(body), `"name":"`)
 }
 
 func FuzzDecoders(f *testing.F) {
