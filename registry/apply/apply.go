@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/watchmill/watchmill/registry"
@@ -33,18 +34,22 @@ func New(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 // another, and an apply removes what its manager has applied in another and no longer names.
 func Versions(schemas map[string]json.RawMessage) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 	return func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
+		root, err := completed(schema)
+		if err != nil {
+			return nil, fmt.Errorf("the schema: %w", err)
+		}
 		types, err := typesOf(kind, schema, false)
 		if err != nil {
 			return nil, fmt.Errorf("the schema: %w", err)
 		}
-		return newApplier(kind, types, schemas)
+		return newApplier(kind, types, root, schemas)
 	}
 }
 
 // Deduced is [New] without the schema: every list is atomic, and every map has a field
 // for each key.
 func Deduced(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) {
-	return newApplier(kind, managedfields.NewDeducedTypeConverter(), nil)
+	return newApplier(kind, managedfields.NewDeducedTypeConverter(), nil, nil)
 }
 
 // WithTypes is [New] with types in place of the schema: for the kinds of Kubernetes itself,
@@ -52,7 +57,7 @@ func Deduced(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) {
 // that the tags of Go types do not have, such as the protocol of a port, which has a default.
 func WithTypes(types managedfields.TypeConverter) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 	return func(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) {
-		return newApplier(kind, types, nil)
+		return newApplier(kind, types, anyList(), nil)
 	}
 }
 
@@ -60,15 +65,17 @@ func WithTypes(types managedfields.TypeConverter) func(kind registry.Kind, schem
 type applier struct {
 	kind  registry.Kind
 	types versions
+	// schema says which lists merge; nil if none does.
+	schema *spec.Schema
 	// fields are the field managers, by subresource.
 	fields map[string]*managedfields.FieldManager
 }
 
-func newApplier(kind registry.Kind, served managedfields.TypeConverter, schemas map[string]json.RawMessage) (*applier, error) {
+func newApplier(kind registry.Kind, served managedfields.TypeConverter, schema *spec.Schema, schemas map[string]json.RawMessage) (*applier, error) {
 	gvk := kind.GroupVersionKind()
 	types := versions{kind: gvk, served: served}
 	types.addOthers(kind, schemas)
-	a := &applier{kind, types, map[string]*managedfields.FieldManager{}}
+	a := &applier{kind, types, schema, map[string]*managedfields.FieldManager{}}
 	for subresource, mine := range parts(kind) {
 		var filter map[fieldpath.APIVersion]fieldpath.Filter
 		if mine != nil {
@@ -101,6 +108,9 @@ func parts(kind registry.Kind) map[string]fieldpath.Filter {
 
 // Apply implements [registry.Applier].
 func (a *applier) Apply(live, config map[string]any, by registry.Manager, force bool) (map[string]any, error) {
+	if err := cmp.Or(a.affordable(live), a.affordable(config)); err != nil {
+		return nil, &registry.BadRequestError{Reason: errTooMany.Error(), Cause: errTooMany}
+	}
 	before, desired := object(live), object(config)
 	if _, err := a.types.ObjectToTyped(desired); err != nil {
 		return nil, &registry.BadRequestError{Reason: fmt.Sprintf("the configuration does not fit the schema of %s: %v", a.kind.Kind, err), Cause: err}
@@ -127,6 +137,9 @@ func (a *applier) Apply(live, config map[string]any, by registry.Manager, force 
 
 // Update implements [registry.Applier].
 func (a *applier) Update(live, next map[string]any, by registry.Manager) ([]metav1.ManagedFieldsEntry, error) {
+	if err := cmp.Or(a.affordable(live), a.affordable(next)); err != nil {
+		return nil, err
+	}
 	before, after := object(live), object(next)
 	fields, err := a.fieldsOf(by)
 	if err != nil {

@@ -50,6 +50,22 @@ const metadataSchema = `{
 // typesOf returns a converter that gives the kind's objects the types by which they
 // merge. With open they may have fields that the schema does not have.
 func typesOf(kind registry.Kind, schema json.RawMessage, open bool) (managedfields.TypeConverter, error) {
+	root, err := completed(schema)
+	if err != nil {
+		return nil, err
+	}
+	if open {
+		allowUnknown(root)
+	}
+	gvk := kind.GroupVersionKind()
+	root.AddExtension("x-kubernetes-group-version-kind", []any{
+		map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind},
+	})
+	return managedfields.NewTypeConverter(map[string]*spec.Schema{gvk.String(): root}, false)
+}
+
+// completed returns the schema with apiVersion, kind and metadata.
+func completed(schema json.RawMessage) (*spec.Schema, error) {
 	root, metadata := &spec.Schema{}, spec.Schema{}
 	if err := json.Unmarshal(schema, root); err != nil {
 		return nil, err
@@ -59,14 +75,7 @@ func typesOf(kind registry.Kind, schema json.RawMessage, open bool) (managedfiel
 	}
 	addObjectFields(root, metadata)
 	completeEmbedded(root, metadata)
-	if open {
-		allowUnknown(root)
-	}
-	gvk := kind.GroupVersionKind()
-	root.AddExtension("x-kubernetes-group-version-kind", []any{
-		map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind},
-	})
-	return managedfields.NewTypeConverter(map[string]*spec.Schema{gvk.String(): root}, false)
+	return root, nil
 }
 
 // addObjectFields adds apiVersion, kind and metadata to the schema of an object. A schema

@@ -1,0 +1,86 @@
+package apply
+
+import (
+	"errors"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// mostItems is how many items a list that merges may have, if it is the only one. The library keeps
+// them in order by moving those that come after, in time that grows with the square of their number: a
+// body of 3 MiB has room for so many that it would take minutes, in which nothing stops it. The fields of
+// a map take a quarter of that.
+const mostItems = 20_000
+
+var errTooMany = errors.New("there are too many items of lists that merge, or fields of maps, to tell whose they are: one list may have 20,000 and one map 40,000, if there are no others")
+
+// affordable returns errTooMany if it would take too long to merge an object.
+func (a *applier) affordable(fields map[string]any) error {
+	if remainingWork(a.schema, fields, mostItems*mostItems) < 0 {
+		return errTooMany
+	}
+	return nil
+}
+
+// remainingWork returns what is left of a budget after that of a value, of which s is the schema, nil
+// if it has none. It stops, and the result is negative, once the budget is used up.
+func remainingWork(s *spec.Schema, value any, budget int) int {
+	switch v := value.(type) {
+	case map[string]any:
+		budget -= len(v) * len(v) / 4
+		for name, member := range v {
+			if budget < 0 {
+				break
+			}
+			budget = remainingWork(ofMember(s, name), member, budget)
+		}
+	case []any:
+		if merges(s) {
+			budget -= len(v) * len(v)
+		}
+		for i := 0; i < len(v) && budget >= 0; i++ {
+			budget = remainingWork(ofItems(s), v[i], budget)
+		}
+	}
+	return budget
+}
+
+// merges reports whether a list is not one field as a whole.
+func merges(s *spec.Schema) bool {
+	if s == nil {
+		return false
+	}
+	listType, _ := s.Extensions.GetString("x-kubernetes-list-type")
+	return listType == "set" || listType == "map"
+}
+
+// ofMember returns the schema of a member of a map, nil if it has none.
+func ofMember(s *spec.Schema, name string) *spec.Schema {
+	if s == nil {
+		return nil
+	}
+	if property, found := s.Properties[name]; found {
+		return &property
+	}
+	if s.AdditionalProperties != nil {
+		return s.AdditionalProperties.Schema
+	}
+	return nil
+}
+
+// ofItems returns the schema of the items of a list, nil if they have none.
+func ofItems(s *spec.Schema) *spec.Schema {
+	if s == nil || s.Items == nil {
+		return nil
+	}
+	return s.Items.Schema
+}
+
+// anyList is a schema by which all lists merge, for types that are not known.
+func anyList() *spec.Schema {
+	s := &spec.Schema{}
+	s.AddExtension("x-kubernetes-list-type", "set")
+	s.Items = &spec.SchemaOrArray{Schema: s}
+	s.AdditionalProperties = &spec.SchemaOrBool{Schema: s}
+	return s
+}

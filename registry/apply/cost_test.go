@@ -1,0 +1,71 @@
+package apply_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
+)
+
+// descending returns names, the last in their order first.
+func descending(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("example.com/a%06d", n-i)
+	}
+	return all
+}
+
+// The library puts members in order one by one, which takes minutes for those that a body has room for.
+// A write that has too many is done without saying who owns its fields.
+func TestUpdate_OfTooManyMembersIsNotRecorded(t *testing.T) {
+	const many = 25_000
+	limits, labels := map[string]int{}, map[string]string{}
+	for _, name := range descending(2 * many) {
+		limits[name], labels[strings.TrimPrefix(name, "example.com/")] = 1, ""
+	}
+	teeth := make([]Tooth, many)
+	for i, name := range descending(many) {
+		teeth[i].Name = name
+	}
+	for what, gear := range map[string]Gear{
+		"a set": {Spec: GearSpec{Tags: descending(many)}}, "a list with keys": {Spec: GearSpec{Teeth: teeth}}, "a map": {Spec: GearSpec{Limits: limits}},
+		"finalizers": {ObjectMeta: metav1.ObjectMeta{Finalizers: descending(many)}}, "labels": {ObjectMeta: metav1.ObjectMeta{Labels: labels}},
+	} {
+		g := open(t)
+		gear.Namespace, gear.Name = "default", "a"
+		var warnings []string
+		opts := registry.WriteOptions{Manager: "m", Warn: func(text string) { warnings = append(warnings, text) }}
+		o, err := g.store.Create(t.Context(), gear, opts)
+		require.NoError(t, err, what)
+		require.Empty(t, o.Value.ManagedFields, what)
+		require.Len(t, warnings, 1, what)
+		require.Contains(t, warnings[0], "metadata.managedFields stay as they were: there are too many items", what)
+		_, err = g.try("n", `"spec":{"size":1}`)
+		var bad *registry.BadRequestError
+		require.ErrorAs(t, err, &bad, "what there is cannot be merged either")
+	}
+}
+
+func TestApply_OfTooManyMembersIsRefused(t *testing.T) {
+	_, err := open(t).try("m", `"spec":{"tags":["`+strings.Join(descending(25_000), `","`)+`"]}`)
+	var bad *registry.BadRequestError
+	require.ErrorAs(t, err, &bad)
+	require.ErrorContains(t, err, "too many")
+}
+
+// A list that is one field is one, however long it is.
+func TestUpdate_ALongListThatIsOneFieldIsRecorded(t *testing.T) {
+	for _, applies := range []func(registry.Kind, json.RawMessage) (registry.Applier, error){apply.New, apply.Deduced} {
+		g := open(t, func(c *registry.Config[Gear]) { c.Apply = applies })
+		o, err := g.store.Create(t.Context(), Gear{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Spec: GearSpec{Order: descending(50_000)}}, registry.WriteOptions{Manager: "m"})
+		require.NoError(t, err)
+		require.Contains(t, owners(t, &o.Value), "m Update: spec.order")
+	}
+}
