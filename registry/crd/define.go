@@ -34,7 +34,8 @@ type Definition struct {
 	columns   []registry.Column[unstructured.Unstructured]
 	fields    map[string]func(*unstructured.Unstructured) string
 	scale     *registry.Scale[unstructured.Unstructured]
-	evaluate  Evaluate // nil if no rules in CEL are evaluated
+	scaled    *scaleFields // nil if there is no scale
+	evaluate  Evaluate     // nil if no rules in CEL are evaluated
 	// deprecated is what clients of the version are warned of.
 	deprecated string
 }
@@ -251,7 +252,7 @@ func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 			RevisionRequired: true, StatusOnly: true, // as for every custom resource
 			Default: func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },
 			Validate: func(ctx context.Context, o, old *unstructured.Unstructured) field.ErrorList {
-				wrong := fielderrors.First(append(d.validator.validateObject(o, old), d.schema.checkValues(o, old)...))
+				wrong := fielderrors.First(d.validateSchema(o, old))
 				return append(wrong, d.validateRules(ctx, o, old, wrong)...)
 			},
 		},

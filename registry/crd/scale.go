@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/registry"
 )
@@ -17,15 +18,15 @@ func (d *Definition) readScale(m *manifest, v *version) error {
 	if paths == nil {
 		return nil
 	}
-	var wanted, observed, selector []string
+	f := &scaleFields{}
 	for _, p := range []struct {
 		field, text string
 		below       []string
 		names       *[]string
 	}{
-		{"specReplicasPath", paths.Spec, []string{"spec"}, &wanted},
-		{"statusReplicasPath", paths.Status, []string{"status"}, &observed},
-		{"labelSelectorPath", paths.Selector, []string{"spec", "status"}, &selector},
+		{"specReplicasPath", paths.Spec, []string{"spec"}, &f.wanted},
+		{"statusReplicasPath", paths.Status, []string{"status"}, &f.observed},
+		{"labelSelectorPath", paths.Selector, []string{"spec", "status"}, &f.selector},
 	} {
 		if p.text == "" && p.field == "labelSelectorPath" {
 			continue
@@ -36,21 +37,64 @@ func (d *Definition) readScale(m *manifest, v *version) error {
 				"is %s; give the path of a field of %s, with names and dots alone, such as .%s.replicas", quoted(p.text), strings.Join(p.below, " or "), p.below[0])}
 		}
 	}
+	d.scaled = f
 	d.scale = &registry.Scale[unstructured.Unstructured]{
-		Replicas: func(o *unstructured.Unstructured) (int32, bool) { return count(o, wanted) },
+		Replicas: func(o *unstructured.Unstructured) (int32, bool) { return count(o, f.wanted) },
 		SetReplicas: func(o *unstructured.Unstructured, n int32) {
-			_ = unstructured.SetNestedField(o.Object, int64(n), wanted...) // the caller looks whether it could
+			_ = unstructured.SetNestedField(o.Object, int64(n), f.wanted...) // the caller looks whether it could
 		},
-		Observed: func(o *unstructured.Unstructured) int32 { n, _ := count(o, observed); return n },
+		Observed: func(o *unstructured.Unstructured) int32 { n, _ := count(o, f.observed); return n },
 	}
-	if selector != nil {
+	if f.selector != nil {
 		d.scale.Selector = func(o *unstructured.Unstructured) string {
-			text, _, _ := unstructured.NestedString(o.Object, selector...) // what is no text selects nothing
+			text, _, _ := unstructured.NestedString(o.Object, f.selector...) // what is no text selects nothing
 			return text
 		}
 	}
 	return nil
 }
+
+// scaleFields are the paths of the fields that the scale shows; selector is nil if it shows none.
+type scaleFields struct{ wanted, observed, selector []string }
+
+// check returns what is wrong with the fields of an object that its scale shows, whatever the schema
+// says of them. The one of the spec is left out for a write of the status.
+func (f *scaleFields) check(o *unstructured.Unstructured, ofStatus bool) (wrong field.ErrorList) {
+	if f == nil {
+		return nil
+	}
+	if !ofStatus {
+		wrong = checkCount(o, f.wanted)
+	}
+	wrong = append(wrong, checkCount(o, f.observed)...)
+	if f.selector == nil {
+		return wrong
+	}
+	if _, _, err := unstructured.NestedString(o.Object, f.selector...); err != nil {
+		wrong = append(wrong, field.Invalid(shownPath(f.selector), "", shortened(err.Error())))
+	}
+	return wrong
+}
+
+// checkCount returns what is wrong with a number of replicas, which may be missing.
+func checkCount(o *unstructured.Unstructured, path []string) field.ErrorList {
+	n, _, err := unstructured.NestedInt64(o.Object, path...)
+	problem := ""
+	switch {
+	case err != nil:
+		problem = shortened(err.Error())
+	case n < 0:
+		problem = "should be a non-negative integer"
+	case n > math.MaxInt32:
+		problem = fmt.Sprintf("should be less than or equal to %d", math.MaxInt32)
+	default:
+		return nil
+	}
+	return field.ErrorList{field.Invalid(shownPath(path), n, problem)}
+}
+
+// shownPath returns a path as errors show it: as the manifest has it.
+func shownPath(names []string) *field.Path { return field.NewPath("." + strings.Join(names, ".")) }
 
 // fieldNames returns the names in a path of names and dots, such as .spec.replicas.
 func fieldNames(path string) (names []string, ok bool) {

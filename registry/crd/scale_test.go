@@ -58,6 +58,42 @@ func TestScale_ObeysTheSchema(t *testing.T) {
 	require.ErrorContains(t, err, "spec.size in body should be less than or equal to 100")
 }
 
+// Whatever the schema says, an autoscaler could not read another value, as in Kubernetes.
+func TestScale_FieldsMustBeNumbersOfReplicas(t *testing.T) {
+	all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "schema: {openAPIV3Schema: {type: object}}",
+		`subresources: {status: {}, scale: {specReplicasPath: .spec.n, statusReplicasPath: .status.n, labelSelectorPath: .status.selector}},
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}`, 1)))
+	require.NoError(t, err)
+	s, err := registry.New(all[0].Config())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	for spec, want := range map[string][]string{
+		`{}`: nil, `{"n":0}`: nil, `{"n":2147483647}`: nil,
+		`{"n":-1}`:         {"FieldValueInvalid .spec.n"},
+		`{"n":2147483648}`: {"FieldValueInvalid .spec.n"},
+		`{"n":"3"}`:        {"FieldValueInvalid .spec.n"},
+		`{"n":1.5}`:        {"FieldValueInvalid .spec.n"},
+		`5`:                {"FieldValueInvalid .spec.n"},
+	} {
+		require.Equal(t, want, wrongFields(t, s, spec), spec)
+	}
+	_, err = s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"}}`), registry.WriteOptions{})
+	require.NoError(t, err)
+	for status, field := range map[string]string{`{"n":-1}`: ".status.n", `{"n":"1"}`: ".status.n", `{"selector":1}`: ".status.selector", `{"n":1,"selector":"a=b"}`: ""} {
+		_, _, err := s.Resources()[1].Update(t.Context(), "default/a", func(live registry.Item) ([]byte, error) {
+			return []byte(`{"metadata":{"name":"a","resourceVersion":"` + live.Revision().String() + `"},"status":` + status + `}`), nil
+		}, registry.WriteOptions{})
+		if field == "" {
+			require.NoError(t, err)
+			continue
+		}
+		var invalid *registry.InvalidError
+		require.ErrorAs(t, err, &invalid, status)
+		require.Len(t, invalid.Errors, 1, status)
+		require.Equal(t, field, invalid.Errors[0].Field, status)
+	}
+}
+
 func TestParse_RefusesPathsOfNoScale(t *testing.T) {
 	for mention, scale := range map[string]string{
 		`specReplicasPath is ""; give`:               "{statusReplicasPath: .status.size}",

@@ -3,6 +3,9 @@ package crd
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -63,6 +66,46 @@ func (v *validator) validateObject(o, old *unstructured.Unstructured) field.Erro
 		return wrong
 	}
 	return fieldErrors((&check{schema: v.schema, found: new(int), replaces: true, old: old.Object}).Validate(o.Object))
+}
+
+// validateStatus is validateObject of the status alone.
+func (v *validator) validateStatus(o, old *unstructured.Unstructured) field.ErrorList {
+	status, found := o.Object["status"]
+	of, known := v.schema.Properties["status"]
+	if !found || !known {
+		return nil
+	}
+	before, replaces := old.Object["status"]
+	return fieldErrors((&check{schema: &of, path: "status", found: new(int), replaces: replaces, old: before}).Validate(status))
+}
+
+// validateSchema returns what is wrong with an object by all of its schema but the rules in CEL. As
+// in Kubernetes, a write of the status is refused for what is wrong with that alone.
+func (d *Definition) validateSchema(o, old *unstructured.Unstructured) (wrong field.ErrorList) {
+	ofStatus := d.changesStatus(o, old)
+	if ofStatus {
+		wrong = d.validator.validateStatus(o, old)
+	} else {
+		wrong = d.validator.validateObject(o, old)
+	}
+	wrong = append(wrong, d.scaled.check(o, ofStatus)...)
+	return append(wrong, d.schema.checkValues(o, old, ofStatus)...)
+}
+
+// changesStatus reports whether an update changes the status alone, as only a write of that
+// subresource does.
+func (d *Definition) changesStatus(o, old *unstructured.Unstructured) bool {
+	if !d.Kind.Status || old == nil || reflect.DeepEqual(o.Object["status"], old.Object["status"]) {
+		return false
+	}
+	rest := func(of *unstructured.Unstructured) map[string]any {
+		fields := maps.Clone(of.Object)
+		for _, name := range append(slices.Clone(objectFields), "status") {
+			delete(fields, name)
+		}
+		return fields
+	}
+	return reflect.DeepEqual(rest(o), rest(old))
 }
 
 func fieldErrors(result *validate.Result) (wrong field.ErrorList) {

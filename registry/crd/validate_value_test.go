@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -53,6 +54,34 @@ func TestChange_OfAnObjectThatIsOlderThanARule(t *testing.T) {
 	require.Equal(t, "spec.owner", wrong[0].Field)
 	require.Empty(t, validate(map[string]any{"size": int64(-1), "color": "red", "owner": "b"}, spec))
 	require.Len(t, validate(map[string]any{"size": int64(-2), "owner": "b"}, spec), 1)
+}
+
+// A controller can say how an object is that is older than a rule, as in Kubernetes: what is wrong
+// with the rest is not for it to correct.
+func TestChange_OfTheStatusIsRefusedForThatAlone(t *testing.T) {
+	all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "schema: {openAPIV3Schema: {type: object}}",
+		`subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, required: [spec], minProperties: 9, properties: {spec: {type: object},
+      ref: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true},
+      status: {type: object, required: [size], properties: {size: {type: integer, maximum: 9}, old: {type: integer}}}}}}`, 1)))
+	require.NoError(t, err)
+	validate := all[0].Config().Strategy.Validate
+	with := func(status, ref any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"ref": ref, "status": status}}
+	}
+	bad := map[string]any{"kind": "no kind"}
+	before := with(map[string]any{"size": int64(1), "old": "text"}, bad)
+	require.Empty(t, validate(t.Context(), with(map[string]any{"size": int64(2), "old": "text"}, bad), before))
+	without := with(nil, bad)
+	delete(without.Object, "status")
+	require.Empty(t, validate(t.Context(), without, before))
+	for status, field := range map[string]string{`{"size":10,"old":"text"}`: "status.size", `{"size":1,"old":"other"}`: "status.old", `{"old":"text"}`: "status.size", `5`: "status"} {
+		var now any
+		require.NoError(t, json.Unmarshal([]byte(status), &now))
+		wrong := validate(t.Context(), with(now, bad), before)
+		require.Len(t, wrong, 1, status)
+		require.Equal(t, field, wrong[0].Field)
+	}
+	require.Greater(t, len(validate(t.Context(), with(map[string]any{"size": int64(2)}, map[string]any{"kind": "worse kind"}), before)), 1, "more than the status has changed")
 }
 
 // Items of a map replace those with their keys, wherever they are; those of other lists replace

@@ -19,11 +19,11 @@ import (
 // checkValues returns what is wrong with an object by the rules that OpenAPI has no word for:
 // those of lists that are sets or maps, and of resources inside of the object. old is what it
 // replaces, or nil. If that has repeated items, the object may have some: it could not be
-// changed otherwise.
-func (s *schema) checkValues(o, old *unstructured.Unstructured) field.ErrorList {
+// changed otherwise. Resources inside of the object are not looked at in a write of the status.
+func (s *schema) checkValues(o, old *unstructured.Unstructured, ofStatus bool) field.ErrorList {
 	var wrong, repeated field.ErrorList
 	s.visit(o.Object, nil, func(s *schema, value any, at *field.Path) {
-		if len(wrong) <= fielderrors.Most {
+		if !ofStatus && len(wrong) <= fielderrors.Most {
 			wrong = append(wrong, s.checkEmbedded(value, at)...)
 		}
 		repeated = append(repeated, s.repeatedItems(value, at, fielderrors.Most+1-len(repeated))...)
