@@ -255,6 +255,7 @@ func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 				wrong := fielderrors.First(d.validateSchema(o, old))
 				return append(wrong, d.validateRules(ctx, o, old, wrong)...)
 			},
+			Warn: func(_ context.Context, o, old *unstructured.Unstructured) []string { return finalizerWarnings(o, old) },
 		},
 	}
 }
