@@ -105,11 +105,12 @@ func (s *schema) settles(value any, prunes bool) bool {
 	case map[string]any:
 		return s.settlesFields(v, prunes) && s.settlesProperties(v, prunes)
 	case []any:
-		if s.Items == nil {
+		of := s.ofItems()
+		if of == nil {
 			return true
 		}
 		return !slices.ContainsFunc(v, func(item any) bool {
-			return item == nil && !s.Items.Nullable && s.Items.Default != nil || !s.Items.settles(item, prunes)
+			return item == nil && !of.Nullable && of.Default != nil || !of.settles(item, prunes)
 		})
 	}
 	return true
@@ -120,11 +121,11 @@ func (s *schema) settlesFields(fields map[string]any, prunes bool) bool {
 	for name, value := range fields {
 		switch {
 		case s.Properties[name] != nil || s.Embedded && slices.Contains(objectFields, name):
-		case s.Additional != nil && s.Additional.schema != nil:
-			if of := s.Additional.schema; value == nil && !of.Nullable || !of.settles(value, prunes) {
+		case s.Additional != nil:
+			if of := s.ofFurther(); value == nil && of != unsaid && !of.Nullable || !of.settles(value, prunes) {
 				return false
 			}
-		case s.Open || s.Additional != nil && s.Additional.allowed:
+		case s.Open:
 		case prunes:
 			return false
 		}
@@ -159,7 +160,7 @@ func (s *schema) withoutDefaults() *schema {
 		bare.Properties[name] = property.withoutDefaults()
 	}
 	if s.Additional != nil {
-		bare.Additional = &additional{s.Additional.allowed, s.Additional.schema.withoutDefaults()}
+		bare.Additional = &additional{s.Additional.schema.withoutDefaults()}
 	}
 	return &bare
 }

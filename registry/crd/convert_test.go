@@ -185,7 +185,7 @@ func TestConversion_SharesWhatItDoesNotChange(t *testing.T) {
 func aSchema(depth int) *rapid.Generator[map[string]any] {
 	return rapid.Custom(func(t *rapid.T) map[string]any {
 		s := map[string]any{"type": "string"}
-		kinds := []string{"string", "object", "map", "array", "open", "embedded"}
+		kinds := []string{"string", "object", "map", "any map", "array", "open array", "open", "embedded"}
 		if depth == 0 {
 			kinds = kinds[:1]
 		}
@@ -194,6 +194,10 @@ func aSchema(depth int) *rapid.Generator[map[string]any] {
 			s = map[string]any{"type": "object", "properties": properties(t, depth-1)}
 		case "map":
 			s = map[string]any{"type": "object", "additionalProperties": aSchema(depth-1).Draw(t, "values")}
+		case "any map":
+			s = map[string]any{"type": "object", "additionalProperties": true}
+		case "open array":
+			s = map[string]any{"type": "array", "items": aSchema(depth-1).Draw(t, "items"), "x-kubernetes-preserve-unknown-fields": true}
 		case "array":
 			s = map[string]any{"type": "array", "items": aSchema(depth-1).Draw(t, "items")}
 		case "open":

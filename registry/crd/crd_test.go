@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -242,9 +243,9 @@ func TestSchema_DefaultsPrunesAndValidates(t *testing.T) {
 	require.Equal(t, []string{"a", "default", "grey"}, o.Fields, "the third is spec.color")
 
 	for body, fields := range map[string][]string{
-		`{"spec":{"size":-1}}`:                 {"spec.size"},
+		`{"spec":{"size":-1}}`:                 {".spec.size", "spec.size"}, // which is the scale's, too
 		`{"spec":{"size":101,"color":"blue"}}`: {"spec.color", "spec.size"},
-		`{"spec":{"size":"big"}}`:              {"spec.size"},
+		`{"spec":{"size":"big"}}`:              {".spec.size", "spec.size"},
 		`{"spec":{}}`:                          {"spec.size"},
 		`{}`:                                   {"spec"},
 		`{"spec":{"size":1,"parts":[{"name":"X"}]}}`:                                        {"spec.parts[0].name"},
@@ -401,18 +402,77 @@ func TestColumn_OfADate(t *testing.T) {
 }
 
 func TestSchema_FurtherPropertiesAreKeptIfTheyMayBe(t *testing.T) {
-	for allowed, kept := range map[string]bool{"true": true, "false": false, "{type: integer}": true} {
-		all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", "{type: object, properties: {spec: {type: object, additionalProperties: "+allowed+"}}}", 1)))
-		require.NoError(t, err)
-		s, err := registry.New(all[0].Config())
-		require.NoError(t, err)
-		it, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"more":1}}`), registry.WriteOptions{})
-		require.NoError(t, err)
-		text, err := it.JSON()
-		require.NoError(t, err)
-		require.Equal(t, kept, strings.Contains(string(text), `"more":1`), "%s: %s", allowed, text)
-		require.NoError(t, s.Close())
+	for _, further := range []string{"true", "{type: integer}"} {
+		s := storeOf(t, "{type: object, additionalProperties: "+further+"}")
+		require.JSONEq(t, `{"more":1}`, kept(t, s, `{"more":1}`), further)
 	}
+	require.Equal(t, []string{"FieldValueInvalid spec"}, wrongFields(t, storeOf(t, "{type: object, additionalProperties: false}"), `{"more":1}`))
+}
+
+// kept returns the spec of a creation as it is stored.
+func kept(t *testing.T, s *registry.Store[unstructured.Unstructured], spec string) string {
+	t.Helper()
+	it, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"generateName":"a-"},"spec":`+spec+`}`), registry.WriteOptions{})
+	require.NoError(t, err)
+	o, err := s.Engine().Get(t.Context(), it.Key(), engine.GetOptions{})
+	require.NoError(t, err)
+	text, err := json.Marshal(o.Value.Object["spec"])
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Kubernetes keeps such fields, and what their values are. Of the fields inside of them nothing is said.
+func TestSchema_FurtherPropertiesOfNoSchemaHaveNoFields(t *testing.T) {
+	s := storeOf(t, "{type: object, properties: {map: {type: object, additionalProperties: true}}}")
+	require.JSONEq(t, `{"map":{"a":1,"b":null,"c":["d",{}],"e":{}}}`, kept(t, s, `{"map":{"a":1,"b":null,"c":["d",{"f":1}],"e":{"g":{"h":1}}}}`))
+}
+
+// A list may say of its items that they keep unknown fields. Known fields of the items obey their schemas.
+func TestSchema_ItemsOfAListMayHaveUnknownFields(t *testing.T) {
+	s := storeOf(t, "{type: array, x-kubernetes-preserve-unknown-fields: true, items: {type: object, properties: {a: {type: object, properties: {b: {type: integer}}}}}}")
+	require.JSONEq(t, `[{"a":{"b":1},"c":{"d":1}}]`, kept(t, s, `[{"a":{"b":1,"x":2},"c":{"d":1}}]`))
+	s = storeOf(t, "{type: array, x-kubernetes-preserve-unknown-fields: true, items: {type: array, items: {type: object}}}")
+	require.JSONEq(t, `[[{"a":1}]]`, kept(t, s, `[[{"a":1}]]`))
+}
+
+// Two writers that add a finalizer of the same name would take each other's away.
+func TestFinalizers_WithoutADomainAreWarnedOf(t *testing.T) {
+	s := storeOf(t, "{type: object}")
+	var warnings []string
+	opts := registry.WriteOptions{Warn: func(text string) { warnings = append(warnings, text) }}
+	_, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a","finalizers":["mine","example.com","example.com/mine","orphan","mine"]}}`), opts)
+	require.NoError(t, err)
+	const why = " to avoid accidental conflicts with other finalizer writers"
+	require.Equal(t, []string{
+		`metadata.finalizers: "example.com": prefer a domain-qualified finalizer name including a path (/)` + why,
+		`metadata.finalizers: "mine": prefer a domain-qualified finalizer name` + why,
+	}, warnings)
+	warnings = nil
+	_, _, err = s.Update(t.Context(), "default/a", func(old *engine.Object[unstructured.Unstructured]) (unstructured.Unstructured, error) {
+		o := *old.Value.DeepCopy()
+		o.SetFinalizers(append(o.GetFinalizers(), "late"))
+		return o, nil
+	}, opts)
+	require.NoError(t, err)
+	require.Equal(t, []string{`metadata.finalizers: "late": prefer a domain-qualified finalizer name` + why}, warnings, "the others were there")
+}
+
+// The status of a kind that has it as no subresource is a field as any other.
+func TestGeneration_CountsTheStatusOfAKindWithoutThatSubresource(t *testing.T) {
+	all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", 1)))
+	require.NoError(t, err)
+	s, err := registry.New(all[0].Config())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	_, err = s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"status":{"n":1}}`), registry.WriteOptions{})
+	require.NoError(t, err)
+	o, _, err := s.Update(t.Context(), "default/a", func(old *engine.Object[unstructured.Unstructured]) (unstructured.Unstructured, error) {
+		o := *old.Value.DeepCopy()
+		o.Object["status"] = map[string]any{"n": int64(2)}
+		return o, nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, o.Value.GetGeneration())
 }
 
 func FuzzParse(f *testing.F) {

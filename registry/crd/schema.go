@@ -32,16 +32,12 @@ type schema struct {
 	Rules      []any              `json:"x-kubernetes-validations"`
 }
 
-// additional is a schema of further properties, or whether there may be any.
-type additional struct {
-	allowed bool
-	schema  *schema
-}
+// additional is the schema of further properties, nil if it only says whether there may be any.
+type additional struct{ schema *schema }
 
 // UnmarshalJSON reads a boolean or a schema.
 func (a *additional) UnmarshalJSON(text []byte) error {
 	if string(text) == "true" || string(text) == "false" {
-		a.allowed = text[0] == 't'
 		return nil
 	}
 	a.schema = &schema{}
@@ -54,7 +50,53 @@ func parseSchema(text []byte) (*schema, error) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, s); err != nil {
 		return nil, err
 	}
-	return s, s.check("")
+	if err := s.check(""); err != nil {
+		return nil, err
+	}
+	s.openItems()
+	return s, nil
+}
+
+// openItems has the items of a list that keeps unknown fields keep those of their own, too, as in
+// Kubernetes. The fields of an object that does so obey their own schemas.
+func (s *schema) openItems() {
+	if s == nil {
+		return
+	}
+	if s.Items != nil {
+		s.Items.Open = s.Items.Open || s.Open
+		s.Items.openItems()
+	}
+	for _, property := range s.Properties {
+		property.openItems()
+	}
+	if s.Additional != nil {
+		s.Additional.schema.openItems()
+	}
+}
+
+// unsaid is the schema of a value of which nothing is said: it has no fields, and its items neither.
+var unsaid = &schema{}
+
+// ofItems is the schema by which the items of a list are pruned, nil if they are kept as they are.
+func (s *schema) ofItems() *schema {
+	if s.Items == nil && !s.Open {
+		return unsaid
+	}
+	return s.Items
+}
+
+// ofFurther is the schema by which the values of fields are pruned that are no properties, nil if
+// there are none. Where additionalProperties is a boolean nothing is said of them: validation refuses
+// them if it is false.
+func (s *schema) ofFurther() *schema {
+	if s.Additional != nil && s.Additional.schema == nil {
+		return unsaid
+	}
+	if s.Additional != nil {
+		return s.Additional.schema
+	}
+	return nil
 }
 
 // check refuses a property that is null in the manifest, or that cannot be as it is.
@@ -115,11 +157,12 @@ func (p *pruning) prune(s *schema, value any, at *field.Path) {
 			p.pruneField(s, v, name, at)
 		}
 	case []any:
-		if s.Items == nil {
+		of := s.ofItems()
+		if of == nil {
 			return
 		}
 		for i, item := range v {
-			p.prune(s.Items, item, at.Index(i))
+			p.prune(of, item, at.Index(i))
 		}
 	}
 }
@@ -136,9 +179,9 @@ func (p *pruning) pruneField(s *schema, fields map[string]any, name string, at *
 	case s.Embedded && slices.Contains(objectFields, name):
 	case property != nil:
 		p.prune(property, fields[name], at.Child(name))
-	case s.Additional != nil && s.Additional.schema != nil:
-		p.prune(s.Additional.schema, fields[name], at.Child(name))
-	case s.Open || s.Additional != nil && s.Additional.allowed:
+	case s.Additional != nil:
+		p.prune(s.ofFurther(), fields[name], at.Child(name))
+	case s.Open:
 	default:
 		delete(fields, name)
 		p.note(at.Child(name), "")

@@ -139,7 +139,15 @@ func (r *schemaRules) visit(s map[string]any, at *field.Path) {
 func hasUnknown(value any, s map[string]any) bool {
 	switch v := value.(type) {
 	case []any:
-		return slices.ContainsFunc(v, func(item any) bool { return hasUnknown(item, part(s, "items")) })
+		of := part(s, "items")
+		switch keeps := given(s, keepsUnknown); {
+		case keeps && of == nil:
+			return false
+		case keeps: // and so do its items
+			of = maps.Clone(of)
+			of[keepsUnknown] = true
+		}
+		return slices.ContainsFunc(v, func(item any) bool { return hasUnknown(item, of) })
 	case map[string]any:
 		for name, inField := range v {
 			if isUnknown(inField, name, s) {
@@ -155,12 +163,15 @@ func isUnknown(value any, name string, s map[string]any) bool {
 	if property, found := part(s, "properties")[name].(map[string]any); found {
 		return hasUnknown(value, property)
 	}
-	if further := part(s, "additionalProperties"); further != nil {
-		return hasUnknown(value, further)
+	if s["additionalProperties"] != nil {
+		return hasUnknown(value, part(s, "additionalProperties"))
 	}
 	embedded := given(s, "x-kubernetes-embedded-resource") && objectFields[name] != ""
-	return !embedded && !given(s, "x-kubernetes-preserve-unknown-fields") && s["additionalProperties"] != true
+	return !embedded && !given(s, keepsUnknown)
 }
+
+// keepsUnknown is the keyword of schemas whose objects may have any fields.
+const keepsUnknown = "x-kubernetes-preserve-unknown-fields"
 
 // unsupported are the keywords of OpenAPI that schemas of kinds cannot have.
 var unsupported = []string{"id", "$schema", "$ref", "additionalItems", "patternProperties", "definitions", "dependencies"}
