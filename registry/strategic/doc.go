@@ -14,7 +14,8 @@
 // Give [New] to registry.Config.StrategicMerge. Without it such patches are refused with 415, as
 // Kubernetes refuses them for custom resources; clients of these send merge patches.
 //
-// The merging is Kubernetes' own. A patch that would round an integer of 2^63 or more, which it
+// The merging is Kubernetes' own, but for lists of more than 5,000 items, together with those of the
+// patch: they would take too long. A patch that would round an integer of 2^63 or more, which it
 // does not know, is refused if the field is for integers.
 //
 // Programs that do not import this package do not link what it is made of.

@@ -29,6 +29,9 @@ func New(of any) (registry.Merge, error) {
 	}
 	return func(object, patch map[string]any) (merged map[string]any, err error) {
 		panicked := usercode.Call("strategicpatch", "", func() {
+			if err = affordable(meta, object, patch); err != nil {
+				return
+			}
 			merged, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(object, patch, meta)
 		})
 		if panicked != nil { // the library takes for granted that directives have the type that they should
