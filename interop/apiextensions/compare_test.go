@@ -66,7 +66,7 @@ func general(value any, name string) any {
 	case []any:
 		list := make([]any, 0, len(v))
 		for _, element := range v {
-			if g := general(element, name+"[]"); !isPathCause(g) {
+			if g := general(element, name+"[]"); !isCauseOfNoField(g) {
 				list = append(list, g)
 			}
 		}
@@ -140,10 +140,8 @@ func drop(value any, name string) {
 	}
 }
 
-// isPathCause reports whether a value is a cause of which Kubernetes says nothing but that the
-// path of the scale does not fit, or does not say of which field.
-func isPathCause(value any) bool {
+// isCauseOfNoField reports whether a value is a cause of which Kubernetes does not say of which field.
+func isCauseOfNoField(value any) bool {
 	cause, _ := value.(map[string]any)
-	field, _ := cause["field"].(string)
-	return cause["reason"] == "FieldValueInvalid" && (strings.HasPrefix(field, ".") || field == "<nil>")
+	return cause["reason"] == "FieldValueInvalid" && cause["field"] == "<nil>"
 }
