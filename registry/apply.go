@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -84,6 +85,14 @@ func (c *core) mayApply(key string, opts *WriteOptions) error {
 
 // readConfig returns the configuration of that kind for the object under key.
 func (c *core) readConfig(key string, text []byte, kind *Kind, opts *WriteOptions) (config map[string]any, err error) {
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		if checkDepth(text) != nil {
+			return nil, errNested
+		}
+		if err := checkPaths(text); err != nil {
+			return nil, err
+		}
+	}
 	var strict []error
 	panicked := usercode.Call("Config.Apply", key, func() { config, strict, err = c.applier.Decode(text) })
 	switch {

@@ -16,9 +16,13 @@ import (
 // enough for every parser.
 const maxDepth = 100
 
+// maxPath is how many bytes the names of fields that are in each other may have together: far more than
+// fields need. The parser puts them together for each field that is repeated or unknown.
+const maxPath = 16 << 10
+
 // decode returns the draft of a body, with defaults.
 func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
-	if err := checkDepth(body); err != nil {
+	if err := checkSent(body); err != nil {
 		return nil, err
 	}
 	draft := f.schema.New()
@@ -100,6 +104,52 @@ func (o *WriteOptions) judge(strict []error) error {
 		o.warn(err.Error())
 	}
 	return nil
+}
+
+// checkSent refuses JSON of a client that would take a parser too long.
+func checkSent(body []byte) error {
+	if err := checkDepth(body); err != nil {
+		return err
+	}
+	return checkPaths(body)
+}
+
+// checkPaths refuses JSON with a field whose name is too long, together with those of the fields around
+// it. It must not be nested too deep. What is invalid it leaves to the parser.
+func checkPaths(body []byte) error {
+	var names [maxDepth + 1]int // of the fields around, by depth
+	depth, path, text := 0, 0, 0
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '"':
+			text = textSize(body[i+1:])
+			i += text + 1
+		case '{', '[':
+			depth = min(depth+1, maxDepth)
+		case '}', ']':
+			path, names[depth] = path-names[depth], 0
+			depth = max(depth-1, 0)
+		case ':':
+			path += text - names[depth]
+			if names[depth] = text; path > maxPath {
+				return badRequest("the names of fields that are in each other have more than %d bytes", maxPath)
+			}
+		}
+	}
+	return nil
+}
+
+// textSize returns how many bytes there are before the quote that ends a text.
+func textSize(text []byte) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return len(text)
 }
 
 // checkDepth refuses JSON that is nested too deep. It leaves invalid JSON to the parser.

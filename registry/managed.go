@@ -168,10 +168,12 @@ func timeless(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	return all
 }
 
+var errNested = badRequest("the configuration is nested more than %d deep", maxDepth)
+
 // checkNesting refuses a configuration that is nested too deep.
 func checkNesting(value any, depth int) error {
 	if depth > maxDepth {
-		return badRequest("the configuration is nested more than %d deep", maxDepth)
+		return errNested
 	}
 	switch v := value.(type) {
 	case map[string]any:

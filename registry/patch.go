@@ -45,13 +45,14 @@ func (i *Info) ParsePatch(kind PatchType, body []byte) (*Patch, error) {
 }
 
 // ParsePatch reads a JSON patch or a merge patch. The error is a [*BadRequestError], also for a
-// patch of more than 10,000 operations, or one that nests more than 100 lists and objects, and
-// for a strategic merge patch, which [Info.ParsePatch] reads.
+// patch of more than 10,000 operations, or one that nests more than 100 lists and objects, or fields
+// whose names have more than 16 KiB together, and for a strategic merge patch, which [Info.ParsePatch]
+// reads.
 func ParsePatch(kind PatchType, body []byte) (*Patch, error) { return parsePatch(kind, body, nil) }
 
 // parsePatch reads a patch; merge is nil where strategic merge patches are refused.
 func parsePatch(kind PatchType, body []byte, merge Merge) (*Patch, error) {
-	if err := checkDepth(body); err != nil {
+	if err := checkSent(body); err != nil {
 		return nil, err
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -136,6 +137,39 @@ func TestResource_WideBodiesAreNotNested(t *testing.T) {
 		wide := `{"metadata":{"name":"` + name + `"},"other":[` + strings.TrimSuffix(strings.Repeat(one+",", 1000), ",") + `]}`
 		_, err := r.Create(t.Context(), "default", []byte(wide), registry.WriteOptions{})
 		require.NoError(t, err, one)
+	}
+}
+
+// The parser puts the names of the fields around together for each field that is there twice, also where
+// nothing is told of it: a body has room for one name of a megabyte and for many fields below it.
+func TestResource_FieldsOfLongNamesAreRefused(t *testing.T) {
+	s, err := registry.New(registry.Config[unstructured.Unstructured]{Kind: config().Kind})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	r := s.Resources()[0]
+	var repeated strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&repeated, `"a%d":1,"a%d":1,`, i, i)
+	}
+	spec := `{"` + strings.Repeat("long", 1<<16) + `":{` + repeated.String() + `"b":1}}`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = r.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":`+spec+`}`), registry.WriteOptions{Validation: registry.IgnoreUnknown})
+	runtime.ReadMemStats(&after)
+	require.ErrorAs(t, err, new(*registry.BadRequestError))
+	require.ErrorContains(t, err, "more than 16384 bytes")
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(50<<20))
+	_, err = r.Info().ParsePatch(registry.MergePatch, []byte(`{"spec":`+spec+`}`))
+	require.ErrorContains(t, err, "more than 16384 bytes")
+
+	half := strings.Repeat("n", 8<<10)
+	for text, refused := range map[string]bool{
+		`{"` + half + `":{"` + half + `":1}}`: true, `[{"` + half + `":[{"` + half + `":{}}]}]`: true,
+		`{"` + half + `":{"a":1},"x` + half + `":{"b":[{"c":1},{"d":1}]}}`: false, `{"a":"` + half + half + half + `","b":{"c":1}}`: false,
+		`{"a":"\"` + half + half + `\\","b":1}`: false,
+	} {
+		_, err := r.Create(t.Context(), "default", []byte(`{"metadata":{"generateName":"a-"},"spec":`+text+`}`), registry.WriteOptions{})
+		require.Equal(t, refused, err != nil, "%.20s: %.200v", text, err)
 	}
 }
 

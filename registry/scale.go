@@ -179,7 +179,7 @@ func (f *form) checkScale(o *store.Object) error {
 
 // decodeScale reads a scale that is to be written.
 func (f *form) decodeScale(body []byte, opts *WriteOptions) (*scaleObject, error) {
-	if err := checkDepth(body); err != nil {
+	if err := checkSent(body); err != nil {
 		return nil, err
 	}
 	s := &scaleObject{}

@@ -69,3 +69,18 @@ func TestUpdate_ALongListThatIsOneFieldIsRecorded(t *testing.T) {
 		require.Contains(t, owners(t, &o.Value), "m Update: spec.order")
 	}
 }
+
+// The parser puts the names of the fields around together for each field that is there twice.
+func TestApply_OfLongNamesIsRefused(t *testing.T) {
+	g := open(t)
+	for text, mention := range map[string]string{
+		`"spec":{"limits":{"` + strings.Repeat("long", 1<<13) + `":1}}`:     "more than 16384 bytes",
+		`"spec":` + strings.Repeat(`{"a":`, 101) + strings.Repeat("}", 101): "nested more than 100 deep",
+	} {
+		_, err := g.try("m", text)
+		var bad *registry.BadRequestError
+		require.ErrorAs(t, err, &bad)
+		require.ErrorContains(t, err, mention)
+	}
+	g.apply("m", `"spec":{"limits":{"`+strings.Repeat("long", 1<<10)+`":1}}`)
+}
