@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/watchmill/watchmill/registry/internal/aliases"
 )
 
 // ErrManifest matches the errors of manifests.
@@ -242,6 +244,9 @@ func parts(text []byte) func(yield func(above int, part []byte) bool) {
 
 // read fills in m from a document, unless that is empty.
 func (m *manifest) read(document []byte) (empty bool, err error) {
+	if err := aliases.Check(document); err != nil {
+		return false, errors.New(shortened(err.Error()))
+	}
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
 		return false, errors.New(shortened(err.Error()))

@@ -119,6 +119,16 @@ func TestDefine_CostsLittleForLongNames(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20))
 }
 
+// The parser bounds how many aliases there are, and not how many bytes they are once they are written
+// out: a file of 8 MiB would be terabytes.
+func TestParse_RefusesAliasesThatMakeAFileLarge(t *testing.T) {
+	_, err := crd.Parse(strings.NewReader(plain + "a: &a " + strings.Repeat("x", 100<<10) + "\nb: [" + strings.Repeat("*a, ", 100) + "]\n"))
+	require.ErrorIs(t, err, crd.ErrManifest)
+	require.ErrorContains(t, err, "its aliases make it larger than")
+	_, err = crd.Parse(strings.NewReader(plain + "a: &a {b: c}\nd: *a\n"))
+	require.NoError(t, err)
+}
+
 // controls maps control characters to exclamation marks, and others, but line breaks, to blanks.
 func controls(r rune) rune {
 	if unicode.IsControl(r) && r != '\n' {
