@@ -233,15 +233,15 @@ func TestDefinitions_UnknownKeywordsOfSchemasArePruned(t *testing.T) {
 	})
 }
 
-// The paths of what is wrong in a schema have the names of the fields around it. One of them may be as
-// large as the definition, which has room for a hundred thousand errors.
+// The paths of what is wrong in a schema have the names of the fields around it, which may have kilobytes.
+// A definition has room for a hundred thousand errors.
 func TestDefinitions_OfLongNamesCostLittle(t *testing.T) {
 	within := func(schema func(i int) string) func(map[string]any) {
 		var all strings.Builder
-		for i := range 4000 {
+		for i := range 8000 {
 			fmt.Fprintf(&all, `,"a%d":%s`, i, schema(i))
 		}
-		return schemaOf(`{"type":"object","properties":{"` + strings.Repeat("long", 1<<16) + `":{"type":"object","properties":{"b":{"type":"string"}` + all.String() + `}}}}`)
+		return schemaOf(`{"type":"object","properties":{"` + strings.Repeat("long", 3<<10) + `":{"type":"object","properties":{"b":{"type":"string"}` + all.String() + `}}}}`)
 	}
 	for what, test := range map[string]struct {
 		code   int
