@@ -142,6 +142,20 @@ func ExampleRunning_Ends() {
 	// audit stopped
 }
 
+// Two engines of one name are shown apart by what identifies them.
+func ExampleRunning_ID() {
+	cfg, _, closeHost := simulated(nil)
+	defer closeHost()
+	for range 2 {
+		pods, err := engine.New(cfg)
+		must(err)
+		defer pods.Close()
+	}
+	running := cfg.Host.Engines()
+	fmt.Println(running[0].Name() == running[1].Name(), running[0].ID() == running[1].ID())
+	// Output: true false
+}
+
 // Code beside an engine takes the time from its host, so that a test moves both at once.
 func ExampleHost_Clock() {
 	clock := engine.NewVirtualClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))

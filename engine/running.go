@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -13,6 +14,7 @@ type Running struct{ core runningCore }
 // generic code that a public type leads to is compiled with the user's package.
 type runningCore interface {
 	settings() *settings
+	id() string
 	windowLimits() Window
 	stats() Stats
 	watches() []WatchInfo
@@ -21,10 +23,16 @@ type runningCore interface {
 
 func (e *core) settings() *settings { return &e.cfg }
 
+func (e *core) id() string { return strconv.FormatUint(e.tokenID, 36) }
+
 func (e *core) lastEnds() []WatchEnd { return e.ends.newest() }
 
 // Name returns the name of the engine.
 func (r Running) Name() string { return r.core.settings().name }
+
+// ID returns what tells the engine from others of its host, also from those of the same name and
+// those that have ended.
+func (r Running) ID() string { return r.core.id() }
 
 // Cached reports whether there is a cache; without one most of Stats is zero.
 func (r Running) Cached() bool { return r.core.settings().cached() }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,6 +167,38 @@ func TestState_ShowsTheSlowWatch(t *testing.T) {
 		names = append(names, a.Name)
 	}
 	require.Subset(t, names, []string{"pods", "pods/dispatcher", "pods/reflector", "pods/watchCache"})
+}
+
+// Engines may have one name, and hosts one seed. What tells an engine from the others is the same in each
+// state, whichever of them end.
+func TestState_TellsEnginesOfOneNameApart(t *testing.T) {
+	var hosts []*engine.Host
+	var engines []*engine.Engine[pod]
+	for range 2 {
+		host, err := engine.NewHost(engine.HostConfig{Seed: 7})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, host.Close()) })
+		hosts = append(hosts, host)
+		for range 2 {
+			pods, err := engine.New(engine.Config[pod]{Key: func(p pod) string { return p.Name }, Name: "pods", Host: host})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, pods.Close()) })
+			engines = append(engines, pods)
+		}
+	}
+	ids := func() (all []string) {
+		for _, e := range inspect.Take(hosts...).Engines {
+			require.Equal(t, "pods", e.Name)
+			all = append(all, e.ID)
+		}
+		return all
+	}
+	before := ids()
+	require.Len(t, before, 4)
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(before))), 4, "%v", before)
+	require.NoError(t, engines[0].Close())
+	require.NoError(t, engines[2].Close())
+	require.Equal(t, []string{before[1], before[3]}, ids())
 }
 
 func TestState_HasABoundedNumberOfWatches(t *testing.T) {

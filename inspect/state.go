@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
@@ -21,9 +22,10 @@ type State struct {
 	Timers int
 }
 
-// Engine is the state of one engine.
+// Engine is the state of one engine. ID tells it from others in the states of the same hosts, also
+// from those of its name that began before it and have ended.
 type Engine struct {
-	Name string
+	ID, Name string
 	// Cached: there is a cache. Ready: it can serve. Ended: it never can again, since
 	// storage has ended for good.
 	Cached, Ready, Ended bool
@@ -80,10 +82,12 @@ type End struct {
 // Take returns the state of all engines on the hosts.
 func Take(hosts ...*engine.Host) State {
 	s := State{At: time.Now(), Engines: []Engine{}, Actors: []actors.MailboxInfo{}}
-	for _, h := range hosts {
+	for i, h := range hosts {
 		now := h.Clock().Now()
 		for _, r := range h.Engines() {
-			s.Engines = append(s.Engines, engineState(r, now))
+			e := engineState(r, now)
+			e.ID = fmt.Sprint(i, "-", r.ID()) // hosts of one seed give their engines the same
+			s.Engines = append(s.Engines, e)
 		}
 		s.Actors = append(s.Actors, engine.SystemOf(h).Mailboxes()...)
 		s.Timers += h.Timers()

@@ -225,3 +225,43 @@ func TestPage_ChartsGoOnWhenAnotherEngineBegins(t *testing.T) {
 		require.GreaterOrEqual(t, n, 4)
 	}
 }
+
+// An engine ends, and one of its name, which began later, runs on. What the page keeps of the first, such
+// as its charts and which of its lists are open, is not of the second.
+func TestPage_TakesNoEngineForAnEarlierOneOfItsName(t *testing.T) {
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, host.Close()) }()
+	begin := func(ended string) *engine.Engine[pod] {
+		pods, err := engine.New(engine.Config[pod]{Key: func(p pod) string { return p.Name }, Name: "pods", Host: host})
+		require.NoError(t, err)
+		w, err := pods.Watch(t.Context(), engine.WatchOptions{Name: ended})
+		require.NoError(t, err)
+		w.Stop()
+		return pods
+	}
+	server, err := inspect.Listen("127.0.0.1:0", host)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, server.Close()) }()
+	ctx, closeTab := chromedp.NewContext(browser)
+	defer closeTab()
+	ctx, expire := context.WithTimeout(ctx, time.Minute)
+	defer expire()
+	const lists = `[...document.querySelectorAll('[data-engine="pods"] details')]`
+	first := begin("early")
+	require.NoError(t, chromedp.Run(ctx,
+		chromedp.Navigate(server.URL()),
+		chromedp.Poll(lists+`.length === 1`, nil),
+		chromedp.Evaluate(lists+`.forEach(d => { d.clicked = true; d.querySelector("summary").click(); })`, nil),
+		chromedp.Poll(lists+`.some(d => d.open && !d.clicked)`, nil), // as the next state shows it
+	))
+	second := begin("late")
+	defer func() { require.NoError(t, second.Close()) }()
+	require.NoError(t, first.Close())
+	var open []bool
+	require.NoError(t, chromedp.Run(ctx,
+		chromedp.Poll(lists+`.length === 1 && `+lists+`[0].textContent.includes("late")`, nil),
+		chromedp.Evaluate(lists+`.map(d => d.open)`, &open),
+	))
+	require.Equal(t, []bool{false}, open)
+}
