@@ -51,6 +51,13 @@
 //	     Retry-After, and resumes
 //	504  storage does not have the revision either: the client lists
 //
+// # Storage that ends for good
+//
+// If storage has ended for good, as a backend that was closed while the server serves, requests and
+// watches that need it get 503 without Retry-After, for which clients would come back in vain, and
+// /readyz fails. Reads with resourceVersion=0 are answered from the cache all the same. If a restart
+// helps, have a supervisor do it, by a [Check] that is Live and looks at [engine.Stats].Ended.
+//
 // # Concurrency
 //
 // A client that does not read delays no other client, and is cut off when a write to it makes
@@ -101,8 +108,8 @@
 //
 // # Monitoring
 //
-// /livez and /readyz answer without credentials. /readyz fails until each kind was read, and
-// while the server shuts down. [Config].Checks adds conditions, to /livez, too. As in Kubernetes
+// /livez and /readyz answer without credentials. /readyz fails until each kind was read, once the
+// storage of one has ended for good, and while the server shuts down. [Config].Checks adds conditions, to /livez, too. As in Kubernetes
 // ?verbose lists them, and ?exclude=NAME leaves one out. [Config].Logger gets the failures of
 // storage, one in ten seconds.
 //

@@ -86,7 +86,11 @@ func TestErrors_OfTheEngine(t *testing.T) {
 		{engine.ErrFuture, "504 Timeout 1 ResourceVersionTooLarge"},
 		{engine.ErrNotReady, "429 TooManyRequests 1"},
 		{&engine.NotReadyError{RetryAfter: 2500 * time.Millisecond, Cause: errors.New("it lists")}, "429 TooManyRequests 3"},
+		{&engine.NotReadyError{RetryAfter: time.Second, Cause: store.ErrClosed, Final: true}, "503 ServiceUnavailable"},
+		{&engine.NotReadyError{RetryAfter: time.Second, Cause: engine.ErrUnsupported, Final: true}, "503 ServiceUnavailable"},
+		{store.ErrClosed, "503 ServiceUnavailable"},
 		{engine.ErrEngineClosed, "429 TooManyRequests 1"},
+		{fmt.Errorf("%w: %w", engine.ErrEngineClosed, store.ErrClosed), "429 TooManyRequests 1"},
 		{&backend.TooLargeError{Size: 2, Limit: 1}, "413 RequestEntityTooLarge"},
 		{errors.New("unplugged"), "500 ServerTimeout gadgets/get 2"},
 		{&usercode.PanicError{Func: "Strategy.Validate", Value: "odd"}, "500 InternalError"},
@@ -101,6 +105,8 @@ func TestErrors_OfTheEngine(t *testing.T) {
 		if after := a.str("details.retryAfterSeconds"); after != "<nil>" && after != "<none>" {
 			require.Equal(t, after, a.header.Get("Retry-After"), c.want)
 			got = append(got, after)
+		} else {
+			require.Empty(t, a.header.Get("Retry-After"), c.want)
 		}
 		if strings.Contains(c.want, "ResourceVersionTooLarge") {
 			got = append(got, a.str("details.causes.0.reason"))
@@ -233,6 +239,8 @@ func TestErrors_InsideWatches(t *testing.T) {
 		{engine.ErrExpired, at, "ERROR 410 Expired"},
 		{engine.ErrSlowConsumer, at, "ERROR 429 TooManyRequests 1"},
 		{engine.ErrNotReady, at, "ERROR 429 TooManyRequests 1"},
+		{&engine.NotReadyError{Cause: store.ErrClosed, Final: true}, at, "ERROR 503 ServiceUnavailable"},
+		{&engine.NotReadyError{Cause: store.ErrClosed, Final: true}, initial, "ERROR 429 TooManyRequests 1"},
 		{errors.New("unplugged"), at, "ERROR 500 ServerTimeout 2"},
 		{&usercode.PanicError{Func: "Column.Value", Value: "odd"}, at, "ERROR 500 InternalError"},
 		{engine.ErrDeadline, at, ""},

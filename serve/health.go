@@ -130,12 +130,12 @@ func (c *call) tellHealth(name, only string) {
 }
 
 // unready returns why one of the server's own checks fails; "" means that it does not. All are of
-// readiness alone.
+// readiness alone: whether a restart helps, if storage has ended for good, the server cannot know.
 func (c *call) unready(check string, ready bool) string {
 	switch {
 	case !ready:
 	case check == checkStorage:
-		return c.starting()
+		return c.unserved()
 	case check == checkShutdown && c.draining.Load() > serving:
 		return "the server is shutting down"
 	}

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -92,6 +93,40 @@ func TestHealth_ContainsThePanicOfACheck(t *testing.T) {
 	}, func(c *serve.Config) {
 		c.Checks = []serve.Check{{Name: "disk", Why: func() error { panic("no") }}}
 	})
+}
+
+// Storage that is closed under a server has ended for good. Clients are told once, and do not come back
+// for it; what is balanced over several servers goes to others.
+func TestHealth_IsNotReadyOnceStorageHasEndedForGood(t *testing.T) {
+	var storage *memory.Backend
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+		var err error
+		storage, err = memory.New(registry.Schema(*w), memory.Options{})
+		require.NoError(t, err)
+		w.Engine.Backend = storage
+	})
+	from := "?watch=1&resourceVersion=" + s.create("a", 1)
+	s.becomes("/readyz", "ok")
+	w := s.watch(inDefault + from)
+	require.NoError(t, storage.Close())
+	end, _ := w.next()
+	require.Equal(t, "ERROR 503 ServiceUnavailable", end.Type+" "+end.str("code")+" "+end.str("reason"))
+
+	for _, a := range []answer{
+		s.get(inDefault), s.get(inDefault + "/a"), s.get(inDefault + "?watch=1"), s.get(inDefault + from),
+		s.do("POST", inDefault, `{"metadata":{"name":"b"}}`), s.do("DELETE", inDefault+"/a", ""), s.do("DELETE", inDefault, ""),
+	} {
+		require.Equal(t, "503 ServiceUnavailable", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+		require.Empty(t, a.header.Get("Retry-After"))
+		require.Contains(t, a.str("message"), "closed")
+	}
+	require.Equal(t, "a", s.get(inDefault+"?resourceVersion=0").str("items.0.metadata.name"))
+	ready := s.get("/readyz")
+	require.Equal(t, http.StatusInternalServerError, ready.code)
+	require.Contains(t, ready.body, "[-]storage failed: kinds whose storage has ended for good: 1\n")
+	require.Equal(t, "ok", s.get("/livez").body)
+	s.handler.Remove(s.widgets)
+	require.Equal(t, "ok", s.get("/readyz").body)
 }
 
 func TestHealth_RefusesWrongChecks(t *testing.T) {

@@ -150,22 +150,26 @@ func (s *Server) change(without, with []Provider) error {
 	return nil
 }
 
-// starting returns why the server has not started yet; "" means that it has. It has once all of its
-// kinds have been read from storage: one that is added later leaves those before it usable.
-func (s *Server) starting() string {
-	if s.started.Load() {
-		return ""
-	}
-	unread := 0
+// unserved returns why the server does not serve all of its kinds; "" means that it does. It does once
+// all have been read from storage, until the storage of one ends for good. A kind that is added later, and
+// not read yet, leaves those before it usable.
+func (s *Server) unserved() string {
+	unread, ended := 0, 0
 	for name, r := range s.kinds.Load().resources {
 		if name.subresource != "" {
 			continue
 		}
-		if stats := r.resource.Stats(); !stats.Ready && stats.Generation == 0 {
+		switch stats := r.resource.Stats(); {
+		case stats.Ended:
+			ended++
+		case !stats.Ready && stats.Generation == 0:
 			unread++
 		}
 	}
-	if unread > 0 {
+	switch {
+	case ended > 0:
+		return fmt.Sprintf("kinds whose storage has ended for good: %d", ended)
+	case unread > 0 && !s.started.Load():
 		return fmt.Sprintf("kinds that have not been read yet: %d", unread)
 	}
 	s.started.Store(true)

@@ -86,6 +86,9 @@ func cut(text string) string {
 }
 
 func statusErrorOf(err error, about subject) *statusError {
+	if s := endedStatus(err); s != nil {
+		return s
+	}
 	if s := readyStatus(err); s != nil {
 		return s
 	}
@@ -102,6 +105,18 @@ func statusErrorOf(err error, about subject) *statusError {
 		return s
 	}
 	return serverStatus(err, about)
+}
+
+// endedStatus is the answer if storage has ended for good, whatever has ended it; nil for other errors. It
+// has no Retry-After, for which clients would wait and send the request again, some ten times, in vain. An
+// engine that was closed is another matter: a server that has its kind again may answer next.
+func endedStatus(err error) *statusError {
+	var notReady *engine.NotReadyError
+	final := errors.As(err, &notReady) && notReady.Final
+	if !final && !errors.Is(err, store.ErrClosed) || errors.Is(err, engine.ErrEngineClosed) {
+		return nil
+	}
+	return apierrors.NewServiceUnavailable(err.Error())
 }
 
 // readyStatus is the Status that an error is or has, nil for others. A 401 of another server,
