@@ -101,6 +101,40 @@ func TestReplica_AWatchAheadOfItsCacheIsToComeBack(t *testing.T) {
 	require.Contains(t, line, fmt.Sprintf(`"resourceVersion":"%d"`, last.Revision))
 }
 
+// A replica whose origin is away when it starts cannot know what that has. Its clients come back and
+// resume, as after any failure of storage. The origin's own refusal, without a time to come back, would
+// have them list.
+func TestReplica_AWatchIsToComeBackOnceTheOriginAnswers(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	origin := newServer(t)
+	first := origin.create("a", 1)
+	var away atomic.Bool
+	away.Store(true)
+	before := front(t, origin.url, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if away.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	b := backendAt(t, before.URL)
+	r := newServer(t, func(cfg *registry.Config[Widget]) {
+		cfg.Engine.Backend, cfg.Engine.FreshnessTimeout = b, 10*time.Millisecond
+	})
+	refused := ""
+	require.Eventually(t, func() bool {
+		got, err := refusal(t.Context(), r.url, first.Revision)
+		refused = got
+		return err == nil && strings.Contains(got, "503") // the replica has asked by then
+	}, patience, time.Millisecond)
+	require.Regexp(t, `^429 [1-9]`, refused)
+	away.Store(false)
+	require.Eventually(t, func() bool {
+		got, err := refusal(t.Context(), r.url, first.Revision)
+		return err == nil && got == "200"
+	}, patience, time.Millisecond)
+}
+
 // A replica asks its origin to leave managed fields out, unless it keeps them.
 func TestReplica_AsksForManagedFieldsOnlyIfItKeepsThem(t *testing.T) {
 	origin := newServer(t, func(cfg *registry.Config[Widget]) { cfg.Apply = apply.New })

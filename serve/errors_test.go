@@ -86,6 +86,7 @@ func TestErrors_OfTheEngine(t *testing.T) {
 		{engine.ErrFuture, "504 Timeout 1 ResourceVersionTooLarge"},
 		{engine.ErrNotReady, "429 TooManyRequests 1"},
 		{&engine.NotReadyError{RetryAfter: 2500 * time.Millisecond, Cause: errors.New("it lists")}, "429 TooManyRequests 3"},
+		{&engine.NotReadyError{RetryAfter: 2 * time.Second, Cause: fmt.Errorf("%w: %w", backend.ErrUnavailable, apierrors.NewServiceUnavailable("busy"))}, "429 TooManyRequests 2"},
 		{&engine.NotReadyError{RetryAfter: time.Second, Cause: store.ErrClosed, Final: true}, "503 ServiceUnavailable"},
 		{&engine.NotReadyError{RetryAfter: time.Second, Cause: engine.ErrUnsupported, Final: true}, "503 ServiceUnavailable"},
 		{store.ErrClosed, "503 ServiceUnavailable"},

@@ -121,11 +121,12 @@ func endedStatus(err error) *statusError {
 
 // readyStatus is the Status that an error is or has, nil for others. A 401 of another server,
 // such as the origin of a replica, is about this server's credentials: the client, whose own
-// are right, would log in again for it.
+// are right, would log in again for it. If the other server's failure may pass, and has kept a cache
+// from being ready, the cache says when to try again, as it does after any other failure of storage.
 func readyStatus(err error) *statusError {
 	var ready *statusError
 	switch {
-	case !errors.As(err, &ready):
+	case !errors.As(err, &ready), errors.Is(err, engine.ErrNotReady) && errors.Is(err, backend.ErrUnavailable):
 		return nil
 	case ready.ErrStatus.Code == http.StatusUnauthorized && errors.Is(err, backend.ErrDenied):
 		return apierrors.NewServiceUnavailable("another server refuses this server's own credentials: " + err.Error())
