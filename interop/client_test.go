@@ -303,6 +303,27 @@ func TestRetryWatcher_ResumesAfterEveryCut(t *testing.T) {
 	}
 }
 
+// It takes an event alone for the end. After a refusal, with whatever status, it sends the same request for
+// ever, and what it watches for seems not to change any more.
+func TestRetryWatcher_EndsAtARevisionThatIsGone(t *testing.T) {
+	s := newServer(t)
+	s.fill(t, 1)
+	c := s.dynamic(t)
+	w, err := toolswatch.NewRetryWatcherWithContext(t.Context(), "1", &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) { return c.Watch(ctx, o) },
+	})
+	require.NoError(t, err)
+	defer w.Stop()
+	select {
+	case ev := <-w.ResultChan():
+		require.Equal(t, apiwatch.Error, ev.Type)
+		require.True(t, apierrors.IsResourceExpired(apierrors.FromObject(ev.Object)), "%v", ev.Object)
+	case <-time.After(time.Minute):
+		t.Fatal("it still tries")
+	}
+	<-w.Done()
+}
+
 // An informer comes back to a server that has shut down and refuses it, and waits between
 // its attempts.
 func TestInformer_SendsNoStormToAServerThatHasShutDown(t *testing.T) {

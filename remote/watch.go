@@ -54,7 +54,8 @@ type received struct {
 // blocks until the server has accepted the watch, and unless opts.NoPrev lists the state
 // at that revision first. ctx bounds the start, not the watch.
 //
-// Errors: a [*store.ExpiredError] if the server no longer has the events after opts.From,
+// Errors: a [*store.ExpiredError] if the server no longer has the events after opts.From, with
+// opts.NoPrev perhaps from Next alone, since servers answer such a watch and end it by an event;
 // a [*store.FutureError] if opts.From is in the future, another [*StatusError],
 // [backend.ErrUnavailable], [store.ErrClosed], or ctx's cause.
 func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {

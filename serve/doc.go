@@ -40,7 +40,9 @@
 // A watch ends cleanly at its deadline. If it cannot go on before that, it ends with an ERROR
 // event:
 //
-//	410  its position has left the window: the client lists
+//	410  its position has left the window, or had left it before the watch began: the client
+//	     lists. An EventSource that begins there is refused with 410 instead, since it would
+//	     repeat what is answered.
 //	429  the client may resume from where it is; also for any cause before the initial state
 //	     is complete, since client-go's informers answer other statuses there with a storm of
 //	     requests

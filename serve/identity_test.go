@@ -38,8 +38,8 @@ func TestRevisions_GrowAlsoOverARestart(t *testing.T) {
 
 	again := newServer(t)
 	require.Greater(t, revision(t, again.get(inDefault).str("metadata.resourceVersion")), gone)
-	expired := again.get(inDefault + "?watch=1&resourceVersion=" + strconv.FormatUint(gone, 10))
-	require.Equal(t, "410 Expired", fmt.Sprintf("%d %s", expired.code, expired.str("reason")), "nothing is missed unseen")
+	expired, _ := again.watch(inDefault + "?watch=1&resourceVersion=" + strconv.FormatUint(gone, 10)).next()
+	require.Equal(t, "ERROR 410 Expired", expired.Type+" "+expired.str("code")+" "+expired.str("reason"), "nothing is missed unseen")
 }
 
 // While others write, a list is as new as its newest item, and later lists are not older.

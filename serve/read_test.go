@@ -281,13 +281,29 @@ func TestErrors_OfRevisionsThatCannotBeHad(t *testing.T) {
 		require.Equal(t, "ResourceVersionTooLarge", a.str("details.causes.0.reason"))
 		require.Equal(t, "1", a.header.Get("Retry-After"))
 	}
-	for _, path := range []string{inDefault + "?watch=1&resourceVersion=" + first, inDefault + "?resourceVersionMatch=Exact&resourceVersion=" + first} {
-		a := s.get(path)
-		require.Equal(t, "410 Expired", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+	tooOld := func(a answer) {
+		t.Helper()
+		require.Equal(t, "410 Expired", a.str("code")+" "+a.str("reason"), a.body)
 		require.Equal(t, "OldestResourceVersion", a.str("details.causes.0.reason"))
 		oldest := a.str("details.causes.0.message")
 		require.Equal(t, 200, s.get(inDefault+"?resourceVersionMatch=Exact&resourceVersion="+oldest).code)
 	}
+	list := s.get(inDefault + "?resourceVersionMatch=Exact&resourceVersion=" + first)
+	require.Equal(t, 410, list.code)
+	tooOld(list)
+	// As in Kubernetes, a watch tells it by an event, for which clients list: some repeat what is refused.
+	for _, accept := range []string{"application/json", "application/json;as=Table;v=v1;g=meta.k8s.io"} {
+		w := s.watch(inDefault+"?watch=1&allowWatchBookmarks=1&resourceVersion="+first, "Accept", accept)
+		f, _ := w.next()
+		require.Equal(t, "ERROR", f.Type)
+		tooOld(answer{body: string(f.Object)})
+		_, more := w.next()
+		require.False(t, more)
+	}
+	// A browser's EventSource sends an answered request again, and tells the page that it was refused.
+	events := s.get(inDefault+"?watch=1&resourceVersion="+first, "Accept", "text/event-stream")
+	require.Equal(t, 410, events.code)
+	tooOld(events)
 }
 
 // A client that accepts pages of several states need not begin again.

@@ -11,8 +11,7 @@ import (
 )
 
 // Each list, and each watch that continues from a revision, tells which storage the revision
-// is of, in every form of the answer, and also if the watch is refused since the revision is
-// too old.
+// is of, in every form of the answer, and also if the revision is too old.
 func TestStorageHeader_OfListsAndWatches(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)
@@ -43,9 +42,12 @@ func TestStorageHeader_OfListsAndWatches(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.widgets.Engine().Compact(t.Context(), newest))
 	require.NoError(t, s.widgets.Engine().WaitFor(t.Context(), newest))
-	expired := s.get(inDefault + "?watch=1&resourceVersion=1")
-	require.Equal(t, http.StatusGone, expired.code, expired.body)
-	require.Equal(t, id, expired.header.Get(registry.StorageHeader))
+	for form, code := range map[string]int{"application/json": 200, "text/event-stream": 410} {
+		expired := s.get(inDefault+"?watch=1&resourceVersion=1", "Accept", form)
+		require.Equal(t, code, expired.code, expired.body)
+		require.Contains(t, expired.body, `"reason":"Expired"`)
+		require.Equal(t, id, expired.header.Get(registry.StorageHeader))
+	}
 }
 
 // An answer that no client continues from does not tell the storage.

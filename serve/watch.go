@@ -88,7 +88,7 @@ func (w *watching) stop() {
 }
 
 // start does everything that can fail before the answer begins, so that failures are
-// answered with their status.
+// answered with their status, except as toldByEvent says.
 func (w *watching) start() error {
 	c := w.c
 	if last := c.r.Header.Get("Last-Event-ID"); c.shape == sse && last != "" {
@@ -109,11 +109,31 @@ func (w *watching) start() error {
 	opts := w.options(o)
 	w.initial, w.initialEnd = opts.InitialState, opts.InitialState
 	if w.stream, err = w.open(opts); err != nil {
-		return err
+		if !w.toldByEvent(err, &opts) {
+			return err
+		}
+		w.stream, w.from = failedStart{err}, 0
 	}
 	c.inFlight.started(c, w)
 	return nil
 }
+
+// toldByEvent reports whether a watch that cannot start is answered all the same, with an ERROR event: if its
+// position has left the window, as in Kubernetes. Some clients, such as client-go's RetryWatcher, take such
+// an event alone for the sign to list, and send a request that was refused again, for ever. An EventSource
+// does the opposite.
+func (w *watching) toldByEvent(err error, opts *engine.WatchOptions) bool {
+	return errors.Is(err, engine.ErrExpired) && !opts.InitialState && w.c.shape != sse
+}
+
+// failedStart is the stream of a watch that could not start. It has no events.
+type failedStart struct{ why error }
+
+func (f failedStart) Next(context.Context) ([]store.Event, error) { return nil, f.why }
+func (failedStart) Item(*store.Object) registry.Item              { return registry.Item{} }
+func (failedStart) Stop()                                         {}
+func (failedStart) Revision() engine.Revision                     { return 0 }
+func (failedStart) Lag() uint64                                   { return 0 }
 
 // open starts the engine's watch. A shutdown of the server interrupts it, as the end of the
 // request does. The start's context is no child of the request's, which would keep a map of

@@ -54,7 +54,8 @@ func TestServe_WritesSnapshotsOfTheFileThatItWrites(t *testing.T) {
 	require.Equal(t, created, found)
 	revision := strings.Split(strings.SplitAfter(lost, `"resourceVersion":"`)[1], `"`)[0]
 	code, expired := call(t, "GET", url+inDefault+"?watch=1&resourceVersion="+revision, "", "")
-	require.Equal(t, http.StatusGone, code, expired)
+	require.Equal(t, http.StatusOK, code, expired)
+	require.Regexp(t, `^{"type":"ERROR",.*"code":410}}\n$`, expired)
 }
 
 // A file that was lost is made anew, empty. It must not take its backup with it; nor must an older

@@ -48,7 +48,7 @@ func watches(s *script) {
 	s.same(get(widgets + "/a?watch=true&timeoutSeconds=1"))
 	s.same(get(widgets + "?watch=true&timeoutSeconds=x"))
 	s.differ("a request that is wrong is no failure of the server", of("&resourceVersion=abc"))
-	s.differ("a revision that is too old is the answer, and not an event", of("&resourceVersion=1"))
+	s.differ("an event of a revision that is too old tells the oldest one, too", of("&resourceVersion=1"))
 	s.differ("a revision that has not come yet is an error, and not an empty watch", of("&resourceVersion=99999999999999999"))
 	s.same(get("/apis/example.com/v1/watch/namespaces/default/widgets?timeoutSeconds=1&fieldSelector=metadata.name%3Da"))
 }

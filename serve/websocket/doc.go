@@ -9,9 +9,9 @@
 // # What is sent
 //
 // The request is that of any watch, with the same parameters, limits and refusals. What
-// is wrong is answered before the upgrade, with a Status. Each event is one text
-// message, {"type":…,"object":…}. What the client sends is ignored, up to 32 KiB a
-// message. The connection is closed
+// is wrong is answered before the upgrade, with a Status, except a revision that is gone:
+// that is an ERROR event. Each event is one text message, {"type":…,"object":…}. What the
+// client sends is ignored, up to 32 KiB a message. The connection is closed
 //
 //	1000  at the watch's deadline, or after an ERROR event
 //	1001  when the server shuts down: connect again

@@ -48,7 +48,6 @@ func TestWatch_RefusalsAreStatuses(t *testing.T) {
 	s.create("a", 0)
 	for query, want := range map[string]string{
 		"?watch=1&labelSelector=a%3D%3D%3Db":   "400 BadRequest",
-		"?watch=1&resourceVersion=1":           "410 Expired",
 		"?watch=1&sendInitialEvents=1":         "422 Invalid",
 		"?watch=1&resourceVersion=x":           "400 BadRequest",
 		"?watch=1&fieldSelector=spec.none%3Da": "400 BadRequest",
@@ -149,6 +148,15 @@ func TestEnd_ReasonsAreErrorEvents(t *testing.T) {
 		last = got
 	}
 	require.Equal(t, "ERROR", last)
+	require.ErrorIs(t, (<-s.ended).End, engine.ErrExpired)
+}
+
+// A page does not see with which status a handshake is refused. So a watch from a revision that is gone is
+// told by an event that it has to list, as over HTTP.
+func TestEnd_ARevisionThatIsGoneIsAnErrorEvent(t *testing.T) {
+	s := newServer(t, websocket.Options{})
+	s.create("a", 0)
+	s.watch("?watch=1&resourceVersion=1").expect("ERROR", "closed 1000")
 	require.ErrorIs(t, (<-s.ended).End, engine.ErrExpired)
 }
 
