@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 func unstructuredWidget(name string, size int64) *unstructured.Unstructured {
@@ -327,12 +329,35 @@ func TestRetryWatcher_EndsAtARevisionThatIsGone(t *testing.T) {
 // An informer comes back to a server that has shut down and refuses it, and waits between
 // its attempts.
 func TestInformer_SendsNoStormToAServerThatHasShutDown(t *testing.T) {
-	var mu sync.Mutex
-	requests := 0
+	var requests atomic.Int64
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
 		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
-		c.Audit = func(context.Context, serve.Audited) { mu.Lock(); requests++; mu.Unlock() }
+		c.Audit = func(context.Context, serve.Audited) { requests.Add(1) }
 	})
+	s.comesBackSlowly(t, &requests, func() { require.NoError(t, s.handler.Shutdown(t.Context())) })
+}
+
+// The same where storage has ended for good, though reads from the cache go on.
+func TestInformer_SendsNoStormToAServerWhoseStorageHasEnded(t *testing.T) {
+	var requests atomic.Int64
+	var storage *memory.Backend
+	s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
+		var err error
+		storage, err = memory.New(registry.Schema(*w), memory.Options{})
+		require.NoError(t, err)
+		w.Engine.Backend = storage
+		c.Audit = func(context.Context, serve.Audited) { requests.Add(1) }
+	})
+	s.comesBackSlowly(t, &requests, func() {
+		require.NoError(t, storage.Close())
+		require.Eventually(t, func() bool { return s.widgets.Engine().Stats().Ended }, patience, time.Millisecond)
+	})
+}
+
+// comesBackSlowly has an informer follow the widgets, and requires that it comes back in less than 20 requests
+// within 3 seconds from when end returns.
+func (s *server) comesBackSlowly(t *testing.T, requests *atomic.Int64, end func()) {
+	t.Helper()
 	s.fill(t, 50)
 	client, err := dynamic.NewForConfig(s.cfg)
 	require.NoError(t, err)
@@ -343,16 +368,10 @@ func TestInformer_SendsNoStormToAServerThatHasShutDown(t *testing.T) {
 	defer running.Wait()
 	defer stop()
 	require.True(t, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
-	require.NoError(t, s.handler.Shutdown(ctx))
-	mu.Lock()
-	before := requests
-	mu.Unlock()
-	since := func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		return requests - before
-	}
+	end()
+	before := requests.Load()
+	since := func() int64 { return requests.Load() - before }
 	pause(3 * time.Second)
-	require.Less(t, since(), 20, "it waits between attempts")
+	require.Less(t, since(), int64(20), "it waits between attempts")
 	require.Eventually(t, func() bool { return since() > 0 }, patience, 10*time.Millisecond, "it comes back")
 }
