@@ -178,5 +178,5 @@ func (s *Server) unserved() string {
 
 // isSame reports whether two providers are one. Those that cannot be compared are never.
 func isSame(a, b Provider) bool {
-	return a != nil && reflect.TypeOf(a).Comparable() && a == b
+	return a != nil && reflect.ValueOf(a).Comparable() && a == b
 }

@@ -95,10 +95,21 @@ func TestRemove_ProvidersThatCannotBeCompared(t *testing.T) {
 	s := newServer(t)
 	require.NoError(t, s.handler.Add(providers{newLater(t)}))
 	s.handler.Remove(providers{})
+	// The type can be compared, and the value cannot.
+	odd := wrapped{newLater(t, func(c *registry.Config[Widget]) { c.Kind.Kind = "Gizmo" }), []int{1}}
+	require.NoError(t, s.handler.Add(odd))
+	s.handler.Remove(odd)
+	require.Equal(t, 200, s.get("/apis/later.example.com/v1/gizmos").code)
 	require.Equal(t, 200, s.get(laterPath).code)
 }
 
 // A watch of a kind that is removed lasts as long as its store.
+// wrapped is a provider with something of the program's.
+type wrapped struct {
+	serve.Provider
+	with any
+}
+
 func TestRemove_WatchesGoOnUntilTheStoreIsClosed(t *testing.T) {
 	s := newServer(t)
 	cfg := widgetConfig()
