@@ -24,6 +24,7 @@ type frames struct {
 	initialEnd bool
 	metrics    WatchMetrics
 	writing    writeTime // since the last flush
+	sent       uint64    // frames, since then
 	text       []byte    // of the last frame, for its memory
 	messages   *messages // nil unless the connection was upgraded
 }
@@ -87,6 +88,7 @@ func (f *frames) send(eventType string, object []byte, revision engine.Revision)
 		f.line(eventType, object)
 	}
 	f.writing.end(began)
+	f.sent++
 	f.metrics.Sent(int(f.c.w.bytes - before))
 }
 

@@ -80,8 +80,10 @@ func (w *watching) extend() {
 	}
 }
 
-// flush sends what was written, and tells the metrics how long that took.
+// flush sends what was written, counts it, and tells the metrics how long that took.
 func (w *watching) flush() {
+	w.c.counts.events.Add(w.sent)
+	w.sent = 0
 	if w.messages == nil {
 		began := w.writing.begin()
 		// If the client is gone, the request's context ends.

@@ -266,7 +266,6 @@ func (w *watching) pump() error {
 			}
 		}
 		w.flush()
-		w.c.counts.events.Add(uint64(len(events)))
 	}
 }
 

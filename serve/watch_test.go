@@ -247,6 +247,27 @@ func TestWatch_QuietOnesWithoutBookmarksAreKeptAlive(t *testing.T) {
 	}
 }
 
+// The figures count what clients are sent: bookmarks for those alone that have asked for them.
+func TestWatch_EventsAreCountedAsTheyAreSent(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.create("a", 1)
+		s.cached()
+		plain := s.watch(inDefault + "?watch=1&timeoutSeconds=50")
+		plain.expect("ADDED a")
+		_, more := plain.next() // there were bookmarks, behind the state and shortly before the end
+		require.False(t, more)
+		require.EqualValues(t, 1, s.handler.Stats().Events)
+
+		marked := s.watch(inDefault + "?watch=1&timeoutSeconds=50&allowWatchBookmarks=1")
+		sent := 0
+		for _, more := marked.next(); more; _, more = marked.next() {
+			sent++
+		}
+		require.GreaterOrEqual(t, sent, 3)
+		require.EqualValues(t, 1+sent, s.handler.Stats().Events)
+	})
+}
+
 func TestWatch_AllGetTheSameAndShareOneEncoding(t *testing.T) {
 	s := newServer(t)
 	const watches, writes = 20, 50
