@@ -235,11 +235,14 @@ func (e *entry) review(now, maxIdle time.Duration) (needed bool, idleIn time.Dur
 	return phase == syncing || phase == live, idleIn
 }
 
-// follow makes s the sink whose updates are taken.
+// follow makes s the sink whose updates are taken, unless the entry has been closed since its
+// review.
 func (e *entry) follow(s *sink) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.sink = s
+	if e.view.Load().phase != closed {
+		e.sink = s
+	}
 }
 
 // take takes the object's newest state from a sink. It reports whether the sink
