@@ -147,7 +147,8 @@ func (s *SharedInformer[T]) Synced(ctx context.Context) error { return s.core.sy
 func (s *SharedInformer[T]) Revision() store.Revision { return s.Snapshot().Revision() }
 
 // WaitForRevision blocks until writes up to revision rev can be read (read your own
-// writes), or until ctx is done. Handlers may be notified later. In a deterministic
+// writes), or until ctx is done; if they can be, it is no error that ctx is done. Handlers may
+// be notified later. In a deterministic
 // run it must not be called from a handler.
 //
 // Errors: ctx's cause, with the source's last error, if any; or the reason that the

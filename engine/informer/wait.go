@@ -92,7 +92,9 @@ func (s *sharedInformer) problem() error {
 func (s *sharedInformer) waitForRevision(ctx context.Context, rev store.Revision) error {
 	x := s.waiters.add(rev, func() bool { return s.published.Load().revision >= rev })
 	if err := s.host.Await(ctx, x.over); err != nil {
-		s.waiters.remove(x)
+		if s.waiters.remove(x) {
+			return nil // the wait and ctx have ended together
+		}
 		if failed := s.sourceErr.Load(); failed != nil {
 			return fmt.Errorf("wait for revision %d: %w: %w", rev, err, failed)
 		}
@@ -147,11 +149,12 @@ func (w *waiters) add(rev store.Revision, reached func() bool) *waiter {
 	return x
 }
 
-// remove removes a waiter whose call has ended.
-func (w *waiters) remove(x *waiter) {
+// remove removes a waiter whose call has ended, and reports whether its revision is reached.
+func (w *waiters) remove(x *waiter) (reached bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all = slices.DeleteFunc(w.all, func(other *waiter) bool { return other == x })
+	return x.reached
 }
 
 // reach ends the waits for at most rev.

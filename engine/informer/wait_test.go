@@ -26,6 +26,19 @@ func TestWaitForRevision_ReadsYourWrites(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// That the caller has given up does not matter if there is nothing to wait for.
+func TestWaitForRevision_ThatCanBeReadIsNoError(t *testing.T) {
+	s, source := busy(t, nil)
+	rev, err := source.Add(pod{Name: "a"})
+	require.NoError(t, err)
+	require.NoError(t, s.WaitForRevision(t.Context(), rev))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		require.NoError(t, s.WaitForRevision(ctx, rev))
+	}
+}
+
 func TestSynced_SaysWhyTheSourceDoesNotSync(t *testing.T) {
 	r := newFixture(t, nil)
 	r.source.FailList(1000, errBad)
