@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,6 +103,34 @@ func TestController_SaysThatItsSourceHasEnded(t *testing.T) {
 		require.Equal(t, "ns/b", <-reconciled)
 		require.NoError(t, c.Close())
 		require.ErrorIs(t, c.Err(), controller.ErrClosed)
+	})
+}
+
+// The informer goes on, and tells the controller of no more changes.
+func TestController_SaysThatItsKeysFunctionHasEndedTheGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(), Host: pods.Host(),
+			Keys: func(informer.Notification[Pod]) []string {
+				runtime.Goexit()
+				return nil
+			},
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		require.NoError(t, c.Err())
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		<-c.Done()
+		require.ErrorIs(t, c.Err(), informer.ErrHandlerPanic)
+		require.ErrorIs(t, c.Err(), usercode.ErrGoexit)
+		require.NoError(t, c.Close())
+		require.ErrorIs(t, c.Err(), controller.ErrClosed)
+		require.NoError(t, pods.Close())
 	})
 }
 

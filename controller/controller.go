@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -31,6 +32,7 @@ type controllerCore interface {
 	add(key string, delay time.Duration) error
 	settle(ctx context.Context) error
 	handlerDone() <-chan struct{}
+	handlerErr() error
 	closeReason() error
 	stats() Stats
 	close() error
@@ -142,13 +144,13 @@ func (c *Controller[T]) passed(ctx context.Context) error {
 }
 
 // Done returns a channel that is closed when the controller is told of no more changes: after
-// Close, or when its informer has ended, as when the source has ended for good. In the latter
-// case keys are still reconciled, if the informer has synced before: those that were queued,
-// that failed, or that Enqueue adds.
+// Close, when its informer has ended, as when the source has ended for good, or when Keys has
+// ended the goroutine. Unless it was closed, keys are still reconciled, if the informer has
+// synced before: those that were queued, that failed, or that Enqueue adds.
 func (c *Controller[T]) Done() <-chan struct{} { return c.core.handlerDone() }
 
-// Err returns why Done is closed: [ErrClosed], or why the informer has ended, such as an
-// [*informer.SourceError]. It is nil before.
+// Err returns why Done is closed: [ErrClosed], why the informer has ended, such as an
+// [*informer.SourceError], or an [*informer.HandlerError] about Keys. It is nil before.
 func (c *Controller[T]) Err() error {
 	select {
 	case <-c.Done():
@@ -158,7 +160,7 @@ func (c *Controller[T]) Err() error {
 	if err := c.core.closeReason(); err != nil {
 		return err
 	}
-	return c.informer.Err()
+	return cmp.Or(c.informer.Err(), c.core.handlerErr())
 }
 
 // Stats returns the current numbers. It does not block.

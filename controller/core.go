@@ -89,6 +89,9 @@ func (c *core) setHandler(handler *informer.Registration) { c.handler = handler 
 // handlerDone returns a channel that is closed when the handler is told of no more changes.
 func (c *core) handlerDone() <-chan struct{} { return c.handler.Done() }
 
+// handlerErr returns the handler's last panic, or why it has ended.
+func (c *core) handlerErr() error { return c.handler.Err() }
+
 // closeReason returns why the controller has been closed, nil if it has not been.
 func (c *core) closeReason() error { return context.Cause(c.life) }
 
