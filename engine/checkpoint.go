@@ -99,9 +99,10 @@ func (e *CheckpointError) Is(target error) bool {
 }
 
 // String returns the checkpoint as [ParseCheckpoint] reads it: the revision, an @,
-// and the storage; "" for none.
+// and the storage; "" for none, and without a revision, as that of a watch whose initial state
+// is incomplete: there is nothing to resume after.
 func (c Checkpoint) String() string {
-	if c == (Checkpoint{}) {
+	if c.Revision == 0 {
 		return ""
 	}
 	return strconv.FormatUint(uint64(c.Revision), 10) + "@" + c.Store

@@ -288,6 +288,31 @@ func TestCheckpoint_OfAWatchThatHasHadNoEventMissesNothing(t *testing.T) {
 	require.Len(t, until(t, ctx, again, last), int(last-begun))
 }
 
+// A consumer that ends in the middle of the initial state starts over. What it has saved
+// until then does not keep it from that.
+func TestCheckpoint_InTheMiddleOfTheInitialStateStartsOver(t *testing.T) {
+	l := newLasting(t)
+	l.story(t)
+	first, ctx := l.open(t)
+	w, err := first.Watch(ctx, engine.WatchOptions{InitialState: true})
+	require.NoError(t, err)
+	for _, err := range w.Events() {
+		require.NoError(t, err)
+		break
+	}
+	require.Zero(t, w.Revision())
+	saved, err := first.Checkpoint(ctx, w.Revision())
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+
+	loaded, err := engine.ParseCheckpoint(saved.String())
+	require.NoError(t, err)
+	second, ctx := l.open(t)
+	from, err := second.RevisionOf(ctx, loaded)
+	require.NoError(t, err)
+	require.Zero(t, from)
+}
+
 func TestCheckpoint_OfAnotherStorageIsRefused(t *testing.T) {
 	l, other := newLasting(t), newLasting(t)
 	l.story(t)
