@@ -40,7 +40,8 @@ type Update[T any] struct {
 // Storage that was restored or replaced is another [Timeline]: the consumer then gets
 // a list, even if the storage has come to the same revision or a greater one.
 //
-// While the engine is not ready it retries, with growing pauses of up to a second.
+// While the engine is not ready it retries, with growing pauses of up to a second. So it does
+// while watches end at once and deliver nothing, as those of storage that fails without a cache.
 //
 // The last pair of a loop has the error that ends it: ctx's cause, [ErrEngineClosed],
 // [ErrNotReady] if the backend has ended for good, or an error of opts. Breaking out of
@@ -72,7 +73,8 @@ func Follow[T any](ctx context.Context, e *Engine[T], opts WatchOptions) iter.Se
 // older than From, unless storage went back. [Follow] does this whenever a watch has
 // ended.
 //
-// reset is called before the watch starts, and again if the list has expired by then.
+// reset is called before the watch starts, and again if the list has expired by then; if it
+// expires again and again, with growing pauses of up to a second.
 // If handle is nil the watch is like that of [Engine.Watch], otherwise like that of
 // [Engine.Handle].
 //
@@ -96,7 +98,11 @@ func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, res
 	if opts.InitialState || opts.Last != 0 {
 		return nil, fmt.Errorf("%w: InitialState or Last is set, but a consumer that resumes starts with a list; leave them out", ErrInvalidWatch)
 	}
-	for list := why != nil || opts.From == 0; ; list = true {
+	list := why != nil || opts.From == 0
+	for expired := 0; ; expired++ {
+		if err := wait(ctx, e, pauseAfter(expired)); err != nil {
+			return nil, err
+		}
 		if list {
 			l, err := relist(ctx, e, opts)
 			if err != nil {
@@ -112,6 +118,7 @@ func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, res
 		if !errors.Is(why, ErrExpired) && !errors.Is(why, ErrFuture) {
 			return w, why
 		}
+		list = true
 	}
 }
 
@@ -157,6 +164,10 @@ type following struct {
 	// expired is why the consumer's state is invalid, nil if it is valid. cause is
 	// why the previous watch ended, or could not be opened, for the next update.
 	expired, cause error
+	// opened is when the watch was opened. fruitless counts the watches in a row that have
+	// ended soon after that and delivered nothing.
+	opened    time.Time
+	fruitless int
 }
 
 // update is the untyped [Update].
@@ -180,6 +191,7 @@ func (f *following) next(ctx context.Context) (update, error) {
 		}
 		events, err := f.watch.Next(ctx)
 		if err == nil {
+			f.fruitless = 0
 			return f.tell(update{events: events, revision: f.watch.Revision()}), nil
 		}
 		if err := f.ended(ctx, err); err != nil {
@@ -195,7 +207,8 @@ func (f *following) tell(up update) update {
 	return up
 }
 
-// ended records why the watch has ended, or returns the error if it is final.
+// ended records why the watch has ended, or returns the error if it is final. It pauses if
+// watches end at once.
 func (f *following) ended(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -207,7 +220,10 @@ func (f *following) ended(ctx context.Context, err error) error {
 	if f.cause = err; errors.Is(err, ErrExpired) {
 		f.expired = err
 	}
-	return nil
+	if f.fruitless++; f.now().Sub(f.opened) >= longestPause {
+		f.fruitless = 0
+	}
+	return wait(ctx, f.engine, pauseAfter(f.fruitless))
 }
 
 // leave ends the watch, if there is one, and keeps the consumer's revision.
@@ -226,6 +242,14 @@ const (
 	longestPause = time.Second
 )
 
+// pauseAfter returns the pause after so many failures in a row. The first has none.
+func pauseAfter(failures int) time.Duration {
+	if failures < 2 {
+		return 0
+	}
+	return min(firstPause<<min(failures-2, 10), longestPause)
+}
+
 // open opens a watch at the consumer's revision, and retries while that may help.
 func (f *following) open(ctx context.Context) (err error) {
 	reset := func(l *listed, why error) {
@@ -240,6 +264,7 @@ func (f *following) open(ctx context.Context) (err error) {
 		}
 		switch {
 		case err == nil:
+			f.opened = f.now()
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -247,7 +272,7 @@ func (f *following) open(ctx context.Context) (err error) {
 			return err
 		}
 		f.cause = err
-		if err := f.wait(ctx, pause); err != nil {
+		if err := wait(ctx, f.engine, pause); err != nil {
 			return err
 		}
 	}
@@ -272,9 +297,15 @@ func isFinal(err error) bool {
 	return endedForGood(err)
 }
 
-// wait waits, by the host's clock.
-func (f *following) wait(ctx context.Context, d time.Duration) error {
-	h := coreOf(f.engine.hostOf())
+// now returns the time of the host.
+func (f *following) now() time.Time { return coreOf(f.engine.hostOf()).clock().Now() }
+
+// wait waits for d, if that is not zero, by the clock of e's host.
+func wait(ctx context.Context, e engineCore, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	h := coreOf(e.hostOf())
 	passed := make(chan struct{})
 	timer := h.system.Clock().AfterFunc(d, func() { close(passed) })
 	defer timer.Stop()
