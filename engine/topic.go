@@ -258,13 +258,15 @@ func (t *topic) note(rev Revision) {
 // Messages subscribes immediately, and returns an iterator over the messages. The last
 // pair has the zero message and the reason that the subscription ended, or an error of
 // Subscribe. Breaking out of the loop ends the subscription and loses nothing: ranging
-// again subscribes after the last message, unless that has [ErrExpired] meanwhile.
+// again subscribes after the last message, unless that has [ErrExpired] meanwhile. If it
+// cannot subscribe now, the next loop tries again.
 // Without a loop the subscription lives until ctx is done or the topic is closed. An
 // iterator is for one goroutine and one loop at a time: a loop within a loop over the
 // same iterator gets [ErrConsumerConflict].
 func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq2[T, error] {
 	opts = opts.madeByCaller()
 	w, err := t.Watch(ctx, opts)
+	var over error // why the subscription has ended
 	ranging := false
 	return func(yield func(T, error) bool) {
 		var none T
@@ -272,11 +274,15 @@ func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq
 		case ranging:
 			yield(none, fmt.Errorf("a loop within a loop over the same Messages: %w", ErrConsumerConflict))
 			return
-		case w == nil && err == nil: // an earlier loop was left
+		case over != nil:
+			yield(none, over)
+			return
+		case w == nil && err == nil: // an earlier loop was left, or could not subscribe
 			w, err = t.Watch(ctx, opts)
 		}
-		if err != nil {
-			yield(none, err)
+		if failed := err; failed != nil {
+			err = nil
+			yield(none, failed)
 			return
 		}
 		ranging = true
@@ -287,7 +293,7 @@ func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq
 		}()
 		for ev, end := range w.Events() {
 			if end != nil {
-				err = end
+				over = end
 				yield(none, end)
 				return
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -74,6 +75,38 @@ func TestTopic_MessagesAreForOneLoopAtATime(t *testing.T) {
 		require.Equal(t, 2, n, "it goes on where it was left")
 		break
 	}
+}
+
+// A loop that cannot subscribe now does not keep later ones from it.
+func TestTopic_MessagesGoOnAfterALoopThatCouldNotSubscribe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, err := engine.NewHost(engine.HostConfig{Workers: 1})
+		require.NoError(t, err)
+		topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host})
+		messages := topic.Messages(t.Context(), engine.SubscribeOptions{})
+		publish(t, topic, 0, 1)
+		for n, err := range messages {
+			require.NoError(t, err)
+			require.Zero(t, n)
+			break
+		}
+		blocked := make(chan struct{})
+		_, err = topic.SubscribeWith(t.Context(), engine.SubscribeOptions{OnPool: true}, func(int) { <-blocked })
+		require.NoError(t, err)
+		publish(t, topic, 1, 2)
+		synctest.Wait()
+		for _, err := range messages {
+			require.ErrorIs(t, err, engine.ErrNotReady, "the only worker is held")
+		}
+		close(blocked)
+		for n, err := range messages {
+			require.NoError(t, err)
+			require.Equal(t, 1, n, "it goes on where it was left")
+			break
+		}
+		require.NoError(t, topic.Close())
+		require.NoError(t, host.Close())
+	})
 }
 
 // The newest messages of the past are for the first loop; the next goes on where it was left.
