@@ -43,10 +43,10 @@ type Update[T any] struct {
 // While the engine is not ready it retries, with growing pauses of up to a second. So it does
 // while watches end at once and deliver nothing, as those of storage that fails without a cache.
 //
-// The last pair of a loop has the error that ends it: ctx's cause, [ErrEngineClosed],
-// [ErrNotReady] if the backend has ended for good, or an error of opts. Breaking out of
-// the loop ends the watch and loses nothing: ranging again continues after the last
-// update. An iterator is for one goroutine at a time.
+// The last pair of a loop has the error that ends it: ctx's cause; [ErrEngineClosed];
+// [ErrNotReady] if the backend has ended for good, or [store.ErrClosed] without a cache, which
+// would say so; or an error of opts. Breaking out of the loop ends the watch and loses nothing:
+// ranging again continues after the last update. An iterator is for one goroutine at a time.
 //
 // opts.InitialState and opts.Last are refused with [ErrInvalidWatch]. opts.Timeout
 // applies to each watch.
@@ -289,7 +289,7 @@ func (f *following) remember(ctx context.Context) (err error) {
 
 // isFinal reports whether retrying to open a watch is useless.
 func isFinal(err error) bool {
-	for _, final := range []error{ErrEngineClosed, ErrInvalidWatch, ErrInvalidSelector, ErrInvalidKey, ErrUnsupported, ErrIdle} {
+	for _, final := range []error{ErrEngineClosed, ErrInvalidWatch, ErrInvalidSelector, ErrInvalidKey, ErrUnsupported, ErrIdle, store.ErrClosed} {
 		if errors.Is(err, final) {
 			return true
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
@@ -263,6 +264,22 @@ func TestFollow_RefusesWhatMeansNothingToIt(t *testing.T) {
 				_, err = engine.Resume(ctx, e, test.opts, func(*engine.List[pod]) {}, nil)
 				require.ErrorIs(t, err, test.err)
 			}
+		})
+	}
+}
+
+// Storage that is closed does not come back, whether there is a cache to say so or not.
+func TestFollow_EndsIfStorageHasEndedForGood(t *testing.T) {
+	for _, noCache := range []bool{true, false} {
+		t.Run(fmt.Sprint("NoCache=", noCache), func(t *testing.T) {
+			f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = noCache })
+			all := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{})
+			requireUpdates(t, all, "list@1:")
+			require.NoError(t, f.storage.Close())
+			f.within(time.Minute)
+			_, end := updates(all)
+			require.ErrorIs(t, end, store.ErrClosed)
+			require.NotErrorIs(t, end, engine.ErrEngineClosed)
 		})
 	}
 }
