@@ -166,7 +166,7 @@ func (h *Host) CloseTimeout() time.Duration { return h.core.closeTimeout() }
 func (h *host) closeTimeout() time.Duration { return h.timeout }
 
 // Await blocks until ready is signalled or closed, or ctx is done; then it
-// returns ctx's cause. On a deterministic host it runs the engines meanwhile,
+// returns ctx's cause, unless ready was before. On a deterministic host it runs the engines meanwhile,
 // and returns [ErrIdle] if that cannot end the wait. It must not be called from
 // an actor's turn.
 func (h *Host) Await(ctx context.Context, ready <-chan struct{}) error {
@@ -247,10 +247,16 @@ func (h *host) replyBefore(ctx context.Context, limit time.Duration, answer <-ch
 
 var errWorkersHeld = errors.New("the host's workers have not answered: does a handler with OnPool block?")
 
-// receive is <-from that honours ctx and drives a deterministic run.
+// receive is <-from that honours ctx and drives a deterministic run. A value that is there is
+// received even if ctx is done.
 func receive[V any](ctx context.Context, h *host, from <-chan V) (v V, err error) {
 	if h.run != nil {
 		return receiveRunning(ctx, h.run, from)
+	}
+	select {
+	case v = <-from:
+		return v, nil
+	default:
 	}
 	select {
 	case v = <-from:
@@ -260,8 +266,7 @@ func receive[V any](ctx context.Context, h *host, from <-chan V) (v V, err error
 	}
 }
 
-// receiveRunning runs turns until something is received. A value that is there is
-// received even if ctx is done: Go's random choice would not depend on the seed.
+// receiveRunning runs turns until something is received, as receive does.
 func receiveRunning[V any](ctx context.Context, run func() int, from <-chan V) (v V, err error) {
 	for {
 		ran := run()

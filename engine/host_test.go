@@ -14,17 +14,23 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// In a deterministic run nothing is left to chance: what is there is received, though
-// the context is done.
+// Nothing is left to chance: what is there is received, though the context is done.
 func TestHost_AwaitReceivesWhatIsThereThoughItsContextIsDone(t *testing.T) {
-	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch)})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	ready := make(chan struct{})
-	require.ErrorIs(t, host.Await(ctx, ready), context.Canceled)
-	close(ready)
-	for range 100 {
-		require.NoError(t, host.Await(ctx, ready))
+	for name, cfg := range map[string]engine.HostConfig{
+		"real":          {},
+		"deterministic": {Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := hostFor(t, cfg)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			ready := make(chan struct{})
+			require.ErrorIs(t, host.Await(ctx, ready), context.Canceled)
+			close(ready)
+			for range 100 {
+				require.NoError(t, host.Await(ctx, ready))
+			}
+		})
 	}
 }
 

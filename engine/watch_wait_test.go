@@ -109,3 +109,17 @@ func TestWait_ForEveryKindOfEnd(t *testing.T) {
 	require.NoError(t, left.Wait(ctx))
 	require.NoError(t, left.Wait(ctx), "once more")
 }
+
+// A context that is done does not hide that the watch ended first.
+func TestWait_OfAWatchThatHasEndedIsNoError(t *testing.T) {
+	e, ctx := newEngine(t, nil)
+	w, err := e.Watch(ctx, engine.WatchOptions{})
+	require.NoError(t, err)
+	w.Stop()
+	require.NoError(t, w.Wait(ctx))
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	for range 100 {
+		require.NoError(t, w.Wait(over))
+	}
+}
