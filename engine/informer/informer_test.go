@@ -100,13 +100,13 @@ func TestOnError_GetsErrorsOfTheSource(t *testing.T) {
 
 func TestList_BySelectorAndPrefix(t *testing.T) {
 	r := newFixture(t, nil)
-	for name, node := range map[string]string{"ns/a": "n1", "ns/b": "n2", "ns-2/c": "n1", "nsx": "n1"} {
+	for name, node := range map[string]string{"ns/a": "n1", "ns/b": "n2", "ns-2/c": "n1", "nsx": "n1", "a/b/c": "n2", "a/b-c": "n2", "a/b": "n2"} {
 		r.put(pod{Name: name, Node: node})
 	}
 	onN1 := labels.SelectorFromSet(labels.Set{"node": "n1"})
 	require.Equal(t, []string{"ns-2/c", "ns/a", "nsx"}, keys(r.List(onN1)))
-	require.Len(t, r.List(nil), 4)
-	require.Len(t, r.List(labels.Everything()), 4)
+	require.Len(t, r.List(nil), 7)
+	require.Len(t, r.List(labels.Everything()), 7)
 	require.Empty(t, r.List(labels.Nothing()))
 
 	ns := r.Lister("ns")
@@ -120,6 +120,14 @@ func TestList_BySelectorAndPrefix(t *testing.T) {
 		break
 	}
 	require.Equal(t, 1, count)
+
+	require.Equal(t, []string{"a/b", "a/b/c"}, keys(r.Lister("a/b").List(nil)), "the key itself, too")
+	require.Equal(t, []string{"a/b/c"}, keys(r.Lister("a/b/").List(nil)))
+	require.Empty(t, r.Lister("b").List(nil))
+	for o := range r.Snapshot().Under("a/b") {
+		require.Equal(t, "a/b", o.Key)
+		break
+	}
 }
 
 func TestPrefix_FollowsAPart(t *testing.T) {

@@ -120,11 +120,16 @@ func (s *state) get(key string) *store.Object {
 
 func (s *state) under(prefix string) iter.Seq[*store.Object] {
 	return func(yield func(*store.Object) bool) {
-		for key, object := range s.view.AllFrom(prefix) {
-			if !strings.HasPrefix(key, prefix) {
+		from := prefix
+		if prefix != "" && !strings.HasSuffix(prefix, "/") {
+			// Others may be between the key itself and those below: "ns" < "ns-2/a" < "ns/a".
+			if object := s.get(prefix); object != nil && !yield(object) {
 				return
 			}
-			if store.HasPrefix(key, prefix) && !yield(object) {
+			from += "/"
+		}
+		for key, object := range s.view.AllFrom(from) {
+			if !strings.HasPrefix(key, from) || !yield(object) {
 				return
 			}
 		}
