@@ -98,11 +98,17 @@ func (f FilteringHandler[T]) OnDelete(gone Deleted[T]) {
 // isNil reports whether a handler, or one that it passes objects on to, is nil.
 func isNil[T any](handler EventHandler[T]) bool {
 	for {
-		of, filters := handler.(FilteringHandler[T])
-		if !filters {
+		switch of := handler.(type) {
+		case FilteringHandler[T]:
+			handler = of.Handler
+		case *FilteringHandler[T]:
+			if of == nil {
+				return true
+			}
+			handler = of.Handler
+		default:
 			return handler == nil
 		}
-		handler = of.Handler
 	}
 }
 
