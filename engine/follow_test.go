@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // updates ranges over a follower until nothing more comes, and returns what it
@@ -408,6 +411,73 @@ func TestResume_PausesBetweenLists(t *testing.T) {
 	require.NoError(t, err)
 	w.Stop()
 	f.settle()
+}
+
+// Without a cache, too, where the backend's watches break and expire, and its history is short.
+func TestFollow_ConvergesWithoutACache(t *testing.T) {
+	history, err := memory.New(cfg().Schema(), memory.Options{FirstRevision: 1, Retain: engine.Window{MaxEvents: 16, ChunkSize: 4}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, history.Close()) })
+	storage := faulty.New(history, faulty.Options{})
+	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.NoCache, c.Backend = true, storage })
+	const followers, writes = 4, 1000
+	states, errs := make([]map[string]int, followers), make([]error, followers)
+	var all sync.WaitGroup
+	for n := range followers {
+		all.Go(func() {
+			states[n], errs[n] = copyUntil(engine.Follow(ctx, e, engine.WatchOptions{Buffer: 1 + n}), "last")
+		})
+	}
+	want, random := map[string]int{"last": 1}, rand.New(rand.NewPCG(1, 1))
+	for n := range writes {
+		key := fmt.Sprint(n % 7)
+		if want[key] > 0 && random.IntN(5) == 0 {
+			_, err = e.Delete(ctx, key, engine.DeleteOptions{})
+			delete(want, key)
+		} else {
+			_, err = e.Put(ctx, pod{Name: key, N: n + 1})
+			want[key] = n + 1
+		}
+		require.NoError(t, err)
+		switch random.IntN(50) {
+		case 0:
+			storage.BreakWatches(nil)
+		case 1:
+			storage.ExpireWatches()
+		}
+	}
+	_, err = e.Create(ctx, pod{Name: "last", N: 1})
+	require.NoError(t, err)
+	all.Wait()
+	for n := range followers {
+		require.NoError(t, errs[n])
+		require.Equal(t, want, states[n])
+	}
+}
+
+// copyUntil returns the state that a follower has when there is an object of that key.
+func copyUntil(follow iter.Seq2[engine.Update[pod], error], key string) (state map[string]int, end error) {
+	state = map[string]int{}
+	for up, err := range follow {
+		if err != nil {
+			return state, err
+		}
+		if up.List != nil {
+			clear(state)
+			for _, o := range up.List.Items {
+				state[o.Key] = o.Value.N
+			}
+		}
+		for _, ev := range up.Events {
+			if state[ev.Key()] = ev.Object.Value.N; ev.Type == engine.Deleted {
+				delete(state, ev.Key())
+			}
+		}
+		if state[key] > 0 {
+			break
+		}
+	}
+	return state, nil
 }
 
 func TestResume_TellsOfAListBeforeTheWatchStarts(t *testing.T) {
