@@ -88,7 +88,7 @@ func TestSnapshot_RoundTrip(t *testing.T) {
 			e, err := engine.New(cfg)
 			require.NoError(t, err)
 			ctx := t.Context()
-			for n := range 1200 { // several pages
+			for n := range 1200 {
 				_, err := e.Create(ctx, pod{Name: fmt.Sprint("p", n), N: n % 10})
 				require.NoError(t, err)
 			}

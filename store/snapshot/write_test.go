@@ -61,23 +61,24 @@ func (p *pages) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 	return p.ListerWatcher.List(ctx, opts)
 }
 
-// Whatever there is, it is read in pages, and each value keeps the tag of its codec.
+// Whatever there is, it is read in pages, and each value keeps the tag of its codec. There are
+// few, since some storage counts with each what remains.
 func TestWrite_ReadsPages(t *testing.T) {
 	cfg := config()
 	e, err := engine.New(cfg)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close()) }()
-	for n := range 501 {
+	for n := range 10_001 {
 		_, err := e.Create(t.Context(), pod{Name: fmt.Sprint("p", n), N: n})
 		require.NoError(t, err)
 	}
 	source, text := &pages{ListerWatcher: e.Backend()}, new(bytes.Buffer)
 	_, err = snapshot.Write(t.Context(), text, source, cfg.Schema(), snapshot.Options{Codec: tagged{}})
 	require.NoError(t, err)
-	require.Equal(t, []int{500, 500}, source.limits)
+	require.Equal(t, []int{10_000, 10_000}, source.limits)
 	state, err := snapshot.Read(text, cfg.Schema(), snapshot.Options{Codec: tagged{}})
 	require.NoError(t, err)
-	require.Len(t, state.Objects, 501)
+	require.Len(t, state.Objects, 10_001)
 }
 
 func TestWrite_FailsAsItsStorageAndItsWriterDo(t *testing.T) {
