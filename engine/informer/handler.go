@@ -25,7 +25,8 @@ type EventHandler[T any] interface {
 	OnAdd(object *Object[T], isInInitialList bool)
 	// OnUpdate is called for a change; on a resync both are the same object.
 	OnUpdate(old, object *Object[T])
-	// OnDelete is called for a deleted object.
+	// OnDelete is called for a deleted object. If the handler was slow, Last may differ from
+	// the object of its previous call, since [Merge] leaves out what was in between.
 	OnDelete(gone Deleted[T])
 }
 
@@ -59,8 +60,8 @@ func (f HandlerFuncs[T]) OnDelete(gone Deleted[T]) {
 }
 
 // FilteringHandler is an [EventHandler] that passes on objects that Filter accepts.
-// An update that changes the result of Filter becomes an addition or a deletion. A
-// nil Filter accepts everything; a nil Handler is refused when it is added.
+// An update that changes the result of Filter becomes an addition or a deletion. A deletion is
+// passed on if Filter accepts the object of the handler's previous notification. A nil Filter accepts everything; a nil Handler is refused when it is added.
 type FilteringHandler[T any] struct {
 	Filter  func(*Object[T]) bool
 	Handler EventHandler[T]
@@ -97,19 +98,25 @@ func (f FilteringHandler[T]) OnDelete(gone Deleted[T]) {
 
 // isNil reports whether a handler, or one that it passes objects on to, is nil.
 func isNil[T any](handler EventHandler[T]) bool {
-	for {
-		switch of := handler.(type) {
-		case FilteringHandler[T]:
-			handler = of.Handler
-		case *FilteringHandler[T]:
-			if of == nil {
-				return true
-			}
-			handler = of.Handler
-		default:
-			return handler == nil
-		}
+	for f, is := filtering(handler); is; f, is = filtering(handler) {
+		handler = f.Handler
 	}
+	return handler == nil
+}
+
+// filtering returns a handler as a FilteringHandler, if it is one. A nil pointer is one of a nil
+// handler.
+func filtering[T any](handler EventHandler[T]) (f FilteringHandler[T], is bool) {
+	switch h := handler.(type) {
+	case FilteringHandler[T]:
+		return h, true
+	case *FilteringHandler[T]:
+		if h != nil {
+			f = *h
+		}
+		return f, true
+	}
+	return f, false
 }
 
 func (f FilteringHandler[T]) matches(object *Object[T]) bool {
@@ -196,8 +203,21 @@ func notify[T any](handler EventHandler[T], n notification) {
 	case store.Modified:
 		handler.OnUpdate(typed[T](n.Old), object)
 	case store.Deleted:
-		handler.OnDelete(Deleted[T]{Key: object.Key, Last: object, Known: true, Stale: n.Stale})
+		notifyDeleted(handler, typed[T](n.Old), Deleted[T]{Key: object.Key, Last: object, Known: true, Stale: n.Stale})
 	}
+}
+
+// notifyDeleted calls the handler's OnDelete, or, if it is a filter, that of the handler behind,
+// if the filter accepts the object of the handler's previous notification: if changes were merged,
+// the object may have changed from that before it was deleted.
+func notifyDeleted[T any](handler EventHandler[T], known *Object[T], gone Deleted[T]) {
+	for f, is := filtering(handler); is; f, is = filtering(handler) {
+		if !f.matches(known) {
+			return
+		}
+		handler = f.Handler
+	}
+	handler.OnDelete(gone)
 }
 
 func (n notification) key() string { return n.Object.Key }

@@ -187,6 +187,58 @@ func TestHandlerFuncs_AndFilteringHandler(t *testing.T) {
 	require.Empty(t, r.reported())
 }
 
+// What the handler behind a filter was given decides what it is told of, though it was slow and
+// its changes were merged: an object may have changed before its deletion.
+func TestFilteringHandler_ThatIsSlowTellsOfTheEndOfWhatItHasPassedOn(t *testing.T) {
+	onNode := func(o *informer.Object[pod]) bool { return o.Value.Node == "n1" }
+	for name, filtered := range map[string]func(informer.EventHandler[pod]) informer.EventHandler[pod]{
+		"value": func(h informer.EventHandler[pod]) informer.EventHandler[pod] {
+			return informer.FilteringHandler[pod]{onNode, h}
+		},
+		"pointer": func(h informer.EventHandler[pod]) informer.EventHandler[pod] {
+			return &informer.FilteringHandler[pod]{onNode, h}
+		},
+		"nested": func(h informer.EventHandler[pod]) informer.EventHandler[pod] {
+			return informer.FilteringHandler[pod]{nil, informer.FilteringHandler[pod]{onNode, h}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, source := busy(t, nil)
+			entered, open := make(chan struct{}), make(chan struct{})
+			var lines []string
+			handle, err := s.AddEventHandler(filtered(informer.HandlerFuncs[pod]{
+				AddFunc: func(o *informer.Object[pod], _ bool) {
+					if lines = append(lines, "add "+o.Key); o.Key == "last" {
+						close(entered)
+						<-open
+					}
+				},
+				UpdateFunc: func(_, o *informer.Object[pod]) { lines = append(lines, "update "+o.Key) },
+				DeleteFunc: func(gone informer.Deleted[pod]) { lines = append(lines, "delete "+gone.Key) },
+			}), informer.HandlerOptions{Buffer: 1})
+			require.NoError(t, err)
+			require.NoError(t, handle.Synced(t.Context()))
+			for _, p := range []pod{{Name: "a", Node: "n1"}, {Name: "b", Node: "n2"}, {Name: "last", Node: "n1"}} {
+				_, err := source.Add(p)
+				require.NoError(t, err)
+			}
+			<-entered
+			for _, p := range []pod{{Name: "a", Node: "n2"}, {Name: "b", Node: "n1"}} {
+				_, err := source.Modify(p)
+				require.NoError(t, err)
+			}
+			for _, key := range []string{"a", "b"} {
+				rev, err := source.Delete(key)
+				require.NoError(t, err)
+				require.NoError(t, s.WaitForRevision(t.Context(), rev))
+			}
+			close(open)
+			require.NoError(t, handle.Remove(t.Context(), informer.Drain))
+			require.Equal(t, []string{"add a", "add last", "delete a"}, lines)
+		})
+	}
+}
+
 func TestHandlers_RefusedOptionsNameTheField(t *testing.T) {
 	r := newFixture(t, nil)
 	_, err := r.AddEventHandler(nil, informer.HandlerOptions{})
