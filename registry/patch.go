@@ -12,10 +12,12 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Bounds of JSON patches.
+// Bounds of JSON patches. Each operation that inserts an item into a list, or removes one, moves the items of
+// the list: maxMoved is for how many there is time, some seconds.
 const (
 	maxOperations = 10_000
 	maxCopied     = 3 << 20
+	maxMoved      = 200_000_000
 )
 
 // PatchType is a media type of patches.
@@ -113,7 +115,8 @@ type operation struct {
 }
 
 // Apply returns the JSON document as the patch changes it. The document stays as it is. The
-// error is a [*PatchError], also if the operations copy more than 3 MiB. An operation test
+// error is a [*PatchError], also if the operations copy more than 3 MiB, or insert and remove too many
+// items in lists that are too long. An operation test
 // of a list that has null in it fails. What [Config].StrategicMerge refuses as a
 // [*BadRequestError], or a panic of it as a [*usercode.PanicError], is the error as it is. It is
 // safe for concurrent use.
@@ -134,6 +137,9 @@ func (p *Patch) Apply(document []byte) (patched []byte, err error) {
 func (p *Patch) apply(document []byte) ([]byte, error) {
 	if p.kind == MergePatch {
 		return mergepatch.MergePatch(document, p.body) // in time that grows with their fields, unlike that of v5
+	}
+	if err := affordable(p.operations, max(longestList(document), longestList(p.body))); err != nil {
+		return nil, err
 	}
 	options := jsonpatch.NewApplyOptions()
 	options.AccumulatedCopySizeLimit = maxCopied
