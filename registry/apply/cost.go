@@ -16,10 +16,27 @@ var errTooMany = errors.New("there are too many items of lists that merge, or fi
 
 // affordable returns errTooMany if it would take too long to merge an object.
 func (a *applier) affordable(fields map[string]any) error {
-	if remainingWork(a.schema, fields, mostItems*mostItems) < 0 {
+	if members(fields) > mostItems && remainingWork(a.schema, fields, mostItems*mostItems) < 0 {
 		return errTooMany
 	}
 	return nil
+}
+
+// members returns how many members all maps and lists in a value have.
+func members(value any) (n int) {
+	switch v := value.(type) {
+	case map[string]any:
+		n = len(v)
+		for _, member := range v {
+			n += members(member)
+		}
+	case []any:
+		n = len(v)
+		for _, item := range v {
+			n += members(item)
+		}
+	}
+	return n
 }
 
 // remainingWork returns what is left of a budget after that of a value, of which s is the schema, nil
