@@ -25,6 +25,7 @@ func TestStats_ListsOfTheCacheByIndex(t *testing.T) {
 		{engine.ListOptions{Key: "b"}, engine.CacheLists{Fetched: 1, Returned: 1}},
 		{engine.ListOptions{Key: "b", Labels: "app=web"}, engine.CacheLists{Fetched: 1}},
 		{engine.ListOptions{Key: "z"}, engine.CacheLists{}},
+		{engine.ListOptions{Labels: "app!=web,app=db,app=web"}, engine.CacheLists{}},
 		{engine.ListOptions{Labels: "app!=web"}, engine.CacheLists{Fetched: 3, Returned: 1}},
 		{engine.ListOptions{Labels: "app=web"}, engine.CacheLists{Index: "l:app", Fetched: 2, Returned: 2}},
 		{engine.ListOptions{Labels: "app=web", Limit: 1}, engine.CacheLists{Index: "l:app", Fetched: 2, Returned: 1}},

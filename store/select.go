@@ -5,7 +5,7 @@ import "iter"
 // Select returns the objects of the view that the filter matches, in key order,
 // with keys greater than after. It reads the narrowest part of the view that can
 // have them: the one key, the first index that the filter fixes to a value, or
-// the prefix.
+// the prefix. For a filter that matches nothing it reads nothing.
 func Select(v *TreeView, f *Filter, after string) iter.Seq[*Object] {
 	c := CandidatesOf(v, f, after)
 	if c.Match {
@@ -33,7 +33,10 @@ type Candidates struct {
 
 // CandidatesOf returns what [Select] reads of the view.
 func CandidatesOf(v *TreeView, f *Filter, after string) Candidates {
-	if f.Key() != "" {
+	switch {
+	case f.Nothing():
+		return Candidates{Objects: func(func(*Object) bool) {}, Match: true}
+	case f.Key() != "":
 		return Candidates{Objects: oneKey(v, f.Key(), after)}
 	}
 	for _, r := range f.Exact() {
