@@ -2,7 +2,12 @@ package informer_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -235,6 +240,60 @@ func TestFilteringHandler_ThatIsSlowTellsOfTheEndOfWhatItHasPassedOn(t *testing.
 			close(open)
 			require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 			require.Equal(t, []string{"add a", "add last", "delete a"}, lines)
+		})
+	}
+}
+
+// What the handler behind a filter is told adds up to what the filter accepts, whatever was left
+// out: nothing is added twice, and nothing is changed or deleted that was not added.
+func TestFilteringHandler_TellsOfAllThatItAccepts(t *testing.T) {
+	onNode := func(o *informer.Object[pod]) bool { return o.Value.Node == "n1" }
+	for _, policy := range []informer.Policy{informer.Merge, informer.Resnapshot, informer.Block} {
+		t.Run(policy.String(), func(t *testing.T) {
+			s, source := busy(t, nil)
+			seen := newHistory()
+			known := func(key string, want bool) {
+				if (seen.known[key] != nil) != want {
+					seen.fail("%s is known: %v", key, !want)
+				}
+				runtime.Gosched() // so that it is slower than the writer
+			}
+			handle, err := s.AddEventHandler(informer.FilteringHandler[pod]{Filter: onNode, Handler: informer.HandlerFuncs[pod]{
+				AddFunc: func(o *informer.Object[pod], _ bool) {
+					known(o.Key, false)
+					seen.known[o.Key] = o
+				},
+				UpdateFunc: func(_, o *informer.Object[pod]) {
+					known(o.Key, true)
+					seen.known[o.Key] = o
+				},
+				DeleteFunc: func(gone informer.Deleted[pod]) {
+					known(gone.Key, true)
+					delete(seen.known, gone.Key)
+				},
+			}}, informer.HandlerOptions{Policy: policy, Buffer: 2})
+			require.NoError(t, err)
+			random := rand.New(rand.NewPCG(1, 2))
+			var last store.Revision
+			for n := range 5000 {
+				p := pod{Name: fmt.Sprint("p", random.IntN(10)), Node: fmt.Sprint("n", random.IntN(2)), N: n + 1}
+				if last, err = source.Modify(p); errors.Is(err, store.ErrNotFound) {
+					last, err = source.Add(p)
+				} else if random.IntN(3) == 0 {
+					last, err = source.Delete(p.Name)
+				}
+				require.NoError(t, err)
+			}
+			require.NoError(t, s.WaitForRevision(t.Context(), last))
+			require.NoError(t, handle.Remove(t.Context(), informer.Drain))
+			seen.check(t)
+			var accepted []string
+			for o := range s.Snapshot().All() {
+				if onNode(o) {
+					accepted = append(accepted, o.Key)
+				}
+			}
+			require.ElementsMatch(t, accepted, slices.Collect(maps.Keys(seen.known)))
 		})
 	}
 }
