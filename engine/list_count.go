@@ -14,8 +14,7 @@ type CacheLists struct {
 	Index string
 	// Lists is how many there were, Fetched how many objects they have read, Returned how
 	// many of those they had. A list fetches what its index, key or prefix leaves, up to
-	// the end of its page, and without a selector also what remains after that, which it
-	// counts.
+	// the first object after its page.
 	Lists, Fetched, Returned uint64
 }
 

@@ -22,6 +22,7 @@ func TestStats_ListsOfTheCacheByIndex(t *testing.T) {
 		want engine.CacheLists
 	}{
 		{engine.ListOptions{}, engine.CacheLists{Fetched: 3, Returned: 3}},
+		{engine.ListOptions{Limit: 1}, engine.CacheLists{Fetched: 2, Returned: 1}},
 		{engine.ListOptions{Key: "b"}, engine.CacheLists{Fetched: 1, Returned: 1}},
 		{engine.ListOptions{Key: "b", Labels: "app=web"}, engine.CacheLists{Fetched: 1}},
 		{engine.ListOptions{Key: "z"}, engine.CacheLists{}},

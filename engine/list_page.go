@@ -35,24 +35,22 @@ func (e *core) listSnapshot(snap *store.Snapshot, q query) *listed {
 		}
 	}
 	e.countList(candidates.Index, fetched, len(list.Items))
+	if list.more && !q.filter.HasSelector() {
+		list.Remaining = state.Count(q.filter.Prefix(), list.Items[q.limit-1].Key)
+	}
 	e.setToken(list)
 	return list
 }
 
-// addTo puts o on the page or, if that is full, counts it as remaining. It reports
-// whether to continue.
+// addTo puts o on the page or, if that is full, notes that there is more: with a selector it is
+// not known how much. It reports whether to continue.
 func addTo(l *listed, o *store.Object, q query) bool {
 	if q.limit == 0 || len(l.Items) < q.limit {
 		l.Items = append(l.Items, o)
 		return true
 	}
-	l.more = true
-	if q.filter.HasSelector() {
-		l.Remaining = -1
-		return false
-	}
-	l.Remaining++
-	return true
+	l.more, l.Remaining = true, -1
+	return false
 }
 
 // selectorPage is how many objects to read at once from the backend for a selector, which

@@ -123,7 +123,7 @@ func (s source) List(ctx context.Context, opts backend.ListOptions) (*backend.Li
 			return s.listStorage(ctx, opts) // the backend has it, or returns the error
 		}
 	}
-	page := backend.Page(scan, at, state.All(scan.Prefix, scan.After))
+	page := backend.StatePage(scan, at, state)
 	page.StoreID = snap.Timeline().String()
 	return page, nil
 }

@@ -36,6 +36,15 @@ func ExampleTreeView_All() {
 	// Output: shop/web
 }
 
+func ExampleTreeView_Count() {
+	tree := store.NewTree()
+	for _, key := range []string{"shop/web", "shop/db", "shop-old/web", "mail/smtp"} {
+		tree.Put(&store.Object{Key: key})
+	}
+	fmt.Println(tree.View().Count("", ""), tree.View().Count("shop", ""), tree.View().Count("shop", "shop/db"))
+	// Output: 4 2 1
+}
+
 func ExampleTreeView_ByIndex() {
 	names := store.NewColumns("spec.nodeName")
 	node, err := names.Attribute("spec.nodeName")

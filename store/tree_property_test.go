@@ -96,6 +96,7 @@ func requireSameState(t *rapid.T, m treeModel, v *store.TreeView, value, after s
 	for _, prefix := range []string{"", "a", "a/", "b"} {
 		under := func(o *store.Object) bool { return store.HasPrefix(o.Key, prefix) && o.Key > after }
 		require.Equal(t, m.keys(under), keys(v, prefix, after))
+		require.Equal(t, len(m.keys(under)), v.Count(prefix, after))
 		require.Equal(t, m.keys(func(o *store.Object) bool {
 			return under(o) && o.Field(byNode.Column) == value
 		}), keysBy(t, v, byNode, value, prefix, after))

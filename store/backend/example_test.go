@@ -189,6 +189,22 @@ func ExamplePage() {
 	// 7 b <nil>
 }
 
+// Storage that keeps its state in a tree does not read what remains after a page.
+func ExampleStatePage() {
+	state := store.NewTree()
+	for _, key := range []string{"a", "b", "c"} {
+		state.Put(&store.Object{Key: key})
+	}
+	scan, err := backend.ListOptions{Limit: 1}.Scan()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	page := backend.StatePage(scan, 7, state.View())
+	fmt.Println(page.Items[0].Key, page.Remaining, page.Continue != "")
+	// Output: a 2 true
+}
+
 // A revision is worth writing down only beside what it is a revision of.
 func ExampleStoreID() {
 	ctx := context.Background()

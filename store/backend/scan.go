@@ -100,10 +100,30 @@ func Page(s Scan, at store.Revision, objects iter.Seq[*store.Object]) *List {
 		}
 		page.Items = append(page.Items, o)
 	}
-	if page.Remaining > 0 {
-		page.Continue = Token{Revision: at, Start: page.Items[s.Limit-1].Key}.Encode()
-	}
+	page.addContinue(s)
 	return page
+}
+
+// StatePage is [Page] of the objects of a state. It reads none but those of the page: what remains it
+// counts by [store.TreeView.Count], so that the pages of a list cost no more than its objects.
+func StatePage(s Scan, at store.Revision, state *store.TreeView) *List {
+	page := &List{Revision: at, Items: []*store.Object{}}
+	for o := range state.All(s.Prefix, s.After) {
+		if s.Limit > 0 && len(page.Items) == s.Limit {
+			page.Remaining = state.Count(s.Prefix, page.Items[s.Limit-1].Key)
+			break
+		}
+		page.Items = append(page.Items, o)
+	}
+	page.addContinue(s)
+	return page
+}
+
+// addContinue adds the token of the next page, if there is one.
+func (l *List) addContinue(s Scan) {
+	if l.Remaining > 0 {
+		l.Continue = Token{Revision: l.Revision, Start: l.Items[s.Limit-1].Key}.Encode()
+	}
 }
 
 // Validate returns what is wrong with o, independently of the state of storage.

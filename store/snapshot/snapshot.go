@@ -15,8 +15,8 @@ const DefaultMaxLine = 16 << 20
 // version is the format's.
 const version = 1
 
-// pageSize is how many objects Write asks for at once, as a Reflector does: storage in memory
-// counts with each page what remains, so that small pages of much took four times as long.
+// pageSize is how many objects Write asks for at once, as a Reflector does: some storage counts
+// with each page what remains, so that small pages of much take long.
 const pageSize = 10_000
 
 // Options qualify Write and Read. The zero value is ready to use.

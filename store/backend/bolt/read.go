@@ -153,7 +153,7 @@ func (s *snapshot) list(ctx context.Context, scan backend.Scan) (*backend.List, 
 		all := make([]*store.Object, 0, state.Len())
 		return &backend.List{Revision: at, Items: state.AppendTo(all, scan.Prefix)}, nil
 	}
-	return backend.Page(scan, at, state.All(scan.Prefix, scan.After)), nil
+	return backend.StatePage(scan, at, state), nil
 }
 
 // unknown returns the joined errors of the objects that scan covers and that cannot be
