@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -160,17 +161,20 @@ func drain[E any](ctx context.Context, n int, next func(context.Context) ([]E, e
 
 // Pages implements [StateStore].
 func (s engineStore) Pages(ctx context.Context, size int) (int, error) {
-	opts, n := engine.ListOptions{Read: engine.Cached(), Limit: size}, 0
+	opts, n := engine.ListOptions{Limit: size}, 0
 	for {
 		list, err := s.Engine.List(ctx, opts)
 		if err != nil {
 			return n, err
 		}
+		if len(list.Items) > size {
+			return n, fmt.Errorf("a page has %d objects, and %d were asked for", len(list.Items), size)
+		}
 		n += len(list.Items)
 		if list.Continue == "" {
 			return n, nil
 		}
-		opts.Read, opts.Continue = engine.Read{}, list.Continue
+		opts.Continue = list.Continue
 	}
 }
 
