@@ -41,11 +41,11 @@ type Update[T any] struct {
 // a list, even if the storage has come to the same revision or a greater one.
 //
 // While the engine is not ready it retries, with growing pauses of up to a second. So it does
-// while watches end at once and deliver nothing, as those of storage that fails without a cache.
+// while watches end at once and deliver no events, as those of storage that fails without a cache.
 //
 // The last pair of a loop has the error that ends it: ctx's cause; [ErrEngineClosed];
-// [ErrNotReady] if the backend has ended for good, or [store.ErrClosed] without a cache, which
-// would say so; or an error of opts. Breaking out of the loop ends the watch and loses nothing:
+// [ErrNotReady] if the backend has ended for good (without a cache: [store.ErrClosed]); or an
+// error of opts. Breaking out of the loop ends the watch and loses nothing:
 // ranging again continues after the last update. An iterator is for one goroutine at a time.
 //
 // opts.InitialState and opts.Last are refused with [ErrInvalidWatch]. opts.Timeout
@@ -208,7 +208,7 @@ func (f *following) tell(up update) update {
 }
 
 // ended records why the watch has ended, or returns the error if it is final. It pauses if
-// watches end at once.
+// watches end at once, other than by their timeout.
 func (f *following) ended(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -220,7 +220,7 @@ func (f *following) ended(ctx context.Context, err error) error {
 	if f.cause = err; errors.Is(err, ErrExpired) {
 		f.expired = err
 	}
-	if f.fruitless++; f.now().Sub(f.opened) >= longestPause {
+	if f.fruitless++; errors.Is(err, ErrDeadline) || f.now().Sub(f.opened) >= longestPause {
 		f.fruitless = 0
 	}
 	return wait(ctx, f.engine, pauseAfter(f.fruitless))

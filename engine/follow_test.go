@@ -123,6 +123,22 @@ func TestFollow_ResumesWhatATimeoutHasEnded(t *testing.T) {
 	requireUpdates(t, all, "2: ADDED a@2 since watch deadline reached")
 }
 
+// A watch that its timeout has ended is followed by another at once, however short that is.
+func TestFollow_DoesNotPauseAfterATimeout(t *testing.T) {
+	f := newReadFixture(t)
+	all := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{Timeout: 100 * time.Millisecond})
+	requireUpdates(t, all, "list@1:")
+	next, stop := iter.Pull2(all)
+	defer stop()
+	written := f.clock.Now().Add(5*time.Second + 50*time.Millisecond)
+	f.clock.AfterFunc(written.Sub(f.clock.Now()), func() { f.put("a", "web", 1) })
+	f.within(time.Minute)
+	up, err, _ := next()
+	require.NoError(t, err)
+	require.Equal(t, "2: ADDED a@2 since watch deadline reached", textOf(up))
+	require.Equal(t, written, f.clock.Now())
+}
+
 // Storage that is restored from a backup is older than what the consumer has,
 // whether it watches meanwhile or not.
 func TestFollow_ListsTheNewestOfStorageThatWentBack(t *testing.T) {

@@ -61,8 +61,9 @@ func (f HandlerFuncs[T]) OnDelete(gone Deleted[T]) {
 
 // FilteringHandler is an [EventHandler] that passes on objects that Filter accepts.
 // An update that changes the result of Filter becomes an addition or a deletion. A deletion is
-// passed on if Filter accepts the object of the previous notification. A nil Filter accepts
-// everything; a nil Handler is refused when it is added.
+// passed on if Filter accepts the object of the previous notification; in a handler that calls
+// OnDelete itself, if it accepts the last state. A nil Filter accepts everything; a nil
+// Handler is refused when it is added.
 type FilteringHandler[T any] struct {
 	Filter  func(*Object[T]) bool
 	Handler EventHandler[T]

@@ -138,7 +138,7 @@ func newReader(r *run, g *callers, spec *scenario.Reader, part, number int) *rea
 }
 
 // read makes reads on schedule, until the load is over. It judges each once its latency is
-// measured.
+// measured; a read that is due meanwhile is late.
 func (rd *reader) read(ctx context.Context) {
 	rd.group.onSchedule(ctx, rd.clock, 0, rd.run.plan.Duration, func(ctx context.Context, due int64) {
 		check, err := rd.readOne(ctx)

@@ -69,14 +69,14 @@
 // A write that is acknowledged must have been stored: it returns the object that was written. Otherwise
 // there would be no event to miss.
 //
-// # Reads
-//
-// A list must be of a revision that its mode allows, with all of its pages. Up to a thousand lists of
-// the first reader of a group, from the whole load and of up to ten selections, must be the state of
-// their revision, in key order; see [judge.Listing]. An object that is read must not be older than
-// its last write, if that was the newest of all when the read began.
-//
 // Object caches and informers skip states by design. At the end each reference, and
 // each handler, must have the newest state: those that do not are stale. The old object
 // of an addition or update that a handler receives must be the one that it has.
+//
+// # Reads
+//
+// A list must be of a revision that its mode allows, with all of its pages. Up to a thousand lists of
+// the first reader of a group, of the first ten selections that it has, must be the state of
+// their revision, in key order; see [judge.Listing]. An object that is read must not be older than
+// its last write, if that was the newest of all when the read began.
 package load

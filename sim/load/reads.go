@@ -78,17 +78,21 @@ func (a *asked) judgeGet(key string, o *engine.Object[content.Item]) error {
 func (rd *reader) list(ctx context.Context, sel scenario.Selection) (check func(), err error) {
 	a := rd.ask()
 	opts := engine.ListOptions{Labels: sel.Labels, Fields: sel.Fields, Prefix: sel.Prefix, Limit: rd.spec.Limit, Read: a.read}
+	keep := rd.keeps(sel)
 	var pages []*engine.List[content.Item]
 	for {
 		page, err := rd.run.engine.List(ctx, opts)
 		if err != nil {
 			return unjudged, err
 		}
-		pages = append(pages, page)
-		if page.Continue == "" {
-			return func() { rd.judgeList(sel, a, pages) }, nil
-		}
 		opts.Continue, opts.Read = page.Continue, engine.Read{}
+		if !keep {
+			page = &engine.List[content.Item]{Revision: page.Revision} // its objects may go
+		}
+		pages = append(pages, page)
+		if opts.Continue == "" {
+			return func() { rd.judgeList(sel, a, pages, keep) }, nil
+		}
 	}
 }
 
@@ -100,16 +104,12 @@ type keptList struct {
 
 // judgeList judges a list: its revision or, if it is to be kept, all that is in it. That of a large list
 // takes longer than the list.
-func (rd *reader) judgeList(sel scenario.Selection, a asked, pages []*engine.List[content.Item]) {
+func (rd *reader) judgeList(sel scenario.Selection, a asked, pages []*engine.List[content.Item], keep bool) {
 	l := keptList{sel, judge.Listing[content.Item]{Read: a.Read}}
-	keep := rd.keeps(sel)
 	if keep && a.Mode != judge.ReadCached { // which has no limit
 		l.Limit = rd.spec.Limit
 	}
 	for _, page := range pages {
-		if !keep {
-			page = &engine.List[content.Item]{Revision: page.Revision}
-		}
 		if err := l.Page(page); err != nil {
 			rd.group.breaks(err)
 			return
