@@ -16,9 +16,14 @@ import (
 // enough for every parser.
 const maxDepth = 100
 
-// maxPath is how many bytes the names of fields that are in each other may have together: far more than
-// fields need. The parser puts them together for each field that is repeated or unknown.
-const maxPath = 16 << 10
+// The parser puts the names of fields that are in each other together for each field that is
+// repeated or unknown. The names of one field and of those around it have maxPath bytes without being
+// counted, and those that have more have at most maxPaths in all. Managed fields need that: they
+// have the items of sets as names, which may be long.
+const (
+	maxPath  = 16 << 10
+	maxPaths = 16 << 20
+)
 
 // decode returns the draft of a body, with defaults.
 func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
@@ -114,11 +119,11 @@ func checkSent(body []byte) error {
 	return checkPaths(body)
 }
 
-// checkPaths refuses JSON with a field whose name is too long, together with those of the fields around
-// it. It must not be nested too deep. What is invalid it leaves to the parser.
+// checkPaths refuses JSON with long fields whose names, each with those of the fields around it, are too
+// long together. It must not be nested too deep. What is invalid it leaves to the parser.
 func checkPaths(body []byte) error {
 	var names [maxDepth + 1]int // of the fields around, by depth
-	depth, path, text := 0, 0, 0
+	depth, path, text, long := 0, 0, 0, 0
 	for i := 0; i < len(body); i++ {
 		switch body[i] {
 		case '"':
@@ -131,8 +136,12 @@ func checkPaths(body []byte) error {
 			depth = max(depth-1, 0)
 		case ':':
 			path += text - names[depth]
-			if names[depth] = text; path > maxPath {
-				return badRequest("the names of fields that are in each other have more than %d bytes", maxPath)
+			names[depth] = text
+			if path > maxPath {
+				long += path
+			}
+			if long > maxPaths {
+				return badRequest("the names of long fields, each with those around it, have more than %d bytes together", maxPaths)
 			}
 		}
 	}

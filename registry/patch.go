@@ -47,8 +47,8 @@ func (i *Info) ParsePatch(kind PatchType, body []byte) (*Patch, error) {
 }
 
 // ParsePatch reads a JSON patch or a merge patch. The error is a [*BadRequestError], also for a
-// patch of more than 10,000 operations, or one that nests more than 100 lists and objects, or fields
-// whose names have more than 16 KiB together, and for a strategic merge patch, which [Info.ParsePatch]
+// patch of more than 10,000 operations, or one that nests more than 100 lists and objects, or too many
+// fields below names of more than 16 KiB, and for a strategic merge patch, which [Info.ParsePatch]
 // reads.
 func ParsePatch(kind PatchType, body []byte) (*Patch, error) { return parsePatch(kind, body, nil) }
 

@@ -103,13 +103,13 @@ func TestRemove_ProvidersThatCannotBeCompared(t *testing.T) {
 	require.Equal(t, 200, s.get(laterPath).code)
 }
 
-// A watch of a kind that is removed lasts as long as its store.
 // wrapped is a provider with something of the program's.
 type wrapped struct {
 	serve.Provider
 	with any
 }
 
+// A watch of a kind that is removed lasts as long as its store.
 func TestRemove_WatchesGoOnUntilTheStoreIsClosed(t *testing.T) {
 	s := newServer(t)
 	cfg := widgetConfig()

@@ -74,8 +74,8 @@ func TestUpdate_ALongListThatIsOneFieldIsRecorded(t *testing.T) {
 func TestApply_OfLongNamesIsRefused(t *testing.T) {
 	g := open(t)
 	for text, mention := range map[string]string{
-		`"spec":{"limits":{"` + strings.Repeat("long", 1<<13) + `":1}}`:     "more than 16384 bytes",
-		`"spec":` + strings.Repeat(`{"a":`, 101) + strings.Repeat("}", 101): "nested more than 100 deep",
+		`"spec":{"` + strings.Repeat("long", 1<<13) + `":[` + strings.Repeat(`{"a":1},`, 600) + `1]}`: "more than 16777216 bytes",
+		`"spec":` + strings.Repeat(`{"a":`, 101) + strings.Repeat("}", 101):                           "nested more than 100 deep",
 	} {
 		_, err := g.try("m", text)
 		var bad *registry.BadRequestError
@@ -83,4 +83,13 @@ func TestApply_OfLongNamesIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, mention)
 	}
 	g.apply("m", `"spec":{"limits":{"`+strings.Repeat("long", 1<<10)+`":1}}`)
+}
+
+// An item of a set may be long: managed fields, which patches and applies read again, have it as a name.
+func TestApply_OfLongItemsOfASetCanBeRepeated(t *testing.T) {
+	g := open(t)
+	item := strings.Repeat("long", 1<<13)
+	g.apply("m", `"spec":{"tags":["`+item+`"]}`)
+	g.apply("m", `"spec":{"tags":["`+item+`","b"]}`)
+	g.apply("other", `"spec":{"tags":["c"]}`)
 }
