@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
@@ -120,23 +119,12 @@ func (c *simRunCommand) validatePaths(plan *scenario.Plan) error {
 			return refuse(flag, name, "which is the scenario")
 		}
 		for _, w := range plan.Writers {
-			if name != "" && c.isTrace(name, w.Trace) {
+			if trace := plan.TraceFile(w); name != "" && trace != "" && draft.SameFile(name, trace) {
 				return refuse(flag, name, "which is a trace of the scenario")
 			}
 		}
 	}
 	return nil
-}
-
-// isTrace reports whether a file is the trace that the scenario names, relative to itself.
-func (c *simRunCommand) isTrace(name, trace string) bool {
-	if trace == "" || trace == scenario.ShippedTrace {
-		return false
-	}
-	if !filepath.IsAbs(trace) {
-		trace = filepath.Join(filepath.Dir(string(c.Scenario)), trace)
-	}
-	return draft.SameFile(name, trace)
 }
 
 // create creates the files for the report. It does so before the run, so that a missing

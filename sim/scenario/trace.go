@@ -80,5 +80,13 @@ func (p *Plan) Changes(w Writer) iter.Seq2[trace.Change, error] {
 	if w.Trace == ShippedTrace {
 		return trace.Read(ShippedTrace, bytes.NewReader(testdata.GitHistorySmall))
 	}
-	return trace.ReadFile(p.tracePath(w.Trace))
+	return trace.ReadFile(p.TraceFile(w))
+}
+
+// TraceFile returns the file of a writer's trace, "" if it has none.
+func (p *Plan) TraceFile(w Writer) string {
+	if w.Trace == "" || w.Trace == ShippedTrace {
+		return ""
+	}
+	return p.tracePath(w.Trace)
 }
