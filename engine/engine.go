@@ -43,6 +43,7 @@ type engineCore interface {
 	compact(ctx context.Context, rev Revision) error
 	verify(ctx context.Context) error
 	asSource() backend.ListerWatcher
+	readiness() Readiness
 	stats() Stats
 	watches() []WatchInfo
 	hostOf() *Host

@@ -97,6 +97,16 @@ func ExampleEngine_Stats() {
 	// Output: true 3 objects, 3 changes, 3 to resume from
 }
 
+// A health check asks whether the engine can serve, and whether it ever will.
+func ExampleEngine_Readiness() {
+	ctx := context.Background()
+	pods := newNodes(ctx)
+	defer pods.Close()
+	now := pods.Readiness()
+	fmt.Println(now.Ready, now.Ended, now.Generation)
+	// Output: true false 1
+}
+
 // A checkpoint is the text that a consumer saves, to continue after a restart. One of other
 // storage is refused.
 func ExampleEngine_Checkpoint() {

@@ -22,12 +22,9 @@ type counts struct {
 // Stats are an engine's counters and gauges. Each is exact, but they are not a snapshot
 // of one instant.
 type Stats struct {
-	// Revision is the cache's, Generation how often it became ready.
-	Revision   Revision
-	Generation uint64
-	// Ready: the cache can serve, or there is none. Ended: storage has ended for good, and the
-	// cache never can again.
-	Ready, Ended bool
+	// Revision is the cache's.
+	Revision Revision
+	Readiness
 	// Objects is how many the cache holds, WindowEvents how many changes its
 	// window has, WindowFloor the oldest revision to resume from.
 	Objects, WindowEvents int
@@ -85,18 +82,37 @@ type Stats struct {
 	Source SourceStats
 }
 
-// Stats returns the engine's counters. It never blocks.
+// Readiness is whether an engine's cache can serve.
+type Readiness struct {
+	// Ready: the cache can serve, or there is none. Ended: storage has ended for good, and the
+	// cache never can again.
+	Ready, Ended bool
+	// Generation is how often the cache became ready: at first zero, and one more after each
+	// outage of storage. It stays zero without a cache.
+	Generation uint64
+}
+
+// Readiness returns whether the engine can serve. It never blocks, and costs nothing worth
+// counting, so a health check may ask it as often as it likes; [Engine.Stats] measures memory.
+func (e *Engine[T]) Readiness() Readiness { return e.core.readiness() }
+
+func (e *core) readiness() Readiness {
+	if e.parts.cache == nil {
+		return Readiness{Ready: true}
+	}
+	serving, generation := e.parts.cache.State()
+	return Readiness{Ready: serving == watchcache.Ready, Ended: serving == watchcache.Ended, Generation: generation}
+}
+
+// Stats returns the engine's counters. It never blocks, but measures a sample of a thousand
+// objects.
 func (e *Engine[T]) Stats() Stats { return e.core.stats() }
 
 func (e *core) stats() Stats {
 	snap, d, c := e.published.Load(), &e.counts.dispatcher, &e.counts.cache
-	serving, generation := watchcache.Ready, uint64(0)
-	if e.parts.cache != nil {
-		serving, generation = e.parts.cache.State()
-	}
 	state := snap.State()
 	s := Stats{
-		Revision: snap.Revision, Generation: generation, Ready: serving == watchcache.Ready, Ended: serving == watchcache.Ended,
+		Revision: snap.Revision, Readiness: e.readiness(),
 		Objects: state.Len(), WindowEvents: snap.Window.Len(), WindowFloor: snap.Window.Floor(),
 		StateBytes: state.Bytes(e.sizeOf), WindowBytes: snap.Window.Bytes(),
 		Watches: d.Watches.Load(), Streams: d.Streams.Load(), Stalled: d.Stalled.Load(),

@@ -45,7 +45,7 @@ type reads interface {
 	watch(ctx context.Context, opts engine.WatchOptions) (events, error)
 	waitFor(ctx context.Context, rev engine.Revision) error
 	timeline(ctx context.Context) (engine.Timeline, error)
-	stats() engine.Stats
+	readiness() engine.Readiness
 }
 
 // objects are a page of a list.
@@ -97,7 +97,7 @@ func (r typedReads[T]) timeline(ctx context.Context) (engine.Timeline, error) {
 	return r.of.Timeline(ctx)
 }
 
-func (r typedReads[T]) stats() engine.Stats { return r.of.Stats() }
+func (r typedReads[T]) readiness() engine.Readiness { return r.of.Readiness() }
 
 // typedEvents is a watch of T as [events].
 type typedEvents[T any] struct{ of *engine.Watch[T] }

@@ -47,8 +47,8 @@ type Resource interface {
 	// DeleteAll deletes the objects that which selects, and returns their last states. With
 	// which.Limit it deletes at most that many, and the page has the token for the others.
 	DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error)
-	// Stats returns the figures of the engine below. It does not block.
-	Stats() engine.Stats
+	// Readiness returns whether the engine below can serve. It does not block.
+	Readiness() engine.Readiness
 }
 
 // Info describes a resource.
@@ -234,7 +234,7 @@ func (r *resource) Timeline(ctx context.Context) (engine.Timeline, error) {
 	return r.engine.timeline(ctx)
 }
 
-func (r *resource) Stats() engine.Stats { return r.engine.stats() }
+func (r *resource) Readiness() engine.Readiness { return r.engine.readiness() }
 
 func (r *resource) Create(ctx context.Context, namespace string, body []byte, opts WriteOptions) (Item, error) {
 	if r.subresource != "" {

@@ -102,8 +102,8 @@ func (v *virtual) complete(ctx context.Context, o *store.Object, opts *WriteOpti
 	return Item{o, v.form}, nil
 }
 
-// Stats are those of an engine that has nothing to read before it serves.
-func (v *virtual) Stats() engine.Stats { return engine.Stats{Ready: true} }
+// Readiness is that of an engine that has nothing to read before it serves.
+func (v *virtual) Readiness() engine.Readiness { return engine.Readiness{Ready: true} }
 
 // What follows are verbs that a virtual kind does not have: a server refuses them by Info.
 

@@ -76,7 +76,7 @@ func TestVirtual_RefusesWhatItCannotAnswer(t *testing.T) {
 func TestVirtual_HasCreationsAlone(t *testing.T) {
 	r, ctx := doubled(t), t.Context()
 	require.Equal(t, []string{"create"}, r.Info().Verbs)
-	require.True(t, r.Stats().Ready)
+	require.True(t, r.Readiness().Ready)
 	for verb, call := range map[string]func() error{
 		"get":      func() error { _, err := r.Get(ctx, "default/a", engine.GetOptions{}); return err },
 		"list":     func() error { _, err := r.List(ctx, engine.ListOptions{}); return err },

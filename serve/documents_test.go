@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,6 +242,21 @@ func TestHealth_IsReadyOnceEachKindHasBeenRead(t *testing.T) {
 	storage.BreakWatches(errors.New("connection reset"))
 	require.Eventually(t, func() bool { return !s.widgets.Engine().Stats().Ready }, time.Minute, time.Millisecond)
 	require.Equal(t, "ok", s.get("/readyz").body)
+}
+
+// Load balancers probe every second or so, and a server may have hundreds of kinds.
+func TestHealth_ProbesDoNotMeasureObjects(t *testing.T) {
+	var measured atomic.Int64
+	s := newServer(t, func(of *registry.Config[Widget], _ *serve.Config) {
+		of.Engine.Size = func(Widget) int { measured.Add(1); return 100 }
+	})
+	s.becomes("/readyz", "ok")
+	require.Equal(t, 201, s.do("POST", inDefault, `{"metadata":{"name":"a"}}`).code)
+	s.widgets.Engine().Stats()
+	before := measured.Load()
+	require.NotZero(t, before, "statistics do")
+	require.Equal(t, "ok", s.get("/readyz").body)
+	require.Equal(t, before, measured.Load())
 }
 
 // A kind without a cache is read from storage, so nothing has to be read first.

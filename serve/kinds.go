@@ -159,10 +159,10 @@ func (s *Server) unserved() string {
 		if name.subresource != "" {
 			continue
 		}
-		switch stats := r.resource.Stats(); {
-		case stats.Ended:
+		switch now := r.resource.Readiness(); {
+		case now.Ended:
 			ended++
-		case !stats.Ready && stats.Generation == 0:
+		case !now.Ready && now.Generation == 0:
 			unread++
 		}
 	}
