@@ -26,10 +26,12 @@ type callers struct {
 	// broken is the first invariant that a call of a writer or a reader has broken; nil if none
 	// has.
 	broken atomic.Pointer[judge.Failure]
+	// sample has lists that readers made.
+	sample *sample
 }
 
 func newCallers(r *run, kind, name string, count int) *callers {
-	g := &callers{run: r, kind: kind, name: name, count: count, latency: latency.NewRecorder()}
+	g := &callers{run: r, kind: kind, name: name, count: count, latency: latency.NewRecorder(), sample: newSample(r.plan.Seed)}
 	r.callers = append(r.callers, g)
 	return g
 }
@@ -119,12 +121,6 @@ type reader struct {
 	// next is the number of its next read among those of the group, which fills in the
 	// templates.
 	next int
-	// kept are lists to compare with the state at their revision. It keeps each stride'th of its
-	// lists; none if that is zero, as for all but the first reader of a group.
-	kept          []keptList
-	lists, stride int
-	// selections are those of lists that it keeps.
-	selections map[scenario.Selection]bool
 }
 
 func newReader(r *run, g *callers, spec *scenario.Reader, part, number int) *reader {
@@ -132,7 +128,6 @@ func newReader(r *run, g *callers, spec *scenario.Reader, part, number int) *rea
 	share := float64(part) / float64(spec.Count)
 	return &reader{
 		run: r, group: g, spec: spec, rand: random, next: part,
-		selections: map[scenario.Selection]bool{}, stride: oneIf(part == 0),
 		clock: pace.NewSchedule(scenario.Steady, spec.Rate/float64(spec.Count), 0, share, random),
 	}
 }

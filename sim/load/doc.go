@@ -76,7 +76,8 @@
 // # Reads
 //
 // A list must be of a revision that its mode allows, with all of its pages. Up to a thousand lists of
-// the first reader of a group, of the first ten selections that it has, must be the state of
-// their revision, in key order; see [judge.Listing]. An object that is read must not be older than
-// its last write, if that was the newest of all when the read began.
+// each group, of twenty of its selections, must be the state of their revision, in key order; see
+// [judge.Listing]. Both are taken from the whole load, and the seed determines which selections.
+// An object that is read must not be older than its last write, if that was the newest of all when the
+// read began.
 package load

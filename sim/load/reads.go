@@ -78,7 +78,7 @@ func (a *asked) judgeGet(key string, o *engine.Object[content.Item]) error {
 func (rd *reader) list(ctx context.Context, sel scenario.Selection) (check func(), err error) {
 	a := rd.ask()
 	opts := engine.ListOptions{Labels: sel.Labels, Fields: sel.Fields, Prefix: sel.Prefix, Limit: rd.spec.Limit, Read: a.read}
-	keep := rd.keeps(sel)
+	keep := rd.group.sample.keeps(sel)
 	var pages []*engine.List[content.Item]
 	for {
 		page, err := rd.run.engine.List(ctx, opts)
@@ -96,16 +96,10 @@ func (rd *reader) list(ctx context.Context, sel scenario.Selection) (check func(
 	}
 }
 
-// keptList is a list that is compared with the state at its revision once everything is written.
-type keptList struct {
-	selection scenario.Selection
-	judge.Listing[content.Item]
-}
-
 // judgeList judges a list: its revision or, if it is to be kept, all that is in it. That of a large list
 // takes longer than the list.
 func (rd *reader) judgeList(sel scenario.Selection, a asked, pages []*engine.List[content.Item], keep bool) {
-	l := keptList{sel, judge.Listing[content.Item]{Read: a.Read}}
+	l := judge.Listing[content.Item]{Read: a.Read}
 	if keep && a.Mode != judge.ReadCached { // which has no limit
 		l.Limit = rd.spec.Limit
 	}
@@ -116,45 +110,17 @@ func (rd *reader) judgeList(sel scenario.Selection, a asked, pages []*engine.Lis
 		}
 	}
 	if keep {
-		rd.keep(l)
+		rd.group.sample.keep(sel, l)
 	}
-}
-
-const (
-	// maxKept is how many lists of a group are kept, of at most maxKeptSelections selections:
-	// computing the state of a selection takes a look at every write.
-	maxKept           = 1000
-	maxKeptSelections = 10
-)
-
-// keeps reports whether the reader keeps its next list, which has the selection.
-func (rd *reader) keeps(sel scenario.Selection) bool {
-	if rd.stride == 0 || !rd.selections[sel] && len(rd.selections) == maxKeptSelections {
-		return false
-	}
-	rd.selections[sel] = true
-	rd.lists++
-	return rd.lists%rd.stride == 0
-}
-
-// keep keeps a list. Once there are enough it drops every other one, so that those that stay are of
-// all times of the load.
-func (rd *reader) keep(l keptList) {
-	if rd.kept = append(rd.kept, l); len(rd.kept) < maxKept {
-		return
-	}
-	for i := range maxKept / 2 {
-		rd.kept[i] = rd.kept[2*i+1]
-	}
-	rd.kept = rd.kept[:maxKept/2]
-	rd.stride *= 2
 }
 
 // judgeReads compares the lists that were kept with the states at their revisions.
 func (r *run) judgeReads() {
-	for _, rd := range r.readers {
-		for i := range rd.kept {
-			rd.group.breaks(rd.kept[i].Judge(r.expected, judge.Selection(rd.kept[i].selection)))
+	for _, g := range r.callers {
+		for _, of := range g.sample.selections {
+			for i := range of.lists {
+				g.breaks(of.lists[i].Judge(r.expected, judge.Selection(of.Selection)))
+			}
 		}
 	}
 }

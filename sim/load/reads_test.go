@@ -1,10 +1,10 @@
 package load
 
 import (
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
@@ -19,7 +19,6 @@ func reads(t *testing.T, spec scenario.Reader) (*reader, engine.Revision) {
 	r := started(t, &scenario.Scenario{Objects: scenario.Objects{Count: 1}, Readers: []scenario.Reader{spec}})
 	at := create(t, r, 0)
 	rd := newReader(r, r.callersOf("readers", "readers-1"), &r.plan.Readers[0], 0, 0)
-	r.readers = append(r.readers, rd)
 	rd.readAndJudge(t)
 	return rd, at
 }
@@ -36,7 +35,7 @@ func TestReaders_FindNothingInAnEngineThatKeepsItsWord(t *testing.T) {
 	for _, op := range []scenario.ReadOp{scenario.Get, scenario.List} {
 		for _, mode := range []scenario.ReadMode{scenario.Latest, scenario.Cached, scenario.NotOlder, scenario.Exact} {
 			rd, _ := reads(t, scenario.Reader{Op: op, Mode: mode})
-			require.Equal(t, oneIf(op == scenario.List), len(rd.kept))
+			require.Equal(t, oneIf(op == scenario.List), rd.group.sample.size)
 			require.Empty(t, rd.run.judge().broken)
 		}
 	}
@@ -100,26 +99,35 @@ func TestReaders_JudgeWhatTheyGet(t *testing.T) {
 	}
 }
 
-// A load may last for hours: what is kept of it is bounded, and not of its beginning alone.
-func TestReaders_KeepListsOfAllTimes(t *testing.T) {
-	group := &scenario.Reader{Rate: 1, Count: 2}
-	rd := newReader(&run{plan: &scenario.Plan{}}, &callers{}, group, 0, 0)
-	const all = 100_000
-	for i := range all {
-		if rd.keeps(scenario.Selection{}) {
-			rd.keep(keptList{Listing: judge.Listing[content.Item]{Limit: i}}) // by which it is known again
+// wrongLists returns what a load finds whose engine lacks one object of each node from the first on, when
+// each reader in turn lists the objects of the next node, rounds times.
+func wrongLists(t *testing.T, nodes, first, readers, rounds int) []string {
+	t.Helper()
+	r := started(t, &scenario.Scenario{
+		Objects: scenario.Objects{Count: 1, Fields: map[string]int{"node": nodes}},
+		Readers: []scenario.Reader{{Rate: 1, Count: readers, Fields: "node={node}", Mode: scenario.Cached}},
+	})
+	at := create(t, r, 0)
+	for i := first; i < nodes; i++ {
+		node := scenario.Value("node", i)
+		r.ledger.Note(judge.Entry{Revision: at, Key: "ns-0/lost-on-" + node, Fields: fields.Set{"node": node}})
+	}
+	for i := range readers {
+		rd := newReader(r, r.callersOf("readers", "readers-1"), &r.plan.Readers[0], i, i)
+		for range rounds {
+			rd.readAndJudge(t)
 		}
 	}
-	require.Less(t, len(rd.kept), maxKept)
-	require.GreaterOrEqual(t, len(rd.kept), maxKept/2)
-	for i := 1; i < len(rd.kept); i++ {
-		require.Equal(t, rd.stride, rd.kept[i].Limit-rd.kept[i-1].Limit)
-	}
-	require.GreaterOrEqual(t, rd.kept[len(rd.kept)-1].Limit, all-rd.stride)
+	return r.judge().broken
+}
 
-	for i := range 2 * maxKeptSelections {
-		rd.keeps(scenario.Selection{Prefix: strconv.Itoa(i)})
-	}
-	require.Len(t, rd.selections, maxKeptSelections)
-	require.False(t, newReader(&run{plan: &scenario.Plan{}}, &callers{}, group, 1, 1).keeps(scenario.Selection{}), "it is not the first of its group")
+func TestReaders_FindAWrongListOfALateSelection(t *testing.T) {
+	require.Len(t, wrongLists(t, 15, 14, 1, 15), 1)
+	require.Len(t, wrongLists(t, 400, 200, 1, 400), 1, "of more selections than are compared")
+	require.Empty(t, wrongLists(t, 400, 400, 1, 400))
+}
+
+// Two readers that share two selections have one each.
+func TestReaders_FindAWrongListOfAnyReader(t *testing.T) {
+	require.Len(t, wrongLists(t, 2, 1, 2, 3), 1)
 }

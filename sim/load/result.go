@@ -152,9 +152,9 @@ func (r *run) expect() {
 				return
 			}
 		}
-		for _, rd := range r.readers {
-			for sel := range rd.selections {
-				if !yield(judge.Selection(sel)) {
+		for _, g := range r.callers {
+			for _, of := range g.sample.selections {
+				if !yield(judge.Selection(of.Selection)) {
 					return
 				}
 			}

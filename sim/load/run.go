@@ -46,7 +46,6 @@ type run struct {
 
 	groups         []*watchers
 	callers        []*callers
-	readers        []*reader
 	cacheUsers     []*cacheUser
 	informerGroups []*informerGroup
 	stages         *stages
@@ -293,7 +292,6 @@ func (r *run) callAll(ctx context.Context) {
 		g := r.callersOf("readers", spec.Name)
 		for part := range spec.Count {
 			rd := newReader(r, g, spec, part, number)
-			r.readers = append(r.readers, rd)
 			calling.Go(func() { rd.read(ctx) })
 			number++
 		}

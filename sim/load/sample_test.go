@@ -1,0 +1,87 @@
+package load
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/scenario"
+)
+
+// list has the sample keep the nth list of a load, if it wants it.
+func (s *sample) list(sel scenario.Selection, n int) {
+	if s.keeps(sel) {
+		s.keep(sel, judge.Listing[content.Item]{Limit: n}) // by which it is known again
+	}
+}
+
+// A load may last for hours: what is kept of it is bounded, and not of its beginning alone.
+func TestSample_HasListsOfAllTimes(t *testing.T) {
+	s := newSample(1)
+	const all = 100_000
+	for i := range all {
+		s.list(scenario.Selection{}, i)
+	}
+	kept := s.selections[0].lists
+	require.Less(t, len(kept), maxKept)
+	require.GreaterOrEqual(t, len(kept), maxKept/2)
+	require.Equal(t, len(kept), s.size)
+	require.Zero(t, kept[0].Limit)
+	for i := 1; i < len(kept); i++ {
+		require.Equal(t, s.stride, kept[i].Limit-kept[i-1].Limit)
+	}
+	require.GreaterOrEqual(t, kept[len(kept)-1].Limit, all-s.stride)
+}
+
+// Otherwise a load that lists two selections by turns would have one of them compared only at first.
+func TestSample_HasAsManyListsOfEachSelection(t *testing.T) {
+	s := newSample(1)
+	sels := []scenario.Selection{{Prefix: "a"}, {Labels: "a"}, {Fields: "a"}, {Key: "a"}}
+	for i := range 100_000 {
+		s.list(sels[i%len(sels)], i)
+	}
+	require.Len(t, s.selections, len(sels))
+	for _, of := range s.selections {
+		require.Len(t, of.lists, s.size/len(sels))
+	}
+}
+
+func TestSample_HasSelectionsOfAllTimes(t *testing.T) {
+	s := newSample(1)
+	const all = 1000
+	late, n := 0, 0
+	for i := range all {
+		for range 100 {
+			s.list(scenario.Selection{Prefix: strconv.Itoa(i)}, n)
+			n++
+		}
+	}
+	require.Len(t, s.selections, maxKeptSelections)
+	for _, of := range s.selections {
+		require.NotEmpty(t, of.lists)
+		at, err := strconv.Atoi(of.Prefix)
+		require.NoError(t, err)
+		require.Equal(t, at*100, of.lists[0].Limit, "from its first list on")
+		late += oneIf(at >= all/2)
+	}
+	require.Greater(t, late, maxKeptSelections/4)
+	require.Less(t, s.size, maxKept)
+}
+
+func TestSample_DropsAListOfASelectionThatItNoLongerHas(t *testing.T) {
+	s := newSample(1)
+	var begun []scenario.Selection
+	for i := range 100 {
+		if sel := (scenario.Selection{Prefix: strconv.Itoa(i)}); s.keeps(sel) {
+			begun = append(begun, sel)
+		}
+	}
+	require.Greater(t, len(begun), maxKeptSelections)
+	for _, sel := range begun {
+		s.keep(sel, judge.Listing[content.Item]{})
+	}
+	require.Equal(t, maxKeptSelections, s.size)
+}
