@@ -38,7 +38,7 @@ type contents[T any] interface {
 	put(d Delta[T], initial bool)
 	// delete queues a deletion that the source has reported.
 	delete(gone *Deleted[T])
-	// replace queues a list. initial is as for put.
+	// replace queues a list. initial: it is the first change.
 	replace(list *listing[T], rev store.Revision, initial bool)
 	// resync queues the known objects once more.
 	resync()
@@ -89,7 +89,7 @@ func (q *base[T]) Replace(objects []T, rev store.Revision) error {
 	if err != nil {
 		return err
 	}
-	return q.modify(func() { q.contents.replace(&list, rev, !q.isSynced()) })
+	return q.modify(func() { q.contents.replace(&list, rev, !q.populated) })
 }
 
 // Resync queues all known objects once more, for a consumer that processes them
@@ -212,7 +212,8 @@ func (q *base[T]) Len() int {
 }
 
 // HasSynced reports whether all entries of the first Replace, deletions too, have
-// been processed. A queue whose first change is not a Replace has synced at once.
+// been processed; entries of later ones are not waited for, but a FIFO whose first list
+// was replaced waits for the list that it has instead. A queue whose first change is not a Replace has synced at once.
 func (q *base[T]) HasSynced() bool {
 	select {
 	case <-q.synced:

@@ -55,6 +55,8 @@
 //     the queue. Use a WorkQueue to retry.
 //   - A WorkQueue is first in, first out, without hooks to reorder it. Use a Heap for items
 //     with priorities.
+//   - A FIFO whose first list was replaced before it was processed syncs with the second list. That of
+//     client-go then waits for as many entries as the first had.
 //   - There is no ParallelizeUntil: an errgroup with SetLimit (golang.org/x/sync/errgroup)
 //     does that.
 //

@@ -38,9 +38,9 @@ func NewFIFO[T any](key store.KeyFunc[T]) (*FIFO[T], error) {
 }
 
 // Pop waits for an object, removes it and calls process with it; initial is whether it
-// was in the first Replace. The error is that of process, its panic as a
-// [*usercode.PanicError], ctx's if ctx ends first, or [ErrClosed] once the queue is
-// closed and empty.
+// was in the first Replace, or in one that took its place before all of it was
+// processed. The error is that of process, its panic as a [*usercode.PanicError],
+// ctx's if ctx ends first, or [ErrClosed] once the queue is closed and empty.
 //
 // One call processes at a time, and the others wait. process may call the queue,
 // except for Pop. If it fails, the object is not queued again.
@@ -74,6 +74,7 @@ func (q *fifoContents[T]) delete(gone *Deleted[T]) {
 }
 
 func (q *fifoContents[T]) replace(list *listing[T], _ store.Revision, initial bool) {
+	initial = initial || q.initial > 0 // it takes the place of the first list
 	for q.entries.len() > 0 {
 		q.initial -= count(q.entries.pop().initial)
 	}

@@ -81,7 +81,7 @@ func (m *loggedSource) List(t *rapid.T) {
 	for _, name := range rapid.SliceOfDistinct(thingName, rapid.ID).Draw(t, "names") {
 		state[name] = thing{name, fmt.Sprint(m.version)}
 	}
-	initial := !m.synced()
+	initial := len(m.initial) == 0
 	require.NoError(t, m.queue.Replace(slices.Collect(maps.Values(state)), store.Revision(m.version)))
 	m.log(state, initial)
 }
