@@ -115,11 +115,12 @@ func (c *Controller[T]) EnqueueAfter(key string, delay time.Duration) error {
 // those that have arrived, and no key is queued or being reconciled. Keys that are
 // delayed, as those that failed, are not waited for. On a deterministic host it runs
 // everything that can run; on others it takes time for each object. It must not be
-// called by Reconcile.
+// called by Reconcile. If the controller is told of no more changes, as when Keys has ended
+// its goroutine, it waits until no key is queued, and returns Err.
 //
 // Errors: ctx's cause; [informer.ErrClosed] or why the informer has ended; [ErrClosed] if
-// the informer goes on without the controller; on a deterministic host [engine.ErrIdle] if
-// nothing that can run brings the revision.
+// the informer goes on without the controller; those of Err; on a deterministic host
+// [engine.ErrIdle] if nothing that can run brings the revision.
 func (c *Controller[T]) Settle(ctx context.Context, rev store.Revision) error {
 	if err := c.informer.WaitForRevision(ctx, max(rev, 1)); err != nil {
 		return err
@@ -129,7 +130,10 @@ func (c *Controller[T]) Settle(ctx context.Context, rev store.Revision) error {
 			return err
 		}
 	}
-	return c.core.settle(ctx)
+	if err := c.core.settle(ctx); err != nil {
+		return err
+	}
+	return c.Err() // which has not seen all changes if it is told of no more
 }
 
 // passed waits until the controller's handler has everything that can be read from the
