@@ -126,3 +126,19 @@ func TestClock_ThatJumpsKeepsHistoryForAWhile(t *testing.T) {
 	require.GreaterOrEqual(t, f.compacted(), f.revision()-400-256)
 	require.LessOrEqual(t, f.compacted(), f.revision()-400)
 }
+
+// The timer does not know that the wall clock was set. Looking for what has expired writes nothing.
+func TestClock_ThatIsSetAheadExpiresObjectsSoon(t *testing.T) {
+	f := newFixture(t)
+	_, err := f.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{TTL: 24 * time.Hour})
+	require.NoError(t, err)
+	for range 2 { // as it was written, and as it is read from the file
+		f.clock.Advance(time.Hour)
+		require.EqualValues(t, 2, f.revision())
+		f.reopen(0)
+	}
+	f.clock.Jump(48 * time.Hour)
+	f.clock.Advance(time.Minute)
+	_, err = f.Get(f.ctx, "a")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}

@@ -35,7 +35,9 @@
 // engine.Config.FreshnessTimeout how long they wait, and Engine.WaitReady waits for the end.
 //
 // Objects with a TTL expire by the wall clock. Those that have expired while the process
-// did not run are deleted when the file is opened, with ordinary events.
+// did not run are deleted when the file is opened, with ordinary events. If the wall clock is
+// set ahead while it runs, objects that were read from the file expire within a minute of the
+// time that the clock shows; those that were written since keep the time that they had left.
 //
 // # Encoding
 //

@@ -61,7 +61,7 @@ func (b *Backend) Commit(publish func()) {
 	if !b.trim.IsSet() {
 		b.trim.SetIn(b.config.Retain.MinAge)
 	}
-	b.expire.Set(b.expiries.Earliest(b.history.clock))
+	b.expire.SetTo(b.expiries, b.history.clock)
 	oldest := uint64(b.oldest())
 	surplus := b.history.surplus(oldest, uint64(b.revision), b.history.clock, false) > oldest
 	woken := b.waiting.Take()

@@ -132,7 +132,7 @@ func (b *Backend) begin(objects []*store.Object) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.expire.Set(b.expiries.Earliest(now))
+	b.expire.SetTo(b.expiries, now)
 	return nil
 }
 

@@ -29,5 +29,5 @@ func (b *Backend) deleteExpired() {
 		_, wake := b.commitDeletion(e.Object, e.Size, now)
 		woken = append(woken, wake...)
 	}
-	b.expire.Set(b.expiries.Earliest(now))
+	b.expire.SetTo(b.expiries, now)
 }

@@ -115,6 +115,24 @@ func TestExpiry_IsDelayedByAClockSetBack(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// The timer does not know that the wall clock was set.
+func TestExpiry_FollowsAClockSetAhead(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	f.put("first", nil, backend.PutOptions{TTL: time.Hour})
+	f.put("last", nil, backend.PutOptions{TTL: 24 * time.Hour})
+	f.clock.Advance(30 * time.Second)
+	f.clock.Jump(2 * time.Hour)
+	f.clock.Advance(time.Minute)
+	_, err := f.Get(f.ctx, "first")
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = f.Get(f.ctx, "last")
+	require.NoError(t, err)
+	f.clock.Jump(22 * time.Hour)
+	f.clock.Advance(time.Minute)
+	_, err = f.Get(f.ctx, "last")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
 // leaving returns the schema of lamps whose SetRevision ends the goroutine for the key, while
 // leave is set.
 func leaving(key string, leave *bool) store.Schema {

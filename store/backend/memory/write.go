@@ -142,7 +142,7 @@ func (b *Backend) put(w put) ([]*waiting.Follower, error) {
 	if o.Expires = w.opts.Expires(o.Written, prev); !o.Expires.IsZero() {
 		b.expiries.Add(o, w.size)
 	}
-	b.expire.Set(b.expiries.Earliest(now))
+	b.expire.SetTo(b.expiries, now)
 	return b.commit(ev, w.oldSize), nil
 }
 
@@ -180,7 +180,7 @@ func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Ob
 		return nil, nil, err
 	}
 	gone, woken := b.commitDeletion(last, size, now)
-	b.expire.Set(b.expiries.Earliest(now))
+	b.expire.SetTo(b.expiries, now)
 	return gone, woken, nil
 }
 

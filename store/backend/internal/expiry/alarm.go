@@ -10,6 +10,10 @@ import (
 // Never is the time at which an alarm does not ring.
 var Never time.Time
 
+// LookAgain is how long an alarm waits at most while objects expire by the wall clock: a timer runs on the
+// monotonic clock, and nothing tells that the wall clock was set.
+const LookAgain = time.Minute
+
 // Now returns the time. The error is a panic of the clock, which may be the user's.
 func Now(c clock.Clock) (now time.Time, err error) {
 	err = usercode.Call("Clock.Now", "", func() { now = c.Now() })
@@ -22,7 +26,9 @@ type Alarm struct {
 	clock clock.Clock
 	ring  func()
 	at    time.Time
-	timer clock.Timer
+	// impatient: the timer ends after LookAgain at most.
+	impatient bool
+	timer     clock.Timer
 }
 
 // NewAlarm returns an alarm that calls ring, and is not set.
@@ -30,22 +36,32 @@ func NewAlarm(c clock.Clock, ring func()) Alarm { return Alarm{clock: c, ring: r
 
 // Set makes the alarm ring at that time and no other. If the clock panics, the alarm is not
 // set, and the next Set tries again.
-func (a *Alarm) Set(at time.Time) {
-	if !at.Equal(a.at) {
-		a.arm(at)
+func (a *Alarm) Set(at time.Time) { a.set(at, false) }
+
+// SetTo makes the alarm ring when the first object of q expires, as seen from now. While q has objects
+// that expire by the wall clock it rings after [LookAgain] at the latest, when perhaps none has expired.
+func (a *Alarm) SetTo(q *Queue, now time.Time) { a.set(q.Earliest(now), q.byWall()) }
+
+func (a *Alarm) set(at time.Time, impatient bool) {
+	if !at.Equal(a.at) || impatient != a.impatient {
+		a.arm(at, impatient)
 	}
 }
 
 // arm replaces the timer.
-func (a *Alarm) arm(at time.Time) {
+func (a *Alarm) arm(at time.Time, impatient bool) {
 	timer := a.timer
-	a.at, a.timer = Never, nil
+	a.at, a.impatient, a.timer = Never, impatient, nil
 	panicked := usercode.Call("Clock.AfterFunc", "", func() {
 		if timer != nil {
 			timer.Stop()
 		}
 		if !at.IsZero() {
-			a.timer = a.clock.AfterFunc(max(0, at.Sub(a.clock.Now())), a.ring)
+			wait := max(0, at.Sub(a.clock.Now()))
+			if impatient {
+				wait = min(wait, LookAgain)
+			}
+			a.timer = a.clock.AfterFunc(wait, a.ring)
 		}
 	})
 	if panicked == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/clock/clocktest"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -39,6 +40,36 @@ func TestAlarm_RingsAfterATime(t *testing.T) {
 	require.Zero(t, rung)
 	virtual.Advance(1)
 	require.Equal(t, 1, rung)
+}
+
+// A timer does not follow the wall clock. Times that both have a monotonic reading need not either.
+func TestAlarm_RingsEarlyIfObjectsExpireByTheWallClock(t *testing.T) {
+	start, rung := time.Now(), 0
+	virtual, q := clock.NewVirtual(start), expiry.NewQueue()
+	a := expiry.NewAlarm(virtual, func() { rung++ })
+	sooner := &store.Object{Key: "sooner", Expires: start.Add(time.Hour)}
+	later := &store.Object{Key: "later, from a file", Expires: start.Round(0).Add(2 * time.Hour)}
+	q.Add(sooner, 1)
+	a.SetTo(q, start)
+	virtual.Advance(expiry.LookAgain)
+	require.Zero(t, rung)
+	q.Add(later, 1)
+	a.SetTo(q, start)
+	virtual.Advance(expiry.LookAgain)
+	require.Equal(t, 1, rung)
+
+	a.Rang()
+	a.SetTo(q, virtual.Now())
+	q.Remove(later)
+	a.SetTo(q, virtual.Now())
+	virtual.Advance(time.Hour - 2*expiry.LookAgain - 1)
+	require.Equal(t, 1, rung)
+	virtual.Advance(1)
+	require.Equal(t, 2, rung)
+	a.Rang()
+	q.Remove(sooner)
+	a.SetTo(q, virtual.Now())
+	require.Zero(t, virtual.Pending())
 }
 
 // An alarm is not set by a clock that panics, and is by the next try, also for the same time.

@@ -80,6 +80,12 @@ func (q *Queue) Earliest(now time.Time) time.Time {
 	return first.Object.Expires
 }
 
+// byWall reports whether there are objects that expire by the wall clock.
+func (q *Queue) byWall() bool {
+	_, some := q.wall.Min()
+	return some
+}
+
 // Expired returns up to n objects that have expired by now, in order. They stay in the
 // queue until they are removed, so that a deletion that fails does not lose its object.
 func (q *Queue) Expired(now time.Time, n int) (expired []*Expiring) {
