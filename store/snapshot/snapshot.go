@@ -15,8 +15,9 @@ const DefaultMaxLine = 16 << 20
 // version is the format's.
 const version = 1
 
-// pageSize is how many objects Write asks for at once, as a Reflector does: some storage counts
-// with each page what remains, so that small pages of much take long.
+// pageSize is how many objects Write asks for at once, as a Reflector does. Storage in memory
+// could give small pages at no more cost, but others count with each page what remains: etcd,
+// and package bolt for a state that is only in the file.
 const pageSize = 10_000
 
 // Options qualify Write and Read. The zero value is ready to use.
