@@ -4,8 +4,8 @@
 //	New ──▶ Write ... ──▶ Publish   the file is replaced
 //	              └─────▶ Discard   nothing has changed
 //
-// [Check] finds out before that there can be such a file, and [SameFile] that two files to
-// write, or one and another to read, are one.
+// [Check] finds out before that there can be such a file, [Special] that it is not a file but,
+// say, a pipe, and [SameFile] that two files to write, or one and another to read, are one.
 package draft
 
 import (
@@ -67,9 +67,16 @@ func NewFile(name string, perm fs.FileMode) (*Draft, error) {
 	return d, nil
 }
 
+// Special reports whether there is something at name that is neither a regular file nor a directory,
+// such as a pipe: to open that may wait for another program.
+func Special(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}
+
 // Check returns the error of [New], but does not open a pipe, which would wait for its reader.
 func Check(name string) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+	if Special(name) {
 		return nil
 	}
 	d, err := New(name)

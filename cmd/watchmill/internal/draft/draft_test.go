@@ -84,6 +84,15 @@ func TestCheck_FindsWhetherThereCanBeAFile(t *testing.T) {
 	require.NoError(t, draft.Check(os.DevNull))
 }
 
+func TestSpecial_IsNeitherAFileNorADirectory(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for name, want := range map[string]bool{dir: false, file: false, filepath.Join(dir, "none"): false, os.DevNull: true} {
+		require.Equal(t, want, draft.Special(name), name)
+	}
+}
+
 // A pipe cannot be replaced.
 func TestDraft_WritesIntoAPipe(t *testing.T) {
 	r, w, err := os.Pipe()

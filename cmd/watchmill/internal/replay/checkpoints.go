@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/internal/directory"
 	"github.com/watchmill/watchmill/sim/load"
 )
@@ -94,7 +95,7 @@ func (c *checkpoints) read() (*load.Saved, error) {
 // open opens a file of checkpoints. It refuses a pipe, which would wait for a program that writes to
 // it.
 func (c *checkpoints) open(path string) (*os.File, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+	if draft.Special(path) {
 		return nil, &OptionError{Option: "--checkpoints", Problem: path + " is no regular file; give another name"}
 	}
 	return os.Open(path)

@@ -128,7 +128,7 @@ func mayWriteKubeconfig(name string) error {
 	if name == "" {
 		return nil
 	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() { // a pipe would keep the server waiting
+	if draft.Special(name) { // a pipe would keep the server waiting
 		return &engine.ConfigError{Field: "--kubeconfig", Problem: fmt.Sprintf("is %s, which is no regular file; give a new file", name)}
 	}
 	before, err := readUpTo(name, int64(len(kubeconfigMark)))
