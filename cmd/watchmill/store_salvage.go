@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 
@@ -89,7 +90,7 @@ func (c *storeSalvageCommand) remove(ctx context.Context, lost map[string]map[st
 	}
 	defer f.Close()
 	for _, name := range slices.Sorted(maps.Keys(lost)) {
-		b, err := bolt.New(f, name, bolt.Config{Schema: rawSchema(), Codec: rawCodec{}, OnUndecodable: bolt.Keep})
+		b, err := bolt.New(f, name, rawConfig())
 		if err != nil {
 			return err
 		}
@@ -101,6 +102,15 @@ func (c *storeSalvageCommand) remove(ctx context.Context, lost map[string]map[st
 		}
 	}
 	return nil
+}
+
+// rawConfig describes a type that is not known. Its history stays: how much of it the program keeps is not
+// known, either.
+func rawConfig() bolt.Config {
+	return bolt.Config{
+		Schema: rawSchema(), Codec: rawCodec{}, OnUndecodable: bolt.Keep,
+		Retain: store.WindowLimits{MinEvents: math.MaxInt, MaxEvents: math.MaxInt},
+	}
 }
 
 // raw is an object of any type, with its value as it is in the file.
