@@ -55,8 +55,8 @@ type Backend struct {
 	expiries    *expiry.Queue
 	expire      expiry.Alarm // at the earliest expiry
 	trim        expiry.Alarm // when history may be old enough to discard
-	index       *pastIndex   // of the past state listed last, at first of the oldest; or nil
-	forget      expiry.Alarm // of index
+	indexes     pastIndexes  // of the past states listed last, at first of the oldest
+	forget      expiry.Alarm // of indexes
 	// size is the bytes of the object that the event being appended to the window
 	// replaces or deletes. The window reads it through the function given to NewWindow.
 	size int
@@ -112,7 +112,7 @@ func newBackend(f *File, name string, cfg Config) *Backend {
 	b.window = store.NewWindow(hotLimits, func(*store.Object) int { return b.size })
 	b.expire = expiry.NewAlarm(b.clock, b.deleteExpired)
 	b.trim = expiry.NewAlarm(b.clock, b.trimByAge)
-	b.forget = expiry.NewAlarm(b.clock, b.forgetIndex)
+	b.forget = expiry.NewAlarm(b.clock, b.forgetIndexes)
 	return b
 }
 
@@ -247,7 +247,7 @@ func (b *Backend) beginClose() {
 	b.expire.Set(expiry.Never)
 	b.trim.Set(expiry.Never)
 	b.forget.Set(expiry.Never)
-	b.tree, b.recent, b.window, b.expiries, b.index, b.undecodable = nil, nil, nil, nil, nil, nil
+	b.tree, b.recent, b.window, b.expiries, b.indexes, b.undecodable = nil, nil, nil, nil, nil, nil
 	woken := b.waiting.Take()
 	b.mu.Unlock()
 	waiting.WakeAll(woken)

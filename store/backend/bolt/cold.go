@@ -100,7 +100,7 @@ func (c *coldReader) start() {
 func (c *coldReader) fill() {
 	w, b := c.watcher, c.watcher.backend
 	b.mu.Lock()
-	run := &coldRead{reader: c, at: c.at, bare: w.noPrev && c.at+store.Revision(c.limits.run) < b.revision, index: b.index}
+	run := &coldRead{reader: c, at: c.at, bare: w.noPrev && c.at+store.Revision(c.limits.run) < b.revision, index: b.indexes.ofNew()}
 	b.mu.Unlock()
 	var err error = &usercode.PanicError{Func: "Codec or Schema", Value: usercode.ErrGoexit}
 	defer func() { c.add(run, err) }()

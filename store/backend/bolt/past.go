@@ -9,48 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
-
-// pastIndex has the records that make up the state at a revision, in the order of their
-// keys.
-type pastIndex struct {
-	revision store.Revision
-	keys     []string
-	records  []uint64 // the revision of each key's record
-	// objects are those of the records, nil where they have to be read from the file.
-	objects []*store.Object
-	// later[i] is the object written at revision+1+i, nil where it has to be read from the
-	// file.
-	later []*store.Object
-}
-
-func newPastIndex(at store.Revision, size int) *pastIndex {
-	return &pastIndex{
-		revision: at,
-		keys:     make([]string, 0, size), records: make([]uint64, 0, size), objects: make([]*store.Object, 0, size),
-	}
-}
-
-func (i *pastIndex) add(key string, record uint64, o *store.Object) {
-	i.keys, i.records, i.objects = append(i.keys, key), append(i.records, record), append(i.objects, o)
-}
-
-// written returns the object that was written at a revision after the state, or nil if
-// it has to be read from the file. The index may be nil.
-func (i *pastIndex) written(at store.Revision) *store.Object {
-	if i == nil || at <= i.revision || uint64(at-i.revision) > uint64(len(i.later)) {
-		return nil
-	}
-	return i.later[at-i.revision-1]
-}
-
-// indexLife is how long an index is kept, so that the pages of one list need one scan.
-const indexLife = time.Minute
 
 // listPast reads a page of a state that is only in the file.
 func (b *Backend) listPast(ctx context.Context, scan backend.Scan) (*backend.List, error) {
@@ -77,9 +40,9 @@ func (b *Backend) listPast(ctx context.Context, scan backend.Scan) (*backend.Lis
 // indexOf returns the index of the state at a revision, by one scan of the log.
 func (b *Backend) indexOf(v journal.View, at store.Revision) (*pastIndex, error) {
 	b.mu.Lock()
-	index := b.index
+	index := b.indexes.use(at)
 	b.mu.Unlock()
-	if index != nil && index.revision == at {
+	if index != nil {
 		return index, nil
 	}
 	records := map[string]uint64{}
@@ -105,22 +68,6 @@ func (b *Backend) indexOf(v journal.View, at store.Revision) (*pastIndex, error)
 		b.remember(index)
 	}
 	return index, nil
-}
-
-// remember keeps the index for a while. The caller holds the lock.
-func (b *Backend) remember(index *pastIndex) {
-	b.index = index
-	b.forget.SetIn(indexLife)
-}
-
-// forgetIndex releases the index when the alarm rings.
-func (b *Backend) forgetIndex() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.closed {
-		b.forget.Rang()
-		b.index = nil
-	}
 }
 
 // pastReader reads objects of one past state.
