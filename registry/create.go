@@ -22,7 +22,10 @@ func (c *core) create(ctx context.Context, draft *store.Object, namespace string
 		return c.tryCreate(ctx, draft, &opts)
 	}
 	for range nameAttempts {
-		attempt := c.layout.Draft(draft) // the rules of one attempt must not see what those of another have made
+		attempt, err := c.layout.DeepClone(draft) // the rules of one attempt must not see what those of another have made
+		if err != nil {
+			return nil, err
+		}
 		c.meta(attempt).SetName(generateName(m.GetGenerateName()))
 		o, err := c.tryCreate(ctx, attempt, &opts)
 		if !errors.Is(err, engine.ErrExists) {

@@ -58,9 +58,9 @@ func config() registry.Config[Widget] {
 	}
 }
 
-func open(t *testing.T, cfg registry.Config[Widget]) *registry.Store[Widget] {
+func open[T any, P registry.Ptr[T]](t *testing.T, cfg registry.Config[T]) *registry.Store[T] {
 	t.Helper()
-	s, err := registry.New(cfg)
+	s, err := registry.New[T, P](cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

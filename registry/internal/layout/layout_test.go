@@ -4,16 +4,20 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/layout"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 type lamp struct {
@@ -229,6 +233,85 @@ func TestLayout_ADeepCloneSharesNothing(t *testing.T) {
 		}
 		require.Equal(t, before, k.text(t, o))
 	})
+}
+
+// shelf has values of all kinds that can be shared.
+type shelf struct {
+	common  `json:",inline"`
+	Pointer *[]string         `json:"pointer"`
+	Any     any               `json:"any"`
+	Array   [1]map[string]int `json:"array"`
+	Structs []common          `json:"structs"`
+	Bytes   []byte            `json:"bytes"`
+	Empty   map[string]int    `json:"empty,omitempty"`
+	None    []string          `json:"none"`
+	Hidden  map[string]int    `json:"-"`
+	since   time.Time
+}
+
+func TestLayout_ADeepCloneIsEqualWithoutSharing(t *testing.T) {
+	full := func() shelf {
+		return shelf{
+			common:  common{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "b"}}, Status: map[string]int{"on": 1}},
+			Pointer: &[]string{"a"}, Any: map[string]any{"a": []any{"b", nil}}, Array: [1]map[string]int{{"a": 1}},
+			Structs: []common{{Status: map[string]int{"on": 1}}}, Bytes: []byte("a"), Empty: map[string]int{},
+			Hidden: map[string]int{"a": 1}, since: time.Unix(1, 0),
+		}
+	}
+	k := kindOf[shelf]()
+	c, err := k.DeepClone(store.Header(&engine.Object[shelf]{Value: full()}))
+	require.NoError(t, err)
+	of := k.schema.Pointer(c).(*shelf)
+	require.Equal(t, full(), *of)
+
+	o := store.Header(&engine.Object[shelf]{Value: *of})
+	c, err = k.DeepClone(o)
+	require.NoError(t, err)
+	of = k.schema.Pointer(c).(*shelf)
+	of.Labels["a"], of.Status["on"], (*of.Pointer)[0], of.Array[0]["a"], of.Bytes[0] = "c", 2, "c", 2, 'c'
+	of.Any.(map[string]any)["a"].([]any)[0] = "c"
+	of.Structs[0].Status["on"], of.Empty["a"], of.Hidden["a"] = 2, 2, 2
+	require.Equal(t, full(), *k.schema.Pointer(o).(*shelf))
+}
+
+// dial has a DeepCopyObject, which knows what its unexported fields hold.
+type dial struct {
+	lamp
+	marks []int
+}
+
+func (d *dial) DeepCopyObject() runtime.Object {
+	if d.Name == "broken" {
+		panic("cannot copy")
+	}
+	c := *d
+	c.marks = slices.Clone(d.marks)
+	return &c
+}
+
+// knob has that of another type.
+type knob struct {
+	dial
+	Spec map[string]int `json:"spec"`
+}
+
+func TestLayout_ADeepCloneIsMadeByTheTypeItself(t *testing.T) {
+	k := kindOf[dial]()
+	o := store.Header(&engine.Object[dial]{Value: dial{marks: []int{1}}})
+	c, err := k.DeepClone(o)
+	require.NoError(t, err)
+	k.schema.Pointer(c).(*dial).marks[0] = 2
+	require.Equal(t, []int{1}, k.schema.Pointer(o).(*dial).marks)
+
+	_, err = k.DeepClone(store.Header(&engine.Object[dial]{Value: dial{lamp: lamp{ObjectMeta: metav1.ObjectMeta{Name: "broken"}}}}))
+	require.ErrorIs(t, err, usercode.ErrPanic)
+
+	k = kindOf[knob]()
+	o = store.Header(&engine.Object[knob]{Value: knob{Spec: map[string]int{"a": 1}}})
+	c, err = k.DeepClone(o)
+	require.NoError(t, err)
+	k.schema.Pointer(c).(*knob).Spec["a"] = 2
+	require.Equal(t, map[string]int{"a": 1}, k.schema.Pointer(o).(*knob).Spec)
 }
 
 func TestLayout_TakesTheStatusOfAnother(t *testing.T) {

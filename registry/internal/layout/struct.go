@@ -77,13 +77,11 @@ func (l *structLayout) Draft(o *store.Object) *store.Object {
 }
 
 func (l *structLayout) DeepClone(o *store.Object) (*store.Object, error) {
-	text, err := json.Marshal(l.schema.Pointer(o))
-	if err != nil {
-		return nil, err
+	c := l.Clone(o)
+	if panicked := usercode.Call("DeepCopyObject", o.Key, func() { deepCopy(l.schema.Pointer(c)) }); panicked != nil {
+		return nil, panicked
 	}
-	c := l.schema.New()
-	_, err = l.Decode(text, c)
-	return c, err
+	return c, nil
 }
 
 func (l *structLayout) value(o *store.Object) reflect.Value {

@@ -1,0 +1,56 @@
+package registry_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/registry"
+)
+
+// crate is a kind whose spec holds a list and a map.
+type crate struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              crateSpec `json:"spec"`
+}
+
+type crateSpec struct {
+	Items  []string          `json:"items,omitempty"`
+	Counts map[string]string `json:"counts,omitempty"`
+}
+
+// Rules may change in place what the spec of a new object holds. Those of the next name must see it as
+// the writer has sent it.
+func TestCreate_RulesOfAGeneratedNameSeeNothingOfTheNameBefore(t *testing.T) {
+	attempts, taken := 0, ""
+	s := open(t, registry.Config[crate]{
+		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Crate"},
+		Strategy: registry.Strategy[crate]{
+			Prepare: func(_ context.Context, c, _ *crate) {
+				if attempts++; attempts == 2 {
+					c.Name = taken
+				}
+				c.Spec.Items[0] += "!"
+				c.Spec.Counts["prepared"] += "!"
+			},
+			Canonicalize: func(c *crate) { c.Spec.Items[0] += "?" },
+		},
+	})
+	value := func() crate {
+		return crate{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "x-"},
+			Spec:       crateSpec{Items: []string{"apple"}, Counts: map[string]string{}},
+		}
+	}
+	first, err := s.Create(t.Context(), value(), registry.WriteOptions{})
+	require.NoError(t, err)
+	taken = first.Value.Name
+	second, err := s.Create(t.Context(), value(), registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 3, attempts)
+	require.Equal(t, first.Value.Spec, second.Value.Spec)
+	require.Equal(t, []string{"apple!?"}, second.Value.Spec.Items)
+}
