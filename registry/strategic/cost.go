@@ -11,49 +11,167 @@ import (
 // mostItems is how many items a list that is merged may have, together with those of the patch. The
 // library sorts them by looking each up in the list for each comparison: twice as many take more than
 // four times as long, some seconds for these, and a body of 3 MiB has room for so many that it would
-// take hours, in which nothing stops it.
+// take hours, in which nothing stops it. Several lists may take as long as one of so many items.
 const mostItems = 5000
 
-var errTooMany = errors.New("it would take too long: the lists that it merges have more than 5,000 items together with its own; send a merge patch or a JSON patch")
+// mostSteps is the sum of the squares of the lengths of all lists that are merged.
+const mostSteps = mostItems * mostItems
+
+var errTooMany = errors.New("it would take too long: longer than to merge one list with 5,000 items, those of the patch included; send a merge patch or a JSON patch")
 
 // affordable returns errTooMany if it would take too long to merge a patch into an object.
 func affordable(meta strategicpatch.LookupPatchMeta, object, patch map[string]any) error {
-	longest, work := map[string]int{}, 0
-	eachList(meta, object, "", func(path string, items int) { longest[path] = max(longest[path], items) })
-	eachList(meta, patch, "", func(path string, items int) {
-		n := items + longest[path]
-		work += n * n
-	})
-	if work > mostItems*mostItems {
+	e := estimate{}
+	e.object(meta, object, []map[string]any{patch})
+	if e.steps > mostSteps {
 		return errTooMany
 	}
 	return nil
 }
 
-// eachList calls do of each list in an object, or in a patch, that is merged: with its path, on which
-// there are fields alone, and how many items it has.
-func eachList(meta strategicpatch.LookupPatchMeta, fields map[string]any, path string, do func(path string, items int)) {
-	for name, value := range fields {
-		switch v := value.(type) {
-		case map[string]any:
-			if below, _, err := meta.LookupPatchMetadataForStruct(name); err == nil {
-				eachList(below, v, path+"."+name, do)
-			}
-		case []any:
-			if _, of, isDirective := strings.Cut(name, "/"); isDirective && strings.HasPrefix(name, "$") {
-				name = of
-			}
-			below, how, err := meta.LookupPatchMetadataForSlice(name)
-			if err != nil || !slices.Contains(how.GetPatchStrategies(), "merge") {
-				continue
-			}
-			at := path + "." + name
-			do(at, len(v))
-			for _, item := range v {
-				if item, isObject := item.(map[string]any); isObject {
-					eachList(below, item, at, do)
-				}
-			}
+// estimate counts the steps of a merge.
+type estimate struct{ steps int }
+
+// merge counts the merge of a list with that many items, those of the patch included.
+func (e *estimate) merge(items int) { e.steps = min(e.steps+items*items, 2*mostSteps) }
+
+// object counts the patches that are merged into an object one after the other: more than one if they
+// are items with the same key. If there is no object, it becomes the first patch, which costs nothing.
+func (e *estimate) object(meta strategicpatch.LookupPatchMeta, live map[string]any, patches []map[string]any) {
+	if live == nil && len(patches) > 0 {
+		live, patches = patches[0], patches[1:]
+	}
+	for name, changes := range byField(patches) {
+		e.objects(meta, name, live[name], changes)
+		e.list(meta, name, live[name], changes)
+	}
+}
+
+// objects counts the changes that are objects.
+func (e *estimate) objects(meta strategicpatch.LookupPatchMeta, name string, live any, changes []change) {
+	var patches []map[string]any
+	for _, c := range changes {
+		if patch, isObject := c.value.(map[string]any); isObject {
+			patches = append(patches, patch)
 		}
 	}
+	if below, _, err := meta.LookupPatchMetadataForStruct(name); err == nil && len(patches) > 0 {
+		object, _ := live.(map[string]any)
+		e.object(below, object, patches)
+	}
+}
+
+// list counts the changes that are lists, or orders of them.
+func (e *estimate) list(meta strategicpatch.LookupPatchMeta, name string, live any, changes []change) {
+	changes = slices.DeleteFunc(changes, func(c change) bool { return !c.isOfList() })
+	if len(changes) == 0 {
+		return
+	}
+	below, how, err := meta.LookupPatchMetadataForSlice(name)
+	if err != nil {
+		return
+	}
+	merges := slices.Contains(how.GetPatchStrategies(), "merge")
+	list, exists := live.([]any)
+	if len(changes) == 1 && changes[0].replaces() {
+		list = nil
+	}
+	e.items(below, how.GetPatchMergeKey(), list, changes)
+	length := len(list)
+	for _, c := range changes {
+		if sorts := merges || c.deletes || c.ordered; sorts && (exists || c.ordered && len(c.items) > 0) {
+			e.merge(length + max(len(c.items), len(c.order)))
+		}
+		length, exists = length+len(c.items), exists || len(c.items) > 0
+	}
+}
+
+// items counts the changes of the items of a list, which have a key, and are in each other.
+func (e *estimate) items(meta strategicpatch.LookupPatchMeta, key string, live []any, changes []change) {
+	if key == "" {
+		return
+	}
+	patches := map[any][]map[string]any{}
+	for _, c := range changes {
+		eachObject(c.items, func(item map[string]any) { patches[item[key]] = append(patches[item[key]], item) })
+	}
+	found := map[any]map[string]any{}
+	eachObject(live, func(item map[string]any) {
+		if _, again := found[item[key]]; !again { // the library takes the first one
+			found[item[key]] = item
+		}
+	})
+	for of, items := range patches {
+		e.object(meta, found[of], items)
+	}
+}
+
+// eachObject calls do of each object in a list.
+func eachObject(list []any, do func(map[string]any)) {
+	for _, item := range list {
+		if object, isObject := item.(map[string]any); isObject {
+			do(object)
+		}
+	}
+}
+
+// change is what a patch says of a field.
+type change struct {
+	// value is the field itself, items what a list has, and order the list of its $setElementOrder.
+	value        any
+	items, order []any
+	// ordered: there is an order. deletes: the items are those of $deleteFromPrimitiveList.
+	ordered, deletes bool
+}
+
+func (c *change) isOfList() bool { return c.items != nil || c.ordered }
+
+// replaces reports whether the items take the place of those that a list has. With an order those of both
+// are looked up.
+func (c *change) replaces() bool {
+	return !c.ordered && slices.ContainsFunc(c.items, func(item any) bool {
+		object, _ := item.(map[string]any)
+		return object["$patch"] == "replace"
+	})
+}
+
+// byField returns what patches say of each field, in their order.
+func byField(patches []map[string]any) map[string][]change {
+	fields := map[string][]change{}
+	for _, patch := range patches {
+		for name, value := range patch {
+			items, _ := value.([]any)
+			if of, isOrder := strings.CutPrefix(name, orderPrefix); isOrder {
+				if _, both := patch[of]; !both {
+					fields[of] = append(fields[of], change{order: items, ordered: true})
+				}
+				continue
+			}
+			of, deletes := strings.CutPrefix(name, deletePrefix)
+			if deletes && !hasObjects(items) { // those of scalars are looked up once
+				continue
+			}
+			c := change{value: value, items: items, deletes: deletes}
+			if order, ordered := patch[orderPrefix+name]; ordered {
+				c.order, _ = order.([]any)
+				c.ordered = true
+			}
+			fields[of] = append(fields[of], c)
+		}
+	}
+	return fields
+}
+
+// The directives that are fields beside that of a list begin so.
+const (
+	orderPrefix  = "$setElementOrder/"
+	deletePrefix = "$deleteFromPrimitiveList/"
+)
+
+func hasObjects(list []any) bool {
+	if len(list) == 0 {
+		return false
+	}
+	_, isObject := list[0].(map[string]any)
+	return isObject
 }

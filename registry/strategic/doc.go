@@ -14,9 +14,10 @@
 // Give [New] to registry.Config.StrategicMerge. Without it such patches are refused with 415, as
 // Kubernetes refuses them for custom resources; clients of these send merge patches.
 //
-// The merging is Kubernetes' own, but for lists of more than 5,000 items, together with those of the
-// patch: they would take too long. A patch that would round an integer of 2^63 or more, which it
-// does not know, is refused if the field is for integers.
+// The merging is Kubernetes' own, but a patch is refused that would take longer than to merge one list
+// with 5,000 items, those of the patch included. A list that the object does not have yet costs nothing,
+// and the items that a patch replaces do not count. A patch that would round an integer of 2^63 or more,
+// which it does not know, is refused if the field is for integers.
 //
 // Programs that do not import this package do not link what it is made of.
 package strategic

@@ -2,8 +2,6 @@ package strategic_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -102,37 +100,6 @@ func TestMerge_RoundsNoInteger(t *testing.T) {
 	var g Gear
 	require.NoError(t, json.Unmarshal(patched, &g))
 	require.Equal(t, 1e300, g.Mass)
-}
-
-// The library takes minutes for lists for which a body has room.
-func TestMerge_OfLongListsIsRefused(t *testing.T) {
-	of := info(t)
-	list := func(format string, n int) string {
-		all := make([]string, n)
-		for i := range all {
-			all[i] = fmt.Sprintf(format, n-i)
-		}
-		return "[" + strings.Join(all, ",") + "]"
-	}
-	const many = 5001
-	apply := func(patch, object string) error {
-		p, err := of.ParsePatch(registry.StrategicPatch, []byte(patch))
-		require.NoError(t, err)
-		_, err = p.Apply([]byte(object))
-		return err
-	}
-	teeth, tags := list(`{"name":"a%d"}`, many), list(`"a%d"`, many)
-	for _, tc := range [][2]string{
-		{`{"teeth":` + teeth + `}`, `{}`}, {`{"teeth":[{"name":"b"}]}`, `{"teeth":` + teeth + `}`}, {`{"tags":` + tags + `}`, `{"tags":["b"]}`},
-		{`{"$setElementOrder/tags":["b"]}`, `{"tags":` + tags + `}`}, {`{"$deleteFromPrimitiveList/tags":` + tags + `}`, `{"tags":["b"]}`},
-		{`{"metadata":{"finalizers":["b"]}}`, `{"metadata":{"finalizers":` + tags + `}}`},
-	} {
-		err := apply(tc[0], tc[1])
-		require.ErrorAs(t, err, new(*registry.PatchError), "%.40s", tc[0])
-		require.ErrorContains(t, err, "more than 5,000 items", "%.40s", tc[0])
-	}
-	require.NoError(t, apply(`{"mass":2,"order":`+tags+`,"teeth":null}`, `{"order":`+tags+`,"teeth":`+teeth+`}`), "no list of these is merged")
-	require.NoError(t, apply(`{"teeth":`+list(`{"name":"b%d"}`, 200)+`}`, `{"teeth":`+list(`{"name":"a%d"}`, 300)+`}`))
 }
 
 func TestMerge_WrongPatchesAreRefused(t *testing.T) {
