@@ -1,14 +1,15 @@
 package crd
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
@@ -89,15 +90,21 @@ func (m *manifest) checkColumns(v *version) error {
 	return nil
 }
 
-// checkSelf refuses what no property can have: the path names it, and is "" for the object.
-func (s *schema) checkSelf(path string) error {
-	wrong := func(problem string) error {
-		return fmt.Errorf("%s %s", shortened(cmp.Or(path, "the object")), problem)
+// placeOf returns the place of a schema as an error shows it. The path is nil for that of the object.
+func placeOf(at *field.Path) string {
+	if at == nil {
+		return "the object"
 	}
+	return place(at.String())
+}
+
+// checkSelf refuses what no property can have. The path is nil for the object.
+func (s *schema) checkSelf(at *field.Path) error {
+	wrong := func(problem string) error { return fmt.Errorf("%s %s", placeOf(at), problem) }
 	if s.Ref != "" {
 		return wrong("has a $ref, which manifests cannot have: write the schema out")
 	}
-	if problem := s.wrongType(path == ""); problem != "" {
+	if problem := s.wrongType(at == nil); problem != "" {
 		return wrong(problem)
 	}
 	if !slices.Contains(listTypes, s.ListType) {
@@ -129,7 +136,7 @@ func (s *schema) wrongType(root bool) string {
 }
 
 // checkDefaults refuses a default that its own schema, which is also of, does not allow.
-func (s *schema) checkDefaults(of *spec.Schema, path string) error {
+func (s *schema) checkDefaults(of *spec.Schema, at *field.Path) error {
 	if s == nil || of == nil {
 		return nil
 	}
@@ -137,21 +144,22 @@ func (s *schema) checkDefaults(of *spec.Schema, path string) error {
 		value := runtime.DeepCopyJSONValue(s.Default)
 		s.setDefaults(value)
 		if wrong := (&validator{of}).validate(value); len(wrong) > 0 {
-			return fmt.Errorf("%s has a default that its schema does not allow: %s", shortened(cmp.Or(path, "the object")), shortened(strings.TrimPrefix(wrong[0].Error(), "<nil>: ")))
+			return fmt.Errorf("%s has a default that its schema does not allow: %s", placeOf(at), shortened(strings.TrimPrefix(wrong[0].Error(), "<nil>: ")))
 		}
 	}
-	for name, property := range of.Properties {
-		if err := s.Properties[name].checkDefaults(&property, shortened(strings.TrimPrefix(path+"."+name, "."))); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
+		property := of.Properties[name]
+		if err := s.Properties[name].checkDefaults(&property, at.Child(shortened(name))); err != nil {
 			return err
 		}
 	}
 	if s.Additional != nil && of.AdditionalProperties != nil {
-		if err := s.Additional.schema.checkDefaults(of.AdditionalProperties.Schema, path+".*"); err != nil {
+		if err := s.Additional.schema.checkDefaults(of.AdditionalProperties.Schema, at.Child("*")); err != nil {
 			return err
 		}
 	}
 	if of.Items != nil {
-		return s.Items.checkDefaults(of.Items.Schema, path+"[*]")
+		return s.Items.checkDefaults(of.Items.Schema, at.Key("*"))
 	}
 	return nil
 }

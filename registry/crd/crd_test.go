@@ -223,6 +223,7 @@ func TestSchema_TellsTheFirstPathsAloneThatItPrunes(t *testing.T) {
 	require.Equal(t, map[string]any{"size": int64(1)}, part)
 	require.Len(t, gone, 100)
 	require.Less(t, len(strings.Join(gone, "")), 1_000_000)
+	require.Equal(t, "spec.parts."+long[:200]+"….f0000", gone[0])
 	require.Equal(t, []string{"spec.other"}, prune(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"other": true}}}))
 }
 

@@ -55,6 +55,18 @@ func beginning(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
+// endShown is how many bytes of the end of a long path an error shows: a name, and what follows it.
+const endShown = maxShown + 100
+
+// place returns a path as an error shows it: its beginning and its end if it is long. Its names are
+// shortened.
+func place(path string) string {
+	if len(path) <= maxShown+endShown {
+		return path
+	}
+	return shortened(path) + strings.ToValidUTF8(path[len(path)-endShown:], "")
+}
+
 // maxManifest is the largest file of manifests, in bytes.
 const maxManifest = 8 << 20
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -97,6 +98,24 @@ func TestParse_ErrorsShowTheBeginningOfLongTexts(t *testing.T) {
 		_, err := crd.Parse(strings.NewReader(large))
 		require.ErrorIs(t, err, crd.ErrManifest, text)
 		require.Less(t, len(err.Error()), 1000, text)
+	}
+}
+
+// Of a property that is nested deep, or below a long name, an error tells the beginning of the path, and the
+// end with the property's own name.
+func TestParse_ErrorsNameTheProperty(t *testing.T) {
+	for name, depth := range map[string]int{strings.Repeat("long", 200): 1, "component": 60, strings.Repeat("ü", 100): 40} {
+		for _, wrong := range []string{"null", "{}", "{type: strin}", "{type: integer, default: x}", "{type: array, items: {}}", "{type: object, additionalProperties: {}}"} {
+			schema := "{type: object, properties: {wrong: " + wrong + "}}"
+			for range depth {
+				schema = "{type: object, properties: {" + name + ": " + schema + "}}"
+			}
+			_, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", schema, 1)))
+			require.ErrorContains(t, err, name[:8])
+			require.Regexp(t, `\.wrong(\[\*\]|\.\*)? has `, err.Error(), "%s %d", wrong, depth)
+			require.True(t, utf8.ValidString(err.Error()))
+			require.Less(t, len(err.Error()), 1000)
+		}
 	}
 }
 

@@ -50,7 +50,7 @@ func parseSchema(text []byte) (*schema, error) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, s); err != nil {
 		return nil, err
 	}
-	if err := s.check(""); err != nil {
+	if err := s.check(nil); err != nil {
 		return nil, err
 	}
 	s.openItems()
@@ -99,29 +99,30 @@ func (s *schema) ofFurther() *schema {
 	return nil
 }
 
-// check refuses a property that is null in the manifest, or that cannot be as it is.
-func (s *schema) check(path string) error {
+// check refuses a property that is null in the manifest, or that cannot be as it is. The path is nil for
+// the object.
+func (s *schema) check(at *field.Path) error {
 	if s == nil {
 		return nil
 	}
-	if err := s.checkSelf(path); err != nil {
+	if err := s.checkSelf(at); err != nil {
 		return err
 	}
-	for name, property := range s.Properties {
-		at := shortened(strings.TrimPrefix(path+"."+name, ".")) // which those below have in theirs
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		property, below := s.Properties[name], at.Child(shortened(name))
 		if property == nil {
-			return fmt.Errorf("the property %s has no schema: give at least its type", shortened(at))
+			return fmt.Errorf("the property %s has no schema: give at least its type", place(below.String()))
 		}
-		if err := property.check(at); err != nil {
+		if err := property.check(below); err != nil {
 			return err
 		}
 	}
 	if s.Additional != nil {
-		if err := s.Additional.schema.check(path + ".*"); err != nil {
+		if err := s.Additional.schema.check(at.Child("*")); err != nil {
 			return err
 		}
 	}
-	return s.Items.check(path + "[*]")
+	return s.Items.check(at.Key("*"))
 }
 
 // objectFields are the fields of every object, whatever its schema.
@@ -178,20 +179,20 @@ func (p *pruning) pruneField(s *schema, fields map[string]any, name string, at *
 		}
 	case s.Embedded && slices.Contains(objectFields, name):
 	case property != nil:
-		p.prune(property, fields[name], at.Child(name))
+		p.prune(property, fields[name], at.Child(shortened(name)))
 	case s.Additional != nil:
-		p.prune(s.ofFurther(), fields[name], at.Child(name))
+		p.prune(s.ofFurther(), fields[name], at.Child(shortened(name)))
 	case s.Open:
 	default:
 		delete(fields, name)
-		p.note(at.Child(name), "")
+		p.note(at.Child(shortened(name)), "")
 	}
 }
 
 // note notes that what is below a path was removed.
 func (p *pruning) note(at *field.Path, below string) {
 	if len(p.gone) < maxGone {
-		p.gone = append(p.gone, shortened(at.String()+below))
+		p.gone = append(p.gone, place(at.String()+below))
 	}
 }
 

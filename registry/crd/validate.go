@@ -26,7 +26,7 @@ func newValidator(text []byte, rest *schema) (*validator, error) {
 		return nil, err
 	}
 	eitherType(s)
-	if err := rest.checkDefaults(s, ""); err != nil {
+	if err := rest.checkDefaults(s, nil); err != nil {
 		return nil, err
 	}
 	return &validator{s}, nil
