@@ -113,9 +113,10 @@ func validate(reading crd.Options, o, old *object) field.ErrorList {
 	}
 	wrong := refusedByClusters(o)
 	if old == nil {
-		return wrong
+		return append(wrong, checkSchemas(o, nil)...)
 	}
-	wrong = append(without(wrong, refusedByClusters(old)), checkStored(o, old)...)
+	wrong = append(without(wrong, refusedByClusters(old)), checkSchemas(o, schemaErrors(old))...)
+	wrong = append(wrong, checkStored(o, old)...)
 	before, err := crd.Define(old)
 	if err != nil {
 		return wrong // it is not served, so nothing is fixed

@@ -294,6 +294,33 @@ func TestChange_OfADefinitionThatIsOlderThanARule(t *testing.T) {
 	})
 }
 
+// However much an older definition has that is refused today, what a change adds to that is found, and what
+// it leaves is not.
+func TestChange_OfADefinitionThatBreaksARuleInManyPlaces(t *testing.T) {
+	const list = `{"type":"array","items":{"type":"string"}}`
+	refused := strings.Replace(list, `"array"`, `"array","uniqueItems":true`, 1)
+	const most = 1500
+	from := func(first int, last string) func(map[string]any) {
+		var all strings.Builder
+		for i := first; i < most; i++ {
+			fmt.Fprintf(&all, `"a%04d":%s,`, i, refused)
+		}
+		return schemaOf(`{"type":"object","properties":{` + all.String() + `"last":` + last + `}}`)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		storage := newLasting(t)
+		storage.createUnchecked(t, definition("widgets", "Widget", from(0, list)))
+		c := newCluster(t, storage.config())
+		c.await(widgetsName, "Established=True")
+		a := c.update(422, definition("widgets", "Widget", from(0, refused)))
+		require.Contains(t, a.Body.String(), "properties[last].uniqueItems")
+		require.NotContains(t, a.Body.String(), "[a0")
+		c.update(200, definition("widgets", "Widget", from(600, list)))
+		c.update(200, definition("widgets", "Widget", from(most-1, list)))
+		require.Contains(t, c.update(422, definition("widgets", "Widget", from(most-2, list))).Body.String(), fmt.Sprint("a", most-2))
+	})
+}
+
 // As in a cluster: objects may be stored in a version that was stored before.
 func TestChange_VersionsThatWereStoredStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

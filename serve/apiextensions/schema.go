@@ -9,41 +9,64 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// schemaRules collects what Kubernetes refuses in a schema, besides what package crd cannot use.
+// schemaRules finds what Kubernetes refuses in a schema, besides what package crd cannot use.
 // Such a schema would work here, and be refused by every cluster.
-type schemaRules struct{ wrong field.ErrorList }
-
-// mostWrong is how many errors of a schema are collected: more than are told, since those that an
-// older definition has, too, are not. A definition has room for a hundred thousand.
-const mostWrong = 1000
-
-// checkSchema returns what Kubernetes refuses in the schema of a version. hasStatus: the version
-// has the status subresource.
-func checkSchema(schema map[string]any, at *field.Path, hasStatus bool) field.ErrorList {
-	r := &schemaRules{}
-	r.checkRoot(schema, at, hasStatus)
-	r.visit(schema, at)
-	slices.SortFunc(r.wrong, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
-	return r.wrong
+type schemaRules struct {
+	// found is called with each error, which it makes.
+	found func(wrong func() *field.Error)
 }
 
-// collect appends an error, which it makes, unless there are mostWrong.
-func (r *schemaRules) collect(wrong func() *field.Error) {
-	if len(r.wrong) < mostWrong {
-		r.wrong = append(r.wrong, wrong())
+// mostWrong is how many errors of the schemas of a definition are collected: it has room for a hundred
+// thousand.
+const mostWrong = 1000
+
+// checkSchemas returns what Kubernetes refuses in the schemas of a definition, without what is known.
+func checkSchemas(o *object, known errorSet) (wrong field.ErrorList) {
+	eachSchemaError(o, func(next func() *field.Error) {
+		if len(wrong) == mostWrong {
+			return
+		}
+		if e := next(); !known.has(e) {
+			wrong = append(wrong, e)
+		}
+	})
+	slices.SortFunc(wrong, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	return wrong
+}
+
+// schemaErrors returns all that Kubernetes refuses in the schemas of a definition.
+func schemaErrors(o *object) errorSet {
+	all := errorSet{}
+	eachSchemaError(o, func(next func() *field.Error) { all.add(next()) })
+	return all
+}
+
+// eachSchemaError calls found for each error in the schemas of a definition.
+func eachSchemaError(o *object, found func(wrong func() *field.Error)) {
+	r := &schemaRules{found}
+	for i, v := range items(part(o.Object, "spec"), "versions") {
+		schema, at := schemaOf(v), field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
+		_, hasStatus := part(v, "subresources")["status"].(map[string]any)
+		r.checkRoot(schema, at, hasStatus)
+		r.visit(schema, at)
 	}
 }
 
+// schemaOf returns the schema of a version.
+func schemaOf(version map[string]any) map[string]any {
+	return part(part(version, "schema"), "openAPIV3Schema")
+}
+
 func (r *schemaRules) forbid(at *field.Path, why string) {
-	r.collect(func() *field.Error { return field.Forbidden(at, why) })
+	r.found(func() *field.Error { return field.Forbidden(at, why) })
 }
 
 func (r *schemaRules) demand(at *field.Path, why string) {
-	r.collect(func() *field.Error { return field.Required(at, why) })
+	r.found(func() *field.Error { return field.Required(at, why) })
 }
 
 func (r *schemaRules) refuse(at *field.Path, value any, why string) {
-	r.collect(func() *field.Error { return field.Invalid(at, value, why) })
+	r.found(func() *field.Error { return field.Invalid(at, value, why) })
 }
 
 // eachProperty calls do of each property of a schema, which is at that path, in the order of their names.
@@ -62,7 +85,8 @@ var besideStatus = []string{
 	"x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations",
 }
 
-// checkRoot checks what is special in the schema of an object.
+// checkRoot checks what is special in the schema of an object. hasStatus: its version has the status
+// subresource.
 func (r *schemaRules) checkRoot(s map[string]any, at *field.Path, hasStatus bool) {
 	for _, keyword := range slices.Sorted(maps.Keys(s)) {
 		if hasStatus && given(s, keyword) && !slices.Contains(besideStatus, keyword) {
@@ -200,7 +224,7 @@ func (r *schemaRules) checkKeywords(s map[string]any, at *field.Path) {
 		return
 	}
 	if mapType != "atomic" && mapType != "granular" {
-		r.collect(func() *field.Error {
+		r.found(func() *field.Error {
 			return field.NotSupported(at.Child("x-kubernetes-map-type"), mapType, []string{"atomic", "granular"})
 		})
 	}

@@ -1,6 +1,7 @@
 package apiextensions
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/url"
 	"slices"
@@ -14,7 +15,7 @@ import (
 )
 
 // refusedByClusters returns what Kubernetes refuses in a definition that could be served, so that
-// a definition that works here works in a cluster.
+// a definition that works here works in a cluster, but for its schemas.
 func refusedByClusters(o *object) (wrong field.ErrorList) {
 	at := field.NewPath("spec")
 	spec := part(o.Object, "spec")
@@ -122,10 +123,7 @@ func checkVersion(v map[string]any, at *field.Path) (wrong field.ErrorList) {
 			wrong = append(wrong, field.NotSupported(below.Child("format"), format, columnFormats))
 		}
 	}
-	schema := part(part(v, "schema"), "openAPIV3Schema")
-	wrong = append(wrong, checkSelectable(items(v, "selectableFields"), schema, at.Child("selectableFields"))...)
-	_, hasStatus := part(v, "subresources")["status"].(map[string]any)
-	return append(wrong, checkSchema(schema, at.Child("schema", "openAPIV3Schema"), hasStatus)...)
+	return append(wrong, checkSelectable(items(v, "selectableFields"), schemaOf(v), at.Child("selectableFields"))...)
 }
 
 // columnFormats are the formats of columns.
@@ -157,24 +155,32 @@ func checkSelectable(fields []map[string]any, schema map[string]any, at *field.P
 	return wrong
 }
 
-// without returns the errors that the definition before does not have, so that one which is older
-// than a rule can be changed. The place of a version in the list does not matter.
+// without returns the errors that the definition before does not have.
 func without(wrong, before field.ErrorList) (left field.ErrorList) {
-	said := func(e *field.Error) string {
-		place := e.Field
-		if _, below, found := strings.Cut(place, "spec.versions["); found {
-			place = strings.TrimLeft(below, "0123456789")
-		}
-		return fmt.Sprint(e.Type, place, e.Detail)
-	}
-	known := map[string]bool{}
+	known := errorSet{}
 	for _, e := range before {
-		known[said(e)] = true
+		known.add(e)
 	}
 	for _, e := range wrong {
-		if !known[said(e)] {
+		if !known.has(e) {
 			left = append(left, e)
 		}
 	}
 	return left
+}
+
+// errorSet is the errors that a definition has, so that one which is older than a rule can be changed.
+// It has their hashes: there may be a hundred thousand, with long paths. Nil is an empty one.
+type errorSet map[[sha256.Size]byte]bool
+
+func (s errorSet) add(e *field.Error)      { s[hashOf(e)] = true }
+func (s errorSet) has(e *field.Error) bool { return s[hashOf(e)] }
+
+// hashOf returns the hash of what an error says. The place of a version in the list does not matter.
+func hashOf(e *field.Error) [sha256.Size]byte {
+	place := e.Field
+	if _, below, found := strings.Cut(place, "spec.versions["); found {
+		place = strings.TrimLeft(below, "0123456789")
+	}
+	return sha256.Sum256([]byte(fmt.Sprint(e.Type, place, e.Detail)))
 }
