@@ -2,7 +2,9 @@ package apply
 
 import (
 	"errors"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
@@ -12,11 +14,19 @@ import (
 // a map take a quarter of that.
 const mostItems = 20_000
 
-var errTooMany = errors.New("there are too many items of lists that merge, or fields of maps, to tell whose they are: one list may have 20,000 and one map 40,000, if there are no others")
+var errTooMany = errors.New("there are too many items of lists that merge, or fields of maps, to tell whose they are: one list may have 20,000, of which four managers own each, and one map 40,000, if there are no others")
 
-// affordable returns errTooMany if it would take too long to merge an object.
+// affordable returns errTooMany if it would take too long to merge an object. What is recorded of its
+// owners has as much room as the object itself: what can be created can be applied to.
 func (a *applier) affordable(fields map[string]any) error {
-	if members(fields) > mostItems && remainingWork(a.schema, fields, mostItems*mostItems) < 0 {
+	if members(fields) <= mostItems {
+		return nil
+	}
+	own := object(fields).Object
+	recorded, _, _ := unstructured.NestedFieldNoCopy(own, "metadata", "managedFields")
+	unstructured.RemoveNestedField(own, "metadata", "managedFields")
+	const budget = mostItems * mostItems
+	if remainingWork(a.schema, own, budget) < 0 || remainingOfRecorded(recorded, budget) < 0 {
 		return errTooMany
 	}
 	return nil
@@ -57,6 +67,27 @@ func remainingWork(s *spec.Schema, value any, budget int) int {
 		}
 		for i := 0; i < len(v) && budget >= 0; i++ {
 			budget = remainingWork(ofItems(s), v[i], budget)
+		}
+	}
+	return budget
+}
+
+// remainingOfRecorded returns what is left of a budget after managed fields are read. They are sorted by the
+// texts of the names: so are fields, but not items, whose names are JSON.
+func remainingOfRecorded(value any, budget int) int {
+	switch v := value.(type) {
+	case map[string]any:
+		items := 0
+		for name, member := range v {
+			if !strings.HasPrefix(name, "f:") {
+				items++
+			}
+			budget = remainingOfRecorded(member, budget)
+		}
+		budget -= items * items / 4
+	case []any:
+		for _, item := range v {
+			budget = remainingOfRecorded(item, budget)
 		}
 	}
 	return budget

@@ -60,6 +60,36 @@ func TestApply_OfTooManyMembersIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "too many")
 }
 
+// What is recorded of owners does not count with the fields that they own.
+func TestApply_ToWhatHasBeenCreated(t *testing.T) {
+	g := open(t)
+	limits := make([]string, 33_000)
+	for i, name := range descending(len(limits)) {
+		limits[i] = fmt.Sprintf("%q:1", name)
+	}
+	whole := `"spec":{"limits":{` + strings.Join(limits, ",") + `}}`
+	g.apply("first", whole)
+	g.apply("second", whole)
+	g.apply("second", `"spec":{"size":1}`)
+}
+
+// The library puts the items of lists that are recorded in order, too.
+func TestApply_ToALongListWithManyOwnersIsRefused(t *testing.T) {
+	applier, err := apply.New(config().Kind, []byte(`{"type":"object","properties":{"tags":{"type":"array","items":{"type":"string"},"x-kubernetes-list-type":"set"}}}`))
+	require.NoError(t, err)
+	items := map[string]any{}
+	for i := range 20_000 {
+		items[fmt.Sprint("v:", i)] = map[string]any{}
+	}
+	entry := map[string]any{"manager": "m", "fieldsV1": map[string]any{"f:tags": items}}
+	live := map[string]any{"metadata": map[string]any{"uid": "u", "managedFields": []any{entry, entry, entry, entry, entry}}}
+	_, err = applier.Apply(live, map[string]any{}, registry.Manager{Name: "m"}, false)
+	require.ErrorAs(t, err, new(*registry.BadRequestError))
+	require.ErrorContains(t, err, "four managers")
+	_, err = applier.Update(live, map[string]any{}, registry.Manager{Name: "m"})
+	require.ErrorContains(t, err, "four managers")
+}
+
 // A list that is one field is one, however long it is.
 func TestUpdate_ALongListThatIsOneFieldIsRecorded(t *testing.T) {
 	for _, applies := range []func(registry.Kind, json.RawMessage) (registry.Applier, error){apply.New, apply.Deduced} {
