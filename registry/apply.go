@@ -86,10 +86,11 @@ func (c *core) mayApply(key string, opts *WriteOptions) error {
 // readConfig returns the configuration of that kind for the object under key.
 func (c *core) readConfig(key string, text []byte, kind *Kind, opts *WriteOptions) (config map[string]any, err error) {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		if checkDepth(text) != nil {
-			return nil, errNested
+		err := checkSent(text)
+		if errors.Is(err, errDepth) {
+			err = errNested
 		}
-		if err := checkPaths(text); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}

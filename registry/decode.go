@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,17 +112,20 @@ func (o *WriteOptions) judge(strict []error) error {
 	return nil
 }
 
-// checkSent refuses JSON of a client that would take a parser too long.
-func checkSent(body []byte) error {
-	if err := checkDepth(body); err != nil {
-		return err
-	}
-	return checkPaths(body)
-}
+var (
+	errDepth = badRequest("the JSON is nested more than %d deep", maxDepth)
+	errPaths = badRequest("the names of long fields, each with those around it, have more than %d bytes together", maxPaths)
+)
 
-// checkPaths refuses JSON with long fields whose names, each with those of the fields around it, are too
-// long together. It must not be nested too deep. What is invalid it leaves to the parser.
-func checkPaths(body []byte) error {
+// checkSent refuses JSON of a client that would take a parser too long, with errDepth or errPaths.
+func checkSent(body []byte) error { return checkJSON(body, maxPaths) }
+
+// checkDepth refuses JSON that is nested too deep, with errDepth.
+func checkDepth(body []byte) error { return checkJSON(body, math.MaxInt) }
+
+// checkJSON refuses JSON that is nested too deep, or has long fields whose names, each with those of the
+// fields around it, have more than that many bytes. What is invalid it leaves to the parser.
+func checkJSON(body []byte, mostPaths int) error {
 	var names [maxDepth + 1]int // of the fields around, by depth
 	depth, path, text, long := 0, 0, 0, 0
 	for i := 0; i < len(body); i++ {
@@ -130,7 +134,9 @@ func checkPaths(body []byte) error {
 			text = textSize(body[i+1:])
 			i += text + 1
 		case '{', '[':
-			depth = min(depth+1, maxDepth)
+			if depth++; depth > maxDepth {
+				return errDepth
+			}
 		case '}', ']':
 			path, names[depth] = path-names[depth], 0
 			depth = max(depth-1, 0)
@@ -140,8 +146,8 @@ func checkPaths(body []byte) error {
 			if path > maxPath {
 				long += path
 			}
-			if long > maxPaths {
-				return badRequest("the names of long fields, each with those around it, have more than %d bytes together", maxPaths)
+			if long > mostPaths {
+				return errPaths
 			}
 		}
 	}
@@ -159,25 +165,4 @@ func textSize(text []byte) int {
 		}
 	}
 	return len(text)
-}
-
-// checkDepth refuses JSON that is nested too deep. It leaves invalid JSON to the parser.
-func checkDepth(body []byte) error {
-	depth, inString := 0, false
-	for i := 0; i < len(body); i++ {
-		switch b := body[i]; {
-		case inString && b == '\\':
-			i++
-		case b == '"':
-			inString = !inString
-		case inString:
-		case b == '{' || b == '[':
-			if depth++; depth > maxDepth {
-				return badRequest("the JSON is nested more than %d deep", maxDepth)
-			}
-		case b == '}' || b == ']':
-			depth--
-		}
-	}
-	return nil
 }
