@@ -36,7 +36,7 @@ type response struct {
 	// since is when the answer began; it may be read once begun is set. cut: the answer is broken off.
 	since      time.Time
 	begun, cut atomic.Bool
-	// gathered is what such a watch has not sent yet, nil for nothing.
+	// gathered is what a guarded watch has not sent yet, nil for nothing.
 	gathered *gathered
 }
 
@@ -116,8 +116,10 @@ func (r *response) Write(p []byte) (int, error) {
 
 // How much of an answer, in bytes, the client has to read in the time of one deadline. Of a
 // watch that is little, since a client that reads as fast as it can may get little while the
-// server has events for thousands. It is less than a frame of HTTP/2 or a chunk of HTTP/1.1, so
-// that each of them has a deadline of its own.
+// server has events for thousands. It is less than the largest frame of HTTP/2, 16 KiB unless the
+// client allows more, and than a full chunk of package transport, so that each of these has a deadline
+// of its own. Smaller ones share it: the frames of a client that takes less at a time, and the chunks
+// that net/http makes of a watch behind a middleware.
 const (
 	partOfAnswer = 256 << 10
 	partOfWatch  = 16_000

@@ -55,7 +55,7 @@ func (t *Taken) Header() http.Header { return nil }
 // WriteHeader has no effect: the header was sent.
 func (t *Taken) WriteHeader(int) {}
 
-// Write keeps p until it is flushed, or more than a chunk has come together.
+// Write keeps p until it is flushed, or a chunk is full.
 func (t *Taken) Write(p []byte) (n int, err error) {
 	for n < len(p) && t.err == nil {
 		if t.chunk == nil {
