@@ -270,7 +270,7 @@ func TestLayout_ADeepCloneIsEqualWithoutSharing(t *testing.T) {
 	of = k.schema.Pointer(c).(*shelf)
 	of.Labels["a"], of.Status["on"], (*of.Pointer)[0], of.Array[0]["a"], of.Bytes[0] = "c", 2, "c", 2, 'c'
 	of.Any.(map[string]any)["a"].([]any)[0] = "c"
-	of.Structs[0].Status["on"], of.Empty["a"], of.Hidden["a"] = 2, 2, 2
+	of.Structs[0].Status["on"], of.Empty["a"] = 2, 2
 	require.Equal(t, full(), *k.schema.Pointer(o).(*shelf))
 }
 
@@ -312,6 +312,33 @@ func TestLayout_ADeepCloneIsMadeByTheTypeItself(t *testing.T) {
 	require.NoError(t, err)
 	k.schema.Pointer(c).(*knob).Spec["a"] = 2
 	require.Equal(t, map[string]int{"a": 1}, k.schema.Pointer(o).(*knob).Spec)
+}
+
+// branch is a tree whose parts know what they are part of.
+type branch struct {
+	common `json:",inline"`
+	Of     *branch   `json:"-"`
+	Parts  []*branch `json:"parts"`
+}
+
+func TestLayout_ADeepCloneOfATreeWithParentsIsOneTree(t *testing.T) {
+	k := kindOf[branch]()
+	of := &branch{}
+	of.Parts = []*branch{{Of: of}, {Of: of}}
+	c, err := k.DeepClone(store.Header(&engine.Object[branch]{Value: *of}))
+	require.NoError(t, err)
+	parts := k.schema.Pointer(c).(*branch).Parts
+	require.Same(t, of, parts[0].Of, "JSON leaves it out, so it is shared")
+	require.NotSame(t, of.Parts[0], parts[0])
+}
+
+// The stack of a goroutine that copies without end would end the process.
+func TestLayout_AValueInItselfHasNoDeepClone(t *testing.T) {
+	k := kindOf[branch]()
+	of := &branch{}
+	of.Parts = []*branch{of}
+	_, err := k.DeepClone(store.Header(&engine.Object[branch]{Value: *of}))
+	require.ErrorContains(t, err, "has a pointer to itself")
 }
 
 func TestLayout_TakesTheStatusOfAnother(t *testing.T) {
