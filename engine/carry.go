@@ -42,3 +42,17 @@ func (e *core) carrying(change backend.UpdateFunc) backend.UpdateFunc {
 		return next, e.carry(ctx, current, next)
 	}
 }
+
+// carryingChange is carrying for Modify. A deletion has no value to carry anything.
+func (e *core) carryingChange(change backend.ModifyFunc) backend.ModifyFunc {
+	if e.cfg.carry == nil {
+		return change
+	}
+	return func(ctx context.Context, current *store.Object) (backend.Change, error) {
+		c, err := change(ctx, current)
+		if err != nil || c.Delete {
+			return c, err
+		}
+		return c, e.carry(ctx, current, c.Draft)
+	}
+}

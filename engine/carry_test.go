@@ -58,6 +58,16 @@ func TestCarry_FromEachWriterToItsConsumers(t *testing.T) {
 		{"replace", func(ctx context.Context) (*engine.Object[traced], error) {
 			return e.Replace(ctx, traced{Name: "a", N: 3}, last)
 		}},
+		{"modify", func(ctx context.Context) (*engine.Object[traced], error) {
+			return e.Modify(ctx, "a", func(o *engine.Object[traced]) (engine.Change[traced], error) {
+				return engine.Change[traced]{Value: traced{Name: "a", N: o.Value.N + 1}}, nil
+			}, engine.ModifyOptions{})
+		}},
+		{"modify nothing", func(ctx context.Context) (*engine.Object[traced], error) {
+			return e.Modify(ctx, "a", func(o *engine.Object[traced]) (engine.Change[traced], error) {
+				return engine.Change[traced]{Value: o.Value}, nil
+			}, engine.ModifyOptions{})
+		}},
 		{"emit", func(ctx context.Context) (*engine.Object[traced], error) {
 			rev, err := e.Emit(ctx, traced{Name: "b"})
 			return &engine.Object[traced]{Revision: rev}, err
@@ -74,7 +84,7 @@ func TestCarry_FromEachWriterToItsConsumers(t *testing.T) {
 			break
 		}
 	}
-	require.Equal(t, []string{"create", "put", "update", "replace", "emit"}, seen)
+	require.Equal(t, []string{"create", "put", "update", "replace", "modify", "emit"}, seen)
 }
 
 // The key was taken from the value before.
