@@ -20,7 +20,9 @@ import (
 type Config[T any] struct {
 	Kind     Kind
 	Strategy Strategy[T]
-	// Admit are called for every write, in this order, and may refuse it.
+	// Admit are called for every write, in this order, and may refuse it. A replica must have none,
+	// since it passes writes on to a server with rules of its own; what its users may do is for
+	// Authorize of package serve.
 	Admit []Admitter
 	// Columns are those of tables, besides Name and Age.
 	Columns []Column[T]
@@ -62,7 +64,8 @@ type Config[T any] struct {
 	// function. It is called once for T, and with Scale once for the type of scales.
 	StrategicMerge func(of any) (Merge, error)
 	// Engine configures the engine below: Backend, Host, Window and so on. The store sets
-	// Key, Labels, Fields and Equal; these, and LabelValues, must be left out.
+	// Key, Labels, Fields and Equal; these, and LabelValues, must be left out. So must Carry: the
+	// store's writes do not call it, but the Strategy gets their contexts.
 	Engine engine.Config[T]
 }
 
@@ -74,6 +77,12 @@ func (c *Config[T]) validate() error {
 	e := &c.Engine
 	if e.Key != nil || e.Labels != nil || e.LabelValues != nil || e.Fields != nil || e.Equal != nil {
 		return &engine.ConfigError{Field: "Engine", Problem: "sets Key, Labels, LabelValues, Fields or Equal, which come from the metadata; leave them out, and declare fields in Config.Fields"}
+	}
+	if e.Carry != nil {
+		return &engine.ConfigError{Field: "Engine.Carry", Problem: "is set, but is not called for the store's writes; set what is to be carried in Strategy.Prepare, which gets the context"}
+	}
+	if len(c.Admit) > 0 && forwarderOf(e.Backend) != nil {
+		return &engine.ConfigError{Field: "Admit", Problem: "is set for a replica, which passes writes on; give the admitters to the server that stores the objects"}
 	}
 	var fields, decoders usercode.FirstError
 	for name, get := range c.Fields {

@@ -324,6 +324,9 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 		}},
 		{"Engine sets Key", func(cfg *registry.Config[Widget]) { cfg.Engine.Fields = engine.Fields[Widget]{} }},
 		{"Engine sets Key", func(cfg *registry.Config[Widget]) { cfg.Engine.Equal = func(_, _ Widget) bool { return false } }},
+		{"Engine.Carry is set", func(cfg *registry.Config[Widget]) {
+			cfg.Engine.Carry = func(_ context.Context, w Widget) Widget { return w }
+		}},
 		{`Fields has no function for "spec.size"`, func(cfg *registry.Config[Widget]) {
 			cfg.Fields = map[string]func(*Widget) string{"spec.size": nil}
 		}},

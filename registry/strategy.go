@@ -16,7 +16,8 @@ type Ptr[T any] interface {
 	GetObjectKind() schema.ObjectKind
 }
 
-// Strategy is the rules of a kind for writes. All functions are optional; they may run
+// Strategy is the rules of a kind for writes. A replica does not apply them: those of the server that
+// stores the objects hold. All functions are optional; they may run
 // more than once for one write if other writes come in between. old is nil for a
 // creation; it is shared and must not be changed. What the spec and the status of obj
 // point to may be old's, too: set a new map, slice or pointer there, and do not change

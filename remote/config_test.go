@@ -1,12 +1,15 @@
 package remote_test
 
 import (
+	"context"
+	"errors"
 	"math"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/store/backend"
@@ -49,4 +52,15 @@ func TestConfig_PathsAreThoseOfTheKind(t *testing.T) {
 	}
 	_, err = remote.New(format, remote.Config{URL: "http://127.0.0.1", Namespace: "."})
 	require.ErrorIs(t, err, usercode.ErrConfig)
+}
+
+// It passes all writes on, so its admitters would refuse none.
+func TestReplica_WithAdmittersIsRefused(t *testing.T) {
+	cfg := widgets(new(atomic.Int64))
+	cfg.Engine.Backend = backendAt(t, newServer(t).url)
+	cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(context.Context, *registry.Admission) error { return errors.New("no") })}
+	_, err := registry.New(cfg)
+	var wrong *engine.ConfigError
+	require.ErrorAs(t, err, &wrong)
+	require.Equal(t, "Admit", wrong.Field)
 }

@@ -59,7 +59,8 @@
 // # Security
 //
 // To the origin a replica is one user, that of [Config].Token, TokenSource or Client, whichever
-// user sends a request to the replica. So a replica must authorize its users itself.
+// user sends a request to the replica. So a replica must authorize its users itself, by
+// Authorize of package serve.
 //
 // A redirect to another host or port, or away from TLS, does not get the token. A redirect after
 // which HTTP would read in place of writing is a failure.
