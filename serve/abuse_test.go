@@ -369,3 +369,11 @@ func TestLimits_ConnectionsLeaveDescriptorsForOthers(t *testing.T) {
 		require.Equal(t, want, serve.ConnectionsOf(descriptors), descriptors)
 	}
 }
+
+// Without users all clients are one: it may have all that there may be.
+func TestLimits_OfOneUserAreThoseOfAllWithoutUsers(t *testing.T) {
+	with, without := serve.LimitsOf(serve.Limits{Watches: 50_000}, true), serve.LimitsOf(serve.Limits{Watches: 50_000}, false)
+	require.Equal(t, []int{200, 100, 1000}, []int{with.ReadsPerUser, with.WritesPerUser, with.WatchesPerUser})
+	require.Equal(t, []int{400, 200, 50_000}, []int{without.ReadsPerUser, without.WritesPerUser, without.WatchesPerUser})
+	require.Equal(t, 7, serve.LimitsOf(serve.Limits{WatchesPerUser: 7}, false).WatchesPerUser)
+}

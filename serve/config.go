@@ -111,7 +111,7 @@ type Limits struct {
 	// rounded up; all of them without [Config].Authenticate, when there is only one user.
 	ReadsPerUser, WritesPerUser int
 	// Watches is how many watches there may be, 10,000; WatchesPerUser is how many of
-	// them one user may have, 1,000.
+	// them one user may have: 1,000, or all of them without Authenticate.
 	Watches, WatchesPerUser int
 	// ConnectionsPerAddress is how many connections one client address may have, if the
 	// server listens by itself: 12,000, which is more than all watches over HTTP/1.1
@@ -138,15 +138,15 @@ type Limits struct {
 
 // withDefaults returns the limits of a server that knows its users, or does not.
 func (l Limits) withDefaults(knowsUsers bool) Limits {
-	share := 1
+	reads, writes, watches := cmp.Or(l.Reads, 400), cmp.Or(l.Writes, 200), cmp.Or(l.Watches, 10_000)
+	share, watchesPerUser := 1, watches
 	if knowsUsers {
-		share = 2
+		share, watchesPerUser = 2, 1000
 	}
-	reads, writes := cmp.Or(l.Reads, 400), cmp.Or(l.Writes, 200)
 	return Limits{
 		Reads: reads, Writes: writes,
 		ReadsPerUser: cmp.Or(l.ReadsPerUser, (reads+share-1)/share), WritesPerUser: cmp.Or(l.WritesPerUser, (writes+share-1)/share),
-		Watches: cmp.Or(l.Watches, 10_000), WatchesPerUser: cmp.Or(l.WatchesPerUser, 1000),
+		Watches: watches, WatchesPerUser: cmp.Or(l.WatchesPerUser, watchesPerUser),
 		ConnectionsPerAddress: cmp.Or(l.ConnectionsPerAddress, connectionsOf(descriptors())),
 		ReadTimeout:           cmp.Or(l.ReadTimeout, time.Minute), WriteTimeout: cmp.Or(l.WriteTimeout, 34*time.Second),
 		WriteStall: cmp.Or(l.WriteStall, 30*time.Second), BodyBytes: cmp.Or(l.BodyBytes, 3<<20),

@@ -10,3 +10,6 @@ func WatchingUsers(s *Server) int {
 // ConnectionsOf returns the default of Limits.ConnectionsPerAddress in a process that may have so
 // many files open.
 var ConnectionsOf = connectionsOf
+
+// LimitsOf returns the limits of a server with these, which knows its users or does not.
+func LimitsOf(l Limits, knowsUsers bool) Limits { return l.withDefaults(knowsUsers) }

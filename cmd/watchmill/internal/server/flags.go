@@ -29,7 +29,7 @@ type Flags struct {
 	MaxReads                 int            `default:"400" placeholder:"N" help:"How many requests that only read may be in flight (${default}), not counting watches. If there are users, one has at most half of them."`
 	MaxWrites                int            `default:"200" placeholder:"N" help:"How many requests that write may be in flight (${default}). If there are users, one has at most half of them."`
 	MaxWatches               int            `default:"10000" placeholder:"N" help:"How many watches there may be (${default})."`
-	MaxWatchesPerUser        int            `default:"1000" placeholder:"N" help:"How many watches one user may have (${default}); without users all clients are one."`
+	MaxWatchesPerUser        *int           `placeholder:"N" help:"How many watches one user may have (1000; as many as there may be, if there are no users)."`
 	MaxConnectionsPerAddress *int           `placeholder:"N" help:"How many connections one address may have (12000, or three quarters of the files that the process may have open, if that is less). Raise it behind a load balancer, where all clients may have one address."`
 	ShutdownDelay            time.Duration  `default:"5s" placeholder:"D" help:"How long to serve on at an interrupt or a SIGTERM, while /readyz fails (${default})."`
 	DrainWatches             time.Duration  `default:"10s" placeholder:"D" help:"Over how long to end the watches then (${default})."`
@@ -63,11 +63,14 @@ func (f *Flags) Validate() error {
 		flag  string
 		value int
 	}{
-		{"--max-reads", f.MaxReads}, {"--max-writes", f.MaxWrites}, {"--max-watches", f.MaxWatches}, {"--max-watches-per-user", f.MaxWatchesPerUser},
+		{"--max-reads", f.MaxReads}, {"--max-writes", f.MaxWrites}, {"--max-watches", f.MaxWatches},
 	} {
 		if limit.value < 1 {
 			return fmt.Errorf("%s is %d; give 1 or more", limit.flag, limit.value)
 		}
+	}
+	if n := f.MaxWatchesPerUser; n != nil && *n < 1 {
+		return fmt.Errorf("--max-watches-per-user is %d; give 1 or more", *n)
 	}
 	if n := f.MaxConnectionsPerAddress; n != nil && *n < 1 {
 		return fmt.Errorf("--max-connections-per-address is %d; give 1 or more", *n)
@@ -96,13 +99,16 @@ func (f *Flags) Options(storages Storages, out, log io.Writer) Options {
 		Kubeconfig: f.Kubeconfig, TokenFile: f.TokenFile, CertFile: f.TLSCert, KeyFile: f.TLSKey, ClientCAFile: f.ClientCA, Hosts: f.Host, Metrics: f.Metrics,
 		Snapshot: f.Snapshot, AuditLog: f.AuditLog,
 		Limits: serve.Limits{
-			Reads: f.MaxReads, Writes: f.MaxWrites, Watches: f.MaxWatches, WatchesPerUser: f.MaxWatchesPerUser,
+			Reads: f.MaxReads, Writes: f.MaxWrites, Watches: f.MaxWatches,
 			ShutdownDelay: max(f.ShutdownDelay, 1), DrainWatches: max(f.DrainWatches, 1), // zero would be the default
 		},
 		Origins: f.Origin, Out: out, Log: log,
 	}
 	if f.SnapshotEvery != nil {
 		o.SnapshotEvery = *f.SnapshotEvery
+	}
+	if f.MaxWatchesPerUser != nil {
+		o.Limits.WatchesPerUser = *f.MaxWatchesPerUser
 	}
 	if f.MaxConnectionsPerAddress != nil {
 		o.Limits.ConnectionsPerAddress = *f.MaxConnectionsPerAddress
