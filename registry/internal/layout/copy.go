@@ -1,7 +1,7 @@
 package layout
 
 import (
-	"fmt"
+	"errors"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,84 +10,120 @@ import (
 // deepCopy replaces the value that pointer points to, a copy that may share maps, slices and pointers with
 // another, by one that shares none. A generated DeepCopyObject does that. Without one, what unexported
 // fields hold, and those that JSON leaves out, is still shared.
-func deepCopy(pointer any) {
+//
+// The error is errNested. The value is then copied in part.
+func deepCopy(pointer any) error {
 	value := reflect.ValueOf(pointer).Elem()
 	if o, ok := pointer.(runtime.Object); ok {
 		if c := reflect.ValueOf(o.DeepCopyObject()); c.Type() == reflect.TypeOf(pointer) { // it may be that of an embedded type
 			value.Set(c.Elem())
-			return
+			return nil
 		}
 	}
-	unshare(value, maxNested)
+	c := copying{around: map[reference]bool{}}
+	c.unshare(value)
+	return c.err
 }
 
-// maxNested is how deep maps, slices and pointers may be in each other. A value with a pointer to itself,
-// which JSON cannot have, is deeper.
+// maxNested is how deep maps, slices and pointers may be in each other.
 const maxNested = 1000
 
-var errNested = fmt.Errorf("the value is nested more than %d deep, or has a pointer to itself, which JSON cannot have", maxNested)
+// errNested: a value has a pointer to what it is in, as to the parent in a tree, or is nested deeper than
+// maxNested.
+var errNested = errors.New("has a pointer to what it is in, or is nested too deep")
 
-// unshare replaces the maps, slices and pointers in v by copies. It panics with errNested if they are more
-// than that deep.
-func unshare(v reflect.Value, deep int) {
+// copying copies a value.
+type copying struct {
+	// around are the pointers on the way to what is being copied, and deep is how many maps, slices
+	// and pointers there are.
+	around map[reference]bool
+	deep   int
+	err    error // nothing more is copied
+}
+
+// reference is a pointer. A struct has the address of its first field, so it has a type.
+type reference struct {
+	of reflect.Type
+	at uintptr
+}
+
+// unshare replaces the maps, slices and pointers in v by copies.
+func (c *copying) unshare(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).Tag.Get("json") != "-" { // it may be a way back, as to the parent in a tree
-				unshare(v.Field(i), deep)
+			if v.Type().Field(i).Tag.Get("json") != "-" {
+				c.unshare(v.Field(i))
 			}
 		}
 	case reflect.Array:
-		unshareItems(v, deep)
+		c.unshareItems(v)
 	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:
-		if !v.CanSet() || v.IsNil() {
-			return
+		if v.CanSet() && !v.IsNil() {
+			c.replace(v)
 		}
-		if deep == 0 {
-			panic(errNested)
-		}
-		v.Set(copyOf(v, deep-1))
 	}
 }
 
 // unshareItems is unshare for the items of a list.
-func unshareItems(list reflect.Value, deep int) {
+func (c *copying) unshareItems(list reflect.Value) {
 	if k := list.Type().Elem().Kind(); k <= reflect.Complex128 || k == reflect.String {
 		return
 	}
 	for i := range list.Len() {
-		unshare(list.Index(i), deep)
+		c.unshare(list.Index(i))
 	}
 }
 
+// replace replaces v, which is not nil, by a copy of what it holds or points to.
+func (c *copying) replace(v reflect.Value) {
+	var to reference
+	if v.Kind() == reflect.Pointer {
+		to = reference{v.Type(), v.Pointer()}
+	}
+	if c.deep == maxNested || c.around[to] {
+		c.err = errNested
+	}
+	if c.err != nil {
+		return
+	}
+	c.deep++
+	if to.of != nil {
+		c.around[to] = true
+	}
+	v.Set(c.copyOf(v))
+	delete(c.around, to)
+	c.deep--
+}
+
 // copyOf returns a copy of what v, which is not nil, holds or points to.
-func copyOf(v reflect.Value, deep int) reflect.Value {
+func (c *copying) copyOf(v reflect.Value) reflect.Value {
 	switch v.Kind() {
 	case reflect.Pointer:
-		c := reflect.New(v.Type().Elem())
-		c.Elem().Set(v.Elem())
-		unshare(c.Elem(), deep)
-		return c
+		to := reflect.New(v.Type().Elem())
+		to.Elem().Set(v.Elem())
+		c.unshare(to.Elem())
+		return to
 	case reflect.Slice:
-		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-		reflect.Copy(c, v)
-		unshareItems(c, deep)
-		return c
+		to := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(to, v)
+		c.unshareItems(to)
+		return to
 	case reflect.Map:
-		c := reflect.MakeMapWithSize(v.Type(), v.Len())
+		to := reflect.MakeMapWithSize(v.Type(), v.Len())
 		for name, member := range v.Seq2() {
-			c.SetMapIndex(name, own(member, deep))
+			to.SetMapIndex(name, c.own(member))
 		}
-		return c
+		return to
 	default:
-		return own(v.Elem(), deep) // of an interface
+		return c.own(v.Elem()) // of an interface
 	}
 }
 
 // own returns a copy of v that shares nothing with it.
-func own(v reflect.Value, deep int) reflect.Value {
-	c := reflect.New(v.Type()).Elem()
-	c.Set(v)
-	unshare(c, deep)
-	return c
+func (c *copying) own(v reflect.Value) reflect.Value {
+	to := reflect.New(v.Type()).Elem()
+	to.Set(v)
+	c.unshare(to)
+	return to
 }

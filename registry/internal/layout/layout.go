@@ -22,7 +22,7 @@ type Layout interface {
 	Draft(o *store.Object) *store.Object
 	// DeepClone returns a new object with o's value, which shares nothing with o but what unexported
 	// fields hold, and those that JSON leaves out. The error is a panic in the kind's own DeepCopyObject,
-	// or that the value has a pointer to itself in JSON.
+	// or that the value is in itself, in its JSON, too.
 	DeepClone(o *store.Object) (*store.Object, error)
 	// TakeStatus sets the status of to to that of from, or to none if from is nil.
 	TakeStatus(to, from *store.Object)

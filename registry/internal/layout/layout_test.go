@@ -314,11 +314,21 @@ func TestLayout_ADeepCloneIsMadeByTheTypeItself(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 1}, k.schema.Pointer(o).(*knob).Spec)
 }
 
-// branch is a tree whose parts know what they are part of.
+// branch is a tree whose parts know what they are part of. JSON leaves Of out by a tag, and leaves
+// out Root by the type's own method.
 type branch struct {
 	common `json:",inline"`
 	Of     *branch   `json:"-"`
+	Root   *branch   `json:"root,omitempty"`
 	Parts  []*branch `json:"parts"`
+}
+
+func (b branch) MarshalJSON() ([]byte, error) {
+	type plain branch
+	if b.Root != nil && b.Root.Name == "tree" {
+		b.Root = nil
+	}
+	return json.Marshal(plain(b))
 }
 
 func TestLayout_ADeepCloneOfATreeWithParentsIsOneTree(t *testing.T) {
@@ -332,13 +342,42 @@ func TestLayout_ADeepCloneOfATreeWithParentsIsOneTree(t *testing.T) {
 	require.NotSame(t, of.Parts[0], parts[0])
 }
 
-// The stack of a goroutine that copies without end would end the process.
-func TestLayout_AValueInItselfHasNoDeepClone(t *testing.T) {
+// Each part leads to all others by the root, so to follow them would have no end.
+func TestLayout_ADeepCloneOfAValueInItselfIsThatOfItsJSON(t *testing.T) {
 	k := kindOf[branch]()
-	of := &branch{}
-	of.Parts = []*branch{of}
-	_, err := k.DeepClone(store.Header(&engine.Object[branch]{Value: *of}))
-	require.ErrorContains(t, err, "has a pointer to itself")
+	of := &branch{common: common{ObjectMeta: metav1.ObjectMeta{Name: "tree"}}}
+	for range 10 {
+		of.Parts = append(of.Parts, &branch{Root: of})
+	}
+	c, err := k.DeepClone(store.Header(&engine.Object[branch]{Value: *of}))
+	require.NoError(t, err)
+	clone := k.schema.Pointer(c).(*branch)
+	require.Len(t, clone.Parts, 10)
+	require.Nil(t, clone.Parts[0].Root)
+}
+
+// chain has a link to itself, or a long way to its end.
+type chain struct {
+	common `json:",inline"`
+	Next   *chain `json:"next,omitempty"`
+}
+
+// The stack of a goroutine that copies without end would end the process.
+func TestLayout_ADeepCloneOfALongChainIsThatOfItsJSON(t *testing.T) {
+	k := kindOf[chain]()
+	of := &chain{}
+	for range 2000 {
+		of = &chain{Next: of}
+	}
+	c, err := k.DeepClone(store.Header(&engine.Object[chain]{Value: *of}))
+	require.NoError(t, err)
+	next := k.schema.Pointer(c).(*chain).Next
+	require.Equal(t, of.Next, next)
+	require.NotSame(t, of.Next, next)
+
+	of.Next = of
+	_, err = k.DeepClone(store.Header(&engine.Object[chain]{Value: *of}))
+	require.ErrorContains(t, err, "cycle")
 }
 
 func TestLayout_TakesTheStatusOfAnother(t *testing.T) {

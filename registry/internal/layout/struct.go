@@ -78,10 +78,25 @@ func (l *structLayout) Draft(o *store.Object) *store.Object {
 
 func (l *structLayout) DeepClone(o *store.Object) (*store.Object, error) {
 	c := l.Clone(o)
-	if panicked := usercode.Call("DeepCopyObject", o.Key, func() { deepCopy(l.schema.Pointer(c)) }); panicked != nil {
+	var nested error
+	if panicked := usercode.Call("DeepCopyObject", o.Key, func() { nested = deepCopy(l.schema.Pointer(c)) }); panicked != nil {
 		return nil, panicked
 	}
+	if nested != nil {
+		return l.reread(o) // a type's own MarshalJSON may leave out the way back
+	}
 	return c, nil
+}
+
+// reread returns a new object of the JSON of o.
+func (l *structLayout) reread(o *store.Object) (*store.Object, error) {
+	text, err := json.Marshal(l.schema.Pointer(o))
+	if err != nil {
+		return nil, err
+	}
+	c := l.schema.New()
+	_, err = l.Decode(text, c)
+	return c, err
 }
 
 func (l *structLayout) value(o *store.Object) reflect.Value {
