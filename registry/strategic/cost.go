@@ -33,11 +33,17 @@ func affordable(meta strategicpatch.LookupPatchMeta, object, patch map[string]an
 type estimate struct{ steps int }
 
 // merge counts the merge of a list with that many items, those of the patch included.
-func (e *estimate) merge(items int) { e.steps = min(e.steps+items*items, 2*mostSteps) }
+func (e *estimate) merge(items int) { e.add(items * items) }
+
+func (e *estimate) add(steps int) { e.steps = min(e.steps+steps, 2*mostSteps) }
 
 // object counts the patches that are merged into an object one after the other: more than one if they
-// are items with the same key. If there is no object, it becomes the first patch, which costs nothing.
+// are items with the same key. If there is no object, it becomes the first patch, which costs nothing. Nor
+// does a patch that takes the object's place.
 func (e *estimate) object(meta strategicpatch.LookupPatchMeta, live map[string]any, patches []map[string]any) {
+	if len(patches) == 1 && (patches[0]["$patch"] == "replace" || patches[0]["$patch"] == "delete") {
+		return
+	}
 	if live == nil && len(patches) > 0 {
 		live, patches = patches[0], patches[1:]
 	}
@@ -55,10 +61,12 @@ func (e *estimate) objects(meta strategicpatch.LookupPatchMeta, name string, liv
 			patches = append(patches, patch)
 		}
 	}
-	if below, _, err := meta.LookupPatchMetadataForStruct(name); err == nil && len(patches) > 0 {
-		object, _ := live.(map[string]any)
-		e.object(below, object, patches)
+	below, how, err := meta.LookupPatchMetadataForStruct(name)
+	if err != nil || len(patches) == 0 || slices.Contains(how.GetPatchStrategies(), "replace") {
+		return
 	}
+	object, _ := live.(map[string]any)
+	e.object(below, object, patches)
 }
 
 // list counts the changes that are lists, or orders of them.
@@ -79,6 +87,10 @@ func (e *estimate) list(meta strategicpatch.LookupPatchMeta, name string, live a
 	e.items(below, how.GetPatchMergeKey(), list, changes)
 	length := len(list)
 	for _, c := range changes {
+		if c.deletes && !hasObjects(c.items) && !hasObjects(list) { // scalars are looked up once
+			e.add(length + len(c.items))
+			continue
+		}
 		if sorts := merges || c.deletes || c.ordered; sorts && (exists || c.ordered && len(c.items) > 0) {
 			e.merge(length + max(len(c.items), len(c.order)))
 		}
@@ -148,9 +160,6 @@ func byField(patches []map[string]any) map[string][]change {
 				continue
 			}
 			of, deletes := strings.CutPrefix(name, deletePrefix)
-			if deletes && !hasObjects(items) { // those of scalars are looked up once
-				continue
-			}
 			c := change{value: value, items: items, deletes: deletes}
 			if order, ordered := patch[orderPrefix+name]; ordered {
 				c.order, _ = order.([]any)

@@ -66,6 +66,7 @@ func TestMerge_OfLongListsIsRefused(t *testing.T) {
 		{`{"$setElementOrder/tags":["b"]}`, `{"tags":[` + tags + `]}`}, {`{"$setElementOrder/order":["b"]}`, `{"order":[` + tags + `]}`},
 		{`{"$setElementOrder/tags":[` + tags + `],"tags":[` + tags + `]}`, `{}`}, {`{"$setElementOrder/order":[` + tags + `]}`, `{"order":["b"]}`},
 		{`{"$deleteFromPrimitiveList/teeth":[{"name":"b"}]}`, `{"teeth":[` + teeth + `]}`},
+		{`{"$deleteFromPrimitiveList/teeth":[]}`, `{"teeth":[` + teeth + `]}`},
 		{`{"teeth":[{"$patch":"replace"},` + teeth + `]}`, `{"teeth":[]}`},
 		{`{"metadata":{"finalizers":["b"]}}`, `{"metadata":{"finalizers":[` + tags + `]}}`},
 		{`{"tags":[` + list(`"a%d"`, 4000) + `],"teeth":[` + list(`{"name":"a%d"}`, 4000) + `]}`, `{"tags":[],"teeth":[]}`},
@@ -113,6 +114,10 @@ func TestMerge_ListsInItemsAreCountedByTheItem(t *testing.T) {
 	requireTooMany(t, apply(`{"main":{"tags":["b"]}}`, `{"main":`+long+`}`), "an object in the object")
 	require.NoError(t, apply(`{"gears":[{"name":"b","tags":["b"]}],"main":`+long+`}`, `{"gears":[{"name":"b"},`+long+`]}`))
 	require.NoError(t, apply(`{"gears":[{"$patch":"replace"},`+long+`]}`, `{"gears":[`+long+`]}`))
+	require.NoError(t, apply(`{"main":{"$patch":"replace","tags":[`+list(`"a%d"`, 3000)+`]}}`, `{"main":`+long+`}`), "in place of the object")
+	require.NoError(t, apply(`{"main":{"$patch":"delete"}}`, `{"main":`+long+`}`))
+	requireTooMany(t, apply(`{"gears":[`+list(`{"name":"a","$deleteFromPrimitiveList/tags":["b%d"]}`, 3000)+`]}`,
+		`{"gears":[{"name":"a","tags":[`+list(`"a%d"`, 10_000)+`]}]}`), "each deletion reads the list")
 	requireTooMany(t, apply(`{"gears":[{"name":"a","teeth":[{"name":"t"}]},{"name":"a","tags":["b"]},{"name":"a","teeth":[`+
 		list(`{"name":"a%d"}`, 3000)+`]},{"name":"a","teeth":[`+list(`{"name":"b%d"}`, 3000)+`]}]}`, `{"gears":[]}`), "one after the other")
 }
