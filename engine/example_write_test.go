@@ -39,12 +39,12 @@ func ExampleEngine_CreateWithTTL() {
 	w, err := leases.Watch(ctx, engine.WatchOptions{From: 1})
 	must(err)
 	_, _ = leases.CreateWithTTL(ctx, Pod{Name: "leader"}, 15*time.Second)
-	clock.Advance(15 * time.Second)
 	for ev := range w.Events() {
 		fmt.Println(ev)
 		if ev.Type == engine.Deleted {
 			break
 		}
+		clock.Advance(15 * time.Second)
 	}
 	// Output:
 	// ADDED leader@2
