@@ -196,8 +196,7 @@ func (l *listener) finish() {
 			l.end = fmt.Errorf("%w: %w", ErrClosed, why)
 		}
 		l.informer.forget(l)
-		l.pending.end()
-		close(l.done)
+		l.pending.end(func() { close(l.done) })
 		l.endStart()
 	})
 }

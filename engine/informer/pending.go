@@ -76,13 +76,15 @@ func (p *pending) begin(s *state, cause Cause) {
 }
 
 // end drops what is pending, and all that is offered later, so that a registration that
-// is kept keeps no objects. The handler is not running.
-func (p *pending) end() {
+// is kept keeps no objects. The handler is not running. It calls ended before the lag can be
+// seen to be zero, which it is for another reason once the handler has caught up.
+func (p *pending) end(ended func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true
 	p.known, p.start, p.batches, p.queued, p.merged, p.newest = nil, nil, nil, 0, nil, nil
 	p.left.Store(0)
+	ended()
 }
 
 // offer adds a batch. It reports the handler's lag if that has just exceeded the
