@@ -73,16 +73,15 @@ func (s *sample) find(sel scenario.Selection) *sampled {
 // It returns nil if that is the selection itself, as it then will be whenever it is listed.
 func (s *sample) admit(sel scenario.Selection) *sampled {
 	added := &sampled{Selection: sel, rank: s.rank(sel)}
-	s.selections = append(s.selections, added)
-	slices.SortFunc(s.selections, func(a, b *sampled) int { return cmp.Compare(a.rank, b.rank) })
-	if len(s.selections) > maxKeptSelections {
-		last := s.selections[maxKeptSelections]
-		s.selections = s.selections[:maxKeptSelections]
-		s.size -= len(last.lists)
-		if last == added {
+	if last := len(s.selections) - 1; last == maxKeptSelections-1 {
+		if s.selections[last].rank <= added.rank {
 			return nil
 		}
+		s.size -= len(s.selections[last].lists)
+		s.selections = s.selections[:last]
 	}
+	at, _ := slices.BinarySearchFunc(s.selections, added.rank, func(of *sampled, rank uint64) int { return cmp.Compare(of.rank, rank) })
+	s.selections = slices.Insert(s.selections, at, added)
 	return added
 }
 
