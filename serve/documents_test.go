@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -251,10 +252,13 @@ func TestHealth_ProbesDoNotMeasureObjects(t *testing.T) {
 		of.Engine.Size = func(Widget) int { measured.Add(1); return 100 }
 	})
 	s.becomes("/readyz", "ok")
-	require.Equal(t, 201, s.do("POST", inDefault, `{"metadata":{"name":"a"}}`).code)
+	o, err := s.widgets.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.widgets.Engine().WaitFor(t.Context(), o.Revision))
+	written := measured.Load()
 	s.widgets.Engine().Stats()
 	before := measured.Load()
-	require.NotZero(t, before, "statistics do")
+	require.Greater(t, before, written, "statistics do")
 	require.Equal(t, "ok", s.get("/readyz").body)
 	require.Equal(t, before, measured.Load())
 }
