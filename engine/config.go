@@ -86,7 +86,7 @@ type Config[T any] struct {
 	// the write then has it, and storage keeps it. It must not change its argument. A panic
 	// fails the write. Nil costs nothing.
 	//
-	// It is called for each Create, Put, Update, Replace and Emit that writes something,
+	// It is called for each Create, Put, Update, Replace, Modify and Emit that writes something,
 	// before the key and the labels are taken from the value. An update that is tried again
 	// calls it again. Equal should ignore what it sets, since otherwise an update that
 	// changes nothing else is a write.
@@ -118,14 +118,15 @@ type Config[T any] struct {
 
 	// Backend is the storage; nil means storage in memory of the engine's own. A
 	// given backend is not closed with the engine. Close it after the engine: if it is
-	// closed before, OnError is told, [Stats].Ended is true, cached reads go on, and each
+	// closed before, OnError is told, [Readiness].Ended is true, cached reads go on, and each
 	// watch ends, when it has delivered what there is, with an [ErrNotReady] that is Final.
 	// So informers that follow the engine end, too.
 	Backend backend.Backend
 	// FirstRevision is the revision of the engine's own empty storage; a given
 	// Backend has its own. Zero derives it from the clock, so that a revision saved
-	// from an earlier engine is older than all of this one's, and a watch from it is
-	// refused with [ErrExpired]. Tests that print revisions set it to 1.
+	// from an earlier engine is older than all of this one's, unless the clock was set
+	// back, and a watch from it is refused with [ErrExpired]. A [Checkpoint] is refused
+	// always. Tests that print revisions set it to 1.
 	FirstRevision Revision
 	// Host is where the engine's actors run; nil means a host of its own. A given
 	// host is not closed with the engine.

@@ -28,7 +28,7 @@ const (
 	// may also be that the call gave up. [Stats].Waits counts those that have begun.
 	WaitRead Wait = "read"
 	// WaitReady: the cache became ready, since the engine was made, or since the cache had
-	// ceased to be ready. [Stats].Generation counts them.
+	// ceased to be ready. [Readiness].Generation counts them.
 	WaitReady Wait = "ready"
 )
 

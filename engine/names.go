@@ -36,8 +36,9 @@ type (
 	HandlerError = watcher.HandlerError
 	// Window bounds how much history the engine keeps, by the age, the number and the
 	// bytes of the events (MinAge, MinEvents, MaxEvents, MaxBytes). The zero value keeps at
-	// least 75 s, unless that is more than a million events or 256 MiB. See
-	// [store.WindowLimits].
+	// least 75 s, unless that is more than a million events or 256 MiB. Over storage that lasts,
+	// such as a file, it keeps the newest 131,072 events, whatever their age, unless they are more
+	// than 256 MiB. See [store.WindowLimits].
 	Window = store.WindowLimits
 	// Backoff spaces the attempts to reconnect to a backend that fails (Initial, Max,
 	// Factor, Jitter). See [reflector.Backoff].

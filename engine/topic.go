@@ -54,7 +54,7 @@ type topic struct {
 // TopicOptions configures a topic. The zero value is for production.
 type TopicOptions struct {
 	// Replay is how many of the newest messages are kept for later subscribers,
-	// whatever their age; see [SubscribeOptions].Last. Zero keeps none.
+	// whatever their age; see [SubscribeOptions].Last. Zero keeps those that Window keeps.
 	Replay int
 	// Policy and Buffer are the defaults of subscriptions. [Conflate] is refused,
 	// since it needs state, which a topic does not have.

@@ -65,8 +65,8 @@ func (s *Subscription) Done() <-chan struct{} { return s.watch.Done() }
 
 // Err returns why the subscription ended, nil while it has not: [ErrStopped]
 // (with the context's cause, if it was that), [ErrHandlerPanic], [ErrExpired]
-// if the handler fell out of the window, [ErrSlowConsumer] or
-// [ErrEngineClosed].
+// if the handler fell out of the window, [ErrSlowConsumer], [ErrHandler] if the
+// handler of [Topic.Process] has failed too often, or [ErrEngineClosed].
 func (s *Subscription) Err() error { return s.watch.Err() }
 
 // Revision returns the revision from which a new subscription continues: everything

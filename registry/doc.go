@@ -7,7 +7,7 @@
 //	        │ Resource                        │ Store[T]
 //	        └──────────────┬──────────────────┘
 //	                       ▼
-//	     decode, default ─▶ system fields ─▶ Admit ─▶ preconditions ─▶ Prepare
+//	     decode, default ─▶ preconditions ─▶ Admit ─▶ system fields ─▶ Prepare
 //	                                                                      │
 //	     stored, or dry run ◀─ Canonicalize ◀─ warnings ◀─ Validate, metadata
 //	                       │

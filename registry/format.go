@@ -36,7 +36,7 @@ func (f *Format) Schema() store.Schema { return f.of.schema }
 func (f *Format) Meta(o *store.Object) metav1.Object { return f.of.meta(o) }
 
 // Encode returns o as JSON with the given resourceVersion, "" for none. A panic in a
-// function of the kind is an [*engine.PanicError].
+// function of the kind is an [*usercode.PanicError].
 func (f *Format) Encode(o *store.Object, resourceVersion string) ([]byte, error) {
 	return f.of.layout.Encode(o, resourceVersion, false)
 }
@@ -45,7 +45,7 @@ func (f *Format) Encode(o *store.Object, resourceVersion string) ([]byte, error)
 // resourceVersion, which is removed from the value.
 //
 // Errors: [*BadRequestError], [engine.ErrInvalidKey], or a panic in a function of the
-// kind as an [*engine.PanicError].
+// kind as an [*usercode.PanicError].
 func (f *Format) Decode(body []byte) (*store.Object, error) {
 	o, err := f.of.decodeAnswer(body)
 	if err == nil && o.Revision == 0 {

@@ -58,7 +58,7 @@
 // If storage has ended for good, as a backend that was closed while the server serves, requests and
 // watches that need it get 503 without Retry-After, for which clients would come back in vain, and
 // /readyz fails. Reads with resourceVersion=0 are answered from the cache all the same. If a restart
-// helps, have a supervisor do it, by a [Check] that is Live and looks at [engine.Stats].Ended.
+// helps, have a supervisor do it, by a [Check] that is Live and looks at [engine.Readiness].Ended.
 //
 // # Concurrency
 //

@@ -14,7 +14,7 @@ import (
 // a map take a quarter of that.
 const mostItems = 20_000
 
-var errTooMany = errors.New("there are too many items of lists that merge, or fields of maps, to tell whose they are: one list may have 20,000, of which four managers own each, and one map 40,000, if there are no others")
+var errTooMany = errors.New("there are too many items of lists that merge, or fields of maps, to tell whose they are: one list may have nearly 20,000, of which four managers own each, and one map 40,000, if there are no others")
 
 // affordable returns errTooMany if it would take too long to merge an object. What is recorded of its
 // owners has as much room as the object itself: what can be created can be applied to.

@@ -12,7 +12,7 @@ import (
 // schemaRules finds what Kubernetes refuses in a schema, besides what package crd cannot use.
 // Such a schema would work here, and be refused by every cluster.
 type schemaRules struct {
-	// found is called with each error, which it makes.
+	// found is called for each error with a function that makes it, since that costs the text of its path.
 	found func(wrong func() *field.Error)
 }
 
@@ -41,7 +41,7 @@ func schemaErrors(o *object) errorSet {
 	return all
 }
 
-// eachSchemaError calls found for each error in the schemas of a definition.
+// eachSchemaError calls found for each error in the schemas of a definition, with a function that makes it.
 func eachSchemaError(o *object, found func(wrong func() *field.Error)) {
 	r := &schemaRules{found}
 	for i, v := range items(part(o.Object, "spec"), "versions") {

@@ -41,8 +41,8 @@ func (i *pastIndex) written(at store.Revision) *store.Object {
 }
 
 const (
-	// indexLife is how long indexes are kept, so that the pages of a list need one scan, or two if
-	// they are forgotten meanwhile.
+	// indexLife is how long indexes are kept after the first of them was made, so that the pages of a list
+	// need one scan a minute at most.
 	indexLife = time.Minute
 	// maxIndexes is how many there are, so that a few clients can list different states by turns. That of a
 	// million objects takes about 60 MB.
