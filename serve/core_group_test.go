@@ -61,6 +61,18 @@ func TestCoreGroup_NamespacesHaveSubresources(t *testing.T) {
 	require.Equal(t, "Active", s.get("/api/v1/namespaces/a").str("status.phase"))
 }
 
+// As in Kubernetes, that does not depend on the group.
+func TestRequest_NamespacesOfAnotherGroupHaveAStatus(t *testing.T) {
+	s := newServer(t, func(of *registry.Config[Widget], _ *serve.Config) {
+		of.Kind = registry.Kind{Group: "tenants.example.com", Version: "v1", Kind: "Namespace", ClusterScoped: true, Status: true}
+	})
+	const namespaces = "/apis/tenants.example.com/v1/namespaces"
+	require.Equal(t, 201, s.do("POST", namespaces, `{"metadata":{"name":"a"},"spec":{"size":1}}`).code)
+	patched := s.do("PATCH", namespaces+"/a/status", `{"status":{"phase":"Active"}}`, "Content-Type", "application/merge-patch+json")
+	require.Equal(t, 200, patched.code, patched.body)
+	require.Equal(t, "Active", s.get(namespaces+"/a").str("status.phase"))
+}
+
 func TestCoreGroup_IsDiscovered(t *testing.T) {
 	s := newCoreServer(t)
 	require.Equal(t, "[v1]", s.get("/api").str("versions"))

@@ -117,3 +117,24 @@ func TestHooks_PanicChangesNoWatch(t *testing.T) {
 		}
 	})
 }
+
+// A policy that allows what a selector selects must not allow what does not select by it.
+func TestAuthorize_SelectorsAreOfVerbsThatSelect(t *testing.T) {
+	var asked []string
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Authorize = func(_ context.Context, _ serve.User, r *serve.Request) error {
+			asked = append(asked, strings.TrimSpace(strings.Join([]string{r.Verb, r.Labels, r.Fields}, " ")))
+			return errors.New("not you")
+		}
+	})
+	const selectors = "?labelSelector=a%3Db&fieldSelector=spec.color%3Dred"
+	for _, request := range [][2]string{{"GET", "/a"}, {"PUT", "/a"}, {"PATCH", "/a"}, {"DELETE", "/a"}, {"POST", ""}, {"GET", ""}, {"DELETE", ""}} {
+		s.do(request[0], inDefault+request[1]+selectors, "{}")
+	}
+	s.get(inDefault + selectors + "&watch=1")
+	s.get(strings.Replace(inDefault, "/v1/", "/v1/watch/", 1) + "/a" + selectors)
+	require.Equal(t, []string{
+		"get", "update", "patch", "delete", "create", "list a=b spec.color=red", "deletecollection a=b spec.color=red",
+		"watch a=b spec.color=red", "watch a=b metadata.name=a,spec.color=red",
+	}, asked)
+}

@@ -22,7 +22,8 @@ type Request struct {
 	// metadata.name=x also sets Name. The path of a creation has no name, so that
 	// [Config].Authorize decides without it; [Config].Audit gets that of the object.
 	Namespace, Name string
-	// Labels and Fields are the selectors as the client wrote them.
+	// Labels and Fields are the selectors as the client wrote them, of a list, a watch or a
+	// deletecollection. They are empty for other verbs, which do not select by them.
 	Labels, Fields string
 	// Path is the decoded path.
 	Path string
@@ -65,8 +66,13 @@ func parse(r *http.Request) (*Request, error) {
 	}
 	rest = append(rest, "", "")
 	req.Resource, req.Name, req.Subresource = rest[0], rest[1], rest[2]
-	req.Labels, req.Fields = query.Get("labelSelector"), query.Get("fieldSelector")
 	req.Verb = verbOf(r.Method, req.Name != "", query)
+	if olderWatch {
+		req.Verb = "watch"
+	}
+	if req.selects() {
+		req.Labels, req.Fields = query.Get("labelSelector"), query.Get("fieldSelector")
+	}
 	if olderWatch {
 		return req, req.watchOlderPath()
 	}
@@ -80,7 +86,6 @@ func (r *Request) watchOlderPath() error {
 	if r.Subresource != "" {
 		return notServed()
 	}
-	r.Verb = "watch"
 	if r.Name != "" {
 		selectors := []string{"metadata.name=" + fields.EscapeValue(r.Name)}
 		if r.Fields != "" {
@@ -109,7 +114,7 @@ func (r *Request) takeGroupVersion(segments []string) []string {
 // isOfNamespace reports whether what follows a namespace in the path is a subresource of the
 // namespace, and not a resource in it.
 func (r *Request) isOfNamespace(segment string) bool {
-	return r.Group == "" && (segment == "status" || segment == "finalize")
+	return segment == "status" || segment == "finalize"
 }
 
 // split returns the segments of an escaped path, each decoded by itself.
