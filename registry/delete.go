@@ -199,6 +199,10 @@ func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts Del
 	}
 	for {
 		page, err := c.engine.list(ctx, which)
+		if rest, expired := errors.AsType[*backend.ExpiredContinueError](err); expired && limit == 0 {
+			which.Continue = rest.Continue // the deletions so far have displaced the first page's revision
+			continue
+		}
 		if err != nil {
 			return deleted, err
 		}

@@ -331,3 +331,16 @@ func TestDeleteAll_ReadsPages(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, registry.DeletePage+1, n)
 }
+
+// Each deletion is a change, too, so many of them displace the revision of the first page.
+func TestDeleteAll_GoesOnWhereTheRevisionOfItsFirstPageIsGone(t *testing.T) {
+	cfg := config()
+	cfg.Engine.Window = engine.Window{MaxEvents: 100}
+	s := open(t, cfg)
+	for i := range registry.DeletePage + 1 {
+		create(t, s, widget(fmt.Sprintf("w%d", i), 1))
+	}
+	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, registry.DeletePage+1, n)
+}

@@ -55,7 +55,7 @@ func (c *call) deleteCollection(ctx context.Context) error {
 	}
 	deleted, err := c.resource.DeleteAll(ctx, which, opts)
 	if err != nil {
-		return err
+		return offerRest(err, o.fingerprint(c))
 	}
 	return c.writeList(&deleted, metav1.ListMeta{
 		ResourceVersion: deleted.Revision.String(), Continue: sealToken(deleted.Continue, o.fingerprint(c)),
