@@ -107,7 +107,7 @@ func (w *watching) start() error {
 		}
 	}
 	opts := w.options(o)
-	w.initial, w.initialEnd = opts.InitialState, opts.InitialState
+	w.initial, w.initialEnd = opts.InitialState, o.initial != nil && *o.initial
 	if w.stream, err = w.open(opts); err != nil {
 		if !w.toldByEvent(err, &opts) {
 			return err

@@ -469,3 +469,21 @@ func TestWatch_HasTheNameOfItsUser(t *testing.T) {
 	require.Len(t, watches, 1)
 	require.Equal(t, "alice", watches[0].Name)
 }
+
+// As in Kubernetes, only sendInitialEvents asks for it.
+func TestWatch_TellsTheEndOfTheInitialStateIfAskedTo(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	s.cached()
+	for query, want := range map[string]string{
+		"&sendInitialEvents=true&resourceVersionMatch=NotOlderThan": "map[k8s.io/initial-events-end:true]",
+		"":                   "<nil>",
+		"&resourceVersion=0": "<nil>",
+	} {
+		w := s.watch(inDefault + "?watch=true&allowWatchBookmarks=true" + query)
+		w.expect("ADDED a")
+		f, _ := w.next()
+		require.Equal(t, "BOOKMARK", f.Type, query)
+		require.Equal(t, want, f.str("metadata.annotations"), query)
+	}
+}
