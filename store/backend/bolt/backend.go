@@ -106,7 +106,7 @@ func newBackend(f *File, name string, cfg Config) *Backend {
 		values:   values{name: name, schema: cfg.Schema, codec: cfg.Codec, sealer: cfg.Sealer},
 		tree:     store.NewTree(cfg.Indexes...),
 		expiries: expiry.NewQueue(),
-		history:  history{limits: cfg.Retain},
+		history:  newHistory(cfg.Retain),
 	}
 	b.stage.objects = map[string]*store.Object{}
 	b.window = store.NewWindow(hotLimits, func(*store.Object) int { return b.size })

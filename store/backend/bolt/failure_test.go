@@ -214,6 +214,24 @@ func TestWrite_GivesUpHistoryForSpace(t *testing.T) {
 	require.Equal(t, before, f.list(backend.ListOptions{}))
 }
 
+// Bytes alone bound the history, so that the file has space for writes; age does not.
+func TestRetain_BytesAloneBoundHistory(t *testing.T) {
+	f := newFixture(t, func(f *fixture) {
+		f.opts.MaxBytes = 1 << 20
+		f.cfg.Retain = store.WindowLimits{MaxBytes: 256 << 10}
+	})
+	text := strings.Repeat("x", 5000)
+	for range 600 {
+		f.put("a", text)
+	}
+	f.clock.Advance(24 * time.Hour)
+	f.file.Settle()
+	kept := int(f.revision() - f.compacted())
+	require.Greater(t, kept, 128<<10/len(text))
+	require.LessOrEqual(t, kept, 256<<10/len(text))
+	f.remove("a")
+}
+
 // Compactions that wait for one transaction can be in any order: the oldest revision is that of
 // the last.
 func TestCompact_NeverGoesBack(t *testing.T) {

@@ -11,6 +11,9 @@ import (
 // is enough to decide how much of it to discard.
 type history struct {
 	limits store.WindowLimits
+	// aged is how many of the newest events stay whatever their age. Those beyond
+	// limits.MinEvents go if they are too many bytes, or if there is no space.
+	aged int
 	// marks are some revisions, in order, each with the bytes up to it. The first is at
 	// or below the oldest revision of the history.
 	marks []mark
@@ -24,6 +27,15 @@ type mark struct {
 	revision uint64
 	bytes    int64
 	at       time.Time // when it was written, or loaded
+}
+
+// newHistory returns a history with the limits that [Config.withDefaults] has filled in.
+func newHistory(limits store.WindowLimits) history {
+	aged := limits.MinEvents
+	if aged == 0 {
+		aged = min(DefaultMinEvents, limits.MaxEvents)
+	}
+	return history{limits: limits, aged: aged}
 }
 
 // markEvery is how many revisions a step has.
@@ -69,7 +81,8 @@ func (h *history) surplus(oldest, last uint64, now time.Time, eager bool) uint64
 			continue
 		}
 		over := last-target > uint64(h.limits.MaxEvents) || held > h.limits.MaxBytes
-		if !over && !h.old(m.at) || last-m.revision < uint64(h.limits.MinEvents) {
+		left := last - m.revision
+		if left < uint64(h.limits.MinEvents) || !over && (left < uint64(h.aged) || !h.old(m.at)) {
 			break
 		}
 		target, held = m.revision, h.bytes-m.bytes

@@ -113,8 +113,10 @@ type Config struct {
 	Sealer codec.Sealer
 	// Retain bounds the history that watches can resume from and exact reads can read.
 	// It is kept in the file, over restarts. Zero fields mean [DefaultMinEvents],
-	// [DefaultMinAge], [DefaultMaxEvents] and [store.DefaultMaxBytes]. ChunkSize is not
-	// used.
+	// [DefaultMinAge], [DefaultMaxEvents] and [store.DefaultMaxBytes]. MinEvents is kept
+	// even beyond MaxBytes, and if the file has no space for a write. With MaxBytes and
+	// without MinEvents, the newest [DefaultMinEvents] stay as far as those two allow.
+	// ChunkSize is not used.
 	//
 	// Time during which the process does not run does not count, and neither does setting
 	// the wall clock, unless the times of Options.Clock have no monotonic reading. With such
@@ -169,7 +171,7 @@ func (c Config) withDefaults(now time.Time) Config {
 	if r.MaxEvents == 0 {
 		r.MaxEvents = max(DefaultMaxEvents, r.MinEvents)
 	}
-	if r.MinEvents == 0 {
+	if r.MinEvents == 0 && r.MaxBytes == 0 {
 		r.MinEvents = min(DefaultMinEvents, r.MaxEvents)
 	}
 	if r.MinAge == 0 {

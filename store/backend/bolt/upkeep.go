@@ -139,7 +139,7 @@ func (b *Backend) forgetOld() (surplus bool, err error) {
 	oldest, last := uint64(b.oldest()), uint64(b.revision)
 	surplus = b.history.surplus(oldest, last, now, true) > oldest
 	b.history.eager = surplus
-	if b.window.View().Len() > 0 || last-oldest > uint64(b.config.Retain.MinEvents) {
+	if b.window.View().Len() > 0 || last-oldest > uint64(b.history.aged) {
 		b.trim.Set(now.Add(b.config.Retain.MinAge))
 	}
 	return surplus, nil
