@@ -20,7 +20,10 @@ type Change struct {
 }
 
 func (c *Change) validate() error {
-	if c.Draft == nil && !c.Delete {
+	if c.Delete {
+		return nil
+	}
+	if c.Draft == nil {
 		return &usercode.ConfigError{Field: "Change.Draft", Problem: "is nil; give the object to store, or set Delete"}
 	}
 	return validateExpiry("Change", c.TTL, c.Permanent)
