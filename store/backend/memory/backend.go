@@ -95,7 +95,7 @@ func New(schema store.Schema, opts Options) (*Backend, error) {
 	return b, nil
 }
 
-// begin takes the objects to begin with.
+// begin takes the objects to begin with, and deletes those that have expired.
 func (b *Backend) begin(objects []*store.Object) error {
 	wrong := func(o *store.Object, problem string) error {
 		return &usercode.ConfigError{Field: "Options.Objects", Problem: fmt.Sprintf("%s: %q at revision %d", problem, o.Key, o.Revision)}
@@ -132,6 +132,9 @@ func (b *Backend) begin(objects []*store.Object) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for _, e := range b.expiries.Expired(now, len(objects)) {
+		b.commitDeletion(e.Object, e.Size, now)
+	}
 	b.expire.SetTo(b.expiries, now)
 	return nil
 }

@@ -35,8 +35,8 @@ type Options struct {
 	// Set it where revisions are to be small or known, as in a test.
 	FirstRevision store.Revision
 	// Objects are the state to begin with, as of package snapshot: they keep their
-	// revisions, identities and times of expiry, and those that have expired are
-	// deleted at once. FirstRevision must not be less than any of theirs; zero begins
+	// revisions, identities and times of expiry, and New deletes those that
+	// have expired. FirstRevision must not be less than any of theirs; zero begins
 	// beyond all of them. They belong to the storage from then on.
 	Objects []*store.Object
 }

@@ -43,3 +43,25 @@ func TestNew_StartsAtTheClocksRevision(t *testing.T) {
 	_, err = memory.New(lamps, memory.Options{FirstRevision: 1 << 63})
 	require.ErrorIs(t, err, usercode.ErrConfig)
 }
+
+// Objects that expired before the storage began are not in it, not even for its first read.
+func TestNew_DeletesObjectsThatHaveExpired(t *testing.T) {
+	lamp := func(key string, expires time.Time) *store.Object {
+		o := newLamp(key, false)
+		o.Revision, o.Created, o.Expires = 1, 1, expires
+		return o
+	}
+	schema := lamps
+	schema.Describe = func(*store.Object) {}
+	b, err := memory.New(schema, memory.Options{Clock: clock.NewVirtual(began), FirstRevision: 7, Objects: []*store.Object{
+		lamp("expired", began.Add(-time.Hour)), lamp("later", began.Add(time.Hour)), lamp("never", time.Time{}),
+	}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	all, err := b.List(t.Context(), backend.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, all.Items, 2)
+	require.Equal(t, store.Revision(8), all.Revision, "the deletion is a change")
+	_, err = b.Put(t.Context(), newLamp("expired", false), nil, backend.PutOptions{})
+	require.NoError(t, err)
+}
