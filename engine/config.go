@@ -71,7 +71,8 @@ type Config[T any] struct {
 	// SetRevision returns a copy of the value that carries the revision of its object,
 	// for types such as those of Kubernetes. It must not change its argument, must be quick,
 	// and must not call the engine, since storage in memory calls it under its lock. A panic
-	// fails the write.
+	// fails the write, and nothing is stored; only etcd calls it after the write, which then
+	// fails with a [backend.ErrUncertain].
 	//
 	// It is called once for each write, at its commit, for each object of a deletion, and,
 	// where storage encodes values, when one is decoded. Gets, lists and events share the

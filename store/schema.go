@@ -43,7 +43,8 @@ type Schema struct {
 	Equal func(a, b *Object) bool
 	// SetRevision, if not nil, puts a revision into an object's value: it changes the
 	// object, which is not shared yet, but nothing that the value points to.
-	// Backends call [Schema.Stamp] when the revision is known.
+	// Backends call [Schema.Stamp] when the revision is known, some under their lock: it
+	// must be quick and must not call the backend.
 	SetRevision func(o *Object, rev Revision)
 }
 

@@ -250,7 +250,8 @@ type WatchOptions struct {
 	StateEvery int
 	// NoPrev: the consumer has the state before each event. Then an event's Prev may be
 	// nil, and the Object of a Deleted one may have only its Key and Revision, so that
-	// remote storage need not send them. Storage that shares its state omits nothing.
+	// storage need not send or read them. Storage that shares its state may omit them until
+	// the first batch with the state, and nothing after it.
 	NoPrev bool
 	// Name is the watch's name in lists of watches. Optional.
 	Name string

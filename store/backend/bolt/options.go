@@ -95,11 +95,13 @@ type Policy int
 
 // The policies.
 const (
-	// Fail makes New fail, naming the object.
+	// Fail makes New fail, naming the object, and ends a watch that meets such a value in
+	// older history with a [*backend.UndecodableError].
 	Fail Policy = iota
 	// Keep keeps the object under its key. Get and List fail with a
 	// [*backend.UndecodableError] for it, which has its revision: a write that expects
-	// that revision can replace or remove it.
+	// that revision can replace or remove it, and Remove returns it with the zero value.
+	// A watch continues: the event's object has its key and revision and the zero value.
 	Keep
 )
 

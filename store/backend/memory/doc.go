@@ -10,8 +10,9 @@
 //	                         Get, List         Watcher.Next
 //
 // A writer commits in its own goroutine, under a lock that is held for about a
-// microsecond. The lock is never held while user code runs: the schema's functions are
-// called before it is taken, and watchers are notified after it is released.
+// microsecond. The schema's functions are called before it is taken, and watchers are
+// notified after it is released. Only what needs the revision runs under it: the clock,
+// SetRevision, and Clone for a deletion. They must be quick and must not call the backend.
 //
 // Readers take immutable views. The first reader after a write makes a view, which
 // is shared until the next write. So writes without reads in between copy nothing.
