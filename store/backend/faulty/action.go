@@ -23,26 +23,37 @@ func Fail(err error) Action {
 }
 
 // Expire makes calls fail with a [*store.ExpiredError], as if the history that
-// they need had been compacted: a list and a watch from a revision, and a next.
-// Other calls pass and do not count as hits.
+// they need had been compacted: a list and a watch from a revision, the pages of a list
+// after its first (as a [*backend.ExpiredContinueError]), and a next. Other calls pass and do
+// not count as hits.
 func Expire() Action {
 	return func(_ context.Context, c *Call, proceed func()) {
-		var at store.Revision
-		switch c.Op {
-		case OpList:
-			at = c.ListOptions.Revision
-		case OpWatch:
-			at = c.WatchOptions.From
-		case OpNext:
-			at = c.Position
-		}
-		if at == 0 {
+		if c.Err = expired(c); c.Err == nil {
 			c.Spare()
 			proceed()
-			return
 		}
-		c.Err = &store.ExpiredError{Requested: at, Oldest: at + 1}
 	}
+}
+
+// expired returns the error of a call whose history was compacted; nil if it needs none.
+func expired(c *Call) error {
+	var at store.Revision
+	switch c.Op {
+	case OpList:
+		scan, err := c.ListOptions.Scan()
+		if err != nil {
+			return nil // the backend refuses it
+		}
+		return scan.Check(scan.Revision+1, scan.Revision)
+	case OpWatch:
+		at = c.WatchOptions.From
+	case OpNext:
+		at = c.Position
+	}
+	if at == 0 {
+		return nil
+	}
+	return &store.ExpiredError{Requested: at, Oldest: at + 1}
 }
 
 // LoseAnswer lets calls take effect and then fail with err, or with [ErrInjected]
@@ -63,11 +74,11 @@ func LoseAnswer(schema store.Schema, err error) Action {
 }
 
 // Delay delays calls, by the backend's clock. One whose context is done meanwhile
-// fails with the context's cause. A next must not block, so it is not delayed and
-// does not count as a hit.
+// fails with the context's cause. A next must not block, and nothing prevents a stop: they
+// are not delayed and do not count as hits.
 func Delay(d time.Duration) Action {
 	return func(ctx context.Context, c *Call, proceed func()) {
-		if c.Op == OpNext {
+		if c.Op == OpNext || c.Op == OpStop {
 			c.Spare()
 			proceed()
 			return
@@ -87,20 +98,20 @@ func Delay(d time.Duration) Action {
 
 // Hang blocks calls until the rule is removed. One whose context is done meanwhile
 // fails with the context's cause. A next must not block: instead its watch returns
-// nothing until the rule is removed; then the reader is notified.
+// nothing until the rule is removed; then the reader is notified. Nothing prevents a stop,
+// which does not count as a hit.
 func Hang() Action {
 	return func(ctx context.Context, c *Call, proceed func()) {
-		if c.Op == OpNext {
-			if c.watch.hang(c.fault) {
-				c.Batch = backend.Batch{After: c.Position, Through: c.Position}
-				return
-			}
+		switch {
+		case c.Op == OpNext && c.watch.hang(c.fault):
+			c.Batch = backend.Batch{After: c.Position, Through: c.Position}
+		case c.Op == OpNext || c.Op == OpStop:
 			c.Spare()
 			proceed()
-			return
-		}
-		if c.Err = wait(ctx, c.fault.over); c.Err == nil {
-			proceed()
+		default:
+			if c.Err = wait(ctx, c.fault.over); c.Err == nil {
+				proceed()
+			}
 		}
 	}
 }

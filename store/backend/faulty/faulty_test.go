@@ -301,6 +301,48 @@ func TestExpire_FailsWhatNeedsHistory(t *testing.T) {
 	expired(err, 1)
 }
 
+// The pages of a list after the first need the history of its revision, too.
+func TestExpire_FailsContinuedLists(t *testing.T) {
+	b := newBackend(t, faulty.Options{})
+	create(t, b, "a")
+	create(t, b, "b")
+	first, err := b.List(t.Context(), backend.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	fault := b.Add(faulty.Rule{Do: faulty.Expire()})
+	_, err = b.List(t.Context(), backend.ListOptions{Limit: 1, Continue: first.Continue})
+	var expired *backend.ExpiredContinueError
+	require.ErrorAs(t, err, &expired)
+	require.Equal(t, first.Revision, expired.Expired.Requested)
+	require.EqualValues(t, 1, fault.Hits())
+	newest, err := b.List(t.Context(), backend.ListOptions{Limit: 1, Continue: expired.Continue})
+	require.NoError(t, err, "the newest state needs no history")
+	require.Equal(t, "b", newest.Items[0].Key)
+	_, err = b.List(t.Context(), backend.ListOptions{Continue: "no token"})
+	require.ErrorIs(t, err, store.ErrInvalidContinue)
+	require.EqualValues(t, 1, fault.Hits())
+}
+
+// A watch can be closed whatever rules there are.
+func TestRules_LetWatchesClose(t *testing.T) {
+	b := newBackend(t, faulty.Options{Clock: clock.NewVirtual(began)})
+	for name, action := range map[string]faulty.Action{"hang": faulty.Hang(), "delay": faulty.Delay(time.Second)} {
+		w := watch(t, b, 0)
+		fault := b.Add(faulty.Rule{Do: action})
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			w.Close()
+		}()
+		select {
+		case <-closed:
+		case <-time.After(time.Minute):
+			require.Fail(t, "not closed", name)
+		}
+		require.Zero(t, fault.Hits(), name)
+		fault.Remove()
+	}
+}
+
 // What the backend beneath refuses is refused as there.
 func TestRemove_OfNothingIsRefused(t *testing.T) {
 	_, err := newBackend(t, faulty.Options{}).Remove(t.Context(), nil)
