@@ -58,8 +58,9 @@ func (b *Backend) listShared(scan backend.Scan) (*snapshot, error) {
 }
 
 // takeOver drops the holds that a watch from rev makes unnecessary: also those at later
-// revisions, since a cache that begins with a past state has listed the newest before. The
-// caller holds the lock.
+// revisions, since a cache that begins with a past state has listed the newest before. If
+// that was another cache's, it lists again should its history be gone. The caller holds the
+// lock.
 func (b *Backend) takeOver(rev store.Revision) {
 	b.holds = slices.DeleteFunc(b.holds, func(h hold) bool { return h.revision >= rev })
 }

@@ -23,8 +23,8 @@ type Options struct {
 	// [DefaultRetainAge]), and before that when it outgrows the other bounds;
 	// see [store.WindowLimits] for their defaults. What a watch with
 	// WatchOptions.State has not read stays, up to the defaults if these are more; so
-	// does, for 10 s, what has come after a list with ListOptions.State whose revision no
-	// such watch has begun from.
+	// does, for 10 s, what has come after each of the last eight lists with
+	// ListOptions.State, unless such a watch has begun from its revision or an earlier one.
 	Retain store.WindowLimits
 	// Indexes are kept in the state, for caches that share it; see
 	// [backend.List].State.
