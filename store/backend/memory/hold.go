@@ -40,7 +40,7 @@ func (b *Backend) listShared(scan backend.Scan) (*snapshot, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, err := b.snapshotLocked()
-	if err != nil || scan.Check(s.compacted, s.Revision) != nil {
+	if err != nil || scan.Check(s.oldest, s.Revision) != nil {
 		return s, err
 	}
 	rev := scan.Revision

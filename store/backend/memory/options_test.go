@@ -40,6 +40,13 @@ func TestNew_StartsAtTheClocksRevision(t *testing.T) {
 	_, err = b.List(t.Context(), backend.ListOptions{Revision: before})
 	require.ErrorIs(t, err, store.ErrExpired)
 
+	_, err = b.List(t.Context(), backend.ListOptions{Continue: backend.Token{Revision: before, Start: "a"}.Encode()})
+	var expired *backend.ExpiredContinueError
+	require.ErrorAs(t, err, &expired, "a page of a list of that storage")
+	require.Equal(t, &store.ExpiredError{Requested: before, Oldest: first}, expired.Expired)
+	_, err = b.List(t.Context(), backend.ListOptions{Continue: expired.Continue})
+	require.NoError(t, err)
+
 	_, err = memory.New(lamps, memory.Options{FirstRevision: 1 << 63})
 	require.ErrorIs(t, err, usercode.ErrConfig)
 }

@@ -10,7 +10,8 @@ import (
 // snapshot is the state and history at one revision.
 type snapshot struct {
 	store.Snapshot
-	compacted store.Revision
+	// oldest is the oldest revision that can be read.
+	oldest store.Revision
 }
 
 // snapshot returns the newest snapshot, with every write in it that was
@@ -32,7 +33,7 @@ func (b *Backend) snapshotLocked() (*snapshot, error) {
 	if s := b.latest.Load(); s != nil {
 		return s, nil
 	}
-	s := &snapshot{store.Snapshot{Revision: b.revision, Base: b.tree.View(), Window: b.window.View()}, b.compactedTo()}
+	s := &snapshot{store.Snapshot{Revision: b.revision, Base: b.tree.View(), Window: b.window.View()}, max(b.compactedTo(), b.first)}
 	b.latest.Store(s)
 	return s, nil
 }
@@ -104,7 +105,7 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	if err != nil {
 		return nil, err
 	}
-	if err := scan.Check(s.compacted, s.Revision); err != nil {
+	if err := scan.Check(s.oldest, s.Revision); err != nil {
 		return nil, err
 	}
 	return s.list(ctx, scan)
