@@ -47,13 +47,13 @@ type Backend interface {
 	// [store.ErrInvalidKey], ctx's cause, or an error of reaching storage.
 	Get(ctx context.Context, key string) (*store.Object, error)
 
-	// Put stores draft if the object under its key still has prev's revision; a nil prev
-	// means that there must be none. The caller has filled in draft's Key, Labels,
+	// Put stores draft if the object under its key still has prev's revision; a prev
+	// that is nil or has no revision means that there must be none. The caller has filled in draft's Key, Labels,
 	// Fields and value. Storage fills in the rest, puts the revision into the value by
 	// [store.Schema.Stamp], owns draft from then on, and returns it. After an error
 	// draft is the caller's again.
 	//
-	// Errors: [store.ErrExists] for a nil prev, otherwise [store.ErrNotFound]
+	// Errors: [store.ErrExists] without a prev, otherwise [store.ErrNotFound]
 	// or [store.ErrConflict], as a [*ConflictError] if storage knows the present
 	// object; [store.ErrInvalidKey]; [usercode.ErrConfig]; a panic in the schema's
 	// functions as an [usercode.ErrPanic]. With [ErrUncertain] the outcome is unknown:

@@ -48,7 +48,7 @@ type tryFunc func(assumed) (*store.Object, error)
 // retryUntilCertain tries until the outcome is certain; see [assumed].
 func (s *Storage) retryUntilCertain(ctx context.Context, key string, suggestion *store.Object, missingOK bool, try tryFunc) (*store.Object, error) {
 	now := assumed{object: suggestion}
-	if suggestion == nil || suggestion.Key != key {
+	if suggestion == nil || suggestion.Key != key || suggestion.Revision == 0 {
 		var err error
 		if now, err = s.readLive(ctx, key, missingOK); err != nil {
 			return nil, err

@@ -24,8 +24,8 @@ type UpdateOptions struct {
 	// Preconditions must hold for the object that is replaced.
 	Preconditions Preconditions
 	// Suggestion is the assumed object, from a cache, which saves the read before the
-	// write. A stale one only costs a second try. Nil, or an object with another key,
-	// has no effect.
+	// write. A stale one only costs a second try. Nil, or an object with another key or
+	// without a revision, has no effect.
 	Suggestion *store.Object
 	// CreateIfMissing calls the function with nil and creates the object if there is
 	// none, instead of failing with [store.ErrNotFound]. So does Preconditions.Absent.
@@ -142,17 +142,18 @@ func (s *Storage) nextValue(ctx context.Context, key string, update UpdateFunc, 
 	if err := usercode.Call("UpdateFunc", key, func() { draft, failure = update(ctx, current) }); err != nil {
 		return nil, err
 	}
-	if failure != nil {
+	switch {
+	case failure != nil:
 		return nil, failure
+	case draft == nil:
+		return nil, &usercode.ConfigError{Field: "UpdateFunc", Problem: "returned nil; give the new object, or an error"}
 	}
 	return draft, s.checkKey(key, draft)
 }
 
 // checkKey returns an error unless the schema's key for draft is key.
 func (s *Storage) checkKey(key string, draft *store.Object) error {
-	if draft != nil {
-		draft.Key = key // for a schema that takes the key from there
-	}
+	draft.Key = key // for a schema that takes the key from there
 	got, err := s.keyOf(draft)
 	if err == nil {
 		err = CheckKey(key, got)

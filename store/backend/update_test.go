@@ -324,6 +324,26 @@ func TestUpdate_ASuggestionOfAnotherKeyIsNone(t *testing.T) {
 	f.holds("q", "v9")
 }
 
+// An object that no storage has returned cannot be the live one.
+func TestUpdate_ASuggestionWithoutARevisionIsNone(t *testing.T) {
+	f := newFixture(t)
+	made := drafted("p", "v1")
+	_, err := f.GuaranteedUpdate(f.ctx, "p", setImage("v2", new(int)), backend.UpdateOptions{Suggestion: made})
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = f.Delete(f.ctx, "p", backend.DeleteOptions{Suggestion: made})
+	require.ErrorIs(t, err, store.ErrNotFound)
+	f.holds("p", "")
+}
+
+func TestUpdate_RefusesNilOfTheFunction(t *testing.T) {
+	f := newFixture(t)
+	f.create("p", "v1")
+	_, err := f.GuaranteedUpdate(f.ctx, "p", func(context.Context, *store.Object) (*store.Object, error) { return nil, nil }, backend.UpdateOptions{})
+	require.ErrorIs(t, err, usercode.ErrConfig)
+	require.ErrorContains(t, err, "UpdateFunc returned nil")
+	f.holds("p", "v1")
+}
+
 // A panic in prepare is an error, as one in any function of the user's.
 func TestPut_ContainsAPanicInPrepare(t *testing.T) {
 	f := newFixture(t)

@@ -87,6 +87,13 @@ var brokenWrites = []damage{
 			}
 			return h.Put(ctx, draft, prev, opts)
 		})},
+	{"looks for what has no revision", "Create_OfAnExistingKeyFails", eachPut(
+		func(ctx context.Context, h correct, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			if prev != nil && prev.Revision == 0 {
+				return nil, &store.NotFoundError{Key: draft.Key}
+			}
+			return h.Put(ctx, draft, prev, opts)
+		})},
 	{"updates whatever is there", "Put_DemandsTheRevision", eachPut(
 		func(ctx context.Context, h correct, draft, prev *object, opts backend.PutOptions) (*object, error) {
 			if _, err := h.Get(ctx, draft.Key); err == nil && prev != nil {

@@ -48,7 +48,11 @@ var writeChecks = []check{
 		o := x.create("a/1", "x")
 		_, err := x.tryPut(draft("a/1", "y"), nil, backend.PutOptions{})
 		x.fails(err, store.ErrExists, "second create")
-		x.holds(o)
+		_, err = x.tryPut(draft("a/1", "y"), at("a/1", 0), backend.PutOptions{})
+		x.fails(err, store.ErrExists, "second create, with a prev without a revision")
+		other, err := x.tryPut(draft("a/2", "z"), at("a/2", 0), backend.PutOptions{})
+		require.NoError(x, err, "a prev without a revision is none")
+		x.holds(o, other)
 	}},
 	{"Remove_ReturnsTheLastStateAtANewRevision", func(x *fixture) {
 		o := x.create("a/1", "x")

@@ -21,7 +21,7 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if w.size, err = b.prepare(ctx, draft); err != nil {
 		return nil, err
 	}
-	if prev != nil {
+	if w.expect != 0 {
 		if w.oldSize, err = b.measure(draft.Key, w.expect); err != nil {
 			return nil, err
 		}
