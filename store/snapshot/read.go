@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 
 	"github.com/watchmill/watchmill/store"
@@ -32,7 +33,7 @@ func Read(r io.Reader, schema store.Schema, opts Options) (*State, error) {
 		return nil, err
 	}
 	in := &reader{input: bufio.NewScanner(r), schema: schema, opts: opts}
-	in.input.Buffer(nil, opts.MaxLine)
+	in.input.Buffer(nil, min(opts.MaxLine, math.MaxInt-1)+1) // with the line's end
 	return in.read()
 }
 

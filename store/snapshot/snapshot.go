@@ -9,7 +9,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// DefaultMaxLine is the longest line that Read takes, in bytes.
+// DefaultMaxLine is the longest line that Write writes and Read takes, in bytes.
 const DefaultMaxLine = 16 << 20
 
 // version is the format's.
@@ -24,8 +24,9 @@ const pageSize = 10_000
 type Options struct {
 	// Codec turns values into bytes; nil means [codec.JSON]. Read needs that of Write.
 	Codec codec.Codec
-	// MaxLine is the longest line that Read takes, in bytes, which is also about the
-	// memory that it needs besides the objects; zero means [DefaultMaxLine].
+	// MaxLine is the longest line that Write writes and Read takes, in bytes, which is also
+	// about the memory that they need besides the objects; zero means [DefaultMaxLine]. Read
+	// needs at least that of Write.
 	MaxLine int
 }
 

@@ -18,7 +18,8 @@ import (
 // revision, so that writers go on meanwhile.
 //
 // Errors: those of source's List, [store.ErrExpired] if the history does not reach back
-// to the first page any more; of the codec, with the key; of w; [usercode.ErrConfig].
+// to the first page any more; of the codec, with the key; [backend.ErrTooLarge] with the key
+// for an object whose line is longer than MaxLine; of w; [usercode.ErrConfig].
 func Write(ctx context.Context, w io.Writer, source backend.ListerWatcher, schema store.Schema, opts Options) (store.Revision, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -76,7 +77,14 @@ func (w *writer) object(o *store.Object) error {
 	} else {
 		l.Tag, l.Bytes = tag, data
 	}
-	return w.print(l)
+	text, err := json.Marshal(l)
+	if err == nil && len(text) > w.opts.MaxLine {
+		err = fmt.Errorf("%w, or raise Options.MaxLine", &backend.TooLargeError{Size: len(text), Limit: w.opts.MaxLine})
+	}
+	if err != nil {
+		return fmt.Errorf("write snapshot: object %q: %w", o.Key, err)
+	}
+	return w.write(text)
 }
 
 // encode encodes the value of o. A panic, as of the value's own methods, is an error.
@@ -107,10 +115,15 @@ func (w *writer) end() error {
 
 func (w *writer) print(l any) error {
 	text, err := json.Marshal(l)
-	if err == nil {
-		_, err = w.buffer.Write(append(text, '\n'))
-	}
 	if err != nil {
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	return w.write(text)
+}
+
+// write writes a line.
+func (w *writer) write(text []byte) error {
+	if _, err := w.buffer.Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
 	return nil

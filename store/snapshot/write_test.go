@@ -107,6 +107,25 @@ func TestOptions_AreChecked(t *testing.T) {
 	require.ErrorIs(t, err, usercode.ErrConfig)
 }
 
+// What Write writes, Read reads with the same options.
+func TestWrite_RefusesLinesThatReadDoes(t *testing.T) {
+	schema := config().Schema()
+	state, err := snapshot.Read(strings.NewReader(head+one+end), schema, snapshot.Options{})
+	require.NoError(t, err)
+	storage, err := memory.New(schema, memory.Options{FirstRevision: state.Revision, Objects: state.Objects})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, storage.Close()) }()
+	text, opts := new(bytes.Buffer), snapshot.Options{MaxLine: len(one) - 1}
+	_, err = snapshot.Write(t.Context(), text, storage, schema, opts)
+	require.NoError(t, err)
+	_, err = snapshot.Read(text, schema, opts)
+	require.NoError(t, err)
+	opts.MaxLine--
+	_, err = snapshot.Write(t.Context(), text, storage, schema, opts)
+	require.ErrorIs(t, err, backend.ErrTooLarge)
+	require.ErrorContains(t, err, fmt.Sprintf(`object %q`, state.Objects[0].Key))
+}
+
 // panicking is a codec that panics.
 type panicking struct{}
 
