@@ -113,6 +113,18 @@ func TestVirtual_CallsThatOverlapLetTimePassTogether(t *testing.T) {
 	require.Equal(t, start.Add(4*time.Second), virtual.Now())
 }
 
+// A jump corrects the wall clock, which a monotonic reading would not show.
+func TestVirtual_ShowsTimesWithoutAMonotonicReading(t *testing.T) {
+	virtual := clock.NewVirtual(time.Now())
+	before := virtual.Now()
+	virtual.Jump(-time.Hour)
+	virtual.AfterFunc(time.Minute, func() {})
+	next, _ := virtual.Next()
+	for _, at := range []time.Time{before, virtual.Now(), next} {
+		require.True(t, at == at.Round(0), "%v", at)
+	}
+}
+
 // Each timer fires once, and the time never goes back, whatever calls meet.
 func TestVirtual_IsMovedByManyGoroutines(t *testing.T) {
 	const goroutines, timers = 4, 500

@@ -4,6 +4,9 @@
 //	AfterFunc(d, f) ──▶ armed ──d has passed──▶ f
 //	                      └──Stop──▶ cancelled
 //
-// No other package reads the time or arms a timer by package time, so that a run
-// on a virtual clock is deterministic.
+// The engine with its actors, caches and informers, the queues, controllers and storage in
+// memory read the time and arm timers by a Clock alone, so that a run of them on a virtual
+// clock is deterministic. What a file, a network or a process is waited for by is package
+// time: in etcd, remote, serve, inspect and sim, and in bolt for the lock and the transactions
+// of its file, but not for the times of its writes and expiries.
 package clock

@@ -12,7 +12,8 @@ import (
 //
 // Like the real clock it has monotonic and wall time: timers follow the elapsed
 // time ([Virtual.Advance]), while [Virtual.Now] also follows corrections of the
-// wall clock ([Virtual.Jump]).
+// wall clock ([Virtual.Jump]). As its times have no monotonic reading, what is reckoned
+// from them follows these corrections.
 type Virtual struct {
 	mu      sync.Mutex
 	epoch   time.Time     // what Now was when elapsed was 0, with all jumps since
@@ -21,8 +22,9 @@ type Virtual struct {
 	timers  timerHeap
 }
 
-// NewVirtual returns a clock that shows start.
-func NewVirtual(start time.Time) *Virtual { return &Virtual{epoch: start} }
+// NewVirtual returns a clock that shows start. Its times have no monotonic reading, which
+// would follow jumps, too.
+func NewVirtual(start time.Time) *Virtual { return &Virtual{epoch: start.Round(0)} }
 
 // Now returns the time that the clock shows. In a timer's function during
 // Advance that is the timer's due time.
