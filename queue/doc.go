@@ -36,7 +36,8 @@
 //     Replace or Resync meanwhile neither misses it nor queues an older state.
 //   - The user's functions run on the goroutine of the call that needs them; Key and
 //     Transform run before the lock is taken. If one fails or panics, the call
-//     returns the error and the queue does not change.
+//     returns the error and the queue does not change. Only a panic of a Heap's Less
+//     leaves the change made, as far as it came: see [HeapConfig].
 //   - Calls that block take a context. If an entry comes and the context ends while a
 //     call waits, it returns the entry.
 //   - The queues start no goroutines. Delays are timers of the queue's clock.
