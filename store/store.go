@@ -55,8 +55,8 @@ func NewStore[T any](cfg StoreConfig[T]) (*Store[T], error) {
 func (s *Store[T]) Add(item T) error { return s.Update(item) }
 
 // Update stores item, replacing the one with its key, if there is one. The
-// errors are [*KeyFuncError], [*TransformError], and in an [Indexer]
-// [*IndexFuncError].
+// errors are [*KeyFuncError], [*TransformError], a [*usercode.PanicError] of
+// [StoreConfig].Revision, and in an [Indexer] [*IndexFuncError].
 func (s *Store[T]) Update(item T) error {
 	txn, err := s.keyed(Transaction[T]{TransactionUpdate, item})
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Store[T]) Update(item T) error {
 }
 
 // Delete removes the item with item's key, if there is one. The error is a
-// [*KeyFuncError].
+// [*KeyFuncError] or a [*usercode.PanicError] of [StoreConfig].Revision.
 func (s *Store[T]) Delete(item T) error {
 	txn, err := s.keyed(Transaction[T]{TransactionDelete, item})
 	if err != nil {
