@@ -67,6 +67,9 @@
 //     key PREFIX!//compacted.
 //   - A TTL is at least what was asked: whole seconds, two at the least with etcd's
 //     defaults, up to a second late, and anew whenever the leader changes.
+//   - A lease that another program has put a key on does not show in the object, which has no
+//     time of expiry. An update keeps the lease, unless it is Permanent and changes the value:
+//     with an equal value nothing is written, and the object expires.
 //   - Revisions are the cluster's, so those of one prefix have gaps.
 //   - An object has at most 1,400 KiB, encoded.
 //   - No space: at its quota (2 GiB by default, 8 GiB at most) a member raises an
