@@ -17,7 +17,8 @@ import (
 // go on waiting.
 //
 // With SystemConfig.Executor set, Close runs that executor, if it has a method
-// Run() int like [Seeded], since it does not run by itself.
+// Run() int like [Seeded], since it does not run by itself. Of one that embeds a Seeded it
+// runs the Seeded, so that ctx bounds that, and does not call a Run of its own.
 //
 // Close is idempotent and safe for concurrent use. In a turn it does not wait: the
 // error is a [*StillRunningError] because of [ErrInTurn], and the rest is done in the
