@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -106,9 +107,51 @@ func TestCarry_ToAnotherKeyIsRefused(t *testing.T) {
 		_, err := write()
 		require.ErrorIs(t, err, engine.ErrInvalidKey, name)
 	}
+	_, err = e.Emit(t.Context(), traced{Name: "b"})
+	require.ErrorIs(t, err, engine.ErrInvalidKey)
 	list, err := e.List(t.Context(), engine.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, list.Items, 1, "nothing else was written")
+}
+
+// A write that changes only when the object expires is a write like any other: its event, and
+// the object that is stored, have what it carries. One that leaves the expiry as it is writes
+// nothing.
+func TestCarry_ByAWriteOfTheExpiryAlone(t *testing.T) {
+	same := func(v traced) (traced, error) { return v, nil }
+	type write func(ctx context.Context, e *engine.Engine[traced], ttl time.Duration, permanent bool) (*engine.Object[traced], error)
+	for name, write := range map[string]write{
+		"put": func(ctx context.Context, e *engine.Engine[traced], ttl time.Duration, permanent bool) (*engine.Object[traced], error) {
+			return e.PutWith(ctx, traced{Name: "a"}, engine.PutOptions{TTL: ttl, Permanent: permanent})
+		},
+		"update": func(ctx context.Context, e *engine.Engine[traced], ttl time.Duration, permanent bool) (*engine.Object[traced], error) {
+			return e.Update(ctx, "a", same, engine.UpdateOptions{TTL: ttl, Permanent: permanent})
+		},
+		"modify": func(ctx context.Context, e *engine.Engine[traced], ttl time.Duration, permanent bool) (*engine.Object[traced], error) {
+			return e.Modify(ctx, "a", func(o *engine.Object[traced]) (engine.Change[traced], error) {
+				return engine.Change[traced]{Value: o.Value, TTL: ttl, Permanent: permanent}, nil
+			}, engine.ModifyOptions{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := engine.New(tracedConfig())
+			require.NoError(t, err)
+			defer func() { require.NoError(t, e.Close()) }()
+			in := func(trace string) context.Context { return context.WithValue(t.Context(), traceKey{}, trace) }
+			_, err = e.CreateWithTTL(in("create"), traced{Name: "a"}, time.Hour)
+			require.NoError(t, err)
+
+			renewed, err := write(in("renew"), e, 2*time.Hour, false)
+			require.NoError(t, err)
+			require.Equal(t, "renew", renewed.Value.Trace)
+			permanent, err := write(in("make permanent"), e, 0, true)
+			require.NoError(t, err)
+			require.Equal(t, "make permanent", permanent.Value.Trace)
+			unchanged, err := write(in("leave permanent"), e, 0, true)
+			require.NoError(t, err)
+			require.Equal(t, permanent, unchanged, "nothing was written")
+		})
+	}
 }
 
 // A write that meets a conflict is tried again with the value that the caller gave.

@@ -88,9 +88,10 @@ type Config[T any] struct {
 	// fails the write. Nil costs nothing.
 	//
 	// It is called for each Create, Put, Update, Replace, Modify and Emit that writes something,
-	// before the key and the labels are taken from the value. An update that is tried again
-	// calls it again. Equal should ignore what it sets, since otherwise an update that
-	// changes nothing else is a write.
+	// be it only when the object expires, before the labels and fields are taken from the value.
+	// Create takes the key after it, too; for the others it must not change the key
+	// ([ErrInvalidKey]). An update that is tried again calls it again. Equal should ignore what
+	// it sets, since otherwise an update that changes nothing else is a write.
 	//
 	// Writes through [WriterOf] do not call it. Neither do deletions, which have no value of
 	// their own: the event of a deletion has what the last write carried. To pass on the

@@ -225,7 +225,7 @@ func (t *topic) emit(ctx context.Context, message *store.Object) (Revision, erro
 		return 0, err
 	}
 	message.Key = topicKey
-	if err := t.engine.carry(ctx, nil, message); err != nil {
+	if err := t.engine.carry(ctx, nil, message, expiry{}); err != nil {
 		return 0, err
 	}
 	return t.engine.emitDescribed(ctx, message)

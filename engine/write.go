@@ -37,7 +37,7 @@ func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duratio
 	if e.cfg.keyless {
 		return nil, errNoKey
 	}
-	if err := e.carry(ctx, nil, draft); err != nil {
+	if err := e.carry(ctx, nil, draft, expiry{}); err != nil {
 		return nil, err
 	}
 	return e.beginWrite().acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
@@ -57,6 +57,8 @@ type UpdateOptions struct {
 	// Permanent makes an object permanent that had a TTL. TTL must be zero then.
 	Permanent bool
 }
+
+func (o UpdateOptions) expiry() expiry { return expiry{o.TTL, o.Permanent} }
 
 // Update replaces the object under key by what change makes of its value, and
 // returns it as stored. It retries while others write the object in between, so
@@ -91,7 +93,7 @@ func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
-	return e.beginWrite().acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change), e.updateOptions(key, opts)))
+	return e.beginWrite().acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change, opts.expiry()), e.updateOptions(key, opts)))
 }
 
 // updateOptions returns the storage's options for a write of key.
@@ -156,7 +158,7 @@ func (e *core) updateTo(ctx context.Context, draft *store.Object, opts UpdateOpt
 		return nil, err
 	}
 	draft.Key = key
-	return e.beginWrite().acknowledge(e.storage.Put(ctx, draft, e.preparing(), e.updateOptions(key, opts)))
+	return e.beginWrite().acknowledge(e.storage.Put(ctx, draft, e.preparing(opts.expiry()), e.updateOptions(key, opts)))
 }
 
 // Replace stores value under its key if the object there is still at revision, that
@@ -264,7 +266,7 @@ func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) 
 		return 0, err
 	}
 	draft.Key = key
-	if err := e.carry(ctx, nil, draft); err != nil {
+	if err := e.carryEmitted(ctx, draft); err != nil {
 		return 0, err
 	}
 	if err := backend.Describe(e.schema, draft); err != nil {
