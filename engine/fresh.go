@@ -43,8 +43,9 @@ func endedForGood(err error) bool {
 // goes to the backend, it returns at once.
 //
 // Errors: [ErrFuture] if the cache does not reach rev within [Config].FreshnessTimeout;
-// [ErrNotReady] if it is not even ready by then, or at once, by a [*NotReadyError] that is
-// Final, if the backend has ended for good; [ErrEngineClosed]; ctx's cause.
+// [ErrNotReady] if it is not even ready by then, or if OnPool handlers block all workers of the
+// host for as long, or at once, by a [*NotReadyError] that is Final, if the backend has ended
+// for good; [ErrEngineClosed]; ctx's cause.
 func (e *Engine[T]) WaitFor(ctx context.Context, rev Revision) error { return e.core.waitFor(ctx, rev) }
 
 func (e *core) waitFor(ctx context.Context, rev Revision) error {

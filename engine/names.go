@@ -52,7 +52,8 @@ type (
 	// Executor runs the turns of actors. See [actors.Executor].
 	Executor = actors.Executor
 	// Failure is a panic that was contained: in which actor, with its stack, and what
-	// became of the actor. See [actors.Failure].
+	// became of the actor; or, with the Reason [actors.ErrWorkerHeld] and without a stack, a turn
+	// that holds a worker of the pool for more than a second. See [actors.Failure].
 	Failure = actors.Failure
 	// Preconditions restrict a write to the object that the caller means, by the revision
 	// of its creation (UID), its revision (Revision), or its absence (Absent). See

@@ -198,8 +198,8 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 // thousands of messages ahead of the topic's window, until that has caught up.
 //
 // Errors: [ErrEngineClosed]; the error of NewTopic; ctx's cause; [ErrFuture] if the
-// topic does not catch up within [DefaultFreshnessTimeout], for example because OnPool
-// handlers block all its workers. After an error nothing was sent.
+// topic does not catch up within [DefaultFreshnessTimeout], or [ErrNotReady] if OnPool handlers
+// block all its workers for as long. After an error nothing was sent.
 func (t *Topic[T]) Publish(ctx context.Context, message T) (Revision, error) {
 	return t.core.publish(ctx, draft(message))
 }

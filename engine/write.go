@@ -130,7 +130,8 @@ type PutOptions struct {
 // whose expiry that changes.
 //
 // It is the only write of a value that takes the key, too. With the precondition Absent
-// it is a Create, with Revision a Replace.
+// it is a Create, with Revision a Replace, except that it fails with [ErrPrecondition] where
+// those fail with [ErrExists] and [ErrNotFound].
 //
 // Errors: as for Create and Update.
 func (e *Engine[T]) PutWith(ctx context.Context, value T, opts PutOptions) (*Object[T], error) {
@@ -203,8 +204,8 @@ type DeleteOptions struct {
 // Delete deletes the object under key and returns its last state, with the
 // revision of the deletion.
 //
-// Errors: [ErrNotFound], [ErrConflict] if a precondition does not hold, [ErrInvalidKey],
-// [ErrEngineClosed], ctx's cause, or the backend's error.
+// Errors: [ErrNotFound], [ErrConflict] if a precondition does not hold, [ErrConfig] if it is
+// Absent, [ErrInvalidKey], [ErrEngineClosed], ctx's cause, or the backend's error.
 func (e *Engine[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (*Object[T], error) {
 	o, err := e.core.remove(ctx, key, opts, nil)
 	return typed[T](o), err
