@@ -31,7 +31,7 @@ type ListOptions struct {
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 	// Limit is the most objects of a page; zero means all. With [Cached] it is
-	// ignored: the whole list costs no more.
+	// ignored, if there is a cache: the whole list costs no more.
 	Limit int
 	// Continue requests the next page; see [List]. The state is that of the first
 	// page, so Read must be left out. The page may come from the cache or from the

@@ -110,3 +110,18 @@ func TestVerify_ComparesMoreThanAPage(t *testing.T) {
 	require.NoError(t, e.WaitFor(t.Context(), last))
 	require.NoError(t, e.Verify(t.Context()))
 }
+
+// Without a cache each list is read from storage, so that of a limit, however fresh, is a page.
+func TestList_CachedHasPagesWithoutACache(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	for n, name := range []string{"a", "b", "c"} {
+		f.put(name, "web", n)
+	}
+	page, next, err := f.list(engine.ListOptions{Read: engine.Cached(), Limit: 2})
+	require.NoError(t, err)
+	require.Equal(t, "@4: a=0@2 b=1@3 +1 more", page)
+	page, next, err = f.list(engine.ListOptions{Continue: next, Limit: 2})
+	require.NoError(t, err)
+	require.Equal(t, "@4: c=2@4", page)
+	require.Empty(t, next)
+}

@@ -44,7 +44,7 @@ func newQuery(cfg *settings, opts ListOptions) (query, error) {
 		return query{}, invalid("Start cannot be set beside Key, which is all there is; leave it out")
 	}
 	q := query{filter: filter, read: opts.Read, start: opts.Start, after: store.Before(opts.Start), limit: opts.Limit}
-	if q.read.mode == cached {
+	if q.read.mode == cached && cfg.cached() {
 		q.limit = 0
 	}
 	if opts.Continue == "" {
