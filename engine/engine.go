@@ -47,6 +47,7 @@ type engineCore interface {
 	stats() Stats
 	watches() []WatchInfo
 	hostOf() *Host
+	reportUncached(err error)
 	storageBelow() backend.Backend
 	writer() backend.Backend
 	inCache(key string) *store.Object

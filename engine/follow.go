@@ -42,6 +42,7 @@ type Update[T any] struct {
 //
 // While the engine is not ready it retries, with growing pauses of up to a second. So it does
 // while watches end at once and deliver no events, as those of storage that fails without a cache.
+// Without a cache, [Config].OnError is told of each error that it retries.
 //
 // The last pair of a loop has the error that ends it: ctx's cause; [ErrEngineClosed];
 // [ErrNotReady] if the backend has ended for good (without a cache: [store.ErrClosed]); or an
@@ -272,6 +273,7 @@ func (f *following) open(ctx context.Context) (err error) {
 			return err
 		}
 		f.cause = err
+		f.engine.reportUncached(err)
 		if err := wait(ctx, f.engine, pause); err != nil {
 			return err
 		}

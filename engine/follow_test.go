@@ -287,6 +287,19 @@ func TestFollow_RefusesWhatMeansNothingToIt(t *testing.T) {
 	}
 }
 
+// Nothing but Follow asks storage without a cache, so nothing else tells of its errors.
+func TestFollow_TellsOnErrorWhatItRetriesWithoutACache(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Times: 3, Do: faulty.Fail(errDown)})
+	f.within(time.Minute)
+	_, end := updates(engine.Follow(t.Context(), f.Engine, engine.WatchOptions{}))
+	require.ErrorIs(t, end, engine.ErrIdle)
+	require.Len(t, f.errs, 3)
+	for _, err := range f.errs {
+		require.ErrorIs(t, err, errDown)
+	}
+}
+
 // Storage that is closed does not come back, whether there is a cache to say so or not.
 func TestFollow_EndsIfStorageHasEndedForGood(t *testing.T) {
 	for _, noCache := range []bool{true, false} {

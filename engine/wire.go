@@ -218,6 +218,14 @@ func (e *core) sizeOf(o *store.Object) (n int) {
 	return n
 }
 
+// reportUncached reports an error that is retried, unless there is a cache, whose Reflector
+// reports what storage fails with.
+func (e *core) reportUncached(err error) {
+	if !e.cfg.cached() {
+		e.report(err)
+	}
+}
+
 // report tells OnError, whose own panics go no further than the log.
 func (e *core) report(err error) {
 	err = e.attributed(err)
