@@ -54,8 +54,8 @@ func (u Undelivered) String() string {
 // UndeliveredError lists the watches that had not delivered everything when a Drain
 // stopped waiting. The engine is closed nevertheless.
 type UndeliveredError struct {
-	// Watches has those watches, the one that was furthest behind first. It is empty if none
-	// was behind what had arrived from storage.
+	// Watches has those watches, the one that was furthest behind first, a thousand at most. It
+	// is empty if none was behind what had arrived from storage.
 	Watches []Undelivered
 	// Cause is why Drain stopped waiting, usually the cause of its context.
 	Cause error
@@ -70,9 +70,13 @@ func (e *UndeliveredError) Error() string {
 	if len(e.Watches) == 0 {
 		text.WriteString("; no watch is behind what has arrived from storage")
 	}
+	more := "; and %d more"
+	if len(e.Watches) == maxUndelivered {
+		more = "; and at least %d more"
+	}
 	for i, w := range e.Watches {
 		if i == maxNamed {
-			fmt.Fprintf(&text, "; and %d more", len(e.Watches)-i)
+			fmt.Fprintf(&text, more, len(e.Watches)-i)
 			break
 		}
 		fmt.Fprintf(&text, "; %v", w)
@@ -155,7 +159,8 @@ func (e *core) drain(ctx context.Context) error {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		err = &UndeliveredError{Watches: e.undelivered(), Cause: err}
+		late, _ := e.undelivered()
+		err = &UndeliveredError{Watches: late, Cause: err}
 	}
 	return errors.Join(err, e.close())
 }
@@ -208,13 +213,12 @@ func (e *core) waitUntimed(ctx context.Context, rev Revision) error {
 	}
 }
 
-// maxUndelivered is the most watches that Stats.Undelivered has.
+// maxUndelivered is the most watches that Stats.Undelivered and an [UndeliveredError] have.
 const maxUndelivered = 1000
 
 // undelivered returns the watches that have not delivered everything, the one that is
-// furthest behind first, at most maxUndelivered.
-func (e *core) undelivered() []Undelivered {
-	var late []Undelivered
+// furthest behind first, at most maxUndelivered, and how many there are in all.
+func (e *core) undelivered() (late []Undelivered, all int) {
 	now := e.host.system.Clock().Now()
 	for _, w := range e.registry.Watches() {
 		info := w.Info(now)
@@ -225,18 +229,18 @@ func (e *core) undelivered() []Undelivered {
 	slices.SortFunc(late, func(a, b Undelivered) int {
 		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.Name, b.Name))
 	})
-	return slices.Clip(late[:min(len(late), maxUndelivered)])
+	return slices.Clip(late[:min(len(late), maxUndelivered)]), len(late)
 }
 
 // noteUndelivered records and logs the watches whose events Close drops.
 func (e *core) noteUndelivered() {
-	late := e.undelivered()
-	if len(late) == 0 {
+	late, all := e.undelivered()
+	if all == 0 {
 		return
 	}
 	e.dropped.Store(&late)
 	e.host.system.Logger().Warn("engine closed before everything was delivered",
-		"engine", e.cfg.name, "watches", len(late), "furthest", late[0].String())
+		"engine", e.cfg.name, "watches", all, "furthest", late[0].String())
 }
 
 // droppedAtClose has the watches that had not delivered everything at Close.

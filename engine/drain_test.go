@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -354,6 +356,27 @@ func TestClose_NamesTheWatchesItCutsShort(t *testing.T) {
 	publish(t, topic, 0, 100)
 	require.NoError(t, topic.Close())
 	require.Equal(t, []engine.Undelivered{{Name: "billing", Events: 100, Revision: 1}}, topic.Stats().Undelivered)
+}
+
+// The log has the number of all of them, of which a thousand are named.
+func TestClose_CountsTheWatchesItCutsShort(t *testing.T) {
+	var log bytes.Buffer
+	host, err := engine.NewHost(engine.HostConfig{
+		Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, host.Close()) }()
+	topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host})
+	for range 1001 {
+		_, err := topic.Subscribe(t.Context(), func(int) {})
+		require.NoError(t, err)
+	}
+	publish(t, topic, 0, 1)
+	require.NoError(t, topic.Close())
+	late := &engine.UndeliveredError{Watches: topic.Stats().Undelivered, Cause: errDown}
+	require.Len(t, late.Watches, 1000)
+	require.Contains(t, log.String(), " watches=1001 ")
+	require.ErrorContains(t, late, "; and at least 990 more")
 }
 
 func ExampleEngine_Drain() {
