@@ -68,6 +68,7 @@ func (w *watcher) session(ctx context.Context) error {
 	})()
 	w.interrupt.Store(&leave)
 	defer w.interrupt.Store(nil)
+	w.updated = false
 	current := &following{leave: leave}
 	w.following.Store(current)
 	defer w.following.Store(nil)
@@ -123,22 +124,24 @@ func (w *watcher) update(ctx context.Context, up engine.Update[content.Item]) er
 	return w.reached(up.Revision)
 }
 
-// recordEnd records why the previous watch ended, if cause is not nil. It returns the cause,
-// by which a watcher of a history is lost, unless the watcher had disconnected and the
-// window no longer reaches back to that point.
+// recordEnd records why the previous watch ended and was reopened, or why the session's first
+// could not be opened at first, if cause is not nil. It returns the cause, by which a watcher
+// of a history is lost, unless the watcher had disconnected and the window no longer reaches
+// back to that point.
 func (w *watcher) recordEnd(cause error) error {
-	if cause == nil {
-		w.resumed = false
-		return nil
-	}
-	disconnected := w.resumed
-	w.resumed = false
-	if disconnected && errors.Is(cause, engine.ErrExpired) {
-		return nil
-	}
-	w.countEnd(cause)
-	if w.run.history != nil {
+	disconnected, first := w.resumed, !w.updated
+	w.resumed, w.updated = false, true
+	_, ended := errors.AsType[*engine.EndError](cause)
+	switch {
+	case cause == nil, disconnected && errors.Is(cause, engine.ErrExpired):
+	case w.run.history != nil:
+		w.countEnd(cause)
 		return cause
+	case first && !ended:
+		w.run.failure(w.name(), cause)
+	default:
+		w.reconnects++
+		w.countEnd(cause)
 	}
 	return nil
 }

@@ -106,6 +106,24 @@ func TestFollow_WatchesThatEndByThemselves(t *testing.T) {
 	}
 }
 
+// A watch that Follow opened in place of one that ended counts as a reconnect; one that could
+// not be opened at first has not ended.
+func TestFollow_CountsTheWatchesThatItReopens(t *testing.T) {
+	ended := &engine.EndError{Reason: engine.ErrSlowConsumer}
+	r := &run{}
+	w := &watcher{run: r, group: &watchers{spec: &scenario.Watcher{Name: "w"}}, ends: map[string]int{}}
+	for _, cause := range []error{errors.New("storage is down"), nil, ended, errors.New("storage is down again"), nil} {
+		require.NoError(t, w.recordEnd(cause))
+	}
+	require.Equal(t, 2, w.reconnects)
+	require.Equal(t, map[string]int{"terminated": 1, "other": 1}, w.ends)
+	require.Equal(t, []string{"w-0: storage is down"}, r.failed.all())
+
+	early := &watcher{run: r, ends: map[string]int{}}
+	require.NoError(t, early.recordEnd(ended), "it ended before it had delivered anything")
+	require.Equal(t, 1, early.reconnects)
+}
+
 func TestReplay_SaysWhatIsWrongWithTheHistory(t *testing.T) {
 	for field, spoil := range map[string]func(*History){
 		"Changes":  func(h *History) { h.Changes = nil },

@@ -75,12 +75,13 @@ type watcher struct {
 	lag       atomic.Uint64 // the highest that was sampled
 
 	// at is the revision that a watcher which uses engine.Follow has reached; following is
-	// its session, nil between two; resumed says that it has just disconnected; breaks are
-	// the points of a history at which it disconnects; and pipeline is the queue through
-	// which its events pass, nil if none.
+	// its session, nil between two; resumed says that it has just disconnected, and updated
+	// that the session has had an update; breaks are the points of a history at which it
+	// disconnects; and pipeline is the queue through which its events pass, nil if none.
 	at        atomic.Uint64
 	following atomic.Pointer[following]
 	resumed   bool
+	updated   bool
 	breaks    breaks
 	pipeline  *pipeline.Pipeline
 	ready     func()
