@@ -44,7 +44,7 @@ var Metrics = []Metric{
 	{"writes", Count, "writes that succeeded"},
 	{"write-errors", Count, "writes that failed"},
 	{"unwritten", Count, "writes that were due but not made in time"},
-	{"writes/s", PerSecond, "writes, while writers were at work"},
+	{"writes/s", PerSecond, "writes that succeeded, over the whole load"},
 	{"deliveries", Count, "changes handed to consumers; not the state that watches start with"},
 	{"deliveries/s", PerSecond, "the same, until all were read"},
 	{"reads", Count, "reads that succeeded, of readers and of references"},
