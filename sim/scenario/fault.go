@@ -28,7 +28,7 @@ type Fault struct {
 	Jump time.Duration `yaml:"jump,omitempty"`
 	// Group is the group of watchers that panic and reconnect affect. Default: all
 	// groups; a panic affects only watchers with handlers. Share is the share of the
-	// watchers that are affected, from 0 to 1. Default 1.
+	// watchers that are affected, above 0 and at most 1. Default 1.
 	Group string  `yaml:"group,omitempty"`
 	Share float64 `yaml:"share,omitempty"`
 }
@@ -41,7 +41,7 @@ const (
 	// FaultFail makes storage calls fail. A next that fails ends the engine's watch
 	// of the storage.
 	FaultFail FaultKind = "fail"
-	// FaultDelay makes storage calls take longer.
+	// FaultDelay makes storage calls take longer, but for next, which does not wait.
 	FaultDelay FaultKind = "delay"
 	// FaultStick makes storage calls hang until the fault is over. A next that
 	// hangs is a watch that has gone silent.

@@ -29,7 +29,7 @@ type Writer struct {
 	Mix Mix `yaml:"mix,omitempty"`
 	// Hot is the exponent, above 1, of the Zipf distribution from which the
 	// objects to write are drawn: 1.1 is mild, 2 sends most writes to a few
-	// keys. Zero means uniform.
+	// keys. It needs objects at the start. Zero means uniform.
 	Hot float64 `yaml:"hot,omitempty"`
 	// Move is the share of updates, from 0 to 1, that change an object's fields
 	// and labels, so that it leaves one selector and enters another.
@@ -176,7 +176,7 @@ type Reader struct {
 	Labels string `yaml:"labels,omitempty"`
 	Fields string `yaml:"fields,omitempty"`
 	Prefix string `yaml:"prefix,omitempty"`
-	// Limit is the page size of a list; zero means one page.
+	// Limit is the page size of a list; zero means one page. A cached list has no pages.
 	Limit int `yaml:"limit,omitempty"`
 }
 
@@ -213,8 +213,8 @@ type Cache struct {
 	// Count is how many caches there are. Default 1.
 	Count int `yaml:"count,omitempty"`
 	// References is how many references the whole group holds, to objects drawn
-	// at random from those of the start; several may refer to the same object.
-	// Default: as many as objects.
+	// at random from those of the start; several may refer to the same object. Each
+	// cache has at least one. Default: as many as objects.
 	References int `yaml:"references,omitempty"`
 	// Rate is the reads per second of the whole group. Required.
 	Rate float64 `yaml:"rate"`

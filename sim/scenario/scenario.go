@@ -4,8 +4,8 @@ import "time"
 
 // Scenario is a load as its author describes it. [Scenario.Resolve] replaces zero
 // fields by defaults, and [Plan.Explain] prints them. A file must leave out what is to be
-// the default: there, a zero Duration, Settle or number of members, and a [Mix] of zeros,
-// are errors.
+// the default: there, a zero Seed, Duration, Settle, number of members or of references, or
+// share of a fault, and a [Mix] of zeros, are errors.
 type Scenario struct {
 	// Name is the scenario's name in reports. Default: the file's name, or
 	// "scenario".
@@ -48,7 +48,7 @@ type Engine struct {
 	// Bookmarks is the time between two bookmarks of a watch.
 	Bookmarks time.Duration `yaml:"bookmarks,omitempty"`
 	// Backoff is the first pause before the engine retries a backend that failed,
-	// BackoffMax the longest.
+	// BackoffMax the longest, which must not be less.
 	Backoff    time.Duration `yaml:"backoff,omitempty"`
 	BackoffMax time.Duration `yaml:"backoff-max,omitempty"`
 	// Workers is the number of pool workers; zero means one per CPU.

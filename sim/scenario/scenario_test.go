@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
@@ -215,6 +216,14 @@ func TestLoad_FilesAreFoundAndNamed(t *testing.T) {
 
 	_, err = scenario.Load(filepath.Join(dir, "none.yaml"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// The engine refuses less.
+func TestValidate_KnowsTheEnginesBackoff(t *testing.T) {
+	s := scenario.Scenario{Watchers: []scenario.Watcher{{}}, Engine: scenario.Engine{BackoffMax: reflector.DefaultInitial}}
+	require.NoError(t, s.Validate())
+	s.Engine.BackoffMax--
+	require.ErrorIs(t, s.Validate(), scenario.ErrInvalid)
 }
 
 // Otherwise two runs of different histories would count as runs of one plan.

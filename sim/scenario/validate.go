@@ -21,6 +21,8 @@ const (
 	maxSize      = 16 << 20
 	maxClockJump = 10 * 365 * 24 * time.Hour
 
+	defaultBackoff = 800 * time.Millisecond // the engine's
+
 	maxPayload int64 = 64 << 30 // bytes of all objects together
 )
 
@@ -76,6 +78,9 @@ func (s *Scenario) validate(written places) error {
 	c := &checker{written: written}
 	c.length("duration", s.Duration, DefaultDuration)
 	c.length("settle", s.Settle, DefaultSettle)
+	if s.Seed == 0 {
+		c.notZero("seed", "write one of at least 1, or leave it out for 1")
+	}
 	c.engine(s.Engine)
 	c.objects(s.Objects)
 	for i := range s.Writers {
@@ -125,11 +130,18 @@ func (c *checker) duration(field string, d time.Duration) {
 	}
 }
 
+// notZero adds an error of a field that is zero, which means the default, if the file has it.
+func (c *checker) notZero(field, fix string) {
+	if c.written.has(field) {
+		c.wrong(field, "is 0", fix)
+	}
+}
+
 // length checks a duration of which zero means the default, so a file must not have zero.
 func (c *checker) length(field string, d, otherwise time.Duration) {
 	c.duration(field, d)
-	if d == 0 && c.written.has(field) {
-		c.wrong(field, "is 0", fmt.Sprintf("write a duration such as 500ms or 30s, or leave it out for %v", otherwise))
+	if d == 0 {
+		c.notZero(field, fmt.Sprintf("write a duration such as 500ms or 30s, or leave it out for %v", otherwise))
 	}
 }
 
@@ -152,8 +164,8 @@ func (c *checker) count(field string, n, limit int) {
 // members checks how many members a group has. Zero means one, so a file must not have it.
 func (c *checker) members(field string, n, limit int) {
 	c.count(field, n, limit)
-	if n == 0 && c.written.has(field) {
-		c.wrong(field, "is 0", "write at least 1, or leave the group out")
+	if n == 0 {
+		c.notZero(field, "write at least 1, or leave the group out")
 	}
 }
 
@@ -184,7 +196,11 @@ func (c *checker) engine(e Engine) {
 	c.duration("engine.bookmarks", e.Bookmarks)
 	c.duration("engine.backoff", e.Backoff)
 	c.duration("engine.backoff-max", e.BackoffMax)
-	if e.BackoffMax > 0 && e.BackoffMax < e.Backoff {
+	switch {
+	case e.BackoffMax <= 0:
+	case e.Backoff == 0 && e.BackoffMax < defaultBackoff:
+		c.wrong("engine.backoff-max", fmt.Sprintf("is less than backoff, which is %v if it is left out", defaultBackoff), "make it at least "+defaultBackoff.String())
+	case e.BackoffMax < e.Backoff:
 		c.wrong("engine.backoff-max", "is less than backoff", "make it at least "+e.Backoff.String())
 	}
 	c.count("engine.workers", e.Workers, 1024)
@@ -266,6 +282,7 @@ func (c *checker) small(s *Scenario) {
 			c.wrong("small.references."+name, "is not a group of caches", "name one of caches")
 		}
 	}
+	c.smallCaches(s)
 	for _, name := range slices.Sorted(maps.Keys(s.Small.Watchers)) {
 		c.count("small.watchers."+name, s.Small.Watchers[name], MaxWatchers)
 		if !watchers[name] {
@@ -282,6 +299,17 @@ func (c *checker) small(s *Scenario) {
 		c.count("small.fields."+name, s.Small.Fields[name], maxValues)
 		if s.Objects.Fields[name] == 0 {
 			c.wrong("small.fields."+name, "is not a field", "objects have the fields "+listedKeys(s.Objects.Fields))
+		}
+	}
+}
+
+// smallCaches checks the numbers of references that Small changes.
+func (c *checker) smallCaches(s *Scenario) {
+	for i := range s.Caches {
+		ca, name := &s.Caches[i], s.cacheName(i)
+		if own := s.Small.References[name]; own != 0 || ca.References == 0 && s.Small.Objects != 0 {
+			n := cmp.Or(own, ca.References, s.Small.Objects, s.Objects.Count)
+			c.enough("small.references."+name, n, ca.Count)
 		}
 	}
 }

@@ -27,6 +27,9 @@ func (c *checker) fault(at string, f *Fault, s *Scenario) {
 	}
 	c.when(at+".when", f)
 	c.share(at+".share", f.Share)
+	if f.Share == 0 {
+		c.notZero(at+".share", "write a share above 0, or leave it out for all watchers")
+	}
 	c.fieldsOfKind(at, f)
 	c.target(at, f, s)
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -29,6 +30,8 @@ func (c *checker) writer(at string, w *Writer, s *Scenario) {
 	c.mix(at+".mix", w.Mix)
 	if w.Hot != 0 && !(w.Hot > 1 && w.Hot <= 100) {
 		c.wrong(at+".hot", fmt.Sprintf("is %v", w.Hot), "write an exponent above 1, such as 1.2, or leave it out")
+	} else if w.Hot != 0 && s.Objects.Count == 0 {
+		c.wrong(at+".hot", "there are no objects to draw from", "add objects.count, or leave it out")
 	}
 	c.share(at+".move", w.Move)
 	if w.Move > 0 && len(s.Objects.Fields)+len(s.Objects.Labels) == 0 {
@@ -118,6 +121,9 @@ func (c *checker) reader(at string, r *Reader, s *Scenario) {
 	if r.Op == Get && (r.Labels != "" || r.Fields != "" || r.Prefix != "" || r.Limit != 0) {
 		c.wrong(at+".op", "is get, beside fields that narrow a list", "leave out labels, fields, prefix and limit, or list")
 	}
+	if r.Mode == Cached && r.Op != Get && r.Limit != 0 {
+		c.wrong(at+".limit", "means nothing for mode cached, which lists everything at once", "leave it out")
+	}
 	if r.Op == Get && s.Objects.Count == 0 {
 		c.wrong(at+".op", "there are no objects to get", "add objects.count")
 	}
@@ -126,11 +132,22 @@ func (c *checker) reader(at string, r *Reader, s *Scenario) {
 func (c *checker) cache(at string, ca *Cache, s *Scenario) {
 	c.members(at+".count", ca.Count, maxWorkers)
 	c.count(at+".references", ca.References, MaxWatchers)
+	if ca.References == 0 {
+		c.notZero(at+".references", "write at least 1, or leave it out for as many as objects")
+	}
+	c.enough(at+".references", cmp.Or(ca.References, s.Objects.Count), ca.Count)
 	c.rate(at+".rate", ca.Rate, true)
 	c.share(at+".churn", ca.Churn)
 	c.duration(at+".idle", ca.Idle)
 	if s.Objects.Count == 0 {
 		c.wrong(at, "there are no objects to refer to", "add objects.count")
+	}
+}
+
+// enough checks that each of so many caches has a reference: one without does not read.
+func (c *checker) enough(field string, references, caches int) {
+	if references > 0 && references < caches {
+		c.wrong(field, fmt.Sprintf("are %d for %d caches", references, caches), "write at least one for each")
 	}
 }
 
