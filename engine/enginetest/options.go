@@ -22,14 +22,15 @@ func NewVirtualClock() *VirtualClock { return clock.NewVirtual(Epoch) }
 type Options struct {
 	// Deterministic runs the engine on the calling goroutine while calls wait
 	// for it, in an order that Seed decides, with a virtual clock. It excludes a
-	// host in the engine's configuration.
+	// host in the engine's configuration. Without it Seed has no effect.
 	Deterministic bool
 	Seed          uint64
 	// Patience is how long, in real time, Expect and ExpectEnd wait for later writes of
 	// other goroutines. Zero means that they see only writes before the call.
 	Patience time.Duration
 	// CloseTimeout is how long, in real time, the end of the test waits for
-	// handlers that are running; zero means engine.DefaultCloseTimeout.
+	// handlers that are running; zero means engine.DefaultCloseTimeout. It has no effect on
+	// a host in the engine's configuration, which has a CloseTimeout of its own.
 	CloseTimeout time.Duration
 	// AllowMutations turns the mutation detector off, and AllowGoroutines the
 	// search for goroutines.

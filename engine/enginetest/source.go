@@ -60,8 +60,8 @@ type Source[T any] struct {
 	hidden         map[store.Revision]bool
 }
 
-// NewSource returns empty storage for objects as cfg describes them, of which
-// only Key, Labels, Fields, Size, Equal and SetRevision are used.
+// NewSource returns empty storage for objects as cfg describes them, of which only
+// Key, Labels, LabelValues, Fields, Size, Equal and SetRevision are used.
 func NewSource[T any](cfg engine.Config[T]) *Source[T] { return NewSourceWith(cfg, SourceOptions{}) }
 
 // NewSourceWith is NewSource with options.

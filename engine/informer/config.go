@@ -29,7 +29,8 @@ type Config[T any] struct {
 
 	// Transform changes a value before it is stored, for example to drop unused
 	// fields. It must return a new value rather than change its argument, which
-	// is shared. It is called exactly once for each state of each object.
+	// is shared. It is called once for each state of each object; for one that it has failed
+	// for, again if the source is listed again.
 	Transform func(T) (T, error)
 	// Indexers are the indexes to begin with; see
 	// [SharedInformer.AddIndexers].
