@@ -35,7 +35,8 @@ func (*simRunCommand) Help() string {
 It shows its progress, and the report at the end. An interrupt or a SIGTERM ends the run with a report of what ran so far. The exit status is
 
     0    if all is well
-    1    if an assertion failed
+    1    if an assertion failed, the engine did not start or close, the
+         report could not be written, or the port of --inspect is taken
     2    for wrong usage or a bad scenario
     3    if an invariant is broken
     130  after an interrupt or a SIGTERM`

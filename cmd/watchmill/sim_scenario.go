@@ -51,7 +51,7 @@ func (a scenarioArgument) load() (*scenario.Scenario, error) {
 
 // scenarioOptions are the flags that change a plan.
 type scenarioOptions struct {
-	Small    bool           `help:"Use the scenario's small size, which takes ten seconds."`
+	Small    bool           `help:"Use the scenario's small size, which takes ten seconds. It must have one."`
 	Seed     *uint64        `placeholder:"N" help:"The seed of all random choices, at least 1, instead of the scenario's."`
 	Duration *time.Duration `placeholder:"D" help:"How long the load lasts, such as 2m, instead of the scenario's duration. Its starts, stops and faults move in proportion."`
 }
@@ -61,6 +61,9 @@ func (o scenarioOptions) plan(from scenarioArgument) (*scenario.Plan, error) {
 	s, err := from.load()
 	if err != nil {
 		return nil, err
+	}
+	if o.Small && !s.HasSmall() {
+		return nil, &engine.ConfigError{Field: "--small", Problem: fmt.Sprintf("is given, but %s has no small; leave it out, or add small to the scenario", from)}
 	}
 	changes, err := o.changes()
 	if err != nil {
@@ -112,15 +115,39 @@ type simLintCommand struct {
 	Scenario scenarioArgument `arg:"" placeholder:"FILE" help:"The scenario: a YAML file, or the name of a shipped one."`
 }
 
-// Run checks the scenario in its full and its small size.
+// Run checks the scenario in its full and its small size, and its traces.
 func (c *simLintCommand) Run(to *streams) error {
-	for _, small := range []bool{false, true} {
-		if _, err := (scenarioOptions{Small: small}).plan(c.Scenario); err != nil {
-			return err
+	s, err := c.Scenario.load()
+	if err != nil {
+		return err
+	}
+	if _, err := s.Resolve(scenario.Options{Small: true}); err != nil {
+		return err
+	}
+	plan, err := s.Resolve(scenario.Options{})
+	if err != nil {
+		return err
+	}
+	if err := lintTraces(plan); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(to.stdout, "%s is fine\n", c.Scenario)
+	return err
+}
+
+// lintTraces returns the first error in the traces of the plan.
+func lintTraces(plan *scenario.Plan) error {
+	for _, w := range plan.Writers {
+		if w.Trace == "" {
+			continue
+		}
+		for _, err := range plan.Changes(w) {
+			if err != nil {
+				return err
+			}
 		}
 	}
-	_, err := fmt.Fprintf(to.stdout, "%s is fine\n", c.Scenario)
-	return err
+	return nil
 }
 
 // simExplainCommand has the flags of watchmill sim explain.

@@ -38,6 +38,30 @@ func TestSimLint_PassesWhatCanBeRun(t *testing.T) {
 	}
 }
 
+// A run would refuse it, too.
+func TestSimLint_RefusesATraceWithABadLine(t *testing.T) {
+	file := written(t, "watchers: [{}]\nwriters: [{trace: past.ndjson}]\n")
+	past := filepath.Join(filepath.Dir(file), "past.ndjson")
+	require.NoError(t, os.WriteFile(past, []byte(`{"t":1,"op":"put","key":"a","version":"1"}`+"\n"+`{"t":2,"op":"move","key":"a"}`), 0o600))
+	for _, verb := range []string{"lint", "run"} {
+		out, errs, status := command(t.Context(), "sim", verb, file)
+		require.Equal(t, exitUsage, status)
+		require.Empty(t, out)
+		require.Contains(t, errs, past+":2: unknown op")
+	}
+}
+
+// A run of the full size is not what was asked for.
+func TestSim_RefusesSmallForAScenarioWithoutIt(t *testing.T) {
+	for _, verb := range []string{"run", "explain"} {
+		file := written(t, "watchers: [{}]\n")
+		out, errs, status := command(t.Context(), "sim", verb, "--small", file)
+		require.Equal(t, exitUsage, status)
+		require.Empty(t, out)
+		require.Equal(t, "watchmill: invalid configuration: --small is given, but "+file+" has no small; leave it out, or add small to the scenario\n", errs)
+	}
+}
+
 func TestSimExplain_PrintsWhatWouldRun(t *testing.T) {
 	out, errs, status := command(t.Context(), "sim", "explain", "--small", "--seed", "7", "kubelets")
 	require.Zero(t, status, errs)

@@ -31,7 +31,7 @@ func (*storeDumpCommand) Help() string {
 
     {"t":...,"op":"put","key":...,"version":...}
 
-The version is the value: text or JSON as it is, other bytes as "base64:" and their encoding. For history that was compacted away, the first lines are the state that it led to. Emitted values are left out, since they are not state.
+The version is the value: text or JSON as it is, other bytes as "base64:" and their encoding. For history that was compacted away, the first lines are the state that it led to. Emitted values are left out, since they are not state. A value of about a MiB or more gives a line that replay refuses: its lines have at most 1 MiB.
 
 If the file is damaged, what can be read is printed. Each defect is reported on standard error, and the exit status is 1.`
 }

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"time"
 )
 
 // Options configure how a scenario is resolved. The zero value changes nothing.
 type Options struct {
-	// Small applies the scenario's Small, for a run of ten seconds.
+	// Small applies the scenario's Small, for a run of ten seconds. One without stays as it is.
 	Small bool
 	// Duration, if not zero, is the length of the load; the times of starts, stops
 	// and faults change in proportion. It is at most [MaxDuration].
@@ -57,6 +58,9 @@ func (s *Scenario) Resolve(o Options) (*Plan, error) {
 	}
 	return newPlan(r, o.Small)
 }
+
+// HasSmall reports whether the scenario has values for a small run.
+func (s *Scenario) HasSmall() bool { return !reflect.ValueOf(s.Small).IsZero() }
 
 // assertions returns the assertions of a scenario without any: no event is lost and,
 // unless consumers are slowed down, all events are read. Without the second, a

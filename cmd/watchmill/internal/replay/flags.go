@@ -31,7 +31,7 @@ type Flags struct {
 	Slow      int           `default:"0" placeholder:"N" help:"How many of the watchers read at most 1,000 events per second (${default})."`
 	Reconnect int           `default:"0" placeholder:"R" help:"How often each watcher disconnects, at random points, and resumes (${default})."`
 	Select    string        `placeholder:"SELECTOR" help:"What the watchers select, such as dir=actor,ext=go: dir is the key's directory, ext what follows the last dot."`
-	Window    int           `default:"0" placeholder:"N" help:"How many events the engine keeps to resume from; 0 for its default of about a million."`
+	Window    int           `default:"0" placeholder:"N" help:"How many events the engine keeps to resume from; 0 for its default: about a million, or 131,072 with a --backend other than memory."`
 	Seed      uint64        `default:"1" placeholder:"N" help:"The seed of the points where watchers disconnect (${default})."`
 	State     string        `placeholder:"FILE" help:"Write the final state of one watcher as tab-separated values."`
 	KeepGoing bool          `help:"Skip and count bad lines, instead of refusing the trace."`
