@@ -123,7 +123,7 @@ func (p *Page) Item(i int) Item { return Item{p.objects[i], p.of} }
 // methods are safe for concurrent use.
 type Stream interface {
 	// Next blocks until there are events, and returns at least one. The events are shared
-	// and must not be changed.
+	// and must not be changed. Some may be [engine.Emitted], which are not state.
 	Next(ctx context.Context) ([]store.Event, error)
 	// Item returns the object of an event.
 	Item(o *store.Object) Item

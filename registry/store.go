@@ -148,7 +148,8 @@ func (s *Store[T]) DeleteAll(ctx context.Context, which engine.ListOptions, opts
 }
 
 // Engine returns the engine below, for reads, watches and informers. Writes through it
-// bypass the rules.
+// bypass the rules. Values of [engine.Engine.Emit] reach only watches in the process: a server
+// leaves them out, and so replicas do not have them.
 func (s *Store[T]) Engine() *engine.Engine[T] { return s.engine }
 
 // Resources returns the kind as a [Resource], and the subresources that it has: first its

@@ -55,6 +55,26 @@ func TestReplica_HasTheOriginsRevisions(t *testing.T) {
 	require.EqualValues(t, 2, origin.lists.Load(), "one at the oldest revision, when it is known")
 }
 
+// Values that an origin emits are not state: a replica has the state, and a revision after them.
+func TestReplica_HasNothingOfWhatItsOriginEmits(t *testing.T) {
+	origin := newServer(t)
+	before := origin.create("a", 1)
+	r := replica(t, origin.url)
+	require.NoError(t, r.store.Engine().WaitFor(t.Context(), before.Revision))
+	_, err := origin.store.Engine().Emit(t.Context(), widget("passing", 1))
+	require.NoError(t, err)
+	last := origin.create("b", 2)
+	events := follow(t, r.store.Engine(), before.Revision, last.Revision)
+	require.Equal(t, fmt.Sprintf("[ADDED default/b@%d]", last.Revision), fmt.Sprint(events))
+	emitted, err := origin.store.Engine().Emit(t.Context(), widget("passing", 1))
+	require.NoError(t, err)
+	l, err := r.store.Engine().List(t.Context(), engine.ListOptions{})
+	require.NoError(t, err)
+	require.Equal(t, emitted, l.Revision)
+	_, err = r.store.Engine().Emit(t.Context(), widget("passing", 1))
+	require.ErrorIs(t, err, engine.ErrUnsupported)
+}
+
 // A replica that starts has the history that its origin has, so that clients of the one
 // before it resume there without a list.
 func TestReplica_StartsWithTheOriginsHistory(t *testing.T) {

@@ -35,6 +35,9 @@
 // Events if the client accepts them. With package serve/websocket it can be a WebSocket, one
 // message a frame.
 //
+// The protocol has only objects that are stored: watches leave out what [engine.Engine.Emit]
+// sends. Clients that want bookmarks get one for it.
+//
 // # Errors of a watch
 //
 // A watch ends cleanly at its deadline. If it cannot go on before that, it ends with an ERROR

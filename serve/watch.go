@@ -280,20 +280,31 @@ func (w *watching) tellStart() error {
 	return err
 }
 
-// sendEvent writes one event.
+// sendEvent writes one event. The protocol has none for what is not state: in its place is a
+// bookmark, without which a replica would not know that it has everything.
 func (w *watching) sendEvent(ev *store.Event) error {
-	if ev.Type != store.Bookmark {
-		object, err := w.event(w.stream.Item(ev.Object))
-		if err != nil {
-			return err
-		}
-		position := ev.Revision
-		if w.initial {
-			position = 0 // the state is not in the order of revisions: what is missing may be older
-		}
-		w.send(ev.Type.String(), object, position)
+	switch {
+	case ev.Type == store.Bookmark:
+		return w.sendBookmark(ev)
+	case ev.Type == store.Emitted && w.initial:
 		return nil
+	case ev.Type == store.Emitted:
+		return w.sendBookmark(&store.Event{Type: store.Bookmark, Revision: ev.Revision})
 	}
+	object, err := w.event(w.stream.Item(ev.Object))
+	if err != nil {
+		return err
+	}
+	position := ev.Revision
+	if w.initial {
+		position = 0 // the state is not in the order of revisions: what is missing may be older
+	}
+	w.send(ev.Type.String(), object, position)
+	return nil
+}
+
+// sendBookmark writes a bookmark, or keeps the connection alive if the client wants none.
+func (w *watching) sendBookmark(ev *store.Event) error {
 	if ev.Marks&store.InitialEnd != 0 {
 		w.synced()
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -61,6 +62,26 @@ func TestWatch_ByItsOlderPath(t *testing.T) {
 	require.Equal(t, 404, s.get(older+"/namespaces/default/widgets/b/status").code)
 	require.Equal(t, 404, s.do("POST", older+"/namespaces/default/widgets", `{}`).code)
 	require.Equal(t, 400, s.get(older+"/namespaces/default/widgets/b?fieldSelector=a").code)
+}
+
+// The protocol has no type of event for what is not state.
+func TestWatch_LeavesEmittedValuesOut(t *testing.T) {
+	s := newServer(t)
+	before := s.create("a", 1)
+	live := s.watch(inDefault + "?watch=true&resourceVersion=" + before)
+	marked := s.watch(inDefault + "?watch=true&allowWatchBookmarks=true&resourceVersion=" + before)
+	marked.expect("BOOKMARK <nil>")
+	sse := s.watch(inDefault+"?watch=true&resourceVersion="+before, "Accept", "text/event-stream")
+	emitted, err := s.widgets.Engine().Emit(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "passing"}})
+	require.NoError(t, err)
+	s.create("b", 2)
+	live.expect("ADDED b")
+	f, _ := marked.next()
+	require.Equal(t, "BOOKMARK "+emitted.String(), f.Type+" "+f.str("metadata.resourceVersion"))
+	marked.expect("ADDED b")
+	require.Equal(t, map[string]string{"id": emitted.String()}, readSSE(t, sse.in))
+	require.Equal(t, "ADDED", readSSE(t, sse.in)["event"])
+	s.watch(inDefault + "?watch=true&resourceVersion=" + before).expect("ADDED b")
 }
 
 func TestWatch_FromARevision(t *testing.T) {

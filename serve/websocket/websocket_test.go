@@ -16,6 +16,7 @@ import (
 
 	library "github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -38,6 +39,15 @@ func TestWatch_EachEventIsATextMessage(t *testing.T) {
 	require.Equal(t, library.MessageText, kind)
 	require.Contains(t, string(text), `"columnDefinitions"`)
 	require.Equal(t, 3, s.handler.Stats().Watches)
+}
+
+func TestWatch_LeavesEmittedValuesOut(t *testing.T) {
+	s := newServer(t, websocket.Options{})
+	w := s.watch("?watch=1&resourceVersion=" + s.create("a", 0))
+	_, err := s.widgets.Engine().Emit(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "passing"}})
+	require.NoError(t, err)
+	s.create("b", 0)
+	w.expect("ADDED b")
 }
 
 // What is wrong is answered before the upgrade, as for any watch.
