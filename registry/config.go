@@ -65,7 +65,9 @@ type Config[T any] struct {
 	StrategicMerge func(of any) (Merge, error)
 	// Engine configures the engine below: Backend, Host, Window and so on. The store sets
 	// Key, Labels, Fields and Equal; these, and LabelValues, must be left out. So must Carry: the
-	// store's writes do not call it, but the Strategy gets their contexts.
+	// store's writes do not call it, but the Strategy gets their contexts. And so must SetRevision,
+	// which would make a write of each update that changes nothing: an [Item] has the revision, and
+	// so does the [engine.Object].
 	Engine engine.Config[T]
 }
 
@@ -80,6 +82,9 @@ func (c *Config[T]) validate() error {
 	}
 	if e.Carry != nil {
 		return &engine.ConfigError{Field: "Engine.Carry", Problem: "is set, but is not called for the store's writes; set what is to be carried in Strategy.Prepare, which gets the context"}
+	}
+	if e.SetRevision != nil {
+		return &engine.ConfigError{Field: "Engine.SetRevision", Problem: "is set, but the resourceVersion is no part of a stored object; leave it out, and read the Revision of the engine.Object"}
 	}
 	if len(c.Admit) > 0 && forwarderOf(e.Backend) != nil {
 		return &engine.ConfigError{Field: "Admit", Problem: "is set for a replica, which passes writes on; give the admitters to the server that stores the objects"}

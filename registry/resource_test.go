@@ -327,6 +327,9 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 		{"Engine.Carry is set", func(cfg *registry.Config[Widget]) {
 			cfg.Engine.Carry = func(_ context.Context, w Widget) Widget { return w }
 		}},
+		{"Engine.SetRevision is set", func(cfg *registry.Config[Widget]) {
+			cfg.Engine.SetRevision = func(w Widget, _ engine.Revision) Widget { return w }
+		}},
 		{`Fields has no function for "spec.size"`, func(cfg *registry.Config[Widget]) {
 			cfg.Fields = map[string]func(*Widget) string{"spec.size": nil}
 		}},
