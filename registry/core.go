@@ -24,6 +24,8 @@ type core struct {
 	// decoders are for bodies that are not JSON, by media type.
 	decoders map[string]func([]byte) ([]byte, error)
 	engine   reads
+	// uncached: the engine has no cache, and does not know which revision storage has reached.
+	uncached bool
 	// storage takes the writes until the engine stops taking writes. The engine's typed
 	// methods would not do: they do not tell the object that is replaced.
 	storage *backend.Storage

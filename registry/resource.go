@@ -26,7 +26,7 @@ type Resource interface {
 	// Watch starts a watch.
 	Watch(ctx context.Context, opts engine.WatchOptions) (Stream, error)
 	// WaitFor blocks until reads see the revision, for at most FreshnessTimeout and a few
-	// seconds. After that the error is [engine.ErrFuture] if storage does not have the
+	// seconds; without a cache it asks storage at once. After that the error is [engine.ErrFuture] if storage does not have the
 	// revision either. If storage has it, or does not answer, the error is
 	// [engine.ErrNotReady]: the cache is behind, and asking again may help.
 	WaitFor(ctx context.Context, rev engine.Revision) error
@@ -205,7 +205,8 @@ func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream,
 
 func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
 	err := r.engine.waitFor(ctx, rev)
-	if !errors.Is(err, engine.ErrFuture) {
+	unasked := err == nil && r.uncached && rev > 0
+	if !unasked && !errors.Is(err, engine.ErrFuture) {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
@@ -216,10 +217,12 @@ func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
 		return unknown
 	case unknown != nil:
 		return &engine.NotReadyError{RetryAfter: behindRetry, Cause: fmt.Errorf("revision %d may be there, but storage does not answer: %v", rev, unknown)}
-	case newest >= rev:
+	case newest < rev:
+		return &engine.FutureError{Requested: rev, Current: newest}
+	case !unasked:
 		return &engine.NotReadyError{RetryAfter: behindRetry, Cause: fmt.Errorf("storage is at revision %d, and the cache is behind", newest)}
 	}
-	return err
+	return nil
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -94,6 +95,22 @@ func TestWatch_FromARevision(t *testing.T) {
 	f, _ := w.next()
 	require.Equal(t, "DELETED b 2", f.String()+" "+f.str("spec.size"))
 	require.Equal(t, s.get(inDefault).str("metadata.resourceVersion"), f.str("metadata.resourceVersion"), "the last state has the deletion's revision")
+}
+
+// Without a cache the engine's watch would wait in silence, and leave out the events up to its revision.
+func TestWatch_FromTheFutureIsRefused(t *testing.T) {
+	for _, noCache := range []bool{false, true} {
+		s := newServer(t, func(c *registry.Config[Widget], _ *serve.Config) {
+			c.Engine.NoCache, c.Engine.FreshnessTimeout = noCache, time.Millisecond
+		})
+		n, err := strconv.ParseUint(s.create("a", 1), 10, 64)
+		require.NoError(t, err)
+		rev := engine.Revision(n)
+		a := s.get(inDefault + "?watch=true&timeoutSeconds=1&resourceVersion=" + (rev + 5).String())
+		require.Equal(t, "504 Timeout", fmt.Sprintf("%d %s", a.code, a.str("reason")), "without a cache: %v", noCache)
+		require.ErrorIs(t, s.widgets.Resources()[0].WaitFor(t.Context(), rev+5), engine.ErrFuture)
+		require.NoError(t, s.widgets.Resources()[0].WaitFor(t.Context(), rev))
+	}
 }
 
 func TestWatch_InitialEventsEndInABookmark(t *testing.T) {
