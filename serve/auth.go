@@ -29,12 +29,18 @@ var Anonymous = User{Name: "system:anonymous", Groups: []string{"system:unauthen
 // userKey is the key of a request's user in its context.
 type userKey struct{}
 
-// UserOf returns the user of the request that has called a function with ctx, such as those of a kind's
-// Strategy and Admitters; found is false if no request has, but the process itself. A request that
-// impersonates a user is that user's.
+// UserOf returns the user of the request that has called a function with ctx: those of a kind's
+// Strategy and Admitters, the methods of a [registry.Resource], and Authorize, Audit and
+// MetricsHandler of [Config]. found is false if no request has, but the process itself. A request
+// that impersonates a user is that user's, except while Authorize decides whether it may.
 func UserOf(ctx context.Context) (u User, found bool) {
 	u, found = ctx.Value(userKey{}).(User)
 	return u, found
+}
+
+// withUser returns ctx with the user of the call.
+func (c *call) withUser(ctx context.Context) context.Context {
+	return context.WithValue(ctx, userKey{}, c.user)
 }
 
 // ErrUnauthenticated: the request has no credentials, or wrong ones.

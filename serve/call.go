@@ -57,7 +57,7 @@ func (c *call) finish() {
 func (c *call) audit() {
 	if c.cfg.Audit != nil {
 		defer c.hook("Config.Audit", func() {
-			c.cfg.Audit(c.r.Context(), c.audited())
+			c.cfg.Audit(c.withUser(c.r.Context()), c.audited())
 		})
 	}
 	if c.cfg.Metrics != nil {
@@ -226,7 +226,7 @@ func (c *call) allow(req *Request) error {
 	if c.cfg.Authorize == nil {
 		return nil
 	}
-	if err := c.cfg.Authorize(c.r.Context(), c.user, req); err != nil {
+	if err := c.cfg.Authorize(c.withUser(c.r.Context()), c.user, req); err != nil {
 		about := c.subject()
 		return apierrors.NewForbidden(about.resource, about.name, err)
 	}
@@ -241,7 +241,7 @@ func (c *call) route() error {
 	}
 	switch {
 	case c.req.Path == "/metrics" && c.cfg.MetricsHandler != nil:
-		return c.metricsPage()
+		return c.metricsPage(limit)
 	case !c.req.IsResource():
 		return c.kinds.Load().documents().serve(c)
 	case c.resource == nil:
@@ -262,7 +262,7 @@ func (c *call) route() error {
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), limit)
 	defer cancel()
-	return c.serveVerb(context.WithValue(ctx, userKey{}, c.user))
+	return c.serveVerb(c.withUser(ctx))
 }
 
 // timeLimit returns how long the request may take: what the server allows, or less if the

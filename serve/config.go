@@ -118,8 +118,9 @@ type Limits struct {
 	// need. If three quarters of the files that the process may have open are fewer, it is
 	// that number, so that others, such as health checks, get through.
 	ConnectionsPerAddress int
-	// ReadTimeout bounds a request that neither writes nor watches, 60 s; WriteTimeout
-	// one that writes, and the time in which the body of any request has to arrive, 34 s.
+	// ReadTimeout bounds a request that neither writes nor watches until its answer begins, 60 s;
+	// WriteTimeout one that writes, and the time in which the body of any request has to arrive,
+	// 34 s. What [Config].MetricsHandler does ends in time if it heeds its request's context.
 	ReadTimeout, WriteTimeout time.Duration
 	// WriteStall is how long a client may take to read 256 KiB of a response, or 16 kB of
 	// the events of a watch, or what is left of either; after that the response is broken

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
@@ -137,4 +139,66 @@ func TestAuthorize_SelectorsAreOfVerbsThatSelect(t *testing.T) {
 		"get", "update", "patch", "delete", "create", "list a=b spec.color=red", "deletecollection a=b spec.color=red",
 		"watch a=b spec.color=red", "watch a=b metadata.name=a,spec.color=red",
 	}, asked)
+}
+
+// userless is a provider whose watches tell whether they know their user.
+type userless struct {
+	serve.Provider
+	saw func(what string, ctx context.Context)
+}
+
+func (p userless) Resources() []registry.Resource {
+	all := p.Provider.Resources()
+	all[0] = userlessResource{all[0], p.saw}
+	return all
+}
+
+type userlessResource struct {
+	registry.Resource
+	saw func(what string, ctx context.Context)
+}
+
+func (r userlessResource) Watch(ctx context.Context, o engine.WatchOptions) (registry.Stream, error) {
+	r.saw("Watch", ctx)
+	return r.Resource.Watch(ctx, o)
+}
+
+// Functions of the configuration that get a request's context find its user there.
+func TestUserOf_IsKnownToAllThatGetTheContext(t *testing.T) {
+	var mu sync.Mutex
+	users, audited, bounded := map[string]string{}, make(chan struct{}, 1), false
+	saw := func(what string, ctx context.Context) {
+		mu.Lock()
+		defer mu.Unlock()
+		u, _ := serve.UserOf(ctx)
+		users[what] = u.Name
+	}
+	gadgets, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, gadgets.Close()) })
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Resources = []serve.Provider{userless{gadgets, saw}}
+		c.Authenticate = serve.BearerTokens(map[string]serve.User{"secret": {Name: "sue"}})
+		c.Impersonation = true
+		c.Authorize = func(ctx context.Context, _ serve.User, r *serve.Request) error {
+			saw("Authorize "+r.Verb, ctx)
+			return nil
+		}
+		c.Audit = func(ctx context.Context, _ serve.Audited) {
+			saw("Audit", ctx)
+			audited <- struct{}{}
+		}
+		c.MetricsHandler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			saw("MetricsHandler", r.Context())
+			_, bounded = r.Context().Deadline()
+		})
+	})
+	require.Equal(t, 200, s.get("/metrics", "Authorization", "Bearer secret").code)
+	<-audited
+	require.True(t, bounded, "by ReadTimeout")
+	require.Equal(t, map[string]string{"Authorize get": "sue", "MetricsHandler": "sue", "Audit": "sue"}, users)
+	clear(users)
+	require.Equal(t, 200, s.get("/apis/example.com/v1/gadgets?watch=1&timeoutSeconds=1", "Authorization", "Bearer secret", "Impersonate-User", "tom").code)
+	<-audited
+	require.Equal(t, map[string]string{"Authorize impersonate": "sue", "Authorize watch": "tom", "Watch": "tom", "Audit": "tom"}, users)
 }

@@ -45,8 +45,9 @@ func (c *call) impersonate() error {
 	if err != nil {
 		return err
 	}
+	ctx := c.withUser(c.r.Context())
 	for _, part := range partsOf(&other) {
-		if err := c.cfg.Authorize(c.r.Context(), c.user, &part); err != nil {
+		if err := c.cfg.Authorize(ctx, c.user, &part); err != nil {
 			return cannotImpersonate(c.user.Name, &part, err)
 		}
 	}

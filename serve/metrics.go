@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -232,11 +233,13 @@ func (c *call) countBody() {
 	c.r.Body = c.read
 }
 
-// metricsPage answers /metrics.
-func (c *call) metricsPage() error {
+// metricsPage answers /metrics, with a context that ends after limit.
+func (c *call) metricsPage(limit time.Duration) error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return methodNotAllowed(c)
 	}
-	c.cfg.MetricsHandler.ServeHTTP(c.w, c.r)
+	ctx, cancel := context.WithTimeout(c.withUser(c.r.Context()), limit)
+	defer cancel()
+	c.cfg.MetricsHandler.ServeHTTP(c.w, c.r.WithContext(ctx))
 	return nil
 }

@@ -140,7 +140,7 @@ func (failedStart) Lag() uint64                                   { return 0 }
 // its children as long as the watch lasts.
 func (w *watching) open(opts engine.WatchOptions) (registry.Stream, error) {
 	request := w.ctx
-	ctx, interrupt := context.WithCancelCause(context.WithoutCancel(request))
+	ctx, interrupt := context.WithCancelCause(w.c.withUser(context.WithoutCancel(request)))
 	defer interrupt(nil) // the stream is detached from it
 	go func() {
 		select {
