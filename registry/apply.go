@@ -182,7 +182,7 @@ type ApplyForwarder interface {
 
 // apply passes on a configuration.
 func (f forwarding) apply(ctx context.Context, key, subresource string, config []byte, opts WriteOptions) (*store.Object, bool, error) {
-	if err := f.checkApply(ctx, key, &opts); err != nil {
+	if err := f.checkApply(ctx, key, subresource, &opts); err != nil {
 		return nil, false, err
 	}
 	answer, created, err := f.forwarder.(ApplyForwarder).ForwardApply(ctx, key, subresource, config, opts)
@@ -195,16 +195,19 @@ func (f forwarding) apply(ctx context.Context, key, subresource string, config [
 
 // checkApply checks what the server cannot know: which object is meant, and whether the
 // writer may create it.
-func (f forwarding) checkApply(ctx context.Context, key string, opts *WriteOptions) error {
-	if opts.UID == "" && opts.Revision == 0 && opts.MayCreate == nil {
+func (f forwarding) checkApply(ctx context.Context, key, subresource string, opts *WriteOptions) error {
+	named := opts.UID != "" || opts.Revision != 0
+	if !named && opts.MayCreate == nil {
 		return nil
 	}
 	live, err := f.storage.Get(ctx, key)
 	switch {
 	case err == nil:
 		return f.checkPreconditions(live, opts.UID, opts.Revision)
-	case errors.Is(err, engine.ErrNotFound) && opts.MayCreate != nil:
-		return opts.MayCreate(ctx)
+	case !errors.Is(err, engine.ErrNotFound), subresource != "":
+		return err
+	case named:
+		return noSuchObject(key)
 	}
-	return err
+	return opts.MayCreate(ctx)
 }

@@ -16,8 +16,9 @@ import (
 // store over one is a replica: it passes writes on and leaves the rules to that server,
 // since rules that run at both could decide differently.
 //
-// The answers are the objects as JSON. Errors match those of [Store]. Bodies belong to the
-// call, also when its context has ended it: they may still be on their way.
+// The answers are the objects as JSON. Errors match those of [Store], except that a refusal by the
+// server's admission cannot be told from one of its authorization, and is [backend.ErrDenied]. Bodies
+// belong to the call, also when its context has ended it: they may still be on their way.
 type Forwarder interface {
 	// ForwardCreate stores the object that body is the JSON of.
 	ForwardCreate(ctx context.Context, namespace string, body []byte, opts WriteOptions) (answer []byte, err error)
@@ -81,12 +82,9 @@ func (f forwarding) update(ctx context.Context, key, subresource string, change 
 	}
 	var before []byte
 	for {
-		live, err := f.live(ctx, key, opts.UID, opts.Revision)
+		live, err := f.live(ctx, key, subresource, &opts)
 		if err != nil {
 			return nil, false, err
-		}
-		if live == nil && subresource != "" {
-			return nil, false, engine.ErrNotFound
 		}
 		body, err := change(live)
 		if err != nil {
@@ -108,17 +106,19 @@ func (f forwarding) update(ctx context.Context, key, subresource string, change 
 	}
 }
 
-// live returns the newest object under key, and fails if that is not the one that uid and
-// rev name. It returns nil if there is none and the kind creates on update.
-func (f forwarding) live(ctx context.Context, key, uid string, rev engine.Revision) (*store.Object, error) {
+// live returns the newest object under key, and fails if that is not the one that the options name.
+// It returns nil if there is none and the update creates it.
+func (f forwarding) live(ctx context.Context, key, subresource string, opts *WriteOptions) (*store.Object, error) {
 	live, err := f.storage.Get(ctx, key)
 	switch {
 	case err == nil:
-		return live, f.checkPreconditions(live, uid, rev)
-	case errors.Is(err, engine.ErrNotFound) && f.createOnUpdate && uid == "" && rev == 0:
-		return nil, nil
+		return live, f.checkPreconditions(live, opts.UID, opts.Revision)
+	case !errors.Is(err, engine.ErrNotFound), !f.createOnUpdate, subresource != "":
+		return nil, err
+	case opts.UID != "", opts.Revision != 0:
+		return nil, noSuchObject(key)
 	}
-	return nil, err
+	return nil, nil
 }
 
 // delete passes on a deletion. It returns the object as marked, or its last state. After a

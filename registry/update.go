@@ -88,7 +88,7 @@ func (u *updating) next(ctx context.Context, current *store.Object) (*store.Obje
 			return nil, err
 		}
 	} else if u.opts.UID != "" || u.opts.Revision != 0 {
-		return nil, &ConflictError{Key: u.key, Reason: "Precondition failed: there is no such object"}
+		return nil, noSuchObject(u.key)
 	}
 	draft, err := u.produce(current)
 	if err != nil {
@@ -98,6 +98,11 @@ func (u *updating) next(ctx context.Context, current *store.Object) (*store.Obje
 		return u.nextNew(ctx, draft)
 	}
 	return u.nextOf(ctx, draft, current)
+}
+
+// noSuchObject is the error of a write that may create an object, but names one that is not there.
+func noSuchObject(key string) error {
+	return &ConflictError{Key: key, Reason: "Precondition failed: there is no such object"}
 }
 
 // nextNew returns the object that an update creates.

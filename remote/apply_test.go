@@ -109,7 +109,18 @@ func TestReplica_AppliesAskBeforeTheyCreate(t *testing.T) {
 	require.ErrorIs(t, err, refused)
 	require.Equal(t, 1, asked)
 	_, err = say(func(o *registry.WriteOptions) { o.MayCreate, o.Revision = nil, 7 })
-	require.ErrorIs(t, err, engine.ErrNotFound, "there is no object in that state")
+	var conflict *registry.ConflictError
+	require.ErrorAs(t, err, &conflict, "there is no object in that state")
+	_, err = say(func(o *registry.WriteOptions) { o.Revision = 7 })
+	require.ErrorAs(t, err, &conflict)
+	require.Equal(t, 1, asked, "it would create another object")
+	config := []byte(`{"apiVersion":"example.com/v1","kind":"Widget"}`)
+	_, _, err = r.store.Resources()[1].Apply(t.Context(), "default/a", config, registry.WriteOptions{Manager: "one", MayCreate: func(context.Context) error {
+		asked++
+		return nil
+	}})
+	require.ErrorIs(t, err, engine.ErrNotFound)
+	require.Equal(t, 1, asked, "an apply of a status creates nothing")
 	refused = nil
 	created, err := say(func(*registry.WriteOptions) {})
 	require.NoError(t, err)
@@ -140,6 +151,8 @@ func TestReplica_UpdatesAskBeforeTheyCreate(t *testing.T) {
 	named := opts
 	named.UID = "of another"
 	_, _, err = r.store.Update(t.Context(), "default/a", put, named)
+	require.ErrorIs(t, err, engine.ErrConflict, "as at the origin")
+	_, err = r.store.UpdateStatus(t.Context(), "default/a", func(old *engine.Object[Widget]) (Widget, error) { return old.Value, nil }, named)
 	require.ErrorIs(t, err, engine.ErrNotFound)
 	_, created, err := r.store.Update(t.Context(), "default/a", put, opts)
 	require.NoError(t, err)
