@@ -186,6 +186,15 @@ func TestWatch_PausesDoubleUpToMaxPause(t *testing.T) {
 	})
 }
 
+func TestWatch_FromTheFutureTellsTheRevisionInEitherForm(t *testing.T) {
+	b := pretend(t, refused(http.StatusGatewayTimeout, `"reason":"Timeout","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}`))
+	for _, noPrev := range []bool{true, false} {
+		_, err := b.Watch(t.Context(), backend.WatchOptions{From: 9, NoPrev: noPrev, Notify: func() {}})
+		var future *store.FutureError
+		require.ErrorAs(t, err, &future, "without previous states: %v", noPrev)
+	}
+}
+
 // A watch ends that comes back to a server which says that the revision has not happened: its
 // storage is another, or has gone back, and trying again cannot help before it has passed that.
 func TestWatch_EndsWhenItsRevisionIsInTheFuture(t *testing.T) {

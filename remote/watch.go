@@ -72,7 +72,7 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	s := &stream{backend: b, request: b.collection(opts.Prefix), at: position{through: from}, storage: storage, pause: b.config.MinPause}
 	if !opts.NoPrev {
 		if err := s.remember(ctx, opts.Prefix, from); err != nil {
-			return nil, err
+			return nil, s.watchError(err)
 		}
 	}
 	life, cancel := context.WithCancel(context.Background())
