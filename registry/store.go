@@ -66,7 +66,8 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 //
 // Errors: [engine.ErrExists], [*InvalidError], [*BadRequestError], [*AdmissionError], a
 // panic of the kind's rules or of an admitter as a [*usercode.PanicError],
-// [engine.ErrEngineClosed], ctx's cause, or that of storage.
+// [engine.ErrEngineClosed], ctx's cause, or that of storage. At a replica a refusal by the origin's
+// admission is an error of storage: see [Forwarder].
 func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*engine.Object[T], error) {
 	draft := s.core.layout.Draft(store.Header(&engine.Object[T]{Value: value}))
 	namespace := s.core.meta(draft).GetNamespace()

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
@@ -41,11 +42,41 @@ func (e *StatusError) Unwrap() error { return &apierrors.StatusError{ErrStatus: 
 // Is makes errors.Is true for the error of storage that means the same.
 func (e *StatusError) Is(target error) bool { return target == e.meaning() }
 
-// As makes errors.As find the [*registry.FieldConflictError] that the status stands for.
-func (e *StatusError) As(target any) bool {
-	owned, ok := target.(**registry.FieldConflictError)
-	if !ok || e.Status.Details == nil {
-		return false
+// As makes errors.As find the [*registry.InvalidError], [*registry.BadRequestError] or
+// [*registry.FieldConflictError] that the status stands for.
+func (e *StatusError) As(target any) (found bool) {
+	switch target := target.(type) {
+	case **registry.InvalidError:
+		*target, found = e.invalid()
+	case **registry.BadRequestError:
+		if found = e.Status.Reason == metav1.StatusReasonBadRequest; found {
+			*target = &registry.BadRequestError{Reason: e.Status.Message}
+		}
+	case **registry.FieldConflictError:
+		*target, found = e.owned()
+	}
+	return found
+}
+
+// invalid returns the error of the fields that the status has as its causes, if there are any.
+func (e *StatusError) invalid() (*registry.InvalidError, bool) {
+	d := e.Status.Details
+	if e.Status.Reason != metav1.StatusReasonInvalid || d == nil || len(d.Causes) == 0 {
+		return nil, false
+	}
+	invalid := &registry.InvalidError{Kind: registry.Kind{Group: d.Group, Kind: d.Kind}, Name: d.Name}
+	for _, c := range d.Causes {
+		of := field.ErrorType(c.Type)
+		detail := strings.TrimPrefix(c.Message, of.String()+": ") // the text of the error begins with it
+		invalid.Errors = append(invalid.Errors, &field.Error{Type: of, Field: c.Field, BadValue: field.OmitValueType{}, Detail: detail})
+	}
+	return invalid, true
+}
+
+// owned returns the error of the fields that other managers own, if there are any.
+func (e *StatusError) owned() (*registry.FieldConflictError, bool) {
+	if e.Status.Details == nil {
+		return nil, false
 	}
 	conflict := &registry.FieldConflictError{Message: e.Status.Message}
 	for _, c := range e.Status.Details.Causes {
@@ -53,8 +84,7 @@ func (e *StatusError) As(target any) bool {
 			conflict.Conflicts = append(conflict.Conflicts, registry.FieldConflict{Field: c.Field, Message: c.Message})
 		}
 	}
-	*owned = conflict
-	return len(conflict.Conflicts) > 0
+	return conflict, len(conflict.Conflicts) > 0
 }
 
 // meaning returns the error of storage that the status stands for, or nil.

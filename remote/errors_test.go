@@ -69,7 +69,22 @@ func TestStatusError_MatchesErrorsOfStorage(t *testing.T) {
 		}
 		var owned *registry.FieldConflictError
 		require.NotErrorAs(t, err, &owned, "no field has another manager")
+		var invalid *registry.InvalidError
+		require.NotErrorAs(t, err, &invalid, "no field is wrong")
 	}
+}
+
+// A server may have types of errors that this module does not know.
+func TestStatusError_OfFieldsThatAreInvalid(t *testing.T) {
+	const answer = `422 {"kind":"Status","code":422,"reason":"Invalid","details":{"group":"example.com","kind":"Widget","name":"a","causes":[` +
+		`{"reason":"FieldValueRequired","field":"spec.size","message":"Required value: give one"},{"reason":"FieldValueOdd","field":"spec","message":"odd"}]}}`
+	_, err := backendAt(t, frames(t, answer).URL).Get(t.Context(), "default/a")
+	var invalid *registry.InvalidError
+	require.ErrorAs(t, err, &invalid)
+	require.Equal(t, registry.Kind{Group: "example.com", Kind: "Widget"}, invalid.Kind)
+	require.Len(t, invalid.Errors, 2)
+	require.EqualError(t, invalid.Errors[0], "spec.size: Required value: give one")
+	require.Contains(t, invalid.Error(), "odd")
 }
 
 // What is no Status, though it is JSON, is replaced by one of the code. What the Status itself

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -351,6 +352,15 @@ func TestReplica_ErrorsAreThoseOfTheOrigin(t *testing.T) {
 	require.True(t, errors.As(err, &status))
 	require.Equal(t, metav1.StatusReasonInvalid, status.ErrStatus.Reason)
 	require.Equal(t, "spec.size", status.ErrStatus.Details.Causes[0].Field)
+	var invalid *registry.InvalidError
+	require.ErrorAs(t, err, &invalid)
+	require.EqualError(t, invalid, `Widget "bad" is invalid: spec.size: Invalid value: -1: must not be negative`)
+	require.Equal(t, field.ErrorTypeInvalid, invalid.Errors[0].Type)
+	_, err = leaf.store.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", ResourceVersion: "1"}}, registry.WriteOptions{})
+	var bad *registry.BadRequestError
+	require.ErrorAs(t, err, &bad)
+	require.EqualError(t, bad, "resourceVersion should not be set on objects to be created")
+	require.NotErrorAs(t, err, &invalid)
 	_, err = leaf.store.Engine().Create(t.Context(), widget("plain", 1))
 	require.NoError(t, err, "an engine writes to its backend")
 	o, err := leaf.store.Engine().Get(t.Context(), "default/plain", engine.GetOptions{})
