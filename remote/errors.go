@@ -26,6 +26,8 @@ type StatusError struct {
 	// an event of a watch.
 	Request string
 	Status  metav1.Status
+	// header is that of the answer; nil if there was none.
+	header http.Header
 }
 
 func (e *StatusError) Error() string {
@@ -144,7 +146,7 @@ func (e *StatusError) passing() bool {
 // statusErrorOf returns the error of an answer with that body, which may not be a Status, as when
 // a proxy answers. A Retry-After in seconds becomes the Status' own if that has none.
 func statusErrorOf(request string, answer *http.Response, body []byte) *StatusError {
-	e, code := &StatusError{Request: request}, answer.StatusCode
+	e, code := &StatusError{Request: request, header: answer.Header}, answer.StatusCode
 	if json.Unmarshal(body, &e.Status) != nil || e.Status.Kind != "Status" || e.Status.Code == 0 {
 		e.Status = metav1.Status{Status: metav1.StatusFailure, Message: http.StatusText(code)}
 		if code == http.StatusGone {

@@ -371,6 +371,30 @@ func TestReplica_ErrorsAreThoseOfTheOrigin(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrNotFound)
 }
 
+// What an origin warns of, it warns of also if it refuses the write.
+func TestReplica_PassesOnTheWarningsOfARefusedWrite(t *testing.T) {
+	r := replica(t, newServer(t).url)
+	r.create("bad", 1)
+	const body = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"bad"},"spec":{"size":-1,"unknown":true}}`
+	here := r.store.Resources()[0]
+	for write, do := range map[string]func(registry.WriteOptions) error{
+		"create": func(o registry.WriteOptions) error {
+			_, err := here.Create(t.Context(), "default", []byte(body), o)
+			return err
+		},
+		"update": func(o registry.WriteOptions) error {
+			_, _, err := here.Update(t.Context(), "default/bad", func(registry.Item) ([]byte, error) { return []byte(body), nil }, o)
+			return err
+		},
+	} {
+		var warned []string
+		err := do(registry.WriteOptions{Validation: registry.WarnUnknown, Warn: func(text string) { warned = append(warned, text) }})
+		var invalid *registry.InvalidError
+		require.ErrorAs(t, err, &invalid, write)
+		require.Equal(t, []string{`unknown field "spec.unknown"`}, warned, write)
+	}
+}
+
 // A replica drops the namespace of an object whose kind has none, as its origin does.
 func TestReplica_DropsTheNamespaceOfAClusterScopedObject(t *testing.T) {
 	var ignored atomic.Int64

@@ -155,13 +155,17 @@ func (c *Config) token(ctx context.Context) (token string, err error) {
 }
 
 // do sends the request within [Config].RequestTimeout, and returns the answer's body,
-// header and code.
+// header and code. A [*StatusError] comes with the header, too.
 func (b *Backend) do(ctx context.Context, r *request) (body []byte, header http.Header, code int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.config.RequestTimeout, b.config.noAnswer())
 	defer cancel()
 	resp, err := b.send(ctx, b.client, r)
 	if err != nil {
-		return nil, nil, 0, err
+		var status *StatusError
+		if errors.As(err, &status) {
+			header = status.header
+		}
+		return nil, header, 0, err
 	}
 	defer resp.Body.Close()
 	if body, err = readBody(ctx, resp.Body, b.tooLarge(r)); err != nil {
