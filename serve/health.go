@@ -109,8 +109,7 @@ func (c *call) tellHealth(name, only string) {
 		tell(check, func() string { return c.unready(check, ready) })
 	}
 	for i := range c.cfg.Checks {
-		check := &c.cfg.Checks[i]
-		tell(check.Name, func() string { return c.failing(check, ready) })
+		tell(c.cfg.Checks[i].Name, func() string { return c.failing(i, ready) })
 	}
 	for _, check := range without {
 		if _, _, found := c.healthCheck([]string{name, check}); !found {
@@ -142,8 +141,9 @@ func (c *call) unready(check string, ready bool) string {
 	return ""
 }
 
-// failing returns what clients see of why a check fails; "" means that it does not.
-func (c *call) failing(check *Check, ready bool) string {
+// failing returns what clients see of why check i of the program fails; "" means that it does not.
+func (c *call) failing(i int, ready bool) string {
+	check := &c.cfg.Checks[i]
 	if !ready && !check.Live {
 		return ""
 	}
@@ -154,6 +154,6 @@ func (c *call) failing(check *Check, ready bool) string {
 	if why == nil {
 		return ""
 	}
-	c.unhealthy.tell(c.log, "a health check fails", "check", check.Name, "error", why)
+	c.unhealthy[i].tell(c.log, "a health check fails", "check", check.Name, "error", why)
 	return "the server's log says why"
 }

@@ -30,9 +30,9 @@ type Server struct {
 	inFlight  *inFlight
 	draining  atomic.Int32 // serving, unready or refusing
 	counts    counters
-	faults    failures // of requests
-	unhealthy failures // of checks
-	crowded   failures // of addresses
+	faults    failures   // of requests
+	unhealthy []failures // of each check
+	crowded   failures   // of addresses
 }
 
 // New returns a server. An error is an [*engine.ConfigError] that names the field.
@@ -43,7 +43,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, limits: cfg.Limits.withDefaults(cfg.Authenticate != nil),
 		log:   usercode.Logger(cmp.Or(cfg.Logger, slog.Default()), func(*usercode.PanicError) {}),
-		hosts: map[string]bool{}, origins: http.NewCrossOriginProtection(),
+		hosts: map[string]bool{}, origins: http.NewCrossOriginProtection(), unhealthy: make([]failures, len(cfg.Checks)),
 	}
 	for _, host := range cfg.Hosts {
 		s.hosts[strings.ToLower(host)] = true
