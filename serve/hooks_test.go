@@ -141,6 +141,19 @@ func TestAuthorize_SelectorsAreOfVerbsThatSelect(t *testing.T) {
 	}, asked)
 }
 
+// A name that the server has made is known once the object is there.
+func TestAudit_HasTheNameThatWasGenerated(t *testing.T) {
+	audited := make(chan serve.Audited, 1)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Audit = func(_ context.Context, a serve.Audited) { audited <- a }
+	})
+	created := s.do("POST", inDefault, `{"metadata":{"generateName":"w-"}}`)
+	require.Equal(t, 201, created.code, created.body)
+	require.Equal(t, created.str("metadata.name"), (<-audited).Request.Name)
+	require.Equal(t, 422, s.do("POST", inDefault, `{"metadata":{"generateName":"w-"},"spec":{"size":-1}}`).code)
+	require.Empty(t, (<-audited).Request.Name)
+}
+
 // userless is a provider whose watches tell whether they know their user.
 type userless struct {
 	serve.Provider

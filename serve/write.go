@@ -99,6 +99,9 @@ func (c *call) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.req.Name == "" {
+		_, c.req.Name = registry.SplitKey(item.Key()) // was generated
+	}
 	return c.answer(http.StatusCreated, item)
 }
 
