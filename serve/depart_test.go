@@ -76,6 +76,7 @@ func TestDepart_SlowReadersKeepNoOtherFromReading(t *testing.T) {
 // There are only so many of them. Then the one of the user with the most that has been sent longest is
 // cut off.
 func TestDepart_OneOfTooManyIsCutOff(t *testing.T) {
+	told := &recorder{}
 	inBubble(t, func(t *testing.T, s *server) {
 		s.createLargeWidgets()
 		patient := s.unreadList("patient")
@@ -100,7 +101,16 @@ func TestDepart_OneOfTooManyIsCutOff(t *testing.T) {
 		}
 		synctest.Wait()
 		require.Zero(t, s.handler.Stats().Departing+s.handler.Stats().InFlight)
-	}, fewReads(2))
+		refused := map[serve.Limit]int{}
+		told.note(func() {
+			for _, m := range told.served {
+				refused[m.Refused]++
+			}
+			told.served = nil
+		})
+		delete(refused, "")
+		require.Equal(t, map[serve.Limit]int{serve.LimitReads: 2}, refused)
+	}, fewReads(2), func(c *serve.Config) { c.Metrics = told })
 }
 
 // meanwhile is a connection on which something happens when more of an answer has been sent, just before

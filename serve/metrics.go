@@ -71,6 +71,7 @@ type Limit string
 
 // The limits; all but the last three are fields of [Limits].
 const (
+	// LimitReads also cuts off a read whose answer is sent slowly; see [Limits].Reads.
 	LimitReads          Limit = "reads"
 	LimitWrites         Limit = "writes"
 	LimitReadsPerUser   Limit = "reads_per_user"
@@ -202,7 +203,11 @@ func (c *call) measured() Measured {
 		Endpoint: c.endpoint(), Code: c.w.code, Took: time.Since(c.began), ResponseBytes: c.w.bytes,
 		Refused: c.refused, Aborted: c.aborted,
 	}
-	if c.w.stalled && m.Refused == "" {
+	switch {
+	case !c.w.stalled || m.Refused != "":
+	case c.w.cut.Load():
+		m.Refused = LimitReads
+	default:
 		m.Refused = LimitStall
 	}
 	if c.read != nil {
