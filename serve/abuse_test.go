@@ -376,4 +376,8 @@ func TestLimits_OfOneUserAreThoseOfAllWithoutUsers(t *testing.T) {
 	require.Equal(t, []int{200, 100, 1000}, []int{with.ReadsPerUser, with.WritesPerUser, with.WatchesPerUser})
 	require.Equal(t, []int{400, 200, 50_000}, []int{without.ReadsPerUser, without.WritesPerUser, without.WatchesPerUser})
 	require.Equal(t, 7, serve.LimitsOf(serve.Limits{WatchesPerUser: 7}, false).WatchesPerUser)
+	for watches, ofUser := range map[int]int{1: 1, 101: 51, 1999: 1000, 2001: 1000} {
+		require.Equal(t, ofUser, serve.LimitsOf(serve.Limits{Watches: watches}, true).WatchesPerUser)
+		require.Equal(t, watches, serve.LimitsOf(serve.Limits{Watches: watches}, false).WatchesPerUser)
+	}
 }

@@ -111,7 +111,8 @@ type Limits struct {
 	// rounded up; all of them without [Config].Authenticate, when there is only one user.
 	ReadsPerUser, WritesPerUser int
 	// Watches is how many watches there may be, 10,000; WatchesPerUser is how many of
-	// them one user may have: 1,000, or all of them without Authenticate.
+	// them one user may have: 1,000, or half of them, rounded up, if that is less; all of them
+	// without Authenticate.
 	Watches, WatchesPerUser int
 	// ConnectionsPerAddress is how many connections one client address may have, if the
 	// server listens by itself: 12,000, which is more than all watches over HTTP/1.1
@@ -142,7 +143,7 @@ func (l Limits) withDefaults(knowsUsers bool) Limits {
 	reads, writes, watches := cmp.Or(l.Reads, 400), cmp.Or(l.Writes, 200), cmp.Or(l.Watches, 10_000)
 	share, watchesPerUser := 1, watches
 	if knowsUsers {
-		share, watchesPerUser = 2, 1000
+		share, watchesPerUser = 2, min(1000, watches-watches/2)
 	}
 	return Limits{
 		Reads: reads, Writes: writes,
