@@ -14,7 +14,8 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// Provider has resources to serve. A [registry.Store] is one.
+// Provider has resources to serve. A [registry.Store] is one. One that cannot be compared by ==, such as
+// a slice, cannot be removed again: give a pointer to it if it is to come and go.
 type Provider interface{ Resources() []registry.Resource }
 
 // Config configures a server: what it serves, and which users may do what.

@@ -100,7 +100,8 @@ func (s *Server) Add(of ...Provider) error { return s.change(nil, of) }
 
 // Remove serves the kinds of the providers no longer: requests that arrive from now on are
 // answered with 404. Those that are being served go on, and watches last until their store is
-// closed, so close it afterwards. A provider that is not served is no error.
+// closed, so close it afterwards. A provider that is not served is no error; one that cannot be
+// compared stays, see [Provider].
 func (s *Server) Remove(of ...Provider) {
 	_ = s.change(of, nil) // fewer kinds have no names in common if all have none
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // Server serves resources; it is an http.Handler, safe for concurrent use. Make one with
-// [New]. It starts no goroutine but those of watches that take over their connections; see
-// [Server.Harden].
+// [New]. It starts goroutines only for watches: one while a watch begins, another one over HTTP/2, and two
+// that last if it takes over its connection; see [Server.Harden].
 type Server struct {
 	cfg       Config
 	limits    Limits

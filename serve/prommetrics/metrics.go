@@ -126,8 +126,9 @@ func (m *Metrics) Observe(server *serve.Server) {
 	}
 }
 
-// Forget removes a server from the collected ones, for good. What it has counted stays in the
-// counters, which go on from there.
+// Forget removes a server from the collected ones, for good. What its [serve.Server.Stats] have
+// counted stays in the counters made of them, which go on from there. The counters and histograms of
+// its requests by kind stay only while another observed server serves the kind: see Observe.
 func (m *Metrics) Forget(server *serve.Server) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
