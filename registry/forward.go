@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -72,7 +73,8 @@ func unread(verb, key string, err error) error {
 }
 
 // update passes on what change returns for the live object. If another write came in
-// between, it tries again, unless change returns the same for the newer object.
+// between, it tries again, unless change returns the same for the newer object. What it
+// returns for no object is passed on as a creation, which replaces none.
 func (f forwarding) update(ctx context.Context, key, subresource string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, bool, error) {
 	if f.createOnUpdate && opts.MayCreate != nil && subresource == "" {
 		// Whether the update creates turns out at the server.
@@ -90,20 +92,45 @@ func (f forwarding) update(ctx context.Context, key, subresource string, change 
 		if err != nil {
 			return nil, false, err
 		}
-		answer, created, err := f.forwarder.ForwardUpdate(ctx, key, subresource, body, opts)
-		switch {
-		case err == nil:
-			if subresource == scaleSubresource {
-				o, err := f.decodeScaleAnswer(answer, live)
-				return o, false, unread("update", key, err)
-			}
-			o, err := f.decodeAnswer(answer)
-			return o, created, unread("update", key, err)
-		case !errors.Is(err, engine.ErrConflict) || live == nil || bytes.Equal(body, before):
-			return nil, false, err
+		var o *store.Object
+		var created bool
+		if live == nil && creates(body, key) {
+			namespace, _ := SplitKey(key)
+			o, err = f.create(ctx, namespace, body, opts)
+			created = err == nil
+		} else {
+			o, created, err = f.replace(ctx, key, subresource, live, body, opts)
+		}
+		if !errors.Is(err, engine.ErrConflict) && !errors.Is(err, engine.ErrExists) || bytes.Equal(body, before) {
+			return o, created, err
 		}
 		before = body
 	}
+}
+
+// replace passes on the new state of the live object, or of one that is to be created if that is nil.
+func (f forwarding) replace(ctx context.Context, key, subresource string, live *store.Object, body []byte, opts WriteOptions) (*store.Object, bool, error) {
+	answer, created, err := f.forwarder.ForwardUpdate(ctx, key, subresource, body, opts)
+	if err != nil {
+		return nil, false, err
+	}
+	if subresource == scaleSubresource {
+		o, err := f.decodeScaleAnswer(answer, live)
+		return o, false, unread("update", key, err)
+	}
+	o, err := f.decodeAnswer(answer)
+	return o, created, unread("update", key, err)
+}
+
+// creates reports whether body is of an object that can be created as it is: it has the name, and does
+// not say which object it replaces.
+func creates(body []byte, key string) bool {
+	var o struct {
+		Metadata struct{ Name, UID, ResourceVersion string } `json:"metadata"`
+	}
+	_, name := SplitKey(key)
+	err := json.Unmarshal(body, &o)
+	return err == nil && o.Metadata.Name == name && o.Metadata.UID == "" && o.Metadata.ResourceVersion == ""
 }
 
 // live returns the newest object under key, and fails if that is not the one that the options name.

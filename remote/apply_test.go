@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/apply"
+	"github.com/watchmill/watchmill/remote"
 )
 
 func withApply(c *registry.Config[Widget]) { c.Apply = apply.New }
@@ -157,6 +158,40 @@ func TestReplica_UpdatesAskBeforeTheyCreate(t *testing.T) {
 	_, created, err := r.store.Update(t.Context(), "default/a", put, opts)
 	require.NoError(t, err)
 	require.True(t, created)
+}
+
+// The function is told that there is no object, so what it returns must not replace one that has come
+// meanwhile, or that the replica does not select.
+func TestReplica_UpdatesThatCreateReplaceNothing(t *testing.T) {
+	creates := func(cfg *registry.Config[Widget]) { cfg.Strategy.CreateOnUpdate = true }
+	origin := newServer(t, creates)
+	r := newServer(t, creates, func(cfg *registry.Config[Widget]) { cfg.Engine.Backend = backendAt(t, origin.url) })
+	var seen []int
+	take := func(old *engine.Object[Widget]) (Widget, error) {
+		if old != nil {
+			seen = append(seen, old.Value.Spec.Size)
+			return old.Value, nil
+		}
+		seen = append(seen, 0)
+		if len(seen) == 1 {
+			origin.create("a", 7)
+		}
+		return widget("a", 1), nil
+	}
+	o, created, err := r.store.Update(t.Context(), "default/a", take, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.False(t, created)
+	require.Equal(t, 7, o.Value.Spec.Size)
+	require.Equal(t, []int{0, 7}, seen)
+
+	part := newServer(t, creates, func(cfg *registry.Config[Widget]) {
+		cfg.Engine.Backend = backendAt(t, origin.url, func(c *remote.Config) { c.Labels = "part=yes" })
+	})
+	_, _, err = part.store.Update(t.Context(), "default/a", take, registry.WriteOptions{})
+	require.ErrorIs(t, err, engine.ErrExists)
+	there, err := origin.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 7, there.Value.Spec.Size)
 }
 
 func managers(o *engine.Object[Widget]) (names []string) {
