@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -158,12 +159,32 @@ func engineConfig[T any, P Ptr[T]](c *Config[T]) engine.Config[T] {
 	for name, get := range c.Fields {
 		e.Fields[name] = func(v T) string { return get(&v) }
 	}
-	same := layout.Equality(reflect.TypeFor[T]())
-	e.Equal = func(a, b T) bool { return same.DeepEqual(a, b) }
+	e.Equal = equalOf[T, P]()
 	if e.Name == "" {
 		e.Name = kind.GroupResource().String()
 	}
 	return e
+}
+
+// equalOf returns what compares two objects. The version in which a writer knows them is no difference,
+// if it is in a TypeMeta of theirs: it is not what is written.
+func equalOf[T any, P Ptr[T]]() func(a, b T) bool {
+	t := reflect.TypeFor[T]()
+	same := layout.Equality(t)
+	if t.Kind() != reflect.Struct {
+		return func(a, b T) bool { return same.DeepEqual(a, b) }
+	}
+	f, found := t.FieldByName("TypeMeta")
+	if !found || len(f.Index) != 1 || f.Type != reflect.TypeFor[metav1.TypeMeta]() {
+		return func(a, b T) bool { return same.DeepEqual(a, b) }
+	}
+	return func(a, b T) bool {
+		of, with := P(&a).GetObjectKind(), P(&b).GetObjectKind()
+		if kind := of.GroupVersionKind(); kind != with.GroupVersionKind() {
+			with.SetGroupVersionKind(kind) // of this function's copy
+		}
+		return same.DeepEqual(a, b)
+	}
 }
 
 // Schema returns the schema of the kind's objects, for the constructor of the backend

@@ -15,6 +15,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 func TestCreate_StampsWhatTheServerOwns(t *testing.T) {
@@ -468,4 +469,28 @@ func TestWarn_ReachesTheWriterFromValidation(t *testing.T) {
 	_, _, err = s.Update(t.Context(), "default/a", grow(3), registry.WriteOptions{})
 	require.NoError(t, err, "this writer takes no warnings")
 	registry.Warn(t.Context(), "nothing")
+}
+
+// Clients of two versions that write what is there already would wake each other for ever.
+func TestUpdate_OfTheSameInAnotherVersionWritesNothing(t *testing.T) {
+	v1, v2 := config(), config()
+	v2.Kind.Version = "v2"
+	storage, err := memory.New(registry.Schema(v1), memory.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, storage.Close()) })
+	v1.Engine.Backend, v2.Engine.Backend, v2.StorageVersion = storage, storage, "v1"
+	first, second := open(t, v1), open(t, v2)
+	written := create(t, first, widget("a", 1))
+	keep := func(old *engine.Object[Widget]) (Widget, error) { return old.Value, nil }
+	o, _, err := second.Update(t.Context(), written.Key, keep, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, written.Revision, o.Revision)
+	o, _, err = second.Update(t.Context(), written.Key, func(old *engine.Object[Widget]) (Widget, error) {
+		w := old.Value
+		w.Spec.Size = 2
+		return w, nil
+	}, registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Greater(t, o.Revision, written.Revision)
+	require.Equal(t, 2, o.Value.Spec.Size)
 }
