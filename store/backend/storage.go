@@ -14,9 +14,10 @@ import (
 //
 // All methods are safe for concurrent use. They block as long as the backend does, and
 // retry while other calls write the same key; ctx bounds both. If a function of the
-// user's panics, the error is an [usercode.ErrPanic] and nothing is written. Only over etcd,
-// which knows the revision when it has written, a panic of [store.Schema].SetRevision is an
-// [ErrUncertain], too: the object is stored.
+// user's panics, the error is an [usercode.ErrPanic] and nothing is written. Only over etcd
+// and remote storage, where a function that needs the answer of a write, as
+// [store.Schema].SetRevision does, runs after it, its panic is an [ErrUncertain], too: the
+// object is stored.
 type Storage struct {
 	backend Backend
 	schema  store.Schema
