@@ -237,6 +237,9 @@ func TestFilteringHandler_ThatIsSlowTellsOfTheEndOfWhatItHasPassedOn(t *testing.
 				require.NoError(t, err)
 				require.NoError(t, s.WaitForRevision(t.Context(), rev))
 			}
+			later, err := s.AddEventHandler(informer.HandlerFuncs[pod]{}, informer.HandlerOptions{})
+			require.NoError(t, err)
+			require.NoError(t, later.Synced(t.Context()), "what was stored before was queued for the slow one")
 			close(open)
 			require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 			require.Equal(t, []string{"add a", "add last", "delete a"}, lines)
