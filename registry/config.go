@@ -39,7 +39,7 @@ type Config[T any] struct {
 	// in several versions; "" means that of Kind. Discovery tells clients of it by a hash. A
 	// replica has none.
 	StorageVersion string
-	// Prune removes the fields of a decoded value that the kind does not have, and
+	// Prune removes the fields of a value to be written that the kind does not have, and
 	// returns their paths. It is for a T that decodes every field, such as a map. Nil
 	// keeps all fields.
 	Prune func(obj *T) []string

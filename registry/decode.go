@@ -39,14 +39,7 @@ func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
 	if err := f.checkKind(draft); err != nil {
 		return nil, err
 	}
-	pruned, err := f.pruneDraft(draft)
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range pruned {
-		strict = append(strict, fmt.Errorf("unknown field %q", path))
-	}
-	if err := opts.judge(strict); err != nil {
+	if err := f.pruneDraft(draft, strict, opts); err != nil {
 		return nil, err
 	}
 	f.setTypeMeta(draft)

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +33,7 @@ type form struct {
 	warnings     func(ctx context.Context, o, old *store.Object) []string
 	canonicalize func(*store.Object)
 	grace        func(o *store.Object, asked *int64) (int64, bool)
-	prune        func(*store.Object) []string
+	prune        func(*store.Object) []string // only if the kind prunes
 	cells        []func(*store.Object) any
 	scale        *scaling // nil if there is none
 
@@ -45,11 +46,19 @@ func (f *form) defaultDraft(draft *store.Object) error {
 	return usercode.Call("Strategy.Default", f.meta(draft).GetName(), func() { f.setDefaults(draft) })
 }
 
-// pruneDraft removes the fields of a draft that the kind does not have, and returns their
-// paths. The error is a panic of Config.Prune.
-func (f *form) pruneDraft(draft *store.Object) (paths []string, err error) {
-	err = usercode.Call("Config.Prune", f.meta(draft).GetName(), func() { paths = f.prune(draft) })
-	return paths, err
+// pruneDraft removes the fields of a draft that the kind does not have, and judges the draft by them
+// and by what else is wrong. The error may be a panic of Config.Prune.
+func (f *form) pruneDraft(draft *store.Object, wrong []error, opts *WriteOptions) error {
+	if f.prunes {
+		var paths []string
+		if err := usercode.Call("Config.Prune", f.meta(draft).GetName(), func() { paths = f.prune(draft) }); err != nil {
+			return err
+		}
+		for _, path := range paths {
+			wrong = append(wrong, fmt.Errorf("unknown field %q", path))
+		}
+	}
+	return opts.judge(wrong)
 }
 
 // valueOf returns a pointer to the value of o, nil if there is no object.
@@ -103,12 +112,7 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 			}
 			return s.Grace(valueOf[T](o), asked)
 		},
-		prune: func(o *store.Object) []string {
-			if cfg.Prune == nil {
-				return nil
-			}
-			return cfg.Prune(valueOf[T](o))
-		},
+		prune:          func(o *store.Object) []string { return cfg.Prune(valueOf[T](o)) },
 		scale:          scalingOf(cfg.Scale),
 		createOnUpdate: s.CreateOnUpdate, revisionRequired: s.RevisionRequired, statusOnly: s.StatusOnly, prunes: cfg.Prune != nil, canonicalizes: s.Canonicalize != nil,
 	}

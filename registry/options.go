@@ -39,7 +39,8 @@ type WriteOptions struct {
 	// replica passes on one that may, and refuses that by an error. Nil allows it. It may
 	// be called more than once.
 	MayCreate func(ctx context.Context) error
-	// Validation says how unknown and repeated fields of bodies are treated.
+	// Validation says how unknown and repeated fields of bodies are treated, and fields of values in
+	// the process that [Config].Prune removes.
 	Validation FieldValidation
 	// Warn gets each warning for the writer; nil drops them. A write that is tried again
 	// may repeat its warnings.

@@ -100,17 +100,26 @@ func TestStore_ContainsPanicsOfTheKindsRules(t *testing.T) {
 	}
 }
 
-// A function that prunes is called for bodies alone.
+// A function that prunes is called for bodies, and for what the process writes.
 func TestResource_ContainsPanicsOfPruning(t *testing.T) {
 	cfg := config()
-	cfg.Prune = func(*Widget) []string { panic("cannot prune") }
+	broken := false
+	cfg.Prune = func(*Widget) []string {
+		if broken {
+			panic("cannot prune")
+		}
+		return nil
+	}
 	s := open(t, cfg)
 	o := create(t, s, widget("a", 1))
+	broken = true
 	body := []byte(`{"metadata":{"name":"b"}}`)
 	r := s.Resources()[0]
 	_, created := r.Create(t.Context(), "default", body, registry.WriteOptions{})
 	_, _, updated := r.Update(t.Context(), o.Key, func(registry.Item) ([]byte, error) { return body, nil }, registry.WriteOptions{})
-	for _, err := range []error{created, updated} {
+	_, within := s.Create(t.Context(), widget("b", 1), registry.WriteOptions{})
+	_, _, changed := s.Update(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) { return old.Value, nil }, registry.WriteOptions{})
+	for _, err := range []error{created, updated, within, changed} {
 		require.ErrorIs(t, err, usercode.ErrPanic)
 		require.ErrorContains(t, err, "cannot prune")
 	}

@@ -446,3 +446,41 @@ func requireVersion(t *testing.T, r registry.Resource) {
 	require.NoError(t, err)
 	require.Contains(t, live, `"apiVersion":"example.com/v1"`)
 }
+
+// Fields that the kind does not have are removed from what the process writes, as from bodies.
+func TestPrune_OfWritesInTheProcess(t *testing.T) {
+	s, err := registry.New(registry.Config[unstructured.Unstructured]{
+		Kind: config().Kind,
+		Prune: func(o *unstructured.Unstructured) (gone []string) {
+			if _, has := o.Object["old"]; has {
+				delete(o.Object, "old")
+				gone = []string{"old"}
+			}
+			return gone
+		},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	value := unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a", "namespace": "default"}, "old": int64(1)}}
+	strict := registry.WriteOptions{Validation: registry.RefuseUnknown}
+	_, err = s.Create(t.Context(), value, strict)
+	var bad *registry.BadRequestError
+	require.ErrorAs(t, err, &bad)
+	var warned []string
+	warn := registry.WriteOptions{Warn: func(text string) { warned = append(warned, text) }}
+	o, err := s.Create(t.Context(), value, warn)
+	require.NoError(t, err)
+	require.NotContains(t, o.Value.Object, "old")
+	add := func(old *engine.Object[unstructured.Unstructured]) (unstructured.Unstructured, error) {
+		next := *old.Value.DeepCopy()
+		next.Object["old"] = int64(2)
+		return next, nil
+	}
+	_, _, err = s.Update(t.Context(), "default/a", add, strict)
+	require.ErrorAs(t, err, &bad)
+	o, _, err = s.Update(t.Context(), "default/a", add, warn)
+	require.NoError(t, err)
+	require.NotContains(t, o.Value.Object, "old")
+	require.Equal(t, []string{`unknown field "old"`, `unknown field "old"`}, warned)
+	require.Contains(t, value.Object, "old", "it is the caller's")
+}

@@ -82,6 +82,9 @@ func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*eng
 		o, err := forwarding{s.core}.create(ctx, namespace, body, opts)
 		return store.As[engine.Object[T]](o), err
 	}
+	if err := s.core.pruneDraft(draft, nil, &opts); err != nil {
+		return nil, err
+	}
 	if err := s.core.defaultDraft(draft); err != nil {
 		return nil, err
 	}
@@ -125,7 +128,7 @@ func (s *Store[T]) update(ctx context.Context, key, subresource string, change f
 		o, created, err := forwarding{s.core}.update(ctx, key, subresource, s.core.encoded(produce), opts)
 		return store.As[engine.Object[T]](o), created, err
 	}
-	o, created, err := s.core.update(ctx, key, subresource, s.core.defaulted(produce), opts)
+	o, created, err := s.core.update(ctx, key, subresource, s.core.completed(produce, &opts), opts)
 	return store.As[engine.Object[T]](o), created, err
 }
 

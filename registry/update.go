@@ -19,14 +19,18 @@ const statusSubresource = "status"
 // old is nil if there is no object.
 type produceFunc func(old *store.Object) (*store.Object, error)
 
-// defaulted returns produce with defaults set.
-func (c *core) defaulted(produce produceFunc) produceFunc {
+// completed returns produce without the fields that the kind does not have, and with defaults set.
+func (c *core) completed(produce produceFunc, opts *WriteOptions) produceFunc {
 	return func(old *store.Object) (*store.Object, error) {
 		draft, err := produce(old)
-		if err == nil {
-			c.setDefaults(draft)
+		if err != nil {
+			return nil, err
 		}
-		return draft, err
+		if err := c.pruneDraft(draft, nil, opts); err != nil {
+			return nil, err
+		}
+		c.setDefaults(draft)
+		return draft, nil
 	}
 }
 
