@@ -39,6 +39,7 @@ type call struct {
 	lean     bool // objects are sent without managed fields
 	upgrades bool // the client asks for a WebSocket
 	aborted  bool
+	dryRun   bool          // the body of a deletion asks for one
 	place    place         // is the inFlight's to read and change
 	slow     *list.Element // among the slow calls, nil if it is not there
 	allRead  bool          // all of the body was read

@@ -131,6 +131,7 @@ func (c *call) deleteOptionsOf(o *metav1.DeleteOptions) (registry.DeleteOptions,
 	if opts.DryRun, err = c.checkDryRun(o.DryRun); err != nil {
 		return opts, err
 	}
+	c.dryRun = opts.DryRun
 	if opts.Propagation, err = c.propagation(o); err != nil {
 		return opts, err
 	}

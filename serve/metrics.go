@@ -163,7 +163,7 @@ func (t *writeTime) tell(to WatchMetrics) {
 
 // endpoint returns the target of the call.
 func (c *call) endpoint() Endpoint {
-	e := Endpoint{Verb: c.metricVerb(), DryRun: c.req.query.Has("dryRun")}
+	e := Endpoint{Verb: c.metricVerb(), DryRun: c.dryRun || c.req.query.Has("dryRun")}
 	if c.info == nil {
 		return e
 	}

@@ -108,6 +108,7 @@ func TestMetrics_RequestsAreTold(t *testing.T) {
 		{"POST", inDefault + "?dryRun=All", `{"metadata":{"name":"b"}}`, "POST example.com/v1/widgets/ resource true 201"},
 		{"PUT", inDefault + "/a/status", `{"metadata":{"name":"a"}}`, "PUT example.com/v1/widgets/status resource false 200"},
 		{"POST", inDefault, long, "POST example.com/v1/widgets/ resource false 413 body"},
+		{"DELETE", inDefault + "/a", `{"dryRun":["All"]}`, "DELETE example.com/v1/widgets/ resource true 200"},
 		{"DELETE", inDefault, "", "DELETECOLLECTION example.com/v1/widgets/ namespace false 200"},
 		{"GET", "/apis", "", "GET ///  false 200"},
 		{"GET", "/apis/evil.example.com/v9/things", "", "GET ///  false 404"},

@@ -253,8 +253,8 @@ func openToken(sealed string, fingerprint uint64) (string, error) {
 
 // write options
 
-// dryRun reads the parameter of that name.
-func (c *call) dryRun() (bool, error) {
+// asksDryRun reads the parameter dryRun.
+func (c *call) asksDryRun() (bool, error) {
 	return c.checkDryRun(c.req.query["dryRun"])
 }
 

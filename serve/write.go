@@ -75,7 +75,7 @@ func (c *call) commonOptions() (registry.WriteOptions, error) {
 	}
 	opts.Manager = manager
 	var err error
-	opts.DryRun, err = c.dryRun()
+	opts.DryRun, err = c.asksDryRun()
 	return opts, err
 }
 
