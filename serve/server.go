@@ -14,8 +14,8 @@ import (
 )
 
 // Server serves resources; it is an http.Handler, safe for concurrent use. Make one with
-// [New]. It starts goroutines only for watches: one while a watch begins, another one over HTTP/2, and two
-// that last if it takes over its connection; see [Server.Harden].
+// [New]. To serve requests it starts goroutines only for watches: one while a watch begins, another
+// one over HTTP/2, and two that last if the watch takes over its connection; see [Server.Harden].
 type Server struct {
 	cfg       Config
 	limits    Limits

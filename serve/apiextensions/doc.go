@@ -83,7 +83,8 @@
 //
 // Servers may share storage. Each serves the kinds that any of them was given, a moment after the
 // first server has said so in the definition's status. A definition that is deleted stays for two
-// seconds, in which the others learn that no objects are to be created any more.
+// seconds, in which the others learn that no objects are to be created any more. It may go at once if
+// the server that deletes its objects cannot serve the kind.
 //
 // Servers can disagree about a definition, if they are of two releases or have other kinds of their
 // own. Then they change its status every ten seconds.

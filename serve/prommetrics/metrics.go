@@ -127,8 +127,8 @@ func (m *Metrics) Observe(server *serve.Server) {
 }
 
 // Forget removes a server from the collected ones, for good. What its [serve.Server.Stats] have
-// counted stays in the counters made of them, which go on from there. The counters and histograms of
-// its requests by kind stay only while another observed server serves the kind: see Observe.
+// counted stays in the counters made of them, which go on from there. The series of its requests go
+// with the kinds that none of the servers that are left serves: see Observe.
 func (m *Metrics) Forget(server *serve.Server) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
