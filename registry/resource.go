@@ -213,7 +213,7 @@ func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
 	defer cancel()
 	newest, unknown := r.storage.Backend().Revision(ctx)
 	switch {
-	case errors.Is(unknown, backend.ErrDenied): // asking again would not help
+	case errors.Is(unknown, backend.ErrDenied), errors.Is(unknown, store.ErrClosed): // asking again would not help
 		return unknown
 	case unknown != nil:
 		return &engine.NotReadyError{RetryAfter: behindRetry, Cause: fmt.Errorf("revision %d may be there, but storage does not answer: %v", rev, unknown)}

@@ -128,6 +128,10 @@ func TestHealth_IsNotReadyOnceStorageHasEndedForGood(t *testing.T) {
 	require.Equal(t, http.StatusInternalServerError, ready.code)
 	require.Contains(t, ready.body, "[-]storage failed: kinds whose storage has ended for good: 1\n")
 	require.Equal(t, "ok", s.get("/livez").body)
+	uncached := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Engine.Backend, w.Engine.NoCache = storage, true })
+	a := uncached.get(inDefault + from)
+	require.Equal(t, "503 ServiceUnavailable", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+	require.Empty(t, a.header.Get("Retry-After"))
 	s.handler.Remove(s.widgets)
 	require.Equal(t, "ok", s.get("/readyz").body)
 }
