@@ -25,8 +25,8 @@
 //
 // An object's namespace and name are its key. The store sets uid,
 // creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds and
-// generation. The generation grows when anything changes but metadata and, where it is a subresource, status;
-// and when the object is marked as deleted.
+// generation. The generation grows when anything changes but metadata and, where it is a
+// subresource, status; and when the object is marked as deleted.
 // The resourceVersion of a stored value is empty: it is the revision of the engine's
 // object, and is put in when the object is encoded.
 //

@@ -23,8 +23,8 @@ func (i Item) IsZero() bool { return i.object == nil }
 // Key returns the object's key.
 func (i Item) Key() string { return i.object.Key }
 
-// Revision returns the revision of the state. Of a dry run it is that of the object before; zero if there
-// was none.
+// Revision returns the revision of the state; that of a dry run is the one of the object before, zero if
+// there was none.
 func (i Item) Revision() engine.Revision { return i.object.Revision }
 
 // Meta returns the object's metadata, which must not be changed. The resourceVersion in

@@ -26,9 +26,10 @@ type Resource interface {
 	// Watch starts a watch.
 	Watch(ctx context.Context, opts engine.WatchOptions) (Stream, error)
 	// WaitFor blocks until reads see the revision, for at most FreshnessTimeout and a few
-	// seconds; without a cache it asks storage at once. After that the error is [engine.ErrFuture] if storage does not have the
-	// revision either. If storage has it, or does not answer, the error is
-	// [engine.ErrNotReady]: the cache is behind, and asking again may help.
+	// seconds; without a cache it asks storage at once. After that the error is
+	// [engine.ErrFuture] if storage does not have the revision either. If storage has it, or
+	// does not answer, the error is [engine.ErrNotReady]: the cache is behind, and asking again
+	// may help. Storage that has ended for good, or denies the answer, has its own error.
 	WaitFor(ctx context.Context, rev engine.Revision) error
 	// Timeline returns the history that revisions belong to now. It blocks until the
 	// cache has been filled.
