@@ -61,6 +61,19 @@ func (f *form) pruneDraft(draft *store.Object, wrong []error, opts *WriteOptions
 	return opts.judge(wrong)
 }
 
+// prunedDraft returns the draft of a value in the process as pruneDraft leaves it. Of a kind that prunes
+// that is a copy: the value may share what it holds with the caller, and with what is stored.
+func (f *form) prunedDraft(draft *store.Object, opts *WriteOptions) (*store.Object, error) {
+	if !f.prunes {
+		return draft, nil
+	}
+	own, err := f.layout.DeepClone(draft)
+	if err != nil {
+		return nil, err
+	}
+	return own, f.pruneDraft(own, nil, opts)
+}
+
 // valueOf returns a pointer to the value of o, nil if there is no object.
 func valueOf[T any](o *store.Object) *T {
 	if o == nil {

@@ -82,7 +82,8 @@ func (s *Store[T]) Create(ctx context.Context, value T, opts WriteOptions) (*eng
 		o, err := forwarding{s.core}.create(ctx, namespace, body, opts)
 		return store.As[engine.Object[T]](o), err
 	}
-	if err := s.core.pruneDraft(draft, nil, &opts); err != nil {
+	draft, err := s.core.prunedDraft(draft, &opts)
+	if err != nil {
 		return nil, err
 	}
 	if err := s.core.defaultDraft(draft); err != nil {

@@ -26,7 +26,7 @@ func (c *core) completed(produce produceFunc, opts *WriteOptions) produceFunc {
 		if err != nil {
 			return nil, err
 		}
-		if err := c.pruneDraft(draft, nil, opts); err != nil {
+		if draft, err = c.prunedDraft(draft, opts); err != nil {
 			return nil, err
 		}
 		c.setDefaults(draft)

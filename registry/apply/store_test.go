@@ -134,12 +134,13 @@ func TestApply_ManagersAtTheSameTimeKeepTheirOwn(t *testing.T) {
 	}
 }
 
-// What a kind prunes of an object for the merge stays in the object that is stored,
+// What a kind prunes of an object for the merge, or for an update, stays in the object that is stored,
 // which others read.
 func TestApply_LeavesTheStoredObjectAlone(t *testing.T) {
+	prunes := false
 	g := open(t, func(c *registry.Config[Gear]) {
 		c.Prune = func(o *Gear) []string {
-			if _, present := o.Spec.Limits["old"]; present && o.Name == "a" {
+			if _, present := o.Spec.Limits["old"]; present && o.Name == "a" && prunes {
 				delete(o.Spec.Limits, "old")
 			}
 			return nil
@@ -149,6 +150,11 @@ func TestApply_LeavesTheStoredObjectAlone(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Spec: GearSpec{Limits: map[string]int{"old": 1}},
 	}, registry.WriteOptions{})
 	require.NoError(t, err)
+	prunes = true
+	o, _, err := g.store.Update(t.Context(), first.Key, func(old *engine.Object[Gear]) (Gear, error) { return old.Value, nil }, registry.WriteOptions{DryRun: true})
+	require.NoError(t, err)
+	require.Empty(t, o.Value.Spec.Limits)
+	require.Equal(t, map[string]int{"old": 1}, first.Value.Spec.Limits)
 	g.apply("one", `"spec":{"limits":{"new":1}}`)
 	require.Equal(t, map[string]int{"old": 1}, first.Value.Spec.Limits)
 }
