@@ -68,6 +68,19 @@ func TestCompact_LastEventsAreThoseThatAreKept(t *testing.T) {
 	require.Len(t, until(t, ctx, w, newest), 3)
 }
 
+// The cache takes what was written before a compaction before the backend discards it: an
+// object that came and went between would leave no event.
+func TestCompact_RightAfterAWriteDiscardsNothingThatTheCacheLacks(t *testing.T) {
+	f := newFixture(t, nil)
+	w := f.watch(engine.WatchOptions{})
+	f.write("a")
+	gone, err := f.engine.Delete(t.Context(), "a", engine.DeleteOptions{})
+	require.NoError(t, err)
+	require.NoError(t, f.engine.Compact(t.Context(), gone.Revision))
+	f.requireReads(w, "ADDED a@2", "DELETED a@3")
+	require.Zero(t, f.engine.Stats().Relists)
+}
+
 // A cache that is behind the compaction does not serve what it then passes.
 func TestCompact_OfWhatTheCacheHasNotReached(t *testing.T) {
 	f := newSeededFixture(t, 1)
