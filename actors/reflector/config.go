@@ -58,7 +58,8 @@ type Config struct {
 	// that it is listed; zero means at the oldest state.
 	WarmFrom store.Revision
 	// NoPrev is for a Sink that keeps the state: events need not have Prev, nor
-	// deletions their object; see [backend.WatchOptions].NoPrev.
+	// deletions their object; see [backend.WatchOptions].NoPrev. A watch that begins after the
+	// Source gave a State has them all the same.
 	NoPrev bool
 	// PageSize is the most objects to ask for in one List call. Not negative;
 	// default [DefaultPageSize].

@@ -36,6 +36,9 @@ type machine struct {
 	outage bool
 	// opened is when the watch was opened.
 	opened time.Time
+	// shared: the sink has been given a state of the source since it was last given objects,
+	// so it keeps none of its own.
+	shared bool
 
 	// asked is the page being fetched, listed the revision and objects of the
 	// pages before it. whole: paging failed, so lists are requested without a
@@ -209,6 +212,7 @@ func (m *machine) tell(events []store.Event, through store.Revision, state *stor
 	case len(events) > 0:
 		m.stats.Batches++
 		m.stats.Events += uint64(len(events))
+		m.shared = m.shared || state != nil
 		m.offer(Update{Kind: Changes, Revision: through, Events: events, State: state})
 	case through > m.stats.Revision:
 		m.stats.Batches++

@@ -112,7 +112,7 @@ func (m *machine) complete() {
 		return
 	}
 	m.stats.Revision, m.storeID = list.Revision, m.listedOf
-	m.why, m.whole, m.resumes = 0, false, 0
+	m.why, m.whole, m.resumes, m.shared = 0, false, 0, list.State != nil
 	m.stats.Phase, m.due = Waiting, true
 	m.offer(Update{Kind: Replace, Reason: why, Revision: list.Revision, StoreID: m.storeID, Until: m.warmth.until, Objects: list.Items, State: list.State})
 }
