@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -41,6 +42,8 @@ type uncachedWatch struct {
 
 	dispatcher atomic.Pointer[actors.Ref[dispatcher.Message]]
 	self       atomic.Pointer[actors.Ref[pull]]
+	// lost is why the batch after the published events cannot follow them; nil if it can.
+	lost error
 	// broken: the backend's watch has ended, or is not needed any more.
 	broken bool
 	// failures is how often the dispatcher has failed.
@@ -105,7 +108,7 @@ func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions) error {
 	u.window.Reset(from)
 	u.publish()
 	u.source, err = storage.Backend().Watch(ctx, backend.WatchOptions{
-		Prefix: cmp.Or(u.filter.Key(), u.filter.Prefix()), From: from, Notify: u.pullSoon,
+		Prefix: u.prefix(), From: from, Notify: u.pullSoon,
 	})
 	if err != nil {
 		return err
@@ -116,9 +119,12 @@ func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions) error {
 	return err
 }
 
+// prefix is what the backend's list and watch cover: no less than the filter.
+func (u *uncachedWatch) prefix() string { return cmp.Or(u.filter.Key(), u.filter.Prefix()) }
+
 // list reads the initial state, and returns its revision.
 func (u *uncachedWatch) list(ctx context.Context, opts *WatchOptions) (Revision, error) {
-	page, err := u.engine.storage.List(ctx, backend.ListOptions{Prefix: cmp.Or(u.filter.Key(), u.filter.Prefix())})
+	page, err := u.engine.storage.List(ctx, backend.ListOptions{Prefix: u.prefix()})
 	if err != nil {
 		return 0, err
 	}
@@ -208,10 +214,33 @@ func (u *uncachedWatch) Receive(ctx *actors.Context, _ pull) {
 	u.tell(dispatcher.Committed{})
 }
 
-// next takes events from the backend, whose panic is an error.
+// next takes events from the backend, whose panic is an error. It fails instead of passing on
+// events that do not follow those before.
 func (u *uncachedWatch) next() (batch backend.Batch, err error) {
+	if u.lost != nil {
+		return batch, u.lost
+	}
 	panicked := usercode.Call("Watcher.Next", "", func() { batch, err = u.source.Next(min(uncachedBatch, u.buffer)) })
-	return batch, cmp.Or(panicked, err)
+	if err = cmp.Or(panicked, err); err != nil {
+		return batch, err
+	}
+	if batch = u.audit(batch); len(batch.Events) == 0 {
+		err = u.lost
+	}
+	return batch, err
+}
+
+// audit returns the batch up to where it skips or repeats revisions, which it keeps in lost.
+func (u *uncachedWatch) audit(batch backend.Batch) backend.Batch {
+	last := u.published.Load().Revision
+	contiguous := u.engine.storage.Backend().Traits().Contiguous && u.prefix() == ""
+	n, lost := reflector.AuditBatch(batch, last, contiguous)
+	if lost == nil {
+		return batch
+	}
+	u.lost = fmt.Errorf("%w: the backend's watch skipped or repeated revisions: %s (%d)",
+		&ExpiredError{Requested: lost.Last}, lost.Detail, lost.Found)
+	return backend.Batch{Events: batch.Events[:n], After: last, Through: lost.Last}
 }
 
 // tell sends to the dispatcher, if there is one. A watch that ends before is never
