@@ -30,6 +30,11 @@
 // [AfterGap]. After a write has returned revision R, a watch from R sees every change
 // after that write.
 //
+// The exception is a relist: if storage no longer has the changes that the cache needs
+// next, the cache lists the state again. What it finds by comparison is marked [Synthetic];
+// states in between are not found, and an object that came and went in between leaves no
+// event and no mark. [Stats].Relists counts relists.
+//
 // # Slow consumers
 //
 // A slow consumer does not affect others. See [Policy] for what happens to it.

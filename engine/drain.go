@@ -129,7 +129,8 @@ func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 // end, unless it has nothing to read.
 //
 // An informer or another client of [Engine.Source] counts as served when it has taken
-// the events; its own handlers may be behind.
+// the events; its own handlers may be behind. Without a cache such clients are the backend's,
+// for which Drain does not wait.
 //
 // If ctx is done first, the engine is closed all the same, and the error is an
 // [*UndeliveredError] that names each watch that has not delivered everything, joined

@@ -94,11 +94,13 @@ const (
 	InitialEnd = store.InitialEnd
 	// Conflated: earlier changes to the same key were left out.
 	Conflated = store.Conflated
-	// Synthetic: the change was found by comparing states after a relist. The revision of a
-	// synthetic deletion is not the true one, but a bound.
+	// Synthetic: the change was found by comparing states after a relist, so that earlier
+	// changes of the object may have been left out. The revision of a synthetic deletion is
+	// not the true one, but a bound.
 	Synthetic = store.Synthetic
 	// AfterGap: events before this one may be lost, and no event tells of them: values that
-	// were emitted, or objects that came and went.
+	// were emitted or, for a watch that conflates, objects that came and went. After a relist
+	// only the next emitted value has it, and no event tells of objects that came and went.
 	AfterGap = store.AfterGap
 )
 

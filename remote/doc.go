@@ -47,6 +47,9 @@
 //     engine.Config.FreshnessTimeout, and is then passed on to the server; a watch that begins with
 //     it is refused with [store.ErrFuture]. One that begins with what the replica has, for which
 //     clients send resourceVersion=0, is served.
+//   - A watch cannot be asked for progress. Where the last revision has no event under its prefix,
+//     it learns of that revision by the next bookmark, for which engine.Drain and an informer's
+//     WaitForRevision over it wait, about a minute.
 //   - A connection that ends may have left out events of the last revision. The next one
 //     begins before that revision, unless a bookmark has said that it is complete. If the
 //     server no longer has what came before, the watch ends with [store.ErrExpired].
