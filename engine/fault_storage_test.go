@@ -141,6 +141,26 @@ func TestFault_StorageLosesAnEmittedValue(t *testing.T) {
 	require.Equal(t, [2]uint64{2, 1}, [2]uint64{s.Relists, s.Unseen})
 }
 
+// Storage whose revisions are not all events may have emitted whenever a list skips some.
+func TestFault_SparseStorageMayHaveLostAnEmittedValue(t *testing.T) {
+	f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) {
+		c.Backend = faulty.New(c.Backend, faulty.Options{Sparse: true})
+	})
+	w := f.watch(engine.WatchOptions{})
+	emit := func() {
+		_, err := f.engine.Emit(t.Context(), thing{Key: "x", App: "web"})
+		require.NoError(t, err)
+	}
+	f.storage.ExpireWatches()
+	emit() // lost
+	f.pass(5 * time.Second)
+	emit()
+	emit()
+	f.executor.Run()
+	f.requireReads(w, "EMITTED x@3 after-gap", "EMITTED x@4")
+	require.Zero(t, f.engine.Stats().Unseen)
+}
+
 func TestFault_StorageRepeatsAChange(t *testing.T) {
 	f := newFixture(t, nil)
 	w := f.watch(engine.WatchOptions{})

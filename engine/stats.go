@@ -67,7 +67,7 @@ type Stats struct {
 	Relists, Inconsistent uint64
 	// Unseen counts the revisions that relists skipped: each was a superseded state,
 	// or an emitted value, which is lost. The next emitted value has the mark
-	// [AfterGap]. Only for a backend that can emit.
+	// [AfterGap]. Only for a backend that can emit and has an event at every revision.
 	Unseen uint64
 	// Verified counts comparisons of cache and backend, Mismatches those that found
 	// a difference; see [Engine.Verify].

@@ -168,7 +168,7 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 		BookmarkPeriod: e.cfg.bookmarkPeriod, Rand: e.host.newRand(), Stats: &e.counts.dispatcher,
 	}))
 	e.parts.cache = watchcache.Spawn(ctx, ctx.Clock(), watchcache.Config{
-		Schema: e.schema, SizeOf: e.sizeOf, Indexes: e.cfg.indexes, Limits: e.windowLimits(), Emits: e.emits(),
+		Schema: e.schema, SizeOf: e.sizeOf, Indexes: e.cfg.indexes, Limits: e.windowLimits(), Emits: e.emits(), Contiguous: e.storage.Backend().Traits().Contiguous,
 		Published: &e.published, Dispatcher: e.parts.dispatcher,
 		Relist:  func(why reflector.Reason) { e.parts.reflector.Relist(why) },
 		OnRoom:  func() { e.parts.reflector.Room() },

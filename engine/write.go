@@ -235,11 +235,10 @@ func (e *core) remove(ctx context.Context, key string, opts DeleteOptions, valid
 	}))
 }
 
-// emits reports whether there may be events that are not state, and every
-// revision is an event.
+// emits reports whether there may be events that are not state.
 func (e *core) emits() bool {
 	_, emitter := e.storage.Backend().(backend.Emitter)
-	return emitter && e.storage.Backend().Traits().Contiguous
+	return emitter
 }
 
 // Emit sends value to the watches as an event that is not state: it has a

@@ -162,10 +162,14 @@ func (c *cache) appendDiff(listed *store.TreeView, rev store.Revision) bool {
 	return true
 }
 
-// countUnseen counts the revisions up to rev without an event. Events emitted at
-// them are lost, which the next emitted event reports as a gap.
+// countUnseen counts the revisions up to rev without an event, if each had one. Events
+// emitted at them are lost, which the next emitted event reports as a gap.
 func (c *cache) countUnseen(events []store.Event, rev store.Revision) {
-	if !c.Emits {
+	switch {
+	case !c.Emits || rev == c.revision:
+		return
+	case !c.Contiguous:
+		c.handle.gap = true
 		return
 	}
 	unseen, last := uint64(rev-c.revision), c.revision

@@ -19,9 +19,9 @@ type Config struct {
 	SizeOf func(*store.Object) int
 	// Indexes are kept in the state tree.
 	Indexes []store.Attribute
-	// Emits: the source's revisions are exactly its events, and some events are
-	// [store.Emitted], which no list shows.
-	Emits bool
+	// Emits: some events may be [store.Emitted], which no list shows. Contiguous: the source's
+	// revisions are exactly its events.
+	Emits, Contiguous bool
 	// Limits bound the window.
 	Limits store.WindowLimits
 	// Published receives the cache's snapshots.

@@ -9,7 +9,7 @@ type Stats struct {
 	// states after a relist.
 	Events, Synthetic atomic.Uint64
 	// Unseen counts the revisions that relists skipped without an event, if
-	// Config.Emits.
+	// Config.Emits and Contiguous.
 	Unseen atomic.Uint64
 	// Replaces counts the lists taken, Publications the snapshots published.
 	Replaces, Publications atomic.Uint64
