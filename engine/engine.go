@@ -177,7 +177,7 @@ func (e *core) openBackend() error {
 	if b == nil {
 		var err error
 		b, err = memory.New(*e.schema, memory.Options{
-			Clock: e.host.system.Clock(), Indexes: e.cfg.indexes, Retain: e.cfg.retain(),
+			Clock: e.host.system.Clock(), Indexes: e.cfg.stateIndexes(), Retain: e.cfg.retain(),
 			FirstRevision: e.cfg.firstRevision,
 		})
 		if err != nil {

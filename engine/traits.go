@@ -4,12 +4,13 @@ import (
 	"math"
 	"time"
 
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
 // What the [backend.Traits] of its storage mean for an engine: how much history the window and
-// storage of its own keep, whether waiting for a revision requests progress, and whether the
-// cache is compared with storage.
+// storage of its own keep, and which indexes that has, whether waiting for a revision requests
+// progress, and whether the cache is compared with storage.
 
 // DefaultKept is how many events the window over durable storage keeps, whatever
 // their age.
@@ -44,6 +45,15 @@ func (s *settings) retain() Window {
 		w.MaxEvents = min(events, s.window.MaxEvents)
 	}
 	return w
+}
+
+// stateIndexes returns the indexes of the engine's own storage, which are there for the cache
+// to take over.
+func (s *settings) stateIndexes() []store.Attribute {
+	if !s.cached() {
+		return nil
+	}
+	return s.indexes
 }
 
 // onBehind returns a function that requests progress from storage while calls wait
