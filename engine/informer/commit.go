@@ -199,7 +199,7 @@ func (c *commit) delete(ev store.Event) {
 	s.objects.Delete(key, ev.Revision)
 	c.add(notification{
 		Type: store.Deleted, Cause: causeOf(ev), Stale: ev.Is(store.Synthetic),
-		Old: old, Object: s.cfg.schema.Gone(old, ev.Revision, ev.Object.Written),
+		Old: old, Object: s.transform.deleted(old, ev),
 	})
 }
 
@@ -286,6 +286,15 @@ func (t *transformer) difference(known, newest *state) []notification {
 		}
 	}
 	return append(deletions, others...)
+}
+
+// deleted returns the object of a deletion: the event's, in which a value that carries its
+// revision has the new one, if the event deletes what is stored. Otherwise it is made of that.
+func (t *transformer) deleted(old *store.Object, ev store.Event) *store.Object {
+	if ev.Prev == old {
+		return ev.Object
+	}
+	return t.cfg.schema.Gone(old, ev.Revision, ev.Object.Written)
 }
 
 // gone returns the notification that an object no longer exists at revision rev.

@@ -13,7 +13,8 @@ import (
 type Object[T any] = engine.Object[T]
 
 // Deleted is a deleted object. Last is its last state known to the informer, with
-// the revision of the deletion.
+// the revision of the deletion. A value that carries its revision, by engine.Config.SetRevision,
+// has that too, unless there is a Transform or the deletion was found by comparing states.
 type Deleted[T any] = queue.Deleted[*engine.Object[T]]
 
 // EventHandler is called for changes of an informer's objects, one call at a time,

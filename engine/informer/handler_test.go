@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
@@ -332,4 +334,22 @@ func TestDeleted_HasKeyAndLastState(t *testing.T) {
 	require.False(t, gone[0].Stale)
 	require.Equal(t, 7, gone[0].Last.Value.N)
 	require.Equal(t, rev, gone[0].Last.Revision)
+}
+
+// A value that carries its revision has that of the deletion, as in a watch of the engine.
+func TestDeleted_HasItsRevisionInTheValueToo(t *testing.T) {
+	cfg := podConfig()
+	cfg.SetRevision = func(p pod, rev engine.Revision) pod { p.N = int(rev); return p }
+	source := enginetest.NewSourceWith(cfg, enginetest.SourceOptions{})
+	r := newFixture(t, func(c *informer.Config[pod]) { c.Source = engine.SourceOf[pod](source) })
+	require.NoError(t, r.source.Close())
+	r.source = source
+	var gone []informer.Deleted[pod]
+	_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{DeleteFunc: func(d informer.Deleted[pod]) { gone = append(gone, d) }}, informer.HandlerOptions{})
+	require.NoError(t, err)
+	r.put(pod{Name: "a"})
+	rev := r.remove("a")
+	require.Len(t, gone, 1)
+	require.Equal(t, rev, gone[0].Last.Revision)
+	require.EqualValues(t, rev, gone[0].Last.Value.N)
 }
