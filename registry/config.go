@@ -28,7 +28,9 @@ type Config[T any] struct {
 	// Columns are those of tables, besides Name and Age.
 	Columns []Column[T]
 	// Fields are the fields that selectors may name besides metadata.name and
-	// metadata.namespace, each with a function that returns its value.
+	// metadata.namespace, each with a function that returns its value. Stores that share a
+	// backend, as those of several versions, must have the same, since storage has the values
+	// as the writer found them.
 	Fields map[string]func(obj *T) string
 	// Scale gives the kind a scale subresource; nil means none.
 	Scale *Scale[T]

@@ -21,6 +21,12 @@
 // A [Backend] has one goroutine for each watch. What a watch reads ahead is bounded by
 // [Config].Buffer; then it stops reading, and the origin sees a slow client.
 //
+// # Types
+//
+// A replica decodes objects into its own type, and sends whole objects for updates and for patches
+// other than applies. So that type must have all fields that the origin's has, or a write at the
+// replica removes the others: where an origin may be newer, let it be unstructured.Unstructured.
+//
 // # An origin that was restored
 //
 // A server of this module identifies its storage in a header of each list and each watch

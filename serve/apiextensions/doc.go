@@ -49,7 +49,8 @@
 // # What can change
 //
 // A changed definition replaces its kind: the watches of its objects end, and clients start
-// others. All reads show the objects as the new schema has them at once, with its defaults, and
+// others. Over storage that is slow to list, requests get 429 until the new kind has read its
+// objects. All reads show the objects as the new schema has them at once, with its defaults, and
 // without the fields that it does not have.
 //
 // No object is written for that. So revisions stay, and watches have no events of it. The next

@@ -48,10 +48,10 @@ type Backend interface {
 	Get(ctx context.Context, key string) (*store.Object, error)
 
 	// Put stores draft if the object under its key still has prev's revision; a prev
-	// that is nil or has no revision means that there must be none. The caller has filled in draft's Key, Labels,
-	// Fields and value. Storage fills in the rest, puts the revision into the value by
-	// [store.Schema.Stamp], owns draft from then on, and returns it. After an error
-	// draft is the caller's again.
+	// that is nil or has no revision means that there must be none. The caller has filled in
+	// draft's Key, Labels, Fields and value. Storage fills in the rest, puts the revision
+	// into the value by [store.Schema.Stamp], owns draft from then on, and returns it. After
+	// an error draft is the caller's again.
 	//
 	// Errors: [store.ErrExists] without a prev, otherwise [store.ErrNotFound]
 	// or [store.ErrConflict], as a [*ConflictError] if storage knows the present
