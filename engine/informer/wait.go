@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Syncer is an argument of [WaitFor]: a [SharedInformer] or a
@@ -91,6 +92,9 @@ func (s *sharedInformer) problem() error {
 
 func (s *sharedInformer) waitForRevision(ctx context.Context, rev store.Revision) error {
 	x := s.waiters.add(rev, func() bool { return s.published.Load().revision >= rev })
+	if !s.contiguous() {
+		s.actor.Tell(ask{}) // the revision may have no event
+	}
 	if err := s.host.Await(ctx, x.over); err != nil {
 		if s.waiters.remove(x) {
 			return nil // the wait and ctx have ended together
@@ -104,6 +108,13 @@ func (s *sharedInformer) waitForRevision(ctx context.Context, rev store.Revision
 		return fmt.Errorf("wait for revision %d: %w", rev, s.err())
 	}
 	return nil
+}
+
+// contiguous reports whether each revision of the source is an event. A panic of its Traits is
+// left to the Reflector.
+func (s *sharedInformer) contiguous() (yes bool) {
+	_ = usercode.Call("Traits", "", func() { yes = s.cfg.source.Traits().Contiguous })
+	return yes
 }
 
 // waiters are the calls that wait for a revision, until it is reached or the
@@ -147,6 +158,13 @@ func (w *waiters) add(rev store.Revision, reached func() bool) *waiter {
 	})
 	w.all = slices.Insert(w.all, i, x)
 	return x
+}
+
+// waiting reports whether a call waits.
+func (w *waiters) waiting() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.all) > 0
 }
 
 // remove removes a waiter whose call has ended, and reports whether its revision is reached.

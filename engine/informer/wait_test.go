@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 func TestWaitForRevision_ReadsYourWrites(t *testing.T) {
@@ -161,4 +165,61 @@ func TestSynced_OfAHandlerThatPanics(t *testing.T) {
 	handle := r.subscribeRecorder(&recorder{before: func(informer.Notification[pod]) { panic("always") }})
 	require.NoError(t, handle.Synced(t.Context()))
 	require.ErrorIs(t, handle.Err(), informer.ErrHandlerPanic)
+}
+
+// A revision without an event is reached when the source says so, which it does when asked. A
+// request may be lost.
+func TestWaitForRevision_AsksTheSourceForProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		source := &shySource{Source: enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Sparse: true})}
+		source.lost.Store(2)
+		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Prefix: "a"})
+		require.NoError(t, err)
+		require.NoError(t, s.Synced(ctx))
+		rev, err := source.Add(pod{Name: "b"})
+		require.NoError(t, err)
+		require.NoError(t, s.WaitForRevision(ctx, rev))
+		require.NoError(t, s.Close())
+		require.NoError(t, source.Close())
+	})
+}
+
+// shySource is storage whose watches do not say how far they are unless they are asked, of
+// which the first requests are lost.
+type shySource struct {
+	*enginetest.Source[pod]
+	lost atomic.Int32
+}
+
+func (s *shySource) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	w, err := s.Source.Watch(ctx, opts)
+	return &shyWatch{Watcher: w, source: s, notify: opts.Notify, through: opts.From}, err
+}
+
+type shyWatch struct {
+	backend.Watcher
+	source  *shySource
+	notify  func()
+	through engine.Revision
+	asked   atomic.Bool // since the last Next
+}
+
+func (w *shyWatch) RequestProgress(context.Context) error {
+	if w.source.lost.Add(-1) < 0 {
+		w.asked.Store(true)
+		w.notify()
+	}
+	return nil
+}
+
+func (w *shyWatch) Next(limit int) (backend.Batch, error) {
+	b, err := w.Watcher.Next(limit)
+	b.After = w.through
+	if len(b.Events) > 0 || w.asked.Swap(false) {
+		w.through = b.Through
+	}
+	b.Through = w.through
+	return b, err
 }
