@@ -206,12 +206,20 @@ func (u *uncachedWatch) Receive(ctx *actors.Context, _ pull) {
 	}
 	now := ctx.Clock().Now()
 	for _, ev := range batch.Events {
-		u.window.Append(ev, now)
+		if u.selects(ev) {
+			u.window.Append(ev, now)
+		}
 	}
 	u.window.Advance(batch.Through)
 	u.window.Trim(now)
 	u.publish()
 	u.tell(dispatcher.Committed{})
+}
+
+// selects reports whether the watch shows an event, or the end of what it has shown. No other is
+// in the window, which would push out what the consumer, whose lag does not count it, lacks.
+func (u *uncachedWatch) selects(ev store.Event) bool {
+	return store.Matches(u.filter, ev.Object) || store.Matches(u.filter, ev.Prev)
 }
 
 // next takes events from the backend, whose panic is an error. It fails instead of passing on

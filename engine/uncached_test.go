@@ -236,3 +236,21 @@ func TestNoCache_WatchEndsWhereStorageLosesOrRepeatsAnEvent(t *testing.T) {
 		})
 	}
 }
+
+// What a watch does not select does not push what it does out of its window.
+func TestNoCache_InitialStateIsNotOverrunByWhatTheWatchDoesNotSelect(t *testing.T) {
+	f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) { c.NoCache = true })
+	f.put("a")
+	f.put("c")
+	w := f.watch(engine.WatchOptions{Labels: "app=web", InitialState: true, Buffer: 4})
+	for n := range 2000 {
+		_, err := f.engine.Put(t.Context(), thing{Key: "b", App: "db", N: n})
+		require.NoError(t, err)
+		if n%600 == 0 {
+			f.put("c")
+		}
+	}
+	f.executor.Run()
+	f.requireReads(w, "ADDED a@2 initial", "ADDED c@3 initial",
+		"MODIFIED c@5", "MODIFIED c@606", "MODIFIED c@1207", "MODIFIED c@1808")
+}
