@@ -10,7 +10,6 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
-	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -42,8 +41,6 @@ type uncachedWatch struct {
 
 	dispatcher atomic.Pointer[actors.Ref[dispatcher.Message]]
 	self       atomic.Pointer[actors.Ref[pull]]
-	// lost is why the batch after the published events cannot follow them; nil if it can.
-	lost error
 	// broken: the backend's watch has ended, or is not needed any more.
 	broken bool
 	// failures is how often the dispatcher has failed.
@@ -222,33 +219,10 @@ func (u *uncachedWatch) selects(ev store.Event) bool {
 	return store.Matches(u.filter, ev.Object) || store.Matches(u.filter, ev.Prev)
 }
 
-// next takes events from the backend, whose panic is an error. It fails instead of passing on
-// events that do not follow those before.
+// next takes events from the backend, whose panic is an error.
 func (u *uncachedWatch) next() (batch backend.Batch, err error) {
-	if u.lost != nil {
-		return batch, u.lost
-	}
 	panicked := usercode.Call("Watcher.Next", "", func() { batch, err = u.source.Next(min(uncachedBatch, u.buffer)) })
-	if err = cmp.Or(panicked, err); err != nil {
-		return batch, err
-	}
-	if batch = u.audit(batch); len(batch.Events) == 0 {
-		err = u.lost
-	}
-	return batch, err
-}
-
-// audit returns the batch up to where it skips or repeats revisions, which it keeps in lost.
-func (u *uncachedWatch) audit(batch backend.Batch) backend.Batch {
-	last := u.published.Load().Revision
-	contiguous := u.engine.storage.Backend().Traits().Contiguous && u.prefix() == ""
-	n, lost := reflector.AuditBatch(batch, last, contiguous)
-	if lost == nil {
-		return batch
-	}
-	u.lost = fmt.Errorf("%w: the backend's watch skipped or repeated revisions: %s (%d)",
-		&ExpiredError{Requested: lost.Last}, lost.Detail, lost.Found)
-	return backend.Batch{Events: batch.Events[:n], After: last, Through: lost.Last}
+	return batch, cmp.Or(panicked, err)
 }
 
 // tell sends to the dispatcher, if there is one. A watch that ends before is never

@@ -189,54 +189,6 @@ func TestNoCache_PanicOfTheBackendEndsTheWatchThatItConcerns(t *testing.T) {
 	f.requireReads(f.watch(engine.WatchOptions{From: rev - 1}), "ADDED a@2")
 }
 
-// No watch passes on what its storage loses or repeats: it ends behind what came before that.
-func TestNoCache_WatchEndsWhereStorageLosesOrRepeatsAnEvent(t *testing.T) {
-	for name, c := range map[string]struct {
-		opts  engine.WatchOptions
-		spoil func(f *fixture)
-		want  []string
-	}{
-		"lost": {
-			spoil: func(f *fixture) { f.fault(1, faulty.LoseEvent(), faulty.OpNext); f.put("b") },
-			want:  []string{"ADDED a@2"},
-		},
-		"lost behind another": {
-			spoil: func(f *fixture) { f.fault(1, faulty.LoseEvent(), faulty.OpNext); f.write("b"); f.put("c") },
-			want:  []string{"ADDED a@2", "ADDED b@3"},
-		},
-		"repeated": {
-			opts:  engine.WatchOptions{Key: "a"},
-			spoil: func(f *fixture) { f.fault(1, faulty.RepeatEvent(), faulty.OpNext); f.put("a") },
-			want:  []string{"ADDED a@2", "MODIFIED a@3"},
-		},
-		"repeated later": {
-			spoil: func(f *fixture) { f.storage.RepeatLast(); f.executor.Run() },
-			want:  []string{"ADDED a@2"},
-		},
-		"a batch skipped": {
-			opts: engine.WatchOptions{Key: "a"},
-			spoil: func(f *fixture) {
-				f.fault(1, faulty.After(func(_ context.Context, c *faulty.Call) { c.Batch.After++ }), faulty.OpNext)
-				f.put("a")
-			},
-			want: []string{"ADDED a@2"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) { c.NoCache = true })
-			w := f.watch(c.opts)
-			f.put("a")
-			c.spoil(f)
-			seen, end := f.read(w)
-			require.Equal(t, c.want, seen)
-			require.ErrorIs(t, end, engine.ErrExpired)
-			var expired *engine.ExpiredError
-			require.ErrorAs(t, end, &expired)
-			require.Equal(t, w.Revision(), expired.Requested)
-		})
-	}
-}
-
 // What a watch does not select does not push what it does out of its window.
 func TestNoCache_InitialStateIsNotOverrunByWhatTheWatchDoesNotSelect(t *testing.T) {
 	f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) { c.NoCache = true })

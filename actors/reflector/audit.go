@@ -5,11 +5,10 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// AuditBatch checks that a batch continues from last, the revision of the
+// auditBatch checks that a batch continues from last, the revision of the
 // previous update. It returns how many of the leading events are valid, and the
-// first problem after them. With contiguous, which is for a watch of all keys of storage
-// that is [backend.Traits].Contiguous, a missing revision is a problem.
-func AuditBatch(b backend.Batch, last store.Revision, contiguous bool) (int, *LostError) {
+// first problem after them. With contiguous, a missing revision is a problem.
+func auditBatch(b backend.Batch, last store.Revision, contiguous bool) (int, *LostError) {
 	if lost := auditBounds(b, last); lost != nil {
 		return 0, lost
 	}

@@ -197,7 +197,7 @@ func (m *machine) batch(b backend.Batch, err error, now time.Time) {
 		m.broken(err)
 		return
 	}
-	n, lost := AuditBatch(b, m.stats.Revision, m.contiguous)
+	n, lost := auditBatch(b, m.stats.Revision, m.contiguous)
 	if lost != nil {
 		m.tell(b.Events[:n], lost.Last, nil)
 		m.lost(lost, now)
