@@ -173,11 +173,7 @@ func engineConfig[T any, P Ptr[T]](c *Config[T]) engine.Config[T] {
 func equalOf[T any, P Ptr[T]]() func(a, b T) bool {
 	t := reflect.TypeFor[T]()
 	same := layout.Equality(t)
-	if t.Kind() != reflect.Struct {
-		return func(a, b T) bool { return same.DeepEqual(a, b) }
-	}
-	f, found := t.FieldByName("TypeMeta")
-	if !found || len(f.Index) != 1 || f.Type != reflect.TypeFor[metav1.TypeMeta]() {
+	if !hasTypeMeta(t) {
 		return func(a, b T) bool { return same.DeepEqual(a, b) }
 	}
 	return func(a, b T) bool {
@@ -187,6 +183,15 @@ func equalOf[T any, P Ptr[T]]() func(a, b T) bool {
 		}
 		return same.DeepEqual(a, b)
 	}
+}
+
+// hasTypeMeta reports whether objects of a type have the version in a field of their own.
+func hasTypeMeta(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	f, found := t.FieldByName("TypeMeta")
+	return found && len(f.Index) == 1 && f.Type == reflect.TypeFor[metav1.TypeMeta]()
 }
 
 // Schema returns the schema of the kind's objects, for the constructor of the backend
