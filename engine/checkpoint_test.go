@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/internal/askedwatch"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/faulty"
@@ -195,47 +196,33 @@ func statesUntil(t *testing.T, ctx context.Context, w *engine.Watch[pod], last e
 	}
 }
 
-// shyWatcher is a watch in storage that others use, too: it does not say how far
-// storage is unless it is asked or has an event.
-type shyWatcher struct {
-	backend.Watcher
-	notify  func()
-	through store.Revision
-	asked   *atomic.Bool // since the last Next
+// askedOnly returns a watch of storage whose emitted values are others' changes.
+func askedOnly(opts backend.WatchOptions, w backend.Watcher) backend.Watcher {
+	return askedwatch.New(withoutEmitted{w}, opts, new(atomic.Int32))
 }
 
-func (w *shyWatcher) RequestProgress(context.Context) error {
-	w.asked.Store(true)
-	w.notify()
-	return nil
-}
+// withoutEmitted is a watch without emitted values, and without the state.
+type withoutEmitted struct{ backend.Watcher }
 
-func (w *shyWatcher) Next(limit int) (backend.Batch, error) {
+func (w withoutEmitted) Next(limit int) (backend.Batch, error) {
 	b, err := w.Watcher.Next(limit)
-	b.State, b.After = nil, w.through
+	b.State = nil
 	var kept []store.Event
 	for _, ev := range b.Events {
-		if ev.Type != store.Emitted { // others' changes
+		if ev.Type != store.Emitted {
 			kept = append(kept, ev)
 		}
 	}
 	b.Events = kept
-	if len(kept) > 0 || w.asked.Swap(false) {
-		w.through = b.Through
-	}
-	b.Through = w.through
 	return b, err
 }
 
 // A read that waits for a revision which is no event of the watch has storage asked
 // for it, and does not wait until something happens.
 func TestFreshness_AsksStorageHowFarItIs(t *testing.T) {
-	var asked atomic.Bool
 	l := newLasting(t)
 	l.traits = func(t *backend.Traits) { t.Contiguous, t.Shared, t.Blocks = false, true, true }
-	l.watch = func(opts backend.WatchOptions, w backend.Watcher) backend.Watcher {
-		return &shyWatcher{Watcher: w, notify: opts.Notify, through: opts.From, asked: &asked}
-	}
+	l.watch = askedOnly
 	e, ctx := l.open(t)
 	mine, err := e.Create(ctx, pod{Name: "a"})
 	require.NoError(t, err)

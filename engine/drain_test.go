@@ -92,12 +92,9 @@ func TestDrain_WaitsForALoopThatWasLeft(t *testing.T) {
 
 // The last revision of storage that others write to may be no event of any watch.
 func TestDrain_WithoutACacheAsksStorageHowFarItIs(t *testing.T) {
-	var asked atomic.Bool
 	l := newLasting(t)
 	l.traits = func(t *backend.Traits) { t.Contiguous, t.Shared = false, true }
-	l.watch = func(opts backend.WatchOptions, w backend.Watcher) backend.Watcher {
-		return &shyWatcher{Watcher: w, notify: opts.Notify, through: opts.From, asked: &asked}
-	}
+	l.watch = askedOnly
 	host := newHost(t, engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: engine.NewSeeded(1)})
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host, c.Backend, c.NoCache = host, l, true })
 	var got []string

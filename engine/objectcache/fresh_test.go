@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/internal/askedwatch"
 	"github.com/watchmill/watchmill/engine/objectcache"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -134,33 +135,7 @@ type shySource struct {
 
 func (s *shySource) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	w, err := s.spySource.Watch(ctx, opts)
-	return &shyWatch{Watcher: w, source: s, notify: opts.Notify, through: opts.From}, err
-}
-
-type shyWatch struct {
-	backend.Watcher
-	source  *shySource
-	notify  func()
-	through engine.Revision
-	asked   atomic.Bool // since the last Next
-}
-
-func (w *shyWatch) RequestProgress(context.Context) error {
-	if w.source.lost.Add(-1) < 0 {
-		w.asked.Store(true)
-		w.notify()
-	}
-	return nil
-}
-
-func (w *shyWatch) Next(limit int) (backend.Batch, error) {
-	b, err := w.Watcher.Next(limit)
-	b.After = w.through
-	if len(b.Events) > 0 || w.asked.Swap(false) {
-		w.through = b.Through
-	}
-	b.Through = w.through
-	return b, err
+	return askedwatch.New(w, opts, &s.lost), err
 }
 
 // shyCache is a cache of a shySource, and a reference to an object of it that it has.
