@@ -35,7 +35,7 @@ func buses() []Workload {
 		}
 	}
 	// With one subscriber, EventStream is a function call.
-	one := work("W15/1", 1, 200_000)
+	one := work("W15/1", 1, 1_000_000)
 	one.Goals = []Goal{
 		atLeast(Deliveries, 0.9).than("channels"), atMost(P50, 1.5).than("channels"),
 		atLeast(Deliveries, 1).than("watermill", "nats", "EventBus", "watch.Broadcaster"), mustBeZero(Lost),

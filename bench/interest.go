@@ -7,7 +7,7 @@ func interest() []Workload {
 	return []Workload{
 		{
 			ID: "W5", Text: "5,000 watchers, each of one value of an indexed field",
-			Full:  Params{Watchers: 5000, Objects: 5000, Events: 50_000},
+			Full:  Params{Watchers: 5000, Objects: 5000, Events: 500_000},
 			Small: Params{Watchers: 50, Objects: 50, Events: 500},
 			Goals: []Goal{atLeast(Writes, 7), mustBeZero(Lost)},
 			Run:   watchOneEach(overStorage, ofNode),
@@ -15,7 +15,7 @@ func interest() []Workload {
 		},
 		{
 			ID: "W5/stub", Text: "as W5, where both caches are fed by a stub instead of storage",
-			Full:  Params{Watchers: 5000, Objects: 5000, Events: 50_000},
+			Full:  Params{Watchers: 5000, Objects: 5000, Events: 500_000},
 			Small: Params{Watchers: 50, Objects: 50, Events: 500},
 			Goals: []Goal{atLeast(Writes, 10), mustBeZero(Lost)},
 			Run:   watchOneEach(overStub, ofNode),
