@@ -3,12 +3,15 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/internal/askedwatch"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/faulty"
@@ -68,6 +71,30 @@ func TestRead_ProgressAloneEndsTheWait(t *testing.T) {
 		wait.read()
 		require.Equal(t, time.Second, f.clock.Now().Sub(began), "revision %d", wait.rev)
 	}
+}
+
+// The request for progress that a waiting call makes may be lost with the watch. It is repeated.
+func TestRead_RequestsProgressUntilThereIsSome(t *testing.T) {
+	var lost atomic.Int32
+	lost.Store(3)
+	f := newReadFixture(t, func(c *engine.Config[pod]) {
+		c.Backend = &lasting{
+			Backend: c.Backend.(*faulty.Backend),
+			traits:  func(t *backend.Traits) { t.Contiguous, t.Shared, t.Keeps = false, true, false },
+			watch: func(opts backend.WatchOptions, w backend.Watcher) backend.Watcher {
+				return askedwatch.New(withoutEmitted{w}, opts, &lost)
+			},
+		}
+	})
+	f.put("a", "web", 1)
+	others, err := f.storage.Emit(t.Context(), draftOf(podsByNumber(), pod{Name: "b"}))
+	require.NoError(t, err)
+	began := f.clock.Now()
+	f.within(time.Minute).gets("a", engine.NotOlderThan(others.Revision), "a=1@2", "nothing")
+	require.Equal(t, 3*reflector.ProgressPeriod, f.clock.Now().Sub(began))
+	require.EqualValues(t, -1, lost.Load(), "nothing is requested when no call waits")
+	f.pass(time.Second)
+	require.EqualValues(t, -1, lost.Load())
 }
 
 // Lists, Get and WaitFor give up in time, and say when to try again.

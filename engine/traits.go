@@ -56,8 +56,8 @@ func (s *settings) stateIndexes() []store.Attribute {
 	return s.indexes
 }
 
-// onBehind returns a function that requests progress from storage while calls wait
-// for a revision; nil for storage in which each revision is an event.
+// onBehind returns a function that requests progress from storage, which the Reflector repeats
+// while calls wait for a revision; nil for storage in which each revision is an event.
 func (e *core) onBehind() func() {
 	if e.storage.Backend().Traits().Contiguous {
 		return nil

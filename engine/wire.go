@@ -180,6 +180,7 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 		Source: e.storage.Backend(), Sink: sink, State: true, StateEvery: watchcache.MaxUnapplied, NoPrev: true,
 		WarmStart: e.storage.Backend().Traits().Keeps || e.began > 0, WarmFrom: e.began,
 		Backoff: e.cfg.backoff, ListWhenBehind: e.cfg.listWhenBehind, Rand: e.host.newRand(), OnError: e.report,
+		Waiting: e.parts.cache.Waiting,
 	})
 	if errors.Is(err, actors.ErrStopping) {
 		return ErrEngineClosed

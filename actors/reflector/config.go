@@ -76,6 +76,12 @@ type Config struct {
 	// more slowly than it lists the state, such as etcd. Each attempt to resume then reads
 	// the newest revision first, by a list of one object. Zero means never.
 	ListWhenBehind store.Revision
+	// Waiting reports whether calls wait for a revision that has not come. Until it no
+	// longer does, a [Ref.RequestProgress] is repeated every [ProgressPeriod], since a
+	// request is lost if the watch breaks or is not open yet. It is called in the
+	// Reflector's turn, and must neither block nor panic. Optional: without it, each
+	// RequestProgress makes one request.
+	Waiting func() bool
 	// CallTimeout bounds each List call (one page) and each Watch call of a
 	// source that blocks; see [backend.Traits]. Not negative; default
 	// [DefaultCallTimeout].

@@ -106,6 +106,13 @@ func (m *mirror) drain() {
 	m.mu.Unlock()
 }
 
+// fail makes the next Offer panic.
+func (m *mirror) fail() {
+	m.mu.Lock()
+	m.panics++
+	m.mu.Unlock()
+}
+
 func (m *mirror) answer(v actors.Verdict) {
 	m.mu.Lock()
 	m.verdict = v

@@ -17,7 +17,7 @@ import (
 //	overdue    the clock: a call takes too long
 //	room       Ref.Room: the sink has room
 //	relist     Ref.Relist
-//	ask        Ref.RequestProgress
+//	ask        Ref.RequestProgress, and a timer while calls wait
 type message interface{ message() }
 
 // begin starts the work.

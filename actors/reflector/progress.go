@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/usercode"
@@ -15,10 +17,14 @@ import (
 // child if the source may block.
 type progress struct {
 	caller *actors.Ref[progressRequest] // nil unless the source blocks
-	// asking: the caller has a request that it has not finished.
-	asking atomic.Bool
-	cancel context.CancelFunc // ends the request; nil if there was none on this watch
+	// asking: the caller has a request that it has not finished. again: another was to
+	// be made meanwhile, which may need a later answer.
+	asking, again atomic.Bool
+	cancel        context.CancelFunc // ends the request; nil if there was none on this watch
 }
+
+// ProgressPeriod is how often progress is requested while [Config].Waiting.
+const ProgressPeriod = 100 * time.Millisecond
 
 // stop ends the request that is being made, if any.
 func (p *progress) stop() {
@@ -28,7 +34,28 @@ func (p *progress) stop() {
 	}
 }
 
-// ask asks the open watch for progress, unless it is being asked.
+// asked requests progress, and repeats that while calls wait. If the clock panics, the next
+// call repeats it.
+func (r *reflector) asked(ctx *actors.Context) {
+	h := r.handle
+	h.asked.Store(false)
+	if r.config.Waiting == nil {
+		r.ask(ctx)
+		return
+	}
+	if !r.config.Waiting() {
+		return
+	}
+	r.ask(ctx)
+	clock.Stop(&h.repeat)
+	if panicked := usercode.Call("Clock.AfterFunc", "", func() {
+		h.repeat = ctx.Clock().AfterFunc(ProgressPeriod, h.RequestProgress)
+	}); panicked != nil {
+		r.countAndReport(panicked)
+	}
+}
+
+// ask asks the open watch for progress: once more later if it is being asked.
 func (r *reflector) ask(ctx *actors.Context) {
 	p := &r.progress
 	if r.watcher == nil || r.machine.stats.Phase != Watching {
@@ -40,9 +67,11 @@ func (r *reflector) ask(ctx *actors.Context) {
 		}
 		return
 	}
+	p.again.Store(true) // before the caller can finish: it then sees it
 	if !p.asking.CompareAndSwap(false, true) {
 		return
 	}
+	p.again.Store(false)
 	if p.caller == nil {
 		p.caller = actors.Spawn(ctx, "progress", func() actors.Behavior[progressRequest] { return progressCaller{} },
 			actors.Options{Executor: ctx.System().Blocking()})
@@ -50,7 +79,7 @@ func (r *reflector) ask(ctx *actors.Context) {
 	p.stop()
 	var life context.Context
 	life, p.cancel = context.WithCancel(context.Background())
-	p.caller.Tell(progressRequest{life, r.watcher, &p.asking})
+	p.caller.Tell(progressRequest{life, r.watcher, p, r.handle.RequestProgress})
 }
 
 // askProgress asks a watch for progress and returns a panic in it as an error.
@@ -65,7 +94,16 @@ func askProgress(ctx context.Context, w backend.Watcher) (err error) {
 type progressRequest struct {
 	ctx     context.Context
 	watcher backend.Watcher
-	asking  *atomic.Bool // cleared at the end
+	state   *progress
+	repeat  func() // makes the request that was to be made meanwhile
+}
+
+// finish is called at the end.
+func (q progressRequest) finish() {
+	q.state.asking.Store(false)
+	if q.state.again.Swap(false) {
+		q.repeat()
+	}
 }
 
 // progressCaller makes requests that may block.
@@ -74,6 +112,6 @@ type progressCaller struct{}
 // Receive makes one. Its error is dropped: a broken watch ends with an error of its
 // own, and a waiting call requests progress again.
 func (progressCaller) Receive(_ *actors.Context, q progressRequest) {
-	defer q.asking.Store(false) // also if the source ends the goroutine
+	defer q.finish() // also if the source ends the goroutine
 	_ = askProgress(q.ctx, q.watcher)
 }

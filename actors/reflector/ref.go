@@ -3,8 +3,10 @@ package reflector
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -17,11 +19,17 @@ type Ref struct {
 	mu    sync.Mutex
 	stats Stats
 
+	// asked: an ask is on its way to the actor.
+	asked atomic.Bool
+
 	// requests and delays are the last numbers used, across restarts, so that an
 	// answer matches one request only. Only the actor's turns use them.
 	requests, delays uint64
 	// storeID is the machine's, across restarts. Only the actor's turns use it.
 	storeID string
+	// repeat is the timer of the next request for progress, across restarts; nil if none
+	// is due. Only the actor's turns use it.
+	repeat clock.Timer
 }
 
 // Spawn starts a Reflector as a child of parent. It lists immediately and then
@@ -109,8 +117,13 @@ func (h *Ref) Relist(why Reason) {
 }
 
 // RequestProgress has the open watch, if there is one whose source can be asked (see
-// [backend.ProgressRequester]), tell how far it is.
-func (h *Ref) RequestProgress() { h.actor.Tell(ask{}) }
+// [backend.ProgressRequester]), tell how far it is: at once, and again while
+// [Config].Waiting. With a Waiting that reports false it does nothing.
+func (h *Ref) RequestProgress() {
+	if !h.asked.Swap(true) {
+		h.actor.Tell(ask{})
+	}
+}
 
 // Stop ends the Reflector. Contexts given to its source are cancelled, its
 // watch is closed and its timers are stopped; the sink receives nothing more

@@ -49,7 +49,7 @@ func (r *reflector) Receive(ctx *actors.Context, msg message) {
 	case relist:
 		r.machine.relist(m.why, ctx.Clock().Now())
 	case ask:
-		r.ask(ctx)
+		r.asked(ctx)
 	}
 	r.act(ctx)
 }
@@ -60,6 +60,7 @@ func (r *reflector) Flush(*actors.Context) { r.handle.publish(r.machine.stats) }
 // Stopping cancels the call in progress, so that the caller can end.
 func (r *reflector) Stopping(*actors.Context) {
 	r.machine.stats.Phase = Ended
+	clock.Stop(&r.handle.repeat)
 	r.release()
 	r.handle.publish(r.machine.stats)
 }

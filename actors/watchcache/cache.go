@@ -33,9 +33,9 @@ type Config struct {
 	// OnRoom is called when a mailbox that refused an update has room again. It
 	// must not block.
 	OnRoom func()
-	// OnBehind is called when a call waits for a revision, and every [ProgressPeriod]
-	// while one does, for storage whose revisions move without events of the source.
-	// It must not block. Optional.
+	// OnBehind is called when a call begins to wait for a revision, for storage whose
+	// revisions move without events of the source; see [Cache.Waiting]. It must neither
+	// block nor panic. Optional.
 	OnBehind func()
 	// OnDoubt is called when the cache stops being ready, and before it takes a
 	// list: storage may have gone back in time and lost acknowledged writes. It
@@ -83,8 +83,6 @@ type cache struct {
 	// waitsDue is when waitTimer fires.
 	waitsDue  time.Time
 	trimTimer clock.Timer
-	// progressTimer is nil unless calls wait and progress is to be requested again.
-	progressTimer clock.Timer
 }
 
 // newCache makes the actor: empty at first, after a failure from the last
@@ -119,7 +117,6 @@ func (c *cache) Started(ctx *actors.Context) {
 	}
 	c.armWaits(ctx)
 	c.armTrim(ctx)
-	c.requestProgress(ctx)
 }
 
 // Restarting stops the timers, which the next actor arms again.
@@ -149,9 +146,6 @@ func (c *cache) Receive(ctx *actors.Context, e envelope) {
 		clock.Stop(&c.trimTimer)
 	case waiterDue:
 		c.answerDue(ctx)
-	case progressDue:
-		clock.Stop(&c.progressTimer)
-		c.requestProgress(ctx)
 	}
 }
 
@@ -172,6 +166,7 @@ func (c *cache) readClock(ctx *actors.Context, msg Message) {
 func (c *cache) Flush(ctx *actors.Context) {
 	c.dropCompacted()
 	c.publish()
+	c.handle.waiting.Store(len(*c.waiters) > 0)
 	c.armTrim(ctx)
 }
 
@@ -207,12 +202,13 @@ func refuse(msg Message, err error) {
 func (c *cache) Stopping(*actors.Context) {
 	c.setReadiness(c.readiness.stopped(c.now))
 	c.waiters.all(ErrStopped)
+	c.handle.waiting.Store(false)
 	c.registerDelayed() // which refuses them
 	c.stopTimers()
 }
 
 func (c *cache) stopTimers() {
-	for _, t := range []*clock.Timer{&c.waitTimer, &c.trimTimer, &c.progressTimer} {
+	for _, t := range []*clock.Timer{&c.waitTimer, &c.trimTimer} {
 		clock.Stop(t)
 	}
 }

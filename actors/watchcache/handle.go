@@ -20,6 +20,7 @@ const mailboxSize = 64
 type Cache struct {
 	ref       *actors.Ref[envelope]
 	readiness atomic.Pointer[readiness]
+	waiting   atomic.Bool
 	minAge    time.Duration
 	// published and dispatcher are those of Config.
 	published  *store.Published
@@ -77,6 +78,9 @@ func (h *Cache) Wait(m Wait) {
 		m.Reply <- ErrStopped
 	}
 }
+
+// Waiting reports whether a call waits for a revision. It is true before OnBehind is called.
+func (h *Cache) Waiting() bool { return h.waiting.Load() }
 
 // Distrust reports that the state is wrong: new watches and reads of the newest
 // state wait for a list. The answer comes on m.Reply.

@@ -79,13 +79,9 @@ type trimDue struct{}
 // waiterDue says that a waiter has timed out. The clock sends it.
 type waiterDue struct{}
 
-// progressDue is the time to check whether calls still wait. The clock sends it.
-type progressDue struct{}
-
-func (progressDue) toWatchCache() {}
-func (Register) toWatchCache()    {}
-func (Wait) toWatchCache()        {}
-func (Distrust) toWatchCache()    {}
-func (Compact) toWatchCache()     {}
-func (trimDue) toWatchCache()     {}
-func (waiterDue) toWatchCache()   {}
+func (Register) toWatchCache()  {}
+func (Wait) toWatchCache()      {}
+func (Distrust) toWatchCache()  {}
+func (Compact) toWatchCache()   {}
+func (trimDue) toWatchCache()   {}
+func (waiterDue) toWatchCache() {}

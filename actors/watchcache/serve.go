@@ -134,22 +134,11 @@ func (c *cache) wait(ctx *actors.Context, m Wait) {
 	default:
 		c.waiters.add(waiter{revision: m.Revision, until: m.Until, done: m.Done, reply: m.Reply})
 		c.armWaitsAt(ctx, m.Until)
-		c.requestProgress(ctx)
+		c.handle.waiting.Store(true)
+		if c.OnBehind != nil {
+			c.OnBehind()
+		}
 	}
-}
-
-// ProgressPeriod is how often progress is requested from storage while calls wait for a
-// revision.
-const ProgressPeriod = 100 * time.Millisecond
-
-// requestProgress requests progress from storage, now and every ProgressPeriod while calls
-// wait.
-func (c *cache) requestProgress(ctx *actors.Context) {
-	if c.OnBehind == nil || len(*c.waiters) == 0 || c.progressTimer != nil {
-		return
-	}
-	c.OnBehind()
-	c.progressTimer = ctx.Clock().AfterFunc(ProgressPeriod, func() { c.handle.tell(progressDue{}) })
 }
 
 // tooLate returns the error of a waiter that timed out.

@@ -3,12 +3,9 @@ package informer
 import (
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
-	"github.com/watchmill/watchmill/clock"
-	"github.com/watchmill/watchmill/usercode"
 )
 
 // message is what the informer's actor receives.
@@ -17,7 +14,6 @@ import (
 //	update         the Reflector, by Offer: a full mailbox holds it back
 //	addListener    AddEventHandler and Subscribe
 //	removeListener Registration.Remove and Stop
-//	ask            WaitForRevision, and a timer while it waits
 //	recheck        a handler that has caught up; AddIndexers after a function of
 //	               the configuration failed; New, to open the sink
 type message interface{ message() }
@@ -31,9 +27,6 @@ type addListener struct{ listener *listener }
 // removeListener removes a handler, which gets no later commits.
 type removeListener struct{ listener *listener }
 
-// ask makes the actor request progress from the source while calls wait for a revision.
-type ask struct{}
-
 // recheck makes the actor check whether it still has to hold the source back, or
 // must end.
 type recheck struct{}
@@ -41,7 +34,6 @@ type recheck struct{}
 func (update) message()         {}
 func (addListener) message()    {}
 func (removeListener) message() {}
-func (ask) message()            {}
 func (recheck) message()        {}
 
 // mailboxSize is how many updates, of up to a thousand events each, wait for the
@@ -62,8 +54,6 @@ type updater struct {
 	// started: Started was called. An actor that was stopped before that only drops
 	// messages.
 	started bool
-	// askTimer is for the next request for progress; nil if none is due.
-	askTimer clock.Timer
 }
 
 // reflectorSink is the Reflector's sink: full while a handler holds the source back,
@@ -86,7 +76,7 @@ func (p *updater) Started(ctx *actors.Context) {
 	p.started = true
 	s := p.informer
 	cfg := s.cfg.reflector(&s.sink, s.host.NewRand())
-	cfg.OnError = s.sourceFailed
+	cfg.OnError, cfg.Waiting = s.sourceFailed, s.waiters.waiting
 	ref, err := reflector.Spawn(ctx, cfg)
 	if err != nil {
 		s.end(&SourceError{Informer: s.cfg.name, Final: true, Err: err})
@@ -94,6 +84,7 @@ func (p *updater) Started(ctx *actors.Context) {
 		return
 	}
 	s.source.Store(ref)
+	ref.RequestProgress() // for calls that wait since before
 }
 
 // Receive handles one message. Flush commits the gathered updates.
@@ -106,29 +97,8 @@ func (p *updater) Receive(ctx *actors.Context, msg message) {
 	case removeListener:
 		p.remove(msg.listener)
 		msg.listener.drain()
-	case ask:
-		p.ask(ctx)
 	case recheck:
 	}
-}
-
-// askPeriod is how often the source is asked for progress while calls wait for a revision: a
-// request is lost if the watch breaks.
-const askPeriod = 100 * time.Millisecond
-
-// ask requests progress, now and every askPeriod while calls wait. If the clock panics, the
-// next call asks again.
-func (p *updater) ask(ctx *actors.Context) {
-	s := p.informer
-	source := s.source.Load()
-	if source == nil || !s.waiters.waiting() {
-		return
-	}
-	source.RequestProgress()
-	clock.Stop(&p.askTimer)
-	_ = usercode.Call("Clock.AfterFunc", "", func() {
-		p.askTimer = ctx.Clock().AfterFunc(askPeriod, func() { s.actor.Tell(ask{}) })
-	})
 }
 
 // Flush commits what was gathered, unless a handler holds the source back.
@@ -235,7 +205,6 @@ func (p *updater) Dropped(msg message) {
 
 // Stopping ends the waiting calls and the deliveries.
 func (p *updater) Stopping(ctx *actors.Context) {
-	clock.Stop(&p.askTimer)
 	p.informer.end(endOf(ctx))
 	p.informer.dropAll()
 }

@@ -93,7 +93,7 @@ func (s *sharedInformer) problem() error {
 func (s *sharedInformer) waitForRevision(ctx context.Context, rev store.Revision) error {
 	x := s.waiters.add(rev, func() bool { return s.published.Load().revision >= rev })
 	if !s.contiguous() {
-		s.actor.Tell(ask{}) // the revision may have no event
+		s.requestProgress() // the revision may have no event
 	}
 	if err := s.host.Await(ctx, x.over); err != nil {
 		if s.waiters.remove(x) {
@@ -108,6 +108,14 @@ func (s *sharedInformer) waitForRevision(ctx context.Context, rev store.Revision
 		return fmt.Errorf("wait for revision %d: %w", rev, s.err())
 	}
 	return nil
+}
+
+// requestProgress requests progress from the source, once it is followed, which the Reflector
+// repeats while calls wait.
+func (s *sharedInformer) requestProgress() {
+	if source := s.source.Load(); source != nil {
+		source.RequestProgress()
+	}
 }
 
 // contiguous reports whether each revision of the source is an event. A panic of its Traits is

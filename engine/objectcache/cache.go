@@ -212,13 +212,6 @@ func (c *cache) recheck(e *entry) {
 	}
 }
 
-// ask makes the supervisor ask the source of an entry for progress, unless it is about to.
-func (c *cache) ask(e *entry) {
-	if !e.asking.Swap(true) {
-		c.supervisor.Tell(ask{e})
-	}
-}
-
 // now is the time since the cache was made: the difference of two times, which
 // on the real clock does not jump when that is set.
 func (c *cache) now() time.Duration { return c.clock.Now().Sub(c.epoch) }

@@ -66,8 +66,8 @@ type entry struct {
 	// used is when the object was last read, or arrived, since the cache was
 	// made.
 	used atomic.Int64
-	// rechecking: a recheck is on its way to the supervisor; asking: an ask is.
-	rechecking, asking atomic.Bool
+	// rechecking: a recheck is on its way to the supervisor.
+	rechecking atomic.Bool
 	// waiting is how many calls wait for the object, behind how many wait for a revision.
 	waiting, behind atomic.Int64
 
@@ -82,14 +82,18 @@ type entry struct {
 	// revision is set. Nil until they are asked for.
 	changed, advanced chan struct{}
 
-	// The rest belongs to the supervisor. There is at most one child: the next one
-	// waits for its end.
-	child      *reflector.Ref
+	// child is the Reflector that follows the object, nil for none. Only the supervisor sets
+	// it. There is at most one: the next one waits for its end.
+	child atomic.Pointer[reflector.Ref]
+
+	// The rest belongs to the supervisor.
 	stopping   bool // child was told to stop
 	idleTimer  clock.Timer
 	idleTimers uint64 // how many were armed
-	askTimer   clock.Timer
 }
+
+// awaited reports whether a call waits for a revision.
+func (e *entry) awaited() bool { return e.behind.Load() > 0 }
 
 func newEntry(key string) *entry {
 	e := &entry{key: key}

@@ -116,7 +116,9 @@ func (r *reference) getNotOlderThan(ctx context.Context, rev store.Revision) (*s
 func (r *reference) awaitProgress(ctx context.Context, advanced <-chan struct{}) error {
 	r.entry.behind.Add(1)
 	defer r.entry.behind.Add(-1)
-	r.cache.ask(r.entry)
+	if source := r.entry.child.Load(); source != nil {
+		source.RequestProgress()
+	}
 	return r.cache.host.Await(ctx, advanced)
 }
 

@@ -13,7 +13,6 @@ import (
 //
 //	message    sent by
 //	recheck    Acquire, Release, Get and the sink, through cache.recheck
-//	ask        Ref.GetNotOlderThan and the clock, through cache.ask
 //	idleDue    the clock
 //	begin      New, as the first message
 type message interface{ message() }
@@ -29,16 +28,11 @@ type idleDue struct {
 	timer uint64
 }
 
-// ask requests progress from the source of an entry, if it supports that. At most one per entry
-// is queued.
-type ask struct{ entry *entry }
-
 // begin shows [New] whether the supervisor takes messages. A supervisor that is stopped
 // before it begins drops it, and does nothing else.
 type begin struct{}
 
 func (recheck) message() {}
-func (ask) message()     {}
 func (begin) message()   {}
 func (idleDue) message() {}
 
@@ -59,9 +53,6 @@ func (s *supervisor) Receive(ctx *actors.Context, msg message) {
 	case recheck:
 		m.entry.rechecking.Store(false)
 		s.recheck(ctx, m.entry)
-	case ask:
-		m.entry.asking.Store(false)
-		s.ask(ctx, m.entry)
 	case idleDue:
 		if m.timer == m.entry.idleTimers {
 			m.entry.idleTimer = nil
@@ -75,39 +66,22 @@ func (s *supervisor) Receive(ctx *actors.Context, msg message) {
 func (s *supervisor) recheck(ctx *actors.Context, e *entry) {
 	needed, idleIn := e.review(s.now(), s.cache.cfg.maxIdle)
 	switch {
-	case needed && e.child == nil:
+	case needed && e.child.Load() == nil:
 		s.start(ctx, e)
-	case !needed && e.child != nil && !e.stopping:
+	case !needed && e.child.Load() != nil && !e.stopping:
 		e.stopping = true
-		e.child.Stop()
+		e.child.Load().Stop()
 	}
+	child := e.child.Load()
 	switch {
-	case idleIn == 0, e.child == nil:
+	case idleIn == 0, child == nil:
 		clock.Stop(&e.idleTimer)
 	case e.idleTimer == nil:
 		s.armIdle(ctx, e, idleIn)
 	}
-	if e.child == nil {
-		clock.Stop(&e.askTimer)
+	if child == nil {
 		s.cache.forget(e)
 	}
-}
-
-// askPeriod is how often the source is asked for progress while calls wait for a revision: a
-// question is lost if the watch breaks, or while another one is being asked.
-const askPeriod = 100 * time.Millisecond
-
-// ask asks the source of an entry for progress, now and every askPeriod while calls wait. If
-// the clock panics, the next call asks again.
-func (s *supervisor) ask(ctx *actors.Context, e *entry) {
-	if e.child == nil || e.behind.Load() == 0 {
-		return
-	}
-	e.child.RequestProgress()
-	clock.Stop(&e.askTimer)
-	s.contain("Clock.AfterFunc", func() {
-		e.askTimer = ctx.Clock().AfterFunc(askPeriod, func() { s.cache.ask(e) })
-	})
 }
 
 // now returns the time since the cache was made. The clock may be the user's: if it
@@ -139,14 +113,16 @@ func (s *supervisor) start(ctx *actors.Context, e *entry) {
 	to := &sink{cache: s.cache, entry: e}
 	e.follow(to)
 	cfg := s.cache.cfg.reflector(e.key, to, s.cache.host.NewRand())
-	cfg.OnError = to.failed
+	cfg.OnError, cfg.Waiting = to.failed, e.awaited
 	child, err := reflector.Spawn(ctx, cfg)
 	if err != nil { // the source has panicked, or the cache is closing
 		e.unreachable(to, err)
 		s.cache.report(&SourceError{Key: e.key, Err: err})
 		return
 	}
-	e.child, e.stopping = child, false
+	e.child.Store(child)
+	e.stopping = false
+	child.RequestProgress() // for calls that wait since before
 	s.children[child.ID()] = e
 	s.cache.reflectors.Add(1)
 	s.cache.starts.Add(1)
@@ -163,7 +139,7 @@ func (s *supervisor) ChildFailed(*actors.Context, actors.ID, any) actors.Directi
 func (s *supervisor) ChildStopped(ctx *actors.Context, id actors.ID) {
 	e := s.children[id]
 	delete(s.children, id)
-	e.child = nil
+	e.child.Store(nil)
 	s.cache.reflectors.Add(-1)
 	s.recheck(ctx, e)
 }
