@@ -23,9 +23,11 @@ import (
 )
 
 // The size of a plot with its legend, of what stays white around both, and how far below
-// the top the legend begins.
+// the top the legend begins. Beside the legend there is room for fonts that are wider than
+// the library's, see [save].
 const (
 	width     = 8 * vg.Inch
+	room      = vg.Inch
 	height    = 4 * vg.Inch
 	margin    = 4 * vg.Millimeter
 	legendTop = 10 * vg.Millimeter
@@ -170,10 +172,10 @@ func (d drawing) write(dir string) error {
 
 	legend := p.Legend
 	p.Legend = plot.NewLegend()
-	image := vgsvg.New(width, height)
+	image := vgsvg.New(width+room, height)
 	canvas := draw.New(image)
 	left := width - margin - legend.Rectangle(canvas).Size().X
-	p.Draw(draw.Crop(canvas, margin, left-margin-width, margin, -margin))
+	p.Draw(draw.Crop(canvas, margin, left-margin-width-room, margin, -margin))
 	legend.Draw(draw.Crop(canvas, left, -margin, margin, -legendTop))
 	return save(image, filepath.Join(dir, d.file))
 }
