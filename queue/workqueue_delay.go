@@ -22,7 +22,7 @@ func (d delayedWork[T]) before(e delayedWork[T]) bool {
 // end its delay. The errors are [ErrNoClock], those of Add, and a panic of the clock as a
 // [*usercode.PanicError]: the item is delayed nevertheless, and its timer is set by the
 // next call of Add, AddAfter, Done or ShutDownWithDrain.
-func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) error {
+func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) (err error) {
 	if q.cfg.Clock == nil {
 		return ErrNoClock
 	}
@@ -32,17 +32,20 @@ func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) error {
 		return ErrShutDown
 	}
 	q.meter.call(WorkQueueMetrics.Retried)
-	err := comparing(func() {
+	defer func() { // also if a function of the user ends the goroutine
+		if failed := q.arm(); err == nil {
+			err = failed
+		}
+	}()
+	return comparing(func() {
 		if d <= 0 {
 			q.add(item)
 			return
 		}
-		q.delay(item, q.now().Add(d))
+		now := q.now()
+		q.delay(item, now.Add(d))
+		q.addDue(now) // the clock may have been set forward
 	})
-	if failed := q.arm(); err == nil {
-		err = failed
-	}
-	return err
 }
 
 // AddRateLimited adds item after the delay that the limiter returns. The errors are
@@ -130,7 +133,12 @@ func (q *WorkQueue[T]) fire(no uint64) {
 		q.timer = nil
 	}
 	defer func() { _ = q.arm() }() // also if a function of the user ends the goroutine
-	for now := q.now(); q.delayed.len() > 0 && !q.delayed.least().value.at.After(now); {
+	q.addDue(q.now())
+}
+
+// addDue adds the items whose time has come.
+func (q *WorkQueue[T]) addDue(now time.Time) {
+	for q.delayed.len() > 0 && !q.delayed.least().value.at.After(now) {
 		q.add(q.popDelayed())
 	}
 }

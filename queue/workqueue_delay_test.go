@@ -88,6 +88,24 @@ func TestAddAfter_OrderOfTimes(t *testing.T) {
 	})
 }
 
+// Timers go by the time that passes, so a clock that is set forward makes a delay due before its
+// timer. The next delay does not wait for that one.
+func TestAddAfter_OfAClockThatIsSetForward(t *testing.T) {
+	for name, jump := range map[string]time.Duration{"to the time": time.Hour, "beyond it": 2 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			virtual := clock.NewVirtual(epoch)
+			q := newWork(t, queue.WorkQueueConfig[string]{Clock: virtual})
+			require.NoError(t, q.AddAfter("a", time.Hour))
+			virtual.Jump(jump)
+			require.NoError(t, q.AddAfter("b", time.Second))
+			require.Equal(t, []string{"a"}, do(t, q), "it is due")
+			virtual.Advance(time.Second)
+			require.Equal(t, []string{"b"}, do(t, q))
+			require.Zero(t, virtual.Pending())
+		})
+	}
+}
+
 func TestAddAfter_DoesNotGiveAnItemToASecondWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newDelaying(t, queue.DrainNow)
