@@ -71,8 +71,8 @@ type WorkQueue[T comparable] struct {
 
 	// An item that must be processed is in dirty, and either in queue or in running,
 	// never in both.
-	queue   ring[queuedWork[T]]
-	dirty   map[T]struct{}
+	queue   ring[T]
+	dirty   map[T]time.Time // since when
 	running map[T]time.Time // since when
 
 	delayed indexedHeap[delayedWork[T]]
@@ -87,11 +87,6 @@ type WorkQueue[T comparable] struct {
 	aborted  bool // ShutDown was called: draining does not wait
 }
 
-type queuedWork[T comparable] struct {
-	item  T
-	since time.Time
-}
-
 // NewWorkQueue returns an empty queue. The error is a [*ConfigError].
 func NewWorkQueue[T comparable](cfg WorkQueueConfig[T]) (*WorkQueue[T], error) {
 	if err := cfg.validate(); err != nil {
@@ -100,7 +95,7 @@ func NewWorkQueue[T comparable](cfg WorkQueueConfig[T]) (*WorkQueue[T], error) {
 	q := &WorkQueue[T]{
 		cfg:     cfg,
 		meter:   meter{metrics: cfg.Metrics},
-		dirty:   make(map[T]struct{}),
+		dirty:   make(map[T]time.Time),
 		running: make(map[T]time.Time),
 		delayed: indexedHeap[delayedWork[T]]{less: delayedWork[T].before},
 		delays:  make(map[T]*slot[delayedWork[T]]),
@@ -130,15 +125,15 @@ func (q *WorkQueue[T]) add(item T) {
 	if _, already := q.dirty[item]; already {
 		return
 	}
-	q.dirty[item] = struct{}{}
+	q.dirty[item] = q.now()
 	if _, busy := q.running[item]; !busy {
 		q.push(item)
 	}
-	q.meter.call(func(m WorkQueueMetrics) { m.Added(q.queue.len()) })
+	q.meter.call(func(m WorkQueueMetrics) { m.Added(len(q.dirty)) })
 }
 
 func (q *WorkQueue[T]) push(item T) {
-	q.queue.push(queuedWork[T]{item, q.now()})
+	q.queue.push(item)
 	q.ready.Signal()
 	if q.cfg.OnReady == nil {
 		return
@@ -186,15 +181,16 @@ func (q *WorkQueue[T]) take() T {
 		}
 	}()
 	next, now := q.queue.first(), q.now()
-	q.meter.call(func(m WorkQueueMetrics) { m.Started(q.queue.len()-1, elapsed(next.since, now)) })
+	waited := elapsed(q.dirty[next], now)
+	q.meter.call(func(m WorkQueueMetrics) { m.Started(len(q.dirty)-1, waited) })
 	taken = true
 	q.queue.drop(1)
-	delete(q.dirty, next.item)
-	q.running[next.item] = now
+	delete(q.dirty, next)
+	q.running[next] = now
 	if q.exhausted() {
 		q.ready.Broadcast() // no worker needs to wait any more
 	}
-	return next.item
+	return next
 }
 
 // Done says that a worker has processed item. If it was added meanwhile it is queued
@@ -323,11 +319,14 @@ func (q *WorkQueue[T]) wakeIfShutDown() {
 // with the queue locked: they must be quick and must not use it. After a panic none is
 // called any more; see WorkQueueStats. None is called after the queue was shut down and
 // has nothing left to do.
+//
+// A depth is the number of items that are to be processed. As in client-go, and unlike in
+// Len, those are among them that were added again while a worker has them.
 type WorkQueueMetrics interface {
-	// Added: an item was queued; depth items are queued now.
+	// Added: an item was added, and is one of depth now.
 	Added(depth int)
-	// Started: an item went to a worker after it had waited; depth items are
-	// still queued.
+	// Started: an item went to a worker after it had waited since it was added; depth
+	// items are left.
 	Started(depth int, waited time.Duration)
 	// Finished: a worker has processed an item, which took so long.
 	Finished(took time.Duration)
