@@ -25,7 +25,7 @@ type base[T any] struct {
 	// have it yet.
 	popped []Delta[T]
 
-	populated bool // something was added or replaced
+	populated bool // there was a change
 	initial   int  // entries of the first Replace that have not been processed
 	synced    chan struct{}
 }
@@ -94,28 +94,25 @@ func (q *base[T]) Replace(objects []T, rev store.Revision) error {
 
 // Resync queues all known objects once more, for a consumer that processes them
 // periodically. The errors are those of DeleteTombstone.
-func (q *base[T]) Resync() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return ErrClosed
-	}
-	return usercode.Call("KnownObjects", "", q.contents.resync)
+func (q *base[T]) Resync() error { return q.locked(q.contents.resync) }
+
+// modify makes a change, after which a Replace is not the first change.
+func (q *base[T]) modify(change func()) error {
+	return q.locked(func() {
+		change()
+		q.populated = true
+		q.checkSynced()
+	})
 }
 
-// modify makes a change under the lock, unless the queue is closed.
-func (q *base[T]) modify(change func()) error {
+// locked calls f under the lock, unless the queue is closed.
+func (q *base[T]) locked(f func()) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return ErrClosed
 	}
-	if err := usercode.Call("KnownObjects", "", change); err != nil {
-		return err
-	}
-	q.populated = true
-	q.checkSynced()
-	return nil
+	return usercode.Call("KnownObjects", "", f)
 }
 
 // pop waits for an entry, calls take under the lock to remove it, and process without
@@ -214,7 +211,7 @@ func (q *base[T]) Len() int {
 // HasSynced reports whether all entries of the first Replace, deletions too, have
 // been processed; entries of later ones are not waited for, but a FIFO whose first list
 // was replaced waits for the list that it has instead. A queue whose first change is not a
-// Replace has synced at once.
+// Replace has synced at once. Resync and RealFIFO.Bookmark are no changes.
 func (q *base[T]) HasSynced() bool {
 	select {
 	case <-q.synced:

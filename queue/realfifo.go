@@ -91,7 +91,7 @@ func (q *RealFIFO[T]) Bookmark(rev store.Revision) error {
 	if q.known != nil {
 		return nil
 	}
-	return q.modify(func() { q.contents.put(Delta[T]{Type: DeltaBookmark, Revision: rev}, false) })
+	return q.locked(func() { q.contents.put(Delta[T]{Type: DeltaBookmark, Revision: rev}, false) })
 }
 
 // Room waits until fewer than RealFIFOConfig.Limit deltas are queued. A producer that
