@@ -40,6 +40,8 @@ type view struct {
 	// err is the error of a read without an object: that there is none or, in the phases
 	// that do not serve, the source's last error.
 	err error
+	// ended: the source had ended for good when it was last followed.
+	ended bool
 	// change is closed when readers that wait should load the view again; nil
 	// unless syncing.
 	change chan struct{}
@@ -54,6 +56,12 @@ func (v *view) sourceErr() error {
 		return nil
 	}
 	return v.err
+}
+
+// changes reports whether Get does not return from v what it returns from old. To ask a source
+// again that has ended changes nothing unless the object arrives.
+func (v *view) changes(old *view) bool {
+	return v.served() != old.served() || v.object != old.object || v.ended != old.ended || v.phase == closed
 }
 
 // entry is one key, with the number of its references and the state of its object.
@@ -110,7 +118,7 @@ func (e *entry) show(v *view) {
 	if old.phase != v.phase {
 		signal(&e.advanced) // callers that wait for a revision check the phase
 	}
-	if old.phase != v.phase || old.object != v.object {
+	if v.changes(old) {
 		signal(&e.changed)
 	}
 }
@@ -189,7 +197,7 @@ func (e *entry) start(from phase) bool {
 		return false
 	}
 	e.revision = 0
-	e.show(&view{phase: syncing, change: make(chan struct{})})
+	e.show(&view{phase: syncing, ended: from == lost, change: make(chan struct{})})
 	return true
 }
 
@@ -287,7 +295,7 @@ func (e *entry) unreachable(s *sink, err error) {
 	defer e.mu.Unlock()
 	if e.sink == s {
 		e.sink = nil
-		e.show(&view{phase: lost, err: err})
+		e.show(&view{phase: lost, ended: true, err: err})
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/internal/askedwatch"
 	"github.com/watchmill/watchmill/engine/objectcache"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -261,6 +262,35 @@ func TestChanged_SignalsWhatGetReturns(t *testing.T) {
 	require.NoError(t, r.cache.Close())
 	require.True(t, hasChanged(changed), "the cache is closed")
 	require.True(t, hasChanged(ref.Changed()), "and stays so")
+}
+
+// Each Get asks a source that has ended once more. If that fails as before, nothing has changed:
+// the loop of the documentation waits.
+func TestChanged_OfASourceThatHasEnded(t *testing.T) {
+	r := started(t)
+	r.put(secret{Name: "token", Data: "1"})
+	ref := r.acquire("token")
+	r.requireGet(ref, "1")
+	changed := ref.Changed()
+	r.source.FailWatch(1, store.ErrUnsupported)
+	r.source.FailList(4, store.ErrUnsupported)
+	r.source.ResetWatches(nil)
+	r.advance(retry)
+	require.True(t, hasChanged(changed), "it is not served any more")
+	for range 3 {
+		changed = ref.Changed()
+		r.requireErr(ref, objectcache.ErrNotSynced, store.ErrUnsupported)
+		r.settle()
+		require.False(t, hasChanged(changed), "it is still not served")
+	}
+	other := r.acquire("other")
+	changed = other.Changed()
+	r.requireErr(other, objectcache.ErrNotSynced, store.ErrUnsupported)
+	require.True(t, hasChanged(changed), "it does not arrive")
+
+	changed = ref.Changed()
+	r.requireGet(ref, "1")
+	require.True(t, hasChanged(changed), "it has arrived again")
 }
 
 // The loop of the documentation sees the last state, however fast it changes.

@@ -64,9 +64,9 @@ func (r *Ref[T]) GetNotOlderThan(ctx context.Context, rev store.Revision) (*engi
 //	}
 //
 // It is closed, too, when the cache has stopped following the object, since it is idle
-// (the next Get follows it again), and when a reference to the object is released or
-// the cache is closed. Changes that come before the channel is asked for again are one.
-// It costs no goroutine.
+// or its source has ended (the next Get follows it again), and when a reference to the
+// object is released or the cache is closed. Changes that come before the channel is
+// asked for again are one. It costs no goroutine.
 func (r *Ref[T]) Changed() <-chan struct{} { return r.core.changed() }
 
 // Release ends the reference: it cannot be used any more, and a Get that waits on it
