@@ -44,9 +44,10 @@ type Config[T any] struct {
 	// means [queue.NewDefaultRateLimiter]: 5 ms and doubling, up to 1000 s, and longer
 	// while more than ten keys a second fail.
 	Limiter queue.RateLimiter[string]
-	// MaxAttempts is how many calls in a row may fail for a key before it is given up
-	// until it changes; zero means that it is never given up. If it has changed while it
-	// waited, that delay is not taken back: the key is tried again when it is over.
+	// MaxAttempts is how many calls in a row may fail for a key before it is given up;
+	// zero means that it is never given up. A key that was given up is reconciled again
+	// when it changes, at the next Resync, and when a delay is over that began before: of
+	// an earlier failure, of Result.After, or of EnqueueAfter.
 	MaxAttempts int
 	// Resync is the period after which every object is reconciled again; zero means
 	// never.

@@ -127,7 +127,7 @@ func TestController_LogsFailuresAndWhatFollows(t *testing.T) {
 	f.reconcile = func(string) (controller.Result, error) { return controller.Result{}, errBroken }
 	f.pass(time.Second)
 	line = logged()
-	require.Equal(t, "reconcile failed, and the key is given up until it changes", line["msg"])
+	require.Equal(t, "reconcile failed, and the key is given up", line["msg"])
 	require.EqualValues(t, 2, line["attempts"])
 	require.NotContains(t, line, "pause")
 	require.NotContains(t, line, "stack")

@@ -29,7 +29,7 @@ type ReconcileError struct {
 	Controller, Key string
 	// Attempts is how many calls in a row have failed for the key.
 	Attempts int
-	// GivenUp: the key is not tried again before it changes; see [Config].MaxAttempts.
+	// GivenUp: the key is not tried again for this failure; see [Config].MaxAttempts.
 	// Otherwise it is after RetryAfter, or when an earlier delay of the key is over.
 	GivenUp    bool
 	RetryAfter time.Duration
@@ -54,7 +54,7 @@ func (e *ReconcileError) Unwrap() error { return e.Err }
 
 // logged returns the failure as a line of the log.
 func (e *ReconcileError) logged() (message string, about []any) {
-	message = "reconcile failed, and the key is given up until it changes"
+	message = "reconcile failed, and the key is given up"
 	about = []any{"controller", e.Controller, "key", e.Key, "attempts", e.Attempts, "error", e.Err}
 	if !e.GivenUp {
 		message = "reconcile failed and will be called again"
