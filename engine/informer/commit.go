@@ -10,19 +10,22 @@ import (
 )
 
 // commit applies the gathered updates to the store, publishes the state, and then
-// notifies the handlers, so that they always read a state that the source had.
+// notifies the handlers, so that they always read a state that the source had. The end
+// of the source comes last, since calls that wait must have what came before it.
 func (p *updater) commit() {
 	c := commit{informer: p.informer, filled: p.filled}
-	after := p.applyGathered(&c)
-	if after == nil {
-		return // the informer must end, or the state has not changed
+	if after := p.applyGathered(&c); after != nil {
+		p.informer.waiters.reach(after.revision)
+		p.notify(&c, after)
 	}
-	p.informer.waiters.reach(after.revision)
-	p.notify(&c, after)
+	if c.ended != nil {
+		p.informer.sourceEnded(c.ended)
+	}
 }
 
 // applyGathered applies the gathered updates and returns the state that it has
-// published, or nil. It gives up the lock even if a Transform ends the goroutine.
+// published; nil if the informer must end, or the state has not changed. It gives up the
+// lock even if a Transform ends the goroutine.
 func (p *updater) applyGathered(c *commit) (after *state) {
 	s := p.informer
 	s.writing.Lock()
@@ -70,12 +73,14 @@ type commit struct {
 	// revision is that of the store, if reached is set.
 	revision store.Revision
 	reached  bool
+	// ended is why the source has ended, nil if it has not.
+	ended *SourceError
 }
 
 // apply applies one update to the store.
 func (c *commit) apply(u reflector.Update) {
 	if u.Kind == reflector.Unavailable {
-		c.informer.unavailable(u)
+		c.unavailable(u)
 		return
 	}
 	c.informer.sourceErr.Store(nil)
@@ -90,6 +95,16 @@ func (c *commit) apply(u reflector.Update) {
 		}
 	}
 	c.revision, c.reached = u.Revision, true
+}
+
+// unavailable handles an Unavailable update. The Reflector has reported the error
+// before, unless the update is final.
+func (c *commit) unavailable(u reflector.Update) {
+	failed := &SourceError{Informer: c.informer.cfg.name, Final: u.Final, Err: u.Err}
+	c.informer.sourceErr.Store(failed)
+	if u.Final {
+		c.ended = failed
+	}
 }
 
 // add adds notifications, unless handlers start with the state itself.

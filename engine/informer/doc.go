@@ -58,7 +58,8 @@
 //     notification; see [PanicPolicy].
 //
 // A source that cannot be followed any more, as when its engine was closed, ends the
-// informer: handlers are given what has arrived, and end. The copy can still be read.
+// informer once what has arrived can be read: handlers are given it, and end. The copy can
+// still be read.
 //
 // # Closing
 //

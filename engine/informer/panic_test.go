@@ -6,9 +6,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/usercode"
 )
+
+// traitless panics before the informer can follow it.
+type traitless struct{ *enginetest.Source[pod] }
+
+func (traitless) Traits() backend.Traits { panic("what traits?") }
+
+func TestPanic_InTraitsEndsTheInformer(t *testing.T) {
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		cfg.Source = engine.SourceOf[pod](traitless{cfg.Source.ListerWatcher.(*enginetest.Source[pod])})
+	})
+	require.ErrorIs(t, r.Synced(t.Context()), usercode.ErrPanic)
+	require.Equal(t, []error{r.Err()}, r.reported())
+	var failure *informer.SourceError
+	require.ErrorAs(t, r.Err(), &failure)
+	require.True(t, failure.Final)
+}
 
 func TestPanic_CostsOneNotification(t *testing.T) {
 	r := newFixture(t, nil)

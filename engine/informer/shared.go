@@ -279,15 +279,10 @@ func (s *sharedInformer) sourceFailed(err error) {
 	s.report(failed)
 }
 
-// unavailable handles an Unavailable update. The Reflector has reported the error
-// before, unless the update is final.
-func (s *sharedInformer) unavailable(u reflector.Update) {
-	failed := &SourceError{Informer: s.cfg.name, Final: u.Final, Err: u.Err}
-	s.sourceErr.Store(failed)
-	if u.Final {
-		s.end(failed)
-		s.report(failed)
-	}
+// sourceEnded ends the informer, whose source cannot be followed any more.
+func (s *sharedInformer) sourceEnded(why *SourceError) {
+	s.end(why)
+	s.report(why)
 }
 
 // report calls OnError. A panic in it is logged.

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -78,8 +79,10 @@ func (p *updater) Started(ctx *actors.Context) {
 	cfg := s.cfg.reflector(&s.sink, s.host.NewRand())
 	cfg.OnError, cfg.Waiting = s.sourceFailed, s.waiters.waiting
 	ref, err := reflector.Spawn(ctx, cfg)
-	if err != nil {
-		s.end(&SourceError{Informer: s.cfg.name, Final: true, Err: err})
+	if err != nil { // the source has panicked, or the host is being closed
+		if !errors.Is(err, actors.ErrStopping) {
+			s.sourceEnded(&SourceError{Informer: s.cfg.name, Final: true, Err: err})
+		}
 		ctx.Stop()
 		return
 	}

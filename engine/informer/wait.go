@@ -104,7 +104,7 @@ func (s *sharedInformer) waitForRevision(ctx context.Context, rev store.Revision
 		}
 		return fmt.Errorf("wait for revision %d: %w", rev, err)
 	}
-	if !x.reached {
+	if !x.reached && s.published.Load().revision < rev {
 		return fmt.Errorf("wait for revision %d: %w", rev, s.err())
 	}
 	return nil

@@ -44,6 +44,27 @@ func TestWaitForRevision_ThatCanBeReadIsNoError(t *testing.T) {
 	}
 }
 
+// A source that can be listed but not watched ends as soon as its list has arrived.
+func TestSource_ThatListsAndEndsHasBeenRead(t *testing.T) {
+	for seed := range uint64(100) {
+		var r *fixture
+		var synced []bool // when it is known to have ended
+		r = newSeededFixture(t, seed, func(cfg *informer.Config[pod]) {
+			cfg.OnError = func(err error) {
+				if failure, ok := errors.AsType[*informer.SourceError](err); ok && failure.Final {
+					synced = append(synced, r.HasSynced())
+				}
+			}
+		})
+		r.source.FailWatch(1, store.ErrUnsupported)
+		rev := r.write(pod{Name: "a"})
+		require.NoError(t, r.WaitForRevision(t.Context(), rev), "seed %d", seed)
+		require.NoError(t, r.Synced(t.Context()))
+		require.ErrorIs(t, r.Err(), store.ErrUnsupported)
+		require.Equal(t, []bool{true}, synced)
+	}
+}
+
 func TestSynced_SaysWhyTheSourceDoesNotSync(t *testing.T) {
 	r := newFixture(t, nil)
 	r.source.FailList(1000, errBad)
