@@ -13,6 +13,9 @@ import (
 // notifies the handlers, so that they always read a state that the source had. The end
 // of the source comes last, since calls that wait must have what came before it.
 func (p *updater) commit() {
+	if !p.informer.writing.TryLock() {
+		return // addIndexers has the lock, and makes the actor check again
+	}
 	c := commit{informer: p.informer, filled: p.filled}
 	if after := p.applyGathered(&c); after != nil {
 		p.informer.waiters.reach(after.revision)
@@ -25,17 +28,21 @@ func (p *updater) commit() {
 
 // applyGathered applies the gathered updates and returns the state that it has
 // published; nil if the informer must end, or the state has not changed. It gives up the
-// lock even if a Transform ends the goroutine.
+// lock, which the caller has taken, even if a Transform ends the goroutine.
 func (p *updater) applyGathered(c *commit) (after *state) {
 	s := p.informer
-	s.writing.Lock()
 	defer s.writing.Unlock()
+	s.unpublished = true
 	for _, u := range p.gathered {
 		c.apply(u)
 	}
 	clear(p.gathered)
 	p.gathered = p.gathered[:0]
-	if s.transform.failure() != nil || !c.reached {
+	if s.transform.failure() != nil {
+		return nil
+	}
+	s.unpublished = false
+	if !c.reached {
 		return nil
 	}
 	return s.publish(c.revision)

@@ -79,8 +79,8 @@ func (s *SharedInformer[T]) Quarantined() []Quarantined[T] {
 }
 
 // AddIndexers adds indexes over stored and future objects, at any time. Either all
-// are added or none. They can be used when it returns. Changes wait meanwhile, so
-// it must not be called from a function of the configuration.
+// are added or none. They can be used when it returns. Changes of this informer wait
+// meanwhile, so it must not be called from a function of the configuration.
 //
 // Errors: [ErrIndexConflict] for a name that is taken, [store.ErrIndexFunc] for
 // a function that is nil, [ErrClosed]. Config.ItemErrors applies to a function that

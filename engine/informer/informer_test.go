@@ -57,6 +57,56 @@ func TestIndexers_BeforeAndAfterTheStart(t *testing.T) {
 	require.ErrorIs(t, err, informer.ErrUnknownIndex)
 }
 
+// An index over many objects may take long. Meanwhile the informer's changes wait, but not those of
+// another on the same host, of which they hold no worker.
+func TestAddIndexers_HoldsNoWorker(t *testing.T) {
+	host, err := engine.NewHost(engine.HostConfig{Workers: 1})
+	require.NoError(t, err)
+	source := enginetest.NewSource(podConfig())
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	var once, release sync.Once
+	t.Cleanup(func() {
+		release.Do(func() { close(goOn) })
+		require.NoError(t, source.Close())
+		require.NoError(t, host.Close())
+	})
+	start := func() *informer.SharedInformer[pod] {
+		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host})
+		require.NoError(t, err)
+		return s
+	}
+	indexed, other := start(), start()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	rev, err := source.Add(pod{Name: "a"})
+	require.NoError(t, err)
+	require.NoError(t, indexed.WaitForRevision(ctx, rev))
+
+	returned := make(chan error, 1)
+	go func() {
+		returned <- indexed.AddIndexers(store.Indexers[pod]{"node": func(p pod) ([]string, error) {
+			once.Do(func() { close(begun) })
+			<-goOn
+			return byNode(p)
+		}})
+	}()
+	<-begun
+	for i := range 5 {
+		rev, err = source.Modify(pod{Name: "a", Node: "n1", N: i})
+		require.NoError(t, err)
+		require.NoError(t, other.WaitForRevision(ctx, rev))
+	}
+	require.Less(t, indexed.Revision(), rev)
+	release.Do(func() { close(goOn) })
+	require.NoError(t, <-returned)
+	require.NoError(t, indexed.WaitForRevision(ctx, rev))
+	found, err := indexed.ByIndex("node", "n1")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, keys(found))
+	require.NoError(t, indexed.Close())
+	require.NoError(t, other.Close())
+}
+
 func TestInformer_CallsRaceTheStart(t *testing.T) {
 	s, source := busy(t, nil)
 	var racers sync.WaitGroup

@@ -27,10 +27,17 @@ type sharedInformer struct {
 	source      atomic.Pointer[reflector.Ref]
 
 	// writing is held while objects change, until the change is published. It
-	// keeps addIndexers and the actor apart.
+	// keeps addIndexers and the actor apart. The actor does not wait for it, since
+	// addIndexers may have it for long.
 	writing   sync.Mutex
 	objects   *store.ThreadSafeStore[*store.Object]
 	transform transformer
+	// unpublished: objects have a change that is not published; guarded by writing.
+	// If it stays so, the informer ends.
+	unpublished bool
+	// indexing is the number of calls of addIndexers, while which the actor holds the
+	// source.
+	indexing atomic.Int32
 	// storeID identifies the storage that objects are of, and storages counts the
 	// storages so far; guarded by writing.
 	storeID   string
@@ -125,16 +132,26 @@ func (s *sharedInformer) addIndexers(indexers store.Indexers[*store.Object]) err
 	if err != nil {
 		return err
 	}
+	s.indexing.Add(1)
+	defer func() { // also if a function ends the goroutine
+		s.indexing.Add(-1)
+		s.actor.Tell(recheck{})
+	}()
+	return s.index(indexers, contained)
+}
+
+// index adds indexes; contained are those functions as they are called.
+func (s *sharedInformer) index(indexers, contained store.Indexers[*store.Object]) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	if s.unpublished {
+		return ErrClosed
+	}
 	if err := s.objects.AddIndexers(contained); err != nil {
 		return err
 	}
 	s.transform.indexed(indexers)
 	s.publish(s.published.Load().revision)
-	if s.transform.failure() != nil {
-		s.actor.Tell(recheck{})
-	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
@@ -112,6 +113,43 @@ func TestItemErrors_FailEndsTheInformer(t *testing.T) {
 	require.ErrorIs(t, handle.Err(), informer.ErrClosed)
 	_, err := r.Subscribe(l.handle, informer.HandlerOptions{})
 	require.ErrorIs(t, err, informer.ErrClosed)
+}
+
+// A call of AddIndexers that waits while a Transform fails must not publish what was applied
+// before.
+func TestItemErrors_FailPublishesNoPartOfACommit(t *testing.T) {
+	for range 50 {
+		returned := make(chan error, 1)
+		var s *informer.SharedInformer[pod]
+		made := make(chan struct{})
+		s, _ = busy(t, func(cfg *informer.Config[pod]) {
+			cfg.ItemErrors = informer.Fail
+			cfg.Transform = func(p pod) (pod, error) {
+				if p.Name != "b" {
+					return p, nil
+				}
+				<-made
+				calling := make(chan struct{})
+				go func() {
+					close(calling)
+					returned <- s.AddIndexers(store.Indexers[pod]{"node": byNode})
+				}()
+				<-calling
+				for range 100 { // so that the call is likely to wait for the lock by now
+					runtime.Gosched()
+				}
+				return p, errBad
+			}
+			for _, name := range []string{"a", "b"} {
+				_, err := cfg.Source.ListerWatcher.(*enginetest.Source[pod]).Add(pod{Name: name})
+				require.NoError(t, err)
+			}
+		})
+		close(made)
+		require.ErrorIs(t, <-returned, informer.ErrClosed)
+		require.ErrorIs(t, s.Synced(t.Context()), informer.ErrItem)
+		require.Empty(t, s.List(nil))
+	}
 }
 
 func TestIndexers_ErrorCostsOneIndexEntry(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 //	update         the Reflector, by Offer: a full mailbox holds it back
 //	addListener    AddEventHandler and Subscribe
 //	removeListener Registration.Remove and Stop
-//	recheck        a handler that has caught up; AddIndexers after a function of
-//	               the configuration failed; New, to open the sink
+//	recheck        a handler that has caught up; AddIndexers when it is over;
+//	               New, to open the sink
 type message interface{ message() }
 
 // update is a change of the source, in order.
@@ -104,7 +104,7 @@ func (p *updater) Receive(ctx *actors.Context, msg message) {
 	}
 }
 
-// Flush commits what was gathered, unless a handler holds the source back.
+// Flush commits what was gathered, unless the source is held back.
 func (p *updater) Flush(ctx *actors.Context) {
 	if !p.hold() && len(p.gathered) > 0 {
 		p.commit()
@@ -128,9 +128,10 @@ func (p *updater) drainAll() {
 	p.informer.handlers.Store(0)
 }
 
-// hold holds the source back while a handler requires it, and reports whether one does.
+// hold holds the source back while a handler or addIndexers requires it, and reports
+// whether one does.
 func (p *updater) hold() bool {
-	holds := false
+	holds := p.informer.indexing.Load() > 0
 	for _, l := range p.listeners {
 		holds = holds || l.pending.holds()
 	}
