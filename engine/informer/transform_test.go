@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"errors"
 	"runtime"
 	"testing"
 	"time"
@@ -175,6 +176,33 @@ func TestIndexers_ErrorCostsOneIndexEntry(t *testing.T) {
 
 	require.NoError(t, r.AddIndexers(store.Indexers[pod]{"again": byNode}))
 	require.Len(t, r.reported(), 1, "of c, in the new index")
+}
+
+// The stored state of an object may be older than the one in quarantine.
+func TestAddIndexers_KeepsTheNewestStateInQuarantine(t *testing.T) {
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		cfg.ItemErrors = informer.Quarantine
+		cfg.Transform = func(p pod) (pod, error) {
+			if p.N > 0 {
+				return p, errors.New("newer")
+			}
+			p.Node = "bad"
+			return p, nil
+		}
+	})
+	r.put(pod{Name: "a", Node: "n1"})
+	r.put(pod{Name: "b", Node: "n1"})
+	newest := r.put(pod{Name: "a", Node: "n2", N: 1})
+	require.Len(t, r.reported(), 1)
+	require.NoError(t, r.AddIndexers(store.Indexers[pod]{"node": byNode}))
+	require.Len(t, r.reported(), 2, "of the stored states")
+	ill := r.Quarantined()
+	require.Len(t, ill, 2)
+	require.Equal(t, newest, ill[0].Object.Revision)
+	require.Equal(t, "n2", ill[0].Object.Value.Node, "the source's")
+	require.ErrorContains(t, ill[0].Err, "newer")
+	require.Equal(t, "bad", ill[1].Object.Value.Node, "as Transform has left it")
+	require.ErrorIs(t, ill[1].Err, errBad)
 }
 
 // A Transform that ends the goroutine ends the informer, which says so, and leaves its copy

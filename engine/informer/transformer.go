@@ -13,7 +13,7 @@ import (
 
 // Quarantined is an object for which Transform or an IndexFunc has failed.
 type Quarantined[T any] struct {
-	// Object is the source's.
+	// Object is the source's or, if an IndexFunc has failed, as Transform has left it.
 	Object *Object[T]
 	// Err is why.
 	Err *ItemError
@@ -68,7 +68,9 @@ func (t *transformer) fail(o *store.Object, err *ItemError) {
 		if t.failing == nil {
 			t.failing = make(map[string]quarantined)
 		}
-		t.failing[o.Key] = quarantined{o, err}
+		if known, ok := t.failing[o.Key]; !ok || known.object == o { // another is newer: see AddIndexers
+			t.failing[o.Key] = quarantined{o, err}
+		}
 	case Fail:
 		t.failed = cmp.Or(t.failed, error(err))
 	}
