@@ -118,7 +118,10 @@ func (s *SharedInformer[T]) Overlay(limit int) *Overlay[T] { return &Overlay[T]{
 func (s *SharedInformer[T]) Name() string { return s.core.name() }
 
 // Host returns the host that the informer runs on.
-func (s *SharedInformer[T]) Host() *engine.Host { return s.core.hostOf() }
+func (s *SharedInformer[T]) Host() *engine.Host { return s.hostOf() }
+
+// hostOf is Host, for [WaitFor].
+func (s *SharedInformer[T]) hostOf() *engine.Host { return s.core.hostOf() }
 
 // Stats returns the informer's counters. It never blocks.
 func (s *SharedInformer[T]) Stats() Stats { return s.core.stats() }

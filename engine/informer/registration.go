@@ -122,6 +122,7 @@ type Registration struct{ core registrationCore }
 // [informerCore].
 type registrationCore interface {
 	name() string
+	hostOf() *engine.Host
 	hasSynced() bool
 	syncedSignal() <-chan struct{}
 	waitSynced(ctx context.Context) error
@@ -134,6 +135,9 @@ type registrationCore interface {
 
 // Name returns the handler's name.
 func (r *Registration) Name() string { return r.core.name() }
+
+// hostOf returns the host that the handler runs on, for [WaitFor].
+func (r *Registration) hostOf() *engine.Host { return r.core.hostOf() }
 
 // HasSynced reports whether the handler has handled its initial state. A panic
 // counts as handled.
@@ -179,6 +183,8 @@ func (r *Registration) Remove(ctx context.Context, how Removal) error {
 }
 
 func (l *listener) name() string { return l.options.Name }
+
+func (l *listener) hostOf() *engine.Host { return l.informer.host }
 
 func (l *listener) hasSynced() bool { return l.synced.Load() }
 

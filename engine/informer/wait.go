@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -19,15 +20,61 @@ type Syncer interface {
 	Synced(ctx context.Context) error
 }
 
-// WaitFor blocks until all have synced. The error is a [*NotSyncedError] that names
-// all those that have not, with their errors.
+// WaitFor blocks until all have synced, or one has ended without. The error is a
+// [*NotSyncedError] that names all those that have not, with their errors.
 func WaitFor(ctx context.Context, syncers ...Syncer) error {
+	wait := waitForAll
+	if len(syncers) == 1 || onDeterministicHost(syncers) {
+		wait = waitForEach
+	}
+	if err := wait(ctx, syncers); err != nil {
+		return laggards(endOfWait(err), syncers)
+	}
+	return nil
+}
+
+// onDeterministicHost reports whether one of them is on a deterministic host, which only
+// one goroutine may run.
+func onDeterministicHost(syncers []Syncer) bool {
+	return slices.ContainsFunc(syncers, func(each Syncer) bool {
+		on, ok := each.(interface{ hostOf() *engine.Host })
+		return ok && on.hostOf().Deterministic()
+	})
+}
+
+// waitForEach waits for one after the other. On a deterministic host the wait for one that
+// never syncs ends when there is nothing left to run.
+func waitForEach(ctx context.Context, syncers []Syncer) error {
 	for _, each := range syncers {
 		if err := each.Synced(ctx); err != nil {
-			return laggards(endOfWait(err), syncers)
+			return err
 		}
 	}
 	return nil
+}
+
+// waitForAll waits for all at the same time, so that the first that ends without having
+// synced ends the wait for the others.
+func waitForAll(ctx context.Context, syncers []Syncer) (first error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan error, len(syncers))
+	for _, each := range syncers {
+		go func() {
+			err := usercode.ErrGoexit // unless the call returns
+			defer func() { ended <- err }()
+			if panicked := usercode.Call("Syncer.Synced", "", func() { err = each.Synced(ctx) }); panicked != nil {
+				err = panicked
+			}
+		}()
+	}
+	for range syncers {
+		if err := <-ended; err != nil && first == nil {
+			first = err
+			cancel(err)
+		}
+	}
+	return first
 }
 
 // laggards returns a [*NotSyncedError] for those that have not synced; nil if all have meanwhile.

@@ -149,6 +149,29 @@ func TestWaitFor_NamesTheLaggards(t *testing.T) {
 	require.ErrorIs(t, err, errBad)
 }
 
+// What never syncs does not hide, whatever the order, that another will not sync either.
+func TestWaitFor_EndsWithTheFirstThatEnds(t *testing.T) {
+	failing := func(n int, err error) *informer.SharedInformer[pod] {
+		s, _ := busy(t, func(cfg *informer.Config[pod]) {
+			cfg.Source.ListerWatcher.(*enginetest.Source[pod]).FailList(n, err)
+		})
+		return s
+	}
+	trying, ended := failing(1<<30, errBad), failing(1, store.ErrUnsupported)
+	handle, err := trying.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, order := range [][]informer.Syncer{{trying, handle, ended}, {ended, handle, trying}} {
+		err := informer.WaitFor(ctx, order...)
+		var late *informer.NotSyncedError
+		require.ErrorAs(t, err, &late)
+		require.NoError(t, late.Cause, "no wait was given up")
+		require.Len(t, late.Laggards, 3)
+		require.ErrorIs(t, err, store.ErrUnsupported)
+	}
+}
+
 // lateSyncer has synced just when it was given up.
 type lateSyncer struct{}
 
