@@ -104,8 +104,8 @@ func (c *commit) apply(u reflector.Update) {
 	c.revision, c.reached = u.Revision, true
 }
 
-// unavailable handles an Unavailable update. The Reflector has reported the error
-// before, unless the update is final.
+// unavailable handles an Unavailable update. The Reflector has reported its error before,
+// but not that it is final.
 func (c *commit) unavailable(u reflector.Update) {
 	failed := &SourceError{Informer: c.informer.cfg.name, Final: u.Final, Err: u.Err}
 	c.informer.sourceErr.Store(failed)
