@@ -35,7 +35,7 @@ type sharedInformer struct {
 	// unpublished: objects have a change that is not published; guarded by writing.
 	// If it stays so, the informer ends.
 	unpublished bool
-	// indexing is the number of calls of addIndexers, while which the actor holds the
+	// indexing is the number of calls of addIndexers, during which the actor holds the
 	// source.
 	indexing atomic.Int32
 	// storeID identifies the storage that objects are of, and storages counts the
