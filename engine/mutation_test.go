@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,6 +92,27 @@ func TestMutation_OfAWrittenValueIsFoundAtClose(t *testing.T) {
 			require.ErrorIs(t, found.found[0], engine.ErrMutated)
 		})
 	}
+}
+
+// OnError may end its goroutine, as it does in a test that permits no errors. There is no cache,
+// since a change while the detector looks is a data race.
+func TestMutation_FoundAtCloseLetsItEndThoughOnErrorEndsItsGoroutine(t *testing.T) {
+	var told atomic.Int64
+	e, err := engine.New(engine.Config[*box]{
+		Key: func(b *box) string { return b.Name }, DetectMutations: true, NoCache: true,
+		OnError: func(error) { told.Add(1); runtime.Goexit() },
+	})
+	require.NoError(t, err)
+	made := []*box{newBox("a"), newBox("b"), newBox("c")}
+	for _, b := range made {
+		_, err := e.Put(t.Context(), b)
+		require.NoError(t, err)
+	}
+	for _, b := range made {
+		b.Tags["b"] = "2"
+	}
+	require.NoError(t, e.Close())
+	require.EqualValues(t, len(made), told.Load())
 }
 
 func TestMutation_InAHandlerIsFoundWhenTheObjectIsSuperseded(t *testing.T) {

@@ -96,12 +96,13 @@ func (r *root) Stopping(*actors.Context) {
 	r.engine.stopServing(ErrEngineClosed)
 }
 
-// Stopped lets Close return: the other actors have ended.
+// Stopped lets Close return: the other actors have ended. It does so even if OnError, told
+// by the audit, ends the goroutine.
 func (r *root) Stopped(*actors.Context) {
+	defer r.engine.registry.ForgetContexts()
+	defer r.engine.lastTurn()
+	defer r.engine.host.removeEngine(r.engine)
 	r.audit()
-	r.engine.host.removeEngine(r.engine)
-	r.engine.lastTurn()
-	r.engine.registry.ForgetContexts()
 }
 
 // detectMutations puts a detector between the engine and its backend if the
