@@ -53,6 +53,65 @@ func TestFault_ClockJumpEndsNoWatchEarly(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrDeadline)
 }
 
+// The pause before a handler is called again is lost, not the call, nor the watch.
+func TestFault_ClockFailsAtAPauseOfAHandler(t *testing.T) {
+	policy := engine.ErrorPolicy{Backoff: 77 * time.Millisecond}
+	var wire *clocktest.Failing
+	var reported []error
+	f := newFixture(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
+		wire = &clocktest.Failing{Clock: host.Clock, Counts: func(_ clocktest.Call, d time.Duration) bool { return d == policy.Backoff }}
+		host.Clock = wire
+		c.OnError = func(err error) { reported = append(reported, err) }
+	})
+	a := newAttempts(f, map[string]int{"a": 1, "b": 1})
+	w, err := f.engine.Process(t.Context(), engine.WatchOptions{Name: "billing"}, policy, a.handle)
+	require.NoError(t, err)
+	wire.Fail(clocktest.AfterFunc, 0, 1)
+	f.put("a")
+	require.NoError(t, w.Err())
+	require.Equal(t, []string{"a 0s", "a 0s"}, a.calls)
+	require.Len(t, reported, 1)
+	require.EqualError(t, reported[0], "billing: no pause before the next attempt: Clock.AfterFunc panicked: the clock fails: AfterFunc")
+	f.put("b")
+	f.pass(time.Second)
+	require.Equal(t, []string{"a 0s", "a 0s", "b 0s", "b 100ms"}, a.calls, "it is asked again")
+	require.Empty(t, f.failures)
+}
+
+// unstoppable is a clock whose timers of that time panic when they are stopped.
+type unstoppable struct {
+	clock.Clock
+	of time.Duration
+}
+
+func (c unstoppable) AfterFunc(d time.Duration, f func()) clock.Timer {
+	timer := c.Clock.AfterFunc(d, f)
+	if d == c.of {
+		return panickingTimer{}
+	}
+	return timer
+}
+
+type panickingTimer struct{}
+
+func (panickingTimer) Stop() bool { panic("the timer fails") }
+
+func TestFault_ClockFailsAtTheEndOfAHandlersPause(t *testing.T) {
+	policy := engine.ErrorPolicy{Backoff: 77 * time.Millisecond}
+	f := newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
+		host.Clock = unstoppable{host.Clock, policy.Backoff}
+	})
+	a := newAttempts(f, map[string]int{"a": 1})
+	w, err := f.engine.Process(t.Context(), engine.WatchOptions{}, policy, a.handle)
+	require.NoError(t, err)
+	f.put("a")
+	w.Stop()
+	require.ErrorIs(t, w.Err(), engine.ErrStopped)
+	f.pass(time.Second)
+	require.Equal(t, []string{"a 0s"}, a.calls)
+	require.Empty(t, f.failures)
+}
+
 // The engine's own actors fail, each time at the next place where one arms a timer,
 // or reads the clock: watches live on and miss nothing, or calls say at once that
 // they could not be started, and the counts of watches are true.

@@ -172,13 +172,26 @@ func (t *retrying) goOn(ev store.Event, err error) bool {
 	return true
 }
 
-// wait has the actor woken after a pause.
+// wait has the actor woken after a pause or, if the clock fails, which is the user's, at once.
 func (t *retrying) wait(pause time.Duration) {
+	failed := t.arm(pause)
+	if failed == nil {
+		return
+	}
+	t.box.Wake()
+	if t.watch.feed.Report != nil {
+		t.watch.feed.Report(fmt.Errorf("%s: no pause before the next attempt: %w", t.watch.name, failed))
+	}
+}
+
+// arm sets the timer of a pause, unless the watch has ended. A panic of the clock is the error.
+func (t *retrying) arm(pause time.Duration) error {
 	t.watch.mu.Lock()
 	defer t.watch.mu.Unlock()
-	if !t.watch.flags.has(ended) {
-		t.timer = t.Clock.AfterFunc(pause, t.resume)
+	if t.watch.flags.has(ended) {
+		return nil
 	}
+	return usercode.Call("Clock.AfterFunc", "", func() { t.timer = t.Clock.AfterFunc(pause, t.resume) })
 }
 
 // resume ends a pause.
@@ -196,8 +209,9 @@ func (t *retrying) pausing() bool {
 	return t.timer != nil
 }
 
-// stop ends the handler's context. The caller holds the watch's lock.
+// stop ends the handler's context. A timer that panics stays: it wakes an actor that has
+// ended. The caller holds the watch's lock.
 func (t *retrying) stop(reason error) {
 	t.cancel(reason)
-	clock.Stop(&t.timer)
+	_ = usercode.Call("Timer.Stop", "", func() { clock.Stop(&t.timer) })
 }
