@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 )
 
 // quitters is a tree of actors any of whose methods ends its goroutine at times, as t.FailNow
@@ -121,4 +122,67 @@ func TestGoexit_InAnyMethodKeepsNoActorFromEnding(t *testing.T) {
 		require.Equal(t, accepted, q.handled.Load(), "seed %d", seed)
 		require.Zero(t, sys.Actors(), "seed %d", seed)
 	}
+}
+
+// The parent that is asked about a failure fails itself. Both are told of.
+func TestGoexit_InChildFailedHidesNoFailure(t *testing.T) {
+	for what, spawn := range map[string]func(*actors.Context){
+		"actor with a queue": func(ctx *actors.Context) {
+			spawnProbe(ctx, &probe{journal: new(journal), name: "child"}, actors.Options{}).Tell(boom("1"))
+		},
+		"wake actor": func(ctx *actors.Context) {
+			w := &recordingWaker{journal: new(journal), woken: func(*actors.Context) bool { panic("boom 1") }}
+			_ = actors.SpawnWake(ctx, w, &w.WakeBox, nil)
+			w.Wake()
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var failed failures
+			asked := make(chan struct{})
+			sys := newSystem(t, actors.SystemConfig{OnFailure: func(f actors.Failure) {
+				failed.add(f)
+				if f.Actor == "parent" {
+					close(asked)
+				}
+			}})
+			parent := spawnProbe(sys, &probe{journal: new(journal), name: "parent", hooks: map[string]func(*actors.Context){
+				`asked about "boom 1"`: func(*actors.Context) { runtime.Goexit() },
+			}}, actors.Options{})
+			parent.Tell(run("spawn", spawn))
+			<-asked
+			require.NoError(t, sys.Close(t.Context()))
+			require.Contains(t, failed.take(), ": boom 1: Stop")
+		})
+	}
+}
+
+// quittingHandler is a handler of log lines that ends its goroutine, as one does that fails a test.
+type quittingHandler struct{ panickingHandler }
+
+func (quittingHandler) Handle(context.Context, slog.Record) error { runtime.Goexit(); return nil }
+
+func TestGoexit_OfTheLoggerHidesNoFailure(t *testing.T) {
+	var failed failures
+	sys := newSystem(t, actors.SystemConfig{OnFailure: failed.add, Logger: slog.New(quittingHandler{})})
+	stopped := make(chan struct{})
+	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a", hooks: map[string]func(*actors.Context){
+		"stopped": func(*actors.Context) { close(stopped) },
+	}}, actors.Options{})
+	ref.Tell(boom("1"))
+	<-stopped
+	require.Equal(t, "a: boom 1: Stop", failed.take())
+}
+
+func TestGoexit_OfTheLoggerHidesNoTurnThatHoldsAWorker(t *testing.T) {
+	var failed failures
+	clock := clock.NewVirtual(start)
+	sys := newSystem(t, actors.SystemConfig{Workers: 1, Clock: clock, OnFailure: failed.add, Logger: slog.New(quittingHandler{})})
+	p := newPause(t)
+	spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{}).Tell(p.message())
+	<-p.entered
+	var advanced sync.WaitGroup
+	advanced.Go(func() { clock.Advance(2 * time.Second) })
+	advanced.Wait()
+	require.Equal(t, "a: "+held, failed.take())
+	p.release()
 }

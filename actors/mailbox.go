@@ -1,6 +1,10 @@
 package actors
 
-import "github.com/asynkron/protoactor-go/actor"
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/watchmill/watchmill/usercode"
+)
 
 // mailbox is a cell as the executor sees it, which runs its turns, and, if the actor
 // has a queue, as protoactor does, which posts system messages to it. User messages do
@@ -84,12 +88,14 @@ func (c *cell) handle(message any) {
 // release drops all references of a dead cell, since users may keep its Ref or
 // WakeBox, and reports failures that no supervisor will decide about any more.
 func (c *cell) release() {
+	defer c.body.release()
+	var undecided []*Failure
 	for m := c.nextSystem(); m != nil; m = c.nextSystem() {
 		if f, ok := m.(*ownFailure); ok {
-			c.spec.system.report(f.failure)
+			undecided = append(undecided, f.failure)
 		}
 	}
-	c.body.release()
+	usercode.Each(undecided, c.spec.system.report)
 }
 
 // fail records that user code of this actor has panicked. An actor that is
@@ -164,14 +170,14 @@ func (l *lifecycle) Receive(pc actor.Context) {
 	}
 }
 
-// HandleFailure decides what happens to a child that failed. It happens even if the code that
-// decides, or is told of it, ends the goroutine.
+// HandleFailure decides what happens to a child that failed. That is reported, and happens, even
+// if the code that decides, or is told of it, ends the goroutine.
 func (l *lifecycle) HandleFailure(_ *actor.ActorSystem, _ actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	c := (*cell)(l)
 	f := reason.(*Failure) // nothing else is escalated: see cell.handle
 	defer func() { c.spec.system.carryOut(child, f.Directive) }()
+	defer c.spec.system.report(f)
 	f.Directive = c.decide(f)
-	c.spec.system.report(f)
 }
 
 // decide asks the supervisor. The answer is Stop if there is none, if it fails,

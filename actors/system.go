@@ -195,9 +195,9 @@ func (s *System) uncount(c *cell) {
 
 // report logs a failure and calls OnFailure.
 func (s *System) report(f *Failure) {
+	defer s.notify(f)
 	s.logger.Error("actor failed", "actor", f.Actor, "id", f.ID, "reason", f.Reason,
 		"directive", f.Directive, "stack", string(f.Stack))
-	s.notify(f)
 }
 
 // notify calls OnFailure.
@@ -229,6 +229,6 @@ func (s *System) loggerFailed(panicked *usercode.PanicError) {
 // workerHeld reports a turn that holds a worker of the pool.
 func (s *System) workerHeld(turn *mailbox) {
 	f := &Failure{Actor: (*cell)(turn).title(), ID: turn.id, Reason: ErrWorkerHeld, Directive: Resume}
+	defer s.notify(f)
 	s.logger.Warn("turn holds a worker of the pool", "actor", f.Actor, "id", f.ID, "limit", turnLimit)
-	s.notify(f)
 }

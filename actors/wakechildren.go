@@ -86,8 +86,8 @@ func (w *wakeChildren) remove(child *WakeBox) {
 // failed decides about a child that has failed, as HandleFailure does about others.
 func (w *wakeChildren) failed(m *wakerFailed) {
 	defer m.carryOut()
+	defer w.parent.spec.system.report(m.failure)
 	m.failure.Directive = w.parent.decide(m.failure)
-	w.parent.spec.system.report(m.failure)
 }
 
 // SendSystemMessage stops all children if the message is Stop, which protoactor sends in

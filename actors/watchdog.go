@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 const (
@@ -112,11 +113,9 @@ func (p *Pool) check() {
 		p.unwatched = true
 	}
 	p.mu.Unlock()
+	defer usercode.Each(held, d.held)
 	if report != nil {
 		report()
-	}
-	for _, m := range held {
-		d.held(m)
 	}
 }
 
