@@ -71,6 +71,10 @@
 // System, the actor is stopped. Every such [Failure] is logged and passed to
 // SystemConfig.OnFailure, with its stack.
 //
+// An actor may fail again before its parent has decided, as when two of its children
+// end. The parent is asked about the later failure once it has the actor resumed. If it
+// has it restarted or stopped, that settles both.
+//
 // A parent stops after its children. [ChildObserver] is called once for each
 // child that ends, whatever the reason. A message that was accepted is either
 // received or, if the actor stops first, dropped (see [Dropper]). Only the one

@@ -69,20 +69,9 @@ func (c *cell) runSystem() (alive bool) {
 		if message == nil {
 			break
 		}
-		c.handle(message)
-	}
-	return
-}
-
-func (c *cell) handle(message any) {
-	switch message.(type) {
-	case *actor.SuspendMailbox:
-		c.state.Or(suspended)
-	case *actor.ResumeMailbox:
-		c.state.And(^suspended)
-	default:
 		c.body.control(message)
 	}
+	return
 }
 
 // release drops all references of a dead cell, since users may keep its Ref or
@@ -111,6 +100,10 @@ func (c *cell) fail(reason any, stack []byte) {
 			f.Directive = Restart
 		}
 		c.spec.system.report(f)
+		return
+	}
+	if c.is(suspended) { // or the message might come behind the restart that is decided now
+		c.body.control(&ownFailure{f})
 		return
 	}
 	c.post(&ownFailure{f})
@@ -174,7 +167,7 @@ func (l *lifecycle) Receive(pc actor.Context) {
 // if the code that decides, or is told of it, ends the goroutine.
 func (l *lifecycle) HandleFailure(_ *actor.ActorSystem, _ actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	c := (*cell)(l)
-	f := reason.(*Failure) // nothing else is escalated: see cell.handle
+	f := reason.(*Failure) // nothing else is escalated: see queueBody.failed
 	defer func() { c.spec.system.carryOut(child, f.Directive) }()
 	defer c.spec.system.report(f)
 	f.Directive = c.decide(f)
@@ -232,7 +225,7 @@ type systemMessage struct {
 }
 
 // ownFailure tells an actor that its user code has panicked. An actor sends it
-// to itself; then it is suspended and its parent is asked.
+// to itself; then it is suspended and its parent is asked, about one failure at a time.
 type ownFailure struct{ failure *Failure }
 
 // The messages that this package sends in protoactor's place. They have no

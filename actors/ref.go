@@ -135,6 +135,7 @@ type queueBody struct {
 	flusher   Flusher              // current, if it is one
 	unflushed bool                 // messages were received since the last Flush
 	failure   *Failure             // the last one that the parent was asked about
+	later     []*Failure           // those that it will be asked about if the actor is resumed
 }
 
 // typedQueue is the part that depends on the type of the messages. All its
@@ -171,14 +172,17 @@ func (q *queueBody) failWorking(reason any, stack []byte) {
 	q.fail(reason, stack)
 }
 
-// control passes system messages on to protoactor, but for those about wake actors.
+// control passes system messages on to protoactor, but for those about failures and wake actors.
 func (q *queueBody) control(message any) {
 	switch m := message.(type) {
 	case *ownFailure:
-		q.failure = m.failure
-		q.invoker.EscalateFailure(m.failure, nil)
+		q.failed(m.failure)
+	case *actor.SuspendMailbox: // it is suspended already
+	case *actor.ResumeMailbox:
+		q.resume()
 	case *actor.Restart:
 		if !q.is(stopping) { // or protoactor would restart it after its children have stopped
+			defer q.reportLater(Restart)()
 			q.invoke(m)
 		}
 	case *wakerFailed:
@@ -187,6 +191,48 @@ func (q *queueBody) control(message any) {
 		q.wakers.remove((*WakeBox)(m))
 	default:
 		q.invoke(m)
+	}
+}
+
+// failed suspends the actor and asks its parent, or waits until that has decided about an
+// earlier failure. Of an actor that is stopping the failure is only reported.
+func (q *queueBody) failed(f *Failure) {
+	switch {
+	case q.is(stopping):
+		q.spec.system.report(f)
+	case q.is(suspended):
+		q.later = append(q.later, f)
+	default:
+		q.state.Or(suspended)
+		q.failure = f
+		q.invoker.EscalateFailure(f, nil)
+	}
+}
+
+// resume lets the actor go on, unless it waits for a decision about another failure. One that
+// is stopping only stops.
+func (q *queueBody) resume() {
+	if q.is(stopping) {
+		return
+	}
+	q.state.And(^suspended)
+	if len(q.later) > 0 {
+		next := q.later[0]
+		q.later = q.later[1:]
+		q.failed(next)
+	}
+}
+
+// reportLater returns a function that reports the failures that have waited until now: the
+// directive about the one before settles them, too.
+func (q *queueBody) reportLater(d Directive) func() {
+	later := q.later
+	q.later = nil
+	return func() {
+		usercode.Each(later, func(f *Failure) {
+			f.Directive = d
+			q.spec.system.report(f)
+		})
 	}
 }
 
@@ -231,13 +277,14 @@ func (q *queueBody) close() {
 	q.unflushed = false // nothing is flushed any more
 	q.inbox.refuse()
 	defer q.typed.drop()
+	defer q.reportLater(Stop)()
 	if q.inbox.wantRoom.Swap(false) && q.onRoom != nil {
 		q.guard(q.onRoom)
 	}
 }
 
 func (q *queueBody) release() {
-	q.invoker, q.current, q.flusher, q.onRoom, q.failure = nil, nil, nil, nil, nil
+	q.invoker, q.current, q.flusher, q.onRoom, q.failure, q.later = nil, nil, nil, nil, nil, nil
 	q.typed.release()
 }
 

@@ -449,18 +449,21 @@ func TestContext_AnActorCanStopItself(t *testing.T) {
 	require.Equal(t, "child got 1; child stopping; child dropped 2; child stopped; parent lost a child", f.run())
 }
 
-// The actor is suspended when it is told to stop. Its parent has yet to decide, but that changes
+// The actor has failed when it is told to stop. Its parent has yet to decide, but that changes
 // nothing any more.
 func TestFailure_BeforeAStopIsThatOfTheActor(t *testing.T) {
-	f := newPair(t, actors.Restart)
-	f.run()
-	var told *actors.Failure
-	f.child.hooks = map[string]func(*actors.Context){"stopping": func(ctx *actors.Context) { told = ctx.Failure() }}
-	f.childRef.Tell(boom("1"))
-	f.seeded.RunN(2)
-	f.childRef.Stop()
-	require.Equal(t, "child got 1; parent asked about \"boom 1\"; child stopping; child stopped; parent lost a child", f.run())
-	require.ErrorContains(t, told, "boom 1")
+	for _, turns := range []int{1, 2} {
+		f := newPair(t, actors.Restart)
+		f.run()
+		var told *actors.Failure
+		f.child.hooks = map[string]func(*actors.Context){"stopping": func(ctx *actors.Context) { told = ctx.Failure() }}
+		f.childRef.Tell(boom("1"))
+		f.seeded.RunN(turns)
+		f.childRef.Stop()
+		require.Regexp(t, "child got 1; .*child stopping; child stopped; .*parent lost a child", f.run())
+		require.NotNil(t, told, "after %d turns", turns)
+		require.ErrorContains(t, told, "boom 1")
+	}
 }
 
 // No supervisor decides about a failure that the stop overtakes. It is reported.
@@ -469,5 +472,16 @@ func TestFailure_DuringTheLastMessageIsReported(t *testing.T) {
 	f.run()
 	f.childRef.Tell(run("1", func(*actors.Context) { f.childRef.Stop(); panic("last words") }))
 	require.Equal(t, "child got 1; child stopping; child stopped; parent lost a child", f.run())
+	require.Equal(t, "parent/child: last words: Stop", f.failed())
+}
+
+func TestFailure_BehindAStopIsReportedWhileTheChildrenStop(t *testing.T) {
+	f := newPair(t, actors.Restart)
+	f.child.hooks["started"] = func(ctx *actors.Context) {
+		spawnProbe(ctx, &probe{journal: f.journal, name: "leaf"}, actors.Options{})
+	}
+	f.run()
+	f.childRef.Tell(run("1", func(*actors.Context) { f.childRef.Stop(); panic("last words") }))
+	require.Equal(t, "child got 1; child stopping; leaf stopping; leaf stopped; child lost a child; child stopped; parent lost a child", f.run())
 	require.Equal(t, "parent/child: last words: Stop", f.failed())
 }

@@ -152,6 +152,8 @@ func (b *wakeBody) control(message any) {
 		defer b.spec.siblings.parent.post((*wakerStopped)(b))
 		defer b.stopped()
 		b.stopping()
+	case *actor.ResumeMailbox:
+		b.state.And(^suspended)
 	case *ownFailure:
 		b.state.Or(suspended)
 		b.spec.siblings.parent.post(&wakerFailed{(*WakeBox)(b), m.failure})
