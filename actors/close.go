@@ -107,9 +107,11 @@ func (c *cell) stillRunning(cause error) error {
 func (s *System) parents() map[ID]ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	parents := make(map[ID]ID, len(s.named))
-	for c := range s.named {
-		parents[c.id] = c.spec.parentID
+	parents := make(map[ID]ID, len(s.named)+len(s.ending))
+	for _, cells := range []map[*cell]struct{}{s.named, s.ending} {
+		for c := range cells {
+			parents[c.id] = c.spec.parentID
+		}
 	}
 	return parents
 }
@@ -134,6 +136,11 @@ func (s *System) stillRunning(cause error, match func(*cell) bool) *StillRunning
 		}
 		e.Wakers += int(c.spec.wakers.Load())
 	}
+	for c := range s.ending {
+		if match(c) {
+			e.Busy = append(e.Busy, c.name())
+		}
+	}
 	slices.Sort(e.Busy)
 	slices.Sort(e.Waiting)
 	return e
@@ -142,12 +149,13 @@ func (s *System) stillRunning(cause error, match func(*cell) bool) *StillRunning
 // StillRunningError says which actors had not stopped when [System.Close], or
 // the caller of [Ref.StillRunning], gave up waiting.
 type StillRunningError struct {
-	// Busy are the names, sorted, of actors with a turn in progress: if one
-	// blocks, it is among these.
+	// Busy are the names, sorted, of actors with a turn in progress: if one that has a
+	// queue blocks, it is among these.
 	Busy []string
 	// Waiting are the names, sorted, of the others; they wait for their children.
 	Waiting []string
-	// Wakers is the number of wake actors left, children of those above.
+	// Wakers is the number of wake actors left, children of those above. Those that have
+	// come to their Stopped are not counted.
 	Wakers int
 	// Cause is why waiting ended: the cause of the context, or [ErrInTurn].
 	Cause error
@@ -163,6 +171,9 @@ func (e *StillRunningError) Error() string {
 	}
 	if e.Wakers > 0 {
 		left = append(left, fmt.Sprintf("%d wake actors", e.Wakers))
+	}
+	if len(left) == 0 { // all have ended, but not the executors yet
+		return fmt.Sprintf("actors still running: %v", e.Cause)
 	}
 	return fmt.Sprintf("actors still running (%s): %v", strings.Join(left, "; "), e.Cause)
 }

@@ -72,11 +72,32 @@ func TestClose_NamesTheActorThatBlocksAndCanBeCalledAgain(t *testing.T) {
 	require.Contains(t, j.take(), "child stopping; child stopped; parent lost a child; parent stopped")
 }
 
+// It is not counted any more then, but Close waits for it.
+func TestClose_NamesTheActorWhoseStoppedBlocks(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{})
+	p := newPause(t)
+	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a", hooks: map[string]func(*actors.Context){
+		"stopped": func(*actors.Context) { p.turn() },
+	}}, actors.Options{Executor: sys.Blocking()})
+	settle(t, ref)
+	ref.Stop()
+	<-p.entered
+	require.Zero(t, sys.Actors())
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, err := range []error{sys.Close(over), ref.StillRunning(over.Err())} {
+		require.EqualError(t, err, "actors still running (in a turn: a): context canceled")
+	}
+	p.release()
+	require.NoError(t, sys.Close(t.Context()))
+}
+
 func TestStillRunningError_Text(t *testing.T) {
 	err := &actors.StillRunningError{
 		Busy: []string{"pods/reflector"}, Waiting: []string{"pods"}, Wakers: 3, Cause: context.DeadlineExceeded,
 	}
 	require.EqualError(t, err, "actors still running (in a turn: pods/reflector; waiting: pods; 3 wake actors): context deadline exceeded")
+	require.EqualError(t, &actors.StillRunningError{Cause: context.DeadlineExceeded}, "actors still running: context deadline exceeded")
 }
 
 func TestClose_CountsWakeActorsThatAreLeft(t *testing.T) {

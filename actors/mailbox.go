@@ -207,6 +207,7 @@ func (c *cell) stopped() {
 	c.spec.system.uncount(c)
 	defer c.state.Or(dead)
 	if b, ok := c.body.behavior().(Ender); ok {
+		defer c.spec.system.inStopped(c)()
 		c.guard(func() { b.Stopped(c.context()) })
 	}
 }

@@ -63,8 +63,9 @@ type System struct {
 	lastID atomic.Uint64
 	live   atomic.Int64 // actors, without the root
 
-	mu    sync.Mutex
-	named map[*cell]struct{} // the live actors that have queues, without the root
+	mu     sync.Mutex
+	named  map[*cell]struct{} // the live actors that have queues, without the root
+	ending map[*cell]struct{} // those that are not counted any more, but are in their Stopped
 
 	shutdown sync.Once
 	closed   chan struct{} // closed when Close has done everything
@@ -90,6 +91,7 @@ func NewSystem(cfg SystemConfig) (*System, error) {
 		stopped:   make(chan struct{}),
 		closed:    make(chan struct{}),
 		named:     make(map[*cell]struct{}),
+		ending:    make(map[*cell]struct{}),
 	}
 	s.logger = usercode.Logger(cmp.Or(cfg.Logger, slog.Default()), s.loggerFailed)
 	s.clock = newCountedClock(cfg.Clock, s.timerFailed)
@@ -193,7 +195,22 @@ func (s *System) uncount(c *cell) {
 	s.mu.Unlock()
 }
 
-// report logs a failure and calls OnFailure.
+// inStopped records that an actor with a queue is in its Stopped, until over is called.
+func (s *System) inStopped(c *cell) (over func()) {
+	if s.isRoot(c) || c.spec.shared() {
+		return func() {}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ending[c] = struct{}{}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.ending, c)
+	}
+}
+
+// report logs a failure and calls OnFailure, even if the logger ends the goroutine.
 func (s *System) report(f *Failure) {
 	defer s.notify(f)
 	s.logger.Error("actor failed", "actor", f.Actor, "id", f.ID, "reason", f.Reason,
