@@ -92,6 +92,17 @@ func TestClose_NamesTheActorWhoseStoppedBlocks(t *testing.T) {
 	require.NoError(t, sys.Close(t.Context()))
 }
 
+func TestClose_OfASeededSystemRunsNothingOnceItsContextIsDone(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		sys, _ := newSeeded(t, actors.SystemConfig{})
+		spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
+		require.ErrorIs(t, sys.Close(over), actors.ErrStillRunning)
+		require.Equal(t, []string{"a"}, sys.Names())
+	}
+}
+
 func TestStillRunningError_Text(t *testing.T) {
 	err := &actors.StillRunningError{
 		Busy: []string{"pods/reflector"}, Waiting: []string{"pods"}, Wakers: 3, Cause: context.DeadlineExceeded,

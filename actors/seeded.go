@@ -89,7 +89,7 @@ func (s *Seeded) RunN(n int) int {
 // drive runs turns until none is left or ctx ends. Unlike Run, it ends with ctx
 // when it is called from a turn.
 func (s *Seeded) drive(ctx context.Context) {
-	for {
+	for ctx.Err() == nil { // first: of two cases that are ready select takes any
 		select {
 		case s.turn <- struct{}{}:
 		case <-ctx.Done():
