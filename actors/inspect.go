@@ -3,6 +3,8 @@ package actors
 import (
 	"cmp"
 	"slices"
+
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // MailboxInfo says of one actor with a queue how much waits in it.
@@ -40,12 +42,13 @@ func (s *System) Mailboxes() []MailboxInfo {
 }
 
 // title is the actor's name, with what its user calls it if that is known: what a
-// [Waker] with a method Name returns.
+// [Waker] with a method Name returns. If that panics, the name is all.
 func (c *cell) title() string {
+	title := c.name()
 	if box, ok := c.body.(*wakeBody); ok {
 		if named, ok := box.waker.(interface{ Name() string }); ok {
-			return c.name() + " (" + named.Name() + ")"
+			_ = usercode.Call("Waker.Name", "", func() { title += " (" + named.Name() + ")" })
 		}
 	}
-	return c.name()
+	return title
 }

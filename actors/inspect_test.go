@@ -37,6 +37,25 @@ func TestWatchdog_NamesAWakerAsItsUserDoes(t *testing.T) {
 	b.pause.release()
 }
 
+// nameless is a wake actor that cannot say what it is called.
+type nameless struct{ actors.WakeBox }
+
+func (*nameless) Woken(*actors.Context) bool { panic("boom") }
+func (*nameless) Name() string               { panic("no name") }
+
+func TestFailure_OfAWakerWhoseNamePanics(t *testing.T) {
+	var failed failures
+	sys, seeded := newSeeded(t, actors.SystemConfig{OnFailure: failed.add})
+	parent := spawnProbe(sys, &probe{journal: new(journal), name: "parent"}, actors.Options{})
+	n := new(nameless)
+	parent.Tell(run("", func(ctx *actors.Context) {
+		require.NoError(t, actors.SpawnWake(ctx, n, &n.WakeBox, nil))
+		n.Wake()
+	}))
+	seeded.Run()
+	require.Equal(t, "parent/"+n.ID().String()+": boom: Stop", failed.take())
+}
+
 func TestMailboxes_ShowWhatWaits(t *testing.T) {
 	sys := newSystem(t, actors.SystemConfig{Workers: 2})
 	busy := spawnProbe(sys, &probe{journal: new(journal), name: "busy"}, actors.Options{Capacity: 10})
