@@ -60,8 +60,9 @@
 // Each actor spawned on the System begins a group, to which all actors below it
 // belong: an engine is a group. On the pool the groups have turns one after the
 // other, however many turns one of them has waiting. A group that has been idle
-// waits for the end of one turn only. An actor whose turn holds a worker of the pool
-// for more than a second is reported by name: see [ErrWorkerHeld].
+// waits for the end of one turn only, unless others that have been idle come in, too.
+// An actor whose turn holds a worker of the pool for more than a second, by the clock
+// of the system, is reported by name: see [ErrWorkerHeld].
 //
 // # Supervision
 //
@@ -78,7 +79,8 @@
 // A parent stops after its children. [ChildObserver] is called once for each
 // child that ends, whatever the reason. A message that was accepted is either
 // received or, if the actor stops first, dropped (see [Dropper]). Only the one
-// during which the actor panicked is neither.
+// during which the actor panicked is neither, and those that are left when an actor
+// ends whose behavior could not be made.
 //
 // A panic or a Goexit while stopping or restarting is reported and changes nothing
 // else. A supervisor that always restarts a child which fails in every Started

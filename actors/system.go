@@ -30,8 +30,9 @@ type SystemConfig struct {
 	Executor Executor
 	// OnFailure is called for every panic of user code that was contained, after
 	// the directive has been decided, and once for each turn that holds a worker
-	// of the pool for longer than a second, while it does (see [ErrWorkerHeld]). It
-	// is called in a turn, of any actor, or by the clock, and must not block.
+	// of the pool for longer than a second of the Clock, while it does (see
+	// [ErrWorkerHeld]). It is called in a turn, of any actor, or by the clock, and must
+	// not block.
 	OnFailure func(Failure)
 }
 

@@ -6,7 +6,8 @@
 //
 // The engine with its actors, caches and informers, the queues, controllers and storage in
 // memory read the time and arm timers by a Clock alone, so that a run of them on a virtual
-// clock is deterministic. What a file, a network or a process is waited for by is package
+// clock is deterministic. Only the time that closing may take is that of package time, as
+// engine.HostConfig.CloseTimeout. What a file, a network or a process is waited for by is package
 // time: in etcd, remote, serve, inspect and sim, and in bolt for the lock and the transactions
 // of its file, but not for the times of its writes and expiries.
 package clock

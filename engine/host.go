@@ -28,7 +28,9 @@ var ErrIdle = errors.New("deterministic run is idle: nothing left that could end
 type HostConfig struct {
 	// Workers is the number of pool workers; zero means GOMAXPROCS.
 	Workers int
-	// Clock is the engines' clock; nil means the real one.
+	// Clock is the engines' clock; nil means the real one. A virtual clock that moves by
+	// more than a second while the pool runs a turn makes that a turn that holds a worker,
+	// as OnFailure is told.
 	Clock Clock
 	// Executor, if set, runs everything instead of the pool: with [NewSeeded] and
 	// a virtual clock a run is deterministic. Calls then run the engine while they
@@ -46,7 +48,7 @@ type HostConfig struct {
 	Metrics Metrics
 	// OnFailure is called with every panic in an actor, whether the actor was
 	// restarted or stopped, and in the Logger's handler. It is also called while a turn holds
-	// a worker of the pool for more than a second, as a handler with OnPool that blocks:
+	// a worker of the pool for more than a second of the Clock, as a handler with OnPool that blocks:
 	// then the failure's Reason is [actors.ErrWorkerHeld], it has no Stack, and the actor goes on.
 	// It must not block.
 	OnFailure func(Failure)
