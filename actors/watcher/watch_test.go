@@ -290,10 +290,6 @@ func TestWatch_KeepingCostsNoCopies(t *testing.T) {
 	}
 }
 
-// An emitted value is not state: conflation cannot make up for it, so it says
-// what it has left out.
-// An object that came and went leaves no difference, so the next event says that
-// something is missing before it.
 func TestNotified_IsCalledOnceForEachTimeThatItFoundNothing(t *testing.T) {
 	w := wide(t, "")
 	told := 0
