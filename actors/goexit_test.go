@@ -97,13 +97,15 @@ func (w *quittingWaker) Woken(*actors.Context) (again bool) { w.quit(); return f
 func (w *quittingWaker) Stopping(*actors.Context)           { w.quit() }
 func (w *quittingWaker) Stopped(*actors.Context)            { w.quit() }
 
-// Whatever ends its goroutine, all actors end, and each message that was accepted is received or
+// Whatever ends its goroutine, OnFailure too, all actors end, and each message that was accepted is received or
 // dropped, once.
 func TestGoexit_InAnyMethodKeepsNoActorFromEnding(t *testing.T) {
 	for seed := range uint64(100) {
-		sys, err := actors.NewSystem(actors.SystemConfig{Workers: 2, Logger: slog.New(slog.DiscardHandler)})
-		require.NoError(t, err)
 		q := &quitters{rand: rand.New(rand.NewPCG(seed, 0))}
+		sys, err := actors.NewSystem(actors.SystemConfig{
+			Workers: 2, Logger: slog.New(slog.DiscardHandler), OnFailure: func(actors.Failure) { q.quit() },
+		})
+		require.NoError(t, err)
 		for range 2 {
 			q.spawn(sys, 2)
 		}
