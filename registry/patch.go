@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	mergepatch "gopkg.in/evanphx/json-patch.v4"
@@ -80,7 +81,23 @@ func parseOperations(body []byte) (*Patch, error) {
 	if len(operations) > maxOperations {
 		return nil, badRequest("the JSON patch has %d operations: at most %d are allowed", len(operations), maxOperations)
 	}
+	replaceWhatIsMissing(operations)
 	return &Patch{body: body, kind: JSONPatch, operations: operations}, nil
+}
+
+// operationAdd is the name of an operation as JSON.
+var operationAdd = json.RawMessage(`"add"`)
+
+// replaceWhatIsMissing has replace set a field that its object does not have, as in Kubernetes, although
+// RFC 6902 demands that it is there. That is what add does, which inserts items into lists, though: so a
+// field whose name may be that of an item, a number, has to be there.
+func replaceWhatIsMissing(operations jsonpatch.Patch) {
+	for _, operation := range operations {
+		path, err := operation.Path()
+		if operation.Kind() == "replace" && path != "" && !strings.HasSuffix(path, "/-") && inList(path, err) == 0 {
+			operation["op"] = &operationAdd
+		}
+	}
 }
 
 // Check refuses a patch that has fields more than once, or operations with fields that none has,
@@ -114,12 +131,13 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// Apply returns the JSON document as the patch changes it. The document stays as it is. The
-// error is a [*PatchError], also if the operations copy more than 3 MiB, or insert and remove too many
-// items in lists that are too long. An operation test
-// of a list that has null in it fails. What [Config].StrategicMerge refuses as a
-// [*BadRequestError], or a panic of it as a [*usercode.PanicError], is the error as it is. It is
-// safe for concurrent use.
+// Apply returns the JSON document as the patch changes it. The document stays as it is. As in
+// Kubernetes, an operation replace sets a field that is missing, unless its name is a number, and a
+// negative index counts from the end of a list. An operation test of a list that has null in it fails.
+//
+// The error is a [*PatchError], also if the operations copy more than 3 MiB, or insert and remove too
+// many items in lists that are too long. What [Config].StrategicMerge refuses as a [*BadRequestError],
+// or a panic of it as a [*usercode.PanicError], is the error as it is. It is safe for concurrent use.
 func (p *Patch) Apply(document []byte) (patched []byte, err error) {
 	if p.kind == StrategicPatch {
 		return p.applyStrategic(document)
@@ -143,6 +161,6 @@ func (p *Patch) apply(document []byte) ([]byte, error) {
 	}
 	options := jsonpatch.NewApplyOptions()
 	options.AccumulatedCopySizeLimit = maxCopied
-	options.SupportNegativeIndices = false
+	options.SupportNegativeIndices = true
 	return p.operations.ApplyWithOptions(document, options)
 }

@@ -13,8 +13,13 @@ func jsonPatches(s *script) {
 		s.same(of(body))
 	}
 	s.same(send("PATCH", things+"/none", jsonPatch, `[]`))
-	s.differ("the field must be there, by RFC 6902", send("PATCH", things+"/u", jsonPatch, `[{"op":"replace","path":"/missing","value":1}]`))
-	s.align(send("DELETE", things+"/u", "", ""))
+	for _, body := range []string{
+		`[{"op":"replace","path":"/missing","value":1}]`, `[{"op":"replace","path":"/none/deep","value":1}]`, `[{"op":"add","path":"/l","value":[1,2,3]},{"op":"replace","path":"/l/-1","value":9},{"op":"remove","path":"/l/-3"},{"op":"add","path":"/l/-1","value":5}]`,
+		`[{"op":"replace","path":"/l/-4","value":1}]`, `[{"op":"replace","path":"/l/3","value":1}]`, `[{"op":"replace","path":"/l/-","value":1}]`, `[{"op":"replace","path":"/l/x","value":1}]`,
+	} {
+		s.same(send("PATCH", things+"/u", jsonPatch, body))
+	}
+	s.same(send("DELETE", things+"/u", "", ""))
 	s.differ("what is no operation is no patch", of(`[{"op":"frob","path":"/k"}]`))
 	s.differ("what is no operation is no patch", of(`[{"op":"add"}]`))
 	s.differ("a patch whose result is no object is a bad request", of(`[{"op":"replace","path":"","value":{}}]`))
