@@ -39,9 +39,6 @@ func TestBackend_AWriteWhoseAnswerCannotBeReadIsUncertain(t *testing.T) {
 			_, err = b.Get(t.Context(), draft.Key)
 			require.Error(t, err)
 			require.NotErrorIs(t, err, backend.ErrUncertain)
-			if strings.HasPrefix(text, "{") {
-				return // which is an object that is being deleted
-			}
 			_, err = b.Remove(t.Context(), draft)
 			require.ErrorIs(t, err, backend.ErrUncertain)
 		})

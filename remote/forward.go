@@ -114,21 +114,43 @@ func (b *Backend) ForwardDelete(ctx context.Context, key string, opts registry.D
 	if err != nil {
 		return nil, 0, outcome("remove", key, err)
 	}
-	var status struct {
-		metav1.TypeMeta
-		Metadata metav1.ListMeta
-	}
-	if err := json.Unmarshal(answer, &status); err != nil {
+	var d deleted
+	if err := json.Unmarshal(answer, &d); err != nil {
 		return nil, 0, unread("remove", key, fmt.Errorf("%s: the server's answer does not parse: %w", b.config.URL, err))
 	}
-	if status.Kind != "Status" || status.APIVersion != "v1" {
+	switch {
+	case d.isStatus():
+		at, _ = revisionOf(d.Metadata.ResourceVersion) // zero if the server does not tell it
+	case d.Metadata.Name == "":
+		return nil, 0, unread("remove", key, fmt.Errorf("%s: the server's answer is neither a Status nor an object with a name", b.config.URL))
+	case d.isMarked():
 		return answer, 0, nil
 	}
-	// Other servers do not tell the revision of a deletion; the newest one is not older.
-	if at, err = revisionOf(status.Metadata.ResourceVersion); err != nil {
+	if at == 0 { // the newest one is not older than that of the deletion, as the object's may be
 		at, err = b.Revision(ctx)
 	}
 	return nil, at, unread("remove", key, err)
+}
+
+// deleted is what a server answers to a deletion: a Status, or an object.
+type deleted struct {
+	metav1.TypeMeta
+	Metadata metav1.ObjectMeta
+	Spec     any
+}
+
+// isStatus reports whether the answer is a Status, and not an object of a kind that is called so.
+func (d *deleted) isStatus() bool { return d.Kind == "Status" && d.APIVersion == "v1" }
+
+// isMarked reports whether the object is there still, since finalizers or a grace period keep it. Kubernetes
+// answers pods, and objects of some other kinds, although they are gone. A namespace has finalizers in its
+// spec, too.
+func (d *deleted) isMarked() bool {
+	m := &d.Metadata
+	spec, _ := d.Spec.(map[string]any)
+	more, _ := spec["finalizers"].([]any)
+	grace := m.DeletionGracePeriodSeconds
+	return m.DeletionTimestamp != nil && (len(m.Finalizers)+len(more) > 0 || grace != nil && *grace > 0)
 }
 
 // writeQuery returns the parameters of a write.

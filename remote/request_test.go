@@ -189,11 +189,40 @@ func TestRemove_AsksForARevisionThatIsNotTold(t *testing.T) {
 
 // An object is no Status, whatever its kind is called.
 func TestForwardDelete_OfAKindThatIsCalledStatus(t *testing.T) {
-	const marked = `{"kind":"Status","apiVersion":"example.com/v1","metadata":{"resourceVersion":"12"}}`
+	const marked = `{"kind":"Status","apiVersion":"example.com/v1","metadata":{"name":"a","resourceVersion":"12","deletionTimestamp":"2026-01-02T03:04:05Z","finalizers":["a/b"]}}`
 	answer, at, err := pretend(t, sends(marked)).ForwardDelete(t.Context(), "default/a", registry.DeleteOptions{})
 	require.NoError(t, err)
 	require.JSONEq(t, marked, string(answer))
 	require.Zero(t, at)
+}
+
+// Kubernetes answers the deletion of a pod, for one, with the pod, whether that is gone or only marked.
+func TestRemove_OfAKindWhoseObjectIsTheAnswer(t *testing.T) {
+	const marked = `"deletionTimestamp":"2026-01-02T03:04:05Z"`
+	for text, isGone := range map[string]bool{
+		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{}}`:                                                          true,
+		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a",` + marked + `,"deletionGracePeriodSeconds":0}}`:                      true,
+		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a",` + marked + `},"spec":"of another form"}`:                            true,
+		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a",` + marked + `,"deletionGracePeriodSeconds":30}}`:                     false,
+		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a",` + marked + `,"deletionGracePeriodSeconds":0,"finalizers":["a/b"]}}`: false,
+		`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a",` + marked + `},"spec":{"finalizers":["kubernetes"]}}`:          false,
+		`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a",` + marked + `},"spec":{"finalizers":[]}}`:                      true,
+	} {
+		b := pretend(t, func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodGet {
+				return reply(http.StatusOK, strings.NewReader(`{"metadata":{"resourceVersion":"12"},"items":[]}`))
+			}
+			return reply(http.StatusOK, strings.NewReader(text))
+		})
+		answer, at, err := b.ForwardDelete(t.Context(), "default/a", registry.DeleteOptions{})
+		require.NoError(t, err)
+		require.Equal(t, isGone, answer == nil, text)
+		require.Equal(t, isGone, at == 12, text)
+		prev, err := backendAt(t, frames(t, "200 "+object("a", 5)).URL).Get(t.Context(), "default/a")
+		require.NoError(t, err)
+		_, err = b.Remove(t.Context(), prev)
+		require.Equal(t, isGone, err == nil, "%s: %v", text, err)
+	}
 }
 
 // A configuration that is empty is wrong, and of the right type, as the server says.
