@@ -14,11 +14,13 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 var (
 	// ErrDraining: the engine is being drained, and accepts no writes and new watches.
-	// It is an [ErrEngineClosed].
+	// It is an [ErrEngineClosed]. A write that took effect so late that no watch is told fails
+	// with an error that is a [backend.ErrUncertain], too.
 	ErrDraining = fmt.Errorf("%w: it is being drained", ErrEngineClosed)
 	// ErrUndelivered: a Drain has not delivered everything. The error is an
 	// [*UndeliveredError].
@@ -107,11 +109,28 @@ func (d *draining) admit(o *store.Object) (*store.Object, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.sealed && o.Revision > d.final {
-		return nil, fmt.Errorf("%w: the write of %q took effect at revision %d, and no watch is told", ErrDraining, o.Key, o.Revision)
+		return nil, &untoldError{o.Key, o.Revision}
 	}
 	d.final = max(d.final, o.Revision)
 	return o, nil
 }
+
+// untoldError reports a write that took effect after the last one that a Drain delivers. It is a
+// [backend.ErrUncertain], without which an error of a write says that nothing was written.
+type untoldError struct {
+	key string
+	at  Revision
+}
+
+func (e *untoldError) Error() string {
+	return fmt.Sprintf("%v: the write of %q took effect at revision %d, and no watch is told", ErrDraining, e.key, e.at)
+}
+
+// Is makes errors.Is(err, [backend.ErrUncertain]) true.
+func (e *untoldError) Is(target error) bool { return target == backend.ErrUncertain }
+
+// Unwrap returns ErrDraining.
+func (e *untoldError) Unwrap() error { return ErrDraining }
 
 // seal ends the admission of writes, unless some were admitted after reached.
 func (d *draining) seal(reached Revision) (final Revision, sealed bool) {

@@ -294,6 +294,7 @@ func TestDrain_WriteOnItsWayIsDeliveredOrRefused(t *testing.T) {
 	_, err := f.engine.Create(t.Context(), thing{Key: "a"})
 	require.NoError(t, drained)
 	require.ErrorIs(t, err, engine.ErrDraining)
+	require.ErrorIs(t, err, backend.ErrUncertain, "other errors say that nothing was written")
 	require.ErrorContains(t, err, "took effect at revision 2")
 }
 

@@ -56,6 +56,12 @@
 //	     Retry-After, and resumes
 //	504  storage does not have the revision either: the client lists
 //
+// # Writes that may have been done
+//
+// If it is unknown whether a write was done ([backend.ErrUncertain]), as after a failure of the network
+// before storage has answered, the answer is 500 without Retry-After. For that, clients such as client-go
+// would send the write again, and a POST with generateName would create a second object.
+//
 // # Storage that ends for good
 //
 // If storage has ended for good, as a backend that was closed while the server serves, requests and

@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/watchmill/watchmill/registry"
@@ -119,7 +120,8 @@ func (e *encodings) stats() (hits, misses uint64, bytes int) {
 }
 
 // encode returns the item as JSON. A panic of the kind's own encoding is an error, also for
-// the readers that share it.
+// the readers that share it. Its other errors are such that clients do not repeat the request, which
+// would fail again, and may be a write that was done.
 func (k encodingKey) encode() (text []byte, err error) {
 	panicked := usercode.Call("MarshalJSON", k.item.Key(), func() {
 		switch {
@@ -131,6 +133,9 @@ func (k encodingKey) encode() (text []byte, err error) {
 			text, err = k.item.JSON()
 		}
 	})
+	if err != nil {
+		err = apierrors.NewInternalError(err)
+	}
 	return text, cmp.Or(panicked, err)
 }
 

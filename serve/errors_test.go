@@ -21,6 +21,8 @@ import (
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -95,6 +97,14 @@ func TestErrors_OfTheEngine(t *testing.T) {
 		{&backend.TooLargeError{Size: 2, Limit: 1}, "413 RequestEntityTooLarge"},
 		{errors.New("unplugged"), "500 ServerTimeout gadgets/get 2"},
 		{&usercode.PanicError{Func: "Strategy.Validate", Value: "odd"}, "500 InternalError"},
+		{&backend.UncertainError{Cause: errors.New("reset")}, "500 InternalError"},
+		{&backend.UncertainError{Cause: engine.ErrConflict}, "500 InternalError"},
+		{&backend.UncertainError{Cause: &backend.TooLargeError{Size: 2, Limit: 1}}, "500 InternalError"},
+		{&backend.UncertainError{Cause: &engine.NotReadyError{RetryAfter: time.Second}}, "500 InternalError"},
+		{&backend.UncertainError{Cause: store.ErrClosed}, "503 ServiceUnavailable"},
+		{&backend.UncertainError{Cause: &usercode.PanicError{Func: "Config.SetRevision", Value: "odd"}}, "500 InternalError"},
+		{&backend.UncertainError{Cause: context.DeadlineExceeded}, "504 Timeout"},
+		{fmt.Errorf("%w: %w", engine.ErrDraining, backend.ErrUncertain), "500 InternalError"},
 		{engine.ErrUnsupported, "405 MethodNotAllowed"},
 	} {
 		fault = fmt.Errorf("while it was asked: %w", c.fault)
@@ -136,6 +146,7 @@ func TestErrors_OfAdmitters(t *testing.T) {
 		{&registry.BadRequestError{Reason: "no"}, "400 BadRequest"},
 		{apierrors.NewInternalError(errors.New("no")), "500 InternalError"},
 		{engine.ErrNotReady, "429 TooManyRequests"},
+		{&backend.UncertainError{Cause: errors.New("another object's")}, "403 Forbidden"},
 		{context.DeadlineExceeded, "504 Timeout"},
 		{&usercode.PanicError{Func: "a rule", Value: "odd"}, "500 InternalError"},
 	} {
@@ -184,6 +195,34 @@ func TestErrors_OfLongPathsAreCut(t *testing.T) {
 	require.True(t, strings.HasPrefix(a.str("details.causes.99.field"), "spec[ccc"))
 	require.True(t, strings.HasPrefix(a.str("details.name"), "nnn"))
 	require.Less(t, len(a.body), 2<<20)
+}
+
+// Clients send a write again if its answer has a Retry-After, and this one may have been done: each would
+// create an object with another name.
+func TestErrors_OfAWriteThatMayHaveBeenDone(t *testing.T) {
+	var storage *faulty.Backend
+	s := newServer(t, func(of *registry.Config[Widget], _ *serve.Config) {
+		beneath, err := memory.New(registry.Schema(*of), memory.Options{})
+		require.NoError(t, err)
+		storage = faulty.New(beneath, faulty.Options{})
+		of.Engine.Backend = storage
+	})
+	s.create("a", 1)
+	storage.Add(faulty.Rule{Ops: faulty.Writes, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		c.Err = &backend.UncertainError{Verb: c.Op.String(), Key: c.Key, Cause: errors.New("connection reset")}
+	})})
+	for _, a := range []answer{
+		s.do("POST", inDefault, `{"metadata":{"generateName":"b-"}}`),
+		s.do("PUT", inDefault+"/a", `{"metadata":{"name":"a"},"spec":{"size":2}}`),
+		s.do("DELETE", inDefault+"/a", ""),
+	} {
+		require.Equal(t, "500 InternalError", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+		require.Empty(t, a.header.Get("Retry-After"))
+		require.Contains(t, a.str("message"), "read it again before you decide what to do: connection reset")
+	}
+	left := s.get(inDefault)
+	require.Contains(t, left.str("items.0.metadata.name"), "b-", "each of them was done")
+	require.Equal(t, "<none>", left.str("items.1"), left.body)
 }
 
 // A request that takes longer than its time is answered with 504.
@@ -282,7 +321,7 @@ type Fuse struct {
 	Spec              FuseSpec `json:"spec"`
 }
 
-type FuseSpec struct{ Blown, Cut bool }
+type FuseSpec struct{ Blown, Cut, Odd bool }
 
 func (f FuseSpec) MarshalJSON() ([]byte, error) {
 	if f.Blown {
@@ -290,6 +329,9 @@ func (f FuseSpec) MarshalJSON() ([]byte, error) {
 	}
 	if f.Cut {
 		runtime.Goexit()
+	}
+	if f.Odd {
+		return nil, errors.New("it is odd")
 	}
 	return []byte(`{}`), nil
 }
@@ -312,6 +354,10 @@ func TestErrors_OfEncodings(t *testing.T) {
 		require.Contains(t, a.str("message"), "it is blown")
 	}
 	require.Equal(t, 200, s.get(path+"/a").code)
+	odd := s.do("POST", path, `{"metadata":{"name":"d"},"spec":{"Odd":true}}`)
+	require.Equal(t, "500 InternalError", fmt.Sprintf("%d %s", odd.code, odd.str("reason")), odd.body)
+	require.Contains(t, odd.str("message"), "it is odd")
+	require.Empty(t, odd.header.Get("Retry-After"), "it has been created")
 
 	_, err = fuses.Create(t.Context(), Fuse{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "default"}, Spec: FuseSpec{Cut: true}}, registry.WriteOptions{})
 	require.NoError(t, err)

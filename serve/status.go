@@ -95,6 +95,9 @@ func statusErrorOf(err error, about subject) *statusError {
 	if s := refusedStatus(err, about); s != nil {
 		return s
 	}
+	if s := uncertainStatus(err); s != nil {
+		return s
+	}
 	if s := objectStatus(err, about); s != nil {
 		return s
 	}
@@ -158,6 +161,19 @@ func refusedStatus(err error, about subject) *statusError {
 		return nil
 	}
 	return apierrors.NewForbidden(about.resource, about.name, refused.Cause)
+}
+
+// uncertainStatus is the answer to a write that may have been done, nil for other errors. It has no
+// Retry-After, for which clients would send the write again: a POST with generateName creates a second
+// object, and other writes meet their own first one as a conflict.
+func uncertainStatus(err error) *statusError {
+	switch {
+	case !backend.Uncertain(err):
+		return nil
+	case timedOut(err):
+		return apierrors.NewTimeoutError(err.Error(), 0)
+	}
+	return apierrors.NewInternalError(err)
 }
 
 // objectStatus is the answer to errors about the object, nil for others.

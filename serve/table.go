@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -67,7 +68,7 @@ func (t *tableOf) row(item registry.Item) ([]byte, error) {
 	}
 	text, err := json.Marshal(cells)
 	if err != nil {
-		return nil, err
+		return nil, apierrors.NewInternalError(err) // as that of an encoding
 	}
 	object, err := t.object(item)
 	if err != nil {
