@@ -16,10 +16,12 @@ func TestSchema_OfFurtherFieldsAndOpenListsIsAsInKubernetes(t *testing.T) {
 	e := newEvolving(t)
 	e.define(aVersion{name: "v1", served: true, storage: true, spec: `,"size":{"type":"integer"},"any":{"type":"object","additionalProperties":true},"none":{"type":"object","additionalProperties":false},
 		"open":{"type":"array","x-kubernetes-preserve-unknown-fields":true,"items":{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"integer"}}}}}},
-		"both":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"additionalProperties":true}`})
+		"both":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"additionalProperties":true},
+		"odd":{"type":"string","format":"odd"},"flag":{"type":"boolean","format":"odd"},"either":{"x-kubernetes-int-or-string":true,"format":"odd"}`})
 	for i, spec := range []string{
 		`{"any":{"a":1,"b":{"c":1},"d":[{"e":1},2],"f":null}}`, `{"none":{}}`, `{"none":{"a":1}}`, `{"none":{"a":{"b":1}}}`,
 		`{"open":[{"a":{"b":1,"x":2},"c":{"d":1}},{}]}`, `{"both":{"a":{"b":1},"c":1}}`,
+		`{"odd":"a"}`, `{"odd":["a"]}`, `{"odd":5}`, `{"flag":true}`, `{"flag":"yes"}`, `{"flag":[]}`, `{"either":5}`, `{"either":["a"]}`,
 		`{"size":-1}`, `{"size":2147483647}`, `{"size":2147483648}`, `{"size":null}`, `{"size":"1"}`, `{"size":1.5}`,
 	} {
 		for _, validation := range []string{"Warn", "Strict", "Ignore"} {

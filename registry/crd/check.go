@@ -143,7 +143,7 @@ func (s *schema) checkDefaults(of *spec.Schema, at *field.Path) error {
 	if s.Default != nil {
 		value := runtime.DeepCopyJSONValue(s.Default)
 		s.setDefaults(value)
-		if wrong := (&validator{of}).validate(value); len(wrong) > 0 {
+		if wrong := (&validator{schema: of}).validate(value); len(wrong) > 0 {
 			return fmt.Errorf("%s has a default that its schema does not allow: %s", placeOf(at), shortened(strings.TrimPrefix(wrong[0].Error(), "<nil>: ")))
 		}
 	}

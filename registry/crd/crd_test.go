@@ -117,6 +117,10 @@ func TestParse_NotesWhatHasNoEffectAndNothingElse(t *testing.T) {
 		require.NoError(t, err, more)
 		require.Equal(t, want, all[0].Notes, more)
 	}
+	var odd []string
+	for i := range 12 {
+		odd = append(odd, fmt.Sprintf("p%d: {type: string, format: o%d}", i, i))
+	}
 	for edit, want := range map[[2]string][]string{
 		{"strategy: None", "strategy: Webhook"}: nil,
 		{
@@ -125,6 +129,13 @@ func TestParse_NotesWhatHasNoEffectAndNothingElse(t *testing.T) {
 		}: {"version v1beta1 is not served: there is no conversion by Webhook, and v1 is the one that is stored"},
 		{"served: true", "served: true, deprecated: true"}: nil,
 		{"kind: Thing", "kind: Thing, listKind: Things"}:   nil,
+		{"{type: object}", "{type: object, properties: {a: {type: string, format: date-time}, b: {type: integer, format: int64}, c: {type: number, format: double}, d: {type: string, format: k8s-short-name}}}"}: nil,
+		{"{type: object}", "{type: object, format: odd, properties: {a: {type: string, format: odd}, b: {type: integer, format: date}, c: {type: array, items: {type: string, anyOf: [{format: ip}]}}}}"}: {
+			`version v1 has formats that have no effect: "date", "ip", "odd"`,
+		},
+		{"{type: object}", "{type: object, properties: {" + strings.Join(odd, ", ") + "}}"}: {
+			`version v1 has formats that have no effect: "o0", "o1", "o10", "o11", "o2", "o3", "o4", "o5", "o6", "o7", 2 more`,
+		},
 	} {
 		all, err := crd.Parse(strings.NewReader(strings.Replace(plain, edit[0], edit[1], 1)))
 		require.NoError(t, err, edit)

@@ -188,6 +188,7 @@ func (d *Definition) readSchema(m *manifest, v *version) error {
 	if err != nil {
 		return &ManifestError{m.Metadata.Name, "spec.versions.schema.openAPIV3Schema", "cannot be used: " + err.Error()}
 	}
+	d.noteFormats(d.validator.ignored, v)
 	d.readRules(m, v)
 	return nil
 }

@@ -16,40 +16,31 @@ import (
 )
 
 // validator validates objects by a schema.
-type validator struct{ schema *spec.Schema }
+type validator struct {
+	schema *spec.Schema
+	// ignored are the formats that the schema has had, and that values are not checked by.
+	ignored []string
+}
 
 // newValidator reads the schema, whose other part is rest, and refuses defaults that it
-// does not allow.
+// does not allow. As in Kubernetes, those are checked with the formats that it does not know.
 func newValidator(text []byte, rest *schema) (*validator, error) {
 	s := &spec.Schema{}
 	if err := json.Unmarshal(text, s); err != nil {
 		return nil, err
 	}
-	eitherType(s)
+	eachSchema(s, eitherType)
 	if err := rest.checkDefaults(s, nil); err != nil {
 		return nil, err
 	}
-	return &validator{s}, nil
+	return &validator{s, dropFormats(s)}, nil
 }
 
-// eitherType gives each value that may be an integer or a string these two types, since
+// eitherType gives a value that may be an integer or a string these two types, since
 // OpenAPI has no word for that.
 func eitherType(s *spec.Schema) {
-	if s == nil {
-		return
-	}
 	if either, _ := s.Extensions.GetBool("x-kubernetes-int-or-string"); either {
 		s.Type = spec.StringOrArray{"integer", "string"}
-	}
-	for name, property := range s.Properties {
-		eitherType(&property)
-		s.Properties[name] = property
-	}
-	if s.AdditionalProperties != nil {
-		eitherType(s.AdditionalProperties.Schema)
-	}
-	if s.Items != nil {
-		eitherType(s.Items.Schema)
 	}
 }
 

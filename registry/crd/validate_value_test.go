@@ -115,6 +115,27 @@ func TestChange_OfALargeListTakesNoLongerThanItHasTo(t *testing.T) {
 	require.Less(t, cost(800), 5*cost(200))
 }
 
+// A format that is not known must not keep a value from having the type that its schema demands.
+func TestValidate_OfAFormatThatIsNotKnown(t *testing.T) {
+	validate := validation(t, `{type: object, properties: {text: {type: string, format: odd}, flag: {type: boolean, format: odd}, many: {type: array, items: {type: object, format: odd}},
+		either: {x-kubernetes-int-or-string: true, format: odd}, number: {type: integer, format: odd}, mail: {type: string, format: email}}}`)
+	for value, wrong := range map[string]string{
+		`{"text":"a","flag":true,"many":[{}],"either":5,"number":5,"mail":"a@b.c"}`: "", `{"either":"a"}`: "",
+		`{"text":["a"]}`: "spec.text", `{"text":5}`: "spec.text", `{"flag":"yes"}`: "spec.flag", `{"flag":[]}`: "spec.flag", `{"many":["a"]}`: "spec.many[0]",
+		`{"either":["a"]}`: "spec.either", `{"number":"a"}`: "spec.number", `{"mail":"a"}`: "spec.mail",
+	} {
+		var spec map[string]any
+		require.NoError(t, json.Unmarshal([]byte(value), &spec))
+		found := validate(spec, nil)
+		if wrong == "" {
+			require.Empty(t, found, value)
+			continue
+		}
+		require.Len(t, found, 1, value)
+		require.Equal(t, wrong, found[0].Field, value)
+	}
+}
+
 // An object with very many errors is refused with the first of them, in time that
 // grows with its length, not with the square of it.
 func TestValidate_OfManyErrorsTellsTheFirst(t *testing.T) {
