@@ -27,6 +27,8 @@ type Config[T any] struct {
 	Admit []Admitter
 	// Columns are those of tables, besides Name and Age.
 	Columns []Column[T]
+	// NoAge leaves Age out, unless it is one of Columns.
+	NoAge bool
 	// Fields are the fields that selectors may name besides metadata.name and
 	// metadata.namespace, each with a function that returns its value. Stores that share a
 	// backend, as those of several versions, must have the same, since storage has the values

@@ -37,7 +37,7 @@ type form struct {
 	cells        []func(*store.Object) any
 	scale        *scaling // nil if there is none
 
-	unstructured, createOnUpdate, revisionRequired, statusOnly, prunes, canonicalizes bool
+	unstructured, createOnUpdate, revisionRequired, statusOnly, prunes, canonicalizes, noAge bool
 }
 
 // defaultDraft sets the defaults of a draft that is no update's. The error is a panic of
@@ -127,7 +127,7 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 		},
 		prune:          func(o *store.Object) []string { return cfg.Prune(valueOf[T](o)) },
 		scale:          scalingOf(cfg.Scale),
-		createOnUpdate: s.CreateOnUpdate, revisionRequired: s.RevisionRequired, statusOnly: s.StatusOnly, prunes: cfg.Prune != nil, canonicalizes: s.Canonicalize != nil,
+		createOnUpdate: s.CreateOnUpdate, revisionRequired: s.RevisionRequired, statusOnly: s.StatusOnly, prunes: cfg.Prune != nil, canonicalizes: s.Canonicalize != nil, noAge: cfg.NoAge,
 	}
 	for _, c := range cfg.Columns {
 		f.columns = append(f.columns, ColumnInfo{c.Name, c.Type, c.Format, c.Description, c.Priority})

@@ -65,6 +65,8 @@ type Info struct {
 	Verbs []string
 	// Columns are those of tables, besides Name and Age.
 	Columns []ColumnInfo
+	// NoAge: Age is left out, unless it is one of Columns.
+	NoAge bool
 	// Schema is the kind's OpenAPI schema.
 	Schema json.RawMessage
 	// Fields are the fields that selectors may name.
@@ -171,7 +173,7 @@ type resource struct {
 
 func (r *resource) Info() *Info {
 	return &Info{
-		Kind: r.kind, Subresource: r.subresource, Verbs: verbs(r.subresource), Columns: r.columns,
+		Kind: r.kind, Subresource: r.subresource, Verbs: verbs(r.subresource), Columns: r.columns, NoAge: r.noAge,
 		Schema: r.core.schema, Fields: r.fields, Decoders: r.decoders, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
 		Unstructured: r.unstructured,
 		Apply:        r.applies(), StrategicMerge: r.mergeObject, StorageVersion: r.storageVersion, Deprecated: r.deprecated,

@@ -104,6 +104,19 @@ func TestTable_HasOneAge(t *testing.T) {
 	require.Equal(t, "[a 3 young]", table.str("rows.0.cells"))
 }
 
+// In a cluster the kind of a definition has the columns that the definition lists, and no others.
+func TestTable_HasNoAgeIfTheKindWantsNone(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.NoAge = true })
+	s.create("a", 3)
+	for _, path := range []string{inDefault + "/a", inDefault, inDefault + "/a/status"} {
+		table := s.get(path, "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+		require.Equal(t, "Name Size <none>", strings.Join([]string{
+			table.str("columnDefinitions.0.name"), table.str("columnDefinitions.1.name"), table.str("columnDefinitions.2.name"),
+		}, " "), path)
+		require.Equal(t, "[a 3]", table.str("rows.0.cells"), path)
+	}
+}
+
 // The path of an object without a namespace has the same number of segments as that of a list in one.
 func TestGet_SubresourceOfAClusterScopedKind(t *testing.T) {
 	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Kind.ClusterScoped = true })

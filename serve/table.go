@@ -35,7 +35,7 @@ func (c *call) tableOf() (*tableOf, error) {
 	return t, nil
 }
 
-// columns returns the definitions of the columns: Name, the kind's own, Age.
+// columns returns the definitions of the columns: Name, the kind's own and, unless it has one or wants none, Age.
 func (t *tableOf) columns() []metav1.TableColumnDefinition {
 	all := []metav1.TableColumnDefinition{{
 		Name: "Name", Type: "string", Format: "name", Description: "Name of the object, unique in its namespace.",
@@ -45,15 +45,15 @@ func (t *tableOf) columns() []metav1.TableColumnDefinition {
 			Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description, Priority: int32(c.Priority),
 		})
 	}
-	if t.hasAge() {
+	if !t.addsAge() {
 		return all
 	}
 	return append(all, metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: "Time since the object was created."})
 }
 
-// hasAge reports whether the kind has a column Age of its own.
-func (t *tableOf) hasAge() bool {
-	return slices.ContainsFunc(t.info.Columns, func(c registry.ColumnInfo) bool { return c.Name == "Age" })
+// addsAge reports whether tables have the column Age without the kind having one.
+func (t *tableOf) addsAge() bool {
+	return !t.info.NoAge && !slices.ContainsFunc(t.info.Columns, func(c registry.ColumnInfo) bool { return c.Name == "Age" })
 }
 
 // row returns an object's row as JSON.
@@ -63,7 +63,7 @@ func (t *tableOf) row(item registry.Item) ([]byte, error) {
 	if err := usercode.Call("Column.Value", item.Key(), func() { cells = item.AppendCells(cells) }); err != nil {
 		return nil, err
 	}
-	if !t.hasAge() {
+	if t.addsAge() {
 		cells = append(cells, age(m.GetCreationTimestamp()))
 	}
 	text, err := json.Marshal(cells)

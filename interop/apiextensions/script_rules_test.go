@@ -53,5 +53,8 @@ func rules(s *script) {
 	same(applyTo("a", "fieldManager=me&force=true", gearOf("a", ``, `{"teeth":12}`, ``)))
 	same(applyTo("b", "fieldManager=me", gearOf("b", ``, `{"teeth":11}`, ``)))
 	same(applyTo("a/status", "fieldManager=me&force=true", `{"apiVersion":"example.com/v1","kind":"Gear","metadata":{"name":"a"},"status":{"teeth":13}}`))
+	for _, path := range []string{widgets, widgets + "/a", widgets + "/a/status"} {
+		same(getAs("application/json;as=Table;v=v1;g=meta.k8s.io", path)) // which have no column Age
+	}
 	same(remove("a", ""))
 }

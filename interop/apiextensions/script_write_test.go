@@ -83,6 +83,7 @@ func freeFields(s *script) {
 	create := func(path, body string) request { return send("POST", path, "", body) }
 	s.same(create(things, thing("t", ``, `,"a":{"b":[1,2,{"c":null}]},"n":12345678901234567890,"f":1.0,"e":1e3,"s":"é\u0000x"`)))
 	s.same(get(things + "/t"))
+	s.same(getAs("application/json;as=Table;v=v1;g=meta.k8s.io", things+"/t")) // which has the age alone
 	s.same(create(things, thing("u", `,"namespace":"default"`, `,"metadata2":1`)))
 	s.same(send("PUT", things+"/t", "", thing("t", ``, `,"a":1`)))
 	s.same(send("PUT", things+"/t", "", thing("t", `,"resourceVersion":"$rv:t$"`, `,"a":1`)))

@@ -304,6 +304,29 @@ func TestColumns_ShowWhatTheirPathsFind(t *testing.T) {
 	require.Regexp(t, `^\d+s$`, it.AppendCells(nil)[3])
 }
 
+// As in Kubernetes, tables have the age of each object only if the definition names no columns, or this one.
+func TestColumns_AreTheAgeIfThereAreNone(t *testing.T) {
+	for manifest, want := range map[string][]string{plain: {"Age date"}, withColumn(".spec.v"): {"X string"}} {
+		all, err := crd.Parse(strings.NewReader(manifest))
+		require.NoError(t, err)
+		s, err := registry.New(all[0].Config())
+		require.NoError(t, err)
+		info := s.Resources()[0].Info()
+		var got []string
+		for _, c := range info.Columns {
+			got = append(got, c.Name+" "+c.Type)
+		}
+		require.Equal(t, want, got)
+		require.True(t, info.NoAge)
+		it, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"}}`), registry.WriteOptions{})
+		require.NoError(t, err)
+		if want[0] == "Age date" {
+			require.Regexp(t, `^\d+s$`, it.AppendCells(nil)[0])
+		}
+		require.NoError(t, s.Close())
+	}
+}
+
 // A column shows what is of its type. kubectl would print another value in a form that scripts do
 // not expect.
 func TestColumns_ShowValuesOfTheirTypeAlone(t *testing.T) {

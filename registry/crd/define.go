@@ -203,12 +203,20 @@ func (m *manifest) schemaOf(v *version) (*schema, error) {
 	return s, nil
 }
 
+// shownColumns returns the columns of the version: as in Kubernetes, the age if it names none.
+func (v *version) shownColumns() []column {
+	if len(v.Columns) > 0 {
+		return v.Columns
+	}
+	return []column{{Name: "Age", Type: "date", Description: "Time since the object was created.", Path: ".metadata.creationTimestamp"}}
+}
+
 // readPaths makes columns and fields from their paths.
 func (d *Definition) readPaths(m *manifest, v *version) error {
 	if err := m.checkColumns(v); err != nil {
 		return err
 	}
-	for _, c := range v.Columns {
+	for _, c := range v.shownColumns() {
 		p, err := parsePath(c.Path)
 		if errors.Is(err, errNotUnderstood) { // Kubernetes takes any text, and may not show the columns either
 			d.Notes = append(d.Notes, fmt.Sprintf("the column %s of version %s is not shown: its jsonPath %v", shortened(c.Name), v.Name, err))
@@ -246,7 +254,7 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 // zero, such as Engine, can be set.
 func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 	return registry.Config[unstructured.Unstructured]{
-		Kind: d.Kind, StorageVersion: d.forms.stored, Columns: d.columns, Fields: d.fields, Scale: d.scale, Schema: d.raw,
+		Kind: d.Kind, StorageVersion: d.forms.stored, Columns: d.columns, NoAge: true, Fields: d.fields, Scale: d.scale, Schema: d.raw,
 		Conversion: d.conversion(), Deprecated: d.deprecated,
 		Prune: func(o *unstructured.Unstructured) []string { return d.schema.pruneRoot(o.Object) },
 		Strategy: registry.Strategy[unstructured.Unstructured]{

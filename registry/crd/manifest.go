@@ -115,17 +115,20 @@ type version struct {
 		Status *struct{}   `json:"status"`
 		Scale  *scalePaths `json:"scale"`
 	} `json:"subresources"`
-	Columns []struct {
-		Name        string `json:"name"`
-		Type        string `json:"type"`
-		Format      string `json:"format"`
-		Description string `json:"description"`
-		Priority    int    `json:"priority"`
-		Path        string `json:"jsonPath"`
-	} `json:"additionalPrinterColumns"`
+	Columns          []column `json:"additionalPrinterColumns"`
 	SelectableFields []struct {
 		Path string `json:"jsonPath"`
 	} `json:"selectableFields"`
+}
+
+// column is a column of tables.
+type column struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Format      string `json:"format"`
+	Description string `json:"description"`
+	Priority    int    `json:"priority"`
+	Path        string `json:"jsonPath"`
 }
 
 // scalePaths say where the objects have what the scale subresource shows.

@@ -45,7 +45,7 @@ func TestChange_ReplacesTheKindAndKeepsItsObjects(t *testing.T) {
 		after := c.must(200, "GET", widgetsPath+"/w", "").object()
 		require.Equal(t, before, after, "not even the revision has changed")
 		table := c.must(200, "GET", widgetsPath, "", "Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
-		require.Contains(t, table.Body.String(), `"cells":["w",9,`)
+		require.Contains(t, table.Body.String(), `"cells":["w",9]`)
 		c.must(200, "PATCH", widgetsPath+"/w/status", `{"status":{"ready":true}}`, "Content-Type", "application/merge-patch+json")
 	})
 }
