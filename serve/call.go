@@ -267,11 +267,15 @@ func (c *call) route() error {
 }
 
 // timeLimit returns how long the request may take: what the server allows, or less if the
-// parameter timeout says so. A watch has parameters of its own for that.
+// parameter timeout says so. A watch has parameters of its own for that. The deletion of a
+// collection may take as long as a list, as in Kubernetes.
 func (c *call) timeLimit() (time.Duration, error) {
-	limit := c.limits.ReadTimeout
-	if !c.req.reads() {
-		limit = c.limits.WriteTimeout
+	limit := c.limits.WriteTimeout
+	switch {
+	case c.req.reads():
+		limit = c.limits.ReadTimeout
+	case c.req.Verb == "deletecollection":
+		limit = max(limit, c.limits.ReadTimeout)
 	}
 	text := c.req.query.Get("timeout")
 	if text == "" || c.req.Verb == "watch" {

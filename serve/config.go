@@ -122,7 +122,8 @@ type Limits struct {
 	ConnectionsPerAddress int
 	// ReadTimeout bounds a request that neither writes nor watches until its answer begins, 60 s;
 	// WriteTimeout one that writes, and the time in which the body of any request has to arrive,
-	// 34 s. What [Config].MetricsHandler does ends in time if it heeds its request's context.
+	// 34 s. The deletion of a collection has the longer of the two times. What
+	// [Config].MetricsHandler does ends in time if it heeds its request's context.
 	ReadTimeout, WriteTimeout time.Duration
 	// WriteStall is how long a client may take to read 256 KiB of a response, or 16 kB of
 	// the events of a watch, or what is left of either; after that the response is broken

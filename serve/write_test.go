@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -130,6 +131,23 @@ func TestWrite_DeleteCollection(t *testing.T) {
 	require.Equal(t, 200, a.code, a.body)
 	require.Equal(t, "w1 w3", a.str("items.0.metadata.name")+" "+a.str("items.1.metadata.name"))
 	require.Equal(t, "w0 w2 <none>", strings.Join([]string{s.get(inDefault).str("items.0.metadata.name"), s.get(inDefault).str("items.1.metadata.name"), s.get(inDefault).str("items.2")}, " "))
+}
+
+// As in Kubernetes, a collection may take longer to delete than one object to write.
+func TestWrite_DeleteCollectionHasTheTimeOfAList(t *testing.T) {
+	left := map[registry.Operation]time.Duration{}
+	s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ReadTimeout, c.Limits.WriteTimeout = 10*time.Hour, time.Hour
+		w.Admit = []registry.Admitter{registry.AdmitFunc(func(ctx context.Context, a *registry.Admission) error {
+			end, _ := ctx.Deadline()
+			left[a.Operation] = time.Until(end)
+			return nil
+		})}
+	})
+	s.create("a", 1)
+	require.Equal(t, 200, s.do("DELETE", inDefault, "").code)
+	require.LessOrEqual(t, left[registry.OperationCreate], time.Hour)
+	require.Greater(t, left[registry.OperationDelete], time.Hour)
 }
 
 // A client that has left its namespace empty by mistake must not delete the objects of all.
