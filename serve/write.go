@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
@@ -97,12 +98,28 @@ func (c *call) create(ctx context.Context) error {
 		item, err = c.resource.Create(ctx, c.req.Namespace, body, opts)
 	}
 	if err != nil {
-		return err
+		return c.notCreated(ctx, err)
 	}
 	if c.req.Name == "" {
 		_, c.req.Name = registry.SplitKey(item.Key()) // was generated
 	}
 	return c.answer(http.StatusCreated, item)
+}
+
+// notCreated returns the error of a creation. If there is an object of the name that is being deleted, the
+// text says so in the words of Kubernetes, by which clients know that the name is going to be free.
+func (c *call) notCreated(ctx context.Context, err error) error {
+	const why = "object is being deleted: "
+	s := statusErrorOf(err, c.subject())
+	if s.ErrStatus.Reason != metav1.StatusReasonAlreadyExists || c.req.Name == "" || c.req.Subresource != "" || strings.HasPrefix(s.ErrStatus.Message, why) {
+		return err
+	}
+	there, unread := c.resource.Get(ctx, c.key(), engine.GetOptions{Read: engine.Latest()})
+	if unread != nil || there.Meta().GetDeletionTimestamp() == nil {
+		return err
+	}
+	s.ErrStatus.Message = why + s.ErrStatus.Message
+	return s
 }
 
 // nameFrom takes the name of a new object from its body, for errors and audit.

@@ -12,9 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/serve"
-
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
 )
 
 const (
@@ -56,6 +55,20 @@ func TestWrite_DeletionWithFinalizers(t *testing.T) {
 	last := s.do("PATCH", inDefault+"/a", `{"metadata":{"finalizers":null}}`, "Content-Type", mergePatch)
 	require.Equal(t, 200, last.code)
 	require.Equal(t, 404, s.get(inDefault+"/a").code)
+}
+
+// Clients that make an object anew wait while its predecessor goes, which they know by the text.
+func TestWrite_ACreationIsToldThatItsPredecessorIsBeingDeleted(t *testing.T) {
+	s := newServer(t)
+	create := func() answer {
+		return s.do("POST", inDefault, `{"metadata":{"name":"a","finalizers":["example.com/x"]},"spec":{"size":1}}`)
+	}
+	require.Equal(t, 201, create().code)
+	again := create()
+	require.Equal(t, `409 AlreadyExists widgets.example.com "a" already exists`, fmt.Sprintf("%d %s %s", again.code, again.str("reason"), again.str("message")))
+	require.Equal(t, 200, s.do("DELETE", inDefault+"/a", "").code)
+	again = create()
+	require.Equal(t, `409 AlreadyExists object is being deleted: widgets.example.com "a" already exists`, fmt.Sprintf("%d %s %s", again.code, again.str("reason"), again.str("message")))
 }
 
 // A resourceVersion of zero in a body is none: such an update has no condition, and is
