@@ -110,7 +110,10 @@
 //     streams, such as logs and exec.
 //   - Encodings: bodies are JSON, or what [registry.Config].Decoders take besides. Answers are
 //     JSON. Clients may prefer protobuf or CBOR if they also accept JSON, as all of client-go
-//     do.
+//     do. A kind without a decoder for protobuf takes no Scale in protobuf either.
+//   - Sizes: the header of a request has at most 64 KiB ([Server.Harden]), a selector 16 KiB, and
+//     the selectors of a request have 100 requirements.
+//   - Impersonation needs the verb impersonate. There are no constrained forms of it.
 //   - OpenAPI describes a Go type by its tags, or as [registry.Config].Schema does. It does not
 //     know how the types of apply.WithTypes merge lists and maps: give a Schema to clients that
 //     merge by the document.
