@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -160,16 +159,15 @@ func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
 // stateAt returns the state at rev from the cache's window. With wait, it waits for a
 // future rev.
 func (e *core) stateAt(ctx context.Context, rev Revision, wait bool) (*store.Snapshot, error) {
-	snap := e.published.Load()
-	if rev > snap.Revision && wait {
-		var err error
-		if snap, err = e.reached(ctx, rev); err != nil {
+	if wait && rev > e.published.Load().Revision {
+		if _, err := e.reached(ctx, rev); err != nil {
 			return nil, err
 		}
 	}
-	if errors.Is(e.parts.cache.Check(e.host.system.Clock().Now()), watchcache.ErrInconsistent) {
-		return nil, &ExpiredError{Requested: rev} // the distrusted state may be wrong
+	if e.parts.cache.Distrusted() {
+		return nil, &ExpiredError{Requested: rev}
 	}
+	snap := e.published.Load() // after the check, so that it is not one that a list has corrected meanwhile
 	state, err := snap.StateAt(ctx, rev)
 	if err != nil {
 		return nil, err

@@ -52,6 +52,8 @@ func (d Digest) String() string { return fmt.Sprintf("%d objects (%016x)", d.Obj
 // If they differ, by an error of the backend, the network, or the engine, the cache
 // relists: until then new watches wait, and [Latest] and [Exactly] reads wait or go to
 // the backend. Running watches get the correction as events, or end with [ErrExpired].
+// From then on [Exactly] reads of revisions before the list's go to the backend, and watches
+// cannot start after them, since the cache was wrong for an unknown time.
 //
 // Errors: [*InconsistencyError]; [ErrNotReady] if the cache is not ready,
 // [ErrExpired] if the backend compacts faster than can be read,

@@ -39,6 +39,67 @@ func TestVerify_FindsACacheThatDiffersAndHasItListedAnew(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrExpired)
 }
 
+// wrongPod has the cache, which has a pod, take another as it is not, and Verify find it. Storage
+// lists nothing more, until the test ends that, so that the cache stays as it is.
+func (f *readFixture) wrongPod(name string) (rev engine.Revision, noLists *faulty.Fault) {
+	f.t.Helper()
+	f.put("a", "web", 1)
+	f.setWrong(true)
+	rev = f.put(name, "web", 1)
+	f.setWrong(false)
+	noLists = f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Skip: 1, Do: faulty.Fail(errDown)})
+	require.ErrorIs(f.t, f.Verify(f.t.Context()), engine.ErrInconsistent)
+	f.pass(5 * time.Second)
+	f.asked()
+	return rev, noLists
+}
+
+// What was found to be wrong is not read from the cache either while storage cannot be listed,
+// which is then the reason that the cache is not ready.
+func TestVerify_ExactReadsAvoidAWrongStateThroughAnOutage(t *testing.T) {
+	f := newReadFixture(t)
+	rev, noLists := f.wrongPod("b")
+	f.gets("b", engine.Exactly(rev), errDown.Error(), "list")
+	noLists.Remove()
+	f.gets("b", engine.Exactly(rev), "b=1@3", "list")
+}
+
+// Nor are the states before the list by which the cache was corrected. Watches that ran go on.
+func TestVerify_ExactReadsAvoidTheWrongPastOfACorrectedState(t *testing.T) {
+	f := newReadFixture(t)
+	w, err := f.Watch(t.Context(), engine.WatchOptions{})
+	require.NoError(t, err)
+	rev, noLists := f.wrongPod("b")
+	corrected := f.put("c", "web", 1)
+	noLists.Remove()
+	f.pass(5 * time.Second)
+	require.NoError(t, f.Verify(t.Context()))
+
+	o, err := f.Get(t.Context(), "b", engine.GetOptions{Read: engine.Exactly(rev)})
+	require.NoError(t, err)
+	require.Equal(t, rev, o.Created)
+	f.asked()
+	f.lists(listOf(engine.Exactly(corrected)), "@4: a=1@2 b=1@3 c=1@4", "nothing")
+	for _, from := range []engine.Revision{rev - 1, rev} {
+		_, err = f.Watch(t.Context(), engine.WatchOptions{From: from})
+		require.ErrorIs(t, err, engine.ErrExpired)
+	}
+	_, err = f.Watch(t.Context(), engine.WatchOptions{From: corrected})
+	require.NoError(t, err)
+
+	state := map[string]engine.Revision{}
+	for ev, err := range w.Events() {
+		require.NoError(t, err)
+		if ev.Object.Key == "c" {
+			break
+		}
+		if state[ev.Object.Key] = ev.Object.Created; ev.Type == engine.Deleted {
+			delete(state, ev.Object.Key)
+		}
+	}
+	require.Equal(t, map[string]engine.Revision{"a": 2, "b": rev}, state)
+}
+
 func TestVerify_EveryComparesFromTimeToTime(t *testing.T) {
 	f := newReadFixture(t, func(c *engine.Config[pod]) { c.VerifyEvery = time.Minute })
 	f.setWrong(true)

@@ -231,6 +231,11 @@ func (w *Window) Compact(rev Revision) (dropped int) {
 	return dropped
 }
 
+// RaiseFloor makes rev (at most [WindowView.Revision]) the oldest revision that a watch can
+// start from, if it is newer than that. The events before it stay, for those that read them
+// by position.
+func (w *Window) RaiseFloor(rev Revision) { w.raiseFloor(min(rev, w.revision)) }
+
 // drop drops the first n chunks. It copies the lists, since subslices of the old
 // ones would keep the dropped chunks alive.
 func (w *Window) drop(n int) {

@@ -52,6 +52,25 @@ func TestWindow_HoldsAppendedEvents(t *testing.T) {
 	require.Same(t, a, events[1].Prev)
 }
 
+// A floor that is raised refuses watches from before it, and leaves the events to those that
+// have a position.
+func TestRaiseFloor_LeavesTheEvents(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+	w.Reset(1)
+	put(w, tree, "a")
+	put(w, tree, "b")
+	w.RaiseFloor(2)
+	v := w.View()
+	require.Equal(t, [2]any{store.Revision(2), 2}, [2]any{v.Floor(), v.Len()})
+	_, err := v.Seek(1)
+	require.ErrorIs(t, err, store.ErrExpired)
+	at, err := v.Seek(2)
+	require.NoError(t, err)
+	require.Equal(t, v.First()+1, at)
+	w.RaiseFloor(9)
+	require.EqualValues(t, 3, w.View().Floor(), "the newest revision")
+}
+
 func TestWindow_EmptyStartsAtTheListsRevision(t *testing.T) {
 	w := store.NewWindow(store.WindowLimits{}, nil)
 	for _, floor := range []store.Revision{1, 100, 7} { // storage may have been restored

@@ -130,11 +130,14 @@ func (c *cache) replace(u reflector.Update) {
 	listed := newState(u, c.Indexes)
 	c.Stats.Replaces.Add(1)
 	before, again := c.Stats.Synthetic.Load(), c.filled
-	if !c.filled {
+	switch {
+	case !c.filled:
 		c.window.Reset(u.Revision)
-	} else if other || !c.appendDiff(listed.base, u.Revision) {
+	case other || !c.appendDiff(listed.base, u.Revision):
 		c.window.Reset(u.Revision)
 		c.epoch++
+	case c.readiness.wrong:
+		c.window.RaiseFloor(u.Revision) // what leads to the list leads from wrong states
 	}
 	c.state, c.revision, c.storeID = listed, u.Revision, u.StoreID
 	c.state.at = c.window.View().Next() // after the difference, which the list has
@@ -187,6 +190,6 @@ func (c *cache) countUnseen(events []store.Event, rev store.Revision) {
 // listed again.
 func (c *cache) distrust(cause error) {
 	c.distrusted = true
-	c.setReadiness(c.readiness.pending(c.now, cause))
+	c.setReadiness(c.readiness.distrusted(c.now, cause))
 	c.Relist(reflector.Distrusted)
 }

@@ -27,6 +27,9 @@
 // cannot resume from revisions strictly between the two states, since the
 // changes there are unknown.
 //
+// If the old state was found to be wrong, those before it may have been, too: watches cannot
+// resume from before the list, though those that run continue.
+//
 // If no events can lead from one to the other, because storage went back in time
 // or the old state was wrong at its revision, a new epoch begins: all watches
 // end as expired.

@@ -98,6 +98,10 @@ func (h *Cache) ID() actors.ID { return h.ref.ID() }
 // [ErrStopped].
 func (h *Cache) Check(now time.Time) error { return h.readiness.Load().check(now) }
 
+// Distrusted reports whether the published state was found to be wrong and the cache has not
+// been ready since. Then the states that its window leads back to may be wrong, too.
+func (h *Cache) Distrusted() bool { return h.readiness.Load().wrong }
+
 // Ready reports whether the cache can serve.
 func (h *Cache) Ready() bool { return h.readiness.Load().state == Ready }
 

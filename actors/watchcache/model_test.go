@@ -55,6 +55,7 @@ type cacheModel struct {
 	// What the cache has. The positions have the revisions of all events, by their places in
 	// the window.
 	filled, trusted, ready bool
+	wrong                  bool // since Distrust
 	state                  map[string]version
 	revision, compacted    store.Revision
 	epoch                  uint64
@@ -195,6 +196,10 @@ func (m *cacheModel) List(t *rapid.T) {
 	m.offer(t, u)
 	m.unsent, m.restored, m.filled, m.trusted, m.ready = nil, false, true, true, true
 	m.state, m.revision, m.heldID = listed, m.rev, m.id
+	if m.wrong {
+		require.Equal(t, m.rev, m.real.published.Load().Window.Floor(), "no watch starts from a wrong state")
+		m.wrong = false
+	}
 	first := max(before, m.real.published.Load().Window.First()) // some may have left it at once
 	m.positions = append(m.positions, make([]store.Revision, first-before)...)
 	for _, ev := range m.eventsFrom(t, first) { // the differences
@@ -219,7 +224,7 @@ func (m *cacheModel) Distrust(t *rapid.T) {
 	m.real.Distrust(Distrust{Cause: ErrInconsistent, Reply: reply})
 	m.seeded.Run()
 	require.Len(t, reply, 1)
-	m.trusted, m.ready = false, false
+	m.trusted, m.ready, m.wrong = false, false, true
 }
 
 // Fail has the actor fail before it has handled an update.
@@ -300,6 +305,7 @@ func (m *cacheModel) Check(t *rapid.T) {
 	now := m.real.published.Load()
 	require.Equal(t, m.ready, m.real.Ready())
 	require.Equal(t, m.ready, m.real.Check(m.clock.Now()) == nil)
+	require.Equal(t, m.wrong, m.real.Distrusted())
 	require.Equal(t, m.revision, now.Revision)
 	require.Equal(t, m.epoch, now.Epoch)
 	require.Equal(t, m.heldID, now.StoreID)

@@ -81,6 +81,8 @@ type readiness struct {
 	since time.Time
 	// cause is why it is Pending or Ended.
 	cause error
+	// wrong: the state was found to be wrong, and the cache has not been Ready since.
+	wrong bool
 }
 
 // ready returns r changed to Ready, if it is Pending.
@@ -105,12 +107,20 @@ func (r readiness) pending(now time.Time, cause error) readiness {
 	return readiness{state: Pending, generation: r.generation, since: now, cause: cause}
 }
 
+// distrusted returns r changed to Pending because of cause, by which the state is wrong. It
+// is so whatever the cause becomes while the cache waits for the list.
+func (r readiness) distrusted(now time.Time, cause error) readiness {
+	r = r.pending(now, cause)
+	r.wrong = true
+	return r
+}
+
 // ended returns r changed to Ended because of cause, unless it is Ended or Stopped.
 func (r readiness) ended(now time.Time, cause error) readiness {
 	if r.state == Ended || r.state == Stopped {
 		return r
 	}
-	return readiness{state: Ended, generation: r.generation, since: now, cause: cause}
+	return readiness{state: Ended, generation: r.generation, since: now, cause: cause, wrong: r.wrong}
 }
 
 // stopped returns r changed to Stopped.

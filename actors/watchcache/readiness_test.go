@@ -33,6 +33,17 @@ func TestReadiness_ReadyAndPendingAlternateAndStoppedIsLast(t *testing.T) {
 	require.ErrorIs(t, r.check(began), ErrStopped)
 }
 
+// A state that was found to be wrong is wrong until a list, whatever happens to its source.
+func TestReadiness_DistrustOutlastsItsCause(t *testing.T) {
+	r := readiness{since: began}.ready(began).distrusted(began, ErrInconsistent)
+	require.ErrorIs(t, r.check(began), ErrInconsistent)
+	down := r.pending(began, errLost)
+	require.ErrorIs(t, down.check(began), errLost)
+	require.True(t, down.wrong)
+	require.True(t, down.ended(began, errLost).wrong)
+	require.False(t, down.ready(began).wrong)
+}
+
 func TestReadiness_EndedStaysSoUntilStopped(t *testing.T) {
 	r := readiness{since: began}.ready(began).ended(began, errLost)
 	require.Equal(t, r, r.ready(began.Add(time.Second)))
