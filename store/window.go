@@ -160,8 +160,9 @@ func (w *Window) View() WindowView {
 }
 
 // Trim drops the events that exceed the limits at time now, and returns their
-// number. It takes O(1) if there is nothing to drop, else O(chunks). An idle
-// window becomes empty in the end.
+// number. If there is nothing to drop it looks only at the gaps, which are as few as
+// relists, and does not allocate; else it takes O(chunks). An idle window becomes empty in
+// the end.
 func (w *Window) Trim(now time.Time) (dropped int) { return w.TrimRead(now, w.next) }
 
 // TrimRead is Trim, but keeps the events from position unread on for a pending
@@ -201,18 +202,13 @@ func (w *Window) old(t time.Time) bool { return w.clock.Sub(t) >= w.limits.MinAg
 // old. Otherwise repeated relists without changes would accumulate gaps that the
 // window never drops.
 func (w *Window) joinGaps() {
-	if len(w.gaps) < 2 {
-		return
-	}
-	joined := make([]gap, 0, len(w.gaps))
-	for _, g := range w.gaps {
-		if n := len(joined); n > 0 && joined[n-1].end == g.start && w.old(g.found) {
-			g.after, g.start = joined[n-1].after, joined[n-1].start
-			joined = joined[:n-1]
+	for i := 1; i < len(w.gaps); i++ {
+		if before, g := w.gaps[i-1], w.gaps[i]; before.end == g.start && w.old(g.found) {
+			g.after, g.start = before.after, before.start
+			w.gaps = slices.Concat(w.gaps[:i-1], []gap{g}, w.gaps[i+1:])
+			i--
 		}
-		joined = append(joined, g)
 	}
-	w.gaps = joined
 }
 
 // Compact drops the revisions before rev (at most [WindowView.Revision]) and

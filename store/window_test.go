@@ -52,6 +52,16 @@ func TestWindow_HoldsAppendedEvents(t *testing.T) {
 	require.Same(t, a, events[1].Prev)
 }
 
+// Relists whose changes stay in the window cost the commits that follow nothing.
+func TestTrim_GapsWithEventsBetweenAreLeftAsTheyAre(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+	w.Reset(1)
+	w.AppendDiff(nil, 1, 10, start)
+	put(w, tree, "a")
+	w.AppendDiff(nil, 11, 20, start)
+	require.Zero(t, testing.AllocsPerRun(10, func() { w.Trim(start) }))
+}
+
 // A floor that is raised refuses watches from before it, and leaves the events to those that
 // have a position.
 func TestRaiseFloor_LeavesTheEvents(t *testing.T) {
