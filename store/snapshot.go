@@ -26,7 +26,9 @@ type Snapshot struct {
 	// can publish each event without a new state, whose tree nodes the next write
 	// would have to copy.
 	Base      *TreeView
-	Unapplied int
+	Unapplied int32
+	// gets counts the calls of Get that looked through the unapplied events.
+	gets atomic.Int32
 	// Window has the recent changes.
 	Window WindowView
 	// At is when the snapshot was taken, by the cache's clock.
@@ -34,8 +36,9 @@ type Snapshot struct {
 
 	// made is the state, once it was asked for, if there are unapplied events.
 	made atomic.Pointer[TreeView]
-	// gets counts the calls of Get that looked through the unapplied events.
-	gets atomic.Int32
+	// past are the states rebuilt from events that Window still has, and later snapshots'
+	// windows have not.
+	past atomic.Pointer[rebuiltStates]
 }
 
 // maxGets is how many calls of [Snapshot.Get] look through the unapplied events, some

@@ -35,7 +35,8 @@ func (s *Snapshot) StateAt(ctx context.Context, rev Revision) (*TreeView, error)
 // It starts from the nearest known state, takes about half a microsecond for each
 // event in between and another half for each object that they changed, and ends
 // early with ctx. The window caches expensive results, so that the pages of a
-// list cost it once, and drops them with the events before them.
+// list cost it once, and drops them with the events before them. What the window has
+// dropped by then, the snapshot caches.
 //
 // The error is an [*ExpiredError] if at is not in the window any more, a
 // [*FutureError] if it is after Next, and otherwise ctx's cause.
@@ -49,6 +50,7 @@ func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*TreeView, error) {
 		return s.State(), nil
 	}
 	known := s.Window.rebuilt.nearest(at, s.Window.first, s.base())
+	known = s.past.Load().nearest(at, s.Window.first, known)
 	if known.at == at {
 		return known.state, nil
 	}
@@ -63,10 +65,26 @@ func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*TreeView, error) {
 		return nil, err
 	}
 	state := tree.View()
-	if s.Window.next-at >= worthKeeping {
+	switch {
+	case s.Window.rebuilt.forgot(at):
+		s.keep(at, state)
+	case s.Window.next-at >= worthKeeping:
 		s.Window.rebuilt.keep(at, state)
 	}
 	return state, nil
+}
+
+// keep caches a rebuilt state for as long as the snapshot is in use: the window moves past
+// many watches at once, each of which may ask for the state at its position.
+func (s *Snapshot) keep(at Seq, state *TreeView) {
+	past := s.past.Load()
+	if past == nil {
+		past = new(rebuiltStates)
+		if !s.past.CompareAndSwap(nil, past) {
+			past = s.past.Load()
+		}
+	}
+	past.keep(at, state)
 }
 
 // roll applies the events from position start up to end to t.
@@ -176,6 +194,16 @@ func (r *rebuiltStates) keep(at Seq, state *TreeView) {
 		r.states = r.states[:maxRebuilt-1]
 	}
 	r.states = slices.Insert(r.states, 0, rebuiltState{at, state})
+}
+
+// forgot reports whether the window has dropped events after position at.
+func (r *rebuiltStates) forgot(at Seq) bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return at < r.first
 }
 
 // forget drops the states before position first.

@@ -128,6 +128,22 @@ func TestStateAt_IsExactBetweenSnapshots(t *testing.T) {
 	}
 }
 
+// What the window has dropped is rebuilt once for all readers of an old snapshot: for the
+// watches that the window moves past.
+func TestStateBefore_OfWhatTheWindowHasDroppedIsSharedByItsReaders(t *testing.T) {
+	w, tree := filled(10_000)
+	old := snapshot(w, tree)
+	w.Trim(start.Add(time.Hour))
+	for _, at := range []store.Seq{100, 101, 9_990} {
+		state, err := old.StateBefore(t.Context(), at)
+		require.NoError(t, err)
+		require.Equal(t, min(int(at), 1000), state.Len())
+		again, err := old.StateBefore(t.Context(), at)
+		require.NoError(t, err)
+		require.Same(t, state, again)
+	}
+}
+
 // A reader of an old snapshot leaves nothing behind in a window that has moved on.
 func TestStateAt_OfWhatTheWindowHasDroppedIsNotRemembered(t *testing.T) {
 	w, tree := filled(10_000)

@@ -76,7 +76,7 @@ func (s *state) publish(last, next *store.Snapshot) {
 }
 
 // unapplied returns how many events of the window base lacks.
-func (s *state) unapplied(w store.WindowView) int { return int(w.Next() - s.at) }
+func (s *state) unapplied(w store.WindowView) int32 { return int32(w.Next() - s.at) }
 
 // apply applies ev, the event after those in the window, to the tree. It returns the
 // previous object and whether the event fits it; otherwise the tree is unchanged.

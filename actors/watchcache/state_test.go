@@ -69,7 +69,7 @@ func TestState_IsThatOfTheSourceHoweverItComes(t *testing.T) {
 			}
 			next := &store.Snapshot{Window: own.View()}
 			s.publish(published[len(published)-1], next)
-			require.LessOrEqual(t, next.Unapplied, MaxUnapplied)
+			require.LessOrEqual(t, next.Unapplied, int32(MaxUnapplied))
 			published, texts = append(published, next), append(texts, described(src.tree.View()))
 			if rapid.Bool().Draw(t, "read") {
 				require.Equal(t, texts[len(texts)-1], described(next.State()))
