@@ -80,6 +80,9 @@ type filterEntry struct {
 	// of it, and it has no events and no members since, so that no member needs the
 	// window. One that is pending does not follow.
 	settled bool
+	// forgets is where the window starts when the stream has something to drop; see
+	// [watcher.Stream.Forget].
+	forgets store.Seq
 }
 
 // Spawn starts a dispatcher under parent. It runs on the pool.

@@ -78,6 +78,7 @@ func (d *dispatcher) appendFound(from, to store.Seq) {
 			e.stream.Append(from, to, e.found)
 			e.found = nil
 			e.settled = false
+			e.forgets = min(e.forgets, to)
 		}
 	}
 }
@@ -114,13 +115,18 @@ func (d *dispatcher) arrive(next *store.Snapshot) {
 }
 
 // moveWindow informs every watch that may still need events which next no longer
-// has.
+// has, and has the streams drop those.
 func (d *dispatcher) moveWindow(prev, next *store.Snapshot) {
 	d.moveMembers(d.unfiltered, prev, next)
+	first := next.Window.First()
 	for _, e := range d.order {
+		if e.settled && e.forgets > first {
+			continue
+		}
 		if !e.settled {
 			e.settled = d.moveMembers(e.stream, prev, next)
 		}
+		e.forgets = e.stream.Forget(first)
 	}
 }
 

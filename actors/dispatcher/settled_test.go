@@ -1,7 +1,9 @@
 package dispatcher_test
 
 import (
+	"runtime"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,6 +43,57 @@ func (f *fixture) ofKey(m dispatcher.Register) *watcher.Watch {
 	require.NoError(f, err)
 	m.Filter, m.Snapshot = filter, f.published.Load()
 	return f.admit(watcher.Options{}, m)
+}
+
+// A stream keeps nothing for longer than the window does, neither of the round before nor of
+// the last one, if its watches have read it.
+func TestWindowMoves_StreamsDropWhatTheWindowDrops(t *testing.T) {
+	for name, write := range map[string]func(*fixture, *watcher.Watch, store.Revision){
+		"when there is more for the watch": func(f *fixture, w *watcher.Watch, rev store.Revision) {
+			f.write(rev)
+			f.has(w, int(rev))
+		},
+		"when there is nothing for it": func(f *fixture, w *watcher.Watch, rev store.Revision) { f.writeOther(rev) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+			w := f.selecting(store.FilterOptions{Key: "a"})
+			f.has(w) // and follows its stream from here
+			f.write(2)
+			events, err := w.Next(t.Context())
+			require.NoError(t, err)
+			object := weak.Make(events[0].Object)
+			events = nil
+			f.has(w)
+			for rev := range store.Revision(20) {
+				write(f, w, 3+rev)
+			}
+			runtime.GC()
+			require.Nil(t, object.Value())
+			f.write(23)
+			f.has(w, 23)
+		})
+	}
+}
+
+// A consumer in the middle of the last round does not have everything, however long ago that was.
+func TestWindowMoves_StreamKeepsWhatAConsumerHasInHand(t *testing.T) {
+	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	w := f.selecting(store.FilterOptions{Key: "a"})
+	f.has(w) // and follows its stream from here
+	f.write(2, 3)
+	for ev, err := range w.Events() {
+		require.NoError(t, err)
+		require.EqualValues(t, 2, ev.Revision)
+		f.writeOther(4, 5, 6, 7, 8, 9, 10, 11, 12)
+		require.False(t, w.HasEverything())
+		require.EqualValues(t, 1, w.Lag())
+		break
+	}
+	f.has(w, 3)
+	require.True(t, w.HasEverything())
+	f.write(13)
+	f.has(w, 13)
 }
 
 // A watch that resumes on the stream of others which have read everything still needs the

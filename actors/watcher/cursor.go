@@ -235,10 +235,9 @@ func (c *cursor) following() bool { return c.node != nil && c.node.next.Load() =
 // events that are not for it.
 func (c *cursor) leftBehind(s *Stream, prev *store.Snapshot, first store.Seq) bool {
 	if c.node != nil {
-		if next := c.node.next.Load(); next != nil {
-			c.pos = max(c.pos, next.from)
-		}
-		if c.node.cut && c.pos >= first {
+		next := c.node.next.Load() // not nil, or the cursor would be following
+		c.pos = max(c.pos, next.from)
+		if next.cut && c.pos >= first {
 			c.node = nil
 		}
 		return c.pos < first

@@ -228,6 +228,30 @@ func (m *Member) leaveStream(at store.Seq) {
 	m.cur.leave(at)
 }
 
+// needs reports whether the watch follows its stream and has yet to read its last node, or
+// its consumer to handle what it has read of that.
+func (m *Member) needs(last *node) bool {
+	w := m.watch()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch w.cur.node {
+	case nil:
+		return false
+	case last:
+		return w.reading() && len(w.inHand(w.feed.Load())) > 0
+	}
+	return true
+}
+
+// replaceNode makes the watch go on after node by, if it does after old.
+func (m *Member) replaceNode(old, by *node) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.cur.node == old {
+		m.cur.node = by
+	}
+}
+
 // Ended reports whether the watch has ended.
 func (m *Member) Ended() bool { return m.flags.has(ended) }
 

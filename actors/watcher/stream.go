@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -15,8 +16,11 @@ const maxNodes = 32
 // have it. Only the dispatcher appends; watches follow the links.
 //
 //	head ─▶ node ─▶ node ─▶ … ─▶ tail       at most maxNodes; a node that falls
-//	         ▲                    ▲          off the head is cut: watches on it
+//	         ▲                    ▲          off the head is cut: watches before it
 //	      a watch            most watches    read the window again
+//
+// It keeps no events for longer than the window does, save those of the last node until
+// the consumers have handled them.
 type Stream struct {
 	schema *store.Schema
 	filter *store.Filter
@@ -44,7 +48,8 @@ type node struct {
 	count uint64
 	// next is nil at the tail.
 	next atomic.Pointer[node]
-	// cut: the stream has dropped the node. Only the dispatcher's turns use it.
+	// cut: the stream has dropped the node, to have no more than maxNodes. Only the
+	// dispatcher's turns use it.
 	cut bool
 }
 
@@ -138,6 +143,54 @@ func (s *Stream) cutHead() {
 	s.head = old.next.Load()
 	old.cut = true
 	s.nodes--
+}
+
+// never is a position that no window reaches.
+const never = math.MaxUint64
+
+// Forget drops the events from before position first, where the window is about to start,
+// after the members have been told of it. It returns the first later position for which
+// there will be something to drop, as far as is known; first or an earlier one if a member
+// needs what was to be dropped now.
+func (s *Stream) Forget(first store.Seq) (next store.Seq) {
+	next = never
+	if shared := s.shared.Load(); shared != nil {
+		if shared.to > first {
+			next = shared.to
+		} else {
+			s.shared.CompareAndSwap(shared, nil)
+		}
+	}
+	for s.head.to <= first {
+		after := s.head.next.Load()
+		if after == nil {
+			if len(s.head.events) == 0 || s.replaceTail() {
+				return next
+			}
+			break
+		}
+		s.head = after
+		s.nodes--
+	}
+	return min(next, s.head.to)
+}
+
+// replaceTail replaces the last node, when it is the only one, by one without events. It
+// reports false if a member still needs the events.
+func (s *Stream) replaceTail() bool {
+	last := s.head
+	for _, m := range s.members {
+		if m.needs(last) {
+			return false
+		}
+	}
+	empty := &node{from: last.to, to: last.to, count: last.count}
+	s.head = empty
+	s.tail.Store(empty) // first, so that no member joins the last one any more
+	for _, m := range s.members {
+		m.replaceNode(last, empty)
+	}
+	return true
 }
 
 // evaluate returns the matches among raw, the events at position at. It reuses the

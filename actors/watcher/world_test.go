@@ -72,7 +72,7 @@ func (w *world) trim() {
 }
 
 // round does what the dispatcher's does: evaluate, append, tell of the window,
-// publish.
+// forget what it drops, publish.
 func (w *world) round() { w.roundDuring(func() {}) }
 
 // roundDuring is round in which something happens before it publishes.
@@ -83,6 +83,7 @@ func (w *world) roundDuring(during func()) {
 	for _, m := range w.stream.Members() {
 		m.WindowMoved(prev, next)
 	}
+	w.stream.Forget(next.Window.First())
 	during()
 	w.feed.Publish(next)
 }
