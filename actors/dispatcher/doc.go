@@ -12,8 +12,9 @@
 //	engine ──Drain──▶ dispatcher: ends each watch that has everything
 //	clock ──bookmarksDue, progressDue, budgetSpent, deadlineDue──▶ dispatcher
 //
-// The dispatcher never waits for a watch and queues no events for it: a watch that
-// lags reads the window when its consumer asks for more.
+// The dispatcher waits for no consumer, and for the lock of a watch only while that examines
+// some thousand objects. It queues no events: a watch that lags reads the window when its
+// consumer asks for more.
 //
 // # Decisions
 //

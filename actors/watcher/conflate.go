@@ -27,21 +27,36 @@ func (c *cursor) mustConflate(snap *store.Snapshot) bool {
 		c.pos < c.windowStart(snap) && c.pos < snap.Window.Next()
 }
 
-// conflate jumps to snap: the backlog becomes the difference to its base.
-func (w *Watch) conflate(snap *store.Snapshot) {
-	c, b := &w.cur, w.cur.backlog
-	events := store.Diff(w.stream.schema, b.base, snap.State(), c.rev, snap.Revision, snap.At)
-	for i := range events {
-		events[i].Marks = store.Conflated
+// conflation returns a function that conflates the watch to snap: the backlog becomes the
+// difference to its base. The function compares the two states without the lock, which the
+// caller of conflation holds.
+func (w *Watch) conflation(snap *store.Snapshot) func() {
+	schema, b, after := w.stream.schema, w.cur.backlog, w.cur.rev
+	return func() {
+		events := store.Diff(schema, b.base, snap.State(), after, snap.Revision, snap.At)
+		for i := range events {
+			events[i].Marks = store.Conflated
+		}
+		seen := ConvertBatch(schema, w.stream.filter, events)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.cur.backlog == b { // and the watch has not ended
+			w.conflate(snap, seen)
+		}
 	}
-	seen := ConvertBatch(w.stream.schema, w.stream.filter, events)
+}
+
+// conflate jumps to snap by the events, which are those that the watch sees of the
+// difference.
+func (w *Watch) conflate(snap *store.Snapshot, seen []store.Event) {
+	c := &w.cur
 	if left := uint64(snap.Window.Next() - c.pos); left > uint64(len(seen)) {
 		w.more().lost += left - uint64(len(seen))
 		if w.gap = beforeEmitted; len(seen) == 0 {
 			w.gap = beforeAny
 		}
 	}
-	c.backlog = &backlog{base: snap.State(), first: b.first}
+	c.backlog = &backlog{base: snap.State(), first: c.backlog.first}
 	c.backlog.keep(seen)
 	c.pos, c.rev = snap.Window.Next(), max(c.rev, snap.Window.Revision())
 }

@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"errors"
 	"slices"
 	"sort"
 
@@ -25,13 +26,20 @@ type cursor struct {
 	backlog *backlog
 }
 
+// stepSize is how many objects or events a cursor examines, at most, before it says
+// errUnfinished: less than a millisecond, for which the dispatcher may have to wait for it.
+const stepSize = 8192
+
+// errUnfinished: the cursor has found no event yet, but has not caught up. Read again.
+var errUnfinished = errors.New("there is more to examine")
+
 // read returns the next events of snap for a watch of stream s: none when the
 // cursor has caught up, or must be conflated first. It returns the error that ends
-// the watch after its backlog, and a [*store.ExpiredError] if the window no longer
-// has its position. The slice is shared: it must not be changed.
+// the watch after its backlog, a [*store.ExpiredError] if the window no longer
+// has its position, and [errUnfinished]. The slice is shared: it must not be changed.
 func (c *cursor) read(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
-	if events := c.readInitial(s); len(events) > 0 {
-		return events, nil
+	if events, err := c.readInitial(s); len(events) > 0 || err != nil {
+		return events, err
 	}
 	if c.backlog != nil {
 		events, over, err := c.readBacklog(snap)
@@ -43,15 +51,15 @@ func (c *cursor) read(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 }
 
 // readInitial returns the next events of the initial state.
-func (c *cursor) readInitial(s *Stream) []store.Event {
+func (c *cursor) readInitial(s *Stream) ([]store.Event, error) {
 	if c.initial == nil {
-		return nil
+		return nil, nil
 	}
-	events := c.initial.next(s.filter)
-	if len(events) == 0 {
+	events, err := c.initial.next(s.filter)
+	if len(events) == 0 && err == nil {
 		c.initial = nil
 	}
-	return events
+	return events, err
 }
 
 // readBacklog returns the next events of the backlog. over reports whether it has
@@ -91,13 +99,16 @@ func (c *cursor) readWindow(s *Stream, snap *store.Snapshot) ([]store.Event, err
 // scan reads the window from the cursor's position up to the first events that
 // are for this watch.
 func (c *cursor) scan(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
-	for c.pos < snap.Window.Next() {
+	for start := c.pos; c.pos < snap.Window.Next(); {
 		raw, ok := readWhole(&snap.Window, c.pos)
 		if !ok {
 			return nil, &store.ExpiredError{Requested: c.rev, Oldest: snap.Window.Floor()}
 		}
 		if events := c.advance(s, raw); len(events) > 0 {
 			return events, nil
+		}
+		if c.pos-start >= stepSize && c.pos < snap.Window.Next() {
+			return nil, errUnfinished
 		}
 	}
 	c.caughtUpWith(snap)

@@ -34,42 +34,60 @@ type initialEvents struct {
 	room  []store.Event
 }
 
-// next returns the next batch of the state, or the bookmark.
-func (i *initialEvents) next(f *store.Filter) []store.Event {
+// next returns the next batch of the state, or the bookmark. Its error is [errUnfinished],
+// without events.
+func (i *initialEvents) next(f *store.Filter) ([]store.Event, error) {
 	if i.state != nil {
-		if events := i.nextState(f); len(events) > 0 {
-			if i.count != nil {
-				i.count.Add(uint64(len(events)))
-			}
-			return events
+		events, err := i.nextState(f)
+		if len(events) > 0 && i.count != nil {
+			i.count.Add(uint64(len(events)))
+		}
+		if len(events) > 0 || err != nil {
+			return events, err
 		}
 	}
 	if i.bookmark {
 		i.bookmark = false
-		return []store.Event{{Type: store.Bookmark, Marks: store.InitialEnd, Revision: i.revision}}
+		return []store.Event{{Type: store.Bookmark, Marks: store.InitialEnd, Revision: i.revision}}, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // nextState returns the next batch of the state as Added events, and drops the state
 // at its end.
-func (i *initialEvents) nextState(f *store.Filter) []store.Event {
-	events := i.room[:0]
-	for o := range store.Select(i.state, f, i.after) {
-		if len(events) == smallState {
-			events = slices.Grow(events, min(batchSize, i.state.Len())-smallState)
-		}
-		events = append(events, store.Event{Type: store.Added, Marks: store.Initial, Revision: o.Revision, Object: o})
-		if len(events) == batchSize {
-			i.after = o.Key
-			if i.reuse {
-				i.room = events
+func (i *initialEvents) nextState(f *store.Filter) ([]store.Event, error) {
+	from := store.CandidatesOf(i.state, f, i.after)
+	all, most := from.Match, min(batchSize, i.state.Len())
+	batch := struct { // one allocation, since the loop's body is a function
+		events   []store.Event
+		examined int
+		last     *store.Object // nil at the state's end
+	}{events: i.room[:0]}
+	for o := range from.Objects {
+		batch.examined++
+		if all || store.Matches(f, o) {
+			if len(batch.events) == smallState {
+				batch.events = slices.Grow(batch.events, most-smallState)
 			}
-			return events
+			batch.events = append(batch.events, store.Event{Type: store.Added, Marks: store.Initial, Revision: o.Revision, Object: o})
+		}
+		if len(batch.events) == batchSize || batch.examined == stepSize {
+			batch.last = o
+			break
 		}
 	}
-	i.state = nil
-	return events
+	if batch.last == nil {
+		i.state = nil
+		return batch.events, nil
+	}
+	i.after = batch.last.Key
+	if i.reuse {
+		i.room = batch.events
+	}
+	if len(batch.events) == 0 {
+		return nil, errUnfinished
+	}
+	return batch.events, nil
 }
 
 // done reports whether everything was delivered.

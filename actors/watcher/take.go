@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"runtime"
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/store"
@@ -18,26 +19,39 @@ func (w *Watch) take() ([]store.Event, error) {
 
 // takeNext is take, which also reports whether the events were taken before.
 func (w *Watch) takeNext() (events []store.Event, held bool, err error) {
+	for {
+		events, held, rest, err := w.takeStep()
+		if rest == nil {
+			return events, held, err
+		}
+		rest()
+	}
+}
+
+// takeStep is takeNext, for as long as the dispatcher may have to wait for the lock. If the
+// next events are not found by then, it returns the rest: what to do without the lock before
+// the next step.
+func (w *Watch) takeStep() (events []store.Event, held bool, rest func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if events := w.unhold(); len(events) > 0 {
-		return events, true, nil
+		return events, true, nil, nil
 	}
-	events = w.read()
-	if len(events) == 0 && !w.flags.has(ended) {
+	events, rest = w.read()
+	if len(events) == 0 && rest == nil && !w.flags.has(ended) {
 		// A later publication, or request for a bookmark, finds the watch waiting;
 		// looking once more finds an earlier one.
 		w.flags.set(waiting)
 		if w.flags.has(bookmarkDue) || !w.reading() || !w.cur.exhausted(w.feed.Load()) {
-			events = w.read()
+			events, rest = w.read()
 		}
 	}
-	if len(events) == 0 {
-		return nil, false, w.reason()
+	if len(events) == 0 && rest == nil {
+		return nil, false, nil, w.reason()
 	}
 	w.flags.clear(waiting)
 	w.delivered.Add(uint64(len(events)))
-	return events, false, nil
+	return events, false, rest, nil
 }
 
 // hold keeps events that were taken but not given to the consumer, for the next take.
@@ -60,38 +74,39 @@ func (w *Watch) unhold() (events []store.Event) {
 	return events
 }
 
-// read returns the next events and moves the cursor. Without any, the watch has caught
-// up, has not begun or has ended. The caller holds the lock.
-func (w *Watch) read() []store.Event {
+// read returns the next events and moves the cursor, or the rest as takeStep does. Without
+// either, the watch has caught up, has not begun or has ended. The caller holds the lock.
+func (w *Watch) read() (events []store.Event, rest func()) {
 	if w.extras != nil && w.extras.drainInitial && w.cur.initial.done() {
 		w.finish(w.extras.drainTo)
 	}
 	if !w.reading() {
-		return nil
+		return nil, nil
 	}
-	events, err := w.readAt(w.feed.Load())
+	snap := w.feed.Load()
+	events, err := w.readAt(snap)
 	w.count()
 	switch {
 	case len(events) > 0:
-		return events
+		return events, nil
+	case err == errUnfinished:
+		return nil, runtime.Gosched
 	case err != nil:
 		w.finish(err)
-		return nil
+		return nil, nil
+	case w.cur.mustConflate(snap):
+		return nil, w.conflation(snap)
 	case w.extras != nil && w.extras.drainTo != nil:
 		w.finish(w.extras.drainTo)
-		return nil
+		return nil, nil
 	}
 	w.caughtUp()
-	return w.bookmark()
+	return w.bookmark(), nil
 }
 
 // readAt reads the cursor's next events of snap.
 func (w *Watch) readAt(snap *store.Snapshot) ([]store.Event, error) {
 	events, err := w.cur.read(w.stream, snap)
-	if len(events) == 0 && err == nil && w.cur.mustConflate(snap) {
-		w.conflate(snap)
-		events, err = w.cur.read(w.stream, snap)
-	}
 	if w.gap != noGap {
 		events = w.markGap(events)
 	}

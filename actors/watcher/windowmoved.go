@@ -64,6 +64,9 @@ func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
 func (w *Watch) keep(b *backlog, prev *store.Snapshot) (complete bool) {
 	for w.cur.pos < b.first {
 		events, err := w.cur.readWindow(w.stream, prev)
+		if err == errUnfinished {
+			continue
+		}
 		if len(events) == 0 {
 			return err == nil && w.cur.pos >= b.first
 		}

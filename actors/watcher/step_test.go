@@ -1,0 +1,125 @@
+package watcher
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+)
+
+// These tests are of what happens under a watch's lock, for which the dispatcher may wait.
+
+// rareState returns a tree of objects without labels, the last of which is labelled rare, and the
+// stream of those with that label.
+func rareState(t *testing.T, n int) (*store.Tree, *Stream) {
+	tree := store.NewTree()
+	for i := range n {
+		tree.Put(numbered(i))
+	}
+	filter, err := store.NewFilter(nil, store.FilterOptions{Labels: "rare"})
+	require.NoError(t, err)
+	return tree, NewStream(new(store.Schema), filter, 0)
+}
+
+func numbered(i int) *store.Object {
+	return &store.Object{Key: fmt.Sprintf("%06d", i), Revision: 2, Created: 2}
+}
+
+// steps has the watch take its next events, and returns how often it let go of the lock before.
+func steps(w *Watch) (events []store.Event, n int) {
+	for {
+		events, _, rest, _ := w.takeStep()
+		if rest == nil {
+			return events, n
+		}
+		rest()
+		n++
+	}
+}
+
+func TestTake_SearchesAStateInSteps(t *testing.T) {
+	tree, stream := rareState(t, 3*stepSize)
+	tree.Put(&store.Object{Key: "rare", Revision: 2, Created: 2, Labels: store.LabelsOf(map[string]string{"rare": ""})})
+	feed := &Feed{Registry: new(Registry)}
+	feed.Publish(&store.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
+	w := New(feed, Options{})
+	w.Member().Begin(stream, Start{After: 2, State: tree.View(), InitialEnd: true})
+	events, n := steps(w)
+	require.Len(t, events, 1)
+	require.Equal(t, "rare", events[0].Key())
+	require.Equal(t, 3, n)
+	events, _ = steps(w)
+	require.Len(t, events, 1)
+	require.True(t, events[0].Is(store.InitialEnd))
+	events, n = steps(w)
+	require.Empty(t, events)
+	require.Zero(t, n)
+}
+
+func TestTake_SearchesTheWindowInSteps(t *testing.T) {
+	_, stream := rareState(t, 0)
+	window := store.NewWindow(store.WindowLimits{}, nil)
+	window.Reset(1)
+	write := func(key string, labels map[string]string) {
+		rev := window.View().Revision() + 1
+		o := &store.Object{Key: key, Revision: rev, Created: rev, Labels: store.LabelsOf(labels)}
+		window.Append(store.Event{Type: store.Added, Revision: rev, Object: o}, time.Time{})
+	}
+	for i := range 2*stepSize + 10 {
+		write(fmt.Sprint(i), nil)
+	}
+	write("rare", map[string]string{"rare": ""})
+	feed := &Feed{Registry: new(Registry)}
+	feed.Publish(&store.Snapshot{Revision: window.View().Revision(), Generation: 1, Base: store.NewTree().View(), Window: window.View()})
+	w := New(feed, Options{})
+	w.Member().Begin(stream, Start{After: 1})
+	events, n := steps(w)
+	require.Len(t, events, 1)
+	require.Equal(t, "rare", events[0].Key())
+	require.Equal(t, 2, n)
+}
+
+// The states are compared, and the user's Clone called, without the lock.
+func TestConflate_ComparesWithoutTheLock(t *testing.T) {
+	var w *Watch
+	free := false
+	schema := &store.Schema{Clone: func(o *store.Object) *store.Object {
+		if free = w.mu.TryLock(); free {
+			w.mu.Unlock()
+		}
+		clone := *o
+		return &clone
+	}}
+	tree, window := store.NewTree(), store.NewWindow(store.WindowLimits{MaxEvents: 4, ChunkSize: 1}, nil)
+	window.Reset(1)
+	publish := func() *store.Snapshot {
+		window.Trim(time.Time{})
+		return &store.Snapshot{Revision: window.View().Revision(), Generation: 1, Base: tree.View(), Window: window.View()}
+	}
+	write := func(what store.EventType, key string, prev *store.Object) {
+		rev := window.View().Revision() + 1
+		ev := store.Event{Type: what, Revision: rev, Object: &store.Object{Key: key, Revision: rev, Created: rev}, Prev: prev}
+		tree.Apply(ev)
+		window.Append(ev, time.Time{})
+	}
+	write(store.Added, "a", nil)
+	feed := &Feed{Registry: new(Registry)}
+	first := publish()
+	feed.Publish(first)
+	w = New(feed, Options{Policy: Conflate, Buffer: 1})
+	w.Member().Begin(NewStream(schema, nil, 0), Start{Next: first.Window.Next(), After: first.Revision})
+	write(store.Deleted, "a", tree.Get("a"))
+	for i := range 8 {
+		write(store.Added, fmt.Sprint("b", i), nil)
+	}
+	second := publish()
+	require.Equal(t, Reading, w.Member().WindowMoved(first, second))
+	feed.Publish(second)
+	events, n := steps(w)
+	require.Equal(t, 1, n)
+	require.Len(t, events, 9)
+	require.True(t, free)
+}
