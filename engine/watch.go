@@ -44,7 +44,9 @@ type WatchOptions struct {
 	// With From, the state is at least as new as that.
 	InitialState bool
 	// Linearizable makes the start no older than any write that was acknowledged
-	// before the call. It costs a call to the backend.
+	// before the call. It costs a call to the backend. A watch from now on that starts before
+	// the cache has the newest of them, as it does after [Config].FreshnessTimeout, ends with
+	// [ErrExpired] if the cache then lists, and so misses the changes after it.
 	Linearizable bool
 	// Last starts with that many of the newest events in the window.
 	Last int

@@ -12,8 +12,9 @@ import (
 type Snapshot struct {
 	// Revision is the snapshot's: State returns the state at it, Window ends with it.
 	Revision Revision
-	// Generation counts the times that the cache was filled from a list. Zero
-	// means never: the state and Window are then empty.
+	// Generation counts the times that the cache became ready: by its first list, and by what
+	// it received after each outage. Zero means never: State and Window are then empty, or a
+	// part of what storage had at the start.
 	Generation uint64
 	// Epoch counts the times that history restarted because storage went back in
 	// time, or is another one: positions and revisions are comparable only within an

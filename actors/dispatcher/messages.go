@@ -23,6 +23,8 @@ type Register struct {
 	// Now: it may start later than at Start, with the state of that time if Start has one,
 	// as it must if the window has moved past Start.
 	Now bool
+	// AnyEpoch: it was given no revision, so that it may also start in another epoch, with Now.
+	AnyEpoch bool
 	// Resumes: it starts after a revision that it was given, which is counted.
 	Resumes bool
 	// Snapshot is the one for which Start was decided.

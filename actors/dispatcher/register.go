@@ -71,13 +71,17 @@ func (d *dispatcher) register(ctx *actors.Context, m Register) error {
 // startOf returns the start of a watch, corrected if the dispatcher has read a newer
 // snapshot than the one for which the watchCache decided it.
 func (d *dispatcher) startOf(m Register) (watcher.Start, error) {
-	switch now := d.Feed.Load(); {
-	case now.Epoch != m.Snapshot.Epoch:
+	now := d.Feed.Load()
+	other := now.Epoch != m.Snapshot.Epoch
+	switch later := m.Now && m.Start.Pending == 0; {
+	case other && later && m.AnyEpoch:
+		return m.Start.At(now), nil
+	case other:
 		return m.Start, &store.ExpiredError{Requested: cmp.Or(m.Start.Pending, m.Start.After), Oldest: now.Revision}
 	case m.Start.Pending > 0 && m.Start.Pending <= now.Revision:
 		at, err := now.Window.Seek(m.Start.Pending)
 		return watcher.Start{Next: at, After: m.Start.Pending}, err
-	case m.Now && m.Start.Pending == 0 && m.Start.Next < now.Window.First():
+	case later && m.Start.Next < now.Window.First():
 		return m.Start.At(now), nil
 	}
 	return m.Start, nil

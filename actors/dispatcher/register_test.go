@@ -158,6 +158,28 @@ func TestRegister_StartOfAnotherEpochExpires(t *testing.T) {
 	require.Zero(t, f.stats.Watches.Load())
 }
 
+// That of a watch from now on means as much as before.
+func TestRegister_StartNowOfAnotherEpochIsLater(t *testing.T) {
+	f := newFixture(t)
+	f.state = store.NewTree()
+	f.write(2, 3)
+	snap := f.published.Load()
+	start := watcher.Start{Next: snap.Window.Next(), After: 3}
+	withState := start
+	withState.State = snap.State()
+	f.window.Reset(1)
+	f.state = store.NewTree()
+	f.epoch++
+	f.commit()
+	now := f.admit(watcher.Options{}, dispatcher.Register{Start: start, Snapshot: snap, Now: true, AnyEpoch: true})
+	state := f.admit(watcher.Options{}, dispatcher.Register{Start: withState, Snapshot: snap, Now: true, AnyEpoch: true})
+	f.has(now)
+	f.has(state)
+	f.write(2)
+	f.has(now, 2)
+	f.has(state, 2)
+}
+
 // A watch that waits for its revision leaves at once when it is stopped, whatever
 // is written.
 func TestRegister_FutureStartThatIsStoppedLeavesAtOnce(t *testing.T) {

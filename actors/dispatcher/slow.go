@@ -84,7 +84,8 @@ func (d *dispatcher) drawBudget(ctx *actors.Context) {
 
 // budgetSpent ends the slow watches that have read nothing since the budget was
 // drawn for them. Those that have read may draw again. A watch that is still
-// reading its initial state does not draw again.
+// reading its initial state does not draw again, and ends after its InitialEnd bookmark, or at
+// once if it asked for none.
 func (d *dispatcher) budgetSpent() {
 	s := &d.slow
 	s.timer = nil

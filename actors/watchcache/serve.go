@@ -53,7 +53,7 @@ func (c *cache) register(m Register) {
 func (m Register) passTo(d *actors.Ref[dispatcher.Message], start watcher.Start, snap *store.Snapshot) bool {
 	return d.Tell(dispatcher.Register{
 		Watch: m.Watch.Member(), Filter: m.Filter, Start: start, Deadline: m.Deadline,
-		Now: m.From.Now(), Resumes: m.From.Resumes(), Snapshot: snap, Reply: m.Reply,
+		Now: m.From.Now(), AnyEpoch: m.From.Revision == 0, Resumes: m.From.Resumes(), Snapshot: snap, Reply: m.Reply,
 	})
 }
 

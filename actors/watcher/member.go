@@ -280,8 +280,9 @@ func (m *Member) EndQuietly(reason error) bool {
 }
 
 // EndAfterInitial ends the watch with reason, without a signal: immediately, or, if
-// the initial state is being delivered, after it and its InitialEnd bookmark, so that
-// the consumer has a usable state to resume from.
+// the InitialEnd bookmark is still to come, after that, so that the consumer has a usable
+// state to resume from. A watch that asked for no such bookmark ends in the middle of its
+// initial state.
 func (m *Member) EndAfterInitial(reason error) {
 	w := m.watch()
 	w.mu.Lock()
