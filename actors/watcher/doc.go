@@ -34,9 +34,9 @@
 // # Concurrency
 //
 // The watch's own lock guards the cursor. It is held only while the cursor moves, over at most
-// some thousand objects or events at a time, never while a handler runs. A watch has one consumer: a caller of Next, Events or
-// Batches; the goroutine of Pump, which feeds the façade's Chan; a handler; or a caller
-// of Take. Stop, Done, Err, Revision and Lag are safe for concurrent use.
+// some thousand objects or events at a time, never while a handler runs. A watch has one
+// consumer: a caller of Next, Events or Batches; the goroutine of Pump, which feeds the
+// façade's Chan; a handler; or a caller of Take. Stop, Done, Err, Revision and Lag are safe for concurrent use.
 //
 // # Ends
 //
