@@ -26,8 +26,9 @@ type Feed struct {
 	// committed, from which lag is counted. It must not block. Nil means the
 	// dispatched revision.
 	Committed func() store.Revision
-	// Report is called with each panic of a notify function of [NewNotified]. It
-	// must not block.
+	// Report is called with each panic of a notify function of [NewNotified], each event
+	// that a handler's attempts were given up for, and each pause between them that the
+	// clock has failed to time. It must not block.
 	Report func(error)
 
 	// Newest returns the newest snapshot that the watchCache has published, which may

@@ -81,20 +81,26 @@ func (d *detector) print(o *store.Object, parts func(value any) any) (text strin
 	return text
 }
 
-// locked runs f under the lock, compares one more object, and then reports the
-// changes without the lock, since report may call the backend.
+// locked runs f under the lock, and then reports the changes that were found, without the
+// lock, since report may call the backend.
 func (d *detector) locked(f func()) {
+	// A panic in report is ignored.
+	usercode.Each(d.find(f), func(err error) { _ = usercode.Call("OnError", "", func() { d.report(err) }) })
+}
+
+// find runs f under the lock, compares one more object, and returns the changes that were
+// found. It gives up the lock even if the schema ends the goroutine: the next call then
+// returns the changes.
+func (d *detector) find(f func()) (found []error) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	f()
 	if len(d.all) > 0 {
 		d.next = (d.next + 1) % len(d.all)
 		d.compare(d.all[d.next])
 	}
-	found := d.found
-	d.found = nil
-	d.mu.Unlock()
-	// A panic in report is ignored.
-	usercode.Each(found, func(err error) { _ = usercode.Call("OnError", "", func() { d.report(err) }) })
+	found, d.found = d.found, nil
+	return found
 }
 
 // compare checks that an object is unchanged.

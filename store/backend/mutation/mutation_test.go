@@ -204,3 +204,32 @@ func TestDetect_ReportsAllChangesThoughAReportEndsItsGoroutine(t *testing.T) {
 	goroutine.Wait()
 	require.Len(t, found.take(), 3)
 }
+
+// A schema that ends its goroutine leaves the detector usable, which reports the change later.
+func TestDetect_SchemaThatEndsItsGoroutineHoldsNothingUp(t *testing.T) {
+	schema := boxSchema()
+	var exits bool
+	pointer := schema.Pointer
+	schema.Pointer = func(o *store.Object) any {
+		if exits {
+			runtime.Goexit()
+		}
+		return pointer(o)
+	}
+	m, err := memory.New(schema, memory.Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	found := &reports{}
+	b, audit := mutation.Detect(m, &schema, found.add)
+	c := &content{Name: "a"}
+	_, err = b.Put(t.Context(), drafted(c), nil, backend.PutOptions{})
+	require.NoError(t, err)
+	c.Tags = map[string]string{"color": "blue"}
+	exits = true
+	var goroutine sync.WaitGroup
+	goroutine.Go(audit)
+	goroutine.Wait()
+	exits = false
+	audit()
+	require.Len(t, found.take(), 1)
+}
