@@ -1,6 +1,10 @@
 package journal
 
-import "go.etcd.io/bbolt"
+import (
+	"os"
+
+	"go.etcd.io/bbolt"
+)
 
 // ParseUnchecked is for fuzzing what salvage parses.
 var ParseUnchecked = parseUnchecked
@@ -10,6 +14,16 @@ var Unfinished = unfinished
 
 // IsFree is the step of making a file at which another process may have made it.
 var IsFree = isFree
+
+// SetSync replaces what syncs a file that is opened, until restore is called.
+func SetSync(by func(*os.File) error) (restore func()) {
+	old := syncFile
+	syncFile = by
+	return func() { syncFile = old }
+}
+
+// ParseIdentity is the reverse of Encode.
+var ParseIdentity = parseIdentity
 
 // Encode is for making files of other formats.
 func (id Identity) Encode() []byte { return id.encode() }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -258,4 +259,34 @@ func TestFile_KeepsLogsApart(t *testing.T) {
 	require.ErrorIs(t, f.Read(f.ctx, "none", nil), journal.ErrUnknownLog)
 	_, err = f.Declare("", 1)
 	require.Error(t, err)
+}
+
+// What a process that was killed has written and not synced is read from the system's memory: it
+// must last before readers see it.
+func TestOpen_SyncsWhatItHasRead(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	require.NoError(t, f.Close())
+	synced, outcome := 0, error(nil)
+	defer journal.SetSync(func(file *os.File) error {
+		synced++
+		require.NoError(t, file.Sync())
+		return outcome
+	})()
+	f.open()
+	require.Equal(t, 1, synced)
+	require.NoError(t, f.Close())
+
+	outcome = syscall.EIO
+	_, err := journal.Open(f.path, f.opts)
+	require.ErrorIs(t, err, syscall.EIO)
+	require.ErrorContains(t, err, f.path)
+	outcome = nil
+	f.open()
+	require.Equal(t, 3, synced)
+	require.NoError(t, f.Close())
+
+	f.opts.ReadOnly = true
+	f.open()
+	require.Equal(t, 3, synced, "a reader has nothing to sync with")
 }

@@ -267,6 +267,9 @@ func (f *File) open() error {
 
 // prepare finishes the opening of a file that bbolt has opened.
 func (f *File) prepare(ctx context.Context, damaged []CorruptError) error {
+	if err := f.sync(); err != nil {
+		return err
+	}
 	if err := f.salvage(damaged); err != nil {
 		return err
 	}
@@ -278,6 +281,21 @@ func (f *File) prepare(ctx context.Context, damaged []CorruptError) error {
 		return err
 	}
 	return f.shrink(ctx)
+}
+
+// syncFile is replaced by tests.
+var syncFile = (*os.File).Sync
+
+// sync makes what was read last: a process that ended before it had synced its last commit has left
+// that in the system's memory, where a power cut would take it back from readers that have seen it.
+func (f *File) sync() error {
+	if f.opts.ReadOnly {
+		return nil
+	}
+	if err := syncFile(f.file); err != nil {
+		return fmt.Errorf("cannot sync %s, of which the last write may not be on the disk yet: %w", f.path, err)
+	}
+	return nil
 }
 
 // shrinkFrom is the size below which a file is not worth shrinking.
