@@ -104,8 +104,9 @@ func (q *Queue) Do(ctx context.Context, w Write) error {
 	if turn && q.lead(ctx, t) {
 		return context.Cause(ctx)
 	}
-	if _, turn := <-t.group.turn; turn { // Close has failed the group before it took its turn
+	if _, turn := <-t.group.turn; turn { // Close fails the group, which had the turn and did not take it
 		q.release()
+		<-t.group.turn // closed when t.err is known
 	}
 	return t.err
 }

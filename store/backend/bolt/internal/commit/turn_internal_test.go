@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -199,4 +200,27 @@ func TestQueue_EndsCloseWhicheverAWriterNoticesFirst(t *testing.T) {
 		require.ErrorIs(t, err, journal.ErrClosed)
 		require.True(t, ended, "it has given the turn away")
 	}
+}
+
+// A writer that finds the turn of a group which Close has taken waits for the outcome, whichever it
+// notices first.
+func TestQueue_TellsNoOutcomeBeforeCloseHasFailedTheGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 100 { // it notices one or the other at random
+			q := busy(t)
+			var taken *group
+			told := make(chan error, 1)
+			go func() {
+				told <- q.Do(overtaken{t.Context(), func() {
+					q.release() // to the group of the writer
+					taken = q.take()
+				}}, &sized{size: 1})
+			}()
+			synctest.Wait()
+			require.Empty(t, told, "Close is about to fail it")
+			taken.tickets[0].err = journal.ErrClosed
+			close(taken.turn)
+			require.ErrorIs(t, <-told, journal.ErrClosed)
+		}
+	})
 }
