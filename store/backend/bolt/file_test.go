@@ -74,6 +74,21 @@ func TestReadOnly_ServesAllAndWritesNothing(t *testing.T) {
 	f.clock.Advance(time.Hour)
 }
 
+// Compaction at a revision that was compacted does nothing, also to a file that cannot be written.
+func TestCompact_OfAFileForReadingDoesNothingThatWasDone(t *testing.T) {
+	f := newFixture(t)
+	f.flicker("a", 10)
+	require.NoError(t, f.Compact(f.ctx, 8))
+	f.close()
+	var reported []error
+	f.opts.ReadOnly, f.opts.OnError = true, func(err error) { reported = append(reported, err) }
+	f.open()
+	require.NoError(t, f.Compact(f.ctx, 8))
+	require.NoError(t, f.Compact(f.ctx, 5))
+	f.file.Settle()
+	require.Empty(t, reported)
+}
+
 func TestSnapshot_IsRestoredWithoutTheOldResumePoints(t *testing.T) {
 	f := newFixture(t)
 	_, states := f.story(1, 100)

@@ -136,7 +136,9 @@ type Config struct {
 	// Options.OnError, and it is not called again.
 	OnProgress func(done, total int)
 	// FirstRevision is that of new, empty storage. Zero means the microseconds since
-	// 1970, so that revisions of a file that was deleted are older than this one's.
+	// 1970, so that revisions of a file that was deleted are older than this one's. A restore
+	// adds 2^32 to them, which is 72 minutes of microseconds: where a file takes the place of
+	// one that was restored within that time, give a revision above the last of that.
 	FirstRevision store.Revision
 }
 

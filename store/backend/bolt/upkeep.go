@@ -24,12 +24,12 @@ type upkeep struct {
 	done    sync.WaitGroup
 }
 
-// start makes it check for work.
+// start makes it check for work. There is none in a file that is open for reading.
 func (u *upkeep) start() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
-	case u.stopped:
+	case u.stopped, u.file.opts.ReadOnly:
 	case u.running:
 		u.again = true
 	default:
