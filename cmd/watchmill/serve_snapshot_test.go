@@ -98,12 +98,17 @@ func TestServe_ReplacesNoSnapshotThatItsFileDoesNotContinue(t *testing.T) {
 	}
 	require.NotContains(t, filetest.Names(t, dir), "new")
 
-	_, errs, status := command(t.Context(), "store", "restore", path("second"), path("restored"))
-	require.Equal(t, exitOK, status, errs)
+	for _, restored := range []string{"restored", "again"} {
+		_, errs, status := command(t.Context(), "store", "restore", path("second"), path(restored))
+		require.Equal(t, exitOK, status, errs)
+	}
 	log := newServedOutput()
 	_, stop := serving(t, server.Options{Data: "bolt:" + path("restored"), Snapshot: path("second"), Log: log})
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), "wrote a snapshot") }, time.Minute, time.Millisecond, "it continues the one it was made of")
 	stop()
+	_, errs, status := command(t.Context(), "serve", "--crd", manifests, "--listen", "127.0.0.1:0", "--data", "bolt:"+path("again"), "--snapshot", path("second"))
+	require.Equal(t, exitUsage, status, errs)
+	require.Contains(t, errs, "is of another file that was restored")
 }
 
 // A snapshot that cannot be written leaves the one before, and the server goes on.

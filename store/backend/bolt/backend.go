@@ -166,8 +166,8 @@ func (b *Backend) Traits() backend.Traits {
 }
 
 // StoreID returns the identity of the objects of this type in this file: the file's
-// random number, its timeline, which is another one in a restored copy, and the name. It
-// does not block. Errors: [store.ErrClosed], ctx's cause.
+// random number, its timeline, which is another one in a restored copy, the random number of
+// that copy, and the name. It does not block. Errors: [store.ErrClosed], ctx's cause.
 func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -179,6 +179,9 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 		return "", closed
 	}
 	id := b.file.journal.Identity()
+	if id.Branch != 0 {
+		return fmt.Sprintf("bolt:%x.%d.%x/%s", id.ID, id.Timeline, id.Branch, b.name), nil
+	}
 	return fmt.Sprintf("bolt:%x.%d/%s", id.ID, id.Timeline, b.name), nil
 }
 

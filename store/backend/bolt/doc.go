@@ -69,7 +69,8 @@
 //
 // A restored snapshot lacks the writes after it. So its revisions continue 2^32 above, on a
 // new timeline: a consumer that resumes with an older revision gets the error that it is
-// too old, and never sees a different history.
+// too old, and never sees a different history. Two files restored from one snapshot are two
+// storages, with different identities.
 //
 // # Caveats
 //

@@ -105,9 +105,11 @@ func (f *File) backends() []*Backend {
 type Info struct {
 	Path string
 	// StoreID identifies the file. A restored file has that of its origin, and another
-	// Timeline.
+	// Timeline. Branch is a random number that each restore draws, so that two files restored
+	// from one snapshot differ; zero in a file that was not restored.
 	StoreID  string
 	Timeline uint64
+	Branch   uint64
 	// Format is the version of the layout.
 	Format uint64
 	// Created is when the file was made.
@@ -140,7 +142,7 @@ func (f *File) Info() (Info, error) {
 	}
 	id := f.journal.Identity()
 	info := Info{
-		Path: f.path, StoreID: hex.EncodeToString(id.ID[:]), Timeline: id.Timeline, Format: id.Format, Created: id.Created,
+		Path: f.path, StoreID: hex.EncodeToString(id.ID[:]), Timeline: id.Timeline, Branch: id.Branch, Format: id.Format, Created: id.Created,
 		Size: u.Size, Free: u.Free, Types: map[string]TypeInfo{}, Warnings: u.Warnings, Repairs: u.Repairs,
 	}
 	for _, name := range f.journal.Logs() {

@@ -89,64 +89,6 @@ func TestCompact_OfAFileForReadingDoesNothingThatWasDone(t *testing.T) {
 	require.Empty(t, reported)
 }
 
-func TestSnapshot_IsRestoredWithoutTheOldResumePoints(t *testing.T) {
-	f := newFixture(t)
-	_, states := f.story(1, 100)
-	rev := f.revision()
-	var snapshot bytes.Buffer
-	m, err := f.file.Snapshot(f.ctx, &snapshot)
-	require.NoError(t, err)
-	require.Equal(t, map[string]uint64{"items": uint64(rev)}, m.Revisions)
-	f.put("after", "the snapshot")
-	info, err := f.file.Info()
-	require.NoError(t, err)
-	f.close()
-
-	f.path = filepath.Join(t.TempDir(), "restored.db")
-	_, err = bolt.Restore(f.ctx, &snapshot, f.path, bolt.RestoreOptions{})
-	require.NoError(t, err)
-	f.open()
-	restored, err := f.file.Info()
-	require.NoError(t, err)
-	require.Equal(t, info.StoreID, restored.StoreID)
-	require.Equal(t, info.Timeline+1, restored.Timeline)
-	require.Equal(t, states[rev], f.list(backend.ListOptions{}))
-	require.Equal(t, rev+1<<32, f.revision())
-	for _, from := range []store.Revision{1, rev, rev + 1, rev + 1000} {
-		_, err := f.Watch(f.ctx, backend.WatchOptions{From: from, Notify: func() {}})
-		require.ErrorIs(t, err, store.ErrExpired)
-	}
-	w := f.watch(f.revision(), "")
-	f.put("more", "x")
-	require.Len(t, w.read(rev+1<<32+1, 10), 1)
-	f.reopen(0)
-	_, err = bolt.Restore(f.ctx, bytes.NewReader(nil), f.path, bolt.RestoreOptions{})
-	require.Error(t, err)
-}
-
-// Revisions of a restored file fit in continue tokens, as all others do.
-func TestRestore_RefusesAFloorThatIsTooLarge(t *testing.T) {
-	f := newFixture(t)
-	f.put("a", "1")
-	f.put("b", "2")
-	var snapshot bytes.Buffer
-	_, err := f.file.Snapshot(f.ctx, &snapshot)
-	require.NoError(t, err)
-	f.close()
-	f.path = filepath.Join(t.TempDir(), "restored.db")
-	_, err = bolt.Restore(f.ctx, bytes.NewReader(snapshot.Bytes()), f.path, bolt.RestoreOptions{Floor: 1<<62 + 1})
-	var option *usercode.ConfigError
-	require.ErrorAs(t, err, &option)
-	require.Equal(t, "RestoreOptions.Floor", option.Field)
-	require.NoFileExists(t, f.path)
-	_, err = bolt.Restore(f.ctx, &snapshot, f.path, bolt.RestoreOptions{Floor: 1 << 62})
-	require.NoError(t, err)
-	f.open()
-	first, err := f.List(f.ctx, backend.ListOptions{Limit: 1})
-	require.NoError(t, err)
-	require.Len(t, f.list(backend.ListOptions{Continue: first.Continue}), 1)
-}
-
 func TestDump_TellsAllThatIsInAFile(t *testing.T) {
 	f := newFixture(t)
 	f.put("a", "1")

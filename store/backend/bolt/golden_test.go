@@ -80,6 +80,7 @@ func TestGolden_IsOpenedForEver(t *testing.T) {
 	info, err := f.file.Info()
 	require.NoError(t, err)
 	require.Equal(t, uint64(1), info.Format)
+	require.Equal(t, "bolt:"+info.StoreID+".0/items", f.storeID(), "which consumers have saved")
 }
 
 func (f *fixture) writeGolden() {

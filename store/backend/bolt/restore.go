@@ -15,13 +15,18 @@ import (
 // RestoreOptions qualifies Restore. The zero value is valid.
 type RestoreOptions struct {
 	// Floor is a revision above which all types continue, at most 2^62. It is of use if more
-	// than 2^32 revisions were written since the snapshot.
+	// than 2^32 revisions were written since the snapshot, or in another file that was restored
+	// from it.
 	Floor store.Revision
 }
 
 // Restore makes a file at path from a snapshot, on a new timeline: revisions continue
 // 2^32 above those of the snapshot, and there is no history. So every older revision is
 // too old ([store.ErrExpired]), and none refers to a different state.
+//
+// Each restore of a snapshot is another storage ([Backend.StoreID]), though its revisions continue
+// at the same number. A consumer that goes by revisions alone does not notice that it has come from
+// one to another: RestoreOptions.Floor, the last revision of the other, makes that one too old.
 //
 // If it fails, it leaves no file. Errors:
 //

@@ -99,6 +99,8 @@ func mayReplace(name string, of *bolt.File) error {
 		return fmt.Errorf("is on timeline %d, while the file of --data is on %d", before.Timeline, now.Timeline)
 	case before.Timeline < now.Timeline:
 		return nil
+	case before.Branch != now.Branch:
+		return errors.New("is of another file that was restored, not of the one of --data")
 	}
 	for kind, at := range before.Types {
 		if mine := now.Types[kind].Revision; mine < at.Revision {

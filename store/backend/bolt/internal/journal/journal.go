@@ -64,6 +64,9 @@ type Identity struct {
 	ID [16]byte
 	// Timeline is one greater after each restore.
 	Timeline uint64
+	// Branch is random and tells restores of one snapshot apart. It is zero in a file that was
+	// not restored, or was by a version that did not have it.
+	Branch uint64
 	// Format is the version of the file's layout.
 	Format uint64
 	// Created is when the file was made.

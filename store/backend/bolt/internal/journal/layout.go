@@ -10,7 +10,7 @@ import (
 
 // Format is the version of the layout that this package reads and writes:
 //
-//	bucket "watchmill"         "file": format · ID · timeline · created
+//	bucket "watchmill"         "file": format · ID · timeline · created · branch if any
 //	                           "log/NAME": first · floor · trimmed · base count · base sum
 //	bucket "watchmill/NAME"    sequence: the last revision
 //	                           revision, 8 bytes big-endian: the record
@@ -85,11 +85,15 @@ func (id Identity) encode() []byte {
 	data := binary.AppendUvarint(make([]byte, 4, 64), id.Format)
 	data = append(data, id.ID[:]...)
 	data = binary.AppendUvarint(data, id.Timeline)
-	return seal(appendTime(data, id.Created))
+	data = appendTime(data, id.Created)
+	if id.Branch != 0 {
+		data = binary.AppendUvarint(data, id.Branch)
+	}
+	return seal(data)
 }
 
 // parseIdentity parses the identity. Of an unknown format it returns only the number,
-// with which every format begins.
+// with which every format begins. Versions without a branch ignore what follows Created.
 func parseIdentity(data []byte) (Identity, error) {
 	rest, err := unseal(data)
 	if err != nil {
@@ -103,6 +107,9 @@ func parseIdentity(data []byte) (Identity, error) {
 	copy(id.ID[:], p.bytes(uint64(len(id.ID))))
 	id.Timeline = p.uvarint()
 	id.Created = p.time()
+	if len(p.rest) > 0 {
+		id.Branch = p.uvarint()
+	}
 	if p.failed {
 		return Identity{}, errContent
 	}

@@ -3,7 +3,9 @@ package journal
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -28,9 +30,10 @@ type RestoreOptions struct {
 // since the snapshot, so that none of those comes to mean another state.
 const revisionGap = 1 << 32
 
-// Restore makes a file at path from a snapshot, on the next timeline. Its logs continue
-// 2^32 above the revisions of the snapshot and have no history, so that a revision from
-// before the restore is too old, and never means another state.
+// Restore makes a file at path from a snapshot, on the next timeline and a branch of its own.
+// Its logs continue 2^32 above the revisions of the snapshot and have no history, so that a
+// revision from before the restore is too old, and never means another state. Those of another
+// restore of the same snapshot are of another branch.
 //
 // It fails with [fs.ErrExist] if there is a file; with [ErrCorrupt] if the snapshot is
 // damaged or incomplete, which errors name in place of a path; with [ErrFormat] if a newer
@@ -130,7 +133,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// moveOn discards all history, and raises the revisions of all logs and the timeline.
+// moveOn discards all history, raises the revisions of all logs and the timeline, and begins a
+// branch.
 func (s *restoring) moveOn(db *bbolt.DB, file *os.File) error {
 	f := &File{path: s.path, file: file, db: db, identity: s.found.identity, logs: s.found.logs}
 	for _, name := range f.Logs() {
@@ -151,10 +155,18 @@ func (s *restoring) moveOn(db *bbolt.DB, file *os.File) error {
 	}
 	id := f.identity
 	id.Timeline++
+	id.Branch = newBranch()
 	s.manifest.Timeline = id.Timeline
 	return f.update(func(tx *bbolt.Tx) error {
 		return tx.Bucket([]byte(mainBucket)).Put([]byte(fileKey), id.encode())
 	})
+}
+
+// newBranch returns a random number that is not zero.
+func newBranch() uint64 {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails: it would end the program instead
+	return max(1, binary.BigEndian.Uint64(random[:]))
 }
 
 // flatten discards all history of a log.

@@ -87,6 +87,45 @@ func TestRestore_OfWhatWasRestored(t *testing.T) {
 	}
 }
 
+// Files that are restored from one snapshot go on at the same revisions, with different changes: each
+// is another one.
+func TestRestore_BeginsABranchEachTime(t *testing.T) {
+	f, snapshot := snapshotted(t)
+	require.Zero(t, f.Identity().Branch)
+	branches := map[uint64]bool{}
+	for i := range 3 {
+		path := filepath.Join(t.TempDir(), fmt.Sprint(i))
+		_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{})
+		require.NoError(t, err)
+		r, err := journal.Open(path, journal.Options{})
+		require.NoError(t, err)
+		id := r.Identity()
+		require.NoError(t, r.Close())
+		require.NotZero(t, id.Branch)
+		branches[id.Branch] = true
+		id.Timeline, id.Branch = f.Identity().Timeline, 0
+		require.Equal(t, f.Identity(), id)
+	}
+	require.Len(t, branches, 3)
+}
+
+// A file of a version without branches has the identity that it had.
+func TestIdentity_WithoutABranchIsAsItWas(t *testing.T) {
+	id := journal.Identity{ID: [16]byte{7}, Timeline: 3, Format: journal.Format, Created: noon.Truncate(time.Second)}
+	without := len(id.Encode())
+	parsed, err := journal.ParseIdentity(id.Encode())
+	require.NoError(t, err)
+	require.Equal(t, id, parsed)
+	id.Branch = 1 << 63
+	require.Equal(t, without+10, len(id.Encode()), "which versions without it do not read")
+	parsed, err = journal.ParseIdentity(id.Encode())
+	require.NoError(t, err)
+	require.Equal(t, id, parsed)
+	cut := id.Encode()
+	_, err = journal.ParseIdentity(journal.Seal(cut[:len(cut)-1]))
+	require.Error(t, err)
+}
+
 func TestRestore_RefusesWhatIsNotWhole(t *testing.T) {
 	f, whole := snapshotted(t)
 	path := filepath.Join(t.TempDir(), "restored.db")
