@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -116,52 +115,6 @@ func TestDump_TellsAllThatIsInAFile(t *testing.T) {
 	_, err = bolt.Check(f.path + "x")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	f.open()
-}
-
-// A damaged file is not opened; Salvage gives up what is damaged, and says so.
-func TestSalvage_SaysWhatItGaveUp(t *testing.T) {
-	f := newFixture(t)
-	f.put("a", "unharmed")
-	f.put("b", "to be harmed")
-	f.put("c", "unharmed")
-	f.close()
-	image := []byte(f.image())
-	for at := bytes.Index(image, []byte("to be harmed")); at >= 0; at = bytes.Index(image, []byte("to be harmed")) {
-		image[at] = 'X'
-	}
-	require.NoError(t, os.WriteFile(f.path, image, 0o600))
-
-	_, err := bolt.Open(f.path, f.opts)
-	require.ErrorIs(t, err, backend.ErrCorrupt)
-	var corrupt *bolt.CorruptError
-	require.ErrorAs(t, err, &corrupt)
-	require.Equal(t, uint64(3), corrupt.Revision)
-	report, err := bolt.Check(f.path)
-	require.NoError(t, err)
-	require.Len(t, report.Problems, 1)
-
-	var reported []error
-	f.opts.Salvage, f.opts.OnError = true, func(err error) { reported = append(reported, err) }
-	f.cfg.OnUndecodable = bolt.Keep
-	f.open()
-	require.Len(t, reported, 1)
-	require.ErrorContains(t, reported[0], `"b"`)
-	info, err := f.file.Info()
-	require.NoError(t, err)
-	require.Len(t, info.Repairs, 1)
-	_, err = f.Get(f.ctx, "b")
-	require.ErrorIs(t, err, backend.ErrUndecodable)
-	require.ErrorContains(t, err, "Salvage")
-	for _, key := range []string{"a", "c"} {
-		_, err = f.Get(f.ctx, key)
-		require.NoError(t, err)
-	}
-	require.Equal(t, f.revision(), f.compacted(), "history is given up")
-	_, err = f.Remove(f.ctx, &store.Object{Key: "b", Revision: 3})
-	require.NoError(t, err)
-	f.opts.Salvage, f.cfg.OnUndecodable = false, bolt.Fail
-	f.reopen(0)
-	require.Len(t, f.list(backend.ListOptions{}), 2)
 }
 
 // unshrunk is a journal of a file that could not be shrunk.

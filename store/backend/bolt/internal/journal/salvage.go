@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"unicode/utf8"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/watchmill/watchmill/store"
 )
 
 // salvage discards damaged records, and the history up to the revision from which all
 // states are known again. If the newest record of an object is damaged and its key is
-// plausible, a record without a value takes its place, marked as Lost. It does so in one
-// transaction: after an error, as on a full disk, the file is as it was.
+// plausible, a record without a value takes its place, marked as Lost. A state that may not be
+// what it was gets a revision of its own. All is done in one transaction: after an error, as on
+// a full disk, the file is as it was.
 func (f *File) salvage(damaged []CorruptError) error {
 	if len(damaged) == 0 {
 		return nil
@@ -54,6 +56,8 @@ type salvaging struct {
 	state    map[string]uint64 // the newest good record of each existing key
 	replaced map[uint64]uint64 // the successor of each damaged record that has one
 	lost     map[uint64]Record // damaged records that are the newest of their keys
+	// altered: the newest state may not be what it was.
+	altered bool
 }
 
 func newSalvage(name string, l log, damaged []CorruptError) *salvaging {
@@ -80,6 +84,11 @@ func (s *salvaging) run(tx *bbolt.Tx) error {
 	}
 	if err := s.rebuild(b, floor); err != nil {
 		return err
+	}
+	if s.altered {
+		if err := s.moveOn(b); err != nil {
+			return err
+		}
 	}
 	return putHead(tx, s.name, s.log.head)
 }
@@ -125,7 +134,7 @@ func (s *salvaging) judge(b *bbolt.Bucket) (floor uint64) {
 			s.repaired(d, "its object was written again at revision %d, so only history is lost", next)
 			continue
 		}
-		floor = s.log.last
+		floor, s.altered = s.log.last, true
 		r, err := parseUnchecked(revision, b.Get(revisionKey(revision)))
 		switch {
 		case err != nil || !s.plausible(r):
@@ -152,11 +161,11 @@ func (s *salvaging) repaired(d *CorruptError, format string, args ...any) {
 	s.repairs = append(s.repairs, fmt.Sprintf("%v: %s", d, fmt.Sprintf(format, args...)))
 }
 
-// plausible reports whether the key of a damaged record is likely to be right: the record
-// continues the object's known records, or there are none and it says so.
+// plausible reports whether the key of a damaged record is likely to be right: it is one, and the
+// record continues the object's known records, or there are none and it says so.
 func (s *salvaging) plausible(r Record) bool {
 	newest := s.state[string(r.Key)] // zero if there is none
-	return utf8.Valid(r.Key) && r.Prev == newest
+	return store.ValidateKey(string(r.Key)) == nil && r.Prev == newest
 }
 
 // rebuild deletes the records at or below the floor that are not part of the state there.
@@ -192,4 +201,12 @@ func (s *salvaging) rebuild(b *bbolt.Bucket, floor uint64) error {
 	}
 	s.log.floor, s.log.trimmed = floor, floor
 	return nil
+}
+
+// moveOn gives the state that is left a revision of its own, without a record. A consumer that has
+// seen the newest one lists again: it may have a value that is lost.
+func (s *salvaging) moveOn(b *bbolt.Bucket) error {
+	s.log.last++
+	s.log.floor, s.log.trimmed = s.log.last, s.log.last
+	return b.SetSequence(s.log.last)
 }

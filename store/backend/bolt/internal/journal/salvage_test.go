@@ -3,6 +3,7 @@ package journal_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -30,6 +31,12 @@ func (f *fixture) salvage() (repairs []string) {
 	f.open()
 	u, err := f.Usage()
 	require.NoError(f, err)
+	b, err := f.Bounds(logName)
+	require.NoError(f, err)
+	if b.Last != f.last { // the state that is left has a revision of its own
+		f.last = b.Last
+		f.states[f.last] = maps.Clone(f.newest)
+	}
 	return u.Repairs
 }
 
@@ -176,7 +183,25 @@ func TestSalvage_SaysWhatItDoesNotKnow(t *testing.T) {
 	require.NoError(t, os.WriteFile(f.path, image, 0o600))
 	repairs := f.salvage()
 	require.Contains(t, repairs[0], "is not known")
+	b, err := f.Bounds(logName)
+	require.NoError(t, err)
+	require.Equal(t, journal.Bounds{First: 1, Floor: 6, Trimmed: 6, Last: 6}, b, "revision 5 may have been another state")
 	require.Equal(t, map[string]link{"a": {2, 2, "first"}, "bad key": {3, 3, "old"}, "c": {5, 5, "last"}}, stateAt(t, f.File, f.last))
+	f.requireChecked()
+}
+
+// A key that is damaged into none is not believed, also if nothing else is known of the object.
+func TestSalvage_BelievesNoKeyThatCannotBe(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "first")
+	f.put("ns/foo", "value")
+	require.NoError(t, f.Close())
+	image := bytes.ReplaceAll(read(t, f.path), []byte("ns/foovalue"), []byte("ns/fo/value"))
+	require.NoError(t, os.WriteFile(f.path, image, 0o600))
+	repairs := f.salvage()
+	require.Len(t, repairs, 1)
+	require.Contains(t, repairs[0], "is not known")
+	require.Equal(t, map[string]link{"a": {2, 2, "first"}}, stateAt(t, f.File, f.last))
 	f.requireChecked()
 }
 
@@ -190,8 +215,7 @@ func TestSalvage_AlwaysGivesAWholeFile(t *testing.T) {
 		f.raise(random.Uint64N(f.last))
 		f.trim(journal.Budget{Records: 1 + random.IntN(60)})
 		lost := f.spoil(random, 1+random.IntN(4))
-		f.opts.Salvage = true
-		f.open()
+		f.salvage()
 		require.Subset(t, keysOf(stateAt(t, f.File, f.last)), keysOf(without(f.newest, lost)))
 		for key, l := range stateAt(t, f.File, f.last) {
 			if want, ok := f.newest[key]; ok && !lost[want.Revision] {
