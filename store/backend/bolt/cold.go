@@ -143,9 +143,12 @@ type coldRead struct {
 	n     int
 }
 
-// read reads a run in a view of the log. If the history that it needs was discarded, it may read
-// anything: then Next ends the watch before that is handed out.
+// read reads a run in a view of the log. If the history that it needs is discarded there, the watch
+// ends, though readers may not know that yet.
 func (r *coldRead) read(v journal.View) error {
+	if oldest := store.Revision(v.Bounds().Oldest()); r.at < oldest {
+		return &store.ExpiredError{Requested: r.at, Oldest: oldest}
+	}
 	now, err := r.reader.watcher.backend.snapshot()
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -65,6 +67,60 @@ func TestWatch_ReadsOnFromTheFileBehindWritesThatOvertakeIt(t *testing.T) {
 	close(over.goOn)
 	over.viewed = nil
 	require.Len(t, w.read(from+6, 100), 6)
+}
+
+// History is discarded on the disk a moment before readers know: its records may be deleted by then.
+// A watch that reads the file meanwhile ends, and does not skip what is missing.
+func TestWatch_BehindMemorySkipsNothingThatIsBeingDiscarded(t *testing.T) {
+	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()
+	f, disk := newFaulty(t)
+	others, err := bolt.New(f.file, "others", f.cfg)
+	require.NoError(t, err)
+	from, last := f.revision(), f.flicker("a", 40).Revision
+	notified, goOn := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(goOn) })
+	defer release()
+	first, err := others.Watch(f.ctx, backend.WatchOptions{Notify: func() { close(notified); <-goOn }})
+	require.NoError(t, err)
+	_, err = first.Next(1)
+	require.NoError(t, err)
+	w := f.watch(from, "")
+	defer w.Close()
+
+	// The other type's write and the compaction are of one group, of which the write's watch is
+	// notified first.
+	entered, wait := make(chan struct{}), make(chan struct{})
+	disk.Add(journaltest.Fault{Entered: entered, Wait: wait})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer release()
+	wg.Go(func() { _, _ = f.Put(f.ctx, draft("hanging", "x"), nil, backend.PutOptions{}) })
+	<-entered
+	wg.Go(func() { _, _ = others.Put(f.ctx, draft("a", "x"), nil, backend.PutOptions{}) })
+	require.Eventually(t, func() bool { return f.file.Queued() == 1 }, time.Minute, 50*time.Microsecond)
+	compacted := make(chan error, 1)
+	wg.Go(func() { compacted <- f.Compact(f.ctx, last) })
+	require.Eventually(t, func() bool { return f.file.Queued() == 2 }, time.Minute, 50*time.Microsecond)
+	close(wait)
+	<-notified
+	require.Zero(t, f.compacted(), "readers do not know yet")
+	for more := true; more; {
+		trimmed, err := disk.Trim("items", journal.Budget{})
+		require.NoError(t, err)
+		more = trimmed.More
+	}
+
+	for err == nil {
+		var batch backend.Batch
+		batch, err = w.Next(100)
+		require.Len(t, batch.Events, int(batch.Through-batch.After), "of (%d, %d]", batch.After, batch.Through)
+		if err == nil && len(batch.Events) == 0 {
+			<-w.notified
+		}
+	}
+	require.ErrorIs(t, err, store.ErrExpired)
+	release()
+	require.NoError(t, <-compacted)
 }
 
 // A slow watch that reads the file keeps a bounded part of what it has read, however large
