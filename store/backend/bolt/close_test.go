@@ -25,7 +25,8 @@ func TestClose_FreesTheSpaceOfDiscardedHistory(t *testing.T) {
 	f, disk := newFaulty(t)
 	f.flicker("a", 30)
 	last := f.remove("a").Revision
-	disk.Add(journaltest.Fault{}, journaltest.Fault{Err: &journal.FullError{Path: f.path}}) // of the floor, and of the records
+	full := journaltest.Fault{Err: &journal.FullError{Path: f.path}}
+	disk.Add(journaltest.Fault{}, full, full) // of the floor, of the records, and of fewer of them
 	require.NoError(t, f.Compact(f.ctx, last))
 	f.file.Settle()
 	info, err := f.file.Info()
@@ -47,7 +48,8 @@ func TestClose_FreesTheSpaceOfDiscardedHistory(t *testing.T) {
 func TestClose_DeletesNothingOfAFileThatIsNotToBeWritten(t *testing.T) {
 	f, disk := newFaulty(t)
 	last := f.flicker("a", 30).Revision
-	disk.Add(journaltest.Fault{}, journaltest.Fault{Err: &journal.FullError{Path: f.path}}) // of the floor, and of the records
+	full := journaltest.Fault{Err: &journal.FullError{Path: f.path}}
+	disk.Add(journaltest.Fault{}, full, full) // of the floor, of the records, and of fewer of them
 	require.NoError(t, f.Compact(f.ctx, last))
 	f.file.Settle()
 	f.close()

@@ -61,3 +61,17 @@ func (b *Backend) Places() (int, error) {
 	err := b.file.journal.Read(context.Background(), b.name, l.scan)
 	return len(l.versions), err
 }
+
+// SetFullTrims sets how a write for which there is no space deletes history before it is tried
+// again, until restore is called.
+func SetFullTrims(records, trims int) (restore func()) {
+	budget, n := fullBudget, fullTrims
+	fullBudget, fullTrims = journal.Budget{Records: records}, trims
+	return func() { fullBudget, fullTrims = budget, n }
+}
+
+// StopUpkeep leaves the history that is discarded from now on in the file.
+func (f *File) StopUpkeep() { f.upkeep.stop() }
+
+// Bounds returns the bounds of b's log.
+func (b *Backend) Bounds() (journal.Bounds, error) { return b.file.journal.Bounds(b.name) }

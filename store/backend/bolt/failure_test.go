@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -182,54 +181,6 @@ func TestWrite_LeavesADraftThatIsNotWrittenAsItWas(t *testing.T) {
 			require.Equal(t, was, *store.As[backendtest.Item](given))
 		}
 	}
-}
-
-// When there is no space, history that need not be kept makes some.
-func TestWrite_GivesUpHistoryForSpace(t *testing.T) {
-	f := newFixture(t, func(f *fixture) {
-		f.opts.MaxBytes = 1 << 20
-		f.cfg.Retain = store.WindowLimits{MinEvents: 20}
-	})
-	text := strings.Repeat("x", 5000)
-	for range 600 { // three times what fits
-		f.put("a", text)
-	}
-	f.file.Settle()
-	require.Positive(t, f.compacted())
-	require.LessOrEqual(t, f.compacted(), f.revision()-20)
-	require.NotEmpty(t, f.watch(f.revision()-20, "").read(f.revision(), 100))
-	info, err := f.file.Info()
-	require.NoError(t, err)
-	require.LessOrEqual(t, info.Size, int64(1<<20))
-	f.reopen(0)
-
-	for i := 0; err == nil; i++ { // until the state itself does not fit
-		require.Less(t, i, 1000)
-		_, err = f.Put(f.ctx, draft(fmt.Sprint("k", i), text), nil, backend.PutOptions{})
-	}
-	require.ErrorIs(t, err, backend.ErrFull)
-	before := f.list(backend.ListOptions{})
-	f.file.Settle()
-	f.reopen(0)
-	require.Equal(t, before, f.list(backend.ListOptions{}))
-}
-
-// Bytes alone bound the history, so that the file has space for writes; age does not.
-func TestRetain_BytesAloneBoundHistory(t *testing.T) {
-	f := newFixture(t, func(f *fixture) {
-		f.opts.MaxBytes = 1 << 20
-		f.cfg.Retain = store.WindowLimits{MaxBytes: 256 << 10}
-	})
-	text := strings.Repeat("x", 5000)
-	for range 600 {
-		f.put("a", text)
-	}
-	f.clock.Advance(24 * time.Hour)
-	f.file.Settle()
-	kept := int(f.revision() - f.compacted())
-	require.Greater(t, kept, 128<<10/len(text))
-	require.LessOrEqual(t, kept, 256<<10/len(text))
-	f.remove("a")
 }
 
 // Compactions that wait for one transaction can be in any order: the oldest revision is that of

@@ -32,6 +32,7 @@ func (b *Backend) load(bounds journal.Bounds) error {
 	if err != nil {
 		return err
 	}
+	b.stage.trimmed = bounds.Trimmed
 	l := newLoading(b, now)
 	err = b.file.journal.Read(context.Background(), b.name, func(v journal.View) error {
 		if err := l.scan(v); err != nil {

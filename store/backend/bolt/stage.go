@@ -16,6 +16,9 @@ type stage struct {
 	revision store.Revision
 	// records has the encoded records. The next group uses it again.
 	records []byte
+	// trimmed is up to where records of discarded history had been deleted when there was no
+	// space last.
+	trimmed uint64
 }
 
 const (

@@ -95,14 +95,19 @@ func (b *Backend) tidy(stopped func() bool) error {
 	return b.trimToFloor(stopped)
 }
 
-// trimToFloor deletes the records of discarded history.
+// trimToFloor deletes the records of discarded history, fewer at once if there is no space.
 func (b *Backend) trimToFloor(stopped func() bool) error {
+	budget := journal.Budget{}
 	for more := true; more && !stopped(); {
-		t, err := b.file.journal.Trim(b.name, journal.Budget{})
-		if err != nil {
+		t, err := b.file.journal.Trim(b.name, budget)
+		switch {
+		case errors.Is(err, backend.ErrFull) && budget != fullBudget:
+			budget = fullBudget
+		case err != nil:
 			return err
+		default:
+			more = t.More
 		}
-		more = t.More
 	}
 	return nil
 }
@@ -222,7 +227,8 @@ func (b *Backend) discardBefore(rev store.Revision) {
 }
 
 // makeSpace discards all history that need not be kept, when there is no space for a
-// write, and reports whether that freed any. The goroutine that commits calls it.
+// write, and deletes some of its records. It reports whether there may be more space now. The
+// goroutine that commits calls it, while all writes wait: what is left, upkeep deletes.
 func (f *File) makeSpace() bool {
 	freed := false
 	for _, b := range f.backends() {
@@ -233,7 +239,7 @@ func (f *File) makeSpace() bool {
 		if err != nil && !errors.Is(err, backend.ErrFull) && !errors.Is(err, store.ErrClosed) {
 			f.failed(err)
 		}
-		freed = freed || deleted > 0
+		freed = freed || deleted
 	}
 	return freed
 }
@@ -242,23 +248,28 @@ func (f *File) makeSpace() bool {
 // pages that it changes.
 var fullBudget = journal.Budget{Records: 256}
 
-// discardSpare discards the history beyond MinEvents, and trims to that.
-func (b *Backend) discardSpare() (deleted int, err error) {
+// fullTrims is how many of such trims, of two syncs each, a write waits for before it is tried
+// again.
+var fullTrims = 16
+
+// discardSpare discards the history beyond MinEvents, and begins to delete its records. It reports
+// whether some were deleted since there was no space last, also by upkeep.
+func (b *Backend) discardSpare() (deleted bool, err error) {
 	b.mu.Lock()
 	if b.closed {
 		defer b.mu.Unlock()
-		return 0, store.ErrClosed
+		return false, store.ErrClosed
 	}
 	if !b.loaded {
 		defer b.mu.Unlock()
-		return 0, nil // New is still reading the log, or has not made it
+		return false, nil // New is still reading the log, or has not made it
 	}
 	to := b.history.spare(uint64(b.oldest()), uint64(b.revision))
 	raise := to > uint64(b.oldest())
 	b.mu.Unlock()
 	if raise {
 		if err := b.file.journal.Append(journal.Batch{Floors: []journal.Floor{{Log: b.name, Revision: to}}}); err != nil {
-			return 0, err
+			return false, err
 		}
 		b.mu.Lock()
 		if !b.closed {
@@ -266,10 +277,23 @@ func (b *Backend) discardSpare() (deleted int, err error) {
 		}
 		b.mu.Unlock()
 	}
-	for {
-		t, err := b.file.journal.Trim(b.name, fullBudget)
-		if deleted += t.Deleted; err != nil || !t.More {
-			return deleted, err
-		}
+	t, err := b.trimSome()
+	if t.More && err == nil {
+		b.file.upkeep.start()
 	}
+	deleted = t.Through > b.stage.trimmed
+	b.stage.trimmed = max(b.stage.trimmed, t.Through)
+	return deleted, err
+}
+
+// trimSome trims while there is no space, fullTrims times at most.
+func (b *Backend) trimSome() (last journal.Trimmed, err error) {
+	for more, n := true, 0; more && n < fullTrims; n++ {
+		t, err := b.file.journal.Trim(b.name, fullBudget)
+		if err != nil {
+			return last, err
+		}
+		last, more = t, t.More
+	}
+	return last, nil
 }

@@ -25,6 +25,8 @@ type Ticket struct {
 	write Write
 	group *group
 	err   error // known when the group is done
+	// raises: the write only raises a floor.
+	raises bool
 }
 
 func (t *Ticket) place() *Ticket { return t }
@@ -54,7 +56,10 @@ func (g *group) stage(b *journal.Batch, logs []Log) (staged, refused []*Ticket) 
 	}()
 	staged = make([]*Ticket, 0, len(g.tickets))
 	for _, t := range g.tickets {
-		if t.err = t.write.Stage(b); t.err == nil {
+		entries, floors := len(b.Entries), len(b.Floors)
+		t.err = t.write.Stage(b)
+		t.raises = len(b.Entries) == entries && len(b.Floors) > floors
+		if t.err == nil {
 			staged = append(staged, t)
 		} else if len(staged) > 0 {
 			refused = append(refused, t)
@@ -84,6 +89,22 @@ func each(tickets []*Ticket, l Log, do func(Write)) {
 			do(t.write)
 		}
 	}
+}
+
+// failWrites fails the writes of a group with err, and returns those that have succeeded all the same:
+// if raised, the ones that only raise a floor.
+func failWrites(staged, refused []*Ticket, err error, raised bool) (succeeded []*Ticket) {
+	for _, t := range staged {
+		if raised && t.raises {
+			succeeded = append(succeeded, t)
+		} else {
+			t.err = err
+		}
+	}
+	for _, t := range refused { // perhaps because of writes that have now failed
+		t.err = certain(err)
+	}
+	return succeeded
 }
 
 // certain returns the error of a write that was refused before its group failed with

@@ -73,8 +73,8 @@ type Queue struct {
 }
 
 // NewQueue returns a queue of writes to j. When there is no space, the goroutine that
-// commits calls onFull, unless it is nil; if onFull returns true, the group is tried once
-// more.
+// commits calls onFull, unless it is nil, and tries the group again, as long as onFull
+// returns true: it has made some, and may be able to make more.
 func NewQueue(j journal.Journal, onFull func() bool) *Queue {
 	return &Queue{journal: j, onFull: onFull}
 }
@@ -244,31 +244,37 @@ func (q *Queue) commit(g *group) {
 	}()
 	logs := g.read()
 	staged, refused := g.stage(&b, logs)
-	if err := q.append(b); err != nil {
+	raised, err := q.append(b)
+	if err != nil {
 		for _, l := range logs {
 			l.Rollback()
 		}
-		for _, t := range staged {
-			t.err = err
-		}
-		for _, t := range refused { // perhaps because of writes that have now failed
-			t.err = certain(err)
-		}
-		return
+		staged = failWrites(staged, refused, err, raised)
 	}
-	publish(logs, staged)
+	if err == nil || raised {
+		publish(logs, staged)
+	}
 }
 
-// append writes a batch. If there is no space and onFull makes some, it tries once more.
-func (q *Queue) append(b journal.Batch) error {
+// append writes a batch. If there is no space, it raises the floors apart from the records, which
+// may not use all of it, and tries again as long as onFull makes some. raised: the floors were
+// raised, whatever err says of the records.
+func (q *Queue) append(b journal.Batch) (raised bool, err error) {
 	if len(b.Entries) == 0 && len(b.Floors) == 0 {
-		return nil
+		return false, nil
 	}
-	err := q.journal.Append(b)
-	if errors.Is(err, journal.ErrFull) && q.onFull != nil && q.onFull() {
+	err = q.journal.Append(b)
+	if errors.Is(err, journal.ErrFull) && len(b.Entries) > 0 && len(b.Floors) > 0 {
+		if err := q.journal.Append(journal.Batch{Floors: b.Floors}); err == nil {
+			raised, b.Floors = true, nil
+		} else if !errors.Is(err, journal.ErrFull) {
+			return false, err
+		}
+	}
+	for errors.Is(err, journal.ErrFull) && q.onFull != nil && q.onFull() {
 		err = q.journal.Append(b)
 	}
-	return err
+	return raised, err
 }
 
 // Len returns how many writes wait for a transaction.

@@ -1,0 +1,140 @@
+package bolt_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
+)
+
+// When there is no space, history that need not be kept makes some.
+func TestWrite_GivesUpHistoryForSpace(t *testing.T) {
+	f := newFixture(t, func(f *fixture) {
+		f.opts.MaxBytes = 1 << 20
+		f.cfg.Retain = store.WindowLimits{MinEvents: 20}
+	})
+	text := strings.Repeat("x", 5000)
+	for range 600 { // three times what fits
+		f.put("a", text)
+	}
+	f.file.Settle()
+	require.Positive(t, f.compacted())
+	require.LessOrEqual(t, f.compacted(), f.revision()-20)
+	require.NotEmpty(t, f.watch(f.revision()-20, "").read(f.revision(), 100))
+	info, err := f.file.Info()
+	require.NoError(t, err)
+	require.LessOrEqual(t, info.Size, int64(1<<20))
+	f.reopen(0)
+
+	for i := 0; err == nil; i++ { // until the state itself does not fit
+		require.Less(t, i, 1000)
+		_, err = f.Put(f.ctx, draft(fmt.Sprint("k", i), text), nil, backend.PutOptions{})
+	}
+	require.ErrorIs(t, err, backend.ErrFull)
+	before := f.list(backend.ListOptions{})
+	f.file.Settle()
+	f.reopen(0)
+	require.Equal(t, before, f.list(backend.ListOptions{}))
+}
+
+// All writes wait while history is deleted for the space of one: it deletes little, and upkeep the
+// rest.
+func TestWrite_WaitsForFewDeletionsOfHistory(t *testing.T) {
+	defer bolt.SetFullTrims(8, 2)()
+	f := newFixture(t, func(f *fixture) {
+		f.opts.MaxBytes = 1 << 20
+		f.cfg.Retain = store.WindowLimits{MinEvents: 20}
+	})
+	f.file.StopUpkeep()
+	text := strings.Repeat("x", 5000)
+	for f.compacted() == 0 {
+		require.Less(t, f.revision(), store.Revision(1000))
+		f.put("a", text)
+	}
+	b, err := f.Bounds()
+	require.NoError(t, err)
+	require.Less(t, b.Trimmed, b.Floor-16)
+	for range 600 { // three times what fits
+		f.put("a", text)
+	}
+	f.reopen(0)
+	f.file.Settle()
+	b, err = f.Bounds()
+	require.NoError(t, err)
+	require.Equal(t, b.Floor, b.Trimmed)
+}
+
+// Upkeep deletes in small steps, too, if there is no space for larger ones.
+func TestUpkeep_DeletesLittleAtOnceIfTheDiskIsFull(t *testing.T) {
+	var reported []error
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.OnError = func(err error) { reported = append(reported, err) } })
+	last := f.flicker("a", 80).Revision
+	disk.Add(journaltest.Fault{}, journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}})
+	require.NoError(t, f.Compact(f.ctx, last))
+	f.file.Settle()
+	b, err := f.Bounds()
+	require.NoError(t, err)
+	require.Equal(t, uint64(last), b.Trimmed)
+	require.Empty(t, reported)
+}
+
+// A compaction makes space, so that it must not fail for want of it, beside a write that does.
+func TestCompact_SucceedsBesideAWriteThatFindsNoSpace(t *testing.T) {
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.MaxBytes = 512 << 10 })
+	put := func(key string) error {
+		_, err := f.Put(f.ctx, draft(key, strings.Repeat("x", 3000)), nil, backend.PutOptions{})
+		return err
+	}
+	var err error
+	for i := 0; err == nil; i++ {
+		require.Less(t, i, 1000)
+		err = put(fmt.Sprint("k", i))
+	}
+	require.ErrorIs(t, err, backend.ErrFull)
+	last := f.revision()
+	entered, wait := make(chan struct{}), make(chan struct{})
+	disk.Add(journaltest.Fault{Entered: entered, Wait: wait})
+	var wg sync.WaitGroup
+	errs := make([]error, 3)
+	wg.Go(func() { errs[0] = put("hanging") })
+	<-entered
+	wg.Go(func() { errs[1] = put("another") })
+	require.Eventually(t, func() bool { return f.file.Queued() == 1 }, time.Minute, 50*time.Microsecond)
+	wg.Go(func() { errs[2] = f.Compact(f.ctx, last) })
+	require.Eventually(t, func() bool { return f.file.Queued() == 2 }, time.Minute, 50*time.Microsecond)
+	close(wait)
+	wg.Wait()
+	require.ErrorIs(t, errs[0], backend.ErrFull)
+	require.ErrorIs(t, errs[1], backend.ErrFull)
+	require.NoError(t, errs[2])
+	require.Equal(t, last, f.compacted())
+	f.reopen(0)
+	require.Equal(t, last, f.compacted())
+}
+
+// Bytes alone bound the history, so that the file has space for writes; age does not.
+func TestRetain_BytesAloneBoundHistory(t *testing.T) {
+	f := newFixture(t, func(f *fixture) {
+		f.opts.MaxBytes = 1 << 20
+		f.cfg.Retain = store.WindowLimits{MaxBytes: 256 << 10}
+	})
+	text := strings.Repeat("x", 5000)
+	for range 600 {
+		f.put("a", text)
+	}
+	f.clock.Advance(24 * time.Hour)
+	f.file.Settle()
+	kept := int(f.revision() - f.compacted())
+	require.Greater(t, kept, 128<<10/len(text))
+	require.LessOrEqual(t, kept, 256<<10/len(text))
+	f.remove("a")
+}
