@@ -36,7 +36,7 @@ func converted[T any, P Ptr[T]](c *Config[T]) *convert.Backend {
 		ToStorage:   converting(&schema, "Conversion.ToStorage", c.Conversion.ToStorage),
 		FromStorage: converting(&schema, "Conversion.FromStorage", c.Conversion.FromStorage),
 	})
-	c.Engine.Backend = b
+	c.Engine.Backend = b.Emitting()
 	return b
 }
 

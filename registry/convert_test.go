@@ -159,3 +159,21 @@ func TestConversion_IsNoneOfTheEnginesOwnStorage(t *testing.T) {
 	}}))
 	create(t, s, widget("w", 1))
 }
+
+// A kind with a conversion emits as another does.
+func TestConversion_IsOfEmittedValues(t *testing.T) {
+	o := newOpened(t, colored)
+	passing := widget("w", 1)
+	passing.Spec.Color = "grey"
+	for of, want := range map[*registry.Store[Widget]]string{o.plain: "", o.shown: "grey"} {
+		w, err := of.Engine().Watch(t.Context(), engine.WatchOptions{})
+		require.NoError(t, err)
+		defer w.Stop()
+		_, err = o.shown.Engine().Emit(t.Context(), passing)
+		require.NoError(t, err)
+		events, err := w.Next(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, engine.Emitted, events[0].Type)
+		require.Equal(t, want, events[0].Object.Value.Spec.Color)
+	}
+}

@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -77,7 +78,7 @@ func TestBackend_KeepsTheContract(t *testing.T) {
 				virtual := clock.NewVirtual(time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC))
 				m, err := memory.New(schema, memory.Options{Clock: virtual})
 				require.NoError(t, err)
-				return backendtest.Harness{Backend: convert.New(m, &schema, by), Pass: virtual.Advance}
+				return backendtest.Harness{Backend: convert.New(m, &schema, by).Emitting(), Pass: virtual.Advance}
 			})
 		})
 	}
@@ -97,6 +98,68 @@ func TestBackend_StoresTheFormOfStorage(t *testing.T) {
 	page, err := shown.List(t.Context(), backend.ListOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "a", textOf(page.Items[0]))
+}
+
+// What is emitted has the form of storage there, and is shown in the other.
+func TestBackend_EmitsIfStorageDoes(t *testing.T) {
+	storage, shown := newBackends(t, marking)
+	emitter, ok := shown.Emitting().(backend.Emitter)
+	require.True(t, ok)
+	var watches []backend.Watcher
+	for _, b := range []backend.Backend{storage, shown} {
+		w, err := b.Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
+		require.NoError(t, err)
+		defer w.Close()
+		watches = append(watches, w)
+	}
+	o, err := emitter.Emit(t.Context(), backendtest.Draft(backendtest.Value{Key: "k", Text: "a"}))
+	require.NoError(t, err)
+	require.Equal(t, "a", textOf(o))
+	for i, want := range []string{"stored a", "a"} {
+		batch, err := watches[i].Next(10)
+		require.NoError(t, err)
+		require.Len(t, batch.Events, 1)
+		require.Equal(t, store.Emitted, batch.Events[0].Type)
+		require.Equal(t, want, textOf(batch.Events[0].Object))
+	}
+	silent := convert.New(struct{ backend.Backend }{storage}, &schema, marking)
+	require.NotImplements(t, (*backend.Emitter)(nil), silent.Emitting())
+}
+
+// knowing is storage whose watches know what they are of, and tell their progress on request.
+type knowing struct{ backend.Backend }
+
+func (b knowing) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	w, err := b.Backend.Watch(ctx, opts)
+	return knowingWatcher{w}, err
+}
+
+type knowingWatcher struct{ backend.Watcher }
+
+func (knowingWatcher) StoreID(context.Context) (string, error) { return "old", nil }
+
+func (knowingWatcher) RequestProgress(context.Context) error { return errRequested }
+
+var errRequested = errors.New("it was requested")
+
+// A watch is of a storage, and can be asked for progress, if the one beneath is and can.
+func TestWatch_PassesOnWhatTheWatchBeneathKnows(t *testing.T) {
+	storage, shown := newBackends(t, completing)
+	w, err := shown.Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
+	require.NoError(t, err)
+	defer w.Close()
+	require.NotImplements(t, (*backend.Identifier)(nil), w)
+	require.ErrorIs(t, backend.RequestProgress(t.Context(), w), store.ErrUnsupported)
+
+	known := convert.New(knowing{storage}, &schema, completing)
+	w, err = known.Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
+	require.NoError(t, err)
+	defer w.Close()
+	require.Implements(t, (*backend.Identifier)(nil), w)
+	id, err := w.(backend.Identifier).StoreID(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "old", id)
+	require.ErrorIs(t, backend.RequestProgress(t.Context(), w), errRequested)
 }
 
 // What a write meets in its way, and what a deletion returns, is as it is shown.

@@ -14,7 +14,17 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	if err != nil {
 		return nil, err
 	}
-	return &watcher{w, b}, nil
+	shown := &watcher{w, b}
+	if id, knows := w.(backend.Identifier); knows {
+		return &identifiedWatcher{shown, id}, nil
+	}
+	return shown, nil
+}
+
+// identifiedWatcher is a watcher over one that knows which storage it is of.
+type identifiedWatcher struct {
+	*watcher
+	backend.Identifier
 }
 
 // watcher shows the objects of events.
