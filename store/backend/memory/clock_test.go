@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/memory"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -108,4 +109,22 @@ func TestNew_ContainsAPanicOfTheClock(t *testing.T) {
 	b, err := memory.New(lamps, memory.Options{Clock: failing})
 	require.NoError(t, err)
 	require.NoError(t, b.Close())
+}
+
+// After an error a draft is the caller's again, and its value as it was.
+func TestClock_ThatPanicsLeavesADraftAsItWas(t *testing.T) {
+	failing := &clocktest.Failing{Clock: clock.NewVirtual(began)}
+	b, err := memory.New(backendtest.Schema(), memory.Options{Clock: failing})
+	require.NoError(t, err)
+	defer b.Close()
+	for what, write := range map[string]func(*store.Object) error{
+		"Put":  func(o *store.Object) error { _, err := b.Put(t.Context(), o, nil, backend.PutOptions{}); return err },
+		"Emit": func(o *store.Object) error { _, err := b.Emit(t.Context(), o); return err },
+	} {
+		given := backendtest.Draft(backendtest.Value{Key: "a", Stamped: true, Revision: 7})
+		was := *store.As[backendtest.Item](given)
+		failing.Fail(clocktest.Now, 0, 1)
+		require.ErrorIs(t, write(given), usercode.ErrPanic, what)
+		require.Equal(t, was, *store.As[backendtest.Item](given), what)
+	}
 }

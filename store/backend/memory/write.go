@@ -126,11 +126,11 @@ func (b *Backend) put(w put) ([]*waiting.Follower, error) {
 		return nil, err
 	}
 	ev := store.Event{Type: store.Added, Revision: b.revision + 1, Object: o, Prev: prev}
-	if err := b.schema.Stamp(o, ev.Revision); err != nil {
-		return nil, err
-	}
 	now, err := expiry.Now(b.clock)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.schema.Stamp(o, ev.Revision); err != nil {
 		return nil, err
 	}
 	o.Revision, o.Created, o.Written = ev.Revision, ev.Revision, now
@@ -153,11 +153,11 @@ func (b *Backend) emit(o *store.Object, size int) ([]*waiting.Follower, error) {
 	if err := b.closedError(); err != nil {
 		return nil, err
 	}
-	if err := b.schema.Stamp(o, b.revision+1); err != nil {
-		return nil, err
-	}
 	now, err := expiry.Now(b.clock)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.schema.Stamp(o, b.revision+1); err != nil {
 		return nil, err
 	}
 	o.Revision, o.Created, o.Written = b.revision+1, b.revision+1, now
