@@ -97,7 +97,10 @@ func (guest) Close() error { return nil }
 func intact(h correct) *wrapper { return &wrapper{correct: h} }
 
 func TestRun_CorrectBackendsPass(t *testing.T) {
-	for _, kind := range []damage{{name: "contiguous", wreck: intact}, {name: "transactional", wreck: grouped}} {
+	for _, kind := range []damage{
+		{name: "contiguous", wreck: intact}, {name: "transactional", wreck: grouped},
+		{name: "does not count what remains", wreck: uncounted},
+	} {
 		t.Run(kind.name, func(t *testing.T) {
 			for _, check := range backendtest.Checks() {
 				verdict := runCheck(t, check, breakage{damage: kind, reopen: kind.wreck, another: kind.wreck})
@@ -105,6 +108,17 @@ func TestRun_CorrectBackendsPass(t *testing.T) {
 			}
 		})
 	}
+}
+
+// uncounted returns a correct backend whose pages do not say how many objects follow them.
+func uncounted(h correct) *wrapper {
+	return eachList(func(ctx context.Context, h correct, opts backend.ListOptions) (*backend.List, error) {
+		l, err := h.List(ctx, opts)
+		if err == nil && l.Remaining > 0 {
+			l.Remaining = -1
+		}
+		return l, err
+	})(h)
 }
 
 // skipper is a recorder that is told, too, that a check does not apply.
