@@ -20,9 +20,10 @@ import (
 const maxTTL = 100 * 365 * 24 * time.Hour
 
 // Put stores draft if the object under its key is still prev, in one request, and
-// another one for a lease if there is a TTL. The object lives for at least its TTL: etcd
-// rounds it up to whole seconds, at least two, and starts it again whenever its leader
-// changes. The longest TTL is 100 years.
+// another one for a lease if there is a TTL. kine needs another one, too, for a prev of which
+// only the revision is known. The object lives for at least its TTL: etcd rounds it up to
+// whole seconds, at least two, and starts it again whenever its leader changes. The longest
+// TTL is 100 years.
 //
 // Errors besides those of [backend.Backend]: [backend.ErrFull], [backend.ErrDenied],
 // [backend.ErrUnavailable], [*backend.TooLargeError], those of codec and sealer, and
@@ -47,6 +48,9 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 		prev = nil
 	}
 	w := write{verb: "put", key: draft.Key, prev: prev}
+	if err := b.completeOnKine(ctx, &w); err != nil {
+		return nil, err
+	}
 	if opts.KeepExpiry && !w.complete() {
 		if w.prev, err = b.whole(ctx, prev); err != nil {
 			return nil, err
@@ -79,6 +83,23 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 		store.ShareAttributes(draft, prev)
 	}
 	return draft, nil
+}
+
+// completeOnKine reads the complete object that w replaces, if only its key and revision are known:
+// the answer of kine, which names no cluster, does not have it. One that cannot be decoded stays
+// as it is, so that it can be replaced.
+func (b *Backend) completeOnKine(ctx context.Context, w *write) error {
+	if b.cluster != 0 || w.complete() {
+		return nil
+	}
+	prev, err := b.whole(ctx, w.prev)
+	switch {
+	case errors.Is(err, backend.ErrUndecodable):
+		return nil
+	case err == nil:
+		w.prev = prev
+	}
+	return err
 }
 
 // whole reads the complete object of a prev that has only a key and a revision.
@@ -128,11 +149,14 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 		return nil, err
 	}
 	w := write{verb: "remove", key: prev.Key, prev: prev}
+	if err := b.completeOnKine(ctx, &w); err != nil {
+		return nil, err
+	}
 	at, err := b.commit(ctx, &w, clientv3.NoLease)
 	if err != nil {
 		return nil, err
 	}
-	last := prev
+	last := w.prev
 	if w.before != nil {
 		last, _ = b.values.decode(w.before, time.Now())
 	}
