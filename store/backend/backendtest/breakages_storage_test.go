@@ -47,6 +47,15 @@ var brokenRestarts = []breakage{
 			return h.Watch(ctx, opts)
 		}}
 	}},
+	{damage: damage{"has no history of some keys", "Restart_ResumesFromEveryRevision", nil}, reopen: func(h correct) *wrapper {
+		opened, _ := h.Revision(context.Background())
+		return &wrapper{correct: h, watch: func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+			if opts.Prefix != "" {
+				opts.From = max(opts.From, opened)
+			}
+			return h.Watch(ctx, opts)
+		}}
+	}},
 	{damage: damage{"knows only the newest state before", "Restart_ResumesFromEveryRevision", nil}, reopen: eachEvent(store.Modified, func(ev event) event {
 		ev.Prev = ev.Object
 		return ev

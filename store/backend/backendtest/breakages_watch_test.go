@@ -139,6 +139,19 @@ var brokenWatches = []damage{
 				return b, err
 			}}
 		})},
+	{"leaves out the state before for good", "Contract_PrevIsThereOnceTheStateIsGiven", eachWatch(
+		func(_ correct, w watcher, opts backend.WatchOptions) *watcherWrapper {
+			return &watcherWrapper{watcher: w, next: func(limit int) (batch, error) {
+				b, err := w.Next(limit)
+				if opts.NoPrev {
+					b.Events = slices.Clone(b.Events)
+					for i := range b.Events {
+						b.Events[i].Prev = nil
+					}
+				}
+				return b, err
+			}}
+		})},
 	{"keeps its state for itself", "Contract_StateOfABatchIsThatBehindItsEvents", eachBatch(func(b batch) batch {
 		b.State = nil
 		return b
@@ -197,6 +210,53 @@ var brokenLives = []damage{
 	}},
 	{"has an identity after it was closed", "Contract_EverythingFailsOnceClosed", broken(func(w *wrapper) {
 		w.storeID = func(context.Context) (string, error) { return "the same", nil }
+	})},
+	{"emits after it was closed", "Contract_EverythingFailsOnceClosed", broken(func(w *wrapper) {
+		w.emit = func(ctx context.Context, draft *object) (*object, error) {
+			o, err := w.correct.Emit(ctx, draft)
+			if errors.Is(err, store.ErrClosed) {
+				return draft, nil
+			}
+			return o, err
+		}
+	})},
+	{"fails writes beside Close in a way of its own", "Contract_CloseEndsWhatRunsBesideIt", func(h correct) *wrapper {
+		refused := make(chan struct{})
+		refuse := sync.OnceFunc(func() { close(refused) })
+		var closing atomic.Bool
+		w := eachPut(func(ctx context.Context, h correct, draft, prev *object, opts backend.PutOptions) (*object, error) {
+			if closing.Load() {
+				refuse()
+				return nil, errors.New("closing")
+			}
+			return h.Put(ctx, draft, prev, opts)
+		})(h)
+		w.close = func() error {
+			closing.Store(true)
+			<-refused
+			return h.Close()
+		}
+		return w
+	}},
+	{"does not notify watches that it ends", "Contract_CloseEndsWatches", func(h correct) *wrapper {
+		var closing atomic.Bool
+		w := eachNotify(func(notify func()) func() {
+			return func() {
+				if !closing.Load() {
+					notify()
+				}
+			}
+		})(h)
+		w.close = func() error {
+			closing.Store(true)
+			return h.Close()
+		}
+		return w
+	}},
+	{"emits with a done context", "Contract_DoneContextFailsAndChangesNothing", broken(func(w *wrapper) {
+		w.emit = func(ctx context.Context, draft *object) (*object, error) {
+			return w.correct.Emit(context.WithoutCancel(ctx), draft)
+		}
 	})},
 	{"ignores the context", "Contract_DoneContextFailsAndChangesNothing", eachPut(
 		func(ctx context.Context, h correct, draft, prev *object, opts backend.PutOptions) (*object, error) {

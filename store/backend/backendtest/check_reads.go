@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/stretchr/testify/require"
 
@@ -149,6 +150,19 @@ var readChecks = []check{
 			require.Equal(x, describe(o), describe(got))
 		}
 	}},
+	{"Reads_BesideWritersSeeWhatWasAcknowledged", func(x *fixture) {
+		const writers, each = 4, 25
+		var acknowledged newest
+		errs := make(chan error, writers)
+		for w := range writers {
+			go func() { errs <- x.readBack(fmt.Sprint("w/", w), each, &acknowledged) }()
+		}
+		var failed []error
+		for range writers { // until all have ended
+			failed = append(failed, <-errs)
+		}
+		require.NoError(x, errors.Join(failed...))
+	}},
 	{"Contract_StateOfAListIsTheList", func(x *fixture) {
 		a, b := x.create("a", "1"), x.create("b", "1")
 		a2 := x.update(a, "2")
@@ -265,4 +279,59 @@ func (x *fixture) pages(opts backend.ListOptions, at store.Revision, total int) 
 		}
 		opts.Continue = page.Continue
 	}
+}
+
+// newest is the newest revision that any writer was told.
+type newest struct{ atomic.Uint64 }
+
+// told notes the revision of a write that was acknowledged.
+func (n *newest) told(rev store.Revision) {
+	for was := n.Load(); was < uint64(rev) && !n.CompareAndSwap(was, uint64(rev)); {
+		was = n.Load()
+	}
+}
+
+// readBack writes n times under a key, and after each write checks that reads show it, and are not
+// older than what any writer was told before them.
+func (x *fixture) readBack(key string, n int, acknowledged *newest) error {
+	var prev *object
+	for i := range n {
+		o, err := x.tryPut(draft(key, fmt.Sprint(i)), prev, backend.PutOptions{})
+		if err != nil {
+			return err
+		}
+		acknowledged.told(o.Revision)
+		if err := x.shows(o, store.Revision(acknowledged.Load())); err != nil {
+			return err
+		}
+		prev = o
+	}
+	return nil
+}
+
+// shows returns an error unless o is the object under its key, and Revision and List are at least at
+// a revision.
+func (x *fixture) shows(o *object, least store.Revision) error {
+	rev, err := x.Backend.Revision(x.ctx)
+	if err != nil {
+		return err
+	}
+	l, err := x.Backend.List(x.ctx, backend.ListOptions{Prefix: o.Key})
+	if err != nil {
+		return err
+	}
+	got, err := x.Backend.Get(x.ctx, o.Key)
+	switch {
+	case err != nil:
+		return err
+	case rev < least:
+		return fmt.Errorf("the newest revision is %d, after a write at %d was acknowledged", rev, least)
+	case l.Revision < least:
+		return fmt.Errorf("a list is of revision %d, after a write at %d was acknowledged", l.Revision, least)
+	case len(l.Items) != 1 || describe(l.Items[0]) != describe(o):
+		return fmt.Errorf("a list has %v, after %s was acknowledged", describeAll(l.Items), describe(o))
+	case describe(got) != describe(o):
+		return fmt.Errorf("there is %s, after %s was acknowledged", describe(got), describe(o))
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package backendtest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +40,7 @@ var restartChecks = []check{
 		x.restart(time.Minute)
 		x.mixture(2, 10)
 		later := x.follow("", told[len(told)-1].Revision).until(x.revision())
+		const prefix = "m/1"
 		for i := range told {
 			from := start
 			if i > 0 {
@@ -47,6 +49,9 @@ var restartChecks = []check{
 			f := x.follow("", from)
 			f.limit = 1 + i%7
 			require.Equal(x, append(texts(told[i:]), texts(later)...), texts(f.until(x.revision())), "a watch from revision %d", from)
+			f.watcher.Close()
+			f = x.follow(prefix, from)
+			f.sees(under(prefix, slices.Concat(told[i:], later))...)
 			f.watcher.Close()
 		}
 	}},
@@ -102,6 +107,11 @@ func (x *fixture) restarts() bool {
 	keeps := x.Backend.Traits().Keeps
 	require.Equal(x, x.Reopen != nil, keeps, "Traits.Keeps, and whether the harness can reopen the storage")
 	return keeps || x.inapplicable("the storage does not outlive the process: Traits.Keeps is false")
+}
+
+// under returns the events of keys under a prefix.
+func under(prefix string, events []event) []event {
+	return slices.DeleteFunc(slices.Clone(events), func(ev event) bool { return !store.HasPrefix(ev.Key(), prefix) })
 }
 
 // restart closes the backend and opens its storage again.

@@ -139,6 +139,26 @@ var watchChecks = []check{
 			require.False(x, inMemory && f.state == nil, "storage in memory gives its state with the newest events")
 		}
 	}},
+	{"Contract_PrevIsThereOnceTheStateIsGiven", func(x *fixture) {
+		f := x.followBy(backend.WatchOptions{From: x.revision(), State: true, NoPrev: true})
+		f.limit, f.noPrev = 7, true
+		state := map[string]string{}
+		for round := range 4 {
+			x.mixture(round, 30)
+			newest := x.revision()
+			for f.through < newest {
+				batch := f.next()
+				replay(state, batch.Events)
+				if batch.State != nil {
+					require.Equal(x, state, described(batch.State.AppendTo(nil, "")), "at revision %d", batch.Through)
+					f.noPrev = false // the consumer has had the state: no event lacks the one before it
+				}
+				if len(batch.Events) == 0 && f.through < newest {
+					f.await()
+				}
+			}
+		}
+	}},
 	{"Contract_StateIsLeftOutForNoMoreEventsThanAllowed", func(x *fixture) {
 		const allowed = 20
 		f := x.followBy(backend.WatchOptions{From: x.revision(), State: true, StateEvery: allowed})

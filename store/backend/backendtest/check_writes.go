@@ -85,6 +85,18 @@ var writeChecks = []check{
 		x.fails(err, store.ErrNotFound, "update of nothing")
 		x.holds(o)
 	}},
+	{"Contract_RevisionIsAllThatIsNeededOfPrev", func(x *fixture) {
+		f := x.follow("", x.revision())
+		a := x.create("a", "1")
+		a2 := x.put("a", "2", at("a", a.Revision))
+		require.Equal(x, a.Created, a2.Created, "an update over a prev of which only the revision is known creates nothing")
+		x.holds(a2)
+		gone, err := x.Backend.Remove(x.ctx, at("a", a2.Revision))
+		require.NoError(x, err, "Remove of a prev of which only the revision is known")
+		last := schema.Gone(a2, gone.Revision, gone.Written)
+		require.Equal(x, describe(last), describe(gone), "a removal returns the last state, whatever prev has")
+		f.sees(added(a), modified(a, a2), deleted(a2, gone))
+	}},
 	{"Contract_ConflictsShowTheObject", func(x *fixture) {
 		a := x.create("a", "1")
 		a2 := x.update(a, "2")
@@ -168,11 +180,17 @@ var writeChecks = []check{
 		x.holds()
 	}},
 	{"Contract_DraftIsTheCallersAfterAnError", func(x *fixture) {
-		o := x.create("a/1", "x")
+		old := x.create("a/1", "w")
+		o := x.update(old, "x")
+		for what, write := range x.failing(o, old) {
+			next := Draft(Value{Key: "a/1", Text: "y", Stamped: true, Revision: 7, Poison: what == poisoned})
+			was := describe(next)
+			require.Error(x, write(next), what)
+			require.Equal(x, was, describe(next), "a draft that was not written is as it was, after %s", what)
+		}
 		next := draft("a/1", "y")
 		_, err := x.tryPut(next, nil, backend.PutOptions{})
 		x.fails(err, store.ErrExists, "creation of what exists")
-		require.Equal(x, describe(draft("a/1", "y")), describe(next), "a draft that was not written is as it was")
 		written, err := x.tryPut(next, o, backend.PutOptions{})
 		require.NoError(x, err, "the same draft over the right object")
 		require.Equal(x, "y", textOf(written))
@@ -218,6 +236,29 @@ var writeChecks = []check{
 		x.remove(x.update(o, "y"))
 		require.Equal(x, before, append(describeAll(held), describe(o)))
 	}},
+}
+
+// poisoned is the write of [fixture.failing] whose draft makes the schema panic.
+const poisoned = "an update to a poisoned item"
+
+// failing returns writes of a draft under the key of o that fail. old is what o has replaced.
+func (x *fixture) failing(o, old *object) map[string]func(draft *object) error {
+	done, cancel := context.WithCancel(x.ctx)
+	cancel()
+	put := func(ctx context.Context, prev *object, opts backend.PutOptions) func(*object) error {
+		return func(draft *object) error { _, err := x.Backend.Put(ctx, draft, prev, opts); return err }
+	}
+	writes := map[string]func(*object) error{
+		"a creation of what exists":     put(x.ctx, nil, backend.PutOptions{TTL: time.Hour}),
+		"an update of an older version": put(x.ctx, old, backend.PutOptions{TTL: time.Hour}),
+		"an update with a bad TTL":      put(x.ctx, o, backend.PutOptions{TTL: -1}),
+		"an update without a context":   put(done, o, backend.PutOptions{TTL: time.Hour}),
+		poisoned:                        put(x.ctx, o, backend.PutOptions{}),
+	}
+	if emitter, ok := x.Backend.(backend.Emitter); ok {
+		writes["an emission without a context"] = func(draft *object) error { _, err := emitter.Emit(done, draft); return err }
+	}
+	return writes
 }
 
 // conflictShows checks that a conflict has the current object, if it has any.

@@ -66,6 +66,9 @@ func runCheck(t *testing.T, check backendtest.Check, b breakage) *recorder {
 	return verdict
 }
 
+// pause lets time pass in the bubble in which a check runs.
+func pause(d time.Duration) { time.Sleep(d) }
+
 // harness makes durable storage of h: a restart returns another wrapper of it, and so
 // does another process.
 func (b breakage) harness(h correct, virtual *clock.Virtual) backendtest.Harness {

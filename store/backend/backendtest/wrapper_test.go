@@ -32,6 +32,7 @@ type wrapper struct {
 	compacted func(ctx context.Context) (store.Revision, error)
 	emit      func(ctx context.Context, draft *object) (*object, error)
 	storeID   func(ctx context.Context) (string, error)
+	close     func() error
 	// sparse: a revision may have several events, by transact.
 	sparse   bool
 	transact func(put []backendtest.Value, remove []string) store.Revision
@@ -50,6 +51,13 @@ func (w *wrapper) StoreID(ctx context.Context) (string, error) {
 		return w.storeID(ctx)
 	}
 	return w.correct.StoreID(ctx)
+}
+
+func (w *wrapper) Close() error {
+	if w.close != nil {
+		return w.close()
+	}
+	return w.correct.Close()
 }
 
 func (w *wrapper) Get(ctx context.Context, key string) (*object, error) {

@@ -369,3 +369,44 @@ func TestWatch_KnowsOfWhichStorageItIsIfTheUnderlyingOneDoes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "old", id)
 }
+
+// asked is storage whose watches count the requests for progress.
+type asked struct {
+	backend.Backend
+	requests *int
+}
+
+func (b asked) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	w, err := b.Backend.Watch(ctx, opts)
+	return askedWatcher{w, b.requests}, err
+}
+
+type askedWatcher struct {
+	backend.Watcher
+	requests *int
+}
+
+func (w askedWatcher) RequestProgress(context.Context) error { *w.requests++; return nil }
+
+// A request for progress reaches the watch beneath, unless this one hangs, when it is lost as its
+// events are, or is broken.
+func TestWatch_PassesRequestsForProgressOn(t *testing.T) {
+	plain, requests := newBackend(t, faulty.Options{}), 0
+	require.ErrorIs(t, backend.RequestProgress(t.Context(), watch(t, plain, 0).Watcher), store.ErrUnsupported)
+
+	b := faulty.New(asked{plain, &requests}, faulty.Options{})
+	w := watch(t, b, 0)
+	require.NoError(t, backend.RequestProgress(t.Context(), w.Watcher))
+	require.Equal(t, 1, requests)
+	hang := b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+	require.Empty(t, w.revisions(t))
+	require.NoError(t, backend.RequestProgress(t.Context(), w.Watcher))
+	require.Equal(t, 1, requests)
+	hang.Remove()
+	require.NoError(t, backend.RequestProgress(t.Context(), w.Watcher))
+	require.Equal(t, 2, requests)
+	broken := errors.New("broken")
+	b.BreakWatches(broken)
+	require.ErrorIs(t, backend.RequestProgress(t.Context(), w.Watcher), broken)
+	require.Equal(t, 2, requests)
+}

@@ -2,6 +2,7 @@ package mutation_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"runtime"
@@ -70,6 +71,35 @@ func TestDetect_LeavesAWatchItsIdentity(t *testing.T) {
 	require.NoError(t, err)
 	defer other.Close()
 	require.NotImplements(t, (*backend.Identifier)(nil), other)
+}
+
+// asked is storage whose watches take requests for progress.
+type asked struct{ backend.Backend }
+
+func (b asked) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	w, err := b.Backend.Watch(ctx, opts)
+	return askedWatcher{w}, err
+}
+
+type askedWatcher struct{ backend.Watcher }
+
+func (askedWatcher) RequestProgress(context.Context) error { return errRequested }
+
+var errRequested = errors.New("it was requested")
+
+func TestDetect_PassesRequestsForProgressOn(t *testing.T) {
+	d := newDetected(t)
+	schema := boxSchema()
+	b, _ := mutation.Detect(asked{d.Backend}, &schema, d.found.add)
+	w, err := b.Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
+	require.NoError(t, err)
+	defer w.Close()
+	require.ErrorIs(t, backend.RequestProgress(t.Context(), w), errRequested)
+
+	other, err := d.Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
+	require.NoError(t, err)
+	defer other.Close()
+	require.ErrorIs(t, backend.RequestProgress(t.Context(), other), store.ErrUnsupported)
 }
 
 func TestDetect_NamesTheObjectAndTheDifference(t *testing.T) {
