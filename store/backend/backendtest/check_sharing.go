@@ -94,8 +94,10 @@ var sharingChecks = []check{
 		}
 		require.NoError(x, err)
 		newest := x.create("other", "x").Revision
-		require.NoError(x, backend.RequestProgress(x.ctx, f.watcher))
+		requested := make(chan error, 1)
+		go func() { requested <- backend.RequestProgress(x.ctx, f.watcher) }() // beside Next
 		require.Empty(x, f.until(newest), "nothing happened under the prefix")
+		require.NoError(x, <-requested)
 	}},
 }
 
