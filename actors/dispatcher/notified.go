@@ -62,11 +62,22 @@ func (s *members) remove(w *watcher.Member) bool {
 	return true
 }
 
+// add adds a watch. If it starts before the newest snapshot, whose round is over, it learns of that as of
+// another one. In the middle of a pass it comes in addition to the others.
 func (n *notified) add(w *watcher.Member) {
+	behind := w.Resume() < n.d.Feed.Load().Revision
 	if w.Stream().Everything() {
-		n.wide.add(w)
-	} else {
-		n.filtered.add(w)
+		if n.wide.add(w); behind {
+			n.d.wake(w)
+		}
+		return
+	}
+	n.filtered.add(w)
+	switch {
+	case behind:
+		n.left = len(n.filtered.all)
+	case n.left > 0:
+		n.left++
 	}
 }
 

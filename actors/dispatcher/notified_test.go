@@ -39,6 +39,38 @@ func (f *fixture) progress(rev store.Revision) {
 	f.executor.Run()
 }
 
+// Progress may be published between the request of a watch and its registration, after its
+// consumer has asked in vain.
+func TestNotified_LearnOfProgressBeforeTheirRegistration(t *testing.T) {
+	for _, opts := range []store.FilterOptions{{Key: "quiet"}, {}} {
+		f := newFixture(t)
+		filter, err := store.NewFilter(nil, opts)
+		require.NoError(t, err)
+		told, snap := 0, f.published.Load()
+		w := watcher.NewNotified(&f.feed, watcher.Options{}, func() { told++ })
+		_, _, err = w.Take(1)
+		require.NoError(t, err)
+		f.progress(5)
+		f.admitThis(w, dispatcher.Register{Filter: filter, Start: watcher.Start{Next: snap.Window.Next(), After: snap.Revision}, Snapshot: snap})
+		f.pass(100 * time.Millisecond)
+		require.Equal(t, 1, told)
+		f.take(w, 5)
+		f.pass(time.Second)
+		require.Equal(t, 1, told, "there is no more")
+	}
+}
+
+// A watch that is registered in the middle of a pass over the others takes the turn of none.
+func TestNotified_LearnOfProgressThoughAnotherIsRegistered(t *testing.T) {
+	f := newFixture(t)
+	all := f.notifying(1)
+	f.progress(5)
+	later := f.notifying(1)
+	f.pass(100 * time.Millisecond)
+	require.Equal(t, []int{1}, all.times)
+	require.Equal(t, []int{0}, later.times)
+}
+
 func TestNotified_LearnOfProgressAtOnceAfterAnOutage(t *testing.T) {
 	f := newFixture(t)
 	all := f.notifying(3)
