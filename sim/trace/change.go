@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/watchmill/watchmill/store"
@@ -141,11 +142,45 @@ func set[V json.Number | string](d *json.Decoder, name string, field **V) error 
 	if quoted := raw[0] == '"'; quoted == number || json.Unmarshal(raw, field) != nil || *field == nil {
 		return fmt.Errorf("%w of %q: %.64s", ErrBadValue, name, raw)
 	}
-	// Decoding replaces an unpaired surrogate by U+FFFD, which is itself valid.
-	if bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) && strings.ContainsRune(string(**field), utf8.RuneError) {
+	if hasUnpairedSurrogate(raw) {
 		return fmt.Errorf("%w of %q: %.64s has an unpaired surrogate", ErrBadValue, name, raw)
 	}
 	return nil
+}
+
+// hasUnpairedSurrogate reports whether a JSON string has an escape that is half of a pair. Decoding
+// replaces it by U+FFFD, which a string may also have itself.
+func hasUnpairedSurrogate(quoted []byte) bool {
+	for i := 0; i+1 < len(quoted); i++ {
+		if quoted[i] != '\\' {
+			continue
+		}
+		unit := escapedUnit(quoted[i:])
+		if i++; unit < 0 {
+			continue // the escape of another character, which may be a backslash
+		}
+		if i += 4; !utf16.IsSurrogate(unit) {
+			continue
+		}
+		if utf16.DecodeRune(unit, escapedUnit(quoted[i+1:])) == utf8.RuneError {
+			return true
+		}
+		i += 6
+	}
+	return false
+}
+
+// escapedUnit returns the UTF-16 code unit of the escape with which the text begins, such as \u00e9, and
+// -1 if it begins otherwise.
+func escapedUnit(text []byte) rune {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return -1
+	}
+	unit, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(unit)
 }
 
 // change checks the fields and returns the change.

@@ -205,6 +205,7 @@ func TestRead_NamesBadLines(t *testing.T) {
 		"time is too far":     {`{"t":1e400,"op":"delete","key":"a"}`, trace.ErrBadValue, `1e400`},
 		"time in nanoseconds": {`{"t":1460920094000000000,"op":"delete","key":"a"}`, trace.ErrBadValue, `seconds since 1970`},
 		"unpaired surrogate":  {`{"t":1,"op":"delete","key":"a\udcff"}`, trace.ErrBadValue, "unpaired surrogate"},
+		"half of two pairs":   {`{"t":1,"op":"delete","key":"\ud83d\ude00\ud83d\ud83d\ude00"}`, trace.ErrBadValue, "unpaired surrogate"},
 		"absolute key":        {`{"t":1,"op":"delete","key":"/a"}`, store.ErrInvalidKey, "empty path segment"},
 		"empty key":           {`{"t":1,"op":"delete","key":""}`, store.ErrInvalidKey, "it is empty"},
 		"key leads upwards":   {`{"t":1,"op":"delete","key":"a/../b"}`, store.ErrInvalidKey, "not allowed"},
@@ -219,6 +220,20 @@ func TestRead_NamesBadLines(t *testing.T) {
 			require.Equal(t, 4, bad[0].Good)
 			require.True(t, strings.HasPrefix(bad[0].Error(), "t:5: "), bad[0])
 		})
+	}
+}
+
+// A string may have the character by which JSON replaces half of a surrogate pair, also beside whole
+// pairs and what looks like half of one.
+func TestRead_ReplacementCharacterIsAsGoodAsAnother(t *testing.T) {
+	for version, want := range map[string]string{
+		`\ud83d\ude00 �`:      "😀 �",
+		`C:\\udata �`:         `C:\udata �`,
+		`\ufffd \uD83D\uDE00`: "� 😀",
+	} {
+		good, bad := read(`{"t":1,"op":"put","key":"a","version":"` + version + `"}`)
+		require.Empty(t, bad)
+		require.Equal(t, want, good[0].Version)
 	}
 }
 
