@@ -8,14 +8,16 @@ import "github.com/watchmill/watchmill/engine"
 // events.
 //
 // Within a stretch every event must have come, in order and once. Between two
-// stretches the consumer knows that it has missed something: it listed, or got
-// events that stand for several, or one that is marked [engine.AfterGap]. With
+// stretches the consumer knows that it has missed something: it listed or, by the policy
+// Conflate, got events that stand for several, or one that is marked [engine.AfterGap]. With
 // [Trail.KeepObjects] a trail also has the state that the events add up to.
 //
 // The zero value has received nothing. A trail belongs to one goroutine at a time.
 type Trail[T any] struct {
 	// Name is what failures call the consumer.
 	Name string
+	// Policy is that of its watches. By all but Conflate they may leave out nothing.
+	Policy engine.Policy
 	// Conflated is how many events stood for several.
 	Conflated uint64
 	// Disordered is how many events came twice or out of order.
@@ -151,8 +153,14 @@ func (t *Trail[T]) Resume(list *engine.List[T], p Position) {
 	t.open.after, t.open.received = p.After, digest{p.Count, p.Sum}
 }
 
-// Gap says that the consumer knows that it has missed events.
-func (t *Trail[T]) Gap() { t.resync = true }
+// Gap says that the consumer knows that its watch has left out events.
+func (t *Trail[T]) Gap() {
+	if t.Policy != engine.Conflate {
+		t.fail(Reliable, "its watch has left out events by policy %v, up to revision %d", t.Policy, t.last)
+		return
+	}
+	t.resync = true
+}
 
 // Stop extends the trail to the revision at which a watch stopped, zero if that is unknown.
 // After events that stood for several, and after a gap, another stretch begins there.
@@ -178,7 +186,7 @@ func (t *Trail[T]) Receive(ev *engine.Event[T]) {
 		t.Gap()
 	case ev.Is(engine.Synthetic):
 		t.last = max(t.last, ev.Revision)
-	case ev.Is(engine.AfterGap):
+	case ev.Is(engine.AfterGap) && t.Policy == engine.Conflate:
 		t.Gap()
 		t.change(ev)
 	default:
@@ -192,7 +200,7 @@ func (t *Trail[T]) bookmark(ev *engine.Event[T]) {
 		t.states = append(t.states, stateDigest{ev.Revision, t.initial})
 		t.initial = digest{}
 		t.Begin(ev.Revision)
-	case ev.Is(engine.AfterGap):
+	case ev.Is(engine.AfterGap) && t.Policy == engine.Conflate:
 		t.Begin(ev.Revision)
 	}
 	t.last = max(t.last, ev.Revision)

@@ -22,7 +22,8 @@ import (
 //	write                  a line per write: revision, key, node; "-" deletes,
 //	                       a "!" in front of the node emits
 //	gap after=n through=n  the engine did not see these revisions
-//	watch [fields=…]       a line per step of the consumer: begin n, reach n, seen n…,
+//	watch [fields=…] [policy=…]
+//	                       a line per step of the consumer: begin n, reach n, seen n…,
 //	                       state, initial n…, end n (InitialEnd), bookmark n,
 //	                       list n n… (a list at a revision, of objects with these),
 //	                       conflated n, synthetic n, gap n… and gap-bookmark n (marked
@@ -77,7 +78,7 @@ func judged(t *testing.T, d *datadriven.TestData, l *judge.Ledger) string {
 	if d.HasArg("key") {
 		d.ScanArgs(t, "key", &sel.Key)
 	}
-	var tr judge.Trail[string]
+	tr := judge.Trail[string]{Policy: policy(t, d)}
 	for line := range strings.Lines(d.Input) {
 		words := strings.Fields(line)
 		switch words[0] {
@@ -90,7 +91,7 @@ func judged(t *testing.T, d *datadriven.TestData, l *judge.Ledger) string {
 			if !ok {
 				return "there is no position\n"
 			}
-			tr = judge.Trail[string]{}
+			tr = judge.Trail[string]{Policy: tr.Policy}
 			tr.Resume(listOf(t, words[1:]), p)
 		default:
 			for _, number := range words[1:] {
@@ -106,6 +107,16 @@ func judged(t *testing.T, d *datadriven.TestData, l *judge.Ledger) string {
 		verdict = v.Failure.Error()
 	}
 	return fmt.Sprintf("had to see %v\nlost %d; %s\n", expected.Revisions(sel), v.Lost, verdict)
+}
+
+// policy reads the policy of a consumer's watches.
+func policy(t *testing.T, d *datadriven.TestData) (p engine.Policy) {
+	if d.HasArg("policy") {
+		var name string
+		d.ScanArgs(t, "policy", &name)
+		require.NoError(t, p.UnmarshalText([]byte(name)))
+	}
+	return p
 }
 
 func listOf(t *testing.T, numbers []string) *engine.List[string] {

@@ -108,7 +108,7 @@ func newWatcher(r *run, g *watchers, number, index int) *watcher {
 		run: r, group: g, number: number, sel: r.plan.Select(*g.spec, number), rand: random,
 		pace: pace.NewConsumer(g.spec.Consume, random.Float64()), ends: map[string]int{},
 	}
-	w.trail.Name = w.name()
+	w.trail.Name, w.trail.Policy = w.name(), policies[g.spec.Policy]
 	if g.spec.Policy == scenario.Conflate || g.spec.Consumer == scenario.Queue || r.history != nil {
 		w.trail.KeepObjects()
 	}
