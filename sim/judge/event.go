@@ -9,7 +9,8 @@ import (
 
 // judgeClaims checks the claims of the watch up to the one after n events: a new watch from the
 // claimed revision must neither lose nor repeat an event. While the initial state is not
-// complete, the watch must claim no revision.
+// complete, the watch must claim no revision. If the engine found the claimed revision by listing, the
+// state there is not known: then no event up to it may come later.
 func (j *judge[T]) judgeClaims(n int) error {
 	for ; j.claimed < len(j.Claims) && j.Claims[j.claimed].Events <= n; j.claimed++ {
 		c := j.Claims[j.claimed]
@@ -21,12 +22,26 @@ func (j *judge[T]) judgeClaims(n int) error {
 			return j.fail(Resumable, "Revision said %d after %d events, which has not come", c.Revision, c.Events)
 		case c.Events == n && c.Revision < j.resumable:
 			return j.fail(Resumable, "Revision said %d after %d events, it could go on from %d", c.Revision, c.Events, j.resumable)
+		case c.Events == n && c.Revision >= j.position && !j.Received(c.Revision):
+			if later := j.next(n); later != nil && later.Revision <= c.Revision {
+				return j.fail(Resumable, "Revision said %d after %d events, and then %v came", c.Revision, c.Events, later)
+			}
 		}
 		if c.Events < n || c.Revision < j.position || !j.Received(c.Revision) {
 			continue
 		}
 		if err := j.judgeComplete(Resumable, c.Revision, fmt.Sprintf("Revision said %d after %d events", c.Revision, n)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// next returns the first event from index n on that is no bookmark, nil if there is none.
+func (j *judge[T]) next(n int) *engine.Event[T] {
+	for i := n; i < len(j.Events); i++ {
+		if j.Events[i].Type != store.Bookmark {
+			return &j.Events[i]
 		}
 	}
 	return nil
@@ -55,6 +70,9 @@ func (j *judge[T]) judgeEvent(ev engine.Event[T]) error {
 	}
 	if err := j.apply(ev); err != nil {
 		return err
+	}
+	if j.delivered++; ev.Is(store.Conflated) || j.Received(ev.Revision) {
+		j.accounted++
 	}
 	j.last, j.conflated = ev.Revision, ev.Is(store.Conflated)
 	if j.position = ev.Revision; !ev.Is(store.Conflated) && j.Shown(ev.Revision) == ev.Revision {
@@ -120,86 +138,6 @@ func (j *judge[T]) judgeUnmarked(ev engine.Event[T]) error {
 	return j.judgePrevious(ev)
 }
 
-// judgeGap checks that ev, which stands for itself alone, is marked AfterGap if a value that was
-// emitted before it is lost, or a change since the event before it.
-func (j *judge[T]) judgeGap(ev engine.Event[T]) error {
-	if ev.Is(store.AfterGap) {
-		return nil
-	}
-	if lost := j.missingEmission(ev); lost > 0 {
-		return j.fail(Reliable, "it does not say that what was emitted at %d is lost", lost)
-	}
-	return j.judgeTold(ev.Revision - 1)
-}
-
-// judgeTold checks that a watch that conflates has left out no change since the last event,
-// and up to through, unless that event stands for several.
-func (j *judge[T]) judgeTold(through store.Revision) error {
-	if j.Options.Policy != engine.Conflate || j.conflated {
-		return nil
-	}
-	if lost := j.missed(max(j.begun, j.last), min(through, j.Newest()), j.Selects, j.Received); lost > 0 {
-		return j.fail(Reliable, "it does not say that the change at %d is lost", lost)
-	}
-	return nil
-}
-
-// missingEmission returns the revision of an emitted value that is missing before ev, so that ev, if
-// it is an emitted value, must be marked AfterGap; zero if none is. A value is missing if
-// the engine did not receive it, or if a conflating watch has left it out. Values before
-// the watch's start do not count, since the engine may not have followed storage yet.
-func (j *judge[T]) missingEmission(ev engine.Event[T]) store.Revision {
-	if ev.Type != store.Emitted {
-		return 0
-	}
-	others := false // an emitted value in between, which is not selected, may have the mark instead
-	for rev := ev.Revision - 1; rev > j.begun; rev-- {
-		c := j.change(rev)
-		if c.kind != store.Emitted {
-			continue
-		}
-		switch _, _, shown := c.selectedAs(j.Selects); {
-		case !j.Received(rev):
-			if others {
-				return 0
-			}
-			return rev
-		case shown && !j.emitted[rev] && j.Options.Policy == engine.Conflate:
-			return rev
-		case shown || j.Options.Policy != engine.Conflate:
-			return 0
-		}
-		others = true
-	}
-	return 0
-}
-
-// judgeLost checks the number of lost events that the watch reports: it must include every
-// emitted value that is missing, and be no higher than that of all changes. If no value is
-// emitted after a missing one, no event can tell of it.
-func (j *judge[T]) judgeLost() error {
-	var away uint64
-	for rev := j.begun + 1; rev <= j.position; rev++ {
-		c := j.change(rev)
-		if _, _, shown := c.selectedAs(j.Selects); c.kind == store.Emitted && shown && j.Received(rev) && !j.emitted[rev] {
-			away++
-		}
-	}
-	start := j.begun
-	if j.Options.From == 0 || j.Options.InitialState {
-		start = min(start, j.Earliest) // begun is the latest revision at which it can have started
-	}
-	switch all := uint64(j.Newest() - min(start, j.Newest())); {
-	case away > j.Lost:
-		return j.fail(Reliable, "%d values that were emitted did not come, and it says that it has lost %d", away, j.Lost)
-	case j.Lost > 0 && j.Options.Policy != engine.Conflate:
-		return j.fail(Reliable, "it says that it has lost %d events, which was not requested", j.Lost)
-	case j.Lost > all && j.parent == nil: // it may have lost some of a history that has ended
-		return j.fail(Reliable, "it says that it has lost %d events, and there were %d", j.Lost, all)
-	}
-	return nil
-}
-
 // judgePrevious checks the previous object of an event: only a modified or deleted object has
 // one, and it is the one that the consumer has.
 func (j *judge[T]) judgePrevious(ev engine.Event[T]) error {
@@ -253,10 +191,13 @@ func (j *judge[T]) judgeMarked(ev engine.Event[T]) error {
 	case store.Deleted:
 		err = j.judgeDeletion(ev)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = j.judgePrevious(ev)
 	}
-	return j.judgePrevious(ev)
+	if err == nil && ev.Is(store.Synthetic) && j.Received(ev.Revision) {
+		err = j.fail(Genuine, "it was seen happening, and is marked as if it was not")
+	}
+	return err
 }
 
 // judgeDeletion judges the object of a deletion with a mark: it must be the one that the consumer
@@ -300,6 +241,8 @@ func (j *judge[T]) judgeBookmark(ev engine.Event[T]) error {
 		return j.fail(Bookmarkable, "no such mark is for a bookmark")
 	case ev.Revision < j.position:
 		return j.fail(Bookmarkable, "the watch was at %d already", j.position)
+	case ev.Is(store.AfterGap) && !j.lacksSome(ev.Revision):
+		return j.fail(Genuine, "it says that something before it is lost, and nothing is")
 	}
 	if !ev.Is(store.AfterGap) {
 		if err := j.judgeTold(ev.Revision); err != nil {

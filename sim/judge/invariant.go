@@ -33,7 +33,7 @@ const (
 	PrevValue Invariant = "prev-value"
 	// IsCreate: an event is Added exactly if the consumer did not have the object.
 	IsCreate Invariant = "is-create"
-	// Genuine: an event has the object that was written at its revision.
+	// Genuine: an event has the object that was written at its revision, and marks that are true.
 	Genuine Invariant = "genuine"
 	// InitialState: the initial state of a watch is that of one of the revisions at
 	// which it may start, in key order.
@@ -78,6 +78,8 @@ const (
 	// objects whose TTL has passed, and no others. That watches and reads show these
 	// deletions is part of their own invariants.
 	Expires Invariant = "expires"
+	// Kept: the engine keeps the events that its window is to keep, and no more of them.
+	Kept Invariant = "kept"
 	// Recovers: when storage works again, the engine catches up with it.
 	Recovers Invariant = "recovers"
 	// NothingLeft: no actor and no timer outlives Close.

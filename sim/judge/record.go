@@ -159,9 +159,12 @@ type judge[T any] struct {
 	// resumable is the least revision that the watch must claim now: that of the last
 	// event after the initial state that is not conflated, or that of the start.
 	resumable store.Revision
-	// last is the revision of the last event, and conflated says that it stands for several.
-	last      store.Revision
-	conflated bool
+	// delivered is the number of events after the initial state, without bookmarks, and accounted that
+	// of those that changes which were received account for. last is the revision of the last of them,
+	// and conflated says that it stands for several.
+	delivered, accounted uint64
+	last                 store.Revision
+	conflated            bool
 	// emitted are the revisions of the emitted values that the consumer received.
 	emitted        map[store.Revision]bool
 	claimed        int  // the first claim that has not been judged
@@ -269,6 +272,9 @@ func (j *judge[T]) judgeInitialState() (int, error) {
 		j.index = n
 		if ev.Type != store.Added || ev.Key() <= last {
 			return 0, j.fail(InitialState, "after key %q", last)
+		}
+		if ev.Object.Revision != ev.Revision {
+			return 0, j.fail(Atomic, "its object is of revision %d", ev.Object.Revision)
 		}
 		if err := j.judgeObject(ev.Object); err != nil {
 			return 0, err

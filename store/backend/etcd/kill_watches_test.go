@@ -163,7 +163,7 @@ func (f *consumer) consume(ctx context.Context, w *engine.Watch[thing], r *judge
 		}
 		r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: w.Revision()})
 	}
-	r.Drained = true
+	r.Lost, r.Drained = w.Lost(), true
 	return true
 }
 
