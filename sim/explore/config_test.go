@@ -21,6 +21,7 @@ func TestRun_SaysWhatIsWrongWithItsConfig(t *testing.T) {
 		"Engine.Window":         func(c *Config[world.Thing]) { c.Engine.Window.MaxEvents = 1 },
 		"Engine.NoCache":        func(c *Config[world.Thing]) { c.Engine.NoCache = true },
 		"Engine.BookmarkPeriod": func(c *Config[world.Thing]) { c.Engine.BookmarkPeriod = time.Second },
+		"Engine.ListWhenBehind": func(c *Config[world.Thing]) { c.Engine.ListWhenBehind = 1 },
 		"Engine.Backoff":        func(c *Config[world.Thing]) { c.Engine.Backoff = reflector.Backoff{Factor: 3} },
 		"Draw":                  func(c *Config[world.Thing]) { c.Draw = nil },
 		"Selections[1].Selects": func(c *Config[world.Thing]) { c.Selections[1].Selects = nil },
@@ -111,6 +112,29 @@ func TestPlay_FindsNoDefectInWhatIsOnlyWrittenByHand(t *testing.T) {
 		_, err := Play(Things(), s)
 		requireField(t, field, err)
 		s.Setup.Uncached, s.Setup.BookmarkPeriod = false, time.Minute
+		finding, err := Play(Things(), s)
+		require.NoError(t, err)
+		require.Nil(t, finding)
+	}
+}
+
+// A deletion that the engine finds by comparing two states may get a revision inside a transaction.
+func TestPlay_RefusesToListAgainWhereThereAreTransactions(t *testing.T) {
+	for field, s := range map[string]script.Scenario{
+		"Setup.SharesState":    {Setup: script.Setup{SharesState: true}},
+		"Setup.ListWhenBehind": {Setup: script.Setup{ListWhenBehind: 1}},
+		"Steps[0].Do":          {Steps: []script.Step{{Do: script.Expire}}},
+		"Steps[0].Meanwhile.Do": {Steps: []script.Step{
+			{Do: script.Get, Turns: script.Unlimited, Meanwhile: &script.Step{Do: script.Rewind, N: 1}},
+		}},
+		"Steps[0].Start.Options.Policy": {Steps: []script.Step{
+			{Do: script.Watch, Turns: script.Unlimited, Start: &script.Start{Options: engine.WatchOptions{Policy: engine.Conflate}}},
+		}},
+	} {
+		s.Setup.Transactions = true
+		_, err := Play(Things(), s)
+		requireField(t, field, err)
+		s.Setup.Transactions, s.Setup.BookmarkPeriod = false, time.Second
 		finding, err := Play(Things(), s)
 		require.NoError(t, err)
 		require.Nil(t, finding)

@@ -1,6 +1,6 @@
 // Package explore plays an engine through random scenarios in random
-// interleavings, on virtual time and on one goroutine, and judges everything that
-// the engine shows. A seed determines the execution, so each finding is reproducible.
+// interleavings, on virtual time and on one goroutine, and judges what the engine
+// shows. A seed determines the execution, so each finding is reproducible.
 //
 //	seed ──▶ script.Draw ──▶ Scenario: steps, as data ◀── script.Shrink: leave out steps
 //	                            │                           ▲ while it fails
@@ -30,8 +30,8 @@
 //   - storage may have several changes at one revision ([script.Transact]), in a scenario
 //     in which the engine never lists again, since it would then have to invent
 //     revisions for deletions;
-//   - an informer with a handler, which may fall behind, and an object cache may follow
-//     the engine, and are compared with the same history;
+//   - an informer with handlers, which may come later and may fall behind, and an object
+//     cache may follow the engine, and are compared with the same history;
 //   - watches, reads and writes may use a second engine, without a cache, on the same
 //     storage;
 //   - two writers may write one key, one in the middle of the other's write ([script.Race]);
@@ -52,14 +52,17 @@
 // the new one from its start. An informer or an object cache may show the old history
 // until it has learned of the new one, and from then on only the new one.
 //
-// A write must store the value that it was given, under its key and with its TTL. A call that
-// is refused must have a reason for that: the revision is no longer kept or has not come, or the
-// engine is not ready or cannot reach storage.
+// A write must store the value that it was given, under its key and with its TTL, and nothing
+// if an equal value is there. A call that is refused must have a reason for that: the revision
+// is no longer kept or has not come, or the engine is not ready or cannot reach storage. The
+// engine must keep the events that its window's limits say, and no more. A watch that says
+// that it has left out events must have been behind, and must count them.
 //
 // # What is not judged
 //
 // Consumers of the engine's Source other than an informer and an object cache are not
-// judged: [Config].Attach can start them and register invariants of them.
+// judged: [Config].Attach can start them and register invariants of them. When objects were
+// written and when they expire is compared only in what writes return.
 //
 // # How to replay
 //
@@ -67,11 +70,12 @@
 //
 //	watchmill sim explore --seed 42
 //
-// plays it again, step for step, as long as the program is the same: equal hashes in
-// two reports mean equal executions. A change to what is drawn gives a seed another
-// scenario. To keep a finding as a regression test, keep its [script.Scenario], as Go or as
-// JSON, and [Play] it. The interleaving is drawn from Scenario.Seed, and a change of
-// the engine may change it: play the scenario with a few more seeds.
+// plays it again, step for step, as long as the program is the same. The hash of a report
+// has the order of all that happened, with keys, revisions and errors, but no values. A
+// change to what is drawn gives a seed another scenario. To keep a finding as a regression
+// test, keep its [script.Scenario], as Go or as JSON, and [Play] it. The interleaving is
+// drawn from Scenario.Seed, and a change of the engine may change it: play the scenario
+// with a few more seeds.
 //
 // A scenario is drawn in full before it is played, and no step depends on the outcome
 // of another. So the shrinker can leave out steps of a scenario that fails, with the

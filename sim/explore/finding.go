@@ -54,6 +54,12 @@ func (f *Finding) String() string {
 	for _, s := range f.Steps {
 		fmt.Fprintf(&b, "  %s\n", s)
 	}
+	if f.Scenario.Abrupt {
+		b.WriteString("  and the engine is closed in the middle of its work\n")
+	}
+	if f.Scenario.Restart {
+		b.WriteString("  and another engine starts on empty storage\n")
+	}
 	b.WriteString("\nWhat happens in it:\n")
 	lines := f.Trace
 	if more := len(lines) - maxTraceLines; more > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/explore/world"
 )
@@ -31,6 +32,15 @@ func TestFinding_TellsWhatIsWrongAndHowToSeeIt(t *testing.T) {
 		require.Contains(t, text, "  "+step+"\n")
 	}
 	require.Contains(t, text, "  BROKEN: never negative: less than nothing is there\n")
+}
+
+// What a scenario has besides its steps is in the text, too: a person may want to write it down.
+func TestFinding_TellsHowItsScenarioEnds(t *testing.T) {
+	f := &Finding{Scenario: script.Scenario{Abrupt: true, Restart: true}}
+	require.Contains(t, f.String(), "closed in the middle of its work")
+	require.Contains(t, f.String(), "another engine starts")
+	start := script.Start{Options: engine.WatchOptions{Detached: true, From: 7}}
+	require.Contains(t, start.String(), "detached from=7")
 }
 
 func TestFinding_ShowsTheEndOfALongTrace(t *testing.T) {

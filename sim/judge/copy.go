@@ -9,17 +9,19 @@ import (
 )
 
 // Copy is the state to which the notifications of an informer's handler add up. The zero
-// value has received none. It belongs to one goroutine at a time.
+// value, with Equal set, has received none. It belongs to one goroutine at a time.
 type Copy[T any] struct {
 	// Name is what failures call it.
 	Name string
-	have map[string]*engine.Object[T]
+	// Equal compares values.
+	Equal func(a, b T) bool
+	have  map[string]*engine.Object[T]
 }
 
 // Apply applies a notification of type kind, with the key's old object and its new one. It
 // returns a [*Failure] if the notification does not fit the copy: an object is added exactly
 // if the handler does not have it, and otherwise updated or deleted with old being the
-// object that the handler has.
+// object that the handler has. What is deleted must be a state of that.
 func (c *Copy[T]) Apply(kind store.EventType, old, object *engine.Object[T]) error {
 	if c.have == nil {
 		c.have = map[string]*engine.Object[T]{}
@@ -30,15 +32,43 @@ func (c *Copy[T]) Apply(kind store.EventType, old, object *engine.Object[T]) err
 		return Failed(IsCreate, c.Name, "%v of %s, of which it has %v", kind, identity(object), has)
 	case kind == store.Added && old != nil:
 		return Failed(PrevValue, c.Name, "%v of %s, with a previous state", kind, identity(object))
-	case kind != store.Added && (old == nil || old.Revision != has.Revision):
+	case kind != store.Added && (old == nil || old.Revision != has.Revision || old.Created != has.Created || !c.Equal(old.Value, has.Value)):
 		return Failed(PrevValue, c.Name, "%v of %s from %v, it was told of %s", kind, identity(object), old, identity(has))
-	case kind == store.Modified && has.Created != object.Created:
+	case kind != store.Added && has.Created != object.Created:
 		return Failed(IsCreate, c.Name, "%v of %s, which is another than %s", kind, identity(object), identity(has))
 	}
 	if c.have[object.Key] = object; kind == store.Deleted {
 		delete(c.have, object.Key)
 	}
 	return nil
+}
+
+// JudgeNotification returns a [*Failure] if no such object was written: the one that a notification of type
+// kind tells of or, for a deletion, the last state. If the handler misses nothing, and the notification
+// is an event of the source, which follows says, it must also be told from old, the state before.
+func (h *History[T]) JudgeNotification(name string, kind store.EventType, old, object *engine.Object[T], follows bool) error {
+	if kind != store.Deleted && !h.same(object, h.at(object.Key, object.Revision)) || kind == store.Deleted && !h.was(object) {
+		return Failed(Genuine, name, "%v: no such object was written: %v, %s", kind, object.Value, identity(object))
+	}
+	var told store.Revision
+	if old != nil {
+		told = old.Revision
+	}
+	before := h.at(object.Key, object.Revision-1)
+	if before.value == nil {
+		before.since = 0
+	}
+	if follows && told != before.since {
+		return Failed(Reliable, name, "%v of %s: it was told of %d before, and that at %d is missing", kind, identity(object), told, before.since)
+	}
+	return nil
+}
+
+// was reports whether o, but for its revision, is a version of its key.
+func (h *History[T]) was(o *engine.Object[T]) bool {
+	return slices.ContainsFunc(h.versions[o.Key], func(v version[T]) bool {
+		return v.value != nil && v.created == o.Created && h.equal(*v.value, o.Value)
+	})
 }
 
 // JudgeCopy returns a [*Failure] of [Conserved] if the copy is not the state at revision

@@ -17,6 +17,8 @@ func written(n int, created, revision store.Revision) *engine.Object[int] {
 	return o
 }
 
+func equal(a, b int) bool { return a == b }
+
 func TestCopy_HandlerIsToldFromWhatItHas(t *testing.T) {
 	first, second, other := written(1, 2, 2), written(2, 2, 3), written(3, 5, 5)
 	for name, test := range map[string]struct {
@@ -29,6 +31,12 @@ func TestCopy_HandlerIsToldFromWhatItHas(t *testing.T) {
 		"from what it was not told": {
 			given: func(c *judge.Copy[int]) error { return c.Apply(store.Deleted, second, other) }, want: judge.PrevValue,
 		},
+		"from another value": {
+			given: func(c *judge.Copy[int]) error { return c.Apply(store.Modified, written(7, 2, 2), second) }, want: judge.PrevValue,
+		},
+		"another one is gone": {
+			given: func(c *judge.Copy[int]) error { return c.Apply(store.Deleted, first, written(1, 3, 4)) }, want: judge.IsCreate,
+		},
 		"from nothing": {given: func(c *judge.Copy[int]) error { return c.Apply(store.Deleted, nil, other) }, want: judge.PrevValue},
 		"gone twice": {given: func(c *judge.Copy[int]) error {
 			if err := c.Apply(store.Deleted, first, written(1, 2, 3)); err != nil {
@@ -38,18 +46,49 @@ func TestCopy_HandlerIsToldFromWhatItHas(t *testing.T) {
 		}, want: judge.IsCreate},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := judge.Copy[int]{Name: "handler"}
+			c := judge.Copy[int]{Name: "handler", Equal: equal}
 			require.NoError(t, c.Apply(store.Added, nil, first))
 			require.Equal(t, test.want, judge.Broken(test.given(&c)))
 		})
 	}
 }
 
-func TestCopy_IsTheStateWhenAllIsTold(t *testing.T) {
-	h := judge.NewHistory(func(a, b int) bool { return a == b })
+// A notification tells of what was written, and to a handler that misses nothing of each state.
+func TestJudgeNotification_OfWhatWasWritten(t *testing.T) {
+	h := judge.NewHistory(equal)
 	h.Put("a", 1)
 	h.Put("a", 2)
-	c := judge.Copy[int]{Name: "handler"}
+	h.Put("a", 3)
+	h.Delete("a")
+	first, second, third := written(1, 2, 2), written(2, 2, 3), written(3, 2, 4)
+	for name, test := range map[string]struct {
+		kind        store.EventType
+		old, object *engine.Object[int]
+		missesSome  bool
+		want        judge.Invariant
+	}{
+		"each state":              {kind: store.Modified, old: first, object: second},
+		"the first":               {kind: store.Added, object: first},
+		"the end":                 {kind: store.Deleted, old: third, object: written(3, 2, 5)},
+		"not all":                 {kind: store.Modified, old: first, object: third, missesSome: true},
+		"not all, though it must": {kind: store.Modified, old: first, object: third, want: judge.Reliable},
+		"not the first":           {kind: store.Added, object: third, want: judge.Reliable},
+		"not the last":            {kind: store.Deleted, old: second, object: written(2, 2, 5), want: judge.Reliable},
+		"another value":           {kind: store.Modified, old: first, object: written(7, 2, 3), want: judge.Genuine},
+		"the end of another":      {kind: store.Deleted, old: third, object: written(7, 2, 5), want: judge.Genuine},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := h.JudgeNotification("handler", test.kind, test.old, test.object, !test.missesSome)
+			require.Equal(t, test.want, judge.Broken(err), err)
+		})
+	}
+}
+
+func TestCopy_IsTheStateWhenAllIsTold(t *testing.T) {
+	h := judge.NewHistory(equal)
+	h.Put("a", 1)
+	h.Put("a", 2)
+	c := judge.Copy[int]{Name: "handler", Equal: equal}
 	require.NoError(t, c.Apply(store.Added, nil, written(1, 2, 2)))
 	require.NoError(t, h.JudgeCopy(&c, 2))
 	require.Equal(t, judge.Conserved, judge.Broken(h.JudgeCopy(&c, 3)))
@@ -60,7 +99,7 @@ func TestCopy_IsTheStateWhenAllIsTold(t *testing.T) {
 // An informer may show part of a change that the engine did not receive as an event, but
 // never an object that was not written.
 func TestJudgeSnapshot_OfARevisionThatWasNotReceived(t *testing.T) {
-	h := judge.NewHistory(func(a, b int) bool { return a == b })
+	h := judge.NewHistory(equal)
 	h.Put("a", 1)
 	h.Put("b", 1)
 	read := judge.Read[int]{Name: "informer", Mode: judge.ReadCached, Newest: 3}

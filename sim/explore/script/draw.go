@@ -19,10 +19,10 @@ type chance struct {
 // chances are the weights of the verbs: mostly writes and watches, and now and then a
 // fault. Transact is drawn in place of others: see drawing.allowedVerb.
 var chances = []chance{
-	{Write, 30}, {Lease, 4}, {Remove, 8}, {Emit, 4}, {Create, 3}, {RemoveIf, 2}, {Race, 3},
+	{Write, 30}, {Lease, 4}, {Remove, 8}, {Emit, 4}, {Create, 3}, {Change, 5}, {RemoveIf, 2}, {Race, 3},
 	{Turns, 14}, {Settle, 5},
 	{Watch, 9}, {Take, 14}, {Resume, 3}, {Stop, 2},
-	{Get, 4}, {List, 3}, {Pages, 1}, {Follow, 2}, {WatchLastList, 2}, {NextPage, 2}, {Acquire, 3}, {Fetch, 4}, {Release, 1},
+	{Get, 4}, {List, 3}, {WaitFor, 2}, {Pages, 1}, {Follow, 2}, {WatchLastList, 2}, {NextPage, 2}, {Subscribe, 1}, {Acquire, 3}, {Fetch, 4}, {Release, 1},
 	{Pass, 5}, {Jump, 1},
 	{Hangup, 1}, {Outage, 1}, {Expire, 2}, {Lose, 1}, {Repeat, 1},
 	{FailLists, 1}, {FailWatches, 1}, {SlowLists, 1}, {Block, 1}, {Unblock, 2},
@@ -71,23 +71,26 @@ func (d *drawing) setup() Setup {
 		SharesState: d.IntN(2) == 0,
 		Window: engine.Window{
 			MinAge:    pick(d, time.Second, time.Minute),
+			MinEvents: pick(d, 0, 0, 2, 4),
 			MaxEvents: pick(d, 4, 16, 1000),
 			ChunkSize: pick(d, 1, 3, 4),
 		},
 		Indexed:        d.IntN(2) == 0,
 		VerifyEvery:    pick(d, 0, time.Second, 10*time.Second),
+		ListWhenBehind: pick[engine.Revision](d, 0, 0, 1, 5),
 		BookmarkPeriod: pick(d, time.Second, 2*time.Second, time.Minute),
 	}
 	s.Uncached = d.IntN(3) == 0
 	if d.IntN(3) == 0 {
 		s.InformerBuffer = pick(d, 1, 3, 1000)
 		s.InformerPolicy = pick(d, informer.Merge, informer.Resnapshot, informer.Block)
+		s.InformerResync = pick(d, 0, 0, time.Second)
 	}
 	if d.IntN(3) == 0 {
 		s.ObjectsIdle = pick(d, objectcache.NeverIdle, time.Second, time.Minute)
 	}
 	if s.Transactions = d.IntN(5) == 0; s.Transactions {
-		s.SharesState = false
+		s.SharesState, s.ListWhenBehind = false, 0
 	}
 	return s
 }
@@ -233,7 +236,7 @@ func (d *drawing) nextTimeline() []Step {
 var verbsDuringStart = []Verb{Rewind, Rewrite, Write, Remove, Lease, Hangup, Expire, Compact, Pass, Cancel}
 
 // uncachedVerbs are the verbs whose call may go to the engine without a cache.
-var uncachedVerbs = []Verb{Write, Remove, Emit, Create, RemoveIf, Race, Get, List, NextPage}
+var uncachedVerbs = []Verb{Write, Remove, Emit, Create, Change, RemoveIf, Race, Get, List, NextPage}
 
 func (d *drawing) step(verb Verb) Step {
 	verb = d.allowedVerb(verb)
@@ -268,9 +271,9 @@ func (d *drawing) step(verb Verb) Step {
 		s.After, s.Meanwhile = d.meanwhile(verbsDuringStart...)
 	case Get, List, Fetch:
 		s.N = d.IntN(4)
-		s.Turns = pick(d, Unlimited, Unlimited, Unlimited, 4)
-		s.For = pick(d, 0, 0, 10*time.Second)
-		s.After, s.Meanwhile = d.meanwhile(Write, Remove, Emit, Hangup, Expire, Compact, Cancel)
+		d.waits(&s)
+	case WaitFor:
+		d.waits(&s)
 	case Pages, NextPage:
 		s.N = 1 + d.IntN(3)
 	case Pass:
@@ -288,6 +291,13 @@ func (d *drawing) step(verb Verb) Step {
 		s.N = pick(d, 0, 3, 3, 3, 4, 5, 6, 6+d.IntN(10))
 	}
 	return s
+}
+
+// waits draws for how long the call of a step that reads may wait, and what happens meanwhile.
+func (d *drawing) waits(s *Step) {
+	s.Turns = pick(d, Unlimited, Unlimited, Unlimited, 4)
+	s.For = pick(d, 0, 0, 10*time.Second)
+	s.After, s.Meanwhile = d.meanwhile(Write, Remove, Emit, Hangup, Expire, Compact, Cancel)
 }
 
 // meanwhile draws the step that happens during a call, and after how many turns: nil for

@@ -38,9 +38,9 @@ type Setup struct {
 	// than the window needs. Otherwise the engine builds a second state.
 	SharesState bool `json:"sharesState,omitzero"`
 	// Transactions says that storage has several changes at one revision. A comparison
-	// of two states would give deletions revisions inside a transaction, so a drawn
+	// of two states would give deletions revisions inside a transaction, so a
 	// scenario with transactions never shares the state, never makes the engine list again
-	// and has no watch that conflates.
+	// and has no watch that conflates. [Scenario.Validate] refuses others.
 	Transactions bool `json:"transactions,omitzero"`
 	// Window bounds the history that the engine keeps.
 	Window engine.Window `json:"window,omitzero"`
@@ -51,6 +51,9 @@ type Setup struct {
 	// applies. Zero means that there is no informer.
 	InformerBuffer int             `json:"informerBuffer,omitzero"`
 	InformerPolicy informer.Policy `json:"informerPolicy,omitzero"`
+	// InformerResync is the period after which the handler gets every object again; zero means
+	// never.
+	InformerResync time.Duration `json:"informerResyncNanoseconds,omitzero"`
 	// ObjectsIdle is the time after which an object cache on the engine ceases to follow
 	// an object that is not read. Zero means that there is no object cache.
 	ObjectsIdle time.Duration `json:"objectsIdleNanoseconds,omitzero"`
@@ -59,6 +62,9 @@ type Setup struct {
 	// VerifyEvery is the time between the engine's own comparisons of its cache
 	// with storage; zero means that of explore.Config.Engine.
 	VerifyEvery time.Duration `json:"verifyEveryNanoseconds,omitzero"`
+	// ListWhenBehind has the engine list instead of resuming when storage has moved on by more
+	// than so many revisions; zero means never.
+	ListWhenBehind engine.Revision `json:"listWhenBehind,omitzero"`
 	// BookmarkPeriod is the time between bookmarks, at most a minute; zero means that.
 	BookmarkPeriod time.Duration `json:"bookmarkPeriodNanoseconds,omitzero"`
 }
@@ -160,13 +166,16 @@ type Verb uint8
 const (
 	// Write stores a value, Lease stores one that expires after For, Remove deletes an
 	// object, and Emit emits a value, which does not become state. Create stores a value
-	// if there is no object with its key. RemoveIf deletes an object on the condition
-	// that its revision is N less than it is, which must be refused unless N is zero.
+	// if there is no object with its key. Change changes or deletes the object with the key of a
+	// value, if there is one, or creates it if there is none: Seed decides by which call of the
+	// engine, which must be refused exactly if it cannot do that. RemoveIf deletes an object on
+	// the condition that its revision is N less than it is, which must be refused unless N is zero.
 	Write Verb = iota + 1
 	Lease
 	Remove
 	Emit
 	Create
+	Change
 	RemoveIf
 	// Race has two writers of one key: the second stores a value between the first one's
 	// reading of the object and its write. The first writes by Update; with N one, by
@@ -185,18 +194,22 @@ const (
 	Take
 	Resume
 	Stop
-	// Get and List read, Pages lists in pages of N objects with a write between two
-	// pages, and Follow lists and starts a watch at the list's revision. WatchLastList
+	// Get and List read, WaitFor waits until the engine has reached a revision, Pages lists in
+	// pages of N objects with a write between two pages, and Follow lists and starts a watch at the list's revision. WatchLastList
 	// starts a watch at the revision and the timeline of the last List or Follow. NextPage
 	// lists a first page of N objects or, if a page has a next one, that.
 	Get
 	List
+	WaitFor
 	Pages
 	Follow
 	WatchLastList
 	NextPage
+	// Subscribe adds another handler to the informer, which has at most four. Without an informer
+	// it has no effect.
+	Subscribe
 	// Acquire acquires a reference to an object of the object cache, Fetch reads through
-	// one, and Release releases one. Without an object cache they have no effect.
+	// one, if N is odd the newest state, and Release releases one. Without an object cache they have no effect.
 	Acquire
 	Fetch
 	Release

@@ -38,10 +38,10 @@ func (c *Consumer) UnmarshalText(text []byte) error {
 
 var verbNames = [verbs]string{
 	Write: "write", Lease: "lease", Remove: "delete", Emit: "emit",
-	Create: "create", RemoveIf: "delete old", Race: "race", Transact: "transaction", Turns: "turns", Settle: "settle",
+	Create: "create", Change: "change", RemoveIf: "delete old", Race: "race", Transact: "transaction", Turns: "turns", Settle: "settle",
 	Watch: "watch", Take: "take", Resume: "resume", Stop: "stop",
-	Get: "get", List: "list", Pages: "pages", Follow: "list and watch", WatchLastList: "watch the last list", NextPage: "next page",
-	Acquire: "acquire", Fetch: "fetch", Release: "release", Pass: "time passes", Jump: "clock jumps",
+	Get: "get", List: "list", WaitFor: "wait for", Pages: "pages", Follow: "list and watch", WatchLastList: "watch the last list", NextPage: "next page",
+	Subscribe: "subscribe", Acquire: "acquire", Fetch: "fetch", Release: "release", Pass: "time passes", Jump: "clock jumps",
 	Hangup: "storage closes watches", Outage: "storage loses watches", Expire: "storage expires watches",
 	Lose: "storage loses an event", Repeat: "storage repeats an event",
 	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow",
@@ -79,8 +79,8 @@ func parseName[V ~uint8](of string, name []byte, names []string, v *V) error {
 }
 
 func (s Setup) String() string {
-	return fmt.Sprintf("an engine with a window of %d events in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state shared: %v; an informer whose handler falls behind by %d by policy %v; an object cache that forgets after %v; a second engine without a cache: %v",
-		s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.SharesState, s.InformerBuffer, s.InformerPolicy, s.ObjectsIdle, s.Uncached)
+	return fmt.Sprintf("an engine with a window of %d to %d events in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state shared: %v, and several changes at a revision: %v; listed again if behind by more than %d; an informer whose handler falls behind by %d by policy %v and gets all again every %v; an object cache that forgets after %v; a second engine without a cache: %v",
+		s.Window.MinEvents, s.Window.MaxEvents, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.SharesState, s.Transactions, s.ListWhenBehind, s.InformerBuffer, s.InformerPolicy, s.InformerResync, s.ObjectsIdle, s.Uncached)
 }
 
 // String describes the step for people, as in "take w3 n=5".
@@ -130,9 +130,11 @@ func (s *Start) String() string {
 		{s.Options.Linearizable, "latest"},
 		{s.Options.Bookmarks, "bookmarks"},
 		{s.Options.OnPool, "on-pool"},
+		{s.Options.Detached, "detached"},
 		{s.Options.Buffer > 0, fmt.Sprintf("buffer=%d", s.Options.Buffer)},
 		{s.Options.Timeout > 0, fmt.Sprintf("timeout=%v", s.Options.Timeout)},
 		{s.Options.Last > 0, fmt.Sprintf("last=%d", s.Options.Last)},
+		{s.Options.From > 0 && s.Back == 0, fmt.Sprintf("from=%d", s.Options.From)},
 		{s.Back != 0, fmt.Sprintf("from=newest%+d", 1-s.Back)},
 	} {
 		if flag.on {
@@ -145,7 +147,7 @@ func (s *Start) String() string {
 // seeded reports whether a step with the verb uses its seed.
 func (v Verb) seeded() bool {
 	switch v {
-	case Write, Lease, Remove, Emit, Create, RemoveIf, Race, Transact, Get, List, Pages, Follow, NextPage, Acquire, Fetch, Release, Rewind, Rewrite:
+	case Write, Lease, Remove, Emit, Create, Change, RemoveIf, Race, Transact, Get, List, WaitFor, Pages, Follow, NextPage, Acquire, Fetch, Release, Rewind, Rewrite:
 		return true
 	}
 	return false
@@ -154,7 +156,7 @@ func (v Verb) seeded() bool {
 // calls reports whether a step with the verb makes a call that may wait.
 func (v Verb) calls() bool {
 	switch v {
-	case Watch, Take, Resume, Get, List, Fetch, Follow, WatchLastList:
+	case Watch, Take, Resume, Get, List, WaitFor, Fetch, Follow, WatchLastList:
 		return true
 	}
 	return false

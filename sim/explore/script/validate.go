@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -23,6 +24,9 @@ func (s *Scenario) Validate() error {
 	if s.Setup.BookmarkPeriod > maxBookmarkPeriod {
 		return &engine.ConfigError{Field: "Setup.BookmarkPeriod", Problem: fmt.Sprintf("is %v; give at most %v", s.Setup.BookmarkPeriod, maxBookmarkPeriod)}
 	}
+	if err := s.Setup.validateTransactions(); err != nil {
+		return err
+	}
 	left := maxTime
 	for i := range s.Steps {
 		step, field := &s.Steps[i], fmt.Sprintf("Steps[%d]", i)
@@ -36,12 +40,23 @@ func (s *Scenario) Validate() error {
 	return nil
 }
 
+// validateTransactions refuses what would make the engine list storage with transactions again.
+func (s *Setup) validateTransactions() error {
+	switch {
+	case s.Transactions && s.SharesState:
+		return &engine.ConfigError{Field: "Setup.SharesState", Problem: "is set beside Transactions, each of which storage that shares its state would show in part; leave out one"}
+	case s.Transactions && s.ListWhenBehind > 0:
+		return &engine.ConfigError{Field: "Setup.ListWhenBehind", Problem: "is set beside Transactions, with which the engine must not list again; leave out one"}
+	}
+	return nil
+}
+
 // time returns how much time passes in a valid step at most.
 func (s *Step) time() (passes time.Duration) {
 	switch s.Do {
 	case Pass:
 		passes = time.Duration(s.N) * s.For
-	case Get, List, Fetch:
+	case Get, List, Fetch, WaitFor:
 		passes = s.For
 	}
 	if s.Meanwhile != nil {
@@ -54,6 +69,8 @@ func (s *Step) validate(field string, setup *Setup) error {
 	switch {
 	case s.Do == 0 || s.Do >= verbs:
 		return &engine.ConfigError{Field: field + ".Do", Problem: fmt.Sprintf("is %v; give one of the verbs, such as Write", s.Do)}
+	case setup.Transactions && slices.Contains(relistVerbs, s.Do):
+		return &engine.ConfigError{Field: field + ".Do", Problem: fmt.Sprintf("is %q, which makes the engine list again, as it must not with Setup.Transactions; leave out one", s.Do)}
 	case s.N < 0:
 		return &engine.ConfigError{Field: field + ".N", Problem: "is negative; give a number of what the verb says, or zero"}
 	case s.N == 0 && s.Do.counts():
@@ -93,6 +110,9 @@ func (s *Step) validateStart(field string, setup *Setup) error {
 		return &engine.ConfigError{Field: field + ".Consumer", Problem: fmt.Sprintf("is %v; give one of the consumers, such as Pull", s.Start.Consumer)}
 	case s.Start.Selection < 0:
 		return &engine.ConfigError{Field: field + ".Selection", Problem: "is negative; give the index of one of the Selections"}
+	}
+	if setup.Transactions && s.Start.Options.Policy == engine.Conflate {
+		return &engine.ConfigError{Field: field + ".Options.Policy", Problem: "is Conflate, which compares states, as is impossible with Setup.Transactions; give Park or Terminate"}
 	}
 	return s.validateOptions(field+".Options", s.Start.Uncached && setup.Uncached)
 }

@@ -12,7 +12,7 @@ import (
 // required.
 type Config[T any] struct {
 	// Engine describes the objects. Leave out Host, Backend, Name, Window, NoCache,
-	// BookmarkPeriod and Backoff, which each world sets.
+	// BookmarkPeriod, Backoff and ListWhenBehind, which each world sets.
 	Engine engine.Config[T]
 	// Draw draws a value to be written. Everything random in it must come from r.
 	Draw func(r *rand.Rand) T
@@ -88,6 +88,7 @@ func (c *Config[T]) validateOwn() error {
 		{"NoCache", e.NoCache},
 		{"BookmarkPeriod", e.BookmarkPeriod != 0},
 		{"Backoff", e.Backoff != reflector.Backoff{}},
+		{"ListWhenBehind", e.ListWhenBehind != 0},
 	} {
 		if own.given {
 			return &engine.ConfigError{Field: "Engine." + own.field, Problem: "is set, but each scenario has its own; leave it out"}

@@ -43,21 +43,52 @@ func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 // deliver records an event that the consumer received.
 func (w *World[T]) deliver(r *watch[T], ev engine.Event[T]) {
 	ev = w.historyEvent(ev)
-	if w.seams.deliver == nil {
+	events := []engine.Event[T]{ev}
+	if w.seams.deliver != nil {
+		events = w.seams.deliver(r, ev)
+	}
+	for _, ev := range events {
+		w.judgeConflation(r, ev)
 		r.Events = append(r.Events, ev)
-	} else {
-		r.Events = append(r.Events, w.seams.deliver(r, ev)...)
 	}
 	execution.Delivery(w.trace, r.id, ev)
 }
 
+// judgeConflation fails the world if the next event of a watch says that the watch has conflated,
+// and the window has not moved past it. An emitted value may tell of an earlier time.
+func (w *World[T]) judgeConflation(r *watch[T], ev engine.Event[T]) {
+	tells := ev.Is(store.Conflated) || ev.Is(store.AfterGap) && ev.Type != store.Emitted
+	if !tells || r.Options.Policy != engine.Conflate || len(w.former) > r.rewinds {
+		return
+	}
+	if at, floor := r.position(), w.floor(r); floor <= at {
+		w.fail(judge.Failed(judge.Reliable, r.Name, "%v says that events were left out, but the watch was at %d, and the window starts at %d", ev, at, floor))
+	}
+}
+
+// position returns the revision up to which the consumer certainly had everything before it
+// received conflated events, if it has received any.
+func (r *watch[T]) position() store.Revision {
+	start := r.Earliest
+	if from := r.Options.From; from > 0 && !r.Options.InitialState {
+		start = min(start, from)
+	}
+	for i := len(r.Events) - 1; i >= 0; i-- {
+		if ev := r.Events[i]; ev.Marks&(store.Conflated|store.Initial) == 0 {
+			return max(start, ev.Revision)
+		}
+	}
+	return start
+}
+
 // take lets the consumer read until it has s.N events or there are no more. A consumer
-// that reads a watch which had ended before must receive events or the end.
+// that reads a watch which had ended before must be told of the end, and get no event.
 func (w *World[T]) take(r *watch[T], s script.Step) {
 	endedBefore, endsBefore, eventsBefore := r.handle.Err(), len(r.Ends), len(r.Events)
 	switch {
 	case r.consumer.Handled():
 		w.ended(r, r.handle.Err())
+		w.claim(r)
 	case r.consumer == script.Batches:
 		w.wait(s, 0, func(ctx context.Context) { w.takeBatches(ctx, r, s.N) })
 	case r.consumer == script.Channel:

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -19,9 +20,8 @@ func (w *World[T]) judgeRefusedWatch(step script.Step, r *watch[T], err error) {
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%+v: %v", r.Options, err))
 	case slices.ContainsFunc(w.broken(r), func(broken error) bool { return errors.Is(err, broken) }):
 	case errors.Is(err, engine.ErrExpired):
-		floor := w.floor(r)
-		if w.isOfTimeline(r) && r.history == w.history() && r.Options.From >= floor && (r.Uncached || w.history().Received(r.Options.From)) {
-			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the window starts at %d", err, floor))
+		if w.mustStart(r) {
+			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the window starts at %d", err, w.floor(r)))
 		}
 	case r.caller.Canceled && errors.Is(err, execution.ErrCanceled):
 	case errors.Is(err, engine.ErrIdle):
@@ -33,12 +33,43 @@ func (w *World[T]) judgeRefusedWatch(step script.Step, r *watch[T], err error) {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the engine was at %d", err, reached))
 		}
 	case errors.Is(err, engine.ErrNotReady):
-		if !r.Uncached && w.wasReady(r.turns) {
+		if ready := w.wasReady(r.turns); !r.Uncached && ready || r.Uncached && !w.hasWaited(r) {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the engine is ready", err))
 		}
 	default:
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%+v: %v", r.Options, err))
 	}
+}
+
+// mustStart reports whether a watch that was refused as expired certainly had a revision to start
+// at: the state, a number of events or the present need none that is kept. A revision between two that
+// the engine has listed is not kept, but those themselves are.
+func (w *World[T]) mustStart(r *watch[T]) bool {
+	from := r.Options.From
+	switch {
+	case !w.isOfTimeline(r) || r.history != w.history():
+		return false
+	case r.Uncached && (from == 0 || from > r.Earliest || r.Options.InitialState):
+		return r.Earliest >= w.floor(r)
+	case r.Uncached:
+		return from >= w.floor(r)
+	case len(w.former) > r.rewinds:
+		return false
+	case r.Options.InitialState, r.Options.Last > 0, from == 0 && r.acknowledged <= r.reached:
+		return true
+	}
+	from = cmp.Or(from, r.acknowledged)
+	listed := w.unfollowed() && from == w.storage.Listed && from <= r.reached
+	return from >= w.floor(r) && (w.history().Received(from) || listed)
+}
+
+// unfollowed reports whether nothing uses the engine's Source, which would list storage, too.
+func (w *World[T]) unfollowed() bool { return w.cfg.Attach == nil && !w.scenario.Setup.Mirrored() }
+
+// hasWaited reports whether the start of a watch may have taken longer than the engine waits.
+func (w *World[T]) hasWaited(r *watch[T]) bool {
+	patience := cmp.Or(w.cfg.Engine.FreshnessTimeout, engine.DefaultFreshnessTimeout)
+	return w.storage.ClockJumped || w.clock.Now().Sub(r.requestedAt) >= patience
 }
 
 // needs returns the revision that the engine of a watch must reach for the watch to start, and the one
@@ -85,16 +116,17 @@ func (w *World[T]) causes(r *watch[T]) (causes []error) {
 func (r *watch[T]) endsByContext() bool { return r.caller.Canceled && !r.Options.Detached }
 
 // mayExpire reports whether the watch may expire: the window has moved past the position
-// of its consumer, or the engine has listed since the watch was requested and may have
-// found that storage has another history. A watch that starts at a future revision waits
-// for it at the revision where the engine was, which the window can pass as well.
+// of its consumer, or storage has gone back since the watch was requested. A
+// watch that starts at a future revision waits for it at the revision where the engine was, which
+// the window can pass as well, and the engine can skip the future one by a list.
 func (w *World[T]) mayExpire(r *watch[T]) bool {
 	if floor := w.floor(r); r.Uncached {
 		return r.MayExpire(floor) || r.Earliest < min(r.Options.From, floor)
 	}
-	s := w.engine.Stats()
+	s, start := w.engine.Stats(), cmp.Or(r.Options.From, r.acknowledged)
 	waited := r.reached < max(r.Options.From, r.Earliest) && r.reached < s.WindowFloor
-	return r.MayExpire(s.WindowFloor) || waited || s.Relists > r.relists
+	skipped := r.reached < start && s.Relists > r.relists && !w.history().Received(start)
+	return r.MayExpire(s.WindowFloor) || waited || skipped || len(w.former) > r.rewinds
 }
 
 // mayBeDue reports whether the watch's deadline may have passed. After a clock

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// mirrors are the consumers of the engine's Source in a world: an informer with a handler,
+// mirrors are the consumers of the engine's Source in a world: an informer with handlers,
 // and an object cache with references. Both are closed before the engine is. If storage
 // goes back, each may show the old history for a while, but never again after it has shown
 // the new one: see [World.judgeByKnownHistory].
@@ -26,9 +27,8 @@ import (
 //	           └─────▶ object cache ──▶ references: a state no older than the last shown
 type mirrors[T any] struct {
 	informer *informer.SharedInformer[T]
-	// handlerState is what the informer's notifications add up to, and snapshotSeen the
-	// newest state that its snapshots have shown.
-	handlerState judge.Copy[T]
+	handlers []*handler[T]
+	// snapshotSeen is the newest state that the informer's snapshots have shown.
 	snapshotSeen seen
 
 	cache      *objectcache.Cache[T]
@@ -36,6 +36,12 @@ type mirrors[T any] struct {
 	// shown is, by key, the oldest state that a reference may show. It outlives the
 	// references: one acquired just after the last was released shows the same state.
 	shown map[string]*seen
+}
+
+// handler is a handler of an informer, and the copy to which its notifications add up.
+type handler[T any] struct {
+	judge.Copy[T]
+	registration *informer.Registration // nil until it is added
 }
 
 // seen is the newest state that was shown: the index of its history, counted from the
@@ -52,7 +58,6 @@ var reconnect = engine.Backoff{Initial: 100 * time.Millisecond, Max: time.Second
 func (w *World[T]) startMirrors() (err error) {
 	setup, m := w.scenario.Setup, &w.mirrors
 	if setup.InformerBuffer > 0 {
-		m.handlerState.Name = "handler"
 		m.informer, err = informer.New(informer.Config[T]{
 			Source: w.source(), Host: w.host, Name: "informer", Backoff: reconnect,
 		})
@@ -60,9 +65,7 @@ func (w *World[T]) startMirrors() (err error) {
 			return err
 		}
 		w.Cleanup(func() { w.closeMirror("informer", m.informer.Close) })
-		_, err = m.informer.Subscribe(w.handleNotification, informer.HandlerOptions{
-			Name: "handler", Buffer: setup.InformerBuffer, Policy: setup.InformerPolicy,
-		})
+		err = w.addHandler()
 	}
 	if err == nil && setup.ObjectsIdle != 0 {
 		m.shown = map[string]*seen{}
@@ -74,6 +77,33 @@ func (w *World[T]) startMirrors() (err error) {
 		}
 	}
 	return err
+}
+
+// maxHandlers is the most handlers of an informer.
+const maxHandlers = 4
+
+// addHandler adds a handler to the informer, unless it has as many as it may.
+func (w *World[T]) addHandler() (err error) {
+	setup, m := w.scenario.Setup, &w.mirrors
+	if len(m.handlers) == maxHandlers {
+		return nil
+	}
+	h := &handler[T]{Copy: judge.Copy[T]{Name: fmt.Sprintf("handler %d", len(m.handlers)), Equal: w.storage.Equal}}
+	m.handlers = append(m.handlers, h)
+	h.registration, err = m.informer.Subscribe(func(n informer.Notification[T]) { w.notified(h, n) }, informer.HandlerOptions{
+		Name: h.Name, Buffer: setup.InformerBuffer, Policy: setup.InformerPolicy, Resync: setup.InformerResync,
+	})
+	return err
+}
+
+// subscribe performs a step that adds a handler to the informer, if there is one.
+func (w *World[T]) subscribe(s script.Step) {
+	if w.mirrors.informer == nil {
+		return
+	}
+	if err := w.addHandler(); err != nil {
+		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
+	}
 }
 
 // source returns the engine as the source of its mirrors.
@@ -92,15 +122,41 @@ func (w *World[T]) closeMirror(name string, end func() error) {
 	}
 }
 
-// handleNotification is the informer's handler.
-func (w *World[T]) handleNotification(n informer.Notification[T]) {
-	if w.seams.notify != nil && !w.seams.notify(n) {
-		return
-	}
+// notified is what a handler of the informer does. A seam changes what the first one receives.
+func (w *World[T]) notified(h *handler[T], n informer.Notification[T]) {
 	execution.Delivery(w.trace, -1, engine.Event[T]{Type: n.Type, Object: n.Object, Prev: n.Old, Revision: n.Object.Revision})
-	if err := w.mirrors.handlerState.Apply(n.Type, w.historyObject(n.Old), w.historyObject(n.Object)); err != nil {
-		w.fail(err)
+	notifications := []informer.Notification[T]{n}
+	if w.seams.notify != nil && h == w.mirrors.handlers[0] {
+		notifications = w.seams.notify(w, n)
 	}
+	for _, n := range notifications {
+		if err := w.judgeNotification(h, n); err != nil {
+			w.fail(err)
+		}
+	}
+}
+
+// judgeNotification judges a notification by what its handler was told before, and by the histories
+// of storage: which of them the informer knows is not known from outside.
+func (w *World[T]) judgeNotification(to *handler[T], n informer.Notification[T]) error {
+	old, object := w.historyObject(n.Old), w.historyObject(n.Object)
+	if err := to.Apply(n.Type, old, object); err != nil {
+		return err
+	}
+	follows := n.Cause == informer.Change && w.scenario.Setup.InformerPolicy == informer.Block
+	err := w.history().JudgeNotification(to.Name, n.Type, old, object, follows)
+	for _, h := range w.former {
+		if err != nil && h.JudgeNotification(to.Name, n.Type, old, object, follows) == nil {
+			err = nil
+		}
+	}
+	if err == nil && n.Cause == informer.Resync && n.Old != n.Object {
+		err = judge.Failed(judge.PrevValue, to.Name, "%v is a change, from %d", n, n.Old.Revision)
+	}
+	if err == nil && to.registration != nil && n.InInitialList() == to.registration.HasSynced() {
+		err = judge.Failed(judge.InitialState, to.Name, "%v, and whether it has had its initial state: %v", n, to.registration.HasSynced())
+	}
+	return err
 }
 
 // judgeInformer compares the informer's snapshot with the state at its revision.
@@ -149,12 +205,41 @@ func (w *World[T]) snapshot() informer.Snapshot[T] {
 
 func (w *World[T]) judgeSnapshot(snapshot informer.Snapshot[T]) {
 	last := &w.mirrors.snapshotSeen
-	objects := w.historyObjects(slices.Collect(snapshot.All()))
+	objects := w.objectsOf(snapshot)
 	w.judgeByKnownHistory(last, func(h *judge.History[T], oldest store.Revision) error {
 		r := judge.Read[T]{Name: "informer", Mode: judge.ReadCached, Oldest: oldest, Newest: h.Newest()}
 		return h.JudgeSnapshot(r, snapshot.Revision(), objects)
 	})
 	last.revision = snapshot.Revision()
+}
+
+// objectsOf returns the objects that a snapshot shows.
+func (w *World[T]) objectsOf(snapshot informer.Snapshot[T]) []*engine.Object[T] {
+	objects := slices.Collect(snapshot.All())
+	if w.seams.shown != nil {
+		objects = w.seams.shown(w, objects)
+	}
+	return w.historyObjects(objects)
+}
+
+// judgeInformerAtRest compares all that the informer shows, and all that it has told its handlers, with
+// the newest state.
+func (w *World[T]) judgeInformerAtRest() error {
+	m, snapshot, now := &w.mirrors, w.snapshot(), w.newest()
+	if snapshot.Revision() != now {
+		return judge.Failed(judge.Recovers, "informer", "it is at %d, storage at %d", snapshot.Revision(), now)
+	}
+	m.snapshotSeen = w.now()
+	newest := judge.Read[T]{Name: "informer", Mode: judge.ReadCached, Oldest: now, Newest: now}
+	if err := w.history().JudgeList(newest, everything[T], now, w.objectsOf(snapshot)); err != nil {
+		return err
+	}
+	for _, h := range m.handlers {
+		if err := w.history().JudgeCopy(&h.Copy, now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // useReference performs a step that acquires or releases a reference, or reads through one.
@@ -181,13 +266,18 @@ func (w *World[T]) useReference(s script.Step) {
 		m.references = slices.Delete(m.references, i, i+1)
 	default:
 		r := m.references[s.Seed%uint64(len(m.references))]
-		w.wait(s, s.For, func(ctx context.Context) { w.fetch(ctx, r) })
+		w.wait(s, s.For, func(ctx context.Context) { w.fetch(ctx, r, s.N%2 == 1) })
 	}
 }
 
-// fetch reads through a reference and judges the result.
-func (w *World[T]) fetch(ctx context.Context, r *objectcache.Ref[T]) {
-	o, err := r.Get(ctx)
+// fetch reads through a reference and judges the result. Fresh requires that it is not older than storage,
+// unless storage has gone back: the cache may know the revision of another history.
+func (w *World[T]) fetch(ctx context.Context, r *objectcache.Ref[T], fresh bool) {
+	var asked engine.Revision
+	if fresh && len(w.former) == 0 {
+		asked = w.newest()
+	}
+	o, err := get(ctx, r, asked)
 	if w.seams.fetched != nil {
 		o = w.seams.fetched(r, o)
 	}
@@ -196,6 +286,9 @@ func (w *World[T]) fetch(ctx context.Context, r *objectcache.Ref[T]) {
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		w.judgeReadError(ctx, read, err, []error{objectcache.ErrNotSynced})
 		return
+	}
+	if len(w.former) == 0 {
+		last.revision = max(last.revision, asked)
 	}
 	was := last.history
 	o = w.historyObject(o)
@@ -206,28 +299,45 @@ func (w *World[T]) fetch(ctx context.Context, r *objectcache.Ref[T]) {
 	if last.history != was {
 		last.revision = 0
 	}
-	last.revision = max(last.revision, revisionOf(o))
+	last.revision = max(last.revision, revisionOf(o), w.goneSince(last, r.Key(), o))
+}
+
+// get reads through a reference, of the revision oldest or a later one if that is not zero.
+func get[T any](ctx context.Context, r *objectcache.Ref[T], oldest engine.Revision) (*engine.Object[T], error) {
+	if oldest > 0 {
+		return r.GetNotOlderThan(ctx, oldest)
+	}
+	return r.Get(ctx)
+}
+
+// goneSince returns the oldest revision that o, which a reference to key has shown, may be the state of
+// if it is nil; otherwise zero.
+func (w *World[T]) goneSince(last *seen, key string, o *engine.Object[T]) store.Revision {
+	h := w.history()
+	if last.history < len(w.former) {
+		h = w.former[last.history]
+	}
+	for rev := last.revision; o == nil && rev <= h.Newest(); rev++ {
+		if _, _, there := h.At(key, rev); !there {
+			return rev
+		}
+	}
+	return 0
 }
 
 // judgeMirrors compares the mirrors with the newest state when everything is at rest.
 // Bookmarks have brought the informer to the newest revision by then, too.
 func (w *World[T]) judgeMirrors() {
-	if m := &w.mirrors; m.informer != nil {
-		snapshot := w.snapshot()
-		if snapshot.Revision() != w.newest() {
-			w.fail(judge.Failed(judge.Recovers, "informer", "it is at %d, storage at %d", snapshot.Revision(), w.newest()))
+	w.resting = true
+	if w.mirrors.informer != nil {
+		if err := w.judgeInformerAtRest(); err != nil {
+			w.fail(err)
 			return
 		}
-		m.snapshotSeen = w.now()
-		w.judgeSnapshot(snapshot)
-		if err := w.history().JudgeCopy(&m.handlerState, w.newest()); err != nil {
-			w.fail(err)
-		}
 	}
-	w.resting = true
 	for _, r := range w.mirrors.references {
 		*w.mirrors.shown[r.Key()] = w.now()
-		w.wait(script.Step{Turns: script.Unlimited}, pauseTime, func(ctx context.Context) { w.fetch(ctx, r) })
+		w.wait(script.Step{Turns: script.Unlimited}, pauseTime, func(ctx context.Context) { w.fetch(ctx, r, true) })
 	}
 	w.resting = false
 }

@@ -3,6 +3,8 @@ package world
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore/internal/storage"
@@ -14,11 +16,11 @@ import (
 type paging[T any] struct {
 	selected Selection[T]
 	options  engine.ListOptions
-	// read bounds the revision of the list, and history is the one that it shows. The engine
-	// had listed again as often as relists says when it returned the first page.
+	// read bounds the revision of the list, mode is how fresh it must be, and history is the one that
+	// it shows.
 	read    read[T]
+	mode    script.ReadMode
 	history *judge.History[T]
-	relists uint64
 	objects []*engine.Object[T]
 }
 
@@ -34,9 +36,15 @@ func (w *World[T]) newPaging(name string, by *engine.Engine[T], sel Selection[T]
 	return p
 }
 
+// pagedModes are the modes of lists in pages. With Cached the engine shows all at once.
+var pagedModes = []script.ReadMode{script.ReadLatest, script.ReadExact, script.ReadNotOlder}
+
 // pages lists page by page with a write between two pages. All pages must show one state.
 func (w *World[T]) pages(s script.Step, sel Selection[T]) {
 	p := w.newPaging("pages", w.engine, sel, s.N)
+	p.mode = pagedModes[rand.New(rand.NewPCG(s.Seed, 6)).IntN(len(pagedModes))]
+	p.options.Read, p.read = w.newRead(w.engine, p.mode, s.Seed)
+	p.read.Name = "pages"
 	for pages := 1; w.turnPage(p); pages++ {
 		if objects := len(p.state(everything[T])); pages > objects {
 			w.fail(judge.Failed(judge.ReadState, p.read.Name, "there are more than %d pages of %d objects", pages, objects))
@@ -65,20 +73,19 @@ func (w *World[T]) turnPage(p *paging[T]) (more bool) {
 	opts, allowed := p.options, laterPageErrors
 	switch {
 	case opts.Continue == "":
-		allowed = w.allowedErrors(p.read.by, script.ReadLatest)
+		if allowed = w.allowedErrors(p.read.by, p.mode); p.mode == script.ReadNotOlder { // storage serves pages before the cache is ready
+			allowed = append(slices.Clone(allowed), storage.ErrOutage)
+		}
 	case w.seams.page != nil:
 		opts.Continue = w.seams.page(opts.Continue)
 	}
 	l, err := w.list(context.Background(), p.read, opts)
 	if err != nil {
 		w.trace.Result(0, err)
-		if !errors.Is(err, engine.ErrExpired) || w.goesOn(p) {
+		if !errors.Is(err, engine.ErrExpired) || p.history == w.history() {
 			w.judgeReadError(context.Background(), p.read, err, allowed)
 		}
 		return false
-	}
-	if opts.Continue == "" {
-		p.relists = w.engine.Stats().Relists
 	}
 	w.trace.Listed(l.Revision, len(l.Items))
 	if err := w.judgePage(p, l); err != nil {
@@ -86,11 +93,6 @@ func (w *World[T]) turnPage(p *paging[T]) (more bool) {
 		return false
 	}
 	return p.options.Continue != ""
-}
-
-// goesOn reports whether the timeline of a list is certainly still that of its engine.
-func (w *World[T]) goesOn(p *paging[T]) bool {
-	return p.history == w.history() && (p.read.by != w.engine || p.relists == w.engine.Stats().Relists)
 }
 
 // judgePage judges the next page and, if it is the last, the whole list.
@@ -101,8 +103,15 @@ func (w *World[T]) judgePage(p *paging[T], l *engine.List[T]) error {
 	if p.options.Continue != "" && l.Revision != p.read.Newest || len(l.Items) > p.options.Limit {
 		return judge.Failed(judge.ReadState, p.read.Name, "a page of revision %d with %d items, the first was of %d", l.Revision, len(l.Items), p.read.Newest)
 	}
+	if newest := w.completeRead(p.mode, p.read).Newest; p.options.Continue == "" && l.Revision > newest {
+		return judge.Failed(p.read.Mode, p.read.Name, "it is of revision %d, the newest that it may show is %d", l.Revision, newest)
+	}
+	p.options.Read = engine.Read{} // the later pages have that of the first
 	p.read.Newest, p.objects = l.Revision, append(p.objects, w.historyObjects(l.Items)...)
-	if p.options.Continue = l.Continue; l.Continue == "" {
+	if p.options.Continue = l.Continue; l.Continue == "" && l.Remaining != 0 {
+		return judge.Failed(judge.ReadState, p.read.Name, "it says that %d objects remain after the last page", l.Remaining)
+	}
+	if l.Continue == "" {
 		return p.history.JudgeList(p.read.Read, p.selected.selects(), l.Revision, p.objects)
 	}
 	remaining := len(p.state(p.selected.selects())) - len(p.objects)

@@ -98,12 +98,31 @@ func (w *World[T]) read(s script.Step) {
 		w.wait(s, s.For, func(ctx context.Context) {
 			w.remember(selection, s.Uncached, w.listBy(ctx, w.engineOfStep(s), mode, s.Seed, sel))
 		})
+	case script.WaitFor:
+		w.wait(s, s.For, func(ctx context.Context) { w.waitFor(ctx, s.Seed) })
 	case script.Pages:
 		w.pages(s, sel)
 	case script.NextPage:
 		w.nextPage(s, sel)
 	case script.Follow:
 		w.follow(s)
+	}
+}
+
+// waitFor waits until the engine has reached a revision, of which two are in the future.
+func (w *World[T]) waitFor(ctx context.Context, seed uint64) {
+	rev := w.history().Shown(1 + store.Revision(seed%uint64(w.newest()+2)))
+	r := w.readBy(w.engine, judge.Read[T]{Name: "wait", Mode: judge.ReadNotOlder, Oldest: rev, Newest: rev})
+	err := w.refuse(r.Name)
+	if err == nil {
+		err = w.engine.WaitFor(ctx, rev)
+	}
+	w.trace.Result(rev, err)
+	switch at := w.engine.Revision(); {
+	case err != nil:
+		w.judgeReadError(ctx, r, err, readErrors[script.ReadNotOlder])
+	case at < rev:
+		w.fail(judge.Failed(r.Mode, r.Name, "the engine is at %d, not at %d", at, rev))
 	}
 }
 

@@ -116,7 +116,7 @@ func (w *World[T]) finish() {
 		w.judgeWatches()
 		w.judgeMirrors()
 	}
-	if w.cfg.Attach == nil && !w.scenario.Setup.Mirrored() { // Attach and the mirrors start watches that started does not have
+	if w.unfollowed() { // Attach and the mirrors start watches that started does not have
 		s := w.engine.Stats()
 		if err := judge.JudgeFigures(judge.Figures{
 			Living: s.Watches, SlowConsumers: s.Terminated, Deadlines: s.DeadlinesReached, Panics: s.Panicked, Expired: s.Expired,
@@ -151,6 +151,7 @@ func (w *World[T]) close() {
 			return
 		}
 		w.take(r, takeAll)
+		w.judgeToldEnd(r)
 	}
 	w.judgeWatches()
 	if err := w.storage.Close(); err != nil {
@@ -163,5 +164,22 @@ func (w *World[T]) close() {
 	w.sched.Closing = true
 	if err := w.host.Close(); err != nil {
 		w.fail(judge.Failed(judge.NothingLeft, "host", "%v", err))
+	}
+}
+
+// judgeToldEnd fails the world unless OnEnd was called once for a watch that has ended, with the reason.
+// Scenarios that are written by hand may have several watches of one name.
+func (w *World[T]) judgeToldEnd(r *watch[T]) {
+	told, same := w.toldEnds[r.Name], 0
+	if w.seams.toldEnds != nil {
+		told = w.seams.toldEnds(told)
+	}
+	for _, other := range w.started {
+		if other.Name == r.Name {
+			same++
+		}
+	}
+	if len(told) != same || same == 1 && told[0] != r.handle.Err() {
+		w.fail(judge.Failed(judge.Ends, r.Name, "it has ended for %v, and OnEnd was called with %v", r.handle.Err(), told))
 	}
 }

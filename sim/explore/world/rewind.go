@@ -35,6 +35,7 @@ func (w *World[T]) rewind(s script.Step) {
 	w.rewinding = true
 	w.recover()
 	w.rewinding = false
+	w.windowBegan = w.engine.Stats().WindowFloor
 	w.moveWatches(old)
 }
 

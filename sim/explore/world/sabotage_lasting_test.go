@@ -28,6 +28,7 @@ type lastingFault struct {
 // lastingFaults are sabotages that only a specific read or check detects.
 var lastingFaults = []lastingFault{
 	{"end a watch silently", seams[Thing]{endError: func(*watch[Thing], error) error { return nil }}, judge.Ends},
+	{"tell of an end twice", seams[Thing]{toldEnds: func(told []error) []error { return append(told, told...) }}, judge.Ends},
 	{"close a channel without a reason", seams[Thing]{endError: hideChannelEnd}, judge.Ends},
 	{"keep a watch without a cache when storage's are lost", seams[Thing]{sparesUncached: func() bool { return true }}, judge.Ends},
 	{"lose a Stop", seams[Thing]{stop: func(*watch[Thing]) bool { return true }}, judge.Ends},
@@ -40,8 +41,14 @@ var lastingFaults = []lastingFault{
 	{"forget when an object was created", changeEvents(wrongCreation), judge.Genuine},
 	{"do not tell that emitted values are lost", changeEvents(dropEveryMark), judge.Reliable},
 	{"resume one too early", changeResumeRevision(func(rev store.Revision) store.Revision { return max(rev, 1) - 1 }), judge.Resumable},
+	{"resume a handler one too early", seams[Thing]{resumeRevision: understateHandled}, judge.Resumable},
 	{"never say where to resume", changeResumeRevision(func(store.Revision) store.Revision { return 0 }), judge.Resumable},
 	{"return another revision of a write", onStorage(understateDeletion)(nil), judge.Acknowledged},
+	{"show less by an informer at rest", seams[Thing]{shown: omitAtRest}, judge.ReadState},
+	{"return a write without when its object was created", onStorage(forgetCreation)(nil), judge.Acknowledged},
+	{"return a write without when its object expires", onStorage(forgetExpiryOfResult)(nil), judge.Acknowledged},
+	{"return a write without its time", onStorage(forgetTime)(nil), judge.Acknowledged},
+	{"compare nothing", changeConfig(func(c *engine.Config[Thing]) { c.VerifyEvery = 0 })(nil), Consistent},
 	{"serve nothing", onStorage(failRevision)(nil), judge.Refusals},
 	{"survive a panic", onStorage(panicInTimer)(nil), Contained},
 }
@@ -76,6 +83,14 @@ func changeEvents(spoil deliver) seams[Thing] { return seams[Thing]{deliver: spo
 
 func changeResumeRevision(says func(store.Revision) store.Revision) seams[Thing] {
 	return seams[Thing]{resumeRevision: func(_ *watch[Thing], rev store.Revision) store.Revision { return says(rev) }}
+}
+
+// understateHandled returns the revision before the one up to which a handler has everything.
+func understateHandled(r *watch[Thing], rev store.Revision) store.Revision {
+	if r.consumer.Handled() {
+		return max(rev, 1) - 1
+	}
+	return rev
 }
 
 // hideChannelEnd hides the reason for the end of a watch from the consumer of a channel.
@@ -121,6 +136,37 @@ func understateDeletion(w *World[Thing], _ *once) faulty.Rule {
 			c.Object = w.storage.Schema.Gone(c.Object, c.Object.Revision-1, c.Object.Written)
 		}
 	})}
+}
+
+// omitAtRest leaves out the first object that an informer shows at rest, once the engine has found the
+// newest revision by listing.
+func omitAtRest(w *World[Thing], objects []*engine.Object[Thing]) []*engine.Object[Thing] {
+	if w.resting && len(objects) > 0 && !w.history().Received(w.newest()) {
+		return objects[1:]
+	}
+	return objects
+}
+
+// changeResult changes the object that a write of an object returns.
+func changeResult(w *World[Thing], spoil func(*store.Object)) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpPut), Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		if c.Err == nil {
+			c.Object = w.storage.Schema.Clone(c.Object)
+			spoil(c.Object)
+		}
+	})}
+}
+
+func forgetCreation(w *World[Thing], _ *once) faulty.Rule {
+	return changeResult(w, func(o *store.Object) { o.Created = 0 })
+}
+
+func forgetExpiryOfResult(w *World[Thing], _ *once) faulty.Rule {
+	return changeResult(w, func(o *store.Object) { o.Expires = time.Time{} })
+}
+
+func forgetTime(w *World[Thing], _ *once) faulty.Rule {
+	return changeResult(w, func(o *store.Object) { o.Written = time.Time{} })
 }
 
 // failRevision fails to return the revision of storage, so that no read that must be fresh can be

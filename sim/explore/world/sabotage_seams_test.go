@@ -15,6 +15,11 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
+// changeConfig gives the engine another configuration than the scenario says.
+func changeConfig(spoil func(*engine.Config[Thing])) func(*once) seams[Thing] {
+	return func(*once) seams[Thing] { return seams[Thing]{config: spoil} }
+}
+
 // deliver is a seam's change to the events that a watch's consumer receives.
 type deliver func(*watch[Thing], engine.Event[Thing]) []engine.Event[Thing]
 
@@ -163,7 +168,46 @@ func dropFromChannel(o *once) deliver {
 
 // dropNotification withholds a notification from the handler of an informer.
 func dropNotification(o *once) seams[Thing] {
-	return seams[Thing]{notify: func(informer.Notification[Thing]) bool { return !o.now() }}
+	return seams[Thing]{notify: func(_ *World[Thing], n informer.Notification[Thing]) []informer.Notification[Thing] {
+		if o.now() {
+			return nil
+		}
+		return []informer.Notification[Thing]{n}
+	}}
+}
+
+// mergeNotifications merges an update with the next one of its object, for a handler that is to be told
+// of each.
+func mergeNotifications(o *once) seams[Thing] {
+	var held *informer.Notification[Thing]
+	return seams[Thing]{notify: func(w *World[Thing], n informer.Notification[Thing]) []informer.Notification[Thing] {
+		updates := n.Type == store.Modified && n.Cause == informer.Change
+		switch {
+		case held == nil && updates && w.scenario.Setup.InformerPolicy == informer.Block && o.now():
+			held = &n
+			return nil
+		case held == nil || n.Key() != held.Key():
+			return []informer.Notification[Thing]{n}
+		}
+		first := *held
+		if held = nil; !updates {
+			return []informer.Notification[Thing]{first, n}
+		}
+		n.Old = first.Old
+		return []informer.Notification[Thing]{n}
+	}}
+}
+
+// spoilDeleted tells the handler of an informer of a deletion with another state than the last.
+func spoilDeleted(o *once) seams[Thing] {
+	return seams[Thing]{notify: func(_ *World[Thing], n informer.Notification[Thing]) []informer.Notification[Thing] {
+		if n.Type == store.Deleted && o.now() {
+			object := *n.Object
+			object.Value.N++
+			n.Object = &object
+		}
+		return []informer.Notification[Thing]{n}
+	}}
 }
 
 // staleInformer makes the informer show the same snapshot from some time on.
@@ -219,6 +263,36 @@ func dropAfterGapMark(*once) deliver {
 		}
 		return []engine.Event[Thing]{ev}
 	}
+}
+
+// markOne adds the marks to an event that has none, if fits returns true.
+func markOne(o *once, marks engine.Marks, fits func(*watch[Thing], engine.Event[Thing]) bool) deliver {
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if ev.Marks == 0 && fits(r, ev) && o.now() {
+			ev.Marks = marks
+		}
+		return []engine.Event[Thing]{ev}
+	}
+}
+
+// isChange reports whether ev is a change of an object.
+func isChange(_ *watch[Thing], ev engine.Event[Thing]) bool {
+	return ev.Type != engine.Bookmark && ev.Type != engine.Emitted
+}
+
+// markSynthetic marks a change as if the engine had found it by listing.
+func markSynthetic(o *once) deliver { return markOne(o, engine.Synthetic, isChange) }
+
+// markConflated marks a change of a watch that conflates as if it stood for several.
+func markConflated(o *once) deliver {
+	return markOne(o, engine.Conflated, func(r *watch[Thing], ev engine.Event[Thing]) bool {
+		return r.Options.Policy == engine.Conflate && isChange(r, ev)
+	})
+}
+
+// markAfterGap marks an emitted value as if others before it were lost.
+func markAfterGap(o *once) deliver {
+	return markOne(o, engine.AfterGap, func(_ *watch[Thing], ev engine.Event[Thing]) bool { return ev.Type == engine.Emitted })
 }
 
 // dropChangeMark removes the mark AfterGap from changes, by which a watch that conflates tells of

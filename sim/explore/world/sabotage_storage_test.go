@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/watchmill/watchmill/actors/reflector"
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore/internal/storage"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
@@ -40,6 +41,28 @@ func keepStorageID(*once) seams[Thing] {
 type firstStorage struct{ *faulty.Backend }
 
 func (firstStorage) StoreID(context.Context) (string, error) { return "the first", nil }
+
+// renameStorage gives storage another identity once when its watches break, as if it were another one.
+func renameStorage(o *once) seams[Thing] {
+	return seams[Thing]{storage: func(w *World[Thing]) backend.Backend {
+		return renamedStorage{faulty.New(w.storage, faulty.Options{ShareState: true}), w, o.left}
+	}}
+}
+
+// renamedStorage has another identity after so many breaks.
+type renamedStorage struct {
+	*faulty.Backend
+	world  *World[Thing]
+	breaks int
+}
+
+func (s renamedStorage) StoreID(ctx context.Context) (string, error) {
+	id, err := backend.StoreID(ctx, s.Backend)
+	if len(s.world.storage.Breaks) > s.breaks {
+		id += " renamed"
+	}
+	return id, err
+}
 
 // keepSourceID makes the engine's Source keep its identity when storage goes back, so that an
 // informer and an object cache do not learn of that.
@@ -204,6 +227,15 @@ func omitFromDirectRead(o *once) seams[Thing] {
 				c.Page = &page
 			}
 		})})
+		return f
+	}}
+}
+
+// refuseDirectWatch refuses one watch without a cache, as not ready.
+func refuseDirectWatch(o *once) seams[Thing] {
+	return seams[Thing]{uncached: func(b backend.Backend) backend.Backend {
+		f := faulty.New(b, faulty.Options{})
+		f.Add(faulty.Rule{Ops: one(faulty.OpWatch), When: func(*faulty.Call) bool { return o.now() }, Do: faulty.Fail(&engine.NotReadyError{})})
 		return f
 	}}
 }

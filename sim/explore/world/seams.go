@@ -25,6 +25,8 @@ import (
 // turn that receives it. The delay of a registration between actors does no harm, since its
 // position is fixed by the request; so the tests delay the consumer's request instead.
 type seams[T any] struct {
+	// config changes the configuration of the engine.
+	config func(*engine.Config[T])
 	// storage returns the backend of the engine.
 	storage func(*World[T]) backend.Backend
 	// uncached returns the backend of the engine without a cache, instead of its argument.
@@ -36,7 +38,8 @@ type seams[T any] struct {
 	// its argument.
 	page func(token string) string
 	// refuse returns the error with which a read or a watch of that name fails, without being
-	// made; nil for none. The names of pages after the first end with ", continued".
+	// made; nil for none. The names of pages after the first end with ", continued",
+	// and those of watches that begin with the state have "state of" before them.
 	refuse func(w *World[T], name string) error
 	// ask makes the call that requests a watch. The function that it returns is called
 	// when the watch has begun, and may change the record of the request.
@@ -49,16 +52,20 @@ type seams[T any] struct {
 	stop func(r *watch[T]) bool
 	// cancel reports whether the end of a context is lost.
 	cancel func() bool
-	// notify reports whether the informer's handler receives a notification.
-	notify func(informer.Notification[T]) bool
+	// notify returns the notifications that the informer's handler receives for one.
+	notify func(*World[T], informer.Notification[T]) []informer.Notification[T]
 	// source returns the source of the informer and the object cache, instead of its
 	// argument.
 	source func(backend.ListerWatcher) backend.ListerWatcher
-	// snapshot returns what the informer shows, and fetched what a reference returns.
+	// snapshot returns what the informer shows, shown the objects of that, and fetched what a
+	// reference returns.
 	snapshot func(informer.Snapshot[T]) informer.Snapshot[T]
+	shown    func(*World[T], []*engine.Object[T]) []*engine.Object[T]
 	fetched  func(*objectcache.Ref[T], *engine.Object[T]) *engine.Object[T]
 	// resumeRevision returns the revision that a watch at rev reports.
 	resumeRevision func(r *watch[T], rev store.Revision) store.Revision
+	// toldEnds returns the reasons with which OnEnd was called for a watch, instead of its argument.
+	toldEnds func([]error) []error
 	// lost returns the number that a watch which has lost n events reports.
 	lost func(n uint64) uint64
 	// sparesUncached reports whether a break of storage's watches leaves out those of the

@@ -15,6 +15,8 @@ func (w *World[T]) do(s script.Step) {
 		w.transact(s)
 	case script.Create:
 		w.create(s)
+	case script.Change:
+		w.change(s)
 	case script.RemoveIf:
 		w.deleteIf(s)
 	case script.Race:
@@ -31,7 +33,7 @@ func (w *World[T]) do(s script.Step) {
 	case script.Jump:
 		w.storage.ClockJumped = true
 		w.clock.Jump(s.For)
-	case script.Get, script.List, script.Pages, script.Follow, script.NextPage:
+	case script.Get, script.List, script.WaitFor, script.Pages, script.Follow, script.NextPage:
 		w.read(s)
 	case script.WatchLastList:
 		w.watchLastList(s)
@@ -47,6 +49,8 @@ func (w *World[T]) do(s script.Step) {
 		w.sched.MakeSlow(actors.ID(s.N))
 	case script.Rewind, script.Rewrite:
 		w.rewind(s)
+	case script.Subscribe:
+		w.subscribe(s)
 	case script.Acquire, script.Fetch, script.Release:
 		w.useReference(s)
 	default:

@@ -26,10 +26,8 @@ type lastList[T any] struct {
 	uncached  bool
 	revision  store.Revision
 	timeline  engine.Timeline
-	// history is the one that the list showed, and relists how often the engine had listed
-	// again by then.
+	// history is the one that the list showed.
 	history *judge.History[T]
-	relists uint64
 }
 
 // remember makes l the last list. A nil l, of a list that failed, leaves the last one as it
@@ -38,7 +36,7 @@ func (w *World[T]) remember(selection int, uncached bool, l *engine.List[T]) {
 	if l != nil {
 		w.lastList = &lastList[T]{
 			selection: selection, uncached: uncached && w.uncached != nil, revision: l.Revision, timeline: l.Timeline,
-			history: w.history(), relists: w.engine.Stats().Relists,
+			history: w.history(),
 		}
 	}
 }
@@ -88,10 +86,9 @@ func (r *watch[T]) requireTimeline(l *lastList[T]) {
 	}
 }
 
-// isOfTimeline reports whether a watch certainly requires the present timeline of its
-// engine, or none. By a list, the engine may have found that what it had shown at the same
-// revision was wrong, which begins another timeline.
+// isOfTimeline reports whether a watch requires the present timeline of its engine, or none. Only storage
+// that goes back begins another one: lists that replace lost events do not.
 func (w *World[T]) isOfTimeline(r *watch[T]) bool {
 	l := r.continues
-	return l == nil || l.history == w.history() && (r.Uncached || l.relists == w.engine.Stats().Relists)
+	return l == nil || l.history == w.history()
 }

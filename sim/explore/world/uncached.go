@@ -17,7 +17,8 @@ import (
 // startUncached starts the engine without a cache.
 func (w *World[T]) startUncached() (err error) {
 	c := w.engineConfig()
-	c.Backend, c.Name, c.NoCache, c.VerifyEvery, c.Window = w.storage.Uncached, "engine without cache", true, 0, engine.Window{}
+	c.Backend, c.Name, c.NoCache = w.storage.Uncached, "engine without cache", true
+	c.VerifyEvery, c.Window, c.ListWhenBehind = 0, engine.Window{}, 0
 	if w.seams.uncached != nil {
 		c.Backend = w.seams.uncached(w.storage.Uncached)
 	}

@@ -30,15 +30,17 @@ type watch[T any] struct {
 	// panics: the handler panics at its next event.
 	panics bool
 	// requestedAt is the time of the call that requested the watch, and startedAt that of its
-	// return. relists is how often the engine had listed again at the time of the call.
+	// return. At the time of the call the engine had listed again, and storage had gone back, so
+	// often.
 	requestedAt, startedAt time.Time
 	relists                uint64
+	rewinds                int
 	// breaks is how often storage had broken its watches at the time of the call.
 	breaks int
-	// reached is the engine's revision at the time of the call, and turns how many turns there
-	// had been.
-	reached store.Revision
-	turns   uint64
+	// reached is the engine's revision at the time of the call, acknowledged is storage's, and turns
+	// how many turns there had been.
+	reached, acknowledged store.Revision
+	turns                 uint64
 	// continues is the list whose timeline the watch requires; nil if it requires none.
 	continues *lastList[T]
 	// held are events that a seam withholds from the consumer.
@@ -131,9 +133,13 @@ func (w *World[T]) requestWatch(step script.Step, r *watch[T]) (adjustRecord fun
 	if w.seams.start != nil {
 		opts = w.seams.start(w, opts)
 	}
-	r.requestedAt, r.relists, r.reached = w.clock.Now(), w.engine.Stats().Relists, w.engine.Revision()
-	r.breaks, r.turns = len(w.storage.Breaks), w.trace.Number(execution.Turns)
-	if err = w.refuse(r.Name); err == nil {
+	r.requestedAt, r.relists, r.reached, r.acknowledged = w.clock.Now(), w.engine.Stats().Relists, w.engine.Revision(), w.newest()
+	r.rewinds, r.breaks, r.turns = len(w.former), len(w.storage.Breaks), w.trace.Number(execution.Turns)
+	name := r.Name
+	if opts.InitialState {
+		name = "state of " + name
+	}
+	if err = w.refuse(name); err == nil {
 		w.waitAs(r.caller, step, 0, func() {
 			adjustRecord = w.ask(r, func() { r.handle, err = w.call(r, opts) })
 		})
@@ -194,7 +200,7 @@ func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T]
 // continue.
 func (w *World[T]) resume(s script.Step) {
 	r := w.watches[s.Watch]
-	if r == nil || r.consumer.Handled() {
+	if r == nil {
 		return
 	}
 	w.claim(r)

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,11 @@ type World[T any] struct {
 	// there is none.
 	lastList *lastList[T]
 	paging   *paging[T]
+	// toldEnds are the reasons with which OnEnd was called, by the names of watches.
+	toldEnds map[string][]error
+	// windowBegan is the first revision that the engine's window had, of this history of storage; zero
+	// if the engine has not listed yet.
+	windowBegan store.Revision
 	// closing: the engine is being closed, so it may refuse a handler's calls.
 	// rewinding: storage has gone back, and the engine may not have learned of it yet.
 	// resting: no call may be refused.
@@ -142,7 +148,7 @@ func newWorld[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], t *ex
 	w := &World[T]{
 		cfg: cfg, scenario: s, seams: sabotage, trace: t,
 		sched: execution.NewScheduler(s.Seed, t), clock: execution.NewClock(t),
-		watches: map[int]*watch[T]{},
+		watches: map[int]*watch[T]{}, toldEnds: map[string][]error{},
 	}
 	var err error
 	w.host, err = engine.NewHost(engine.HostConfig{
@@ -194,13 +200,23 @@ func (w *World[T]) engineConfig() engine.Config[T] {
 		b = w.seams.storage(w)
 	}
 	c.Host, c.Backend, c.Name = w.host, b, "engine"
-	c.Window, c.BookmarkPeriod = setup.Window, setup.BookmarkPeriod
+	c.Window, c.BookmarkPeriod, c.ListWhenBehind = setup.Window, setup.BookmarkPeriod, setup.ListWhenBehind
 	c.Backoff = reflector.Backoff{Initial: 100 * time.Millisecond, Max: time.Second}
+	onEnd := c.OnEnd
+	c.OnEnd = func(name string, why error) {
+		w.toldEnds[name] = append(w.toldEnds[name], why)
+		if onEnd != nil {
+			onEnd(name, why)
+		}
+	}
 	if setup.VerifyEvery > 0 {
 		c.VerifyEvery = setup.VerifyEvery
 	}
 	if !setup.Indexed {
 		c.Index, c.IndexLabels = nil, nil
+	}
+	if w.seams.config != nil {
+		w.seams.config(&c)
 	}
 	return c
 }
@@ -214,6 +230,7 @@ func (w *World[T]) run() error {
 		w.do(s)
 		w.check(w.always)
 		w.judgeInformer()
+		w.judgeWindow()
 		w.checkRests()
 		if w.failed != nil {
 			return w.failed
@@ -242,13 +259,21 @@ func (w *World[T]) checkRests() {
 	}
 }
 
-// Consistent is the invariant that the engine's own comparisons of its cache with
-// storage find no difference, unless storage has gone back in time.
+// Consistent is the invariant that the engine compares its cache with storage as often as it is to, and
+// finds no difference, unless storage has gone back in time; and none in any case at rest.
 const Consistent judge.Invariant = "consistent"
 
+// checkConsistent checks [Consistent] after two pauses, in which at least one comparison is due.
 func (w *World[T]) checkConsistent() {
-	if s := w.engine.Stats(); s.Mismatches > 0 && w.restored == 0 {
+	every := cmp.Or(w.scenario.Setup.VerifyEvery, w.cfg.Engine.VerifyEvery)
+	switch s := w.engine.Stats(); {
+	case s.Mismatches > 0 && w.restored == 0:
 		w.fail(judge.Failed(Consistent, "", "the engine found %d differences in %d comparisons", s.Mismatches, s.Verified))
+	case s.Verified == 0 && every > 0 && every <= pauseTime/2:
+		w.fail(judge.Failed(Consistent, "", "the engine has made no comparison, and one is due every %v", every))
+	}
+	if err := w.engine.Verify(context.Background()); err != nil {
+		w.fail(judge.Failed(Consistent, "", "%v", err))
 	}
 }
 

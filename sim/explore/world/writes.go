@@ -20,6 +20,9 @@ type asked[T any] struct {
 	value *T
 	// expires is when the object under key expires afterwards; the zero time means never.
 	expires time.Time
+	// leaves is the revision of the object that must stay as it is, since it has an equal value; zero
+	// if there is none.
+	leaves store.Revision
 }
 
 // changeTo returns the change that a write of value asks for. It leaves the object to expire when it would
@@ -28,8 +31,21 @@ func (w *World[T]) changeTo(value T, ttl time.Duration) asked[T] {
 	a := asked[T]{kind: store.Added, key: w.cfg.Engine.Key(value), value: &value}
 	if a.expires = w.storage.Expiry(a.key); ttl > 0 {
 		a.expires = w.clock.Now().Add(ttl)
+	} else {
+		a.leaves = w.equalTo(a.key, value)
 	}
 	return a
+}
+
+// equalTo returns the revision of the object under key if that has an equal value, otherwise zero. It
+// does not know what is equal if the configuration changes values that are written.
+func (w *World[T]) equalTo(key string, value T) store.Revision {
+	current, since, known := w.history().Get(key)
+	c := &w.cfg.Engine
+	if !known || c.Carry != nil || c.SetRevision != nil || !w.storage.Equal(current, value) {
+		return 0
+	}
+	return since
 }
 
 // write draws a value from the step's seed, makes the step's call and judges its result.
@@ -49,14 +65,21 @@ func (w *World[T]) write(s script.Step) {
 // history has.
 func (w *World[T]) judgeWrite(a asked[T], o *engine.Object[T]) {
 	err := w.history().JudgeWrite(a.kind, w.historyObject(o))
-	expires := w.storage.Expiry(a.key)
+	expires, revision := w.storage.Expiry(a.key), w.newest()
+	_, since, _ := w.history().Get(a.key)
 	switch {
 	case err != nil:
 		w.fail(err)
+	case a.kind == store.Added && a.leaves != 0 && since != a.leaves:
+		w.fail(judge.Failed(judge.Acknowledged, a.kind.String(), "%q had an equal value, and was written", a.key))
 	case o.Key != a.key:
 		w.fail(judge.Failed(judge.Acknowledged, a.kind.String(), "it was to change %q, and has changed %q", a.key, o.Key))
 	case a.value != nil && !w.storage.Equal(o.Value, w.written(*a.value)):
 		w.fail(judge.Failed(judge.Acknowledged, a.kind.String(), "%q was to become %v, and is %v", a.key, *a.value, o.Value))
+	case a.kind == store.Added && !o.Expires.Equal(expires):
+		w.fail(judge.Failed(judge.Acknowledged, a.kind.String(), "%q is said to expire at %v, and expires at %v", a.key, o.Expires, expires))
+	case a.kind != store.Emitted && w.history().RevisionOf(a.key, o.Revision) == revision && w.storage.Age(revision) == 0 && !o.Written.Equal(w.clock.Now()):
+		w.fail(judge.Failed(judge.Acknowledged, a.kind.String(), "%q is said to be written at %v, and was at %v", a.key, o.Written, w.clock.Now()))
 	case !expires.Equal(a.expires):
 		w.fail(judge.Failed(judge.Expires, a.kind.String(), "%q was to expire at %v, and expires at %v", a.key, a.expires, expires))
 	}
@@ -92,12 +115,26 @@ func (w *World[T]) requestWrite(s script.Step, value T) (a asked[T], o *engine.O
 		}
 	case script.Lease:
 		a = w.changeTo(value, s.For)
-		o, err = e.Update(ctx, a.key, func(T) (T, error) { return value, nil }, engine.UpdateOptions{CreateIfMissing: true, TTL: s.For})
+		o, err = w.lease(s, a)
 		return a, o, err
 	}
 	a = w.changeTo(value, 0)
 	o, err = e.Put(ctx, value)
 	return a, o, err
+}
+
+// lease stores a value with a TTL, by one of the calls that can.
+func (w *World[T]) lease(s script.Step, a asked[T]) (*engine.Object[T], error) {
+	ctx, e, value := context.Background(), w.engineOfStep(s), *a.value
+	switch rand.New(rand.NewPCG(s.Seed, 6)).IntN(3) {
+	case 0:
+		return e.PutWith(ctx, value, engine.PutOptions{TTL: s.For})
+	case 1:
+		return e.Modify(ctx, a.key, func(*engine.Object[T]) (engine.Change[T], error) {
+			return engine.Change[T]{Value: value, TTL: s.For}, nil
+		}, engine.ModifyOptions{CreateIfMissing: true})
+	}
+	return e.Update(ctx, a.key, func(T) (T, error) { return value, nil }, engine.UpdateOptions{CreateIfMissing: true, TTL: s.For})
 }
 
 // revisionOf returns o's revision, zero for nil.
@@ -146,6 +183,7 @@ func (w *World[T]) race(s script.Step) {
 	draw := rand.New(rand.NewPCG(s.Seed, 1))
 	mine := w.cfg.Draw(draw)
 	a := w.changeTo(mine, 0)
+	a.leaves = 0 // the other write comes first
 	key := a.key
 	_, since, known := w.history().Get(key)
 	meant := w.history().Shown(since)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -46,7 +47,8 @@ func (s *Storage[T]) Rewind(rev store.Revision, others []T, err error) error {
 	if s.Uncached != nil {
 		s.Uncached.Replace(inner)
 	}
-	s.History, s.leases = s.History.Fork(rev), nil
+	s.History, s.leases, s.Listed = s.History.Fork(rev), nil, 0
+	s.times = s.times[:rev-judge.First]
 	for _, value := range others {
 		key := s.keyOf(value)
 		if failed := put(key, value); failed != nil {
@@ -54,5 +56,6 @@ func (s *Storage[T]) Rewind(rev store.Revision, others []T, err error) error {
 		}
 		s.History.Put(key, value)
 	}
+	s.stamp()
 	return old.Close()
 }

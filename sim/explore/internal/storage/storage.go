@@ -3,9 +3,11 @@ package storage
 import (
 	"context"
 	"errors"
+	"math"
 	"reflect"
 	"time"
 
+	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore/internal/execution"
@@ -26,9 +28,10 @@ var ErrExpired error = &store.ExpiredError{Requested: 1, Oldest: 2}
 // shorter than others.
 const SlowCall = 2 * time.Second
 
-// Storage is a backend in memory that fails when the scenario says so. Its first rule
+// Storage is a backend in memory that fails when the scenario says so. A rule
 // records in the history every write that it acknowledges, and the changes that its
-// watches delivered as events. The faults of the scenario act beneath that rule.
+// watches delivered as events. The faults of the scenario act beneath that rule, and the one that
+// shows transactions, if there are any, above it.
 //
 //	engine ── call ──▶ recordCall ──▶ faults ──▶ memory ──┐ deletes what expires
 //	       ◀─ result ── recordCall ◀── faults ◀── memory   │
@@ -45,6 +48,9 @@ type Storage[T any] struct {
 	Breaks []error
 	// ClockJumped: the clock was corrected, so it is not known when objects expire.
 	ClockJumped bool
+	// Listed is the revision of the newest list by a Reflector; zero if there was none since storage
+	// last went back.
+	Listed store.Revision
 	// Schema is that of the objects, and Equal compares their values.
 	Schema store.Schema
 	Equal  func(a, b T) bool
@@ -68,6 +74,8 @@ type Storage[T any] struct {
 	faults map[script.Verb]*faulty.Fault
 	// leases are the objects that expire.
 	leases leases
+	// times are when the changes were made, from the one after the first revision on.
+	times []time.Time
 	// oldest is the oldest revision that storage served when Floor last asked, and
 	// does not decrease when storage goes back.
 	oldest store.Revision
@@ -86,7 +94,7 @@ func New[T any](cfg *engine.Config[T], clock clock.Clock, setup script.Setup, t 
 		s.memory.Indexes, s.memory.Retain = indexes(cfg, &s.Schema), setup.Window
 	}
 	if setup.Transactions { // otherwise lost history would make the engine list again
-		s.memory.Retain = engine.Window{MinAge: 1000 * time.Hour, MaxEvents: 1 << 20}
+		s.memory.Retain = engine.Window{MinAge: math.MaxInt64, MaxEvents: 1 << 20}
 	}
 	inner, err := memory.New(s.Schema, s.memory)
 	if err != nil {
@@ -146,6 +154,9 @@ func (s *Storage[T]) recordCall(_ context.Context, c *faulty.Call) {
 			s.trace.Call("list", 0, 0, c.Err)
 			return
 		}
+		if c.ListOptions.Revision == 0 && c.ListOptions.Limit == reflector.DefaultPageSize {
+			s.Listed = c.Page.Revision
+		}
 		s.trace.Call("list", c.Page.Revision, len(c.Page.Items), nil)
 	case faulty.OpWatch:
 		s.trace.Call("watch", c.WatchOptions.From, 0, c.Err)
@@ -173,6 +184,7 @@ func (s *Storage[T]) recordWrite(c *faulty.Call) {
 	case faulty.OpEmit:
 		next = s.History.Emit(o.Key, s.value(o))
 	}
+	s.stamp()
 	if c.Object.Revision != next {
 		s.Fail(judge.Failed(judge.Acknowledged, "storage", "it gave a change revision %d, the next is %d", c.Object.Revision, next))
 	}
@@ -188,4 +200,16 @@ func (s *Storage[T]) newObject(key string, value T) *store.Object {
 	o.Key, *s.Schema.Pointer(o).(*T) = key, value
 	s.Schema.Describe(o)
 	return o
+}
+
+// stamp records that the changes of which it was not recorded were made now.
+func (s *Storage[T]) stamp() {
+	for store.Revision(len(s.times)) < s.History.Newest()-judge.First {
+		s.times = append(s.times, s.clock.Now())
+	}
+}
+
+// Age returns how long ago the change at rev, which is above the first revision, was made.
+func (s *Storage[T]) Age(rev store.Revision) time.Duration {
+	return s.clock.Now().Sub(s.times[rev-judge.First-1])
 }

@@ -20,6 +20,7 @@ func (s *Storage[T]) Transact(values map[string]T, remove func() bool) error {
 		}
 	}
 	s.History.Join(len(values))
+	s.stamp()
 	return nil
 }
 
