@@ -11,7 +11,7 @@
 // measured. Scenarios are YAML files or Go literals: see package scenario.
 //
 // [Explore] plays random scenarios in random interleavings, each from a seed, and
-// judges everything that consumers see: see package explore.
+// compares what the engine shows with the history of storage: see package explore.
 //
 // The packages below can be used by themselves:
 //

@@ -25,9 +25,10 @@ type (
 
 // Explore simulates an engine of the user's type on virtual time, once per seed:
 // each seed draws a scenario (writes, watches of every kind, reads, faults of
-// storage, the passing of time) and the order of all that happens. Everything that
-// watches deliver and reads return is judged, and so are the invariants that Attach
-// registers for the user's own handlers. Explore stops at the first seed that breaks an
+// storage, the passing of time) and the order of all that happens. What watches deliver,
+// reads and writes return, and an informer and an object cache show is compared with the history
+// of storage; package explore says how. The invariants that Attach registers for the user's own
+// handlers are checked, too. Explore stops at the first seed that breaks an
 // invariant; the finding in the report has the seed, the shortest scenario that still
 // breaks it, and the trace of that scenario.
 //
@@ -36,7 +37,8 @@ type (
 //
 // Explore blocks until all seeds are explored, and uses ExploreConfig.Workers
 // goroutines meanwhile, each for one world at a time. Errors: an engine.ErrConfig that
-// names the field, or what Attach returned. When ctx is done it returns the report so
+// names the field, what Attach returned, or a usercode.ErrGoexit if a function of the
+// configuration ended its goroutine. When ctx is done it returns the report so
 // far, without an error.
 func Explore[T any](ctx context.Context, cfg ExploreConfig[T]) (*ExploreReport, error) {
 	return explore.Run(ctx, cfg)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// WriteText writes the comparison as text of 80 columns. Errors: the error of w.
+// WriteText writes the comparison as text, with a table of 80 columns. Errors: the error of w.
 func (c *Comparison) WriteText(w io.Writer) error {
 	var b strings.Builder
 	names := listed(facts(c.After, func(r *Report) string { return r.Scenario }))
