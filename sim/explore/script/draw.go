@@ -327,6 +327,7 @@ func (d *drawing) start() *Start {
 		Linearizable: d.IntN(2) == 0,
 		InitialState: d.IntN(2) == 0,
 		OnPool:       d.IntN(2) == 0,
+		Detached:     d.IntN(4) == 0,
 	}
 	switch d.IntN(10) {
 	case 0:

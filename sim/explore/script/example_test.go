@@ -18,7 +18,7 @@ func ExampleShrink() {
 		write := slices.IndexFunc(s.Steps, does(script.Write))
 		return write >= 0 && slices.ContainsFunc(s.Steps[write:], does(script.Jump))
 	}
-	drawn := script.Draw(9, 1, 200)
+	drawn := script.Draw(9, 1, 1000)
 	short := script.Shrink(context.Background(), drawn, fails)
 	fmt.Println("shorter:", len(short.Steps) < len(drawn.Steps))
 	for _, step := range short.Steps {

@@ -61,7 +61,7 @@ func (o *once) since() bool {
 // and events are repeated between the engine and the consumer.
 var sabotages = []sabotage{
 	{name: "drop one batch", seams: dropBatch, moments: 10,
-		foundBy:     []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.PrevValue, judge.Conserved, judge.InitialState},
+		foundBy:     []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.PrevValue, judge.Conserved, judge.InitialState, judge.Genuine},
 		sideEffects: reads},
 	{name: "deliver one twice", seams: onDelivery(repeatEvent), moments: 10,
 		foundBy: []judge.Invariant{judge.Unique, judge.InitialState}},
@@ -81,7 +81,7 @@ var sabotages = []sabotage{
 		foundBy:     []judge.Invariant{judge.Conserved, judge.InitialState, judge.Ends},
 		sideEffects: []judge.Invariant{judge.NothingLeft}},
 	{name: "skip a delete in a diff", seams: onStorage(skipDelete), moments: 3,
-		foundBy:     []judge.Invariant{judge.Reliable, judge.Atomic, judge.Bookmarkable, judge.InitialState, judge.Conserved, judge.Resumable, judge.Genuine},
+		foundBy:     []judge.Invariant{judge.Reliable, judge.Atomic, judge.Bookmarkable, judge.InitialState, judge.Conserved, judge.Resumable, judge.Genuine, judge.Kept},
 		sideEffects: reads},
 	{name: "break a resume by one", seams: startOneLater, moments: 3,
 		foundBy: []judge.Invariant{judge.Resumable, judge.Reliable}},
@@ -141,7 +141,7 @@ var sabotages = []sabotage{
 		foundBy: []judge.Invariant{judge.Resumable}},
 	{name: "conflate emitted values away unmarked", seams: onDelivery(dropAfterGapMark), moments: 1,
 		foundBy: []judge.Invariant{judge.Reliable}},
-	{name: "conflate away unmarked what came and went", seams: onDelivery(dropChangeMark), moments: 1,
+	{name: "conflate away unmarked what came and went", seams: onDelivery(dropChangeMark), moments: 1, within: 1000,
 		foundBy: []judge.Invariant{judge.Reliable}},
 	{name: "say that what was received was not", seams: onDelivery(markSynthetic), moments: 10,
 		foundBy: []judge.Invariant{judge.Genuine}},
