@@ -331,7 +331,7 @@ func TestSlow_RestOfTheBudgetIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestBookmarks_ComeOnceAPeriodForThoseWhoAsked(t *testing.T) {
+func TestBookmarks_ComeOnceAPeriodToWatchesWithTheOption(t *testing.T) {
 	f := newFixture(t)
 	asked, silent := f.watch(watcher.Options{Bookmarks: true}), f.watch(watcher.Options{})
 	later := f.watchFrom(watcher.Options{Bookmarks: true}, watcher.Start{Pending: 9})
