@@ -1,13 +1,16 @@
 // Package bench measures watchmill and other systems that do the same work.
 //
-//	Contender ──Store──▶ workload: fan-out, burst, interest, reads, ... ──▶ Result
-//	          ──Bus────▶ workload: publish and subscribe                ──▶ Result
-//	             floor ▶ the unavoidable part of the same work, bare    ──▶ Result
+//	Contender ──Store─────▶ workload: fan-out, burst, interest, reads, ... ──▶ Result
+//	          ──Server────▶ workload: watches and lists over HTTP          ──▶ Result
+//	          ──Informer──▶ workload: handlers of a copy of the objects    ──▶ Result
+//	          ──Bus───────▶ workload: publish and subscribe                ──▶ Result
+//	          ──Durable───▶ workload: writes that survive a power cut      ──▶ Result
+//	              floor ──▶ the unavoidable part of the same work, bare    ──▶ Result
 //
-// A [Workload] is written once, against the interfaces [Store] and [Bus]. A
-// [Contender] is a system that implements them: [Watchmill] is in this package, and the
-// rivals are in the module bench/rivals, which keeps their dependencies out of this
-// module. Package bench/compare runs the contenders in turn and writes the table; the
+// A [Workload] is written once, against the interfaces [Store], [Server], [Informer],
+// [Bus] and [Durable]. A [Contender] is a system that implements some of them: [Watchmill] is in this
+// package, and the rivals are in the module bench/rivals, which keeps their dependencies
+// out of this module. Package bench/compare runs the contenders in turn and writes the table; the
 // command is bench/rivals.
 //
 // # How it is measured

@@ -29,7 +29,7 @@ type Flags struct {
 	MaxReads                 int            `default:"400" placeholder:"N" help:"How many requests that only read may be in flight (${default}), not counting watches. If there are users, one has at most half of them."`
 	MaxWrites                int            `default:"200" placeholder:"N" help:"How many requests that write may be in flight (${default}). If there are users, one has at most half of them."`
 	MaxWatches               int            `default:"10000" placeholder:"N" help:"How many watches there may be (${default})."`
-	MaxWatchesPerUser        *int           `placeholder:"N" help:"How many watches one user may have (1000; as many as there may be, if there are no users)."`
+	MaxWatchesPerUser        *int           `placeholder:"N" help:"How many watches one user may have (1000, or half of --max-watches if that is less; as many as there may be, if there are no users)."`
 	MaxConnectionsPerAddress *int           `placeholder:"N" help:"How many connections one address may have (12000, or three quarters of the files that the process may have open, if that is less). Raise it behind a load balancer, where all clients may have one address."`
 	ShutdownDelay            time.Duration  `default:"5s" placeholder:"D" help:"How long to serve on at an interrupt or a SIGTERM, while /readyz fails (${default})."`
 	DrainWatches             time.Duration  `default:"10s" placeholder:"D" help:"Over how long to end the watches then (${default})."`
