@@ -113,9 +113,6 @@ func generalObject(fields map[string]any, name string) map[string]any {
 	case "details":
 		delete(fields, "kind") // the resource in some errors, and the kind in others
 	}
-	if fields["manager"] != nil {
-		delete(fields, "time") // which Kubernetes loses in some writes of subresources
-	}
 	if fields["continue"] == "" {
 		delete(fields, "continue")
 	}
@@ -138,6 +135,38 @@ func drop(value any, name string) {
 			drop(element, name)
 		}
 	}
+}
+
+// dropLostTimes removes the times of managers from both answers if one is missing in that of Kubernetes,
+// which loses them in some writes of subresources.
+func dropLostTimes(original, ours *answer) {
+	if !managers(original.values, func(manager map[string]any) bool { return manager["time"] == nil }) {
+		return
+	}
+	for _, a := range []*answer{original, ours} {
+		managers(a.values, func(manager map[string]any) bool {
+			delete(manager, "time")
+			return false
+		})
+	}
+}
+
+// managers calls a function with each manager of fields in a value of JSON, until it returns true.
+func managers(value any, found func(map[string]any) bool) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		if v["manager"] != nil && v["operation"] != nil && found(v) {
+			return true
+		}
+		for _, member := range v {
+			if managers(member, found) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(element any) bool { return managers(element, found) })
+	}
+	return false
 }
 
 // isCauseOfNoField reports whether a value is a cause of which Kubernetes does not say of which field.

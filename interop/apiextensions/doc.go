@@ -23,7 +23,14 @@
 // sent to them must be answered as by that server, also where ours differs.
 //
 // Messages and descriptions of columns are not compared, since this module has its own texts. Of
-// uids, revisions and times it counts only whether there is one.
+// uids, revisions and times it counts only whether there is one. Managers of fields, causes, resources
+// and verbs have no order. What else is not compared:
+//
+//   - the times of managers where Kubernetes has lost one, as in some writes of subresources
+//   - warnings of an object that is not there: Kubernetes may have found it in its cache first
+//   - the kind in the details of a Status, which is the resource in some errors
+//   - causes of which Kubernetes does not say of which field they are
+//   - bookmarks, except that at the end of the initial state.
 //
 // These differences are by design, and not in the script. A deletion's Status has a code and a
 // revision. Items of lists have neither apiVersion nor kind, which clients take from the list.
