@@ -48,7 +48,7 @@ func (p *pair) walk(t *testing.T, kind string, draw func(*walk) request) {
 			case original == ours:
 				same++
 			case misfits(original, ours):
-			case empties(original, r), ownsNothing(original, ours):
+			case empties(r, original, ours), ownsNothing(original, ours):
 				p.clear(t, kind)
 			default:
 				require.Fail(t, "answered differently", "request %d of seed %d: %s %s %s\n%s", i, seed, r.method, r.path, r.body, difference(original, ours))
@@ -66,9 +66,38 @@ func misfits(original, ours summary) bool {
 }
 
 // empties reports whether an apply has left a list or an object without members: Kubernetes'
-// merge makes null of it, which its validation then refuses.
-func empties(original summary, r request) bool {
-	return r.headers.Get("Content-Type") == applyPatch && original.code == http.StatusUnprocessableEntity && strings.Contains(original.text, "FieldValueTypeInvalid")
+// merge makes null of it, which its validation then refuses. Whatever else Kubernetes refuses must be
+// refused here, too.
+func empties(r request, original, ours summary) bool {
+	if r.headers.Get("Content-Type") != applyPatch || original.code != http.StatusUnprocessableEntity {
+		return false
+	}
+	here, emptied := causes(ours), false
+	for _, c := range causes(original) {
+		switch {
+		case slices.Contains(here, c):
+		case c.Reason != "FieldValueTypeInvalid":
+			return false
+		default:
+			emptied = true
+		}
+	}
+	return emptied && slices.Contains([]int{http.StatusOK, http.StatusCreated, http.StatusUnprocessableEntity}, ours.code)
+}
+
+// cause is one of the reasons for which a server has refused a request.
+type cause struct{ Reason, Field string }
+
+// causes returns the causes of a refusal, or none.
+func causes(of summary) []cause {
+	var status struct {
+		Details struct{ Causes []cause }
+	}
+	_, body, _ := strings.Cut(of.text, "\n{") // after the headers
+	if of.code != http.StatusUnprocessableEntity || json.Unmarshal([]byte("{"+body), &status) != nil {
+		return nil
+	}
+	return status.Details.Causes
 }
 
 // ownsNothing reports whether an apply conflicts there, and not here, with the owner of annotations
