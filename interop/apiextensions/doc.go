@@ -20,7 +20,9 @@
 //     both must take or refuse each.
 //
 // Besides, replicas of package remote follow Kubernetes' server. Requests of the script that are
-// sent to them must be answered as by that server, also where ours differs.
+// sent to them must be answered as by that server, also where ours differs, if a replica passes them
+// on. The script says which it does not: what its own server refuses, reads that its cache answers, and
+// patches other than applies, which it makes itself.
 //
 // Messages and descriptions of columns are not compared, since this module has its own texts. Of
 // uids, revisions and times it counts only whether there is one. Managers of fields, causes, resources

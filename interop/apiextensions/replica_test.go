@@ -3,9 +3,9 @@ package apiextensions
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -87,36 +87,77 @@ func TestScript_IsAnsweredByAReplicaAsByKubernetes(t *testing.T) {
 		part(s)
 	}
 	require.Empty(t, strings.Join(s.wrong, "\n"))
+	require.Greater(t, s.sent, 400)
+}
+
+// change is that of an object: its new revision, or "gone".
+type change struct{ key, now string }
+
+// acknowledged is what the answers to writes say: what has changed, in order, and how many writes of
+// each kind have succeeded.
+type acknowledged struct {
+	changes []change
+	newest  map[string]string // the revisions by key
+	writes  map[string]int
+}
+
+// note enters the answer to a write, which has the object as it is now, or its last state if that is gone.
+func (a *acknowledged) note(verb string, o *replicated, now string, gone bool) {
+	a.writes[verb]++
+	key := o.GetNamespace() + "/" + o.GetName()
+	if gone || o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 {
+		now = "gone"
+	}
+	if a.newest[key] != now {
+		a.changes, a.newest[key] = append(a.changes, change{key, now}), now
+	}
 }
 
 // writeAtRandom sends one write, to the replica or to its origin. Many are refused, such as that of
 // an object that is not there.
-func writeAtRandom(t *testing.T, r *rand.Rand, replica *registry.Store[replicated], origin *server) {
+func writeAtRandom(t *testing.T, r *rand.Rand, replica *registry.Store[replicated], origin *server, answers *acknowledged) {
 	t.Helper()
 	name, size := fmt.Sprint("w", r.IntN(5)), int64(r.IntN(100))
 	set := func(of *replicated) {
 		require.NoError(t, unstructured.SetNestedField(of.Object, size, "spec", "size"))
 		of.SetFinalizers([][]string{nil, {"example.com/wait"}}[r.IntN(2)])
 	}
+	note := func(verb string, o *engine.Object[replicated], gone bool, err error) {
+		t.Helper()
+		if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrExists) {
+			return
+		}
+		require.NoError(t, err, "%s of %s", verb, name)
+		answers.note(verb, &o.Value, o.Revision.String(), gone)
+	}
 	switch r.IntN(4) {
 	case 0:
 		made := replicated{Object: map[string]any{"metadata": map[string]any{"name": name, "namespace": "default"}}}
 		set(&made)
-		_, _ = replica.Create(t.Context(), made, registry.WriteOptions{})
+		o, err := replica.Create(t.Context(), made, registry.WriteOptions{})
+		note("create", o, false, err)
 	case 1:
-		_, _, _ = replica.Update(t.Context(), "default/"+name, func(old *engine.Object[replicated]) (replicated, error) {
+		o, _, err := replica.Update(t.Context(), "default/"+name, func(old *engine.Object[replicated]) (replicated, error) {
 			next := *old.Value.DeepCopy()
 			set(&next)
 			return next, nil
 		}, registry.WriteOptions{})
+		note("update", o, false, err)
 	case 2:
-		_, _, _ = replica.Delete(t.Context(), "default/"+name, registry.DeleteOptions{})
+		o, gone, err := replica.Delete(t.Context(), "default/"+name, registry.DeleteOptions{})
+		note("delete", o, gone, err)
 	case 3:
-		_, err := origin.ask(t.Context(), request{
+		a, err := origin.ask(t.Context(), request{
 			method: http.MethodPatch, path: "/apis/example.com/v1/namespaces/default/widgets/" + name,
 			body: fmt.Sprintf(`{"spec":{"size":%d}}`, size), headers: http.Header{"Content-Type": {"application/merge-patch+json"}},
 		})
 		require.NoError(t, err)
+		if a.code == http.StatusNotFound {
+			return
+		}
+		require.Equal(t, http.StatusOK, a.code, a.text)
+		o := replicated{Object: a.values[0].(map[string]any)}
+		answers.note("patch", &o, o.GetResourceVersion(), false)
 	}
 }
 
@@ -127,13 +168,30 @@ func TestReplica_HasWhatKubernetesOwnServerHas(t *testing.T) {
 	replica := newReplica(t, origin)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	w, err := replica.Engine().Watch(ctx, engine.WatchOptions{InitialState: true})
+	create := func(name string) *engine.Object[replicated] {
+		t.Helper()
+		o, err := replica.Create(ctx, replicated{Object: map[string]any{
+			"metadata": map[string]any{"name": name, "namespace": "default"}, "spec": map[string]any{"size": int64(1)},
+		}}, registry.WriteOptions{})
+		require.NoError(t, err)
+		return o
+	}
+	first := create("first")
+	require.NoError(t, replica.Engine().WaitFor(ctx, first.Revision))
+	relists := replica.Engine().Stats().Relists // when it started, Kubernetes' server might have, too
+	w, err := replica.Engine().Watch(ctx, engine.WatchOptions{From: first.Revision})
 	require.NoError(t, err)
 	defer w.Stop()
 	r := rand.New(rand.NewPCG(1, 2))
+	answers := &acknowledged{newest: map[string]string{}, writes: map[string]int{}}
 	for range 500 {
-		writeAtRandom(t, r, replica, origin)
+		writeAtRandom(t, r, replica, origin, answers)
 	}
+	for _, verb := range []string{"create", "update", "delete", "patch"} {
+		require.Greater(t, answers.writes[verb], 20, verb)
+	}
+	last := create("last")
+	answers.note("create", &last.Value, last.Revision.String(), false)
 
 	list, err := origin.ask(t.Context(), request{method: http.MethodGet, path: "/apis/example.com/v1/widgets"})
 	require.NoError(t, err)
@@ -143,29 +201,28 @@ func TestReplica_HasWhatKubernetesOwnServerHas(t *testing.T) {
 		want["default/"+of.GetName()] = fmt.Sprint(of.GetResourceVersion(), " ", of.GetUID(), " ", of.Object["spec"])
 	}
 	require.NotEmpty(t, want)
-	shown := func(o *engine.Object[replicated]) string {
-		return fmt.Sprint(o.Revision, " ", o.Value.GetUID(), " ", o.Value.Object["spec"])
-	}
 	newest, err := replica.Engine().List(t.Context(), engine.ListOptions{Read: engine.Latest()})
 	require.NoError(t, err)
 	has := map[string]string{}
 	for _, o := range newest.Items {
-		has[o.Key] = shown(o)
+		has[o.Key] = fmt.Sprint(o.Revision, " ", o.Value.GetUID(), " ", o.Value.Object["spec"])
 	}
 	require.Equal(t, want, has)
 
-	seen := map[string]string{}
-	for !maps.Equal(want, seen) {
+	var seen []change
+	for len(seen) == 0 || seen[len(seen)-1].key != last.Key {
 		events, err := w.Next(ctx)
 		require.NoError(t, err)
 		for _, ev := range events {
+			now := ev.Revision.String()
 			if ev.Type == engine.Deleted {
-				delete(seen, ev.Object.Key)
-			} else {
-				seen[ev.Object.Key] = shown(ev.Object)
+				now = "gone"
 			}
+			seen = append(seen, change{ev.Object.Key, now})
 		}
 	}
+	require.Equal(t, answers.changes, seen)
+	require.Equal(t, relists, replica.Engine().Stats().Relists)
 }
 
 // Kubernetes numbers the changes of all kinds together, so that a replica of one kind is not told

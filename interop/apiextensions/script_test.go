@@ -32,8 +32,8 @@ type script struct {
 	*pair
 	wrong []string
 	sent  int
-	// replica: ours is a replica of another of Kubernetes' servers, so that it may answer alike what
-	// ours answers differently.
+	// replica: ours is a replica of another of Kubernetes' servers, so that it answers alike what it
+	// passes on.
 	replica bool
 }
 
@@ -50,8 +50,18 @@ func (s *script) same(r request) {
 func (s *script) differ(why string, r request) {
 	s.Helper()
 	original, ours := s.ask(s.T, r)
-	if s.sent++; original == ours && !s.replica {
+	if s.sent++; original == ours {
 		s.wrong = append(s.wrong, fmt.Sprintf("%s %s %s\n  is answered alike, and the script says: %s", r.method, r.path, r.body, why))
+	}
+}
+
+// differUnlessPassedOn is differ for a request that a replica passes on, so that it answers as its origin.
+func (s *script) differUnlessPassedOn(why string, r request) {
+	s.Helper()
+	if s.replica {
+		s.same(r)
+	} else {
+		s.differ(why, r)
 	}
 }
 
