@@ -50,6 +50,13 @@ func candidate(t *testing.T, client coordination.CoordinationV1Interface, name s
 	return func() { cancel(); <-ended }
 }
 
+// reporting has a candidate send the name of each leader that it learns of, "" for none.
+func reporting(leaders chan<- string) func(*leaderelection.LeaderElectionConfig) {
+	return func(c *leaderelection.LeaderElectionConfig) {
+		c.Callbacks.OnNewLeader = func(name string) { leaders <- name }
+	}
+}
+
 // serveLeases serves leases until the end of the test.
 func serveLeases(t *testing.T) (host string, leases *registry.Store[lease.Lease]) {
 	t.Helper()
@@ -125,7 +132,10 @@ func TestLease_PassesFromALeaderWhoseConnectionHangs(t *testing.T) {
 				c.Callbacks.OnStoppedLeading = func() { close(lost) }
 			})
 			require.Equal(t, "a", <-leads)
-			stopB := candidate(t, b, "b", leads)
+			leaders := make(chan string, 3) // a, none, b
+			stopB := candidate(t, b, "b", leads, reporting(leaders))
+			require.Equal(t, "a", <-leaders)
+			require.Empty(t, leads, "one of them leads")
 			connection.hangs.Store(true)
 			<-lost
 			require.Equal(t, "b", <-leads)
@@ -145,7 +155,10 @@ func TestLease_ElectsALeader(t *testing.T) {
 	leads := make(chan string, 2)
 	stopA := candidate(t, client, "a", leads)
 	require.Equal(t, "a", <-leads)
-	stopB := candidate(t, client, "b", leads)
+	leaders := make(chan string, 3) // a, none, b
+	stopB := candidate(t, client, "b", leads, reporting(leaders))
+	require.Equal(t, "a", <-leaders)
+	require.Empty(t, leads, "one of them leads")
 	stopA()
 	require.Equal(t, "b", <-leads)
 	require.Equal(t, "b", holder(t, leases))
