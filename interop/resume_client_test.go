@@ -40,11 +40,11 @@ type follower struct {
 }
 
 // requests counts a follower's requests. relists are the lists of an informer that had
-// synced before.
+// synced before, with all attempts until one succeeds counted as one.
 type requests struct {
 	synced, relisted bool
 	resumes, relists int
-	// excused are the relists that are the client's doing alone: its watch was cut before
+	// excused are the relists that may be the client's doing alone: its watch was cut before
 	// the first frame, to which the informer reacts with a list.
 	excused   int
 	answers   map[string]int
@@ -53,6 +53,8 @@ type requests struct {
 	streaming bool
 	// framed: a frame of the watch before this request had arrived.
 	framed bool
+	// relisting: the last request was for a list, of which nothing has arrived.
+	relisting bool
 }
 
 // roundTrip sends and counts a request.
@@ -64,12 +66,13 @@ func (f *follower) roundTrip(next http.RoundTripper, r *http.Request) (*http.Res
 	switch {
 	case resume:
 		f.resumes++
+		f.relisting = false
 	case q.Get("resourceVersionMatch") == "Exact": // a detector compares what was watched with a list
-	case f.synced:
+	case f.synced && !f.relisting:
 		if f.relists++; !f.framed {
 			f.excused++
 		}
-		f.relisted = true
+		f.relisted, f.relisting = true, true
 	}
 	f.streaming = false
 	f.mu.Unlock()
@@ -101,7 +104,7 @@ func (b *frames) Read(to []byte) (int, error) {
 	b.of.mu.Lock()
 	defer b.of.mu.Unlock()
 	if bytes.IndexByte(to[:n], '\n') >= 0 {
-		b.of.framed, b.of.streaming = true, true
+		b.of.framed, b.of.streaming, b.of.relisting = true, true, false
 	}
 	if err != nil {
 		b.of.streaming = false

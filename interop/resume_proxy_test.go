@@ -1,10 +1,12 @@
 package interop_test
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +30,11 @@ type proxy struct {
 	target  string // "": connections are refused
 	quality linkQuality
 	pairs   map[*pair]struct{}
+	// draining: the server is being shut down, so that it may end watches at any time.
+	draining bool
+	// unanswered is how many connections a fault has ended before the client had a whole
+	// frame of the reply.
+	unanswered int
 }
 
 // linkQuality is how a proxy passes data on: in pieces of at most so many bytes, each after
@@ -50,14 +57,19 @@ type pair struct {
 	client, server net.Conn
 	ended          chan struct{}
 	once           sync.Once
+	// answered: the client has a whole frame, or the whole object of another reply.
+	answered atomic.Bool
 }
 
-func (p *pair) end() {
+// end closes the connections, and reports whether they were open.
+func (p *pair) end() (wasOpen bool) {
 	p.once.Do(func() {
+		wasOpen = true
 		close(p.ended)
 		_ = p.client.Close()
 		_ = p.server.Close()
 	})
+	return wasOpen
 }
 
 // newProxy returns a proxy that refuses connections until forwardTo is called.
@@ -87,7 +99,14 @@ func (p *proxy) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 func (p *proxy) forwardTo(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.target, p.quality = target, good
+	p.target, p.quality, p.draining = target, good, false
+}
+
+// startDraining says that the server begins to shut down.
+func (p *proxy) startDraining() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.draining = true
 }
 
 // refuse breaks all connections, and refuses new ones.
@@ -103,8 +122,29 @@ func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.pairs {
-		c.end()
+		p.fail(c)
 	}
+}
+
+// fail ends a pair by a fault. The caller holds the lock.
+func (p *proxy) fail(c *pair) {
+	if c.end() && !c.answered.Load() {
+		p.unanswered++
+	}
+}
+
+// refuseAccepted closes a connection whose server has just gone.
+func (p *proxy) refuseAccepted(client net.Conn) {
+	_ = client.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unanswered++
+}
+
+func (p *proxy) countUnanswered() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unanswered
 }
 
 func (p *proxy) setQuality(q linkQuality) {
@@ -127,18 +167,18 @@ func (p *proxy) accept(l net.Listener) {
 		}
 		target, _ := p.now()
 		if target == "" { // since the client dialed
-			_ = client.Close()
+			p.refuseAccepted(client)
 			continue
 		}
 		server, err := net.Dial("tcp", target)
 		if err != nil {
-			_ = client.Close()
+			p.refuseAccepted(client)
 			continue
 		}
 		c := &pair{client: client, server: server, ended: make(chan struct{})}
 		p.mu.Lock()
 		if p.target != target {
-			c.end()
+			p.fail(c)
 		}
 		p.pairs[c] = struct{}{}
 		p.mu.Unlock()
@@ -147,16 +187,22 @@ func (p *proxy) accept(l net.Listener) {
 	}
 }
 
+// endOfObject is how a frame ends, and any other object. No header has it.
+var endOfObject = []byte("}\n")
+
 // relay copies data in one direction until either connection is closed.
 func (p *proxy) relay(c *pair, to, from net.Conn) {
 	defer func() {
-		c.end()
 		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.draining {
+			p.fail(c)
+		}
+		c.end()
 		delete(p.pairs, c)
-		p.mu.Unlock()
 	}()
 	buffer := make([]byte, 64<<10)
-	for {
+	for last := byte(0); ; {
 		_, w := p.now()
 		n, err := from.Read(buffer[:w.piece])
 		if err != nil {
@@ -175,5 +221,9 @@ func (p *proxy) relay(c *pair, to, from net.Conn) {
 		if _, err := to.Write(buffer[:n]); err != nil {
 			return
 		}
+		if to == c.client && !c.answered.Load() && bytes.Contains(append([]byte{last}, buffer[:n]...), endOfObject) {
+			c.answered.Store(true)
+		}
+		last = buffer[n-1]
 	}
 }

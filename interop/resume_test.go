@@ -238,14 +238,20 @@ func (x *tree) judge(all []*follower, lasted time.Duration) {
 		}
 		f.mu.Unlock()
 	}
+	unanswered := 0
+	for _, n := range x.replicas {
+		unanswered += n.countUnanswered()
+	}
 	requested := total(answers)
-	t.Logf("%d resumes, %d lists again (%d of them because a connection was cut before its first event); answers: %v", sum.resumes, sum.relists, sum.excused, answers)
+	t.Logf("%d resumes, %d lists again (%d of them because a watch ended before its first event); answers: %v", sum.resumes, sum.relists, sum.excused, answers)
+	t.Logf("faults ended %d connections before a first event", unanswered)
 	t.Logf("%d informers never listed again and had each of their events exactly once", exact)
 	t.Logf("requests per informer: %.1f, %.3f per second, at most %d in one second",
 		float64(requested)/float64(len(all)), float64(requested)/float64(len(all))/lasted.Seconds(), busiest)
 	require.NotZero(t, exact)
 	require.NotZero(t, sum.resumes)
 	require.Equal(t, sum.excused, sum.relists, "informers listed again where the window reaches")
+	require.LessOrEqual(t, sum.excused, unanswered, "a server ended watches before their first event without a fault")
 	require.LessOrEqual(t, busiest, maxPerSecond)
 }
 

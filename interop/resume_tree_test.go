@@ -133,6 +133,7 @@ func (n *node) stop() {
 // drain shuts the server down as SIGTERM does, so that the server ends its watches
 // itself.
 func (n *node) drain(ctx context.Context) {
+	n.startDraining()
 	require.NoError(n.t, n.handler.Shutdown(ctx))
 	n.stop()
 }
