@@ -11,7 +11,7 @@
 //
 // # What the tests hold
 //
-//   - TestDiscovery: a client finds kinds, version and schema, in two requests.
+//   - TestDiscovery: a client finds kinds, in two requests, version and schema.
 //   - TestDynamic: writes, and the errors that clients tell apart; concurrent
 //     updates that are retried after a conflict lose none.
 //   - TestPager: lists in pages are complete.

@@ -72,19 +72,26 @@ func TestKubectl_Scales(t *testing.T) {
 }
 
 func TestKubectl_WaitsForConditionsAndDeletions(t *testing.T) {
-	withEachKubectl(t, func(t *testing.T, _ *server, k *kubectl) {
+	withEachKubectl(t, func(t *testing.T, s *server, k *kubectl) {
+		watches := func(n int) {
+			t.Helper()
+			require.Eventually(t, func() bool { return len(s.widgets.Engine().Watches()) == n }, patience, time.Millisecond)
+		}
 		k.with(strings.Replace(manifest("a", "1"), "  name: a\n", "  name: a\n  finalizers: [example.com/x]\n", 1), "create", "-f", "-")
 		ready := k.command(t.Context(), "", "wait", "--for=condition=Ready", "widget/a", "--timeout=60s")
 		var out bytes.Buffer
 		ready.Stdout, ready.Stderr = &out, &out
 		require.NoError(t, ready.Start())
+		watches(1) // so that what it waits for comes as an event
 		k.run("patch", "widget", "a", "--subresource=status", "--type=merge", "-p",
 			`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Done","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
 		require.NoError(t, ready.Wait(), out.String())
 		require.Contains(t, out.String(), "widget.example.com/a condition met\n")
+		watches(0)
 		k.run("delete", "widget", "a", "--wait=false")
 		gone := k.command(t.Context(), "", "wait", "--for=delete", "widget/a", "--timeout=60s")
 		require.NoError(t, gone.Start())
+		watches(1)
 		k.run("patch", "widget", "a", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 		require.NoError(t, gone.Wait())
 	})

@@ -11,7 +11,7 @@ import (
 )
 
 // detectors are client-go's environment variables.
-var detectors = []string{"KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true", "KUBE_LIST_FROM_CACHE_INCONSISTENCY_DETECTOR=true", "KUBE_CACHE_MUTATION_DETECTOR=true"}
+var detectors = []string{"KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true", "KUBE_CACHE_MUTATION_DETECTOR=true"}
 
 // withDetectors runs the tests in a process whose environment has the detectors. The cost
 // of the detectors grows with every event of every informer, so the long form of
