@@ -3,9 +3,10 @@
 //
 //	go test sigs.k8s.io/controller-runtime/pkg/... ──client-go──▶ serve ──▶ registry ──▶ engine
 //
-// The packages are those whose tests use an API server most, and take seconds. The tests that do not
+// The packages are those whose tests use an API server most, and take seconds. Most tests that do not
 // run need the rules of Kubernetes' own kinds, or a subresource that is updated, such as the approval of
-// a certificate; the test names them. Those of pkg/cache, pkg/manager and others pass, too, and take minutes.
+// a certificate. One is of a dry run that differs by design. The test names them. Those of pkg/cache,
+// pkg/manager and others pass, too, and take minutes.
 //
 // It is a module of its own, since nothing else has to compile these tests. It has only tests.
 package controllerruntime
