@@ -143,11 +143,11 @@ type coldRead struct {
 	n     int
 }
 
-// read reads a run in a view of the log. If the history that it needs is discarded there, the watch
-// ends, though readers may not know that yet.
+// read reads a run in a view of the log. If records that it needs are deleted there, the watch
+// ends, though readers may not know yet that their history is discarded.
 func (r *coldRead) read(v journal.View) error {
-	if oldest := store.Revision(v.Bounds().Oldest()); r.at < oldest {
-		return &store.ExpiredError{Requested: r.at, Oldest: oldest}
+	if bounds := v.Bounds(); uint64(r.at) < bounds.Trimmed {
+		return &store.ExpiredError{Requested: r.at, Oldest: store.Revision(bounds.Oldest())}
 	}
 	now, err := r.reader.watcher.backend.snapshot()
 	if err != nil {
