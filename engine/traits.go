@@ -56,15 +56,6 @@ func (s *settings) stateIndexes() []store.Attribute {
 	return s.indexes
 }
 
-// onBehind returns a function that requests progress from storage, which the Reflector repeats
-// while calls wait for a revision; nil for storage in which each revision is an event.
-func (e *core) onBehind() func() {
-	if e.storage.Backend().Traits().Contiguous {
-		return nil
-	}
-	return func() { e.parts.reflector.RequestProgress() }
-}
-
 // sharedVerifyPeriod is how often the cache of storage that others write to is
 // compared with it.
 const sharedVerifyPeriod = 5 * time.Minute

@@ -171,10 +171,11 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 	e.parts.cache = watchcache.Spawn(ctx, ctx.Clock(), watchcache.Config{
 		Schema: e.schema, SizeOf: e.sizeOf, Indexes: e.cfg.indexes, Limits: e.windowLimits(), Emits: e.emits(), Contiguous: e.storage.Backend().Traits().Contiguous,
 		Published: &e.published, Dispatcher: e.parts.dispatcher,
-		Relist:  func(why reflector.Reason) { e.parts.reflector.Relist(why) },
-		OnRoom:  func() { e.parts.reflector.Room() },
-		OnDoubt: e.acknowledged.doubt, OnBehind: e.onBehind(),
-		Report: e.report, Stats: &e.counts.cache, OnRelist: e.relisted, OnReady: e.onReady(),
+		Relist:   func(why reflector.Reason) { e.parts.reflector.Relist(why) },
+		OnRoom:   func() { e.parts.reflector.Room() },
+		OnBehind: func() { e.parts.reflector.RequestProgress() },
+		OnDoubt:  e.acknowledged.doubt,
+		Report:   e.report, Stats: &e.counts.cache, OnRelist: e.relisted, OnReady: e.onReady(),
 	})
 	sink := &reflectorSink{cache: e.parts.cache}
 	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config{

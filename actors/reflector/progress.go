@@ -37,16 +37,15 @@ func (p *progress) stop() {
 // asked requests progress, and repeats that while calls wait. If the clock panics, the next
 // call repeats it.
 func (r *reflector) asked(ctx *actors.Context) {
-	h := r.handle
+	h, waiting := r.handle, r.config.Waiting
 	h.asked.Store(false)
-	if r.config.Waiting == nil {
-		r.ask(ctx)
-		return
-	}
-	if !r.config.Waiting() {
+	if waiting != nil && !waiting() {
 		return
 	}
 	r.ask(ctx)
+	if waiting == nil {
+		return
+	}
 	clock.Stop(&h.repeat)
 	if panicked := usercode.Call("Clock.AfterFunc", "", func() {
 		h.repeat = ctx.Clock().AfterFunc(ProgressPeriod, h.RequestProgress)

@@ -160,3 +160,18 @@ func TestRequestProgress_IsRepeatedAfterTheReflectorFailed(t *testing.T) {
 		a.close()
 	})
 }
+
+// The events tell how far a source is of which each revision is one, unless others are elsewhere.
+func TestRequestProgress_OfASourceWhoseRevisionsAreEvents(t *testing.T) {
+	for prefix, requests := range map[string]int64{"": 0, "a": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAsking(t, func(c *reflector.Config) {
+				c.Source.(*heldSource).traits.Contiguous = true
+				c.Prefix, c.Waiting = prefix, nil
+			})
+			close(a.source.answer)
+			require.Equal(t, requests, a.request())
+			a.close()
+		})
+	}
+}

@@ -15,6 +15,8 @@ import (
 // never block, and may be called whether the Reflector lives or not.
 type Ref struct {
 	actor *actors.Ref[message]
+	// contiguous: the revisions of what it follows are exactly the events.
+	contiguous bool
 
 	mu    sync.Mutex
 	stats Stats
@@ -50,7 +52,7 @@ func Spawn(parent actors.Parent, cfg Config) (*Ref, error) {
 	if err := usercode.Call("ListerWatcher.Traits", cfg.Prefix, func() { traits = cfg.Source.Traits() }); err != nil {
 		return nil, err
 	}
-	h := &Ref{}
+	h := &Ref{contiguous: traits.Contiguous && cfg.Prefix == ""} // keys outside the prefix use revisions too
 	h.actor = actors.Spawn(parent, "reflector", func() actors.Behavior[message] {
 		return newReflector(&cfg, traits, h)
 	}, actors.Options{})
@@ -69,7 +71,7 @@ func newReflector(cfg *Config, traits backend.Traits, h *Ref) *reflector {
 		prefix:         cfg.Prefix,
 		pageSize:       cfg.PageSize,
 		resumeAttempts: cfg.ResumeAttempts,
-		contiguous:     traits.Contiguous && cfg.Prefix == "", // keys outside the prefix use revisions too
+		contiguous:     h.contiguous,
 		state:          cfg.State && cfg.Prefix == "",
 		warm:           cfg.WarmStart,
 		warmFrom:       cfg.WarmFrom,
@@ -118,9 +120,10 @@ func (h *Ref) Relist(why Reason) {
 
 // RequestProgress has the open watch, if there is one whose source can be asked (see
 // [backend.ProgressRequester]), tell how far it is: at once, and again while
-// [Config].Waiting. With a Waiting that reports false it does nothing.
+// [Config].Waiting. With a Waiting that reports false it does nothing, nor if each revision of
+// the source is an event, which tells as much.
 func (h *Ref) RequestProgress() {
-	if !h.asked.Swap(true) {
+	if !h.contiguous && !h.asked.Swap(true) {
 		h.actor.Tell(ask{})
 	}
 }

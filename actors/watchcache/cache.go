@@ -33,9 +33,8 @@ type Config struct {
 	// OnRoom is called when a mailbox that refused an update has room again. It
 	// must not block.
 	OnRoom func()
-	// OnBehind is called when a call begins to wait for a revision, for storage whose
-	// revisions move without events of the source; see [Cache.Waiting]. It must neither
-	// block nor panic. Optional.
+	// OnBehind is called when a call begins to wait for a revision, which may come without
+	// an event of the source; see [Cache.Waiting]. It must neither block nor panic. Optional.
 	OnBehind func()
 	// OnDoubt is called when the cache stops being ready, and before it takes a
 	// list: storage may have gone back in time and lost acknowledged writes. It

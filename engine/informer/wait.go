@@ -139,9 +139,7 @@ func (s *sharedInformer) problem() error {
 
 func (s *sharedInformer) waitForRevision(ctx context.Context, rev store.Revision) error {
 	x := s.waiters.add(rev, func() bool { return s.published.Load().revision >= rev })
-	if !s.contiguous() {
-		s.requestProgress() // the revision may have no event
-	}
+	s.requestProgress() // the revision may have no event
 	if err := s.host.Await(ctx, x.over); err != nil {
 		if s.waiters.remove(x) {
 			return nil // the wait and ctx have ended together
@@ -163,13 +161,6 @@ func (s *sharedInformer) requestProgress() {
 	if source := s.source.Load(); source != nil {
 		source.RequestProgress()
 	}
-}
-
-// contiguous reports whether each revision of the source is an event. A panic of its Traits is
-// left to the Reflector.
-func (s *sharedInformer) contiguous() (yes bool) {
-	_ = usercode.Call("Traits", "", func() { yes = s.cfg.source.Traits().Contiguous })
-	return yes
 }
 
 // waiters are the calls that wait for a revision, until it is reached or the
