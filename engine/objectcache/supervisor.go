@@ -65,14 +65,15 @@ func (s *supervisor) Receive(ctx *actors.Context, msg message) {
 // does not need.
 func (s *supervisor) recheck(ctx *actors.Context, e *entry) {
 	needed, idleIn := e.review(s.now(), s.cache.cfg.maxIdle)
-	switch {
-	case needed && e.child.Load() == nil:
-		s.start(ctx, e)
-	case !needed && e.child.Load() != nil && !e.stopping:
-		e.stopping = true
-		e.child.Load().Stop()
-	}
 	child := e.child.Load()
+	switch {
+	case needed && child == nil:
+		s.start(ctx, e)
+		child = e.child.Load()
+	case !needed && child != nil && !e.stopping:
+		e.stopping = true
+		child.Stop()
+	}
 	switch {
 	case idleIn == 0, child == nil:
 		clock.Stop(&e.idleTimer)
