@@ -124,17 +124,7 @@ var watchChecks = []check{
 		state := map[string]string{}
 		for round := range 4 {
 			x.mixture(round, 30)
-			newest := x.revision()
-			for f.through < newest {
-				batch := f.next()
-				replay(state, batch.Events)
-				if batch.State != nil {
-					require.Equal(x, state, described(batch.State.AppendTo(nil, "")), "at revision %d", batch.Through)
-				}
-				if len(batch.Events) == 0 && f.through < newest {
-					f.await()
-				}
-			}
+			f.rebuilds(state, x.revision(), func() {})
 			_, inMemory := x.Backend.(backend.Historian)
 			require.False(x, inMemory && f.state == nil, "storage in memory gives its state with the newest events")
 		}
@@ -145,18 +135,7 @@ var watchChecks = []check{
 		state := map[string]string{}
 		for round := range 4 {
 			x.mixture(round, 30)
-			newest := x.revision()
-			for f.through < newest {
-				batch := f.next()
-				replay(state, batch.Events)
-				if batch.State != nil {
-					require.Equal(x, state, described(batch.State.AppendTo(nil, "")), "at revision %d", batch.Through)
-					f.noPrev = false // the consumer has had the state: no event lacks the one before it
-				}
-				if len(batch.Events) == 0 && f.through < newest {
-					f.await()
-				}
-			}
+			f.rebuilds(state, x.revision(), func() { f.noPrev = false }) // then no event lacks the state before it
 		}
 	}},
 	{"Contract_StateIsLeftOutForNoMoreEventsThanAllowed", func(x *fixture) {

@@ -61,14 +61,33 @@ func (f *follower) notify() {
 func (f *follower) until(rev store.Revision) []event {
 	f.Helper()
 	var events []event
+	f.eachBatch(rev, func(batch backend.Batch) { events = append(events, batch.Events...) })
+	return events
+}
+
+// eachBatch reads until everything up to rev is delivered.
+func (f *follower) eachBatch(rev store.Revision, do func(backend.Batch)) {
+	f.Helper()
 	for !f.started || f.through < rev {
 		batch := f.next()
-		events = append(events, batch.Events...)
+		do(batch)
 		if len(batch.Events) == 0 && f.through < rev {
 			f.await()
 		}
 	}
-	return events
+}
+
+// rebuilds reads until everything up to rev is delivered, and applies it to state, which must be
+// the state of each batch that has one. It calls given after such a batch.
+func (f *follower) rebuilds(state map[string]string, rev store.Revision, given func()) {
+	f.Helper()
+	f.eachBatch(rev, func(batch backend.Batch) {
+		replay(state, batch.Events)
+		if batch.State != nil {
+			require.Equal(f, state, described(batch.State.AppendTo(nil, "")), "at revision %d", batch.Through)
+			given()
+		}
+	})
 }
 
 // drain reads until there are no more events.
