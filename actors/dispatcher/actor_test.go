@@ -118,6 +118,15 @@ func (f *fixture) has(w *watcher.Watch, revisions ...int) {
 	require.Equal(f, revisions, got)
 }
 
+// nextObject reads the next events of a watch, keeps none of them, and tells whether the first one's
+// object is kept elsewhere.
+func (f *fixture) nextObject(w *watcher.Watch) weak.Pointer[store.Object] {
+	f.Helper()
+	events, err := w.Next(f.Context())
+	require.NoError(f, err)
+	return weak.Make(events[0].Object)
+}
+
 func TestRound_AnyNumberOfCommitsIsOne(t *testing.T) {
 	f := newFixture(t)
 	w, before := f.watch(watcher.Options{}), f.stats.Rounds.Load()
@@ -145,10 +154,7 @@ func TestRound_KeepsNothingOfAStreamWithoutWatches(t *testing.T) {
 	goesOn, ends := f.selecting(store.FilterOptions{Key: "a"}), f.selecting(store.FilterOptions{Prefix: "a"})
 	f.has(goesOn) // and follows its stream from here
 	f.write(2)
-	events, err := ends.Next(t.Context())
-	require.NoError(t, err)
-	object := weak.Make(events[0].Object)
-	events = nil
+	object := f.nextObject(ends)
 	f.has(goesOn, 2)
 	ends.Stop()
 	f.executor.Run()
@@ -220,10 +226,7 @@ func TestForget_AWatchThatHasEndedKeepsNoEvents(t *testing.T) {
 	w := f.selecting(store.FilterOptions{Key: "a"})
 	f.has(w) // and follows its stream from here
 	f.write(2)
-	events, err := w.Next(t.Context())
-	require.NoError(t, err)
-	object := weak.Make(events[0].Object)
-	events = nil
+	object := f.nextObject(w)
 	w.Stop()
 	f.executor.Run()
 	f.write(3, 4, 5, 6)

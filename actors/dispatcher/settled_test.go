@@ -3,7 +3,6 @@ package dispatcher_test
 import (
 	"runtime"
 	"testing"
-	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -60,10 +59,7 @@ func TestWindowMoves_StreamsDropWhatTheWindowDrops(t *testing.T) {
 			w := f.selecting(store.FilterOptions{Key: "a"})
 			f.has(w) // and follows its stream from here
 			f.write(2)
-			events, err := w.Next(t.Context())
-			require.NoError(t, err)
-			object := weak.Make(events[0].Object)
-			events = nil
+			object := f.nextObject(w)
 			f.has(w)
 			for rev := range store.Revision(20) {
 				write(f, w, 3+rev)

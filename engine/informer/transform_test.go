@@ -116,6 +116,20 @@ func TestItemErrors_FailEndsTheInformer(t *testing.T) {
 	require.ErrorIs(t, err, informer.ErrClosed)
 }
 
+// addIndexersBeside calls AddIndexers on another goroutine, which sends what it returns. The call is
+// likely to wait by then for the lock that a Transform has.
+func addIndexersBeside(s *informer.SharedInformer[pod], returned chan<- error) {
+	calling := make(chan struct{})
+	go func() {
+		close(calling)
+		returned <- s.AddIndexers(store.Indexers[pod]{"node": byNode})
+	}()
+	<-calling
+	for range 100 {
+		runtime.Gosched()
+	}
+}
+
 // A call of AddIndexers that waits while a Transform fails must not publish what was applied
 // before.
 func TestItemErrors_FailPublishesNoPartOfACommit(t *testing.T) {
@@ -130,15 +144,7 @@ func TestItemErrors_FailPublishesNoPartOfACommit(t *testing.T) {
 					return p, nil
 				}
 				<-made
-				calling := make(chan struct{})
-				go func() {
-					close(calling)
-					returned <- s.AddIndexers(store.Indexers[pod]{"node": byNode})
-				}()
-				<-calling
-				for range 100 { // so that the call is likely to wait for the lock by now
-					runtime.Gosched()
-				}
+				addIndexersBeside(s, returned)
 				return p, errBad
 			}
 			for _, name := range []string{"a", "b"} {
@@ -212,15 +218,7 @@ func TestTransform_ThatEndsTheGoroutineLeavesNoLock(t *testing.T) {
 	var s *informer.SharedInformer[pod]
 	s, source := busy(t, func(cfg *informer.Config[pod]) {
 		cfg.Transform = func(pod) (pod, error) {
-			calling := make(chan struct{})
-			go func() {
-				close(calling)
-				returned <- s.AddIndexers(store.Indexers[pod]{"node": byNode})
-			}()
-			<-calling
-			for range 100 { // so that the call is likely to wait for the lock by now
-				runtime.Gosched()
-			}
+			addIndexersBeside(s, returned)
 			runtime.Goexit()
 			return pod{}, nil
 		}
