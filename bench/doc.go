@@ -8,10 +8,10 @@
 //	              floor ──▶ the unavoidable part of the same work, bare    ──▶ Result
 //
 // A [Workload] is written once, against the interfaces [Store], [Server], [Informer],
-// [Bus] and [Durable]. A [Contender] is a system that implements some of them: [Watchmill] is in this
-// package, and the rivals are in the module bench/rivals, which keeps their dependencies
-// out of this module. Package bench/compare runs the contenders in turn and writes the table; the
-// command is bench/rivals.
+// [Bus] and [Durable]. A [Contender] is a system that implements some of them: [Watchmill] is
+// in this package, and the rivals are in the module bench/rivals, which keeps their
+// dependencies out of this module. Package bench/compare runs the contenders in turn and
+// writes the table; the command is bench/rivals.
 //
 // # How it is measured
 //

@@ -195,9 +195,10 @@ const (
 	Resume
 	Stop
 	// Get and List read, WaitFor waits until the engine has reached a revision, Pages lists in
-	// pages of N objects with a write between two pages, and Follow lists and starts a watch at the list's revision. WatchLastList
-	// starts a watch at the revision and the timeline of the last List or Follow. NextPage
-	// lists a first page of N objects or, if a page has a next one, that.
+	// pages of N objects with a write between two pages, and Follow lists and starts a watch at
+	// the list's revision. WatchLastList starts a watch at the revision and the timeline of the
+	// last List or Follow. NextPage lists a first page of N objects or, if a page has a next one,
+	// that.
 	Get
 	List
 	WaitFor
@@ -209,7 +210,8 @@ const (
 	// it has no effect.
 	Subscribe
 	// Acquire acquires a reference to an object of the object cache, Fetch reads through
-	// one, if N is odd the newest state, and Release releases one. Without an object cache they have no effect.
+	// one, if N is odd the newest state, and Release releases one. Without an object cache they
+	// have no effect.
 	Acquire
 	Fetch
 	Release
