@@ -26,7 +26,7 @@ var chances = []chance{
 	{Pass, 5}, {Jump, 1},
 	{Hangup, 1}, {Outage, 1}, {Expire, 2}, {Lose, 1}, {Repeat, 1},
 	{FailLists, 1}, {FailWatches, 1}, {SlowLists, 1}, {Block, 1}, {Unblock, 2},
-	{Compact, 1}, {Rewind, 1}, {Rewrite, 1}, {Cancel, 2}, {Panic, 1}, {Slow, 3},
+	{Compact, 1}, {Rewind, 1}, {Rewrite, 1}, {Cancel, 2}, {Panic, 1}, {Fail, 3}, {Slow, 3},
 }
 
 var allChances = func() (sum int) {
@@ -136,6 +136,8 @@ func (d *drawing) steps() []Step {
 		return d.unreadEmissions()
 	case 5:
 		return d.nextTimeline()
+	case 6:
+		return d.failures()
 	}
 	return []Step{d.step(d.verb())}
 }
@@ -215,6 +217,25 @@ func (d *drawing) unreadEmissions() []Step {
 	return append(steps, Step{Do: Settle}, Step{Do: Take, Watch: watch.Watch, N: 1 + d.IntN(5), Turns: Unlimited}, d.step(Emit), Step{Do: Settle})
 }
 
+// failures draws a watch whose function fails for some of its events, with writes and what else
+// happens before, during and after the pauses.
+func (d *drawing) failures() []Step {
+	watch, fail := d.step(Watch), d.step(Fail)
+	watch.Start.Consumer, fail.Watch = Processor, watch.Watch
+	steps := []Step{watch, {Do: Settle}, fail}
+	for range 1 + d.IntN(20) {
+		verb := d.verb()
+		if d.IntN(2) == 0 {
+			verb = pick(d, Write, Write, Turns, Pass)
+		}
+		steps = append(steps, d.step(verb))
+	}
+	if d.IntN(2) == 0 {
+		steps = append(steps, Step{Do: Pass, N: 5, For: Backoff}, fail)
+	}
+	return append(steps, d.step(Write), Step{Do: Turns, N: d.IntN(12)})
+}
+
 // nextTimeline draws a client that lists, storage that then begins another timeline, mostly
 // with as many revisions, and the client going on with its list.
 func (d *drawing) nextTimeline() []Step {
@@ -283,6 +304,8 @@ func (d *drawing) step(verb Verb) Step {
 		s.For = pick(d, -time.Hour, -time.Second, time.Second, time.Hour)
 	case FailLists, SlowLists:
 		s.N = 1 + d.IntN(3)
+	case Fail:
+		s.N = 1 + d.IntN(4)
 	case FailWatches:
 		s.N = 1 + d.IntN(9)
 	case Compact, Rewind, Rewrite:
@@ -319,7 +342,7 @@ func (d *drawing) start() *Start {
 	if d.IntN(3) != 0 { // otherwise it has the selection of the last watch, which the engine evaluates once for both
 		d.selection = d.IntN(d.selections)
 	}
-	s := &Start{Selection: d.selection, Consumer: Consumer(d.IntN(int(consumers)))}
+	s := &Start{Selection: d.selection, Consumer: Consumer(d.IntN(int(consumers))), Skip: d.IntN(2) == 0}
 	s.Options = engine.WatchOptions{
 		Policy:       pick(d, engine.Park, engine.Terminate, engine.Conflate),
 		Buffer:       pick(d, 0, 1, 3, 10),

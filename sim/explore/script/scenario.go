@@ -82,7 +82,7 @@ type Step struct {
 	// Uncached sends a write or a read to the engine without a cache, if there is one.
 	Uncached bool `json:"uncached,omitzero"`
 	// N is a number of turns, events, objects, calls or revisions. [Take], [Pages],
-	// [NextPage], [FailLists], [FailWatches] and [SlowLists] require it.
+	// [NextPage], [FailLists], [FailWatches], [SlowLists] and [Fail] require it.
 	N int `json:"n,omitzero"`
 	// Turns is how many turns a call may wait for; a negative value, such as [Unlimited],
 	// means all.
@@ -117,6 +117,9 @@ type Start struct {
 	Uncached bool `json:"uncached,omitzero"`
 	// Options are those of the watch, except the selectors, which are the selection's.
 	Options engine.WatchOptions `json:"options"`
+	// Skip has a [Processor] go on without an event for which its function has failed
+	// [Attempts] times. Otherwise that ends the watch.
+	Skip bool `json:"skip,omitzero"`
 	// Back, if not zero, starts the watch from the revision newest+1-Back: one is the
 	// newest revision, and negative values are in the future.
 	Back int `json:"back,omitzero"`
@@ -138,11 +141,21 @@ const (
 	// ListingHandler has such a function, which itself lists from the engine and waits for
 	// the result.
 	ListingHandler
+	// Processor has a function that can fail, as [Fail] says, and that the engine calls at
+	// most [Attempts] times with an event.
+	Processor
 	consumers
 )
 
+// Attempts is how often the function of a [Processor] is called with an event, at most, and
+// Backoff the pause after the first call, which doubles.
+const (
+	Attempts = 3
+	Backoff  = 100 * time.Millisecond
+)
+
 // Handled reports whether the engine calls a function of the consumer.
-func (c Consumer) Handled() bool { return c == Handler || c == ListingHandler }
+func (c Consumer) Handled() bool { return c == Handler || c == ListingHandler || c == Processor }
 
 // ReadMode is how fresh a read must be: the N of a [Get] or a [List], modulo the number of
 // modes.
@@ -244,8 +257,10 @@ const (
 	// Cancel ends the context of the call that is under way or, outside of a call, that
 	// of the watch.
 	Cancel
-	// Panic makes the watch's handler panic at its next event.
+	// Panic makes the watch's handler panic at its next event, and Fail makes that of a
+	// [Processor] return an error at its next N calls.
 	Panic
+	Fail
 	// Slow gives the actor with the ID N its turns only when no other actor has one;
 	// zero ends that. The engine's own actors have the IDs 2 to 6.
 	Slow

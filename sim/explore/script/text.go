@@ -24,7 +24,7 @@ func (s *Scenario) UnmarshalJSON(kept []byte) error {
 	return nil
 }
 
-var consumerNames = [consumers]string{"pull", "batches", "channel", "handler", "listing handler"}
+var consumerNames = [consumers]string{"pull", "batches", "channel", "handler", "listing handler", "processor"}
 
 func (c Consumer) String() string { return nameOf("Consumer", c, consumerNames[:]) }
 
@@ -47,7 +47,7 @@ var verbNames = [verbs]string{
 	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow",
 	Block: "storage goes silent", Unblock: "storage delivers again",
 	Compact: "compact", Rewind: "storage goes back", Rewrite: "storage goes back and has other writes",
-	Cancel: "context ends", Panic: "handler panics", Slow: "slow is actor",
+	Cancel: "context ends", Panic: "handler panics", Fail: "handler fails", Slow: "slow is actor",
 }
 
 func (v Verb) String() string { return nameOf("Verb", v, verbNames[:]) }
@@ -88,7 +88,7 @@ func (s Step) String() string {
 	var b strings.Builder
 	b.WriteString(s.Do.String())
 	switch s.Do {
-	case Watch, Take, Resume, Stop, Follow, WatchLastList, Cancel, Panic:
+	case Watch, Take, Resume, Stop, Follow, WatchLastList, Cancel, Panic, Fail:
 		fmt.Fprintf(&b, " w%d", s.Watch)
 	}
 	if s.Do == Resume {
@@ -126,6 +126,7 @@ func (s *Start) String() string {
 		text string
 	}{
 		{s.Uncached, "without cache"},
+		{s.Skip, "skip"},
 		{s.Options.InitialState, "state"},
 		{s.Options.Linearizable, "latest"},
 		{s.Options.Bookmarks, "bookmarks"},

@@ -24,6 +24,8 @@ func (w *World[T]) consume(s script.Step) {
 		w.stop(r)
 	case script.Panic:
 		r.panics = true
+	case script.Fail:
+		r.processing.fails = s.N
 	}
 }
 

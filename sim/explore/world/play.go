@@ -76,7 +76,7 @@ func countsOf(t *execution.Trace) Counts {
 
 // hashedErrors are the errors that the hash distinguishes.
 var hashedErrors = []error{
-	storage.ErrOutage, execution.ErrCanceled, engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer, engine.ErrHandlerPanic, engine.ErrDeadline,
+	storage.ErrOutage, execution.ErrCanceled, engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer, engine.ErrHandler, engine.ErrHandlerPanic, engine.ErrDeadline,
 	engine.ErrEngineClosed, engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrPrecondition,
 	engine.ErrFuture, engine.ErrNotReady, engine.ErrWatchNotStarted, engine.ErrIdle, store.ErrClosed, context.Canceled,
 }

@@ -102,6 +102,7 @@ func (w *World[T]) finish() {
 	if w.recover(); w.failed != nil {
 		return
 	}
+	w.endRetries()
 	w.fireDueTimers()
 	w.drain()
 	w.judgeWatches()
@@ -154,6 +155,9 @@ func (w *World[T]) close() {
 		w.judgeToldEnd(r)
 	}
 	w.judgeWatches()
+	if w.toldSkips != w.skipped {
+		w.fail(judge.Failed(Retries, "", "OnError was told of %d skipped events, of %d", w.toldSkips, w.skipped))
+	}
 	if err := w.storage.Close(); err != nil {
 		w.fail(judge.Failed(judge.NothingLeft, "storage", "%v", err))
 	}

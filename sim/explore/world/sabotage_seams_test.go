@@ -166,6 +166,26 @@ func dropFromChannel(o *once) deliver {
 	}
 }
 
+// changePolicy gives Processors another policy than the scenario says.
+func changePolicy(spoil func(*engine.ErrorPolicy)) func(*once) seams[Thing] {
+	return func(*once) seams[Thing] {
+		return seams[Thing]{policy: func(p engine.ErrorPolicy) engine.ErrorPolicy {
+			spoil(&p)
+			return p
+		}}
+	}
+}
+
+// forgetFailure loses the error with which the function of a Processor fails.
+func forgetFailure(o *once) seams[Thing] {
+	return seams[Thing]{processed: func(err error) error {
+		if err != nil && o.now() {
+			return nil
+		}
+		return err
+	}}
+}
+
 // dropNotification withholds a notification from the handler of an informer.
 func dropNotification(o *once) seams[Thing] {
 	return seams[Thing]{notify: func(_ *World[Thing], n informer.Notification[Thing]) []informer.Notification[Thing] {

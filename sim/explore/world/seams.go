@@ -48,6 +48,10 @@ type seams[T any] struct {
 	turn func(*World[T], actors.Task) bool
 	// deliver returns the events that the consumer of a watch receives for ev.
 	deliver func(r *watch[T], ev engine.Event[T]) []engine.Event[T]
+	// policy returns the policy of a Processor, instead of its argument, and processed what its
+	// function returns.
+	policy    func(engine.ErrorPolicy) engine.ErrorPolicy
+	processed func(error) error
 	// stop reports whether a consumer's Stop of its watch is lost.
 	stop func(r *watch[T]) bool
 	// cancel reports whether the end of a context is lost.

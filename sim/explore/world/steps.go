@@ -41,7 +41,7 @@ func (w *World[T]) do(s script.Step) {
 		w.open(s, s.Watch, *s.Start)
 	case script.Resume:
 		w.resume(s)
-	case script.Take, script.Stop, script.Panic:
+	case script.Take, script.Stop, script.Panic, script.Fail:
 		w.consume(s)
 	case script.Cancel:
 		w.cancel(s)

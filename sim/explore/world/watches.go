@@ -1,6 +1,7 @@
 package world
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -29,6 +30,10 @@ type watch[T any] struct {
 	caller *execution.Caller
 	// panics: the handler panics at its next event.
 	panics bool
+	// processing is the state of a Processor.
+	processing processing
+	// skips: a Processor goes on without an event that it cannot process.
+	skips bool
 	// requestedAt is the time of the call that requested the watch, and startedAt that of its
 	// return. At the time of the call the engine had listed again, and storage had gone back, so
 	// often.
@@ -59,7 +64,7 @@ func (w *World[T]) watchOf(id int, s script.Start) *watch[T] {
 		opts.From = w.history().Shown(store.Revision(max(1, int(w.newest())+1-s.Back)))
 	}
 	r := w.newWatch(id, s.Consumer, sel, opts)
-	r.Uncached = s.Uncached && w.uncached != nil
+	r.Uncached, r.skips = s.Uncached && w.uncached != nil, s.Skip
 	return r
 }
 
@@ -190,7 +195,10 @@ func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
 // call makes the call that starts the watch.
 func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T], error) {
 	opts.Name = r.Name
-	if r.consumer.Handled() {
+	switch {
+	case r.consumer == script.Processor:
+		return w.engineOf(r).Process(r.caller, opts, w.policyOf(r), func(_ context.Context, ev engine.Event[T]) error { return w.process(r, ev) })
+	case r.consumer.Handled():
 		return w.engineOf(r).Handle(r.caller, opts, func(ev engine.Event[T]) { w.handle(r, ev) })
 	}
 	return w.engineOf(r).Watch(r.caller, opts)
@@ -215,7 +223,7 @@ func (w *World[T]) resume(s script.Step) {
 		return // its position is beyond the current history of storage
 	}
 	again := w.newWatch(s.Other, r.consumer, r.selected, opts)
-	again.Uncached = r.Uncached
+	again.Uncached, again.skips = r.Uncached, r.skips
 	again.requireTimeline(continues)
 	w.begin(s, again)
 }

@@ -47,6 +47,9 @@ type World[T any] struct {
 	paging   *paging[T]
 	// toldEnds are the reasons with which OnEnd was called, by the names of watches.
 	toldEnds map[string][]error
+	// skipped is how many events Processors have skipped, and toldSkips of how many of them OnError
+	// was told.
+	skipped, toldSkips int
 	// windowBegan is the first revision that the engine's window had, of this history of storage; zero
 	// if the engine has not listed yet.
 	windowBegan store.Revision
@@ -202,6 +205,15 @@ func (w *World[T]) engineConfig() engine.Config[T] {
 	c.Host, c.Backend, c.Name = w.host, b, "engine"
 	c.Window, c.BookmarkPeriod, c.ListWhenBehind = setup.Window, setup.BookmarkPeriod, setup.ListWhenBehind
 	c.Backoff = reflector.Backoff{Initial: 100 * time.Millisecond, Max: time.Second}
+	onError := c.OnError
+	c.OnError = func(err error) {
+		if errors.Is(err, engine.ErrHandler) {
+			w.toldSkips++
+		}
+		if onError != nil {
+			onError(err)
+		}
+	}
 	onEnd := c.OnEnd
 	c.OnEnd = func(name string, why error) {
 		w.toldEnds[name] = append(w.toldEnds[name], why)
