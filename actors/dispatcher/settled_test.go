@@ -92,6 +92,36 @@ func TestWindowMoves_StreamKeepsWhatAConsumerHasInHand(t *testing.T) {
 	f.has(w, 13)
 }
 
+// One consumer that is stuck must not have the dispatcher ask all watches of its filter again, at each
+// move of the window: it is asked first.
+func TestWindowMoves_AsksTheConsumerThatIsStuckFirst(t *testing.T) {
+	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	var all [5]*watcher.Watch
+	for i := range all {
+		all[i] = f.selecting(store.FilterOptions{Key: "a"})
+		f.has(all[i]) // and follows its stream from here
+	}
+	stuck := all[3]
+	f.write(2, 3)
+	for ev, err := range stuck.Events() {
+		require.NoError(t, err)
+		require.EqualValues(t, 2, ev.Revision)
+		for _, w := range all {
+			if w != stuck {
+				f.has(w, 2, 3)
+			}
+		}
+		f.writeOther(4, 5, 6, 7, 8, 9)
+		require.Same(t, stuck.Member(), stuck.Member().Stream().Members()[0])
+		break
+	}
+	for _, w := range all {
+		w.Stop()
+		f.executor.Run()
+	}
+	require.Zero(t, f.stats.Watches.Load(), "each is found where it was moved to")
+}
+
 // A watch that resumes on the stream of others which have read everything still needs the
 // window.
 func TestWindowMoves_WatchThatJoinsAStreamKeepsWhatLeaves(t *testing.T) {

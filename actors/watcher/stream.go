@@ -114,6 +114,12 @@ func (s *Stream) Leave(m *Member) {
 	m.memberIndex = noMember
 }
 
+// exchange has two members change places.
+func (s *Stream) exchange(i, k int) {
+	s.members[i], s.members[k] = s.members[k], s.members[i]
+	s.members[i].memberIndex, s.members[k].memberIndex = uint32(i), uint32(k)
+}
+
 // Release drops the events of a stream that has lost its last member, and is not used again:
 // consumers may keep watches that have ended, which know their stream.
 func (s *Stream) Release() {
@@ -179,8 +185,9 @@ func (s *Stream) Forget(first store.Seq) (next store.Seq) {
 // reports false if a member still needs the events.
 func (s *Stream) replaceTail() bool {
 	last := s.head
-	for _, m := range s.members {
+	for i, m := range s.members {
 		if m.needs(last) {
+			s.exchange(0, i) // so that it alone is asked the next time, for as long as it does
 			return false
 		}
 	}
