@@ -18,6 +18,7 @@ import (
 //	room       Ref.Room: the sink has room
 //	relist     Ref.Relist
 //	ask        Ref.RequestProgress, and a timer while calls wait
+//	askAgain   the caller: a request for progress has returned, and there was another meanwhile
 type message interface{ message() }
 
 // begin starts the work.
@@ -52,7 +53,12 @@ type relist struct{ why Reason }
 // ask asks the watch for progress.
 type ask struct{}
 
-func (ask) message()     {}
+// askAgain asks the watch for progress whether or not calls wait: what was to be asked
+// meanwhile may be for the Reflector itself, which starts warm.
+type askAgain struct{}
+
+func (ask) message()      {}
+func (askAgain) message() {}
 func (begin) message()   {}
 func (answer) message()  {}
 func (pull) message()    {}

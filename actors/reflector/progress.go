@@ -78,7 +78,7 @@ func (r *reflector) ask(ctx *actors.Context) {
 	p.stop()
 	var life context.Context
 	life, p.cancel = context.WithCancel(context.Background())
-	p.caller.Tell(progressRequest{life, r.watcher, p, r.handle.RequestProgress})
+	p.caller.Tell(progressRequest{life, r.watcher, p, func() { r.handle.actor.Tell(askAgain{}) }})
 }
 
 // askProgress asks a watch for progress and returns a panic in it as an error.

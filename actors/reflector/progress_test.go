@@ -107,6 +107,20 @@ func TestRequestProgress_WhileOneIsBeingMadeIsMadeAfterIt(t *testing.T) {
 	})
 }
 
+// The call that waits may be gone by then, and one of the Reflector's own be the reason.
+func TestRequestProgress_WhileOneIsBeingMadeIsMadeAfterItWhoeverWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t, unchanged)
+		a.waiting.Store(true)
+		require.Equal(t, int64(1), a.request())
+		require.Equal(t, int64(1), a.request())
+		a.waiting.Store(false)
+		require.Equal(t, int64(2), a.answered())
+		require.Equal(t, int64(2), a.answered())
+		a.close()
+	})
+}
+
 func TestRequestProgress_IsRepeatedWhileCallsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, unchanged)

@@ -50,6 +50,8 @@ func (r *reflector) Receive(ctx *actors.Context, msg message) {
 		r.machine.relist(m.why, ctx.Clock().Now())
 	case ask:
 		r.asked(ctx)
+	case askAgain:
+		r.ask(ctx)
 	}
 	r.act(ctx)
 }
@@ -60,8 +62,8 @@ func (r *reflector) Flush(*actors.Context) { r.handle.publish(r.machine.stats) }
 // Stopping cancels the call in progress, so that the caller can end.
 func (r *reflector) Stopping(*actors.Context) {
 	r.machine.stats.Phase = Ended
-	clock.Stop(&r.handle.repeat)
 	r.release()
+	clock.Stop(&r.handle.repeat)
 	r.handle.publish(r.machine.stats)
 }
 
