@@ -87,7 +87,9 @@ func (p *updater) Started(ctx *actors.Context) {
 		return
 	}
 	s.source.Store(ref)
-	ref.RequestProgress() // for calls that wait since before
+	if s.waiters.waiting() {
+		ref.RequestProgress()
+	}
 }
 
 // Receive handles one message. Flush commits the gathered updates.

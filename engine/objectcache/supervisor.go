@@ -123,7 +123,9 @@ func (s *supervisor) start(ctx *actors.Context, e *entry) {
 	}
 	e.child.Store(child)
 	e.stopping = false
-	child.RequestProgress() // for calls that wait since before
+	if e.awaited() {
+		child.RequestProgress()
+	}
 	s.children[child.ID()] = e
 	s.cache.reflectors.Add(1)
 	s.cache.starts.Add(1)
