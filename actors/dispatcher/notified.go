@@ -62,8 +62,8 @@ func (s *members) remove(w *watcher.Member) bool {
 	return true
 }
 
-// add adds a watch. If it starts before the newest snapshot, whose round is over, it learns of that as of
-// another one. In the middle of a pass it comes in addition to the others.
+// add adds a watch. One that starts before the newest snapshot is told of that by the next pass, since
+// the snapshot's own round is over. In the middle of a pass it comes in addition to the others.
 func (n *notified) add(w *watcher.Member) {
 	behind := w.Resume() < n.d.Feed.Load().Revision
 	if w.Stream().Everything() {

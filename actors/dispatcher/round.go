@@ -78,7 +78,6 @@ func (d *dispatcher) appendFound(from, to store.Seq) {
 			e.stream.Append(from, to, e.found)
 			e.found = nil
 			e.settled = false
-			e.forgets = min(e.forgets, to)
 		}
 	}
 }

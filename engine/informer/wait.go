@@ -12,8 +12,9 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Syncer is an argument of [WaitFor]: a [SharedInformer] or a
-// [Registration].
+// Syncer is an argument of [WaitFor]: a [SharedInformer] or a [Registration]. A type of your own
+// that waits for one of them on a deterministic host must embed it, so that WaitFor knows that only
+// one goroutine may run the host.
 type Syncer interface {
 	Name() string
 	HasSynced() bool

@@ -97,7 +97,7 @@ func mayReplace(name string, of *bolt.File) error {
 		return fmt.Errorf("is of %s, while the file of --data is %s", before.StoreID, now.StoreID)
 	case before.Timeline > now.Timeline:
 		return fmt.Errorf("is on timeline %d, while the file of --data is on %d", before.Timeline, now.Timeline)
-	case before.Timeline < now.Timeline:
+	case before.Timeline < now.Timeline: // of an ancestor or of a file beside that, which a file does not know
 		return nil
 	case before.Branch != now.Branch:
 		return errors.New("is of another file that was restored, not of the one of --data")
