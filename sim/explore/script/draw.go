@@ -73,6 +73,7 @@ func (d *drawing) setup() Setup {
 			MinAge:    pick(d, time.Second, time.Minute),
 			MinEvents: pick(d, 0, 0, 2, 4),
 			MaxEvents: pick(d, 4, 16, 1000),
+			MaxBytes:  pick[int64](d, 0, 0, 4<<10),
 			ChunkSize: pick(d, 1, 3, 4),
 		},
 		Indexed:        d.IntN(2) == 0,
