@@ -26,7 +26,7 @@ var chances = []chance{
 	{Pass, 5}, {Jump, 1},
 	{Hangup, 1}, {Outage, 1}, {Expire, 2}, {Lose, 1}, {Repeat, 1},
 	{FailLists, 1}, {FailWatches, 1}, {SlowLists, 1}, {Block, 1}, {Unblock, 2},
-	{Compact, 1}, {Rewind, 1}, {Rewrite, 1}, {Cancel, 2}, {Panic, 1}, {Fail, 3}, {Slow, 3},
+	{Compact, 1}, {Discard, 2}, {Rewind, 1}, {Rewrite, 1}, {Cancel, 2}, {Panic, 1}, {Fail, 3}, {Slow, 3},
 }
 
 var allChances = func() (sum int) {
@@ -98,7 +98,7 @@ func (d *drawing) setup() Setup {
 
 // relistVerbs are the verbs that make the engine list again or split transactions. They are
 // not drawn where storage has transactions: see [Setup].Transactions.
-var relistVerbs = []Verb{Expire, Lose, Repeat, FailLists, FailWatches, SlowLists, Compact, Rewind, Rewrite}
+var relistVerbs = []Verb{Expire, Lose, Repeat, FailLists, FailWatches, SlowLists, Compact, Discard, Rewind, Rewrite}
 
 // allowedVerb returns verb, or the verb in its place: with transactions, Transact for every
 // third write and for the verbs in relistVerbs; without, Write for Transact.
@@ -258,7 +258,7 @@ func (d *drawing) nextTimeline() []Step {
 var verbsDuringStart = []Verb{Rewind, Rewrite, Write, Remove, Lease, Hangup, Expire, Compact, Pass, Cancel}
 
 // uncachedVerbs are the verbs whose call may go to the engine without a cache.
-var uncachedVerbs = []Verb{Write, Remove, Emit, Create, Change, RemoveIf, Race, Get, List, NextPage}
+var uncachedVerbs = []Verb{Write, Remove, Emit, Create, Change, RemoveIf, Race, Get, List, NextPage, Discard}
 
 func (d *drawing) step(verb Verb) Step {
 	verb = d.allowedVerb(verb)
@@ -311,6 +311,9 @@ func (d *drawing) step(verb Verb) Step {
 		s.N = 1 + d.IntN(9)
 	case Compact, Rewind, Rewrite:
 		s.N = d.IntN(8)
+	case Discard:
+		s.N = d.IntN(8)
+		d.waits(&s)
 	case Slow:
 		s.N = pick(d, 0, 3, 3, 3, 4, 5, 6, 6+d.IntN(10))
 	}

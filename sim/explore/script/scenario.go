@@ -248,10 +248,12 @@ const (
 	// Block makes storage's watches deliver nothing, until Unblock.
 	Block
 	Unblock
-	// Compact compacts storage's history up to N revisions before the newest.
+	// Compact compacts storage's history up to N revisions before the newest, and Discard has
+	// the engine do so, which then forgets that history, too.
 	// Rewind takes storage back by N revisions. Rewrite does so, too, and then makes
 	// other writes, at least up to the revision that the engine has reached.
 	Compact
+	Discard
 	Rewind
 	Rewrite
 	// Cancel ends the context of the call that is under way or, outside of a call, that

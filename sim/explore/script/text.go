@@ -46,7 +46,7 @@ var verbNames = [verbs]string{
 	Lose: "storage loses an event", Repeat: "storage repeats an event",
 	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow",
 	Block: "storage goes silent", Unblock: "storage delivers again",
-	Compact: "compact", Rewind: "storage goes back", Rewrite: "storage goes back and has other writes",
+	Compact: "compact", Discard: "discard", Rewind: "storage goes back", Rewrite: "storage goes back and has other writes",
 	Cancel: "context ends", Panic: "handler panics", Fail: "handler fails", Slow: "slow is actor",
 }
 
@@ -97,7 +97,7 @@ func (s Step) String() string {
 	if s.Uncached {
 		b.WriteString(" without cache")
 	}
-	if s.N != 0 || s.Do == Compact || s.Do == Rewind || s.Do == Slow {
+	if s.N != 0 || s.Do == Compact || s.Do == Discard || s.Do == Rewind || s.Do == Slow {
 		fmt.Fprintf(&b, " n=%d", s.N)
 	}
 	if s.Turns >= 0 && s.Do.calls() {
@@ -157,7 +157,7 @@ func (v Verb) seeded() bool {
 // calls reports whether a step with the verb makes a call that may wait.
 func (v Verb) calls() bool {
 	switch v {
-	case Watch, Take, Resume, Get, List, WaitFor, Fetch, Follow, WatchLastList:
+	case Watch, Take, Resume, Get, List, WaitFor, Fetch, Follow, WatchLastList, Discard:
 		return true
 	}
 	return false

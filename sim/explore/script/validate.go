@@ -56,7 +56,7 @@ func (s *Step) time() (passes time.Duration) {
 	switch s.Do {
 	case Pass:
 		passes = time.Duration(s.N) * s.For
-	case Get, List, Fetch, WaitFor:
+	case Get, List, Fetch, WaitFor, Discard:
 		passes = s.For
 	}
 	if s.Meanwhile != nil {

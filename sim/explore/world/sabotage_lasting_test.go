@@ -59,7 +59,7 @@ func TestSabotage_LastingFaultsAreFound(t *testing.T) {
 	for _, s := range lastingFaults {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := uint64(1); seed <= 100; seed++ {
+			for seed := uint64(1); seed <= maxSabotaged; seed++ {
 				o := simulate(&cfg, drawn(cfg, seed), s.seams, nil)
 				require.NoError(t, o.Err)
 				if o.Failure != nil {
@@ -67,7 +67,7 @@ func TestSabotage_LastingFaultsAreFound(t *testing.T) {
 					return
 				}
 			}
-			t.Fatal("not found within 100 seeds")
+			t.Fatalf("not found within %d seeds", maxSabotaged)
 		})
 	}
 }

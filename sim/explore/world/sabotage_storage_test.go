@@ -146,6 +146,15 @@ func refuseWrite(_ *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpPut), When: func(*faulty.Call) bool { return o.now() }, Do: faulty.Fail(storage.ErrOutage)}
 }
 
+// keepHistory acknowledges a compaction without making it.
+func keepHistory(_ *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpCompact), Do: func(_ context.Context, _ *faulty.Call, proceed func()) {
+		if !o.now() {
+			proceed()
+		}
+	}}
+}
+
 // loseWrite acknowledges a write of an existing object, with that object, without storing it.
 func loseWrite(w *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpPut), Do: func(ctx context.Context, c *faulty.Call, proceed func()) {

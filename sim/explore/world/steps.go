@@ -1,6 +1,8 @@
 package world
 
 import (
+	"context"
+
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
@@ -49,6 +51,8 @@ func (w *World[T]) do(s script.Step) {
 		w.sched.MakeSlow(actors.ID(s.N))
 	case script.Rewind, script.Rewrite:
 		w.rewind(s)
+	case script.Discard:
+		w.wait(s, s.For, func(ctx context.Context) { w.discard(ctx, s) })
 	case script.Subscribe:
 		w.subscribe(s)
 	case script.Acquire, script.Fetch, script.Release:

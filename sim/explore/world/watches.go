@@ -183,7 +183,7 @@ func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
 	}
 	w.sched.Settle()
 	s := w.engine.Stats()
-	rev = w.newest() - store.Revision(min(n, s.WindowEvents))
+	rev = max(w.newest()-store.Revision(min(n, s.WindowEvents)), s.WindowFloor) // a chunk may have discarded events, too
 	for at := rev + 1; at <= w.newest(); at++ {
 		if !w.history().Received(at) {
 			return 0, false

@@ -1,6 +1,14 @@
 package world
 
-import "github.com/watchmill/watchmill/sim/judge"
+import (
+	"context"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/internal/storage"
+	"github.com/watchmill/watchmill/sim/explore/script"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/store"
+)
 
 // eventSize is more bytes than an event of a small value takes in the window.
 const eventSize = 512
@@ -18,8 +26,8 @@ func (w *World[T]) judgeWindow() {
 		w.fail(judge.Failed(judge.Kept, "", "the window has %d bytes, the most are %d", s.WindowBytes, limits.MaxBytes))
 	}
 	floor := s.WindowFloor
-	if w.windowBegan == 0 {
-		w.windowBegan = floor
+	if w.windowBegan == 0 || w.discarded > 0 && floor >= w.discarded {
+		w.windowBegan, w.discarded = floor, 0
 	}
 	if floor <= max(w.windowBegan, judge.First) {
 		return
@@ -31,5 +39,42 @@ func (w *World[T]) judgeWindow() {
 		w.fail(judge.Failed(judge.Kept, "", "the window has %d events, the least are %d, and it has dropped those up to %d", s.WindowEvents, limits.MinEvents, floor))
 	case !old && !full:
 		w.fail(judge.Failed(judge.Kept, "", "the window has %d events and has dropped those up to %d, which is of %v ago", s.WindowEvents, floor, w.storage.Age(floor)))
+	}
+}
+
+// discardErrors are those with which the contract allows a compaction to fail.
+var discardErrors = []error{engine.ErrNotReady, engine.ErrIdle, storage.ErrOutage}
+
+// discard has the engine of the step forget history. Also a call that has failed may have been heard.
+func (w *World[T]) discard(ctx context.Context, s script.Step) {
+	by, rev := w.engineOfStep(s), w.storage.Back(s.N)
+	r := w.readBy(by, judge.Read[T]{Name: "discard", Oldest: rev, Newest: rev})
+	err := by.Compact(ctx, rev)
+	w.trace.Result(rev, err)
+	floor := w.engine.Stats().WindowFloor
+	if by == w.engine {
+		w.windowDiscarded(rev, floor, err)
+	}
+	switch {
+	case err != nil:
+		w.judgeReadError(ctx, r, err, discardErrors)
+	case by == w.engine && floor < rev && w.engine.Revision() >= rev:
+		w.fail(judge.Failed(judge.Kept, "", "the window starts at %d, although everything before %d was to be discarded", floor, rev))
+	case w.storage.Floor() < rev:
+		w.fail(judge.Failed(judge.Kept, "storage", "it starts at %d, although everything before %d was to be discarded", w.storage.Floor(), rev))
+	}
+}
+
+// windowDiscarded lets the window, which begins at floor, begin at rev, up to which history was to be
+// discarded, or where the engine has listed what it was not sent, if rev is within that.
+func (w *World[T]) windowDiscarded(rev, floor store.Revision, err error) {
+	if late := w.engine.Revision() < rev; late || err != nil {
+		w.discarded = rev
+	}
+	if w.windowBegan == 0 {
+		return
+	}
+	if w.windowBegan = max(w.windowBegan, rev); !w.history().Received(rev + 1) {
+		w.windowBegan = max(w.windowBegan, floor)
 	}
 }

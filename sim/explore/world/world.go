@@ -53,6 +53,9 @@ type World[T any] struct {
 	// windowBegan is the first revision that the engine's window had, of this history of storage; zero
 	// if the engine has not listed yet.
 	windowBegan store.Revision
+	// discarded is up to where history was to be discarded, if the engine had not done that when its call
+	// returned; zero if it has.
+	discarded store.Revision
 	// closing: the engine is being closed, so it may refuse a handler's calls.
 	// rewinding: storage has gone back, and the engine may not have learned of it yet.
 	// resting: no call may be refused.
