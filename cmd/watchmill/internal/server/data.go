@@ -103,12 +103,14 @@ func (d *data) openFile(place string) (err error) {
 	if d.file, err = bolt.Open(place, bolt.Options{OnError: failed}); err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
-	if info, err := d.file.Info(); err == nil {
-		for _, warning := range info.Warnings {
-			d.log.Warn("the file of objects has a defect, which has no consequence", "file", place, "defect", warning)
-		}
+	info, err := d.file.Info()
+	if err != nil {
+		return errors.Join(err, d.file.Close())
 	}
-	if errors.Is(missing, fs.ErrNotExist) {
+	for _, warning := range info.Warnings {
+		d.log.Warn("the file of objects has a defect, which has no consequence", "file", place, "defect", warning)
+	}
+	if errors.Is(missing, fs.ErrNotExist) && len(info.Types) == 0 { // else another program has made and used it meanwhile
 		d.made = place
 	}
 	return nil
@@ -210,9 +212,13 @@ func (d *data) progress(kind string) func(done, total int) {
 	}
 }
 
-// close closes everything, each part before those that it uses, and removes a new file that is
-// not to stay.
+// close closes everything, each part before those that it uses. Before that it removes a new file
+// that is not to stay: another program that waits for it finds it gone when it gets the lock, and
+// makes one of its own.
 func (d *data) close() error {
+	if d.made != "" {
+		_ = os.Remove(d.made) // Windows does not remove an open file: that stays, empty
+	}
 	var errs []error
 	for _, s := range d.stores {
 		errs = append(errs, s.Close())
@@ -222,9 +228,6 @@ func (d *data) close() error {
 	}
 	if d.file != nil {
 		errs = append(errs, d.file.Close())
-	}
-	if d.made != "" {
-		errs = append(errs, os.Remove(d.made))
 	}
 	if d.host != nil {
 		errs = append(errs, d.host.Close())
