@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,5 +58,34 @@ func TestServe_AllVersionsHaveTheObjects(t *testing.T) {
 		require.Equal(t, strings.NewReplacer(`:"example.com/v1","kind"`, `:"example.com/v1beta1","kind"`, `,"spec":{"color":"grey","size":3}`, "").Replace(first), second)
 		code, page := call(t, "GET", url+"/metrics", "", "")
 		require.Equal(t, 200, code, page)
+	}
+}
+
+// Objects of another scope would be listed, and could be neither read nor deleted.
+func TestServe_RefusesAScopeThatItsObjectsDoNotHave(t *testing.T) {
+	dir := t.TempDir()
+	text, err := os.ReadFile(manifests)
+	require.NoError(t, err)
+	clustered := filepath.Join(dir, "clustered.yaml")
+	require.NoError(t, os.WriteFile(clustered, []byte(strings.Replace(string(text), "scope: Namespaced", "scope: Cluster", 1)), 0o600))
+	for _, c := range []struct{ file, manifest, path, other, problem string }{
+		{"one", manifests, inDefault, clustered, `--crd has widgets.example.com with the scope Cluster, in ` + clustered + `, but --data has such objects with the scope Namespaced, as "default/a": set spec.scope`},
+		{"two", clustered, "/apis/example.com/v1/widgets", manifests, `--crd has widgets.example.com with the scope Namespaced, in ` + manifests + `, but --data has such objects with the scope Cluster, as "a": set spec.scope`},
+	} {
+		opts := server.Options{Data: "bolt:" + filepath.Join(dir, c.file), CRDs: []string{c.manifest}}
+		url, stop := serving(t, opts)
+		code, created := call(t, "POST", url+c.path, "", `{"metadata":{"name":"a"},"spec":{"size":3}}`)
+		require.Equal(t, 201, code, created)
+		stop()
+		_, errs, status := command(t.Context(), "serve", "--listen", "127.0.0.1:0", "--data", opts.Data, "--crd", c.other)
+		require.Equal(t, exitUsage, status, errs)
+		require.Contains(t, errs, c.problem)
+		url, stop = serving(t, opts)
+		code, _ = call(t, "DELETE", url+c.path+"/a", "", "")
+		require.Equal(t, 200, code)
+		stop()
+		opts.CRDs = []string{c.other}
+		_, stop = serving(t, opts) // none is left
+		stop()
 	}
 }

@@ -148,6 +148,9 @@ func (d *data) open(ctx context.Context, k kind) (all []serve.Provider, err erro
 			return nil, err
 		}
 		d.backends = append(d.backends, objects)
+		if err := k.fits(ctx, objects); err != nil {
+			return nil, err
+		}
 	}
 	for i, cfg := range k.versions {
 		cfg.Engine.Host, cfg.Engine.Backend = d.host, objects

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -16,12 +17,15 @@ import (
 	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // kind is a kind to serve.
 type kind struct {
 	// versions are the configurations of its versions, which have the same objects.
 	versions []registry.Config[object]
+	// manifest is the file that defines it, "" if the server that a replica follows does.
+	manifest string
 	// notes describe the parts of the manifest that the server does not honour.
 	notes []string
 }
@@ -88,7 +92,7 @@ func (o *Options) definedKinds() ([]kind, error) {
 			if slices.ContainsFunc(all, func(k kind) bool { return k.name() == d.Kind.GroupResource() }) {
 				return nil, &engine.ConfigError{Field: "--crd", Problem: fmt.Sprintf("defines %s.%s twice, again in %s; give each kind once", d.Kind.Plural, d.Kind.Group, name)}
 			}
-			all = append(all, definedKind(d))
+			all = append(all, definedKind(d, name))
 		}
 	}
 	return all, nil
@@ -98,8 +102,8 @@ func (o *Options) definedKinds() ([]kind, error) {
 func (k *kind) name() schema.GroupResource { return k.versions[0].Kind.GroupResource() }
 
 // definedKind returns the kind that a manifest defines, with server-side apply.
-func definedKind(d *crd.Definition) kind {
-	k := kind{notes: d.Notes}
+func definedKind(d *crd.Definition, manifest string) kind {
+	k := kind{manifest: manifest, notes: d.Notes}
 	for _, v := range d.Versions() {
 		cfg := v.Config()
 		cfg.Apply = apply.Versions(d.Schemas())
@@ -110,6 +114,28 @@ func definedKind(d *crd.Definition) kind {
 		k.versions = append(k.versions, cfg)
 	}
 	return k
+}
+
+// fits returns an error if storage has objects of the kind from when its scope was another: they would
+// be listed, and could be neither read nor deleted. All have one scope, so it looks at one of them.
+func (k *kind) fits(ctx context.Context, objects backend.Backend) error {
+	first, err := objects.List(ctx, backend.ListOptions{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
+	for _, o := range first.Items {
+		was, now := "Cluster", "Cluster"
+		if strings.Contains(o.Key, "/") {
+			was = "Namespaced"
+		}
+		if !k.versions[0].Kind.ClusterScoped {
+			now = "Namespaced"
+		}
+		if was != now {
+			return &engine.ConfigError{Field: "--crd", Problem: fmt.Sprintf("has %s with the scope %s, in %s, but --data has such objects with the scope %s, as %q: set spec.scope to that, or give other --data", k.name(), now, k.manifest, was, o.Key)}
+		}
+	}
+	return nil
 }
 
 // origin returns the configuration of the client of the server that a replica follows.
