@@ -215,13 +215,15 @@ func (a *auditLog) follow() error {
 	return a.open()
 }
 
-// close writes what waits, and closes the file.
+// close writes what waits, and closes the file, unless its disk hangs.
 func (a *auditLog) close() error {
 	if a == nil {
 		return nil
 	}
 	close(a.stop)
-	a.done.Wait()
+	if !endsSoon(&a.done) {
+		return fmt.Errorf("--audit-log: writing to %s has hung for %v: its last %d lines are lost", a.name, hangAfter, len(a.lines)+1)
+	}
 	if a.file == nil {
 		return nil
 	}

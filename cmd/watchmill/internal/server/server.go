@@ -19,6 +19,7 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
 // Options are the flags of the command.
@@ -118,6 +119,26 @@ func (o *Options) listenAndServe(ctx context.Context, server *serve.Server, list
 		told = o.tellOfDraining(ctx, log)
 	}
 	return errors.Join(o.flagged(server.ListenAndServe(listening, listen)), unbegun)
+}
+
+// hangAfter is how long the end of the server waits for what is written to a disk, as long as that of a
+// file of objects does.
+const hangAfter = bolt.DefaultCloseTimeout
+
+// endsSoon waits for goroutines that write to a disk, and reports whether they have ended: a disk that
+// hangs must not keep the process from ending.
+func endsSoon(writing *sync.WaitGroup) bool {
+	ended := make(chan struct{})
+	go func() {
+		writing.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(hangAfter):
+		return false
+	}
 }
 
 // tellOfDraining logs what the server waits for when ctx is done. The function that it returns

@@ -132,7 +132,9 @@ func (s *snapshots) start(ctx context.Context) (stop func()) {
 	})
 	return func() {
 		cancel()
-		running.Wait()
+		if !endsSoon(&running) {
+			s.log.Error("writing a snapshot has hung, and is given up", "file", s.to)
+		}
 	}
 }
 
