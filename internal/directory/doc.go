@@ -1,6 +1,6 @@
-// Package directory makes the names of files durable:
+// Package directory finds the names by which files are replaced, and makes them durable:
 //
-//	write, sync and rename a file ──▶ Sync of its directory ──▶ the file is there under its name after a power cut
+//	Followed ──▶ write, sync and rename a file to that ──▶ Sync of its directory ──▶ it is there after a power cut
 //
 // Some file systems cannot sync a directory, and refuse it: CIFS before Linux 4.17, many in
 // user space, those of some hosts of containers. [Sync] takes that as done, as PostgreSQL

@@ -55,10 +55,7 @@ func New(name string) (*Draft, error) {
 // NewFile begins a draft of the named file, which is a regular file or not there, with these
 // permissions.
 func NewFile(name string, perm fs.FileMode) (*Draft, error) {
-	if followed, err := filepath.EvalSymlinks(name); err == nil {
-		name = followed // the target of a link is replaced, not the link
-	}
-	d := &Draft{target: name, perm: perm}
+	d := &Draft{target: directory.Followed(name), perm: perm} // of a link the target is replaced, not the link
 	if err := d.open(); err != nil {
 		return nil, err
 	}
@@ -98,9 +95,7 @@ func (d *Draft) open() (err error) {
 // Clean removes the drafts of the named file that processes have left which were killed. No
 // process may be writing one.
 func Clean(name string) error {
-	if followed, err := filepath.EvalSymlinks(name); err == nil {
-		name = followed
-	}
+	name = directory.Followed(name)
 	beside, err := os.ReadDir(filepath.Dir(name))
 	if err != nil {
 		return err

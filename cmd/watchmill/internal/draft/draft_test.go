@@ -63,6 +63,26 @@ func TestDraft_HasNoFileBeforeItIsWritten(t *testing.T) {
 	require.Equal(t, []string{"new"}, filetest.Names(t, dir))
 }
 
+// A backup whose link leads to another disk goes there the first time, too.
+func TestDraft_FollowsALinkToAFileThatIsNotThere(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	require.NoError(t, os.Mkdir("far", 0o700))
+	require.NoError(t, os.Symlink("far", "near"))
+	require.NoError(t, os.Symlink("near/file", "link"))
+	require.True(t, draft.SameFile("link", "far/file"))
+	require.NoError(t, os.WriteFile("far/file.0123cdef.tmp", nil, 0o600)) // of a process that was killed
+	require.NoError(t, draft.Clean("link"))
+	d, err := draft.New("link")
+	require.NoError(t, err)
+	require.NoError(t, d.Publish())
+	require.Equal(t, []string{"file"}, filetest.Names(t, "far"))
+	require.Equal(t, []string{"far", "link", "near"}, filetest.Names(t, dir))
+	info, err := os.Lstat("link")
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&os.ModeSymlink)
+}
+
 // The draft's own name would be news to the user.
 func TestDraft_NamesTheFileInErrors(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "away", "new")

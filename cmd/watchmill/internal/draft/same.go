@@ -3,6 +3,8 @@ package draft
 import (
 	"os"
 	"path/filepath"
+
+	"github.com/watchmill/watchmill/internal/directory"
 )
 
 // SameFile reports whether two names are those of one file, which need not exist.
@@ -17,14 +19,14 @@ func SameFile(a, b string) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// whole returns a name from the root on, with the directory that it leads to.
+// whole returns the name that a name leads to, from the root on.
 func whole(name string) (string, error) {
-	name, err := filepath.Abs(name)
+	name, err := filepath.Abs(directory.Followed(name))
 	if err != nil {
 		return "", err
 	}
-	if directory, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil {
-		name = filepath.Join(directory, filepath.Base(name))
+	if beside, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil {
+		name = filepath.Join(beside, filepath.Base(name))
 	}
 	return name, nil
 }

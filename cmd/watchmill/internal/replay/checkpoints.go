@@ -159,17 +159,18 @@ func (c *checkpoints) write(s *load.Saved) error {
 	if err != nil {
 		return err
 	}
-	next := c.path + ".new"
+	path := directory.Followed(c.path) // of a link the target is replaced, not the link
+	next := path + ".new"
 	if err := c.replaceable(next); err != nil {
 		return err
 	}
 	if err := writeSynced(next, data); err != nil {
 		return err
 	}
-	if err := os.Rename(next, c.path); err != nil {
+	if err := os.Rename(next, path); err != nil {
 		return err
 	}
-	_ = directory.Sync(filepath.Dir(c.path)) // without it a crash may restore the previous file, which is valid, too
+	_ = directory.Sync(filepath.Dir(path)) // without it a crash may restore the previous file, which is valid, too
 	return nil
 }
 
@@ -210,7 +211,7 @@ func writeSynced(path string, data []byte) error {
 
 // begin refuses a file that exists, since another replay may need it.
 func (c *checkpoints) begin() error {
-	switch _, err := os.Lstat(c.path); {
+	switch _, err := os.Stat(c.path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:

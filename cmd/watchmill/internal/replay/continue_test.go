@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load"
@@ -363,6 +364,21 @@ func TestContinue_ReplacesNoFileButItsOwn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, content, string(left))
 	}
+}
+
+// Checkpoints go where a link leads, whether there is a file yet or not.
+func TestContinue_ReplacesTheFileOfALink(t *testing.T) {
+	dir := t.TempDir()
+	opts := durable(dir, replay.Options{File: writeTrace(t, dir, put("a", "1")), Watchers: 1})
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "far"), 0o700))
+	require.NoError(t, os.Symlink("far/saved", opts.Checkpoints))
+	requireOK(t, replayed(t, opts))
+	opts.Continue = true
+	requireOK(t, replayed(t, opts))
+	require.Equal(t, []string{"saved"}, filetest.Names(t, filepath.Join(dir, "far")))
+	to, err := os.Readlink(opts.Checkpoints)
+	require.NoError(t, err)
+	require.Equal(t, "far/saved", to)
 }
 
 func TestContinue_NoFileIsUsedForTwoThings(t *testing.T) {

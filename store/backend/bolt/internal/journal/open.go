@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
+	"github.com/watchmill/watchmill/internal/directory"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -38,7 +39,7 @@ func open(ctx context.Context, path string, opts Options) (*File, error) {
 	if opts.LockTimeout == 0 {
 		opts.LockTimeout = DefaultLockTimeout
 	}
-	f, err := openLocked(followed(path), opts)
+	f, err := openLocked(directory.Followed(path), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -169,25 +170,6 @@ func removeLeftover(path string) error {
 		return fmt.Errorf("cannot remove what a crash has left: %w", err)
 	}
 	return nil
-}
-
-// maxLinks is how many symbolic links are followed, as on Linux.
-const maxLinks = 40
-
-// followed returns the path that symbolic links at path lead to, whether there is a file or
-// not. A new file is made beside that path and renamed to it, so that a link stays one.
-func followed(path string) string {
-	for range maxLinks {
-		to, err := os.Readlink(path)
-		if err != nil {
-			break // not a link, or not there, which opening it reports
-		}
-		if dir, _ := filepath.Split(path); !filepath.IsAbs(to) {
-			to = dir + to // not cleaned: dir may have links, too
-		}
-		path = to
-	}
-	return path
 }
 
 // maxFileName is the longest name of a file, in bytes, that all usual file systems take.

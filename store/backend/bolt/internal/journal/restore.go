@@ -16,6 +16,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/watchmill/watchmill/internal/directory"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
 )
 
@@ -43,7 +44,7 @@ func Restore(ctx context.Context, r io.Reader, path string, opts RestoreOptions)
 	if err := validatePath(path); err != nil {
 		return Manifest{}, err
 	}
-	path = followed(path)
+	path = directory.Followed(path)
 	s := restoring{ctx: ctx, path: path, opts: opts}
 	p := placement{path: path, task: "restore to", timeout: DefaultLockTimeout, before: func(file *os.File) error { return s.receive(file, r) }}
 	done := false
