@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -82,6 +84,7 @@ func (c *exploreCommand) Run(ctx context.Context, to *streams) error {
 	if c.JSON {
 		write = writeExploreJSON
 	}
+	signal.Ignore(syscall.SIGPIPE) // a broken invariant is the exit status even if stdout is closed
 	if err := write(to.stdout, report); err != nil {
 		return unwrittenFinding(to, report.Finding, err)
 	}

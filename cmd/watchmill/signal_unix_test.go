@@ -138,3 +138,27 @@ func TestInterrupt_EndsARunWhoseReportGoesIntoAPipeWithoutAReader(t *testing.T) 
 	require.NoError(t, err)
 	require.NoError(t, reader.Close())
 }
+
+// Files are written whoever reads the report: a page that is asked for is not lost with a pager that ends.
+func TestClosedPipe_LosesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	state, page := filepath.Join(dir, "state"), filepath.Join(dir, "page")
+	for _, c := range []struct {
+		args   []string
+		status int
+	}{
+		{[]string{"replay", "--watchers=3", "--state", state, shipped + ".ndjson.gz"}, -1}, // the signal has ended it
+		{[]string{"sim", "run", "--html", page, written(t, quick)}, exitFailed},
+		{[]string{"sim", "explore", "--seeds=1"}, exitFailed},
+	} {
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		child := exec.CommandContext(t.Context(), os.Args[0], c.args...)
+		child.Env, child.Stdout = append(os.Environ(), asCommand+"=1"), w
+		require.Error(t, child.Run())
+		require.NoError(t, w.Close())
+		require.Equal(t, c.status, child.ProcessState.ExitCode(), c.args)
+	}
+	require.Equal(t, []string{"page", "state"}, filetest.Names(t, dir))
+}

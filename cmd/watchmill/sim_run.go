@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
@@ -62,7 +64,8 @@ func (c *simRunCommand) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(rep.WriteTerminal(to.stdout, screen(to.stdout)), files.write(rep)); err != nil {
+	signal.Ignore(syscall.SIGPIPE) // a broken invariant is the exit status even if stdout is closed
+	if err := errors.Join(files.write(rep), rep.WriteTerminal(to.stdout, screen(to.stdout))); err != nil {
 		return unwritten(to, rep, err)
 	}
 	return outcome(rep)

@@ -154,14 +154,12 @@ func refuseSame(flag, path string, others ...otherFile) error {
 // ErrFailed is the error of a replay that failed; its report says why.
 var ErrFailed = errors.New("the run did not end well")
 
-// Finish writes the report to out and the final state to its file. It returns
-// [ErrFailed] if the replay did not end well, and [context.Canceled] if it was
-// interrupted, or ctx ends while the file is a pipe that no program reads.
+// Finish writes the final state to its file, and then the report to out, which ends the process if
+// it is a closed pipe. It returns [ErrFailed] if the replay did not end well, and
+// [context.Canceled] if it was interrupted, or ctx ends while the file is a pipe that no program
+// reads.
 func (f *Flags) Finish(ctx context.Context, out io.Writer, report *Report) error {
-	if err := report.WriteText(out); err != nil {
-		return err
-	}
-	if err := f.writeState(ctx, report); err != nil {
+	if err := errors.Join(f.writeState(ctx, report), report.WriteText(out)); err != nil {
 		return err
 	}
 	switch {
