@@ -47,6 +47,8 @@ At the start the server reads the file of --data, which takes some twenty second
 
 At an interrupt or a SIGTERM the server drains. /readyz fails for the time of --shutdown-delay, so that load balancers notice. Then new requests are refused, and the watches end over the time of --drain-watches. A second signal ends the server at once. A SIGHUP changes nothing: files that are read again need no signal.
 
+Each user may do everything, whatever its groups: users matter to the limits and the audit log alone. A program of your own can permit less, by serve.Config.Authorize.
+
 On a full disk reads go on, and writes fail until there is space. Once the disk has failed in a write, nothing is written any more, and /livez and /readyz fail, so that a supervisor restarts the server. It then reads and checks the file again. Standard error has a line for each failure, at most 60 of one level in a minute.
 
 The exit status is
