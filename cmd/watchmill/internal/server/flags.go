@@ -16,8 +16,8 @@ type Flags struct {
 	Data                     string         `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX], which several servers share."`
 	Snapshot                 string         `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file, at the start and each --snapshot-every. Once it is whole it replaces the one before, if that is of the same objects. watchmill store restore makes a file of it."`
 	SnapshotEvery            *time.Duration `placeholder:"D" help:"How often to write --snapshot, such as 15m (1h)."`
-	Upstream                 string         `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
-	UpstreamTokenFile        string         `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed."`
+	Upstream                 string         `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there. If a private authority has signed its certificate, name the authority's in the environment, by SSL_CERT_FILE (not on macOS and Windows)."`
+	UpstreamTokenFile        string         `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed. It is sent readably to a URL of http://."`
 	Kubeconfig               string         `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
 	TokenFile                string         `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\". It is read again when it changes. While it is gone, or has no token, those that it had stay valid: to lock all out, leave a token that nobody knows."`
 	TLSCert                  string         `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server. It is read again when it or the key changes."`
