@@ -431,6 +431,17 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 	require.Equal(t, "apiVersion: v1\n", string(left))
 }
 
+// A variable of the shell that is not set must leave out neither users nor a backup.
+func TestServe_RefusesAFlagThatIsEmpty(t *testing.T) {
+	for _, flag := range []string{"--token-file", "--client-ca", "--tls-cert", "--tls-key", "--audit-log", "--snapshot", "--kubeconfig", "--upstream", "--upstream-token-file", "--data", "--listen"} {
+		_, errs, status := command(t.Context(), "serve", "--crd", manifests, flag, "")
+		require.Equal(t, exitUsage, status, flag)
+		require.Contains(t, errs, flag)
+	}
+	_, errs, _ := command(t.Context(), "serve", "--crd", manifests, "--token-file=")
+	require.Contains(t, errs, "watchmill: --token-file: is empty; give a value, or leave the flag out\n")
+}
+
 // A command that could not serve leaves no new file of objects behind, and each other file as it
 // was.
 func TestServe_LeavesNoFileUnlessItHasServed(t *testing.T) {
