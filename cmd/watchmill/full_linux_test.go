@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,12 +68,20 @@ func TestServe_LeavesTheKubeconfigThatThereIsOnAFullDisk(t *testing.T) {
 	const before = "# Written by watchmill serve.\nof the last time"
 	require.NoError(t, os.WriteFile(config, []byte(before), 0o600))
 	errs, status := onFullDisk(t, 100, "serve", "--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", config)
-	require.Equal(t, exitUsage, status, errs)
+	require.Equal(t, exitFailed, status, errs)
 	require.Contains(t, errs, "--kubeconfig cannot be written: write "+config+": "+syscall.EFBIG.Error())
 	require.Equal(t, []string{"config"}, filetest.Names(t, dir))
 	left, err := os.ReadFile(config)
 	require.NoError(t, err)
 	require.Equal(t, before, string(left))
+}
+
+// A supervisor restarts what a full disk has ended, and not what was called wrongly.
+func TestComplain_AFullDiskIsNoWrongUsage(t *testing.T) {
+	for _, of := range []error{errOutput, errStore, errReports} {
+		require.Equal(t, exitFailed, complain(io.Discard, fmt.Errorf("%w: %w", of, &fs.PathError{Op: "open", Path: "x", Err: syscall.ENOSPC})))
+		require.Equal(t, exitUsage, complain(io.Discard, fmt.Errorf("%w: %w", of, fs.ErrNotExist)))
+	}
 }
 
 // A full disk is no wrong usage.

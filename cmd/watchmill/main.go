@@ -18,8 +18,8 @@
 // The exit status is
 //
 //	0    for success
-//	1    if a watcher was lost or its state differs, an assertion or the run failed, or a
-//	     file is damaged
+//	1    if a watcher was lost or its state differs, an assertion or the run failed, a
+//	     file is damaged, or the disk is full
 //	2    for wrong usage, a bad trace, scenario or manifest, an unreadable report, or a file
 //	     that store cannot use
 //	3    if an invariant is broken

@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
@@ -108,6 +109,8 @@ func complain(stderr io.Writer, err error) int {
 		return exitInterrupted
 	case errors.Is(err, errBroken):
 		return exitBroken
+	case draft.OfDisk(err):
+		return exitFailed
 	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.Is(err, engine.ErrConfig), errors.Is(err, crd.ErrManifest), errors.Is(err, errReports), errors.Is(err, errOutput), errors.Is(err, errStore), errors.As(err, &bad):
 		return exitUsage
 	}

@@ -38,8 +38,10 @@ It shows its progress, and the report at the end. An interrupt or a SIGTERM ends
 
     0    if all is well
     1    if an assertion failed, the engine did not start or close, the
-         report could not be written, or the port of --inspect is taken
-    2    for wrong usage or a bad scenario
+         report could not be written, as on a full disk, or the port of
+         --inspect is taken
+    2    for wrong usage, such as a report in a directory that is not
+         there, or a bad scenario
     3    if an invariant is broken
     130  after an interrupt or a SIGTERM`
 }
@@ -95,7 +97,8 @@ func outcome(rep *sim.Report) error {
 	return nil
 }
 
-// errOutput is the error of a command that cannot write its output.
+// errOutput is the error of a command that cannot write its output, which is wrong usage unless the
+// disk is full.
 var errOutput = errors.New("cannot write the report")
 
 // outputs are the files for a report, each with the function that writes it.

@@ -6,6 +6,7 @@
 //
 // [Check] finds out before that there can be such a file, [Special] that it is not a file but,
 // say, a pipe, and [SameFile] that two files to write, or one and another to read, are one.
+// [OfDisk] tells a full disk from a wrong name.
 package draft
 
 import (
@@ -16,6 +17,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"syscall"
 
 	"github.com/watchmill/watchmill/internal/directory"
 )
@@ -81,6 +84,12 @@ func Check(name string) error {
 		d.Discard()
 	}
 	return err
+}
+
+// OfDisk reports whether an error of writing a file is the disk's, which is full or fails: there is
+// nothing wrong with the name of the file, and later it may be written.
+func OfDisk(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO}, func(of error) bool { return errors.Is(err, of) })
 }
 
 // open makes the file of the draft, unless there is one.

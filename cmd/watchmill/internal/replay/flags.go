@@ -49,7 +49,8 @@ Refused are checkpoints of another storage, a file that is torn, and a trace tha
 An interrupt or a SIGTERM ends the replay with a report of what ran so far. The exit status is
 
     0    if all is well
-    1    if a watcher was lost, its state differs, or the replay failed
+    1    if a watcher was lost, its state differs, or the replay failed,
+         as on a full disk
     2    for wrong usage or a bad trace
     130  after an interrupt or a SIGTERM`
 }
@@ -132,7 +133,10 @@ func refuseUnwritable(flag, path string) error {
 	if err := refuseUnmade(flag, path); err != nil {
 		return err
 	}
-	if err := draft.Check(path); err != nil {
+	switch err := draft.Check(path); {
+	case draft.OfDisk(err):
+		return fmt.Errorf("%s is %s, which cannot be written: %w", flag, path, err)
+	case err != nil:
 		return &OptionError{Option: flag, Problem: fmt.Sprintf("is %s, which cannot be written: %v; give another file", path, err)}
 	}
 	return nil

@@ -63,7 +63,7 @@ func (o *Options) openAudit(log *slog.Logger) (*auditLog, error) {
 	}
 	a := &auditLog{name: o.AuditLog, log: log, lines: make(chan []byte, maxAuditLines), stop: make(chan struct{})}
 	if err := a.open(); err != nil {
-		return nil, &engine.ConfigError{Field: "--audit-log", Problem: "cannot be written: " + err.Error()}
+		return nil, unwritten("--audit-log", err)
 	}
 	a.done.Go(a.run)
 	return a, nil

@@ -138,15 +138,19 @@ func mayWriteKubeconfig(name string) error {
 	if err == nil || errors.Is(err, os.ErrNotExist) {
 		err = draft.Check(name)
 	}
-	return unwrittenKubeconfig(err)
+	return unwritten("--kubeconfig", err)
 }
 
-// unwrittenKubeconfig returns the error of writing a kubeconfig with its flag; nil for nil.
-func unwrittenKubeconfig(err error) error {
-	if err == nil {
+// unwritten returns the error of writing the file of a flag with that flag; nil for nil. It is wrong
+// usage, unless it is the disk's.
+func unwritten(flag string, err error) error {
+	switch {
+	case err == nil:
 		return nil
+	case draft.OfDisk(err):
+		return fmt.Errorf("%s cannot be written: %w", flag, err)
 	}
-	return &engine.ConfigError{Field: "--kubeconfig", Problem: "cannot be written: " + err.Error()}
+	return &engine.ConfigError{Field: flag, Problem: "cannot be written: " + err.Error()}
 }
 
 // writeKubeconfig writes a kubeconfig for the server, which has these certificates. It does not
@@ -177,7 +181,7 @@ func writeKubeconfig(name, url, token string, chain [][]byte) error {
 	if err != nil {
 		return err
 	}
-	return unwrittenKubeconfig(replaceFile(name, slices.Concat([]byte(kubeconfigMark), text, []byte("\n"))))
+	return unwritten("--kubeconfig", replaceFile(name, slices.Concat([]byte(kubeconfigMark), text, []byte("\n"))))
 }
 
 // replaceFile writes a file that only its owner may read. After an error the file is as it was.

@@ -53,10 +53,7 @@ func (o *Options) mayWriteSnapshots() error {
 	case o.Kubeconfig != "" && draft.SameFile(o.Snapshot, o.Kubeconfig):
 		return &engine.ConfigError{Field: "--snapshot", Problem: "is the file of --kubeconfig; give another one"}
 	}
-	if err := draft.Check(o.Snapshot); err != nil {
-		return &engine.ConfigError{Field: "--snapshot", Problem: "cannot be written: " + err.Error()}
-	}
-	return nil
+	return unwritten("--snapshot", draft.Check(o.Snapshot))
 }
 
 // snapshots returns what writes the snapshots that --snapshot asks for. It refuses to replace one
