@@ -41,7 +41,9 @@ Only shrink and salvage change a file. check, info and dump also take a snapshot
 
 If check finds damage, there are three remedies:
 
-    dump     prints what can be read of the file
+    dump     prints what can be read of the file; of one that is cut
+             off it prints nothing, until a copy of it is extended to the
+             size that check tells, as by truncate
     restore  makes a new file of a snapshot
     salvage  discards damaged records, so that the file can be opened
              again, if nothing else is damaged; copy the file before

@@ -10,6 +10,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -141,6 +144,37 @@ func TestStore_OfAFileThatIsCutOff(t *testing.T) {
 		require.Contains(t, errs, arguments[1])
 	}
 	require.NoFileExists(t, path+".new")
+}
+
+// The remedy that errors and help have for a file that is cut off.
+func TestStoreDump_OfAnExtendedCopyPrintsWhatIsThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	f, err := bolt.Open(path, bolt.Options{})
+	require.NoError(t, err)
+	e := openNotes(t, f, "notes")
+	for i := range 100 {
+		_, err := e.Put(t.Context(), note{fmt.Sprint(i), strings.Repeat("x", 1000)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, e.Close())
+	require.NoError(t, f.Close())
+	whole, _, status := command(t.Context(), "store", "dump", path)
+	require.Zero(t, status)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, info.Size()/4))
+	out, errs, status := command(t.Context(), "store", "dump", path)
+	require.Equal(t, exitFailed, status)
+	require.Empty(t, out)
+	size := regexp.MustCompile(`the file is cut off here: .* until a copy is extended to (\d+) bytes, as by truncate\n`).FindStringSubmatch(errs)
+	require.NotNil(t, size, errs)
+	n, err := strconv.ParseInt(size[1], 10, 64)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, n))
+	out, _, status = command(t.Context(), "store", "dump", path)
+	require.Equal(t, exitFailed, status)
+	require.NotEmpty(t, out)
+	require.Subset(t, slices.Collect(strings.Lines(whole)), slices.Collect(strings.Lines(out)))
 }
 
 func TestStoreDump_IsATraceThatReplays(t *testing.T) {
