@@ -33,6 +33,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -131,7 +132,7 @@ const lineEvery = 5 * time.Second
 func (c *replayCommand) Run(ctx context.Context, to *streams) error {
 	backends := replay.Builtin()
 	backends["etcd"] = func(place string, schema store.Schema) (backend.Backend, error) {
-		return openEtcd(ctx, place, "/watchmill/replay", "", schema)
+		return openEtcd(ctx, "--backend", place, "/watchmill/replay", "", schema)
 	}
 	opts, err := c.Options(backends, func(p load.ReplayProgress) {
 		if p.Finished < p.Watchers {
@@ -157,19 +158,33 @@ func (c *serveCommand) Run(ctx context.Context, to *streams) error {
 // Each kind has the keys below a prefix of its own.
 func (c *serveCommand) options(to *streams) server.Options {
 	etcd := func(ctx context.Context, place, kind string, schema store.Schema) (backend.Backend, error) {
-		return openEtcd(ctx, place, "/watchmill/serve", "/"+kind, schema)
+		return openEtcd(ctx, "--data", place, "/watchmill/serve", "/"+kind, schema)
 	}
 	opts := c.Options(server.Storages{"etcd": etcd}, to.stdout, to.stderr)
 	opts.Rules = cel.Rules{}
 	return opts
 }
 
-// openEtcd opens the storage below the prefix and below at a place of the form
+// openEtcd opens the storage below the prefix and below at a place that a flag names, of the form
 // HOST:PORT[/PREFIX].
-func openEtcd(ctx context.Context, place, defaultPrefix, below string, schema store.Schema) (backend.Backend, error) {
+func openEtcd(ctx context.Context, flag, place, defaultPrefix, below string, schema store.Schema) (backend.Backend, error) {
+	wrong := func(problem string) error {
+		return &usercode.ConfigError{Field: flag, Problem: fmt.Sprintf("is etcd:%s, %s; give etcd:HOST:PORT[/PREFIX], such as etcd:127.0.0.1:2379/shop", place, problem)}
+	}
 	endpoint, prefix, found := strings.Cut(place, "/")
 	if prefix = "/" + prefix; !found {
 		prefix = defaultPrefix
 	}
-	return etcd.New(ctx, etcd.Config{Endpoints: []string{endpoint}, Prefix: prefix + below, Schema: schema})
+	if host, port, err := net.SplitHostPort(endpoint); err != nil || host == "" || port == "" {
+		return nil, wrong("which does not begin with a host and a port")
+	}
+	if strings.HasSuffix(prefix, "/") {
+		return nil, wrong("which ends with a slash")
+	}
+	b, err := etcd.New(ctx, etcd.Config{Endpoints: []string{endpoint}, Prefix: prefix + below, Schema: schema})
+	var config *usercode.ConfigError
+	if errors.As(err, &config) && config.Field == "Config.Prefix" {
+		return nil, wrong("whose prefix " + config.Problem)
+	}
+	return b, err
 }

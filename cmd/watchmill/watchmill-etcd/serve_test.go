@@ -155,9 +155,14 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 	for mention, args := range map[string][]string{
 		"give memory, etcd:WHERE, bolt:WHERE": {"--crd", manifests, "--data=tape:0"},
 		"etcd:WHERE":                          {"--crd", manifests, "--data=etcd:"},
-		"Config.Prefix":                       {"--crd", manifests, "--data=etcd:127.0.0.1:1/"},
-		"--crd is missing":                    {"--data=memory"},
-		"unknown flag":                        {"--fast"},
+		"watchmill-etcd: invalid configuration: --data is etcd:127.0.0.1:1/x/, which ends with a slash; give etcd:HOST:PORT": {"--crd", manifests, "--data=etcd:127.0.0.1:1/x/"},
+		"--data is etcd:127.0.0.1:1/x//y, whose prefix is no path":                                                           {"--crd", manifests, "--data=etcd:127.0.0.1:1/x//y"},
+		"--data is etcd:hostonly/x, which does not begin with a host and a port":                                             {"--crd", manifests, "--data=etcd:hostonly/x"},
+		"--data is etcd:/x, which does not begin":                                                                            {"--crd", manifests, "--data=etcd:/x"},
+		"--data is etcd::1/x, which does not begin":                                                                          {"--crd", manifests, "--data=etcd::1/x"},
+		"--data is etcd:host:/x, which does not begin":                                                                       {"--crd", manifests, "--data=etcd:host:/x"},
+		"--crd is missing": {"--data=memory"},
+		"unknown flag":     {"--fast"},
 	} {
 		_, errs, status := command(t.Context(), append([]string{"serve", "--listen=127.0.0.1:0"}, args...)...)
 		require.Equal(t, exitUsage, status, "%v: %s", args, errs)

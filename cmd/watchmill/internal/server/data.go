@@ -194,10 +194,10 @@ func (d *data) storage(ctx context.Context, kind string, schema store.Schema) (b
 		return memory.New(schema, memory.Options{})
 	}
 	there, err := d.opener(ctx, d.place, kind, schema)
-	if err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
+	if err != nil && !errors.Is(err, engine.ErrConfig) { // which names the flag
+		err = fmt.Errorf("--data: %w", err)
 	}
-	return there, nil
+	return there, err
 }
 
 // progressEvery is the time between two lines about the reading of a file.
