@@ -73,21 +73,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return complain(stderr, err)
 	case err != nil:
 		complain(stderr, err)
-		fmt.Fprintf(stderr, "Run %s --help to see what there is.\n", misused(err))
+		fmt.Fprintln(stderr, help.Hint(err))
 		return exitUsage
 	}
 	return complain(stderr, command.Run())
-}
-
-// misused returns the command whose usage was wrong, as the user wrote it.
-func misused(err error) string {
-	var wrong *kong.ParseError
-	if errors.As(err, &wrong) {
-		if command := wrong.Context.Selected(); command != nil {
-			return command.FullPath()
-		}
-	}
-	return "watchmill"
 }
 
 // complain prints err and returns its exit status.

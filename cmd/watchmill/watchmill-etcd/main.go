@@ -102,6 +102,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return complain(stderr, err)
 	case err != nil:
 		fmt.Fprintln(stderr, "watchmill-etcd:", err)
+		fmt.Fprintln(stderr, help.Hint(err))
 		return exitUsage
 	}
 	return complain(stderr, command.Run())

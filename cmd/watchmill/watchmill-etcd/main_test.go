@@ -66,9 +66,10 @@ func TestReplay_SaysWhyThereIsNoEtcd(t *testing.T) {
 func TestReplay_WrongUsageExitsWithTwo(t *testing.T) {
 	for mention, args := range map[string][]string{
 		"no storage of that name": {"replay", "--backend=tape:0", "x"},
-		"--backend is etcd:127.0.0.1:1/, which ends with a slash; give etcd:HOST:PORT": {"replay", "--backend=etcd:127.0.0.1:1/", history(t)},
-		"--backend is etcd:hostonly/x, which does not begin with a host and a port":    {"replay", "--backend=etcd:hostonly/x", history(t)},
-		"unknown flag": {"replay", "--fast", "x"},
+		"--backend is etcd:127.0.0.1:1/, which ends with a slash; give etcd:HOST:PORT":  {"replay", "--backend=etcd:127.0.0.1:1/", history(t)},
+		"--backend is etcd:hostonly/x, which does not begin with a host and a port":     {"replay", "--backend=etcd:hostonly/x", history(t)},
+		"unknown flag --fast\nRun watchmill-etcd replay --help to see what there is.\n": {"replay", "--fast", "x"},
+		"Run watchmill-etcd --help to see":                                              {"fly"},
 	} {
 		_, errs, status := command(t.Context(), args...)
 		require.Equal(t, exitUsage, status, errs)

@@ -24,6 +24,19 @@ func Print(options kong.HelpOptions, ctx *kong.Context) error {
 	return nil
 }
 
+// Hint says which help to read after an error of usage: that of the command, if one was given.
+func Hint(err error) string {
+	of := ""
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) {
+		of = wrong.Context.Model.Name
+		if command := wrong.Context.Selected(); command != nil {
+			of = command.FullPath()
+		}
+	}
+	return "Run " + of + " --help to see what there is."
+}
+
 // Version is the flag that prints the version of the program, and the Go that it was built
 // with, and exits.
 type Version bool
