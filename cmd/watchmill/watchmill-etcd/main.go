@@ -15,6 +15,8 @@
 // Before a replay there must be no keys below the prefix (/watchmill/replay unless another
 // is given). The objects of the replay stay there after it.
 //
+// The members of a cluster in production have TLS: --etcd-ca, --etcd-cert and --etcd-key are for that.
+//
 // Servers with the same prefix (/watchmill/serve unless another is given) have the same
 // objects, at the same revisions. Clients may use any of them, and move between them.
 //
@@ -30,6 +32,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +44,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
@@ -77,9 +81,34 @@ type commandLine struct {
 }
 
 type (
-	replayCommand struct{ replay.Flags }
-	serveCommand  struct{ server.Flags }
+	replayCommand struct {
+		replay.Flags
+		etcdFlags
+	}
+	serveCommand struct {
+		server.Flags
+		etcdFlags
+	}
 )
+
+// etcdFlags are what connections to etcd may need.
+type etcdFlags struct {
+	CA   server.Given `name:"etcd-ca" placeholder:"FILE" help:"Certificates of the authorities that sign etcd's, which is then reached over TLS."`
+	Cert server.Given `name:"etcd-cert" and:"etcd-cert" placeholder:"FILE" help:"Certificate to show to etcd over TLS, which may make a user of its common name. There is no flag for a password."`
+	Key  server.Given `name:"etcd-key" and:"etcd-cert" placeholder:"FILE" help:"Private key of --etcd-cert."`
+}
+
+// tls returns the configuration of TLS, nil without it.
+func (f *etcdFlags) tls() (*tls.Config, error) {
+	if f.CA == "" && f.Cert == "" {
+		return nil, nil
+	}
+	cfg, err := transport.TLSInfo{TrustedCAFile: string(f.CA), CertFile: string(f.Cert), KeyFile: string(f.Key)}.ClientConfig()
+	if err != nil {
+		return nil, &usercode.ConfigError{Field: "--etcd-ca or --etcd-cert", Problem: "cannot be used: " + err.Error()}
+	}
+	return cfg, nil
+}
 
 // streams has the writers of a command's output.
 type streams struct{ stdout, stderr io.Writer }
@@ -133,7 +162,7 @@ const lineEvery = 5 * time.Second
 func (c *replayCommand) Run(ctx context.Context, to *streams) error {
 	backends := replay.Builtin()
 	backends["etcd"] = func(place string, schema store.Schema) (backend.Backend, error) {
-		return openEtcd(ctx, "--backend", place, "/watchmill/replay", "", schema)
+		return c.open(ctx, "--backend", place, "/watchmill/replay", "", schema)
 	}
 	opts, err := c.Options(backends, func(p load.ReplayProgress) {
 		if p.Finished < p.Watchers {
@@ -159,16 +188,16 @@ func (c *serveCommand) Run(ctx context.Context, to *streams) error {
 // Each kind has the keys below a prefix of its own.
 func (c *serveCommand) options(to *streams) server.Options {
 	etcd := func(ctx context.Context, place, kind string, schema store.Schema) (backend.Backend, error) {
-		return openEtcd(ctx, "--data", place, "/watchmill/serve", "/"+kind, schema)
+		return c.open(ctx, "--data", place, "/watchmill/serve", "/"+kind, schema)
 	}
 	opts := c.Options(server.Storages{"etcd": etcd}, to.stdout, to.stderr)
 	opts.Rules = cel.Rules{}
 	return opts
 }
 
-// openEtcd opens the storage below the prefix and below at a place that a flag names, of the form
+// open opens the storage below the prefix and below at a place that a flag names, of the form
 // HOST:PORT[/PREFIX].
-func openEtcd(ctx context.Context, flag, place, defaultPrefix, below string, schema store.Schema) (backend.Backend, error) {
+func (f *etcdFlags) open(ctx context.Context, flag, place, defaultPrefix, below string, schema store.Schema) (backend.Backend, error) {
 	wrong := func(problem string) error {
 		return &usercode.ConfigError{Field: flag, Problem: fmt.Sprintf("is etcd:%s, %s; give etcd:HOST:PORT[/PREFIX], such as etcd:127.0.0.1:2379/shop", place, problem)}
 	}
@@ -182,10 +211,14 @@ func openEtcd(ctx context.Context, flag, place, defaultPrefix, below string, sch
 	if strings.HasSuffix(prefix, "/") {
 		return nil, wrong("which ends with a slash")
 	}
-	b, err := etcd.New(ctx, etcd.Config{Endpoints: []string{endpoint}, Prefix: prefix + below, Schema: schema})
-	var config *usercode.ConfigError
-	if errors.As(err, &config) && config.Field == "Config.Prefix" {
-		return nil, wrong("whose prefix " + config.Problem)
+	secure, err := f.tls()
+	if err != nil {
+		return nil, err
+	}
+	b, err := etcd.New(ctx, etcd.Config{Endpoints: []string{endpoint}, TLS: secure, Prefix: prefix + below, Schema: schema})
+	var option *usercode.ConfigError
+	if errors.As(err, &option) && option.Field == "Config.Prefix" {
+		return nil, wrong("whose prefix " + option.Problem)
 	}
 	return b, err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/goleak"
 
 	"github.com/watchmill/watchmill/store/backend/etcd/etcdtest"
@@ -57,6 +59,20 @@ func TestReplay_OverEtcdEndsAsInMemory(t *testing.T) {
 	require.Contains(t, errs, "not empty")
 }
 
+// A cluster in production has TLS, and may know its users by their certificates.
+func TestReplay_OverTLS(t *testing.T) {
+	dir := t.TempDir()
+	server := etcdtest.Start(t, func(c *embed.Config) {
+		secure := url.URL{Scheme: "https", Host: "127.0.0.1:0"}
+		c.Dir, c.ClientAutoTLS = dir, true
+		c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{secure}, []url.URL{secure}
+	})
+	cert, key := filepath.Join(dir, "fixtures", "client", "cert.pem"), filepath.Join(dir, "fixtures", "client", "key.pem")
+	out, errs, status := command(t.Context(), "replay", "--watchers=3", "--backend=etcd:"+server.Endpoint+"/x", "--etcd-ca", cert, "--etcd-cert", cert, "--etcd-key", key, history(t))
+	require.Zero(t, status, out+errs)
+	require.Contains(t, out, "equal      3 of 3 watchers have the 1 objects")
+}
+
 func TestReplay_SaysWhyThereIsNoEtcd(t *testing.T) {
 	_, errs, status := command(t.Context(), "replay", "--backend=etcd:127.0.0.1:1/demo", history(t))
 	require.Equal(t, exitFailed, status)
@@ -66,8 +82,11 @@ func TestReplay_SaysWhyThereIsNoEtcd(t *testing.T) {
 func TestReplay_WrongUsageExitsWithTwo(t *testing.T) {
 	for mention, args := range map[string][]string{
 		"no storage of that name": {"replay", "--backend=tape:0", "x"},
-		"--backend is etcd:127.0.0.1:1/, which ends with a slash; give etcd:HOST:PORT":  {"replay", "--backend=etcd:127.0.0.1:1/", history(t)},
-		"--backend is etcd:hostonly/x, which does not begin with a host and a port":     {"replay", "--backend=etcd:hostonly/x", history(t)},
+		"--backend is etcd:127.0.0.1:1/, which ends with a slash; give etcd:HOST:PORT": {"replay", "--backend=etcd:127.0.0.1:1/", history(t)},
+		"--backend is etcd:hostonly/x, which does not begin with a host and a port":    {"replay", "--backend=etcd:hostonly/x", history(t)},
+		"--etcd-ca or --etcd-cert cannot be used: open none":                           {"replay", "--backend=etcd:127.0.0.1:1", "--etcd-ca=none", history(t)},
+		"--etcd-ca: is empty":                                                           {"replay", "--backend=etcd:127.0.0.1:1", "--etcd-ca=", history(t)},
+		"--etcd-cert and --etcd-key must be used together":                              {"replay", "--backend=etcd:127.0.0.1:1", "--etcd-cert=none", history(t)},
 		"unknown flag --fast\nRun watchmill-etcd replay --help to see what there is.\n": {"replay", "--fast", "x"},
 		"Run watchmill-etcd --help to see":                                              {"fly"},
 	} {

@@ -28,7 +28,7 @@ const (
 func serving(t *testing.T, data string) (url string, stop func()) {
 	t.Helper()
 	out, announced := io.Pipe()
-	command := &serveCommand{server.Flags{Listen: "127.0.0.1:0", CRD: []string{manifests}, AllowCRDs: true, Data: data}}
+	command := &serveCommand{Flags: server.Flags{Listen: "127.0.0.1:0", CRD: []string{manifests}, AllowCRDs: true, Data: data}}
 	opts := command.options(&streams{announced, io.Discard})
 	opts.Limits = serve.Limits{ShutdownDelay: 1, DrainWatches: 1}
 	ctx, cancel := context.WithCancel(context.Background())
