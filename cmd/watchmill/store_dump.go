@@ -51,6 +51,8 @@ func (c *storeDumpCommand) Run(to *streams) error {
 	switch {
 	case d.failed != nil:
 		return d.failed
+	case errors.Is(err, errManyTypes):
+		return fmt.Errorf("%w: %w; there are %s", errStore, err, typesOf(report))
 	case err != nil:
 		return usable(err)
 	}
@@ -72,8 +74,12 @@ func (c *storeDumpCommand) unknown(report *bolt.Report) error {
 	if _, known := report.Types[c.Type]; known || c.Type == "" || len(report.Problems) > 0 {
 		return nil
 	}
-	there := cmp.Or(strings.Join(slices.Sorted(maps.Keys(report.Types)), ", "), "none")
-	return fmt.Errorf("%w: %s has no type %q; there are %s", errStore, c.File, c.Type, there)
+	return fmt.Errorf("%w: %s has no type %q; there are %s", errStore, c.File, c.Type, cmp.Or(typesOf(report), "none"))
+}
+
+// typesOf returns the names of the types in a file, as an error lists them.
+func typesOf(report *bolt.Report) string {
+	return strings.Join(slices.Sorted(maps.Keys(report.Types)), ", ")
 }
 
 // dump prints the records of one type.

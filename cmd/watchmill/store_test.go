@@ -200,7 +200,7 @@ func TestStoreDump_OfManyTypesNamesOne(t *testing.T) {
 	path, _ := writeFile(t, "notes", "others")
 	_, errs, status := command(t.Context(), "store", "dump", path)
 	require.Equal(t, exitUsage, status)
-	require.Contains(t, errs, "--type")
+	require.Contains(t, errs, "choose one with --type; there are notes, others\n")
 	_, errs, status = command(t.Context(), "store", "dump", "--type=none", path)
 	require.Equal(t, exitUsage, status)
 	require.Contains(t, errs, `no type "none"; there are notes, others`)
