@@ -242,7 +242,7 @@ func (c *storeRestoreCommand) Run(ctx context.Context, to *streams) error {
 	}
 	var option *engine.ConfigError
 	if errors.As(err, &option) && option.Field == "RestoreOptions.Floor" {
-		err = &engine.ConfigError{Field: "--floor", Problem: option.Problem}
+		return &engine.ConfigError{Field: "--floor", Problem: option.Problem} // nothing is wrong with the file
 	}
 	if err != nil {
 		return usable(err)

@@ -273,7 +273,7 @@ func TestStoreRestore_NamesTheFlagThatIsWrong(t *testing.T) {
 	_, snapshot := writeFile(t, "notes")
 	_, errs, status := command(t.Context(), "store", "restore", "--floor=9223372036854775807", snapshot, snapshot+".new")
 	require.Equal(t, exitUsage, status)
-	require.Contains(t, errs, "--floor is 9223372036854775807")
+	require.Contains(t, errs, "watchmill: invalid configuration: --floor is 9223372036854775807")
 	require.NotContains(t, errs, "RestoreOptions")
 }
 
