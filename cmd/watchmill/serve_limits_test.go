@@ -11,17 +11,19 @@ import (
 // The limits of the flags are those of the server, and it waits for no load balancer that it need not
 // wait for.
 func TestServe_HasTheLimitsOfItsFlags(t *testing.T) {
-	p := startServer(t, "--max-watches", "1", "--max-reads", "3", "--max-writes", "2", "--max-watches-per-user", "4", "--max-connections-per-address", "50")
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	watch := func() int {
-		req, err := http.NewRequestWithContext(ctx, "GET", p.url+inDefault+"?watch=1", nil)
-		require.NoError(t, err)
-		resp, err := http.DefaultClient.Do(req)
-		require.NoError(t, err)
-		t.Cleanup(func() { resp.Body.Close() })
-		return resp.StatusCode
+	for _, limits := range [][]string{{"--max-watches", "1"}, {"--max-watches", "4", "--max-watches-per-user", "1"}} {
+		p := startServer(t, append(limits, "--max-reads", "3", "--max-writes", "2", "--max-connections-per-address", "50")...)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		watch := func() int {
+			req, err := http.NewRequestWithContext(ctx, "GET", p.url+inDefault+"?watch=1", nil)
+			require.NoError(t, err)
+			resp, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			t.Cleanup(func() { resp.Body.Close() })
+			return resp.StatusCode
+		}
+		require.Equal(t, []int{200, 429}, []int{watch(), watch()}, limits)
+		require.Contains(t, p.terminate(t), "draining: /readyz fails for 0s")
 	}
-	require.Equal(t, []int{200, 429}, []int{watch(), watch()})
-	require.Contains(t, p.terminate(t), "draining: /readyz fails for 0s")
 }

@@ -88,6 +88,9 @@ func (f *Flags) Validate() error {
 	if n := f.MaxWatchesPerUser; n != nil && *n < 1 {
 		return fmt.Errorf("--max-watches-per-user is %d; give 1 or more", *n)
 	}
+	if n := f.MaxWatchesPerUser; n != nil && *n > f.MaxWatches {
+		return fmt.Errorf("--max-watches-per-user is %d, more than --max-watches, which is %d; give no more, or raise that", *n, f.MaxWatches)
+	}
 	if n := f.MaxConnectionsPerAddress; n != nil && *n < 1 {
 		return fmt.Errorf("--max-connections-per-address is %d; give 1 or more", *n)
 	}
