@@ -179,9 +179,11 @@ func TestReplay_LeavesTheStateThatThereIsIfItCannotWriteIt(t *testing.T) {
 	history, state := filepath.Join(t.TempDir(), "history"), filepath.Join(dir, "state.tsv")
 	require.NoError(t, os.WriteFile(history, []byte(`{"t":1,"op":"put","key":"a","version":"one\ttwo"}`), 0o600))
 	require.NoError(t, os.WriteFile(state, []byte("before"), 0o600))
-	_, errs, status := command(t.Context(), "replay", "--watchers=1", "--state", state, history)
-	require.Equal(t, exitFailed, status)
-	require.Contains(t, errs, "it has a tab or a newline")
+	for _, more := range [][]string{{"--select=dir=."}, {"--backend=bolt:" + filepath.Join(dir, "db")}} {
+		_, errs, status := command(t.Context(), append([]string{"replay", "--watchers=1", "--state", state, history}, more...)...)
+		require.Equal(t, exitFailed, status)
+		require.Contains(t, errs, "it has a tab or a newline")
+	}
 	content, err := os.ReadFile(state)
 	require.NoError(t, err)
 	require.Equal(t, "before", string(content))

@@ -65,7 +65,7 @@ func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every
 	return Options{
 		File: f.File, KeepGoing: f.KeepGoing, Speed: float64(f.Speed),
 		Watchers: f.Watchers, Via: f.Via, Select: f.Select, Policy: f.Policy, Slow: f.Slow,
-		Reconnect: f.Reconnect, Seed: f.Seed, Window: f.Window, Backend: f.Backend, Open: open,
+		Reconnect: f.Reconnect, Seed: f.Seed, Window: f.Window, WritesState: f.State != "", Backend: f.Backend, Open: open,
 		Checkpoints: f.Checkpoints, Continue: f.Continue,
 		OnProgress: show, ProgressEvery: every,
 	}, err

@@ -62,6 +62,9 @@ type Options struct {
 	// engine's default.
 	Window int
 
+	// WritesState: the final state will be written as tab-separated values.
+	WritesState bool
+
 	// Backend is what errors call the storage; empty means "the storage".
 	Backend string
 	// Open opens the storage, which must be empty; nil means memory.

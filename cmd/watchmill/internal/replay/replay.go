@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/sim/load"
@@ -47,6 +48,9 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := opts.refuseUnwritableState(changes); err != nil {
+		return nil, err
+	}
 	h := opts.history()
 	h.Changes, report.Changes = changes, len(changes)
 	if err := opts.useCheckpoints(&h); err != nil {
@@ -58,6 +62,19 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	}
 	report.Replayed = *replayed
 	return report, nil
+}
+
+// refuseUnwritableState returns the error that writing the final state would have, so that a replay does
+// not run, and leave its storage, for nothing. With a selector it would have to select, and does not.
+func (o *Options) refuseUnwritableState(changes []trace.Change) error {
+	if !o.WritesState || o.Select != "" {
+		return nil
+	}
+	final := trace.State{}
+	for _, c := range changes {
+		final.Apply(c)
+	}
+	return final.WriteTSV(io.Discard)
 }
 
 // readUntil is read until ctx is done.
