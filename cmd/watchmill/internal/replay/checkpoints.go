@@ -19,8 +19,8 @@ import (
 // checkpointsFormat is the format that a file of checkpoints names.
 const checkpointsFormat = "watchmill replay checkpoints 1"
 
-// The maximum size of the parts of a file of checkpoints, in bytes: the settings, and the
-// position of one watcher.
+// The maximum size of the parts of a file of checkpoints, in bytes: the settings without the
+// selector, and the position of one watcher.
 const (
 	maxSettingsBytes = 16 << 10
 	maxPositionBytes = 2 << 10
@@ -81,7 +81,8 @@ func (c *checkpoints) read() (*load.Saved, error) {
 		return nil, err
 	}
 	defer f.Close()
-	most := int64(maxSettingsBytes + c.Watchers*maxPositionBytes)
+	const escaped = 6 // bytes for one in JSON, at most
+	most := int64(maxSettingsBytes + escaped*len(c.Select) + c.Watchers*maxPositionBytes)
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, err

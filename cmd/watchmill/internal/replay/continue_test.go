@@ -366,6 +366,15 @@ func TestContinue_ReplacesNoFileButItsOwn(t *testing.T) {
 	}
 }
 
+// A selector that a replay took may be as long as the checkpoints of many watchers.
+func TestContinue_TakesTheSelectorThatItHasSaved(t *testing.T) {
+	dir := t.TempDir()
+	opts := durable(dir, replay.Options{File: writeTrace(t, dir, put("a/b.go", "1")), Watchers: 1, Select: "dir=a" + strings.Repeat(",ext!=<", 3000)})
+	requireOK(t, replayed(t, opts))
+	opts.Continue = true
+	requireOK(t, replayed(t, opts))
+}
+
 // Checkpoints go where a link leads, whether there is a file yet or not.
 func TestContinue_ReplacesTheFileOfALink(t *testing.T) {
 	dir := t.TempDir()
