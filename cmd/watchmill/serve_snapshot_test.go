@@ -81,6 +81,7 @@ func TestServe_ReplacesNoSnapshotThatItsFileDoesNotContinue(t *testing.T) {
 	snapshot("data", "second")
 	require.NoError(t, os.WriteFile(path("earlier"), earlier, 0o600))
 	require.NoError(t, os.WriteFile(path("text"), []byte("mine"), 0o600))
+	require.NoError(t, os.WriteFile(path("text.0123abcd.tmp"), []byte("mine"), 0o600)) // of a server that writes it now
 	for _, c := range []struct{ data, snapshot, problem string }{
 		{"new", "first", "while the file of --data is"},
 		{"earlier", "second", "has widgets.example.com at revision"},
@@ -97,6 +98,7 @@ func TestServe_ReplacesNoSnapshotThatItsFileDoesNotContinue(t *testing.T) {
 		require.True(t, bytes.Equal(before, after))
 	}
 	require.NotContains(t, filetest.Names(t, dir), "new")
+	require.Contains(t, filetest.Names(t, dir), "text.0123abcd.tmp")
 
 	for _, restored := range []string{"restored", "again"} {
 		_, errs, status := command(t.Context(), "store", "restore", path("second"), path(restored))

@@ -63,11 +63,11 @@ func (o *Options) snapshots(of *bolt.File, log *slog.Logger) (*snapshots, error)
 	if o.Snapshot == "" {
 		return nil, nil
 	}
-	if err := draft.Clean(o.Snapshot); err != nil {
-		log.Warn("what a process has left that was killed while it wrote a snapshot cannot be removed", "error", err)
-	}
 	if err := mayReplace(o.Snapshot, of); err != nil {
 		return nil, &engine.ConfigError{Field: "--snapshot", Problem: fmt.Sprintf("is %s, which is there and %v: move it away, or give another file", o.Snapshot, err)}
+	}
+	if err := draft.Clean(o.Snapshot); err != nil {
+		log.Warn("what a process has left that was killed while it wrote a snapshot cannot be removed", "error", err)
 	}
 	return &snapshots{of: of, to: o.Snapshot, every: cmp.Or(o.SnapshotEvery, defaultSnapshotEvery), log: log}, nil
 }
