@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -83,8 +84,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func complain(stderr io.Writer, err error) int {
 	var lint scenario.Errors
 	switch {
-	case err == nil, errors.Is(err, errFailed), errors.Is(err, replay.ErrFailed), errors.Is(err, errBroken), errors.Is(err, context.Canceled):
+	case err == nil, errors.Is(err, errFailed), errors.Is(err, replay.ErrFailed), errors.Is(err, errBroken):
 		// the command has reported it
+	case errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "\n"):
+		// an interrupt alone: one that is joined with another error has a line for each
 	case errors.As(err, &lint):
 		fmt.Fprintln(stderr, lint) // each line begins with its position, as editors expect
 	default:

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -199,6 +201,19 @@ func TestReplay_InterruptStopsWithAReport(t *testing.T) {
 	require.Empty(t, errs)
 	require.Contains(t, out, "stopped    interrupted before the end")
 	require.NoFileExists(t, state, "no watcher has seen the final state")
+}
+
+// What went wrong besides is told.
+func TestComplain_SaysNothingOfAnInterruptAlone(t *testing.T) {
+	for err, want := range map[error]string{
+		context.Canceled: "",
+		fmt.Errorf("%w: %w", errStore, context.Canceled):              "",
+		errors.Join(context.Canceled, errors.New("the disk is full")): "watchmill: context canceled\nthe disk is full\n",
+	} {
+		var errs bytes.Buffer
+		require.Equal(t, exitInterrupted, complain(&errs, err))
+		require.Equal(t, want, errs.String())
+	}
 }
 
 func TestSpeed_IsReadFromItsText(t *testing.T) {

@@ -144,6 +144,9 @@ func complain(stderr io.Writer, err error) int {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, context.Canceled):
+		if strings.Contains(err.Error(), "\n") { // another error, on a line of its own, is joined with it
+			fmt.Fprintln(stderr, "watchmill-etcd:", err)
+		}
 		return exitInterrupted
 	case errors.Is(err, replay.ErrFailed):
 		return exitFailed
