@@ -34,9 +34,10 @@ func (w *watcher) handle(ctx context.Context, self **engine.Watch[content.Item],
 	if w.panicNext.CompareAndSwap(true, false) {
 		panic("by the scenario")
 	}
-	if w.pace == nil || w.pace.Wait(ctx, 1) == nil {
-		w.take(ev)
+	if w.pace != nil && w.pace.Wait(ctx, 1) != nil {
+		(*self).Stop() // or the handler would be called with all that follows, at once
 	}
+	w.take(ev)
 }
 
 // consume reads a watch until there is a reason to stop it, which it returns.

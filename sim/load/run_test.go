@@ -347,3 +347,19 @@ func TestErrors_ThatDifferInNumbersAreOne(t *testing.T) {
 	}
 	require.Len(t, f.all(), maxFailures)
 }
+
+// What a watcher has not come to when the time is up is not lost, whatever calls it.
+func TestRun_WatchersThatAreCutOffLoseNothing(t *testing.T) {
+	for _, consumer := range []scenario.Consumer{scenario.Batches, scenario.Handler, scenario.Channel, scenario.Follow, scenario.Queue} {
+		plan, err := (&scenario.Scenario{
+			Duration: time.Second, Settle: 500 * time.Millisecond, Objects: scenario.Objects{Count: 10},
+			Writers:  []scenario.Writer{{Rate: 1000}},
+			Watchers: []scenario.Watcher{{Count: 20, Consumer: consumer, Consume: scenario.Consume{Rate: 50}}},
+		}).Resolve(scenario.Options{})
+		require.NoError(t, err)
+		rep := inBubble(t, plan)
+		require.Empty(t, rep.Broken, consumer)
+		require.Zero(t, rep.Metrics["lost"], consumer)
+		require.Equal(t, 20.0, rep.Metrics["unread"], consumer)
+	}
+}
