@@ -64,7 +64,8 @@
 // A state, from a list or at the start of a watch, must be that of its revision. An
 // object that is missing in it is lost, since no event will deliver it. A watcher that
 // conflates must have the newest state of every object at the end: each object of which
-// it has another state is lost.
+// it has another state is lost. The same holds for one that consumes by a queue, and for the first of
+// each group, since the events marked Synthetic cannot be counted, but must lead to the newest state.
 //
 // A write that is acknowledged must have been stored: it returns the object that was written. Otherwise
 // there would be no event to miss.

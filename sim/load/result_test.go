@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
@@ -61,5 +62,37 @@ func TestJudge_FindsNothingInACorrectEngine(t *testing.T) {
 	require.Empty(t, rep.Broken)
 	for _, a := range rep.Assertions {
 		require.True(t, a.Holds, "%+v\n%+v\n%v", a, rep.Worst, rep.Errors)
+	}
+}
+
+// An engine that has listed its storage again is excused from the events in between, but not from showing
+// how the state has changed.
+func TestJudge_FindsADifferenceThatIsNotShown(t *testing.T) {
+	for _, leftOut := range []bool{false, true} {
+		r := started(t, &scenario.Scenario{Watchers: []scenario.Watcher{{Count: 2}}})
+		w := r.groups[0].all[0]
+		first := create(t, r, 0)
+		watch, err := w.open(t.Context())
+		require.NoError(t, err)
+		listed := create(t, r, 1)
+		create(t, r, 2)
+		r.ledger.Gap(first, listed)
+		for seen := 0; seen < 2; {
+			events, err := watch.Next(t.Context())
+			require.NoError(t, err)
+			seen += len(events)
+			for _, ev := range events {
+				switch {
+				case ev.Revision != listed:
+					w.take(ev)
+				case !leftOut:
+					ev.Marks = engine.Synthetic
+					w.take(ev)
+				}
+			}
+		}
+		w.leave(watch)
+		w.read = true
+		require.Equal(t, uint64(oneIf(leftOut)), r.judge().lost)
 	}
 }

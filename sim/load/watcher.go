@@ -109,8 +109,8 @@ func newWatcher(r *run, g *watchers, number, index int) *watcher {
 		pace: pace.NewConsumer(g.spec.Consume, random.Float64()), ends: map[string]int{},
 	}
 	w.trail.Name, w.trail.Policy = w.name(), policies[g.spec.Policy]
-	if g.spec.Policy == scenario.Conflate || g.spec.Consumer == scenario.Queue || r.history != nil {
-		w.trail.KeepObjects()
+	if number == 0 || g.spec.Policy == scenario.Conflate || g.spec.Consumer == scenario.Queue || r.history != nil {
+		w.trail.KeepObjects() // which shows whether the events of a difference, which trails do not count, have come
 	}
 	if r.history != nil {
 		w.breaks = newBreaks(r.plan.Seed, uint64(index), r.history.Breaks)
