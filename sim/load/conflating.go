@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/sim/scenario"
 )
 
 // following is a session of a watcher that follows the engine, which another goroutine can end.
@@ -15,34 +14,34 @@ type following struct {
 	complete atomic.Pointer[engine.WatchInfo]
 }
 
-// endConflating ends the sessions of watchers that conflate once their watches have
-// everything, until stop is called. Such a watcher does not know by itself: the updates of
-// engine.Follow have no revision for the end of a difference, and there is none for a
-// difference that is empty. It must be called when everything is written.
-func (r *run) endConflating() (stop func()) {
-	conflating := map[string]*watcher{}
+// endFollowing ends the sessions of watchers that follow the engine once their watches have
+// everything, until stop is called. Such a watcher does not know by itself if its last event is lost,
+// or if it conflates: the updates of engine.Follow have no revision for the end of a difference, and
+// there is none for a difference that is empty. It must be called when everything is written.
+func (r *run) endFollowing() (stop func()) {
+	watchers := map[string]*watcher{}
 	for w := range r.everyWatcher() {
-		if follows(w.group.spec) && w.group.spec.Policy == scenario.Conflate {
-			conflating[w.name()] = w
+		if follows(w.group.spec) {
+			watchers[w.name()] = w
 		}
 	}
-	if len(conflating) == 0 {
+	if len(watchers) == 0 {
 		return func() {}
 	}
-	return repeat(context.Background(), settleEvery, func() { endComplete(r.engine.Watches, conflating) })
+	return repeat(context.Background(), settleEvery, func() { endComplete(r.engine.Watches, watchers) })
 }
 
 // endComplete ends the sessions whose watches have everything.
-func endComplete(watches func() []engine.WatchInfo, conflating map[string]*watcher) {
+func endComplete(watches func() []engine.WatchInfo, watchers map[string]*watcher) {
 	// Sessions before watches, since a session that has begun since must not end by what
 	// the watch of an earlier one had.
 	sessions := map[string]*following{}
-	for name, w := range conflating {
+	for name, w := range watchers {
 		sessions[name] = w.following.Load()
 	}
 	for _, info := range watches() {
 		s := sessions[info.Name]
-		if s != nil && info.Revision >= conflating[info.Name].need {
+		if s != nil && info.Revision >= watchers[info.Name].need {
 			s.complete.Store(&info)
 			s.leave(errWritten)
 		}

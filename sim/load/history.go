@@ -255,7 +255,7 @@ func (r *run) replay(ctx context.Context) (err error) {
 	}
 	r.expect()
 	r.written(errWritten)
-	defer r.endConflating()()
+	defer r.endFollowing()()
 	watching.Wait()
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,6 +21,9 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 func file(key, version string, rev engine.Revision) states.Item {
@@ -291,4 +295,32 @@ func TestLossText_EndsAfterAWholeCharacter(t *testing.T) {
 	require.Equal(t, short, lossText(errors.New(short)))
 	require.Equal(t, short, lossText(errors.New(short+"é")))
 	require.Equal(t, "x"+short[2:], lossText(errors.New("x"+short)), "the last character does not fit")
+}
+
+// A watcher that has lost its last event has come as far as it ever will.
+func TestReplay_EndsThoughTheLastEventIsLost(t *testing.T) {
+	for _, via := range []Via{ViaWatch, ViaQueue, ViaInformer, ViaObjectCache} {
+		t.Run(via.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := History{Watchers: 2, Via: via, Changes: []trace.Change{
+					{Op: trace.Put, Key: "a", Version: "1"}, {Op: trace.Put, Key: "b", Version: "1"}, {Op: trace.Put, Key: "c", Version: "1"},
+				}}
+				h.Open = func(schema store.Schema) (backend.Backend, error) {
+					beneath, err := memory.New(schema, memory.Options{})
+					b := faulty.New(beneath, faulty.Options{Sparse: true})
+					b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+						c.Batch.Events = slices.DeleteFunc(slices.Clone(c.Batch.Events), func(ev store.Event) bool { return ev.Key() == "c" })
+					})})
+					return b, err
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				rep, err := Replay(ctx, h)
+				require.NoError(t, err)
+				require.False(t, rep.Interrupted)
+				require.False(t, rep.OK())
+				require.Equal(t, via.Follows(), rep.Misfits == 2, "%+v", rep)
+			})
+		})
+	}
 }

@@ -312,7 +312,7 @@ func (r *run) finish(ctx context.Context, stop func(), watching *sync.WaitGroup)
 	timer := time.AfterFunc(r.plan.Settle, stop)
 	defer timer.Stop()
 	r.written(errWritten)
-	defer r.endConflating()()
+	defer r.endFollowing()()
 	var settling sync.WaitGroup
 	r.settleCaches(ctx, &settling)
 	r.settleInformers(ctx, &settling)
