@@ -145,7 +145,7 @@ func (h *referenceReader) follow(ctx, written context.Context) error {
 			}
 		}
 		if over {
-			return nil
+			return context.Cause(ctx) // ends written, too
 		}
 	}
 }
@@ -288,7 +288,7 @@ func (l *handlerClient) follow(ctx, written context.Context) error {
 		case <-l.handle.Done():
 			return l.handle.Err()
 		case <-written.Done():
-			return nil
+			return context.Cause(ctx) // ends written, too
 		}
 	}
 }

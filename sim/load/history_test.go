@@ -324,3 +324,24 @@ func TestReplay_EndsThoughTheLastEventIsLost(t *testing.T) {
 		})
 	}
 }
+
+// Where a replay is interrupted, its clients do not look at what the writer has not finished.
+func TestReplay_IsInterruptedWhileItWrites(t *testing.T) {
+	for _, via := range []Via{ViaInformer, ViaObjectCache} {
+		h := History{Watchers: 8, Via: via}
+		for i := range 300 {
+			h.Changes = append(h.Changes, trace.Change{Op: trace.Put, Key: fmt.Sprint(i % 10), Version: fmt.Sprint(i)})
+		}
+		ctx, interrupt := context.WithCancel(t.Context())
+		h.ProgressEvery = time.Microsecond
+		h.OnProgress = func(p ReplayProgress) {
+			if p.Written > 20 {
+				interrupt()
+			}
+		}
+		rep, err := Replay(ctx, h)
+		interrupt()
+		require.NoError(t, err)
+		require.True(t, rep.Interrupted)
+	}
+}
