@@ -172,7 +172,7 @@ func (w *watcher) take(events ...engine.Event[content.Item]) {
 			continue // no write of the load is the cause
 		}
 		changes++
-		if ev.Object == nil || ev.Marks != 0 || w.run.inherits(ev.Revision) || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.connecting {
+		if ev.Object == nil || ev.Is(engine.Conflated) || w.run.inherits(ev.Revision) || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.connecting {
 			continue
 		}
 		it := &ev.Object.Value

@@ -49,7 +49,9 @@
 // An event counts if it was stored after the watcher had begun to open its watch. So
 // the time in which the engine opens a watch counts, and the age of events from before
 // does not. Deletions do not count, since their objects have the times of the previous
-// write. Groups that the scenario makes slow count only in their own figures.
+// write, nor do events marked Conflated, which stand for several writes, and the objects of lists. A
+// notification of an informer counts if a change is its cause, and not a list. Groups that the scenario
+// makes slow count only in their own figures.
 //
 // # Lost events
 //

@@ -263,6 +263,28 @@ func TestLatency_CountsFromWhenAWriteWasDue(t *testing.T) {
 	}
 }
 
+// What an engine shows late because it has listed is as late as what it shows late because it has resumed.
+func TestLatency_CountsWhatARelistHasFound(t *testing.T) {
+	for _, ends := range []scenario.FaultKind{scenario.FaultBreak, scenario.FaultRelist} {
+		plan, err := (&scenario.Scenario{
+			Duration: 10 * time.Second,
+			Writers:  []scenario.Writer{{Rate: 100, Mix: scenario.Mix{Create: 1}}},
+			Watchers: []scenario.Watcher{{}, {Consumer: scenario.Handler}, {Consumer: scenario.Follow}},
+			Faults: []scenario.Fault{
+				{Kind: scenario.FaultFail, At: 1900 * time.Millisecond, For: 5 * time.Second,
+					When: scenario.Or(scenario.During(scenario.OnList), scenario.During(scenario.OnWatch))},
+				{Kind: ends, At: 2 * time.Second},
+			},
+		}).Resolve(scenario.Options{})
+		require.NoError(t, err)
+		rep := inBubble(t, plan)
+		for _, g := range rep.Groups[1:] {
+			require.Greater(t, g.Max, 4.0, "%s %s", ends, g.Name)
+		}
+		require.Greater(t, rep.Latency[3].Max, 4.0, "%s %s", ends, rep.Latency[3].Name)
+	}
+}
+
 // Initial states do not count as throughput: otherwise many objects would look like a
 // fast engine.
 func TestDeliveries_AreOfTheLoad(t *testing.T) {

@@ -208,7 +208,7 @@ func (s *stages) probe(ctx context.Context) {
 // dispatched measures when the handler of the probe's watch is called. It runs on the
 // engine's workers.
 func (s *stages) dispatched(ev engine.Event[content.Item]) {
-	if ev.Object != nil && ev.Marks == 0 && ev.Type != engine.Deleted {
+	if ev.Object != nil && ev.Type != engine.Deleted {
 		s.dispatch.Record(0, s.run.stopwatch.now()-ev.Object.Value.Stored)
 	}
 }
