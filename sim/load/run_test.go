@@ -285,6 +285,19 @@ func TestLatency_CountsWhatARelistHasFound(t *testing.T) {
 	}
 }
 
+// A cache that is later than Engine.WaitFor waits is that late.
+func TestLatency_CountsWhatTheCacheWasLateByInASilence(t *testing.T) {
+	plan, err := (&scenario.Scenario{
+		Duration: 30 * time.Second,
+		Writers:  []scenario.Writer{{Rate: 100}},
+		Faults:   []scenario.Fault{{Kind: scenario.FaultStick, At: 5 * time.Second, For: 10 * time.Second, When: scenario.During(scenario.OnNext)}},
+	}).Resolve(scenario.Options{})
+	require.NoError(t, err)
+	rep := inBubble(t, plan)
+	require.Equal(t, "cache", rep.Latency[2].Name)
+	require.InDelta(t, 10, rep.Latency[2].Max, 0.5)
+}
+
 // Initial states do not count as throughput: otherwise many objects would look like a
 // fast engine.
 func TestDeliveries_AreOfTheLoad(t *testing.T) {
