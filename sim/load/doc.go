@@ -69,8 +69,9 @@
 // it has another state is lost. The same holds for one that consumes by a queue, and for the first of
 // each group, since the events marked Synthetic cannot be counted, but must lead to the newest state.
 //
-// A write that is acknowledged must have been stored: it returns the object that was written. Otherwise
-// there would be no event to miss.
+// A write that is acknowledged must have been stored: it returns an object of a new revision or, if it is
+// one of a trace, which may change nothing, of the version that it was to write. Otherwise there would be
+// no event to miss.
 //
 // Object caches and informers skip states by design. At the end each reference, and
 // each handler, must have the newest state: those that do not are stale. The old object

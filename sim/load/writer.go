@@ -93,7 +93,11 @@ func (w *writer) pick() int {
 func (w *writer) emit(ctx context.Context, due int64) error {
 	it := w.maker.Object(w.number())
 	it.Due = due
-	_, err := w.run.engine.Emit(ctx, it)
+	newest := w.newest()
+	rev, err := w.run.engine.Emit(ctx, it)
+	if err == nil {
+		w.checkStored(it.Key, rev, newest)
+	}
 	return err
 }
 
@@ -103,11 +107,12 @@ func (w *writer) number() int { return w.maker.Rand.IntN(1000) }
 func (w *writer) create(ctx context.Context, due int64) error {
 	it := w.maker.Object(w.next)
 	it.Due = due
+	newest := w.newest()
 	o, err := w.run.engine.Create(ctx, it)
 	if err != nil {
 		return err
 	}
-	w.checkStored(o, due)
+	w.checkStored(o.Key, o.Revision, newest)
 	w.live = append(w.live, w.next)
 	w.next += w.stride
 	return nil
@@ -126,30 +131,52 @@ func (w *writer) update(ctx context.Context, due int64, n int) error {
 		}
 		return it, nil
 	}
+	newest := w.newest()
 	o, err := w.run.engine.Update(ctx, w.run.plan.Objects.Key(n), change, engine.UpdateOptions{})
 	if err == nil {
-		w.checkStored(o, due)
+		w.checkStored(o.Key, o.Revision, newest)
 	}
 	return err
 }
 
-// checkStored checks that a write that was due at a time returned the object which it was to store. No
-// two writes are equal, so it returned another only if it has stored nothing.
-func (w *writer) checkStored(o *engine.Object[content.Item], due int64) {
-	if o.Value.Due != due {
-		w.group.broken.CompareAndSwap(nil, judge.Failed(judge.Acknowledged, w.spec.Name,
-			"a write of %q was answered with an object that it has not stored, of revision %d", o.Key, o.Revision))
+// newest returns the revision of the write that was recorded last; any later call makes a higher one.
+func (w *writer) newest() engine.Revision {
+	e, _ := w.run.ledger.Newest()
+	return e.Revision
+}
+
+// checkStored checks that a write returned a revision of its own, above the newest before it. No two
+// writes are equal, so it returned another only if it has stored nothing.
+func (w *writer) checkStored(key string, rev, newest engine.Revision) {
+	if rev <= newest {
+		w.lost(key, rev)
 	}
 }
 
+// lost records that a write has stored nothing, and returned that revision.
+func (w *writer) lost(key string, rev engine.Revision) {
+	w.group.broken.CompareAndSwap(nil, judge.Failed(judge.Acknowledged, w.spec.Name,
+		"a write of %q was answered with an object that it has not stored, of revision %d", key, rev))
+}
+
 func (w *writer) delete(ctx context.Context, at int) error {
-	if _, err := w.run.engine.Delete(ctx, w.run.plan.Objects.Key(w.live[at]), engine.DeleteOptions{}); err != nil {
+	if _, err := w.remove(ctx, w.run.plan.Objects.Key(w.live[at])); err != nil {
 		return err
 	}
 	last := len(w.live) - 1
 	w.live[at] = w.live[last]
 	w.live = w.live[:last]
 	return nil
+}
+
+// remove deletes an object.
+func (w *writer) remove(ctx context.Context, key string) (*engine.Object[content.Item], error) {
+	newest := w.newest()
+	gone, err := w.run.engine.Delete(ctx, key, engine.DeleteOptions{})
+	if err == nil {
+		w.checkStored(key, gone.Revision, newest)
+	}
+	return gone, err
 }
 
 // populate creates the initial objects.
@@ -215,7 +242,7 @@ func (w *writer) replay(ctx context.Context) {
 // deletion of a missing object, it returns an older revision or zero.
 func (w *writer) apply(ctx context.Context, due int64, c *trace.Change) (engine.Revision, error) {
 	if c.Op == trace.Delete {
-		gone, err := w.run.engine.Delete(ctx, c.Key, engine.DeleteOptions{})
+		gone, err := w.remove(ctx, c.Key)
 		switch {
 		case errors.Is(err, engine.ErrNotFound):
 			return 0, nil
@@ -229,6 +256,9 @@ func (w *writer) apply(ctx context.Context, due int64, c *trace.Change) (engine.
 	o, err := w.run.engine.Put(ctx, it)
 	if err != nil {
 		return 0, err
+	}
+	if o.Value.Version != c.Version {
+		w.lost(o.Key, o.Revision)
 	}
 	return o.Revision, nil
 }

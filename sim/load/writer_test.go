@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
+	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
@@ -52,6 +53,43 @@ func TestWriters_FindAWriteThatIsLost(t *testing.T) {
 	defer lose.Remove()
 	require.NoError(t, w.update(t.Context(), 3, 0))
 	require.Equal(t, []string{`acknowledged: writers-1: a write of "ns-0/obj-0" was answered with an object that it has not stored, of revision 3`}, r.judge().broken)
+}
+
+func TestWriters_FindAWriteOfEachKindThatIsLost(t *testing.T) {
+	for name, c := range map[string]struct {
+		op    faulty.Op
+		write func(context.Context, *writer) error
+	}{
+		"create": {faulty.OpPut, func(ctx context.Context, w *writer) error { return w.create(ctx, 1) }},
+		"delete": {faulty.OpRemove, func(ctx context.Context, w *writer) error { return w.delete(ctx, 0) }},
+		"emit":   {faulty.OpEmit, func(ctx context.Context, w *writer) error { return w.emit(ctx, 1) }},
+		"put of a trace": {faulty.OpPut, func(ctx context.Context, w *writer) error {
+			_, err := w.apply(ctx, 1, &trace.Change{Op: trace.Put, Key: "a", Version: "2"})
+			return err
+		}},
+		"delete of a trace": {faulty.OpRemove, func(ctx context.Context, w *writer) error {
+			_, err := w.apply(ctx, 1, &trace.Change{Op: trace.Delete, Key: "a"})
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := started(t, &scenario.Scenario{Objects: scenario.Objects{Count: 3}, Writers: []scenario.Writer{{Rate: 1}}})
+			require.NoError(t, r.populate(t.Context()))
+			w := newWriter(r, r.callers[0], &r.plan.Writers[0], 0, 0, 1)
+			for range 2 { // the second changes nothing
+				_, err := w.apply(t.Context(), 1, &trace.Change{Op: trace.Put, Key: "a", Version: "1"})
+				require.NoError(t, err)
+			}
+			older, err := r.storage.Get(t.Context(), "a")
+			require.NoError(t, err)
+			require.Empty(t, r.judge().broken)
+			lose := r.storage.Add(faulty.Rule{Ops: []faulty.Op{c.op}, Do: func(_ context.Context, c *faulty.Call, _ func()) { c.Object = older }})
+			defer lose.Remove()
+			require.NoError(t, c.write(t.Context(), w))
+			require.Len(t, r.judge().broken, 1)
+			require.Contains(t, r.judge().broken[0], "acknowledged: ")
+		})
+	}
 }
 
 // The writers of a group write their parts of a burst at the same time. Otherwise a
