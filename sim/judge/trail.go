@@ -147,9 +147,14 @@ func (t *Trail[T]) Position() (Position, bool) {
 }
 
 // Resume begins a trail with the position of another one and the state there, listed
-// again. It must come before any event.
+// again, or nil if it is not known any more and the consumer has to list. It must come before any
+// event.
 func (t *Trail[T]) Resume(list *engine.List[T], p Position) {
-	t.List(list)
+	if list == nil {
+		t.Begin(p.Through)
+	} else {
+		t.List(list)
+	}
 	t.open.after, t.open.received = p.After, digest{p.Count, p.Sum}
 }
 

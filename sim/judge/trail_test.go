@@ -28,7 +28,8 @@ import (
 //	                       list n n… (a list at a revision, of objects with these),
 //	                       conflated n, synthetic n, gap n… and gap-bookmark n (marked
 //	                       AfterGap), restart n n… (a new trail goes on with the position
-//	                       of this one, and a list there)
+//	                       of this one, and a list there), relist n n… (as restart, but its
+//	                       list is a later one)
 func TestTrail_JudgesConsumers(t *testing.T) {
 	datadriven.Walk(t, "testdata/trails", func(t *testing.T, file string) {
 		var l judge.Ledger
@@ -86,13 +87,18 @@ func judged(t *testing.T, d *datadriven.TestData, l *judge.Ledger) string {
 			tr.ExpectState()
 		case "list":
 			tr.List(listOf(t, words[1:]))
-		case "restart":
+		case "restart", "relist":
 			p, ok := tr.Position()
 			if !ok {
 				return "there is no position\n"
 			}
 			tr = judge.Trail[string]{Policy: tr.Policy}
-			tr.Resume(listOf(t, words[1:]), p)
+			if list := listOf(t, words[1:]); words[0] == "relist" {
+				tr.Resume(nil, p)
+				tr.List(list)
+			} else {
+				tr.Resume(list, p)
+			}
 		default:
 			for _, number := range words[1:] {
 				step(t, &tr, words[0], number)

@@ -129,16 +129,16 @@ func (r *run) compareStorage(ctx context.Context, p *written) error {
 func (w *watcher) restore(ctx context.Context) error {
 	rev := w.position.Checkpoint.Revision
 	list, err := w.run.engine.List(ctx, engine.ListOptions{Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key, Read: engine.Exactly(rev)})
-	if errors.Is(err, engine.ErrExpired) {
-		w.relists++
-		return nil
-	}
-	if err != nil {
+	expired := errors.Is(err, engine.ErrExpired) // and list is nil
+	if err != nil && !expired {
 		return err
 	}
 	w.mu.Lock()
 	w.trail.Resume(list, w.position.Received)
 	w.mu.Unlock()
+	if expired {
+		return nil
+	}
 	w.at.Store(uint64(rev))
 	w.resumed = true
 	w.ready()

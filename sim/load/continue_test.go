@@ -75,3 +75,39 @@ func TestContinue_NeedsTheSameWatchers(t *testing.T) {
 	require.ErrorIs(t, err, ErrCannotContinue)
 	require.ErrorContains(t, err, "ends with the process")
 }
+
+// A watcher that has to list, since its checkpoint has been compacted, knows what it had received before.
+func TestContinue_FindsWhatWasLostBeforeACompaction(t *testing.T) {
+	var saved Saved
+	open := openBolt(t)
+	h := History{Watchers: 2, Open: open, Save: func(s *Saved) error { saved = *s; return nil }}
+	for i := range 10 {
+		h.Changes = append(h.Changes, trace.Change{Op: trace.Put, Key: fmt.Sprint(i % 5), Version: fmt.Sprint(i)})
+	}
+	_, err := Replay(t.Context(), h)
+	require.NoError(t, err)
+	half := saved
+	h.Resume = &half
+	for i := range 10 {
+		h.Changes = append(h.Changes, trace.Change{Op: trace.Put, Key: fmt.Sprint(i % 5), Version: fmt.Sprint(10 + i)})
+	}
+	_, err = Replay(t.Context(), h)
+	require.NoError(t, err)
+
+	h.Open = func(schema store.Schema) (backend.Backend, error) {
+		b, err := open(schema)
+		if err != nil {
+			return nil, err
+		}
+		newest, err := b.Revision(t.Context())
+		return b, errors.Join(err, b.Compact(t.Context(), newest))
+	}
+	for _, lost := range []int{0, 1} {
+		half.Watchers[1].Received.Count -= uint64(lost)
+		rep, err := Replay(t.Context(), h)
+		require.NoError(t, err)
+		require.Equal(t, 2, rep.Relisted)
+		require.Equal(t, lost, rep.Misfits)
+		require.Equal(t, lost == 0, rep.OK())
+	}
+}

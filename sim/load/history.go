@@ -55,7 +55,7 @@ type History struct {
 	// Resume, if not nil, continues a replay of the same history, with the same watchers,
 	// over the same storage: writing continues after the last change that is there, and
 	// each watcher from its checkpoint. The result is that of a replay that was never
-	// interrupted.
+	// interrupted, except for what a watcher lost before a list in an earlier process.
 	Resume *Saved
 	// Save, if any, is called with the position of the replay: before the first change,
 	// every SaveEvery (zero means 200 ms), and at the end, never twice at a time. If it

@@ -33,5 +33,7 @@
 // than the storage, never newer. A watcher then receives again what it had received since.
 //
 // The state of a watcher is listed as of its checkpoint, and its digest continues. So at
-// the end all that it has received, in any process, is compared with all that was written.
+// the end all that it has received since it last listed, in any process, is compared with all that
+// was written. What it had received before that list is compared at the end of the process that
+// received it, unless that is killed.
 package replay
