@@ -24,8 +24,9 @@ type RunOptions struct {
 
 // Run puts a scenario's load on an engine, in real time, and reports what
 // happened. It blocks until the load has ended, for the scenario's duration and at most
-// its settling time, and all resources of the run are released. If ctx is done it stops
-// and reports what ran so far, as interrupted, without an error.
+// its settling time, and all resources of the run are released. Only ctx bounds how long an
+// engine takes to be ready, with the objects and the watches, and to return from calls that
+// have begun. If ctx is done Run stops and reports what ran so far, as interrupted, without an error.
 //
 // A failed assertion or a broken invariant is no error: see Report.OK, or the
 // report's Assertions and Broken.

@@ -78,8 +78,9 @@ type run struct {
 }
 
 // Run runs the plan's load on an engine, for the plan's duration and at most its
-// settling time, and returns when all its resources are released. If ctx is done it
-// stops and reports what ran so far, as interrupted, without an error.
+// settling time, and returns when all its resources are released. Only ctx bounds how long
+// an engine takes to be ready, with the objects and the watches, and to return from calls that have
+// begun. If ctx is done Run stops and reports what ran so far, as interrupted, without an error.
 //
 // Errors: a trace that cannot be read, a configuration that the engine refuses, and
 // an engine that does not become ready or does not close.

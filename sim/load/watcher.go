@@ -184,6 +184,9 @@ func (w *watcher) retry(ctx context.Context, err error) bool {
 		return false
 	}
 	w.run.failure(w.name(), err)
+	if errors.Is(err, engine.ErrInvalidSelector) || errors.Is(err, engine.ErrInvalidKey) || errors.Is(err, engine.ErrInvalidWatch) {
+		return false // the next attempt would fail as well
+	}
 	return pace.Sleep(ctx, 10*time.Millisecond) == nil
 }
 

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,5 +92,19 @@ func TestWatchers_StartOneAfterTheOther(t *testing.T) {
 			w := &watcher{group: g, number: part * spec.Count / 4}
 			require.Equal(t, spec.Start+time.Duration(part)*spec.Spread/4, w.starts())
 		}
+	}
+}
+
+// Members of a group may have a selector that is too long, where that of the first is not.
+func TestWatcher_ThatCanNeverWatchHasFailed(t *testing.T) {
+	label := strings.Repeat("x", 61)
+	for _, consumer := range []scenario.Consumer{scenario.Batches, scenario.Handler, scenario.Follow} {
+		rep := inBubble(t, brief(t, &scenario.Scenario{
+			Objects:  scenario.Objects{Count: 20, Labels: map[string]int{label: 12}},
+			Writers:  []scenario.Writer{{Rate: 100}},
+			Watchers: []scenario.Watcher{{Count: 12, Consumer: consumer, Labels: label + "={" + label + "}"}},
+		}))
+		require.Equal(t, 2.0, rep.Metrics["failed"], consumer)
+		require.Equal(t, 2.0, rep.Metrics["unread"], consumer)
 	}
 }
