@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/sim/report"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
@@ -74,4 +75,12 @@ func TestMetrics_EveryOneOfAGroupIsMeasured(t *testing.T) {
 			require.Contains(t, ofGroup, name)
 		}
 	}
+}
+
+// Once the load is over, the judge needs memory that the engine did not.
+func TestMetrics_TheHeapIsThatOfTheLoad(t *testing.T) {
+	r := &run{load: time.Second, sampler: &sampler{samples: []report.Sample{{At: 0.5, Heap: 10}, {At: 1, Heap: 20}, {At: 1.5, Heap: 100}}}}
+	m := map[string]float64{}
+	r.addSamples(m)
+	require.Equal(t, 20.0, m["heap"])
 }

@@ -63,7 +63,7 @@ var Metrics = []Metric{
 	{"read-p99", Time, "from a read's intended time until it returned"},
 	{"object-p99", Time, "from when a reference was to be read until its object was returned"},
 	{"informer-p99", Time, "from a write's intended time until an informer's handler at full speed was told"},
-	{"heap", Bytes, "most memory in objects, as sampled"},
+	{"heap", Bytes, "most memory in objects, as sampled during the load; the record of all writes is in it"},
 	{"goroutines", Count, "goroutines when all is over; start is how many there were before"},
 	{"engine-relists", Count, "times that the engine listed its storage again"},
 }
