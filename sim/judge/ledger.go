@@ -19,7 +19,7 @@ type Ledger struct {
 	gaps    []gap
 }
 
-// gap is a range of revisions, (after, through], that the engine could not receive.
+// gap is a range of revisions, (after, through], that the engine did not receive.
 type gap struct{ after, through store.Revision }
 
 // Entry is one write.
@@ -44,8 +44,8 @@ func (l *Ledger) Note(e Entry) {
 	l.entries = append(l.entries, e)
 }
 
-// Gap notes that storage compacted the revisions (after, through] before the engine could
-// receive them as events.
+// Gap notes that the engine has not received the revisions (after, through] as events, and
+// will not: it has listed instead, as when storage has compacted them.
 func (l *Ledger) Gap(after, through store.Revision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -61,7 +61,8 @@
 //
 //   - The engine says so, by the expiry of a watch and the list after it, or by events
 //     marked Conflated or Synthetic.
-//   - The engine itself could not receive them, because storage had compacted them.
+//   - The engine itself did not receive them, because it listed instead, for whatever reason. The
+//     metric engine-relists says how often.
 //
 // A state, from a list or at the start of a watch, must be that of its revision. An
 // object that is missing in it is lost, since no event will deliver it. A watcher that
