@@ -222,6 +222,9 @@ func (t *Trail[T]) change(ev *engine.Event[T]) {
 		t.fail(broken, "it got %s at revision %d after revision %d", ev.Type, ev.Revision, t.last)
 		return
 	}
+	if ev.Object != nil && ev.Object.Revision != ev.Revision {
+		t.fail(Atomic, "it got %s at revision %d with an object of revision %d", ev.Type, ev.Revision, ev.Object.Revision)
+	}
 	if t.resync {
 		t.Begin(ev.Revision - 1)
 	}

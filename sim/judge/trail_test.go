@@ -194,3 +194,28 @@ func TestTrail_IsJudgedWhileGapsAreNoted(t *testing.T) {
 	}
 	noting.Wait()
 }
+
+// The digest of a trail has revisions alone, so an event with a stale object would look like the one that
+// was written.
+func TestTrail_AnEventHasTheObjectOfItsRevision(t *testing.T) {
+	var l judge.Ledger
+	l.Note(judge.Entry{Revision: 2, Key: "a"})
+	l.Note(judge.Entry{Revision: 3, Key: "a"})
+	all := judge.Selection{}
+	expected := judge.Expect(slices.Values([]judge.Selection{all}), &l)
+	for _, last := range []engine.Revision{3, 2} {
+		tr := judge.Trail[string]{Name: "w"}
+		tr.Begin(1)
+		tr.Receive(&engine.Event[string]{Type: engine.Added, Revision: 2, Object: &engine.Object[string]{Key: "a", Revision: 2}})
+		tr.Receive(&engine.Event[string]{Type: engine.Modified, Revision: 3, Object: &engine.Object[string]{Key: "a", Revision: last}})
+		tr.End()
+		v := tr.Judge(expected, all)
+		require.Zero(t, v.Lost)
+		if last == 3 {
+			require.Nil(t, v.Failure)
+			continue
+		}
+		require.NotNil(t, v.Failure)
+		require.EqualError(t, v.Failure, "atomic: w: it got MODIFIED at revision 3 with an object of revision 2")
+	}
+}

@@ -41,9 +41,9 @@ type Report struct {
 	GoroutinesBefore float64            `json:"goroutinesBefore"`
 	Assertions       []Assertion        `json:"assertions"`
 	// Broken lists broken invariants: events out of order, events that came twice,
-	// events that were never written, writes that were acknowledged and not stored, reads that
-	// are stale or not of one state. It has the first of each of the first ten watchers that saw
-	// any, and one for each group of writers, of readers and of informers.
+	// events of revisions that were never written, writes that were acknowledged and not
+	// stored, reads that are stale or not of one state. It has the first of each of the first ten
+	// watchers that saw any, and one for each group of writers, of readers and of informers.
 	Broken []string `json:"broken,omitempty"`
 	// Errors are the first few errors of writers, readers and watchers, and those
 	// that the engine reported.
