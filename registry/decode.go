@@ -17,6 +17,10 @@ import (
 // enough for every parser.
 const maxDepth = 100
 
+// recordedDepth is how much deeper metadata.managedFields may be: four lists and objects are around
+// the fields of an entry, and a field that something is in has an object to say that it is owned itself.
+const recordedDepth = 5
+
 // The parser puts the names of fields that are in each other together for each field that is
 // repeated or unknown. The names of one field and of those around it have maxPath bytes without being
 // counted, and those that have more have at most maxPaths in all. Managed fields need that: they
@@ -117,25 +121,37 @@ func checkSent(body []byte) error { return checkJSON(body, maxPaths) }
 func checkDepth(body []byte) error { return checkJSON(body, math.MaxInt) }
 
 // checkJSON refuses JSON that is nested too deep, or has long fields whose names, each with those of the
-// fields around it, have more than that many bytes. What is invalid it leaves to the parser.
+// fields around it, have more than that many bytes. What is invalid it leaves to the parser. Below
+// metadata.managedFields is what was recorded of an object that was not too deep itself.
 func checkJSON(body []byte, mostPaths int) error {
-	var names [maxDepth + 1]int // of the fields around, by depth
-	depth, path, text, long := 0, 0, 0, 0
+	var names [maxDepth + recordedDepth + 1]int // of the fields around, by depth
+	var text []byte
+	depth, mostDepth, path, long := 0, maxDepth, 0, 0
+	inMetadata := false
 	for i := 0; i < len(body); i++ {
 		switch body[i] {
 		case '"':
-			text = textSize(body[i+1:])
-			i += text + 1
+			text = body[i+1:][:textSize(body[i+1:])]
+			i += len(text) + 1
 		case '{', '[':
-			if depth++; depth > maxDepth {
+			if depth++; depth > mostDepth {
 				return errDepth
 			}
 		case '}', ']':
 			path, names[depth] = path-names[depth], 0
 			depth = max(depth-1, 0)
 		case ':':
-			path += text - names[depth]
-			names[depth] = text
+			if depth == 1 {
+				inMetadata = string(text) == metadataField
+			}
+			if depth <= 2 {
+				mostDepth = maxDepth
+				if depth == 2 && inMetadata && string(text) == managedField {
+					mostDepth += recordedDepth
+				}
+			}
+			path += len(text) - names[depth]
+			names[depth] = len(text)
 			if path > maxPath {
 				long += path
 			}

@@ -41,14 +41,14 @@ func inList(path string, err error) int {
 
 // longestList returns how many items the longest list has in JSON that is not nested too deep.
 func longestList(text []byte) (longest int) {
-	var commas [maxDepth + 1]int // by depth
+	var commas [maxDepth + recordedDepth + 1]int // by depth
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '"':
 			i += textSize(text[i+1:]) + 1
 		case '{', '[':
-			depth = min(depth+1, maxDepth)
+			depth = min(depth+1, len(commas)-1)
 			commas[depth] = 0
 		case ',':
 			commas[depth]++

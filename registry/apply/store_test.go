@@ -201,6 +201,50 @@ func TestManagedFields_AreNotReadIfThereAreFarTooMany(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(128<<20))
 }
 
+// What is recorded of an object is nested deeper than the object is.
+func TestManagedFields_OfTheDeepestObjectAreReadAgain(t *testing.T) {
+	cfg := registry.Config[unstructured.Unstructured]{Kind: config().Kind, Apply: apply.New, Schema: json.RawMessage(`{"type":"object"}`)}
+	s, err := registry.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	format, err := registry.FormatOf(cfg)
+	require.NoError(t, err)
+	r := s.Resources()[0]
+	patch, err := r.Info().ParsePatch(registry.MergePatch, []byte(`{"metadata":{"labels":{"a":"b"}}}`))
+	require.NoError(t, err)
+	for _, within := range []string{strings.Repeat(`{"a":`, 99) + "1" + strings.Repeat("}", 99), strings.Repeat("[", 99) + strings.Repeat("]", 99), strings.Repeat(`{"a":`, 98) + "{}" + strings.Repeat("}", 98)} {
+		o, err := r.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":`+within+`}`), registry.WriteOptions{Manager: "one"})
+		require.NoError(t, err)
+		text, err := o.JSON()
+		require.NoError(t, err)
+		_, err = format.Decode(text)
+		require.NoError(t, err)
+		for _, next := range []func(registry.Item) ([]byte, error){
+			func(registry.Item) ([]byte, error) { return text, nil },
+			func(registry.Item) ([]byte, error) { return patch.Apply(text) },
+		} {
+			_, _, err = r.Update(t.Context(), o.Key(), next, registry.WriteOptions{Manager: "one"})
+			require.NoError(t, err)
+		}
+		o, _, err = r.Apply(t.Context(), o.Key(), configuration(`"other":`+within), registry.WriteOptions{Manager: "two"})
+		require.NoError(t, err)
+		text, err = o.JSON()
+		require.NoError(t, err)
+		_, err = format.Decode(text)
+		require.NoError(t, err)
+		require.Contains(t, string(text), `"two"`)
+		_, _, err = s.Delete(t.Context(), o.Key(), registry.DeleteOptions{})
+		require.NoError(t, err)
+	}
+	for _, text := range []string{
+		`{"metadata":{"managedFields":` + strings.Repeat("[", 104) + `]}}`, `{"other":{"managedFields":` + strings.Repeat("[", 99) + `]}}`,
+		`{"metadata":{"managedFields":[],"other":` + strings.Repeat("[", 99) + `]}}`, `{"metadata":{"managedFields":[]},"other":` + strings.Repeat("[", 100) + `]}`,
+	} {
+		_, err = format.Decode([]byte(text))
+		require.ErrorContains(t, err, "nested more than 100 deep")
+	}
+}
+
 // Kinds that are known only at run time merge by their schema, too, and fields that the
 // schema does not know have no owner and are no hindrance.
 func TestApply_ToObjectsWithoutAGoType(t *testing.T) {
