@@ -121,20 +121,20 @@ func checkSent(body []byte) error { return checkJSON(body, maxPaths) }
 func checkDepth(body []byte) error { return checkJSON(body, math.MaxInt) }
 
 // checkJSON refuses JSON that is nested too deep, or has long fields whose names, each with those of the
-// fields around it, have more than that many bytes. What is invalid it leaves to the parser. Below
-// metadata.managedFields is what was recorded of an object that was not too deep itself.
+// fields around it, have more than that many bytes. What is invalid it leaves to the parser. What is below
+// metadata.managedFields counts for itself: it was recorded of an object that was not refused.
 func checkJSON(body []byte, mostPaths int) error {
 	var names [maxDepth + recordedDepth + 1]int // of the fields around, by depth
 	var text []byte
-	depth, mostDepth, path, long := 0, maxDepth, 0, 0
-	inMetadata := false
+	var long [2]int // of the object, and of what is recorded
+	depth, path, inMetadata, recorded := 0, 0, false, 0
 	for i := 0; i < len(body); i++ {
 		switch body[i] {
 		case '"':
 			text = body[i+1:][:textSize(body[i+1:])]
 			i += len(text) + 1
 		case '{', '[':
-			if depth++; depth > mostDepth {
+			if depth++; depth > maxDepth+recorded*recordedDepth {
 				return errDepth
 			}
 		case '}', ']':
@@ -145,17 +145,17 @@ func checkJSON(body []byte, mostPaths int) error {
 				inMetadata = string(text) == metadataField
 			}
 			if depth <= 2 {
-				mostDepth = maxDepth
+				recorded = 0
 				if depth == 2 && inMetadata && string(text) == managedField {
-					mostDepth += recordedDepth
+					recorded = 1
 				}
 			}
 			path += len(text) - names[depth]
 			names[depth] = len(text)
 			if path > maxPath {
-				long += path
+				long[recorded] += path
 			}
-			if long > mostPaths {
+			if long[recorded] > mostPaths {
 				return errPaths
 			}
 		}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -99,7 +100,20 @@ func (c *core) updatedFields(draft, old *store.Object, subresource string, opts 
 	if panicked != nil {
 		return nil, panicked
 	}
-	return entries, err
+	if err != nil {
+		return nil, err
+	}
+	return entries, checkRecorded(entries)
+}
+
+// checkRecorded refuses managed fields that could not be sent back: they have the keys of items, which are values
+// in the object, as names.
+func checkRecorded(entries []metav1.ManagedFieldsEntry) error {
+	text, err := json.Marshal(map[string]any{metadataField: map[string]any{managedField: entries}})
+	if err != nil {
+		return err
+	}
+	return checkSent(text)
 }
 
 // fieldsOf returns the object as JSON, without the fields that its kind does not have. If

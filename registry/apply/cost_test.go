@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/apply"
@@ -122,4 +123,52 @@ func TestApply_OfLongItemsOfASetCanBeRepeated(t *testing.T) {
 	g.apply("m", `"spec":{"tags":["`+item+`"]}`)
 	g.apply("m", `"spec":{"tags":["`+item+`","b"]}`)
 	g.apply("other", `"spec":{"tags":["c"]}`)
+}
+
+// The key of an item is a value in a body, and a name around the item's fields in managed fields. What a parser
+// would refuse is not recorded, so that the object can be sent back.
+func TestUpdate_FieldsBelowTooManyLongKeysAreNotRecorded(t *testing.T) {
+	s, err := registry.New(registry.Config[unstructured.Unstructured]{
+		Kind: config().Kind, Apply: apply.New,
+		Schema: json.RawMessage(`{"type":"object","properties":{"items":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["key"],
+			"items":{"type":"object","properties":{"key":{"type":"string"}},"x-kubernetes-preserve-unknown-fields":true}}}}`),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	r := s.Resources()[0]
+	for n, recorded := range map[int]bool{780: true, 820: false} {
+		item := `{"key":"` + strings.Repeat("long", 5<<10) + `"`
+		for i := range n {
+			item += fmt.Sprintf(`,"f%d":1`, i)
+		}
+		var warnings []string
+		opts := registry.WriteOptions{Manager: "m", Warn: func(text string) { warnings = append(warnings, text) }}
+		o, err := r.Create(t.Context(), "default", []byte(`{"metadata":{"generateName":"a-"},"items":[`+item+`}]}`), opts)
+		require.NoError(t, err)
+		text, err := o.JSON()
+		require.NoError(t, err)
+		require.Equal(t, recorded, strings.Contains(string(text), "managedFields"))
+		require.Equal(t, recorded, len(warnings) == 0, "%q", warnings)
+		_, _, err = r.Update(t.Context(), o.Key(), func(registry.Item) ([]byte, error) { return text, nil }, opts)
+		require.NoError(t, err)
+	}
+}
+
+// Names around fields count for the object and for what is recorded of it, each for itself.
+func TestUpdate_LongNamesAreSentBack(t *testing.T) {
+	s, err := registry.New(registry.Config[unstructured.Unstructured]{Kind: config().Kind, Apply: apply.New, Schema: json.RawMessage(`{"type":"object"}`)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	r := s.Resources()[0]
+	var fields []string
+	for i := range 780 {
+		fields = append(fields, fmt.Sprintf(`"f%d":1`, i))
+	}
+	o, err := r.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"`+strings.Repeat("long", 5<<10)+`":{`+strings.Join(fields, ",")+`}}}`), registry.WriteOptions{Manager: "m"})
+	require.NoError(t, err)
+	text, err := o.JSON()
+	require.NoError(t, err)
+	require.Contains(t, string(text), "managedFields")
+	_, _, err = r.Update(t.Context(), o.Key(), func(registry.Item) ([]byte, error) { return text, nil }, registry.WriteOptions{Manager: "m"})
+	require.NoError(t, err)
 }
