@@ -65,8 +65,8 @@ func WithTypes(types managedfields.TypeConverter) func(kind registry.Kind, schem
 type applier struct {
 	kind  registry.Kind
 	types versions
-	// schema says which lists merge; nil if none does.
-	schema *spec.Schema
+	// schemas say which lists merge, in the version that is served and in others; nil if none does.
+	schemas []*spec.Schema
 	// fields are the field managers, by subresource.
 	fields map[string]*managedfields.FieldManager
 }
@@ -75,7 +75,12 @@ func newApplier(kind registry.Kind, served managedfields.TypeConverter, schema *
 	gvk := kind.GroupVersionKind()
 	types := versions{kind: gvk, served: served}
 	types.addOthers(kind, schemas)
-	a := &applier{kind, types, schema, map[string]*managedfields.FieldManager{}}
+	a := &applier{kind, types, []*spec.Schema{schema}, map[string]*managedfields.FieldManager{}}
+	for _, text := range schemas {
+		if other, err := completed(text); err == nil {
+			a.schemas = append(a.schemas, other)
+		}
+	}
 	for subresource, mine := range parts(kind) {
 		var filter map[fieldpath.APIVersion]fieldpath.Filter
 		if mine != nil {

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,7 +27,8 @@ func (a *applier) affordable(fields map[string]any) error {
 	recorded, _, _ := unstructured.NestedFieldNoCopy(own, "metadata", "managedFields")
 	unstructured.RemoveNestedField(own, "metadata", "managedFields")
 	const budget = mostItems * mostItems
-	if remainingWork(a.schema, own, budget) < 0 || remainingOfRecorded(recorded, budget) < 0 {
+	tooMany := func(s *spec.Schema) bool { return remainingWork(s, own, budget) < 0 }
+	if slices.ContainsFunc(a.schemas, tooMany) || remainingOfRecorded(recorded, budget) < 0 {
 		return errTooMany
 	}
 	return nil

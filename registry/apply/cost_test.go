@@ -91,6 +91,30 @@ func TestApply_ToALongListWithManyOwnersIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "four managers")
 }
 
+// Objects are merged in the versions that are recorded, too, in which lists may have other types.
+func TestApply_ToAListThatMergesInAnotherVersionIsRefused(t *testing.T) {
+	const list = `"tags":{"type":"array","items":{"type":"string"}`
+	both := map[string]json.RawMessage{"v1": specSchema(list + `}`), "v2": specSchema(list + `,"x-kubernetes-list-type":"set"}`)}
+	items := make([]any, 25_000)
+	for i := range items {
+		items[i] = fmt.Sprint(i)
+	}
+	live := in("v1", map[string]any{"tags": items}).Object
+	one := registry.Manager{Name: "m"}
+	for version := range both {
+		a, err := apply.Versions(both)(registry.Kind{Group: "example.com", Version: version, Kind: "Gear"}, both[version])
+		require.NoError(t, err)
+		_, err = a.Apply(live, in(version, nil).Object, one, false)
+		require.ErrorAs(t, err, new(*registry.BadRequestError), version)
+		_, err = a.Update(live, live, one)
+		require.ErrorContains(t, err, "too many items", version)
+	}
+	a, err := apply.New(registry.Kind{Group: "example.com", Version: "v1", Kind: "Gear"}, both["v1"])
+	require.NoError(t, err)
+	_, err = a.Update(live, live, one)
+	require.NoError(t, err, "there is no other version")
+}
+
 // A list that is one field is one, however long it is.
 func TestUpdate_ALongListThatIsOneFieldIsRecorded(t *testing.T) {
 	for _, applies := range []func(registry.Kind, json.RawMessage) (registry.Applier, error){apply.New, apply.Deduced} {

@@ -38,10 +38,10 @@
 // Merging does not know integers of 2^63 or more. An apply that would round one is refused.
 //
 // Merging takes time that grows with the square of the items of a list that is merged. An object with
-// 20,000 of them in one list, or 40,000 fields of one map, cannot be applied to, and other writes of it
-// are not recorded, of which their writers are warned. So it is with an object that has fewer, once too many
-// managers own the items of a list: five of 18,000, or ten of 13,000. So it is, too, with one that has 820 fields
-// below keys of items that have 20 KiB, since these are names in what is recorded.
+// 20,000 of them in one list, which any version merges, or 40,000 fields of one map, cannot be applied to,
+// and other writes of it are not recorded, of which their writers are warned. So it is with an object that
+// has fewer, once too many managers own the items of a list: five of 18,000, or ten of 13,000. So it is, too,
+// with one that has 820 fields below keys of items that have 20 KiB, since these are names in what is recorded.
 //
 // Programs that do not import this package do not link what it is made of.
 package apply
