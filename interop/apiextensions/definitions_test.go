@@ -134,6 +134,10 @@ var edits = []edited{
 	inSchema(`{"type":"object","properties":{"metadata":{"type":"object"}},"anyOf":[{"properties":{"metadata":{"required":["name"]}}}]}`),
 	inField(`{"type":"string","default":5}`), inField(`{"type":"string","default":"a"}`), inField(`{"type":"object","default":{"b":1}}`), inField(`{"type":"object","default":{"b":1},"properties":{"b":{"type":"integer"}}}`), inField(`{"type":"string","default":null}`),
 	inField(`{"type":"string","nullable":true,"default":null}`), inField(`{"type":"integer","minimum":5,"default":1}`),
+	inField(`{"type":"object","default":{},"required":["b"],"properties":{"b":{"type":"integer","default":1}}}`), inField(`{"type":"object","default":{"b":1},"required":["b"],"properties":{"b":{"type":"integer","default":1}}}`),
+	inField(`{"type":"object","default":{},"not":{"required":["b"]},"properties":{"b":{"type":"integer","default":1}}}`), inField(`{"type":"array","default":[{}],"items":{"type":"object","required":["b"],"properties":{"b":{"type":"integer","default":1}}}}`),
+	inField(`{"type":"array","items":{"type":"integer","default":"b"}}`), inField(`{"type":"object","additionalProperties":{"type":"integer","default":"b"}}`), inField(`{"type":"object","additionalProperties":{"type":"object","properties":{"b":{"type":"integer","default":"c"}}}}`),
+	inField(`{"type":"object","additionalProperties":{"type":"object","default":{"b":1}}}`),
 }
 
 // Whatever a definition has, it is taken here if a cluster takes it, and refused if that refuses it.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -135,26 +134,20 @@ func (s *schema) wrongType(root bool) string {
 	return ""
 }
 
-// checkDefaults refuses a default that its own schema, which is also of, does not allow.
+// checkDefaults refuses a default that its own schema, which is also of, does not allow as it is: Kubernetes
+// sets no defaults in it first, and looks at none below additionalProperties.
 func (s *schema) checkDefaults(of *spec.Schema, at *field.Path) error {
 	if s == nil || of == nil {
 		return nil
 	}
 	if s.Default != nil {
-		value := runtime.DeepCopyJSONValue(s.Default)
-		s.setDefaults(value)
-		if wrong := (&validator{schema: of}).validate(value); len(wrong) > 0 {
+		if wrong := (&validator{schema: of}).validate(s.Default); len(wrong) > 0 {
 			return fmt.Errorf("%s has a default that its schema does not allow: %s", placeOf(at), shortened(strings.TrimPrefix(wrong[0].Error(), "<nil>: ")))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
 		property := of.Properties[name]
 		if err := s.Properties[name].checkDefaults(&property, at.Child(shortened(name))); err != nil {
-			return err
-		}
-	}
-	if s.Additional != nil && of.AdditionalProperties != nil {
-		if err := s.Additional.schema.checkDefaults(of.AdditionalProperties.Schema, at.Child("*")); err != nil {
 			return err
 		}
 	}

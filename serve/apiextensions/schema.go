@@ -48,6 +48,7 @@ func eachSchemaError(o *object, found func(wrong func() *field.Error)) {
 		schema, at := schemaOf(v), field.NewPath("spec", "versions").Index(i).Child("schema", "openAPIV3Schema")
 		_, hasStatus := part(v, "subresources")["status"].(map[string]any)
 		r.checkRoot(schema, at, hasStatus)
+		r.checkDefaults(schema, at)
 		r.visit(schema, at)
 	}
 }
@@ -146,9 +147,6 @@ func (r *schemaRules) visit(s map[string]any, at *field.Path) {
 	r.checkKeywords(s, at)
 	r.checkFields(s, at)
 	r.checkList(s, at)
-	if value := s["default"]; hasUnknown(value, s) {
-		r.refuse(at.Child("default"), value, "must not have unknown fields")
-	}
 	r.checkJunctors(s, at)
 	eachProperty(s, at, func(_ string, property map[string]any, at *field.Path) { r.visit(property, at) })
 	if further := part(s, "additionalProperties"); further != nil {
@@ -156,6 +154,17 @@ func (r *schemaRules) visit(s map[string]any, at *field.Path) {
 	}
 	if items := part(s, "items"); items != nil {
 		r.visit(items, at.Child("items"))
+	}
+}
+
+// checkDefaults refuses defaults with unknown fields. Kubernetes looks at none below additionalProperties.
+func (r *schemaRules) checkDefaults(s map[string]any, at *field.Path) {
+	if value := s["default"]; hasUnknown(value, s) {
+		r.refuse(at.Child("default"), value, "must not have unknown fields")
+	}
+	eachProperty(s, at, func(_ string, property map[string]any, at *field.Path) { r.checkDefaults(property, at) })
+	if items := part(s, "items"); items != nil {
+		r.checkDefaults(items, at.Child("items"))
 	}
 }
 
