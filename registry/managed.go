@@ -40,13 +40,16 @@ type Manager struct {
 	Name string
 	// Subresource is the one that is written: "", "status" or "scale".
 	Subresource string
+	// StatusOnly: the write leaves the metadata as it was, as of status with [Strategy].StatusOnly.
+	StatusOnly bool
 	// At is the time of the write.
 	At time.Time
 }
 
 // manager returns the manager of a write.
 func (c *core) manager(subresource string, opts *WriteOptions) Manager {
-	return Manager{Name: opts.Manager, Subresource: subresource, At: c.timestamp().Time}
+	statusOnly := c.statusOnly && subresource == statusSubresource
+	return Manager{Name: opts.Manager, Subresource: subresource, StatusOnly: statusOnly, At: c.timestamp().Time}
 }
 
 // maxManagers is how many entries of managed fields a body may have: far more than objects have, which

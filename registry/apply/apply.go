@@ -67,27 +67,33 @@ type applier struct {
 	types versions
 	// schemas say which lists merge, in the version that is served and in others; nil if none does.
 	schemas []*spec.Schema
-	// fields are the field managers, by subresource.
-	fields map[string]*managedfields.FieldManager
+	// fields are the field managers, by what is written.
+	fields map[part]*managedfields.FieldManager
+}
+
+// part is what a write is of: as registry.Manager says.
+type part struct {
+	subresource string
+	statusOnly  bool
 }
 
 func newApplier(kind registry.Kind, served managedfields.TypeConverter, schema *spec.Schema, schemas map[string]json.RawMessage) (*applier, error) {
 	gvk := kind.GroupVersionKind()
 	types := versions{kind: gvk, served: served}
 	types.addOthers(kind, schemas)
-	a := &applier{kind, types, []*spec.Schema{schema}, map[string]*managedfields.FieldManager{}}
+	a := &applier{kind, types, []*spec.Schema{schema}, map[part]*managedfields.FieldManager{}}
 	for _, text := range schemas {
 		if other, err := completed(text); err == nil {
 			a.schemas = append(a.schemas, other)
 		}
 	}
-	for subresource, mine := range parts(kind) {
+	for written, mine := range parts(kind) {
 		var filter map[fieldpath.APIVersion]fieldpath.Filter
 		if mine != nil {
 			filter = map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(gvk.GroupVersion().String()): mine}
 		}
 		var err error
-		a.fields[subresource], err = managedfields.NewDefaultCRDFieldManager(types, types, types, types, gvk, gvk.GroupVersion(), subresource, filter)
+		a.fields[written], err = managedfields.NewDefaultCRDFieldManager(types, types, types, types, gvk, gvk.GroupVersion(), written.subresource, filter)
 		if err != nil {
 			return nil, err
 		}
@@ -95,19 +101,19 @@ func newApplier(kind registry.Kind, served managedfields.TypeConverter, schema *
 	return a, nil
 }
 
-// parts returns the fields that writes may set, by subresource, nil for all: a write of
-// the object leaves status alone, one of status sets only that and metadata, and one of
-// scale has changed nothing that is not its own.
-func parts(kind registry.Kind) map[string]fieldpath.Filter {
+// parts returns the fields that writes may set, nil for all: a write of the object leaves status
+// alone, one of status sets only that and metadata, or that alone, and one of scale has changed nothing
+// that is not its own.
+func parts(kind registry.Kind) map[part]fieldpath.Filter {
 	if !kind.Status {
-		return map[string]fieldpath.Filter{"": nil, "scale": nil}
+		return map[part]fieldpath.Filter{{}: nil, {subresource: "scale"}: nil}
 	}
-	return map[string]fieldpath.Filter{
-		"scale": nil,
-		"":      fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status"))),
-		"status": fieldpath.NewIncludeMatcherFilter(
-			fieldpath.MakePrefixMatcherOrDie("status"), fieldpath.MakePrefixMatcherOrDie("metadata"),
-		),
+	status := fieldpath.MakePrefixMatcherOrDie("status")
+	return map[part]fieldpath.Filter{
+		{subresource: "scale"}:  nil,
+		{}:                      fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status"))),
+		{subresource: "status"}: fieldpath.NewIncludeMatcherFilter(status, fieldpath.MakePrefixMatcherOrDie("metadata")),
+		{subresource: "status", statusOnly: true}: fieldpath.NewIncludeMatcherFilter(status),
 	}
 }
 
@@ -163,9 +169,9 @@ func (a *applier) Update(live, next map[string]any, by registry.Manager) ([]meta
 	return retimed(m.GetManagedFields(), known, began, by.At), nil
 }
 
-// fieldsOf returns the field manager for the subresource that by writes.
+// fieldsOf returns the field manager for what by writes.
 func (a *applier) fieldsOf(by registry.Manager) (*managedfields.FieldManager, error) {
-	fields := a.fields[by.Subresource]
+	fields := a.fields[part{by.Subresource, by.StatusOnly}]
 	if fields == nil {
 		return nil, fmt.Errorf("%s has no subresource %q", a.kind.Kind, by.Subresource)
 	}

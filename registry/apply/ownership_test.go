@@ -145,6 +145,12 @@ func TestApply_StatusCanLeaveTheMetadataAlone(t *testing.T) {
 	require.Empty(t, o.Value.Labels)
 	require.Equal(t, map[string]string{"x": "y"}, o.Value.Annotations)
 	require.Equal(t, "one Apply: metadata.annotations.x spec.size\ntwo Apply/status: status.phase", owners(t, &o.Value))
+
+	g.update("admin", func(w *Gear) { w.ManagedFields = []metav1.ManagedFieldsEntry{} })
+	o, err = g.store.ApplyStatus(t.Context(), "default/a", configuration(`"metadata":{"name":"a"},"status":{"phase":"Ready"}`), registry.WriteOptions{Manager: "two"})
+	require.NoError(t, err)
+	require.Equal(t, "before-first-apply Update/status: status.phase\ntwo Apply/status: status.phase", owners(t, &o.Value))
+	g.apply("one", `"metadata":{"annotations":{"x":"z"}}`)
 }
 
 // Where the kind has no status subresource, its status is a field like any other.
