@@ -100,8 +100,11 @@ func merges(s *spec.Schema) bool {
 	if s == nil {
 		return false
 	}
-	listType, _ := s.Extensions.GetString("x-kubernetes-list-type")
-	return listType == "set" || listType == "map"
+	if listType, found := s.Extensions.GetString("x-kubernetes-list-type"); found {
+		return listType == "set" || listType == "map"
+	}
+	strategy, _ := s.Extensions.GetString("x-kubernetes-patch-strategy")
+	return strategy == "merge" || strategy == "merge,retainKeys"
 }
 
 // ofMember returns the schema of a member of a map, nil if it has none.

@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -59,6 +60,23 @@ func TestApply_OfTooManyMembersIsRefused(t *testing.T) {
 	var bad *registry.BadRequestError
 	require.ErrorAs(t, err, &bad)
 	require.ErrorContains(t, err, "too many")
+}
+
+// A list merges also by the strategy of strategic merge patches, if its schema gives it no list type.
+func TestApply_OfTooManyItemsOfAListWithAPatchStrategyIsRefused(t *testing.T) {
+	for keywords, refused := range map[string]bool{
+		`"x-kubernetes-patch-strategy":"merge"`:                                     true,
+		`"x-kubernetes-patch-strategy":"merge,retainKeys"`:                          true,
+		`"x-kubernetes-patch-strategy":"retainKeys"`:                                false,
+		`"x-kubernetes-patch-strategy":"merge","x-kubernetes-list-type":"atomic"`:   false,
+		`"x-kubernetes-patch-strategy":"retainKeys","x-kubernetes-list-type":"set"`: true,
+	} {
+		g := open(t, func(c *registry.Config[Gear]) {
+			c.Schema = specSchema(`"tags":{"type":"array","items":{"type":"string"},` + keywords + `}`)
+		})
+		_, err := g.try("m", `"spec":{"tags":["`+strings.Join(descending(25_000), `","`)+`"]}`)
+		require.Equal(t, refused, errors.As(err, new(*registry.BadRequestError)), "%s: %v", keywords, err)
+	}
 }
 
 // What is recorded of owners does not count with the fields that they own.

@@ -22,7 +22,8 @@
 // write is recorded under the manager that it names.
 //
 // The schema says how lists and maps merge: x-kubernetes-list-type,
-// x-kubernetes-list-map-keys, x-kubernetes-map-type. Without that a list is atomic, one
+// x-kubernetes-list-map-keys, x-kubernetes-map-type, and of a list without a type
+// x-kubernetes-patch-strategy and x-kubernetes-patch-merge-key. Without that a list is atomic, one
 // field with one owner, and a map has a field for each key. The schema of a Go type has
 // them from the tags patchStrategy and patchMergeKey. [WithTypes] takes the types from elsewhere.
 //
