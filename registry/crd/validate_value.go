@@ -17,7 +17,8 @@ import (
 // changed otherwise, nor lose its finalizers.
 //
 // A field of an object replaces the one of its name, an item of a list that is a map the one with
-// its keys. Other items replace none, but the whole list replaces the old one.
+// its keys. Other items replace none, but the whole list replaces the old one. In Kubernetes fields and items
+// without a schema have always changed, and what they are in.
 type check struct {
 	schema *spec.Schema
 	root   any // the schema that the validation library passes on
@@ -31,13 +32,59 @@ type check struct {
 
 // Validate returns the errors of the value, but for those of parts that are as they were.
 func (c *check) Validate(value any) *validate.Result {
-	if *c.found > fielderrors.Most || c.replaces && reflect.DeepEqual(value, c.old) {
+	if *c.found > fielderrors.Most || c.replaces && c.isAsItWas(value) {
 		return &validate.Result{}
 	}
 	before := *c.found
 	result := validate.NewSchemaValidator(c.schema, c.root, c.path, strfmt.Default, c.below(value)).Validate(value)
 	*c.found = max(*c.found, before+len(result.Errors))
 	return result
+}
+
+// isAsItWas reports whether the value equals the one that it replaces. The items of a list that is a map
+// may have another order.
+func (c *check) isAsItWas(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		old, isObject := c.old.(map[string]any)
+		if !isObject || len(v) != len(old) {
+			return false
+		}
+		for name, field := range v {
+			before, found := old[name]
+			if of := schemaOf(c.schema, name); !found || !(&check{schema: of, old: before}).isAsItWas(field) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		if old, isList := c.old.([]any); !isList || len(v) != len(old) {
+			return false
+		}
+		oldItems := c.oldItems()
+		if len(oldItems.byKey) == 0 || c.schema.Items == nil {
+			break
+		}
+		for i, item := range v {
+			before, found := oldItems.replacedBy(v, i)
+			if !found || !(&check{schema: c.schema.Items.Schema, old: before}).isAsItWas(item) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(value, c.old)
+}
+
+// schemaOf returns the schema of a field, an empty one if nothing is said of it.
+func schemaOf(s *spec.Schema, name string) *spec.Schema {
+	if of, found := s.Properties[name]; found {
+		return &of
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		return s.AdditionalProperties.Schema
+	}
+	return &spec.Schema{}
 }
 
 // maxTold is how many bytes of the path of a value errors tell, and the values below have in theirs. The

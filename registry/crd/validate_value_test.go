@@ -100,6 +100,29 @@ func TestChange_OfListsGoesByTheirType(t *testing.T) {
 	require.Len(t, validate(map[string]any{"list": []any{int64(-1)}}, before), 1)
 }
 
+// A map is as it was whatever the order of its items, and so is what it is in.
+func TestChange_OfTheOrderOfAMapIsNone(t *testing.T) {
+	const keyed = `{type: array, maxItems: 1, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}, inner: {type: array, maxItems: 1}}}}`
+	validate := validation(t, `{type: object, properties: {size: {type: integer}, one: {type: object, maxProperties: 1, properties: {map: `+keyed+`, list: {type: array, items: {type: object}}}},
+		many: {type: object, additionalProperties: `+keyed+`}}}`)
+	a, b := map[string]any{"name": "a", "inner": []any{int64(1), int64(2)}}, map[string]any{"name": "b"}
+	spec := func(size int64, one, two, three any) map[string]any {
+		return map[string]any{"size": size, "one": map[string]any{"map": []any{one, two}, "list": []any{three, one}}, "many": map[string]any{"x": []any{two, one}}}
+	}
+	before := spec(1, a, b, a)
+	require.Len(t, validate(before, nil), 5)
+	changed := spec(2, b, a, a)
+	changed["one"].(map[string]any)["list"] = []any{a, a}
+	require.Empty(t, validate(changed, before))
+	require.NotEmpty(t, validate(spec(2, b, map[string]any{"name": "a", "inner": []any{int64(2), int64(1)}}, a), before))
+	require.NotEmpty(t, validate(spec(2, b, map[string]any{"name": "c"}, a), before))
+	require.NotEmpty(t, validate(spec(2, a, b, b), before), "the order of other lists counts")
+
+	validate = validation(t, `{type: object, maxProperties: 0, properties: {map: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name]}}}`)
+	unsaid := map[string]any{"map": []any{a}}
+	require.Empty(t, validate(unsaid, unsaid), "of whose items nothing is said")
+}
+
 // What an update of a large list costs grows with its length, not with the square of it.
 func TestChange_OfALargeListTakesNoLongerThanItHasTo(t *testing.T) {
 	validate := validation(t, `{type: object, properties: {size: {type: integer}, map: {type: array,
