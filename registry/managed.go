@@ -42,7 +42,7 @@ type Manager struct {
 	Subresource string
 	// StatusOnly: the write leaves the metadata as it was, as of status with [Strategy].StatusOnly.
 	StatusOnly bool
-	// At is the time of the write.
+	// At is the time of the write by the engine's clock.
 	At time.Time
 }
 

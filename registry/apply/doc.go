@@ -33,6 +33,10 @@
 // entries of updates, kubectl's move from client-side apply, managed fields that a client
 // sends, or resets with an empty list. A write that would only change times is not made.
 //
+// Of more than ten entries of updates the library merges the oldest, and takes the machine's time for that of
+// the write. If the engine's clock is ahead, as a virtual one may be, it may merge the newest among them, whose
+// manager loses its name.
+//
 // Entries of a version that the kind does not have, or that its objects do not fit, are
 // dropped when the object is written. [Versions] knows those of several versions.
 //
