@@ -62,11 +62,16 @@ func (s *schema) visit(value any, at *field.Path, do func(s *schema, value any, 
 }
 
 // repeatedItems returns an error for each item of a set, or of a map by its keys, that an
-// earlier item equals: at most so many.
+// earlier item equals: at most so many. Of a map with an item that is no object that is the error.
+// Unlike in Kubernetes 1 and 1.0 are equal, since both are sent back as 1.
 func (s *schema) repeatedItems(value any, at *field.Path, most int) (wrong field.ErrorList) {
 	items, isList := value.([]any)
 	if !isList || s.ListType != "set" && s.ListType != "map" {
 		return nil
+	}
+	noObject := func(item any) bool { _, isObject := item.(map[string]any); return item != nil && !isObject }
+	if i := slices.IndexFunc(items, noObject); i >= 0 && s.ListType == "map" && most > 0 {
+		return field.ErrorList{field.Invalid(at.Index(i), items[i], "must be an object in a map")}
 	}
 	seen := make(map[string]bool, len(items))
 	for i, item := range items {
@@ -86,10 +91,10 @@ func (s *schema) repeatedItems(value any, at *field.Path, most int) (wrong field
 	return wrong
 }
 
-// keysOf returns the fields by which an item of a map is identified.
+// keysOf returns the fields by which an item of a map is identified. Null has none.
 func (s *schema) keysOf(item any) any {
 	fields, isObject := item.(map[string]any)
-	if !isObject {
+	if !isObject && item != nil {
 		return item // whose type is wrong
 	}
 	keys := map[string]any{}

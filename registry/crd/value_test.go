@@ -75,6 +75,7 @@ func TestSchema_IntOrStringIsNothingElse(t *testing.T) {
 const lists = `{type: object, properties: {
 	set: {type: array, x-kubernetes-list-type: set, items: {x-kubernetes-preserve-unknown-fields: true}},
 	map: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name, port], items: {type: object, properties: {name: {type: string}, port: {type: integer}, value: {type: string}}}},
+	open: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {x-kubernetes-preserve-unknown-fields: true, nullable: true}},
 	any: {type: array, x-kubernetes-list-type: atomic, items: {type: string}}}}`
 
 func TestSchema_ItemsOfSetsAndMapsAreUnique(t *testing.T) {
@@ -85,6 +86,9 @@ func TestSchema_ItemsOfSetsAndMapsAreUnique(t *testing.T) {
 		`{"set":[{"a":1,"b":[2]},{"b":[2],"a":1}]}`:             {"FieldValueDuplicate spec.set[1]"},
 		`{"map":[{"name":"a","value":"x"},{"name":"a"}]}`:       {"FieldValueDuplicate spec.map[1]"},
 		`{"map":[{"name":"a","port":1},{"port":1,"name":"a"}]}`: {"FieldValueDuplicate spec.map[1]"},
+		`{"set":[1,1.0]}`:                                       {"FieldValueDuplicate spec.set[1]"},
+		`{"open":[null,{}]}`:                                    {"FieldValueDuplicate spec.open[1]"},
+		`{"open":[{},{},5]}`:                                    {"FieldValueInvalid spec.open[2]"},
 	} {
 		require.Equal(t, want, wrongFields(t, s, spec), spec)
 	}
@@ -101,6 +105,11 @@ func TestSchema_RepeatedItemsThatWereThereMayStay(t *testing.T) {
 	require.Len(t, validate(t.Context(), with("a", "a"), nil), 1)
 	require.Len(t, validate(t.Context(), with("a", "a"), with("a")), 1)
 	require.Empty(t, validate(t.Context(), with("a", "a", "b", "b"), with("c", "c")))
+
+	open := func(items ...any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"open": items}}}
+	}
+	require.Empty(t, validate(t.Context(), open("a", map[string]any{}, map[string]any{}), open("a")), "so it is with items that are no objects")
 }
 
 func TestSchema_EmbeddedResourcesHaveKindAndMetadata(t *testing.T) {
