@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/watchmill/watchmill/registry/internal/aliases"
@@ -275,7 +276,7 @@ func (m *manifest) read(document []byte) (empty bool, err error) {
 // decode fills in m from JSON.
 func (m *manifest) decode(text []byte) error {
 	m.text = text
-	err := json.Unmarshal(text, m)
+	err := kjson.UnmarshalCaseSensitivePreserveInts(text, m)
 	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
 		return &ManifestError{m.Metadata.Name, cmp.Or(mismatch.Field, "the document"), fmt.Sprintf("is of the type %s; give %s", shortened(mismatch.Value), kindName(mismatch.Type))}
 	}

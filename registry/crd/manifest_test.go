@@ -36,6 +36,20 @@ func TestParse_SaysWhereAFileIsWrong(t *testing.T) {
 	}
 }
 
+// As in a cluster, a field has another name in another case.
+func TestParse_RegardsTheCaseOfFields(t *testing.T) {
+	for mention, edit := range map[string][2]string{
+		"spec.versions needs one that is served": {"served: true", "Served: true"}, `spec.scope is ""`: {"spec:", "Spec:"},
+		"openAPIV3Schema is missing": {"openAPIV3Schema", "openapiV3Schema"},
+	} {
+		text := strings.Replace(plain, edit[0], edit[1], 1)
+		require.NotEqual(t, plain, text)
+		_, err := crd.Parse(strings.NewReader(text))
+		require.ErrorIs(t, err, crd.ErrManifest)
+		require.ErrorContains(t, err, mention)
+	}
+}
+
 // A few hundred bytes that would be gigabytes with their aliases written out, and lists deep
 // within each other: neither may be more work than a manifest.
 func TestParse_BoundsWhatASmallFileTakes(t *testing.T) {
