@@ -317,6 +317,24 @@ func TestApply_SchemasOfObjectsWithoutAGoType(t *testing.T) {
 	}
 }
 
+// As in Kubernetes, unknown fields may be kept around metadata, but not in it.
+func TestApply_OfUnknownMetadataIsRefusedWhereOtherFieldsAreKept(t *testing.T) {
+	open := json.RawMessage(`{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"pod":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true}}}`)
+	for _, applies := range []func(registry.Kind, json.RawMessage) (registry.Applier, error){apply.New, apply.Versions(map[string]json.RawMessage{"v1": open, "v2": open})} {
+		a, err := applies(config().Kind, open)
+		require.NoError(t, err)
+		for body, refused := range map[string]bool{
+			`"metadata":{"name":"a","labels":{"a":"b"}},"pod":{"metadata":{"labels":{"a":"b"}},"x":{"y":1}},"more":1`: false,
+			`"metadata":{"name":"a","x":1}`: true, `"pod":{"metadata":{"x":1}}`: true, `"pod":{"metadata":{"ownerReferences":[{"uid":"u","x":1}]}}`: true,
+		} {
+			var desired map[string]any
+			require.NoError(t, json.Unmarshal(configuration(body), &desired))
+			_, err = a.Apply(in("v1", nil).Object, desired, registry.Manager{Name: "one"}, false)
+			require.Equal(t, refused, errors.As(err, new(*registry.BadRequestError)), "%s: %v", body, err)
+		}
+	}
+}
+
 // An unknown field of metadata is refused or dropped. If it were stored, no apply could read
 // the object any more.
 func TestApply_ToObjectsThatWereSentWithUnknownMetadata(t *testing.T) {

@@ -9,9 +9,11 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// metadataSchema says how the parts of metadata merge, which schemas of kinds leave out.
+// metadataSchema says how the parts of metadata merge, which schemas of kinds leave out. It has no further
+// properties where what is around it keeps unknown fields either.
 const metadataSchema = `{
 	"type": "object",
+	"additionalProperties": false,
 	"properties": {
 		"name": {"type": "string"},
 		"generateName": {"type": "string"},
@@ -33,6 +35,7 @@ const metadataSchema = `{
 			"items": {
 				"type": "object",
 				"x-kubernetes-map-type": "atomic",
+				"additionalProperties": false,
 				"properties": {
 					"apiVersion": {"type": "string"},
 					"kind": {"type": "string"},
