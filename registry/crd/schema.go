@@ -197,7 +197,8 @@ func (p *pruning) note(at *field.Path, below string) {
 }
 
 // pruneMetadata removes the unknown fields of the metadata of a resource inside of the object,
-// and metadata that is null. What is wrong with the others is for validation.
+// and metadata that is null, which in Kubernetes becomes an empty object. What is wrong with the others is
+// for validation.
 func (p *pruning) pruneMetadata(fields map[string]any, at *field.Path) {
 	clean, unknown, err := layout.Metadata(fields["metadata"])
 	switch {

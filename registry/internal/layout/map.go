@@ -59,7 +59,8 @@ func (l *mapLayout) Decode(body []byte, o *store.Object) (strict []error, err er
 }
 
 // Metadata returns an object's metadata as decoding it to a struct leaves it, without what the
-// accessors of a map cannot read, and its unknown fields, each a [kjson.FieldError]. The error
+// accessors of a map cannot read, and its unknown fields, each a [kjson.FieldError]. Where nothing else has
+// to change, times keep their zone and their fractions of seconds, which Kubernetes drops. The error
 // is that of a field that has not its type: the accessors would ignore it. given is not changed,
 // and returned itself where nothing has to be left out.
 func Metadata(given any) (clean any, unknown []error, err error) {
