@@ -1,10 +1,13 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +20,39 @@ import (
 	"github.com/watchmill/watchmill/sim/report"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
+
+// documented returns the scenarios in the README and in the documentation of package scenario.
+func documented(t *testing.T) (scenarios []*scenario.Scenario) {
+	t.Helper()
+	for file, block := range map[string]string{"../../README.md": "(?s)```yaml\n(.*?)```", "../scenario/doc.go": `(?s)//\t(name: .*?)\n//\n`} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		found := regexp.MustCompile(block).FindAllSubmatch(text, -1)
+		require.NotEmpty(t, found, file)
+		for _, match := range found {
+			s, err := scenario.Parse(file, bytes.ReplaceAll(match[1], []byte("//\t"), nil))
+			require.NoError(t, err)
+			scenarios = append(scenarios, s)
+		}
+	}
+	return scenarios
+}
+
+// A reader copies them. They pass, and each of their faults has something to strike, and each policy
+// something to do.
+func TestRun_DocumentedScenariosPassAndHaveEffects(t *testing.T) {
+	for _, s := range documented(t) {
+		plan, err := s.Resolve(scenario.Options{})
+		require.NoError(t, err)
+		rep := inBubble(t, plan)
+		require.True(t, rep.OK(), "%v\n%+v", rep.Broken, rep.Assertions)
+		require.Len(t, rep.Faults, len(plan.Timeline))
+		for _, f := range rep.Faults {
+			require.NotZero(t, f.Struck, "%s of %s", f.Name, plan.Name)
+		}
+		require.NotZero(t, rep.Metrics["conflated"], plan.Name)
+	}
+}
 
 // tiny resolves a shipped scenario to a size for tests.
 func tiny(t *testing.T, name string) *scenario.Plan {

@@ -11,6 +11,7 @@
 //
 //	name: two-consumers
 //	duration: 20s
+//	engine: {window: 1000, backoff: 10ms, backoff-max: 100ms}
 //	objects: {count: 1000, fields: {node: 50}}
 //	writers:
 //	  - {rate: 500, shape: poisson, mix: {update: 8, create: 1, delete: 1}}
@@ -20,10 +21,11 @@
 //	faults:
 //	  - {kind: break, at: 5s, every: 5s}
 //	  - {kind: fail, at: 8s, for: 2s, when: {and: [{operation: list}, {probability: 0.5}]}}
+//	  - {kind: relist, at: 9s}
 //	assert:
 //	  - lost = 0
 //	  - nodes.unread = 0
-//	  - p99 < 50ms
+//	  - p99 < 500ms
 //
 // # Limits of a file
 //
