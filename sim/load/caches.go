@@ -173,11 +173,21 @@ func (r *run) closeCaches() (err error) {
 // stale returns how many references, and handlers of informers, did not have the
 // newest state.
 func (r *run) stale() (n int) {
-	for _, u := range r.cacheUsers {
-		n += u.stale
+	for _, g := range r.callers {
+		n += r.staleReferences(g)
 	}
 	for _, g := range r.informerGroups {
 		n += g.staleHandlers()
+	}
+	return n
+}
+
+// staleReferences returns how many of the group's references did not have the newest state.
+func (r *run) staleReferences(g *callers) (n int) {
+	for _, u := range r.cacheUsers {
+		if u.group == g {
+			n += u.stale
+		}
 	}
 	return n
 }

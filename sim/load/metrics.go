@@ -119,7 +119,7 @@ func valueOf(rep *report.Report, c scenario.Check) (value float64, measured bool
 var ofGroup = map[string]func(*report.Group) float64{
 	"lost":       func(g *report.Group) float64 { return float64(g.Lost) },
 	"unread":     func(g *report.Group) float64 { return float64(g.Unread) },
-	"stale":      func(g *report.Group) float64 { return float64(g.Unread) }, // as of informers
+	"stale":      func(g *report.Group) float64 { return float64(g.Stale) },
 	"expired":    func(g *report.Group) float64 { return float64(g.Ends["expired"]) },
 	"terminated": func(g *report.Group) float64 { return float64(g.Ends["terminated"]) },
 	"panicked":   func(g *report.Group) float64 { return float64(g.Ends["panicked"]) },

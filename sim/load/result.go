@@ -68,7 +68,7 @@ func (r *run) latencies() []report.Stage {
 func (r *run) groupReports(j *judgement) (groups []report.Group) {
 	for _, g := range r.callers {
 		groups = append(groups, withLatency(report.Group{
-			Kind: g.kind, Name: g.name, Count: g.count, Events: g.done.Load(),
+			Kind: g.kind, Name: g.name, Count: g.count, Events: g.successes(), Failed: g.failures(), Missed: g.omissions(), Stale: r.staleReferences(g),
 		}, g.latency.Total()))
 	}
 	for _, g := range r.groups {
@@ -90,8 +90,9 @@ func (r *run) groupReports(j *judgement) (groups []report.Group) {
 		groups = append(groups, withLatency(rep, g.latency.Total()))
 	}
 	for _, g := range r.informerGroups {
+		stale := g.staleHandlers()
 		groups = append(groups, withLatency(report.Group{
-			Kind: "informers", Name: g.spec.Name, Count: g.spec.Count, Events: g.received.Load(), Slow: g.spec.Consume.Slow(), Unread: g.staleHandlers(),
+			Kind: "informers", Name: g.spec.Name, Count: g.spec.Count, Events: g.received.Load(), Slow: g.spec.Consume.Slow(), Stale: stale, Unread: stale,
 		}, g.latency.Total()))
 	}
 	return groups

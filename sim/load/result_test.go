@@ -39,6 +39,23 @@ func TestWorst_AreNotTheWatchersThatAreMeantToBeSlow(t *testing.T) {
 	require.Equal(t, []string{"slow-20", "healthy-1", "healthy-2", "healthy-0", "slow-0", "slow-1"}, names[:6])
 }
 
+// What fails in one group is not a mark on the others.
+func TestGroups_HaveTheirOwnFailures(t *testing.T) {
+	r := started(t, &scenario.Scenario{
+		Objects: scenario.Objects{Count: 1},
+		Writers: []scenario.Writer{{Name: "fails", Rate: 1}, {Name: "writes", Rate: 1}},
+		Readers: []scenario.Reader{{Name: "misses", Rate: 1}, {Name: "reads", Rate: 1}},
+		Caches:  []scenario.Cache{{Name: "stale", Rate: 1, Count: 2, References: 2}, {Name: "current", Rate: 1}},
+	})
+	r.callersOf("writers", "fails").failed.Store(7)
+	r.callersOf("readers", "misses").missed.Store(8)
+	r.cacheUsers[0].stale, r.cacheUsers[1].stale = 4, 5
+	for _, g := range r.groupReports(r.judge()) {
+		require.Equal(t, map[string]string{"fails": "7 failed", "misses": "8 not made in time", "stale": "9 stale"}[g.Name], g.Remarks(), g.Name)
+	}
+	require.Equal(t, 9, r.stale())
+}
+
 // States, lists and the results of conflation are compared with what was written; a
 // correct engine has no failures.
 func TestJudge_FindsNothingInACorrectEngine(t *testing.T) {

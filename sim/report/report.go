@@ -108,8 +108,15 @@ type Group struct {
 	P50      float64 `json:"p50"`
 	P99      float64 `json:"p99"`
 	Max      float64 `json:"max"`
+	// Failed is how many calls of writers, readers or caches failed, and Missed how many were
+	// due but not made in time.
+	Failed uint64 `json:"failed"`
+	Missed uint64 `json:"missed"`
+	// Stale is how many references of caches, or handlers of informers, did not have the newest
+	// state in the end.
+	Stale int `json:"stale"`
 	// Lost, Reconnects, Relists and Unread are those of watchers. For informers Unread is
-	// the number of handlers without the newest state. For other groups all are zero.
+	// Stale. For other groups all are zero.
 	Lost       uint64 `json:"lost"`
 	Reconnects int    `json:"reconnects"`
 	Relists    int    `json:"relists"`

@@ -92,8 +92,13 @@ func (g Group) Remarks() string {
 	if g.Slow {
 		remarks = append(remarks, "slow")
 	}
+	add(int(g.Failed), "failed")
+	add(int(g.Missed), "not made in time")
+	add(g.Stale, "stale")
 	add(int(g.Lost), "lost")
-	add(g.Unread, "unread")
+	if g.Kind != "informers" { // for which it is what is stale
+		add(g.Unread, "unread")
+	}
 	add(g.Reconnects, "reconnects")
 	add(g.Relists, "relists")
 	for _, reason := range slices.Sorted(maps.Keys(g.Ends)) {

@@ -28,7 +28,8 @@ func sample() *report.Report {
 			Curve: []report.Point{{Percentile: 0, Seconds: 0.0001}, {Percentile: 50, Seconds: 0.001}, {Percentile: 99, Seconds: 0.0123}, {Percentile: 99.9, Seconds: 0.05}, {Percentile: 100, Seconds: 0.1}},
 		}},
 		Groups: []report.Group{
-			{Kind: "writers", Name: "w", Count: 2, Events: 5000, P50: 0.001},
+			{Kind: "writers", Name: "w", Count: 2, Events: 5000, P50: 0.001, Failed: 17, Missed: 3},
+			{Kind: "informers", Name: "i", Count: 1, Stale: 2, Unread: 2},
 			{Kind: "watchers", Name: "a", Count: 50, Events: 250_000, Lost: 2, Unread: 1, Slow: true, Ends: map[string]int{"expired": 2, "panicked": 1}},
 		},
 		Worst:  []report.Watcher{{Name: "a-1", Delivered: 5000, Lost: 2, Unread: true, Lag: 70, Max: 0.1, Mean: 0.01, LastEnd: "expired"}},
@@ -50,6 +51,8 @@ func TestText_SaysWhatMatters(t *testing.T) {
 		"writes     5,000, 1,000/s, 0 failed, 0 not made in time\n",
 		"machine    3.0 MiB heap at most, 3 goroutines left of 3\n",
 		"end to end        250,000       1ms       5ms    12.3ms      50ms     100ms\n",
+		"17 failed, 3 not made in time\n",
+		"  2 stale\n",
 		"slow, 2 lost, 1 unread, 2 expired, 1 panicked\n",
 		"unread, expired\n",
 		"         2s  slow, for 1.5s: struck 1,200\n",

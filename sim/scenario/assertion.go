@@ -77,7 +77,7 @@ var GroupMetrics = map[string][]string{
 	"informers": {"stale", "p50", "p99", "max"},
 	"writers":   {"p50", "p99", "max"},
 	"readers":   {"p50", "p99", "max"},
-	"caches":    {"p50", "p99", "max"},
+	"caches":    {"stale", "p50", "p99", "max"},
 }
 
 // groupMetric splits a name such as "healthy.p99" into the group and its metric.
