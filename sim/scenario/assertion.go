@@ -14,7 +14,19 @@ type Metric struct {
 	Name  string
 	Unit  Unit
 	About string
+	// Of are the lists of groups that it is about, such as caches and informers: without a
+	// group in one of them it is zero, whatever happens. It is empty for times, which are then
+	// not measured, and for what does not depend on groups.
+	Of []string
 }
+
+// The lists of groups that metrics are about.
+var (
+	ofWatchers = []string{"watchers"}
+	ofWriters  = []string{"writers"}
+	ofReaders  = []string{"readers", "caches"}
+	ofCopies   = []string{"caches", "informers"}
+)
 
 // Unit is the unit of a metric. Times are in seconds, amounts of memory in bytes.
 type Unit string
@@ -29,43 +41,43 @@ const (
 
 // Metrics lists all metrics, in the order of reports.
 var Metrics = []Metric{
-	{"lost", Count, "events that a watcher neither saw nor was told of"},
-	{"duplicated", Count, "events that came twice, or out of order"},
-	{"unread", Count, "watchers that had not read everything when the run ended"},
-	{"failed", Count, "watchers that ended and could not come back"},
-	{"expired", Count, "watches that ended since the window had moved past them"},
-	{"terminated", Count, "watches that ended for slowness"},
-	{"panicked", Count, "watches that ended by a panic of their handler"},
-	{"reconnects", Count, "watches that were opened in the place of another"},
-	{"relists", Count, "lists that watchers needed to go on"},
-	{"conflated", Count, "deliveries that stand for several events"},
-	{"stalled", Count, "most watchers that were stalled at one time"},
-	{"lag", Count, "most events that a watcher was behind"},
-	{"writes", Count, "writes that succeeded"},
-	{"write-errors", Count, "writes that failed"},
-	{"unwritten", Count, "writes that were due but not made in time"},
-	{"writes/s", PerSecond, "writes that succeeded, over the whole load"},
-	{"deliveries", Count, "changes handed to consumers; not the state that watches start with"},
-	{"deliveries/s", PerSecond, "the same, until all were read"},
-	{"reads", Count, "reads that succeeded, of readers and of references"},
-	{"read-errors", Count, "reads that failed"},
-	{"missed-reads", Count, "reads that were due but not made in time"},
-	{"stale", Count, "references, and handlers of informers, that did not have the newest state in the end"},
-	{"p50", Time, "latency from a write's intended time to the consumer: the median"},
-	{"p90", Time, "the 90th percentile"},
-	{"p99", Time, "the 99th percentile"},
-	{"p99.9", Time, "the 99.9th percentile"},
-	{"max", Time, "the longest"},
-	{"commit-p99", Time, "from the intended time until the write returned"},
-	{"cache-p99", Time, "from storing until the cache had the revision, sampled"},
-	{"dispatch-p99", Time, "from storing until a watcher without a backlog was called"},
-	{"handed-p99", Time, "from storing until the consumer had the event"},
-	{"read-p99", Time, "from a read's intended time until it returned"},
-	{"object-p99", Time, "from when a reference was to be read until its object was returned"},
-	{"informer-p99", Time, "from a write's intended time until an informer's handler at full speed was told"},
-	{"heap", Bytes, "most memory in objects, as sampled during the load; the record of all writes is in it"},
-	{"goroutines", Count, "goroutines when all is over; start is how many there were before"},
-	{"engine-relists", Count, "times that the engine listed its storage again"},
+	{"lost", Count, "events that a watcher neither saw nor was told of", ofWatchers},
+	{"duplicated", Count, "events that came twice, or out of order", ofWatchers},
+	{"unread", Count, "watchers that had not read everything when the run ended", ofWatchers},
+	{"failed", Count, "watchers that ended and could not come back", ofWatchers},
+	{"expired", Count, "watches that ended since the window had moved past them", ofWatchers},
+	{"terminated", Count, "watches that ended for slowness", ofWatchers},
+	{"panicked", Count, "watches that ended by a panic of their handler", ofWatchers},
+	{"reconnects", Count, "watches that were opened in the place of another", ofWatchers},
+	{"relists", Count, "lists that watchers needed to go on", ofWatchers},
+	{"conflated", Count, "deliveries that stand for several events", ofWatchers},
+	{"stalled", Count, "most watchers that were stalled at one time", ofWatchers},
+	{"lag", Count, "most events that a watcher was behind", ofWatchers},
+	{"writes", Count, "writes that succeeded", ofWriters},
+	{"write-errors", Count, "writes that failed", ofWriters},
+	{"unwritten", Count, "writes that were due but not made in time", ofWriters},
+	{"writes/s", PerSecond, "writes that succeeded, over the whole load", ofWriters},
+	{"deliveries", Count, "changes handed to consumers; not the state that watches start with", ofWatchers},
+	{"deliveries/s", PerSecond, "the same, until all were read", ofWatchers},
+	{"reads", Count, "reads that succeeded, of readers and of references", ofReaders},
+	{"read-errors", Count, "reads that failed", ofReaders},
+	{"missed-reads", Count, "reads that were due but not made in time", ofReaders},
+	{"stale", Count, "references, and handlers of informers, that did not have the newest state in the end", ofCopies},
+	{"p50", Time, "latency from a write's intended time to the consumer: the median", nil},
+	{"p90", Time, "the 90th percentile", nil},
+	{"p99", Time, "the 99th percentile", nil},
+	{"p99.9", Time, "the 99.9th percentile", nil},
+	{"max", Time, "the longest", nil},
+	{"commit-p99", Time, "from the intended time until the write returned", nil},
+	{"cache-p99", Time, "from storing until the cache had the revision, sampled", nil},
+	{"dispatch-p99", Time, "from storing until a watcher without a backlog was called", nil},
+	{"handed-p99", Time, "from storing until the consumer had the event", nil},
+	{"read-p99", Time, "from a read's intended time until it returned", nil},
+	{"object-p99", Time, "from when a reference was to be read until its object was returned", nil},
+	{"informer-p99", Time, "from a write's intended time until an informer's handler at full speed was told", nil},
+	{"heap", Bytes, "most memory in objects, as sampled during the load; the record of all writes is in it", nil},
+	{"goroutines", Count, "goroutines when all is over; start is how many there were before", nil},
+	{"engine-relists", Count, "times that the engine listed its storage again", nil},
 }
 
 // GroupMetrics lists the metrics that are also measured for each group, by the kind
@@ -180,8 +192,8 @@ func (c Check) Holds(value, start float64) bool {
 	return value == limit
 }
 
-// assertion checks that the assertion can be parsed, and that the group that it
-// names, if any, exists and has that metric.
+// assertion checks that the assertion can be parsed, that the group that it names, if any,
+// exists and has that metric, and that there are groups that it is about.
 func (c *checker) assertion(at string, a Assertion, s *Scenario) {
 	check, err := a.Check()
 	if err != nil {
@@ -189,6 +201,7 @@ func (c *checker) assertion(at string, a Assertion, s *Scenario) {
 		return
 	}
 	if check.Group == "" {
+		c.concerned(at, check.Metric, s)
 		return
 	}
 	var names []string
@@ -203,6 +216,15 @@ func (c *checker) assertion(at string, a Assertion, s *Scenario) {
 		return
 	}
 	c.wrong(at, "there is no group "+quoted(check.Group), "there are "+listed(names))
+}
+
+// concerned checks that there is a group that the metric is about.
+func (c *checker) concerned(at string, m Metric, s *Scenario) {
+	isOne := func(g groupName) bool { return slices.Contains(m.Of, g.part) }
+	if len(m.Of) > 0 && !slices.ContainsFunc(s.groupNames(), isOne) {
+		groups := strings.Join(m.Of, " or ")
+		c.wrong(at, fmt.Sprintf("%s is 0 whatever happens: there are no %s", m.Name, groups), "add "+groups+", or leave it out")
+	}
 }
 
 func metricNames() string {

@@ -29,8 +29,8 @@ type Scenario struct {
 	Caches    []Cache    `yaml:"caches,omitempty"`
 	Informers []Informer `yaml:"informers,omitempty"`
 	Faults    []Fault    `yaml:"faults,omitempty"`
-	// Assert is what must hold at the end. Default: "lost = 0" and, if no consumer
-	// is slow, "unread = 0" for watchers and "stale = 0" for caches and informers.
+	// Assert is what must hold at the end. Default: "lost = 0" for watchers and, if no
+	// consumer is slow, "unread = 0" for watchers and "stale = 0" for caches and informers.
 	Assert []Assertion `yaml:"assert,omitempty"`
 	// Small has the smaller values for a run of ten seconds.
 	Small Small `yaml:"small,omitempty"`
