@@ -62,23 +62,45 @@ func (s *Scenario) Resolve(o Options) (*Plan, error) {
 // HasSmall reports whether the scenario has values for a small run.
 func (s *Scenario) HasSmall() bool { return !reflect.ValueOf(s.Small).IsZero() }
 
-// assertions returns the assertions of a scenario without any: no event is lost
-// and, unless consumers are slowed down, all events are read. Without the second, a
-// watcher that is never woken would pass.
-func (s *Scenario) assertions() []Assertion {
-	slow := slices.ContainsFunc(s.Watchers, func(w Watcher) bool { return w.Consume.Slow() }) ||
-		slices.ContainsFunc(s.Informers, func(in Informer) bool { return in.Consume.Slow() })
-	var all []Assertion
+// assertions returns the assertions of a scenario without any: no event is lost, all that the
+// scenario does not make slow read everything, and what no fault makes fail succeeds. Otherwise
+// a watcher that is never woken would pass, and writers that write nothing.
+func (s *Scenario) assertions() (all []Assertion) {
+	var unread, stale []Assertion
+	for _, w := range s.Watchers {
+		if !w.Consume.Slow() {
+			unread = append(unread, Assertion(w.Name+".unread = 0"))
+		}
+	}
+	for _, c := range s.Caches {
+		stale = append(stale, Assertion(c.Name+".stale = 0"))
+	}
+	for _, in := range s.Informers {
+		if !in.Consume.Slow() {
+			stale = append(stale, Assertion(in.Name+".stale = 0"))
+		}
+	}
 	if len(s.Watchers) > 0 {
 		all = append(all, "lost = 0")
 	}
-	if !slow && len(s.Watchers) > 0 {
-		all = append(all, "unread = 0")
+	all = append(all, together(unread, len(s.Watchers), "unread = 0")...)
+	all = append(all, together(stale, len(s.Caches)+len(s.Informers), "stale = 0")...)
+	if len(s.Writers) > 0 && !slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind.Lasts() }) {
+		all = append(all, "write-errors = 0")
 	}
-	if !slow && len(s.Caches)+len(s.Informers) > 0 {
-		all = append(all, "stale = 0")
+	if len(s.Readers)+len(s.Caches) > 0 && len(s.Faults) == 0 {
+		all = append(all, "read-errors = 0")
 	}
 	return all
+}
+
+// together returns one assertion in place of those of each group, unless they are of fewer
+// than all groups.
+func together(each []Assertion, groups int, one Assertion) []Assertion {
+	if groups > 0 && len(each) == groups {
+		return []Assertion{one}
+	}
+	return each
 }
 
 // clone returns a copy, as deep as resolving changes it. Empty lists and maps become

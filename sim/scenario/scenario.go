@@ -29,8 +29,10 @@ type Scenario struct {
 	Caches    []Cache    `yaml:"caches,omitempty"`
 	Informers []Informer `yaml:"informers,omitempty"`
 	Faults    []Fault    `yaml:"faults,omitempty"`
-	// Assert is what must hold at the end. Default: "lost = 0" for watchers and, if no
-	// consumer is slow, "unread = 0" for watchers and "stale = 0" for caches and informers.
+	// Assert is what must hold at the end. Default: "lost = 0" and "unread = 0" for watchers,
+	// "stale = 0" for caches and informers, "write-errors = 0" unless a fault lasts, and
+	// "read-errors = 0" without faults. If some groups are slow, the others are named instead,
+	// as in "healthy.unread = 0".
 	Assert []Assertion `yaml:"assert,omitempty"`
 	// Small has the smaller values for a run of ten seconds.
 	Small Small `yaml:"small,omitempty"`
