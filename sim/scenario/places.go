@@ -196,6 +196,8 @@ func (x *indexer) scalar(node ast.Node, t reflect.Type, path string) {
 	value := node.GetToken().Value
 	switch whole := t.Kind() == reflect.Int || t.Kind() == reflect.Uint64; {
 	case isA(node, t):
+	case isQuoted(node, t):
+		x.wrong(node, path, quoted(value)+" is text, not "+kindName(t), "leave out the quotes")
 	case whole && wholeNumber.MatchString(value), t.Kind() == reflect.Float64 && isTooLarge(node):
 		x.wrong(node, path, shortened(value, maxQuoted)+" is too large", "write a smaller number")
 	default:
@@ -233,6 +235,21 @@ func isA(node ast.Node, t reflect.Type) (ok bool) {
 		ok = true
 	}
 	return ok
+}
+
+// isQuoted reports whether a scalar is text only because it is in quotes, which a type does not take.
+func isQuoted(node ast.Node, t reflect.Type) bool {
+	tk := node.GetToken()
+	if tk.Type != token.SingleQuoteType && tk.Type != token.DoubleQuoteType {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return tk.Value == "true" || tk.Value == "false"
+	case reflect.Int, reflect.Uint64:
+		return wholeNumber.MatchString(tk.Value)
+	}
+	return t.Kind() == reflect.Float64 && plainNumber.MatchString(tk.Value)
 }
 
 // isPlainNumber reports whether a scalar that the parser takes for text is a number.
