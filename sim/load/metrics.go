@@ -7,7 +7,7 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// metrics returns the value of every metric that scenarios can assert.
+// metrics returns the value of every metric that scenarios can assert and that was measured.
 func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
 	m := map[string]float64{
 		"lost":           float64(j.lost),
@@ -19,7 +19,9 @@ func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
 	r.addCalls(m)
 	r.addSamples(m)
 	for name, t := range timed {
-		m[name] = t.value(&stages[t.stage])
+		if stage := &stages[t.stage]; stage.Count > 0 {
+			m[name] = t.value(stage)
+		}
 	}
 	return m
 }

@@ -10,13 +10,18 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
-// Without writes there is no latency to compare.
+// Without writes there is no latency to compare, in an assertion or with another run's: zero
+// would be the best there is.
 func TestAssertions_OfALatencyThatWasNotMeasuredFail(t *testing.T) {
 	rep := run1(t, &scenario.Scenario{
 		Watchers: []scenario.Watcher{{}},
 		Assert:   []scenario.Assertion{"p99 < 50ms", "informer-p99 < 1ms", "lost = 0"},
 	})
 	require.False(t, rep.OK())
+	require.Contains(t, rep.Metrics, "lost")
+	for name := range timed {
+		require.NotContains(t, rep.Metrics, name)
+	}
 	for _, a := range rep.Assertions[:2] {
 		require.True(t, a.Unmeasured, a.Text)
 		require.False(t, a.Holds, a.Text)

@@ -113,7 +113,10 @@ func TestRun_ShippedScenariosLoseNothing(t *testing.T) {
 // The report has a value for each metric that a scenario can assert, and no
 // other.
 func TestRun_MeasuresEveryMetric(t *testing.T) {
-	rep := run1(t, &scenario.Scenario{Watchers: []scenario.Watcher{{}}})
+	rep := inBubble(t, brief(t, &scenario.Scenario{
+		Objects: scenario.Objects{Count: 10}, Writers: []scenario.Writer{{Rate: 1000}}, Watchers: []scenario.Watcher{{}},
+		Readers: []scenario.Reader{{Rate: 100}}, Caches: []scenario.Cache{{Rate: 100}}, Informers: []scenario.Informer{{}},
+	}))
 	require.Len(t, rep.Metrics, len(scenario.Metrics))
 	for _, m := range scenario.Metrics {
 		require.Contains(t, rep.Metrics, m.Name)

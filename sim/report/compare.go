@@ -81,8 +81,8 @@ func values(runs []*Report, m scenario.Metric) (values []float64) {
 	return values
 }
 
-// measuredBy reports whether all runs have the metric. In a run of a program that is
-// older than the metric, it is missing rather than zero.
+// measuredBy reports whether all runs have the metric. In a run that has not measured it, and of a
+// program that is older than the metric, it is missing rather than zero.
 func measuredBy(runs []*Report, m scenario.Metric) bool {
 	return count(runs, func(r *Report) bool { return has(r, m) }) == len(runs)
 }

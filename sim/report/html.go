@@ -14,8 +14,9 @@ var pageSource string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": Seconds, "memory": Memory, "number": Number[float64],
-	"count": func(n any) string { return Number(toFloat(n)) },
-	"short": short, "when": formatTime,
+	"latency": Group.latency,
+	"count":   func(n any) string { return Number(toFloat(n)) },
+	"short":   short, "when": formatTime,
 	"lasts": func(f Fault) bool { return f.Until > f.At },
 	"span":  func(f Fault) string { return Seconds(f.Until - f.At) },
 }).Parse(pageSource))
@@ -62,7 +63,7 @@ func (r *Report) verdict() string {
 func (r *Report) tiles() []tile {
 	m := r.Metrics
 	return []tile{
-		{"median latency", Seconds(m["p50"]), false}, {"latency, 99th percentile", Seconds(m["p99"]), false},
+		{"median latency", r.value("p50", Seconds), false}, {"latency, 99th percentile", r.value("p99", Seconds), false},
 		{"writes", Number(m["writes/s"]) + "/s", false}, {"deliveries", Number(m["deliveries/s"]) + "/s", false},
 		{"events lost", Number(m["lost"]), m["lost"] > 0}, {"heap at most", Memory(m["heap"]), false},
 	}
@@ -70,7 +71,8 @@ func (r *Report) tiles() []tile {
 
 func (r *Report) rows() (rows []row) {
 	for _, m := range scenario.Metrics {
-		rows = append(rows, row{Name: m.Name, Value: Value(m.Unit, r.Metrics[m.Name]), About: m.About})
+		value := r.value(m.Name, func(v float64) string { return Value(m.Unit, v) })
+		rows = append(rows, row{Name: m.Name, Value: value, About: m.About})
 	}
 	return rows
 }

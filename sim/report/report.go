@@ -35,8 +35,8 @@ type Report struct {
 	// those of the part that ran, and there are no assertions.
 	Interrupted bool `json:"interrupted,omitempty"`
 
-	// Metrics are by name, in the units of scenario.Metrics. GoroutinesBefore is the
-	// number of goroutines at the start.
+	// Metrics are by name, in the units of scenario.Metrics; what was not measured is missing.
+	// GoroutinesBefore is the number of goroutines at the start.
 	Metrics          map[string]float64 `json:"metrics"`
 	GoroutinesBefore float64            `json:"goroutinesBefore"`
 	Assertions       []Assertion        `json:"assertions"`

@@ -77,8 +77,16 @@ func (t *text) groups(r *Report) {
 	fmt.Fprintf(t, "\n%-22s %7s %12s %9s %9s %9s\n", "group", "count", "events", "p50", "p99", "max")
 	for _, g := range r.Groups {
 		t.row(fmt.Sprintf("%-22s %7d %12s %9s %9s %9s", g.Kind+" "+g.Name, g.Count, Number(g.Events),
-			Seconds(g.P50), Seconds(g.P99), Seconds(g.Max)), g.Remarks())
+			g.latency(g.P50), g.latency(g.P99), g.latency(g.Max)), g.Remarks())
 	}
+}
+
+// latency returns one of the group's latencies as text.
+func (g Group) latency(seconds float64) string {
+	if g.Measured == 0 {
+		return unmeasured
+	}
+	return Seconds(seconds)
 }
 
 // Remarks returns remarks about a group, such as "slow, 2 expired".

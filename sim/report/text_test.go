@@ -102,6 +102,23 @@ func TestText_SaysThatTheMachineWasDisturbed(t *testing.T) {
 	require.Equal(t, 1, strings.Count(page.String(), "the machine was disturbed"))
 }
 
+// Zero would be the best latency there is.
+func TestReport_ShowsNoLatencyOfWhatWasNotMeasured(t *testing.T) {
+	r := sample()
+	delete(r.Metrics, "p99")
+	r.Latency, r.Worst, r.Faults, r.Assertions = nil, nil, nil, nil
+	for i := range r.Groups {
+		r.Groups[i].Measured, r.Groups[i].P50 = 0, 0
+	}
+	for _, text := range []string{terminalText(t, r, report.Terminal{}), htmlOf(t, r)} {
+		require.NotRegexp(t, `[ >]0s[ <]`, text)
+		require.Contains(t, text, "–")
+	}
+	_, text := compare(t, []*report.Report{r, r, r, r}, side(1, 2, 3, 4))
+	require.Contains(t, text, "note       only some runs have, so that it is not compared: p99\n")
+	require.NotRegexp(t, "(?m)^p99 ", text)
+}
+
 // Reads are mentioned even if not one was made in time.
 func TestText_SaysThatReadsWereMissed(t *testing.T) {
 	var b strings.Builder

@@ -8,6 +8,18 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
+// unmeasured is shown in place of a value that was not measured.
+const unmeasured = "–"
+
+// value returns a metric's value as text.
+func (r *Report) value(name string, format func(float64) string) string {
+	value, ok := r.Metrics[name]
+	if !ok {
+		return unmeasured
+	}
+	return format(value)
+}
+
 // Value formats a metric's value in its unit.
 func Value(unit scenario.Unit, value float64) string {
 	switch unit {
