@@ -6,9 +6,12 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/watchmill/watchmill/store"
 )
@@ -202,6 +205,8 @@ func (c *checker) labelNames(at string, parsed labels.Selector, s *Scenario) {
 	for _, r := range requirements {
 		if s.Objects.Labels[r.Key()] == 0 {
 			c.wrong(at, "unknown label "+quoted(r.Key()), "objects have the labels "+listedKeys(s.Objects.Labels))
+		} else if op := r.Operator(); op == selection.Equals || op == selection.DoubleEquals || op == selection.In {
+			c.oneExists(at, r.Key(), r.Values().List(), s.Objects.Labels[r.Key()], s)
 		}
 	}
 }
@@ -213,8 +218,24 @@ func (c *checker) fieldNames(at string, parsed fields.Selector, s *Scenario) {
 	for _, r := range parsed.Requirements() {
 		if !s.hasField(r.Field) {
 			c.wrong(at, "unknown field "+quoted(r.Field), "objects have the fields "+s.fieldNames())
+		} else if r.Operator != selection.NotEquals {
+			c.oneExists(at, r.Field, []string{r.Value}, s.Objects.Fields[r.Field], s)
 		}
 	}
+}
+
+// oneExists checks that objects can have one of the values of a field or label, which has n
+// different ones. Those of a trace have others.
+func (c *checker) oneExists(at, name string, values []string, n int, s *Scenario) {
+	exists := func(value string) bool {
+		i, err := strconv.Atoi(strings.TrimPrefix(value, name+"-"))
+		return err == nil && i >= 0 && i < n && value == Value(name, i)
+	}
+	if s.replays() || slices.ContainsFunc(values, exists) {
+		return
+	}
+	fix := fmt.Sprintf("it has %s to %s, and {%s} stands for each in turn", Value(name, 0), Value(name, n-1), name)
+	c.wrong(at, fmt.Sprintf("no object is selected: %s has no value %s", name, quoted(strings.Join(values, ", "))), fix)
 }
 
 // hasField reports whether some objects have the field.
