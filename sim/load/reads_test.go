@@ -131,3 +131,16 @@ func TestReaders_FindAWrongListOfALateSelection(t *testing.T) {
 func TestReaders_FindAWrongListOfAnyReader(t *testing.T) {
 	require.Len(t, wrongLists(t, 2, 1, 2, 3), 1)
 }
+
+// A list that storage does not serve fails if storage fails: it asks for the newest revision.
+func TestReaders_OfModeLatestMeetFaultsOfAllCalls(t *testing.T) {
+	for _, kind := range []scenario.FaultKind{scenario.FaultFail, scenario.FaultStick} {
+		rep := inBubble(t, brief(t, &scenario.Scenario{
+			Objects: scenario.Objects{Count: 10},
+			Readers: []scenario.Reader{{Rate: 50}},
+			Faults:  []scenario.Fault{{Kind: kind}},
+		}))
+		require.NotZero(t, rep.Faults[0].Struck, kind)
+		require.Equal(t, kind == scenario.FaultFail, rep.Metrics["read-errors"] > 0, kind)
+	}
+}

@@ -103,10 +103,12 @@ const (
 	OnEmit   Operation = "emit"
 	OnWatch  Operation = "watch" // opening a watch
 	OnNext   Operation = "next"  // reading from a watch
+	// OnRevision asks for the newest revision, as lists of mode latest do.
+	OnRevision Operation = "revision"
 )
 
 // Operations lists all operations.
-var Operations = []Operation{OnGet, OnList, OnPut, OnRemove, OnEmit, OnWatch, OnNext}
+var Operations = []Operation{OnGet, OnList, OnPut, OnRemove, OnEmit, OnWatch, OnNext, OnRevision}
 
 // And holds if all conditions hold.
 func And(conditions ...*Condition) *Condition { return &Condition{And: conditions} }

@@ -173,7 +173,7 @@ var ErrInjected = errors.New("failed by the scenario")
 var operations = map[faulty.Op]scenario.Operation{
 	faulty.OpGet: scenario.OnGet, faulty.OpList: scenario.OnList, faulty.OpPut: scenario.OnPut,
 	faulty.OpRemove: scenario.OnRemove, faulty.OpEmit: scenario.OnEmit,
-	faulty.OpWatch: scenario.OnWatch, faulty.OpNext: scenario.OnNext,
+	faulty.OpWatch: scenario.OnWatch, faulty.OpNext: scenario.OnNext, faulty.OpRevision: scenario.OnRevision,
 }
 
 // Begin starts a fault that lasts until [Storage.End].
