@@ -41,7 +41,7 @@ var timed = map[string]struct {
 func p99(s *report.Stage) float64 { return s.P99 }
 
 func (r *run) addWatchers(m map[string]float64) {
-	for _, name := range []string{"duplicated", "unread", "failed", "reconnects", "relists", "conflated", "lag", "expired", "terminated", "panicked"} {
+	for _, name := range []string{"duplicated", "unread", "failed", "reconnects", "relists", "conflated", "expired", "terminated", "panicked"} {
 		m[name] = 0
 	}
 	for w := range r.everyWatcher() {
@@ -51,7 +51,6 @@ func (r *run) addWatchers(m map[string]float64) {
 		m["reconnects"] += float64(w.reconnects)
 		m["relists"] += float64(w.relists)
 		m["conflated"] += float64(w.trail.Conflated)
-		m["lag"] = max(m["lag"], float64(w.lag.Load()))
 		for _, end := range []string{"expired", "terminated", "panicked"} {
 			m[end] += float64(w.ends[end])
 		}
@@ -76,13 +75,29 @@ func (r *run) addCalls(m map[string]float64) {
 }
 
 func (r *run) addSamples(m map[string]float64) {
-	m["stalled"], m["heap"] = 0, 0
+	m["heap"] = 0
 	for i, s := range r.sampler.samples {
-		m["stalled"] = max(m["stalled"], float64(s.Stalled))
 		if i == 0 || s.At <= r.load.Seconds() { // later the judge computes what must have been seen
 			m["heap"] = max(m["heap"], float64(s.Heap))
 		}
 	}
+	if !r.showsLag() {
+		return
+	}
+	m["stalled"], m["lag"] = 0, 0
+	for _, s := range r.sampler.samples {
+		m["stalled"] = max(m["stalled"], float64(s.Stalled))
+	}
+	for w := range r.everyWatcher() {
+		m["lag"] = max(m["lag"], float64(w.lag.Load()))
+	}
+}
+
+// showsLag reports whether it was measured how far watchers are behind: all of them show their
+// watches, and some sample met one.
+func (r *run) showsLag() bool {
+	return !slices.ContainsFunc(r.groups, func(g *watchers) bool { return follows(g.spec) }) &&
+		slices.ContainsFunc(r.sampler.samples, func(s report.Sample) bool { return s.Watches > 0 })
 }
 
 // assertions checks the plan's assertions.
@@ -98,20 +113,16 @@ func (r *run) assertions(rep *report.Report) (checked []report.Assertion) {
 }
 
 // valueOf returns the value of the asserted metric, and whether it was measured: without
-// events there is no percentile, and without a watch in any sample no lag.
+// events there is no percentile.
 func valueOf(rep *report.Report, c scenario.Check) (value float64, measured bool) {
 	name := c.Metric.Name
-	t, isTime := timed[name]
-	switch {
-	case c.Group != "":
-	case name == "lag" || name == "stalled":
-		return rep.Metrics[name], slices.ContainsFunc(rep.Samples, func(s report.Sample) bool { return s.Watches > 0 })
-	default:
-		return rep.Metrics[name], !isTime || rep.Latency[t.stage].Count > 0
+	if c.Group == "" {
+		value, measured = rep.Metrics[name]
+		return value, measured
 	}
 	for i := range rep.Groups {
 		if g := &rep.Groups[i]; g.Name == c.Group {
-			return ofGroup[name](g), !isTime || g.Measured > 0
+			return ofGroup[name](g), c.Metric.Unit != scenario.Time || g.Measured > 0
 		}
 	}
 	return 0, false

@@ -31,11 +31,11 @@ func TestAssertions_OfALatencyThatWasNotMeasuredFail(t *testing.T) {
 }
 
 // Watchers that use engine.Follow do not show their watches, so nothing says how far they
-// are behind.
+// are behind, whatever others beside them are.
 func TestAssertions_OfTheLagOfWatchersWithoutItFail(t *testing.T) {
 	for consumer, measured := range map[scenario.Consumer]bool{scenario.Follow: false, scenario.Queue: false, scenario.Batches: true} {
 		rep := inBubble(t, brief(t, &scenario.Scenario{
-			Watchers: []scenario.Watcher{{Consumer: consumer}}, Writers: []scenario.Writer{{Rate: 100}},
+			Watchers: []scenario.Watcher{{Consumer: consumer}, {Consumer: scenario.Handler}}, Writers: []scenario.Writer{{Rate: 100}},
 			Assert: []scenario.Assertion{"lag < 1000", "stalled = 0", "lost = 0"},
 		}))
 		for _, a := range rep.Assertions[:2] {

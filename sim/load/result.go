@@ -119,7 +119,7 @@ func (r *run) worst(j *judgement) (worst []report.Watcher) {
 	for _, w := range all[:min(maxWorst, len(all))] {
 		worst = append(worst, report.Watcher{
 			Name: w.name(), Delivered: w.delivered.Load(), Lost: j.verdicts[w].Lost, Unread: !w.read,
-			Lag: w.lag.Load(), Max: float64(w.latencyMax) / 1e9, Mean: float64(w.latencySum) / 1e9 / float64(max(1, w.latencyCount)),
+			Lag: w.lag.Load(), Follows: follows(w.group.spec), Max: float64(w.latencyMax) / 1e9, Mean: float64(w.latencySum) / 1e9 / float64(max(1, w.latencyCount)),
 			Reconnects: w.reconnects, Relists: w.relists, LastEnd: w.lastEnd,
 		})
 	}

@@ -14,9 +14,9 @@ var pageSource string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": Seconds, "memory": Memory, "number": Number[float64],
-	"latency": Group.latency,
-	"count":   func(n any) string { return Number(toFloat(n)) },
-	"short":   short, "when": formatTime,
+	"latency": Group.latency, "behind": Watcher.behind,
+	"count": func(n any) string { return Number(toFloat(n)) },
+	"short": short, "when": formatTime,
 	"lasts": func(f Fault) bool { return f.Until > f.At },
 	"span":  func(f Fault) string { return Seconds(f.Until - f.At) },
 }).Parse(pageSource))

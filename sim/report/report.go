@@ -131,9 +131,11 @@ type Watcher struct {
 	Delivered uint64 `json:"delivered"`
 	Lost      uint64 `json:"lost"`
 	Unread    bool   `json:"unread,omitempty"`
-	// Lag is the highest sampled number of events by which the watcher was behind. Max
-	// and Mean are its latency.
+	// Lag is the highest sampled number of events by which the watcher was behind. It is
+	// not measured if Follows is set: the watcher follows the engine, and does not show its
+	// watch. Max and Mean are its latency.
 	Lag        uint64  `json:"lag"`
+	Follows    bool    `json:"follows,omitempty"`
 	Max        float64 `json:"max"`
 	Mean       float64 `json:"mean"`
 	Reconnects int     `json:"reconnects"`

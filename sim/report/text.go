@@ -58,7 +58,7 @@ func (t *text) rates(r *Report) {
 	if m["reads"]+m["read-errors"]+m["missed-reads"] > 0 {
 		t.line("reads", "%s, %s failed, %s not made in time", Number(m["reads"]), Number(m["read-errors"]), Number(m["missed-reads"]))
 	}
-	t.line("watchers", "%s stalled at most, %s events behind at most, %s reconnects, %s relists", Number(m["stalled"]), Number(m["lag"]), Number(m["reconnects"]), Number(m["relists"]))
+	t.line("watchers", "%s stalled at most, %s events behind at most, %s reconnects, %s relists", r.value("stalled", Number[float64]), r.value("lag", Number[float64]), Number(m["reconnects"]), Number(m["relists"]))
 	t.line("machine", "%s heap at most, %s goroutines left of %s", Memory(m["heap"]), Number(m["goroutines"]), Number(r.GoroutinesBefore))
 	t.line("", "%s; a timer was %s late at most", r.otherPrograms(), Seconds(r.timerLate()))
 }
@@ -124,9 +124,17 @@ func (t *text) worst(r *Report) {
 	}
 	fmt.Fprintf(t, "\n%-22s %12s %7s %9s %9s %7s\n", "worst watchers", "events", "behind", "mean", "max", "lost")
 	for _, w := range r.Worst[:min(worstShown, len(r.Worst))] {
-		t.row(fmt.Sprintf("%-22s %12s %7s %9s %9s %7s", w.Name, Number(w.Delivered), Number(w.Lag),
+		t.row(fmt.Sprintf("%-22s %12s %7s %9s %9s %7s", w.Name, Number(w.Delivered), w.behind(),
 			Seconds(w.Mean), Seconds(w.Max), Number(w.Lost)), w.Remarks())
 	}
+}
+
+// behind returns by how many events the watcher was behind at most, as text.
+func (w Watcher) behind() string {
+	if w.Follows {
+		return unmeasured
+	}
+	return Number(w.Lag)
 }
 
 // Remarks returns remarks about a watcher, such as "unread, expired".

@@ -114,6 +114,10 @@ func TestReport_ShowsNoLatencyOfWhatWasNotMeasured(t *testing.T) {
 		require.NotRegexp(t, `[ >]0s[ <]`, text)
 		require.Contains(t, text, "–")
 	}
+	require.Contains(t, terminalText(t, r, report.Terminal{}), "0 stalled at most, – events behind at most")
+	r.Worst = []report.Watcher{{Name: "a-1", Follows: true}}
+	require.Regexp(t, "\na-1 +0 +– ", terminalText(t, r, report.Terminal{}))
+	require.Contains(t, htmlOf(t, r), "<td>a-1</td><td>0</td><td>–</td>")
 	_, text := compare(t, []*report.Report{r, r, r, r}, side(1, 2, 3, 4))
 	require.Contains(t, text, "note       only some runs have, so that it is not compared: p99\n")
 	require.NotRegexp(t, "(?m)^p99 ", text)
