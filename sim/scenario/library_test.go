@@ -1,6 +1,8 @@
 package scenario_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +20,7 @@ func TestShipped_DemandThatEverythingIsDone(t *testing.T) {
 		for _, a := range s.Assert {
 			check, err := a.Check()
 			require.NoError(t, err)
+			require.False(t, check.Holds(0, 0) && check.Holds(1e15, 0), "%s: %s could never fail", name, a)
 			if check.Group == "" {
 				asserted[check.Metric.Name] = true
 			} else {
@@ -36,6 +39,22 @@ func TestShipped_DemandThatEverythingIsDone(t *testing.T) {
 		for _, w := range s.Watchers {
 			read := asserted["unread"] || asserted[w.Name+".unread"]
 			require.Equal(t, !w.Consume.Slow(), read, "%s: %s", name, w.Name)
+		}
+	}
+}
+
+// Without these, faults and slow consumers that have no effect would pass for ones that do no harm.
+func TestShipped_DemandTheEffectsThatTheyAreAbout(t *testing.T) {
+	for name, effects := range map[string][]string{
+		"slow-consumers":  {"conflated", "dismissed.terminated"},
+		"reconnect-storm": {"agent.reconnects", "traveller.relists", "fragile.panicked"},
+	} {
+		s, err := scenario.Shipped(name)
+		require.NoError(t, err)
+		for _, effect := range effects {
+			require.True(t, slices.ContainsFunc(s.Assert, func(a scenario.Assertion) bool {
+				return strings.HasPrefix(string(a), effect+" > ")
+			}), "%s: %s", name, effect)
 		}
 	}
 }
