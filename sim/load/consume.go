@@ -31,7 +31,8 @@ func (w *watcher) handle(ctx context.Context, self **engine.Watch[content.Item],
 	if w.current == nil || w.current != *self {
 		return
 	}
-	if w.panicNext.CompareAndSwap(true, false) {
+	if panicked := w.panicNext.Swap(nil); panicked != nil {
+		panicked.Add(1)
 		panic("by the scenario")
 	}
 	if w.pace != nil && w.pace.Wait(ctx, 1) != nil {

@@ -3,8 +3,11 @@ package load
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchmill/watchmill/sim/report"
@@ -12,13 +15,17 @@ import (
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// faults injects the faults of the timeline. It belongs to one goroutine, and happened is
+// faults injects the faults of the timeline. It belongs to one goroutine, and its fields are
 // valid when that has ended.
 type faults struct {
 	run *run
 	// steps are the starts and ends of faults, in order.
-	steps    []step
+	steps []step
+	// happened has what has happened, of the plan's faults with the indexes in of.
 	happened []report.Fault
+	of       []int
+	// panicked counts the handlers that have panicked, by index in happened.
+	panicked map[int]*atomic.Uint64
 }
 
 // step is the start of a fault, or the end of one that lasts.
@@ -29,7 +36,7 @@ type step struct {
 }
 
 func newFaults(r *run) *faults {
-	f := &faults{run: r}
+	f := &faults{run: r, panicked: map[int]*atomic.Uint64{}}
 	for i, m := range r.plan.Timeline {
 		f.steps = append(f.steps, step{at: m.At, moment: i})
 		if r.plan.Faults[m.Fault].Kind.Lasts() {
@@ -54,7 +61,8 @@ func (f *faults) inject(ctx context.Context) {
 		if f.run.stopwatch.until(ctx, f.run.stopwatch.at(t.at)) != nil {
 			return
 		}
-		fault := &f.run.plan.Faults[f.run.plan.Timeline[t.moment].Fault]
+		index := f.run.plan.Timeline[t.moment].Fault
+		fault := &f.run.plan.Faults[index]
 		if t.ends {
 			f.end(records[t.moment], active[t.moment])
 			delete(active, t.moment)
@@ -62,6 +70,7 @@ func (f *faults) inject(ctx context.Context) {
 		}
 		now := f.run.stopwatch.elapsed().Seconds()
 		records[t.moment] = len(f.happened)
+		f.of = append(f.of, index)
 		f.happened = append(f.happened, report.Fault{Name: fault.Name, Kind: string(fault.Kind), At: now, Until: now})
 		if fault.Kind.Lasts() {
 			active[t.moment] = f.run.storage.Begin(fault)
@@ -78,8 +87,27 @@ func (f *faults) end(record int, st *faulty.Fault) {
 	f.happened[record].Struck = st.Hits()
 }
 
+// reports returns what happened, and remarks on the faults that struck nothing each time, and so
+// have tested nothing. It is called when all handlers have ended.
+func (f *faults) reports() (happened []report.Fault, remarks []string) {
+	struck := map[int]uint64{}
+	for i := range f.happened {
+		if panicked := f.panicked[i]; panicked != nil {
+			f.happened[i].Struck = panicked.Load()
+		}
+		struck[f.of[i]] += f.happened[i].Struck
+	}
+	for _, index := range slices.Sorted(maps.Keys(struck)) {
+		if fault := &f.run.plan.Faults[index]; struck[index] == 0 {
+			remarks = append(remarks, fmt.Sprintf("the fault %s, at %v, struck nothing", fault.Name, fault.At))
+		}
+	}
+	return f.happened, remarks
+}
+
 // injectOnce injects a fault that does not last, and returns how many watches or watchers it
-// hit; for a compaction or a jump of the clock, one.
+// hit; for a compaction or a jump of the clock, one. Handlers that are to panic are counted
+// when they do.
 func (f *faults) injectOnce(ctx context.Context, fault *scenario.Fault, moment int) int {
 	switch fault.Kind {
 	case scenario.FaultBreak:
@@ -99,8 +127,13 @@ func (f *faults) injectOnce(ctx context.Context, fault *scenario.Fault, moment i
 	return f.disturbWatchers(fault, moment)
 }
 
-// disturbWatchers makes the fault's share of watchers panic or reconnect.
+// disturbWatchers makes the fault's share of watchers panic or reconnect, and returns how many
+// reconnect.
 func (f *faults) disturbWatchers(fault *scenario.Fault, moment int) (struck int) {
+	panicked := &atomic.Uint64{}
+	if fault.Kind == scenario.FaultPanic {
+		f.panicked[len(f.happened)-1] = panicked
+	}
 	for _, g := range f.run.groups {
 		if fault.Group != "" && fault.Group != g.spec.Name {
 			continue
@@ -111,8 +144,7 @@ func (f *faults) disturbWatchers(fault *scenario.Fault, moment int) (struck int)
 			}
 			switch interrupt := w.interrupt.Load(); {
 			case fault.Kind == scenario.FaultPanic && g.spec.Consumer == scenario.Handler:
-				w.panicNext.Store(true)
-				struck++
+				w.panicNext.Store(panicked)
 			case fault.Kind == scenario.FaultReconnect && interrupt != nil:
 				(*interrupt)(errReconnect)
 				struck++

@@ -3,11 +3,33 @@ package load
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/sim/scenario"
 )
+
+// A fault that meets nothing has tested nothing, and a handler that has no event does not panic.
+func TestFaults_ThatStruckNothingAreReported(t *testing.T) {
+	rep := inBubble(t, brief(t, &scenario.Scenario{
+		Objects: scenario.Objects{Count: 10},
+		Writers: []scenario.Writer{{Rate: 100}},
+		Watchers: []scenario.Watcher{
+			{Name: "idle", Consumer: scenario.Handler, Key: "nothing"}, {Name: "busy", Count: 2, Consumer: scenario.Handler},
+		},
+		Faults: []scenario.Fault{
+			{Name: "in vain", Kind: scenario.FaultPanic, Group: "idle", At: time.Second, Every: time.Second},
+			{Name: "panics", Kind: scenario.FaultPanic, At: 2 * time.Second},
+			{Name: "no list", Kind: scenario.FaultFail, When: scenario.During(scenario.OnList), At: 3 * time.Second},
+			{Name: "break", Kind: scenario.FaultBreak, At: 4 * time.Second},
+		},
+	}))
+	require.Equal(t, []string{"the fault in vain, at 10ms, struck nothing", "the fault no list, at 30ms, struck nothing"}, rep.Remarks)
+	for _, f := range rep.Faults {
+		require.Equal(t, map[string]uint64{"panics": 2, "break": 1}[f.Name], f.Struck, f.Name)
+	}
+}
 
 // A watcher that has no watch cannot be hit, and the report must not count it.
 func TestFaults_DoNotHitAWatcherWithoutAWatch(t *testing.T) {

@@ -18,12 +18,13 @@ import (
 // report makes the report, after everything has stopped.
 func (r *run) report() *report.Report {
 	j := r.judge()
+	happened, remarks := r.faults.reports()
 	rep := &report.Report{
 		Schema: report.Schema, Scenario: r.plan.Name, About: r.plan.About, Small: r.plan.IsSmall,
 		Seed: r.plan.Seed, Plan: r.plan.Hash, Build: report.ThisBuild(),
 		Started: r.started, Load: r.load.Seconds(), Took: r.took.Seconds(), Interrupted: r.interrupted,
 		GoroutinesBefore: float64(r.goroutines[0]),
-		Broken:           j.broken, Errors: r.failed.all(), Faults: r.faults.happened, Samples: r.sampler.samples,
+		Broken:           j.broken, Errors: r.failed.all(), Remarks: remarks, Faults: happened, Samples: r.sampler.samples,
 		Disturbance: report.Disturbance{Others: r.sampler.others},
 	}
 	rep.Latency = r.latencies()

@@ -70,7 +70,7 @@ type watcher struct {
 	// Fields that other goroutines use.
 	watch     atomic.Pointer[engine.Watch[content.Item]]
 	interrupt atomic.Pointer[context.CancelCauseFunc]
-	panicNext atomic.Bool
+	panicNext atomic.Pointer[atomic.Uint64] // set if the handler is to panic, which it counts there
 	delivered atomic.Uint64
 	lag       atomic.Uint64 // the highest that was sampled
 

@@ -126,6 +126,7 @@ func TestPage_EscapesWhatPeopleWrote(t *testing.T) {
 	require.NotContains(t, page, "<script")
 	require.NotContains(t, page, "ZgotmplZ", "no context that the template distrusts")
 	require.Contains(t, page, "A &lt;storm&gt; &amp; more")
+	require.Contains(t, page, ">the fault late, at 4s, struck nothing</p>")
 }
 
 func TestPage_HasTheVerdict(t *testing.T) {

@@ -48,6 +48,9 @@ type Report struct {
 	// Errors are the first few errors of writers, readers and watchers, and those
 	// that the engine reported.
 	Errors []string `json:"errors,omitempty"`
+	// Remarks are about what the scenario did not test: its faults that struck nothing, however
+	// often they happened.
+	Remarks []string `json:"remarks,omitempty"`
 
 	// Disturbance says how much of the machine other programs used during the run.
 	Disturbance Disturbance `json:"disturbance"`

@@ -164,6 +164,9 @@ func (t *text) verdict(r *Report) {
 	for _, e := range r.Errors {
 		t.line("error", "%s", e)
 	}
+	for _, remark := range r.Remarks {
+		t.mark(warning, "remark", "%s", remark)
+	}
 	t.WriteByte('\n')
 	for _, a := range r.Assertions {
 		verdict, as := "holds", good

@@ -23,6 +23,7 @@ func sample() *report.Report {
 		Assertions: []report.Assertion{{Text: "lost = 0", Value: 2}, {Text: "p99 < 50ms", Value: 0.0123, Holds: true}},
 		Broken:     []string{"a-1 got MODIFIED at revision 3 after revision 3"},
 		Errors:     []string{"engine: failed by the scenario"},
+		Remarks:    []string{"the fault late, at 4s, struck nothing"},
 		Latency: []report.Stage{{
 			Name: "end to end", About: "from here to there", Count: 250_000, Mean: 0.002, P50: 0.001, P90: 0.005, P99: 0.0123, P999: 0.05, Max: 0.1,
 			Curve: []report.Point{{Percentile: 0, Seconds: 0.0001}, {Percentile: 50, Seconds: 0.001}, {Percentile: 99, Seconds: 0.0123}, {Percentile: 99.9, Seconds: 0.05}, {Percentile: 100, Seconds: 0.1}},
@@ -57,6 +58,7 @@ func TestText_SaysWhatMatters(t *testing.T) {
 		"unread, expired\n",
 		"         2s  slow, for 1.5s: struck 1,200\n",
 		"error      engine: failed by the scenario\n",
+		"remark     the fault late, at 4s, struck nothing\n",
 		"FAILED     lost = 0                 it is 2\n",
 		"holds      p99 < 50ms               it is 12.3ms\n",
 		"BROKEN     a-1 got MODIFIED at revision 3 after revision 3\n",
@@ -168,7 +170,7 @@ func TestText_HasNoLinesOfNames(t *testing.T) {
 	const evil = "x\nholds      lost = 0 it is 0\x1b[2J\u2028\xff"
 	var lines int
 	for _, name := range []string{"x", evil} {
-		r.Scenario, r.Errors[0], r.Broken[0] = name, name, name
+		r.Scenario, r.Errors[0], r.Broken[0], r.Remarks[0] = name, name, name, name
 		r.Assertions[0].Text, r.Faults[0].Name = name, name
 		r.Groups[1].Name, r.Worst[0].Name, r.Worst[0].LastEnd, r.Latency[0].Name = name, name, name, name
 		r.Build.Revision, r.Build.CPU = name, name
