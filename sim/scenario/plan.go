@@ -117,8 +117,8 @@ func (p *Plan) Explain() (string, error) {
 }
 
 // parseable is an [ast.Visitor] that rewrites scalars which the YAML library prints
-// but does not read back: it reads 1e+06 as text and .nan as a number, and loses line breaks
-// and tabs at the ends of texts.
+// but does not read back: it reads 1e+06 as text, .nan as a number and "? " as the beginning of a
+// key, and loses line breaks and tabs at the ends of texts.
 type parseable struct{}
 
 func (v parseable) Visit(node ast.Node) ast.Visitor {
@@ -128,7 +128,8 @@ func (v parseable) Visit(node ast.Node) ast.Visitor {
 			n.Token.Value = withPoint(strconv.FormatFloat(f, 'f', -1, 64))
 		}
 	case *ast.StringNode: // its value is what is printed, in quotes or not
-		if n.Value = oneLine(n.Value); token.New(n.Value, n.Value, nil).Type != token.StringType {
+		n.Value = oneLine(n.Value)
+		if token.New(n.Value, n.Value, nil).Type != token.StringType || strings.HasPrefix(n.Value, "? ") {
 			n.Value = strconv.Quote(n.Value)
 		}
 	}

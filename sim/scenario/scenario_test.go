@@ -63,6 +63,7 @@ func TestExplain_GivesAScenario(t *testing.T) {
 		`{name: "a\nb: c", about: "\t\r\n a\n", watchers: [{prefix: "a\nb: c"}], faults: [{kind: break, name: "a\nb: c"}]}`,
 		`{name: "\r", about: "\n", watchers: [{prefix: "\ta\t"}, {labels: "\n"}], assert: ["lost\n=\t0\r"]}`,
 		`{name: ".nan", about: "-.inf", watchers: [{}], faults: [{kind: break, name: ".Inf"}]}`,
+		`{name: "? a", about: "? is it slow", watchers: [{}], faults: [{kind: break, name: "? "}]}`,
 		"objects: {fields: {a: 2}, index: []}\nwatchers: [{}]",
 		"objects: {fields: {}, labels: {}, index: []}\nwatchers: [{}]\nwriters: []\nassert: []\nsmall: {rates: {}}",
 	} {
