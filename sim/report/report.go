@@ -26,8 +26,8 @@ type Report struct {
 	Build    Build  `json:"build"`
 
 	// Started is when the load began, or when the run began if it was stopped
-	// before. Load is how long the load lasted, Took how long it took until all
-	// events were read.
+	// before. Load is how long the load lasted, Took how long it took until
+	// watchers had read all events.
 	Started time.Time `json:"started"`
 	Load    float64   `json:"load"`
 	Took    float64   `json:"took"`

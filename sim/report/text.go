@@ -45,7 +45,7 @@ func (r *Report) ran() string {
 	if r.Interrupted {
 		return fmt.Sprintf("%s of load, then it was stopped", Seconds(r.Load))
 	}
-	if r.Metrics["unread"] > 0 {
+	if r.Metrics["unread"]+r.Metrics["stale"] > 0 {
 		return fmt.Sprintf("%s of load, %s in all, and not everything was read", Seconds(r.Load), Seconds(r.Took))
 	}
 	return fmt.Sprintf("%s of load, %s until all was read", Seconds(r.Load), Seconds(r.Took))

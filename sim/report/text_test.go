@@ -71,11 +71,13 @@ func TestText_SaysWhatMatters(t *testing.T) {
 	require.NoError(t, interrupted.WriteText(&b))
 	require.Contains(t, b.String(), "interrupted before the end")
 	require.Contains(t, b.String(), "took       5s of load, then it was stopped\n")
-	unread := sample()
-	unread.Metrics["unread"] = 1
-	b.Reset()
-	require.NoError(t, unread.WriteText(&b))
-	require.Contains(t, b.String(), "took       5s of load, 5.5s in all, and not everything was read\n")
+	for _, metric := range []string{"unread", "stale"} {
+		unread := sample()
+		unread.Metrics[metric] = 1
+		b.Reset()
+		require.NoError(t, unread.WriteText(&b))
+		require.Contains(t, b.String(), "took       5s of load, 5.5s in all, and not everything was read\n")
+	}
 }
 
 // A failed assertion about a latency says when the machine was disturbed; one about
