@@ -13,7 +13,9 @@ func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
 		"lost":           float64(j.lost),
 		"goroutines":     float64(r.goroutines[1]),
 		"engine-relists": float64(r.stats.Relists),
-		"stale":          float64(r.stale()),
+	}
+	if !r.interrupted {
+		m["stale"] = float64(r.stale())
 	}
 	r.addWatchers(m)
 	r.addCalls(m)
@@ -41,12 +43,17 @@ var timed = map[string]struct {
 func p99(s *report.Stage) float64 { return s.P99 }
 
 func (r *run) addWatchers(m map[string]float64) {
-	for _, name := range []string{"duplicated", "unread", "failed", "reconnects", "relists", "conflated", "expired", "terminated", "panicked"} {
+	for _, name := range []string{"duplicated", "failed", "reconnects", "relists", "conflated", "expired", "terminated", "panicked"} {
 		m[name] = 0
 	}
+	if !r.interrupted {
+		m["unread"] = 0
+	}
 	for w := range r.everyWatcher() {
+		if r.isUnread(w) {
+			m["unread"]++
+		}
 		m["duplicated"] += float64(w.trail.Disordered)
-		m["unread"] += float64(oneIf(!w.read))
 		m["failed"] += float64(oneIf(w.failed))
 		m["reconnects"] += float64(w.reconnects)
 		m["relists"] += float64(w.relists)

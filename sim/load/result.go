@@ -81,9 +81,7 @@ func (r *run) groupReports(j *judgement) (groups []report.Group) {
 			rep.Lost += j.verdicts[w].Lost
 			rep.Reconnects += w.reconnects
 			rep.Relists += w.relists
-			if !w.read {
-				rep.Unread++
-			}
+			rep.Unread += oneIf(r.isUnread(w))
 			for reason, n := range w.ends {
 				rep.Ends[reason] += n
 			}
@@ -114,18 +112,22 @@ func (r *run) worst(j *judgement) (worst []report.Watcher) {
 		return cmp.Or(
 			cmp.Compare(j.verdicts[b].Lost, j.verdicts[a].Lost),
 			cmp.Compare(oneIf(a.group.spec.Consume.Slow()), oneIf(b.group.spec.Consume.Slow())),
-			cmp.Compare(oneIf(!b.read), oneIf(!a.read)),
+			cmp.Compare(oneIf(r.isUnread(b)), oneIf(r.isUnread(a))),
 			cmp.Compare(b.lag.Load(), a.lag.Load()), cmp.Compare(b.latencyMax, a.latencyMax))
 	})
 	for _, w := range all[:min(maxWorst, len(all))] {
 		worst = append(worst, report.Watcher{
-			Name: w.name(), Delivered: w.delivered.Load(), Lost: j.verdicts[w].Lost, Unread: !w.read,
+			Name: w.name(), Delivered: w.delivered.Load(), Lost: j.verdicts[w].Lost, Unread: r.isUnread(w),
 			Lag: w.lag.Load(), Follows: follows(w.group.spec), Max: float64(w.latencyMax) / 1e9, Mean: float64(w.latencySum) / 1e9 / float64(max(1, w.latencyCount)),
 			Reconnects: w.reconnects, Relists: w.relists, LastEnd: w.lastEnd,
 		})
 	}
 	return worst
 }
+
+// isUnread reports whether the watcher has not read everything. One that was interrupted was
+// not to.
+func (r *run) isUnread(w *watcher) bool { return !w.read && !r.interrupted }
 
 // oneIf returns one if the condition holds, and zero otherwise.
 func oneIf(condition bool) int {

@@ -184,6 +184,12 @@ func TestRun_InterruptedReportsWhatRanSoFar(t *testing.T) {
 	require.Empty(t, rep.Broken)
 	require.Zero(t, rep.Metrics["lost"])
 	require.Zero(t, rep.Metrics["failed"])
+	require.NotContains(t, rep.Metrics, "unread", "nothing was to be read to its end")
+	require.NotContains(t, rep.Metrics, "stale")
+	for _, g := range rep.Groups {
+		require.Zero(t, g.Unread, g.Name)
+	}
+	require.False(t, rep.Worst[0].Unread)
 	require.Positive(t, rep.Metrics["deliveries"])
 	require.NotContains(t, strings.Join(rep.Errors, "\n"), context.Canceled.Error())
 
