@@ -19,7 +19,7 @@ type Comparison struct {
 	// Before and After are the runs.
 	Before, After []*Report
 	// Notes say what makes the figures hard to compare: different plans or machines,
-	// interrupted runs, too few runs.
+	// interrupted or disturbed runs, too few runs.
 	Notes []string
 	// Changes are the metrics that do not have the same value in all runs, in the
 	// order of scenario.Metrics.

@@ -17,7 +17,8 @@ func (c *Comparison) noteDifferences() {
 	c.note("Go differs", func(r *Report) string { return r.Build.Go })
 	c.note("some were interrupted", ended)
 	c.noteMixed("the runs of a side are of several revisions", func(r *Report) string { return r.Build.revision() })
-	c.noteBroken()
+	c.noteSome("invariants are broken in", func(r *Report) bool { return len(r.Broken) > 0 })
+	c.noteSome("the machine was disturbed in", (*Report).Disturbed)
 	c.noteDuplicates()
 }
 
@@ -101,13 +102,11 @@ func (b Build) revision() string {
 	return short(b.Revision)
 }
 
-// noteBroken adds a note about runs that broke an invariant, whose figures mean little.
-func (c *Comparison) noteBroken() {
-	isBroken := func(r *Report) bool { return len(r.Broken) > 0 }
-	before, after := count(c.Before, isBroken), count(c.After, isBroken)
-	if before+after > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("invariants are broken in %d of %s before, in %d of %s after",
-			before, runs(len(c.Before)), after, runs(len(c.After))))
+// noteSome adds a note about runs whose figures mean little.
+func (c *Comparison) noteSome(what string, is func(*Report) bool) {
+	if before, after := count(c.Before, is), count(c.After, is); before+after > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("%s %d of %s before, in %d of %s after",
+			what, before, runs(len(c.Before)), after, runs(len(c.After))))
 	}
 }
 

@@ -130,6 +130,7 @@ func TestCompare_WarnsOfWhatCannotBeCompared(t *testing.T) {
 	before, after := sample(), sample()
 	after.Plan, after.Build.CPUs, after.Build.Go, after.Interrupted = "fedcba9876543210", 8, "go9", true
 	after.Broken = nil
+	after.Disturbance.Others = 0.06
 	delete(after.Metrics, "heap")
 	text := compared(t, before, after)
 	for _, note := range []string{
@@ -139,6 +140,7 @@ func TestCompare_WarnsOfWhatCannotBeCompared(t *testing.T) {
 		"some were interrupted: complete before, interrupted after",
 		"only some runs have, so that it is not compared: heap",
 		"invariants are broken in 1 of 1 run before, in 0 of 1 run after",
+		"the machine was disturbed in 0 of 1 run before, in 1 of 1 run after",
 	} {
 		require.Contains(t, text, "note       "+note+"\n")
 	}

@@ -58,11 +58,13 @@ func (r *Report) timerLate() (late float64) {
 	return late
 }
 
-// remark says why an assertion about a latency may have failed: because other programs
+// remark says why an assertion about speed may have failed: because other programs
 // disturbed the machine. It returns "" for other assertions, and if the machine was quiet.
 func (r *Report) remark(a *Assertion) string {
-	if a.Holds || a.Unmeasured || !r.Disturbed() || a.unit() != scenario.Time {
+	m := a.metric()
+	paced := m.Unit == scenario.Time || m.Unit == scenario.PerSecond || m.Name == "unwritten" || m.Name == "missed-reads"
+	if a.Holds || a.Unmeasured || !r.Disturbed() || !paced {
 		return ""
 	}
-	return "the machine was disturbed: " + r.otherPrograms()
+	return "the machine was disturbed, which may be why: " + r.otherPrograms()
 }

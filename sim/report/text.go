@@ -188,13 +188,13 @@ func (a Assertion) Shown() string {
 	if a.Unmeasured {
 		return "not known: nothing was measured"
 	}
-	return Value(a.unit(), a.Value)
+	return Value(a.metric().Unit, a.Value)
 }
 
-// unit returns the unit of the metric that is asserted.
-func (a *Assertion) unit() scenario.Unit {
+// metric returns the metric that is asserted.
+func (a *Assertion) metric() scenario.Metric {
 	if check, err := scenario.Assertion(a.Text).Check(); err == nil {
-		return check.Metric.Unit
+		return check.Metric
 	}
-	return scenario.Count
+	return scenario.Metric{Unit: scenario.Count}
 }

@@ -80,7 +80,7 @@ func TestText_SaysWhatMatters(t *testing.T) {
 	}
 }
 
-// A failed assertion about a latency says when the machine was disturbed; one about
+// A failed assertion about speed says when the machine was disturbed; one about
 // something else does not, nor does one that holds.
 func TestText_SaysThatTheMachineWasDisturbed(t *testing.T) {
 	slow := sample()
@@ -96,14 +96,16 @@ func TestText_SaysThatTheMachineWasDisturbed(t *testing.T) {
 	slow.Samples[1].Others, slow.Samples[2].TimerLate = 0.6, 0.0123
 	require.True(t, slow.Disturbed())
 	require.Equal(t, 1, strings.Count(written(), "disturbed"))
-	require.Contains(t, written(), "FAILED     p99 < 1ms                it is 12.3ms\n           the machine was disturbed: other programs used 0 % of the processors, 60 % at 2.5s\n")
+	require.Contains(t, written(), "FAILED     p99 < 1ms                it is 12.3ms\n           the machine was disturbed, which may be why: other programs used 0 % of the processors, 60 % at 2.5s\n")
 	require.Contains(t, written(), "; a timer was 12.3ms late at most\n")
 	require.False(t, slow.OK(), "disturbed or not, it failed")
 	slow.Samples, slow.Disturbance.Others = nil, 0.07
-	require.Contains(t, written(), "the machine was disturbed: other programs used 7 % of the processors\n")
+	require.Contains(t, written(), "the machine was disturbed, which may be why: other programs used 7 % of the processors\n")
 	var page strings.Builder
 	require.NoError(t, slow.WriteHTML(&page))
 	require.Equal(t, 1, strings.Count(page.String(), "the machine was disturbed"))
+	slow.Assertions = []report.Assertion{{Text: "unwritten = 0", Value: 3}, {Text: "missed-reads < 9", Value: 10}, {Text: "writes/s > 9", Value: 8}}
+	require.Equal(t, 3, strings.Count(written(), "the machine was disturbed"))
 }
 
 // Zero would be the best latency there is.
