@@ -314,7 +314,7 @@ func (r *run) progressAt(rev engine.Revision) float64 {
 func (r *run) writeHistory(ctx context.Context) error {
 	h := r.history
 	g := r.callersOf("writers", r.plan.Writers[0].Name)
-	w := newWriter(r, g, &r.plan.Writers[0], 0, 0, 1)
+	w := newWriter(r, g, &r.plan.Writers[0], 0, 0)
 	for i := h.start; i < len(h.Changes); i++ {
 		c := &h.Changes[i]
 		due := r.stopwatch.now()

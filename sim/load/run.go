@@ -274,20 +274,11 @@ func (r *run) startBackground(ctx context.Context, background *sync.WaitGroup) {
 // callAll runs the writers, readers and caches until the load is over.
 func (r *run) callAll(ctx context.Context) {
 	var calling sync.WaitGroup
-	total := 0
-	for i := range r.plan.Writers {
-		total += r.plan.Writers[i].Count
+	writers := r.writers()
+	for _, w := range writers {
+		calling.Go(func() { w.write(ctx) })
 	}
-	number := 0
-	for i := range r.plan.Writers {
-		spec := &r.plan.Writers[i]
-		g := r.callersOf("writers", spec.Name)
-		for part := range spec.Count {
-			w := newWriter(r, g, spec, part, number, total)
-			calling.Go(func() { w.write(ctx) })
-			number++
-		}
-	}
+	number := len(writers)
 	for i := range r.plan.Readers {
 		spec := &r.plan.Readers[i]
 		g := r.callersOf("readers", spec.Name)

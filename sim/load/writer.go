@@ -30,21 +30,45 @@ type writer struct {
 	next, stride int
 }
 
-// newWriter returns a writer, with its index among all writers, number, and its index in
-// its group, part.
-func newWriter(r *run, g *callers, spec *scenario.Writer, part, number, stride int) *writer {
-	w := &writer{run: r, group: g, spec: spec, maker: content.NewMaker(&r.plan.Objects, r.plan.Seed, uint64(number)+100), stride: stride}
-	if spec.Trace != "" {
-		return w
+// writers makes all writers. Those that store objects of the plan share these.
+func (r *run) writers() (all []*writer) {
+	var storing []*writer
+	for i := range r.plan.Writers {
+		spec := &r.plan.Writers[i]
+		g := r.callersOf("writers", spec.Name)
+		for part := range spec.Count {
+			w := newWriter(r, g, spec, part, len(all))
+			all = append(all, w)
+			if spec.Trace == "" && spec.Mix.Create+spec.Mix.Update+spec.Mix.Delete > 0 {
+				storing = append(storing, w)
+			}
+		}
 	}
-	w.clock = schedule(spec, part, w.maker.Rand)
-	for w.next = number; w.next < r.plan.Objects.Count; w.next += stride {
-		w.live = append(w.live, w.next)
+	for i, w := range storing {
+		w.own(i, len(storing))
 	}
-	if spec.Hot > 0 {
-		w.zipf = rand.NewZipf(w.maker.Rand, spec.Hot, 1, uint64(max(1, len(w.live))-1))
+	return all
+}
+
+// newWriter returns a writer without objects, with its index among all writers, number, and its
+// index in its group, part.
+func newWriter(r *run, g *callers, spec *scenario.Writer, part, number int) *writer {
+	w := &writer{run: r, group: g, spec: spec, maker: content.NewMaker(&r.plan.Objects, r.plan.Seed, uint64(number)+100)}
+	if spec.Trace == "" {
+		w.clock = schedule(spec, part, w.maker.Rand)
 	}
 	return w
+}
+
+// own gives the writer every stride'th number, from first on.
+func (w *writer) own(first, stride int) {
+	w.stride = stride
+	for w.next = first; w.next < w.run.plan.Objects.Count; w.next += stride {
+		w.live = append(w.live, w.next)
+	}
+	if w.spec.Hot > 0 {
+		w.zipf = rand.NewZipf(w.maker.Rand, w.spec.Hot, 1, uint64(max(1, len(w.live))-1))
+	}
 }
 
 // schedule returns when the part'th writer of a group writes. Steady writers take

@@ -15,7 +15,7 @@ import (
 )
 
 // writers returns those of a group of two, over a hundred objects.
-func writers(t *testing.T, hot float64) (both [2]*writer) {
+func writers(t *testing.T, hot float64) [2]*writer {
 	t.Helper()
 	s := &scenario.Scenario{
 		Objects: scenario.Objects{Count: 100},
@@ -25,10 +25,7 @@ func writers(t *testing.T, hot float64) (both [2]*writer) {
 	require.NoError(t, err)
 	r := &run{plan: plan}
 	r.groupCallers()
-	for i := range both {
-		both[i] = newWriter(r, r.callers[0], &plan.Writers[0], i, i, 2)
-	}
-	return both
+	return [2]*writer(r.writers())
 }
 
 func TestWriters_ShareTheObjects(t *testing.T) {
@@ -39,12 +36,33 @@ func TestWriters_ShareTheObjects(t *testing.T) {
 	require.NotEqual(t, both[0].next, both[1].next, "nor do they create the same")
 }
 
+// Otherwise some objects, and their watchers, would be without load.
+func TestWriters_ShareTheObjectsOnlyWithThoseThatStoreThem(t *testing.T) {
+	plan, err := (&scenario.Scenario{
+		Objects: scenario.Objects{Count: 10},
+		Writers: []scenario.Writer{
+			{Rate: 1, Mix: scenario.Mix{Emit: 1}}, {Rate: 1}, {Trace: scenario.ShippedTrace}, {Rate: 1, Count: 2, Mix: scenario.Mix{Emit: 1, Delete: 1}},
+		},
+	}).Resolve(scenario.Options{})
+	require.NoError(t, err)
+	r := &run{plan: plan}
+	r.groupCallers()
+	var live []int
+	for _, w := range r.writers() {
+		live = append(live, w.live...)
+	}
+	slices.Sort(live)
+	require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, live)
+	require.Empty(t, r.writers()[0].live)
+	require.Empty(t, r.writers()[2].live)
+}
+
 // An engine that acknowledges a write with the object that it has, without storing the new one,
 // would pass for a fast one: no watcher misses an event that there never was.
 func TestWriters_FindAWriteThatIsLost(t *testing.T) {
 	r := started(t, &scenario.Scenario{Objects: scenario.Objects{Count: 1}, Writers: []scenario.Writer{{Rate: 1}}})
 	require.NoError(t, r.populate(t.Context()))
-	w := newWriter(r, r.callers[0], &r.plan.Writers[0], 0, 0, 1)
+	w := r.writers()[0]
 	require.NoError(t, w.update(t.Context(), 1, 0))
 	require.NoError(t, w.create(t.Context(), 2))
 	require.Empty(t, r.judge().broken)
@@ -75,7 +93,8 @@ func TestWriters_FindAWriteOfEachKindThatIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := started(t, &scenario.Scenario{Objects: scenario.Objects{Count: 3}, Writers: []scenario.Writer{{Rate: 1}}})
 			require.NoError(t, r.populate(t.Context()))
-			w := newWriter(r, r.callers[0], &r.plan.Writers[0], 0, 0, 1)
+			w := newWriter(r, r.callers[0], &r.plan.Writers[0], 0, 0)
+			w.own(0, 1)
 			for range 2 { // the second changes nothing
 				_, err := w.apply(t.Context(), 1, &trace.Change{Op: trace.Put, Key: "a", Version: "1"})
 				require.NoError(t, err)
@@ -158,7 +177,7 @@ func TestTrace_ThatIsInterruptedHasMissedNothing(t *testing.T) {
 	r.begin()
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	newWriter(r, r.callers[0], &r.plan.Writers[0], 0, 0, 1).write(ctx)
+	r.writers()[0].write(ctx)
 	require.Zero(t, r.callers[0].omissions())
 }
 
