@@ -24,7 +24,9 @@ func (r *run) report() *report.Report {
 		Seed: r.plan.Seed, Plan: r.plan.Hash, Build: report.ThisBuild(),
 		Started: r.started, Load: r.load.Seconds(), Took: r.took.Seconds(), Interrupted: r.interrupted,
 		GoroutinesBefore: float64(r.goroutines[0]),
-		Broken:           j.broken, Errors: r.failed.all(), Remarks: remarks, Faults: happened, Samples: r.sampler.samples,
+		Broken:           j.broken, Errors: r.failed.all(), Remarks: remarks, Faults: happened,
+		// In JSON, empty lists are no null.
+		Samples: append([]report.Sample{}, r.sampler.samples...), Assertions: []report.Assertion{},
 		Disturbance: report.Disturbance{Others: r.sampler.others},
 	}
 	rep.Latency = r.latencies()
@@ -32,7 +34,7 @@ func (r *run) report() *report.Report {
 	rep.Groups = r.groupReports(j)
 	rep.Worst = r.worst(j)
 	if !r.interrupted {
-		rep.Assertions = r.assertions(rep)
+		rep.Assertions = append(rep.Assertions, r.assertions(rep)...)
 	}
 	return rep
 }
@@ -107,7 +109,8 @@ const maxWorst = 10
 
 // worst returns the worst watchers first: by lost events; then those that the scenario does
 // not make slow; then those that have not read everything; then by lag and by latency.
-func (r *run) worst(j *judgement) (worst []report.Watcher) {
+func (r *run) worst(j *judgement) []report.Watcher {
+	worst := []report.Watcher{}
 	all := slices.SortedStableFunc(r.everyWatcher(), func(a, b *watcher) int {
 		return cmp.Or(
 			cmp.Compare(j.verdicts[b].Lost, j.verdicts[a].Lost),

@@ -199,6 +199,11 @@ func TestRun_InterruptedReportsWhatRanSoFar(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, rep.Interrupted)
 	require.False(t, rep.Started.Before(before))
+	var written bytes.Buffer
+	require.NoError(t, rep.WriteJSON(&written))
+	for _, list := range []string{"assertions", "groups", "latency", "samples", "worst"} {
+		require.Contains(t, written.String(), `"`+list+`": [`)
+	}
 }
 
 // Faults hit the calls of their conditions: each list and each watch fails, so the
