@@ -16,8 +16,8 @@ const Schema = "watchmill.sim/1"
 // in time in seconds since the load began.
 type Report struct {
 	Schema string `json:"schema"`
-	// Scenario is the scenario's name. Plan is the hash of the resolved plan, which
-	// includes the seed and the content of traces: runs of one plan can be compared.
+	// Scenario is the scenario's name. Plan is the hash of the resolved plan, see
+	// scenario.Plan: runs of one plan can be compared.
 	Scenario string `json:"scenario"`
 	About    string `json:"about,omitempty"`
 	Small    bool   `json:"small,omitempty"`

@@ -24,9 +24,9 @@ type Plan struct {
 	Scenario
 	// IsSmall reports whether the plan was resolved with [Options].Small.
 	IsSmall bool
-	// Hash identifies the plan: equal plans have equal hashes on every machine. It
+	// Hash identifies the load: plans with the same have equal hashes on every machine. It
 	// is the SHA-256, in hexadecimal, of the plan's content, which includes the
-	// seed and the content of traces.
+	// seed and the content of traces, but for Name, About and Assert.
 	Hash string
 	// Timeline has all occurrences of faults, in order of time.
 	Timeline []Moment
@@ -72,9 +72,11 @@ func occurrences(f *Fault, index int, end time.Duration) (moments []Moment) {
 	return moments
 }
 
-// digest hashes the content, as JSON, in which maps are sorted by key.
+// digest hashes the load, as JSON, in which maps are sorted by key.
 func (p *Plan) digest() (string, error) {
-	content, err := json.Marshal(p.Scenario)
+	load := p.Scenario
+	load.Name, load.About, load.Assert = "", "", nil
+	content, err := json.Marshal(load)
 	if err != nil { // such as for NaN, which Validate refuses
 		return "", err
 	}

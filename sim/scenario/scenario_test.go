@@ -85,6 +85,7 @@ func requireExplained(t *testing.T, s *scenario.Scenario, o scenario.Options) {
 	twice, err := again.Resolve(scenario.Options{})
 	require.NoError(t, err, text)
 	require.Equal(t, plan.Hash, twice.Hash, text)
+	require.Equal(t, []any{plan.Name, plan.About, plan.Assert}, []any{twice.Name, twice.About, twice.Assert}, text)
 }
 
 func TestResolve_GoAndYAMLMakeTheSamePlan(t *testing.T) {
@@ -118,6 +119,20 @@ assert: [p99 < 50ms]
 	other, err := inGo.Resolve(scenario.Options{Seed: 2})
 	require.NoError(t, err)
 	require.NotEqual(t, one.Hash, other.Hash, "the seed is part of the plan")
+}
+
+// A copy under another name, or with other assertions, can be compared with the original.
+func TestPlan_IsTheSameForTheSameLoad(t *testing.T) {
+	hash := func(s scenario.Scenario) string {
+		plan, err := s.Resolve(scenario.Options{})
+		require.NoError(t, err)
+		return plan.Hash
+	}
+	s := scenario.Scenario{Name: "a", Watchers: []scenario.Watcher{{}}}
+	other := scenario.Scenario{Name: "b", About: "It is one.", Watchers: s.Watchers, Assert: []scenario.Assertion{"lost = 0"}}
+	require.Equal(t, hash(s), hash(other))
+	other.Settle = time.Second
+	require.NotEqual(t, hash(s), hash(other))
 }
 
 func TestResolve_ErrorsNameTheFieldAndTheFix(t *testing.T) {
