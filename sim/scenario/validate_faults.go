@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // maxOccurrences is how often a fault may happen in a run.
@@ -30,6 +31,7 @@ func (c *checker) fault(at string, f *Fault, s *Scenario) {
 	if f.Share == 0 {
 		c.notZero(at+".share", "write a share above 0, or leave it out for all watchers")
 	}
+	c.jump(at+".jump", f, s)
 	c.fieldsOfKind(at, f)
 	c.target(at, f, s)
 }
@@ -55,8 +57,19 @@ func (c *checker) fieldsOfKind(at string, f *Fault) {
 	if f.Kind == FaultDelay && f.Delay == 0 {
 		c.wrong(at+".delay", "is missing", "write how much longer calls take, such as 20ms")
 	}
-	if f.Kind == FaultJump && (f.Jump == 0 || f.Jump.Abs() > maxClockJump) {
+	if f.Kind == FaultJump && f.Jump == 0 {
 		c.wrong(at+".jump", fmt.Sprintf("is %v", f.Jump), "write how far the clock jumps, such as 5m or -1h")
+	}
+}
+
+// jump checks how far the clock jumps, each time and in all.
+func (c *checker) jump(at string, f *Fault, s *Scenario) {
+	times := time.Duration(1)
+	if f.Every > 0 {
+		times += max(0, cmp.Or(s.Duration, DefaultDuration)-f.At-1) / f.Every
+	}
+	if f.Jump.Abs() > maxClockJump/times {
+		c.wrong(at, fmt.Sprintf("is %v, and happens %d×", f.Jump, times), fmt.Sprintf("the most is %v in all", maxClockJump))
 	}
 }
 

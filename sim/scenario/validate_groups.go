@@ -35,10 +35,14 @@ func (c *checker) writer(at string, w *Writer, s *Scenario) {
 		c.wrong(at+".hot", fmt.Sprintf("is %v", w.Hot), "write an exponent above 1, such as 1.2, or leave it out")
 	} else if w.Hot != 0 && s.Objects.Count == 0 {
 		c.wrong(at+".hot", "there are no objects to draw from", "add objects.count, or leave it out")
+	} else if w.Hot != 0 && w.Mix.Total() > 0 && w.Mix.Update+w.Mix.Delete == 0 {
+		c.wrong(at+".hot", "means nothing without updates and deletions, which draw objects", "add one of them to mix, or leave it out")
 	}
 	c.share(at+".move", w.Move)
 	if w.Move > 0 && len(s.Objects.Fields)+len(s.Objects.Labels) == 0 {
 		c.wrong(at+".move", "objects have no fields or labels to change", "add objects.fields, or leave it out")
+	} else if w.Move > 0 && w.Mix.Total() > 0 && w.Mix.Update == 0 {
+		c.wrong(at+".move", "means nothing without updates", "add update to mix, or leave it out")
 	}
 	c.duration(at+".start", w.Start)
 	c.duration(at+".stop", w.Stop)
