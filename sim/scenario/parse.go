@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"cmp"
 	"embed"
 	"errors"
@@ -71,6 +72,7 @@ func parse(file, dir string, data []byte) (*Scenario, error) {
 
 // decode reads the YAML and returns the positions of the fields. Errors: [Errors].
 func decode(data []byte) (*Scenario, places, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the mark with which some editors begin a file
 	if e := checkText(data); e != nil {
 		return nil, nil, Errors{e}
 	}
@@ -128,7 +130,9 @@ func yamlError(err error) *Error {
 	var placed yaml.Error
 	switch {
 	case errors.As(err, &syntax):
-		e.Problem = syntax.Message
+		if e.Problem = syntax.Message; strings.HasPrefix(e.Problem, "mapping key ") {
+			e.Fix = "keep one of them"
+		}
 	case errors.As(err, &mismatch):
 		e.Problem = quoted(mismatch.Token.Value) + " is not " + kindName(mismatch.DstType)
 		e.Fix = "write " + kindExample(mismatch.DstType)

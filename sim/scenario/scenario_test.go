@@ -121,6 +121,13 @@ assert: [p99 < 50ms]
 	require.NotEqual(t, one.Hash, other.Hash, "the seed is part of the plan")
 }
 
+// Some editors begin files with a mark, which shows in none.
+func TestParse_PassesOverAByteOrderMark(t *testing.T) {
+	s, err := scenario.Parse("f.yaml", []byte("\ufeffwatchers: [{name: a}]"))
+	require.NoError(t, err)
+	require.Equal(t, "a", s.Watchers[0].Name)
+}
+
 // A copy under another name, or with other assertions, can be compared with the original.
 func TestPlan_IsTheSameForTheSameLoad(t *testing.T) {
 	hash := func(s scenario.Scenario) string {

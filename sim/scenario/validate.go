@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -176,9 +177,11 @@ func (c *checker) rate(field string, rate float64, required bool) {
 		c.wrong(field, "is 0", "write how many per second, such as 500")
 	case rate == 0 && required:
 		c.wrong(field, "is missing", "write how many per second, such as 500")
+	case math.IsNaN(rate):
+		c.wrong(field, "is NaN", "write how many per second, such as 500")
 	case rate < 0:
 		c.wrong(field, fmt.Sprintf("is negative: %v", rate), "write how many per second, such as 500")
-	case !(rate <= MaxRate):
+	case rate > MaxRate:
 		c.wrong(field, fmt.Sprintf("is %v", rate), fmt.Sprintf("the most is %d per second", MaxRate))
 	}
 }
@@ -279,20 +282,20 @@ func (c *checker) small(s *Scenario) {
 	for _, name := range slices.Sorted(maps.Keys(s.Small.References)) {
 		c.count("small.references."+name, s.Small.References[name], MaxWatchers)
 		if !caches[name] {
-			c.wrong("small.references."+name, "is not a group of caches", "name one of caches")
+			c.wrong("small.references."+name, "is not a group of caches", "there are "+listedTrue(caches))
 		}
 	}
 	c.smallCaches(s)
 	for _, name := range slices.Sorted(maps.Keys(s.Small.Watchers)) {
 		c.count("small.watchers."+name, s.Small.Watchers[name], MaxWatchers)
 		if !watchers[name] {
-			c.wrong("small.watchers."+name, "is not a group of watchers", "name one of watchers")
+			c.wrong("small.watchers."+name, "is not a group of watchers", "there are "+listedTrue(watchers))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Small.Rates)) {
 		c.rate("small.rates."+name, s.Small.Rates[name], true)
 		if !rates[name] {
-			c.wrong("small.rates."+name, "is not a group with a rate", "name one of writers, readers or caches")
+			c.wrong("small.rates."+name, "is not a group with a rate", "there are "+listedTrue(rates))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Small.Fields)) {
@@ -301,6 +304,11 @@ func (c *checker) small(s *Scenario) {
 			c.wrong("small.fields."+name, "is not a field", "objects have the fields "+listedKeys(s.Objects.Fields))
 		}
 	}
+}
+
+// listedTrue lists the names that are true, sorted.
+func listedTrue(are map[string]bool) string {
+	return listed(slices.DeleteFunc(slices.Sorted(maps.Keys(are)), func(name string) bool { return !are[name] }))
 }
 
 // smallCaches checks the numbers of references that Small changes.

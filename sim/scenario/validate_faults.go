@@ -27,8 +27,9 @@ func (c *checker) fault(at string, f *Fault, s *Scenario) {
 		c.wrong(at+".for", "is longer than every", "make it at most "+f.Every.String())
 	}
 	c.when(at+".when", f)
-	c.share(at+".share", f.Share)
-	if f.Share == 0 {
+	if !(f.Share >= 0 && f.Share <= 1) {
+		c.wrong(at+".share", fmt.Sprintf("is %v", f.Share), "write a share above 0, up to 1")
+	} else if f.Share == 0 {
 		c.notZero(at+".share", "write a share above 0, or leave it out for all watchers")
 	}
 	c.jump(at+".jump", f, s)

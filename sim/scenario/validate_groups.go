@@ -32,7 +32,7 @@ func (c *checker) writer(at string, w *Writer, s *Scenario) {
 	}
 	c.mix(at+".mix", w.Mix)
 	if w.Hot != 0 && !(w.Hot > 1 && w.Hot <= 100) {
-		c.wrong(at+".hot", fmt.Sprintf("is %v", w.Hot), "write an exponent above 1, such as 1.2, or leave it out")
+		c.wrong(at+".hot", fmt.Sprintf("is %v", w.Hot), "write an exponent above 1, up to 100, such as 1.2, or leave it out")
 	} else if w.Hot != 0 && s.Objects.Count == 0 {
 		c.wrong(at+".hot", "there are no objects to draw from", "add objects.count, or leave it out")
 	} else if w.Hot != 0 && w.Mix.Total() > 0 && w.Mix.Update+w.Mix.Delete == 0 {
@@ -61,7 +61,7 @@ func (c *checker) mix(at string, m Mix) {
 		weight float64
 	}{{"create", m.Create}, {"update", m.Update}, {"delete", m.Delete}, {"emit", m.Emit}} {
 		if !(part.weight >= 0 && part.weight <= 1e9) {
-			c.wrong(at+"."+part.name, fmt.Sprintf("is %v", part.weight), "write a weight of 0 or more, such as 8")
+			c.wrong(at+"."+part.name, fmt.Sprintf("is %v", part.weight), "write a weight from 0 to 1e9, such as 8")
 		}
 	}
 	if m == (Mix{}) && c.written.has(at+".create", at+".update", at+".delete", at+".emit") {
