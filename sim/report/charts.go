@@ -10,17 +10,18 @@ import (
 type gauge struct {
 	id, title, about, unit string
 	of                     func(*Sample) float64
+	format                 func(float64) string
 }
 
 var gauges = []gauge{
-	{"writes", "Writes per second", "that succeeded", "writes per second", func(s *Sample) float64 { return s.WriteRate }},
-	{"deliveries", "Deliveries per second", "events handed to consumers", "events per second", func(s *Sample) float64 { return s.DeliveryRate }},
-	{"lag", "Lag", "events that the watcher farthest behind was behind", "events", func(s *Sample) float64 { return float64(s.Lag) }},
-	{"stalled", "Stalled watchers", "farther behind than their buffer", "watchers", func(s *Sample) float64 { return float64(s.Stalled) }},
-	{"heap", "Heap", "objects, dead ones too until they are collected", "", func(s *Sample) float64 { return float64(s.Heap) }},
-	{"others", "Other programs", "what other programs and other machines used of the processors", "% of the processors", func(s *Sample) float64 { return 100 * s.Others }},
-	{"timers", "Late timers", "how late the machine was at most with a timer, which adds to latencies", "milliseconds", func(s *Sample) float64 { return 1000 * s.TimerLate }},
-	{"goroutines", "Goroutines", "of the engine and of the load", "goroutines", func(s *Sample) float64 { return float64(s.Goroutines) }},
+	{"writes", "Writes per second", "that succeeded", "writes per second", func(s *Sample) float64 { return s.WriteRate }, Number[float64]},
+	{"deliveries", "Deliveries per second", "events handed to consumers", "events per second", func(s *Sample) float64 { return s.DeliveryRate }, Number[float64]},
+	{"lag", "Lag", "events that the watcher farthest behind was behind", "events", func(s *Sample) float64 { return float64(s.Lag) }, Number[float64]},
+	{"stalled", "Stalled watchers", "farther behind than their buffer", "watchers", func(s *Sample) float64 { return float64(s.Stalled) }, Number[float64]},
+	{"heap", "Heap", "objects, dead ones too until they are collected", "", func(s *Sample) float64 { return float64(s.Heap) }, Memory},
+	{"others", "Other programs", "what other programs and other machines used of the processors", "% of the processors", func(s *Sample) float64 { return 100 * s.Others }, func(y float64) string { return percent(y / 100) }},
+	{"timers", "Late timers", "how late the machine was at most with a timer, which adds to latencies", "milliseconds", func(s *Sample) float64 { return 1000 * s.TimerLate }, func(y float64) string { return Seconds(y / 1000) }},
+	{"goroutines", "Goroutines", "of the engine and of the load", "goroutines", func(s *Sample) float64 { return float64(s.Goroutines) }, Number[float64]},
 }
 
 // charts returns all charts of a report.
@@ -45,12 +46,12 @@ func (r *Report) gauge(g gauge, x scale) chart {
 	for i := range r.Samples {
 		xs, ys = append(xs, r.Samples[i].At), append(ys, g.of(&r.Samples[i]))
 	}
-	y, format := counting(largest(ys)), Number[float64]
+	y := counting(largest(ys))
 	y.caption = g.unit
 	if g.unit == "" {
-		y, format = memory(largest(ys)), Memory
+		y = memory(largest(ys))
 	}
-	return draw(g.id, g.title, g.about, x, y, format, series{name: g.title, xs: xs, ys: ys}).withTimes(xs).withFaults(x, r.Faults)
+	return draw(g.id, g.title, g.about, x, y, g.format, series{name: g.title, xs: xs, ys: ys}).withTimes(xs).withFaults(x, r.Faults)
 }
 
 // latencyOverTime returns the chart of the percentiles of each interval.

@@ -61,7 +61,7 @@ func (r *Report) timerLate() (late float64) {
 // remark says why an assertion about speed may have failed: because other programs
 // disturbed the machine. It returns "" for other assertions, and if the machine was quiet.
 func (r *Report) remark(a *Assertion) string {
-	m := a.metric()
+	m := a.check().Metric
 	paced := m.Unit == scenario.Time || m.Unit == scenario.PerSecond || m.Name == "unwritten" || m.Name == "missed-reads"
 	if a.Holds || a.Unmeasured || !r.Disturbed() || !paced {
 		return ""

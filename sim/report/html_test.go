@@ -38,6 +38,8 @@ func TestPage_HasEveryChartWithItsData(t *testing.T) {
 	require.Contains(t, figures[0], "at 2.5s: max 100ms, p99 10ms, p50 1ms; fault: slow<")
 	require.Contains(t, figures[1], "99.9 %: end to end 50ms")
 	require.Contains(t, figures[6], "at 5s: Heap 2.0 MiB<")
+	require.Contains(t, figures[7], "at 2.5s: Other programs 3 %;")
+	require.Contains(t, figures[8], "at 2.5s: Late timers 2ms;")
 	require.Contains(t, figures[10], `id="faults"`)
 }
 

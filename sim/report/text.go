@@ -183,18 +183,25 @@ func (t *text) verdict(r *Report) {
 	}
 }
 
-// Shown returns the value in the unit of the metric that is asserted.
+// Shown returns the value in the unit of the metric that is asserted, in full if the limit
+// that it misses would read the same.
 func (a Assertion) Shown() string {
 	if a.Unmeasured {
 		return "not known: nothing was measured"
 	}
-	return Value(a.metric().Unit, a.Value)
+	check := a.check()
+	unit := check.Metric.Unit
+	if shown := Value(unit, a.Value); a.Holds || shown != Value(unit, check.Limit) {
+		return shown
+	}
+	return inFull(unit, a.Value)
 }
 
-// metric returns the metric that is asserted.
-func (a *Assertion) metric() scenario.Metric {
-	if check, err := scenario.Assertion(a.Text).Check(); err == nil {
-		return check.Metric
+// check returns what is asserted, of a count if it cannot be parsed.
+func (a *Assertion) check() scenario.Check {
+	check, err := scenario.Assertion(a.Text).Check()
+	if err != nil {
+		check.Metric.Unit = scenario.Count
 	}
-	return scenario.Metric{Unit: scenario.Count}
+	return check
 }

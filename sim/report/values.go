@@ -33,6 +33,20 @@ func Value(unit scenario.Unit, value float64) string {
 	return Number(value)
 }
 
+// inFull formats a metric's value in its unit with all digits.
+func inFull(unit scenario.Unit, value float64) string {
+	digits := strconv.FormatFloat(value, 'f', -1, 64)
+	switch unit {
+	case scenario.Time:
+		return digits + "s"
+	case scenario.Bytes:
+		return digits + " B"
+	case scenario.PerSecond:
+		return digits + "/s"
+	}
+	return digits
+}
+
 // Seconds formats a duration in seconds with three digits, such as 1.23ms, 12.3ms or
 // 2m30s.
 func Seconds(s float64) string {
