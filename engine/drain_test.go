@@ -90,6 +90,40 @@ func TestDrain_WaitsForALoopThatWasLeft(t *testing.T) {
 	require.Equal(t, []engine.Undelivered{{Name: "left", Events: 2, Revision: 2}}, late.Watches)
 }
 
+// A loop that is in the middle of a batch has the rest of it still to come, also if that has
+// left the window.
+func TestDrain_WaitsForALoopWhoseEventsHaveLeftTheWindow(t *testing.T) {
+	for _, left := range []bool{false, true} {
+		t.Run(fmt.Sprint("left before=", left), func(t *testing.T) {
+			f := newReadFixture(t, func(c *engine.Config[pod]) { c.Window.MinAge = time.Second })
+			w, err := f.Watch(t.Context(), engine.WatchOptions{Name: "in the middle"})
+			require.NoError(t, err)
+			for _, name := range []string{"a", "b", "c", "d"} {
+				f.put(name, "web", 1)
+			}
+			for range w.Events() {
+				if left {
+					f.pass(3 * time.Second)
+				}
+				break
+			}
+			for ev, err := range w.Events() {
+				require.NoError(t, err)
+				require.Equal(t, "b", ev.Key())
+				f.pass(3 * time.Second)
+				require.Zero(t, f.Stats().WindowEvents)
+				require.EqualValues(t, 2, w.Lag())
+				require.Positive(t, w.Behind())
+				var late *engine.UndeliveredError
+				require.ErrorAs(t, f.Drain(t.Context()), &late)
+				require.Equal(t, []engine.Undelivered{{Name: "in the middle", Events: 2, Revision: 3}}, late.Watches)
+				break
+			}
+			require.Equal(t, uint64(2), f.Stats().Undelivered[0].Events)
+		})
+	}
+}
+
 // The last revision of storage that others write to may be no event of any watch.
 func TestDrain_WithoutACacheAsksStorageHowFarItIs(t *testing.T) {
 	l := newLasting(t)

@@ -36,6 +36,8 @@ const (
 	stalled
 	// bookmarkDue: a bookmark was requested and has not been delivered.
 	bookmarkDue
+	// emptyHanded: the consumer was found to have nothing in hand, and has taken nothing since.
+	emptyHanded
 )
 
 // flags is a set of flags, each set and cleared atomically.
@@ -45,5 +47,5 @@ func (f *flags) has(g flag) bool { return f.bits.Load()&uint32(g) != 0 }
 
 func (f *flags) set(g flag) { f.bits.Or(uint32(g)) }
 
-// clear clears the flag and reports whether it was set. If not, it costs only a read.
+// clear clears the flags and reports whether one was set. If not, it costs only a read.
 func (f *flags) clear(g flag) bool { return f.has(g) && f.bits.And(^uint32(g))&uint32(g) != 0 }

@@ -112,12 +112,15 @@ func (w *Watch) unread() (n uint64, oldest time.Time) {
 
 // inHand returns the events that were taken but not given to the consumer, or not
 // handled by its handler. It searches the window for them, so that deliveries need no
-// bookkeeping. Before a backlog, and for events that have left the window, it
-// returns only what is held.
+// bookkeeping until they leave it. Before a backlog it returns only what is held, or has
+// left the window.
 func (w *Watch) inHand(snap *store.Snapshot) []store.Event {
 	resume := store.Revision(w.resume.Load())
 	if w.extras != nil && len(w.extras.held) > 0 {
 		return w.extras.held
+	}
+	if w.extras != nil && len(w.extras.inHand) > 0 {
+		return beyond(w.extras.inHand, resume)
 	}
 	if resume == 0 || resume >= w.cur.rev || w.cur.backlog != nil {
 		return nil

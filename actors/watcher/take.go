@@ -49,7 +49,7 @@ func (w *Watch) takeStep() (events []store.Event, held bool, rest func(), err er
 	if len(events) == 0 && rest == nil {
 		return nil, false, nil, w.reason()
 	}
-	w.flags.clear(waiting)
+	w.flags.clear(waiting | emptyHanded)
 	w.delivered.Add(uint64(len(events)))
 	return events, false, rest, nil
 }
@@ -66,10 +66,12 @@ func (w *Watch) hold(events []store.Event) {
 	}
 }
 
-// unhold returns and clears the held events. The caller holds the lock.
+// unhold returns and clears the held events, which the consumer then has in hand. The caller
+// holds the lock.
 func (w *Watch) unhold() (events []store.Event) {
 	if w.extras != nil {
-		events, w.extras.held = w.extras.held, nil
+		events = w.extras.held
+		w.extras.held, w.extras.inHand = nil, events
 	}
 	return events
 }

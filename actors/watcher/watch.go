@@ -124,6 +124,8 @@ type extras struct {
 	handlerDone chan struct{}
 	// held are the events taken but not given to the consumer.
 	held []store.Event
+	// inHand is what the consumer took last, if that was held before or has left the window.
+	inHand []store.Event
 	// lost counts the events that were left out.
 	lost uint64
 	// stalledAt is when the watch last became stalled.
@@ -225,7 +227,7 @@ func (w *Watch) finish(reason error) bool {
 
 // release drops what was kept for the consumer, and tells those that wait for the end.
 func (x *extras) release(why error) {
-	x.held = nil
+	x.held, x.inHand = nil, nil
 	if x.done != nil {
 		close(x.done)
 	}

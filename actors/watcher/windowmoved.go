@@ -28,10 +28,12 @@ func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
 	w := m.watch()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !w.reading() {
+		return Reading
+	}
+	w.keepInHand(prev, next)
 	first := next.Window.First()
 	switch {
-	case !w.reading():
-		return Reading
 	case w.cur.backlog.decided():
 		w.cur.backlog.first = max(w.cur.backlog.first, first)
 		return Reading
@@ -55,6 +57,19 @@ func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
 	}
 	w.expire(b, store.Revision(w.resume.Load()), next)
 	return Lost
+}
+
+// keepInHand keeps what the consumer has in hand when that leaves with prev. It looks for that
+// once for each time that the consumer takes events.
+func (w *Watch) keepInHand(prev, next *store.Snapshot) {
+	if w.flags.has(emptyHanded) || w.resume.Load() >= uint64(next.Window.Floor()) {
+		return
+	}
+	if events := w.inHand(prev); len(events) > 0 {
+		w.more().inHand = events
+	} else {
+		w.flags.set(emptyHanded)
+	}
 }
 
 // keep moves the watch's events that leave with prev to the backlog, up to the
