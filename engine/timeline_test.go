@@ -137,6 +137,30 @@ func TestResume_ListsAgainWhenStorageWasReplacedBeforeTheWatch(t *testing.T) {
 	}
 }
 
+// The revision that storage had at the call means nothing in the history that it was restored
+// to meanwhile.
+func TestWatch_FromNowOfStorageThatIsRestoredMeanwhileMissesNothing(t *testing.T) {
+	for _, linearizable := range []bool{false, true} {
+		t.Run(fmt.Sprint("linearizable=", linearizable), func(t *testing.T) {
+			f := newReadFixture(t, func(c *engine.Config[pod]) { c.Backoff.Initial = 10 * time.Millisecond })
+			f.setHeld(true)
+			for n := range 3 {
+				f.put("a", "web", n)
+			}
+			f.clock.AfterFunc(time.Second, func() {
+				f.goBack()
+				f.setHeld(false)
+				f.storage.BreakWatches(nil)
+			})
+			w, err := f.within(time.Minute).Watch(t.Context(), engine.WatchOptions{Linearizable: linearizable})
+			require.NoError(t, err)
+			require.Equal(t, engine.Revision(1), f.Revision(), "the cache has listed the restored storage")
+			last := f.put("b", "web", 1)
+			require.Equal(t, []string{"ADDED b@2"}, until(t, t.Context(), w, last))
+		})
+	}
+}
+
 func TestTimeline_IsRefusedWithoutARevision(t *testing.T) {
 	f := newReadFixture(t)
 	now, err := f.Timeline(t.Context())

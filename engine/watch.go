@@ -242,7 +242,8 @@ func (e *core) awaitRegistered(ctx context.Context, w *watcher.Watch, reply <-ch
 // the start needs it.
 func (e *core) from(ctx context.Context, opts *WatchOptions) (watcher.From, error) {
 	from := watcher.From{
-		Revision: opts.From, Last: opts.Last, NotBefore: e.currentRevision(ctx),
+		Revision: opts.From, Last: opts.Last,
+		Epoch: e.published.Load().Epoch, NotBefore: e.currentRevision(ctx), // in this order
 		State: opts.InitialState, InitialEnd: opts.InitialState && opts.Bookmarks,
 	}
 	needed := opts.From

@@ -110,7 +110,7 @@ func startOf(snap *store.Snapshot, from watcher.From) (watcher.Start, error) {
 	case from.Last > 0:
 		at := max(snap.Window.Since(from.Last), snap.Window.After(snap.Window.Floor()))
 		return watcher.Start{Next: at, After: snap.Window.RevisionAt(at)}, nil
-	case from.Revision == 0 && from.NotBefore <= snap.Revision:
+	case from.Revision == 0 && (from.NotBefore <= snap.Revision || from.Epoch != snap.Epoch):
 		return now, nil
 	case from.Revision == 0:
 		return watcher.Start{Pending: from.NotBefore}, nil

@@ -43,8 +43,10 @@ type Deadline struct {
 // From is where a watch starts. The zero value starts now.
 type From struct {
 	// NotBefore is a lower bound for a start now: changes up to it are in the past,
-	// even if the cache has not received them yet.
+	// even if the cache has not received them yet. It is of Epoch, and means nothing in
+	// another one.
 	NotBefore store.Revision
+	Epoch     uint64
 	// Revision starts after this revision, which may be in the future.
 	Revision store.Revision
 	// State starts with the state, as Added events.
