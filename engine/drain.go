@@ -189,9 +189,9 @@ func (e *core) drain(ctx context.Context) error {
 // done.
 func (e *core) deliverAll(ctx context.Context, d *draining) error {
 	defer close(d.over)
-	final, err := e.storage.Backend().Revision(ctx)
+	final, err := e.finalRevision(ctx)
 	if err != nil {
-		return e.translate(err)
+		return err
 	}
 	for sealed := false; !sealed; final, sealed = d.seal(final) {
 		if err := e.waitUntimed(ctx, final); err != nil {
@@ -218,6 +218,21 @@ func (e *core) deliverAll(ctx context.Context, d *draining) error {
 		}
 	}
 	return nil
+}
+
+// finalRevision returns storage's revision, which it asks for until storage answers, unless that
+// or the engine is closed.
+func (e *core) finalRevision(ctx context.Context) (Revision, error) {
+	for failures := 1; ; failures++ {
+		final, err := e.storage.Backend().Revision(ctx)
+		if err == nil || errors.Is(err, store.ErrClosed) {
+			return final, e.translate(err)
+		}
+		e.reportUncached(err)
+		if err := cmp.Or(wait(ctx, e, pauseAfter(failures)), e.alive()); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // waitUntimed waits until the cache, if there is one, has reached rev, without a timeout.

@@ -346,6 +346,36 @@ func TestDrain_WaitsForStorage(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
 }
 
+// So does storage that cannot say how far it is: what the cache has is delivered meanwhile.
+func TestDrain_AsksStorageUntilItAnswers(t *testing.T) {
+	for _, noCache := range []bool{false, true} {
+		t.Run(fmt.Sprint("noCache=", noCache), func(t *testing.T) {
+			f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = noCache })
+			got := 0
+			_, err := f.Handle(t.Context(), engine.WatchOptions{}, func(engine.Event[pod]) { got++ })
+			require.NoError(t, err)
+			_, err = f.Put(t.Context(), pod{Name: "a"})
+			require.NoError(t, err)
+			f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpRevision}, Times: 20, Do: faulty.Fail(errDown)})
+			require.NoError(t, f.within(time.Minute).Drain(t.Context()))
+			require.Equal(t, 1, got)
+		})
+	}
+}
+
+// Storage that is closed, or whose engine is, never answers.
+func TestDrain_AsksNoMoreOnceNothingCanAnswer(t *testing.T) {
+	f := newReadFixture(t)
+	f.put("a", "web", 1)
+	require.NoError(t, f.storage.Close())
+	require.ErrorIs(t, f.within(time.Minute).Drain(t.Context()), store.ErrClosed)
+
+	f = newReadFixture(t)
+	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpRevision}, Do: faulty.Fail(errDown)})
+	f.clock.AfterFunc(time.Second, func() { require.NoError(t, f.Close()) })
+	require.NotErrorIs(t, f.within(time.Hour).Drain(t.Context()), engine.ErrIdle)
+}
+
 func TestDrain_WithoutWatchesSaysThatNoneIsBehind(t *testing.T) {
 	f := newSeededFixture(t, 1)
 	f.fault(0, faulty.Hang(), faulty.OpNext)
