@@ -151,6 +151,9 @@ func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 // the events; its own handlers may be behind. Without a cache such clients are the backend's,
 // for which Drain does not wait.
 //
+// Give ctx a deadline: storage that goes back in time meanwhile never shows what was
+// acknowledged before, for which Drain then waits until ctx is done.
+//
 // If ctx is done first, the engine is closed all the same, and the error is an
 // [*UndeliveredError] that names each watch that has not delivered everything, joined
 // with Close's error. Close then waits for handlers that still run, so that Drain can take
