@@ -59,7 +59,8 @@ type UndeliveredError struct {
 	// Watches has those watches, the one that was furthest behind first, a thousand at most. It
 	// is empty if none was behind what had arrived from storage.
 	Watches []Undelivered
-	// Cause is why Drain stopped waiting, usually the cause of its context.
+	// Cause is why Drain stopped waiting, usually the cause of its context; [ErrEngineClosed] if
+	// another call has closed the engine.
 	Cause error
 }
 
@@ -158,34 +159,30 @@ func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 // [*UndeliveredError] that names each watch that has not delivered everything, joined
 // with Close's error. Close then waits for handlers that still run, so that Drain can take
 // the host's CloseTimeout longer than ctx. A Drain while another one runs waits for that, as
-// long as its own ctx. In a handler, which it would wait for, it only returns
-// [ErrInHandler].
+// long as its own ctx. If one of them, or Close, drops events, each returns the error. In a
+// handler, which it would wait for, it only returns [ErrInHandler].
 func (e *Engine[T]) Drain(ctx context.Context) error { return e.core.drain(ctx) }
 
 func (e *core) drain(ctx context.Context) error {
 	if actors.InTurn() {
 		return fmt.Errorf("drain %s: %w", e.cfg.name, ErrInHandler)
 	}
-	if e.alive() != nil {
-		return e.close()
-	}
 	var err error
-	if d := (&draining{over: make(chan struct{})}); e.draining.CompareAndSwap(nil, d) {
+	switch d := (&draining{over: make(chan struct{})}); {
+	case e.alive() != nil: // what was not delivered has been dropped
+	case e.draining.CompareAndSwap(nil, d):
 		err = e.deliverAll(ctx, d)
-	} else {
+	default:
 		err = e.host.await(ctx, e.draining.Load().over)
 	}
-	switch {
-	case errors.Is(err, ErrEngineClosed):
-		err = nil // another call closed the engine, and reports what was not delivered
-	case err != nil:
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		late, _ := e.undelivered()
-		err = &UndeliveredError{Watches: late, Cause: err}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
-	return errors.Join(err, e.close())
+	closed := e.close()
+	if late := e.dropped.all(); err != nil || len(late) > 0 {
+		err = &UndeliveredError{Watches: late, Cause: cmp.Or(err, ErrEngineClosed)}
+	}
+	return errors.Join(err, closed)
 }
 
 // deliverAll returns when every watch has delivered everything and ended, or when ctx is

@@ -251,6 +251,50 @@ func TestDrain_NamesThoseThatWereNotGivenEverything(t *testing.T) {
 	require.NoError(t, f.engine.Close())
 }
 
+// The cause of its context may be that another engine is closed.
+func TestDrain_IsCutShortByTheEndOfAnotherEngine(t *testing.T) {
+	f := newFixture(t, nil)
+	f.watch(engine.WatchOptions{})
+	f.put("a")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(engine.ErrEngineClosed)
+	require.ErrorIs(t, f.engine.Drain(ctx), engine.ErrUndelivered)
+}
+
+// Also a Drain that waits for another one, or is cut short by Close, says what was dropped.
+func TestDrain_EachSaysWhatWasDropped(t *testing.T) {
+	for name, cutShort := range map[string]func(context.Context, *engine.Engine[pod]){
+		"another Drain": func(ctx context.Context, e *engine.Engine[pod]) { _ = e.Drain(ctx) },
+		"Close":         func(_ context.Context, e *engine.Engine[pod]) { _ = e.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, err := engine.New(cfg())
+				require.NoError(t, err)
+				_, err = e.Watch(t.Context(), engine.WatchOptions{Name: "unread"})
+				require.NoError(t, err)
+				_, err = e.Put(t.Context(), pod{Name: "a"})
+				require.NoError(t, err)
+				drained := make(chan error, 2)
+				for range cap(drained) {
+					go func() { drained <- e.Drain(t.Context()) }()
+					synctest.Wait()
+				}
+				done, cancel := context.WithCancel(t.Context())
+				cancel()
+				cutShort(done, e)
+				for range cap(drained) {
+					var late *engine.UndeliveredError
+					require.ErrorAs(t, <-drained, &late)
+					require.Len(t, late.Watches, 1)
+					require.ErrorIs(t, late, engine.ErrEngineClosed)
+				}
+				require.ErrorIs(t, e.Drain(t.Context()), engine.ErrUndelivered, "once more")
+			})
+		})
+	}
+}
+
 func TestDrain_RefusesWhatIsNew(t *testing.T) {
 	f := newFixture(t, nil)
 	w := f.watch(engine.WatchOptions{})
@@ -373,7 +417,9 @@ func TestDrain_AsksNoMoreOnceNothingCanAnswer(t *testing.T) {
 	f = newReadFixture(t)
 	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpRevision}, Do: faulty.Fail(errDown)})
 	f.clock.AfterFunc(time.Second, func() { require.NoError(t, f.Close()) })
-	require.NotErrorIs(t, f.within(time.Hour).Drain(t.Context()), engine.ErrIdle)
+	err := f.within(time.Hour).Drain(t.Context())
+	require.ErrorIs(t, err, engine.ErrUndelivered)
+	require.ErrorIs(t, err, engine.ErrEngineClosed)
 }
 
 func TestDrain_WithoutWatchesSaysThatNoneIsBehind(t *testing.T) {
