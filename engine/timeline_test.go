@@ -19,6 +19,7 @@ var lives = []struct {
 	before, then int
 }{
 	{"at the same revision", 3, 0},
+	{"at a lower revision", 1, 0},
 	{"at a lower revision, and then at the same", 1, 2},
 	{"at a lower revision, and then at a greater", 1, 5},
 	{"at a greater revision", 7, 0},
@@ -75,6 +76,8 @@ func TestTimeline_AWatchContinuesThatOfItsListOrNone(t *testing.T) {
 				f.replaceStorage(life.before, life.then)
 				for _, l := range lists {
 					_, err := f.Watch(t.Context(), engine.WatchOptions{From: l.Revision, Timeline: l.Timeline})
+					require.ErrorIs(t, err, engine.ErrExpired)
+					_, err = f.Watch(t.Context(), engine.WatchOptions{From: l.Revision, Timeline: l.Timeline, InitialState: true})
 					require.ErrorIs(t, err, engine.ErrExpired)
 				}
 				now, err := f.Timeline(t.Context())

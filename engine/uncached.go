@@ -91,6 +91,9 @@ func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions) error {
 	from := cmp.Or(opts.From, current)
 	switch {
 	case opts.InitialState:
+		if err = u.engine.continues(ctx, opts); err != nil {
+			return err
+		}
 		if from, err = u.list(ctx, opts); err != nil {
 			return err
 		}

@@ -257,6 +257,9 @@ func (e *core) from(ctx context.Context, opts *WatchOptions) (watcher.From, erro
 	}
 	switch {
 	case opts.InitialState, opts.Last > 0:
+		if err := waitForFrom(ctx, e, *opts); err != nil {
+			return from, err
+		}
 		return from, e.fresh(ctx, needed)
 	case opts.From > 0:
 		return from, e.fresh(ctx, 0)
