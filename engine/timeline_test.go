@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
 // lives are how storage may have come back in place of one that was at revision 4.
@@ -86,6 +87,20 @@ func TestTimeline_AWatchContinuesThatOfItsListOrNone(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Without a cache, storage may be replaced between the list of the state and the watch.
+func TestWatch_StateAndChangesAreOfOneStorage(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	f.put("a", "web", 1)
+	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Times: 1, Do: faulty.After(func(context.Context, *faulty.Call) {
+		f.replaceStorage(7, 0)
+	})})
+	_, err := f.Watch(t.Context(), engine.WatchOptions{InitialState: true})
+	require.ErrorIs(t, err, engine.ErrExpired)
+	w, err := f.Watch(t.Context(), engine.WatchOptions{InitialState: true})
+	require.NoError(t, err)
+	w.Stop()
 }
 
 // A consumer whose storage was replaced between its list, or its watch, and the next

@@ -91,9 +91,6 @@ func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions) error {
 	from := cmp.Or(opts.From, current)
 	switch {
 	case opts.InitialState:
-		if err = u.engine.continues(ctx, opts); err != nil {
-			return err
-		}
 		if from, err = u.list(ctx, opts); err != nil {
 			return err
 		}
@@ -122,8 +119,17 @@ func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions) error {
 // prefix is what the backend's list and watch cover: no less than the filter.
 func (u *uncachedWatch) prefix() string { return cmp.Or(u.filter.Key(), u.filter.Prefix()) }
 
-// list reads the initial state, and returns its revision.
-func (u *uncachedWatch) list(ctx context.Context, opts *WatchOptions) (Revision, error) {
+// list reads the initial state, and returns its revision. It sets opts.Timeline, since the
+// changes must be of the same storage.
+func (u *uncachedWatch) list(ctx context.Context, opts *WatchOptions) (_ Revision, err error) {
+	if opts.Timeline.known {
+		err = u.engine.continues(ctx, opts)
+	} else {
+		opts.Timeline, err = u.engine.timelineNow(ctx)
+	}
+	if err != nil {
+		return 0, err
+	}
 	page, err := u.engine.storage.List(ctx, backend.ListOptions{Prefix: u.prefix()})
 	if err != nil {
 		return 0, err
