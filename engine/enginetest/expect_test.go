@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -215,6 +216,23 @@ func TestExpect_EndsWithTheEngine(t *testing.T) {
 	e := enginetest.New(t, pods())
 	w := e.Watch(engine.WatchOptions{})
 	require.NoError(t, e.Engine().Close())
+	enginetest.ExpectEnd(t, w, engine.ErrEngineClosed)
+}
+
+// Drain waits for expectations to read the watch.
+func TestExpect_WhileTheEngineDrains(t *testing.T) {
+	e := enginetest.New(t, pods())
+	w := e.Watch(engine.WatchOptions{})
+	story(e)
+	drained := make(chan error, 1)
+	go func() { drained <- e.Engine().Drain(context.Background()) }()
+	for draining := false; !draining; {
+		_, err := e.Engine().Delete(t.Context(), "a", engine.DeleteOptions{})
+		draining = errors.Is(err, engine.ErrDraining)
+		runtime.Gosched()
+	}
+	enginetest.ExpectExactly(t, w, addedA, addedB, modifiedB, deletedA)
+	require.NoError(t, <-drained)
 	enginetest.ExpectEnd(t, w, engine.ErrEngineClosed)
 }
 
