@@ -14,6 +14,8 @@ import (
 
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // A handler that blocks holds up no other, not even with a single worker in the
@@ -161,7 +163,11 @@ func TestHandler_ThatHoldsAllWorkersIsWhyCallsGiveUp(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{Workers: 1, Clock: clock, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, host.Close()) })
-	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host = host })
+	inner, err := memory.New(cfg().Schema(), memory.Options{FirstRevision: 1})
+	require.NoError(t, err)
+	storage := faulty.New(inner, faulty.Options{})
+	t.Cleanup(func() { require.NoError(t, storage.Close()) })
+	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host, c.Backend = host, storage })
 	held, release := make(chan struct{}), make(chan struct{})
 	_, err = e.Handle(ctx, engine.WatchOptions{OnPool: true}, func(engine.Event[pod]) {
 		close(held)
@@ -171,9 +177,11 @@ func TestHandler_ThatHoldsAllWorkersIsWhyCallsGiveUp(t *testing.T) {
 	_, err = e.Create(ctx, pod{Name: "a"})
 	require.NoError(t, err)
 	<-held
+	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: faulty.After(func(_ context.Context, c *faulty.Call) { c.Page.Items = nil })})
 	for _, call := range []func() error{
 		func() error { _, err := e.Watch(ctx, engine.WatchOptions{From: 1}); return err },
 		func() error { return e.WaitFor(ctx, 100) },
+		func() error { return e.Verify(ctx) }, // and finds that the cache is wrong
 	} {
 		failed := make(chan error, 1)
 		go func() { failed <- call() }()

@@ -55,10 +55,10 @@ func (d Digest) String() string { return fmt.Sprintf("%d objects (%016x)", d.Obj
 // From then on [Exactly] reads of revisions before the list's go to the backend, and watches
 // cannot start after them, since the cache was wrong for an unknown time.
 //
-// Errors: [*InconsistencyError]; [ErrNotReady] if the cache is not ready,
-// [ErrExpired] if the backend compacts faster than can be read,
-// [ErrEngineClosed], ctx's cause, or the backend's error. Without a cache it
-// returns nil.
+// Errors: [*InconsistencyError]; [ErrNotReady] if the cache is not ready, or if OnPool handlers
+// block all workers of the host for [Config].FreshnessTimeout; [ErrExpired] if the backend
+// compacts faster than can be read; [ErrEngineClosed], ctx's cause, or the backend's error.
+// Without a cache it returns nil.
 func (e *Engine[T]) Verify(ctx context.Context) error { return e.core.verify(ctx) }
 
 func (e *core) verify(ctx context.Context) error {
@@ -77,7 +77,7 @@ func (e *core) verify(ctx context.Context) error {
 	}
 	reply := make(chan error, 1)
 	e.parts.cache.Distrust(watchcache.Distrust{Cause: err, Reply: reply})
-	return errors.Join(err, e.translate(e.host.reply(ctx, reply)))
+	return errors.Join(err, e.translate(e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply)))
 }
 
 // compareAttempts is how often a comparison starts over because the revision
