@@ -231,8 +231,6 @@ func TestWatch_DoesNotHangWhenStorageNeverAnswers(t *testing.T) {
 	require.Positive(t, notReady.RetryAfter)
 }
 
-// What is to come is waited for. A watch whose state is not there in time is
-// refused, and can be had once it is.
 // A cache that is late does not keep a watch from starting now: it begins behind what
 // storage has, which the cache has yet to hear of.
 func TestWatch_FromNowOnStartsOverACacheThatIsLate(t *testing.T) {
@@ -250,6 +248,8 @@ func TestWatch_FromNowOnStartsOverACacheThatIsLate(t *testing.T) {
 	require.Equal(t, []string{"ADDED b@3"}, names(events))
 }
 
+// What is to come is waited for. A watch whose state is not there in time is
+// refused, and can be had once it is.
 func TestWatch_StateOfTheFutureIsWaitedFor(t *testing.T) {
 	f := newReadFixture(t)
 	rev := f.put("a", "web", 1)
