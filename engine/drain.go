@@ -19,8 +19,8 @@ import (
 
 var (
 	// ErrDraining: the engine is being drained, and accepts no writes and new watches.
-	// It is an [ErrEngineClosed]. A write that took effect so late that no watch is told fails
-	// with an error that is a [backend.ErrUncertain], too.
+	// It is an [ErrEngineClosed]. A write that took effect so late that watches may not be told
+	// fails with an error that is a [backend.ErrUncertain], too.
 	ErrDraining = fmt.Errorf("%w: it is being drained", ErrEngineClosed)
 	// ErrUndelivered: a Drain has not delivered everything. The error is an
 	// [*UndeliveredError].
@@ -116,15 +116,16 @@ func (d *draining) admit(o *store.Object) (*store.Object, error) {
 	return o, nil
 }
 
-// untoldError reports a write that took effect after the last one that a Drain delivers. It is a
-// [backend.ErrUncertain], without which an error of a write says that nothing was written.
+// untoldError reports a write that took effect after the last one that a Drain has to deliver.
+// It is a [backend.ErrUncertain], without which an error of a write says that nothing was
+// written.
 type untoldError struct {
 	key string
 	at  Revision
 }
 
 func (e *untoldError) Error() string {
-	return fmt.Sprintf("%v: the write of %q took effect at revision %d, and no watch is told", ErrDraining, e.key, e.at)
+	return fmt.Sprintf("%v: the write of %q took effect at revision %d, and watches may not be told", ErrDraining, e.key, e.at)
 }
 
 // Is makes errors.Is(err, [backend.ErrUncertain]) true.

@@ -199,7 +199,8 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 //
 // Errors: [ErrEngineClosed]; the error of NewTopic; ctx's cause; [ErrFuture] if the
 // topic does not catch up within [DefaultFreshnessTimeout], or [ErrNotReady] if OnPool handlers
-// block all its workers for as long. After an error nothing was sent.
+// block all its workers for as long. After an error nothing was sent, unless that is a
+// [backend.ErrUncertain] of a topic that is being drained, whose subscribers may get the message.
 func (t *Topic[T]) Publish(ctx context.Context, message T) (Revision, error) {
 	return t.core.publish(ctx, draft(message))
 }
