@@ -66,7 +66,8 @@ type closing struct {
 }
 
 // Close ends every watch with [ErrEngineClosed] and returns when no goroutine, actor
-// or timer of the engine is left. If a handler does not return, Close fails after the
+// or timer of the engine is left, but for the goroutines of [Watch.Chan] on a [Config].Host,
+// which are about to end. If a handler does not return, Close fails after the
 // host's CloseTimeout with a [*CloseError] that names it; if the engine has a host of its
 // own, that ends when the handler returns. Later calls fail with ErrEngineClosed.
 // Undelivered events are dropped, and [Stats].Undelivered names the watches;
