@@ -32,8 +32,8 @@ type HostConfig struct {
 	// more than a second while the pool runs a turn makes that a turn that holds a worker,
 	// as OnFailure is told.
 	Clock Clock
-	// Executor, if set, runs everything instead of the pool: with [NewSeeded] and
-	// a virtual clock a run is deterministic. Calls then run the engine while they
+	// Executor, if set, runs everything instead of the pool: with [NewSeeded], a virtual
+	// clock and a Seed a run is deterministic. Calls then run the engine while they
 	// wait, on their own goroutine.
 	Executor Executor
 	// Seed seeds all randomness (jitter of timers). Zero draws one.
