@@ -114,7 +114,7 @@ func (o *WatchOptions) validate() error {
 // Errors: [ErrInvalidWatch], [ErrInvalidSelector], [ErrInvalidKey],
 // [ErrExpired] if From is no longer in the window, or is not of Timeline (list again and
 // watch from the list's revision), or if storage without a cache is replaced while InitialState
-// is read, [ErrFuture] if InitialState with From is not reached in
+// is read, [ErrFuture] if InitialState or Last, with From or Linearizable, is not reached in
 // time, [ErrNotReady] if the backend cannot be reached, [ErrWatchNotStarted] if the
 // engine failed meanwhile, [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], error) {
