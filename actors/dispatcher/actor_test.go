@@ -388,6 +388,20 @@ func TestDrain_EndsWatchesThatHaveEverything(t *testing.T) {
 	require.Zero(t, f.stats.Watches.Load())
 }
 
+// The engine sends Drain when it sees a snapshot, which may be before Committed comes.
+func TestDrain_ComesAfterTheCommitOfWhatIsPublished(t *testing.T) {
+	f := newFixture(t)
+	reason := errors.New("draining")
+	w := f.watch(watcher.Options{})
+	f.window.Append(added(2), f.clock.Now())
+	f.publish()
+	f.ref.Tell(dispatcher.Drain{Reason: reason})
+	f.executor.Run()
+	got, end := f.read(w)
+	require.Equal(t, []int{2}, got)
+	require.ErrorIs(t, end, reason)
+}
+
 // Storage has gone back: whatever stood in the old history starts over.
 func TestEpoch_EndsEveryWatchOfTheHistoryBefore(t *testing.T) {
 	f := newFixture(t)

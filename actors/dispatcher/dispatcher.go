@@ -115,8 +115,8 @@ func (d *dispatcher) Started(ctx *actors.Context) {
 }
 
 // Receive handles one message. A round runs in Flush, so that any number of
-// Committed make one, or before a Register, since a watch comes after the commit
-// of its snapshot, whether Committed has come or is still to come.
+// Committed make one, or before a Register or a Drain, since these come after the commit
+// of the snapshot that was read, whether Committed has come or is still to come.
 func (d *dispatcher) Receive(ctx *actors.Context, msg Message) {
 	switch m := msg.(type) {
 	case Committed:
@@ -173,9 +173,9 @@ func (d *dispatcher) catchUp() {
 	}
 }
 
-// drain has every watch end when it has caught up.
+// drain has every watch end when it has caught up with what is published.
 func (d *dispatcher) drain(m Drain) {
-	d.draining, d.drainDue = m.Reason, true
+	d.draining, d.drainDue, d.committed = m.Reason, true, true
 	defer m.answer(nil) // also if it fails: a call waits
 	d.catchUp()
 }
