@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"log"
 	"strings"
+	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
@@ -216,6 +218,27 @@ func ExampleSplitKey() {
 	// Output:
 	// "default" "gear"
 	// "" "n1"
+}
+
+// A cache of what takes little of an object need not keep the object.
+func ExampleItem_Weak() {
+	ctx := context.Background()
+	gadgets := newGadgets(gadgetConfig())
+	defer gadgets.Close()
+	r := gadgets.Resources()[0]
+	names := map[weak.Pointer[store.Object]]string{}
+	for range 2 {
+		gear, err := r.Get(ctx, "default/gear", engine.GetOptions{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		name, known := names[gear.Weak()]
+		fmt.Printf("%q %t\n", name, known)
+		names[gear.Weak()] = gear.Meta().GetName()
+	}
+	// Output:
+	// "" false
+	// "gear" true
 }
 
 // An item is one state of an object, as the clients of a server see it.

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"weak"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
@@ -16,6 +18,10 @@ type Item struct {
 	object *store.Object
 	of     *form
 }
+
+// Weak returns a pointer that does not keep the state. It is the key of a cache whose values are far
+// smaller than the objects: those that nothing else has any more can be freed.
+func (i Item) Weak() weak.Pointer[store.Object] { return weak.Make(i.object) }
 
 // IsZero reports whether there is no object.
 func (i Item) IsZero() bool { return i.object == nil }

@@ -132,7 +132,8 @@ type Limits struct {
 	// BodyBytes is the largest request body in bytes: 3 MiB.
 	BodyBytes int64
 	// EncodingBytes is how many bytes of encoded objects are kept for sharing: 32 MiB.
-	// Lists fill at most half of it.
+	// Lists fill at most half of it. That of a whole object keeps the object's state, too, which is
+	// not counted: it is about as large, or several times as large if it is unstructured.
 	EncodingBytes int
 	// ShutdownDelay is how long a server that shuts down still serves while /readyz
 	// fails: 5 s. DrainWatches is the time over which it then ends its watches, evenly:

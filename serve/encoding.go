@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"math"
 	"sync"
+	"weak"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -19,56 +21,71 @@ import (
 type encodings struct {
 	limit int
 
-	mu     sync.Mutex
-	byItem map[encodingKey]*encoding
-	oldest list.List // of *encoding, in the order of their making
-	size   int
-	hits   uint64
-	misses uint64
+	mu       sync.Mutex
+	wholes   map[encodable]*encoding
+	partials map[partialKey]*encoding
+	oldest   list.List // of *encoding, in the order of their making
+	size     int
+	hits     uint64
+	misses   uint64
 }
 
-// encodingKey is a state of an object in a form: whole or partial, and with or without
+// encodable is a state of an object in a form: whole or partial, and with or without
 // managed fields.
-type encodingKey struct {
+type encodable struct {
 	item  registry.Item
 	shape shape
 	lean  bool
 }
 
+// partialKey is a partial encodable. It does not keep the object, which may be far larger than its
+// metadata. Whole ones have no such key, since making one takes a tenth of the time of a delivery.
+type partialKey struct {
+	object weak.Pointer[store.Object]
+	lean   bool
+}
+
 // encoding is the bytes of one state, which its first reader makes.
 type encoding struct {
-	key  encodingKey
+	drop func() // takes it out of the map
 	once sync.Once
 	text []byte
 	err  error
 }
 
 func newEncodings(limit int) *encodings {
-	return &encodings{limit: limit, byItem: map[encodingKey]*encoding{}}
+	return &encodings{limit: limit, wholes: map[encodable]*encoding{}, partials: map[partialKey]*encoding{}}
 }
 
 // of returns the bytes of an item in a form, and keeps them.
-func (e *encodings) of(key encodingKey) ([]byte, error) {
-	return e.read(e.entry(key, math.MaxInt))
+func (e *encodings) of(state encodable) ([]byte, error) {
+	return e.read(e.entry(state, math.MaxInt), state)
 }
 
 // peek returns the bytes of an item for a get or a list. It keeps new ones only while the
 // cache is less than half full, since lists would otherwise drive out the encodings that
 // watches share.
-func (e *encodings) peek(key encodingKey) ([]byte, error) {
-	entry := e.entry(key, e.limit/2)
+func (e *encodings) peek(state encodable) ([]byte, error) {
+	entry := e.entry(state, e.limit/2)
 	if entry == nil {
-		return key.encode()
+		return state.encode()
 	}
-	return e.read(entry)
+	return e.read(entry, state)
 }
 
-// entry returns the entry of a key. If there is none, it makes one, whose bytes have yet to be
+// entry returns the entry of a state. If there is none, it makes one, whose bytes have yet to be
 // made, or returns nil if the cache has most bytes or more.
-func (e *encodings) entry(key encodingKey, most int) *encoding {
+func (e *encodings) entry(state encodable, most int) *encoding {
+	if state.shape == partial {
+		return entryOf(e, e.partials, partialKey{state.item.Weak(), state.lean}, most)
+	}
+	return entryOf(e, e.wholes, state, most)
+}
+
+func entryOf[K comparable](e *encodings, entries map[K]*encoding, key K, most int) *encoding {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if entry := e.byItem[key]; entry != nil {
+	if entry := entries[key]; entry != nil {
 		e.hits++
 		return entry
 	}
@@ -76,22 +93,22 @@ func (e *encodings) entry(key encodingKey, most int) *encoding {
 	if e.size >= most {
 		return nil
 	}
-	entry := &encoding{key: key}
-	e.byItem[key] = entry
+	entry := &encoding{drop: func() { delete(entries, key) }}
+	entries[key] = entry
 	return entry
 }
 
-// read returns the bytes of an entry, which its first reader makes.
-func (e *encodings) read(entry *encoding) ([]byte, error) {
+// read returns the bytes of a state's entry, which its first reader makes.
+func (e *encodings) read(entry *encoding, state encodable) ([]byte, error) {
 	entry.once.Do(func() {
 		returned := false
 		defer func() {
 			if !returned {
-				entry.err = &usercode.PanicError{Func: "MarshalJSON", Key: entry.key.item.Key(), Value: usercode.ErrGoexit}
+				entry.err = &usercode.PanicError{Func: "MarshalJSON", Key: state.item.Key(), Value: usercode.ErrGoexit}
 			}
 			e.keep(entry)
 		}()
-		entry.text, entry.err = entry.key.encode()
+		entry.text, entry.err = state.encode()
 		returned = true
 	})
 	return entry.text, entry.err
@@ -106,7 +123,7 @@ func (e *encodings) keep(entry *encoding) {
 	for e.size > e.limit && e.oldest.Len() > 1 {
 		old := e.oldest.Remove(e.oldest.Front()).(*encoding)
 		e.size -= old.cost()
-		delete(e.byItem, old.key)
+		old.drop()
 	}
 }
 
@@ -122,15 +139,15 @@ func (e *encodings) stats() (hits, misses uint64, bytes int) {
 // encode returns the item as JSON. A panic of the kind's own encoding is an error, also for
 // the readers that share it. Its other errors are such that clients do not repeat the request, which
 // would fail again, and may be a write that was done.
-func (k encodingKey) encode() (text []byte, err error) {
-	panicked := usercode.Call("MarshalJSON", k.item.Key(), func() {
+func (s encodable) encode() (text []byte, err error) {
+	panicked := usercode.Call("MarshalJSON", s.item.Key(), func() {
 		switch {
-		case k.shape == partial:
-			text, err = encodePartial(k.item, k.lean)
-		case k.lean:
-			text, err = k.item.LeanJSON()
+		case s.shape == partial:
+			text, err = encodePartial(s.item, s.lean)
+		case s.lean:
+			text, err = s.item.LeanJSON()
 		default:
-			text, err = k.item.JSON()
+			text, err = s.item.JSON()
 		}
 	})
 	if err != nil {

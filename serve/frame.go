@@ -36,7 +36,7 @@ func (f *frames) event(item registry.Item) ([]byte, error) {
 		if shape == sse {
 			shape = whole
 		}
-		return f.c.encodings.of(encodingKey{item, shape, f.c.lean})
+		return f.c.encodings.of(encodable{item, shape, f.c.lean})
 	}
 	row, err := f.table.row(item)
 	if err != nil {

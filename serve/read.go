@@ -36,13 +36,13 @@ func (c *call) get(ctx context.Context) error {
 func (c *call) answer(code int, item registry.Item) error {
 	var text []byte
 	var err error
-	switch key := (encodingKey{item, c.shape, c.lean}); {
+	switch state := (encodable{item, c.shape, c.lean}); {
 	case c.shape.isTable():
 		text, err = c.asTable(item)
 	case item.Revision() == 0: // it is not stored, so no other request has it
-		text, err = key.encode()
+		text, err = state.encode()
 	default:
-		text, err = c.encodings.peek(key)
+		text, err = c.encodings.peek(state)
 	}
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry
 
 // encodeItem returns an item as it is in watch events.
 func (c *call) encodeItem(it registry.Item) ([]byte, error) {
-	return c.encodings.peek(encodingKey{it, c.shape, c.lean})
+	return c.encodings.peek(encodable{it, c.shape, c.lean})
 }
 
 // listItem returns the function that encodes the items of a list of a Go type, or of metadata

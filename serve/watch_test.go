@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -354,6 +357,39 @@ func TestWatch_KeepsNoMoreEncodingsThanTheLimit(t *testing.T) {
 	require.Equal(t, before.EncodingHits+1, s.handler.Stats().EncodingHits, "the newest is kept")
 	s.get(inDefault + "/w0")
 	require.Equal(t, before.EncodingHits+1, s.handler.Stats().EncodingHits, "the oldest is not")
+}
+
+// Metadata is far smaller than its object may be, so what is kept of it keeps no state that nothing else has.
+func TestWatch_EncodingsOfMetadataKeepNoObjects(t *testing.T) {
+	for _, form := range []string{"PartialObjectMetadata", "Table"} {
+		t.Run(form, func(t *testing.T) {
+			s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+				w.Engine.Window.MaxEvents, w.Engine.Window.MinAge = 16, 1
+			})
+			s.create("a", 1)
+			w := s.watch(inDefault+"?watch=1", "Accept", "application/json;as="+form+";g=meta.k8s.io;v=v1")
+			_, ok := w.next()
+			require.True(t, ok)
+			var states []weak.Pointer[engine.Object[Widget]]
+			for i := range 200 {
+				o, _, err := s.widgets.Update(t.Context(), "default/a", func(old *engine.Object[Widget]) (Widget, error) {
+					changed := old.Value
+					changed.Spec.Size = i + 2
+					return changed, nil
+				}, registry.WriteOptions{})
+				require.NoError(t, err)
+				states = append(states, weak.Make(o))
+				_, ok = w.next()
+				require.True(t, ok)
+			}
+			require.GreaterOrEqual(t, s.handler.Stats().EncodingMisses, uint64(200), "all were encoded")
+			require.Eventually(t, func() bool {
+				runtime.GC()
+				states = slices.DeleteFunc(states, func(o weak.Pointer[engine.Object[Widget]]) bool { return o.Value() == nil })
+				return len(states) < 100
+			}, time.Minute, time.Millisecond)
+		})
+	}
 }
 
 func TestWatch_ClientThatGoesAwayLeavesNothing(t *testing.T) {
