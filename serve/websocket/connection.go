@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -18,6 +19,8 @@ type connection struct {
 	every  time.Duration // between pings
 	answer time.Duration // the longest that a ping waits
 	timer  *time.Timer   // of the next ping
+
+	sending atomic.Bool // an event
 
 	mu     sync.Mutex
 	closed bool
@@ -58,7 +61,8 @@ func (c *connection) leave(err error) {
 }
 
 // ping checks that the client still answers. It needs a goroutine only while it waits for
-// the answer.
+// the answer. That it fails says nothing while an event is being sent, which it waits for, too, and which has
+// a limit of its own.
 func (c *connection) ping() {
 	c.mu.Lock()
 	if c.closed {
@@ -70,7 +74,7 @@ func (c *connection) ping() {
 	defer c.others.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), c.answer)
 	defer cancel()
-	if err := c.socket.Ping(ctx); err != nil {
+	if err := c.socket.Ping(ctx); err != nil && !c.sending.Load() {
 		c.leave(err)
 		return
 	}
@@ -83,6 +87,8 @@ func (c *connection) ping() {
 
 // Send sends one event.
 func (c *connection) Send(ctx context.Context, text []byte) error {
+	c.sending.Store(true)
+	defer c.sending.Store(false)
 	return c.socket.Write(ctx, websocket.MessageText, text)
 }
 

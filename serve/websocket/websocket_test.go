@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	library "github.com/coder/websocket"
@@ -19,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/pipenet"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/websocket"
@@ -298,6 +300,43 @@ func TestPing_ClientThatAnswersGoesOn(t *testing.T) {
 	}
 	s.create("b", 0)
 	require.NoError(t, <-read)
+}
+
+// An event may take its client longer than a ping does, and has a limit of its own.
+func TestPing_CutsNoEventOffThatIsBeingSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, err := websocket.New(websocket.Options{Ping: time.Second})
+		require.NoError(t, err)
+		gone, sent := make(chan error, 10), make(chan error, 1)
+		h := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			messages, err := u.Upgrade(w, r, func(err error) { gone <- err })
+			if err == nil {
+				err = messages.Send(context.Background(), []byte("event"))
+				messages.Close(false)
+			}
+			sent <- err
+		})}
+		p := pipenet.Listen()
+		go func() { _ = h.Serve(p) }()
+		conn, err := p.Dial(t.Context())
+		require.NoError(t, err)
+		fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+		answer := bufio.NewReader(conn)
+		_, err = http.ReadResponse(answer, nil)
+		require.NoError(t, err)
+		time.Sleep(20 * time.Second)
+		require.Empty(t, gone)
+		event := make([]byte, 7)
+		_, err = io.ReadFull(answer, event)
+		require.NoError(t, err)
+		require.Equal(t, "\x81\x05event", string(event))
+		synctest.Wait()
+		require.Empty(t, gone)
+		require.NoError(t, conn.Close())
+		require.NoError(t, <-sent)
+		require.NoError(t, h.Close())
+	})
 }
 
 func TestNew_RefusesWhatCannotBe(t *testing.T) {
