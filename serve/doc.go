@@ -69,6 +69,9 @@
 // /readyz fails. Reads with resourceVersion=0 are answered from the cache all the same. If a restart
 // helps, have a supervisor do it, by a [Check] that is Live and looks at [engine.Readiness].Ended.
 //
+// Failures that last while storage goes on, such as [backend.ErrFailed] and [backend.ErrReadOnly], are
+// answered with 500 without Retry-After.
+//
 // # Concurrency
 //
 // A client that does not read delays no other client, and is cut off when a write to it makes

@@ -291,11 +291,16 @@ func expiredStatus(err error) *statusError {
 	return s
 }
 
-// serverStatus is the answer to everything else.
+// lasting are failures of storage that a request which is sent again meets again.
+var lasting = []error{backend.ErrFailed, backend.ErrReadOnly, backend.ErrCorrupt, backend.ErrUndecodable, backend.ErrDenied}
+
+// serverStatus is the answer to everything else. Failures that last, and those of users' code, have no
+// Retry-After, for which clients would send the request some ten times again.
 func serverStatus(err error, about subject) *statusError {
 	var panicked *engine.PanicError
 	switch {
-	case errors.As(err, &panicked), errors.Is(err, usercode.ErrPanic):
+	case errors.As(err, &panicked), errors.Is(err, usercode.ErrPanic),
+		slices.ContainsFunc(lasting, func(one error) bool { return errors.Is(err, one) }):
 		return apierrors.NewInternalError(err)
 	case timedOut(err):
 		return apierrors.NewTimeoutError("the request did not finish in time", 0)
