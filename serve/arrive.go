@@ -63,7 +63,7 @@ func (c *call) arriving() ([]byte, error) {
 	if err := c.inFlight.arrive(c); err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.limits.BodyBytes))
+	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.read, c.limits.BodyBytes))
 	c.allRead = err == nil
 	if err := c.inFlight.arrived(c, err); err != nil {
 		return nil, err

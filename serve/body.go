@@ -32,7 +32,7 @@ func (c *call) skipBody() error {
 	if c.w.ofStream || !c.hasBody() {
 		return nil
 	}
-	_, err := io.Copy(io.Discard, http.MaxBytesReader(c.w, c.r.Body, c.limits.BodyBytes))
+	_, err := io.Copy(io.Discard, http.MaxBytesReader(c.w, c.read, c.limits.BodyBytes))
 	return err
 }
 

@@ -32,7 +32,7 @@ type call struct {
 	end      error     // of a watch
 	watching *watching // nil unless the request is a watch
 	began    time.Time
-	read     *countedBody // nil if there is no body, or no metrics
+	read     *countedBody // nil if there is no body
 	refused  Limit
 
 	shape    shape

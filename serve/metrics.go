@@ -216,7 +216,8 @@ func (c *call) measured() Measured {
 	return m
 }
 
-// countedBody counts the bytes that are read of a body.
+// countedBody counts the bytes that are read of a body. It is not put in the place of the request's,
+// by whose type net/http knows whether the client has to be asked for it.
 type countedBody struct {
 	io.ReadCloser
 	bytes int64
@@ -226,16 +227,6 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.bytes += int64(n)
 	return n, err
-}
-
-// countBody counts the bytes of the body from now on. Requests without a body, such as
-// watches, are not counted.
-func (c *call) countBody() {
-	if c.cfg.Metrics == nil || !c.hasBody() {
-		return
-	}
-	c.read = &countedBody{ReadCloser: c.r.Body}
-	c.r.Body = c.read
 }
 
 // metricsPage answers /metrics, with a context that ends after limit.

@@ -1,6 +1,8 @@
 package serve_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -212,6 +214,20 @@ func TestMetrics_SlowReadersAreTold(t *testing.T) {
 	inBubble(t, test, func(c *serve.Config) {
 		told = newRecorder()
 		c.Metrics = told
+	})
+}
+
+// A client that sends its body only once it is asked for it is refused at once, with metrics, too.
+func TestMetrics_RefusalsDoNotWaitForTheBody(t *testing.T) {
+	test := func(t *testing.T, s *server) {
+		s.client.Transport.(*http.Transport).ExpectContinueTimeout = time.Hour
+		began := time.Now()
+		require.Equal(t, 403, s.do("POST", inDefault, `{"metadata":{"name":"a"}}`, "Expect", "100-continue").code)
+		require.Zero(t, time.Since(began))
+	}
+	inBubble(t, test, func(c *serve.Config) {
+		c.Metrics = newRecorder()
+		c.Authorize = func(context.Context, serve.User, *serve.Request) error { return errors.New("no writes") }
 	})
 }
 

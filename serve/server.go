@@ -89,7 +89,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	defer c.contain(&returned)
-	c.countBody()
+	if c.hasBody() {
+		c.read = &countedBody{ReadCloser: r.Body}
+	}
 	h := w.Header()
 	h["Cache-Control"], h["X-Content-Type-Options"] = notCached, notSniffed
 	if !c.w.ofStream {
