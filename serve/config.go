@@ -107,6 +107,11 @@ type Limits struct {
 	// When all reads are in flight, one whose answer has been sent for a second gives up its
 	// place to a new one, and goes on. There are at most Reads of those; when there are as
 	// many, one is cut off, chosen as among bodies.
+	//
+	// A list that is being sent keeps its state in memory: all of its objects, also those that were
+	// replaced since. It lasts as long as its client reads as WriteStall demands. So in the worst case as many
+	// past states are kept as Reads and those that gave up their places; if users are not trusted with that,
+	// fewer Reads bound it.
 	Reads, Writes int
 	// ReadsPerUser and WritesPerUser are how many of them one user may have: half of them,
 	// rounded up; all of them without [Config].Authenticate, when there is only one user.

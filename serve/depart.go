@@ -4,7 +4,7 @@ import "time"
 
 // A read whose client is slow to read the answer makes room for others among the reads, so that
 // clients which do not read keep no other from reading: it costs the server little more than a
-// buffer then.
+// buffer then, and, if it is a list, the objects of its state that were replaced since.
 //
 //	enter ──▶ reads ──▶ leave
 //	            └── full ──▶ departures ──▶ leave

@@ -142,10 +142,10 @@ const itemsPerCheck = 1000
 // every four kilobytes.
 var listBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
-// writeList sends a list item by item, so that it needs memory for one item and a buffer. It
-// breaks the connection off if an item cannot be encoded, and if the request's context ends,
-// since the client would take a part of the list for all of it. The context ends, too, if the
-// client is gone, so errors of writes need no handling.
+// writeList sends a list item by item, so that it needs memory for one item and a buffer besides the
+// objects of its state, which it keeps until the end. It breaks the connection off if an item cannot be
+// encoded, and if the request's context ends, since the client would take a part of the list for all of
+// it. The context ends, too, if the client is gone, so errors of writes need no handling.
 func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
 	head, encode, err := c.listForm(meta)
 	if err != nil {
