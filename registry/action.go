@@ -27,7 +27,8 @@ type ActionConfig[T any] struct {
 	Decoders map[string]func(body []byte) ([]byte, error)
 	// Do does with the object under key what obj asks for, unless opts.DryRun is set, and completes obj,
 	// which is the answer. It is called concurrently, also for an object that does not exist, and obj is the
-	// call's own. Errors are those of a write. Required.
+	// call's own. Errors are those of a write. After others something may have been done, so a server lets
+	// clients ask again by themselves only if they are [backend.Retryable]. Required.
 	Do func(ctx context.Context, key string, obj *T, opts WriteOptions) error
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // Eviction asks for the deletion of a widget.
@@ -75,6 +76,23 @@ func TestAction_IsDoneByItsCreation(t *testing.T) {
 	}
 	require.Equal(t, 405, s.do("POST", inDefault+"/a/status", `{}`).code, "that is no action")
 	require.Equal(t, 404, newServer(t).do("POST", of, `{"reason":"x"}`).code, "a kind without one has none")
+}
+
+// Clients would repeat an action for a Retry-After, although it may have been done in part.
+func TestAction_ThatFailsIsNotAskedForAgain(t *testing.T) {
+	failure := errors.New("the mail is lost")
+	s := newServer(t)
+	mails, err := registry.NewAction(registry.ActionConfig[Eviction]{
+		Of: widgetConfig().Kind, Subresource: "mail", Kind: registry.Kind{Group: "policy.example.com", Version: "v1", Kind: "Eviction"},
+		Do: func(context.Context, string, *Eviction, registry.WriteOptions) error { return failure },
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.handler.Add(mails))
+	for _, want := range []string{"500 InternalError ", "500 ServerTimeout 2"} {
+		a := s.do("POST", inDefault+"/a/mail", `{}`)
+		require.Equal(t, want, fmt.Sprintf("%d %s %s", a.code, a.str("reason"), a.header.Get("Retry-After")))
+		failure = fmt.Errorf("%w: nobody there", backend.ErrUnavailable)
+	}
 }
 
 func TestAction_IsAuthorizedAsASubresource(t *testing.T) {

@@ -128,7 +128,8 @@ func (c *call) answerStatus(status *metav1.Status) {
 
 // subject is what an error of this call is about.
 func (c *call) subject() subject {
-	return subject{schema.GroupResource{Group: c.req.Group, Resource: c.req.Resource}, c.req.Name, c.req.Verb}
+	acts := c.req.Verb == "create" && c.req.Subresource != ""
+	return subject{schema.GroupResource{Group: c.req.Group, Resource: c.req.Resource}, c.req.Name, c.req.Verb, acts}
 }
 
 // serve answers the request, except for the events of a watch. It calls its steps one after

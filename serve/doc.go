@@ -60,7 +60,8 @@
 //
 // If it is unknown whether a write was done ([backend.ErrUncertain]), as after a failure of the network
 // before storage has answered, the answer is 500 without Retry-After. For that, clients such as client-go
-// would send the write again, and a POST with generateName would create a second object.
+// would send the write again, and a POST with generateName would create a second object. The same holds for
+// an action of [registry.NewAction] that fails by an error of its own.
 //
 // # Storage that ends for good
 //

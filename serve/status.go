@@ -55,6 +55,7 @@ type subject struct {
 	resource schema.GroupResource
 	name     string
 	verb     string
+	acts     bool // the request is an action of [registry.NewAction]
 }
 
 // statusOf returns the Status that an error is answered with.
@@ -295,15 +296,17 @@ func expiredStatus(err error) *statusError {
 var lasting = []error{backend.ErrFailed, backend.ErrReadOnly, backend.ErrCorrupt, backend.ErrUndecodable, backend.ErrDenied}
 
 // serverStatus is the answer to everything else. Failures that last, and those of users' code, have no
-// Retry-After, for which clients would send the request some ten times again.
+// Retry-After, for which clients would send the request some ten times again. An action may have been done
+// in part, unless its error says that it can be tried again.
 func serverStatus(err error, about subject) *statusError {
 	var panicked *engine.PanicError
 	switch {
-	case errors.As(err, &panicked), errors.Is(err, usercode.ErrPanic),
-		slices.ContainsFunc(lasting, func(one error) bool { return errors.Is(err, one) }):
+	case errors.As(err, &panicked), errors.Is(err, usercode.ErrPanic):
 		return apierrors.NewInternalError(err)
 	case timedOut(err):
 		return apierrors.NewTimeoutError("the request did not finish in time", 0)
+	case about.acts && !backend.Retryable(err), slices.ContainsFunc(lasting, func(one error) bool { return errors.Is(err, one) }):
+		return apierrors.NewInternalError(err)
 	}
 	s := apierrors.NewServerTimeout(about.resource, about.verb, 2)
 	s.ErrStatus.Message += ": " + err.Error()
