@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -43,7 +44,8 @@ func (c *call) withUser(ctx context.Context) context.Context {
 	return context.WithValue(ctx, userKey{}, c.user)
 }
 
-// ErrUnauthenticated: the request has no credentials, or wrong ones.
+// ErrUnauthenticated: the request has no credentials, or wrong ones. Any other error of
+// [Config].Authenticate is logged as a failure.
 var ErrUnauthenticated = errors.New("the server has asked for the client to provide credentials")
 
 // BearerTokens returns a function for [Config].Authenticate that identifies users by the
@@ -102,15 +104,21 @@ func ClientCertificates(r *http.Request) (User, error) {
 }
 
 // FirstOf returns a function for [Config].Authenticate that calls the given functions in
-// order and returns the first user without an error; without one, [ErrUnauthenticated].
+// order and returns the first user without an error; without one, the errors that are not
+// [ErrUnauthenticated], or that if there are none.
 func FirstOf(all ...func(*http.Request) (User, error)) func(*http.Request) (User, error) {
 	return func(r *http.Request) (User, error) {
+		var failed []error
 		for _, authenticate := range all {
-			if u, err := authenticate(r); err == nil {
+			u, err := authenticate(r)
+			switch {
+			case err == nil:
 				return u, nil
+			case !errors.Is(err, ErrUnauthenticated):
+				failed = append(failed, err)
 			}
 		}
-		return User{}, ErrUnauthenticated
+		return User{}, cmp.Or(errors.Join(failed...), ErrUnauthenticated)
 	}
 }
 

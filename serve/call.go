@@ -209,6 +209,9 @@ func (c *call) authenticate() error {
 	}
 	user, err := c.cfg.Authenticate(c.r)
 	if err != nil {
+		if !errors.Is(err, ErrUnauthenticated) {
+			c.unknown.tell(c.log, "authentication failed", "path", c.req.Path, "from", c.r.RemoteAddr, "error", err)
+		}
 		return apierrors.NewUnauthorized(ErrUnauthenticated.Error())
 	}
 	c.user = user

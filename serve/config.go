@@ -23,8 +23,8 @@ type Config struct {
 	// Resources are the kinds that the server begins with. At least one is required; group,
 	// version and resource together must be unique. [Server.Add] adds others later.
 	Resources []Provider
-	// Authenticate returns the user of a request; an error is answered with 401. Nil
-	// means that every user is [Anonymous].
+	// Authenticate returns the user of a request; an error is answered with 401, and logged, unless it is
+	// [ErrUnauthenticated]. Nil means that every user is [Anonymous].
 	Authenticate func(r *http.Request) (User, error)
 	// Authorize refuses a request with an error, which is answered with 403 and the
 	// error's text. Nil allows everything.
@@ -63,7 +63,7 @@ type Config struct {
 	MetricsHandler http.Handler
 	// Checks are conditions of /readyz, and of /livez if they say so, besides the server's own.
 	Checks []Check
-	// Logger gets the server's own failures, those of storage at most once in ten seconds, and,
+	// Logger gets the server's own failures, those of storage and of Authenticate at most once in ten seconds, and,
 	// from ListenAndServe, what befalls connections, such as handshakes of TLS that fail; nil means
 	// slog.Default. A line whose handler panics is lost.
 	Logger *slog.Logger

@@ -7,6 +7,7 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -86,6 +87,30 @@ func TestSecurity_RulesOfAKindKnowTheUser(t *testing.T) {
 	_, err := s.widgets.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"}}, registry.WriteOptions{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"alice true", "alice true", " false"}, known)
+}
+
+// A 401 that is no fault of the client's is in the log, now and then.
+func TestSecurity_FailuresOfAuthenticationAreLogged(t *testing.T) {
+	var log logged
+	var failure error
+	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
+		failure = serve.ErrUnauthenticated
+		require.Equal(t, 401, s.get(inDefault).code)
+		require.Equal(t, []string{""}, log.lines())
+		failure = errors.New("the provider is down")
+		for range 3 {
+			require.Equal(t, 401, s.get(inDefault).code)
+		}
+		require.Len(t, log.lines(), 1)
+		time.Sleep(11 * time.Second)
+		require.Equal(t, 401, s.get(inDefault).code)
+	}, func(c *serve.Config) {
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		c.Authenticate = serve.FirstOf(serve.ClientCertificates, func(*http.Request) (serve.User, error) { return serve.User{}, failure })
+	})
+	require.Len(t, log.lines(), 2)
+	require.Contains(t, log.lines()[1], `msg="authentication failed" path=`+inDefault)
+	require.Contains(t, log.lines()[1], `error="the provider is down" others=2`)
 }
 
 // An empty token, as of a variable that is not set, identifies no user.

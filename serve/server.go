@@ -33,6 +33,7 @@ type Server struct {
 	faults    failures   // of requests
 	unhealthy []failures // of each check
 	crowded   failures   // of addresses
+	unknown   failures   // of authentication
 }
 
 // New returns a server. An error is an [*engine.ConfigError] that names the field.
