@@ -40,6 +40,7 @@ type call struct {
 	upgrades bool // the client asks for a WebSocket
 	aborted  bool
 	dryRun   bool          // the body of a deletion asks for one
+	open     bool          // counted by inFlight
 	place    place         // is the inFlight's to read and change
 	slow     *list.Element // among the slow calls, nil if it is not there
 	allRead  bool          // all of the body was read
@@ -47,6 +48,8 @@ type call struct {
 
 // finish releases what the request has, and calls the hooks.
 func (c *call) finish() {
+	defer c.counts.running.Add(-1)
+	defer c.inFlight.over(c)
 	defer c.audit()
 	defer c.inFlight.leave(c)
 	if c.watching != nil {

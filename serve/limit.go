@@ -12,6 +12,7 @@ type inFlight struct {
 	limits *Limits
 
 	mu            sync.Mutex
+	open          int // requests that have entered, until their hooks have been called
 	reads, writes places
 	reading       map[*call]struct{}  // those that have a place among the reads
 	arrivals      slowCalls           // writes whose bodies arrive
@@ -62,10 +63,19 @@ func (p *places) giveBack(user string) {
 }
 
 // enter admits a request or refuses it with 429. The caller calls leave when the request is
-// over.
+// over, and over once its hooks have been called.
 func (f *inFlight) enter(c *call) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	err := f.admit(c)
+	if c.open = err == nil; c.open {
+		f.open++
+	}
+	return err
+}
+
+// admit is enter, without the count. The caller holds f.mu.
+func (f *inFlight) admit(c *call) error {
 	switch {
 	case f.closing != nil: // the request has arrived before the refusals
 		return c.refuseDraining()
@@ -140,7 +150,16 @@ func (f *inFlight) leave(c *call) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.giveBack(c)
-	f.tellIdle()
+}
+
+// over ends what enter has begun.
+func (f *inFlight) over(c *call) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.open {
+		f.open--
+		f.tellIdle()
+	}
 }
 
 // giveBack gives back the place of a request. The caller holds f.mu.
@@ -256,7 +275,7 @@ func (f *inFlight) whenIdle() <-chan struct{} {
 // tellIdle closes the channel of whenIdle if nothing is being served. The caller holds
 // f.mu.
 func (f *inFlight) tellIdle() {
-	if f.idle != nil && f.reads.all+f.writes.all+f.arrivals.all+f.departures.all+f.watchers.all+len(f.taken) == 0 {
+	if f.idle != nil && f.open+len(f.taken) == 0 {
 		close(f.idle)
 		f.idle = nil
 	}

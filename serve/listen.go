@@ -38,8 +38,8 @@ type Listen struct {
 // being served, and returns nil if the shutdown was complete.
 //
 // Errors: an [*engine.ConfigError] for an address that other machines can reach without
-// TLS or authentication, for TLS without a certificate, and for both Address and Listener; and those
-// of listening.
+// TLS or authentication, for TLS without a certificate, and for both Address and Listener; those
+// of listening; and that requests are still running, which may use what the program closes next.
 func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 	listener, err := l.open(ctx, s.cfg.Authenticate != nil)
 	if err != nil {
@@ -152,6 +152,9 @@ func (s *Server) serveOn(ctx context.Context, listener net.Listener) error {
 	defer stop()
 	if h.Shutdown(closing) != nil {
 		err = errors.Join(err, h.Close())
+		if n := s.counts.running.Load(); n > 0 {
+			err = errors.Join(err, fmt.Errorf("%d requests are still running, such as in Config.Authenticate", n))
+		}
 	}
 	s.inFlight.cut()
 	for range failed { // until it is closed

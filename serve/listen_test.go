@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/pipenet"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
@@ -99,6 +100,33 @@ func TestListen_OnASocketThatIsOpen(t *testing.T) {
 	transport.CloseIdleConnections()
 	_, err = net.Dial("unix", path)
 	require.Error(t, err, "it is closed")
+}
+
+// A request whose user is not known yet is not waited for, but is told of: it may still use what the
+// program closes next.
+func TestListen_SaysThatRequestsAreStillRunning(t *testing.T) {
+	var asked, known chan struct{}
+	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
+		asked, known = make(chan struct{}), make(chan struct{})
+		p := pipenet.Listen()
+		ctx, stop := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() { served <- s.handler.ListenAndServe(ctx, serve.Listen{Listener: p}) }()
+		conn, err := p.Dial(t.Context())
+		require.NoError(t, err)
+		_, err = conn.Write([]byte("GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+		require.NoError(t, err)
+		<-asked
+		stop()
+		require.EqualError(t, <-served, "1 requests are still running, such as in Config.Authenticate")
+		close(known)
+	}, func(c *serve.Config) {
+		c.Authenticate = func(*http.Request) (serve.User, error) {
+			close(asked)
+			<-known
+			return serve.Anonymous, nil
+		}
+	})
 }
 
 func TestListen_RefusesASocketThatOthersReach(t *testing.T) {

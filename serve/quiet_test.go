@@ -117,6 +117,29 @@ func TestShutdown_EndsAWatchThatStartsAfterAllHaveEnded(t *testing.T) {
 	})
 }
 
+// What a hook writes to is in use until Shutdown returns.
+func TestShutdown_WaitsForHooks(t *testing.T) {
+	var told, heard chan struct{}
+	inBubble(t, func(t *testing.T, s *server) {
+		answered := make(chan answer, 1)
+		go func() { answered <- s.get(inDefault) }()
+		<-told
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.handler.Shutdown(t.Context()) }()
+		time.Sleep(10 * time.Second)
+		require.Empty(t, stopped)
+		close(heard)
+		require.NoError(t, <-stopped)
+		require.Equal(t, 200, (<-answered).code)
+	}, func(c *serve.Config) {
+		told, heard = make(chan struct{}), make(chan struct{})
+		c.Audit = func(context.Context, serve.Audited) {
+			close(told)
+			<-heard
+		}
+	})
+}
+
 // A watch that is authorized only when all have ended does not start any more.
 func TestShutdown_RefusesAWatchThatIsStillAuthorized(t *testing.T) {
 	var asked, known chan struct{}

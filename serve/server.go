@@ -83,6 +83,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r: r, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now(),
 	}
 	s.counts.requests.Add(1)
+	s.counts.running.Add(1)
 	handedOver, returned := false, false
 	defer func() {
 		if !handedOver {
