@@ -138,6 +138,6 @@ type Audited struct {
 	// Began is when the request arrived, Took how long it was served.
 	Began time.Time
 	Took  time.Duration
-	// End says why a watch ended; nil if it ended at its deadline.
+	// End says why a watch ended, as that a panic has cut it off; nil if it ended at its deadline.
 	End error
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -75,8 +76,14 @@ func (c *call) audited() Audited {
 	if c.sender != nil {
 		a.User, a.Impersonated = *c.sender, &c.user
 	}
+	if c.watching != nil && c.aborted {
+		a.End = cmp.Or(a.End, errCutOff)
+	}
 	return a
 }
+
+// errCutOff ends a watch that a panic or runtime.Goexit has cut off.
+var errCutOff = errors.New("the watch was cut off by a failure of the server, which is in its log")
 
 // hook calls the hook of that name, which is told of what has happened. Its panic is logged: it
 // changes neither the answer nor whether other hooks are called.

@@ -145,12 +145,15 @@ func TestTakeover_ClientThatLeaves(t *testing.T) {
 // A panic in the code of the kind ends the watch without the end of the answer, so that the
 // client does not take it for complete, and the server goes on.
 func TestTakeover_PanicCutsTheAnswerOff(t *testing.T) {
+	ended := make(chan error, 2)
 	s := newFaulty(t, func(context.Context) error { panic("boom") }, func(_ *registry.Config[Widget], c *serve.Config) {
 		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
+		c.Audit = func(_ context.Context, e serve.Audited) { ended <- e.End }
 	})
 	for _, one := range []*server{s, behind(t, s)} {
 		_, err := io.ReadAll(one.watch(gadgets + "?watch=1").in)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		require.ErrorContains(t, <-ended, "cut off")
 	}
 	require.NoError(t, s.handler.Shutdown(t.Context()), "nothing is left")
 }

@@ -26,12 +26,20 @@ type Messages interface {
 	// ctx is done, which ends the connection. The text may be changed afterwards.
 	Send(ctx context.Context, text []byte) error
 	// Close closes the connection and releases its resources, which may take a few
-	// seconds. goingAway: the server is shutting down.
-	Close(goingAway bool)
+	// seconds. The code is that of a WebSocket: 1000, 1001 if the server is shutting down, or
+	// 1011 if the watch was cut off by a failure of the server.
+	Close(code int)
 }
 
 // errClientGone ends a watch whose client has closed its connection, or reads nothing.
 var errClientGone = errors.New("the client is gone")
+
+// Codes of [Messages].Close.
+const (
+	closedNormally = 1000
+	closedGoing    = 1001
+	closedFailed   = 1011
+)
 
 // messages sends the events of an upgraded watch.
 type messages struct {
@@ -40,6 +48,18 @@ type messages struct {
 	gone      func(error)
 	text      []byte // of the last message, for its memory
 	goingAway bool
+}
+
+// close closes the connection.
+func (m *messages) close() {
+	switch {
+	case m.c.aborted:
+		m.to.Close(closedFailed)
+	case m.goingAway:
+		m.to.Close(closedGoing)
+	default:
+		m.to.Close(closedNormally)
+	}
 }
 
 // upgrade turns the request into a stream of messages.
@@ -97,7 +117,7 @@ func (w *watching) flush() {
 // close ends the connection of an upgraded watch.
 func (w *watching) close() {
 	if w.messages != nil {
-		w.messages.to.Close(w.messages.goingAway)
+		w.messages.close()
 	}
 }
 

@@ -98,20 +98,17 @@ const longestClose = 5 * time.Second
 // Close closes the connection, and gives the client some time to answer. The library ignores
 // without a limit the rest of a message that the client has begun, so the connection below has
 // one. Errors do not matter any more.
-func (c *connection) Close(goingAway bool) {
+func (c *connection) Close(code int) {
 	c.mu.Lock()
 	c.closed = true
 	left := c.left
 	c.timer.Stop()
 	c.mu.Unlock()
 	_ = c.below.SetReadDeadline(time.Now().Add(min(c.answer, longestClose)))
-	switch {
-	case left:
+	if left {
 		_ = c.socket.CloseNow()
-	case goingAway:
-		_ = c.socket.Close(websocket.StatusGoingAway, "")
-	default:
-		_ = c.socket.Close(websocket.StatusNormalClosure, "")
+	} else {
+		_ = c.socket.Close(websocket.StatusCode(code), "")
 	}
 	c.others.Wait()
 }

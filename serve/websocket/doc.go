@@ -13,9 +13,10 @@
 // that is an ERROR event. Each event is one text message, {"type":…,"object":…}. What the
 // client sends is ignored, up to 32 KiB a message. The connection is closed
 //
-//	1000  at the watch's deadline, or after an ERROR event
+//	1000  at the watch's deadline, after an ERROR event, or when the kind is closed
 //	1001  when the server shuts down: connect again
 //	1009  after a message of more than 32 KiB from the client
+//	1011  when a failure of the server has cut the watch off
 //
 // # Subprotocols
 //

@@ -70,7 +70,7 @@ func ExampleUpgrader() {
 			return // it has been answered
 		}
 		_ = messages.Send(r.Context(), []byte("hello"))
-		messages.Close(false)
+		messages.Close(1000)
 	}))
 	defer server.Close()
 

@@ -172,6 +172,20 @@ func TestEnd_ARevisionThatIsGoneIsAnErrorEvent(t *testing.T) {
 	require.ErrorIs(t, (<-s.ended).End, engine.ErrExpired)
 }
 
+// odd panics as it is encoded.
+type odd struct{}
+
+func (odd) MarshalJSON() ([]byte, error) { panic("odd") }
+
+func TestEnd_FailureOfTheServerIsNoNormalClosure(t *testing.T) {
+	s := newServer(t, websocket.Options{}, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Columns = []registry.Column[Widget]{{Name: "Odd", Type: "string", Value: func(*Widget) any { return odd{} }}}
+	})
+	s.create("a", 0)
+	s.watch("?watch=1", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").expect("closed 1011")
+	require.ErrorContains(t, (<-s.ended).End, "cut off")
+}
+
 func TestEnd_ShutdownClosesAsGoingAway(t *testing.T) {
 	s := newServer(t, websocket.Options{}, func(_ *registry.Config[Widget], c *serve.Config) {
 		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
@@ -312,7 +326,7 @@ func TestPing_CutsNoEventOffThatIsBeingSent(t *testing.T) {
 			messages, err := u.Upgrade(w, r, func(err error) { gone <- err })
 			if err == nil {
 				err = messages.Send(context.Background(), []byte("event"))
-				messages.Close(false)
+				messages.Close(1000)
 			}
 			sent <- err
 		})}
