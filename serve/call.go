@@ -222,6 +222,9 @@ func (c *call) authenticate() error {
 		if !errors.Is(err, ErrUnauthenticated) {
 			c.unknown.tell(c.log, "authentication failed", "path", c.req.Path, "from", c.r.RemoteAddr, "error", err)
 		}
+		if c.w.ofStream {
+			c.w.Header().Set("Connection", "close") // many could be tried at a time, for ever
+		}
 		return apierrors.NewUnauthorized(ErrUnauthenticated.Error())
 	}
 	c.user = user

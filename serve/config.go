@@ -24,7 +24,7 @@ type Config struct {
 	// version and resource together must be unique. [Server.Add] adds others later.
 	Resources []Provider
 	// Authenticate returns the user of a request; an error is answered with 401, and logged, unless it is
-	// [ErrUnauthenticated]. Nil means that every user is [Anonymous].
+	// [ErrUnauthenticated]. A 401 over HTTP/2 ends the connection. Nil means that every user is [Anonymous].
 	Authenticate func(r *http.Request) (User, error)
 	// Authorize refuses a request with an error, which is answered with 403 and the
 	// error's text. Nil allows everything.

@@ -7,9 +7,11 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"testing"
@@ -111,6 +113,26 @@ func TestSecurity_FailuresOfAuthenticationAreLogged(t *testing.T) {
 	require.Len(t, log.lines(), 2)
 	require.Contains(t, log.lines()[1], `msg="authentication failed" path=`+inDefault)
 	require.Contains(t, log.lines()[1], `error="the provider is down" others=2`)
+}
+
+// Over HTTP/2 a client could try 250 credentials at a time for ever, over one connection: the first answer ends
+// it, as in Kubernetes. Over HTTP/1.1 it tries one at a time.
+func TestSecurity_RefusedCredentialsEndConnectionsOfHTTP2(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		var reused []bool
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = append(reused, info.Reused) }})
+		for range 2 {
+			resp := s.send(ctx, "GET", inDefault, "", "Authorization", "Bearer guess")
+			_, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, 401, resp.StatusCode)
+			synctest.Wait()
+		}
+		require.Equal(t, []bool{false, strings.HasSuffix(t.Name(), "HTTP/1.1")}, reused)
+	}, func(c *serve.Config) {
+		c.Authenticate = serve.BearerTokens(map[string]serve.User{"secret": {Name: "alice"}})
+	})
 }
 
 // An empty token, as of a variable that is not set, identifies no user.
