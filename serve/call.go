@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -40,6 +41,7 @@ type call struct {
 	lean     bool // objects are sent without managed fields
 	upgrades bool // the client asks for a WebSocket
 	aborted  bool
+	timedOut bool          // the answer says so
 	dryRun   bool          // the body of a deletion asks for one
 	open     bool          // counted by inFlight
 	place    place         // is the inFlight's to read and change
@@ -127,7 +129,9 @@ func (c *call) fail(err error) {
 		c.refused = LimitBody
 	}
 	c.leaveUnread()
-	c.answerStatus(statusOf(err, c.subject()))
+	status := statusOf(err, c.subject())
+	c.timedOut = status.Code == http.StatusGatewayTimeout && !errors.Is(err, engine.ErrFuture)
+	c.answerStatus(status)
 }
 
 // answerStatus answers with a Status, and with the warnings.

@@ -62,6 +62,9 @@ type Measured struct {
 	RequestBytes, ResponseBytes int64
 	// Refused is the limit by which the request was refused or cut off, empty if none.
 	Refused Limit
+	// TimedOut: the request took too long, and was answered with 504. It is not set for a 504 that says
+	// that a revision is yet to come.
+	TimedOut bool
 	// Aborted: the connection was closed because the answer could not be completed.
 	Aborted bool
 }
@@ -201,7 +204,7 @@ func (c *call) metricVerb() string {
 func (c *call) measured() Measured {
 	m := Measured{
 		Endpoint: c.endpoint(), Code: c.w.code, Took: time.Since(c.began), ResponseBytes: c.w.bytes,
-		Refused: c.refused, Aborted: c.aborted,
+		Refused: c.refused, TimedOut: c.timedOut, Aborted: c.aborted,
 	}
 	switch {
 	case !c.w.stalled || m.Refused != "":

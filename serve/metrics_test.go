@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
@@ -215,6 +216,18 @@ func TestMetrics_SlowReadersAreTold(t *testing.T) {
 		told = newRecorder()
 		c.Metrics = told
 	})
+}
+
+// A 504 is also the whole answer to a client that is ahead of the server.
+func TestMetrics_TellTimeoutsFromRevisionsToCome(t *testing.T) {
+	told := newRecorder()
+	var fault error
+	s := newFaulty(t, func(context.Context) error { return fault }, func(_ *registry.Config[Widget], c *serve.Config) { c.Metrics = told })
+	for i, timedOut := range []bool{true, false} {
+		fault = map[bool]error{true: context.DeadlineExceeded, false: engine.ErrFuture}[timedOut]
+		require.Equal(t, 504, s.get(gadgets+"/a").code)
+		require.Equal(t, timedOut, told.measured(t, i+1).TimedOut)
+	}
 }
 
 // A client that sends its body only once it is asked for it is refused at once, with metrics, too.

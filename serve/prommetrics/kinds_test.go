@@ -53,10 +53,10 @@ func TestCollect_DropsTheSeriesOfKindsThatAreGone(t *testing.T) {
 	require.NoError(t, err)
 
 	on := func(version, resource string) serve.Endpoint {
-		return serve.Endpoint{Verb: "POST", Group: "example.com", Version: version, Resource: resource, Scope: "resource"}
+		return serve.Endpoint{Verb: "GET", Group: "example.com", Version: version, Resource: resource, Scope: "resource"}
 	}
 	everything := func(on serve.Endpoint) serve.WatchMetrics {
-		metrics.Served(serve.Measured{Endpoint: on, Code: 504, RequestBytes: 1, ResponseBytes: 1, Aborted: true})
+		metrics.Served(serve.Measured{Endpoint: on, Code: 504, RequestBytes: 1, ResponseBytes: 1, TimedOut: true, Aborted: true})
 		return metrics.Watching(on)
 	}
 	for _, e := range []serve.Endpoint{on("v1", "widgets"), on("v1", "gadgets"), on("v2", "gadgets"), {Verb: "GET"}} {

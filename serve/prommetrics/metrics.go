@@ -77,9 +77,9 @@ func New(options Options) *Metrics {
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"),
 		durations: histograms("apiserver_request_duration_seconds", "How long requests were served, watches not among them.", ascending(options.Durations),
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"),
-		latencies: histograms("apiserver_request_sli_duration_seconds", "How long requests were served, for objectives of latency: without time in queues, of which there are none.",
+		latencies: histograms("apiserver_request_sli_duration_seconds", "How long requests were served, for objectives of latency: without dry runs, and without time in queues, of which there are none.",
 			slices.DeleteFunc(ascending(options.Durations), func(bound float64) bool { return bound < shortestLatency }), byVerb...),
-		responseSizes: histograms("apiserver_response_sizes", "Bytes of answers, watches not among them.", prometheus.ExponentialBuckets(1000, 10, 7), byVerb...),
+		responseSizes: histograms("apiserver_response_sizes", "Bytes of the answers to reads, watches not among them.", prometheus.ExponentialBuckets(1000, 10, 7), byVerb...),
 		bodySizes: histograms("apiserver_request_body_size_bytes", "Bytes of the bodies of requests that have one.",
 			prometheus.LinearBuckets(50_000, 100_000, 31), "group", "resource", "verb"),
 		longRunning:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "apiserver_longrunning_requests", Help: "Watches that are open."}, byVerb),
@@ -153,7 +153,11 @@ func (m *Metrics) Served(r serve.Measured) {
 	m.requests.WithLabelValues(r.Verb, dry, r.Group, r.Version, r.Resource, r.Subresource, r.Scope, component, code).Inc()
 	if r.Verb != "WATCH" {
 		m.durations.WithLabelValues(r.Verb, dry, r.Group, r.Version, r.Resource, r.Subresource, r.Scope, component).Observe(r.Took.Seconds())
+	}
+	if r.Verb != "WATCH" && !r.DryRun {
 		m.latencies.WithLabelValues(verbLabels(r.Endpoint)...).Observe(r.Took.Seconds())
+	}
+	if r.Verb == "GET" || r.Verb == "LIST" {
 		m.responseSizes.WithLabelValues(verbLabels(r.Endpoint)...).Observe(float64(r.ResponseBytes))
 	}
 	if r.RequestBytes > 0 {
@@ -162,7 +166,7 @@ func (m *Metrics) Served(r serve.Measured) {
 	if r.Refused != "" {
 		m.rejected.WithLabelValues(string(r.Refused)).Inc()
 	}
-	if r.Refused != "" || r.Code == 504 {
+	if r.Refused != "" || r.TimedOut {
 		m.terminations.WithLabelValues(append(verbLabels(r.Endpoint), code)...).Inc()
 	}
 	if r.Aborted {

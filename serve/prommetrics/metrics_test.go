@@ -270,9 +270,32 @@ func TestServed_CountsWhatItIsTold(t *testing.T) {
 	for _, code := range []int{200, 500, 503, 504} {
 		metrics.Served(serve.Measured{Endpoint: on, Code: code})
 	}
+	metrics.Served(serve.Measured{Endpoint: on, Code: 504, TimedOut: true})
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP apiserver_request_terminations_total Requests that the server refused or ended to protect itself.
 # TYPE apiserver_request_terminations_total counter
 apiserver_request_terminations_total{code="504",component="apiserver",group="",resource="widgets",scope="resource",subresource="",verb="GET",version=""} 1
 `), "apiserver_request_terminations_total", "apiserver_request_body_size_bytes"))
+}
+
+// As in Kubernetes, dry runs are no objective of latency, and the sizes of answers are those of reads.
+func TestServed_LeavesOutWhatTheAPIServerDoes(t *testing.T) {
+	metrics := prommetrics.New(prommetrics.Options{})
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(metrics))
+	for _, verb := range []string{"GET", "LIST", "WATCH", "POST", "DELETE"} {
+		metrics.Served(serve.Measured{Endpoint: serve.Endpoint{Verb: verb}, Code: 200})
+	}
+	metrics.Served(serve.Measured{Endpoint: serve.Endpoint{Verb: "PUT", DryRun: true}, Code: 200})
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	verbs := map[string][]string{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			verbs[f.GetName()] = append(verbs[f.GetName()], label(m, "verb"))
+		}
+	}
+	require.Equal(t, []string{"DELETE", "GET", "LIST", "POST", "PUT"}, verbs["apiserver_request_duration_seconds"])
+	require.Equal(t, []string{"DELETE", "GET", "LIST", "POST"}, verbs["apiserver_request_sli_duration_seconds"])
+	require.Equal(t, []string{"GET", "LIST"}, verbs["apiserver_response_sizes"])
 }
