@@ -4,6 +4,8 @@
 //	client-go leaderelection ──Lease, protobuf──▶ serve ──Decoders──▶ JSON ──▶ registry.Store
 //	                         ◀──Lease, JSON────── serve ◀─────────────────────────┘
 //
+// There is no coordinated leader election: spec.strategy and spec.preferredHolder are dropped.
+//
 // Typed clients of Kubernetes' own kinds send protobuf and take JSON as an answer; so
 // the kind decodes protobuf, and nothing here encodes it.
 //
@@ -32,7 +34,7 @@ func Config() registry.Config[Lease] {
 	return registry.Config[Lease]{
 		Kind:     registry.Kind{Group: coordination.GroupName, Version: "v1", Kind: "Lease"},
 		Columns:  []registry.Column[Lease]{{Name: "Holder", Type: "string", Description: "What holds the lease.", Value: holder}},
-		Strategy: registry.Strategy[Lease]{Validate: validate, CreateOnUpdate: true, RevisionRequired: true},
+		Strategy: registry.Strategy[Lease]{Prepare: prepare, Validate: validate, CreateOnUpdate: true, RevisionRequired: true},
 		Decoders: protobuf.Decoders[Lease]("Lease"), StrategicMerge: strategic.New,
 	}
 }
@@ -52,6 +54,10 @@ func holder(l *Lease) any {
 	}
 	return *l.Spec.HolderIdentity
 }
+
+// prepare drops what asks a coordinator to choose the holder, as Kubernetes does without one: candidates
+// would wait for it.
+func prepare(_ context.Context, l, _ *Lease) { l.Spec.Strategy, l.Spec.PreferredHolder = nil, nil }
 
 // validate refuses a lease that no candidate could hold, since it would have ended at once,
 // and a negative count.

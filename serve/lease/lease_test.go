@@ -129,6 +129,20 @@ func TestLease_UpdatesNeedARevision(t *testing.T) {
 	require.Contains(t, text, `"holderIdentity":"c"`)
 }
 
+// A lease with a strategy waits for a coordinator to choose its holder, and there is none here.
+func TestLease_WaitsForNoCoordinator(t *testing.T) {
+	url := newServer(t) + path
+	l, strategy, other := held("a"), coordination.OldestEmulationVersion, "b"
+	l.Spec.Strategy, l.Spec.PreferredHolder = &strategy, &other
+	code, text := send(t, "POST", url, runtime.ContentTypeProtobuf, message(t, "coordination.k8s.io/v1", "Lease", l))
+	require.Equal(t, 201, code, text)
+	require.NotContains(t, text, "strategy")
+	require.NotContains(t, text, "preferredHolder")
+	code, text = send(t, "PATCH", url+"/controller", "application/merge-patch+json", []byte(`{"spec":{"strategy":"OldestEmulationVersion"}}`))
+	require.Equal(t, 200, code, text)
+	require.NotContains(t, text, "strategy")
+}
+
 func TestLease_NumbersThatMeanNothingAreRefused(t *testing.T) {
 	url := newServer(t) + path
 	zero, negative := int32(0), int32(-1)
