@@ -161,25 +161,25 @@ func TestMetrics_WatchesAndTheirEventsAreTold(t *testing.T) {
 	require.Equal(t, int64(sizes[0]+sizes[1]), told.measured(t, 3).ResponseBytes)
 }
 
-// A watch that is cut off since its client takes nothing is counted as that.
+// A watch or a list that is cut off since its client takes nothing is counted as that.
 func TestMetrics_StalledClientsAreTold(t *testing.T) {
-	told := newRecorder()
-	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
-		c.Metrics, c.Limits.WriteStall = told, 50*time.Millisecond
-	})
-	unread(t, s, inDefault+"?watch=1")
-	stalled := func() bool {
-		told.mu.Lock()
-		defer told.mu.Unlock()
-		for _, m := range told.served {
-			if m.Refused == serve.LimitStall {
-				return m.Verb == "WATCH"
+	for query, verb := range map[string]string{"?watch=1": "WATCH", "": "LIST"} {
+		var told *recorder
+		inBubble(t, func(t *testing.T, s *server) {
+			s.client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 16 << 10}
+			for i := range 20 {
+				s.createLarge(fmt.Sprint("w", i), 200_000)
 			}
-		}
-		return false
-	}
-	for i := 0; !stalled(); i++ {
-		s.createLarge(fmt.Sprintf("w%d", i), 200_000)
+			resp := s.send(t.Context(), "GET", inDefault+query, "")
+			defer resp.Body.Close()
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			m := told.measured(t, 1)
+			require.Equal(t, verb+" write_stall", m.Verb+" "+string(m.Refused))
+		}, func(c *serve.Config) {
+			told = newRecorder()
+			c.Metrics = told
+		})
 	}
 }
 
