@@ -53,9 +53,10 @@ func (s *Server) Stats() Stats {
 // Shutdown drains the server. From now on /readyz fails; after [Limits].ShutdownDelay new
 // requests are refused with 429; and watches are ended evenly over [Limits].DrainWatches,
 // with an ERROR 429 if their initial state is not complete; those that have not started by
-// then are refused. It returns when nothing is being served any more, and [Config].Audit has been called
-// for what was; requests that are still being authenticated are refused later. If ctx is done first, it ends all watches at once, and returns ctx's cause if a request is
-// still being served.
+// then are refused. It returns when nothing is being served any more, and [Config].Audit has been
+// called for what was; requests that are still being authenticated are refused later. If ctx is
+// done first, it ends all watches at once, and returns ctx's cause if a request is still being
+// served.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.CompareAndSwap(serving, unready)
 	sleep(ctx, s.limits.ShutdownDelay)
