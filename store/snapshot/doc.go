@@ -15,6 +15,9 @@
 // Values are those of a [codec.Codec], by default JSON. A snapshot has the state and no
 // history: a watch of the new storage starts at the state or later.
 //
+// Where identities are no revisions, as in storage of package remote, an object gets its revision
+// for one: it differs from those that its key gets later.
+//
 // The objects keep their revisions, and the new storage begins beyond all of them, by
 // default at a revision that is derived from the clock (see memory.Options.FirstRevision).
 // So a resume point of the old storage, which may have gone on after the snapshot, is

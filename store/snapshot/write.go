@@ -71,7 +71,7 @@ func (w *writer) object(o *store.Object) error {
 	if err != nil {
 		return fmt.Errorf("write snapshot: object %q: %w", o.Key, err)
 	}
-	l := line{Key: o.Key, Revision: o.Revision, Created: o.Created, Written: o.Written.UTC(), Expires: o.Expires.UTC()}
+	l := line{Key: o.Key, Revision: o.Revision, Created: min(o.Created, o.Revision), Written: o.Written.UTC(), Expires: o.Expires.UTC()}
 	if tag == 0 && unchanged(data) {
 		l.Value = data
 	} else {

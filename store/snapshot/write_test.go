@@ -198,6 +198,22 @@ func TestWrite_KeepsTimesOfAnyZone(t *testing.T) {
 	require.True(t, state.Objects[0].Expires.Equal(o.Expires), "%v is not %v", state.Objects[0].Expires, o.Expires)
 }
 
+// The identities of some storage are no revisions, such as those that package remote makes of uids.
+func TestWrite_MakesIdentitiesRevisions(t *testing.T) {
+	schema := config().Schema()
+	o := schema.New()
+	o.Key, o.Revision, o.Created = "a", 5, 7_171_145_790_747_133_593
+	var text bytes.Buffer
+	_, err := snapshot.Write(t.Context(), &text, only{list: &backend.List{Revision: 9, Items: []*store.Object{o}}}, schema, snapshot.Options{})
+	require.NoError(t, err)
+	state, err := snapshot.Read(&text, schema, snapshot.Options{})
+	require.NoError(t, err)
+	require.EqualValues(t, 5, state.Objects[0].Created)
+	storage, err := memory.New(schema, memory.Options{Objects: state.Objects})
+	require.NoError(t, err)
+	require.NoError(t, storage.Close())
+}
+
 // only is storage with one page.
 type only struct {
 	backend.ListerWatcher
