@@ -131,6 +131,7 @@ func TestInput_WatchOptions(t *testing.T) {
 		"Last from":       {engine.WatchOptions{Last: 1, From: 1}, []string{"Last", "From", "choose one"}},
 		"Last with state": {engine.WatchOptions{Last: 1, InitialState: true}, []string{"Last", "InitialState", "choose one"}},
 		"Buffer":          {engine.WatchOptions{Buffer: -1}, []string{"Buffer", "negative", "give"}},
+		"Progress":        {engine.WatchOptions{Progress: true}, []string{"Progress", "Bookmarks", "give both"}},
 		"Timeout":         {engine.WatchOptions{Timeout: -1}, []string{"Timeout", "negative", "give"}},
 		"Policy":          {engine.WatchOptions{Policy: 77}, []string{"Policy", "77", "Park, Terminate or Conflate"}},
 	} {

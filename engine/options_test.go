@@ -86,7 +86,7 @@ func TestOptions_NeedOneImport(t *testing.T) {
 	require.NoError(t, err)
 	watched := engine.WatchOptions{
 		Labels: "app=web", Fields: "n=0", LabelSelector: labels.Everything(), FieldSelector: fields.Everything(),
-		From: o.Revision, Timeline: now, InitialState: true, Linearizable: true, Bookmarks: true,
+		From: o.Revision, Timeline: now, InitialState: true, Linearizable: true, Bookmarks: true, Progress: true,
 		Policy: engine.Conflate, Buffer: 10, Timeout: time.Minute, Detached: true, OnPool: true, Name: "all options",
 	}
 	w, err := e.Watch(t.Context(), watched)

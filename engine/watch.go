@@ -54,6 +54,13 @@ type WatchOptions struct {
 	// Bookmarks requests bookmarks: one at the end of the initial state, marked
 	// [InitialEnd], then about one a minute, and one shortly before Timeout.
 	Bookmarks bool
+	// Progress, which needs Bookmarks, adds one about 100 ms after revisions that have no
+	// event for this watch, for a consumer that keeps a copy elsewhere and must know how new
+	// that is. A watch gets at most ten a second, and all watches of an engine 10,000, so that
+	// each of many waits longer; once the cache has listed again, all get one at once. Each
+	// costs what an event costs, and there are none where events come. With [Config].NoCache
+	// they come when the backend tells of such revisions.
+	Progress bool
 	// Policy says what happens if the watch stays too far behind.
 	Policy Policy
 	// Buffer is how many events the watch may lag before it is stalled; zero means
@@ -96,6 +103,8 @@ func (o *WatchOptions) validate() error {
 		return invalid("Last", "cannot be combined with From or InitialState; choose one start")
 	case o.Timeline.known && o.From == 0:
 		return invalid("Timeline", "is given without From; give both, as a list has them")
+	case o.Progress && !o.Bookmarks:
+		return invalid("Progress", "is given without Bookmarks; give both, since bookmarks are how progress is told")
 	case o.Buffer < 0:
 		return invalid("Buffer", "is negative; give a number of events, or zero for the default")
 	case o.Timeout < 0:
@@ -185,7 +194,7 @@ func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (*wat
 		return nil, err
 	}
 	options := watcher.Options{
-		Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks, OnPool: opts.OnPool,
+		Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks, Progress: opts.Progress, OnPool: opts.OnPool,
 		Name: usercode.Name{Given: opts.Name, Made: opts.made},
 	}
 	if !e.cfg.cached() {

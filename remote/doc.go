@@ -47,15 +47,16 @@
 //   - Events of one revision may come in several batches, after which a replica lists
 //     again. Servers of this module give each event a revision of its own, unless their
 //     storage is shared.
-//   - The Kubernetes API server numbers the changes of all kinds together, and says only now and
-//     then, by a bookmark, that a watch is complete up to a revision. So while other kinds change,
-//     a replica does not know that it has the newest state of its own. A list of that waits for
+//   - A watch cannot be asked for progress. Servers of this module tell a replica of it, by a
+//     bookmark about 100 ms after a change that is no event of its watch, such as one outside of
+//     [Config].Namespace. A list of the newest state waits for that.
+//   - Other servers send only about one bookmark a minute, and the Kubernetes API server numbers the
+//     changes of all kinds together. So while objects change that are not a replica's, it does not
+//     know that it has the newest state of its own. A list of that waits for
 //     engine.Config.FreshnessTimeout, and is then passed on to the server; a watch that begins with
-//     it is refused with [store.ErrFuture]. One that begins with what the replica has, for which
-//     clients send resourceVersion=0, is served.
-//   - A watch cannot be asked for progress. Where the last revision has no event under its prefix,
-//     it learns of that revision by the next bookmark, for which engine.Drain and an informer's
-//     WaitForRevision over it wait, about a minute.
+//     it is refused with [store.ErrFuture]; and engine.Drain and an informer's WaitForRevision may
+//     wait for the bookmark. A watch that begins with what the replica has, for which clients send
+//     resourceVersion=0, is served.
 //   - A connection that ends may have left out events of the last revision. The next one
 //     begins before that revision, unless a bookmark has said that it is complete. If the
 //     server no longer has what came before, the watch ends with [store.ErrExpired].

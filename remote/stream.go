@@ -68,7 +68,7 @@ func (s *stream) connect(ctx context.Context) error {
 	lasts := min(s.backend.config.WatchTimeout, longest)
 	lasts += rand.N(lasts/2 + 1)
 	query := url.Values{
-		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {s.at.after().String()},
+		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "progressNotify": {"true"}, "resourceVersion": {s.at.after().String()},
 		"timeoutSeconds": {strconv.Itoa(int(lasts / time.Second))},
 	}
 	s.backend.selectors(query, s.request.only)

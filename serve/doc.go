@@ -38,6 +38,11 @@
 // The protocol has only objects that are stored: watches leave out what [engine.Engine.Emit]
 // sends. Clients that want bookmarks get one for it.
 //
+// A watch with allowWatchBookmarks gets about one bookmark a minute. With progressNotify, too, a
+// parameter of this server alone that others ignore, it gets one about 100 ms after a change that is
+// not for it, at most ten a second ([engine.WatchOptions].Progress). It is for replicas, by package
+// remote, which else could not know that they have everything.
+//
 // # Errors of a watch
 //
 // A watch ends cleanly at its deadline. If it cannot go on before that, it ends with an ERROR

@@ -138,6 +138,37 @@ func TestWatch_BookmarksAtTheStartInBetweenAndAtTheEnd(t *testing.T) {
 	busy.expect("BOOKMARK <nil>", "BOOKMARK <nil>", "BOOKMARK <nil>")
 }
 
+// A watch that asks for progress is told of revisions that have no event for it, soon and once, if it takes
+// bookmarks.
+func TestWatch_ProgressIsForThoseThatAskForIt(t *testing.T) {
+	for query, want := range map[string][]uint64{ // how many revisions after the start a bookmark is
+		"&allowWatchBookmarks=1&progressNotify=true":  {2, 2},
+		"&allowWatchBookmarks=1&progressNotify=false": {2},
+		"&allowWatchBookmarks=1":                      {2},
+		"&progressNotify=true":                        nil,
+	} {
+		inBubble(t, func(t *testing.T, s *server) {
+			at := s.create("a", 1)
+			w := s.watch(inDefault + "?watch=1&timeoutSeconds=20&resourceVersion=" + at + query)
+			if want != nil {
+				w.expect("BOOKMARK <nil>") // there is nothing to replay
+			}
+			for _, name := range []string{"b", "c"} {
+				body := `{"metadata":{"name":"` + name + `"},"spec":{"size":1}}`
+				require.Equal(t, 201, s.do("POST", strings.Replace(inDefault, "default", "other", 1), body).code)
+			}
+			began := time.Now()
+			var got []uint64
+			for f, ok := w.next(); ok; f, ok = w.next() {
+				got = append(got, revision(t, f.str("metadata.resourceVersion"))-revision(t, at))
+				require.Equal(t, "BOOKMARK", f.Type)
+				require.Equal(t, len(got) < len(want), time.Since(began) < time.Second, "only the last one comes at the end of virtual time")
+			}
+			require.Equal(t, want, got, query)
+		})
+	}
+}
+
 // The server makes uid and creation time, and refuses names that are no path segments.
 func TestIdentity_IsTheServersToGive(t *testing.T) {
 	s := newServer(t)

@@ -41,6 +41,7 @@ type listOptions struct {
 	next     string // the continue token as given
 	initial  *bool  // sendInitialEvents
 	bookmark bool
+	progress bool // progressNotify
 	timeout  time.Duration
 
 	// what to select
@@ -56,7 +57,7 @@ func (c *call) listOptions(watch bool) (*listOptions, error) {
 	q := c.req.query
 	o := &listOptions{
 		version: q.Get("resourceVersion"), match: q.Get("resourceVersionMatch"), next: q.Get("continue"),
-		bookmark: isTrue(q, "allowWatchBookmarks"), labelsAsGiven: c.req.Labels, fieldsAsGiven: c.req.Fields,
+		bookmark: isTrue(q, "allowWatchBookmarks"), progress: isTrue(q, "progressNotify"), labelsAsGiven: c.req.Labels, fieldsAsGiven: c.req.Fields,
 	}
 	if q.Has("sendInitialEvents") {
 		initial := isTrue(q, "sendInitialEvents")

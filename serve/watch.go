@@ -234,7 +234,7 @@ func (w *watching) options(o *listOptions) engine.WatchOptions {
 	opts := engine.WatchOptions{
 		Name: w.c.user.Name,
 		Key:  o.key, Prefix: o.prefix, LabelSelector: o.labels, FieldSelector: o.fields,
-		From: o.revision, Bookmarks: true, Timeout: o.timeout, Detached: true,
+		From: o.revision, Bookmarks: true, Progress: o.bookmark && o.progress, Timeout: o.timeout, Detached: true,
 	}
 	if opts.Timeout == 0 {
 		opts.Timeout = defaultWatch + rand.N(defaultWatch)

@@ -44,12 +44,17 @@ func (b *bookmarks) tick(ctx *actors.Context) {
 	b.timer = nil
 	now := ctx.Clock().Now()
 	for _, w := range b.wheel.due(now) {
-		w.RequestBookmark()
-		b.d.Stats.Bookmarks.Add(1)
+		b.request(w)
 		b.d.wake(w)
 		b.schedule(w, now)
 	}
 	b.arm(ctx)
+}
+
+// request makes w deliver a bookmark. The caller wakes it.
+func (b *bookmarks) request(w *watcher.Member) {
+	w.RequestBookmark()
+	b.d.Stats.Bookmarks.Add(1)
 }
 
 func (b *bookmarks) arm(ctx *actors.Context) {

@@ -17,8 +17,9 @@ const (
 )
 
 // notified is the watches made by [watcher.NewNotified], whose consumers cache the
-// state and therefore need to learn of progress even without events. Watches
-// without a filter are notified at once, the others a share per period.
+// state and therefore need to learn of progress even without events, and those with
+// the option Progress, whose consumers are far away, and learn of it by a bookmark. Watches
+// without a filter are notified at once, the others, and bookmarks, a share per period.
 //
 //	round ──▶ streams with events ──▶ their members are notified at once
 //	  └─────▶ progressPeriod ──▶ a share of the others, until all are notified
@@ -65,8 +66,8 @@ func (s *members) remove(w *watcher.Member) bool {
 // add adds a watch. One that starts before the newest snapshot is told of that by the next pass, since
 // the snapshot's own round is over. In the middle of a pass it comes in addition to the others.
 func (n *notified) add(w *watcher.Member) {
-	behind := w.Resume() < n.d.Feed.Load().Revision
-	if w.Stream().Everything() {
+	behind := w.Behind(n.d.Feed.Load().Revision)
+	if w.Stream().Everything() && !w.Progress() {
 		if n.wide.add(w); behind {
 			n.d.wake(w)
 		}
@@ -100,12 +101,17 @@ func (n *notified) published(prev, next *store.Snapshot) {
 	}
 }
 
-// tell signals the waiting watches that have not reached snap.
+// tell signals the waiting watches that have not reached snap, and has those that want
+// bookmarks for it deliver one.
 func (n *notified) tell(some []*watcher.Member, snap *store.Snapshot) {
 	for _, w := range some {
-		if w.Resume() < snap.Revision {
-			n.d.wake(w)
+		if !w.Behind(snap.Revision) {
+			continue
 		}
+		if w.Progress() {
+			n.d.bookmarks.request(w)
+		}
+		n.d.wake(w)
 	}
 }
 

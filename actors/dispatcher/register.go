@@ -110,7 +110,7 @@ func (d *dispatcher) schedule(ctx *actors.Context, w *watcher.Member, deadline w
 	if w.Bookmarks() {
 		d.bookmarks.add(ctx, w) // the last before the deadline
 	}
-	if w.Notified() {
+	if w.Notified() || w.Progress() {
 		d.notified.add(w)
 	}
 }

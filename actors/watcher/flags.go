@@ -7,12 +7,16 @@ type traits uint8
 
 const (
 	bookmarks traits = 1 << iota
+	progressed
 	onPool
 )
 
 func traitsOf(o Options) (t traits) {
 	if o.Bookmarks {
 		t |= bookmarks
+	}
+	if o.Progress {
+		t |= progressed
 	}
 	if o.OnPool {
 		t |= onPool
@@ -38,6 +42,9 @@ const (
 	bookmarkDue
 	// emptyHanded: the consumer was found to have nothing in hand, and has taken nothing since.
 	emptyHanded
+	// untold: the consumer may resume from a later revision than the last event or bookmark
+	// has told it. Only with the option Progress.
+	untold
 )
 
 // flags is a set of flags, each set and cleared atomically.

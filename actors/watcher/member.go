@@ -134,6 +134,9 @@ func (m *Member) Policy() Policy { return m.policy }
 // Bookmarks reports whether the watch asks for bookmarks.
 func (m *Member) Bookmarks() bool { return m.traits.has(bookmarks) }
 
+// Progress reports whether the watch asks for a bookmark after each revision without an event.
+func (m *Member) Progress() bool { return m.traits.has(progressed) }
+
 // Waiting reports whether the watch has caught up and its consumer asks for
 // more, so that a signal is of use.
 func (m *Member) Waiting() bool { return m.flags.has(waiting) }
@@ -171,6 +174,10 @@ func (m *Member) SetWaiting() bool {
 
 // Resume returns the revision that the consumer may resume from.
 func (m *Member) Resume() store.Revision { return store.Revision(m.resume.Load()) }
+
+// Behind reports whether the watch has not reached rev, or has without telling a consumer that
+// wants to be told.
+func (m *Member) Behind(rev store.Revision) bool { return m.Resume() < rev || m.flags.has(untold) }
 
 // Delivered returns the number of events delivered to the consumer.
 func (m *Member) Delivered() uint64 { return m.delivered.Load() }

@@ -50,6 +50,9 @@ func (w *Watch) takeStep() (events []store.Event, held bool, rest func(), err er
 		return nil, false, nil, w.reason()
 	}
 	w.flags.clear(waiting | emptyHanded)
+	if len(events) > 0 {
+		w.flags.clear(untold)
+	}
 	w.delivered.Add(uint64(len(events)))
 	return events, false, rest, nil
 }
@@ -149,10 +152,18 @@ func update(field *atomic.Uint64, value uint64) {
 // caughtUp records that the consumer has received everything up to the cursor's
 // revision.
 func (w *Watch) caughtUp() {
-	update(&w.resume, uint64(w.cur.rev))
+	w.resumeAtCursor()
 	if w.flags.clear(stalled) {
 		w.feed.recovered(w)
 	}
+}
+
+// resumeAtCursor moves resume to the cursor's revision. If that moves it, no event has told so.
+func (w *Watch) resumeAtCursor() {
+	if w.traits.has(progressed) && w.resume.Load() != uint64(w.cur.rev) {
+		w.flags.set(untold) // before resume, for Behind
+	}
+	update(&w.resume, uint64(w.cur.rev))
 }
 
 // passed records that the consumer has received ev and all events before it.

@@ -24,6 +24,8 @@ type Options struct {
 	Buffer int
 	// Bookmarks asks for bookmarks.
 	Bookmarks bool
+	// Progress asks for one, with Bookmarks, soon after each revision without an event.
+	Progress bool
 	// OnPool runs a handler on the system's pool, where it must not block.
 	OnPool bool
 	// Name is the watch's name in errors and Info.
@@ -317,7 +319,7 @@ func (w *Watch) skipPublished() {
 	}
 	if snap := w.feed.Load(); w.cur.exhausted(snap) {
 		w.cur.caughtUpWith(snap)
-		w.resume.Store(uint64(w.cur.rev))
+		w.resumeAtCursor()
 	}
 }
 

@@ -130,6 +130,7 @@ func (s *Start) String() string {
 		{s.Options.InitialState, "state"},
 		{s.Options.Linearizable, "latest"},
 		{s.Options.Bookmarks, "bookmarks"},
+		{s.Options.Progress, "progress"},
 		{s.Options.OnPool, "on-pool"},
 		{s.Options.Detached, "detached"},
 		{s.Options.Buffer > 0, fmt.Sprintf("buffer=%d", s.Options.Buffer)},
