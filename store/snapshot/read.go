@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"reflect"
@@ -44,6 +45,7 @@ type reader struct {
 	opts   Options
 	state  State
 	line   int
+	sum    uint32 // of the lines before
 }
 
 func (r *reader) read() (*State, error) {
@@ -56,10 +58,10 @@ func (r *reader) read() (*State, error) {
 			return nil, err
 		}
 		if l.End != nil {
-			if !reflect.DeepEqual(l, line{End: l.End}) {
+			if !reflect.DeepEqual(l, line{End: l.End, Sum: l.Sum}) {
 				return nil, r.wrong("end", "is there beside an object", nil)
 			}
-			return r.end(*l.End)
+			return r.end(*l.End, l.Sum)
 		}
 		if err := r.object(&l); err != nil {
 			return nil, err
@@ -87,6 +89,9 @@ func (r *reader) header() error {
 
 // next reads a line.
 func (r *reader) next(into any) error {
+	if r.line > 0 {
+		r.sum = crc32.Update(crc32.Update(r.sum, castagnoli, r.input.Bytes()), castagnoli, []byte{'\n'})
+	}
 	r.line++
 	if !r.input.Scan() {
 		switch err := r.input.Err(); {
@@ -114,6 +119,8 @@ func (r *reader) object(l *line) error {
 		return r.wrong("key", "cannot be one", err)
 	}
 	switch n := len(r.state.Objects); {
+	case l.Sum != nil:
+		return r.wrong("sum", "is there beside an object", nil)
 	case n > 0 && r.state.Objects[n-1].Key >= l.Key:
 		return r.wrong("key", fmt.Sprintf("%q does not come after that of the line before", l.Key), nil)
 	case l.Revision == 0 || l.Revision > r.state.Revision:
@@ -146,10 +153,13 @@ func (r *reader) decode(tag uint8, data []byte, o *store.Object) (err error) {
 	return err
 }
 
-// end checks that everything is there, and nothing else.
-func (r *reader) end(objects int) (*State, error) {
-	if objects != len(r.state.Objects) {
+// end checks that everything is there as it was written, if there is a sum, and nothing else.
+func (r *reader) end(objects int, sum *uint32) (*State, error) {
+	switch {
+	case objects != len(r.state.Objects):
 		return nil, r.wrong("end", fmt.Sprintf("is %d, but there are %d objects", objects, len(r.state.Objects)), nil)
+	case sum != nil && *sum != r.sum:
+		return nil, r.wrong("sum", fmt.Sprintf("is %d, but that of the lines before is %d: something was changed or damaged", *sum, r.sum), nil)
 	}
 	r.line++
 	if r.input.Scan() {

@@ -1,6 +1,7 @@
 package snapshot_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,8 @@ const (
 	head = `{"snapshot":1,"revision":9}` + "\n"
 	one  = `{"key":"a","revision":5,"created":3,"written":"2026-01-01T00:00:00Z","value":{"Name":"a","N":1}}` + "\n"
 	end  = `{"end":1}` + "\n"
+	// summed is the end with a checksum of the two lines above.
+	summed = `{"end":1,"sum":2977781267}` + "\n"
 )
 
 // What is not a whole snapshot is refused, with the line and the field.
@@ -52,6 +55,8 @@ func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 		"both":                {head + `{"key":"a","revision":5,"created":5,"value":{},"bytes":"AAAA"}` + "\n", 2, "value", "is there beside tag or bytes"},
 		"value and tag":       {head + `{"key":"a","revision":5,"created":5,"value":{},"tag":1}` + "\n", 2, "value", "is there beside tag or bytes"},
 		"wrong number":        {head + one + `{"end":2}` + "\n", 3, "end", "is 2, but there are 1 objects"},
+		"other lines":         {head + strings.Replace(one, `"N":1`, `"N":2`, 1) + summed, 3, "sum", "is 2977781267, but that of the lines before is 3546275626: something was changed or damaged"},
+		"sum of an object":    {head + `{"key":"a","revision":5,"created":5,"value":{},"sum":1}` + "\n", 2, "sum", "is there beside an object"},
 		"object in the end":   {head + one + `{"key":"b","revision":5,"created":5,"value":{},"end":1}` + "\n", 3, "end", "is there beside an object"},
 		"more after the end":  {head + one + end + one, 4, "", "comes after the end"},
 		"long line":           {head + strings.Repeat(" ", 1<<12+1) + "\n", 2, "", "is longer than 4096 bytes; see Options.MaxLine"},
@@ -70,6 +75,26 @@ func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 				require.ErrorContains(t, err, wrong.Problem+": "+wrong.Err.Error())
 			}
 		})
+	}
+}
+
+// A bit that has changed is noticed, unless it makes no difference.
+func TestRead_NoticesEachWrongBit(t *testing.T) {
+	schema, text := config().Schema(), head+one+summed
+	whole, err := snapshot.Read(strings.NewReader(text), schema, snapshot.Options{})
+	require.NoError(t, err)
+	for at := range text {
+		for bit := range 8 {
+			damaged := []byte(text)
+			damaged[at] ^= 1 << bit
+			state, err := snapshot.Read(bytes.NewReader(damaged), schema, snapshot.Options{})
+			if err == nil {
+				require.Equal(t, whole, state)
+				require.Equal(t, strings.ToLower(text), strings.ToLower(string(damaged)), "JSON's names may be capitals")
+				continue
+			}
+			require.ErrorIs(t, err, snapshot.ErrInvalid)
+		}
 	}
 }
 
@@ -109,6 +134,7 @@ func TestRead_ContainsAPanicOfTheCodec(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	f.Add(head + one + end)
+	f.Add(head + one + summed)
 	f.Add(head + end)
 	f.Add("{}")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"hash/crc32"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -61,6 +62,9 @@ type line struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	Tag   uint8           `json:"tag,omitempty"`
 	Bytes []byte          `json:"bytes,omitempty"`
-	// End is the number of objects; only in the last line.
-	End *int `json:"end,omitempty"`
+	// End is the number of objects, and Sum the CRC-32C of the lines before; only in the last line.
+	End *int    `json:"end,omitempty"`
+	Sum *uint32 `json:"sum,omitempty"`
 }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)

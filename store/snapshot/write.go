@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
 
 	"github.com/watchmill/watchmill/store"
@@ -48,6 +49,7 @@ type writer struct {
 	opts    Options
 	begun   bool
 	objects int
+	sum     uint32 // of the lines
 }
 
 func (w *writer) page(l *backend.List) error {
@@ -104,7 +106,8 @@ func unchanged(data []byte) bool {
 
 // end writes the last line.
 func (w *writer) end() error {
-	if err := w.print(line{End: &w.objects}); err != nil {
+	sum := w.sum
+	if err := w.print(line{End: &w.objects, Sum: &sum}); err != nil {
 		return err
 	}
 	if err := w.buffer.Flush(); err != nil {
@@ -123,7 +126,9 @@ func (w *writer) print(l any) error {
 
 // write writes a line.
 func (w *writer) write(text []byte) error {
-	if _, err := w.buffer.Write(append(text, '\n')); err != nil {
+	text = append(text, '\n')
+	w.sum = crc32.Update(w.sum, castagnoli, text)
+	if _, err := w.buffer.Write(text); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
 	return nil

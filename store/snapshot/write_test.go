@@ -32,7 +32,7 @@ func TestWrite_WritesLinesOfJSON(t *testing.T) {
 	rev, err := snapshot.Write(t.Context(), &text, storage, schema, snapshot.Options{})
 	require.NoError(t, err)
 	require.Equal(t, state.Revision, rev)
-	require.Equal(t, head+one+end, text.String())
+	require.Equal(t, head+one+summed, text.String())
 }
 
 // tagged is a codec of JSON with a tag of its own.
