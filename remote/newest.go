@@ -55,7 +55,7 @@ const turn = time.Second
 
 // ask returns the newest revision and the identity of its storage, "" if the server does
 // not tell that. The answer is at least as new as the call. A panic of the user's
-// transport is a [*usercode.PanicError].
+// transport is a [*usercode.PanicError], and so is a runtime.Goexit.
 func (n *newest) ask(ctx context.Context) (store.Revision, string, error) {
 	q, err := n.join()
 	if err != nil {
@@ -119,6 +119,7 @@ func (n *newest) send(q, before *inquiry) {
 	if q.err = n.begin(q); q.err != nil {
 		return
 	}
+	q.err = &usercode.PanicError{Func: "Config.Client or TokenSource", Value: usercode.ErrGoexit} // unless fetch returns
 	err := usercode.Call("Config.Client", "", func() { q.revision, q.storage, q.err = n.fetch(q.ctx) })
 	if err != nil {
 		q.err = err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -68,4 +70,66 @@ func TestWatch_EndsAtAPanicOfTheDecoding(t *testing.T) {
 	require.ErrorAs(t, err, &frame)
 	require.ErrorIs(t, err, usercode.ErrPanic)
 	require.NoError(t, b.Close())
+}
+
+// exiting is a body that ends the goroutine that reads it.
+type exiting struct{}
+
+func (exiting) Read([]byte) (int, error) {
+	runtime.Goexit()
+	return 0, nil
+}
+
+// A function of the user's that ends the goroutine of a watch, as t.FailNow does, ends the watch. It does not
+// leave one that has no more events.
+func TestWatch_EndsWithItsGoroutine(t *testing.T) {
+	for name, answers := range map[string][]pretended{
+		"the transport": {
+			sends(event("ADDED", "a", 6)),
+			func(*http.Request) (*http.Response, error) {
+				runtime.Goexit()
+				return nil, nil
+			},
+		},
+		"a body": {func(*http.Request) (*http.Response, error) {
+			return reply(http.StatusOK, io.MultiReader(strings.NewReader(event("ADDED", "a", 6)), exiting{}))
+		}},
+		"OnError": {
+			sends(event("ADDED", "a", 6)),
+			func(*http.Request) (*http.Response, error) { return nil, errors.New("no network") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := 0
+				b := pretend(t, func(r *http.Request) (*http.Response, error) {
+					n++
+					return answers[n-1](r)
+				}, func(c *remote.Config) { c.OnError = func(error) { runtime.Goexit() } })
+				events, err := readAll(t, b, 1)
+				require.Len(t, events, 1)
+				require.ErrorIs(t, err, usercode.ErrGoexit)
+				require.NoError(t, b.Close())
+			})
+		})
+	}
+}
+
+// Nor does a call get an answer without a revision and an error.
+func TestRevision_OfATransportThatEndsItsGoroutine(t *testing.T) {
+	exits := true
+	b := pretend(t, func(*http.Request) (*http.Response, error) {
+		if exits {
+			runtime.Goexit()
+		}
+		return reply(http.StatusOK, strings.NewReader(`{"metadata":{"resourceVersion":"7"},"items":[]}`))
+	})
+	_, err := b.Revision(t.Context())
+	require.ErrorIs(t, err, usercode.ErrGoexit)
+	_, err = b.StoreID(t.Context())
+	require.ErrorIs(t, err, usercode.ErrGoexit)
+	exits = false
+	rev, err := b.Revision(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, store.Revision(7), rev)
 }

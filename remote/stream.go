@@ -110,9 +110,10 @@ func (s *stream) hangUp() {
 	}
 }
 
-// run reads connections until the watch ends.
+// run reads connections until the watch ends, as it also does if user code ends the goroutine.
 func (s *stream) run(ctx context.Context) {
 	defer close(s.watch.done)
+	defer s.watch.end(&usercode.PanicError{Func: "Config.Client, TokenSource, OnError or UnmarshalJSON", Value: usercode.ErrGoexit}) // unless it has ended
 	defer s.hangUp()
 	for {
 		before, began := s.at.through, time.Now()
