@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -115,6 +116,9 @@ func (c Config) complete() (Config, error) {
 	if c.Token != "" && c.TokenSource != nil {
 		return wrong("TokenSource", "is set, and so is Token; give one of them")
 	}
+	if strings.ContainsFunc(c.Token, unicode.IsControl) {
+		return wrong("Token", noToken)
+	}
 	if c.Client != nil && c.Client.Timeout != 0 {
 		return wrong("Client", fmt.Sprintf("has a Timeout of %v, which would end watches; leave it zero and use RequestTimeout", c.Client.Timeout))
 	}
@@ -148,6 +152,9 @@ func (c Config) complete() (Config, error) {
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	return c, nil
 }
+
+// noToken is what is wrong with a token that no header can have.
+const noToken = "has a control character, such as the line break at the end of a file; leave that out"
 
 // maxObject is how many bytes an event, or an answer other than a list, may have.
 func (c *Config) maxObject() int { return max(MaxFrame, c.Buffer) }

@@ -54,6 +54,14 @@ func TestConfig_PathsAreThoseOfTheKind(t *testing.T) {
 	require.ErrorIs(t, err, usercode.ErrConfig)
 }
 
+// A file's last line break is no part of the token in it.
+func TestConfig_ATokenHasNoLineBreak(t *testing.T) {
+	_, err := remote.Kinds(t.Context(), remote.Config{URL: "http://127.0.0.1", Token: "secret\n"})
+	require.ErrorIs(t, err, usercode.ErrConfig)
+	require.ErrorContains(t, err, "remote.Config.Token ")
+	require.NotContains(t, err.Error(), "secret")
+}
+
 // It passes all writes on, so its admitters would refuse none.
 func TestReplica_WithAdmittersIsRefused(t *testing.T) {
 	cfg := widgets(new(atomic.Int64))

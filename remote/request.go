@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync/atomic"
+	"unicode"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
@@ -71,7 +73,8 @@ func named(method, key string) (*request, error) {
 
 // send sends the request and returns the answer, whose body the caller closes. A status
 // of 300 or more is a [*StatusError]. A failure to reach the server is a
-// [backend.ErrUnavailable], as an [unsentError] if there was no connection.
+// [backend.ErrUnavailable], as an [unsentError] if there was no connection. So is the cause of
+// a ctx that was done before.
 func (b *Backend) send(ctx context.Context, client *http.Client, r *request) (*http.Response, error) {
 	accept := jsonType
 	if r.method == http.MethodGet && !b.config.KeepManagedFields {
@@ -93,7 +96,7 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 	var reached reach
 	req, err := http.NewRequestWithContext(reached.trace(ctx), method, to, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, unsentError{err}
 	}
 	req.Header.Set("Accept", accept)
 	if method != http.MethodGet {
@@ -105,6 +108,9 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, unsentError{cause}
 	}
 	resp, err := careful(client).Do(req)
 	if err != nil {
@@ -145,11 +151,14 @@ func (c *Config) token(ctx context.Context) (token string, err error) {
 		return c.Token, nil
 	}
 	panicked := usercode.Call("Config.TokenSource", "", func() { token, err = c.TokenSource(ctx) })
-	if err = cmp.Or(panicked, err); err == nil {
+	if err = cmp.Or(panicked, err); err == nil && strings.ContainsFunc(token, unicode.IsControl) {
+		err = errors.New("it " + noToken)
+	}
+	if err == nil {
 		return token, nil
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		return "", cause
+		return "", unsentError{cause}
 	}
 	return "", unsentError{fmt.Errorf("%w: no token of remote.Config.TokenSource: %w", backend.ErrUnavailable, err)}
 }
@@ -209,7 +218,8 @@ func (c *Config) noAnswer() error {
 	return fmt.Errorf("%w: no answer within %v (remote.Config.RequestTimeout)", backend.ErrUnavailable, c.RequestTimeout)
 }
 
-// unsentError is a failure before a connection: the server cannot have received the request.
+// unsentError is a failure, or the end of the call, before a connection: the server cannot have
+// received the request.
 type unsentError struct{ error }
 
 func (e unsentError) Unwrap() error { return e.error }

@@ -99,6 +99,53 @@ func TestBackend_SendsNothingWithoutItsToken(t *testing.T) {
 	require.NotErrorIs(t, err, backend.ErrUnavailable)
 }
 
+// What is no token is not sent, and neither is its request.
+func TestBackend_SendsNothingWithATokenOfSeveralLines(t *testing.T) {
+	b := backendAt(t, newServer(t).url, func(c *remote.Config) {
+		c.TokenSource = func(context.Context) (string, error) { return "secret\n", nil }
+	})
+	_, err := b.ForwardCreate(t.Context(), "default", []byte(object("a", 1)), registry.WriteOptions{})
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.ErrorContains(t, err, "remote.Config.TokenSource")
+	require.NotContains(t, err.Error(), "secret")
+	require.NotErrorIs(t, err, backend.ErrUncertain)
+}
+
+// A call that is over sends nothing, so it is known that its write was not done.
+func TestBackend_AWriteOfACallThatIsOverIsNotUncertain(t *testing.T) {
+	origin := newServer(t)
+	why := errors.New("the caller has had enough")
+	for name, c := range map[string]struct {
+		over bool // before the call
+		edit func(c *remote.Config, end context.CancelCauseFunc)
+	}{
+		"before the call": {true, func(*remote.Config, context.CancelCauseFunc) {}},
+		"as it has no token": {true, func(c *remote.Config, _ context.CancelCauseFunc) {
+			c.TokenSource = func(ctx context.Context) (string, error) { return "", context.Cause(ctx) }
+		}},
+		"while the token is made": {false, func(c *remote.Config, end context.CancelCauseFunc) {
+			c.TokenSource = func(context.Context) (string, error) {
+				end(why)
+				return "token", nil
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, end := context.WithCancelCause(t.Context())
+			b := backendAt(t, origin.url, func(cfg *remote.Config) { c.edit(cfg, end) })
+			if c.over {
+				end(why)
+			}
+			_, err := b.ForwardCreate(ctx, "default", []byte(object("a", 1)), registry.WriteOptions{})
+			require.ErrorIs(t, err, why)
+			require.NotErrorIs(t, err, backend.ErrUncertain)
+		})
+	}
+	list, err := backendAt(t, origin.url).List(t.Context(), backend.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, list.Items)
+}
+
 // Only a write without a connection has certainly not been done.
 func TestBackend_AWriteIsUncertainOnceItMayHaveBeenSent(t *testing.T) {
 	for op, uncertain := range map[string]bool{"dial": false, "read": true, "write": true} {
