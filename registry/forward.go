@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,7 +58,14 @@ func (f forwarding) create(ctx context.Context, namespace string, body []byte, o
 		return nil, err
 	}
 	o, err := f.decodeAnswer(answer)
-	return o, unread("create", namespace, err)
+	if err == nil {
+		return o, nil
+	}
+	var sent struct {
+		Metadata struct{ Name, GenerateName string }
+	}
+	_ = json.Unmarshal(body, &sent) // the server has taken it
+	return nil, unread("create", f.kind.Key(namespace, cmp.Or(sent.Metadata.Name, sent.Metadata.GenerateName)), err)
 }
 
 // unread returns the error of an answer to a write that cannot be read. The server may have done

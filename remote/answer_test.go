@@ -69,6 +69,12 @@ func TestReplica_AnswersThatCannotBeReadAreNoFaultOfTheClient(t *testing.T) {
 				resp, answer := r.send(c.method, c.path, c.media, c.body)
 				require.GreaterOrEqual(t, resp.StatusCode, 500, "%s: %s", c.method, answer)
 			}
+			for key, w := range map[string]Widget{"default/c": widget("c", 1), "default/w-": inNamespace("default")} {
+				_, err := r.store.Create(t.Context(), w, registry.WriteOptions{})
+				var uncertain *backend.UncertainError
+				require.ErrorAs(t, err, &uncertain)
+				require.Equal(t, key, uncertain.Key)
+			}
 			http.DefaultClient.CloseIdleConnections()
 		})
 	}
