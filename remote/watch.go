@@ -199,13 +199,13 @@ func (w *watch) tell() {
 
 // end makes Next return err once the events are taken.
 func (w *watch) end(err error) {
+	w.cancel() // first, so that the goroutine knows that no connection has failed
 	w.mu.Lock()
 	if w.err == nil {
 		w.err = err
 	}
 	w.room.Broadcast()
 	w.mu.Unlock()
-	w.cancel()
 	w.tell()
 }
 
@@ -214,11 +214,11 @@ func (w *watch) Close() {
 	w.notifying.Lock()
 	w.silent = true
 	w.notifying.Unlock()
+	w.cancel() // first, as in end
 	w.mu.Lock()
 	w.err, w.events, w.held = store.ErrClosed, nil, 0
 	w.room.Broadcast()
 	w.mu.Unlock()
-	w.cancel()
 	<-w.done
 	w.backend.remove(w)
 }

@@ -154,6 +154,25 @@ func TestWatch_CloseIsQuiet(t *testing.T) {
 	})
 }
 
+// Close is no error either of a watch that waits for room.
+func TestWatch_CloseWhileItWaitsForRoomIsQuiet(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			var reported atomic.Int64
+			b := pretend(t, staying(event("ADDED", "a", 6)+event("MODIFIED", "a", 7)), func(c *remote.Config) {
+				c.Buffer, c.OnError = 1, func(error) { reported.Add(1) }
+			})
+			w, err := b.Watch(t.Context(), backend.WatchOptions{From: 5, NoPrev: true, Notify: func() {}})
+			require.NoError(t, err)
+			synctest.Wait()
+			require.Positive(t, remote.Held(w))
+			w.Close()
+			require.NoError(t, b.Close())
+			require.Zero(t, reported.Load())
+		})
+	}
+}
+
 // Close does not wait for the end of a pause.
 func TestWatch_CloseEndsAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
