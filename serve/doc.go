@@ -66,7 +66,9 @@
 // If it is unknown whether a write was done ([backend.ErrUncertain]), as after a failure of the network
 // before storage has answered, the answer is 500 without Retry-After. For that, clients such as client-go
 // would send the write again, and a POST with generateName would create a second object. The same holds for
-// an action of [registry.NewAction] that fails by an error of its own.
+// an action of [registry.NewAction] that fails by an error of its own. If another server has answered, such
+// as the origin of a replica or a gateway before it, a Retry-After of its own is passed on, as its own
+// clients get it: a gateway that gives up on a write sends one all the same.
 //
 // # Storage that ends for good
 //

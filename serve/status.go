@@ -166,7 +166,8 @@ func refusedStatus(err error, about subject) *statusError {
 
 // uncertainStatus is the answer to a write that may have been done, nil for other errors. It has no
 // Retry-After, for which clients would send the write again: a POST with generateName creates a second
-// object, and other writes meet their own first one as a conflict.
+// object, and other writes meet their own first one as a conflict. The answer of another server, which
+// may have one, is readyStatus'.
 func uncertainStatus(err error) *statusError {
 	switch {
 	case !backend.Uncertain(err):
