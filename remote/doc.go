@@ -44,9 +44,13 @@
 //   - Created of an object is a number made of its uid. It tells objects of one key apart,
 //     and is no revision. Written is when the event arrived, or, for an object that was
 //     listed, when it was created.
-//   - Events of one revision may come in several batches, after which a replica lists
-//     again. Servers of this module give each event a revision of its own, unless their
-//     storage is shared.
+//   - Events of one revision may come in several batches, since none says that it is the last. In
+//     between a replica serves a state that the origin never had, under that revision: a client that
+//     lists then, and watches from there at another server, misses the rest. After the second batch the
+//     replica lists again, and ends its clients' watches as expired unless the list has a later revision.
+//     Servers of this module give each event a revision of its own, unless their storage is shared.
+//     Kubernetes deletes objects that expire, such as those of kind Event, up to a thousand at a
+//     revision.
 //   - A watch cannot be asked for progress. Servers of this module tell a replica of it, by a
 //     bookmark about 100 ms after a change that is no event of its watch, such as one outside of
 //     [Config].Namespace. A list of the newest state waits for that.
