@@ -354,8 +354,9 @@ func (d *drawing) start() *Start {
 		Linearizable: d.IntN(2) == 0,
 		InitialState: d.IntN(2) == 0,
 		OnPool:       d.IntN(2) == 0,
-		Detached:     d.IntN(4) == 0,
 	}
+	rest := d.IntN(16)
+	s.Options.Detached, s.Options.Progress = rest%4 == 0, s.Options.Bookmarks && rest >= 12
 	switch d.IntN(10) {
 	case 0:
 		s.Options.InitialState, s.Options.Last = false, pick(d, 1, 2, 7, 100)

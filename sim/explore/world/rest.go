@@ -58,6 +58,27 @@ func (w *World[T]) waitForTick() {
 	}
 }
 
+// checkProgress checks that within a second each watch that has requested progress is told of the newest
+// revision, unless it may have begun there.
+func (w *World[T]) checkProgress() {
+	newest := w.newest()
+	w.clock.Advance(time.Second)
+	w.fireDueTimers()
+	w.drain()
+	if w.newest() != newest {
+		return // objects have expired, perhaps at the end of the second
+	}
+	for _, r := range w.started {
+		told := max(r.Options.From, r.Latest)
+		for _, ev := range r.Events {
+			told = max(told, w.history().Shown(ev.Revision))
+		}
+		if r.Options.Progress && w.wantsBookmarks(r) && told < newest {
+			w.fail(judge.Failed(judge.Bookmarkable, r.Name, "it was told of %d, not of %d", told, newest))
+		}
+	}
+}
+
 // pause lets pauseTime pass without calls, and checks that what is due happens: objects
 // expire, and watches that requested bookmarks receive one of the newest revision.
 func (w *World[T]) pause() {
@@ -112,6 +133,7 @@ func (w *World[T]) finish() {
 	if w.failed == nil {
 		w.checkServes()
 		w.waitForTick()
+		w.checkProgress()
 		w.pause()
 		w.pause()
 		w.judgeWatches()

@@ -38,6 +38,7 @@ var lastingFaults = []lastingFault{
 	{"give no bookmarks", changeEvents(withoutBookmarks(0)), judge.Bookmarkable},
 	{"do not end the initial state", changeEvents(withoutBookmarks(engine.InitialEnd)), judge.Bookmarkable},
 	{"give bookmarks to all", changeOptions(func(opts *engine.WatchOptions) { opts.Bookmarks = true }), judge.Bookmarkable},
+	{"tell no progress", changeOptions(func(opts *engine.WatchOptions) { opts.Progress = false }), judge.Bookmarkable},
 	{"forget when an object was created", changeEvents(wrongCreation), judge.Genuine},
 	{"do not tell that emitted values are lost", changeEvents(dropEveryMark), judge.Reliable},
 	{"resume one too early", changeResumeRevision(func(rev store.Revision) store.Revision { return max(rev, 1) - 1 }), judge.Resumable},
