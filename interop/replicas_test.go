@@ -42,6 +42,7 @@ type fleetReplica struct {
 }
 
 func (r *fleetReplica) close(t *testing.T) {
+	_ = r.http.Listener.Close() // first: Close waits for connections that come after the others are cut
 	r.http.CloseClientConnections()
 	r.http.Close()
 	require.NoError(t, r.store.Close())
