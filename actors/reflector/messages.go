@@ -59,13 +59,13 @@ type askAgain struct{}
 
 func (ask) message()      {}
 func (askAgain) message() {}
-func (begin) message()   {}
-func (answer) message()  {}
-func (pull) message()    {}
-func (wake) message()    {}
-func (overdue) message() {}
-func (room) message()    {}
-func (relist) message()  {}
+func (begin) message()    {}
+func (answer) message()   {}
+func (pull) message()     {}
+func (wake) message()     {}
+func (overdue) message()  {}
+func (room) message()     {}
+func (relist) message()   {}
 
 // request is the caller's message: one call to the source.
 type request struct {
