@@ -104,6 +104,8 @@ func isFree(path string) (bool, error) {
 	return false, errors.Join(err, removeLeftover(path))
 }
 
+var errTaken = fmt.Errorf("%w: move it away first", fs.ErrExist)
+
 // finish fills the file, syncs it, and renames it to path.
 func (p *placement) finish(write func(*bbolt.DB) error) error {
 	_, err := contained(p.path, func() (err error) {
@@ -127,11 +129,17 @@ func (p *placement) finish(write func(*bbolt.DB) error) error {
 	if err == nil {
 		err = p.file.Sync()
 	}
+	if err == nil && !p.over {
+		var free bool
+		if free, err = isFree(p.path); err == nil && !free {
+			err = errTaken // by another program, whose file would be gone
+		}
+	}
 	if err == nil {
 		err = os.Rename(unfinished(p.path), p.path)
 	}
 	if err != nil {
-		return errors.Join(p.failed(p.full(err)), os.Remove(unfinished(p.path)))
+		return errors.Join(p.failed(p.full(err)), removeLeftover(p.path))
 	}
 	if err := directory.Sync(filepath.Dir(p.path)); err != nil {
 		return errors.Join(p.failed(err), p.takeBack())

@@ -126,7 +126,7 @@ func openOrCreate(path string, opts Options) (*os.File, error) {
 		case err == nil:
 			return file, nil
 		case errors.Is(err, fs.ErrNotExist) && !opts.ReadOnly:
-			if err := create(path, opts.LockTimeout); err != nil {
+			if err := create(path, opts.LockTimeout); err != nil && !errors.Is(err, errTaken) {
 				return nil, err
 			}
 		case !opts.ReadOnly && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)):

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 
@@ -53,7 +52,7 @@ func Restore(ctx context.Context, r io.Reader, path string, opts RestoreOptions)
 		return s.moveOn(db, p.file)
 	})
 	if err == nil && !done {
-		err = fmt.Errorf("cannot restore to %s: %w: move it away first", path, fs.ErrExist)
+		err = fmt.Errorf("cannot restore to %s: %w", path, errTaken)
 	}
 	return s.manifest, err
 }

@@ -54,6 +54,18 @@ func TestRestore_LeavesRevisionsForAnother(t *testing.T) {
 	require.Equal(t, uint64(most+1<<32), m.Revisions[logName])
 }
 
+// A snapshot is read for long, and what another program puts at the path meanwhile is not locked.
+func TestRestore_LeavesAFileThatCameMeanwhile(t *testing.T) {
+	_, snapshot := snapshotted(t)
+	path := filepath.Join(t.TempDir(), "restored.db")
+	comes := atEnd(func() { require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600)) })
+	_, err := journal.Restore(t.Context(), io.MultiReader(bytes.NewReader(snapshot), comes), path, journal.RestoreOptions{})
+	require.ErrorIs(t, err, fs.ErrExist)
+	require.ErrorContains(t, err, "cannot restore to "+path)
+	require.Equal(t, "mine", string(read(t, path)))
+	require.NoFileExists(t, journal.Unfinished(path))
+}
+
 // Each restore begins a timeline, and goes on above what the one before it began with.
 func TestRestore_OfWhatWasRestored(t *testing.T) {
 	f, snapshot := snapshotted(t)
@@ -342,16 +354,16 @@ func TestRestore_SaysWhichRecordOfASnapshotIsWrong(t *testing.T) {
 	require.ErrorContains(t, err, "the snapshot, page ")
 }
 
-// leaving is a reader that ends the goroutine, as user code in a test can.
-type leaving struct{}
+// atEnd is a reader of nothing that calls it.
+type atEnd func()
 
-func (leaving) Read([]byte) (int, error) { runtime.Goexit(); return 0, nil }
+func (f atEnd) Read([]byte) (int, error) { f(); return 0, io.EOF }
 
 func TestRestore_CanBeTriedAgainIfItsReaderEndsTheGoroutine(t *testing.T) {
 	_, snapshot := snapshotted(t)
 	path := filepath.Join(t.TempDir(), "restored.db")
 	var restoring sync.WaitGroup
-	restoring.Go(func() { _, _ = journal.Restore(t.Context(), leaving{}, path, journal.RestoreOptions{}) })
+	restoring.Go(func() { _, _ = journal.Restore(t.Context(), atEnd(runtime.Goexit), path, journal.RestoreOptions{}) })
 	restoring.Wait()
 	_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{})
 	require.NoError(t, err)
