@@ -22,6 +22,13 @@ func SetSync(by func(*os.File) error) (restore func()) {
 	return func() { syncFile = old }
 }
 
+// SetSyncDirectory replaces what syncs its directory, likewise.
+func SetSyncDirectory(by func(string) error) (restore func()) {
+	old := syncDirectory
+	syncDirectory = by
+	return func() { syncDirectory = old }
+}
+
 // ParseIdentity is the reverse of Encode.
 var ParseIdentity = parseIdentity
 

@@ -290,3 +290,30 @@ func TestOpen_SyncsWhatItHasRead(t *testing.T) {
 	f.open()
 	require.Equal(t, 3, synced, "a reader has nothing to sync with")
 }
+
+// The process that made the file may have been killed before its name was on the disk.
+func TestOpen_SyncsTheNameOfAFileThatItFinds(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	require.NoError(t, f.Close())
+	var synced []string
+	outcome := error(nil)
+	defer journal.SetSyncDirectory(func(path string) error {
+		synced = append(synced, path)
+		return outcome
+	})()
+	f.open()
+	require.Equal(t, []string{filepath.Dir(f.path)}, synced)
+	require.NoError(t, f.Close())
+
+	outcome = syscall.EIO
+	_, err := journal.Open(f.path, f.opts)
+	require.ErrorIs(t, err, syscall.EIO)
+	require.ErrorContains(t, err, f.path)
+	outcome = &fs.PathError{Op: "open", Path: filepath.Dir(f.path), Err: syscall.EACCES}
+	f.open()
+	require.NoError(t, f.Close())
+
+	f.opts.ReadOnly = true
+	f.open()
+	require.Len(t, synced, 3, "a reader has nothing to sync with")
+}

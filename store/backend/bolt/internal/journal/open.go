@@ -265,17 +265,26 @@ func (f *File) prepare(ctx context.Context, damaged []CorruptError) error {
 	return f.shrink(ctx)
 }
 
-// syncFile is replaced by tests.
-var syncFile = (*os.File).Sync
+// syncFile and syncDirectory are replaced by tests.
+var (
+	syncFile      = (*os.File).Sync
+	syncDirectory = directory.Sync
+)
 
 // sync makes what was read last: a process that ended before it had synced its last commit has left
 // that in the system's memory, where a power cut would take it back from readers that have seen it.
+// So may one have left the name that it gave the file. A directory that cannot be opened, for lack
+// of permission or descriptors, is left alone.
 func (f *File) sync() error {
 	if f.opts.ReadOnly {
 		return nil
 	}
 	if err := syncFile(f.file); err != nil {
 		return fmt.Errorf("cannot sync %s, of which the last write may not be on the disk yet: %w", f.path, err)
+	}
+	err := syncDirectory(filepath.Dir(f.path))
+	if failed := (*fs.PathError)(nil); err != nil && !(errors.As(err, &failed) && failed.Op == "open") {
+		return fmt.Errorf("cannot sync the directory of %s, whose name may not be on the disk yet: %w", f.path, err)
 	}
 	return nil
 }
