@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +13,8 @@ import (
 
 // salvage discards damaged records, and the history up to the revision from which all
 // states are known again. If the newest record of an object is damaged and its key is
-// plausible, a record without a value takes its place, marked as Lost. A state that may not be
+// plausible, a record without a value takes its place, marked as Lost, or none if it says that
+// the object was deleted. A state that may not be
 // what it was gets a revision of its own. All is done in one transaction: after an error, as on
 // a full disk, the file is as it was.
 func (f *File) salvage(damaged []CorruptError) error {
@@ -141,8 +143,11 @@ func (s *salvaging) judge(b *bbolt.Bucket) (floor uint64) {
 			s.repaired(d, "which object it was of is not known: that one may be shown as it was before")
 		case r.Kind == Emit:
 			s.repaired(d, "it seems to have passed a value by for %q, which is lost", r.Key)
+		case r.Kind == Delete && r.Prev != 0 && len(r.Value) == 0:
+			s.lose(revision, Delete, r)
+			s.repaired(d, "it seems to have deleted %q", r.Key)
 		default:
-			s.lose(revision, r)
+			s.lose(revision, Put, r)
 			s.repaired(d, "it seems to have been the newest of %q, whose value is lost", r.Key)
 		}
 	}
@@ -150,11 +155,10 @@ func (s *salvaging) judge(b *bbolt.Bucket) (floor uint64) {
 }
 
 // lose makes a damaged record the newest of its key, also if that was a damaged one before.
-func (s *salvaging) lose(revision uint64, r Record) {
-	key := string(r.Key)
-	delete(s.lost, s.state[key])
-	s.lost[revision] = Record{Kind: Put, Lost: true, Created: r.Created, Written: r.Written, Key: []byte(key)}
-	s.state[key] = revision
+func (s *salvaging) lose(revision uint64, kind Kind, r Record) {
+	delete(s.lost, s.state[string(r.Key)])
+	s.lost[revision] = Record{Kind: kind, Lost: true, Created: r.Created, Written: r.Written, Key: bytes.Clone(r.Key)}
+	s.learn(revision, s.lost[revision])
 }
 
 func (s *salvaging) repaired(d *CorruptError, format string, args ...any) {
@@ -193,6 +197,9 @@ func (s *salvaging) rebuild(b *bbolt.Bucket, floor uint64) error {
 		}
 	}
 	for revision, r := range s.lost {
+		if r.Kind == Delete {
+			continue
+		}
 		data := r.AppendTo(nil, revision)
 		s.log.base.add(revision, data)
 		if err := b.Put(revisionKey(revision), data); err != nil {

@@ -146,6 +146,31 @@ func TestSalvage_MakesNoObjectOfAValueThatWasPassedBy(t *testing.T) {
 	f.requireChecked()
 }
 
+// An object that was deleted stays so, also if the record of that is damaged.
+func TestSalvage_BringsNoObjectBackThatWasDeleted(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	f.put("a", "first")
+	f.put("b", "good")
+	f.remove("b")
+	f.put("c", "bad record")
+	f.remove("c")
+	f.flicker("a", 3)
+	f.put("d", "bad record")
+	f.remove("d")
+	f.put("d", "bad record")
+	f.put("e", "last")
+	require.NoError(t, f.Spoil(logName, map[uint64]bool{4: true, 5: true, 6: true, 10: true, 11: true, 12: true}))
+	require.NoError(t, f.Close())
+	repairs := f.salvage()
+	require.Len(t, repairs, 6)
+	require.Contains(t, repairs[0], `it seems to have deleted "b"`)
+	require.Contains(t, repairs[2], `it seems to have deleted "c"`)
+	require.Contains(t, repairs[4], `it seems to have deleted "d"`)
+	require.Equal(t, map[string]link{"a": {9, 2, "2"}, "d": {12, 12, ""}, "e": {13, 13, "last"}}, stateAt(t, f.File, f.last))
+	f.opts.Salvage = false
+	require.Equal(t, 3, f.requireChecked().Records)
+}
+
 // History that was discarded stays so, whatever is damaged in what is left of it.
 func TestSalvage_LowersNoFloor(t *testing.T) {
 	f := newFixture(t, journal.Options{})
