@@ -11,7 +11,8 @@
 // old records stay readable.
 //
 // A [Sealer] encrypts what a codec made. Only values are sealed: keys stay
-// readable, because storage needs their order.
+// readable, because storage needs their order. Values that storage had before it was given
+// a Sealer stay as they are until they are written again, and may be left in its unused space.
 //
 // Everything here is pure and safe for concurrent use, and bounds the memory
 // that damaged or hostile bytes can make it allocate.

@@ -88,6 +88,9 @@
 //     directory. Those of local disks can, some that are mounted over a network cannot.
 //   - Size: the file does not shrink, but free space in it is reused. [Options].ShrinkAt
 //     copies it when it is opened, and [Shrink] while it is closed.
+//   - Deleted values: those of objects and history that were deleted, and those that
+//     [Backend.Rewrite] has replaced, can be read in the file's free space until that is used
+//     again or [Shrink] removes it. They are not in snapshots.
 //   - Growth: a file that outgrows its memory mapping is mapped again. That waits for the
 //     reads in progress, also a snapshot, and all writes wait meanwhile. It happens at
 //     64 GiB with 64 bits and at 64 MiB with 32 bits. On Windows, and in a process with less

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -49,6 +51,41 @@ func TestSealer_LeavesNoValueReadable(t *testing.T) {
 	f.reopen(0)
 	require.Equal(t, before, f.list(backend.ListOptions{}))
 	require.Len(t, f.watch(1, "").read(f.revision(), 10), 4)
+}
+
+// What Rewrite replaces is left in unused space, of which Shrink leaves nothing and snapshots have none.
+func TestRewrite_CanLeaveNoOldValueBehind(t *testing.T) {
+	f := newFixture(t)
+	secret := "the secret " + strings.Repeat("x", 100_000)
+	for i := range 20 { // a small file is not worth shrinking
+		f.put(fmt.Sprint("k", i), secret)
+	}
+	f.close()
+	f.cfg.Sealer = sealer(t, 'a')
+	f.open()
+	_, err := f.Rewrite(f.ctx)
+	require.NoError(t, err)
+	require.True(t, strings.Contains(f.image(), "the secret"))
+	before := f.list(backend.ListOptions{})
+
+	var snapshot bytes.Buffer
+	_, err = f.file.Snapshot(f.ctx, &snapshot)
+	require.NoError(t, err)
+	require.False(t, strings.Contains(snapshot.String(), "the secret"))
+	f.close()
+	_, _, err = bolt.Shrink(f.ctx, f.path)
+	require.NoError(t, err)
+	require.False(t, strings.Contains(f.image(), "the secret"))
+	f.open()
+	require.Equal(t, before, f.list(backend.ListOptions{}))
+
+	f.close()
+	f.path = filepath.Join(t.TempDir(), "restored.db")
+	_, err = bolt.Restore(f.ctx, &snapshot, f.path, bolt.RestoreOptions{})
+	require.NoError(t, err)
+	require.False(t, strings.Contains(f.image(), "the secret"))
+	f.open()
+	require.Len(t, f.list(backend.ListOptions{}), len(before))
 }
 
 // From one key to the next, and from none to one, while nothing is out of reach.

@@ -46,8 +46,8 @@ func Restore(ctx context.Context, r io.Reader, path string, opts RestoreOptions)
 
 // Shrink replaces the file at path, which no program has open, by a copy without unused
 // space, and returns the sizes of both in bytes. They are the same if there is too little
-// of that to be worth it. It fails like [Open], and with the error of ctx once that is done.
-// Then the file is as it was. See also Options.ShrinkAt.
+// of that to be worth it, as in a file of less than 1 MiB. It fails like [Open], and with the
+// error of ctx once that is done. Then the file is as it was. See also Options.ShrinkAt.
 func Shrink(ctx context.Context, path string) (before, after int64, err error) {
 	return journal.Shrink(ctx, path, journal.DefaultLockTimeout)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
 )
 
-// A snapshot is the file, its manifest as JSON, the length of that in 8 bytes
+// A snapshot is the file, with zeros in place of free pages, its manifest as JSON, the length of that in 8 bytes
 // big-endian, and the magic. The manifest has the checksum of the file.
 const (
 	snapshotMagic  = "watchmill snapshot\n"
@@ -61,6 +61,7 @@ type pinned struct {
 	file     *File
 	meta     pages.Meta
 	metaPage []byte
+	free     []uint64 // the pages without contents that were not copied yet
 	manifest Manifest
 
 	mu  sync.Mutex
@@ -87,6 +88,9 @@ func (f *File) pin() (*pinned, error) {
 	p := &pinned{file: f, meta: metas.Newest, metaPage: make([]byte, metas.Newest.PageSize)}
 	if _, err := f.file.ReadAt(p.metaPage, int64(p.meta.Page)*p.meta.PageSize); err != nil {
 		return nil, err
+	}
+	if p.free, err = pages.Free(f.file, p.meta); err != nil {
+		return nil, problemOf(f.path, err)
 	}
 	if err := f.guard(func() (err error) { p.tx, err = f.db.Begin(false); return err }); err != nil {
 		return nil, err
@@ -151,7 +155,8 @@ func (p *pinned) write(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// copy writes the meta page twice, once with each number, and then all other pages.
+// copy writes the meta page twice, once with each number, and then all other pages, of which
+// the free ones become zeros: they still have what was deleted or encrypted.
 func (p *pinned) copy(ctx context.Context, w io.Writer) error {
 	for number := range uint64(2) {
 		pages.SetNumber(p.metaPage, number)
@@ -172,11 +177,28 @@ func (p *pinned) copy(ctx context.Context, w io.Writer) error {
 		case err != nil:
 			return err
 		}
+		p.blank(run, at)
 		if _, err := w.Write(run); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// blank makes zeros of what a run, at an offset in the file, has of free pages.
+func (p *pinned) blank(run []byte, at int64) {
+	for len(p.free) > 0 {
+		begin := int64(p.free[0])*p.meta.PageSize - at
+		end := begin + p.meta.PageSize
+		if begin >= int64(len(run)) {
+			return
+		}
+		clear(run[max(0, begin):min(end, int64(len(run)))])
+		if end > int64(len(run)) {
+			return // the rest is in the next run
+		}
+		p.free = p.free[1:]
+	}
 }
 
 // refuseSnapshot returns an error if the file is a snapshot and open for writing. A write

@@ -237,6 +237,27 @@ func TestWalk_SaysThatAPageIsFreeTwice(t *testing.T) {
 	require.Equal(t, slices.Repeat([]string{"page 6: it is on the freelist twice"}, 8), problems)
 }
 
+// Free pages come in order, and none that cannot be one.
+func TestFree_ListsPagesThatExist(t *testing.T) {
+	of := func(ids ...uint64) ([]uint64, error) {
+		image := small()
+		put(at(3, pageCount), uint16(len(ids)))(image)
+		for i, id := range ids {
+			put(at(3, firstElement+8*i), id)(image)
+		}
+		metas, err := pages.ReadMetas(bytes.NewReader(image), int64(len(image)))
+		require.NoError(t, err)
+		return pages.Free(bytes.NewReader(image), metas.Newest)
+	}
+	free, err := of(6, 5)
+	require.NoError(t, err)
+	require.Equal(t, []uint64{5, 6}, free)
+	for _, id := range []uint64{0, 1, 1 << 40, 1 << 63} {
+		_, err = of(5, id)
+		require.EqualError(t, err, "page 3: the freelist has pages that do not exist")
+	}
+}
+
 // What is in order, and at the limit of what may be.
 func TestWalk_TakesWhatIsJustRight(t *testing.T) {
 	many := make([]uint64, 126) // which fill a page

@@ -147,6 +147,17 @@ func elements(h header, page []byte, buffer []element) ([]element, string) {
 	return all, ""
 }
 
+// Free returns the numbers of the pages that the state that m begins does not use, in order.
+// It fails with a [Problem] if the freelist is damaged, and with the error of reading.
+func Free(f io.ReaderAt, m Meta) ([]uint64, error) {
+	_, free, err := reader{file: f, meta: m}.readFreelist(m.Freelist)
+	slices.Sort(free)
+	if n := len(free); n > 0 && !(m.holds(free[0]) && m.holds(free[n-1])) {
+		return nil, Problem{m.Freelist, "the freelist has pages that do not exist"}
+	}
+	return free, err
+}
+
 // readFreelist returns the header of the freelist page at id, and the numbers of the free
 // pages.
 func (r reader) readFreelist(id uint64) (h header, free []uint64, err error) {
