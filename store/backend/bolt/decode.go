@@ -21,9 +21,12 @@ type wanted struct {
 // decoding decodes records, in runs: the only one in the caller's goroutine, several in
 // others, of which GOMAXPROCS are under way at most:
 //
-//	file ──▶ add: copies, in runs ──▶ decode ──▶ done
-//	            ▲                        │
-//	            └──── runs to reuse ─────┘
+//	file ──▶ run: copies ──▶ decode ──▶ done
+//	          ▲                 │
+//	          └─ runs to reuse ─┘
+//
+// The caller waits for a run before it reads the file, and not in a view, since a codec may
+// take long: space that is freed meanwhile could not be used.
 //
 // Only the caller's goroutine reads the file: a damaged page makes that panic or fault,
 // which the journal contains in no other goroutine.
@@ -32,11 +35,8 @@ type decoding struct {
 	// done takes each object. Several goroutines call it at the same time, in any order.
 	done func(w wanted, o *store.Object, undecodable *backend.UndecodableError)
 
-	// filling is the run that takes the next record, if any; the others are in empty or
-	// are being decoded.
-	filling  *decodingRun
-	empty    chan *decodingRun
-	runs     int // that were made
+	empty    chan *decodingRun // the runs that are not being filled or decoded
+	runs     int               // that were made
 	decoders int
 	running  sync.WaitGroup
 	// mu guards failed, the first failure of a run.
@@ -57,22 +57,12 @@ const (
 	maxRunBytes   = 1 << 20
 )
 
-// newDecoding starts a decoding, which the caller has to wait for.
+// newDecoding returns a decoding, which the caller has to wait for.
 func newDecoding(v *values, done func(wanted, *store.Object, *backend.UndecodableError)) *decoding {
 	decoders := runtime.GOMAXPROCS(0)
 	return &decoding{
 		values: v, done: done, decoders: decoders,
 		empty: make(chan *decodingRun, decoders+1), // one of them is being filled
-	}
-}
-
-// add copies a record and has it decoded before wait returns.
-func (d *decoding) add(w wanted, r journal.Record) {
-	if d.filling == nil {
-		d.filling = d.nextRun()
-	}
-	if d.filling.add(w, r); d.filling.isFull() {
-		d.startRun()
 	}
 }
 
@@ -85,28 +75,13 @@ func (d *decoding) nextRun() *decodingRun {
 	return <-d.empty
 }
 
-// startRun decodes the run that was filled, in a goroutine if there is a processor for it.
-func (d *decoding) startRun() {
-	run := d.filling
-	d.filling = nil
-	if d.decoders == 1 {
+// start decodes a run, in a goroutine if there is a processor for it, and others than the last.
+func (d *decoding) start(run *decodingRun, last bool) {
+	if d.decoders == 1 || last && d.runs == 1 {
 		d.decodeRun(run)
 		return
 	}
 	d.running.Go(func() { d.decodeRun(run) })
-}
-
-// flush decodes the last run, which need not be full.
-func (d *decoding) flush() {
-	switch {
-	case d.filling == nil:
-	case d.runs == 1:
-		run := d.filling
-		d.filling = nil
-		d.decodeRun(run)
-	default:
-		d.startRun()
-	}
 }
 
 // wait returns when the last call of done has returned. After an error some records were
@@ -116,30 +91,37 @@ func (d *decoding) wait() error {
 	return d.failed
 }
 
-// decodeRecords decodes these records of a view, in the order of their revisions, and
-// waits. If read is not nil, it is called before each record is read.
-func (d *decoding) decodeRecords(v journal.View, records []wanted, read func()) error {
+// decodeRecords decodes these records, in the order of their revisions, and waits. It calls
+// read for each run of them, for a view that has the records. If progress is not nil, it is
+// called for each record.
+func (d *decoding) decodeRecords(read func(func(journal.View) error) error, records []wanted, progress func()) error {
 	defer d.running.Wait() // also if reading panics
-	revisions := func(yield func(uint64) bool) {
-		for _, w := range records {
-			if read != nil {
-				read()
-			}
-			if !yield(w.revision) {
-				return
+	for len(records) > 0 {
+		run := d.nextRun()
+		revisions := func(yield func(uint64) bool) {
+			for _, w := range records {
+				if run.isFull() || !yield(w.revision) {
+					return
+				}
 			}
 		}
+		err := read(func(v journal.View) error {
+			return v.Pick(revisions, func(_ uint64, r journal.Record) error {
+				run.add(records[len(run.records)], r)
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+		records = records[len(run.records):]
+		for range run.records {
+			if progress != nil {
+				progress()
+			}
+		}
+		d.start(run, len(records) == 0)
 	}
-	i := 0
-	err := v.Pick(revisions, func(_ uint64, r journal.Record) error {
-		d.add(records[i], r)
-		i++
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	d.flush()
 	return d.wait()
 }
 

@@ -1,8 +1,6 @@
 package bolt
 
 import (
-	"context"
-
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
@@ -58,7 +56,11 @@ func (f *File) Queued() int { return f.queue.Len() }
 // Places returns how many entries for keys New needs to read the log of b.
 func (b *Backend) Places() (int, error) {
 	l := newLoading(newBackend(b.file, b.name, b.config), b.clock.Now())
-	err := b.file.journal.Read(context.Background(), b.name, l.scan)
+	bounds, err := b.Bounds()
+	if err != nil {
+		return 0, err
+	}
+	err = l.scan(bounds)
 	return len(l.versions), err
 }
 

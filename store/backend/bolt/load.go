@@ -26,7 +26,9 @@ import (
 //	history ───────────▶ scan
 //
 // scan finds the newest record of each key. All of the base is decoded: most of it belongs
-// to the oldest state or to the newest, and decoding runs while the history is scanned.
+// to the oldest state or to the newest, and decoding runs while the history is scanned. What
+// is read between two waits for a decoder has a view of its own. All have the same records,
+// since nothing is written to the log, or deleted from it, before it is loaded.
 func (b *Backend) load(bounds journal.Bounds) error {
 	now, err := expiry.Now(b.clock)
 	if err != nil {
@@ -34,13 +36,10 @@ func (b *Backend) load(bounds journal.Bounds) error {
 	}
 	b.stage.trimmed = bounds.Trimmed
 	l := newLoading(b, now)
-	err = b.file.journal.Read(context.Background(), b.name, func(v journal.View) error {
-		if err := l.scan(v); err != nil {
-			return err
-		}
-		return l.decodeAll(v)
-	})
-	if err != nil {
+	if err := l.scan(bounds); err != nil {
+		return err
+	}
+	if err := l.decodeAll(); err != nil {
 		return err
 	}
 	return l.finish(bounds)
@@ -111,30 +110,49 @@ func newLoading(b *Backend, now time.Time) *loading {
 	return &loading{backend: b, started: now}
 }
 
+// read calls fn with a view of the log.
+func (l *loading) read(fn func(journal.View) error) error {
+	return l.backend.file.journal.Read(context.Background(), l.backend.name, fn)
+}
+
 // scan reads the whole log, and decodes the base meanwhile. A value of it that cannot be
 // decoded is decoded again where it is needed, and is an error there.
-func (l *loading) scan(v journal.View) error {
-	bounds := v.Bounds()
+func (l *loading) scan(bounds journal.Bounds) error {
 	l.trimmed, l.oldest, l.last = bounds.Trimmed, bounds.Oldest(), bounds.Last
 	l.total = 2 * int(bounds.Last-bounds.Trimmed)
-	l.places, l.versions = make(map[string]int, v.Base()), make([]versions, 0, v.Base())
-	l.base = make([]loadedBase, 0, v.Base())
 	d := newDecoding(&l.backend.values, l.decodedBase)
 	defer d.running.Wait() // also if reading panics
-	err := v.Scan(0, math.MaxUint64, func(revision uint64, r journal.Record) (bool, error) {
-		place, err := l.follow(revision, r)
-		if err == nil && revision <= bounds.Trimmed {
-			d.add(wanted{revision, l.versions[place].key, place}, r)
+	after := uint64(0)
+	for more := true; more; {
+		run := d.nextRun()
+		more = false
+		err := l.read(func(v journal.View) error {
+			l.makeRoom(v.Base())
+			return v.Scan(after, math.MaxUint64, func(revision uint64, r journal.Record) (bool, error) {
+				place, err := l.follow(revision, r)
+				if err == nil && revision <= l.trimmed {
+					run.add(wanted{revision, l.versions[place].key, place}, r)
+				}
+				after, more = revision, run.isFull()
+				return !more, err
+			})
+		})
+		if err != nil {
+			return err
 		}
-		return true, err
-	})
-	if err != nil {
-		return err
+		d.start(run, !more)
 	}
-	d.flush()
 	_ = d.wait()
 	l.placeBase()
 	return nil
+}
+
+// makeRoom makes room for a base, before the first record.
+func (l *loading) makeRoom(base int) {
+	if l.places == nil {
+		l.places, l.versions = make(map[string]int, base), make([]versions, 0, base)
+		l.base = make([]loadedBase, 0, base)
+	}
 }
 
 // decodedBase keeps an object of the base. It is called by several goroutines.
@@ -244,29 +262,29 @@ func (l *loading) release(place int) {
 
 // decodeAll decodes the record of each object in the newest state that is not decoded
 // yet, and sorts the keys meanwhile.
-func (l *loading) decodeAll(v journal.View) error {
+func (l *loading) decodeAll() error {
 	l.places = nil
 	l.later = make([]*store.Object, l.last-l.oldest)
-	records := l.wanted(v.Bounds().Trimmed)
+	records := l.wanted()
 	l.total = max(l.total, l.done+len(records))
 	var sorting sync.WaitGroup
 	sorting.Go(l.sort)
 	defer sorting.Wait()
-	return newDecoding(&l.backend.values, l.decoded).decodeRecords(v, records, l.progress)
+	return newDecoding(&l.backend.values, l.decoded).decodeRecords(l.read, records, l.progress)
 }
 
 // wanted returns the records of the newest state that are not decoded yet, in the order
 // of their revisions, of which those after trimmed have no gap.
-func (l *loading) wanted(trimmed uint64) []wanted {
-	records := make([]wanted, 0, min(uint64(len(l.versions)), l.last-trimmed))
-	history := make([]int, l.last-trimmed) // has an index of versions, and one more
+func (l *loading) wanted() []wanted {
+	records := make([]wanted, 0, min(uint64(len(l.versions)), l.last-l.trimmed))
+	history := make([]int, l.last-l.trimmed) // has an index of versions, and one more
 	for place := range l.versions {
 		switch at := &l.versions[place]; {
 		case at.newest == 0 || at.newestObject.object != nil:
-		case at.newest <= trimmed:
+		case at.newest <= l.trimmed:
 			records = append(records, wanted{at.newest, at.key, place})
 		default:
-			history[at.newest-trimmed-1] = place + 1
+			history[at.newest-l.trimmed-1] = place + 1
 		}
 	}
 	slices.SortFunc(records, func(x, y wanted) int { return cmp.Compare(x.revision, y.revision) })

@@ -1,6 +1,7 @@
 package bolt_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,6 +62,33 @@ func TestNew_FailsIfTheFileIsClosedMeanwhile(t *testing.T) {
 	})
 	require.ErrorIs(t, err, store.ErrClosed)
 	require.NoError(t, <-closed)
+}
+
+// Space that is freed while a codec decodes, be it the base or the history, is used meanwhile.
+func TestNew_KeepsNoSpaceFromOthersWhileItDecodes(t *testing.T) {
+	for _, compacted := range []bool{true, false} {
+		f := newFixture(t, func(f *fixture) {
+			f.opts.MaxBytes = 512 << 10
+			f.cfg.Retain = store.WindowLimits{MinEvents: 1}
+		})
+		a := f.put("a", "1")
+		if compacted {
+			require.NoError(t, f.Compact(f.ctx, a.Revision))
+		}
+		other, err := bolt.New(f.file, "others", f.cfg)
+		require.NoError(t, err)
+		var failed error
+		b, err := f.duringNew(f.cfg, func() {
+			var last *store.Object
+			for i := 0; i < 150 && failed == nil; i++ { // more than fits
+				last, failed = other.Put(f.ctx, draft("o", strings.Repeat("x", 5000)), last, backend.PutOptions{})
+			}
+		})
+		require.NoError(t, err)
+		require.NoError(t, failed)
+		f.Backend = b
+		require.Len(t, f.list(backend.ListOptions{}), 1)
+	}
 }
 
 // History is discarded in the background for one type while New reads another, whose

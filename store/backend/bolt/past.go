@@ -154,7 +154,8 @@ func (r *pastReader) decode(page *backend.List, records []wanted, newest []*stor
 			undecodable = append(undecodable, unknown)
 		}
 	})
-	if err := d.decodeRecords(r.view, records, nil); err != nil {
+	read := func(fn func(journal.View) error) error { return fn(r.view) }
+	if err := d.decodeRecords(read, records, nil); err != nil {
 		return err
 	}
 	return joined(undecodable)
