@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
@@ -233,6 +234,40 @@ func TestIdle_NeedsNoTimer(t *testing.T) {
 	require.Zero(t, f.clock.Pending())
 	f.putFor(time.Hour, "b", "x")
 	require.Equal(t, 2, f.clock.Pending())
+}
+
+// countingClock counts timers, and ends a rapid succession of them.
+type countingClock struct {
+	*clock.Virtual
+	timers int
+}
+
+func (c *countingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	if c.timers++; c.timers > 100 {
+		d = time.Hour
+	}
+	return c.Virtual.AfterFunc(d, f)
+}
+
+// Old history goes in steps, so that some stays which is old enough.
+func TestIdle_NeedsFewTimersWhateverTheAgeIs(t *testing.T) {
+	defer bolt.SetHotLimits(store.WindowLimits{MinAge: time.Minute, MaxEvents: 10})()
+	f := newFixture(t, func(f *fixture) {
+		f.opts.Clock = &countingClock{Virtual: f.clock}
+		f.cfg.Retain = store.WindowLimits{MinEvents: 10, MinAge: time.Millisecond}
+	})
+	timers := &f.opts.Clock.(*countingClock).timers
+	for _, n := range []int{100, 1000} {
+		f.flicker("a", n)
+		*timers = 0
+		for range 5 {
+			f.clock.Advance(time.Minute)
+			f.file.Settle()
+		}
+		require.Less(t, *timers, 10)
+		require.Zero(t, f.clock.Pending())
+	}
+	require.Greater(t, f.compacted(), f.revision()-10-256)
 }
 
 func TestSnapshot_HonoursTheContext(t *testing.T) {

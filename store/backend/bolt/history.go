@@ -68,6 +68,13 @@ func (h *history) drop(oldest uint64) {
 // old reports whether a change of that time is old enough to be discarded.
 func (h *history) old(at time.Time) bool { return h.clock.Sub(at) >= h.limits.MinAge }
 
+// ages reports whether there is history that goes once it is old.
+func (h *history) ages(oldest, last uint64) bool {
+	return slices.ContainsFunc(h.marks, func(m mark) bool {
+		return m.revision > oldest && m.revision+uint64(h.aged) <= last
+	})
+}
+
 // surplus returns the revision through which to discard history, or oldest for none. If
 // eager, it discards all that the limits allow; otherwise only if that is a quarter of
 // the history, so that records are deleted in large chunks.

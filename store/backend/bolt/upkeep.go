@@ -125,8 +125,8 @@ func (b *Backend) trimByAge() {
 }
 
 // forgetOld drops old history from memory, and reports whether there is some in the file. It
-// sets the alarm again if there is history left, or if the clock fails leaves that to the
-// next write.
+// sets the alarm again if there is history left that will go, not before what is in memory can
+// be old. If the clock fails it leaves that to the next write.
 func (b *Backend) forgetOld() (surplus bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,8 +144,8 @@ func (b *Backend) forgetOld() (surplus bool, err error) {
 	oldest, last := uint64(b.oldest()), uint64(b.revision)
 	surplus = b.history.surplus(oldest, last, now, true) > oldest
 	b.history.eager = surplus
-	if b.window.View().Len() > 0 || last-oldest > uint64(b.history.aged) {
-		b.trim.Set(now.Add(b.config.Retain.MinAge))
+	if b.window.View().Len() > 0 || b.history.ages(oldest, last) {
+		b.trim.Set(now.Add(max(b.config.Retain.MinAge, hotLimits.MinAge)))
 	}
 	return surplus, nil
 }

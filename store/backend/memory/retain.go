@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"time"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
@@ -73,6 +74,10 @@ func (b *Backend) unread() store.Seq {
 	return at
 }
 
+// leastTrim is how long trimHistory waits at least before it looks again: what is old enough may
+// stay for a watch that has not read it.
+const leastTrim = time.Second
+
 // trimHistory drops old history, so that it does not stay forever when the writes
 // stop. It sets the alarm again until nothing is left to drop.
 func (b *Backend) trimHistory() {
@@ -93,7 +98,7 @@ func (b *Backend) trimHistory() {
 		b.forgetLatest()
 	}
 	if dropped > 0 || b.trimmed != b.revision || unread < b.window.View().Next() {
-		b.trim.Set(now.Add(b.retain.MinAge))
+		b.trim.Set(now.Add(max(b.retain.MinAge, leastTrim)))
 	}
 	b.trimmed = b.revision
 }
