@@ -46,6 +46,24 @@ func TestWrite_GivesUpHistoryForSpace(t *testing.T) {
 	require.Equal(t, before, f.list(backend.ListOptions{}))
 }
 
+// A disk that was full for a moment keeps no history that was discarded.
+func TestCompact_DeletesHistoryOnceThereIsSpace(t *testing.T) {
+	f, disk := newFaulty(t)
+	last := f.flicker("a", 80).Revision
+	full := journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}}
+	disk.Add(journaltest.Fault{}, full, full)
+	require.NoError(t, f.Compact(f.ctx, last))
+	f.file.Settle()
+	b, err := f.Bounds()
+	require.NoError(t, err)
+	require.Less(t, b.Trimmed, b.Floor)
+	f.clock.Advance(time.Minute)
+	f.file.Settle()
+	b, err = f.Bounds()
+	require.NoError(t, err)
+	require.Equal(t, b.Floor, b.Trimmed)
+}
+
 // All writes wait while history is deleted for the space of one: it deletes little, and upkeep the
 // rest.
 func TestWrite_WaitsForFewDeletionsOfHistory(t *testing.T) {

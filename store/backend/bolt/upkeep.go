@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -49,9 +50,23 @@ func (u *upkeep) run() {
 	for more := true; more; more = u.goOn() {
 		for _, b := range u.file.backends() {
 			if err := b.tidy(u.isStopped); err != nil && !errors.Is(err, store.ErrClosed) {
-				u.file.failed(err)
+				b.retryTidy(err)
 			}
 		}
+	}
+}
+
+// tidyRetry is how long to wait before history that could not be deleted is tried again.
+const tidyRetry = time.Minute
+
+// retryTidy reports why history could not be discarded or deleted, and schedules another attempt
+// if that may help.
+func (b *Backend) retryTidy(err error) {
+	b.file.failed(err)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed && backend.Retryable(err) {
+		b.trim.SetIn(tidyRetry)
 	}
 }
 
@@ -113,13 +128,14 @@ func (b *Backend) trimToFloor(stopped func() bool) error {
 }
 
 // trimByAge discards history that is old enough, when the alarm rings, so that history
-// does not stay when there are no more writes.
+// does not stay when there are no more writes. It also has what could not be deleted tried again.
 func (b *Backend) trimByAge() {
 	surplus, err := b.forgetOld()
 	if err != nil {
 		b.file.failed(err)
 	}
-	if surplus {
+	bounds, _ := b.file.journal.Bounds(b.name) // of a log that was declared
+	if surplus || bounds.Trimmed < bounds.Floor {
 		b.file.upkeep.start()
 	}
 }
