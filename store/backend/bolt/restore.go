@@ -37,6 +37,7 @@ type RestoreOptions struct {
 //   - [ErrFormat]: a newer version made the snapshot.
 //   - [backend.ErrFull]: there is no space.
 //   - The error of ctx, once that is done and r has returned.
+//   - That of r, or a [*usercode.PanicError] if it panics.
 func Restore(ctx context.Context, r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 	if opts.Floor > maxFirst {
 		return Manifest{}, &usercode.ConfigError{Field: "RestoreOptions.Floor", Problem: fmt.Sprintf("is %d, which is too large; leave it zero, or give the last revision that is known", opts.Floor)}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/watchmill/watchmill/internal/directory"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // RestoreOptions qualifies Restore. The zero value is valid.
@@ -122,11 +123,13 @@ type source struct {
 	err error
 }
 
-func (s *source) Read(p []byte) (int, error) {
+func (s *source) Read(p []byte) (n int, err error) {
 	if err := context.Cause(s.ctx); err != nil {
 		return 0, err
 	}
-	n, err := s.Reader.Read(p)
+	if panicked := usercode.Call("Reader.Read", "", func() { n, err = s.Reader.Read(p) }); panicked != nil {
+		err = panicked // and no damage of a file
+	}
 	if err != nil && err != io.EOF {
 		s.err = err
 	}

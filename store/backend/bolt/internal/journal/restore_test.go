@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestRestore_GoesOnAboveTheFloorThatIsAskedFor(t *testing.T) {
@@ -358,6 +359,15 @@ func TestRestore_SaysWhichRecordOfASnapshotIsWrong(t *testing.T) {
 type atEnd func()
 
 func (f atEnd) Read([]byte) (int, error) { f(); return 0, io.EOF }
+
+func TestRestore_SaysThatItsReaderPanicked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "restored.db")
+	_, err := journal.Restore(t.Context(), atEnd(func() { panic("broken reader") }), path, journal.RestoreOptions{})
+	require.ErrorIs(t, err, usercode.ErrPanic)
+	require.NotErrorIs(t, err, journal.ErrCorrupt)
+	require.ErrorContains(t, err, "the snapshot cannot be read: ")
+	require.NoFileExists(t, path)
+}
 
 func TestRestore_CanBeTriedAgainIfItsReaderEndsTheGoroutine(t *testing.T) {
 	_, snapshot := snapshotted(t)
