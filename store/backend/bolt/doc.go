@@ -54,9 +54,9 @@
 //     not be kept. Nothing was written, and reads and watches go on. Deletions fail, too,
 //     since they take a little space. Writes succeed again when there is space; or lower
 //     Config.Retain and restart.
-//   - [backend.ErrFailed]: the disk failed during a commit. Nothing is written until the
-//     file is opened again, which may or may not find the interrupted write
-//     ([backend.ErrUncertain]). [Options].OnError gets the error, and [File.Failure]
+//   - [backend.ErrFailed]: the disk failed during a commit. Nothing is written, and no
+//     snapshot made, until the file is opened again, which may or may not find the interrupted
+//     write ([backend.ErrUncertain]). [Options].OnError gets the error, and [File.Failure]
 //     returns it from then on.
 //   - [backend.ErrLocked]: another process has the file open, and did not close it
 //     within [Options].LockTimeout.

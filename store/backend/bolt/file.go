@@ -166,8 +166,9 @@ func typeInfo(b journal.Bounds) TypeInfo {
 type Manifest = journal.Manifest
 
 // Snapshot writes a consistent copy of the file to w, for [Restore]. Writes are possible
-// meanwhile. Its unused space is zeros. It fails with [ErrTimeout] after Options.SnapshotTimeout, with
-// [store.ErrClosed] if the file is closed meanwhile, and with w's error.
+// meanwhile. Its unused space is zeros. It fails with [ErrTimeout] after
+// Options.SnapshotTimeout, with [store.ErrClosed] if the file is closed meanwhile, with
+// [backend.ErrFailed] once the disk has failed, and with w's error.
 func (f *File) Snapshot(ctx context.Context, w io.Writer) (Manifest, error) {
 	return f.journal.Snapshot(ctx, w, f.opts.SnapshotTimeout)
 }

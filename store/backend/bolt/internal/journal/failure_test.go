@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -45,6 +46,8 @@ func TestAppend_StopsWhenTheDiskFails(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrFailed)
 	_, err = f.Declare("more", 1)
 	require.ErrorIs(t, err, journal.ErrFailed)
+	_, err = f.Snapshot(f.ctx, new(bytes.Buffer), time.Minute)
+	require.ErrorIs(t, err, journal.ErrFailed, "it might have what the file will not have")
 	require.Equal(t, f.states[last], stateAt(t, f.File, last), "what was durable can be read")
 	require.NoError(t, f.Close())
 	f.open()

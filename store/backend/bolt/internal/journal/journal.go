@@ -46,8 +46,8 @@ type Journal interface {
 	Rewrite(name string, entries []Entry) error
 
 	// Snapshot writes the file, as it is at one moment, to w. Writers wait for it no
-	// longer than for a commit. It fails with [ErrTimeout] after timeout, and with
-	// [ErrClosed] if the file is closed meanwhile.
+	// longer than for a commit. It fails with [ErrTimeout] after timeout, with [ErrClosed] if
+	// the file is closed meanwhile, and with [ErrFailed] after a commit that failed.
 	Snapshot(ctx context.Context, w io.Writer, timeout time.Duration) (Manifest, error)
 
 	// Usage returns how much of the file is in use, and what Open found and repaired.

@@ -74,8 +74,11 @@ type pinned struct {
 func (f *File) pin() (*pinned, error) {
 	f.writing.Lock()
 	defer f.writing.Unlock()
-	if f.closed {
+	switch {
+	case f.closed:
 		return nil, ErrClosed
+	case f.failed != nil: // the copy might have a write that the file will not have
+		return nil, &FailedError{Path: f.path, Cause: f.failed.Cause}
 	}
 	info, err := f.file.Stat()
 	if err != nil {
