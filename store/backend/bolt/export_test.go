@@ -77,3 +77,10 @@ func (f *File) StopUpkeep() { f.upkeep.stop() }
 
 // Bounds returns the bounds of b's log.
 func (b *Backend) Bounds() (journal.Bounds, error) { return b.file.journal.Bounds(b.name) }
+
+// Marks returns how many marks of b's history there is room for.
+func (b *Backend) Marks() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return cap(b.history.marks)
+}

@@ -120,6 +120,7 @@ func (l *loading) read(fn func(journal.View) error) error {
 func (l *loading) scan(bounds journal.Bounds) error {
 	l.trimmed, l.oldest, l.last = bounds.Trimmed, bounds.Oldest(), bounds.Last
 	l.total = 2 * int(bounds.Last-bounds.Trimmed)
+	l.backend.history.add(l.oldest, 0, l.started)
 	d := newDecoding(&l.backend.values, l.decodedBase)
 	defer d.running.Wait() // also if reading panics
 	after := uint64(0)
@@ -206,7 +207,9 @@ func (l *loading) progress() {
 func (l *loading) follow(revision uint64, r journal.Record) (place int, err error) {
 	l.progress()
 	b := l.backend
-	b.history.add(revision, int64(r.Size()), l.started)
+	if revision > l.oldest {
+		b.history.add(revision, int64(r.Size()), l.started)
+	}
 	if r.Kind == journal.Emit {
 		return 0, nil
 	}
@@ -362,7 +365,6 @@ func (l *loading) finish(bounds journal.Bounds) error {
 	}
 	b.revision = store.Revision(bounds.Last)
 	b.floor, b.first = store.Revision(bounds.Floor), store.Revision(bounds.First)
-	b.history.drop(uint64(b.oldest()))
 	b.window.Reset(b.revision)
 	if l.oldest < bounds.Last {
 		b.remember(l.past())

@@ -1,6 +1,7 @@
 package bolt_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -89,6 +90,21 @@ func TestNew_KeepsNoSpaceFromOthersWhileItDecodes(t *testing.T) {
 		f.Backend = b
 		require.Len(t, f.list(backend.ListOptions{}), 1)
 	}
+}
+
+// Objects whose records are far apart are a base, and no history.
+func TestNew_CountsHistoryAlone(t *testing.T) {
+	f := newFixture(t, func(f *fixture) {
+		f.cfg.Retain = store.WindowLimits{MaxBytes: 1, MinEvents: 1} // a step for each record
+	})
+	for i := range 100 {
+		f.put(fmt.Sprint("k", i), "1")
+	}
+	require.NoError(t, f.Compact(f.ctx, f.revision()))
+	f.file.Settle()
+	f.flicker("k1", 3)
+	f.reopen(0)
+	require.Less(t, f.Marks(), 10)
 }
 
 // History is discarded in the background for one type while New reads another, whose
