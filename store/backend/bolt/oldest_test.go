@@ -75,6 +75,23 @@ func TestRestart_DecodesEachValueOnce(t *testing.T) {
 	require.EqualValues(t, 1200, decoded.Load(), "the 300 that have changed since")
 }
 
+// An object of a page that has to be read has none of the others read again.
+func TestRestart_ReadsTheObjectsOfAPageThatAreNotInMemory(t *testing.T) {
+	var decoded atomic.Int64
+	f := newFixture(t, func(f *fixture) { f.cfg.Codec = counting{decoded: &decoded} })
+	f.aged(20)
+	f.file.StopUpkeep()
+	oldest := f.put("ns-1/not in the base", "old").Revision
+	require.NoError(t, f.Compact(f.ctx, oldest))
+	past := f.list(backend.ListOptions{})
+	f.put("ns-1/not in the base", "new")
+	f.put("ns-1/item-0001", "new")
+	f.reopen(0)
+	decoded.Store(0)
+	require.Equal(t, past, f.list(backend.ListOptions{Revision: oldest}))
+	require.EqualValues(t, 1, decoded.Load())
+}
+
 // The oldest state shares objects with the newest, or else their keys.
 func TestRestart_OldestStateSharesWithTheNewest(t *testing.T) {
 	f := newFixture(t)

@@ -129,6 +129,7 @@ func (r *pastReader) fill(page *backend.List, scan backend.Scan) error {
 		switch o := newest[i]; {
 		case o != nil && uint64(o.Revision) == revision && now.undecodable.of(o) == nil:
 			page.Items[i] = o
+		case !isHeader(header): // the index has it
 		default:
 			records = append(records, wanted{revision, header.Key, i})
 		}
