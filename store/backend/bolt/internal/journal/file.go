@@ -140,9 +140,9 @@ func (f *File) Close() error {
 	}
 	f.closed = true
 	defer f.release()
+	f.endSnapshots()
 	if f.broken.Load() != nil {
 		return errors.Join(unlock(f.file), f.file.Close()) // without bbolt, which may still hold its own locks
 	}
-	f.endSnapshots()
 	return f.guard(f.db.Close)
 }

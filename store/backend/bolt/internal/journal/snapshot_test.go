@@ -94,19 +94,24 @@ func TestOpen_LeavesASnapshotAsItIs(t *testing.T) {
 
 // A reader that hangs does not keep the file from being closed.
 func TestSnapshot_EndsWhenTheFileIsClosed(t *testing.T) {
-	f := newFixture(t, journal.Options{})
-	f.random(newRandom(1), 20, 50, 3000)
-	entered, wait, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	first := sync.OnceFunc(func() { close(entered); <-wait })
-	hanging := writerFunc(func(p []byte) (int, error) { first(); return len(p), nil })
-	go func() {
-		_, err := f.Snapshot(f.ctx, hanging, time.Hour)
-		done <- err
-	}()
-	<-entered
-	require.NoError(t, f.Close())
-	close(wait)
-	require.ErrorIs(t, <-done, journal.ErrClosed)
+	for _, broken := range []bool{false, true} {
+		f := newFixture(t, journal.Options{})
+		f.random(newRandom(1), 20, 50, 3000)
+		entered, wait, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		first := sync.OnceFunc(func() { close(entered); <-wait })
+		hanging := writerFunc(func(p []byte) (int, error) { first(); return len(p), nil })
+		go func() {
+			_, err := f.Snapshot(f.ctx, hanging, time.Hour)
+			done <- err
+		}()
+		<-entered
+		if broken { // as by a damaged page
+			require.ErrorIs(t, f.Read(f.ctx, logName, func(journal.View) error { panic("damage") }), journal.ErrCorrupt)
+		}
+		require.NoError(t, f.Close())
+		close(wait)
+		require.ErrorIs(t, <-done, journal.ErrClosed)
+	}
 }
 
 // Writers go on while a snapshot is written, and it is that of one moment.
