@@ -45,7 +45,7 @@ func (b *Backend) retryExpiry(err error) {
 	}
 }
 
-// deleteAllExpired deletes all expired objects, in the order of their expiries and keys.
+// deleteAllExpired deletes all expired objects, in the order in which the queue has them.
 func (b *Backend) deleteAllExpired() error {
 	for {
 		now, err := expiry.Now(b.clock)
@@ -64,7 +64,6 @@ type expiring struct {
 	commit.Ticket
 	backend *Backend
 	now     time.Time
-	closed  bool
 	expired []*expiry.Expiring
 	changes []change
 }
@@ -73,8 +72,7 @@ func (w *expiring) Log() commit.Log { return w.backend }
 func (w *expiring) Size() int       { return journal.MaxOverhead }
 
 func (w *expiring) Read() {
-	b := w.backend
-	if w.closed = b.closed; !w.closed {
+	if b := w.backend; !b.closed {
 		w.expired = b.expiries.Expired(w.now, expiryRun)
 	}
 }
