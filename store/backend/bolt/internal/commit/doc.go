@@ -10,9 +10,9 @@
 // them commits that. So a single writer has the latency of the disk, and many writers
 // share it.
 //
-// A write waits at most for the group before its own and for its own, never for more
-// writes to arrive. Only goroutines that are ready to run go first, a few times: they are
-// often the writers that the commit before has woken.
+// A write waits at most for the groups before its own, of which all that wait are full, and
+// for its own, never for more writes to arrive. Only goroutines that are ready to run go
+// first, a few times: they are often the writers that the commit before has woken.
 //
 // A write becomes visible after it is durable.
 package commit
