@@ -118,6 +118,16 @@ func TestPlay_FindsNoDefectInWhatIsOnlyWrittenByHand(t *testing.T) {
 	}
 }
 
+func TestPlay_RefusesTwoEnds(t *testing.T) {
+	s := script.Scenario{Setup: script.Setup{BookmarkPeriod: time.Second}, Abrupt: true, Drain: true}
+	_, err := Play(Things(), s)
+	requireField(t, "Drain", err)
+	s.Abrupt = false
+	finding, err := Play(Things(), s)
+	require.NoError(t, err)
+	require.Nil(t, finding)
+}
+
 // A deletion that the engine finds by comparing two states may get a revision inside a transaction.
 func TestPlay_RefusesToListAgainWhereThereAreTransactions(t *testing.T) {
 	for field, s := range map[string]script.Scenario{

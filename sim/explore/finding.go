@@ -57,6 +57,9 @@ func (f *Finding) String() string {
 	if f.Scenario.Abrupt {
 		b.WriteString("  and the engine is closed in the middle of its work\n")
 	}
+	if f.Scenario.Drain {
+		b.WriteString("  and the engine is drained\n")
+	}
 	if f.Scenario.Restart {
 		b.WriteString("  and another engine starts on empty storage\n")
 	}

@@ -36,6 +36,9 @@ type Record[T any] struct {
 	Lost uint64
 	// Drained: the consumer has received everything that there is.
 	Drained bool
+	// Through, if not zero, is a revision up to which the consumer has received everything although
+	// its watch has ended, since the engine was drained.
+	Through store.Revision
 	// Ends are the results of Watch.Err after the watch had ended.
 	Ends []error
 	// Causes are the reasons to end that have occurred: its consumer stopped it, its
@@ -215,8 +218,27 @@ func (j *judge[T]) run() error {
 		}
 		return j.judgeLost()
 	}
+	if j.Through > 0 {
+		return j.judgeThrough()
+	}
 	return nil
 }
+
+// judgeThrough checks that the consumer has received everything up to Through. One that conflates may
+// have more than the revisions of its events say.
+func (j *judge[T]) judgeThrough() error {
+	if j.Options.Policy == engine.Conflate {
+		for rev := j.Through; rev <= j.Newest(); rev++ {
+			if j.stateIs(rev, true) {
+				return nil
+			}
+		}
+	}
+	return j.judgeComplete(Conserved, max(j.Through, j.position), "after the engine was drained")
+}
+
+// hasAll reports whether the consumer has received everything that it was to.
+func (r *Record[T]) hasAll() bool { return r.Drained && r.End() == nil || r.Through > 0 }
 
 // begin determines the revision at which the watch started and reads its initial state. It
 // returns the index of the first event after that.
@@ -245,7 +267,7 @@ func (j *judge[T]) begin() (first int, err error) {
 		j.have = j.State(j.position, j.Selects)
 	}
 	j.model = maps.Clone(j.have)
-	if first < len(j.Events) || j.Drained && j.End() == nil {
+	if first < len(j.Events) || j.hasAll() {
 		return first, nil
 	}
 	j.model = j.State(j.position, j.Selects) // the initial state was cut short
@@ -286,7 +308,7 @@ func (j *judge[T]) judgeInitialState() (int, error) {
 		j.have[last] = ev.Object.Revision
 	}
 	j.index, j.initials = -1, n
-	whole := n < len(j.Events) || j.Drained && j.End() == nil
+	whole := n < len(j.Events) || j.hasAll()
 	for rev := min(j.Latest, j.bound(n)); rev >= j.Earliest && rev >= First; rev-- {
 		if j.stateIs(rev, whole) {
 			j.position = rev

@@ -42,6 +42,7 @@ var allChances = func() (sum int) {
 func Draw(seed uint64, selections, maxSteps int) Scenario {
 	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections: max(1, selections)}
 	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0, Restart: d.IntN(4) == 0}
+	s.Drain = !s.Abrupt && d.IntN(5) == 0
 	d.transactions, d.uncached = s.Setup.Transactions, s.Setup.Uncached
 	for range 1 + d.IntN(max(1, maxSteps)) {
 		s.Steps = append(s.Steps, d.steps()...)

@@ -20,6 +20,9 @@ type Scenario struct {
 	// Abrupt closes the engine right after the last step, instead of letting it come
 	// to rest first.
 	Abrupt bool `json:"abrupt,omitzero"`
+	// Drain drains the engine after the last step, while consumers read, instead of letting it
+	// come to rest first.
+	Drain bool `json:"drain,omitzero"`
 	// Restart starts another engine on empty storage afterwards. It must refuse to resume
 	// at the positions of consumers of the first.
 	Restart bool `json:"restart,omitzero"`

@@ -21,6 +21,9 @@ const maxBookmarkPeriod = time.Minute
 // Validate returns a [*engine.ConfigError] for an invalid setup or the first invalid step, nil if there
 // is none. It leaves the rest of the setup to the engine, which refuses what it cannot have.
 func (s *Scenario) Validate() error {
+	if s.Abrupt && s.Drain {
+		return &engine.ConfigError{Field: "Drain", Problem: "is set beside Abrupt; choose one end"}
+	}
 	if s.Setup.BookmarkPeriod > maxBookmarkPeriod {
 		return &engine.ConfigError{Field: "Setup.BookmarkPeriod", Problem: fmt.Sprintf("is %v; give at most %v", s.Setup.BookmarkPeriod, maxBookmarkPeriod)}
 	}

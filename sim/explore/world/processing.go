@@ -2,6 +2,7 @@ package world
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -100,16 +101,19 @@ func (w *World[T]) failProcessing(r *watch[T], ev engine.Event[T]) {
 	}
 }
 
-// endRetries lets every Processor succeed, and the pauses after its failures pass.
-func (w *World[T]) endRetries() {
-	pending := false
+// endFailures lets every Processor succeed from now on.
+func (w *World[T]) endFailures() {
 	for _, r := range w.started {
 		if r.consumer == script.Processor {
 			r.processing.fails, r.panics = 0, false
-			pending = pending || r.processing.pending()
 		}
 	}
-	if pending {
+}
+
+// endRetries lets the pauses after failures pass, of which there are no more.
+func (w *World[T]) endRetries() {
+	w.endFailures()
+	if slices.ContainsFunc(w.started, func(r *watch[T]) bool { return r.processing.pending() }) {
 		w.clock.Advance(script.Backoff << script.Attempts)
 	}
 }

@@ -186,6 +186,11 @@ func forgetFailure(o *once) seams[Thing] {
 	}}
 }
 
+// closeAtDrain closes the engine when it is to be drained, and says that nothing was dropped.
+func closeAtDrain(*once) seams[Thing] {
+	return seams[Thing]{drain: func(w *World[Thing]) error { return w.engine.Close() }}
+}
+
 // dropNotification withholds a notification from the handler of an informer.
 func dropNotification(o *once) seams[Thing] {
 	return seams[Thing]{notify: func(_ *World[Thing], n informer.Notification[Thing]) []informer.Notification[Thing] {
@@ -232,12 +237,12 @@ func spoilDeleted(o *once) seams[Thing] {
 
 // staleInformer makes the informer show the same snapshot from some time on.
 func staleInformer(o *once) seams[Thing] {
-	var had informer.Snapshot[Thing]
+	var had *informer.Snapshot[Thing]
 	return seams[Thing]{snapshot: func(now informer.Snapshot[Thing]) informer.Snapshot[Thing] {
-		if !o.since() || had.Revision() == 0 {
-			had = now
+		if !o.since() || had == nil || had.Revision() == 0 {
+			had = &now
 		}
-		return had
+		return *had
 	}}
 }
 

@@ -199,6 +199,8 @@ var sabotages = []sabotage{
 		foundBy: []judge.Invariant{Retries, judge.Ends, judge.Resumable}},
 	{name: "skip an event silently", seams: changeConfig(func(c *engine.Config[Thing]) { c.OnError = nil }), moments: 1,
 		foundBy: []judge.Invariant{Retries}},
+	{name: "close in place of a drain", seams: closeAtDrain, moments: 1,
+		foundBy: []judge.Invariant{judge.Conserved, judge.InitialState}},
 	{name: "never rest", seams: onStorage(wakeForever), moments: 10,
 		foundBy: []judge.Invariant{judge.Rests}},
 }

@@ -17,7 +17,7 @@ import (
 //
 //	storage ──[storage]──▶ engine ─[deliver, endError, resumeRevision]─▶ consumer ──▶ judge
 //	                       │  ▲  ▲                                 │
-//	                  [turn]  │  └─[ask, start, page, refuse, stop]─┘
+//	                  [turn]  │  └─[ask, start, page, refuse, drain, stop]─┘
 //	                       ▼  │
 //	                     executor
 //
@@ -52,6 +52,8 @@ type seams[T any] struct {
 	// function returns.
 	policy    func(engine.ErrorPolicy) engine.ErrorPolicy
 	processed func(error) error
+	// drain drains the engine.
+	drain func(*World[T]) error
 	// stop reports whether a consumer's Stop of its watch is lost.
 	stop func(r *watch[T]) bool
 	// cancel reports whether the end of a context is lost.

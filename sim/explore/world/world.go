@@ -252,7 +252,11 @@ func (w *World[T]) run() error {
 		}
 	}
 	w.sched.BeginStep()
-	if !w.scenario.Abrupt {
+	switch {
+	case w.scenario.Drain:
+		w.drainEngine()
+		w.checkRests()
+	case !w.scenario.Abrupt:
 		w.finish()
 		w.checkRests()
 		w.checkConsistent()

@@ -113,6 +113,9 @@ func (s *Scheduler) MayWait() bool {
 	return s.depth == 0 && s.Patience == script.Unlimited && s.HasTurns()
 }
 
+// InTurn reports whether a turn is under way, such as that of a handler whose call waits.
+func (s *Scheduler) InTurn() bool { return s.depth > 0 }
+
 // HasTurns reports whether there are turns to wait for.
 func (s *Scheduler) HasTurns() bool { return s.Pending() > 0 && !s.Stuck() }
 
