@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
@@ -79,9 +80,11 @@ type checkReport struct {
 	File  string `json:"file"`
 	OK    bool   `json:"ok"`
 	Bytes int64  `json:"bytes"`
-	// Store, Timeline, Format and Created are left out if damage hides them.
+	// Store, Timeline, Branch, Format and Created are left out if damage hides them, and Branch also
+	// if the file was not restored.
 	Store    string                   `json:"store,omitempty"`
 	Timeline uint64                   `json:"timeline,omitzero"`
+	Branch   string                   `json:"branch,omitempty"`
 	Format   uint64                   `json:"format,omitzero"`
 	Created  time.Time                `json:"created,omitzero"`
 	Records  int                      `json:"records"`
@@ -104,7 +107,7 @@ func (c *storeCheckCommand) Run(to *streams) error {
 		return usable(err)
 	}
 	report := checkReport{
-		File: r.Path, OK: len(r.Problems) == 0, Bytes: r.Size, Store: r.StoreID, Timeline: r.Timeline,
+		File: r.Path, OK: len(r.Problems) == 0, Bytes: r.Size, Store: r.StoreID, Timeline: r.Timeline, Branch: branchOf(r.Branch),
 		Format: r.Format, Created: r.Created, Records: r.Records, Types: map[string]checkRevision{}, Warnings: r.Warnings, Unlisted: r.Unlisted,
 	}
 	for name, info := range r.Types {
@@ -147,9 +150,21 @@ func (c *storeInfoCommand) Run(to *streams) error {
 	return writeInfo(to.stdout, info)
 }
 
+// branchOf returns a branch as text, as it is in the names of storage; empty for none.
+func branchOf(branch uint64) string {
+	if branch == 0 {
+		return ""
+	}
+	return strconv.FormatUint(branch, 16)
+}
+
 func writeInfo(w io.Writer, info bolt.Info) error {
-	_, err := fmt.Fprintf(w, "file       %s, %d bytes, %d of them unused\nstore      %s, timeline %d, format %d\ncreated    %s\n",
-		info.Path, info.Size, info.Free, info.StoreID, info.Timeline, info.Format, info.Created.UTC().Format(time.RFC3339))
+	timeline := strconv.FormatUint(info.Timeline, 10)
+	if branch := branchOf(info.Branch); branch != "" {
+		timeline += ", branch " + branch
+	}
+	_, err := fmt.Fprintf(w, "file       %s, %d bytes, %d of them unused\nstore      %s, timeline %s, format %d\ncreated    %s\n",
+		info.Path, info.Size, info.Free, info.StoreID, timeline, info.Format, info.Created.UTC().Format(time.RFC3339))
 	for _, name := range slices.Sorted(maps.Keys(info.Types)) {
 		history := "from the beginning"
 		if oldest := info.Types[name].Compacted; oldest > 0 {

@@ -253,6 +253,23 @@ func TestStoreInfo_SaysWhatAFileHolds(t *testing.T) {
 	require.Contains(t, out, "type       notes, at revision 6, history from the beginning\n")
 }
 
+// Two files of one snapshot have the same revisions, and not the same objects.
+func TestStoreRestore_EachFileHasABranchOfItsOwn(t *testing.T) {
+	_, snapshot := writeFile(t, "notes")
+	branch := func() string {
+		restored := filepath.Join(t.TempDir(), "restored.db")
+		out, errs, status := command(t.Context(), "store", "restore", snapshot, restored)
+		require.Zero(t, status, errs)
+		var report checkReport
+		checked, errs, status := command(t.Context(), "store", "check", restored)
+		require.Zero(t, status, errs)
+		require.NoError(t, json.Unmarshal([]byte(checked), &report))
+		require.Contains(t, out, ", timeline 1, branch "+report.Branch+", format ")
+		return report.Branch
+	}
+	require.NotEqual(t, branch(), branch())
+}
+
 func TestStoreRestore_GoesOnAboveOnANewTimeline(t *testing.T) {
 	path, snapshot := writeFile(t, "notes")
 	restored := filepath.Join(t.TempDir(), "restored.db")

@@ -58,10 +58,11 @@ type Report struct {
 	Path string
 	// Size is the length of the file in bytes.
 	Size int64
-	// StoreID, Timeline, Format and Created are as in [Info]. They are zero if damage hides
+	// StoreID, Timeline, Branch, Format and Created are as in [Info]. They are zero if damage hides
 	// them.
 	StoreID  string
 	Timeline uint64
+	Branch   uint64
 	Format   uint64
 	Created  time.Time
 	// Types has each type by its name. Records is how many records there are of all.
@@ -80,7 +81,7 @@ func newReport(r *journal.Report) *Report {
 		return nil
 	}
 	report := &Report{
-		Path: r.Path, Size: r.Size, Timeline: r.Identity.Timeline,
+		Path: r.Path, Size: r.Size, Timeline: r.Identity.Timeline, Branch: r.Identity.Branch,
 		Format: r.Identity.Format, Created: r.Identity.Created, Types: map[string]TypeInfo{},
 		Records: r.Records, Warnings: r.Warnings, Problems: r.Problems, Unlisted: r.Unlisted,
 	}
