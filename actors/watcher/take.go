@@ -49,10 +49,11 @@ func (w *Watch) takeStep() (events []store.Event, held bool, rest func(), err er
 	if len(events) == 0 && rest == nil {
 		return nil, false, nil, w.reason()
 	}
-	w.flags.clear(waiting | emptyHanded)
+	over := waiting | emptyHanded
 	if len(events) > 0 {
-		w.flags.clear(untold)
+		over |= untold
 	}
+	w.flags.clear(over)
 	w.delivered.Add(uint64(len(events)))
 	return events, false, rest, nil
 }

@@ -62,7 +62,8 @@ func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
 // keepInHand keeps what the consumer has in hand when that leaves with prev. It looks for that
 // once for each time that the consumer takes events.
 func (w *Watch) keepInHand(prev, next *store.Snapshot) {
-	if w.flags.has(emptyHanded) || w.resume.Load() >= uint64(next.Window.Floor()) {
+	resume := store.Revision(w.resume.Load())
+	if resume >= w.cur.rev || resume >= next.Window.Floor() || w.flags.has(emptyHanded) {
 		return
 	}
 	if events := w.inHand(prev); len(events) > 0 {
