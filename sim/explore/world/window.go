@@ -27,7 +27,10 @@ func (w *World[T]) judgeWindow() {
 	}
 	floor := s.WindowFloor
 	if w.windowBegan == 0 || w.discarded > 0 && floor >= w.discarded {
-		w.windowBegan, w.discarded = floor, 0
+		w.windowBegan = floor
+	}
+	if s.Revision >= w.discarded && floor >= w.discarded {
+		w.discarded = 0
 	}
 	if floor <= max(w.windowBegan, judge.First) {
 		return
