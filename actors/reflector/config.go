@@ -78,8 +78,8 @@ type Config struct {
 	ListWhenBehind store.Revision
 	// Waiting reports whether calls wait for a revision that has not come. Until it no
 	// longer does, a [Ref.RequestProgress] is repeated every [ProgressPeriod], since a
-	// request is lost if the watch breaks or is not open yet. It is called in the
-	// Reflector's turn, and must neither block nor panic. Optional: without it, each
+	// request is lost if the watch breaks or is not open yet. It is called by
+	// RequestProgress, and must neither block nor panic. Optional: without it, each
 	// RequestProgress makes one request.
 	Waiting func() bool
 	// CallTimeout bounds each List call (one page) and each Watch call of a

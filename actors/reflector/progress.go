@@ -37,13 +37,10 @@ func (p *progress) stop() {
 // asked requests progress, and repeats that while calls wait. If the clock panics, the next
 // call repeats it.
 func (r *reflector) asked(ctx *actors.Context) {
-	h, waiting := r.handle, r.config.Waiting
+	h := r.handle
 	h.asked.Store(false)
-	if waiting != nil && !waiting() {
-		return
-	}
 	r.ask(ctx)
-	if waiting == nil {
+	if h.waiting == nil {
 		return
 	}
 	clock.Stop(&h.repeat)

@@ -17,6 +17,7 @@ type Ref struct {
 	actor *actors.Ref[message]
 	// contiguous: the revisions of what it follows are exactly the events.
 	contiguous bool
+	waiting    func() bool // [Config].Waiting
 
 	mu    sync.Mutex
 	stats Stats
@@ -52,7 +53,10 @@ func Spawn(parent actors.Parent, cfg Config) (*Ref, error) {
 	if err := usercode.Call("ListerWatcher.Traits", cfg.Prefix, func() { traits = cfg.Source.Traits() }); err != nil {
 		return nil, err
 	}
-	h := &Ref{contiguous: traits.Contiguous && cfg.Prefix == ""} // keys outside the prefix use revisions too
+	h := &Ref{
+		contiguous: traits.Contiguous && cfg.Prefix == "", // keys outside the prefix use revisions too
+		waiting:    cfg.Waiting,
+	}
 	h.actor = actors.Spawn(parent, "reflector", func() actors.Behavior[message] {
 		return newReflector(&cfg, traits, h)
 	}, actors.Options{})
@@ -123,7 +127,10 @@ func (h *Ref) Relist(why Reason) {
 // [Config].Waiting. With a Waiting that reports false it does nothing, nor if each revision of
 // the source is an event, which tells as much.
 func (h *Ref) RequestProgress() {
-	if !h.contiguous && !h.asked.Swap(true) {
+	if h.contiguous || h.waiting != nil && !h.waiting() {
+		return
+	}
+	if !h.asked.Swap(true) {
 		h.actor.Tell(ask{})
 	}
 }

@@ -87,9 +87,7 @@ func (p *updater) Started(ctx *actors.Context) {
 		return
 	}
 	s.source.Store(ref)
-	if s.waiters.waiting() {
-		ref.RequestProgress()
-	}
+	ref.RequestProgress() // for calls that wait since before
 }
 
 // Receive handles one message. Flush commits the gathered updates.

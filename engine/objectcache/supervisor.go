@@ -123,9 +123,7 @@ func (s *supervisor) start(ctx *actors.Context, e *entry) {
 	}
 	e.child.Store(child)
 	e.stopping = false
-	if e.awaited() {
-		child.RequestProgress()
-	}
+	child.RequestProgress() // for calls that wait since before
 	s.children[child.ID()] = e
 	s.cache.reflectors.Add(1)
 	s.cache.starts.Add(1)
