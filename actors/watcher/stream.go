@@ -107,8 +107,7 @@ func (s *Stream) Join(m *Member) {
 // Leave removes m from the stream's members.
 func (s *Stream) Leave(m *Member) {
 	last := len(s.members) - 1
-	moved := s.members[last]
-	s.members[m.memberIndex], moved.memberIndex = moved, m.memberIndex
+	s.exchange(int(m.memberIndex), last)
 	s.members[last] = nil
 	s.members = s.members[:last]
 	m.memberIndex = noMember
