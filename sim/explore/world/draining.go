@@ -57,14 +57,7 @@ func (w *World[T]) shownAfter(rev store.Revision) store.Revision {
 // when they have nothing to read.
 func (w *World[T]) drainWhileReading() (err error) {
 	left := drainTime
-	idle := func() bool {
-		if !w.sched.InTurn() && w.readSome() {
-			return true
-		}
-		passed, ok := w.clock.AdvanceToNext(left)
-		left -= passed
-		return ok && !w.sched.Stuck()
-	}
+	idle := func() bool { return !w.sched.InTurn() && w.readSome() || w.passToNext(&left) }
 	w.sched.Wait(execution.Waiting{Patience: script.Unlimited, Idle: idle}, func() {
 		if w.seams.drain != nil {
 			err = w.seams.drain(w)

@@ -335,11 +335,7 @@ func (w *World[T]) wait(s script.Step, limit time.Duration, call func(context.Co
 // and for limit of virtual time. s.Meanwhile happens while it waits, or at the latest
 // after it has returned.
 func (w *World[T]) waitAs(c *execution.Caller, s script.Step, limit time.Duration, call func()) {
-	how := execution.Waiting{Patience: s.Turns, After: s.After, Idle: func() bool {
-		passed, ok := w.clock.AdvanceToNext(limit)
-		limit -= passed
-		return ok && !w.sched.Stuck()
-	}}
+	how := execution.Waiting{Patience: s.Turns, After: s.After, Idle: func() bool { return w.passToNext(&limit) }}
 	if s.Meanwhile != nil {
 		how.Meanwhile = func() { w.meanwhile(*s.Meanwhile) }
 	}
@@ -349,6 +345,14 @@ func (w *World[T]) waitAs(c *execution.Caller, s script.Step, limit time.Duratio
 		call()
 		w.calling = other
 	})
+}
+
+// passToNext lets time pass to the next timer, which it takes off limit, and reports whether there is one
+// within that.
+func (w *World[T]) passToNext(limit *time.Duration) bool {
+	passed, ok := w.clock.AdvanceToNext(*limit)
+	*limit -= passed
+	return ok && !w.sched.Stuck()
 }
 
 func (w *World[T]) meanwhile(s script.Step) {
