@@ -1,5 +1,5 @@
-// Package clocktest has a clock for tests that fails when it is told to, as a user's clock
-// may.
+// Package clocktest has clocks for tests: [Failing], which fails when it is told to, as a user's
+// clock may, and [Counting], which counts timers.
 //
 //	Fail(Now, after, times)
 //	           │

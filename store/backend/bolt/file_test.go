@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
@@ -236,27 +236,14 @@ func TestIdle_NeedsNoTimer(t *testing.T) {
 	require.Equal(t, 2, f.clock.Pending())
 }
 
-// countingClock counts timers, and ends a rapid succession of them.
-type countingClock struct {
-	*clock.Virtual
-	timers int
-}
-
-func (c *countingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	if c.timers++; c.timers > 100 {
-		d = time.Hour
-	}
-	return c.Virtual.AfterFunc(d, f)
-}
-
 // Old history goes in steps, so that some stays which is old enough.
 func TestIdle_NeedsFewTimersWhateverTheAgeIs(t *testing.T) {
 	defer bolt.SetHotLimits(store.WindowLimits{MinAge: time.Minute, MaxEvents: 10})()
 	f := newFixture(t, func(f *fixture) {
-		f.opts.Clock = &countingClock{Virtual: f.clock}
+		f.opts.Clock = &clocktest.Counting{Virtual: f.clock}
 		f.cfg.Retain = store.WindowLimits{MinEvents: 10, MinAge: time.Millisecond}
 	})
-	timers := &f.opts.Clock.(*countingClock).timers
+	timers := &f.opts.Clock.(*clocktest.Counting).Timers
 	for _, n := range []int{100, 1000} {
 		f.flicker("a", n)
 		*timers = 0

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -41,22 +42,9 @@ func TestRetain_CompactsByAge(t *testing.T) {
 	require.Equal(t, 1, f.clock.Pending(), "and with something there is one again")
 }
 
-// countingClock counts timers, and ends a rapid succession of them.
-type countingClock struct {
-	*clock.Virtual
-	timers int
-}
-
-func (c *countingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	if c.timers++; c.timers > 1000 {
-		d = time.Hour
-	}
-	return c.Virtual.AfterFunc(d, f)
-}
-
 // What a watch has not read stays whatever its age is.
 func TestRetain_NeedsFewTimersForAWatchThatDoesNotRead(t *testing.T) {
-	c := &countingClock{Virtual: clock.NewVirtual(began)}
+	c := &clocktest.Counting{Virtual: clock.NewVirtual(began)}
 	b, err := memory.New(lamps, memory.Options{Clock: c, Retain: store.WindowLimits{MinEvents: 10, MinAge: time.Millisecond}})
 	require.NoError(t, err)
 	defer b.Close()
@@ -65,7 +53,7 @@ func TestRetain_NeedsFewTimersForAWatchThatDoesNotRead(t *testing.T) {
 	_, err = b.Put(t.Context(), newLamp("a", false), nil, backend.PutOptions{})
 	require.NoError(t, err)
 	c.Advance(time.Minute)
-	require.Less(t, c.timers, 100)
+	require.Less(t, c.Timers, 100)
 	batch, err := w.Next(10)
 	require.NoError(t, err)
 	require.Len(t, batch.Events, 1)
