@@ -139,7 +139,7 @@ func TestInterrupt_EndsARunWhoseReportGoesIntoAPipeWithoutAReader(t *testing.T) 
 	require.NoError(t, reader.Close())
 }
 
-// Files are written whoever reads the report: a page that is asked for is not lost with a pager that ends.
+// Files do not depend on the reader of the report: a page is not lost with a pager that ends.
 func TestClosedPipe_LosesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	state, page := filepath.Join(dir, "state"), filepath.Join(dir, "page")

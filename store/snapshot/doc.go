@@ -8,7 +8,7 @@
 // for each object in the order of the keys, and an end with their number and a checksum. So a
 // snapshot that was cut off is refused, and one that was damaged: the checksum, a CRC-32C of the
 // lines before it, shows up to 32 wrong bits in a row, and of all other damage all but a part in
-// four billion. It is no secret, and so protects from nobody who means to change a snapshot. One
+// four billion. It is no secret, and so does not show changes that are made on purpose. A snapshot
 // without it, as from another program, is read as it is.
 //
 //	{"snapshot":1,"revision":7}
