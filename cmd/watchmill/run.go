@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/crd"
@@ -86,8 +86,7 @@ func complain(stderr io.Writer, err error) int {
 	switch {
 	case err == nil, errors.Is(err, errFailed), errors.Is(err, replay.ErrFailed), errors.Is(err, errBroken):
 		// the command has reported it
-	case errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "\n"):
-		// an interrupt alone: one that is joined with another error has a line for each
+	case interrupt.Alone(err):
 	case errors.As(err, &lint):
 		fmt.Fprintln(stderr, lint) // each line begins with its position, as editors expect
 	default:

@@ -47,6 +47,7 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
 	"github.com/watchmill/watchmill/registry/crd"
@@ -144,7 +145,7 @@ func complain(stderr io.Writer, err error) int {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, context.Canceled):
-		if strings.Contains(err.Error(), "\n") { // another error, on a line of its own, is joined with it
+		if !interrupt.Alone(err) {
 			fmt.Fprintln(stderr, "watchmill-etcd:", err)
 		}
 		return exitInterrupted

@@ -1,8 +1,18 @@
 // Package interrupt lets a command that reads a file hear of an interrupt meanwhile: a pipe
-// may have nothing to read for hours, or no writer.
+// may have nothing to read for hours, or no writer. [Alone] tells its error from others.
 package interrupt
 
-import "context"
+import (
+	"context"
+	"errors"
+	"strings"
+)
+
+// Alone reports whether an error is that of an interrupt and of nothing else: one that is joined with
+// another has a line for each.
+func Alone(err error) bool {
+	return errors.Is(err, context.Canceled) && !strings.Contains(err.Error(), "\n")
+}
 
 // Do returns what read does, or the error of ctx if that is done before. Then read goes on in
 // a goroutine until the file lets it end.

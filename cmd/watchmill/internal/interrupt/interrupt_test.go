@@ -3,6 +3,7 @@ package interrupt_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -60,4 +61,10 @@ func TestDoOrUndo_UndoesWhatIsDoneTooLate(t *testing.T) {
 	got, err := interrupt.DoOrUndo(t.Context(), func() (string, error) { return "in time", nil }, func(string) { t.Error("it is in use") })
 	require.NoError(t, err)
 	require.Equal(t, "in time", got)
+}
+
+func TestAlone_IsNoInterruptThatAnotherErrorCameWith(t *testing.T) {
+	require.True(t, interrupt.Alone(fmt.Errorf("reading: %w", context.Canceled)))
+	require.False(t, interrupt.Alone(errors.Join(context.Canceled, errors.New("the disk is full"))))
+	require.False(t, interrupt.Alone(errors.New("the disk is full")))
 }
