@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -118,4 +119,42 @@ func TestList_PageOfAnotherEngineOnTheSameStorage(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "b", next.Items[0].Key)
 	}
+}
+
+// An engine does not continue a list of other storage, whichever engine began it.
+func TestList_PageOfAnotherEngineOnOtherStorage(t *testing.T) {
+	f := newReadFixture(t)
+	f.put("a", "web", 1)
+	f.put("b", "web", 2)
+	first, err := f.List(t.Context(), engine.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	c := podsByNumber()
+	c.Host, c.Backend = f.host, f.newMemory()
+	other, err := engine.New(c)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, errors.Join(other.Close(), c.Backend.Close())) }()
+	for _, name := range []string{"x", "y"} {
+		_, err := other.Put(t.Context(), pod{Name: name})
+		require.NoError(t, err)
+	}
+	_, err = other.List(t.Context(), engine.ListOptions{Limit: 1, Continue: first.Continue})
+	require.ErrorIs(t, err, engine.ErrExpired)
+}
+
+// A page of storage that is replaced while it is read does not continue the list.
+func TestList_PageOfStorageThatIsReplacedMeanwhile(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	f.put("a", "web", 1)
+	f.put("b", "web", 2)
+	first, err := f.List(t.Context(), engine.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	other := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	other.put("x", "web", 1)
+	other.put("y", "web", 2)
+	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Times: 1, Do: func(ctx context.Context, c *faulty.Call, _ func()) {
+		require.NoError(t, f.storage.Replace(f.newMemory()).Close())
+		c.Page, c.Err = other.storage.List(ctx, c.ListOptions)
+	}})
+	_, err = f.List(t.Context(), engine.ListOptions{Limit: 1, Continue: first.Continue})
+	require.ErrorIs(t, err, engine.ErrExpired)
 }

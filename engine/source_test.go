@@ -187,6 +187,15 @@ func TestSource_DoesNotListTheStorageBefore(t *testing.T) {
 	require.Empty(t, now.Items)
 }
 
+// A list of the newest state asks storage how new that is, and fails if it does not say.
+func TestSource_DoesNotListWithoutKnowingTheNewestRevision(t *testing.T) {
+	f := newReadFixture(t)
+	f.put("a", "web", 1)
+	f.setDown(true)
+	_, err := f.Source().List(t.Context(), backend.ListOptions{})
+	require.ErrorIs(t, err, errDown)
+}
+
 func TestSource_OfAClosedEngine(t *testing.T) {
 	e, err := engine.New(cfg())
 	require.NoError(t, err)

@@ -82,6 +82,18 @@ func TestWatch_LinearizableStateHasEveryAcknowledgedWrite(t *testing.T) {
 	}
 }
 
+// Without an answer of storage it is unknown what was acknowledged.
+func TestWatch_LinearizableFailsIfStorageDoesNotAnswer(t *testing.T) {
+	for _, opts := range []engine.WatchOptions{{}, {InitialState: true}, {Last: 1}} {
+		f := newReadFixture(t)
+		f.put("a", "web", 1)
+		f.setDown(true)
+		opts.Linearizable = true
+		_, err := f.Watch(t.Context(), opts)
+		require.ErrorIs(t, err, errDown, "%+v", opts)
+	}
+}
+
 // The last events too are those of the acknowledged writes.
 func TestWatch_LinearizableLastHasEveryAcknowledgedWrite(t *testing.T) {
 	e, ctx := newEngine(t, nil)
