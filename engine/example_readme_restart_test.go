@@ -87,6 +87,10 @@ func Example_readmeLasting() {
 			panic(err)
 		}
 		defer pods.Close()
+		err = pods.WaitReady(ctx) // the cache has read the file
+		if err != nil {
+			panic(err)
+		}
 		for _, name := range names {
 			_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: name})
 		}
@@ -94,7 +98,7 @@ func Example_readmeLasting() {
 		checkpoint, _ := engine.ParseCheckpoint(saved) // "" the first time
 		from, err := pods.RevisionOf(ctx, checkpoint)  // an ErrExpired if it is of another file
 		if err != nil || from == 0 {
-			list, _ := pods.List(ctx, engine.ListOptions{})
+			list, _ := pods.List(ctx, engine.ListOptions{}) // begin with these
 			from = list.Revision
 		}
 		w, _ := pods.Watch(ctx, engine.WatchOptions{From: from})
