@@ -47,7 +47,6 @@ type SourceOptions struct {
 // faults must not be set from within a watch's Notify.
 type Source[T any] struct {
 	*faulty.Backend
-	memory backend.Backend
 	schema store.Schema
 
 	// hiding is held while changes are made that watches must not see, and
@@ -67,8 +66,7 @@ func NewSource[T any](cfg engine.Config[T]) *Source[T] { return NewSourceWith(cf
 // NewSourceWith is NewSource with options.
 func NewSourceWith[T any](cfg engine.Config[T], opts SourceOptions) *Source[T] {
 	s := &Source[T]{schema: cfg.Schema(), hidden: make(map[store.Revision]bool)}
-	s.memory = newMemory(s.schema, opts.Clock)
-	s.Backend = faulty.New(s.memory, faulty.Options{Clock: opts.Clock, Blocks: opts.Blocks, Sparse: opts.Sparse})
+	s.Backend = faulty.New(newMemory(s.schema, opts.Clock), faulty.Options{Clock: opts.Clock, Blocks: opts.Blocks, Sparse: opts.Sparse})
 	s.Backend.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: s.hide})
 	return s
 }
@@ -81,6 +79,18 @@ func newMemory(schema store.Schema, clock clock.Clock) backend.Backend {
 	// The only error is that of limits, and none are given.
 	b, _ := memory.New(schema, memory.Options{Clock: clock, FirstRevision: 1})
 	return b
+}
+
+// Replace replaces the storage and returns the old one, for the caller to close. The source's own
+// writes are to the new one from now on, of which nothing is hidden; running watches stay on the old
+// one until they end.
+func (s *Source[T]) Replace(by backend.Backend) (old backend.Backend) {
+	s.hiding.Lock()
+	defer s.hiding.Unlock()
+	s.mu.Lock()
+	clear(s.hidden)
+	s.mu.Unlock()
+	return s.Backend.Replace(by)
 }
 
 // Add creates an object, as another client of the storage would.
@@ -113,7 +123,7 @@ func (s *Source[T]) Delete(key string) (engine.Revision, error) {
 }
 
 // storage is for the source's own writes, to which no rule applies.
-func (s *Source[T]) storage() *backend.Storage { return backend.NewStorage(s.memory, s.schema) }
+func (s *Source[T]) storage() *backend.Storage { return backend.NewStorage(s.Unwrap(), s.schema) }
 
 // draft returns a new object with that value.
 func (s *Source[T]) draft(value T) *store.Object {

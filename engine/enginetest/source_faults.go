@@ -68,12 +68,12 @@ func (s *Source[T]) Resume() {
 func (s *Source[T]) Hide(write func() error) error {
 	s.hiding.Lock()
 	defer s.hiding.Unlock()
-	before, err := s.memory.Revision(context.Background())
+	before, err := s.Unwrap().Revision(context.Background())
 	if err != nil {
 		return err
 	}
 	failed := write()
-	after, err := s.memory.Revision(context.Background())
+	after, err := s.Unwrap().Revision(context.Background())
 	if err != nil {
 		return err
 	}
@@ -101,9 +101,9 @@ func (s *Source[T]) hide(_ context.Context, c *faulty.Call, proceed func()) {
 // Forget drops all history before the newest revision: watches that have not reached
 // it, and those that start before it, expire.
 func (s *Source[T]) Forget() error {
-	rev, err := s.memory.Revision(context.Background())
+	rev, err := s.Unwrap().Revision(context.Background())
 	if err != nil {
 		return err
 	}
-	return s.memory.Compact(context.Background(), rev)
+	return s.Unwrap().Compact(context.Background(), rev)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // A source that is told no fault is a backend like any other.
@@ -78,6 +79,28 @@ func TestSource_ChangesAreSeenByTheEngine(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrNotFound)
 	_, err = source.Delete("x")
 	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
+// The source writes to the storage that it has, also once that was replaced.
+func TestSource_WritesToTheStorageThatReplacesItsOwn(t *testing.T) {
+	source, e, w := over(t, enginetest.SourceOptions{})
+	require.NoError(t, source.Hide(func() error {
+		_, err := source.Add(pod{Name: "lost"})
+		return err
+	}))
+	schema := pods().Schema()
+	other, err := memory.New(schema, memory.Options{Clock: e.Host().Clock(), FirstRevision: 1})
+	require.NoError(t, err)
+	require.NoError(t, source.Replace(other).Close())
+	e.Advance(time.Minute)
+	enginetest.ExpectEnd(t, w, engine.ErrExpired)
+	w = e.Watch(engine.WatchOptions{})
+	written(t)(source.Add(pod{Name: "a"})) // at a revision that was hidden in the storage before
+	enginetest.ExpectExactly(t, w, addedA)
+	require.NoError(t, source.Forget())
+	_, err = source.Delete("a")
+	require.NoError(t, err)
+	enginetest.ExpectExactly(t, w, enginetest.Deleted(pod{Name: "a"}))
 }
 
 func TestSource_FailsListsAndWatches(t *testing.T) {
