@@ -52,6 +52,7 @@ func NewWith[T any](t testing.TB, cfg engine.Config[T], opts Options) *Engine[T]
 	}
 	cfg.DetectMutations = !e.options.AllowMutations
 	cfg.OnError = failOnMutation(t, cfg.OnError)
+	cfg.OnEnd = withoutMarkers(cfg.OnEnd)
 	var err error
 	if e.engine, err = engine.New(cfg); err != nil {
 		if !shared {
@@ -94,6 +95,18 @@ func failOnMutation(t testing.TB, next func(error)) func(error) {
 		}
 		if next != nil {
 			next(err)
+		}
+	}
+}
+
+// withoutMarkers returns the engine's OnEnd: it passes the ends of the test's own watches to next.
+func withoutMarkers(next func(name string, why error)) func(name string, why error) {
+	if next == nil {
+		return nil
+	}
+	return func(name string, why error) {
+		if name != marker {
+			next(name, why)
 		}
 	}
 }

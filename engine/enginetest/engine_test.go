@@ -250,3 +250,18 @@ func closeInTheEnd(host *engine.Host) (err error) {
 	}
 	return err
 }
+
+// The engine's OnEnd is told of the watches of the test, not of those by which an expectation waits.
+func TestOnEnd_IsToldOfTheTestsOwnWatches(t *testing.T) {
+	cfg := pods()
+	var ended []string
+	cfg.OnEnd = func(name string, _ error) { ended = append(ended, name) }
+	e := enginetest.NewWith(t, cfg, enginetest.Deterministic(1))
+	w := e.Watch(engine.WatchOptions{Name: "mine"})
+	e.Create(pod{Name: "a"})
+	enginetest.ExpectExactly(t, w, enginetest.Added(pod{Name: "a"}))
+	w.Stop()
+	enginetest.ExpectEnd(t, w, engine.ErrStopped)
+	e.Advance(time.Second)
+	require.Equal(t, []string{"mine"}, ended)
+}

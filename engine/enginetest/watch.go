@@ -86,16 +86,20 @@ func (w *Watch[T]) reached(ctx context.Context, rev engine.Revision) error {
 	if err := w.engine.WaitFor(ctx, rev); err != nil {
 		return err
 	}
-	marker, err := w.engine.Watch(ctx, engine.WatchOptions{Key: "enginetest"})
+	last, err := w.engine.Watch(ctx, engine.WatchOptions{Key: marker, Name: marker})
 	switch {
 	case errors.Is(err, engine.ErrDraining):
 		return nil
 	case err != nil:
 		return err
 	}
-	marker.Stop()
+	last.Stop()
 	return nil
 }
+
+// marker is the name, and the key, of the watches by which the package finds out what has been
+// dispatched. Config.OnEnd is not told of them.
+const marker = "enginetest's marker"
 
 // await takes at least one event more, or the end, and waits for it as long as
 // ctx allows. It reports whether something came.
