@@ -176,14 +176,14 @@ func (c *commit) relist(u reflector.Update) {
 	})
 }
 
-// wentBack reports whether a list shows that storage went back in time, so that its
-// objects of equal revisions may differ.
+// wentBack reports whether storage went back in time before a list, so that its objects of
+// equal revisions may differ: the list is older, or the source had shown it before the list.
 func (c *commit) wentBack(u reflector.Update) bool {
 	reached := c.informer.published.Load().revision
 	if c.reached {
 		reached = c.revision
 	}
-	return u.Reason == reflector.Future || u.Revision < reached
+	return u.Reason == reflector.Future || u.Reason == reflector.Repeated || u.Revision < reached
 }
 
 // put stores an object and returns the one that it replaces, if any. The index functions

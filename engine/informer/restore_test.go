@@ -171,34 +171,51 @@ func TestRelist_OfStorageWithoutIdentityThatWentBack(t *testing.T) {
 	require.Nil(t, overlay.Get("lost"))
 }
 
-// It has come to the same revision again when it is listed: that it went back only the
-// watch was told, which could not be resumed.
+// It has come to the same revision again when its list is accepted. That it went back, only
+// what came before shows.
 func TestRelist_OfStorageWithoutIdentityThatWentBackAndOn(t *testing.T) {
-	anonymous := &unidentified{}
-	r := newFixture(t, func(cfg *informer.Config[pod]) {
-		anonymous.ListerWatcher = cfg.Source.ListerWatcher
-		cfg.Source = engine.SourceOf[pod](anonymous)
-	})
-	for _, name := range []string{"a", "b", "c"} {
-		r.put(pod{Name: name})
+	for name, noticed := range map[string]struct {
+		resume error // of the first watch after it went back
+		while  time.Duration
+		as     reflector.Reason
+	}{
+		"as the watch is refused":     {nil, 1500 * time.Millisecond, reflector.Future},
+		"as an older list is refused": {engine.ErrExpired, 2500 * time.Millisecond, reflector.Repeated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			anonymous := &unidentified{}
+			r := newFixture(t, func(cfg *informer.Config[pod]) {
+				anonymous.ListerWatcher = cfg.Source.ListerWatcher
+				cfg.Source = engine.SourceOf[pod](anonymous)
+			})
+			for _, name := range []string{"a", "b", "c"} {
+				r.put(pod{Name: name})
+			}
+			overlay := r.Overlay(0)
+			overlay.Wrote(written(pod{Name: "lost"}, 100))
+			restored := enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Clock: r.host.Clock()})
+			t.Cleanup(func() { require.NoError(t, restored.Close()) })
+			add := func(p pod) {
+				_, err := restored.Add(p)
+				require.NoError(t, err)
+			}
+			add(pod{Name: "a", N: 9})
+			if noticed.resume != nil {
+				restored.FailWatch(1, noticed.resume)
+			}
+			anonymous.ListerWatcher = restored
+			r.source.ResetWatches(nil)
+			r.pass(noticed.while) // another list comes after another pause
+			require.Equal(t, uint64(1), r.Stats().Source.Relists[noticed.as])
+			require.Equal(t, []string{"a", "b", "c"}, keys(r.List(nil)))
+			add(pod{Name: "x"})
+			add(pod{Name: "y"})
+			r.pass(time.Minute)
+			require.Equal(t, []string{"a", "x", "y"}, keys(r.List(nil)))
+			require.Equal(t, 9, r.Get("a").Value.N, "an object of the same revision is another one")
+			require.Nil(t, overlay.Get("lost"))
+		})
 	}
-	restored := enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Clock: r.host.Clock()})
-	t.Cleanup(func() { require.NoError(t, restored.Close()) })
-	add := func(p pod) {
-		_, err := restored.Add(p)
-		require.NoError(t, err)
-	}
-	add(pod{Name: "a", N: 9})
-	anonymous.ListerWatcher = restored
-	r.source.ResetWatches(nil)
-	r.pass(1500 * time.Millisecond) // the watch is refused; a list comes after another pause
-	require.Equal(t, uint64(1), r.Stats().Source.Relists[reflector.Future])
-	require.Equal(t, []string{"a", "b", "c"}, keys(r.List(nil)))
-	add(pod{Name: "x"})
-	add(pod{Name: "y"})
-	r.pass(time.Minute)
-	require.Equal(t, []string{"a", "x", "y"}, keys(r.List(nil)))
-	require.Equal(t, 9, r.Get("a").Value.N, "an object of the same revision is another one")
 }
 
 // unidentified hides the identity of a source's storage.
