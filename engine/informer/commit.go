@@ -144,7 +144,8 @@ func (c *commit) transformed(objects []*store.Object) iter.Seq2[string, *store.O
 func (c *commit) relist(u reflector.Update) {
 	s := c.informer
 	same := sameRevision
-	if u.StoreID != s.storeID || u.StoreID == "" && c.wentBack(u) {
+	another := u.StoreID != s.storeID || u.StoreID == "" && c.wentBack(u)
+	if another {
 		same = sameObject
 		s.storeID = u.StoreID
 		s.storages++
@@ -158,7 +159,8 @@ func (c *commit) relist(u reflector.Update) {
 	for _, p := range changed {
 		now, ok := s.transform.apply(p.now)
 		if !ok {
-			continue // its previous state stays
+			c.untransformed(p, another, u.Revision)
+			continue
 		}
 		_ = c.put(now)
 		for _, n := range s.transform.appendTransition(nil, pair{p.old, now}, Relist) {
@@ -174,6 +176,16 @@ func (c *commit) relist(u reflector.Update) {
 		_, found := slices.BinarySearchFunc(u.Objects, key, func(o *store.Object, key string) int { return strings.Compare(o.Key, key) })
 		return found
 	})
+}
+
+// untransformed handles an object of a list for which Transform has failed. Its previous
+// state stays, unless that is of an earlier object, or of another storage.
+func (c *commit) untransformed(p pair, another bool, listed store.Revision) {
+	s := c.informer
+	if p.old != nil && (another || s.transform.recreated(p)) {
+		s.objects.Delete(p.old.Key, listed)
+		c.add(s.transform.replaced(p, Relist))
+	}
 }
 
 // wentBack reports whether storage went back in time before a list, so that its objects of
@@ -271,8 +283,7 @@ func sameRevision(a, b *store.Object) bool { return a.Revision == b.Revision && 
 // sameObject is for the states of different storages, or of one that went back in time.
 func sameObject(a, b *store.Object) bool { return a == b }
 
-// appendTransition appends the notifications from one state of an object to another. A
-// deletion found by comparing states is stale.
+// appendTransition appends the notifications from one state of an object to another.
 func (t *transformer) appendTransition(to []notification, p pair, cause Cause) []notification {
 	switch {
 	case p.old == nil:
@@ -280,13 +291,17 @@ func (t *transformer) appendTransition(to []notification, p pair, cause Cause) [
 	case t.same(p.old, p.now):
 		return append(to, notification{Type: store.Modified, Cause: cause, Old: p.old, Object: p.now})
 	}
-	end := p.old.Revision // the deletion was after that, and before the new object was created
+	return append(to, t.replaced(p, cause), added(p.now, cause))
+}
+
+// replaced returns the notification that an object was deleted before the one that there
+// is now was created. Only comparing states has shown that, so it is stale.
+func (t *transformer) replaced(p pair, cause Cause) notification {
+	end := p.old.Revision // the deletion was after that
 	if p.now.Created > end {
 		end = p.now.Created - 1
 	}
-	return append(to,
-		notification{Type: store.Deleted, Cause: cause, Stale: true, Old: p.old, Object: t.cfg.schema.Gone(p.old, end, p.now.Written)},
-		added(p.now, cause))
+	return notification{Type: store.Deleted, Cause: cause, Stale: true, Old: p.old, Object: t.cfg.schema.Gone(p.old, end, p.now.Written)}
 }
 
 // difference returns the notifications from the state that a handler knows to the

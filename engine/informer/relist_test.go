@@ -172,6 +172,47 @@ func TestRelist_LosesNeitherDeletesNorAdds(t *testing.T) {
 	}
 }
 
+// No object stays that is gone, though Transform fails for the one that took its place.
+func TestRelist_KeepsNothingThatIsGoneThoughTransformFails(t *testing.T) {
+	fails := func(p pod) bool { return p.N%3 == 0 }
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := newFixture(t, func(cfg *informer.Config[pod]) {
+				cfg.Transform = func(p pod) (pod, error) {
+					if fails(p) {
+						return p, errBad
+					}
+					return p, nil
+				}
+			})
+			h := newHistory()
+			_, err := r.Subscribe(h.handle, informer.HandlerOptions{})
+			require.NoError(t, err)
+			random := rand.New(rand.NewPCG(seed, 0))
+			write := func() error { churn(t, r.source, random.Uint64(), random.IntN(8), 4); return nil }
+			for range 5 {
+				require.NoError(t, write())
+				r.executor.Run()
+				r.relist(write)
+				h.checkState(t, r.Snapshot())
+				page, err := r.source.List(t.Context(), backend.ListOptions{})
+				require.NoError(t, err)
+				exists := map[string]*informer.Object[pod]{}
+				for _, o := range store.AsObjects[informer.Object[pod]](page.Items) {
+					exists[o.Key] = o
+					if !fails(o.Value) {
+						require.Equal(t, o, r.Get(o.Key))
+					}
+				}
+				for _, o := range r.List(nil) {
+					require.Contains(t, exists, o.Key)
+					require.Equal(t, exists[o.Key].Created, o.Created, "it is the same object")
+				}
+			}
+		})
+	}
+}
+
 // A relist keeps the objects that have not changed, transformed or not, so it takes
 // no memory for them.
 func TestRelist_KeepsTheObjectsThatHaveNotChanged(t *testing.T) {

@@ -99,6 +99,57 @@ func TestTransform_FailuresAreLeftOutAndTheRestGoesOn(t *testing.T) {
 	}
 }
 
+// The state before is of an object that is gone, as a watch would have said.
+func TestTransform_FailsForAnObjectThatARelistFindsCreatedAgain(t *testing.T) {
+	for _, policy := range []informer.ItemErrorPolicy{informer.Skip, informer.Quarantine} {
+		t.Run(policy.String(), func(t *testing.T) {
+			r := newFixture(t, func(cfg *informer.Config[pod]) {
+				cfg.ItemErrors = policy
+				cfg.Transform = func(p pod) (pod, error) { _, err := byNode(p); return p, err }
+			})
+			l, _ := r.subscribe()
+			r.put(pod{Name: "a", Node: "n1"})
+			r.put(pod{Name: "b", Node: "n1"})
+			l.recorded()
+			r.relist(func() error {
+				r.write(pod{Name: "b", Node: "bad"})
+				_, err := r.source.Delete("a")
+				r.write(pod{Name: "a", Node: "bad"})
+				return err
+			})
+			require.Equal(t, []string{"DELETED a@5 relist stale"}, l.recorded())
+			require.Equal(t, []string{"b"}, keys(r.List(nil)), "which is the same object")
+			r.put(pod{Name: "a", Node: "n2"})
+			require.Equal(t, []string{"ADDED a@7 change"}, l.recorded())
+		})
+	}
+}
+
+// The state before is of storage that is gone.
+func TestTransform_FailsForAnObjectOfStorageThatTookTheOldOnesPlace(t *testing.T) {
+	identified, fails := &restorable{id: "first"}, false
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		identified.ListerWatcher = cfg.Source.ListerWatcher
+		cfg.Source = engine.SourceOf[pod](identified)
+		cfg.Transform = func(p pod) (pod, error) {
+			if fails {
+				return p, errBad
+			}
+			return p, nil
+		}
+	})
+	l, _ := r.subscribe()
+	r.put(pod{Name: "a"})
+	l.recorded()
+	identified.id, fails = "second", true
+	r.relist(func() error { return nil })
+	require.Equal(t, []string{"DELETED a@2 relist stale"}, l.recorded())
+	require.Empty(t, r.List(nil))
+	fails = false
+	r.relist(func() error { return nil })
+	require.Equal(t, []string{"ADDED a@2 relist"}, l.recorded(), "it was not taken for unchanged")
+}
+
 func TestItemErrors_FailEndsTheInformer(t *testing.T) {
 	r := newFixture(t, func(cfg *informer.Config[pod]) {
 		cfg.ItemErrors = informer.Fail

@@ -129,6 +129,12 @@ func (t *transformer) same(a, b *store.Object) bool {
 	return same
 }
 
+// recreated reports whether the object of a state, for which Transform has failed, is known to be
+// another than that of the state before. Identity cannot tell: it is for transformed objects.
+func (t *transformer) recreated(p pair) bool {
+	return t.cfg.identity == nil && p.old.Created != p.now.Created
+}
+
 // indexers returns index functions for the store that never fail: an object for
 // which a function fails has no values in that index.
 func (t *transformer) indexers(from store.Indexers[*store.Object]) (store.Indexers[*store.Object], error) {
