@@ -33,23 +33,6 @@ type shared struct {
 	informer informerCore
 }
 
-// Lease is a reference to a shared informer. It has all the informer's methods;
-// Close and Stop release the lease.
-type Lease[T any] struct {
-	*SharedInformer[T]
-	share *share
-}
-
-// share is a [Lease] whatever the type of the objects.
-type share struct {
-	factory *Factory
-	key     factoryKey
-	shared  *shared
-	release sync.Once
-	// last: it was the informer's last lease.
-	last bool
-}
-
 // Acquire returns a lease of the factory's informer with that name and type. If
 // there is none, it starts one with the configuration that configure returns.
 // Errors are those of [New]; a failed informer is not kept. configure must not use
@@ -60,7 +43,7 @@ func Acquire[T any](f *Factory, name string, configure func() Config[T]) (*Lease
 	if err != nil {
 		return nil, err
 	}
-	return &Lease[T]{&SharedInformer[T]{share.shared.informer}, share}, nil
+	return &Lease[T]{&SharedInformer[T]{leased{share.shared.informer, share}}, share}, nil
 }
 
 func (f *Factory) acquire(key factoryKey, configure func() settings) (*share, error) {
@@ -84,29 +67,6 @@ func (f *Factory) acquire(key factoryKey, configure func() settings) (*share, er
 	}
 	f.shared[key] = &shared{leases: 1, informer: informer}
 	return &share{factory: f, key: key, shared: f.shared[key]}, nil
-}
-
-// Close releases the lease. The last one closes the informer; see
-// [SharedInformer.Close]. Closing again releases nothing more; for the last lease it
-// waits again.
-func (l *Lease[T]) Close() error { return l.share.end(informerCore.close) }
-
-// Stop releases the lease without waiting; see [SharedInformer.Stop].
-func (l *Lease[T]) Stop() {
-	_ = l.share.end(func(informer informerCore) error {
-		informer.stop()
-		return nil
-	})
-}
-
-// end releases the lease, once, and ends the informer if it is the last. The informer is
-// ended outside of release, since a handler that it waits for may release the lease, too.
-func (s *share) end(informer func(informerCore) error) error {
-	s.release.Do(func() { s.last = s.factory.giveBack(s.key, s.shared) })
-	if !s.last {
-		return nil
-	}
-	return informer(s.shared.informer)
 }
 
 // giveBack releases a lease and reports whether it was the last.

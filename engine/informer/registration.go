@@ -128,6 +128,7 @@ type registrationCore interface {
 	waitSynced(ctx context.Context) error
 	ended() <-chan struct{}
 	err() error
+	isRunning() bool
 	lag() int
 	stop(how Removal)
 	remove(ctx context.Context, how Removal) error
@@ -215,6 +216,9 @@ func (l *listener) err() error {
 		return nil
 	}
 }
+
+// isRunning reports whether the handler is being called.
+func (l *listener) isRunning() bool { return l.running.Load() }
 
 func (l *listener) lag() int { return l.pending.lag() }
 
