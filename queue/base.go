@@ -277,7 +277,8 @@ type keyed[T any] struct {
 // listing is a list of prepared objects.
 type listing[T any] struct {
 	objects []keyed[T]
-	// kept are the keys of listed objects for which Transform failed.
+	// kept are the keys of listed objects for which Transform failed. Those for which Key
+	// failed have none.
 	kept []string
 }
 
@@ -303,7 +304,8 @@ func (p *preparation[T]) keyOf(object T) (key string, err error) {
 	return key, nil
 }
 
-// one prepares an object. It returns the key even if Transform fails.
+// one prepares an object. The error is a [*store.KeyFuncError], or, with the key, a
+// [*store.TransformError].
 func (p *preparation[T]) one(object T) (keyed[T], error) {
 	key, err := p.keyOf(object)
 	if err != nil || p.transform == nil {
@@ -334,7 +336,7 @@ func (p *preparation[T]) all(objects []T) (listing[T], error) {
 			if panicked := usercode.Call("OnBadItem", one.key, func() { p.onBad(object, err) }); panicked != nil {
 				return listing[T]{}, panicked
 			}
-			if one.key != "" {
+			if _, keyless := err.(*store.KeyFuncError[T]); !keyless {
 				list.kept = append(list.kept, one.key)
 			}
 		}

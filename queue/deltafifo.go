@@ -23,8 +23,9 @@ type DeltaFIFOConfig[T any] struct {
 	// objects of Known or in a tombstone.
 	Transform func(T) (T, error)
 	// OnBadItem, if any, gets objects in a Replace whose Key or Transform fails.
-	// They are left out, and their known states stay. If it is nil, such an object
-	// makes the Replace fail.
+	// They are left out. If Transform fails, the object's known state stays. If Key
+	// fails, it is not known which that is: what is known under a key that is not in
+	// the list is deleted. If OnBadItem is nil, such an object makes the Replace fail.
 	OnBadItem func(object T, err error)
 	// ReplaceAsSync makes Replace queue objects as DeltaSync instead of
 	// DeltaReplaced.

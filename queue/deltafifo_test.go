@@ -181,6 +181,44 @@ func TestDeltaFIFO_ReportsBadObjectsAndQueuesTheRest(t *testing.T) {
 		"the bad object exists, so it is not deleted")
 }
 
+// Any string is a key, the empty one too. An object whose Key fails is under no key.
+func TestOnBadItem_TheEmptyKeyIsAKey(t *testing.T) {
+	key := func(o thing) (string, error) {
+		if o.Value == "keyless" {
+			return "", errNameless
+		}
+		return o.Name, nil
+	}
+	transform := func(o thing) (thing, error) { return o, errors.New("poison") }
+	onBad := func(thing, error) {}
+	k := &known{[]thing{{"", "0"}, {"a", "0"}}}
+	for _, test := range []struct {
+		list    []thing
+		deleted string
+	}{
+		{[]thing{{"", "1"}}, "a"},
+		{[]thing{{"", "1"}, {"a", "keyless"}}, "a"},
+		{[]thing{{"a", "1"}, {"", "keyless"}}, ""},
+	} {
+		byObject, err := queue.NewDeltaFIFO(queue.DeltaFIFOConfig[thing]{Key: key, Known: k, Transform: transform, OnBadItem: onBad})
+		require.NoError(t, err)
+		require.NoError(t, byObject.Replace(test.list, 1))
+		require.Equal(t, 1, byObject.Len())
+		require.NoError(t, byObject.Pop(t.Context(), func(ds queue.Deltas[thing], _ bool) error {
+			require.Equal(t, &queue.Deleted[thing]{Key: test.deleted, Last: thing{test.deleted, "0"}, Known: true, Stale: true}, ds.Newest().Deleted)
+			return nil
+		}))
+		inOrder, err := queue.NewRealFIFO(queue.RealFIFOConfig[thing]{Key: key, Known: k, Transform: transform, OnBadItem: onBad})
+		require.NoError(t, err)
+		require.NoError(t, inOrder.Replace(test.list, 1))
+		require.Equal(t, 1, inOrder.Len())
+		require.NoError(t, inOrder.Pop(t.Context(), func(d queue.Delta[thing], _ bool) error {
+			require.Equal(t, test.deleted, d.Deleted.Key)
+			return nil
+		}))
+	}
+}
+
 type panickyKnown struct{ known }
 
 func (*panickyKnown) ListKeys() []string { panic("list") }
