@@ -1,17 +1,24 @@
 package informer
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/store"
 )
 
-// batch is the notifications of one commit: shared by all handlers, never changed.
+// batch is the notifications of one commit, shared by all handlers, or of several for a
+// handler that is behind. It is never changed.
 type batch struct {
 	notifications []notification
 	// after is the state after them.
 	after *state
+}
+
+// joined returns a batch and the next one as one.
+func (b *batch) joined(next *batch) *batch {
+	return &batch{notifications: slices.Concat(b.notifications, next.notifications), after: next.after}
 }
 
 // pending is the queue of one handler. The informer offers, the handler takes;
@@ -108,12 +115,26 @@ func (p *pending) offer(b *batch) (lag int, slow bool) {
 	}
 	lag = p.ahead()
 	if p.policy == Block || lag == 0 || lag+len(b.notifications) <= p.buffer {
-		p.batches = append(p.batches, b)
-		p.queued += len(b.notifications)
+		p.queue(b)
 		return p.blocked()
 	}
 	p.overflow(b)
 	return lag + len(b.notifications), true
+}
+
+// sharedBatches is how many batches are queued before small ones are joined.
+const sharedBatches = 64
+
+// queue adds a batch at the end. Each batch keeps a version of the copy in memory, so when
+// there are many, one that is small beside the buffer is joined to the last.
+func (p *pending) queue(b *batch) {
+	p.queued += len(b.notifications)
+	n := len(p.batches)
+	if n >= sharedBatches && len(p.batches[n-1].notifications)+len(b.notifications) <= p.buffer/sharedBatches {
+		p.batches[n-1] = p.batches[n-1].joined(b)
+		return
+	}
+	p.batches = append(p.batches, b)
 }
 
 // blocked reports whether the handler's lag has just exceeded the buffer, so that

@@ -48,6 +48,8 @@ type scenario struct {
 //	take                        the handler takes its next delivery and finishes it
 //	hold, finish                the same in two steps
 //	resync                      its resync is due
+//	trickle changes=…           so many batches of one change of "a", and how many states are kept
+//	rest                        the handler takes all its deliveries of "a"
 //
 // All print the result.
 func TestPending_Scenarios(t *testing.T) {
@@ -74,6 +76,10 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	case "resync":
 		s.pending.requestResync()
 		return s.where()
+	case "trickle":
+		return s.trickle(t, d)
+	case "rest":
+		return s.rest(t)
 	}
 	d.Fatalf(t, "unknown verb %q", d.Cmd)
 	return ""
@@ -138,6 +144,37 @@ func (s *scenario) change(input string) string {
 		return fmt.Sprintf("slow: %d behind\n%s", lag, s.where())
 	}
 	return s.where()
+}
+
+func (s *scenario) trickle(t *testing.T, d *datadriven.TestData) string {
+	var changes int
+	d.ScanArgs(t, "changes", &changes)
+	for range changes {
+		s.change(fmt.Sprintf("a@%d", s.state().revision+1))
+	}
+	states := map[*state]bool{}
+	for _, b := range s.pending.batches {
+		states[b.after] = true
+	}
+	return fmt.Sprintf("states: %d\n%s", len(states), s.where())
+}
+
+func (s *scenario) rest(t *testing.T) string {
+	var changes, deliveries int
+	var last notification
+	for {
+		next, ok := s.pending.take()
+		if !ok {
+			return fmt.Sprintf("%d changes in %d deliveries\n%v\n%s", changes, deliveries, last, s.finish())
+		}
+		deliveries++
+		for i := range next.n {
+			n := next.at(i)
+			require.Equal(t, n.Object.Revision, n.Old.Revision+1, "no change is missing")
+			changes, last = changes+1, n
+		}
+		require.Same(t, last.Object, s.pending.known.get("a"), "the state after the delivery")
+	}
 }
 
 func (s *scenario) take() string {
