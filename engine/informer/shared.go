@@ -48,7 +48,7 @@ type sharedInformer struct {
 	// firstList is closed when the informer has synced or ended.
 	firstList     chan struct{}
 	firstListOnce sync.Once
-	// sourceErr is the source's last error; nil when it works.
+	// sourceErr is the source's last error since it last told of its state; see sourceProblem.
 	sourceErr atomic.Pointer[SourceError]
 	// ended is why the informer ended.
 	ended atomic.Pointer[error]
@@ -294,6 +294,15 @@ func (s *sharedInformer) sourceFailed(err error) {
 	failed := &SourceError{Informer: s.cfg.name, Err: err}
 	s.sourceErr.Store(failed)
 	s.report(failed)
+}
+
+// sourceProblem returns the source's last error, nil if the source is being followed. After an
+// error that interrupts only a watch, a quiet source tells of nothing.
+func (s *sharedInformer) sourceProblem() *SourceError {
+	if source := s.source.Load(); source != nil && source.Stats().Phase == reflector.Watching {
+		return nil
+	}
+	return s.sourceErr.Load()
 }
 
 // sourceEnded ends the informer, whose source cannot be followed any more.

@@ -127,12 +127,13 @@ func (s *sharedInformer) synced(ctx context.Context) error {
 	return &NotSyncedError{Laggards: []Laggard{{s.name(), s.problem()}}, Cause: err}
 }
 
-// problem returns why the informer ended, or the source's last error, if any.
+// problem returns why the informer ended, or, if it has not synced, the source's last error, if
+// any.
 func (s *sharedInformer) problem() error {
 	if err := s.err(); err != nil {
 		return err
 	}
-	if failed := s.sourceErr.Load(); failed != nil {
+	if failed := s.sourceProblem(); failed != nil && !s.hasSynced() {
 		return failed
 	}
 	return nil
@@ -145,7 +146,7 @@ func (s *sharedInformer) waitForRevision(ctx context.Context, rev store.Revision
 		if s.waiters.remove(x) {
 			return nil // the wait and ctx have ended together
 		}
-		if failed := s.sourceErr.Load(); failed != nil {
+		if failed := s.sourceProblem(); failed != nil {
 			return fmt.Errorf("wait for revision %d: %w: %w", rev, err, failed)
 		}
 		return fmt.Errorf("wait for revision %d: %w", rev, err)

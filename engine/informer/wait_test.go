@@ -82,6 +82,40 @@ func TestSynced_SaysWhyTheSourceDoesNotSync(t *testing.T) {
 
 var errGaveUp = errors.New("gave up")
 
+// A watch ends and is resumed, and nothing changes in the source. Later it fails indeed.
+func TestSynced_NamesNoErrorThatIsNotWhyItWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := enginetest.NewSource(podConfig())
+		_, err := source.Add(pod{Name: "a"})
+		require.NoError(t, err)
+		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
+		require.NoError(t, err)
+		stuck := newGate()
+		handle, err := s.Subscribe(stuck.handle, informer.HandlerOptions{})
+		require.NoError(t, err)
+		<-stuck.entered
+		over, cancel := context.WithCancelCause(t.Context())
+		cancel(errGaveUp)
+
+		require.Equal(t, 1, source.ResetWatches(store.ErrClosed))
+		time.Sleep(time.Minute)
+		require.Equal(t, uint64(1), s.Stats().Source.Errors)
+		for _, err := range []error{handle.Synced(over), s.WaitForRevision(over, 100)} {
+			require.ErrorIs(t, err, errGaveUp)
+			require.NotErrorIs(t, err, informer.ErrSource)
+		}
+		source.FailWatch(1000, errBad)
+		source.ResetWatches(nil)
+		time.Sleep(time.Minute)
+		require.ErrorIs(t, s.WaitForRevision(over, 100), errBad)
+		require.NotErrorIs(t, handle.Synced(over), informer.ErrSource, "it waits for the handler")
+
+		close(stuck.open)
+		require.NoError(t, s.Close())
+		require.NoError(t, source.Close())
+	})
+}
+
 func TestSynced_EndsIfTheSourceNeverWillSync(t *testing.T) {
 	r := newFixture(t, nil)
 	r.source.FailList(1000, store.ErrUnsupported)
