@@ -230,11 +230,11 @@ func TestHost_ClosedBeforeTheInformer(t *testing.T) {
 	require.NoError(t, err)
 	s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host})
 	require.NoError(t, err)
-	var waiting sync.WaitGroup
-	waiting.Go(func() { require.ErrorIs(t, s.WaitForRevision(t.Context(), 1000), informer.ErrClosed) })
+	waited := make(chan error, 1)
+	go func() { waited <- s.WaitForRevision(t.Context(), 1000) }()
 	require.NoError(t, s.Synced(t.Context()))
 	require.NoError(t, host.Close())
-	waiting.Wait()
+	require.ErrorIs(t, <-waited, informer.ErrClosed)
 	require.NoError(t, s.Close())
 	require.NoError(t, source.Close())
 }

@@ -2,6 +2,7 @@ package informer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -112,14 +113,18 @@ func TestInformer_CallsRaceTheStart(t *testing.T) {
 	var racers sync.WaitGroup
 	for i := range 8 {
 		racers.Go(func() {
-			h := newHistory()
+			name, h := string(rune('a'+i)), newHistory()
 			handle, err := s.Subscribe(h.handle, informer.HandlerOptions{})
-			require.NoError(t, err)
-			require.NoError(t, s.AddIndexers(store.Indexers[pod]{string(rune('a' + i)): byNode}))
-			_, err = source.Add(pod{Name: string(rune('a' + i)), Node: "n"})
-			require.NoError(t, err)
-			require.NoError(t, handle.Synced(t.Context()))
-			require.NoError(t, handle.Remove(t.Context(), informer.Drain))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			indexed := s.AddIndexers(store.Indexers[pod]{name: byNode})
+			_, added := source.Add(pod{Name: name, Node: "n"})
+			synced, removed := handle.Synced(t.Context()), handle.Remove(t.Context(), informer.Drain)
+			if err := errors.Join(indexed, added, synced, removed); err != nil {
+				t.Error(err)
+			}
 			h.check(t)
 		})
 	}
