@@ -82,8 +82,8 @@ func (p *pending) begin(s *state, cause Cause) {
 	}
 }
 
-// end drops what is pending, and all that is offered later, so that a registration that
-// is kept keeps no objects. The handler is not running. It calls ended before the lag can be
+// end drops what is pending, and all that is offered later: a registration that is kept
+// keeps none of it. The handler is not running. It calls ended before the lag can be
 // seen to be zero, which it is for another reason once the handler has caught up.
 func (p *pending) end(ended func()) {
 	p.mu.Lock()
@@ -162,46 +162,46 @@ func (p *pending) overflow(b *batch) {
 // without the lock.
 func (p *pending) take() (delivery, bool) {
 	p.mu.Lock()
-	build := p.next()
+	left, build := p.next()
 	if build == nil {
 		p.mu.Unlock()
 		return delivery{}, false
 	}
-	p.left.Store(1)
+	p.left.Store(int64(left))
 	p.mu.Unlock()
 	next := build()
 	p.left.Store(int64(next.n))
 	return next, true
 }
 
-// next chooses the next delivery and returns the function that builds it; nil if
-// there is none.
-func (p *pending) next() (build func() delivery) {
+// next chooses the next delivery and returns the function that builds it, nil if there
+// is none, and how many notifications count as left until then.
+func (p *pending) next() (left int, build func() delivery) {
 	again := p.resync && (!p.replaying || !p.changed()) // not twice in a row if there are changes
 	p.replaying = p.start != nil || again
 	switch {
 	case p.start != nil:
-		return p.takeStart()
+		return 1, p.takeStart()
 	case again:
 		p.resync = false
 		known := p.known
-		return func() delivery { return deliverState(known, resynced) }
+		return 1, func() delivery { return deliverState(known, resynced) }
 	case len(p.batches) > 0:
 		first := p.batches[0]
 		p.batches[0] = nil
 		p.batches, p.queued = p.batches[1:], p.queued-len(first.notifications)
 		p.known = first.after
-		return func() delivery { return deliver(first.notifications) }
+		return len(first.notifications), func() delivery { return deliver(first.notifications) }
 	case p.merged != nil:
 		merged := p.merged
 		p.known, p.merged, p.newest = p.newest, nil, nil
-		return func() delivery { return deliver(merged.notifications()) }
+		return 1, func() delivery { return deliver(merged.notifications()) }
 	case p.newest != nil:
 		known, newest := p.known, p.newest
 		p.known, p.newest = newest, nil
-		return func() delivery { return deliver(p.transform.difference(known, newest)) }
+		return 1, func() delivery { return deliver(p.transform.difference(known, newest)) }
 	}
-	return nil
+	return 0, nil
 }
 
 // changed reports whether there are changes to deliver.
