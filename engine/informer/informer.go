@@ -151,11 +151,11 @@ func (s *SharedInformer[T]) Revision() store.Revision { return s.Snapshot().Revi
 
 // WaitForRevision blocks until writes up to revision rev can be read (read your own
 // writes), or until ctx is done; if they can be, it is no error that ctx is done. Handlers may
-// be notified later. In a deterministic
-// run it must not be called from a handler.
+// be notified later. In a deterministic run it must not be called from a handler; in any, not
+// from one of this informer with the policy [Block].
 //
-// Errors: ctx's cause, with the source's last error, if any; or the reason that the
-// informer ended.
+// Errors: ctx's cause, with the source's last error if the source is not being followed; or
+// the reason that the informer ended.
 func (s *SharedInformer[T]) WaitForRevision(ctx context.Context, rev store.Revision) error {
 	return s.core.waitForRevision(ctx, rev)
 }

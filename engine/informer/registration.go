@@ -34,7 +34,8 @@ const (
 	// handler has caught up to half of its buffer. This is the only policy that
 	// delays others: all handlers and all readers. Meanwhile the source keeps the
 	// changes, if it can; otherwise they arrive as a relist. Needs the buffer, plus
-	// one commit: up to some thousand changes, or a relist.
+	// one commit: up to some thousand changes, or a relist. The handler must not wait for a
+	// revision of the informer: it may hold back what has that revision.
 	Block
 )
 

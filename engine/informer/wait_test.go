@@ -94,6 +94,7 @@ func TestSynced_NamesNoErrorThatIsNotWhyItWaits(t *testing.T) {
 		handle, err := s.Subscribe(stuck.handle, informer.HandlerOptions{})
 		require.NoError(t, err)
 		<-stuck.entered
+		synctest.Wait() // for the watch
 		over, cancel := context.WithCancelCause(t.Context())
 		cancel(errGaveUp)
 
