@@ -36,7 +36,7 @@ func TestProperty_CopyAndHandlersAreAlwaysAtAStateOfTheSource(t *testing.T) {
 					h.during = append(h.during, w.doing(what, key.Draw(t, "key"), node.Draw(t, "node")))
 				}
 				w.source.Resume()
-				w.put(key.Draw(t, "key"), node.Draw(t, "node")) // of which the handler is notified
+				w.change(key.Draw(t, "key"), node.Draw(t, "node"))
 				w.pass(resyncEvery / 2)
 			},
 			"unsubscribe": func(t *rapid.T) {
