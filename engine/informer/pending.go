@@ -126,11 +126,12 @@ func (p *pending) offer(b *batch) (lag int, slow bool) {
 const sharedBatches = 64
 
 // queue adds a batch at the end. Each batch keeps a version of the copy in memory, so when
-// there are many, one that is small beside the buffer is joined to the last.
+// there are many, one that is small beside the buffer is joined to the last. Without a bound the
+// buffer counts as the default one, since joining copies what is there.
 func (p *pending) queue(b *batch) {
 	p.queued += len(b.notifications)
 	n := len(p.batches)
-	if n >= sharedBatches && len(p.batches[n-1].notifications)+len(b.notifications) <= p.buffer/sharedBatches {
+	if n >= sharedBatches && len(p.batches[n-1].notifications)+len(b.notifications) <= min(p.buffer, DefaultBuffer)/sharedBatches {
 		p.batches[n-1] = p.batches[n-1].joined(b)
 		return
 	}
