@@ -19,7 +19,8 @@ import (
 //	  └───── idle, unreferenced ──────────────────┘                          │
 //	  └───── unreferenced ───────────────────────────────────────────────────┘
 //
-// From each, Close leads to closed.
+// From each, Close leads to closed. A first Acquire leads from frozen and lost to syncing, too:
+// it may come before the supervisor has stopped an entry that is unreferenced.
 type phase uint8
 
 const (
@@ -174,13 +175,14 @@ func (e *entry) advance(s *sink, rev store.Revision) {
 
 func (e *entry) touch(now time.Duration) { e.used.Store(int64(now)) }
 
-// acquire counts a reference, and reports whether a recheck is needed: the first
-// reference starts to follow the object; later ones do not wake an idle object.
+// acquire counts a reference, and reports whether a recheck is needed: the first reference
+// starts to follow the object, even if the supervisor does not know yet that there was none
+// before; later ones do not wake an idle object.
 func (e *entry) acquire() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.refs++
-	return e.refs == 1 && e.start(stopped)
+	return e.refs == 1 && (e.start(stopped) || e.start(frozen) || e.start(lost))
 }
 
 // want starts to follow the object again, and reports whether a recheck is needed.

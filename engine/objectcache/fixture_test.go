@@ -41,6 +41,8 @@ type spySource struct {
 	*enginetest.Source[secret]
 	// gate, if set, is called in each List, and may block.
 	gate func(ctx context.Context, key string)
+	// closed, if set, is called once, when a watch has been closed.
+	closed atomic.Pointer[func()]
 	// identified is how often the storage was asked for its identity, as before each list.
 	identified atomic.Int32
 
@@ -100,7 +102,10 @@ func (s *spySource) Watch(ctx context.Context, opts backend.WatchOptions) (backe
 		return nil, err
 	}
 	s.add(s.open, opts.Prefix, 1)
-	return &spyWatch{Watcher: w, closed: func() { s.add(s.open, opts.Prefix, -1) }}, nil
+	return &spyWatch{Watcher: w, closed: func() {
+		s.add(s.open, opts.Prefix, -1)
+		run(&s.closed)
+	}}, nil
 }
 
 type spyWatch struct {

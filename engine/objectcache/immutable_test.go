@@ -71,6 +71,20 @@ func TestImmutable_IsStillServed(t *testing.T) {
 	r.requireRunning("a")
 }
 
+// The cache may not have had a turn since the last reference was released.
+func TestImmutable_IsListedAnewForTheNextFirstReference(t *testing.T) {
+	r := started(t)
+	r.put(secret{Name: "a", Data: "old", Immutable: true})
+	ref := r.acquire("a")
+	r.requireGet(ref, "old")
+	r.delete("a")
+	r.put(secret{Name: "a", Data: "new"})
+	ref.Release()
+	ref = r.acquire("a")
+	r.requireGet(ref, "new")
+	r.requireRunning("a")
+}
+
 func TestImmutable_APanicIsReportedAndMeansNo(t *testing.T) {
 	r := started(t, func(c *objectcache.Config[secret]) {
 		c.Immutable = func(s secret) bool { return s.Immutable || s.Data[0] == '!' }

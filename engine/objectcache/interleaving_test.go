@@ -95,6 +95,29 @@ func TestRelease_DuringARecheckStopsTheReflector(t *testing.T) {
 	require.Zero(t, r.cache.Stats().Keys)
 }
 
+// An immutable object is released and acquired again while the Reflector that has brought it
+// ends.
+func TestAcquire_WhileTheReflectorOfAnImmutableObjectEnds(t *testing.T) {
+	r := started(t)
+	old := r.acquire("a")
+	r.requireErr(old, objectcache.ErrNotFound)
+	r.requireRunning("a")
+	var ref *objectcache.Ref[secret]
+	again := func() {
+		old.Release()
+		ref = r.acquire("a")
+	}
+	r.source.closed.Store(&again)
+	r.source.FailList(1, nil)
+	r.put(secret{Name: "a", Data: "old", Immutable: true})
+	require.NotNil(t, ref)
+	r.put(secret{Name: "a", Data: "new"})
+	r.advance(retry)
+	r.requireGet(ref, "new")
+	r.requireRunning("a")
+	require.Equal(t, 1, r.source.mostAtOnce())
+}
+
 // A key whose Reflector is about to stop counts as nothing but a key.
 func TestStats_OfAKeyThatIsStopping(t *testing.T) {
 	r := started(t)

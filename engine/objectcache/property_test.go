@@ -206,8 +206,8 @@ func (w *world) drop(key string, n int) {
 	}
 }
 
-// churn releases all references of a key and acquires one before the cache has had
-// a turn, which must have no effect.
+// churn releases all references of a key and acquires one before the cache has had a turn.
+// What is followed must go on being followed; anything else begins, with a first reference.
 func (w *world) churn(key string) {
 	w.t.Helper()
 	k := w.keys[key]
@@ -217,8 +217,8 @@ func (w *world) churn(key string) {
 	w.refs -= len(k.refs) - 1
 	k.refs = append(k.refs[:0:0], w.acquire(key))
 	w.settle()
-	if k.state == idle {
-		w.begin(k, key) // it is a first reference
+	if k.state == idle || k.state == kept {
+		w.begin(k, key)
 	}
 }
 

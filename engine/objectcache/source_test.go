@@ -69,6 +69,20 @@ func TestSource_GoneForEverEndsReads(t *testing.T) {
 	require.NoError(t, notSynced.Cause, "no wait was given up")
 }
 
+// A first reference follows the object, as if there had been none before, though the cache may
+// not have had a turn since the last one was released.
+func TestSource_ThatHasEndedIsAskedAgainForTheNextFirstReference(t *testing.T) {
+	r := started(t)
+	r.put(secret{Name: "a", Data: "1"})
+	r.source.FailList(1, store.ErrUnsupported)
+	ref := r.acquire("a")
+	r.requireErr(ref, objectcache.ErrNotSynced, store.ErrUnsupported)
+	ref.Release()
+	ref = r.acquire("a")
+	r.requireRunning("a")
+	r.requireGet(ref, "1")
+}
+
 // A source that does not find what it is to list, such as a kind that a server does not have,
 // says nothing about the object.
 func TestSource_WithoutTheListDoesNotMeanNotFound(t *testing.T) {
