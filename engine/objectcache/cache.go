@@ -2,7 +2,6 @@ package objectcache
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -63,10 +62,9 @@ func (c *Cache[T]) Stats() Stats { return c.core.stats() }
 // Close stops all Reflectors and waits until they have ended. Waiting Gets and all later
 // calls fail with [ErrClosed]; references need not be released any more. If the source
 // does not return although its context is cancelled, Close fails after the host's
-// CloseTimeout, with an error that names what still runs. Closing again, or
-// concurrently, waits for the first Close and returns its result. A function of the
-// configuration may call it: there it does not wait, and the error is
-// [engine.ErrInHandler].
+// CloseTimeout, with an error that names what still runs; that still ends when the source
+// returns. Closing again waits again. A function of the configuration may call it: there it
+// does not wait, and the error is [engine.ErrInHandler].
 func (c *Cache[T]) Close() error { return c.core.close() }
 
 // cache is the untyped [Cache].
@@ -89,8 +87,7 @@ type cache struct {
 	entries map[string]*entry
 	closed  bool
 
-	stopping, later, closing sync.Once
-	failed                   error
+	stopping, closingHost sync.Once
 }
 
 // start is New without the type.
@@ -152,32 +149,31 @@ func (c *cache) close() error {
 		c.supervisor.Stop()
 	})
 	if actors.InTurn() {
-		return c.closeLater()
+		return c.closeLater(engine.ErrInHandler)
 	}
-	c.closing.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), c.host.CloseTimeout())
-		defer cancel()
-		if err := c.host.Await(ctx, c.gone); err != nil {
-			c.failed = fmt.Errorf("close object cache %s: %w", c.cfg.name, c.supervisor.StillRunning(err))
-		}
-		if c.ownHost {
-			c.failed = errors.Join(c.failed, c.host.Close())
-		}
-	})
-	return c.failed
+	ctx, cancel := context.WithTimeout(context.Background(), c.host.CloseTimeout())
+	defer cancel()
+	if err := c.host.Await(ctx, c.gone); err != nil {
+		return c.closeLater(err)
+	}
+	if c.ownHost {
+		return c.host.Close()
+	}
+	return nil
 }
 
-// closeLater finishes Close in the background.
-func (c *cache) closeLater() error {
+// closeLater closes the cache's own host in the background, when the actors are gone. It
+// returns the error of a Close that does not wait for them, for that cause.
+func (c *cache) closeLater(cause error) error {
 	if c.ownHost {
-		c.later.Do(func() {
+		c.closingHost.Do(func() {
 			go func() {
 				<-c.gone
 				_ = c.host.Close()
 			}()
 		})
 	}
-	return fmt.Errorf("close object cache %s: %w", c.cfg.name, c.supervisor.StillRunning(engine.ErrInHandler))
+	return fmt.Errorf("close object cache %s: %w", c.cfg.name, c.supervisor.StillRunning(cause))
 }
 
 func (c *cache) hostOf() *engine.Host { return c.host }

@@ -173,6 +173,35 @@ func TestClose_NamesWhatStillRuns(t *testing.T) {
 	})
 }
 
+// A host of the cache's own ends when the source returns, whether the cache is closed again or
+// not: the bubble would not end before its workers.
+func TestClose_ThatGaveUpStillEndsTheHost(t *testing.T) {
+	for name, again := range map[string]bool{"closed again": true, "closed once": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := newSpySource(enginetest.SourceOptions{Blocks: true})
+				stuck := make(chan struct{})
+				source.gate = func(context.Context, string) { <-stuck }
+				cache, err := objectcache.New(objectcache.Config[secret]{Source: engine.SourceOf[secret](source)})
+				require.NoError(t, err)
+				_, err = cache.Acquire("a")
+				require.NoError(t, err)
+				synctest.Wait()
+				began := time.Now()
+				require.ErrorIs(t, cache.Close(), actors.ErrStillRunning)
+				require.Equal(t, engine.DefaultCloseTimeout, time.Since(began))
+				time.Sleep(time.Hour) // of virtual time
+				close(stuck)
+				if again {
+					require.NoError(t, cache.Close())
+					require.Zero(t, cache.Host().Actors())
+				}
+				require.NoError(t, source.Close())
+			})
+		})
+	}
+}
+
 // OnError runs in a turn of one of the cache's actors. Nothing else closes the cache:
 // the bubble would not end before the workers of its host.
 func TestClose_FromAFunctionOfTheConfigurationReturnsAtOnce(t *testing.T) {
