@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -260,6 +261,55 @@ func TestClose_NamesTheKeysThatHoldItUp(t *testing.T) {
 		require.NoError(t, c.Close())
 		require.NoError(t, pods.Close())
 	})
+}
+
+// Its host ends with what has held up Close, however long that takes, and nothing else closes
+// it: the bubble would not end before the workers of its host.
+func TestClose_ThatGaveUpStillEndsTheHost(t *testing.T) {
+	for _, stuck := range []string{"Keys", "Source", "Reconcile"} {
+		t.Run(stuck, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pods, err := engine.New(podConfig())
+				require.NoError(t, err)
+				release := make(chan struct{})
+				held := func(in string) {
+					if in == stuck {
+						<-release
+					}
+				}
+				c, err := controller.New(controller.Config[Pod]{
+					Source: engine.SourceOf[Pod](heldSource{pods.Source(), func() { held("Source") }}),
+					Keys: func(n informer.Notification[Pod]) []string {
+						held("Keys")
+						return []string{n.Key()}
+					},
+					Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+						held("Reconcile")
+						return controller.Result{}, nil
+					},
+				})
+				require.NoError(t, err)
+				_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+				require.NoError(t, err)
+				synctest.Wait()
+				require.ErrorIs(t, c.Close(), context.DeadlineExceeded)
+				time.Sleep(time.Hour) // of virtual time
+				close(release)
+				require.NoError(t, pods.Close())
+			})
+		})
+	}
+}
+
+// heldSource is a source whose lists first call held, and do not return before it.
+type heldSource struct {
+	backend.ListerWatcher
+	held func()
+}
+
+func (s heldSource) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	s.held()
+	return s.ListerWatcher.List(ctx, opts)
 }
 
 // Nothing else closes it: the bubble would not end before the workers of its host.

@@ -352,15 +352,16 @@ func (c *core) close() error {
 	return nil
 }
 
-// closeHostLater closes the controller's own host in the background, when the workers
-// have stopped.
+// closeHostLater closes the controller's own host in the background, when all that runs on
+// it has ended: the workers, Keys, and calls to the source.
 func (c *core) closeHostLater() {
 	if !c.ownHost {
 		return
 	}
 	c.later.Do(func() {
 		go func() {
-			<-c.stopped
+			_ = c.host.Close() // which may give up
+			<-engine.SystemOf(c.host).Stopped()
 			_ = c.host.Close()
 		}()
 	})
