@@ -3,9 +3,11 @@ package objectcache_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -146,20 +148,31 @@ func TestOnError_APanicChangesNothing(t *testing.T) {
 }
 
 // A Goexit, as of a t.FailNow, cannot be contained: the Reflector fails, and its
-// supervisor restarts it.
+// supervisor restarts it. It lists again after the pause between two attempts.
 func TestReflectors_ThatFailAreRestarted(t *testing.T) {
-	r := started(t, func(c *objectcache.Config[secret]) { c.Immutable = nil })
-	failing := true
-	r.source.gate = func(context.Context, string) {
-		if failing {
-			failing = false
-			panic(errors.New("once"))
-		}
-	}
-	ref := r.acquire("a")
-	r.advance(retry)
-	r.requireErr(ref, objectcache.ErrNotFound)
-	r.requireRunning("a")
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		cache, source := realCache(t, func(c *objectcache.Config[secret]) {
+			c.Immutable = func(secret) bool {
+				if calls.Add(1) == 1 {
+					runtime.Goexit()
+				}
+				return false
+			}
+		})
+		_, err := source.Add(secret{Name: "a", Data: "1"})
+		require.NoError(t, err)
+		ref, err := cache.Acquire("a")
+		require.NoError(t, err)
+		time.Sleep(retry - 1) // of virtual time
+		require.EqualValues(t, 1, calls.Load())
+		require.Equal(t, 1, source.ListCalls())
+		o, err := ref.Get(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "1", o.Value.Data)
+		require.Equal(t, 2, source.ListCalls())
+		require.EqualValues(t, 1, cache.Stats().Starts, "it is the same Reflector")
+	})
 }
 
 // An update that a Reflector delivers after it was stopped does not count, even if
