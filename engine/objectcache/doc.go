@@ -31,16 +31,19 @@
 //     served, and not followed. If it is deleted nevertheless, and even created again,
 //     the cache does not notice until all references are released.
 //   - Idle: an object that was not read for [Config].MaxIdle is not followed until the
-//     next Get, which waits for a new list. One that has not arrived yet is never idle.
+//     next Get, which waits for a new list. If lists of the source may lag, as those of
+//     a replica, that one may be older than what was read before; GetNotOlderThan waits
+//     for what is not. An object that has not arrived yet is never idle.
 //   - Ended: a source that cannot be followed any more, as when it was closed, is not
 //     asked again until the next Get.
 //
 // # Reading
 //
-// [Ref.Get] returns the newest state received: one atomic load, no lock and no
-// allocation. Before the first list it waits until its context is done, and then returns
-// the source's last error. While the source is unreachable, it returns the last state.
-// [Ref.GetNotOlderThan] waits for a revision, and [Ref.Changed] tells of the next change.
+// [Ref.Get] returns the newest state received since the cache began to follow the object:
+// one atomic load, no lock and no allocation. Before the first list it waits until its
+// context is done, and then returns the source's last error. While the source is
+// unreachable, it returns the last state. [Ref.GetNotOlderThan] waits for a revision, and
+// [Ref.Changed] tells of the next change.
 //
 // # Sharing a watch
 //

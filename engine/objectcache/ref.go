@@ -31,7 +31,8 @@ func (r *Ref[T]) Key() string { return r.core.key() }
 // An object that is being followed, or is immutable, is returned at once, without a lock
 // or an allocation, even if ctx is done; while the source cannot be reached, it is the
 // last known state. Otherwise Get waits until the object has arrived: for the first time,
-// or again after it was idle for [Config].MaxIdle.
+// or again after it was idle for [Config].MaxIdle. What arrives then may be older than what
+// Get returned before, if lists of the source may lag; GetNotOlderThan waits for a revision.
 //
 // Errors: [ErrNotFound] if there is no such object; [ErrNotSynced] if ctx ended
 // first, or the source cannot be followed any more (the next Get tries again):
