@@ -3,7 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -102,7 +102,7 @@ type settings struct {
 
 func (c *Config[T]) settings() settings {
 	s := settings{
-		name:    cmp.Or(c.Name, fmt.Sprintf("%T", *new(T))),
+		name:    cmp.Or(c.Name, reflect.TypeFor[T]().String()),
 		workers: max(c.Workers, 1), maxAttempts: c.MaxAttempts, limiter: c.Limiter, onError: c.OnError,
 	}
 	if s.limiter == nil {

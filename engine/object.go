@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -245,4 +244,4 @@ func equalOf[T any](equal func(a, b T) bool) func(a, b *store.Object) bool {
 }
 
 // typeName is the default name of an engine of T.
-func typeName[T any]() string { return fmt.Sprintf("%T", *new(T)) }
+func typeName[T any]() string { return reflect.TypeFor[T]().String() }

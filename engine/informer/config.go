@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
@@ -104,7 +105,7 @@ type settings struct {
 // settings returns c without its type.
 func (c Config[T]) settings() settings {
 	s := settings{
-		source: c.Source.ListerWatcher, sourceErr: c.Source.Validate(), prefix: c.Prefix, host: c.Host, name: c.Name, typeName: fmt.Sprintf("%T", *new(T)),
+		source: c.Source.ListerWatcher, sourceErr: c.Source.Validate(), prefix: c.Prefix, host: c.Host, name: c.Name, typeName: reflect.TypeFor[T]().String(),
 		schema: engine.Config[T]{}.Schema(), indexers: untypedIndexers(c.Indexers),
 		itemErrors: c.ItemErrors, onError: c.OnError, backoff: c.Backoff,
 	}

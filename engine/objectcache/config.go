@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
@@ -76,7 +77,7 @@ func (c Config[T]) settings() settings {
 		s.immutable = func(o *store.Object) bool { return c.Immutable(typed[T](o).Value) }
 	}
 	if s.name == "" {
-		s.name = fmt.Sprintf("%T", *new(T))
+		s.name = reflect.TypeFor[T]().String()
 	}
 	if s.onError == nil {
 		s.onError = func(error) {}
