@@ -87,8 +87,9 @@ func (s *shop) close() (err error) {
 	return err
 }
 
-// sell takes the item of a new order from the stock. After a crash between its two writes
-// it would take another one; a real shop notes in the stock which orders it has served.
+// sell takes the item of a new order from the stock. If the second of its two writes fails, or
+// a crash prevents it, the next call takes another item; a real shop notes in the stock which
+// orders it has served.
 func (s *shop) sell(ctx context.Context, key string, order *engine.Object[Order]) (controller.Result, error) {
 	if order == nil || order.Value.Phase != "" {
 		return controller.Result{}, nil

@@ -56,6 +56,12 @@
 //     the queue. Use a WorkQueue to retry.
 //   - A WorkQueue is first in, first out, without hooks to reorder it. Use a Heap for items
 //     with priorities.
+//   - ShutDownWithDrain has the delayed items processed, too: at once, unless the
+//     [DrainPolicy] says otherwise.
+//   - An addition to a WorkQueue that was shut down returns an error. In client-go it is
+//     ignored.
+//   - Done is ignored for an item that no worker has. In client-go it may queue the item
+//     twice.
 //   - A FIFO whose first list was replaced before it was processed syncs with the second list. That of
 //     client-go then waits for as many entries as the first had.
 //   - There is no ParallelizeUntil: an errgroup with SetLimit (golang.org/x/sync/errgroup)
