@@ -96,8 +96,9 @@ type settings struct {
 	limiter     queue.RateLimiter[string]
 	onError     func(error)
 	reconcile   func(ctx context.Context, key string) (Result, error)
-	// synced reports whether it is known which objects there are.
-	synced func() bool
+	// synced reports whether it is known which objects there are, ended whether no more
+	// changes follow.
+	synced, ended func() bool
 }
 
 func (c *Config[T]) settings() settings {

@@ -62,6 +62,7 @@ func New[T any](cfg Config[T]) (*Controller[T], error) {
 		return cfg.Reconcile(ctx, key, c.informer.Get(key))
 	}
 	s.synced = func() bool { return c.informer.HasSynced() }
+	s.ended = func() bool { return c.informer.Err() != nil }
 	var err error
 	if c.core, err = newCore(s, host); err != nil {
 		return nil, err
@@ -115,8 +116,8 @@ func (c *Controller[T]) EnqueueAfter(key string, delay time.Duration) error {
 // those that have arrived, and no key is queued or being reconciled. Keys that are
 // delayed, as those that failed, are not waited for. On a deterministic host it runs
 // everything that can run; on others it takes time for each object. It must not be
-// called by Reconcile. If the controller is told of no more changes, as when Keys has ended
-// its goroutine, it waits until no key is queued, and returns Err.
+// called by Reconcile. If the controller is told of no more changes, as when its informer has
+// ended, or Keys its goroutine, it waits until no key is queued, and returns Err.
 //
 // Errors: ctx's cause; [informer.ErrClosed] or why the informer has ended; [ErrClosed] if
 // the informer goes on without the controller; those of Err; on a deterministic host
@@ -126,7 +127,7 @@ func (c *Controller[T]) Settle(ctx context.Context, rev store.Revision) error {
 		return err
 	}
 	if !c.Host().Deterministic() {
-		if err := c.passed(ctx); err != nil {
+		if err := c.passed(ctx); err != nil && c.informer.Err() == nil {
 			return err
 		}
 	}
@@ -136,8 +137,9 @@ func (c *Controller[T]) Settle(ctx context.Context, rev store.Revision) error {
 	return c.Err() // which has not seen all changes if it is told of no more
 }
 
-// passed waits until the controller's handler has everything that can be read from the
-// informer. The informer delivers that before it adds another handler.
+// passed waits until the controller's handler has been given everything that can be read from
+// the informer, which delivers that before it adds another handler. An informer that has ended
+// adds none.
 func (c *Controller[T]) passed(ctx context.Context) error {
 	last, err := c.informer.Subscribe(func(informer.Notification[T]) {}, informer.HandlerOptions{Name: c.Name()})
 	if err != nil {

@@ -1,0 +1,80 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/controller"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
+)
+
+// What has arrived before the source ended is still reconciled.
+func TestSettle_WaitsAfterTheSourceHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		release := make(chan struct{})
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(),
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				<-release
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		synctest.Wait() // until it is being reconciled
+		require.NoError(t, pods.Close())
+		<-c.Done()
+		settled := make(chan error, 1)
+		go func() { settled <- c.Settle(t.Context(), 0) }()
+		time.Sleep(time.Second) // of virtual time
+		require.Empty(t, settled)
+		close(release)
+		err = <-settled
+		require.ErrorIs(t, err, engine.ErrEngineClosed)
+		require.Equal(t, c.Err(), err)
+		require.EqualValues(t, 1, c.Stats().Reconciled)
+		require.NoError(t, c.Close())
+	})
+}
+
+// The informer has ended and is about to tell its handlers, of which none is behind.
+func TestSettle_SaysWhyTheSourceHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		ended, release := make(chan struct{}), make(chan struct{})
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(),
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				return controller.Result{}, nil
+			},
+			OnError: func(err error) {
+				var failed *informer.SourceError
+				if errors.As(err, &failed) && failed.Final {
+					close(ended)
+					<-release
+				}
+			},
+		})
+		require.NoError(t, err)
+		require.NoError(t, c.Settle(t.Context(), 0))
+		require.NoError(t, pods.Close())
+		<-ended
+		settled := make(chan error, 1)
+		go func() { settled <- c.Settle(t.Context(), 0) }()
+		time.Sleep(time.Second) // of virtual time
+		require.Empty(t, settled)
+		close(release)
+		require.ErrorIs(t, <-settled, engine.ErrEngineClosed)
+		require.NoError(t, c.Close())
+	})
+}
