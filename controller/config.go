@@ -33,9 +33,10 @@ type Config[T any] struct {
 	// closed. It may block.
 	Reconcile func(ctx context.Context, key string, object *engine.Object[T]) (Result, error)
 	// Keys returns the keys to reconcile after a change; nil means the key of the object
-	// that has changed. It must be quick. The informer's OnError gets a panic in it. Where
-	// they follow from what an object refers to, return those of Old, too: it may refer to
-	// something else by now, also if it is deleted.
+	// that has changed. It must be quick: it is called for every change, and those that wait
+	// for it are kept, however many; see [Stats].Lag. The informer's OnError gets a panic in
+	// it. Where they follow from what an object refers to, return those of Old, too: it may
+	// refer to something else by now, also if it is deleted.
 	Keys func(informer.Notification[T]) []string
 
 	// Workers is how many calls may run at once; zero means one.

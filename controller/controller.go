@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -82,8 +83,10 @@ func New[T any](cfg Config[T]) (*Controller[T], error) {
 	if keys == nil {
 		keys = func(n informer.Notification[T]) []string { return []string{n.Key()} }
 	}
+	// Without a bound, since no change may be merged away: Reconcile reads the informer, so it may
+	// have acted on an object of which the handler, which is behind, would never hear.
 	handler, err := c.informer.Subscribe(func(n informer.Notification[T]) { c.core.enqueue(keys(n)) },
-		informer.HandlerOptions{Name: s.name, Resync: cfg.Resync})
+		informer.HandlerOptions{Name: s.name, Resync: cfg.Resync, Buffer: math.MaxInt})
 	c.core.setHandler(handler)
 	if err != nil {
 		return nil, errors.Join(err, c.core.close())
@@ -183,6 +186,8 @@ func (c *Controller[T]) Close() error { return c.core.close() }
 type Stats struct {
 	// Queue says how many keys wait, are being reconciled, and are delayed.
 	Queue queue.WorkQueueStats
+	// Lag is how many changes wait for Keys, including the one that it is called for.
+	Lag int
 	// Reconciled counts the calls that succeeded, Failed those that failed, and
 	// GivenUp the keys that were given up.
 	Reconciled, Failed, GivenUp uint64

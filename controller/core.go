@@ -300,7 +300,7 @@ func (c *core) rest() {
 
 func (c *core) stats() Stats {
 	return Stats{
-		Queue: c.queue.Stats(), Reconciled: c.reconciled.Load(), Failed: c.failed.Load(), GivenUp: c.givenUp.Load(),
+		Queue: c.queue.Stats(), Lag: c.handler.Lag(), Reconciled: c.reconciled.Load(), Failed: c.failed.Load(), GivenUp: c.givenUp.Load(),
 	}
 }
 

@@ -1,0 +1,82 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/controller"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/store"
+)
+
+// Reconcile reads the informer, which is ahead of Keys. It may act on an object that is gone
+// before Keys hears of it.
+func TestKeys_GetsEveryChangeHoweverFarItIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Blocks: true})
+		pods, err := informer.New(informer.Config[Pod]{
+			Source:   engine.SourceOf[Pod](source),
+			Indexers: store.Indexers[Pod]{"node": func(p Pod) ([]string, error) { return []string{p.Node}, nil }},
+		})
+		require.NoError(t, err)
+		release := make(chan struct{})
+		var mu sync.Mutex
+		seen := map[string]int{} // pods, by node
+		c, err := controller.New(controller.Config[Pod]{
+			Informer: pods,
+			Keys: func(n informer.Notification[Pod]) []string {
+				<-release
+				return []string{n.Object.Value.Node}
+			},
+			Reconcile: func(_ context.Context, node string, _ *engine.Object[Pod]) (controller.Result, error) {
+				on, err := pods.ByIndex("node", node)
+				mu.Lock()
+				defer mu.Unlock()
+				seen[node] = len(on)
+				return controller.Result{}, err
+			},
+		})
+		require.NoError(t, err)
+		on := func(node string) int {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			return seen[node]
+		}
+		read := func(rev engine.Revision, err error) engine.Revision {
+			require.NoError(t, err)
+			require.NoError(t, pods.WaitForRevision(t.Context(), rev))
+			return rev
+		}
+
+		read(source.Add(Pod{Namespace: "ns", Name: "busy", Node: "n1"}))
+		for n := range 20 { // in parts, since the source keeps a bounded history
+			var last engine.Revision
+			for m := range 1000 {
+				last, err = source.Modify(Pod{Namespace: "ns", Name: "busy", Node: "n1", Phase: fmt.Sprint(n, m)})
+				require.NoError(t, err)
+			}
+			read(last, nil)
+		}
+		require.Greater(t, c.Stats().Lag, informer.DefaultBuffer)
+		read(source.Add(Pod{Namespace: "ns", Name: "short", Node: "n2"}))
+		require.NoError(t, c.Enqueue("n2"))
+		require.Equal(t, 1, on("n2"))
+		last := read(source.Delete("ns/short"))
+		require.Equal(t, 1, on("n2"))
+
+		close(release)
+		require.NoError(t, c.Settle(t.Context(), last))
+		require.Zero(t, on("n2"))
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+		require.NoError(t, source.Close())
+	})
+}
