@@ -40,7 +40,8 @@ type core struct {
 	mu sync.Mutex
 	// running are the keys that are being reconciled.
 	running map[string]struct{}
-	// attempts counts the calls in a row that have failed, by key.
+	// attempts counts the calls in a row that have failed, by key; nil if none has, so that
+	// the memory of an outage, in which each fails, is released.
 	attempts map[string]int
 	// rested is closed when a worker finds nothing to do; nil until it is asked for.
 	rested chan struct{}
@@ -49,7 +50,7 @@ type core struct {
 func newCore(cfg settings, host *engine.Host) (controllerCore, error) {
 	c := &core{
 		cfg: cfg, host: host, ownHost: host == nil, stopped: make(chan struct{}),
-		workers: make([]atomic.Pointer[worker], cfg.workers), running: make(map[string]struct{}), attempts: make(map[string]int),
+		workers: make([]atomic.Pointer[worker], cfg.workers), running: make(map[string]struct{}),
 	}
 	c.life, c.cancel = context.WithCancelCause(context.Background())
 	if c.ownHost {
@@ -205,17 +206,27 @@ func (c *core) fail(key string, err error) {
 func (c *core) count(key string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.attempts == nil {
+		c.attempts = make(map[string]int)
+	}
 	c.attempts[key]++
 	return c.attempts[key]
 }
 
 // forget resets the counts of the limiter and of failed calls for key.
 func (c *core) forget(key string) {
-	c.mu.Lock()
-	delete(c.attempts, key)
-	c.mu.Unlock()
+	c.forgetAttempts(key)
 	if panicked := usercode.Call("RateLimiter.Forget", key, func() { c.queue.Forget(key) }); panicked != nil {
 		engine.SystemOf(c.host).Logger().Error("limiter failed", "controller", c.cfg.name, "reason", panicked)
+	}
+}
+
+func (c *core) forgetAttempts(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.attempts, key)
+	if len(c.attempts) == 0 {
+		c.attempts = nil
 	}
 }
 

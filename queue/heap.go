@@ -29,7 +29,7 @@ type Heap[T any] struct {
 	mu       sync.Mutex
 	nonempty sync.Cond
 	items    indexedHeap[keyed[T]]
-	byKey    map[string]*slot[keyed[T]]
+	byKey    burstMap[string, *slot[keyed[T]]]
 	closed   bool
 }
 
@@ -41,7 +41,7 @@ func NewHeap[T any](cfg HeapConfig[T]) (*Heap[T], error) {
 	case cfg.Less == nil:
 		return nil, &ConfigError{Field: "HeapConfig.Less", Problem: "is nil; give a function that orders two items"}
 	}
-	h := &Heap[T]{prepare: preparation[T]{key: cfg.Key}, byKey: make(map[string]*slot[keyed[T]])}
+	h := &Heap[T]{prepare: preparation[T]{key: cfg.Key}}
 	h.items.less = func(a, b keyed[T]) bool { return cfg.Less(a.object, b.object) }
 	h.nonempty.L = &h.mu
 	return h, nil
@@ -84,11 +84,11 @@ func (h *Heap[T]) add(replace bool, items ...T) error {
 func callLess(f func()) error { return usercode.Call("HeapConfig.Less", "", f) }
 
 func (h *Heap[T]) put(item keyed[T], replace bool) {
-	s := h.byKey[item.key]
+	s := h.byKey.entries[item.key]
 	switch {
 	case s == nil:
 		s = h.items.add(item)
-		h.byKey[item.key] = s
+		h.byKey.put(item.key, s)
 	case !replace:
 		return
 	}
@@ -106,11 +106,11 @@ func (h *Heap[T]) Delete(item T) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := h.byKey[key]
+	s := h.byKey.entries[key]
 	if s == nil {
 		return ErrNotFound
 	}
-	delete(h.byKey, key)
+	h.byKey.remove(key)
 	return callLess(func() { h.items.remove(s) })
 }
 
@@ -130,7 +130,7 @@ func (h *Heap[T]) Pop(ctx context.Context) (item T, err error) {
 		return item, ErrClosed
 	}
 	least := h.items.least()
-	delete(h.byKey, least.value.key)
+	h.byKey.remove(least.value.key)
 	err = callLess(func() { h.items.remove(least) })
 	return least.value.object, err
 }
@@ -150,7 +150,7 @@ func (h *Heap[T]) Get(item T) (held T, exists bool, err error) {
 func (h *Heap[T]) GetByKey(key string) (item T, exists bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if s := h.byKey[key]; s != nil {
+	if s := h.byKey.entries[key]; s != nil {
 		return s.value.object, true
 	}
 	return item, false
@@ -202,7 +202,7 @@ func (h *Heap[T]) IsClosed() bool {
 }
 
 // indexedHeap is a binary heap whose slots have their positions, so that any of them can
-// be moved or removed in logarithmic time.
+// be moved or removed in logarithmic time. It releases the memory of a burst once it is empty.
 type indexedHeap[E any] struct {
 	slots []*slot[E]
 	less  func(a, b E) bool
@@ -234,6 +234,9 @@ func (h *indexedHeap[E]) remove(s *slot[E]) {
 	h.slots = h.slots[:last]
 	if moved != s {
 		h.fix(moved)
+	}
+	if last == 0 && cap(h.slots) > keptSlots {
+		h.slots = nil
 	}
 }
 

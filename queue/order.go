@@ -5,7 +5,7 @@ import "iter"
 // orderedMap is a map in the order in which its keys were added. Adding, finding and
 // removing a key takes constant time. The zero value is empty.
 type orderedMap[V any] struct {
-	byKey       map[string]*node[V]
+	byKey       burstMap[string, *node[V]]
 	first, last *node[V]
 }
 
@@ -15,11 +15,11 @@ type node[V any] struct {
 	prev, next *node[V]
 }
 
-func (l *orderedMap[V]) len() int { return len(l.byKey) }
+func (l *orderedMap[V]) len() int { return len(l.byKey.entries) }
 
 // at returns the value under key, to be changed in place; nil if there is none.
 func (l *orderedMap[V]) at(key string) *V {
-	if n := l.byKey[key]; n != nil {
+	if n := l.byKey.entries[key]; n != nil {
 		return &n.value
 	}
 	return nil
@@ -28,10 +28,7 @@ func (l *orderedMap[V]) at(key string) *V {
 // push adds a new key at the end and returns its value, which is zero.
 func (l *orderedMap[V]) push(key string) *V {
 	n := &node[V]{key: key, prev: l.last}
-	if l.byKey == nil {
-		l.byKey = make(map[string]*node[V])
-	}
-	l.byKey[key] = n
+	l.byKey.put(key, n)
 	if l.last == nil {
 		l.first = n
 	} else {
@@ -43,11 +40,11 @@ func (l *orderedMap[V]) push(key string) *V {
 
 // remove removes key and returns its value, if it was there.
 func (l *orderedMap[V]) remove(key string) (value V, was bool) {
-	n := l.byKey[key]
+	n := l.byKey.entries[key]
 	if n == nil {
 		return value, false
 	}
-	delete(l.byKey, key)
+	l.byKey.remove(key)
 	if n.prev == nil {
 		l.first = n.next
 	} else {
@@ -84,9 +81,6 @@ type ring[E any] struct {
 	slots []E
 	head  int // slots before it are free
 }
-
-// keptSlots is the most slots that an empty ring keeps.
-const keptSlots = 1024
 
 func (r *ring[E]) len() int { return len(r.slots) - r.head }
 

@@ -33,18 +33,15 @@ func NewDefaultRateLimiter[T comparable]() RateLimiter[T] {
 // tries counts tries by item.
 type tries[T comparable] struct {
 	mu    sync.Mutex
-	count map[T]int
+	count burstMap[T, int]
 }
 
 // next counts a try and returns how many there were before.
 func (t *tries[T]) next(item T) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.count == nil {
-		t.count = make(map[T]int)
-	}
-	before := t.count[item]
-	t.count[item] = before + 1
+	before := t.count.entries[item]
+	t.count.put(item, before+1)
 	return before
 }
 
@@ -52,14 +49,14 @@ func (t *tries[T]) next(item T) int {
 func (t *tries[T]) Forget(item T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.count, item)
+	t.count.remove(item)
 }
 
 // NumRequeues returns how many tries of item were counted.
 func (t *tries[T]) NumRequeues(item T) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.count[item]
+	return t.count.entries[item]
 }
 
 // Exponential doubles the delay of an item with each try.

@@ -72,11 +72,11 @@ type WorkQueue[T comparable] struct {
 	// An item that must be processed is in dirty, and either in queue or in running,
 	// never in both.
 	queue   ring[T]
-	dirty   map[T]time.Time // since when
-	running map[T]time.Time // since when
+	dirty   burstMap[T, time.Time] // since when
+	running burstMap[T, time.Time] // since when
 
 	delayed indexedHeap[delayedWork[T]]
-	delays  map[T]*slot[delayedWork[T]]
+	delays  burstMap[T, *slot[delayedWork[T]]]
 	delayNo uint64      // numbers the delays, to keep the order of equal times
 	timer   clock.Timer // nil if none is set
 	timerNo uint64      // distinguishes it from earlier ones
@@ -95,10 +95,7 @@ func NewWorkQueue[T comparable](cfg WorkQueueConfig[T]) (*WorkQueue[T], error) {
 	q := &WorkQueue[T]{
 		cfg:     cfg,
 		meter:   meter{metrics: cfg.Metrics},
-		dirty:   make(map[T]time.Time),
-		running: make(map[T]time.Time),
 		delayed: indexedHeap[delayedWork[T]]{less: delayedWork[T].before},
-		delays:  make(map[T]*slot[delayedWork[T]]),
 	}
 	q.ready.L, q.drained.L = &q.mu, &q.mu
 	return q, nil
@@ -122,14 +119,14 @@ func comparing(f func()) error { return usercode.Call("comparing work items", ""
 
 // add marks item dirty, and queues it unless a worker has it.
 func (q *WorkQueue[T]) add(item T) {
-	if _, already := q.dirty[item]; already {
+	if _, already := q.dirty.entries[item]; already {
 		return
 	}
-	q.dirty[item] = q.now()
-	if _, busy := q.running[item]; !busy {
+	q.dirty.put(item, q.now())
+	if _, busy := q.running.entries[item]; !busy {
 		q.push(item)
 	}
-	q.meter.call(func(m WorkQueueMetrics) { m.Added(len(q.dirty)) })
+	q.meter.call(func(m WorkQueueMetrics) { m.Added(len(q.dirty.entries)) })
 }
 
 func (q *WorkQueue[T]) push(item T) {
@@ -181,12 +178,12 @@ func (q *WorkQueue[T]) take() T {
 		}
 	}()
 	next, now := q.queue.first(), q.now()
-	waited := elapsed(q.dirty[next], now)
-	q.meter.call(func(m WorkQueueMetrics) { m.Started(len(q.dirty)-1, waited) })
+	waited := elapsed(q.dirty.entries[next], now)
+	q.meter.call(func(m WorkQueueMetrics) { m.Started(len(q.dirty.entries)-1, waited) })
 	taken = true
 	q.queue.drop(1)
-	delete(q.dirty, next)
-	q.running[next] = now
+	q.dirty.remove(next)
+	q.running.put(next, now)
 	if q.exhausted() {
 		q.ready.Broadcast() // no worker needs to wait any more
 	}
@@ -200,17 +197,17 @@ func (q *WorkQueue[T]) Done(item T) {
 	defer q.mu.Unlock()
 	var began time.Time
 	var busy bool
-	_ = comparing(func() { began, busy = q.running[item] }) // no worker has an incomparable item
+	_ = comparing(func() { began, busy = q.running.entries[item] }) // no worker has an incomparable item
 	if !busy {
 		return
 	}
-	delete(q.running, item)
+	q.running.remove(item)
 	q.armAgain()
 	q.drained.Broadcast()
 	// The user's functions come last, since they may end the goroutine.
 	took := elapsed(began, q.now())
 	defer q.meter.call(func(m WorkQueueMetrics) { m.Finished(took) })
-	if _, again := q.dirty[item]; again {
+	if _, again := q.dirty.entries[item]; again {
 		q.push(item)
 	}
 }
@@ -301,11 +298,11 @@ func (q *WorkQueue[T]) dropDelayed() (dropped []T) {
 
 // exhausted reports whether no item will be queued any more.
 func (q *WorkQueue[T]) exhausted() bool {
-	return q.shutDown && len(q.dirty) == 0 && q.delayed.len() == 0
+	return q.shutDown && len(q.dirty.entries) == 0 && q.delayed.len() == 0
 }
 
 // idle reports whether there is nothing left to do.
-func (q *WorkQueue[T]) idle() bool { return q.exhausted() && len(q.running) == 0 }
+func (q *WorkQueue[T]) idle() bool { return q.exhausted() && len(q.running.entries) == 0 }
 
 // wakeIfShutDown wakes the calls that wait for the end of a shutdown.
 func (q *WorkQueue[T]) wakeIfShutDown() {
@@ -367,11 +364,11 @@ func (q *WorkQueue[T]) Stats() WorkQueueStats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := WorkQueueStats{
-		Queued: q.queue.len(), Running: len(q.running), Delayed: q.delayed.len(),
+		Queued: q.queue.len(), Running: len(q.running.entries), Delayed: q.delayed.len(),
 		MetricsErr: q.meter.err, ReadyErr: q.readyErr,
 	}
 	now := q.now()
-	for _, began := range q.running {
+	for _, began := range q.running.entries {
 		s.Unfinished += elapsed(began, now)
 		s.Longest = max(s.Longest, elapsed(began, now))
 	}

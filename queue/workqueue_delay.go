@@ -82,11 +82,11 @@ func (q *WorkQueue[T]) NumRequeues(item T) int {
 // delay delays item until at, or until its present time if that is earlier.
 func (q *WorkQueue[T]) delay(item T, at time.Time) {
 	q.delayNo++
-	s := q.delays[item]
+	s := q.delays.entries[item]
 	switch {
 	case s == nil:
 		s = q.delayed.add(delayedWork[T]{item, at, q.delayNo})
-		q.delays[item] = s
+		q.delays.put(item, s)
 	case at.Before(s.value.at):
 		s.value.at, s.value.no = at, q.delayNo
 	default:
@@ -146,7 +146,7 @@ func (q *WorkQueue[T]) addDue(now time.Time) {
 // popDelayed removes the item with the earliest time.
 func (q *WorkQueue[T]) popDelayed() T {
 	earliest := q.delayed.least()
-	delete(q.delays, earliest.value.item)
+	q.delays.remove(earliest.value.item)
 	q.delayed.remove(earliest)
 	return earliest.value.item
 }
