@@ -17,28 +17,44 @@ import (
 // A value that change makes of the stored one has the maps and lists of its metadata. What an
 // admitter adds to those is not added to the stored object, which readers share.
 func TestAdmission_ChangesOfMetadataLeaveTheStoredObjectAlone(t *testing.T) {
-	cfg := config()
-	cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
-		if w := a.Object.(*Widget); a.Operation == registry.OperationUpdate {
-			w.Labels["seen"], w.Annotations["seen"] = "yes", "yes"
-			w.Finalizers[0], w.OwnerReferences[0].Name = "example.com/seen", "seen"
-		}
-		return nil
-	})}
-	s := open(t, cfg)
-	w := widget("a", 1)
-	w.Labels, w.Annotations = map[string]string{"a": "b"}, map[string]string{"a": "b"}
-	w.Finalizers = []string{"example.com/wait"}
-	w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Box", Name: "box", UID: "1"}}
-	before := create(t, s, w)
-	after, _, err := s.Update(t.Context(), "default/a", grow(1), registry.WriteOptions{})
-	require.NoError(t, err)
-	require.Equal(t, "yes", after.Value.Labels["seen"])
-	require.Equal(t, "yes", after.Value.Annotations["seen"])
-	require.Equal(t, "example.com/seen seen", after.Value.Finalizers[0]+" "+after.Value.OwnerReferences[0].Name)
-	require.Equal(t, map[string]string{"a": "b"}, before.Value.Labels)
-	require.Equal(t, map[string]string{"a": "b"}, before.Value.Annotations)
-	require.Equal(t, "example.com/wait box", before.Value.Finalizers[0]+" "+before.Value.OwnerReferences[0].Name)
+	for name, write := range map[string]func(*registry.Store[Widget]) (*engine.Object[Widget], error){
+		"update": func(s *registry.Store[Widget]) (*engine.Object[Widget], error) {
+			o, _, err := s.Update(t.Context(), "default/a", grow(1), registry.WriteOptions{})
+			return o, err
+		},
+		"status": func(s *registry.Store[Widget]) (*engine.Object[Widget], error) {
+			return s.UpdateStatus(t.Context(), "default/a", grow(1), registry.WriteOptions{})
+		},
+		"dry status": func(s *registry.Store[Widget]) (*engine.Object[Widget], error) {
+			return s.UpdateStatus(t.Context(), "default/a", grow(1), registry.WriteOptions{DryRun: true})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config()
+			cfg.Strategy.StatusOnly = true
+			cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+				if w := a.Object.(*Widget); a.Operation == registry.OperationUpdate {
+					w.Labels["seen"], w.Annotations["seen"] = "yes", "yes"
+					w.Finalizers[0], w.OwnerReferences[0].Name = "example.com/seen", "seen"
+				}
+				return nil
+			})}
+			s := open(t, cfg)
+			w := widget("a", 1)
+			w.Labels, w.Annotations = map[string]string{"a": "b"}, map[string]string{"a": "b"}
+			w.Finalizers = []string{"example.com/wait"}
+			w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Box", Name: "box", UID: "1"}}
+			before := create(t, s, w)
+			after, err := write(s)
+			require.NoError(t, err)
+			require.Equal(t, "yes", after.Value.Labels["seen"])
+			require.Equal(t, "yes", after.Value.Annotations["seen"])
+			require.Equal(t, "example.com/seen seen", after.Value.Finalizers[0]+" "+after.Value.OwnerReferences[0].Name)
+			require.Equal(t, map[string]string{"a": "b"}, before.Value.Labels)
+			require.Equal(t, map[string]string{"a": "b"}, before.Value.Annotations)
+			require.Equal(t, "example.com/wait box", before.Value.Finalizers[0]+" "+before.Value.OwnerReferences[0].Name)
+		})
+	}
 }
 
 func TestAdmission_ChangesAndRefuses(t *testing.T) {

@@ -189,7 +189,7 @@ func (u *updating) keepToPart(draft, current *store.Object) *store.Object {
 		u.layout.TakeStatus(draft, current)
 		return draft
 	}
-	whole := u.layout.Clone(current)
+	whole := u.layout.Draft(current)
 	u.layout.TakeStatus(whole, draft)
 	to, from := u.meta(whole), u.meta(draft)
 	to.SetManagedFields(from.GetManagedFields())
