@@ -61,11 +61,17 @@ func (f forwarding) create(ctx context.Context, namespace string, body []byte, o
 	if err == nil {
 		return o, nil
 	}
-	var sent struct {
-		Metadata struct{ Name, GenerateName string }
-	}
-	_ = json.Unmarshal(body, &sent) // the server has taken it
-	return nil, unread("create", f.kind.Key(namespace, cmp.Or(sent.Metadata.Name, sent.Metadata.GenerateName)), err)
+	sent, _ := sentMetaOf(body) // the server has taken it
+	return nil, unread("create", f.kind.Key(namespace, cmp.Or(sent.Name, sent.GenerateName)), err)
+}
+
+// sentMeta is what the metadata of a body says about which object it is, or replaces.
+type sentMeta struct{ Name, GenerateName, UID, ResourceVersion string }
+
+func sentMetaOf(body []byte) (sentMeta, error) {
+	var o struct{ Metadata sentMeta }
+	err := json.Unmarshal(body, &o)
+	return o.Metadata, err
 }
 
 // unread returns the error of an answer to a write that cannot be read. The server may have done
@@ -81,8 +87,9 @@ func unread(verb, key string, err error) error {
 }
 
 // update passes on what change returns for the live object. If another write came in
-// between, it tries again, unless change returns the same for the newer object. What it
-// returns for no object is passed on as a creation, which replaces none.
+// between, it tries again, unless what change returns is for another object or state than the
+// live one, or the same for the newer object. What it returns for no object is passed on as a
+// creation, which replaces none.
 func (f forwarding) update(ctx context.Context, key, subresource string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, bool, error) {
 	if f.createOnUpdate && opts.MayCreate != nil && subresource == "" {
 		// Whether the update creates turns out at the server.
@@ -109,7 +116,8 @@ func (f forwarding) update(ctx context.Context, key, subresource string, change 
 		} else {
 			o, created, err = f.replace(ctx, key, subresource, live, body, opts)
 		}
-		if !errors.Is(err, engine.ErrConflict) && !errors.Is(err, engine.ErrExists) || bytes.Equal(body, before) {
+		conflict := errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrExists)
+		if !conflict || f.replacesAnother(body, live) || bytes.Equal(body, before) {
 			return o, created, err
 		}
 		before = body
@@ -133,12 +141,20 @@ func (f forwarding) replace(ctx context.Context, key, subresource string, live *
 // creates reports whether body is of an object that can be created as it is: it has the name, and does
 // not say which object it replaces.
 func creates(body []byte, key string) bool {
-	var o struct {
-		Metadata struct{ Name, UID, ResourceVersion string } `json:"metadata"`
-	}
 	_, name := SplitKey(key)
-	err := json.Unmarshal(body, &o)
-	return err == nil && o.Metadata.Name == name && o.Metadata.UID == "" && o.Metadata.ResourceVersion == ""
+	sent, err := sentMetaOf(body)
+	return err == nil && sent.Name == name && sent.UID == "" && sent.ResourceVersion == ""
+}
+
+// replacesAnother reports whether body says that it replaces another object than live, or another state
+// of it. live is nil if there is no object.
+func (f forwarding) replacesAnother(body []byte, live *store.Object) bool {
+	var uid, version string
+	if live != nil {
+		uid, version = string(f.meta(live).GetUID()), live.Revision.String()
+	}
+	sent, _ := sentMetaOf(body) // the server has read it
+	return sent.UID != "" && sent.UID != uid || !noRevision(sent.ResourceVersion) && sent.ResourceVersion != version
 }
 
 // live returns the newest object under key, and fails if that is not the one that the options name.

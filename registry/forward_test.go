@@ -1,0 +1,155 @@
+package registry_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// origin is the backend of a replica: it passes writes on to a store over the same storage, and
+// calls before each update.
+type origin struct {
+	backend.Backend
+	store  *registry.Store[Widget]
+	before func()
+}
+
+func (o *origin) ForwardCreate(ctx context.Context, namespace string, body []byte, opts registry.WriteOptions) ([]byte, error) {
+	it, err := o.store.Resources()[0].Create(ctx, namespace, body, opts)
+	if err != nil {
+		return nil, err
+	}
+	return it.JSON()
+}
+
+func (o *origin) ForwardUpdate(ctx context.Context, key, _ string, body []byte, _ registry.WriteOptions) ([]byte, bool, error) {
+	o.before()
+	it, created, err := o.store.Resources()[0].Update(ctx, key, func(registry.Item) ([]byte, error) { return body, nil }, registry.WriteOptions{})
+	if err != nil {
+		return nil, false, err
+	}
+	answer, err := it.JSON()
+	return answer, created, err
+}
+
+func (o *origin) ForwardDelete(context.Context, string, registry.DeleteOptions) ([]byte, engine.Revision, error) {
+	return nil, 0, engine.ErrUnsupported
+}
+
+// replicaOf returns a replica, and its origin.
+func replicaOf(t *testing.T, cfg registry.Config[Widget]) (*registry.Store[Widget], *origin) {
+	t.Helper()
+	storage, err := memory.New(registry.Schema(cfg), memory.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, storage.Close()) })
+	cfg.Engine.Backend = storage
+	o := &origin{Backend: storage, store: open(t, cfg), before: func() {}}
+	cfg.Engine.Backend = o
+	return open(t, cfg), o
+}
+
+// The object changes before each attempt. One that names an older state of it never fits.
+func TestReplica_PassesAnUpdateOfAnotherStateOnOnce(t *testing.T) {
+	patch := func(text string) func(*registry.Store[Widget], context.Context) error {
+		return func(s *registry.Store[Widget], ctx context.Context) error {
+			p, err := registry.ParsePatch(registry.MergePatch, []byte(text))
+			if err != nil {
+				return err
+			}
+			_, _, err = s.Resources()[0].Update(ctx, "default/a", func(live registry.Item) ([]byte, error) {
+				now, err := live.JSON()
+				if err != nil {
+					return nil, err
+				}
+				return p.Apply(now)
+			}, registry.WriteOptions{})
+			return err
+		}
+	}
+	for name, update := range map[string]func(*registry.Store[Widget], context.Context) error{
+		"a patch with a resourceVersion": patch(`{"metadata":{"resourceVersion":"1"},"spec":{"color":"red"}}`),
+		"a patch with a uid":             patch(`{"metadata":{"uid":"another"},"spec":{"color":"red"}}`),
+		"a value with a resourceVersion": func(s *registry.Store[Widget], ctx context.Context) error {
+			_, _, err := s.Update(ctx, "default/a", func(old *engine.Object[Widget]) (Widget, error) {
+				w := old.Value
+				w.ResourceVersion = "1"
+				return w, nil
+			}, registry.WriteOptions{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, o := replicaOf(t, config())
+			create(t, o.store, widget("a", 1))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			updates := 0
+			o.before = func() {
+				if updates++; updates == 10 {
+					cancel()
+				}
+				_, _, err := o.store.Update(t.Context(), "default/a", grow(1), registry.WriteOptions{})
+				require.NoError(t, err)
+			}
+			require.ErrorIs(t, update(s, ctx), engine.ErrConflict)
+			require.Equal(t, 1, updates)
+		})
+	}
+}
+
+// Another write comes between the read and the first attempts of an update that names no state.
+func TestReplica_PassesAnUpdateOfTheLiveObjectOnAgain(t *testing.T) {
+	s, o := replicaOf(t, config())
+	create(t, o.store, widget("a", 1))
+	updates := 0
+	o.before = func() {
+		if updates++; updates < 4 {
+			_, _, err := o.store.Update(t.Context(), "default/a", grow(1), registry.WriteOptions{})
+			require.NoError(t, err)
+		}
+	}
+	for _, update := range []func() error{
+		func() error {
+			_, _, err := s.Update(t.Context(), "default/a", grow(10), registry.WriteOptions{})
+			return err
+		},
+		func() error {
+			_, err := patchA(t, s.Resources()[0], registry.MergePatch, `{"spec":{"color":"red"}}`)
+			return err
+		},
+	} {
+		updates = 0
+		require.NoError(t, update())
+		require.Equal(t, 4, updates)
+	}
+	last, err := o.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, WidgetSpec{Size: 17, Color: "red"}, last.Value.Spec)
+}
+
+// The object may be gone when the update comes, and the kind create what is not there.
+func TestReplica_PassesAnUpdateOfAnObjectThatIsGoneOnOnce(t *testing.T) {
+	cfg := config()
+	cfg.Strategy.CreateOnUpdate = true
+	s, o := replicaOf(t, cfg)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	updates := 0
+	o.before = func() {
+		if updates++; updates == 10 {
+			cancel()
+		}
+	}
+	_, _, err := s.Resources()[0].Update(ctx, "default/a", func(registry.Item) ([]byte, error) {
+		return fmt.Appendf(nil, `{"metadata":{"name":"a","uid":"gone","annotations":{"attempt":"%d"}},"spec":{"size":1}}`, updates), nil
+	}, registry.WriteOptions{})
+	require.ErrorIs(t, err, engine.ErrConflict)
+	require.Equal(t, 1, updates)
+}
