@@ -15,6 +15,13 @@ import (
 
 func withApply(c *registry.Config[Widget]) { c.Apply = apply.New }
 
+func withScale(c *registry.Config[Widget]) {
+	c.Scale = &registry.Scale[Widget]{
+		Replicas:    func(w *Widget) (int32, bool) { return int32(w.Spec.Size), true },
+		SetReplicas: func(w *Widget, n int32) { w.Spec.Size = int(n) },
+	}
+}
+
 // An apply at a replica is the origin's, with the manager that it names.
 func TestReplica_PassesAppliesOn(t *testing.T) {
 	origin := newServer(t, withApply)
@@ -61,12 +68,6 @@ func TestReplica_PassesAppliesOn(t *testing.T) {
 
 // So is one of a scale.
 func TestReplica_PassesAppliesOfScalesOn(t *testing.T) {
-	withScale := func(c *registry.Config[Widget]) {
-		c.Scale = &registry.Scale[Widget]{
-			Replicas:    func(w *Widget) (int32, bool) { return int32(w.Spec.Size), true },
-			SetReplicas: func(w *Widget, n int32) { w.Spec.Size = int(n) },
-		}
-	}
 	origin := newServer(t, withApply, withScale)
 	b := backendAt(t, origin.url)
 	r := newServer(t, withScale, func(cfg *registry.Config[Widget]) { cfg.Engine.Backend = b })

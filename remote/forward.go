@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"sigs.k8s.io/yaml"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
@@ -53,13 +55,17 @@ func (b *Backend) createdKey(namespace string, body []byte) string {
 // one that body is the JSON of. It returns the stored object as JSON, and whether that
 // was created. As for ForwardCreate, body must not be changed.
 //
-// Errors: as for [Backend.Put].
+// Errors: a [*registry.BadRequestError] for a body that is no object if opts has a UID or a
+// Revision, and as for [Backend.Put].
 func (b *Backend) ForwardUpdate(ctx context.Context, key, subresource string, body []byte, opts registry.WriteOptions) (answer []byte, created bool, err error) {
 	if err := b.open(); err != nil {
 		return nil, false, err
 	}
 	r, err := named(http.MethodPut, key)
 	if err != nil {
+		return nil, false, err
+	}
+	if body, err = withPreconditions(key, body, &opts); err != nil {
 		return nil, false, err
 	}
 	r.subresource, r.query, r.body = subresource, writeQuery(&opts), body
@@ -76,13 +82,16 @@ const applyPatch = "application/apply-patch+yaml"
 // ForwardCreate, config must not be changed.
 //
 // Errors: a [*registry.FieldConflictError] if other managers own fields of config, and as
-// for [Backend.Put].
+// for [Backend.ForwardUpdate].
 func (b *Backend) ForwardApply(ctx context.Context, key, subresource string, config []byte, opts registry.WriteOptions) (answer []byte, created bool, err error) {
 	if err := b.open(); err != nil {
 		return nil, false, err
 	}
 	r, err := named(http.MethodPatch, key)
 	if err != nil {
+		return nil, false, err
+	}
+	if config, err = withPreconditions(key, config, &opts); err != nil {
 		return nil, false, err
 	}
 	r.subresource, r.query, r.body, r.media = subresource, writeQuery(&opts), config, applyPatch
@@ -166,6 +175,61 @@ func writeQuery(opts *registry.WriteOptions) url.Values {
 		q.Set("fieldManager", opts.Manager)
 	}
 	return q
+}
+
+// withPreconditions returns body, an object as JSON or YAML, with the uid and the resourceVersion that
+// opts name in its metadata: there the server checks them as a part of the write.
+func withPreconditions(key string, body []byte, opts *registry.WriteOptions) ([]byte, error) {
+	named := map[string]string{}
+	if opts.UID != "" {
+		named["uid"] = opts.UID
+	}
+	if opts.Revision != 0 {
+		named["resourceVersion"] = opts.Revision.String()
+	}
+	if len(named) == 0 {
+		return body, nil
+	}
+	object, meta, err := split(body)
+	if err != nil {
+		return nil, &registry.BadRequestError{Reason: "the body is no object: " + err.Error(), Cause: err}
+	}
+	for field, want := range named {
+		quoted, err := json.Marshal(want)
+		if err != nil {
+			return nil, err
+		}
+		switch given := string(meta[field]); given {
+		case "", "null", `""`, `"0"`, string(quoted):
+			meta[field] = quoted
+		default:
+			return nil, &registry.ConflictError{Key: key, Reason: fmt.Sprintf("Precondition failed: %s is %s in the precondition, and %s in the body", field, quoted, given)}
+		}
+	}
+	if object["metadata"], err = json.Marshal(meta); err != nil {
+		return nil, err
+	}
+	return json.Marshal(object)
+}
+
+// split returns the fields of an object, and those of its metadata.
+func split(body []byte) (object, meta map[string]json.RawMessage, err error) {
+	if err = json.Unmarshal(body, &object); err != nil {
+		if body, err = yaml.YAMLToJSONStrict(body); err == nil {
+			err = json.Unmarshal(body, &object)
+		}
+	}
+	switch given := object["metadata"]; {
+	case err != nil:
+	case object == nil:
+		err = errors.New("it is empty")
+	case given != nil:
+		err = json.Unmarshal(given, &meta)
+	}
+	if meta == nil {
+		meta = map[string]json.RawMessage{}
+	}
+	return object, meta, err
 }
 
 // deleteOptions returns the body of a deletion.
