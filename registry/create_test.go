@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 )
 
@@ -53,4 +54,35 @@ func TestCreate_RulesOfAGeneratedNameSeeNothingOfTheNameBefore(t *testing.T) {
 	require.Equal(t, 3, attempts)
 	require.Equal(t, first.Value.Spec, second.Value.Spec)
 	require.Equal(t, []string{"apple!?"}, second.Value.Spec.Items)
+}
+
+// tree and terms have themselves within them, without a struct in between.
+type (
+	tree  map[string]tree
+	terms []terms
+)
+
+type formula struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Names             tree  `json:"names,omitempty"`
+	Terms             terms `json:"terms,omitempty"`
+}
+
+func TestNew_OfATypeThatHasItselfWithin(t *testing.T) {
+	s := open(t, registry.Config[formula]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Formula"}})
+	value := formula{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Names: tree{"a": {"b": nil}}, Terms: terms{{}, {{}}}}
+	before, err := s.Create(t.Context(), value, registry.WriteOptions{})
+	require.NoError(t, err)
+	set := func(next terms) int64 {
+		o, _, err := s.Update(t.Context(), before.Key, func(old *engine.Object[formula]) (formula, error) {
+			f := old.Value
+			f.Terms = next
+			return f, nil
+		}, registry.WriteOptions{})
+		require.NoError(t, err)
+		return o.Value.Generation
+	}
+	require.EqualValues(t, 1, set(terms{{}, {{}}}), "it is the same")
+	require.EqualValues(t, 2, set(terms{{}, {{{}}}}))
 }

@@ -54,14 +54,20 @@ func Of(t reflect.Type) json.RawMessage {
 	return text
 }
 
-// typeSchema returns the schema of a type. within are the structs around it: a struct
-// within itself gets a schema that allows everything.
+// typeSchema returns the schema of a type. within are the named types around it: one within itself
+// gets a schema that allows everything.
 func typeSchema(t reflect.Type, within []reflect.Type) *jsonSchema {
-	for t.Kind() == reflect.Pointer { // before knownSchema: a pointer has the methods of its type
+	for t.Kind() == reflect.Pointer && t.Name() == "" { // before knownSchema: a pointer has the methods of its type
 		t = t.Elem()
 	}
 	if s := knownSchema(t); s != nil {
 		return s
+	}
+	if slices.Contains(within, t) {
+		return openSchema(t)
+	}
+	if t.Name() != "" {
+		within = append(within, t)
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -81,8 +87,20 @@ func typeSchema(t reflect.Type, within []reflect.Type) *jsonSchema {
 		return &jsonSchema{Type: "array", Items: typeSchema(t.Elem(), within)}
 	case reflect.Map:
 		return &jsonSchema{Type: "object", Additional: typeSchema(t.Elem(), within)}
+	case reflect.Pointer:
+		return typeSchema(t.Elem(), within)
 	case reflect.Struct:
-		return structSchema(t, within)
+		s := &jsonSchema{Type: "object", Properties: map[string]*jsonSchema{}}
+		s.addFields(t, within)
+		return s
+	}
+	return openSchema(t)
+}
+
+// openSchema returns a schema that allows every value of a type.
+func openSchema(t reflect.Type) *jsonSchema {
+	if t.Kind() == reflect.Struct || t.Kind() == reflect.Map {
+		return &jsonSchema{Type: "object", Open: true}
 	}
 	return &jsonSchema{Open: true}
 }
@@ -107,15 +125,6 @@ func knownSchema(t reflect.Type) *jsonSchema {
 		return &jsonSchema{Type: "string"}
 	}
 	return nil
-}
-
-func structSchema(t reflect.Type, within []reflect.Type) *jsonSchema {
-	if slices.Contains(within, t) {
-		return &jsonSchema{Type: "object", Open: true}
-	}
-	s := &jsonSchema{Type: "object", Properties: map[string]*jsonSchema{}}
-	s.addFields(t, append(within, t))
-	return s
 }
 
 // addFields adds the fields of a struct, and before them those of structs that are inlined in it: a

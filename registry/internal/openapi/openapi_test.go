@@ -25,9 +25,17 @@ type (
 	secrets []string
 )
 
-type nested struct {
-	Parts []nested `json:"parts,omitempty"`
-}
+// These have themselves within them, each in another way.
+type (
+	nested struct {
+		Parts []nested `json:"parts,omitempty"`
+	}
+	tree   map[string]tree
+	forest map[string][]forest
+	terms  []terms
+	pair   [2]*pair
+	link   *link
+)
 
 func TestOf_TypesHaveTheirSchemas(t *testing.T) {
 	for want, value := range map[string]any{
@@ -93,10 +101,18 @@ func TestOf_FieldsHaveTheirTags(t *testing.T) {
 }
 
 func TestOf_ATypeWithinItselfEnds(t *testing.T) {
-	require.JSONEq(t, `{
-		"type": "object",
-		"properties": {"parts": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}
-	}`, string(openapi.Of(reflect.TypeFor[nested]())))
+	const anything = `{"x-kubernetes-preserve-unknown-fields":true}`
+	const anyObject = `{"type":"object","x-kubernetes-preserve-unknown-fields":true}`
+	for want, of := range map[string]reflect.Type{
+		`{"type":"object","properties":{"parts":{"type":"array","items":` + anyObject + `}}}`: reflect.TypeFor[nested](),
+		`{"type":"object","additionalProperties":` + anyObject + `}`:                          reflect.TypeFor[tree](),
+		`{"type":"object","additionalProperties":{"type":"array","items":` + anyObject + `}}`: reflect.TypeFor[forest](),
+		`{"type":"array","items":` + anything + `}`:                                           reflect.TypeFor[terms](),
+		`{"type":"array","items":{"type":"array","items":` + anything + `}}`:                  reflect.TypeFor[[]pair](),
+		anything: reflect.TypeFor[link](),
+	} {
+		require.JSONEq(t, want, string(openapi.Of(of)), of)
+	}
 }
 
 // versioned is inlined in structs of which one has a field of that name.
