@@ -14,11 +14,13 @@ import (
 )
 
 // Bounds of JSON patches. Each operation that inserts an item into a list, or removes one, moves the items of
-// the list: maxMoved is for how many there is time, some seconds.
+// the list, and each that sets a field of an object, or removes one, compares the names of its fields: maxMoved
+// and maxCompared are for how many there is time, some seconds.
 const (
 	maxOperations = 10_000
 	maxCopied     = 3 << 20
 	maxMoved      = 200_000_000
+	maxCompared   = 500_000_000
 )
 
 // PatchType is a media type of patches.
@@ -135,8 +137,8 @@ type operation struct {
 // Kubernetes, an operation replace sets a field that is missing, unless its name is a number, and a
 // negative index counts from the end of a list. An operation test of a list that has null in it fails.
 //
-// The error is a [*PatchError], also if the operations copy more than 3 MiB, or insert and remove too
-// many items in lists that are too long. What [Config].StrategicMerge refuses as a [*BadRequestError],
+// The error is a [*PatchError], also if the operations copy more than 3 MiB, insert and remove too many
+// items in lists that are too long, or are too many for an object of very many fields. What [Config].StrategicMerge refuses as a [*BadRequestError],
 // or a panic of it as a [*usercode.PanicError], is the error as it is. It is safe for concurrent use.
 func (p *Patch) Apply(document []byte) (patched []byte, err error) {
 	if p.kind == StrategicPatch {
@@ -156,7 +158,9 @@ func (p *Patch) apply(document []byte) ([]byte, error) {
 	if p.kind == MergePatch {
 		return mergepatch.MergePatch(document, p.body) // in time that grows with their fields, unlike that of v5
 	}
-	if err := affordable(p.operations, max(longestList(document), longestList(p.body))); err != nil {
+	items, fields := longest(document)
+	newItems, newFields := longest(p.body)
+	if err := affordable(p.operations, max(items, newItems), max(fields, newFields)); err != nil {
 		return nil, err
 	}
 	options := jsonpatch.NewApplyOptions()

@@ -8,21 +8,32 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-var errMoves = errors.New("it would take too long: its operations insert and remove too many items in lists of this length; send fewer, or the whole list")
+var (
+	errMoves   = errors.New("it would take too long: its operations insert and remove too many items in lists of this length; send fewer, or the whole list")
+	errLookups = errors.New("it would take too long: it has too many operations for an object with this many fields; send fewer, or the whole object")
+)
 
-// affordable returns errMoves if the operations would take too long on lists of that length.
-func affordable(operations jsonpatch.Patch, length int) error {
-	moves := 0
+// affordable returns errMoves if the operations would take too long on lists of so many items, and errLookups on
+// objects of so many fields.
+func affordable(operations jsonpatch.Patch, items, fields int) error {
+	moves, lookups := 0, 0
 	for _, operation := range operations {
 		switch operation.Kind() {
+		case "replace":
+			lookups++
 		case "add", "remove", "copy":
+			lookups++
 			moves += inList(operation.Path())
 		case "move":
+			lookups += 2
 			moves += inList(operation.Path()) + inList(operation.From())
 		}
 	}
-	if length > 0 && moves > maxMoved/length {
+	switch {
+	case moves > maxMoved/max(items, 1):
 		return errMoves
+	case lookups > maxCompared/max(fields, 1):
+		return errLookups
 	}
 	return nil
 }
@@ -39,8 +50,9 @@ func inList(path string, err error) int {
 	return 1
 }
 
-// longestList returns how many items the longest list has in JSON that is not nested too deep.
-func longestList(text []byte) (longest int) {
+// longest returns how many items the longest list has, and how many fields the largest object, in JSON that is
+// not nested too deep.
+func longest(text []byte) (items, fields int) {
 	var commas [maxDepth + recordedDepth + 1]int // by depth
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -53,11 +65,12 @@ func longestList(text []byte) (longest int) {
 		case ',':
 			commas[depth]++
 		case ']':
-			longest = max(longest, commas[depth]+1)
+			items = max(items, commas[depth]+1)
 			depth = max(depth-1, 0)
 		case '}':
+			fields = max(fields, commas[depth]+1)
 			depth = max(depth-1, 0)
 		}
 	}
-	return longest
+	return items, fields
 }
