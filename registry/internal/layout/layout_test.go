@@ -40,6 +40,19 @@ type commonLamp struct {
 	Template metav1.ObjectMeta `json:"template,omitzero"`
 }
 
+// Marked is metadata with a field more.
+type Marked struct {
+	metav1.ObjectMeta
+	Team string `json:"team,omitempty"`
+}
+
+type markedLamp struct {
+	metav1.TypeMeta `json:",inline"`
+	Marked          `json:"metadata"`
+	Spec            map[string]int `json:"spec"`
+	Status          map[string]int `json:"status,omitempty"`
+}
+
 // kind is a layout with what a test needs beside it.
 type kind struct {
 	layout.Layout
@@ -78,7 +91,7 @@ func (k *kind) text(t *testing.T, o *store.Object) string {
 
 // kinds are structs and a map, which obey the same contract.
 var kinds = map[string]*kind{
-	"struct": kindOf[lamp](), "embedding struct": kindOf[commonLamp](), "map": kindOf[unstructured.Unstructured](),
+	"struct": kindOf[lamp](), "embedding struct": kindOf[commonLamp](), "struct with more metadata": kindOf[markedLamp](), "map": kindOf[unstructured.Unstructured](),
 }
 
 // full is an object with everything that a layout treats apart.

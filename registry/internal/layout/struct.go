@@ -39,7 +39,7 @@ func (l *structLayout) addFields(t reflect.Type, at []int) {
 		f, index := t.Field(i), append(slices.Clone(at), i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case f.Type == reflect.TypeFor[metav1.TypeMeta](), f.Type == reflect.TypeFor[metav1.ObjectMeta]() && (f.Anonymous || name == "metadata"):
+		case f.Type == reflect.TypeFor[metav1.TypeMeta](), f.Type == reflect.TypeFor[metav1.ObjectMeta]() && f.Anonymous, name == "metadata":
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
 			l.addFields(f.Type, index)
 		case !f.IsExported():
