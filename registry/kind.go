@@ -33,7 +33,8 @@ type Kind struct {
 	ClusterScoped bool
 	// Status gives the kind a status subresource: a write of that changes status and
 	// metadata alone, or only status with [Strategy].StatusOnly, and a write of the object
-	// leaves status alone.
+	// leaves status alone. The kind's Go type must have a field of that name in JSON, its own or
+	// that of a struct that it embeds.
 	Status bool
 }
 

@@ -2,6 +2,7 @@ package controllerruntime
 
 import (
 	"context"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,8 +73,9 @@ func open[T any, P interface {
 	protobuf.Message[T]
 }](t *testing.T, group, name string, cluster bool, edit ...func(*registry.Config[T])) *registry.Store[T] {
 	t.Helper()
+	_, hasStatus := reflect.TypeFor[T]().FieldByName("Status")
 	cfg := registry.Config[T]{
-		Kind:  registry.Kind{Group: group, Version: "v1", Kind: name, ClusterScoped: cluster, Status: true},
+		Kind:  registry.Kind{Group: group, Version: "v1", Kind: name, ClusterScoped: cluster, Status: hasStatus},
 		Apply: apply.WithTypes(types), StrategicMerge: strategic.New, Decoders: protobuf.Decoders[T, P](name),
 	}
 	for _, e := range edit {

@@ -51,6 +51,17 @@ func Of(of *store.Schema, meta func(*store.Object) metav1.Object, t reflect.Type
 // IsMap reports whether a value of type t is a map of its fields.
 func IsMap(t reflect.Type) bool { return reflect.PointerTo(t).Implements(reflect.TypeFor[content]()) }
 
+// HasStatus reports whether values of type t have a status that their layout knows. It does not know one
+// of a struct that is embedded by a pointer.
+func HasStatus(t reflect.Type) bool {
+	if IsMap(t) {
+		return true
+	}
+	l := &structLayout{}
+	l.addFields(t, nil)
+	return l.status != nil
+}
+
 // content is what unstructured.Unstructured has: a value that is a map.
 type content interface {
 	UnstructuredContent() map[string]any
