@@ -127,6 +127,9 @@ func (c *Config[T]) validate() error {
 	if t.Kind() != reflect.Struct {
 		return &engine.ConfigError{Field: "T", Problem: fmt.Sprintf("is %v; give a struct that embeds metav1.TypeMeta and metav1.ObjectMeta", t)}
 	}
+	if err := usercode.Call("GetName", "", func() { any(new(T)).(metav1.Object).GetName() }); err != nil {
+		return &engine.ConfigError{Field: "T", Problem: fmt.Sprintf("is %v, whose metadata is in a pointer; embed metav1.ObjectMeta itself, since copies would share what is behind a pointer", t)}
+	}
 	if c.Kind.Status && !layout.HasStatus(t) {
 		return &engine.ConfigError{Field: "Kind.Status", Problem: fmt.Sprintf("is set, but %v has no status; give it a field with the tag json:\"status\", in no pointer that it embeds", t)}
 	}

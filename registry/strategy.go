@@ -9,7 +9,7 @@ import (
 )
 
 // Ptr constrains the pointer to a kind's Go type, which is a struct that embeds
-// metav1.TypeMeta and metav1.ObjectMeta, or has their methods. Go infers it.
+// metav1.TypeMeta and metav1.ObjectMeta, but not in a pointer, or has their methods. Go infers it.
 type Ptr[T any] interface {
 	*T
 	metav1.Object

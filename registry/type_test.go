@@ -36,6 +36,16 @@ type (
 	}
 )
 
+// Described is embedded in the types of kinds.
+type Described struct {
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+type distant struct {
+	metav1.TypeMeta `json:",inline"`
+	*Described
+}
+
 func newOf[T any, P registry.Ptr[T]](kind registry.Kind) error {
 	s, err := registry.New[T, P](registry.Config[T]{Kind: kind})
 	if err == nil {
@@ -59,4 +69,14 @@ func TestNew_RefusesAStatusThatTheTypeDoesNotHave(t *testing.T) {
 	kind.Status = false
 	require.NoError(t, newOf[silent](kind))
 	require.NoError(t, newOf[aside](kind))
+}
+
+// What a write sets in its copy would be set in the stored object.
+func TestNew_RefusesATypeWithItsMetadataInAPointer(t *testing.T) {
+	kind := config().Kind
+	kind.Status = false
+	var wrong *engine.ConfigError
+	require.ErrorAs(t, newOf[distant](kind), &wrong)
+	require.Equal(t, "T", wrong.Field)
+	require.ErrorContains(t, wrong, "in a pointer")
 }
