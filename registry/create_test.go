@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,34 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 )
+
+// The text of errors takes time by the square of their number, and a body has room for many.
+func TestCreate_TellsTheFirstHundredErrorsAlone(t *testing.T) {
+	s := open(t, config())
+	bad := widget("a", -1)
+	bad.Labels = map[string]string{}
+	for i := range 1000 {
+		bad.Labels[fmt.Sprintf("_%d", i)] = ""
+	}
+	_, err := s.Create(t.Context(), bad, registry.WriteOptions{})
+	var invalid *registry.InvalidError
+	require.ErrorAs(t, err, &invalid)
+	require.Len(t, invalid.Errors, 101)
+	require.Equal(t, "Too many: the object has more errors than these 100", invalid.Errors[100].ErrorBody())
+}
+
+// Each controller after the first is an error that has all references.
+func TestCreate_TellsNoLargeValuesInErrors(t *testing.T) {
+	s := open(t, config())
+	bad, yes := widget("a", 1), true
+	for i := range 1000 {
+		bad.OwnerReferences = append(bad.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Box", Name: fmt.Sprint(i), UID: "1", Controller: &yes})
+	}
+	_, err := s.Create(t.Context(), bad, registry.WriteOptions{})
+	require.ErrorAs(t, err, new(*registry.InvalidError))
+	require.ErrorContains(t, err, "metadata.ownerReferences: Invalid value: Only one reference can have Controller set to true")
+	require.Less(t, len(err.Error()), 100_000)
+}
 
 // crate is a kind whose spec holds a list and a map.
 type crate struct {

@@ -18,7 +18,8 @@ type InvalidError struct {
 	Kind Kind
 	Name string
 	// Errors are at most the first hundred, and one that says that there are more, if a [Store] has
-	// found them.
+	// found them. They then have no values of more than about 4 KiB, and no more than the first 4 KiB
+	// of texts.
 	Errors field.ErrorList
 }
 

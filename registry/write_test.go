@@ -61,21 +61,6 @@ func TestCreate_RefusesWhatIsWrong(t *testing.T) {
 	require.Equal(t, "metadata.namespace", invalid.Errors[0].Field)
 }
 
-// The text of errors takes time by the square of their number, and a body has room for many.
-func TestCreate_TellsTheFirstHundredErrorsAlone(t *testing.T) {
-	s := open(t, config())
-	bad := widget("a", -1)
-	bad.Labels = map[string]string{}
-	for i := range 1000 {
-		bad.Labels[fmt.Sprintf("_%d", i)] = ""
-	}
-	_, err := s.Create(t.Context(), bad, registry.WriteOptions{})
-	var invalid *registry.InvalidError
-	require.ErrorAs(t, err, &invalid)
-	require.Len(t, invalid.Errors, 101)
-	require.Equal(t, "Too many: the object has more errors than these 100", invalid.Errors[100].ErrorBody())
-}
-
 func TestNamespace_IsThatOfTheRequest(t *testing.T) {
 	body := []byte(`{"metadata":{"name":"a","namespace":"other"},"spec":{"size":1}}`)
 	r := open(t, config()).Resources()[0]

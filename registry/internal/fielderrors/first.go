@@ -2,6 +2,9 @@ package fielderrors
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -9,12 +12,59 @@ import (
 // Most is how many errors of an object are told.
 const Most = 100
 
-// First returns the errors that are told, and one that says that there are more.
+// mostShown is how large the value of an error may be to be told, and how much of a text is, in bytes.
+const mostShown = 4 << 10
+
+// First returns the errors that are told, without values that are too large, with the beginning of long
+// texts, and one that says that there are more. It does not change the errors that it is given.
 func First(wrong field.ErrorList) field.ErrorList {
-	if len(wrong) <= Most {
-		return wrong
+	told := slices.Clone(wrong[:min(len(wrong), Most)])
+	for i, e := range told {
+		short := *e
+		short.Field, short.Detail = shortened(e.Field), shortened(e.Detail)
+		if text, isText := e.BadValue.(string); isText {
+			short.BadValue = shortened(text)
+		} else if remaining(reflect.ValueOf(e.BadValue), mostShown) < 0 {
+			short.BadValue = field.OmitValueType{}
+		}
+		told[i] = &short
 	}
-	return append(wrong[:Most:Most], &field.Error{
-		Type: field.ErrorTypeTooMany, BadValue: field.OmitValueType{}, Detail: fmt.Sprintf("the object has more errors than these %d", Most),
-	})
+	if len(wrong) > Most {
+		told = append(told, &field.Error{
+			Type: field.ErrorTypeTooMany, BadValue: field.OmitValueType{}, Detail: fmt.Sprintf("the object has more errors than these %d", Most),
+		})
+	}
+	return told
+}
+
+func shortened(text string) string {
+	if len(text) <= mostShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostShown], "") + "…"
+}
+
+// remaining returns what is left of a budget of bytes after those of a value. It stops
+// counting, and the result is negative, once the budget is used up.
+func remaining(v reflect.Value, budget int) int {
+	if budget--; budget < 0 {
+		return budget
+	}
+	switch v.Kind() {
+	case reflect.String:
+		budget -= v.Len()
+	case reflect.Pointer, reflect.Interface:
+		budget = remaining(v.Elem(), budget)
+	case reflect.Struct:
+		for _, member := range v.Fields() {
+			budget = remaining(member, budget)
+		}
+	case reflect.Slice, reflect.Array, reflect.Map:
+		for name, member := range v.Seq2() {
+			if budget = remaining(member, remaining(name, budget)); budget < 0 {
+				break
+			}
+		}
+	}
+	return budget
 }
