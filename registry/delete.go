@@ -124,8 +124,9 @@ func (c *core) gracePeriod(o *store.Object, opts *DeleteOptions) int64 {
 	return seconds
 }
 
-// markDeleted marks the object as being deleted.
+// markDeleted marks the object as being deleted. One that is too large with the mark loses its managed fields.
 func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions) (*store.Object, error) {
+	unrecorded := false
 	mark := func(ctx context.Context, current *store.Object) (*store.Object, error) {
 		if err := c.checkPreconditions(current, opts.UID, opts.Revision); err != nil {
 			return nil, err
@@ -138,6 +139,9 @@ func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions)
 		}
 		draft := c.layout.Clone(current)
 		c.setDeletion(c.meta(draft), current, opts)
+		if unrecorded {
+			c.meta(draft).SetManagedFields(nil)
+		}
 		if opts.DryRun {
 			draft.Key, draft.Revision = key, current.Revision
 			return nil, &settled{draft: draft}
@@ -145,6 +149,10 @@ func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions)
 		return draft, c.unlessStored(ctx, draft, current)
 	}
 	o, err := c.storage.GuaranteedUpdate(ctx, key, mark, backend.UpdateOptions{})
+	if errors.Is(err, backend.ErrTooLarge) {
+		unrecorded = true
+		o, err = c.storage.GuaranteedUpdate(ctx, key, mark, backend.UpdateOptions{})
+	}
 	var end *settled
 	if errors.As(err, &end) {
 		return end.draft, nil

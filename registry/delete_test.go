@@ -2,16 +2,23 @@ package registry_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 func finalized(name string) Widget {
@@ -343,4 +350,42 @@ func TestDeleteAll_GoesOnWhereTheRevisionOfItsFirstPageIsGone(t *testing.T) {
 	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
 	require.NoError(t, err)
 	require.Equal(t, registry.DeletePage+1, n)
+}
+
+// The mark makes the object larger, which storage may not allow.
+func TestDelete_MarksAnObjectThatIsTooLargeWithoutItsManagedFields(t *testing.T) {
+	cfg := config()
+	schema := registry.Schema(cfg)
+	stored, err := memory.New(schema, memory.Options{})
+	require.NoError(t, err)
+	storage := faulty.New(stored, faulty.Options{})
+	t.Cleanup(func() { require.NoError(t, storage.Close()) })
+	cfg.Engine.Backend = storage
+	s := open(t, cfg)
+	o := finalized("a")
+	o.Namespace, o.ManagedFields = "default", []metav1.ManagedFieldsEntry{{Manager: strings.Repeat("one", 100)}}
+	_, err = s.Engine().Create(t.Context(), o)
+	require.NoError(t, err)
+	size := func(o *store.Object) int {
+		text, err := json.Marshal(schema.Pointer(o))
+		require.NoError(t, err)
+		return len(text)
+	}
+	there, err := storage.Get(t.Context(), "default/a")
+	require.NoError(t, err)
+	limit, refused := size(there), 0
+	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpPut}, Do: func(_ context.Context, c *faulty.Call, proceed func()) {
+		if got := size(c.Draft); got > limit {
+			refused++
+			c.Err = &backend.TooLargeError{Size: got, Limit: limit}
+			return
+		}
+		proceed()
+	}})
+	marked, gone, err := s.Delete(t.Context(), "default/a", registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.False(t, gone)
+	require.NotNil(t, marked.Value.DeletionTimestamp)
+	require.Empty(t, marked.Value.ManagedFields)
+	require.Equal(t, 1, refused)
 }
