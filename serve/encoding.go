@@ -42,6 +42,7 @@ type encodable struct {
 // metadata. Whole ones have no such key, since making one takes a tenth of the time of a delivery.
 type partialKey struct {
 	object weak.Pointer[store.Object]
+	kind   *registry.Kind // differs between an object and its scale, which shows less of the metadata
 	lean   bool
 }
 
@@ -77,7 +78,7 @@ func (e *encodings) peek(state encodable) ([]byte, error) {
 // made, or returns nil if the cache has most bytes or more.
 func (e *encodings) entry(state encodable, most int) *encoding {
 	if state.shape == partial {
-		return entryOf(e, e.partials, partialKey{state.item.Weak(), state.lean}, most)
+		return entryOf(e, e.partials, partialKey{state.item.Weak(), state.item.Kind(), state.lean}, most)
 	}
 	return entryOf(e, e.wholes, state, most)
 }

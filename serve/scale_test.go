@@ -199,6 +199,26 @@ func TestScale_ShowsNoMoreOfTheMetadataInOtherForms(t *testing.T) {
 	}
 }
 
+// An object and its scale are one state, of which readers of each get their own metadata.
+func TestScale_AndItsObjectHaveTheirOwnMetadata(t *testing.T) {
+	const as = "application/json;g=meta.k8s.io;v=v1;as="
+	forms := map[string]string{as + "PartialObjectMetadata": "metadata.labels.l", as + "Table": "rows.0.object.metadata.labels.l"}
+	for first := range forms {
+		for second, at := range forms {
+			s := newServer(t, withScale)
+			require.Equal(t, 201, s.do("POST", inDefault, `{"metadata":{"name":"a","labels":{"l":"hidden"}},"spec":{"size":1}}`).code)
+			s.cached()
+			require.Equal(t, 200, s.get(inDefault+"/a", "Accept", first).code)
+			require.NotContains(t, s.get(inDefault+"/a/scale", "Accept", second).body, "hidden", "%s, then %s", first, second)
+
+			require.Equal(t, 201, s.do("POST", inDefault, `{"metadata":{"name":"b","labels":{"l":"hidden"}},"spec":{"size":1}}`).code)
+			s.cached()
+			require.Equal(t, 200, s.get(inDefault+"/b/scale", "Accept", first).code)
+			require.Equal(t, "hidden", s.get(inDefault+"/b", "Accept", second).str(at), "%s, then %s", first, second)
+		}
+	}
+}
+
 // A kind that leaves zero out of its objects has no field to own for it.
 func TestScale_OfZeroThatIsLeftOutCannotBeAppliedOverAnotherManager(t *testing.T) {
 	s := newServer(t, withApply, func(w *registry.Config[Widget], _ *serve.Config) {
