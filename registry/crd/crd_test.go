@@ -78,6 +78,16 @@ func TestParse_RefusesWhatIsWrong(t *testing.T) {
 	require.Len(t, all, 2)
 }
 
+// The engine would refuse such a field once the kind is opened.
+func TestParse_RefusesFieldsThatNoSelectorCanName(t *testing.T) {
+	for _, name := range []string{"a=b", "a!b", "a,b", "a "} {
+		v := fmt.Sprintf("{name: v1, served: true, storage: true, selectableFields: [{jsonPath: %q}],", "."+name)
+		_, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{name: v1, served: true, storage: true,", v, 1)))
+		require.ErrorIs(t, err, crd.ErrManifest, name)
+		require.ErrorContains(t, err, strconv.Quote("."+name))
+	}
+}
+
 // As in Kubernetes, a write of a custom resource's status leaves its metadata alone.
 func TestStatus_LeavesTheMetadataAlone(t *testing.T) {
 	object, status, s := open(t)

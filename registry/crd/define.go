@@ -240,6 +240,9 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 		if of, _ := cutName(name); of == "metadata" {
 			return &ManifestError{m.Metadata.Name, "spec.versions.selectableFields", quoted(f.Path) + " is of metadata, of which name and namespace alone can be selected, in every kind; leave it out"}
 		}
+		if strings.TrimSpace(name) != name || strings.ContainsAny(name, "=!,") {
+			return &ManifestError{m.Metadata.Name, "spec.versions.selectableFields", quoted(f.Path) + " has a blank at its end, or = or ! or a comma, which no selector can contain in a name; leave it out"}
+		}
 		d.fields[name] = func(o *unstructured.Unstructured) string {
 			if value := p.find(o.Object); value != nil {
 				return fmt.Sprint(value)

@@ -20,8 +20,12 @@ func (d *Definitions) reconcile(ctx context.Context, name string, _ *engine.Obje
 	case err == nil && isReleased(&o.Value):
 		err = d.follow(ctx, name, nil)
 	case err == nil:
-		if err = d.follow(ctx, name, &o.Value); err == nil && isDeleting(&o.Value) {
-			result, err = d.finish(ctx, &o.Value)
+		err = d.follow(ctx, name, &o.Value)
+		if isDeleting(&o.Value) && !errors.Is(err, errGone) && !errors.Is(err, errDisputed) {
+			unserved := err // which keeps the definition no longer than its objects do
+			if result, err = d.finish(ctx, &o.Value); err != nil || result.After > 0 {
+				err = errors.Join(unserved, err)
+			}
 		}
 	}
 	switch {
@@ -62,11 +66,14 @@ func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 		} else if message != "" {
 			return d.refuse(ctx, o, reason, message)
 		}
+		wrong := (*engine.ConfigError)(nil)
 		next, err := d.open(ctx, o, definition, k)
-		if err != nil {
+		switch {
+		case errors.As(err, &wrong): // and would be if it were opened again
+			return d.refuse(ctx, o, "Invalid", err.Error())
+		case err != nil:
 			return err
 		}
-		wrong := (*engine.ConfigError)(nil)
 		switch err := d.put(next, k); {
 		case errors.As(err, &wrong):
 			return d.refuse(ctx, o, "KindConflict", wrong.Problem)

@@ -83,7 +83,10 @@ func TestDefinitions_AreRefusedAsInAClusterFor(t *testing.T) {
 		"a column of a format that there is not":   {edits{set("additionalPrinterColumns", []any{map[string]any{"name": "A", "type": "string", "format": "uuid", "jsonPath": ".a"}})}, "spec.versions[0].additionalPrinterColumns[0].format"},
 		"a selector of what is not in the schema":  {edits{set("selectableFields", []any{map[string]any{"jsonPath": ".spec.shape"}})}, "spec.versions[0].selectableFields[0].jsonPath"},
 		"a selector of an object":                  {edits{set("selectableFields", []any{map[string]any{"jsonPath": ".spec"}})}, "spec.versions[0].selectableFields[0].jsonPath"},
-		"a selector that is there twice":           {edits{set("selectableFields", []any{map[string]any{"jsonPath": ".spec.color"}, map[string]any{"jsonPath": ".spec.color"}})}, "spec.versions[0].selectableFields[1].jsonPath"},
+		"a selector with a sign of equality": {edits{
+			schemaOf(`{"type":"object","properties":{"a=b":{"type":"string"}}}`), set("selectableFields", []any{map[string]any{"jsonPath": ".a=b"}}),
+		}, "spec.versions.selectableFields"},
+		"a selector that is there twice": {edits{set("selectableFields", []any{map[string]any{"jsonPath": ".spec.color"}, map[string]any{"jsonPath": ".spec.color"}})}, "spec.versions[0].selectableFields[1].jsonPath"},
 
 		"a root that may be null":            {edits{schemaOf(`{"type":"object","nullable":true}`)}, root + ".nullable"},
 		"a root with a default":              {edits{schemaOf(`{"type":"object","default":{}}`)}, root + ".default"},

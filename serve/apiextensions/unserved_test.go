@@ -1,7 +1,9 @@
 package apiextensions_test
 
 import (
+	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/apiextensions"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -117,6 +121,79 @@ func TestDeletion_WhoseStorageCannotBeClosed(t *testing.T) {
 		time.Sleep(time.Hour) // of the bubble
 		require.Len(t, failures, 1)
 		require.ErrorIs(t, <-failures, errUnclosable)
+	})
+}
+
+// failingStorage is that of a configuration, but for that of widgets, which fails while broken does.
+func failingStorage(cfg apiextensions.Config, broken func() error) apiextensions.Config {
+	open := cfg.Storage
+	cfg.Storage = func(ctx context.Context, name string, schema store.Schema) (backend.Backend, error) {
+		if err := broken(); err != nil && name == widgetsName {
+			return nil, err
+		}
+		return open(ctx, name, schema)
+	}
+	return cfg
+}
+
+// A definition that could not be served for want of storage has no objects, and can be deleted.
+func TestDeletion_OfADefinitionThatHasNeverHadStorage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken, failures := errors.New("the disk is broken"), make(chan error, 100)
+		cfg := failingStorage(newLasting(t).config(), func() error { return broken })
+		cfg.OnError = func(err error) { failures <- err }
+		c := newCluster(t, cfg)
+		c.must(201, "POST", definitionsPath, definition("widgets", "Widget"))
+		require.ErrorIs(t, <-failures, broken)
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		time.Sleep(time.Minute) // of the bubble
+		c.must(404, "GET", definitionsPath+"/"+widgetsName, "")
+	})
+}
+
+// Objects that cannot be reached now keep their definition, which says that it is being deleted.
+func TestDeletion_WaitsForStorageThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		storage := newLasting(t)
+		c := newCluster(t, storage.config())
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+		require.NoError(t, c.definitions.Close())
+
+		var broken atomic.Bool
+		broken.Store(true)
+		cfg := failingStorage(storage.config(), func() error {
+			if broken.Load() {
+				return errors.New("the disk is broken")
+			}
+			return nil
+		})
+		cfg.OnError = func(error) {}
+		c = newCluster(t, cfg)
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		time.Sleep(time.Minute) // of the bubble
+		require.Contains(t, conditions(c.get(widgetsName)), "Terminating=True")
+		broken.Store(false)
+		c.await(widgetsName, "gone")
+		c.define(definition("widgets", "Widget"))
+		c.must(404, "GET", widgetsPath+"/w", "")
+	})
+}
+
+// A configuration that is wrong is wrong each time, so the definition says so, and can be deleted.
+func TestConfigure_ThatMakesAWrongConfigurationIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{Configure: func(cfg *registry.Config[unstructured.Unstructured]) {
+			cfg.Columns = append(cfg.Columns, registry.Column[unstructured.Unstructured]{})
+		}})
+		c.must(201, "POST", definitionsPath, definition("widgets", "Widget"))
+		time.Sleep(time.Minute) // of the bubble
+		o := c.must(200, "GET", definitionsPath+"/"+widgetsName, "")
+		require.Equal(t, []string{"NamesAccepted=False", "Established=False"}, conditions(o.object()))
+		require.Contains(t, o.Body.String(), `"reason":"Invalid"`)
+		require.Contains(t, o.Body.String(), "needs a Name, a Type and a Value")
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "gone")
 	})
 }
 
