@@ -1,7 +1,6 @@
 package apiextensions_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -120,21 +119,5 @@ func TestStart_OnceAndBeforeClose(t *testing.T) {
 		require.NoError(t, c.definitions.Close())
 		require.NoError(t, c.definitions.Close())
 		require.ErrorIs(t, c.definitions.Start(t.Context(), c.server), engine.ErrEngineClosed)
-	})
-}
-
-func TestConfigure_ChangesTheKindsThatAreDefined(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		asked := 0
-		c := newCluster(t, apiextensions.Config{Configure: func(cfg *registry.Config[unstructured.Unstructured]) {
-			cfg.Admit = append(cfg.Admit, registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
-				asked++
-				return nil
-			}))
-		}})
-		c.define(definition("widgets", "Widget"))
-		require.Zero(t, asked)
-		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
-		require.Equal(t, 1, asked)
 	})
 }

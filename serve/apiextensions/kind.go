@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // drainTimeout is how long the watches of a kind that goes may take to read its last events.
@@ -41,7 +42,8 @@ type kind struct {
 }
 
 // open makes the kind of a definition. Its objects are those of before, the kind that it takes
-// the place of, or, if that is nil, those of storage.
+// the place of, or, if that is nil, those of storage. Unless it returns a kind, it leaves nothing open,
+// also if a function of the configuration panics or ends the goroutine.
 func (d *Definitions) open(ctx context.Context, o *object, definition *crd.Definition, before *kind) (_ *kind, err error) {
 	k := &kind{name: o.GetName(), uid: o.GetUID(), spec: o.Object["spec"], frees: accepted(o).Plural != ""}
 	if before != nil {
@@ -52,22 +54,27 @@ func (d *Definitions) open(ctx context.Context, o *object, definition *crd.Defin
 		}
 		k.creations = &creations{shared: k.objects.Traits().Shared}
 	}
+	opened := false
+	defer func() {
+		switch {
+		case opened:
+		case before != nil:
+			err = errors.Join(err, k.closeStores())
+		default:
+			err = errors.Join(err, k.close())
+		}
+	}()
 	versions := definition.Versions()
 	if k.unserved = len(versions) == 0; k.unserved {
 		versions = []*crd.Definition{definition}
 	}
 	for _, version := range versions {
-		if err = k.openVersion(d, version); err != nil {
-			break
+		if err := k.openVersion(d, version); err != nil {
+			return nil, err
 		}
 	}
-	switch {
-	case err == nil:
-		return k, nil
-	case before != nil:
-		return nil, errors.Join(err, k.closeStores())
-	}
-	return nil, errors.Join(err, k.close())
+	opened = true
+	return k, nil
 }
 
 // openUnserved makes a kind of the objects of a definition that cannot be served, only to delete
@@ -95,7 +102,9 @@ func (k *kind) openVersion(d *Definitions, version *crd.Definition) error {
 		cfg.Engine.Name = k.name + "/" + version.Kind.Version // the first has the name of the kind
 	}
 	if d.cfg.Configure != nil {
-		d.cfg.Configure(&cfg)
+		if err := usercode.Call("Config.Configure", k.name, func() { d.cfg.Configure(&cfg) }); err != nil {
+			return err
+		}
 	}
 	cfg.Admit = append([]registry.Admitter{registry.AdmitFunc(k.admit)}, cfg.Admit...)
 	cfg.Engine.Backend, cfg.Engine.Host = k.objects, d.cfg.Host

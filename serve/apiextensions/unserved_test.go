@@ -180,23 +180,6 @@ func TestDeletion_WaitsForStorageThatFails(t *testing.T) {
 	})
 }
 
-// A configuration that is wrong is wrong each time, so the definition says so, and can be deleted.
-func TestConfigure_ThatMakesAWrongConfigurationIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, apiextensions.Config{Configure: func(cfg *registry.Config[unstructured.Unstructured]) {
-			cfg.Columns = append(cfg.Columns, registry.Column[unstructured.Unstructured]{})
-		}})
-		c.must(201, "POST", definitionsPath, definition("widgets", "Widget"))
-		time.Sleep(time.Minute) // of the bubble
-		o := c.must(200, "GET", definitionsPath+"/"+widgetsName, "")
-		require.Equal(t, []string{"NamesAccepted=False", "Established=False"}, conditions(o.object()))
-		require.Contains(t, o.Body.String(), `"reason":"Invalid"`)
-		require.Contains(t, o.Body.String(), "needs a Name, a Type and a Value")
-		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
-		c.await(widgetsName, "gone")
-	})
-}
-
 // A definition that has never been served has no objects: what is in storage is another's.
 func TestDeletion_OfADefinitionThatWasNeverServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
