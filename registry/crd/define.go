@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -32,10 +31,12 @@ type Definition struct {
 	validator *validator
 	raw       json.RawMessage
 	columns   []registry.Column[unstructured.Unstructured]
-	fields    map[string]func(*unstructured.Unstructured) string
-	scale     *registry.Scale[unstructured.Unstructured]
-	scaled    *scaleFields // nil if there is no scale
-	evaluate  Evaluate     // nil if no rules in CEL are evaluated
+	fields    map[string]func(*unstructured.Unstructured) string // of all versions
+	// selectable are those of the fields that selectors of this version may name.
+	selectable []string
+	scale      *registry.Scale[unstructured.Unstructured]
+	scaled     *scaleFields // nil if there is no scale
+	evaluate   Evaluate     // nil if no rules in CEL are evaluated
 	// deprecated is what clients of the version are warned of.
 	deprecated string
 }
@@ -120,12 +121,20 @@ func (m *manifest) deprecation(of *version) string {
 }
 
 // addOthers adds the other versions that are served. Storage knows the objects by the fields that
-// selectors may name, so all versions have those of each.
+// selectors may name, so all versions have those of each, also of one that is not served, but may be.
 func (d *Definition) addOthers(m *manifest, stored *version) error {
 	for i := range m.Spec.Versions {
 		v := &m.Spec.Versions[i]
+		if v == stored {
+			continue
+		}
+		fields, err := m.selectable(v)
+		if err != nil {
+			return err
+		}
+		maps.Copy(d.fields, fields)
 		switch {
-		case !v.Served || v == stored:
+		case !v.Served:
 			continue
 		case m.converts():
 			d.Notes = append(d.Notes, fmt.Sprintf("version %s is not served: there is no conversion by %s, and %s is the one that is stored", v.Name, shortened(m.Spec.Conversion.Strategy), stored.Name))
@@ -137,7 +146,6 @@ func (d *Definition) addOthers(m *manifest, stored *version) error {
 		}
 		d.others = append(d.others, other)
 		d.Notes = append(d.Notes, other.Notes...)
-		maps.Copy(d.fields, other.fields)
 	}
 	for _, other := range d.others {
 		maps.Copy(other.fields, d.fields)
@@ -230,27 +238,10 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 			Value: func(o *unstructured.Unstructured) any { return cell(p.find(o.Object), c.Type) },
 		})
 	}
-	d.fields = map[string]func(*unstructured.Unstructured) string{}
-	for _, f := range v.SelectableFields {
-		p, err := parsePath(f.Path)
-		if err != nil {
-			return &ManifestError{m.Metadata.Name, "spec.versions.selectableFields", err.Error()}
-		}
-		name := strings.TrimPrefix(f.Path, ".")
-		if of, _ := cutName(name); of == "metadata" {
-			return &ManifestError{m.Metadata.Name, "spec.versions.selectableFields", quoted(f.Path) + " is of metadata, of which name and namespace alone can be selected, in every kind; leave it out"}
-		}
-		if strings.TrimSpace(name) != name || strings.ContainsAny(name, "=!,") {
-			return &ManifestError{m.Metadata.Name, "spec.versions.selectableFields", quoted(f.Path) + " has a blank at its end, or = or ! or a comma, which no selector can contain in a name; leave it out"}
-		}
-		d.fields[name] = func(o *unstructured.Unstructured) string {
-			if value := p.find(o.Object); value != nil {
-				return fmt.Sprint(value)
-			}
-			return ""
-		}
-	}
-	return nil
+	var err error
+	d.fields, err = m.selectable(v)
+	d.selectable = slices.Collect(maps.Keys(d.fields))
+	return err
 }
 
 // Config returns the configuration of a store of the kind. The fields that it leaves

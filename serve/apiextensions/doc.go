@@ -60,7 +60,8 @@
 // twice, and so are all objects of a version that is not the storage version.
 //
 // The group, the plural, the kind and the scope cannot change, and neither can the selectable
-// fields, since storage knows the objects by them. A version that objects may be stored in need not
+// fields of all versions together, since storage knows the objects by them: a version that is added
+// can list those of others alone. A version that objects may be stored in need not
 // be served, but stays until it is taken out of status.storedVersions.
 //
 // # Names

@@ -31,7 +31,9 @@ type kind struct {
 	// by which the objects are deleted.
 	stores   []*registry.Store[object]
 	unserved bool
-	objects  backend.Backend
+	// resources are those of the stores.
+	resources []registry.Resource
+	objects   backend.Backend
 	// creations are those of objects, which end when the definition is deleted.
 	creations *creations
 	// emptied: its objects are gone, with its definition.
@@ -112,7 +114,7 @@ func (k *kind) openVersion(d *Definitions, version *crd.Definition) error {
 	if err != nil {
 		return err
 	}
-	k.stores = append(k.stores, s)
+	k.stores, k.resources = append(k.stores, s), append(k.resources, version.Resources(s)...)
 	return nil
 }
 
@@ -121,10 +123,8 @@ func (k *kind) Resources() (all []registry.Resource) {
 	if k.unserved {
 		return nil
 	}
-	for _, s := range k.stores {
-		for _, r := range s.Resources() {
-			all = append(all, counted{r, k.creations})
-		}
+	for _, r := range k.resources {
+		all = append(all, counted{r, k.creations})
 	}
 	return all
 }

@@ -3,10 +3,13 @@ package server
 import (
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
@@ -27,4 +30,25 @@ func TestData_RemovesANewFileBeforeAnotherProgramCanOpenIt(t *testing.T) {
 	}))
 	require.NoError(t, d.close())
 	require.FileExists(t, path)
+}
+
+// Storage has the fields of all versions, by which those of one would match nothing, or everything.
+func TestData_EachVersionHasItsOwnFields(t *testing.T) {
+	defined, err := crd.Parse(strings.NewReader(`{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gears.example.com"},
+		"spec": {"group": "example.com", "scope": "Cluster", "names": {"plural": "gears", "kind": "Gear"}, "versions": [
+			{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}, "selectableFields": [{"jsonPath": ".spec.size"}]},
+			{"name": "v1beta1", "served": true, "storage": false, "schema": {"openAPIV3Schema": {"type": "object"}}, "selectableFields": [{"jsonPath": ".spec.teeth"}]}
+		]}
+	}`))
+	require.NoError(t, err)
+	d, err := openData(&Options{Data: "memory"}, engine.HostConfig{}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, d.close()) }()
+	versions, err := d.open(t.Context(), definedKind(defined[0], "gears.yaml"))
+	require.NoError(t, err)
+	require.Len(t, versions, 2)
+	for i, field := range []string{"spec.size", "spec.teeth"} {
+		require.Equal(t, []string{field, "metadata.name", "metadata.namespace"}, versions[i].Resources()[0].Info().Fields)
+	}
 }
