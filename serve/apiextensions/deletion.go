@@ -11,10 +11,6 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// emptyAgain is the time after which objects that their finalizers keep, or that were being created,
-// are looked for again.
-const emptyAgain = time.Second
-
 // finish deletes the objects of a definition that is being deleted, and then lets it go. The write
 // of the status before makes sure that it has not gone already: the objects would be those of
 // another definition of its name.
@@ -26,8 +22,8 @@ func (d *Definitions) finish(ctx context.Context, o *object) (controller.Result,
 	if err := d.setStatus(ctx, o, nil, condition{"Terminating", true, "InstanceDeletionInProgress", "CustomResource deletion is in progress"}); err != nil {
 		return controller.Result{}, err
 	}
-	if gone, err := d.empty(ctx, o, k); err != nil || !gone {
-		return controller.Result{After: emptyAgain}, err
+	if again, err := d.empty(ctx, o, k); err != nil || again > 0 {
+		return controller.Result{After: again}, err
 	}
 	var unclosed error
 	if k != nil {
@@ -44,18 +40,21 @@ func (d *Definitions) mayHaveObjects(o *object) bool {
 	})
 }
 
-// empty deletes the objects of a definition, which is served as k, nil if it is not, and reports
-// whether all are gone.
-func (d *Definitions) empty(ctx context.Context, o *object, k *kind) (gone bool, err error) {
-	now := d.cfg.Host.Clock().Now()
+// empty deletes objects of a definition, which is served as k, nil if it is not, and returns the time
+// after which it is to be called again, zero if all are gone. Storage that it opens itself is not opened
+// again for each part of the objects, so it deletes all of those at once.
+func (d *Definitions) empty(ctx context.Context, o *object, k *kind) (again time.Duration, err error) {
+	clock := d.cfg.Host.Clock()
 	if k != nil {
-		return k.empty(ctx, now)
+		return k.empty(ctx, clock)
 	}
 	if k, err = d.openUnserved(ctx, o); err != nil {
-		return false, err
+		return 0, err
 	}
-	gone, err = k.empty(ctx, now)
-	return gone, errors.Join(err, k.discard(ctx), k.close())
+	for again = emptyNext; err == nil && again == emptyNext; {
+		again, err = k.empty(ctx, clock)
+	}
+	return again, errors.Join(err, k.discard(ctx), k.close())
 }
 
 // release lets a definition go whose objects are gone. It may have gone already.

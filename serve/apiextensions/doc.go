@@ -61,8 +61,8 @@
 //
 // The group, the plural, the kind and the scope cannot change, and neither can the selectable
 // fields of all versions together, since storage knows the objects by them: a version that is added
-// can list those of others alone. A version that objects may be stored in need not
-// be served, but stays until it is taken out of status.storedVersions.
+// can list those of others alone. A version that objects may be stored in need not be served, but
+// stays until it is taken out of status.storedVersions.
 //
 // # Names
 //
@@ -75,7 +75,7 @@
 // With a definition all objects of its kind are deleted, and none can be created any more. The
 // definition stays, with the condition Terminating, until the objects with finalizers are gone.
 // Without its own finalizer it goes at once, and the objects stay in storage that lasts, as in a
-// cluster.
+// cluster. While many objects are deleted, other definitions have their turn about every second.
 //
 // A file keeps the name and the last revision of a kind that is gone, some hundred bytes. If the
 // kind is defined again its revisions go on, and a watch from before is refused as expired. Shared

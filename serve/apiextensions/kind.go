@@ -36,8 +36,10 @@ type kind struct {
 	objects   backend.Backend
 	// creations are those of objects, which end when the definition is deleted.
 	creations *creations
-	// emptied: its objects are gone, with its definition.
+	// emptied: its objects are gone, with its definition. Before that, last is the key of the one that
+	// was deleted last, "" if none was.
 	emptied bool
+	last    string
 	// frees: once the status of the definition says that the kind is served, names that the
 	// definition had before may be free.
 	frees bool
@@ -148,18 +150,6 @@ func (k *kind) admit(_ context.Context, a *registry.Admission) error {
 	refused := apierrors.NewMethodNotSupported(a.Kind.GroupResource(), "create")
 	refused.ErrStatus.Message = "create not allowed while custom resource definition is terminating"
 	return refused
-}
-
-// empty deletes the objects of the kind, and reports whether all are gone: those with finalizers
-// are not, and those may not be that are being created.
-func (k *kind) empty(ctx context.Context, now time.Time) (gone bool, err error) {
-	over := k.creations.end(now)
-	if _, err := k.stores[0].DeleteAll(ctx, engine.ListOptions{}, registry.DeleteOptions{}); err != nil {
-		return false, err
-	}
-	left, err := k.stores[0].Engine().List(ctx, engine.ListOptions{Limit: 1})
-	k.emptied = err == nil && over && len(left.Items) == 0
-	return k.emptied, err
 }
 
 // drain gives the watches of the kind their last events, but for those that take longer than
