@@ -186,6 +186,25 @@ func TestNames_OfAKindOfTheProgramAreNotServed(t *testing.T) {
 	})
 }
 
+// The server does not tell when a program takes a kind of its own away.
+func TestNames_OfAKindOfTheProgramAreServedOnceItGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own, err := registry.New(registry.Config[unstructured.Unstructured]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"}})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, own.Close()) }()
+		c := newCluster(t, apiextensions.Config{}, own)
+		c.must(201, "POST", definitionsPath, definition("widgets", "Widget"))
+		c.await(widgetsName, "NamesAccepted=False")
+		time.Sleep(time.Hour) // of the bubble
+		require.Contains(t, conditions(c.get(widgetsName)), "NamesAccepted=False")
+		c.server.Remove(own)
+		time.Sleep(11 * time.Second) // of the bubble
+		synctest.Wait()
+		require.Equal(t, []string{"NamesAccepted=True", "Established=True"}, conditions(c.get(widgetsName)))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+	})
+}
+
 // A change that takes a name of another kind leaves the kind as it was.
 func TestNames_AChangeThatTakesOneHasNoEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -68,7 +68,8 @@
 //
 // Of two kinds of a group that share a name the first is served. It keeps the name, by its status,
 // until its definition goes or has other names. The condition NamesAccepted of the other one says
-// why it is not served.
+// why it is not served. A definition that has a name of one of the program's own kinds is served within
+// ten seconds once the server has it no longer.
 //
 // # Deletion
 //

@@ -3,6 +3,7 @@ package apiextensions
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -49,41 +50,64 @@ func accepted(o *object) *registry.Kind {
 	}
 }
 
-// conflict returns why the kind of a definition cannot be served: another one of its group has
-// one of its names. The message is "" if none has.
-func (d *Definitions) conflict(ctx context.Context, o *object, wanted *registry.Kind) (reason, message string, err error) {
-	owners, err := d.owners(ctx, o, wanted.Group)
-	if err != nil {
-		return "", "", err
-	}
-	for _, c := range claimsOf(wanted) {
-		if owner, taken := owners[c.claim]; taken {
-			reason, message = c.reason, fmt.Sprintf("%q is already in use by %s", c.name, owner)
-		}
-	}
-	return reason, message, nil
+// refusal is why a definition is not served as it is.
+type refusal struct {
+	reason, message string
+	// again is the time after which it may be otherwise, zero if only a change of definitions makes it so.
+	again time.Duration
 }
 
-// owners returns the claims of the group's other kinds, with the names of those. Servers that
-// share storage may have given two definitions one name: both keep it.
-func (d *Definitions) owners(ctx context.Context, o *object, group string) (map[claim]string, error) {
+// ownAgain is the time after which a definition is tried again that has a name of one of the program's own
+// kinds: the server does not tell when it serves that no longer.
+const ownAgain = 10 * time.Second
+
+// conflict returns why the kind of a definition cannot be served, nil if it can: another one of its group
+// has one of its names.
+func (d *Definitions) conflict(ctx context.Context, o *object, wanted *registry.Kind) (*refusal, error) {
+	owners, err := d.owners(ctx, o, wanted.Group)
+	if err != nil {
+		return nil, err
+	}
+	var refused *refusal
+	for _, c := range claimsOf(wanted) {
+		by, taken := owners[c.claim]
+		if !taken {
+			continue
+		}
+		refused = &refusal{reason: c.reason, message: fmt.Sprintf("%q is already in use by %s", c.name, by.name)}
+		if !by.defined {
+			refused.again = ownAgain
+		}
+	}
+	return refused, nil
+}
+
+// owner is a kind that has a name. It is the program's own unless it is defined.
+type owner struct {
+	name    string
+	defined bool
+}
+
+// owners returns the claims of the group's other kinds, with those. Servers that share storage may
+// have given two definitions one name: both keep it.
+func (d *Definitions) owners(ctx context.Context, o *object, group string) (map[claim]owner, error) {
 	own := map[claim]bool{}
 	for _, c := range claimsOf(accepted(o)) {
 		own[c.claim] = true
 	}
-	owners := map[claim]string{}
-	note := func(owner string, k *registry.Kind, defined bool) {
+	owners := map[claim]owner{}
+	note := func(by owner, k *registry.Kind) {
 		for _, c := range claimsOf(k) {
-			if !defined || !own[c.claim] {
-				owners[c.claim] = owner
+			if !by.defined || !own[c.claim] {
+				owners[c.claim] = by
 			}
 		}
 	}
 	for _, k := range d.server.Kinds() {
-		owner := k.GroupResource().String()
-		_, defined := d.kinds[owner]
-		if k.Group == group && (!defined || owner != o.GetName()) {
-			note(owner, &k, defined)
+		name := k.GroupResource().String()
+		_, defined := d.kinds[name]
+		if k.Group == group && (!defined || name != o.GetName()) {
+			note(owner{name, defined}, &k)
 		}
 	}
 	all, err := d.store.Engine().List(ctx, engine.ListOptions{})
@@ -93,7 +117,7 @@ func (d *Definitions) owners(ctx context.Context, o *object, group string) (map[
 	for _, other := range all.Items {
 		inGroup := text(part(other.Value.Object, "spec"), "group") == group
 		if inGroup && other.Value.GetName() != o.GetName() && !isReleased(&other.Value) {
-			note(other.Value.GetName(), accepted(&other.Value), true)
+			note(owner{other.Value.GetName(), true}, accepted(&other.Value))
 		}
 	}
 	return owners, nil

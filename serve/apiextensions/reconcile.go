@@ -21,6 +21,7 @@ func (d *Definitions) reconcile(ctx context.Context, name string, _ *engine.Obje
 		err = d.follow(ctx, name, nil)
 	case err == nil:
 		err = d.follow(ctx, name, &o.Value)
+		result.After = d.refused[name].again
 		if isDeleting(&o.Value) && !errors.Is(err, errGone) && !errors.Is(err, errDisputed) {
 			unserved := err // which keeps the definition no longer than its objects do
 			if result, err = d.finish(ctx, &o.Value); err != nil || result.After > 0 {
@@ -59,24 +60,24 @@ func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 	if k == nil || !reflect.DeepEqual(k.spec, o.Object["spec"]) {
 		definition, err := d.cfg.reading().Define(o, o)
 		if err != nil { // it was stored when the rules were others
-			return d.refuse(ctx, o, "Invalid", err.Error())
+			return d.refuse(ctx, o, refusal{reason: "Invalid", message: err.Error()})
 		}
-		if reason, message, err := d.conflict(ctx, o, &definition.Kind); err != nil {
+		if conflict, err := d.conflict(ctx, o, &definition.Kind); err != nil {
 			return err
-		} else if message != "" {
-			return d.refuse(ctx, o, reason, message)
+		} else if conflict != nil {
+			return d.refuse(ctx, o, *conflict)
 		}
 		wrong := (*engine.ConfigError)(nil)
 		next, err := d.open(ctx, o, definition, k)
 		switch {
 		case errors.As(err, &wrong): // and would be if it were opened again
-			return d.refuse(ctx, o, "Invalid", err.Error())
+			return d.refuse(ctx, o, refusal{reason: "Invalid", message: err.Error()})
 		case err != nil:
 			return err
 		}
 		switch err := d.put(next, k); {
 		case errors.As(err, &wrong):
-			return d.refuse(ctx, o, "KindConflict", wrong.Problem)
+			return d.refuse(ctx, o, refusal{"KindConflict", wrong.Problem, ownAgain})
 		case err != nil:
 			return err
 		}
@@ -111,9 +112,9 @@ func (d *Definitions) put(next, k *kind) error {
 }
 
 // refuse says in the status of a definition why it is not served, or not as it is now.
-func (d *Definitions) refuse(ctx context.Context, o *object, reason, message string) error {
-	d.refused[o.GetName()] = true
-	conditions := []condition{{"NamesAccepted", false, reason, message}}
+func (d *Definitions) refuse(ctx context.Context, o *object, why refusal) error {
+	d.refused[o.GetName()] = why
+	conditions := []condition{{"NamesAccepted", false, why.reason, why.message}}
 	if d.kinds[o.GetName()] == nil {
 		conditions = append(conditions, condition{"Established", false, "NotAccepted", "not all names are accepted"})
 	}
