@@ -154,6 +154,19 @@ func TestAudit_HasTheNameThatWasGenerated(t *testing.T) {
 	require.Empty(t, (<-audited).Request.Name)
 }
 
+// A name that no object can have may be as large as a body, which would fill the log of the audit.
+func TestAudit_HasNoNameThatNoObjectCanHave(t *testing.T) {
+	audited := make(chan serve.Audited, 1)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Audit = func(_ context.Context, a serve.Audited) { audited <- a }
+	})
+	for length, want := range map[int]int{253: 253, 254: 0, 1 << 20: 0} {
+		a := s.do("POST", inDefault, `{"metadata":{"name":"`+strings.Repeat("a", length)+`"}}`)
+		require.Equal(t, want > 0, a.code == 201, a.code)
+		require.Len(t, (<-audited).Request.Name, want)
+	}
+}
+
 // userless is a provider whose watches tell whether they know their user.
 type userless struct {
 	serve.Provider

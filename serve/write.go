@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// maxManager is the longest name of a field manager, in bytes.
+	// maxManager is the longest name of a field manager, in bytes, and maxName that of an object.
 	maxManager = 128
+	maxName    = 253
 	// applyPatch is the media type of server-side apply.
 	applyPatch = "application/apply-patch+yaml"
 )
@@ -122,14 +123,15 @@ func (c *call) notCreated(ctx context.Context, err error) error {
 	return s
 }
 
-// nameFrom takes the name of a new object from its body, for errors and audit.
+// nameFrom takes the name of a new object from its body, for errors and audit. One that no object can
+// have is left out: it may be as large as the body.
 func (c *call) nameFrom(body []byte) {
 	var named struct {
 		Metadata struct {
 			Name string `json:"name"`
 		} `json:"metadata"`
 	}
-	if kjson.UnmarshalCaseSensitivePreserveInts(body, &named) == nil {
+	if kjson.UnmarshalCaseSensitivePreserveInts(body, &named) == nil && len(named.Metadata.Name) <= maxName {
 		c.req.Name = named.Metadata.Name
 	}
 }

@@ -46,7 +46,7 @@ type auditLog struct {
 
 const (
 	// maxAuditLines is how many lines wait for the disk at most, and maxAuditBytes how long they are
-	// together, but for the last one: a client may ask for names of 64 KiB.
+	// together: a client may ask for names of 64 KiB.
 	maxAuditLines = 10_000
 	maxAuditBytes = 16 << 20
 	// auditLook is the time between two looks at whether the file was renamed.
@@ -134,18 +134,16 @@ func (a *auditLog) request(_ context.Context, e serve.Audited) {
 		a.lost.Add(1) // cannot happen: it is strings and numbers
 		return
 	}
-	if a.bytes.Load() >= maxAuditBytes {
-		a.lost.Add(1)
-		return
-	}
 	text = append(text, '\n')
-	a.bytes.Add(int64(len(text)))
-	select {
-	case a.lines <- text:
-	default:
-		a.bytes.Add(-int64(len(text)))
-		a.lost.Add(1)
+	if a.bytes.Add(int64(len(text))) <= maxAuditBytes {
+		select {
+		case a.lines <- text:
+			return
+		default:
+		}
 	}
+	a.bytes.Add(-int64(len(text)))
+	a.lost.Add(1)
 }
 
 // run writes the lines until stop is closed, and then those that wait.

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -27,4 +28,21 @@ func TestAudit_EndsWithoutTheLinesThatHang(t *testing.T) {
 		require.EqualError(t, a.close(), fmt.Sprintf("--audit-log: writing to audit has hung for %v: its last 3 lines are lost", hangAfter))
 		close(disk)
 	})
+}
+
+// What waits for the disk is bounded, also by the line that is added last. Each < takes six bytes of it.
+func TestAudit_LinesTakeNoMoreMemoryThanTheyMay(t *testing.T) {
+	a := &auditLog{lines: make(chan []byte, maxAuditLines)}
+	large := &serve.Request{Verb: "get", Resource: "widgets", Name: strings.Repeat("<", 64<<10)}
+	for range 100 {
+		a.request(t.Context(), serve.Audited{Request: large, Code: 404})
+	}
+	waiting := 0
+	for range len(a.lines) {
+		waiting += len(<-a.lines)
+	}
+	require.LessOrEqual(t, waiting, maxAuditBytes)
+	require.Greater(t, waiting, maxAuditBytes/2)
+	require.EqualValues(t, waiting, a.bytes.Load())
+	require.Positive(t, a.lost.Load())
 }
