@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/list"
 	"encoding/json"
+	"errors"
 	"math"
 	"sync"
 	"weak"
@@ -115,10 +116,15 @@ func (e *encodings) read(entry *encoding, state encodable) ([]byte, error) {
 	return entry.text, entry.err
 }
 
-// keep counts a new entry and drops the oldest above the limit.
+// keep counts a new entry and drops the oldest above the limit. An error is not kept, so that the next
+// reader may get the bytes, unless it is that of a panic: code that panics is not called for each reader.
 func (e *encodings) keep(entry *encoding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if entry.err != nil && !errors.Is(entry.err, usercode.ErrPanic) {
+		entry.drop()
+		return
+	}
 	e.oldest.PushBack(entry)
 	e.size += entry.cost()
 	for e.size > e.limit && e.oldest.Len() > 1 {

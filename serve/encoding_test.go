@@ -1,0 +1,65 @@
+package serve_test
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+// Valve is a kind whose encoding fails while it is shut.
+type Valve struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              ValveSpec `json:"spec"`
+}
+
+type ValveSpec struct{}
+
+// valvesAreShut says so of all valves.
+var valvesAreShut atomic.Bool
+
+func (ValveSpec) MarshalJSON() ([]byte, error) {
+	if valvesAreShut.Load() {
+		return nil, errors.New("it is shut")
+	}
+	return []byte(`{}`), nil
+}
+
+const valvesPath = "/apis/example.com/v1/namespaces/default/valves"
+
+// newValves returns a store with one valve, v.
+func newValves(t *testing.T) *registry.Store[Valve] {
+	t.Helper()
+	valves, err := registry.New(registry.Config[Valve]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Valve"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, valves.Close()) })
+	_, err = valves.Create(t.Context(), Valve{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "v"}}, registry.WriteOptions{})
+	require.NoError(t, err)
+	valvesAreShut.Store(true)
+	t.Cleanup(func() { valvesAreShut.Store(false) })
+	return valves
+}
+
+// An encoding that fails fails for those who ask then, and not for all who ask later.
+func TestEncoding_ThatFailsIsTriedAgain(t *testing.T) {
+	valves := newValves(t)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Resources = []serve.Provider{valves} })
+	before := s.handler.Stats()
+	for range 2 {
+		a := s.get(valvesPath + "/v")
+		require.Equal(t, "500 InternalError", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+	}
+	require.Equal(t, before.EncodingBytes, s.handler.Stats().EncodingBytes)
+	valvesAreShut.Store(false)
+	require.Equal(t, 200, s.get(valvesPath+"/v").code)
+	misses := s.handler.Stats().EncodingMisses
+	require.Equal(t, 200, s.get(valvesPath+"/v").code)
+	require.Equal(t, misses, s.handler.Stats().EncodingMisses, "this one is kept")
+}
