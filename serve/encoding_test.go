@@ -3,8 +3,13 @@ package serve_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,4 +67,27 @@ func TestEncoding_ThatFailsIsTriedAgain(t *testing.T) {
 	misses := s.handler.Stats().EncodingMisses
 	require.Equal(t, 200, s.get(valvesPath+"/v").code)
 	require.Equal(t, misses, s.handler.Stats().EncodingMisses, "this one is kept")
+}
+
+// A list breaks off at an object that cannot be encoded, and so does each that clients ask for then.
+func TestLog_SaysThatAnObjectOfAListCannotBeEncodedButNotEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logged
+		handler, err := serve.New(serve.Config{Resources: []serve.Provider{newValves(t)}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, err)
+		list := func() {
+			require.PanicsWithValue(t, http.ErrAbortHandler, func() {
+				handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://localhost"+valvesPath, nil))
+			})
+		}
+		for range 3 {
+			list()
+		}
+		require.Len(t, log.lines(), 1)
+		require.Contains(t, log.lines()[0], `msg="an object of a list cannot be encoded" path=`+valvesPath)
+		time.Sleep(11 * time.Second) // of the bubble
+		list()
+		require.Len(t, log.lines(), 2)
+		require.Contains(t, log.lines()[1], "others=2")
+	})
 }

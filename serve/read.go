@@ -162,7 +162,7 @@ func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
 	for i := range page.Len() {
 		text, err := encode(page.Item(i))
 		if err != nil {
-			c.log.Error("an object of a list cannot be encoded", "path", c.req.Path, "error", err)
+			c.faults.tell(c.log, "an object of a list cannot be encoded", "path", c.req.Path, "error", err)
 			panic(http.ErrAbortHandler)
 		}
 		if i > 0 {
