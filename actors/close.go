@@ -20,10 +20,10 @@ import (
 // Run() int like [Seeded], since it does not run by itself. Of one that embeds a Seeded it
 // runs the Seeded, so that ctx bounds that, and does not call a Run of its own.
 //
-// Close is idempotent and safe for concurrent use. In a turn it does not wait: the
-// error is a [*StillRunningError] because of [ErrInTurn], and the rest is done in the
-// background. Only on SystemConfig.Executor, which nothing runs meanwhile, it is
-// done by the next Close.
+// Close is idempotent and safe for concurrent use. In a turn, or in an OnFailure that the
+// pool calls beside turns, it does not wait: the error is a [*StillRunningError] because
+// of [ErrInTurn], and the rest is done in the background. Only on SystemConfig.Executor,
+// which nothing runs meanwhile, it is done by the next Close.
 func (s *System) Close(ctx context.Context) error {
 	s.root.Stop()
 	if InTurn() {

@@ -4,19 +4,27 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+	"slices"
 )
 
-// ErrInTurn: a Close was called in a turn of an actor, as by a handler, and so does
-// not wait: it might wait for that turn. What it has begun goes on.
+// ErrInTurn: a Close was called in a turn of an actor, as by a handler, or in a function that the
+// pool calls beside turns, as OnFailure, and so does not wait: it might wait for that call. What it
+// has begun goes on.
 var ErrInTurn = errors.New("called in a turn of an actor, such as a handler, for which it might wait: call it in another goroutine to wait")
 
-// turnFunc is the name of the function that runs every turn.
-var turnFunc = runtime.FuncForPC(reflect.ValueOf((*mailbox).RunTurn).Pointer()).Name()
+// awaited are the names of the functions that Close may wait for and that call user code: the
+// one that runs every turn, and those in which a pool reports, by OnFailure, what fails or holds
+// a worker.
+var awaited = []string{nameOf((*mailbox).RunTurn), nameOf((*worker).run), nameOf((*Pool).check)}
 
-// InTurn reports whether it is called in a turn of an actor, of any system: what
-// waits for turns to end must not wait there. A goroutine that a turn has started is
-// not in the turn. It looks through the goroutine's stack, which takes
-// microseconds.
+func nameOf(function any) string {
+	return runtime.FuncForPC(reflect.ValueOf(function).Pointer()).Name()
+}
+
+// InTurn reports whether it is called in a turn of an actor, of any system, or in a function that
+// a pool calls beside turns, as OnFailure: what waits for turns to end must not wait there. A
+// goroutine that a turn has started is not in the turn. It looks through the goroutine's stack,
+// which takes microseconds.
 func InTurn() bool {
 	pcs := make([]uintptr, 64)
 	for {
@@ -28,7 +36,7 @@ func InTurn() bool {
 		frames := runtime.CallersFrames(pcs[:n])
 		for {
 			frame, more := frames.Next()
-			if frame.Function == turnFunc {
+			if slices.Contains(awaited, frame.Function) {
 				return true
 			}
 			if !more {

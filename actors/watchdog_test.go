@@ -201,24 +201,6 @@ func TestWatchdog_IgnoresTheBlockingExecutor(t *testing.T) {
 	p.release()
 }
 
-// brokenClock panics when it is asked for a timer.
-type brokenClock struct{ clock.Clock }
-
-func (brokenClock) AfterFunc(time.Duration, func()) clock.Timer { panic("broken clock") }
-
-func TestWatchdog_AClockThatPanicsEndsItOnly(t *testing.T) {
-	failed := make(chan actors.Failure, 10)
-	sys := newSystem(t, actors.SystemConfig{Clock: brokenClock{clock.Real()}, OnFailure: func(f actors.Failure) { failed <- f }})
-	ref := spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{})
-	for range 10 {
-		settle(t, ref)
-	}
-	f := <-failed
-	require.EqualError(t, &f, "actor timer failed: broken clock")
-	require.Empty(t, failed)
-	<-sys.Held() // since any turn may hold a worker
-}
-
 func TestWatchdog_APanicOfTheLoggerIsContained(t *testing.T) {
 	clock, failed := clock.NewVirtual(start), make(chan actors.Failure, 10)
 	sys := newSystem(t, actors.SystemConfig{
