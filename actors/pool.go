@@ -224,15 +224,12 @@ func (w *worker) take() bool {
 	if p.queued > 0 {
 		p.wakeLocked(1)
 	}
-	var report func()
 	if p.unwatched {
 		p.unwatched = false
-		report = p.watchdog.armLocked(p.check)
+		p.armAndUnlock()
+		return true
 	}
 	p.mu.Unlock()
-	if report != nil {
-		report()
-	}
 	return true
 }
 

@@ -15,7 +15,9 @@ var ErrInTurn = errors.New("called in a turn of an actor, such as a handler, for
 // awaited are the names of the functions that Close may wait for and that call user code: the
 // one that runs every turn, and those in which a pool reports, by OnFailure, what fails or holds
 // a worker.
-var awaited = []string{nameOf((*mailbox).RunTurn), nameOf((*worker).run), nameOf((*Pool).check)}
+var awaited = []string{
+	nameOf((*mailbox).RunTurn), nameOf((*worker).run), nameOf((*Pool).check), nameOf((*Pool).stopWatchdog),
+}
 
 func nameOf(function any) string {
 	return runtime.FuncForPC(reflect.ValueOf(function).Pointer()).Name()

@@ -32,7 +32,7 @@ const (
 type watchdog struct {
 	clock  clock.Clock
 	held   func(turn *mailbox)            // called for a turn that holds its worker
-	failed func(reason any, stack []byte) // called if the clock panics
+	failed func(reason any, stack []byte) // called if the clock fails
 	timer  clock.Timer                    // nil if no check is due
 	// overdue is closed while a turn is beyond turnLimit, as far as checks have found; also
 	// read without the lock.
@@ -69,10 +69,15 @@ func (d *watchdog) setLateLocked(late bool) {
 	d.late = late
 }
 
-// armLocked arms the timer for one check. If the clock panics, turns are not
-// watched any more, any of them may be overdue, and the result, to be called without the
-// lock, reports it.
-func (d *watchdog) armLocked(check func()) (report func()) {
+// armAndUnlock arms the timer for one check, and unlocks. If the clock, which may be the user's,
+// panics or ends the goroutine, that is reported, turns are not watched any more, and any of them
+// may be overdue.
+func (p *Pool) armAndUnlock() {
+	d, report := &p.watchdog, func() {}
+	defer func() {
+		p.mu.Unlock()
+		report()
+	}()
 	var done bool
 	defer contain(&done, func(reason any, stack []byte) {
 		d.pending.Done()
@@ -80,43 +85,47 @@ func (d *watchdog) armLocked(check func()) (report func()) {
 		report = func() { d.failed(reason, stack) }
 	})
 	d.pending.Add(1)
-	d.timer = d.clock.AfterFunc(turnLimit/checksPerLimit, check)
+	d.timer = d.clock.AfterFunc(turnLimit/checksPerLimit, p.check)
 	done = true
-	return nil
 }
 
 // stopWatchdog stops the timer and waits for a check in progress. No worker may
-// be left, since it might arm the timer.
+// be left, since it might arm the timer. If the clock fails to stop it, that is reported, and a
+// check may still come.
 func (p *Pool) stopWatchdog() {
 	d := &p.watchdog
+	var done bool
+	defer contain(&done, d.failed)
+	p.stopTimer()
+	done = true
+	d.pending.Wait()
+}
+
+func (p *Pool) stopTimer() {
+	d := &p.watchdog
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if d.timer != nil && d.timer.Stop() {
 		d.pending.Done()
 	}
 	d.timer = nil
-	p.mu.Unlock()
-	d.pending.Wait()
 }
 
 // check is called by the timer.
 func (p *Pool) check() {
 	d := &p.watchdog
 	defer d.pending.Done()
-	var report func()
 	p.mu.Lock()
 	d.timer = nil
 	busy, late, held := p.checkLocked()
 	d.setLateLocked(late)
-	if busy {
-		report = d.armLocked(p.check)
-	} else {
-		p.unwatched = true
-	}
-	p.mu.Unlock()
 	defer usercode.Each(held, d.held)
-	if report != nil {
-		report()
+	if busy {
+		p.armAndUnlock()
+		return
 	}
+	p.unwatched = true
+	p.mu.Unlock()
 }
 
 // checkLocked marks the busy workers, and returns whether there are any, whether one is
