@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,6 +156,34 @@ func TestOnEnd_ThatEndsItsGoroutineHoldsNothingUp(t *testing.T) {
 		require.NoError(t, <-begun)
 		require.Equal(t, 1, answered, "without anything else that happens")
 		require.EqualValues(t, 2, watches)
+	})
+}
+
+// Nor does one in Close leave a consumer waiting.
+func TestOnEnd_ThatEndsItsGoroutineInCloseHoldsNoConsumerUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told atomic.Int64
+		e := openedOrders(t, func(c *engine.Config[pod]) {
+			c.OnEnd = func(string, error) {
+				if told.Add(1) == 1 {
+					runtime.Goexit()
+				}
+			}
+		})
+		var consumers sync.WaitGroup
+		for range 2 {
+			w, err := e.Watch(t.Context(), engine.WatchOptions{})
+			require.NoError(t, err)
+			consumers.Go(func() {
+				for range w.Events() {
+				}
+			})
+		}
+		synctest.Wait()
+		require.NoError(t, e.Close())
+		consumers.Wait()
+		require.EqualValues(t, 2, told.Load())
+		require.Zero(t, e.Stats().Watches)
 	})
 }
 

@@ -205,13 +205,13 @@ func (d *dispatcher) ChildFailed(*actors.Context, actors.ID, any) actors.Directi
 }
 
 // Stopping ends every watch before the actors of those with handlers are
-// stopped.
+// stopped. Their consumers are signalled even if OnEnd ends the goroutine.
 func (d *dispatcher) Stopping(*actors.Context) {
 	d.bookmarks.stop()
 	d.slow.stop()
 	d.deadlines.stop()
 	d.notified.stop()
 	d.endAll(func(*watcher.Member) error { return watcher.ErrEngineClosed })
+	defer d.signals.send(d.Stats)
 	d.tellEnds()
-	d.signals.send(d.Stats)
 }

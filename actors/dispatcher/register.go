@@ -7,6 +7,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // ErrFailed: the dispatcher failed while it registered a watch, which is lost. The
@@ -196,9 +197,11 @@ func (d *dispatcher) tellEnd(w *watcher.Member) {
 // stops, since it handles no Ended for them any more. All have ended. The indexes are not
 // used again, so they stay as they are.
 func (d *dispatcher) tellEnds() {
-	d.each(d.tellEnd)
 	d.Stats.Streams.Add(-int64(len(d.order)))
 	d.Stats.Stalled.Add(-d.slow.counted)
+	var all []*watcher.Member
+	d.each(func(w *watcher.Member) { all = append(all, w) })
+	usercode.Each(all, d.tellEnd)
 }
 
 // countResume counts a watch that resumes, by the outcome of its registration.
