@@ -199,11 +199,11 @@ func refuse(msg Message, err error) {
 // Stopping answers all waiting calls. It does not read the clock, which may be user
 // code and panic.
 func (c *cache) Stopping(*actors.Context) {
+	defer c.stopTimers()
 	c.setReadiness(c.readiness.stopped(c.now))
 	c.waiters.all(ErrStopped)
 	c.handle.waiting.Store(false)
 	c.registerDelayed() // which refuses them
-	c.stopTimers()
 }
 
 func (c *cache) stopTimers() {

@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // pass passes the watch to the dispatcher if it can start at what is published, and
@@ -68,15 +69,12 @@ func (h *Cache) delay(m Register) {
 	h.delayed = append(h.delayed, m)
 }
 
-// registerDelayed registers the watches that waited until the cache was ready.
+// registerDelayed registers the watches that waited until the cache was ready, or refuses them,
+// also those behind one whose Notify ends the goroutine.
 func (c *cache) registerDelayed() {
-	for len(c.handle.delayed) > 0 {
-		m := c.handle.delayed[0]
-		c.handle.delayed[0] = Register{}
-		c.handle.delayed = c.handle.delayed[1:]
-		c.register(m)
-	}
-	c.handle.delayed = nil // an empty slice keeps its array
+	delayed := c.handle.delayed
+	c.handle.delayed = nil
+	usercode.Each(delayed, c.register)
 }
 
 // refuse answers the registration with err, or ends the watch with it if there

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 	"weak"
@@ -52,6 +53,26 @@ func TestRegister_DelayedWatchesLeaveNoMemory(t *testing.T) {
 	runtime.GC()
 	require.True(t, room.Value() == nil)
 	runtime.KeepAlive(pending)
+}
+
+// A Notify that ends its goroutine, as t.FailNow does, costs only its own call.
+func TestStop_EndsAllDelayedWatchesAndTimers(t *testing.T) {
+	h, virtual := new(Cache), clock.NewVirtual(began)
+	pending := &cache{handle: h, waiters: &h.waiters, trimTimer: virtual.AfterFunc(time.Second, func() {})}
+	feed := &watcher.Feed{Registry: new(watcher.Registry)}
+	var watches []*watcher.Watch
+	for range 3 {
+		w := watcher.NewNotified(feed, watcher.Options{}, runtime.Goexit)
+		pending.register(Register{Watch: w})
+		watches = append(watches, w)
+	}
+	var over sync.WaitGroup
+	over.Go(func() { pending.Stopping(nil) })
+	over.Wait()
+	for _, w := range watches {
+		require.ErrorIs(t, w.Err(), watcher.ErrEngineClosed)
+	}
+	require.Zero(t, virtual.Pending())
 }
 
 // Watches that wait until the cache is ready end if it never becomes so, and so does each that comes
