@@ -21,11 +21,12 @@ type Timer = interface {
 	Stop() bool
 }
 
-// Stop stops the timer in *t, if there is one, and sets *t to nil.
+// Stop stops the timer in *t, if there is one, and sets *t to nil, also if the timer, which may be
+// the user's, panics.
 func Stop(t *Timer) {
-	if *t != nil {
-		(*t).Stop()
+	if stopped := *t; stopped != nil {
 		*t = nil
+		stopped.Stop()
 	}
 }
 

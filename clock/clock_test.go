@@ -169,6 +169,17 @@ func TestReal_FiresAndStops(t *testing.T) {
 }
 
 // Code that takes a Clock runs on the real time in production, and in tests on a virtual one.
+// brokenTimer is a timer of a user's clock.
+type brokenTimer struct{}
+
+func (brokenTimer) Stop() bool { panic("broken timer") }
+
+func TestStop_ForgetsATimerThatPanics(t *testing.T) {
+	timer := clock.Timer(brokenTimer{})
+	require.Panics(t, func() { clock.Stop(&timer) })
+	require.Nil(t, timer)
+}
+
 func ExampleStop() {
 	reminder := clock.Real().AfterFunc(time.Hour, func() { fmt.Println("an hour has passed") })
 	clock.Stop(&reminder)

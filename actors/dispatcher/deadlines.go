@@ -23,15 +23,15 @@ func newDeadlines(d *dispatcher) *deadlines {
 func (q *deadlines) add(ctx *actors.Context, w *watcher.Member, deadline watcher.Deadline) {
 	q.queue.add(w, deadline)
 	if first, _, _ := q.queue.first(); first == w {
-		q.stop()
-		q.arm(ctx)
+		q.rearm(ctx)
 	}
 }
 
-// remove removes a watch, if present. The timer may then fire early; without
-// watches it is stopped.
-func (q *deadlines) remove(w *watcher.Member) {
-	q.queue.remove(w)
+// remove removes a watch, if present. The timer may then fire early.
+func (q *deadlines) remove(w *watcher.Member) { q.queue.remove(w) }
+
+// stopIdle stops the timer if there is no watch that it is for.
+func (q *deadlines) stopIdle() {
 	if q.queue.len() == 0 {
 		q.stop()
 	}
@@ -47,14 +47,21 @@ func (q *deadlines) arm(ctx *actors.Context) {
 	q.timer = ctx.Clock().AfterFunc(left, func() { q.d.self.Tell(deadlineDue{}) })
 }
 
+// rearm arms the timer in place of another.
+func (q *deadlines) rearm(ctx *actors.Context) {
+	q.stop()
+	q.arm(ctx)
+}
+
 func (q *deadlines) stop() { clock.Stop(&q.timer) }
 
 // of returns when a watch ends, zero for never.
 func (q *deadlines) of(w *watcher.Member) time.Time { return q.queue.key(w).At }
 
-// due ends the watches whose deadline has passed, unless their contexts do.
+// due ends the watches whose deadline has passed, unless their contexts do. Another timer may have
+// been armed since the one that has fired.
 func (q *deadlines) due(ctx *actors.Context) {
-	q.stop()
+	defer q.rearm(ctx) // last, since the clock may panic
 	now := ctx.Clock().Now()
 	for w, deadline, ok := q.queue.first(); ok && !deadline.At.After(now); w, deadline, ok = q.queue.first() {
 		q.queue.remove(w)
@@ -62,5 +69,4 @@ func (q *deadlines) due(ctx *actors.Context) {
 			q.d.end(w, watcher.ErrDeadline)
 		}
 	}
-	q.arm(ctx)
 }

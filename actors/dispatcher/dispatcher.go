@@ -7,6 +7,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // DefaultBookmarkPeriod is the time between two bookmarks of a watch without other
@@ -205,13 +206,17 @@ func (d *dispatcher) ChildFailed(*actors.Context, actors.ID, any) actors.Directi
 }
 
 // Stopping ends every watch before the actors of those with handlers are
-// stopped. Their consumers are signalled even if OnEnd ends the goroutine.
+// stopped. Their consumers are signalled even if OnEnd ends the goroutine. The timers come last,
+// since the clock may be the user's and panic.
 func (d *dispatcher) Stopping(*actors.Context) {
-	d.bookmarks.stop()
-	d.slow.stop()
-	d.deadlines.stop()
-	d.notified.stop()
+	defer d.stopTimers()
 	d.endAll(func(*watcher.Member) error { return watcher.ErrEngineClosed })
 	defer d.signals.send(d.Stats)
 	d.tellEnds()
+}
+
+// stopTimers stops each timer, even if the clock fails to stop another.
+func (d *dispatcher) stopTimers() {
+	stops := []func(){d.bookmarks.stop, d.slow.stop, d.deadlines.stop, d.notified.stop}
+	usercode.Each(stops, func(stop func()) { stop() })
 }

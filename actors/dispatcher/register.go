@@ -180,8 +180,9 @@ func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Member) {
 	d.countStalled()
 	d.tellEnd(w) // last: what sees the count finds the end recorded
 	if slow {
-		d.slow.giveBack(ctx) // last of all, since it reads the clock, which may panic
+		d.slow.giveBack(ctx) // last of all, since it uses the clock, which may panic
 	}
+	d.deadlines.stopIdle()
 }
 
 // tellEnd counts a watch that has ended, and calls OnEnd, which may end the goroutine.

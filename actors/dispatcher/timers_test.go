@@ -31,7 +31,7 @@ func TestTimers_BookmarksGoOnAfterTheClockHasFailed(t *testing.T) {
 }
 
 func TestTimers_DeadlinesAreMetAfterTheClockHasFailed(t *testing.T) {
-	for _, call := range []clocktest.Call{clocktest.Now, clocktest.AfterFunc} {
+	for _, call := range []clocktest.Call{clocktest.Now, clocktest.AfterFunc, clocktest.Stop} {
 		t.Run(string(call), func(t *testing.T) {
 			f := newFixture(t)
 			first, second := f.watchFor(time.Minute), f.watchFor(2*time.Minute)
@@ -103,6 +103,38 @@ func TestTimers_AFailureAfterARoundHoldsUpNoWatch(t *testing.T) {
 	taken, _, err = w.Take(10)
 	require.NoError(t, err)
 	require.Len(t, taken, 1)
+}
+
+func TestTimers_AWatchIsForgottenThoughTheClockFailsToStopItsTimer(t *testing.T) {
+	f := newFixture(t)
+	w := f.watchFor(time.Minute)
+	f.failing.Fail(clocktest.Stop, 0, 1)
+	w.Stop()
+	f.executor.Run()
+	require.Zero(t, f.failing.Left(clocktest.Stop))
+	require.Zero(t, f.stats.Watches.Load())
+	f.pass(time.Minute)
+}
+
+func TestTimers_WatchesEndThoughTheClockFailsToStopATimer(t *testing.T) {
+	f := newFixture(t)
+	w, told := f.watch(watcher.Options{Bookmarks: true}), 0
+	source := watcher.NewNotified(&f.feed, watcher.Options{}, func() { told++ })
+	f.admitThis(source, f.registration(source, nil, time.Minute))
+	_, _, err := source.Take(1)
+	require.NoError(t, err)
+	require.Equal(t, 2, f.clock.Pending())
+	f.failing.Fail(clocktest.Stop, 0, 1)
+	f.ref.Stop()
+	f.executor.Run()
+	require.Zero(t, f.failing.Left(clocktest.Stop))
+	require.Equal(t, 1, told)
+	for _, one := range []*watcher.Watch{w, source} {
+		require.ErrorIs(t, one.Err(), watcher.ErrEngineClosed)
+	}
+	require.Zero(t, f.stats.Watches.Load())
+	require.Equal(t, 1, f.clock.Pending(), "it is asked to stop the other")
+	f.pass(time.Minute)
 }
 
 // The clock fails when the dispatcher starts: what comes later does not depend on it.

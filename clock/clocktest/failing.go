@@ -14,6 +14,8 @@ type Call string
 const (
 	Now       Call = "Now"
 	AfterFunc Call = "AfterFunc"
+	// Stop is that of the clock's timers. When it fails the timer goes on.
+	Stop Call = "Stop"
 )
 
 // Failing is a clock that panics when it is told to, as a user's clock may. It is safe for
@@ -21,7 +23,7 @@ const (
 type Failing struct {
 	clock.Clock
 	// Counts, if not nil, says which calls count; others do not fail. The duration is that
-	// of AfterFunc, zero for Now.
+	// of AfterFunc, zero for the others.
 	Counts func(call Call, d time.Duration) bool
 
 	mu    sync.Mutex
@@ -58,7 +60,18 @@ func (c *Failing) Now() time.Time {
 // AfterFunc arms a timer of the clock, or panics.
 func (c *Failing) AfterFunc(d time.Duration, f func()) clock.Timer {
 	c.called(AfterFunc, d)
-	return c.Clock.AfterFunc(d, f)
+	return failingTimer{c.Clock.AfterFunc(d, f), c}
+}
+
+// failingTimer is a timer of a clock that may fail to stop it.
+type failingTimer struct {
+	clock.Timer
+	clock *Failing
+}
+
+func (t failingTimer) Stop() bool {
+	t.clock.called(Stop, 0)
+	return t.Timer.Stop()
 }
 
 func (c *Failing) called(call Call, d time.Duration) {

@@ -28,6 +28,16 @@ func TestFailing_PanicsAsOftenAsItIsToldTo(t *testing.T) {
 	require.Zero(t, c.Left(clocktest.Now))
 }
 
+func TestFailing_TimerThatItFailsToStopGoesOn(t *testing.T) {
+	virtual := clock.NewVirtual(time.Unix(0, 0))
+	c := &clocktest.Failing{Clock: virtual}
+	timer := c.AfterFunc(time.Minute, func() {})
+	c.Fail(clocktest.Stop, 0, 1)
+	require.Panics(t, func() { timer.Stop() })
+	require.Equal(t, 1, virtual.Pending())
+	require.True(t, timer.Stop())
+}
+
 func TestFailing_CountsSomeCallsOnly(t *testing.T) {
 	c := &clocktest.Failing{
 		Clock:  clock.NewVirtual(time.Unix(0, 0)),
