@@ -38,7 +38,7 @@ var errUnfinished = errors.New("there is more to examine")
 // the watch after its backlog, a [*store.ExpiredError] if the window no longer
 // has its position, and [errUnfinished]. The slice is shared: it must not be changed.
 func (c *cursor) read(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
-	if events, err := c.readInitial(s); len(events) > 0 || err != nil {
+	if events, err := c.readInitial(s, snap); len(events) > 0 || err != nil {
 		return events, err
 	}
 	if c.backlog != nil {
@@ -50,14 +50,18 @@ func (c *cursor) read(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	return c.readWindow(s, snap)
 }
 
-// readInitial returns the next events of the initial state.
-func (c *cursor) readInitial(s *Stream) ([]store.Event, error) {
+// readInitial returns the next events of the initial state. With the last of them the cursor comes
+// to the window, if it can: the consumer may take long with them, or never read again.
+func (c *cursor) readInitial(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 	if c.initial == nil {
 		return nil, nil
 	}
 	events, err := c.initial.next(s.filter)
-	if len(events) == 0 && err == nil {
+	if c.initial.done() {
 		c.initial = nil
+		if c.backlog != nil {
+			c.passBacklog(snap)
+		}
 	}
 	return events, err
 }
@@ -71,11 +75,17 @@ func (c *cursor) readBacklog(snap *store.Snapshot) (events []store.Event, over b
 	if c.backlog.end != nil {
 		return nil, false, c.backlog.end
 	}
+	return nil, c.passBacklog(snap), nil
+}
+
+// passBacklog drops a backlog that has neither events nor an end, if the window continues from
+// there, which it reports.
+func (c *cursor) passBacklog(snap *store.Snapshot) bool {
 	if c.backlog.base != nil && c.pos < c.windowStart(snap) {
-		return nil, false, nil
+		return false
 	}
 	c.backlog = nil
-	return nil, true, nil
+	return true
 }
 
 // windowStart returns the start of the window that is published or about to be.

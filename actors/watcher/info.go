@@ -95,7 +95,7 @@ func (w *Watch) unread() (n uint64, oldest time.Time) {
 			oldest = events[i].Object.Written
 		}
 	}
-	if w.cur.initial != nil {
+	if w.resume.Load() == 0 { // the initial state is incomplete, or its end in the consumer's hands
 		oldest = w.feed.origin.Add(w.began)
 	} else {
 		inHand := w.inHand(snap)

@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/watchmill/watchmill/store"
@@ -51,11 +52,12 @@ func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
 		b = &backlog{}
 	}
 	b.first = first
+	reached := cmp.Or(store.Revision(w.resume.Load()), w.cur.rev) // the latter behind an initial state
 	if w.keep(b, prev) || w.conflateFrom(b, prev) {
 		w.cur.backlog = b
 		return Reading
 	}
-	w.expire(b, store.Revision(w.resume.Load()), next)
+	w.expire(b, reached, next)
 	return Lost
 }
 

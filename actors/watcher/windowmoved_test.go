@@ -91,6 +91,31 @@ func TestWindowMoved_WhileTheConsumerReads(t *testing.T) {
 	require.Equal(t, []string{"MODIFIED a@26"}, next(t, w), "from here on as always")
 }
 
+// The consumer works on the last of its initial state: what leaves the window meanwhile is kept.
+func TestWindowMoved_BehindTheInitialState(t *testing.T) {
+	for _, policy := range []watcher.Policy{watcher.Park, watcher.Conflate} {
+		h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry)}
+		prev := h.write(1)
+		feed.Publish(prev)
+		w := watcher.New(feed, watcher.Options{Policy: policy})
+		w.Member().Begin(watcher.NewStream(schema, nil, 0), watcher.Start{Next: prev.Window.Next(), After: 2, State: prev.State()})
+		require.Len(t, next(t, w), 1)
+		for range 6 {
+			overrun := h.write(1)
+			if overrun.Window.First() > prev.Window.First() {
+				require.Equal(t, watcher.Reading, w.Member().WindowMoved(prev, overrun))
+			}
+			feed.Publish(overrun)
+			prev = overrun
+		}
+		var seen []string
+		for len(seen) < 6 {
+			seen = append(seen, next(t, w)...)
+		}
+		require.Equal(t, []string{"MODIFIED a@3", "MODIFIED a@4", "MODIFIED a@5", "MODIFIED a@6", "MODIFIED a@7", "MODIFIED a@8"}, seen, policy)
+	}
+}
+
 // What came and went between two windows no watch could ever see.
 func TestWindowMoved_BurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) {
 	for policy, seen := range map[watcher.Policy]watcher.WindowStatus{
