@@ -76,10 +76,15 @@ func (w *Watch) handling() bool {
 // signal schedules the actor's turn.
 func (h *handler) signal() { h.box.Wake() }
 
-// Woken is the actor's turn: the handler gets the pending events, up to a quantum.
+// Woken is the actor's turn: the handler gets the pending events, up to a quantum, or until more
+// than a step is needed to find the next.
 func (h *handler) Woken(*actors.Context) (again bool) {
 	for given := 0; given < quantum; {
-		events, err := h.take()
+		events, rest, err := h.takeStep()
+		if rest != nil {
+			rest()
+			return true
+		}
 		if err != nil || len(events) == 0 {
 			return false
 		}

@@ -31,7 +31,7 @@ func numbered(i int) *store.Object {
 // steps has the watch take its next events, and returns how often it let go of the lock before.
 func steps(w *Watch) (events []store.Event, n int) {
 	for {
-		events, _, rest, _ := w.takeStep()
+		events, rest, _ := w.takeStep()
 		if rest == nil {
 			return events, n
 		}
@@ -57,6 +57,21 @@ func TestTake_SearchesAStateInSteps(t *testing.T) {
 	events, n = steps(w)
 	require.Empty(t, events)
 	require.Zero(t, n)
+}
+
+// While nothing is found, other actors have turns in between.
+func TestHandler_HasATurnForEachStep(t *testing.T) {
+	tree, stream := rareState(t, 3*stepSize+1)
+	feed := &Feed{Registry: new(Registry)}
+	feed.Publish(&store.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
+	w := NewHandled(feed, Options{}, func(*Delivery) { t.Error("there is nothing for it") })
+	w.Member().Begin(stream, Start{After: 2, State: tree.View()})
+	h, turns := w.target.(*handler), 1
+	for h.Woken(nil) {
+		turns++
+	}
+	require.Equal(t, 4, turns)
+	require.EqualValues(t, 2, w.Revision())
 }
 
 func TestTake_SearchesTheWindowInSteps(t *testing.T) {

@@ -10,28 +10,29 @@ import (
 // take returns the next events, or the reason that the watch ended. With neither,
 // the watch has caught up and is waiting: the dispatcher will signal its consumer.
 func (w *Watch) take() ([]store.Event, error) {
-	events, held, err := w.takeNext()
-	if len(events) > 0 && !held && w.feed.Delivered != nil {
-		w.feed.Delivered(events)
-	}
-	return events, err
-}
-
-// takeNext is take, which also reports whether the events were taken before.
-func (w *Watch) takeNext() (events []store.Event, held bool, err error) {
 	for {
-		events, held, rest, err := w.takeStep()
+		events, rest, err := w.takeStep()
 		if rest == nil {
-			return events, held, err
+			return events, err
 		}
 		rest()
 	}
 }
 
-// takeStep is takeNext, for as long as the dispatcher may have to wait for the lock. If the
+// takeStep is take, for as long as the dispatcher may have to wait for the lock. If the
 // next events are not found by then, it returns the rest: what to do without the lock before
 // the next step.
-func (w *Watch) takeStep() (events []store.Event, held bool, rest func(), err error) {
+func (w *Watch) takeStep() (events []store.Event, rest func(), err error) {
+	events, held, rest, err := w.takeLocked()
+	if len(events) > 0 && !held && w.feed.Delivered != nil {
+		w.feed.Delivered(events)
+	}
+	return events, rest, err
+}
+
+// takeLocked is the part of takeStep under the lock. It also reports whether the events were
+// taken before.
+func (w *Watch) takeLocked() (events []store.Event, held bool, rest func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if events := w.unhold(); len(events) > 0 {
