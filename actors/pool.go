@@ -36,7 +36,8 @@ const (
 // system are one more group.
 //
 // A turn on a Pool must not block: as many blocked turns as there are workers
-// stop everything. An actor that may block belongs on a [Blocking] executor. On
+// stop everything, and each holds up to 15 others, of the same group, that its worker has taken
+// with it. An actor that may block belongs on a [Blocking] executor. On
 // the pool of a System, a turn that holds a worker for more than a second is
 // reported: see [ErrWorkerHeld].
 type Pool struct {
