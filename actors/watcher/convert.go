@@ -18,7 +18,8 @@ import (
 //
 // Bookmarks always pass; an emitted value passes if it matches. Marks are kept.
 // Only a change that takes an object out of the selection allocates, for the
-// copy of the state that it left. It runs no user code and does not panic.
+// copy of the state that it left, and runs user code: SetRevision, whose panic
+// [store.Schema.Gone] contains.
 func Convert(schema *store.Schema, f *store.Filter, ev store.Event) (store.Event, bool) {
 	if ev.Type == store.Bookmark || f.Everything() {
 		return ev, true

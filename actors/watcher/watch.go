@@ -85,7 +85,8 @@ type Watch struct {
 	gap gap
 
 	// mu guards cur, extras and ending, and of the fields above stream, target, pending
-	// and gap. It is held while the cursor moves, never while user code runs.
+	// and gap. It is held while the cursor moves, and of user code only Schema.SetRevision runs
+	// then.
 	mu     sync.Mutex
 	cur    cursor
 	extras *extras
