@@ -309,6 +309,29 @@ func TestMetrics_MeasureEventsAtEachStage(t *testing.T) {
 	require.Equal(t, uint64(1), told.ended[0].Delivered)
 }
 
+// quittingMetrics end the goroutine once, as t.FailNow does, before a consumer is given a batch.
+type quittingMetrics struct {
+	ages
+	once sync.Once
+}
+
+func (m *quittingMetrics) Latency(_ string, stage engine.Stage, _ time.Duration) {
+	if stage == engine.StageDelivered {
+		m.once.Do(runtime.Goexit)
+	}
+}
+
+func TestMetrics_ThatEndTheTurnOfAHandlerEndItsWatch(t *testing.T) {
+	e := openedOrders(t, func(c *engine.Config[pod]) { c.Metrics = new(quittingMetrics) })
+	w, err := e.Handle(t.Context(), engine.WatchOptions{}, func(engine.Event[pod]) {})
+	require.NoError(t, err)
+	creating(t, e)()
+	<-w.Done()
+	require.ErrorIs(t, w.Err(), engine.ErrHandlerPanic)
+	require.NotErrorIs(t, w.Err(), engine.ErrEngineClosed)
+	require.NoError(t, e.Close())
+}
+
 func TestHost_ShowsTheEnginesThatRun(t *testing.T) {
 	host := newHost(t, engine.HostConfig{})
 	require.Empty(t, host.Engines())

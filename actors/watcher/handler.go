@@ -76,9 +76,28 @@ func (w *Watch) handling() bool {
 // signal schedules the actor's turn.
 func (h *handler) signal() { h.box.Wake() }
 
-// Woken is the actor's turn: the handler gets the pending events, up to a quantum, or until more
-// than a step is needed to find the next.
+// Woken is the actor's turn. If it fails beside the handler, as when Metrics end the goroutine, the
+// watch ends as if the handler had failed, since what the turn has taken is lost.
 func (h *handler) Woken(*actors.Context) (again bool) {
+	whole := false
+	defer func() {
+		if whole || h.flags.has(ended) {
+			return
+		}
+		value := recover()
+		h.Watch.end(&PanicError{Value: valueOf(value), Stack: debug.Stack()})
+		if value != nil {
+			panic(value)
+		}
+	}()
+	again = h.turn()
+	whole = true
+	return again
+}
+
+// turn gives the handler the pending events, up to a quantum, or until more than a step is needed
+// to find the next.
+func (h *handler) turn() (again bool) {
 	for given := 0; given < quantum; {
 		events, rest, err := h.takeStep()
 		if rest != nil {
@@ -124,10 +143,7 @@ func (h *handler) give(events []store.Event) (panicked *PanicError) {
 		}
 		handled := int(h.begun) - 1
 		h.passedAll(events, handled)
-		value := recover()
-		if value == nil {
-			value = usercode.ErrGoexit // goes on when this returns
-		}
+		value := valueOf(recover())
 		ev := events[handled]
 		panicked = &PanicError{Revision: ev.Revision, Key: ev.Key(), Value: value, Stack: debug.Stack()}
 		h.Watch.end(panicked)
@@ -135,4 +151,13 @@ func (h *handler) give(events []store.Event) (panicked *PanicError) {
 	h.handle(d)
 	whole = true
 	return nil
+}
+
+// valueOf returns the value of a panic, of which recover has returned nil if it is the end of the
+// goroutine, which goes on.
+func valueOf(recovered any) any {
+	if recovered == nil {
+		return usercode.ErrGoexit
+	}
+	return recovered
 }
