@@ -178,7 +178,6 @@ func TestTree_ViewsAreSnapshots(t *testing.T) {
 	}
 }
 
-// An index beside the snapshots would show what they do not have.
 // Objects of a value are found whether few or most objects have it, and where that changes.
 func TestTree_IndexFindsObjectsCloseTogetherAndFarApart(t *testing.T) {
 	gaps := map[string]func(i int) int{
@@ -212,6 +211,7 @@ func TestTree_IndexFindsObjectsCloseTogetherAndFarApart(t *testing.T) {
 	}
 }
 
+// An index beside the snapshots would show what they do not have.
 func TestTree_IndexIsInsideTheSnapshot(t *testing.T) {
 	tree := treeOf()
 	tree.Put(onNode("a", "n1", "web", 1))
