@@ -41,7 +41,7 @@ func (w *Watch) Next(ctx context.Context) ([]store.Event, error) {
 
 func (w *Watch) next(ctx context.Context) ([]store.Event, error) {
 	for {
-		events, err := w.take()
+		events, err := w.takeWithin(ctx)
 		if len(events) > 0 || err != nil {
 			return events, err
 		}

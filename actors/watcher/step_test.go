@@ -1,6 +1,8 @@
 package watcher
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -74,21 +76,55 @@ func TestHandler_HasATurnForEachStep(t *testing.T) {
 	require.EqualValues(t, 2, w.Revision())
 }
 
-func TestTake_SearchesTheWindowInSteps(t *testing.T) {
-	_, stream := rareState(t, 0)
+// A search that is given up goes on from there with the next call.
+func TestNext_GivesUpBetweenStepsOfASearch(t *testing.T) {
+	tree, stream := rareState(t, 3*stepSize)
+	tree.Put(&store.Object{Key: "rare", Revision: 2, Created: 2, Labels: store.LabelsOf(map[string]string{"rare": ""})})
+	feed := &Feed{Registry: new(Registry)}
+	feed.Publish(&store.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
+	w := New(feed, Options{})
+	w.Member().Begin(stream, Start{After: 2, State: tree.View()})
+	reason := errors.New("enough")
+	done, cancel := context.WithCancelCause(t.Context())
+	cancel(reason)
+	for range 3 {
+		events, err := w.Next(done)
+		require.ErrorIs(t, err, reason)
+		require.Empty(t, events)
+	}
+	events, err := w.Next(done)
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+	require.Equal(t, "rare", events[0].Key())
+}
+
+// writtenWindow returns a window of n events of objects without labels.
+func writtenWindow(n int) *store.Window {
 	window := store.NewWindow(store.WindowLimits{}, nil)
 	window.Reset(1)
-	write := func(key string, labels map[string]string) {
-		rev := window.View().Revision() + 1
-		o := &store.Object{Key: key, Revision: rev, Created: rev, Labels: store.LabelsOf(labels)}
-		window.Append(store.Event{Type: store.Added, Revision: rev, Object: o}, time.Time{})
+	for i := range n {
+		appendAdded(window, fmt.Sprint(i), nil)
 	}
-	for i := range 2*stepSize + 10 {
-		write(fmt.Sprint(i), nil)
-	}
-	write("rare", map[string]string{"rare": ""})
+	return window
+}
+
+func appendAdded(window *store.Window, key string, labels map[string]string) {
+	rev := window.View().Revision() + 1
+	o := &store.Object{Key: key, Revision: rev, Created: rev, Labels: store.LabelsOf(labels)}
+	window.Append(store.Event{Type: store.Added, Revision: rev, Object: o}, time.Time{})
+}
+
+func snapshotOf(window *store.Window) *store.Snapshot {
+	view := window.View()
+	return &store.Snapshot{Revision: view.Revision(), Generation: 1, Base: store.NewTree().View(), Window: view}
+}
+
+func TestTake_SearchesTheWindowInSteps(t *testing.T) {
+	_, stream := rareState(t, 0)
+	window := writtenWindow(2*stepSize + 10)
+	appendAdded(window, "rare", map[string]string{"rare": ""})
 	feed := &Feed{Registry: new(Registry)}
-	feed.Publish(&store.Snapshot{Revision: window.View().Revision(), Generation: 1, Base: store.NewTree().View(), Window: window.View()})
+	feed.Publish(snapshotOf(window))
 	w := New(feed, Options{})
 	w.Member().Begin(stream, Start{After: 1})
 	events, n := steps(w)

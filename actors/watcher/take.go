@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"context"
 	"runtime"
 	"sync/atomic"
 
@@ -9,13 +10,20 @@ import (
 
 // take returns the next events, or the reason that the watch ended. With neither,
 // the watch has caught up and is waiting: the dispatcher will signal its consumer.
-func (w *Watch) take() ([]store.Event, error) {
+func (w *Watch) take() ([]store.Event, error) { return w.takeWithin(context.Background()) }
+
+// takeWithin is take, unless ctx is done while it searches: then it returns ctx's cause, and the
+// next call searches on from there.
+func (w *Watch) takeWithin(ctx context.Context) ([]store.Event, error) {
 	for {
 		events, rest, err := w.takeStep()
 		if rest == nil {
 			return events, err
 		}
 		rest()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 	}
 }
 
