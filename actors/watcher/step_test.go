@@ -61,21 +61,6 @@ func TestTake_SearchesAStateInSteps(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// While nothing is found, other actors have turns in between.
-func TestHandler_HasATurnForEachStep(t *testing.T) {
-	tree, stream := rareState(t, 3*stepSize+1)
-	feed := &Feed{Registry: new(Registry)}
-	feed.Publish(&store.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
-	w := NewHandled(feed, Options{}, func(*Delivery) { t.Error("there is nothing for it") })
-	w.Member().Begin(stream, Start{After: 2, State: tree.View()})
-	h, turns := w.target.(*handler), 1
-	for h.Woken(nil) {
-		turns++
-	}
-	require.Equal(t, 4, turns)
-	require.EqualValues(t, 2, w.Revision())
-}
-
 // A search that is given up goes on from there with the next call.
 func TestNext_GivesUpBetweenStepsOfASearch(t *testing.T) {
 	tree, stream := rareState(t, 3*stepSize)
@@ -96,6 +81,21 @@ func TestNext_GivesUpBetweenStepsOfASearch(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 	require.Equal(t, "rare", events[0].Key())
+}
+
+// While nothing is found, other actors have turns in between.
+func TestHandler_HasATurnForEachStep(t *testing.T) {
+	tree, stream := rareState(t, 3*stepSize+1)
+	feed := &Feed{Registry: new(Registry)}
+	feed.Publish(&store.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
+	w := NewHandled(feed, Options{}, func(*Delivery) { t.Error("there is nothing for it") })
+	w.Member().Begin(stream, Start{After: 2, State: tree.View()})
+	h, turns := w.target.(*handler), 1
+	for h.Woken(nil) {
+		turns++
+	}
+	require.Equal(t, 4, turns)
+	require.EqualValues(t, 2, w.Revision())
 }
 
 // writtenWindow returns a window of n events of objects without labels.
@@ -131,6 +131,29 @@ func TestTake_SearchesTheWindowInSteps(t *testing.T) {
 	require.Len(t, events, 1)
 	require.Equal(t, "rare", events[0].Key())
 	require.Equal(t, 2, n)
+}
+
+// A step that has found nothing has put nothing into the consumer's hands.
+func TestWindowMoved_LooksOnceForWhatTheConsumerOfASearchHasInHand(t *testing.T) {
+	_, stream := rareState(t, 0)
+	window := writtenWindow(2*stepSize + 10)
+	prev := snapshotOf(window)
+	feed := &Feed{Registry: new(Registry)}
+	feed.Publish(prev)
+	w := New(feed, Options{})
+	w.Member().Begin(stream, Start{After: 1})
+	step := func() {
+		events, rest, err := w.takeStep()
+		require.NoError(t, err)
+		require.Empty(t, events)
+		require.NotNil(t, rest, "there is more to search")
+	}
+	step()
+	window.Compact(stepSize / 2)
+	require.Equal(t, Reading, w.Member().WindowMoved(prev, snapshotOf(window)))
+	require.True(t, w.flags.has(emptyHanded))
+	step()
+	require.True(t, w.flags.has(emptyHanded))
 }
 
 // The states are compared, and the user's Clone called, without the lock.

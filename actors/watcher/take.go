@@ -58,9 +58,9 @@ func (w *Watch) takeLocked() (events []store.Event, held bool, rest func(), err 
 	if len(events) == 0 && rest == nil {
 		return nil, false, nil, w.reason()
 	}
-	over := waiting | emptyHanded
+	over := waiting
 	if len(events) > 0 {
-		over |= untold
+		over |= untold | emptyHanded
 	}
 	w.flags.clear(over)
 	w.delivered.Add(uint64(len(events)))
