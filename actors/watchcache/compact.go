@@ -30,8 +30,10 @@ func (c *cache) dropCompacted() {
 
 // uncompact forgets the compaction if the list at rev is of another storage, or shows
 // that storage has gone back in time: the compacted revision was one of another history.
+// A list before that revision does not show it, since it may have been read before the
+// compaction.
 func (c *cache) uncompact(rev store.Revision, other bool) {
-	if other || rev < c.handle.compacted {
+	if other || c.filled && rev < c.revision {
 		c.handle.compacted = 0
 	}
 }

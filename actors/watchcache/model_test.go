@@ -175,6 +175,7 @@ func (m *cacheModel) Restore(t *rapid.T) {
 	m.restore(m.rev-min(m.rev-1, store.Revision(rapid.IntRange(0, 3).Draw(t, "revisions"))), id)
 }
 
+// List lists the state. The history may be compacted before the cache has the list.
 func (m *cacheModel) List(t *rapid.T) {
 	u := reflector.Update{Kind: reflector.Replace, Reason: reflector.Requested, Revision: m.rev, StoreID: m.id}
 	listed := map[string]version{}
@@ -184,20 +185,29 @@ func (m *cacheModel) List(t *rapid.T) {
 	if rapid.Bool().Draw(t, "as the state") {
 		u.State, u.Objects = m.storage.View(), nil
 	}
-	other := m.filled && m.id != m.heldID
-	back := m.rev < m.revision || m.rev == m.revision && !maps.Equal(listed, m.state)
-	if m.filled && (other || back) {
+	m.unsent, m.restored = nil, false
+	if rapid.Bool().Draw(t, "compacted meanwhile") {
+		m.Write(t)
+		m.Compact(t)
+	}
+	m.replace(t, u, listed)
+}
+
+// replace gives the cache a list.
+func (m *cacheModel) replace(t *rapid.T, u reflector.Update, listed map[string]version) {
+	other, older := m.filled && u.StoreID != m.heldID, m.filled && u.Revision < m.revision
+	if other || older || m.filled && u.Revision == m.revision && !maps.Equal(listed, m.state) {
 		m.epoch++
 	}
-	if other || m.rev < m.compacted {
+	if other || older {
 		m.compacted = 0
 	}
 	before := m.real.published.Load().Window.Next()
 	m.offer(t, u)
-	m.unsent, m.restored, m.filled, m.trusted, m.ready = nil, false, true, true, true
-	m.state, m.revision, m.heldID = listed, m.rev, m.id
+	m.filled, m.trusted, m.ready = true, true, true
+	m.state, m.revision, m.heldID = listed, u.Revision, u.StoreID
 	if m.wrong {
-		require.Equal(t, m.rev, m.real.published.Load().Window.Floor(), "no watch starts from a wrong state")
+		require.Equal(t, m.revision, m.real.published.Load().Window.Floor(), "no watch starts from a wrong state")
 		m.wrong = false
 	}
 	first := max(before, m.real.published.Load().Window.First()) // some may have left it at once
@@ -236,7 +246,7 @@ func (m *cacheModel) Fail(t *rapid.T) {
 
 func (m *cacheModel) Compact(t *rapid.T) {
 	reply := make(chan error, 2)
-	rev := max(m.revision+1, 3) - store.Revision(rapid.IntRange(0, 3).Draw(t, "before"))
+	rev := max(m.revision+1, m.rev, 3) - store.Revision(rapid.IntRange(0, 3).Draw(t, "before"))
 	m.real.Compact(Compact{Revision: rev, Reply: reply})
 	m.seeded.Run()
 	require.Len(t, reply, 1)
