@@ -1,13 +1,15 @@
 package reflector
 
 import (
+	"sort"
+
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
 // auditBatch checks that a batch continues from last, the revision of the
-// previous update. It returns how many of the leading events are valid, and the
-// first problem after them. With contiguous, a missing revision is a problem.
+// previous update. It returns the first problem, and how many of the events are of
+// revisions that are whole before it. With contiguous, a missing revision is a problem.
 func auditBatch(b backend.Batch, last store.Revision, contiguous bool) (int, *LostError) {
 	if lost := auditBounds(b, last); lost != nil {
 		return 0, lost
@@ -15,7 +17,7 @@ func auditBatch(b backend.Batch, last store.Revision, contiguous bool) (int, *Lo
 	at, key := last, ""
 	for i, event := range b.Events {
 		if lost := auditEvent(event, at, key, b.Through, contiguous); lost != nil {
-			return i, lost
+			return whole(b.Events[:i], event.Revision, contiguous), lost
 		}
 		at, key = event.Revision, event.Key()
 	}
@@ -23,6 +25,15 @@ func auditBatch(b backend.Batch, last store.Revision, contiguous bool) (int, *Lo
 		return len(b.Events), skipped(at, b.Through, "the batch claims to be complete up to a revision whose events are missing")
 	}
 	return len(b.Events), nil
+}
+
+// whole returns how many of the events, before one at rev that is a problem, are of revisions
+// that are whole. With contiguous each is one.
+func whole(events []store.Event, rev store.Revision, contiguous bool) int {
+	if contiguous {
+		return len(events)
+	}
+	return sort.Search(len(events), func(i int) bool { return events[i].Revision >= rev })
 }
 
 func auditBounds(b backend.Batch, last store.Revision) *LostError {

@@ -38,7 +38,8 @@
 //
 // Changes cannot be trusted after a loss: a batch that does not start where the
 // previous one ended, an event out of order, or, on contiguous storage, a missing
-// revision. Valid events before it are still delivered.
+// revision. Valid events before it are still delivered, up to the last revision that
+// is certainly whole.
 //
 // All pages of a list must be of one revision. If one expires midway, the list is
 // retried once, immediately, without paging.

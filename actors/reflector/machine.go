@@ -199,7 +199,9 @@ func (m *machine) batch(b backend.Batch, err error, now time.Time) {
 	}
 	n, lost := auditBatch(b, m.stats.Revision, m.contiguous)
 	if lost != nil {
-		m.tell(b.Events[:n], lost.Last, nil)
+		if n > 0 {
+			m.tell(b.Events[:n], b.Events[n-1].Revision, nil)
+		}
 		m.lost(lost, now)
 		return
 	}
