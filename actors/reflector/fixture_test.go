@@ -27,6 +27,7 @@ type mirror struct {
 	mu       sync.Mutex
 	state    map[string]string
 	rev      store.Revision
+	storeID  string
 	updates  []update
 	broken   []string // guarantees that were broken
 	capacity int      // updates that may wait to be taken; zero: any number
@@ -56,6 +57,9 @@ func (m *mirror) Offer(u update) actors.Verdict {
 	return actors.Accepted
 }
 
+// backwards are the reasons for which a list of the same storage may be older than the last one.
+var backwards = []reflector.Reason{reflector.Repeated, reflector.Future, reflector.Restored}
+
 func (m *mirror) demand(ok bool, promise string) {
 	if !ok {
 		m.broken = append(m.broken, promise)
@@ -71,7 +75,8 @@ func (m *mirror) take(u update) {
 		for _, o := range u.Objects {
 			m.state[o.Key] = value(o)
 		}
-		m.demand(u.Revision >= m.rev || u.Reason == reflector.Repeated || u.Reason == reflector.Future, "revisions do not go back")
+		m.demand(u.Revision >= m.rev || u.StoreID != m.storeID || slices.Contains(backwards, u.Reason), "revisions do not go back")
+		m.storeID = u.StoreID
 	case reflector.Changes:
 		m.demand(len(u.Events) > 0 && !m.outage, "Changes are changes, and not in an outage")
 		for _, e := range u.Events {

@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -48,12 +49,16 @@ type world struct {
 	told     store.Revision // up to which the sink knows
 	replaced bool
 	outage   bool
+
+	pagesOf   []string // the storage that each page of the last list was of, if it told
+	watchOf   string   // that of the last watch
+	replaceOf string   // that of the last Replace
 }
 
 // step makes one of the currently possible inputs.
 func (w *world) step() {
 	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 100).Draw(w.T, "seconds")) * time.Second)
-	err := rapid.SampledFrom([]error{nil, nil, nil, storyErrors["broken"], store.ErrClosed, store.ErrExpired, store.ErrFuture}).Draw(w.T, "err")
+	err := rapid.SampledFrom([]error{nil, nil, nil, nil, nil, nil, storyErrors["broken"], store.ErrClosed, store.ErrExpired, store.ErrFuture, store.ErrFuture}).Draw(w.T, "err")
 	switch rapid.SampledFrom([]string{"source", "source", "source", "wake", "room", "relist"}).Draw(w.T, "what") {
 	case "source":
 		w.sourceDoes(err)
@@ -76,22 +81,35 @@ func (w *world) sourceDoes(err error) {
 	case w.calling && w.m.listing():
 		w.calling = false
 		page := w.page()
+		of := w.answeredBy()
 		if err == nil {
 			w.newest = page.Revision
+			if of != "" {
+				w.pagesOf = append(w.pagesOf, of)
+			}
 		}
 		w.m.page(page, err, w.now)
 	case w.calling:
-		w.calling, w.watching = false, err == nil
+		w.calling, w.watching, w.watchOf = false, err == nil, w.answeredBy()
 		w.m.watch(err, w.now)
 	case w.watching && w.m.pulling():
 		w.m.batch(w.batch(), err, w.now)
 	}
 }
 
+// answeredBy draws the storage of the next answer, empty if that does not tell.
+func (w *world) answeredBy() string {
+	w.m.answeredBy = rapid.SampledFrom([]string{"", "x", "x", "x", "y"}).Draw(w.T, "storage")
+	return w.m.answeredBy
+}
+
 func (w *world) page() *backend.List {
-	rev := rapid.Uint64Range(0, 20).Draw(w.T, "revision")
+	rev := store.Revision(rapid.Uint64Range(0, 20).Draw(w.T, "revision"))
+	if w.m.asked.Continue != "" && rapid.IntRange(0, 3).Draw(w.T, "torn") < 3 {
+		rev = w.m.listed.Revision
+	}
 	return &backend.List{
-		Revision: store.Revision(rev),
+		Revision: rev,
 		Continue: rapid.SampledFrom([]string{"", "", "t1", "t2"}).Draw(w.T, "continue"),
 	}
 }
@@ -124,6 +142,10 @@ func (w *world) perform() {
 		case doWait:
 			w.demand(e.delay >= DefaultInitial && e.delay <= DefaultMax, "waits too short or too long")
 			w.waiting, w.free = true, 0
+		case doReport:
+			if errors.Is(e.err, ErrWentBack) {
+				w.demand(w.listOf() == w.replaceOf, "refuses an older list of another storage")
+			}
 		case doOffer:
 			w.offer()
 		case doStop:
@@ -146,6 +168,9 @@ func (w *world) begins(e effect) {
 	first := w.m.stats.Lists+w.m.stats.Watches == 1
 	w.demand(first || paging || torn || warm || w.measured || w.free > 0, "calls without a delay")
 	w.measured = w.m.measuring
+	if e.do == doList && !paging {
+		w.pagesOf = nil
+	}
 	if !paging && !torn && !warm {
 		w.free = 0
 	}
@@ -165,8 +190,9 @@ func (w *world) offer() {
 func (w *world) take(u Update) {
 	switch u.Kind {
 	case Replace:
-		w.demand(u.Revision >= w.told || u.Reason.mayGoBack(), "goes back")
-		w.told, w.replaced, w.outage = u.Revision, true, false
+		w.demand(u.StoreID == w.listOf(), "calls a list that of another storage")
+		w.demand(u.Revision >= w.told || u.StoreID != w.replaceOf || w.mayGoBack(u.Reason), "goes back")
+		w.told, w.replaced, w.replaceOf, w.outage = u.Revision, true, u.StoreID, false
 		w.free = 1
 		return
 	case Changes:
@@ -181,7 +207,25 @@ func (w *world) take(u Update) {
 		w.outage = true
 		return
 	}
+	w.demand(w.watchOf == "" || w.watchOf == w.replaceOf, "continues a list by a watch of another storage")
 	w.told = u.Revision
+}
+
+// listOf returns the storage that the last list was of, empty if none of its pages told.
+func (w *world) listOf() string {
+	if len(w.pagesOf) == 0 {
+		return ""
+	}
+	for _, of := range w.pagesOf {
+		w.demand(of == w.pagesOf[0], "accepts a list of two storages")
+	}
+	return w.pagesOf[0]
+}
+
+// mayGoBack reports whether a list for that reason may be older than the last one of the same
+// storage. One that has an identity changes it when it goes back.
+func (w *world) mayGoBack(why Reason) bool {
+	return why == Repeated || why == Restored || why == Future && w.replaceOf == ""
 }
 
 // check demands that a machine without effects waits for an input that will

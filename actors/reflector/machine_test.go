@@ -22,9 +22,9 @@ import (
 //
 //	reflector [prefix=P] [pages=N] [contiguous] [warm] [behind=N] [resume-attempts=N] [jitter=F] [random=F]
 //	begin [REASON]
-//	page rev=N [continue=TOKEN] [remaining=N] (KEY@REV)...   |  page err=NAME
-//	watch                                                    |  watch err=NAME
-//	batch after=N through=N (EVENT KEY@REV)...               |  batch err=NAME
+//	page rev=N [continue=TOKEN] [remaining=N] [of=STORAGE] (KEY@REV)...   |  page err=NAME
+//	watch [of=STORAGE]                                                    |  watch err=NAME
+//	batch after=N through=N (EVENT KEY@REV)...                            |  batch err=NAME
 //	wake | room | relist REASON | sink open|full|gone | pass DURATION | stats
 //
 // Objects and events are given one per line as input.
@@ -128,6 +128,7 @@ func (s *story) page(t *testing.T, d *datadriven.TestData) {
 	}
 	page := &backend.List{Items: []*store.Object{}}
 	page.Revision = revisionArg(t, d, "rev")
+	s.answeredBy(t, d)
 	d.MaybeScanArgs(t, "continue", &page.Continue)
 	d.MaybeScanArgs(t, "remaining", &page.Remaining)
 	for line := range strings.Lines(d.Input) {
@@ -136,7 +137,15 @@ func (s *story) page(t *testing.T, d *datadriven.TestData) {
 	s.m.page(page, nil, s.now)
 }
 
-func (s *story) watch(t *testing.T, d *datadriven.TestData) { s.m.watch(errorArg(t, d), s.now) }
+func (s *story) watch(t *testing.T, d *datadriven.TestData) {
+	s.answeredBy(t, d)
+	s.m.watch(errorArg(t, d), s.now)
+}
+
+func (s *story) answeredBy(t *testing.T, d *datadriven.TestData) {
+	s.m.answeredBy = ""
+	d.MaybeScanArgs(t, "of", &s.m.answeredBy)
+}
 
 func (s *story) batch(t *testing.T, d *datadriven.TestData) {
 	if !s.m.pulling() {
@@ -251,6 +260,9 @@ func describeUpdate(u Update) string {
 	switch u.Kind {
 	case Replace:
 		text += fmt.Sprintf("(%s)@%d", u.Reason, u.Revision)
+		if u.StoreID != "" {
+			text += " of " + u.StoreID
+		}
 		if u.Until != 0 {
 			text += fmt.Sprintf(" until %d", u.Until)
 		}
