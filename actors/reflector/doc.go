@@ -47,12 +47,15 @@
 // A list that is older than the last update is refused once, since it may come
 // from a replica that lags. If the next one is older too, or the source itself
 // reported that it went back, it is accepted: the Replace then has a smaller
-// revision, and its Reason is [Repeated] or [Future].
+// revision, and its Reason is [Repeated] or, if the source does not know which storage
+// it has, [Future].
 //
 // A source that was restored from a backup may have come to the same revision again,
 // with other content. If it knows which storage it has (backend.Identifier), it is
 // asked before each list and after the start of each watch: with another answer the
-// watch is given up, and the list has the Reason [Restored].
+// watch is given up, and the list has the Reason [Restored]. A list of another storage is
+// accepted at any revision and for whatever Reason, since it may have been that list which
+// told; the StoreID of the Replace is another then.
 //
 // # Reconnecting
 //

@@ -52,7 +52,7 @@ const (
 	Repeated
 	// Future: the source reported that the last revision is in the future, as
 	// after a restore from a backup. The list's revision may be smaller than
-	// those before it.
+	// those before it if the source does not know which storage it has.
 	Future
 	// Stuck: [Config].ResumeAttempts watches in a row delivered nothing.
 	Stuck
@@ -88,8 +88,8 @@ func (r Reason) String() string {
 	return fmt.Sprintf("Reason(%d)", uint8(r))
 }
 
-// mayGoBack reports whether a list for this reason is accepted even if its
-// revision is smaller than that of the last update.
+// mayGoBack reports whether a list for this reason may be accepted even if its revision is
+// smaller than that of the last update, of the same storage.
 func (r Reason) mayGoBack() bool { return r == Repeated || r == Future || r == Restored }
 
 // Update is what a Reflector offers to its [Sink]. Kind determines which fields
@@ -102,7 +102,8 @@ type Update struct {
 	// Unavailable. See [Config].Permanent.
 	Final bool
 	// Revision is that of the state (Replace), or the one up to which the sink
-	// has received every change (Changes, Progress).
+	// has received every change (Changes, Progress). That of a Replace may be smaller than
+	// the one before if Reason says so, or StoreID is another than before.
 	Revision store.Revision
 	// StoreID identifies the storage that the state is of, empty if the source does
 	// not know it. If it is another than before, nothing that is known of a revision
