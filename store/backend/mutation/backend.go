@@ -10,8 +10,8 @@ import (
 // Detect returns a backend that shows a detector every object which goes through it, on the
 // way to b and back. It emits if b does. Its user gets each change as an [*Error] by report,
 // which must not block and may call the backend. Audit compares all objects that are still
-// tracked: the newest of each key, and the last 1,024 that were superseded or deleted. Call it
-// when nothing uses them any more.
+// tracked: the newest of each key, and the last 1,024 that were superseded, deleted, or in a list
+// of the past. Call it when nothing uses them any more.
 func Detect(b backend.Backend, schema *store.Schema, report func(error)) (detecting backend.Backend, audit func()) {
 	d := newDetector(schema, report)
 	all := &detectingBackend{b, d}
@@ -69,18 +69,14 @@ func (b *detectingBackend) Revision(ctx context.Context) (store.Revision, error)
 	return b.Backend.Revision(ctx)
 }
 
-// List shows the objects of pages of the newest state.
+// List shows the objects.
 func (b *detectingBackend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	opts.State = false // the detector needs each object
 	page, err := b.Backend.List(ctx, opts)
 	if page == nil {
 		return nil, err
 	}
-	b.detector.locked(func() {
-		for _, o := range page.Items {
-			b.detector.current(o)
-		}
-	})
+	b.detector.locked(func() { b.detector.listed(page.Items, page.Revision) })
 	return page, err
 }
 
@@ -135,7 +131,7 @@ func (b *detectingEmitter) Emit(ctx context.Context, draft *store.Object) (*stor
 	given := b.detector.given(draft)
 	o, err := b.emitter.Emit(ctx, draft)
 	if err == nil {
-		b.detector.wrote(o, given, b.detector.emitted)
+		b.detector.wrote(o, given, b.detector.briefly)
 	}
 	return o, err
 }

@@ -29,6 +29,8 @@ type detector struct {
 	mu    sync.Mutex // guards what follows
 	known map[*store.Object]*tracked
 	live  map[string]*tracked // the newest of each key
+	// settled is the newest revision of a list or a deletion: keys of an older list may be gone.
+	settled store.Revision
 	// all are the known ones in a deterministic order; next is the index of the one to
 	// compare next.
 	all     []*tracked
@@ -144,8 +146,23 @@ func (d *detector) current(o *store.Object) {
 	}
 }
 
+// listed tracks the objects of a list at rev. One of the past is not taken for the state of its
+// key, which may be gone.
+func (d *detector) listed(objects []*store.Object, rev store.Revision) {
+	past := rev < d.settled
+	d.settled = max(d.settled, rev)
+	for _, o := range objects {
+		if past && d.known[o] == nil && d.live[o.Key] == nil {
+			d.briefly(o)
+		} else {
+			d.current(o)
+		}
+	}
+}
+
 // gone records that the key was deleted at rev.
 func (d *detector) gone(key string, rev store.Revision) {
+	d.settled = max(d.settled, rev)
 	if was := d.live[key]; was != nil && was.object.Revision < rev {
 		delete(d.live, key)
 		d.retire(was)
@@ -180,12 +197,13 @@ func (d *detector) event(ev store.Event) {
 	case store.Deleted:
 		d.gone(ev.Object.Key, ev.Revision)
 	case store.Emitted:
-		d.emitted(ev.Object)
+		d.briefly(ev.Object)
 	}
 }
 
-// emitted tracks an emitted value, which never is the state of its key.
-func (d *detector) emitted(o *store.Object) {
+// briefly tracks an object that is not the state of its key, as no emitted value is.
+// It is tracked as long as a superseded one.
+func (d *detector) briefly(o *store.Object) {
 	if d.known[o] == nil {
 		d.retire(d.track(o))
 	}

@@ -195,6 +195,36 @@ func TestDetect_FindsTheChangesOfARandomWalk(t *testing.T) {
 	}
 }
 
+// Nothing would supersede the objects of a list of the past whose keys are gone.
+func TestDetect_DoesNotKeepTheObjectsOfThePast(t *testing.T) {
+	const keys, kept = 2000, 1024
+	for _, paged := range []bool{false, true} {
+		d := newDetected(t)
+		var all []*store.Object
+		for i := range keys {
+			all = append(all, d.put(t, &content{Name: strconv.Itoa(i)}, nil))
+		}
+		first, err := d.List(t.Context(), backend.ListOptions{Limit: 1})
+		require.NoError(t, err)
+		for _, o := range all {
+			_, err := d.Remove(t.Context(), o)
+			require.NoError(t, err)
+		}
+		past := backend.ListOptions{Revision: first.Revision}
+		if paged {
+			past = backend.ListOptions{Continue: first.Continue}
+		}
+		page, err := d.List(t.Context(), past)
+		require.NoError(t, err)
+		require.Greater(t, len(page.Items), kept)
+		for _, o := range page.Items {
+			store.As[box](o).Value.Name = "changed"
+		}
+		d.audit()
+		require.Equal(t, kept, len(d.found.take()), "what is still tracked, paged: %t", paged)
+	}
+}
+
 func TestDetect_PanicOfTheReportIsContained(t *testing.T) {
 	schema := boxSchema()
 	m, err := memory.New(schema, memory.Options{})
