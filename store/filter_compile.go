@@ -74,9 +74,8 @@ func (f *Filter) requireFields(columns Columns, s fields.Selector) error {
 func witness(requirements fields.Requirements) fields.Set {
 	set := fields.Set{}
 	for _, r := range requirements {
-		if r.Operator == selection.NotEquals {
-			// Longer than every forbidden value, so different from each.
-			set[r.Field] += r.Value + "."
+		if r.Operator == selection.NotEquals && len(set[r.Field]) <= len(r.Value) {
+			set[r.Field] = r.Value + "." // longer than every forbidden value, so different from each
 		}
 	}
 	for _, r := range requirements {

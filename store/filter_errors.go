@@ -86,6 +86,9 @@ func (e *UnknownFieldError) nearest() string {
 		if strings.EqualFold(name, e.Name) {
 			return name
 		}
+		if longer := len(name) - len(e.Name); longer >= least || -longer >= least {
+			continue // so many edits it takes at least
+		}
 		if d := editDistance(name, e.Name); d < least {
 			best, least = name, d
 		}
