@@ -155,7 +155,11 @@ func describe(o *store.Object) string {
 	if o == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%s=%s@%d created %d %v %v %s", o.Key, textOf(o), o.Revision, o.Created, o.Labels, o.Fields, o.Expires.UTC().Format(time.TimeOnly))
+	text := fmt.Sprintf("%s=%s@%d created %d %v %v written %s", o.Key, textOf(o), o.Revision, o.Created, o.Labels, o.Fields, o.Written.UTC().Format(time.DateTime))
+	if !o.Expires.IsZero() {
+		text += " expires " + o.Expires.UTC().Format(time.DateTime)
+	}
+	return text
 }
 
 // tell describes an event with its objects.

@@ -37,12 +37,12 @@ func (f *fixture) goldenStory() {
 
 // The state and the history of the golden file.
 var (
-	goldenState   = []string{"ns/a=6@8 created 2 text=6 [ns/a] 00:00:00", "ns/b=5@7 created 7 text=5 [ns/b] 13:00:00"}
+	goldenState   = []string{"ns/a=6@8 created 2 text=6 [ns/a] written 2024-04-17 12:00:00", "ns/b=5@7 created 7 text=5 [ns/b] written 2024-04-17 12:00:00 expires 2024-04-17 13:00:00"}
 	goldenHistory = []string{
-		"DELETED ns/b@5: ns/b=2@5 created 3 text=2 [ns/b] 00:00:00 after ns/b=2@3 created 3 text=2 [ns/b] 00:00:00",
-		"EMITTED ns/c@6: ns/c=4@6 created 6 text=4 [ns/c] 00:00:00 after -",
-		"ADDED ns/b@7: ns/b=5@7 created 7 text=5 [ns/b] 13:00:00 after -",
-		"MODIFIED ns/a@8: ns/a=6@8 created 2 text=6 [ns/a] 00:00:00 after ns/a=3@4 created 2 text=3 [ns/a] 00:00:00",
+		"DELETED ns/b@5: ns/b=2@5 created 3 text=2 [ns/b] written 2024-04-17 12:00:00 after ns/b=2@3 created 3 text=2 [ns/b] written 2024-04-17 12:00:00",
+		"EMITTED ns/c@6: ns/c=4@6 created 6 text=4 [ns/c] written 2024-04-17 12:00:00 after -",
+		"ADDED ns/b@7: ns/b=5@7 created 7 text=5 [ns/b] written 2024-04-17 12:00:00 expires 2024-04-17 13:00:00 after -",
+		"MODIFIED ns/a@8: ns/a=6@8 created 2 text=6 [ns/a] written 2024-04-17 12:00:00 after ns/a=3@4 created 2 text=3 [ns/a] written 2024-04-17 12:00:00",
 	}
 )
 

@@ -37,10 +37,10 @@ func (c *contents) sorted() []*store.Object {
 	return slices.SortedFunc(maps.Values(c.objects), func(a, b *store.Object) int { return strings.Compare(a.Key, b.Key) })
 }
 
-// happen records a change, and returns its object.
-func (c *contents) happen(kind store.EventType, o *store.Object) *store.Object {
+// happen records a change at some time, and returns its object.
+func (c *contents) happen(kind store.EventType, o *store.Object, at time.Time) *store.Object {
 	c.revision++
-	o.Revision = c.revision
+	o.Revision, o.Written = c.revision, at
 	prev := c.objects[o.Key]
 	switch kind {
 	case store.Emitted:
@@ -55,33 +55,38 @@ func (c *contents) happen(kind store.EventType, o *store.Object) *store.Object {
 	return o
 }
 
-func (c *contents) put(key, text string, expires time.Time) *store.Object {
+func (c *contents) put(key, text string, at, expires time.Time) *store.Object {
 	o := draft(key, text)
 	o.Created, o.Expires = c.revision+1, expires
 	if prev := c.objects[key]; prev != nil {
 		o.Created = prev.Created
-		return c.happen(store.Modified, o)
+		return c.happen(store.Modified, o, at)
 	}
-	return c.happen(store.Added, o)
+	return c.happen(store.Added, o, at)
 }
 
-func (c *contents) remove(key string) *store.Object {
+func (c *contents) remove(key string, at time.Time) *store.Object {
 	last := c.objects[key]
 	gone := draft(key, textOf(last))
 	gone.Created, gone.Expires = last.Created, last.Expires
-	return c.happen(store.Deleted, gone)
+	return c.happen(store.Deleted, gone, at)
 }
 
-func (c *contents) emit(key, text string) *store.Object {
-	return c.happen(store.Emitted, draft(key, text))
+func (c *contents) emit(key, text string, at time.Time) *store.Object {
+	return c.happen(store.Emitted, draft(key, text), at)
 }
 
-// expire deletes what has expired by now, the earliest first.
-func (c *contents) expire(now time.Time) {
+// expire deletes what has expired by now, the earliest first, each at its time or, if that was
+// before, at from.
+func (c *contents) expire(from, now time.Time) {
 	due := slices.DeleteFunc(c.sorted(), func(o *store.Object) bool { return o.Expires.IsZero() || o.Expires.After(now) })
 	slices.SortStableFunc(due, func(a, b *store.Object) int { return cmp.Compare(a.Expires.UnixNano(), b.Expires.UnixNano()) })
 	for _, o := range due {
-		c.remove(o.Key)
+		at := o.Expires
+		if at.Before(from) {
+			at = from
+		}
+		c.remove(o.Key, at)
 	}
 }
 

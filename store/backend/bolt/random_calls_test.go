@@ -21,17 +21,17 @@ type writing struct {
 
 // writing returns a write of some kind. What cannot be removed or compacted is put.
 func (p *played) writing(verb, key string, a, b int) writing {
-	text, prev := fmt.Sprint("text-", a%4), p.objects[key]
+	text, prev, now := fmt.Sprint("text-", a%4), p.objects[key], p.clock.Now()
 	switch {
 	case verb == "remove" && prev != nil:
 		return writing{
 			do:    func() (*store.Object, error) { return p.shown.Remove(p.ctx, at(key, prev.Revision)) },
-			apply: func() *store.Object { return p.remove(key) },
+			apply: func() *store.Object { return p.remove(key, now) },
 		}
 	case verb == "emit":
 		return writing{
 			do:    func() (*store.Object, error) { return p.shown.Emit(p.ctx, draft(key, text)) },
-			apply: func() *store.Object { return p.emit(key, text) },
+			apply: func() *store.Object { return p.emit(key, text, now) },
 		}
 	case verb == "compact" && p.revision > p.oldest:
 		floor := p.oldest + 1 + store.Revision(a)%(p.revision-p.oldest)
@@ -46,10 +46,10 @@ func (p *played) writing(verb, key string, a, b int) writing {
 	if prev != nil {
 		over = at(key, prev.Revision)
 	}
-	expires := opts.Expires(p.clock.Now(), prev)
+	expires := opts.Expires(now, prev)
 	return writing{
 		do:    func() (*store.Object, error) { return p.shown.Put(p.ctx, draft(key, text), over, opts) },
-		apply: func() *store.Object { return p.put(key, text, expires) },
+		apply: func() *store.Object { return p.put(key, text, now, expires) },
 	}
 }
 

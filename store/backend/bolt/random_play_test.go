@@ -81,7 +81,7 @@ func (p *played) open() {
 		p.hidden()
 	}
 	p.failed, p.hidden, p.hiddenFloor = false, nil, 0
-	p.expire(p.clock.Now())
+	p.expire(p.clock.Now(), p.clock.Now())
 	p.settle()
 }
 
@@ -167,9 +167,10 @@ func (p *played) perform(s instruction) {
 	case "compact":
 		p.compact(p.revisionNear(s.A))
 	case "pass":
+		before := p.clock.Now()
 		p.clock.Advance([]time.Duration{time.Second, time.Minute, time.Hour}[s.A%3])
 		if !p.failed {
-			p.expire(p.clock.Now())
+			p.expire(before, p.clock.Now())
 		}
 		p.settle()
 	case "rewrite":
