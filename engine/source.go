@@ -161,6 +161,12 @@ func otherStorage() error {
 // changes when storage went back in time, or was replaced by another, and the cache has
 // noticed. It is not for saving: [Engine.Checkpoint] is.
 func (s source) StoreID(ctx context.Context) (string, error) {
+	if s.engine.alive() != nil {
+		return "", errSourceClosed()
+	}
+	if err := context.Cause(ctx); err != nil {
+		return "", err
+	}
 	t, err := s.engine.timeline(ctx)
 	return t.String(), err
 }

@@ -36,6 +36,10 @@ func (m mirrored) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	return m.engine.Source().Watch(ctx, opts)
 }
 
+func (m mirrored) StoreID(ctx context.Context) (string, error) {
+	return backend.StoreID(ctx, m.engine.Source().ListerWatcher)
+}
+
 func (m mirrored) Traits() backend.Traits { return m.engine.Source().Traits() }
 
 func (m mirrored) Close() error { return errors.Join(m.engine.Close(), m.Backend.Close()) }
