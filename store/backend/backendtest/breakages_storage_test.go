@@ -135,6 +135,15 @@ var brokenSharing = []damage{
 		}
 		return w
 	}},
+	{"tells the storage of first pages only", "Contract_ListsAndWatchesAreOfTheStorage", identified(
+		func(id string, opts backend.ListOptions) string {
+			if opts.Continue != "" {
+				return ""
+			}
+			return id
+		}, itself)},
+	{"watches another storage than it lists", "Contract_ListsAndWatchesAreOfTheStorage", identified(
+		func(id string, _ backend.ListOptions) string { return id }, func(id string) string { return "another than " + id })},
 	{"promises progress and makes none", "Contract_ProgressComesOnRequest", eachWatch(
 		func(_ correct, w watcher, opts backend.WatchOptions) *watcherWrapper {
 			through := opts.From
@@ -149,6 +158,8 @@ var brokenSharing = []damage{
 			}}
 		})},
 }
+
+func itself(id string) string { return id }
 
 // compareKeys orders events by key.
 func compareKeys(x, y event) int {

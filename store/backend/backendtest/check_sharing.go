@@ -84,6 +84,35 @@ var sharingChecks = []check{
 		x.fails(err, store.ErrConflict, "an update of what another process wrote since")
 		require.Equal(x, x.identity(), other.identity(), "one storage has one identity")
 	}},
+	{"Contract_ListsAndWatchesAreOfTheStorage", func(x *fixture) {
+		x.create("a", "1")
+		x.create("b", "1")
+		w, err := x.Backend.Watch(x.ctx, backend.WatchOptions{Notify: func() {}})
+		require.NoError(x, err)
+		defer w.Close()
+		of, knows := w.(backend.Identifier)
+		identifies := x.Backend.Traits().Identifies
+		if !knows && !identifies {
+			x.inapplicable("neither lists nor watches tell which storage they are of: Traits.Identifies is false")
+			return
+		}
+		id := x.identity()
+		if knows {
+			got, err := of.StoreID(x.ctx)
+			require.NoError(x, err, "StoreID of a watch")
+			require.Equal(x, id, got, "a watch is of the storage")
+		}
+		if !identifies {
+			return
+		}
+		first := x.list(backend.ListOptions{Limit: 1})
+		for what, page := range map[string]*backend.List{
+			"a first page": first, "a later page": x.list(backend.ListOptions{Continue: first.Continue}),
+			"a list at a revision": x.list(backend.ListOptions{Revision: first.Revision}), "a state": x.list(backend.ListOptions{State: true}),
+		} {
+			require.Equal(x, id, page.StoreID, "%s tells the storage: Traits.Identifies is true", what)
+		}
+	}},
 	{"Contract_ProgressComesOnRequest", func(x *fixture) {
 		f := x.follow("mine", x.revision())
 		f.drain()

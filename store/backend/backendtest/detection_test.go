@@ -103,6 +103,7 @@ func TestRun_CorrectBackendsPass(t *testing.T) {
 	for _, kind := range []damage{
 		{name: "contiguous", wreck: intact}, {name: "transactional", wreck: grouped},
 		{name: "does not count what remains", wreck: uncounted},
+		{name: "tells its storage", wreck: identified(func(id string, _ backend.ListOptions) string { return id }, itself)},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
 			for _, check := range backendtest.Checks() {
@@ -163,7 +164,7 @@ func TestChecks_SayThatTheyDoNotApply(t *testing.T) {
 		"Restart_KeepsStateAndRevision", "Restart_ResumesFromEveryRevision", "Restart_ListsEveryRevision",
 		"Restart_KeepsWhatWasCompacted", "Restart_DeletesWhatExpiresMeanwhile",
 		"Contract_OneRevisionIsNeverSplit", "Contract_ForeignWritesAreWrites", "Contract_SharedStorageIsOne",
-		"Contract_ProgressComesOnRequest",
+		"Contract_ListsAndWatchesAreOfTheStorage", "Contract_ProgressComesOnRequest",
 	}, inapplicable)
 }
 

@@ -134,7 +134,8 @@ func (x *fixture) inapplicable(why string) bool {
 	return false
 }
 
-// describe prints everything of an object that storage must keep.
+// describe prints everything of an object that storage must keep: when it was written it need
+// not know, as of what other programs wrote.
 func describe(o *object) string {
 	if o == nil {
 		return "<nil>"

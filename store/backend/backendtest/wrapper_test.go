@@ -38,12 +38,14 @@ type wrapper struct {
 	transact func(put []backendtest.Value, remove []string) store.Revision
 	// alone: it says that no other process writes.
 	alone bool
+	// identifies: it says that its lists tell the storage.
+	identifies bool
 }
 
 // Traits are those of durable, shared storage: the correct backend stays open when the
 // harness reopens it.
 func (w *wrapper) Traits() backend.Traits {
-	return backend.Traits{Contiguous: !w.sparse, Keeps: true, Shared: !w.alone}
+	return backend.Traits{Contiguous: !w.sparse, Keeps: true, Shared: !w.alone, Identifies: w.identifies}
 }
 
 func (w *wrapper) StoreID(ctx context.Context) (string, error) {
@@ -122,6 +124,39 @@ func (w *wrapper) Emit(ctx context.Context, draft *object) (*object, error) {
 	}
 	return w.correct.Emit(ctx, draft)
 }
+
+// identified returns a backend whose lists and watches tell the storage, by tell: correct, if
+// that returns the identity.
+func identified(tell func(id string, opts backend.ListOptions) string, ofWatch func(id string) string) func(correct) *wrapper {
+	return func(h correct) *wrapper {
+		w := eachList(func(ctx context.Context, h correct, opts backend.ListOptions) (*backend.List, error) {
+			id, _ := h.StoreID(ctx)
+			l, err := h.List(ctx, opts)
+			if err == nil {
+				l.StoreID = tell(id, opts)
+			}
+			return l, err
+		})(h)
+		w.identifies = true
+		w.watch = func(ctx context.Context, opts backend.WatchOptions) (watcher, error) {
+			beneath, err := h.Watch(ctx, opts)
+			if err != nil {
+				return nil, err
+			}
+			id, _ := h.StoreID(ctx)
+			return &identifiedWatcher{beneath, ofWatch(id)}, nil
+		}
+		return w
+	}
+}
+
+// identifiedWatcher is a correct watcher that knows its storage.
+type identifiedWatcher struct {
+	watcher
+	id string
+}
+
+func (w *identifiedWatcher) StoreID(context.Context) (string, error) { return w.id, nil }
 
 // watcherWrapper is a correct watcher with some of its methods replaced.
 type watcherWrapper struct {
