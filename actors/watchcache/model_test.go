@@ -263,8 +263,10 @@ func (m *cacheModel) Wait(t *rapid.T) {
 	m.waits = append(m.waits, w)
 }
 
+// Pass lets time pass. A call that is to be answered within less than waitSpacing could be
+// answered later.
 func (m *cacheModel) Pass(t *rapid.T) {
-	m.clock.Advance(time.Duration(rapid.IntRange(1, 3000).Draw(t, "milliseconds")) * time.Millisecond)
+	m.clock.Advance(time.Duration(rapid.IntRange(1, 300).Draw(t, "times")) * waitSpacing)
 	m.seeded.Run()
 }
 
