@@ -15,8 +15,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	statBefore = "cpu  1000 0 500 8000 100 0 50 50 0 0\ncpu0 1 2\n"
 	statAfter  = "cpu  1100 0 550 8030 100 0 50 70 0 0\ncpu0 1 2\n"
-	selfBefore = "42 (a (strange) name) S 1 1 1 0 -1 0 0 0 0 0 600 100 10 0 20 0 9 0\n"
-	selfAfter  = "42 (a (strange) name) S 1 1 1 0 -1 0 0 0 0 0 680 120 20 0 20 0 9 0\n"
+	selfBefore = "42 (a (strange) name) S 1 1 1 0 -1 0 0 0 0 5 600 100 10 3 20 0 9 0\n"
+	selfAfter  = "42 (a (strange) name) S 1 1 1 0 -1 0 0 0 0 90 670 120 20 13 20 0 9 0\n"
 )
 
 // What others had is what programs had without us, and what other machines took.

@@ -30,10 +30,10 @@ func readTicks() (t ticks, ok bool) {
 // parseTicks reads the two files of Linux.
 func parseTicks(machine, self string) (t ticks, ok bool) {
 	line, _, _ := strings.Cut(machine, "\n")
-	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq steal ...
-	_, behind, found := strings.Cut(self, ") ")
-	mine := strings.Fields(behind) // from the third on: state ... utime is the 14th
-	if len(fields) < 9 || fields[0] != "cpu" || !found || len(mine) < 15 {
+	fields := strings.Fields(line)          // cpu user nice system idle iowait irq softirq steal ...
+	end := strings.LastIndexByte(self, ')') // of the command's name, which may have any bytes
+	mine := strings.Fields(self[end+1:])    // from the third on: state ... utime is the 14th
+	if len(fields) < 9 || fields[0] != "cpu" || end < 0 || len(mine) < 15 {
 		return t, false
 	}
 	for i, text := range fields[1:9] {
