@@ -92,7 +92,25 @@ func (o *Options) flagOf(name string) string {
 func (a *auditLog) open() (err error) {
 	a.file, err = os.OpenFile(a.name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	a.looked = time.Now()
+	a.torn = err == nil && endsTorn(a.name)
 	return err
+}
+
+// endsTorn reports whether a file ends within a line, as one does that a process was writing when it was
+// killed. A file that cannot be read, such as a pipe, is taken for whole.
+func endsTorn(name string) bool {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return false // opening a pipe would wait for a writer
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	var last [1]byte
+	n, _ := file.ReadAt(last[:], info.Size()-1) // of an empty file, nothing
+	return n == 1 && last[0] != '\n'
 }
 
 // auditLine is a line of the file.
@@ -208,7 +226,7 @@ func (a *auditLog) follow() error {
 			return nil
 		}
 		_ = a.file.Close() // each line was written
-		a.file, a.torn = nil, false
+		a.file = nil
 	}
 	return a.open()
 }

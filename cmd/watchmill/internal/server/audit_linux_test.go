@@ -99,16 +99,22 @@ func TestAudit_SaysWhatIsLostOnAFullDisk(t *testing.T) {
 	})
 }
 
-// A line that was written in part does not harm the next one.
+// A line that a process had written in part when it was killed does not harm the first one of the
+// next process.
 func TestAudit_EndsALineThatIsTorn(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "audit")
-	a, request := audited(t, file, io.Discard)
-	a.torn = true
-	request("a")
-	require.NoError(t, a.close())
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.True(t, strings.HasPrefix(string(text), "\n{"), "%s", text)
+	for before, kept := range map[string]string{`{"x"`: "{\"x\"\n", "{}\n": "{}\n", "": ""} {
+		file := filepath.Join(t.TempDir(), "audit")
+		require.NoError(t, os.WriteFile(file, []byte(before), 0o600))
+		a, request := audited(t, file, io.Discard)
+		request("a")
+		require.NoError(t, a.close())
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		added, found := strings.CutPrefix(string(text), kept)
+		require.True(t, found, "%s", text)
+		require.NoError(t, os.WriteFile(file, []byte(added), 0o600))
+		require.Equal(t, []any{"a"}, contents(t, file))
+	}
 }
 
 // A disk that hangs keeps no request waiting, and the lines that wait for it take little memory.
