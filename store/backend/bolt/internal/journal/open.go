@@ -164,8 +164,12 @@ func (f *File) isAtPath() (bool, error) {
 	return err == nil && os.SameFile(mine, there), err
 }
 
-// removeLeftover removes an unfinished copy of the file, which the caller has locked.
+// removeLeftover removes an unfinished copy of the file, which the caller has locked. It only looks
+// if there is none: a file system for reading refuses to remove what is not there, too.
 func removeLeftover(path string) error {
+	if _, err := os.Lstat(unfinished(path)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err := os.Remove(unfinished(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot remove what a crash has left: %w", err)
 	}

@@ -89,3 +89,28 @@ func TestOpen_SaysWhatToDoOnAFileSystemForReading(t *testing.T) {
 	f.open()
 	f.requireWhole()
 }
+
+// A file may be written to whose directory may not, as one that is mounted alone into a container:
+// nothing is left over there to remove.
+func TestOpen_TakesAWritableFileOnAFileSystemForReading(t *testing.T) {
+	dir, err := mount(t)
+	if err != nil {
+		t.Logf("no file system of its own can be mounted here: %v", err)
+		return
+	}
+	f := newFixture(t, journal.Options{})
+	f.put("a", "1")
+	require.NoError(t, f.Close())
+	there := filepath.Join(dir, "state.db")
+	require.NoError(t, os.WriteFile(there, nil, 0o600))
+	require.NoError(t, exec.Command("mount", "--bind", f.path, there).Run())
+	t.Cleanup(func() { require.NoError(t, exec.Command("umount", there).Run()) })
+	require.NoError(t, exec.Command("mount", "-o", "remount,ro", dir).Run())
+
+	f.path = there
+	f.open()
+	t.Cleanup(func() { _ = f.Close() })
+	f.put("b", "2")
+	f.requireWhole()
+	require.ErrorIs(t, os.WriteFile(f.path+"2", nil, 0o600), syscall.EROFS)
+}
