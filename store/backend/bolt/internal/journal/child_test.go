@@ -4,6 +4,7 @@ package journal_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
@@ -55,17 +57,35 @@ func (f *fixture) takeBack() {
 	maps.Copy(f.newest, f.states[f.last])
 }
 
-// A file uses most of its bound, and then has room to discard history.
+// A file uses most of its bound, also the least that it may have, and then has room to discard history.
 func TestAppend_SaysThatTheFileIsFull(t *testing.T) {
-	for _, limit := range []int64{512 << 10, 1 << 20} {
-		f := newFixture(t, journal.Options{MaxBytes: limit})
+	for _, c := range []struct {
+		page  int
+		limit int64
+	}{{pageSize, 512 << 10}, {pageSize, 1 << 20}, {64 << 10, 8 << 20}} {
+		f := newFixture(t, journal.Options{MaxBytes: c.limit})
+		f.setPageSize(c.page)
 		f.fillUp("the file has its largest size", func() {
-			require.Greater(t, f.size(), limit/4*3)
+			require.Greater(t, f.size(), c.limit/4*3)
 			f.raise(f.last)
 			f.trim(journal.Budget{Records: 50})
 		})
-		require.LessOrEqual(t, f.size(), limit)
+		require.LessOrEqual(t, f.size(), c.limit)
 	}
+}
+
+// setPageSize replaces the file by a copy that has pages of that size, as one from another system may.
+func (f *fixture) setPageSize(size int) {
+	f.Helper()
+	require.NoError(f, f.Close())
+	from, err := bbolt.Open(f.path, 0, &bbolt.Options{ReadOnly: true})
+	require.NoError(f, err)
+	to, err := bbolt.Open(f.path+".paged", 0o600, &bbolt.Options{PageSize: size})
+	require.NoError(f, err)
+	require.NoError(f, bbolt.Compact(to, from, 0))
+	require.NoError(f, errors.Join(from.Close(), to.Close()))
+	require.NoError(f, os.Rename(f.path+".paged", f.path))
+	f.open()
 }
 
 const noSpaceLeft = "no space left: nothing was written"

@@ -15,6 +15,9 @@ var Unfinished = unfinished
 // IsFree is the step of making a file at which another process may have made it.
 var IsFree = isFree
 
+// Validate checks options for a file with pages of a size that those of this system need not have.
+func (o Options) Validate(pageSize int) error { return o.validate(pageSize) }
+
 // SetSync replaces what syncs a file that is opened, until restore is called.
 func SetSync(by func(*os.File) error) (restore func()) {
 	old := syncFile

@@ -33,7 +33,7 @@ func Open(path string, opts Options) (*File, error) {
 
 // open is Open until ctx is done.
 func open(ctx context.Context, path string, opts Options) (*File, error) {
-	if err := opts.validate(); err != nil {
+	if err := opts.validate(os.Getpagesize()); err != nil {
 		return nil, err
 	}
 	if opts.LockTimeout == 0 {
@@ -56,18 +56,20 @@ func open(ctx context.Context, path string, opts Options) (*File, error) {
 	return f, nil
 }
 
-// minMaxBytes is the smallest Options.MaxBytes that leaves space for records.
-const minMaxBytes = 512 << 10
+// minMaxBytes returns the smallest Options.MaxBytes that leaves space for records, of which each
+// commit writes some pages anew.
+func minMaxBytes(pageSize int) int64 { return max(512<<10, 128*int64(pageSize)) }
 
-func (o Options) validate() error {
+// validate returns a [*usercode.ConfigError] if the options cannot be for a file with pages of that size.
+func (o Options) validate(pageSize int) error {
 	invalid := func(field, format string, args ...any) error {
 		return &usercode.ConfigError{Field: "Options." + field, Problem: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case o.LockTimeout < 0:
 		return invalid("LockTimeout", "is %v, which is negative; zero means %v", o.LockTimeout, DefaultLockTimeout)
-	case o.MaxBytes != 0 && o.MaxBytes < minMaxBytes:
-		return invalid("MaxBytes", "is %d, which is less than %d; zero means no bound", o.MaxBytes, minMaxBytes)
+	case o.MaxBytes != 0 && o.MaxBytes < minMaxBytes(pageSize):
+		return invalid("MaxBytes", "is %d, which is less than %d; zero means no bound", o.MaxBytes, minMaxBytes(pageSize))
 	case o.ShrinkAt < 0 || o.ShrinkAt >= 1:
 		return invalid("ShrinkAt", "is %v, which is not between 0 and 1; zero means never", o.ShrinkAt)
 	case o.ReadOnly && (o.Salvage || o.ShrinkAt > 0):

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // A bound that an int of 32 bits cannot hold is a bound beyond every file there, and not
@@ -22,5 +23,14 @@ func TestMaxBytes_MayBeMoreThanAnInt(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, f.last, b.Last)
 		require.NoError(t, f.Close())
+	}
+}
+
+// Where pages are large, each commit writes more, so that the least bound is larger, too.
+func TestMaxBytes_IsForSomePages(t *testing.T) {
+	for page, least := range map[int]int64{4 << 10: 512 << 10, 16 << 10: 2 << 20, 64 << 10: 8 << 20} {
+		require.NoError(t, journal.Options{MaxBytes: least}.Validate(page))
+		require.NoError(t, journal.Options{}.Validate(page))
+		require.ErrorIs(t, journal.Options{MaxBytes: least - 1}.Validate(page), usercode.ErrConfig)
 	}
 }
