@@ -74,6 +74,8 @@
 //
 // # Caveats
 //
+//   - Systems: Linux, macOS and the BSDs. On others, such as Windows, Solaris and Android, files
+//     are not locked by flock, and every function that uses one fails with an [*UnsupportedError].
 //   - Disk: use a local one. One that acknowledges writes which it has not made can lose
 //     acknowledged writes. The file is locked by flock, which may not work between machines
 //     on NFS.
@@ -93,6 +95,6 @@
 //     again or [Shrink] removes it. They are not in snapshots.
 //   - Growth: a file that outgrows its memory mapping is mapped again. That waits for the
 //     reads in progress, also a snapshot, and all writes wait meanwhile. It happens at
-//     64 GiB with 64 bits and at 64 MiB with 32 bits. On Windows, and in a process with less
-//     address space than that, as under ulimit -v, it happens whenever the file has doubled.
+//     64 GiB with 64 bits and at 64 MiB with 32 bits. In a process with less address space than
+//     that, as under ulimit -v, it happens whenever the file has doubled.
 package bolt

@@ -26,6 +26,9 @@ type (
 	// FormatError says in Format which format the file at Path has, zero if another program
 	// made it, and in Snapshot that it is a snapshot.
 	FormatError = journal.FormatError
+	// UnsupportedError says on which System files cannot be used: it is none of Linux, macOS and
+	// the BSDs. It matches [errors.ErrUnsupported].
+	UnsupportedError = journal.UnsupportedError
 	// TooLargeError says how large an object is, and how large it may be.
 	TooLargeError = journal.TooLargeError
 )

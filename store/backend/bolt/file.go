@@ -37,8 +37,8 @@ type File struct {
 // whole file.
 //
 // Errors: [*LockedError], [*CorruptError], [*FormatError], [*FullError] for a new file,
-// those of the operating system, and [*usercode.ConfigError]. After an error the file is
-// unchanged.
+// those of the operating system, [*UnsupportedError], and [*usercode.ConfigError]. After an
+// error the file is unchanged.
 func Open(path string, opts Options) (*File, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err

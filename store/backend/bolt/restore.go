@@ -31,6 +31,7 @@ type RestoreOptions struct {
 // If it fails, it leaves no file. Errors:
 //
 //   - [*usercode.ConfigError]: an option is invalid.
+//   - [*UnsupportedError]: files cannot be used on this system.
 //   - [io/fs.ErrExist]: there is a file at path, which stays.
 //   - [backend.ErrCorrupt]: the snapshot is damaged or incomplete. It is a [*CorruptError]
 //     that has "the snapshot" for a path.
@@ -96,7 +97,7 @@ func newReport(r *journal.Report) *Report {
 
 // Check reads a file that is not open for writing, without changing it, and reports what
 // is wrong with its pages, its records, and the history of each object. It fails if the
-// file cannot be read, or is locked for a second.
+// file cannot be read, or is locked for a second, and with an [*UnsupportedError].
 func Check(path string) (*Report, error) {
 	r, err := journal.Check(path, journal.DefaultLockTimeout)
 	return newReport(r), err

@@ -220,7 +220,7 @@ func (d *data) progress(kind string) func(done, total int) {
 // makes one of its own.
 func (d *data) close() error {
 	if d.made != "" {
-		_ = os.Remove(d.made) // Windows does not remove an open file: that stays, empty
+		_ = os.Remove(d.made) // else it stays, empty
 	}
 	var errs []error
 	for _, s := range d.stores {

@@ -101,6 +101,19 @@ func (e *LockedError) Error() string {
 // Is makes errors.Is(err, ErrLocked) true.
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
+// UnsupportedError says on which System files cannot be used.
+type UnsupportedError struct {
+	// System is its name, as in [runtime.GOOS].
+	System string
+}
+
+func (e *UnsupportedError) Error() string {
+	return "files of objects are not supported on " + e.System + ": use Linux, macOS or a BSD, or keep the objects in memory or in etcd"
+}
+
+// Is makes errors.Is(err, [errors.ErrUnsupported]) true.
+func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
+
 // ReadOnlyError says which file was opened for reading.
 type ReadOnlyError struct{ Path string }
 

@@ -18,6 +18,13 @@ var IsFree = isFree
 // Validate checks options for a file with pages of a size that those of this system need not have.
 func (o Options) Validate(pageSize int) error { return o.validate(pageSize) }
 
+// SetSupported changes whether this is a system on which files can be used, until restore is called.
+func SetSupported(to bool) (restore func()) {
+	old := supported
+	supported = to
+	return func() { supported = old }
+}
+
 // SetSync replaces what syncs a file that is opened, until restore is called.
 func SetSync(by func(*os.File) error) (restore func()) {
 	old := syncFile

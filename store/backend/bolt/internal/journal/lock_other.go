@@ -3,18 +3,19 @@
 package journal
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 )
 
-// tryLock leaves the lock to bbolt, which takes it when it opens the file.
-func tryLock(*os.File, bool) (ok bool, err error) { return true, nil }
+// hasFlock is false where bbolt locks files by other means. No file is opened there, so that nothing
+// below is called.
+const hasFlock = false
 
-// unlock does nothing: closing the file is enough.
-func unlock(*os.File) error { return nil }
+func tryLock(*os.File, bool) (ok bool, err error) { return false, errors.ErrUnsupported }
 
-// mappable returns size, since what can be mapped is not known here.
-func mappable(_ *os.File, size int) int { return size }
+func unlock(*os.File) error { return errors.ErrUnsupported }
 
-// keepOwner does nothing: files have no owner here that could change.
+func mappable(*os.File, int) int { return 0 }
+
 func keepOwner(*os.File, fs.FileInfo) {}

@@ -10,6 +10,9 @@ import (
 	"syscall"
 )
 
+// hasFlock: this package and bbolt lock files by flock.
+const hasFlock = true
+
 // tryLock locks a file against other processes, until unlock or the end of the process.
 // It returns false if another process has the lock.
 func tryLock(f *os.File, shared bool) (ok bool, err error) {

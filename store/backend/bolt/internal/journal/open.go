@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"math/bits"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -25,8 +27,8 @@ import (
 // of it.
 //
 // Errors: [ErrLocked], [ErrCorrupt], [ErrFormat], [ErrFull] for a new file, those of the
-// operating system; [ErrReadOnly] for a file that needs to be repaired. After an error the file is
-// unchanged.
+// operating system; [ErrReadOnly] for a file that needs to be repaired; [errors.ErrUnsupported] where
+// there are no locks by flock. After an error the file is unchanged.
 func Open(path string, opts Options) (*File, error) {
 	return open(context.Background(), path, opts)
 }
@@ -78,8 +80,16 @@ func (o Options) validate(pageSize int) error {
 	return nil
 }
 
-func validatePath(path string) error {
-	if path == "" {
+// supported is replaced by tests.
+var supported = hasFlock
+
+// validatePlace returns an error if no file can be used at path, or on this system at all. Every
+// function that opens or makes one calls it first.
+func validatePlace(path string) error {
+	switch {
+	case !supported:
+		return &UnsupportedError{System: runtime.GOOS}
+	case path == "":
 		return &usercode.ConfigError{Field: "path", Problem: "is empty; give that of the file"}
 	}
 	return nil
@@ -88,7 +98,7 @@ func validatePath(path string) error {
 // openLocked opens and locks the file at path. It opens it again if path names another
 // one by then, because the process that held the lock has replaced it.
 func openLocked(path string, opts Options) (*File, error) {
-	if err := validatePath(path); err != nil {
+	if err := validatePlace(path); err != nil {
 		return nil, err
 	}
 	for deadline := time.Now().Add(opts.LockTimeout); ; {
@@ -232,6 +242,11 @@ func (f *File) load(ctx context.Context) (damaged []CorruptError, err error) {
 	}
 	return found.damaged, f.open()
 }
+
+// reserve is how many bytes of address space a file is mapped into, so that it can grow without a
+// new mapping, which waits for all readers: 64 GiB, or 64 MiB of the little that a process of 32
+// bits has.
+const reserve = 1 << (26 + 10*(bits.UintSize/64))
 
 // open opens the file with bbolt, which then owns it.
 func (f *File) open() error {

@@ -41,7 +41,7 @@ const revisionGap = 1 << 32
 // version made it; with [ErrFull]; and with the error of ctx once that is done. Then there is
 // no file afterwards.
 func Restore(ctx context.Context, r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
-	if err := validatePath(path); err != nil {
+	if err := validatePlace(path); err != nil {
 		return Manifest{}, err
 	}
 	path = directory.Followed(path)

@@ -14,7 +14,7 @@ import (
 // returns the sizes of both. If a file has too little of that to be worth it, they are the
 // same. After an error, and when ctx is done, the file is as it was, and nothing is beside it.
 func Shrink(ctx context.Context, path string, timeout time.Duration) (before, after int64, err error) {
-	if err := validatePath(path); err != nil {
+	if err := validatePlace(path); err != nil {
 		return 0, 0, err
 	}
 	info, err := os.Stat(path) // open would create a missing file
