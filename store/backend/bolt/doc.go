@@ -57,7 +57,7 @@
 //   - [backend.ErrFailed]: the disk failed during a commit. Nothing is written, and no
 //     snapshot made, until the file is opened again, which may or may not find the interrupted
 //     write ([backend.ErrUncertain]). [Options].OnError gets the error, and [File.Failure]
-//     returns it from then on.
+//     returns it from then on. See "Failed syncs" below before the file is opened again.
 //   - [backend.ErrLocked]: another process has the file open, and did not close it
 //     within [Options].LockTimeout.
 //   - [backend.ErrCorrupt]: the file is damaged. It was not changed, and the error names
@@ -86,6 +86,12 @@
 //   - Damage: opening the file detects all damage of a single page, with one exception. If
 //     the newer of the two meta pages is lost after it was synced, the file opens as of one
 //     transaction earlier, with a message in Info.Warnings.
+//   - Failed syncs: Linux then takes for written what is in its memory alone, and a program that
+//     opens the file reads that. What is committed on top of it can be lost by a power cut, and
+//     the file be damaged. So once a commit has failed ([backend.ErrFailed]), close the file, and
+//     have the system forget it before it is opened again: unmount its file system, or, on
+//     Linux, dd if=FILE iflag=nocache count=0. Open does not do that, since each start would then
+//     read the file from the disk, which can take twice as long.
 //   - New files: one is there after a power cut only if its file system can sync a
 //     directory. Those of local disks can, some that are mounted over a network cannot.
 //   - Size: the file does not shrink, but free space in it is reused. [Options].ShrinkAt

@@ -12,7 +12,8 @@ type (
 	// FullError says in Path which file has no space, and in Cause why.
 	FullError = journal.FullError
 	// FailedError has the Path and, in Cause, the disk's error. If Uncertain, the file may
-	// have the write when it is opened again.
+	// have the write when it is opened again, before which the system has to forget what it has
+	// of it in memory: see the package's caveats.
 	FailedError = journal.FailedError
 	// LockedError says in Path which file is open, in Here whether by this process, and in
 	// Waited how long it was waited for. See [Options].LockTimeout.

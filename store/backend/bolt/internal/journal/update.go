@@ -95,7 +95,8 @@ func asInt(bytes int64) int { return int(min(bytes, math.MaxInt)) }
 // commitFailed returns the error of a commit that failed with err. If there was no space for
 // its data pages, nothing has changed. Otherwise it ends writing, since the contents of the
 // disk are unknown, and a later success would not prove anything: after a failed sync the
-// system may take pages for written that are old on the disk.
+// system may take pages for written that are old on the disk. It still does when the file is opened
+// again, unless it was made to forget them, as the documentation of package bolt says.
 func (f *File) commitFailed(err error, id int) error {
 	if cause := noSpace(err); cause != nil && !f.metaWritten(id) {
 		return &FullError{Path: f.path, Cause: cause}
