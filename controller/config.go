@@ -97,9 +97,8 @@ type settings struct {
 	limiter     queue.RateLimiter[string]
 	onError     func(error)
 	reconcile   func(ctx context.Context, key string) (Result, error)
-	// synced reports whether it is known which objects there are, ended whether no more
-	// changes follow.
-	synced, ended func() bool
+	// synced reports whether it is known which objects there are.
+	synced func() bool
 }
 
 func (c *Config[T]) settings() settings {

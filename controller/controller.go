@@ -63,7 +63,6 @@ func New[T any](cfg Config[T]) (*Controller[T], error) {
 		return cfg.Reconcile(ctx, key, c.informer.Get(key))
 	}
 	s.synced = func() bool { return c.informer.HasSynced() }
-	s.ended = func() bool { return c.informer.Err() != nil }
 	var err error
 	if c.core, err = newCore(s, host); err != nil {
 		return nil, err
@@ -119,8 +118,8 @@ func (c *Controller[T]) EnqueueAfter(key string, delay time.Duration) error {
 // those that have arrived, and no key is queued or being reconciled. Keys that are
 // delayed, as those that failed, are not waited for. On a deterministic host it runs
 // everything that can run; on others it takes time for each object. It must not be
-// called by Reconcile. If the controller is told of no more changes, as when its informer has
-// ended, or Keys its goroutine, it waits until no key is queued, and returns Err.
+// called by Reconcile. If the controller is told of no more changes (see Done), it waits until
+// no key is queued, and returns Err.
 //
 // Errors: ctx's cause; [informer.ErrClosed] or why the informer has ended; [ErrClosed] if
 // the informer goes on without the controller; those of Err; on a deterministic host
@@ -130,7 +129,7 @@ func (c *Controller[T]) Settle(ctx context.Context, rev store.Revision) error {
 		return err
 	}
 	if !c.Host().Deterministic() {
-		if err := c.passed(ctx); err != nil && c.informer.Err() == nil {
+		if err := c.passed(ctx); err != nil {
 			return err
 		}
 	}
@@ -141,25 +140,30 @@ func (c *Controller[T]) Settle(ctx context.Context, rev store.Revision) error {
 }
 
 // passed waits until the controller's handler has been given everything that can be read from
-// the informer, which delivers that before it adds another handler. An informer that has ended
-// adds none.
+// the informer, which delivers that before it adds another handler. An informer, or a lease, that
+// has ended adds none, and ends the controller's.
 func (c *Controller[T]) passed(ctx context.Context) error {
 	last, err := c.informer.Subscribe(func(informer.Notification[T]) {}, informer.HandlerOptions{Name: c.Name()})
-	if err != nil {
+	if err == nil {
+		defer last.Stop(informer.Drop)
+		err = last.Synced(ctx)
+	}
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	defer last.Stop(informer.Drop)
-	return last.Synced(ctx)
+	return c.Host().Await(ctx, c.Done())
 }
 
 // Done returns a channel that is closed when the controller is told of no more changes: after
-// Close, when its informer has ended, as when the source has ended for good, or when Keys has
-// ended the goroutine. Unless it was closed, keys are still reconciled, if the informer has
-// synced before: those that were queued, that failed, or that Enqueue adds.
+// Close, when its informer has ended, as when the source has ended for good, when the lease
+// that has given it the informer was released, or when Keys has ended the goroutine. Unless it
+// was closed, keys are still reconciled, if the informer has synced before: those that were
+// queued, that failed, or that Enqueue adds.
 func (c *Controller[T]) Done() <-chan struct{} { return c.core.handlerDone() }
 
 // Err returns why Done is closed: [ErrClosed], why the informer has ended, such as an
-// [*informer.SourceError], or an [*informer.HandlerError] about Keys. It is nil before.
+// [*informer.SourceError], [informer.ErrRemoved] if its lease was released, or an
+// [*informer.HandlerError] about Keys. It is nil before.
 func (c *Controller[T]) Err() error {
 	select {
 	case <-c.Done():

@@ -271,14 +271,13 @@ func (c *core) settle(ctx context.Context) error {
 	}
 }
 
-// caughtUp reports whether the handler has handled everything that has arrived, or has ended, as
-// it does after the informer.
+// caughtUp reports whether the handler has handled everything that has arrived, or has ended.
 func (c *core) caughtUp() bool {
 	select {
 	case <-c.handler.Done():
 		return true
 	default:
-		return !c.cfg.ended() && c.handler.HasSynced() && c.handler.Lag() == 0
+		return c.handler.HasSynced() && c.handler.Lag() == 0
 	}
 }
 

@@ -78,3 +78,44 @@ func TestSettle_SaysWhyTheSourceHasEnded(t *testing.T) {
 		require.NoError(t, c.Close())
 	})
 }
+
+// A lease that is released ends the handler of its controller, though the informer goes on. What
+// has arrived before is still reconciled.
+func TestSettle_WaitsAfterTheLeaseOfItsInformerWasReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		var shared informer.Factory
+		acquire := func() *informer.Lease[Pod] {
+			lease, err := informer.Acquire(&shared, "pods", func() informer.Config[Pod] { return informer.Config[Pod]{Source: pods.Source()} })
+			require.NoError(t, err)
+			return lease
+		}
+		released, other := acquire(), acquire()
+		release := make(chan struct{})
+		c, err := controller.New(controller.Config[Pod]{
+			Informer: released.SharedInformer,
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				<-release
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		synctest.Wait() // until it is being reconciled
+		require.NoError(t, released.Close())
+		settled := make(chan error, 1)
+		go func() { settled <- c.Settle(t.Context(), 0) }()
+		time.Sleep(time.Second) // of virtual time
+		require.Empty(t, settled)
+		close(release)
+		err = <-settled
+		require.ErrorIs(t, err, informer.ErrRemoved)
+		require.Equal(t, c.Err(), err)
+		require.EqualValues(t, 1, c.Stats().Reconciled)
+		require.NoError(t, c.Close())
+		require.NoError(t, other.Close())
+		require.NoError(t, pods.Close())
+	})
+}
