@@ -1,24 +1,20 @@
 package informer
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/store"
 )
 
-// batch is the notifications of one commit, shared by all handlers, or of several for a
-// handler that is behind. It is never changed.
+// batch is the notifications of one commit, shared by all handlers and never changed, or of
+// several for one handler that is behind.
 type batch struct {
 	notifications []notification
 	// after is the state after them.
 	after *state
-}
-
-// joined returns a batch and the next one as one.
-func (b *batch) joined(next *batch) *batch {
-	return &batch{notifications: slices.Concat(b.notifications, next.notifications), after: next.after}
+	// joined: it is of one handler, which may add to it until it is taken.
+	joined bool
 }
 
 // pending is the queue of one handler. The informer offers, the handler takes;
@@ -127,15 +123,20 @@ const sharedBatches = 64
 
 // queue adds a batch at the end. Each batch keeps a version of the copy in memory, so when
 // there are many, one that is small beside the buffer is joined to the last. Without a bound the
-// buffer counts as the default one, since joining copies what is there.
+// buffer counts as the default one, since the room for what is joined is made at once.
 func (p *pending) queue(b *batch) {
 	p.queued += len(b.notifications)
-	n := len(p.batches)
-	if n >= sharedBatches && len(p.batches[n-1].notifications)+len(b.notifications) <= min(p.buffer, DefaultBuffer)/sharedBatches {
-		p.batches[n-1] = p.batches[n-1].joined(b)
+	n, most := len(p.batches), min(p.buffer, DefaultBuffer)/sharedBatches
+	if n < sharedBatches || len(p.batches[n-1].notifications)+len(b.notifications) > most {
+		p.batches = append(p.batches, b)
 		return
 	}
-	p.batches = append(p.batches, b)
+	last := p.batches[n-1]
+	if !last.joined {
+		last = &batch{notifications: append(make([]notification, 0, most), last.notifications...), joined: true}
+		p.batches[n-1] = last
+	}
+	last.notifications, last.after = append(last.notifications, b.notifications...), b.after
 }
 
 // blocked reports whether the handler's lag has just exceeded the buffer, so that

@@ -213,3 +213,23 @@ func (s *scenario) where() string {
 	}
 	return text + "\n"
 }
+
+// A handler that is behind copies what is joined for it once. The batches that it shares with
+// others stay as they are.
+func TestPending_JoinsBatchesAtLittleCost(t *testing.T) {
+	batches := make([]*batch, DefaultBuffer)
+	for i := range batches {
+		batches[i] = &batch{notifications: make([]notification, 1, 2), after: &state{revision: store.Revision(i)}}
+	}
+	allocated := testing.AllocsPerRun(1, func() {
+		p := &pending{buffer: DefaultBuffer, known: &state{}}
+		for _, b := range batches {
+			p.offer(b)
+		}
+	})
+	require.Less(t, allocated, 1000.0)
+	for i, b := range batches {
+		require.Len(t, b.notifications, 1)
+		require.EqualValues(t, i, b.after.revision)
+	}
+}

@@ -71,8 +71,8 @@ type HandlerOptions struct {
 	// Policy says what happens if the handler falls behind by Buffer.
 	Policy Policy
 	// Buffer is how many notifications may be pending before Policy applies; zero
-	// means [DefaultBuffer]. The initial state does not count. Handlers share the
-	// notifications, so a buffer is not allocated in advance.
+	// means [DefaultBuffer]. The initial state does not count. A buffer is not allocated
+	// in advance, and handlers share the notifications unless they are far behind.
 	Buffer int
 	// Resync is the period after which the handler gets every object again, as an
 	// update from the object to itself; zero means never. It involves neither the
