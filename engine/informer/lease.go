@@ -17,8 +17,8 @@ type Lease[T any] struct {
 }
 
 // Close releases the lease. The last one closes the informer; see
-// [SharedInformer.Close]. Closing another ends the handlers that were added through it,
-// with what is pending for them: it waits for those that run, and returns the errors that
+// [SharedInformer.Close]. Closing another ends the handlers that were added through it, and
+// drops what is pending for them: it waits for those that run, and returns the errors that
 // closing the informer would. Closing again releases nothing more, and waits again.
 func (l *Lease[T]) Close() error {
 	if l.share.release() {
@@ -42,9 +42,11 @@ type share struct {
 	key     factoryKey
 	shared  *shared
 
+	givenBack sync.Once
+	last      bool // it was the informer's last lease
+
 	mu       sync.Mutex
 	released bool
-	last     bool // it was the informer's last lease
 	// handlers are those that were added through the lease, without those that had ended
 	// when another was added.
 	handlers []*Registration
@@ -81,13 +83,13 @@ func hasEnded(h *Registration) bool {
 	}
 }
 
-// release releases the lease, once, and reports whether it is the informer's last.
+// release releases the lease, once, and reports whether it is the informer's last. It gives it
+// back without mu: the factory may be calling a configuration that adds a handler.
 func (s *share) release() (last bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.released {
-		s.released, s.last = true, s.factory.giveBack(s.key, s.shared)
-	}
+	s.released = true
+	s.mu.Unlock()
+	s.givenBack.Do(func() { s.last = s.factory.giveBack(s.key, s.shared) })
 	return s.last
 }
 

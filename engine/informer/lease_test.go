@@ -155,3 +155,31 @@ func TestLease_HandlersAddedWhileItIsClosedEnd(t *testing.T) {
 	require.NoError(t, second.Close())
 	require.NoError(t, source.Close())
 }
+
+// The configuration of another informer may add a handler through a lease while that is closed.
+func TestLease_IsClosedWhileAConfigurationAddsAHandler(t *testing.T) {
+	source := enginetest.NewSource(podConfig())
+	var f informer.Factory
+	first, second := twoLeases(t, &f, source)
+	var closing sync.WaitGroup
+	other, err := informer.Acquire(&f, "other", func() informer.Config[pod] {
+		closing.Go(func() {
+			if err := first.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		for { // until the lease is being closed
+			handle, err := first.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
+			if err != nil {
+				break
+			}
+			handle.Stop(informer.Drop)
+		}
+		return informer.Config[pod]{Source: engine.SourceOf[pod](source)}
+	})
+	require.NoError(t, err)
+	closing.Wait()
+	require.NoError(t, other.Close())
+	require.NoError(t, second.Close())
+	require.NoError(t, source.Close())
+}
