@@ -134,8 +134,11 @@ func TestLease_HandlersAddedWhileItIsClosedEnd(t *testing.T) {
 					}
 					break
 				}
-				if added = append(added, handle); len(added) == 1 {
+				switch added = append(added, handle); len(added) {
+				case 1:
 					begun <- struct{}{}
+				case 100:
+					<-added[0].Done() // the next is refused
 				}
 			}
 			for _, handle := range added {
@@ -174,6 +177,7 @@ func TestLease_IsClosedWhileAConfigurationAddsAHandler(t *testing.T) {
 				break
 			}
 			handle.Stop(informer.Drop)
+			time.Sleep(time.Millisecond)
 		}
 		return informer.Config[pod]{Source: engine.SourceOf[pod](source)}
 	})
