@@ -47,9 +47,10 @@ type share struct {
 
 	mu       sync.Mutex
 	released bool
-	// handlers are those that were added through the lease, without those that had ended
-	// when another was added.
+	// handlers are those that were added through the lease. When they are full, those that have
+	// ended are removed.
 	handlers []*Registration
+	full     int
 }
 
 // leased is the informer of a lease, which knows the handlers that are added through it.
@@ -69,7 +70,11 @@ func (l leased) addHandler(handle func(notification), opts HandlerOptions) (*Reg
 	if err != nil {
 		return nil, err
 	}
-	s.handlers = append(slices.DeleteFunc(s.handlers, hasEnded), h)
+	if len(s.handlers) >= s.full {
+		s.handlers = slices.DeleteFunc(s.handlers, hasEnded)
+		s.full = 2*len(s.handlers) + 16
+	}
+	s.handlers = append(s.handlers, h)
 	return h, nil
 }
 
