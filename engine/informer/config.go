@@ -61,7 +61,8 @@ type ItemErrorPolicy uint8
 const (
 	// Skip continues: if Transform fails, the object's previous state, if any,
 	// stays, unless a list shows that this is of an object that was deleted meanwhile, or of
-	// storage that was replaced; if an IndexFunc fails, the object is stored but is not in that index.
+	// storage that may have been replaced; if an IndexFunc fails, the object is stored but is
+	// not in that index.
 	Skip ItemErrorPolicy = iota
 	// Quarantine does the same and keeps the object in a list, until the functions
 	// succeed for a later state of it or it is deleted; see
