@@ -157,7 +157,7 @@ func (s encodable) encode() (text []byte, err error) {
 			text, err = s.item.JSON()
 		}
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, usercode.ErrPanic) {
 		err = apierrors.NewInternalError(err)
 	}
 	return text, cmp.Or(panicked, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/watchmill/watchmill/serve"
 )
 
-// Valve is a kind whose encoding fails while it is shut.
+// Valve is a kind whose encoding fails while it is shut, and panics while it has burst.
 type Valve struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -27,10 +27,18 @@ type Valve struct {
 
 type ValveSpec struct{}
 
-// valvesAreShut says so of all valves.
-var valvesAreShut atomic.Bool
+// These are of all valves.
+var (
+	valvesAreShut     atomic.Bool
+	valvesHaveBurst   atomic.Bool
+	valvesWereEncoded atomic.Int32
+)
 
 func (ValveSpec) MarshalJSON() ([]byte, error) {
+	valvesWereEncoded.Add(1)
+	if valvesHaveBurst.Load() {
+		panic("it has burst")
+	}
 	if valvesAreShut.Load() {
 		return nil, errors.New("it is shut")
 	}
@@ -67,6 +75,21 @@ func TestEncoding_ThatFailsIsTriedAgain(t *testing.T) {
 	misses := s.handler.Stats().EncodingMisses
 	require.Equal(t, 200, s.get(valvesPath+"/v").code)
 	require.Equal(t, misses, s.handler.Stats().EncodingMisses, "this one is kept")
+}
+
+// Code that panics is not called for each reader.
+func TestEncoding_ThatPanicsIsNotTriedAgain(t *testing.T) {
+	valves := newValves(t)
+	valvesHaveBurst.Store(true)
+	t.Cleanup(func() { valvesHaveBurst.Store(false) })
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Resources = []serve.Provider{valves} })
+	before := valvesWereEncoded.Load()
+	for range 2 {
+		a := s.get(valvesPath + "/v")
+		require.Equal(t, "500 InternalError", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+		require.Contains(t, a.str("message"), "it has burst")
+	}
+	require.EqualValues(t, 1, valvesWereEncoded.Load()-before)
 }
 
 // A list breaks off at an object that cannot be encoded, and so does each that clients ask for then.
