@@ -3,6 +3,7 @@ package apiextensions_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve/apiextensions"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -76,5 +78,29 @@ func TestDeletion_ComesToAllObjectsHoweverSlowly(t *testing.T) {
 			require.NotEmpty(t, o.GetFinalizers())
 			require.NotNil(t, o.GetDeletionTimestamp())
 		}
+	})
+}
+
+// A change that cannot be served is tried again ever more seldom, and the objects are deleted nevertheless.
+func TestDeletion_OfManyObjectsDoesNotWaitForAChangeThatCannotBeServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, broken := slowWidgets(t, 100*time.Millisecond), atomic.Bool{}
+		cfg.Configure = func(*registry.Config[unstructured.Unstructured]) {
+			if broken.Load() {
+				panic("odd")
+			}
+		}
+		cfg.OnError = func(error) {}
+		c := newCluster(t, cfg)
+		c.define(definition("widgets", "Widget"))
+		for i := range 300 {
+			c.must(201, "POST", widgetsPath, fmt.Sprintf(`{"metadata":{"name":"w%d"}}`, i))
+		}
+		broken.Store(true)
+		c.update(200, definition("widgets", "Widget", addVersion))
+		began := time.Now()
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		c.await(widgetsName, "gone")
+		require.Less(t, time.Since(began), 35*time.Second)
 	})
 }
