@@ -18,6 +18,9 @@ import (
 // store over one is a replica: it passes writes on and leaves the rules to that server,
 // since rules that run at both could decide differently.
 //
+// The server compares the UID and the Revision of the options with the object as a part of the write:
+// the replica compares them with what it has read, which may have changed since.
+//
 // The answers are the objects as JSON. Errors match those of [Store], except that a refusal by the
 // server's admission cannot be told from one of its authorization, and is [backend.ErrDenied]. Bodies
 // belong to the call, also when its context has ended it: they may still be on their way.

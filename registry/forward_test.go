@@ -29,9 +29,9 @@ func (o *origin) ForwardCreate(ctx context.Context, namespace string, body []byt
 	return it.JSON()
 }
 
-func (o *origin) ForwardUpdate(ctx context.Context, key, _ string, body []byte, _ registry.WriteOptions) ([]byte, bool, error) {
+func (o *origin) ForwardUpdate(ctx context.Context, key, _ string, body []byte, opts registry.WriteOptions) ([]byte, bool, error) {
 	o.before()
-	it, created, err := o.store.Resources()[0].Update(ctx, key, func(registry.Item) ([]byte, error) { return body, nil }, registry.WriteOptions{})
+	it, created, err := o.store.Resources()[0].Update(ctx, key, func(registry.Item) ([]byte, error) { return body, nil }, opts)
 	if err != nil {
 		return nil, false, err
 	}
