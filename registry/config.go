@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/watchmill/watchmill/engine"
@@ -127,8 +128,16 @@ func (c *Config[T]) validate() error {
 	if t.Kind() != reflect.Struct {
 		return &engine.ConfigError{Field: "T", Problem: fmt.Sprintf("is %v; give a struct that embeds metav1.TypeMeta and metav1.ObjectMeta", t)}
 	}
-	if err := usercode.Call("GetName", "", func() { any(new(T)).(metav1.Object).GetName() }); err != nil {
-		return &engine.ConfigError{Field: "T", Problem: fmt.Sprintf("is %v, whose metadata is in a pointer; embed metav1.ObjectMeta itself, since copies would share what is behind a pointer", t)}
+	zero := any(new(T)).(interface {
+		metav1.Object
+		GetObjectKind() schema.ObjectKind
+	})
+	set := func() {
+		zero.SetName("")
+		zero.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+	if err := usercode.Call("SetName", "", set); err != nil {
+		return &engine.ConfigError{Field: "T", Problem: fmt.Sprintf("is %v, whose metadata is in a pointer; embed metav1.TypeMeta and metav1.ObjectMeta themselves, since copies would share what is behind a pointer", t)}
 	}
 	if c.Kind.Status && !layout.HasStatus(t) {
 		return &engine.ConfigError{Field: "Kind.Status", Problem: fmt.Sprintf("is set, but %v has no status; give it a field with the tag json:\"status\", in no pointer that it embeds", t)}

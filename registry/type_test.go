@@ -41,10 +41,17 @@ type Described struct {
 	metav1.ObjectMeta `json:"metadata"`
 }
 
-type distant struct {
-	metav1.TypeMeta `json:",inline"`
-	*Described
-}
+type (
+	distant struct {
+		metav1.TypeMeta `json:",inline"`
+		*Described
+	}
+	// untyped has its kind and version behind a pointer.
+	untyped struct {
+		*metav1.TypeMeta  `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+	}
+)
 
 func newOf[T any, P registry.Ptr[T]](kind registry.Kind) error {
 	s, err := registry.New[T, P](registry.Config[T]{Kind: kind})
@@ -75,8 +82,10 @@ func TestNew_RefusesAStatusThatTheTypeDoesNotHave(t *testing.T) {
 func TestNew_RefusesATypeWithItsMetadataInAPointer(t *testing.T) {
 	kind := config().Kind
 	kind.Status = false
-	var wrong *engine.ConfigError
-	require.ErrorAs(t, newOf[distant](kind), &wrong)
-	require.Equal(t, "T", wrong.Field)
-	require.ErrorContains(t, wrong, "in a pointer")
+	for _, err := range []error{newOf[distant](kind), newOf[untyped](kind)} {
+		var wrong *engine.ConfigError
+		require.ErrorAs(t, err, &wrong)
+		require.Equal(t, "T", wrong.Field)
+		require.ErrorContains(t, wrong, "in a pointer")
+	}
 }
