@@ -35,6 +35,10 @@ type Config[T any] struct {
 	// backend, as those of several versions, must have the same, since storage has the values
 	// as the writer found them.
 	Fields map[string]func(obj *T) string
+	// HiddenFields are the names of those of Fields that selectors must not name, such as the fields
+	// of other versions of the kind: by them they would match nothing, or everything. They are hidden
+	// from the users of Resources, and not from those of the engine.
+	HiddenFields []string
 	// Scale gives the kind a scale subresource; nil means none.
 	Scale *Scale[T]
 	// Schema is the kind's OpenAPI schema. Nil means one made from T's tags: json, and
@@ -109,6 +113,11 @@ func (c *Config[T]) validate() error {
 	}
 	if err := decoders.Err(); err != nil {
 		return err
+	}
+	for _, name := range c.HiddenFields {
+		if c.Fields[name] == nil {
+			return &engine.ConfigError{Field: "HiddenFields", Problem: fmt.Sprintf("has %q, which is not in Fields; leave it out", name)}
+		}
 	}
 	for i, col := range c.Columns {
 		if col.Name == "" || col.Type == "" || col.Value == nil {

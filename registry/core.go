@@ -14,9 +14,10 @@ import (
 // core is a [Store] without its type of objects.
 type core struct {
 	*form
-	admit  []Admitter
-	schema json.RawMessage
-	fields []string
+	admit       []Admitter
+	schema      json.RawMessage
+	fields      []string
+	hidesFields bool // Config.HiddenFields are set
 	// deprecated is what clients are warned of.
 	deprecated string
 	// storageVersion is empty if the store is a replica.

@@ -191,6 +191,9 @@ func (r *resource) Get(ctx context.Context, key string, opts engine.GetOptions) 
 }
 
 func (r *resource) List(ctx context.Context, opts engine.ListOptions) (Page, error) {
+	if err := r.checkFields(opts.Fields, opts.FieldSelector); err != nil {
+		return Page{}, err
+	}
 	l, err := r.engine.list(ctx, opts)
 	if err != nil {
 		return Page{}, err
@@ -199,6 +202,9 @@ func (r *resource) List(ctx context.Context, opts engine.ListOptions) (Page, err
 }
 
 func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream, error) {
+	if err := r.checkFields(opts.Fields, opts.FieldSelector); err != nil {
+		return nil, err
+	}
 	w, err := r.engine.watch(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -308,6 +314,9 @@ func (r *resource) Delete(ctx context.Context, key string, opts DeleteOptions) (
 func (r *resource) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error) {
 	if r.subresource != "" {
 		return Page{}, engine.ErrUnsupported
+	}
+	if err := r.checkFields(which.Fields, which.FieldSelector); err != nil {
+		return Page{}, err
 	}
 	deleted, err := r.deleteAll(ctx, which, opts)
 	if err != nil {

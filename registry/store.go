@@ -54,7 +54,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	f := formOf[T, P](&cfg)
 	c := &core{
 		form: f, admit: slices.Clone(cfg.Admit), schema: cfg.Schema, deprecated: cfg.Deprecated, storageVersion: cfg.StorageVersion, engine: typedReads[T]{e}, uncached: cfg.Engine.NoCache,
-		fields:  append(slices.Sorted(maps.Keys(cfg.Fields)), "metadata.name", "metadata.namespace"),
+		fields: shownFields(&cfg), hidesFields: len(cfg.HiddenFields) > 0,
 		storage: storageOf(e, f.schema, converts != nil), converts: converts, now: e.Host().Clock().Now,
 		forwarder: forwarder, applier: applier, decoders: maps.Clone(cfg.Decoders), mergeObject: mergeObject, mergeScale: mergeScale,
 	}

@@ -248,7 +248,7 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 // zero, such as Engine, can be set.
 func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 	return registry.Config[unstructured.Unstructured]{
-		Kind: d.Kind, StorageVersion: d.forms.stored, Columns: d.columns, NoAge: true, Fields: d.fields, Scale: d.scale, Schema: d.raw,
+		Kind: d.Kind, StorageVersion: d.forms.stored, Columns: d.columns, NoAge: true, Fields: d.fields, HiddenFields: d.hidden(), Scale: d.scale, Schema: d.raw,
 		Conversion: d.conversion(), Deprecated: d.deprecated,
 		Prune: func(o *unstructured.Unstructured) []string { return d.schema.pruneRoot(o.Object) },
 		Strategy: registry.Strategy[unstructured.Unstructured]{

@@ -1,7 +1,7 @@
 // Package crd makes kinds from CustomResourceDefinition manifests, for objects whose
 // fields are known only at run time.
 //
-//	widgets.yaml ──Parse──▶ Definition ──Versions, Config──▶ registry.New ──Resources──▶ serve
+//	widgets.yaml ──Parse──▶ Definition ──Versions, Config──▶ registry.New ──▶ serve
 //	                          │    names, scope, status, columns, fields
 //	                          │    writes: prune ─▶ default ─▶ validate ─▶ Rules, if there are
 //	                          │    reads:  prune ─▶ default, by the schema as it is now
@@ -11,8 +11,7 @@
 //
 // [Parse] reads all manifests of a file, and [Define] one that is an object. Each manifest makes
 // one [Definition], of the version that is stored if that is served. [Definition.Versions] are
-// those of all versions that are served. If they list other selectable fields each, serve
-// [Definition.Resources] of their stores.
+// those of all versions that are served.
 //
 // Package serve/apiextensions serves the kinds of definitions that clients create.
 //

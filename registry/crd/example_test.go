@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/crd"
 )
@@ -58,36 +57,6 @@ func ExampleDefine() {
 	// Output:
 	// example.com/v1, Kind=Gear <nil>
 	// CustomResourceDefinition "other": metadata.name must be "gears.example.com": plural and group
-}
-
-// Storage has the selectable fields of all versions. The resources of a version take those that it lists.
-func ExampleDefinition_Resources() {
-	definitions, err := crd.Parse(strings.NewReader(`{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gears.example.com"},
-		"spec": {
-			"group": "example.com", "scope": "Cluster", "names": {"plural": "gears", "kind": "Gear"},
-			"versions": [
-				{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}},
-				{"name": "v1beta1", "served": true, "storage": false, "schema": {"openAPIV3Schema": {"type": "object"}},
-					"selectableFields": [{"jsonPath": ".spec.teeth"}]}
-			]
-		}
-	}`))
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, version := range definitions[0].Versions() {
-		gears, err := registry.New(version.Config())
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer gears.Close()
-		_, err = version.Resources(gears)[0].List(context.Background(), engine.ListOptions{Fields: "spec.teeth=12"})
-		fmt.Println(version.Kind.Version, err)
-	}
-	// Output:
-	// v1 invalid FieldSelector "spec.teeth=12": unknown field "spec.teeth": declared are metadata.name, metadata.namespace
-	// v1beta1 <nil>
 }
 
 // noSecrets takes every rule for one that refuses objects with a password: rules in CEL are

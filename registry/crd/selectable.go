@@ -1,16 +1,12 @@
 package crd
 
 import (
-	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-
-	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/registry"
 )
 
 // selectable returns the fields that selectors of a version may name, each with the function that
@@ -42,68 +38,7 @@ func (m *manifest) selectable(v *version) (map[string]func(*unstructured.Unstruc
 	return all, nil
 }
 
-// Resources returns the resources of s, a store of this version, for a server: their field selectors may
-// name only the fields that this version lists. Those of s.Resources may name the fields of all versions,
-// which storage has, and find nothing, or everything, by one that this version does not have.
-//
-// Errors of the resources, besides those of s.Resources: [engine.ErrUnknownField] in an
-// [*engine.SelectorError].
-func (d *Definition) Resources(s *registry.Store[unstructured.Unstructured]) []registry.Resource {
-	all := s.Resources()
-	for i, r := range all {
-		info := *r.Info()
-		info.Fields = slices.DeleteFunc(slices.Clone(info.Fields), func(name string) bool {
-			return d.fields[name] != nil && !slices.Contains(d.selectable, name)
-		})
-		all[i] = &versionResource{r, &info}
-	}
-	return all
-}
-
-// versionResource is a resource that refuses selectors of the fields of other versions.
-type versionResource struct {
-	registry.Resource
-	info *registry.Info
-}
-
-func (r *versionResource) Info() *registry.Info { return r.info }
-
-func (r *versionResource) List(ctx context.Context, opts engine.ListOptions) (registry.Page, error) {
-	if err := r.checkFields(opts.Fields, opts.FieldSelector); err != nil {
-		return registry.Page{}, err
-	}
-	return r.Resource.List(ctx, opts)
-}
-
-func (r *versionResource) Watch(ctx context.Context, opts engine.WatchOptions) (registry.Stream, error) {
-	if err := r.checkFields(opts.Fields, opts.FieldSelector); err != nil {
-		return nil, err
-	}
-	return r.Resource.Watch(ctx, opts)
-}
-
-func (r *versionResource) DeleteAll(ctx context.Context, which engine.ListOptions, opts registry.DeleteOptions) (registry.Page, error) {
-	if err := r.checkFields(which.Fields, which.FieldSelector); err != nil {
-		return registry.Page{}, err
-	}
-	return r.Resource.DeleteAll(ctx, which, opts)
-}
-
-// checkFields refuses a field that the version does not list, in a selector as text or in one that
-// is parsed. A text that does not parse is for the engine to refuse.
-func (r *versionResource) checkFields(text string, parsed fields.Selector) error {
-	selector, err := fields.ParseSelector(text)
-	if err != nil {
-		return nil
-	}
-	if parsed != nil {
-		selector = fields.AndSelectors(selector, parsed)
-	}
-	for _, one := range selector.Requirements() {
-		if !slices.Contains(r.info.Fields, one.Field) {
-			unknown := &engine.UnknownFieldError{Name: one.Field, Declared: r.info.Fields}
-			return &engine.SelectorError{Field: "FieldSelector", Input: selector.String(), Err: unknown}
-		}
-	}
-	return nil
+// hidden returns the names of the fields that only other versions list.
+func (d *Definition) hidden() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.fields)), func(name string) bool { return slices.Contains(d.selectable, name) })
 }

@@ -43,7 +43,7 @@ func TestResources_RefuseTheFieldsOfOtherVersions(t *testing.T) {
 	for _, v := range all[0].Versions() {
 		s, err := registry.New(v.Config())
 		require.NoError(t, err)
-		r := v.Resources(s)[0]
+		r := s.Resources()[0]
 		require.Equal(t, []string{own[v.Kind.Version], "metadata.name", "metadata.namespace"}, r.Info().Fields)
 		for _, name := range []string{"spec.size", "spec.color", "spec.shape", "metadata.name"} {
 			_, asText := r.List(t.Context(), engine.ListOptions{Fields: name + "!=a"})

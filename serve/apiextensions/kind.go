@@ -31,9 +31,7 @@ type kind struct {
 	// by which the objects are deleted.
 	stores   []*registry.Store[object]
 	unserved bool
-	// resources are those of the stores.
-	resources []registry.Resource
-	objects   backend.Backend
+	objects  backend.Backend
 	// creations are those of objects, which end when the definition is deleted.
 	creations *creations
 	// emptied: its objects are gone, with its definition. Before that, last is the key of the one that
@@ -116,7 +114,7 @@ func (k *kind) openVersion(d *Definitions, version *crd.Definition) error {
 	if err != nil {
 		return err
 	}
-	k.stores, k.resources = append(k.stores, s), append(k.resources, version.Resources(s)...)
+	k.stores = append(k.stores, s)
 	return nil
 }
 
@@ -125,8 +123,10 @@ func (k *kind) Resources() (all []registry.Resource) {
 	if k.unserved {
 		return nil
 	}
-	for _, r := range k.resources {
-		all = append(all, counted{r, k.creations})
+	for _, s := range k.stores {
+		for _, r := range s.Resources() {
+			all = append(all, counted{r, k.creations})
+		}
 	}
 	return all
 }

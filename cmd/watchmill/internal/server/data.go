@@ -166,7 +166,7 @@ func (d *data) open(ctx context.Context, k kind) (all []serve.Provider, err erro
 		if err != nil {
 			return nil, err
 		}
-		d.stores, all = append(d.stores, s), append(all, k.provider(i, s))
+		d.stores, all = append(d.stores, s), append(all, s)
 	}
 	return all, nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/remote"
-	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -25,8 +24,6 @@ import (
 type kind struct {
 	// versions are the configurations of its versions, which have the same objects.
 	versions []registry.Config[object]
-	// definitions are those of the versions; none if the server that a replica follows has them.
-	definitions []*crd.Definition
 	// manifest is the file that defines it, "" if the server that a replica follows does.
 	manifest string
 	// notes describe the parts of the manifest that the server does not honour.
@@ -106,8 +103,8 @@ func (k *kind) name() schema.GroupResource { return k.versions[0].Kind.GroupReso
 
 // definedKind returns the kind that a manifest defines, with server-side apply.
 func definedKind(d *crd.Definition, manifest string) kind {
-	k := kind{definitions: d.Versions(), manifest: manifest, notes: d.Notes}
-	for _, v := range k.definitions {
+	k := kind{manifest: manifest, notes: d.Notes}
+	for _, v := range d.Versions() {
 		cfg := v.Config()
 		cfg.Apply = apply.Versions(d.Schemas())
 		if _, err := apply.New(cfg.Kind, cfg.Schema); err != nil {
@@ -118,23 +115,6 @@ func definedKind(d *crd.Definition, manifest string) kind {
 	}
 	return k
 }
-
-// provider returns what is to be served of the store of version i.
-func (k *kind) provider(i int, s *registry.Store[object]) serve.Provider {
-	if len(k.definitions) == 0 {
-		return s
-	}
-	return definedStore{s, k.definitions[i]}
-}
-
-// definedStore is the store of a version that a manifest defines.
-type definedStore struct {
-	of         *registry.Store[object]
-	definition *crd.Definition
-}
-
-// Resources returns those that select by the fields of the version.
-func (s definedStore) Resources() []registry.Resource { return s.definition.Resources(s.of) }
 
 // fits returns an error if storage has objects of the kind from when its scope was another: they would
 // be listed, and could be neither read nor deleted. All have one scope, so it looks at one of them.
