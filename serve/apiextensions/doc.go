@@ -60,16 +60,16 @@
 // twice, and so are all objects of a version that is not the storage version.
 //
 // The group, the plural, the kind and the scope cannot change, and neither can the selectable
-// fields of all versions together, since storage knows the objects by them: a version that is added
-// can list those of others alone. A version that objects may be stored in need not be served, but
+// fields of all versions together, since storage knows the objects by them: a new version can list
+// only fields that another one lists. A version that objects may be stored in need not be served, but
 // stays until it is taken out of status.storedVersions.
 //
 // # Names
 //
 // Of two kinds of a group that share a name the first is served. It keeps the name, by its status,
 // until its definition goes or has other names. The condition NamesAccepted of the other one says
-// why it is not served. A definition that has a name of one of the program's own kinds is served within
-// ten seconds once the server has it no longer.
+// why it is not served. A definition that shares a name with one of the program's own kinds is served
+// within ten seconds after that was removed from the server.
 //
 // # Deletion
 //
