@@ -91,7 +91,7 @@ func (w *Watch) keep(b *backlog, prev *store.Snapshot) (complete bool) {
 		room := max(int(w.buffer)-b.size, 0)
 		if len(events) > room {
 			w.keepPart(b, events, room, prev)
-			return false
+			return w.cur.pos >= b.first // the rest has not left
 		}
 		b.keep(events)
 	}

@@ -54,6 +54,35 @@ func follow(feed *watcher.Feed, snap *store.Snapshot, policy watcher.Policy) *wa
 	return w
 }
 
+// followStream returns a watch of one key that follows its stream from the end of snap on.
+func followStream(t *testing.T, feed *watcher.Feed, snap *store.Snapshot, opts watcher.Options) (*watcher.Stream, *watcher.Watch) {
+	t.Helper()
+	filter, err := store.NewFilter(columns, store.FilterOptions{Key: "a"})
+	require.NoError(t, err)
+	stream := watcher.NewStream(schema, filter, snap.Window.Next())
+	w := watcher.New(feed, opts)
+	w.Member().Begin(stream, watcher.Start{Next: snap.Window.Next(), After: snap.Revision})
+	idle, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = w.Next(idle)
+	require.ErrorIs(t, err, context.Canceled, "it has caught up")
+	return stream, w
+}
+
+// round writes n times and appends that to the stream, as a round of the dispatcher does.
+func (h *counterLog) round(t *testing.T, stream *watcher.Stream, from *store.Snapshot, n int) *store.Snapshot {
+	t.Helper()
+	to := h.write(n)
+	var all []store.Event
+	for len(all) < n {
+		events, ok := to.Window.Read(to.Window.Since(n - len(all)))
+		require.True(t, ok)
+		all = append(all, events...)
+	}
+	stream.Append(from.Window.Next(), to.Window.Next(), all)
+	return to
+}
+
 func next(t *testing.T, w *watcher.Watch) []string {
 	t.Helper()
 	events, err := w.Next(t.Context())
@@ -144,30 +173,11 @@ func TestWindowMoved_BacklogEndsWhereTheRoundBegins(t *testing.T) {
 	h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry)}
 	start := h.write(1)
 	feed.Publish(start)
-	filter, err := store.NewFilter(columns, store.FilterOptions{Key: "a"})
-	require.NoError(t, err)
-	stream := watcher.NewStream(schema, filter, start.Window.Next())
-	w := watcher.New(feed, watcher.Options{Policy: watcher.Conflate, Buffer: 3})
-	w.Member().Begin(stream, watcher.Start{Next: start.Window.Next(), After: start.Revision})
-	idle, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = w.Next(idle)
-	require.ErrorIs(t, err, context.Canceled, "it has caught up, so it follows the stream from here on")
+	stream, w := followStream(t, feed, start, watcher.Options{Policy: watcher.Conflate, Buffer: 3})
 
-	round := func(from *store.Snapshot, n int) *store.Snapshot {
-		to := h.write(n)
-		var all []store.Event
-		for len(all) < n {
-			events, ok := to.Window.Read(to.Window.Since(n - len(all)))
-			require.True(t, ok)
-			all = append(all, events...)
-		}
-		stream.Append(from.Window.Next(), to.Window.Next(), all)
-		return to
-	}
-	old := round(start, 2)
+	old := h.round(t, stream, start, 2)
 	feed.Publish(old)
-	overrun := round(old, 3)
+	overrun := h.round(t, stream, old, 3)
 	require.Equal(t, watcher.Reading, w.Member().WindowMoved(old, overrun))
 	feed.Publish(overrun)
 	var seen []string
@@ -202,4 +212,24 @@ func TestWindowMoved_TwiceWhileTheConsumerReads(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, "the window that it is conflated to is still to come")
 	feed.Publish(third)
 	require.Equal(t, []string{"MODIFIED a@62 conflated"}, next(t, w))
+}
+
+// A round may have more events than the buffer of a watch, of which only the first have left the window. The
+// others are still there.
+func TestWindowMoved_WatchGoesOnAfterThePartOfARoundThatHasLeft(t *testing.T) {
+	h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry)}
+	start := h.write(1)
+	feed.Publish(start)
+	stream, w := followStream(t, feed, start, watcher.Options{Buffer: 1})
+
+	old := h.round(t, stream, start, 4)
+	feed.Publish(old)
+	moved := h.round(t, stream, old, 1)
+	require.Equal(t, watcher.Reading, w.Member().WindowMoved(old, moved))
+	feed.Publish(moved)
+	var seen []string
+	for len(seen) < 5 {
+		seen = append(seen, next(t, w)...)
+	}
+	require.Equal(t, []string{"MODIFIED a@3", "MODIFIED a@4", "MODIFIED a@5", "MODIFIED a@6", "MODIFIED a@7"}, seen)
 }
