@@ -26,6 +26,8 @@
 //   - a client may go on with a list after that, by a watch or by the next page, and must
 //     not be served from another timeline ([script.WatchLastList], [script.NextPage]);
 //   - the context of a call, or of a watch, may end ([script.Cancel]);
+//   - a consumer's loop may be in the middle of a batch when anything else happens
+//     ([script.Loop]);
 //   - objects may expire ([script.Lease]), and the clock may be corrected ([script.Jump]);
 //   - storage may have several changes at one revision ([script.Transact]), in a scenario
 //     in which the engine never lists again, since it would then have to invent

@@ -208,7 +208,7 @@ func (d *drawing) futureWatch() []Step {
 // after it has read a few.
 func (d *drawing) unreadEmissions() []Step {
 	watch := d.step(Watch)
-	watch.Start.Consumer, watch.Start.Options.Buffer, watch.Start.Options.Last = pick(d, Pull, Batches, Channel), 1, 0
+	watch.Start.Consumer, watch.Start.Options.Buffer, watch.Start.Options.Last = pick(d, Pull, Batches, Channel, Loop), 1, 0
 	if !d.transactions && !watch.Start.Uncached {
 		watch.Start.Options.Policy = engine.Conflate
 	}

@@ -139,6 +139,9 @@ const (
 	Batches
 	// Channel receives from the watch's channel.
 	Channel
+	// Loop ranges over the watch, too, but does not leave its loop where a take ends: all that
+	// comes until the next take finds it in the middle of a batch.
+	Loop
 	// Handler has a function that the engine calls for each event.
 	Handler
 	// ListingHandler has such a function, which itself lists from the engine and waits for

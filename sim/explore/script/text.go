@@ -24,7 +24,7 @@ func (s *Scenario) UnmarshalJSON(kept []byte) error {
 	return nil
 }
 
-var consumerNames = [consumers]string{"pull", "batches", "channel", "handler", "listing handler", "processor"}
+var consumerNames = [consumers]string{"pull", "batches", "channel", "loop", "handler", "listing handler", "processor"}
 
 func (c Consumer) String() string { return nameOf("Consumer", c, consumerNames[:]) }
 

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore/internal/execution"
@@ -95,6 +96,8 @@ func (w *World[T]) take(r *watch[T], s script.Step) {
 		w.wait(s, 0, func(ctx context.Context) { w.takeBatches(ctx, r, s.N) })
 	case r.consumer == script.Channel:
 		w.wait(s, 0, func(context.Context) { w.takeFromChannel(r, s.N) })
+	case r.consumer == script.Loop:
+		w.wait(s, 0, func(context.Context) { w.takeInLoop(r, s.N) })
 	default:
 		w.wait(s, 0, func(context.Context) { w.takeEvents(r, s.N) })
 	}
@@ -120,6 +123,43 @@ func (w *World[T]) takeEvents(r *watch[T], n int) {
 		}
 	}
 	w.claim(r)
+}
+
+// loop is a loop over the events of a watch, which stays where it is from one take to the next.
+type loop[T any] struct {
+	next func() (engine.Event[T], error, bool)
+	end  func()
+}
+
+// takeInLoop lets the consumer's loop continue by at most n events. A loop that has nothing to do is over, and
+// the next take begins another.
+func (w *World[T]) takeInLoop(r *watch[T], n int) {
+	defer w.claim(r)
+	if r.loop == nil {
+		next, end := iter.Pull2(r.handle.Events())
+		r.loop = &loop[T]{next, end}
+	}
+	for ; n > 0; n-- {
+		ev, err, _ := r.loop.next()
+		if err != nil {
+			r.endLoop()
+			if !errors.Is(err, engine.ErrIdle) {
+				w.ended(r, w.endError(r, err))
+			}
+			return
+		}
+		if w.deliver(r, ev); len(r.Events)%3 == 0 {
+			w.claim(r)
+		}
+	}
+}
+
+// endLoop leaves the loop.
+func (r *watch[T]) endLoop() {
+	if r.loop != nil {
+		r.loop.end()
+		r.loop = nil
+	}
 }
 
 func (w *World[T]) takeBatches(ctx context.Context, r *watch[T], n int) {
@@ -206,9 +246,10 @@ func (w *World[T]) closed(r *watch[T]) {
 	w.ended(r, w.endError(r, r.handle.Err()))
 }
 
-// abandon ends the goroutines behind channels that are left when the world ends.
+// abandon ends the goroutines behind channels and loops that are left when the world ends.
 func (w *World[T]) abandon() {
 	for _, r := range w.started {
+		r.endLoop()
 		if r.channel != nil {
 			r.channel.Abandon()
 		}

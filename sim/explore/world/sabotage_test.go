@@ -127,7 +127,7 @@ var sabotages = []sabotage{
 		sideEffects: []judge.Invariant{judge.Atomic}}, // the engine lists again, which a scenario with transactions does not expect
 	{name: "list no more", seams: onStorage(failAllLists), moments: 3,
 		foundBy: []judge.Invariant{judge.Recovers}},
-	{name: "keep a deletion from a watch that starts in the future", seams: onDelivery(dropFutureDeletion), moments: 2,
+	{name: "keep a deletion from a watch that starts in the future", seams: onDelivery(dropFutureDeletion), moments: 2, within: 1000,
 		foundBy: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.PrevValue, judge.IsCreate}},
 	{name: "drop what a channel hands over", seams: onDelivery(dropFromChannel), moments: 3,
 		foundBy: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.InitialState, judge.IsCreate, judge.PrevValue}},

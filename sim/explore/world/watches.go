@@ -26,6 +26,8 @@ type watch[T any] struct {
 	unjudged bool
 	// channel is what a Channel consumer receives from; nil for other consumers.
 	channel *execution.Channel[engine.Event[T]]
+	// loop is where a Loop consumer is; nil between two loops, and for other consumers.
+	loop *loop[T]
 	// caller is the context with which the watch was requested.
 	caller *execution.Caller
 	// panics: the handler panics at its next event.
