@@ -22,7 +22,8 @@
 //   - storage may close, lose or expire watches, lose or repeat events, fail or be
 //     slow, and compact its history;
 //   - storage may go back ([script.Rewind]), and then have other writes at the same
-//     revisions ([script.Rewrite]), beneath watches, informers and object caches;
+//     revisions ([script.Rewrite]), beneath watches, informers and object caches: in half of
+//     the scenarios without transactions, since less is known of an engine after that;
 //   - a client may go on with a list after that, by a watch or by the next page, and must
 //     not be served from another timeline ([script.WatchLastList], [script.NextPage]);
 //   - the context of a call, or of a watch, may end ([script.Cancel]);

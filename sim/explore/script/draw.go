@@ -43,7 +43,7 @@ func Draw(seed uint64, selections, maxSteps int) Scenario {
 	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections: max(1, selections)}
 	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0, Restart: d.IntN(4) == 0}
 	s.Drain = !s.Abrupt && d.IntN(5) == 0
-	d.transactions, d.uncached = s.Setup.Transactions, s.Setup.Uncached
+	d.transactions, d.uncached, d.rewinds = s.Setup.Transactions, s.Setup.Uncached, d.IntN(2) == 0
 	for range 1 + d.IntN(max(1, maxSteps)) {
 		s.Steps = append(s.Steps, d.steps()...)
 	}
@@ -61,6 +61,9 @@ type drawing struct {
 	transactions bool
 	// uncached: there is a second engine, without a cache.
 	uncached bool
+	// rewinds: storage may go back. It does not in half of the scenarios, since less can be
+	// required of an engine after that.
+	rewinds bool
 }
 
 func pick[V any](d *drawing, from ...V) V { return from[d.IntN(len(from))] }
@@ -102,12 +105,13 @@ func (d *drawing) setup() Setup {
 var relistVerbs = []Verb{Expire, Lose, Repeat, FailLists, FailWatches, SlowLists, Compact, Discard, Rewind, Rewrite}
 
 // allowedVerb returns verb, or the verb in its place: with transactions, Transact for every
-// third write and for the verbs in relistVerbs; without, Write for Transact.
+// third write and for the verbs in relistVerbs; without, Write for Transact and, in half of the
+// scenarios, for Rewind and Rewrite.
 func (d *drawing) allowedVerb(verb Verb) Verb {
 	switch {
 	case d.transactions && (verb == Write && d.IntN(3) == 0 || slices.Contains(relistVerbs, verb)):
 		return Transact
-	case !d.transactions && verb == Transact:
+	case !d.transactions && verb == Transact, !d.rewinds && (verb == Rewind || verb == Rewrite):
 		return Write
 	}
 	return verb
@@ -140,6 +144,8 @@ func (d *drawing) steps() []Step {
 		return d.nextTimeline()
 	case 6:
 		return d.failures()
+	case 7:
+		return d.unreadChanges()
 	}
 	return []Step{d.step(d.verb())}
 }
@@ -217,6 +223,23 @@ func (d *drawing) unreadEmissions() []Step {
 		steps = append(steps, d.step(pick(d, Emit, Emit, Emit, Write)))
 	}
 	return append(steps, Step{Do: Settle}, Step{Do: Take, Watch: watch.Watch, N: 1 + d.IntN(5), Turns: Unlimited}, d.step(Emit), Step{Do: Settle})
+}
+
+// unreadChanges draws a conflating watch of everything, of which more than its buffer leave the window by their
+// age, often without that anything is lost, and then an emission.
+func (d *drawing) unreadChanges() []Step {
+	watch := d.step(Watch)
+	watch.Start.Consumer, watch.Start.Selection, watch.Start.Options.Buffer, watch.Start.Options.Last = pick(d, Pull, Batches, Channel), 0, 1, 0
+	if !d.transactions && !watch.Start.Uncached {
+		watch.Start.Options.Policy = engine.Conflate
+	}
+	steps := []Step{watch, {Do: Settle}}
+	for range 2 + d.IntN(2) {
+		steps = append(steps, d.step(Write))
+	}
+	steps = append(steps, Step{Do: Settle}, Step{Do: Pass, N: 3, For: time.Second}, d.step(Write), Step{Do: Settle})
+	take := Step{Do: Take, Watch: watch.Watch, N: 10, Turns: Unlimited}
+	return append(steps, take, d.step(Emit), Step{Do: Settle}, take)
 }
 
 // failures draws a watch whose function fails for some of its events, with writes and what else

@@ -320,6 +320,19 @@ func markAfterGap(o *once) deliver {
 	return markOne(o, engine.AfterGap, func(_ *watch[Thing], ev engine.Event[Thing]) bool { return ev.Type == engine.Emitted })
 }
 
+// markAfterConflation marks the emitted values that follow a conflation as if that had left out others.
+func markAfterConflation(*once) deliver {
+	conflated := map[*watch[Thing]]bool{}
+	return func(r *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+		if ev.Type == engine.Emitted && conflated[r] {
+			ev.Marks |= engine.AfterGap
+			conflated[r] = false
+		}
+		conflated[r] = conflated[r] || ev.Is(engine.Conflated)
+		return []engine.Event[Thing]{ev}
+	}
+}
+
 // dropChangeMark removes the mark AfterGap from changes, by which a watch that conflates tells of
 // objects that came and went.
 func dropChangeMark(*once) deliver {
