@@ -38,6 +38,8 @@
 //   - watches, reads and writes may use a second engine, without a cache, on the same
 //     storage;
 //   - two writers may write one key, one in the middle of the other's write ([script.Race]);
+//   - in the end the engines are closed at rest, or in the middle of their work
+//     ([script.Scenario].Abrupt), or drained there ([script.Scenario].Drain);
 //   - after the end another engine may start on empty storage ([script.Scenario].Restart):
 //     it must refuse revisions of the first.
 //
@@ -59,7 +61,8 @@
 // if an equal value is there. A call that is refused must have a reason for that: the revision
 // is no longer kept or has not come, or the engine is not ready or cannot reach storage. The
 // engine must keep the events that its window's limits say, and no more. A watch that says
-// that it has left out events must have been behind, and must count them.
+// that it has left out events must have been behind, and must count them. A drain must have
+// given watches, and an informer, all that was acknowledged, and refuse what is written meanwhile.
 //
 // # What is not judged
 //

@@ -44,9 +44,14 @@ func Draw(seed uint64, selections, maxSteps int) Scenario {
 	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0, Restart: d.IntN(4) == 0}
 	s.Drain = !s.Abrupt && d.IntN(5) == 0
 	d.transactions, d.uncached, d.rewinds = s.Setup.Transactions, s.Setup.Uncached, d.IntN(2) == 0
-	for range 1 + d.IntN(max(1, maxSteps)) {
+	for range d.IntN(max(1, maxSteps)) {
 		s.Steps = append(s.Steps, d.steps()...)
 	}
+	last := d.steps
+	if s.Drain && d.IntN(2) == 0 {
+		last = d.leftInABatch
+	}
+	s.Steps = append(s.Steps, last()...)
 	return s
 }
 
@@ -240,6 +245,17 @@ func (d *drawing) unreadChanges() []Step {
 	steps = append(steps, Step{Do: Settle}, Step{Do: Pass, N: 3, For: time.Second}, d.step(Write), Step{Do: Settle})
 	take := Step{Do: Take, Watch: watch.Watch, N: 10, Turns: Unlimited}
 	return append(steps, take, d.step(Emit), Step{Do: Settle}, take)
+}
+
+// leftInABatch draws a consumer whose loop is in the middle of a batch when the engine is drained.
+func (d *drawing) leftInABatch() []Step {
+	watch := d.step(Watch)
+	watch.Start.Consumer, watch.Turns, watch.Meanwhile = Loop, Unlimited, nil
+	steps := []Step{watch, {Do: Settle}}
+	for range 2 + d.IntN(4) {
+		steps = append(steps, d.step(Write))
+	}
+	return append(steps, Step{Do: Settle}, Step{Do: Take, Watch: watch.Watch, N: 1 + d.IntN(2), Turns: Unlimited})
 }
 
 // failures draws a watch whose function fails for some of its events, with writes and what else

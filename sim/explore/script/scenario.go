@@ -20,8 +20,8 @@ type Scenario struct {
 	// Abrupt closes the engine right after the last step, instead of letting it come
 	// to rest first.
 	Abrupt bool `json:"abrupt,omitzero"`
-	// Drain drains the engine after the last step, while consumers read, instead of letting it
-	// come to rest first.
+	// Drain drains the engine, and the one without a cache, after the last step, while consumers
+	// read, instead of letting it come to rest first. A write in the middle of that must be refused.
 	Drain bool `json:"drain,omitzero"`
 	// Restart starts another engine on empty storage afterwards. It must refuse to resume
 	// at the positions of consumers of the first.

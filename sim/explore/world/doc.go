@@ -9,8 +9,8 @@
 //	                                          └──────▶ judge ◀─────────┘ ──▶ Outcome
 //
 // [Play] plays the steps one after the other and checks the invariants after each. At the
-// end it lets the engine come to rest, unless the scenario is abrupt, and closes it; then
-// nothing may be left of it. User code gets a [World] by [Config].Attach. Read package
+// end it lets the engine come to rest, unless the scenario is abrupt or drains it, and closes
+// it; then nothing may be left of it. User code gets a [World] by [Config].Attach. Read package
 // explore first: it says which scenarios are played and how they are judged.
 //
 // # Seams

@@ -3,6 +3,8 @@ package world
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -15,33 +17,64 @@ import (
 // drainTime is the most virtual time that a drain takes once storage has no faults.
 const drainTime = 10 * time.Minute
 
-// drainEngine drains the engine while consumers read, whatever it is in the middle of. Each watch that
-// is ended by that must have had everything that storage had acknowledged before.
-func (w *World[T]) drainEngine() {
+// drainAll drains the engine, and then the one without a cache, if there is one, while consumers read, whatever
+// they are in the middle of. A write that comes meanwhile must be refused. Afterwards everything that storage
+// had acknowledged has been delivered.
+func (w *World[T]) drainAll() {
 	w.storage.RemoveFaults()
 	w.endFailures()
 	w.closing = true
+	follows, expired := w.informerFollows(), w.engine.Stats().Expired
+	through := w.drainEngine(w.engine)
+	if w.uncached != nil && w.failed == nil {
+		w.drainEngine(w.uncached)
+	}
+	w.fireDueTimers()
+	w.drain()
+	w.judgeWatches()
+	w.judgeFigures()
+	if follows && w.engine.Stats().Expired == expired && w.failed == nil {
+		w.judgeInformerThrough(through)
+	}
+}
+
+// drainEngine drains an engine. Each of its watches that is ended by that must have had everything up to the
+// revision that it returns.
+func (w *World[T]) drainEngine(e *engine.Engine[T]) (through store.Revision) {
 	acknowledged, open := w.newest(), []*watch[T](nil)
 	for _, r := range w.started {
-		if r.handle.Err() == nil && !r.Uncached {
+		if r.handle.Err() == nil && w.engineOf(r) == e {
 			r.Causes = append(r.Causes, engine.ErrEngineClosed)
 			open = append(open, r)
 		}
 	}
-	if err := w.drainWhileReading(); err != nil {
+	if err := w.drainWhileReading(e, func() { acknowledged = max(acknowledged, w.writeWhileDraining(e)) }); err != nil {
 		w.fail(judge.Failed(judge.Conserved, "drain", "%v", err))
-		return
 	}
-	through := w.shownAfter(acknowledged)
+	if through = acknowledged; e == w.engine {
+		through = w.shownAfter(acknowledged)
+	}
 	for _, r := range open {
-		if errors.Is(r.handle.Err(), engine.ErrEngineClosed) {
+		if errors.Is(r.handle.Err(), engine.ErrEngineClosed) && r.history == w.history() {
 			r.Through = through
 		}
 	}
-	w.endRetries() // those of the engine without a cache, which goes on
-	w.fireDueTimers()
-	w.drain()
-	w.judgeWatches()
+	return through
+}
+
+// writeWhileDraining makes a write that the engine must refuse. If it does not, it has acknowledged the
+// revision that is returned, and must deliver that.
+func (w *World[T]) writeWhileDraining(e *engine.Engine[T]) (acknowledged store.Revision) {
+	before := w.newest()
+	o, err := e.Put(context.Background(), w.cfg.Draw(rand.New(rand.NewPCG(w.scenario.Seed, 7))))
+	w.trace.Result(revisionOf(o), err)
+	switch {
+	case err != nil && !errors.Is(err, engine.ErrEngineClosed):
+		w.fail(judge.Failed(judge.Refusals, "drain", "a write meanwhile: %v", err))
+	case err != nil && w.newest() > before:
+		w.fail(judge.Failed(judge.Acknowledged, "drain", "a write meanwhile was made, and refused: %v", err))
+	}
+	return revisionOf(o)
 }
 
 // shownAfter returns the first revision from rev on whose state watches have shown: the engine may have
@@ -53,22 +86,26 @@ func (w *World[T]) shownAfter(rev store.Revision) store.Revision {
 	return rev
 }
 
-// drainWhileReading drains the engine. Consumers read when it would otherwise be idle, and time passes
-// when they have nothing to read.
-func (w *World[T]) drainWhileReading() (err error) {
+// drainWhileReading drains an engine, and calls meanwhile in the middle of that. Consumers read when it would
+// otherwise be idle, and time passes when they have nothing to read.
+func (w *World[T]) drainWhileReading(e *engine.Engine[T], meanwhile func()) (err error) {
 	left := drainTime
-	idle := func() bool { return !w.sched.InTurn() && w.readSome() || w.passToNext(&left) }
-	w.sched.Wait(execution.Waiting{Patience: script.Unlimited, Idle: idle}, func() {
+	idle := func() bool {
+		return !w.sched.InTurn() && (w.readSome() || w.sched.HasTurns()) || w.passToNext(&left)
+	}
+	after := rand.New(rand.NewPCG(w.scenario.Seed, 8)).IntN(20)
+	w.sched.Wait(execution.Waiting{Patience: script.Unlimited, Idle: idle, Meanwhile: meanwhile, After: after}, func() {
 		if w.seams.drain != nil {
-			err = w.seams.drain(w)
+			err = w.seams.drain(w, e)
 			return
 		}
-		err = w.engine.Drain(context.Background())
+		err = e.Drain(context.Background())
 	})
 	return err
 }
 
-// readSome lets each consumer take a few events, and reports whether one has.
+// readSome lets each consumer take a few events, and reports whether one has. One that finds none may have told the
+// engine that it has everything.
 func (w *World[T]) readSome() (some bool) {
 	for _, r := range w.started {
 		if len(r.Ends) > 0 {
@@ -79,4 +116,25 @@ func (w *World[T]) readSome() (some bool) {
 		some = some || len(r.Events) > before || len(r.Ends) > 0
 	}
 	return some
+}
+
+// informerFollows reports whether the engine has a watch for the informer, which a drain serves like any other.
+// An informer that has lost its watch may not get another one in time.
+func (w *World[T]) informerFollows() bool {
+	return slices.ContainsFunc(w.engine.Watches(), isInformers)
+}
+
+// isInformers reports whether a watch is that of the informer.
+func isInformers(i engine.WatchInfo) bool { return i.Name == "informer informer" }
+
+// judgeInformerThrough compares the informer with the state at rev, or at the later revision that it has. It need
+// not know of a revision without a change of an object.
+func (w *World[T]) judgeInformerThrough(rev store.Revision) {
+	rev = max(rev, w.snapshot().Revision())
+	if !w.history().Received(rev) {
+		return
+	}
+	if err := w.judgeInformerAt(rev); err != nil {
+		w.fail(err)
+	}
 }

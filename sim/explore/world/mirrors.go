@@ -222,20 +222,25 @@ func (w *World[T]) objectsOf(snapshot informer.Snapshot[T]) []*engine.Object[T] 
 	return w.historyObjects(objects)
 }
 
-// judgeInformerAtRest compares all that the informer shows, and all that it has told its handlers, with
-// the newest state.
+// judgeInformerAtRest compares the informer with the newest state.
 func (w *World[T]) judgeInformerAtRest() error {
-	m, snapshot, now := &w.mirrors, w.snapshot(), w.newest()
-	if snapshot.Revision() != now {
-		return judge.Failed(judge.Recovers, "informer", "it is at %d, storage at %d", snapshot.Revision(), now)
+	now, at := w.newest(), w.snapshot().Revision()
+	if at != now {
+		return judge.Failed(judge.Recovers, "informer", "it is at %d, storage at %d", at, now)
 	}
-	m.snapshotSeen = w.now()
-	newest := judge.Read[T]{Name: "informer", Mode: judge.ReadCached, Oldest: now, Newest: now}
-	if err := w.history().JudgeList(newest, everything[T], now, w.objectsOf(snapshot)); err != nil {
+	w.mirrors.snapshotSeen = w.now()
+	return w.judgeInformerAt(now)
+}
+
+// judgeInformerAt compares all that the informer shows, and all that it has told its handlers, with the state at
+// revision rev.
+func (w *World[T]) judgeInformerAt(rev store.Revision) error {
+	r := judge.Read[T]{Name: "informer", Mode: judge.ReadCached, Oldest: rev, Newest: rev}
+	if err := w.history().JudgeList(r, everything[T], rev, w.objectsOf(w.snapshot())); err != nil {
 		return err
 	}
-	for _, h := range m.handlers {
-		if err := w.history().JudgeCopy(&h.Copy, now); err != nil {
+	for _, h := range w.mirrors.handlers {
+		if err := w.history().JudgeCopy(&h.Copy, rev); err != nil {
 			return err
 		}
 	}

@@ -139,13 +139,20 @@ func (w *World[T]) finish() {
 		w.judgeWatches()
 		w.judgeMirrors()
 	}
-	if w.unfollowed() { // Attach and the mirrors start watches that started does not have
-		s := w.engine.Stats()
-		if err := judge.JudgeFigures(judge.Figures{
-			Living: s.Watches, SlowConsumers: s.Terminated, Deadlines: s.DeadlinesReached, Panics: s.Panicked, Expired: s.Expired,
-		}, w.ends()); err != nil {
-			w.fail(err)
-		}
+	w.judgeFigures()
+}
+
+// judgeFigures compares the engine's own counts of its watches with those that the world has started, unless
+// Attach or the mirrors have started others.
+func (w *World[T]) judgeFigures() {
+	if !w.unfollowed() {
+		return
+	}
+	s := w.engine.Stats()
+	if err := judge.JudgeFigures(judge.Figures{
+		Living: s.Watches, SlowConsumers: s.Terminated, Deadlines: s.DeadlinesReached, Panics: s.Panicked, Expired: s.Expired,
+	}, w.ends()); err != nil {
+		w.fail(err)
 	}
 }
 

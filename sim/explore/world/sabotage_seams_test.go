@@ -186,11 +186,6 @@ func forgetFailure(o *once) seams[Thing] {
 	}}
 }
 
-// closeAtDrain closes the engine when it is to be drained, and says that nothing was dropped.
-func closeAtDrain(*once) seams[Thing] {
-	return seams[Thing]{drain: func(w *World[Thing]) error { return w.engine.Close() }}
-}
-
 // dropNotification withholds a notification from the handler of an informer.
 func dropNotification(o *once) seams[Thing] {
 	return seams[Thing]{notify: func(_ *World[Thing], n informer.Notification[Thing]) []informer.Notification[Thing] {

@@ -52,8 +52,8 @@ type seams[T any] struct {
 	// function returns.
 	policy    func(engine.ErrorPolicy) engine.ErrorPolicy
 	processed func(error) error
-	// drain drains the engine.
-	drain func(*World[T]) error
+	// drain drains an engine.
+	drain func(*World[T], *engine.Engine[T]) error
 	// stop reports whether a consumer's Stop of its watch is lost.
 	stop func(r *watch[T]) bool
 	// cancel reports whether the end of a context is lost.

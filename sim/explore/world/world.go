@@ -94,7 +94,7 @@ func (w *World[T]) Always(name string, holds func() error) {
 }
 
 // Finally calls holds once storage has no faults, the engine has caught up and every
-// handler has received everything. A quarter of the scenarios never call it: they close
+// handler has received everything. Two in five scenarios never call it: they close or drain
 // the engine in the middle of its work.
 func (w *World[T]) Finally(name string, holds func() error) {
 	w.finally = append(w.finally, check{judge.Invariant(name), holds})
@@ -254,7 +254,7 @@ func (w *World[T]) run() error {
 	w.sched.BeginStep()
 	switch {
 	case w.scenario.Drain:
-		w.drainEngine()
+		w.drainAll()
 		w.checkRests()
 	case !w.scenario.Abrupt:
 		w.finish()
