@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
@@ -61,10 +63,11 @@ func TestPlay_SaysWhatIsWrongWithItsScenario(t *testing.T) {
 // The engine refuses such a watch, which would be found as a defect of it.
 func TestPlay_RefusesWatchesThatNoEngineStarts(t *testing.T) {
 	for field, start := range map[string]script.Start{
-		"Policy":  {Options: engine.WatchOptions{Policy: 99}},
-		"Buffer":  {Options: engine.WatchOptions{Buffer: -1}},
-		"Timeout": {Options: engine.WatchOptions{Timeout: -1}},
-		"Last":    {Options: engine.WatchOptions{Last: -1}},
+		"Policy":   {Options: engine.WatchOptions{Policy: 99}},
+		"Buffer":   {Options: engine.WatchOptions{Buffer: -1}},
+		"Timeout":  {Options: engine.WatchOptions{Timeout: -1}},
+		"Progress": {Options: engine.WatchOptions{Progress: true}},
+		"Last":     {Options: engine.WatchOptions{Last: -1}},
 	} {
 		_, err := Play(Things(), script.Scenario{Steps: []script.Step{{Do: script.Watch, Start: &start}}})
 		requireField(t, "Steps[0].Start.Options."+field, err)
@@ -94,6 +97,15 @@ func TestPlay_FindsNoDefectInWhatIsOnlyWrittenByHand(t *testing.T) {
 		Steps: []script.Step{watch(script.Start{Options: engine.WatchOptions{Detached: true}}), {Do: script.Cancel}, {Do: script.Write}},
 	}
 	finding, err := Play(Things(), detached)
+	require.NoError(t, err)
+	require.Nil(t, finding)
+
+	// The selectors of a watch are those of its selection.
+	parsed := engine.WatchOptions{LabelSelector: labels.Nothing(), FieldSelector: fields.Nothing()}
+	finding, err = Play(Things(), script.Scenario{
+		Setup: script.Setup{BookmarkPeriod: time.Second},
+		Steps: []script.Step{watch(script.Start{Options: parsed}), {Do: script.Write}, {Do: script.Write, Seed: 1}},
+	})
 	require.NoError(t, err)
 	require.Nil(t, finding)
 
@@ -184,7 +196,7 @@ func TestPlay_RefusesToLetMoreTimePassThanAYear(t *testing.T) {
 // Without a number these steps would do something else than the verb says, and what they did
 // would be found as an error of the engine.
 func TestPlay_RefusesStepsWithoutTheirNumber(t *testing.T) {
-	for _, verb := range []script.Verb{script.Take, script.Pages, script.NextPage, script.FailLists, script.FailWatches, script.SlowLists} {
+	for _, verb := range []script.Verb{script.Take, script.Pages, script.NextPage, script.FailLists, script.FailWatches, script.SlowLists, script.Fail} {
 		steps := []script.Step{{Do: script.Write, Turns: script.Unlimited}, {Do: verb, Turns: script.Unlimited}}
 		_, err := Play(Things(), script.Scenario{Steps: steps})
 		requireField(t, "Steps[1].N", err)

@@ -131,6 +131,8 @@ func (s *Step) validateOptions(field string, uncached bool) error {
 		return &engine.ConfigError{Field: field + ".Buffer", Problem: "is negative; give a number of events, or zero for the default"}
 	case o.Timeout < 0:
 		return &engine.ConfigError{Field: field + ".Timeout", Problem: "is negative; give a duration, or zero for none"}
+	case o.Progress && !o.Bookmarks:
+		return &engine.ConfigError{Field: field + ".Progress", Problem: "is set without Bookmarks; set both, since bookmarks are how progress is told"}
 	case o.Last < 0:
 		return &engine.ConfigError{Field: field + ".Last", Problem: "is negative; give the number of events to start with, or zero"}
 	case o.Last > 0 && s.Do == Watch && (o.InitialState || o.From > 0 || s.Start.Back != 0):

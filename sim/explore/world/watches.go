@@ -62,6 +62,7 @@ func (w *World[T]) watchOf(id int, s script.Start) *watch[T] {
 	sel := w.cfg.Selections[s.Selection%len(w.cfg.Selections)]
 	opts := s.Options
 	opts.Key, opts.Prefix, opts.Labels, opts.Fields = sel.Key, sel.Prefix, sel.Labels, sel.Fields
+	opts.LabelSelector, opts.FieldSelector = nil, nil
 	if s.Back != 0 {
 		opts.From = w.history().Shown(store.Revision(max(1, int(w.newest())+1-s.Back)))
 	}
