@@ -25,7 +25,8 @@
 //     revisions ([script.Rewrite]), beneath watches, informers and object caches: in half of
 //     the scenarios without transactions, since less is known of an engine after that;
 //   - a client may go on with a list after that, by a watch or by the next page, and must
-//     not be served from another timeline ([script.WatchLastList], [script.NextPage]);
+//     not be served from another timeline ([script.WatchLastList], [script.NextPage]), also if
+//     the next page is that of another engine on the same storage;
 //   - the context of a call, or of a watch, may end ([script.Cancel]);
 //   - a consumer's loop may be in the middle of a batch when anything else happens
 //     ([script.Loop]);
@@ -41,7 +42,7 @@
 //   - in the end the engines are closed at rest, or in the middle of their work
 //     ([script.Scenario].Abrupt), or drained there ([script.Scenario].Drain);
 //   - after the end another engine may start on empty storage ([script.Scenario].Restart):
-//     it must refuse revisions of the first.
+//     it must refuse revisions and lists of the first.
 //
 // A turn is not interrupted. Package explore does not cover what consumers on other
 // goroutines see in the middle of a turn: the engine's tests do, under the race

@@ -283,7 +283,7 @@ func (d *drawing) nextTimeline() []Step {
 	list, next := d.step(List), d.step(WatchLastList)
 	if list.N = int(ReadLatest); d.IntN(2) == 0 {
 		list, next = d.step(NextPage), d.step(NextPage)
-		list.N, list.Uncached = 1, next.Uncached
+		list.N = 1
 	}
 	list.Meanwhile, next.Meanwhile = nil, nil
 	back := d.step(pick(d, Rewind, Rewrite))

@@ -24,7 +24,7 @@ type Scenario struct {
 	// read, instead of letting it come to rest first. A write in the middle of that must be refused.
 	Drain bool `json:"drain,omitzero"`
 	// Restart starts another engine on empty storage afterwards. It must refuse to resume
-	// at the positions of consumers of the first.
+	// at the positions of consumers of the first, and to go on with its last list.
 	Restart bool `json:"restart,omitzero"`
 }
 

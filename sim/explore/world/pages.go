@@ -21,12 +21,17 @@ type paging[T any] struct {
 	read    read[T]
 	mode    script.ReadMode
 	history *judge.History[T]
+	// maker is the engine that has made the continue token.
+	maker   *engine.Engine[T]
 	objects []*engine.Object[T]
 }
 
 // laterPageErrors are the errors with which a page after the first may fail, which shows a past state
 // and does not wait.
 var laterPageErrors = []error{engine.ErrExpired, storage.ErrOutage}
+
+// othersPageErrors are those of a page for which another engine has made the token: the cache need not be ready.
+var othersPageErrors = append(slices.Clone(laterPageErrors), engine.ErrNotReady)
 
 // newPaging returns a list by an engine in pages of limit objects, of which none is read yet.
 func (w *World[T]) newPaging(name string, by *engine.Engine[T], sel Selection[T], limit int) *paging[T] {
@@ -56,11 +61,13 @@ func (w *World[T]) pages(s script.Step, sel Selection[T]) {
 }
 
 // nextPage lists the next page of a list or, if none has more, the first page of one, of N
-// objects. All pages must show one state, of one history.
+// objects. All pages must show one state, of one history, whichever engine each is of.
 func (w *World[T]) nextPage(s script.Step, sel Selection[T]) {
-	p := w.paging
+	p, by := w.paging, w.engineOfStep(s)
 	if w.paging = nil; p == nil {
-		p = w.newPaging("next page", w.engineOfStep(s), sel, s.N)
+		p = w.newPaging("next page", by, sel, s.N)
+	} else {
+		p.read = w.readBy(by, p.read.Read)
 	}
 	if w.turnPage(p) {
 		w.paging = p
@@ -76,8 +83,11 @@ func (w *World[T]) turnPage(p *paging[T]) (more bool) {
 		if allowed = w.allowedErrors(p.read.by, p.mode); p.mode == script.ReadNotOlder { // storage serves pages before the cache is ready
 			allowed = append(slices.Clone(allowed), storage.ErrOutage)
 		}
-	case w.seams.page != nil:
-		opts.Continue = w.seams.page(opts.Continue)
+	case p.maker != p.read.by:
+		allowed = othersPageErrors
+	}
+	if w.seams.page != nil && opts.Continue != "" {
+		opts.Continue = w.seams.page(w, p, opts.Continue)
 	}
 	l, err := w.list(context.Background(), p.read, opts)
 	if err != nil {
@@ -87,6 +97,7 @@ func (w *World[T]) turnPage(p *paging[T]) (more bool) {
 		}
 		return false
 	}
+	p.maker = p.read.by
 	w.trace.Listed(l.Revision, len(l.Items))
 	if err := w.judgePage(p, l); err != nil {
 		w.fail(err)

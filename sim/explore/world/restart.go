@@ -19,6 +19,7 @@ import (
 // watch from such a position, which would otherwise miss all that lies below it.
 func (w *World[T]) judgeRestart() {
 	opts := memory.Options{Clock: w.clock}
+	w.restarted = true
 	if w.seams.restart != nil {
 		opts = w.seams.restart(opts)
 	}
@@ -70,6 +71,10 @@ func (w *World[T]) playRestart(opts memory.Options, positions []store.Revision) 
 			return err
 		}
 	}
+	if err := w.judgeOldTimeline(e); err != nil {
+		w.fail(err)
+		return nil
+	}
 	for _, rev := range positions {
 		watch, err := e.Watch(context.Background(), engine.WatchOptions{From: rev})
 		if err == nil {
@@ -78,6 +83,34 @@ func (w *World[T]) playRestart(opts memory.Options, positions []store.Revision) 
 		if !errors.Is(err, engine.ErrExpired) {
 			w.fail(judge.Failed(judge.Resumable, "restart", "a watch from %d, of before the restart, should be refused as expired: %v", rev, err))
 			return nil
+		}
+	}
+	return nil
+}
+
+// judgeOldTimeline returns a failure unless an engine, which has other storage than that of the last page and the
+// last list, refuses to go on with them.
+func (w *World[T]) judgeOldTimeline(e *engine.Engine[T]) error {
+	if p := w.paging; p != nil {
+		opts := p.options
+		if w.seams.page != nil {
+			opts.Continue = w.seams.page(w, nil, opts.Continue)
+		}
+		if _, err := e.List(context.Background(), opts); !errors.Is(err, engine.ErrExpired) {
+			return judge.Failed(judge.OneTimeline, "restart", "a page of a list of before the restart should be refused as expired: %v", err)
+		}
+	}
+	if l := w.lastList; l != nil {
+		opts := engine.WatchOptions{From: l.revision, Timeline: l.timeline}
+		if w.seams.start != nil {
+			opts = w.seams.start(w, opts)
+		}
+		watch, err := e.Watch(context.Background(), opts)
+		if err == nil {
+			watch.Stop()
+		}
+		if !errors.Is(err, engine.ErrExpired) {
+			return judge.Failed(judge.OneTimeline, "restart", "a watch of a list of before the restart should be refused as expired: %v", err)
 		}
 	}
 	return nil

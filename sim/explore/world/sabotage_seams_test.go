@@ -344,25 +344,38 @@ func reportNoneLost(*once) seams[Thing] {
 	return seams[Thing]{lost: func(uint64) uint64 { return 0 }}
 }
 
-// forgetTimeline starts watches without the timeline that they require.
-func forgetTimeline(*once) seams[Thing] {
-	return seams[Thing]{start: func(_ *World[Thing], opts engine.WatchOptions) engine.WatchOptions {
-		opts.Timeline = engine.Timeline{}
-		return opts
-	}}
+// forgetTimeline starts watches without the timeline that they require: before a restart, or after one.
+func forgetTimeline(restarted bool) func(*once) seams[Thing] {
+	return func(*once) seams[Thing] {
+		return seams[Thing]{start: func(w *World[Thing], opts engine.WatchOptions) engine.WatchOptions {
+			if w.restarted == restarted {
+				opts.Timeline = engine.Timeline{}
+			}
+			return opts
+		}}
+	}
 }
 
-// forgetTokenTimeline removes the timeline from continue tokens.
-func forgetTokenTimeline(*once) seams[Thing] {
-	return seams[Thing]{page: func(text string) string {
-		token, err := backend.ParseToken(text)
-		if err != nil {
-			return text
-		}
-		token.Timeline = ""
-		return token.Encode()
-	}}
+// forgetTokenTimeline removes the timeline from such continue tokens.
+func forgetTokenTimeline(such func(*World[Thing], *paging[Thing]) bool) func(*once) seams[Thing] {
+	return func(*once) seams[Thing] {
+		return seams[Thing]{page: func(w *World[Thing], p *paging[Thing], text string) string {
+			token, err := backend.ParseToken(text)
+			if err != nil || !such(w, p) {
+				return text
+			}
+			token.Timeline = ""
+			return token.Encode()
+		}}
+	}
 }
+
+// ofPaging reports whether a token is used before a restart, and ofOther whether by another engine than its maker.
+func ofPaging(_ *World[Thing], p *paging[Thing]) bool { return p != nil }
+func ofOther(_ *World[Thing], p *paging[Thing]) bool  { return p != nil && p.maker != p.read.by }
+
+// afterRestart reports whether a token is used after a restart.
+func afterRestart(_ *World[Thing], p *paging[Thing]) bool { return p == nil }
 
 // refuse refuses a call of an engine with a cache for no reason, other than at rest: a read of that name,
 // or a watch, whose names begin with w.
@@ -383,4 +396,13 @@ func sameRevisions(*once) seams[Thing] {
 		opts.FirstRevision = 1
 		return opts
 	}}
+}
+
+// withSameRevisions adds sameRevisions to other seams.
+func withSameRevisions(others func(*once) seams[Thing]) func(*once) seams[Thing] {
+	return func(o *once) seams[Thing] {
+		s := others(o)
+		s.restart = sameRevisions(o).restart
+		return s
+	}
 }

@@ -35,8 +35,8 @@ type seams[T any] struct {
 	// with others.
 	start func(*World[T], engine.WatchOptions) engine.WatchOptions
 	// page returns the continue token with which the engine lists the next page, instead of
-	// its argument.
-	page func(token string) string
+	// its argument. After a restart there is no paging.
+	page func(w *World[T], p *paging[T], token string) string
 	// refuse returns the error with which a read or a watch of that name fails, without being
 	// made; nil for none. The names of pages after the first end with ", continued",
 	// and those of watches that begin with the state have "state of" before them.

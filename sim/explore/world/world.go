@@ -59,7 +59,8 @@ type World[T any] struct {
 	// closing: the engine is being closed, so it may refuse a handler's calls.
 	// rewinding: storage has gone back, and the engine may not have learned of it yet.
 	// resting: no call may be refused.
-	closing, rewinding, resting bool
+	// restarted: another engine has started on empty storage.
+	closing, rewinding, resting, restarted bool
 	// former are the histories of storage before each time that it went back, the oldest
 	// first.
 	former []*judge.History[T]
