@@ -27,6 +27,7 @@
 //   - a client may go on with a list after that, by a watch or by the next page, and must
 //     not be served from another timeline ([script.WatchLastList], [script.NextPage]), also if
 //     the next page is that of another engine on the same storage;
+//   - a consumer may resume at the position, and at the checkpoint, that it had ([script.Resume]);
 //   - the context of a call, or of a watch, may end ([script.Cancel]);
 //   - a consumer's loop may be in the middle of a batch when anything else happens
 //     ([script.Loop]);

@@ -31,6 +31,8 @@ type Selection[T any] struct {
 	// Selects reports whether the selection matches a value. Nil, which matches all,
 	// is only for a selection without selectors.
 	Selects func(T) bool
+	// start is the first key that a list has; empty means the first of all.
+	start string
 }
 
 // whole reports whether the selection has no selectors and so matches everything.
@@ -44,7 +46,7 @@ func (s Selection[T]) selects() func(T) bool {
 }
 
 func (s Selection[T]) list(read engine.Read) engine.ListOptions {
-	return engine.ListOptions{Key: s.Key, Prefix: s.Prefix, Labels: s.Labels, Fields: s.Fields, Read: read}
+	return engine.ListOptions{Key: s.Key, Prefix: s.Prefix, Start: s.start, Labels: s.Labels, Fields: s.Fields, Read: read}
 }
 
 // everything selects every value.

@@ -184,7 +184,9 @@ func (w *World[T]) takeBatches(ctx context.Context, r *watch[T], n int) {
 // does not while a seam withholds events that the consumer should have by now.
 func (w *World[T]) claim(r *watch[T]) {
 	if len(r.held) == 0 {
-		r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: w.resumeRevision(r)})
+		rev := w.resumeRevision(r)
+		r.Claims = append(r.Claims, judge.Claim{Events: len(r.Events), Revision: rev})
+		w.saveCheckpoint(r, rev)
 	}
 }
 

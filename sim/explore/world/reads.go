@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/watchmill/watchmill/engine"
@@ -96,7 +97,7 @@ func (w *World[T]) read(s script.Step) {
 		w.wait(s, s.For, func(ctx context.Context) { w.get(ctx, w.engineOfStep(s), mode, s.Seed) })
 	case script.List:
 		w.wait(s, s.For, func(ctx context.Context) {
-			w.remember(selection, s.Uncached, w.listBy(ctx, w.engineOfStep(s), mode, s.Seed, sel))
+			w.remember(selection, s.Uncached, w.listBy(ctx, w.engineOfStep(s), mode, s.Seed, w.fromKey(sel, s.Seed)))
 		})
 	case script.WaitFor:
 		w.wait(s, s.For, func(ctx context.Context) { w.waitFor(ctx, s.Seed) })
@@ -107,6 +108,18 @@ func (w *World[T]) read(s script.Step) {
 	case script.Follow:
 		w.follow(s)
 	}
+}
+
+// fromKey returns the selection, for every third seed from one of the keys on that ever had an object.
+func (w *World[T]) fromKey(sel Selection[T], seed uint64) Selection[T] {
+	draw, keys := rand.New(rand.NewPCG(seed, 9)), w.history().Keys()
+	if len(keys) == 0 || sel.Key != "" || draw.IntN(3) != 0 {
+		return sel
+	}
+	selects, key := sel.selects(), w.cfg.Engine.Key
+	sel.start = keys[draw.IntN(len(keys))]
+	sel.Selects = func(value T) bool { return key(value) >= sel.start && selects(value) }
+	return sel
 }
 
 // waitFor waits until the engine has reached a revision, of which two are in the future.
@@ -174,6 +187,9 @@ func (w *World[T]) list(ctx context.Context, r read[T], opts engine.ListOptions)
 	}
 	if err := w.refuse(name); err != nil {
 		return nil, err
+	}
+	if w.seams.list != nil {
+		opts = w.seams.list(opts)
 	}
 	return r.by.List(ctx, opts)
 }

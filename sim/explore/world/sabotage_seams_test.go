@@ -356,6 +356,19 @@ func forgetTimeline(restarted bool) func(*once) seams[Thing] {
 	}
 }
 
+// takeAnyCheckpoint takes the checkpoints of any storage.
+func takeAnyCheckpoint(*once) seams[Thing] {
+	return seams[Thing]{revisionOf: func(c engine.Checkpoint) (store.Revision, error) { return c.Revision, nil }}
+}
+
+// forgetListStart lists from the first key on.
+func forgetListStart(*once) seams[Thing] {
+	return seams[Thing]{list: func(opts engine.ListOptions) engine.ListOptions {
+		opts.Start = ""
+		return opts
+	}}
+}
+
 // forgetTokenTimeline removes the timeline from such continue tokens.
 func forgetTokenTimeline(such func(*World[Thing], *paging[Thing]) bool) func(*once) seams[Thing] {
 	return func(*once) seams[Thing] {

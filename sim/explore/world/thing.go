@@ -7,8 +7,8 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// Thing is the object type of [Things]. N is random, so that two writes hardly ever have
-// equal values.
+// Thing is the object type of [Things]. App may be empty, for an object without that label. N is random,
+// so that two writes hardly ever have equal values.
 type Thing struct {
 	Key, App, Node string
 	N              uint32
@@ -18,7 +18,7 @@ type Thing struct {
 // every kind of selection.
 func Things() Config[Thing] {
 	keys := []string{"x/1", "x/2", "y/1", "y/2", "z"}
-	apps := []string{"web", "db", "lb"}
+	apps := []string{"web", "web", "db", "db", "lb", ""}
 	nodes := []string{"n1", "n2"}
 	return Config[Thing]{
 		Engine: engine.Config[Thing]{
@@ -41,6 +41,10 @@ func Things() Config[Thing] {
 			{Prefix: "x", Selects: func(o Thing) bool { return strings.HasPrefix(o.Key, "x/") }},
 			{Key: "y/1", Selects: func(o Thing) bool { return o.Key == "y/1" }},
 			{Prefix: "y", Labels: "app=web", Selects: func(o Thing) bool { return strings.HasPrefix(o.Key, "y/") && o.App == "web" }},
+			{Labels: "app", Selects: func(o Thing) bool { return o.App != "" }},
+			{Labels: "!app", Selects: func(o Thing) bool { return o.App == "" }},
+			{Labels: "app,app notin (lb)", Selects: func(o Thing) bool { return o.App != "" && o.App != "lb" }},
+			{Key: "x/2", Labels: "app=web", Selects: func(o Thing) bool { return o.Key == "x/2" && o.App == "web" }},
 		},
 	}
 }

@@ -50,6 +50,9 @@ type watch[T any] struct {
 	turns                 uint64
 	// continues is the list whose timeline the watch requires; nil if it requires none.
 	continues *lastList[T]
+	// checkpoint is the last that its consumer has saved, of the history checkpointed; nil if there is none.
+	checkpoint   engine.Checkpoint
+	checkpointed *judge.History[T]
 	// held are events that a seam withholds from the consumer.
 	held []engine.Event[T]
 }
@@ -214,7 +217,9 @@ func (w *World[T]) resume(s script.Step) {
 	if r == nil {
 		return
 	}
+	w.judgeCheckpoint(r) // that of before
 	w.claim(r)
+	w.judgeCheckpoint(r)
 	opts := r.Options
 	opts.From = w.resumeRevision(r)
 	opts.InitialState, opts.Last = opts.From == 0, 0
