@@ -63,8 +63,9 @@
 // if an equal value is there. A call that is refused must have a reason for that: the revision
 // is no longer kept or has not come, or the engine is not ready or cannot reach storage. The
 // engine must keep the events that its window's limits say, and no more. A watch that says
-// that it has left out events must have been behind, and must count them. A drain must have
-// given watches, and an informer, all that was acknowledged, and refuse what is written meanwhile.
+// that it has left out events must have been behind, and must count them. A watch that ends
+// since it is behind must have had events to deliver. A drain must have given watches, and an
+// informer, all that was acknowledged, and must refuse what is written meanwhile.
 //
 // # What is not judged
 //

@@ -45,9 +45,11 @@ type Record[T any] struct {
 	// context ended with a cause, its handler panicked, its timeout has passed, its
 	// storage broke it, the window has moved past it or storage has another history, or
 	// the engine was closed. The watch's reason must match one of them. The exception is
-	// [engine.ErrSlowConsumer] of a watch with the policy [engine.Terminate], which cannot be
-	// predicted from outside.
+	// [engine.ErrSlowConsumer] of a watch with the policy [engine.Terminate], which it may have
+	// if it has Lagged: for how long is not known from outside.
 	Causes []error
+	// Lagged: more selected changes than Options.Buffer were ahead of the consumer at some time.
+	Lagged bool
 }
 
 // Claim is a result of Watch.Revision: a new watch from Revision would continue after
@@ -90,7 +92,7 @@ func (r *Record[T]) JudgeEnds() error {
 		return nil
 	case reason == nil:
 		return Failed(Ends, r.Name, "%v is no reason for a watch to end", r.End())
-	case reason == engine.ErrSlowConsumer && r.Options.Policy == engine.Terminate:
+	case reason == engine.ErrSlowConsumer && r.Options.Policy == engine.Terminate && r.Lagged:
 		return nil
 	}
 	return Failed(Ends, r.Name, "it ended for %v, which has no cause; what happened is %v", r.End(), r.Causes)
@@ -115,17 +117,30 @@ func (r *Record[T]) MayExpire(floor store.Revision) bool {
 	if kept == 0 {
 		kept = watcher.DefaultBuffer
 	}
-	var position store.Revision
-	switch last := len(r.Events) - kept - 1; {
-	case last >= 0 && !r.Events[last].Is(store.Initial):
-		position = r.Events[last].Revision
-	case last >= 0 || r.Options.InitialState: // the initial state may have been incomplete
-	case r.Options.From > 0:
-		position = r.Options.From
-	default:
-		position = r.Earliest
+	return r.after(max(0, len(r.Events)-kept)) < floor
+}
+
+// after returns the revision up to which the consumer has certainly received everything after its first n events:
+// that of the last of them or, if that is one of the initial state, that of the start.
+func (r *Record[T]) after(n int) store.Revision {
+	switch {
+	case n > 0 && !r.Events[n-1].Is(store.Initial):
+		return r.Events[n-1].Revision
+	case r.Options.From > 0 && !r.Options.InitialState:
+		return r.Options.From
 	}
-	return position < floor
+	return r.Earliest
+}
+
+// Lacks returns an upper bound of how many events up to revision through the watch has yet to deliver: the
+// selected changes after the consumer's last event, and all that the engine has not received as events.
+func (h *History[T]) Lacks(r *Record[T], through store.Revision) (n int) {
+	for rev := max(First, h.Before(r.after(len(r.Events)))) + 1; rev <= min(through, h.Newest()); rev++ {
+		if _, _, shown := h.change(rev).selectedAs(r.Selects); shown || !r.Uncached && !h.Received(rev) {
+			n++
+		}
+	}
+	return n
 }
 
 // Judge returns a [*Failure] if the record breaks an invariant, otherwise nil.

@@ -20,7 +20,7 @@ import (
 //	history                       lines: put <key> <value> | delete <key> | emit <key> <value>, one revision
 //	                              each from 2 on; a line that ends in "unseen" was never shown as it happened;
 //	                              together N: the last N are shown at one revision
-//	watch [selects=web] [state] [from=R] [last=N] [started=R-R] [policy=…] [drained] [lost=N] [bookmarks|no-bookmarks]
+//	watch [selects=web] [state] [from=R] [last=N] [started=R-R] [policy=…] [drained] [lagged] [lost=N] [bookmarks|no-bookmarks]
 //	                              lines: added|modified|deleted|emitted <key>@R <value> [prev=<value>[@R]] [object=R] [created=R] [marks…]
 //	                              bookmark @R [initial-end] (asked for by default) | claim R | end <reason> | cause <reason>
 //	get <key> mode=… revisions=R-R [<value>@R]
@@ -192,7 +192,7 @@ func (c *fixture) record() *judge.Record[string] {
 	r := &judge.Record[string]{
 		Name: "w", Selects: c.selects(), Earliest: judge.First, Latest: c.history.Newest(),
 		Options: engine.WatchOptions{From: c.number("from"), Last: int(c.number("last")), InitialState: c.d.HasArg("state"), Bookmarks: c.d.HasArg("bookmarks")},
-		Drained: c.d.HasArg("drained"), Lost: uint64(c.number("lost")),
+		Drained: c.d.HasArg("drained"), Lagged: c.d.HasArg("lagged"), Lost: uint64(c.number("lost")),
 	}
 	if policy := "park"; c.d.HasArg("policy") {
 		c.d.ScanArgs(c.t, "policy", &policy)

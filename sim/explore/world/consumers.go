@@ -45,6 +45,7 @@ func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 
 // deliver records an event that the consumer received.
 func (w *World[T]) deliver(r *watch[T], ev engine.Event[T]) {
+	w.noteLag(r)
 	ev = w.historyEvent(ev)
 	events := []engine.Event[T]{ev}
 	if w.seams.deliver != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/explore/internal/execution"
 	"github.com/watchmill/watchmill/sim/explore/script"
@@ -92,6 +93,7 @@ func (w *World[T]) ended(r *watch[T], err error) {
 	}
 	if len(r.Ends) == 0 {
 		w.trace.End(r.id, err)
+		w.noteLag(r)
 		r.Causes = append(r.Causes, w.causes(r)...)
 	}
 	r.Ends = append(r.Ends, err)
@@ -126,7 +128,51 @@ func (w *World[T]) mayExpire(r *watch[T]) bool {
 	s, start := w.engine.Stats(), cmp.Or(r.Options.From, r.acknowledged)
 	waited := r.reached < max(r.Options.From, r.Earliest) && r.reached < s.WindowFloor
 	skipped := r.reached < start && s.Relists > r.relists && !w.history().Received(start)
-	return r.MayExpire(s.WindowFloor) || waited || skipped || len(w.former) > r.rewinds
+	return w.mayBePassed(r, s.WindowFloor) || waited || skipped || len(w.former) > r.rewinds
+}
+
+// mayBePassed reports whether the window, which begins at floor, may have moved past a watch: past what that selects
+// and has not delivered, or past events that no window has had that watches were shown.
+func (w *World[T]) mayBePassed(r *watch[T], floor store.Revision) bool {
+	return r.MayExpire(floor) && (r.MayExpire(w.overrun) || w.history().Lacks(&r.Record, floor) > 0)
+}
+
+// noteWindow is called after each turn, and notes if the window that watches have been shown has moved past events that
+// the one before did not have yet: they came and went while the engine was at work.
+func (w *World[T]) noteWindow() {
+	if w.engine == nil {
+		return // it is about to start
+	}
+	s := w.engine.Stats()
+	if s.Rounds == w.rounds {
+		return
+	}
+	if s.WindowFloor > w.windowEnd {
+		w.overrun = s.WindowFloor
+	}
+	w.windowEnd, w.rounds = s.Revision, s.Rounds
+}
+
+// noteLag records whether a watch that may be ended for it has more to deliver than its buffer. A watch with a selector
+// counts what it has read of the window, too, until it has caught up, which is not known from outside.
+func (w *World[T]) noteLag(r *watch[T]) {
+	if r.Lagged || r.Options.Policy != engine.Terminate || r.overSeen {
+		return
+	}
+	read := r.Record
+	if !r.selected.whole() {
+		read.Events = nil
+	}
+	buffer := cmp.Or(r.Options.Buffer, watcher.DefaultBuffer)
+	r.Lagged = w.history().Lacks(&read, w.newest()) > buffer || len(w.former) > r.rewinds
+	r.overSeen = r.handle != nil && r.handle.Err() != nil // a handler may be called before its watch is returned
+}
+
+// noteLags is noteLag for all watches.
+func (w *World[T]) noteLags() {
+	for _, r := range w.started {
+		w.noteLag(r)
+	}
 }
 
 // mayBeDue reports whether the watch's deadline may have passed. After a clock

@@ -27,13 +27,15 @@ type lastingFault struct {
 
 // lastingFaults are sabotages that only a specific read or check detects.
 var lastingFaults = []lastingFault{
-	{"end a watch silently", seams[Thing]{endError: func(*watch[Thing], error) error { return nil }}, judge.Ends},
+	{"end a watch silently", seams[Thing]{endError: func(*World[Thing], *watch[Thing], error) error { return nil }}, judge.Ends},
 	{"tell of an end twice", seams[Thing]{toldEnds: func(told []error) []error { return append(told, told...) }}, judge.Ends},
 	{"close a channel without a reason", seams[Thing]{endError: hideChannelEnd}, judge.Ends},
 	{"keep a watch without a cache when storage's are lost", seams[Thing]{sparesUncached: func() bool { return true }}, judge.Ends},
 	{"lose a Stop", seams[Thing]{stop: func(*watch[Thing]) bool { return true }}, judge.Ends},
 	{"do not hear that a context ends", seams[Thing]{cancel: func() bool { return true }}, judge.Ends},
 	{"keep to itself why a context ended", seams[Thing]{endError: hideCancelCause}, judge.Ends},
+	{"say that a watch was slow that was not", seams[Thing]{endError: blameSlowness}, judge.Ends},
+	{"say that a watch has lost what it has", seams[Thing]{endError: blameWindow}, judge.Ends},
 	{"forget a Timeout", changeOptions(func(opts *engine.WatchOptions) { opts.Timeout = 0 }), judge.Ends},
 	{"give no bookmarks", changeEvents(withoutBookmarks(0)), judge.Bookmarkable},
 	{"do not end the initial state", changeEvents(withoutBookmarks(engine.InitialEnd)), judge.Bookmarkable},
@@ -95,7 +97,7 @@ func understateHandled(r *watch[Thing], rev store.Revision) store.Revision {
 }
 
 // hideChannelEnd hides the reason for the end of a watch from the consumer of a channel.
-func hideChannelEnd(r *watch[Thing], err error) error {
+func hideChannelEnd(_ *World[Thing], r *watch[Thing], err error) error {
 	if r.consumer == script.Channel {
 		return nil
 	}
@@ -103,11 +105,28 @@ func hideChannelEnd(r *watch[Thing], err error) error {
 }
 
 // hideCancelCause reports the end of a context as a Stop.
-func hideCancelCause(_ *watch[Thing], err error) error {
+func hideCancelCause(_ *World[Thing], _ *watch[Thing], err error) error {
 	if errors.Is(err, execution.ErrCanceled) {
 		return engine.ErrStopped
 	}
 	return err
+}
+
+// blameSlowness reports the end of a watch as that of a slow one, although it has not lagged.
+func blameSlowness(w *World[Thing], r *watch[Thing], err error) error {
+	if w.noteLag(r); r.Options.Policy == engine.Terminate && !r.Lagged {
+		return engine.ErrSlowConsumer
+	}
+	return err
+}
+
+// blameWindow reports the end of a watch as the window's, which has moved past its position, but past nothing that it
+// has yet to deliver.
+func blameWindow(w *World[Thing], r *watch[Thing], err error) error {
+	if r.Uncached || w.mayExpire(r) || !r.MayExpire(w.floor(r)) {
+		return err
+	}
+	return &store.ExpiredError{Requested: 2, Oldest: 3}
 }
 
 // withoutBookmarks leaves out the bookmarks with the marks.

@@ -85,7 +85,7 @@ type seams[T any] struct {
 	restart func(memory.Options) memory.Options
 	// endError returns the error that the consumer of a watch receives when the watch has
 	// ended for err; nil for none.
-	endError func(r *watch[T], err error) error
+	endError func(w *World[T], r *watch[T], err error) error
 }
 
 // refuse returns the error with which a call of that name fails; nil if it is to be made.
@@ -120,5 +120,5 @@ func (w *World[T]) endError(r *watch[T], err error) error {
 	if w.seams.endError == nil {
 		return err
 	}
-	return w.seams.endError(r, err)
+	return w.seams.endError(w, r, err)
 }

@@ -50,6 +50,8 @@ type watch[T any] struct {
 	turns                 uint64
 	// continues is the list whose timeline the watch requires; nil if it requires none.
 	continues *lastList[T]
+	// overSeen: the watch had ended when it was last compared with its buffer.
+	overSeen bool
 	// checkpoint is the last that its consumer has saved, of the history checkpointed; nil if there is none.
 	checkpoint   engine.Checkpoint
 	checkpointed *judge.History[T]

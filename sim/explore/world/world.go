@@ -56,6 +56,10 @@ type World[T any] struct {
 	// discarded is up to where history was to be discarded, if the engine had not done that when its call
 	// returned; zero if it has.
 	discarded store.Revision
+	// windowEnd is the end of the window that watches were shown last, in so many rounds, and overrun the last
+	// revision where one has begun beyond the end of the one before.
+	windowEnd, overrun store.Revision
+	rounds             uint64
 	// closing: the engine is being closed, so it may refuse a handler's calls.
 	// rewinding: storage has gone back, and the engine may not have learned of it yet.
 	// resting: no call may be refused.
@@ -170,7 +174,7 @@ func newWorld[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], t *ex
 	if w.storage, err = storage.New(&cfg.Engine, w.host.Clock(), s.Setup, t); err != nil {
 		return nil, err
 	}
-	w.storage.Fail = w.fail
+	w.storage.Fail, w.sched.Ran = w.fail, w.noteWindow
 	if sabotage.turn != nil {
 		w.sched.Lost = func(t actors.Task) bool { return sabotage.turn(w, t) }
 	}
@@ -245,6 +249,7 @@ func (w *World[T]) run() error {
 		w.sched.BeginStep()
 		w.do(s)
 		w.check(w.always)
+		w.noteLags()
 		w.judgeInformer()
 		w.judgeWindow()
 		w.checkRests()

@@ -34,6 +34,8 @@ type Scheduler struct {
 	// turnsInStep is how many turns have run since the current step began; from MaxTurnsInStep
 	// on no more are run.
 	turnsInStep int
+	// Ran, if set, is called after each turn.
+	Ran func()
 	// Lost, if set, reports that a submitted turn is dropped, so that its actor never
 	// runs again. Only sabotage sets it.
 	Lost func(actors.Task) bool
@@ -194,6 +196,9 @@ func (s *Scheduler) run(t actors.Task) bool {
 	s.depth++
 	t.RunTurn()
 	s.depth--
+	if s.Ran != nil {
+		s.Ran()
+	}
 	return true
 }
 
