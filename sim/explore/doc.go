@@ -71,7 +71,8 @@
 //
 // Consumers of the engine's Source other than an informer and an object cache are not
 // judged: [Config].Attach can start them and register invariants of them. When objects were
-// written and when they expire is compared only in what writes return.
+// written and when they expire is not compared for deletions that the engine has found by
+// comparing states, nor for what storage had before it went back.
 //
 // # How to replay
 //

@@ -42,10 +42,13 @@ func (h *History[T]) JudgeList(r Read[T], selects func(T) bool, rev store.Revisi
 	var keys []string
 	have := State{}
 	for _, o := range objects {
-		if v := h.at(o.Key, rev); v.value == nil || !h.equal(*v.value, o.Value) {
+		switch v := h.at(o.Key, rev); {
+		case v.value == nil || !h.equal(*v.value, o.Value):
 			return Failed(ReadState, r.Name, "%q is not %v at %d", o.Key, o.Value, rev)
-		} else if o.Created != v.created {
+		case o.Created != v.created:
 			return Failed(ReadState, r.Name, "%s, but it was at %d", identity(o), v.created)
+		case o.Revision == v.since && !v.dates(o):
+			return Failed(ReadState, r.Name, "%s, is %s, not written at %v, expires at %v", identity(o), times(o), v.written, v.expires)
 		}
 		keys, have[o.Key] = append(keys, o.Key), o.Revision
 	}

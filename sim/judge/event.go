@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
@@ -131,11 +132,22 @@ func (j *judge[T]) judgeUnmarked(ev engine.Event[T]) error {
 		return j.fail(Genuine, "its value is %v, but %v of %q was written", ev.Object.Value, *value, c.key)
 	case ev.Object.Created != c.created:
 		return j.fail(Genuine, "its object was created at %d, not at %d", ev.Object.Created, c.created)
+	case !haveTimes(ev.Object, c.written, j.expiry(c, kind)):
+		return j.fail(Genuine, "its object is %s, not written at %v, expires at %v", times(ev.Object), c.written, j.expiry(c, kind))
 	}
 	if ev.Type == store.Emitted {
 		j.emitted[ev.Revision] = true
 	}
 	return j.judgePrevious(ev)
+}
+
+// expiry returns when the object of a change expires that is shown with a type: a deletion has the object of
+// before, also if that only left the selection.
+func (j *judge[T]) expiry(c *change[T], shown store.EventType) time.Time {
+	if shown == store.Deleted {
+		return c.expired
+	}
+	return c.expires
 }
 
 // judgePrevious checks the previous object of an event: only a modified or deleted object has
@@ -157,6 +169,8 @@ func (j *judge[T]) judgePrevious(ev engine.Event[T]) error {
 		return j.fail(PrevValue, "its previous state is %s, not that of %d, created at %d", identity(ev.Prev), has, was.created)
 	case !j.equal(ev.Prev.Value, *was.value):
 		return j.fail(PrevValue, "its previous state is %v, not %v", ev.Prev.Value, *was.value)
+	case !was.dates(ev.Prev):
+		return j.fail(PrevValue, "its previous state is %s, not written at %v, expires at %v", times(ev.Prev), was.written, was.expires)
 	}
 	return nil
 }
@@ -216,10 +230,13 @@ func (j *judge[T]) judgeDeletion(ev engine.Event[T]) error {
 
 // judgeObject checks that the object is one that was written at its revision.
 func (j *judge[T]) judgeObject(o *engine.Object[T]) error {
-	if !j.same(o, j.at(o.Key, o.Revision)) {
-		return j.fail(Genuine, "no such object was written: %v, %s", o.Value, identity(o))
+	switch v := j.at(o.Key, o.Revision); {
+	case j.same(o, v):
+		return nil
+	case !v.dates(o):
+		return j.fail(Genuine, "its object is %s, not written at %v, expires at %v", times(o), v.written, v.expires)
 	}
-	return nil
+	return j.fail(Genuine, "no such object was written: %v, %s", o.Value, identity(o))
 }
 
 // mustEndInitialState reports whether event n must be the bookmark that ends the initial

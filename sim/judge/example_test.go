@@ -3,6 +3,7 @@ package judge_test
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
@@ -30,6 +31,34 @@ func ExampleHistory_Judge() {
 	// Output:
 	// <nil>
 	// reliable: w, event 1: ADDED c@4: before it: revision 3 is missing
+}
+
+// A read that shows an object with another time than it was written at breaks an invariant, if that time is known.
+func ExampleHistory_Date() {
+	history := judge.NewHistory(func(a, b string) bool { return a == b })
+	rev := history.Put("a", "new")
+	history.Date(time.Unix(10, 0), time.Time{})
+	shown := engine.Object[string]{Key: "a", Value: "new", Revision: rev, Created: rev, Written: time.Unix(11, 0)}
+	read := judge.Read[string]{Name: "read", Mode: judge.ReadLatest, Oldest: rev, Newest: rev}
+	fmt.Println(judge.Broken(history.JudgeGet(read, "a", &shown)))
+	shown.Written = time.Unix(10, 0)
+	fmt.Println(history.JudgeGet(read, "a", &shown))
+	// Output:
+	// read-latest
+	// <nil>
+}
+
+// A watch that selects what begins with an a has one of two changes to deliver.
+func ExampleHistory_Lacks() {
+	history := judge.NewHistory(func(a, b string) bool { return a == b })
+	for _, value := range []string{"apple", "pear"} {
+		history.MarkReceived(history.Put(value, value))
+	}
+	watch := judge.Record[string]{
+		Name: "w", Selects: func(value string) bool { return value[0] == 'a' }, Options: engine.WatchOptions{From: judge.First},
+	}
+	fmt.Println(history.Lacks(&watch, history.Newest()))
+	// Output: 1
 }
 
 // Where a load has too many events to keep, a trail counts them: this consumer has received

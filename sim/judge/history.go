@@ -1,8 +1,10 @@
 package judge
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
@@ -31,12 +33,14 @@ type History[T any] struct {
 
 // change is one write that storage acknowledged. Now is the value after it and was the
 // value before it; nil if there is none. An emitted value is in now. Created is the
-// revision at which the object was created.
+// revision at which the object was created, and written when the change was made, if that is
+// known. Expires is when the object expires afterwards, and expired when that of before was to expire.
 type change[T any] struct {
-	kind     store.EventType
-	key      string
-	now, was *T
-	created  store.Revision
+	kind                      store.EventType
+	key                       string
+	now, was                  *T
+	created                   store.Revision
+	written, expires, expired time.Time
 }
 
 // version is the value of a key from revision since on; nil if there is no object. The
@@ -44,6 +48,8 @@ type change[T any] struct {
 type version[T any] struct {
 	since, created store.Revision
 	value          *T
+	// written and expires are as in change.
+	written, expires time.Time
 }
 
 // NewHistory returns the history of empty storage. Equal compares values.
@@ -118,6 +124,17 @@ func (h *History[T]) add(c change[T]) store.Revision {
 	return rev
 }
 
+// Date notes when the newest change was made and, if it has stored an object with a TTL, when that expires. These
+// times of changes that are not dated are not judged.
+func (h *History[T]) Date(written, expires time.Time) {
+	c := h.change(h.Newest())
+	c.written, c.expires, c.expired = written, expires, h.at(c.key, h.Newest()-1).expires
+	if c.kind == store.Added {
+		v := &h.versions[c.key][len(h.versions[c.key])-1]
+		v.written, v.expires = written, expires
+	}
+}
+
 // Newest returns the newest revision.
 func (h *History[T]) Newest() store.Revision { return First + store.Revision(len(h.log)) }
 
@@ -170,12 +187,15 @@ func (h *History[T]) At(key string, rev store.Revision) (value T, since store.Re
 
 // Fork returns the history of a storage that went back to rev, which has the changes up to
 // rev and none after it. The two then change independently, except that revisions up to rev
-// that are received in the fork are received in h, too.
+// that are received in the fork are received in h, too. The changes up to rev are not dated in
+// the fork.
 func (h *History[T]) Fork(rev store.Revision) *History[T] {
 	f := NewHistory(h.equal)
 	f.parent, f.forked = h, rev
 	for at := First + 1; at <= min(rev, h.Newest()); at++ {
-		f.add(*h.change(at))
+		c := *h.change(at)
+		c.written = time.Time{}
+		f.add(c)
 		f.received[at-First-1] = h.Received(at)
 	}
 	return f
@@ -227,7 +247,20 @@ func (h *History[T]) at(key string, rev store.Revision) version[T] {
 
 // same reports whether o is the object of a version.
 func (h *History[T]) same(o *engine.Object[T], v version[T]) bool {
-	return v.value != nil && o.Revision == v.since && o.Created == v.created && h.equal(o.Value, *v.value)
+	return v.value != nil && o.Revision == v.since && o.Created == v.created && h.equal(o.Value, *v.value) && v.dates(o)
+}
+
+// dates reports whether o has the times of a version, as far as these are known.
+func (v *version[T]) dates(o *engine.Object[T]) bool { return haveTimes(o, v.written, v.expires) }
+
+// haveTimes reports whether o was written and expires at these times, or that is not known.
+func haveTimes[T any](o *engine.Object[T], written, expires time.Time) bool {
+	return written.IsZero() || o.Written.Equal(written) && o.Expires.Equal(expires)
+}
+
+// times describes when o was written and expires.
+func times[T any](o *engine.Object[T]) string {
+	return fmt.Sprintf("written at %v, expires at %v", o.Written, o.Expires)
 }
 
 // selectedAs returns how a selection shows a change: with which type and value. It returns false

@@ -102,6 +102,7 @@ func (d *drawing) setup() Setup {
 	if s.Transactions = d.IntN(5) == 0; s.Transactions {
 		s.SharesState, s.ListWhenBehind = false, 0
 	}
+	s.NoPrev = d.IntN(2) == 0 && !s.SharesState
 	return s
 }
 

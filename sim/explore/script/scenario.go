@@ -45,6 +45,9 @@ type Setup struct {
 	// scenario with transactions never shares the state, never makes the engine list again
 	// and has no watch that conflates. [Scenario.Validate] refuses others.
 	Transactions bool `json:"transactions,omitzero"`
+	// NoPrev says that storage sends the engine neither the state before a change nor what is
+	// deleted. It has no effect with SharesState.
+	NoPrev bool `json:"noPrev,omitzero"`
 	// Window bounds the history that the engine keeps.
 	Window engine.Window `json:"window,omitzero"`
 	// Indexed has the engine index the fields and labels that explore.Config.Engine names.

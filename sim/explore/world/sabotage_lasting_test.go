@@ -42,6 +42,10 @@ var lastingFaults = []lastingFault{
 	{"give bookmarks to all", changeOptions(func(opts *engine.WatchOptions) { opts.Bookmarks = true }), judge.Bookmarkable},
 	{"tell no progress", changeOptions(func(opts *engine.WatchOptions) { opts.Progress = false }), judge.Bookmarkable},
 	{"forget when an object was created", changeEvents(wrongCreation), judge.Genuine},
+	{"forget when an object expires", changeEvents(withoutExpiry), judge.Genuine},
+	{"forget when the object before expired", changeEvents(withoutPreviousExpiry), judge.PrevValue},
+	{"tell of a deletion when the object was written", changeEvents(deletedWhenWritten), judge.Genuine},
+	{"forget when objects expire that an informer shows", seams[Thing]{shown: withoutExpiries}, judge.ReadState},
 	{"do not tell that emitted values are lost", changeEvents(dropEveryMark), judge.Reliable},
 	{"resume one too early", changeResumeRevision(func(rev store.Revision) store.Revision { return max(rev, 1) - 1 }), judge.Resumable},
 	{"resume a handler one too early", seams[Thing]{resumeRevision: understateHandled}, judge.Resumable},
@@ -144,6 +148,43 @@ func wrongCreation(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing
 	if ev.Type == engine.Modified {
 		o := *ev.Object
 		o.Created = o.Revision
+		ev.Object = &o
+	}
+	return []engine.Event[Thing]{ev}
+}
+
+func withoutExpiry(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+	ev.Object = neverExpires(ev.Object)
+	return []engine.Event[Thing]{ev}
+}
+
+func withoutPreviousExpiry(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+	ev.Prev = neverExpires(ev.Prev)
+	return []engine.Event[Thing]{ev}
+}
+
+func withoutExpiries(_ *World[Thing], objects []*engine.Object[Thing]) (all []*engine.Object[Thing]) {
+	for _, o := range objects {
+		all = append(all, neverExpires(o))
+	}
+	return all
+}
+
+// neverExpires returns a copy of an object that does not expire, nil for nil.
+func neverExpires(o *engine.Object[Thing]) *engine.Object[Thing] {
+	if o == nil {
+		return nil
+	}
+	own := *o
+	own.Expires = time.Time{}
+	return &own
+}
+
+// deletedWhenWritten gives a deletion the time of the write before.
+func deletedWhenWritten(_ *watch[Thing], ev engine.Event[Thing]) []engine.Event[Thing] {
+	if ev.Type == engine.Deleted {
+		o := *ev.Object
+		o.Written = ev.Prev.Written
 		ev.Object = &o
 	}
 	return []engine.Event[Thing]{ev}

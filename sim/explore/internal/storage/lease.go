@@ -79,6 +79,7 @@ func (s *Storage[T]) reap() {
 		}
 		s.leases.set(key, time.Time{})
 		s.trace.Call("expire", s.History.Delete(key), 1, nil)
+		s.History.Date(s.clock.Now(), time.Time{})
 		s.stamp()
 	}
 }

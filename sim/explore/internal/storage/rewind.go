@@ -55,6 +55,11 @@ func (s *Storage[T]) Rewind(rev store.Revision, others []T, err error) error {
 			return failed
 		}
 		s.History.Put(key, value)
+		o, failed := inner.Get(ctx, key)
+		if failed != nil {
+			return failed
+		}
+		s.History.Date(o.Written, o.Expires)
 	}
 	s.stamp()
 	return old.Close()

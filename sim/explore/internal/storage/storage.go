@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/watchmill/watchmill/actors/reflector"
@@ -111,6 +112,9 @@ func New[T any](cfg *engine.Config[T], clock clock.Clock, setup script.Setup, t 
 	if setup.Batch > 0 {
 		s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Before(func(_ context.Context, c *faulty.Call) { c.Max = setup.Batch })})
 	}
+	if setup.NoPrev && !setup.SharesState {
+		s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.After(s.leaveOutPrevious)})
+	}
 	return s, nil
 }
 
@@ -169,6 +173,20 @@ func (s *Storage[T]) recordCall(_ context.Context, c *faulty.Call) {
 	}
 }
 
+// leaveOutPrevious leaves out what a batch has of the states before its events, as storage may for a watch
+// with NoPrev.
+func (s *Storage[T]) leaveOutPrevious(_ context.Context, c *faulty.Call) {
+	events := slices.Clone(c.Batch.Events)
+	for i, ev := range events {
+		if events[i].Prev = nil; ev.Type == store.Deleted {
+			gone := s.Schema.New()
+			gone.Key, gone.Revision, gone.Written = ev.Object.Key, ev.Object.Revision, ev.Object.Written
+			events[i].Object = gone
+		}
+	}
+	c.Batch.Events = events
+}
+
 // recordWrite records a write, which must have the revision after the newest.
 func (s *Storage[T]) recordWrite(c *faulty.Call) {
 	var next store.Revision
@@ -184,6 +202,7 @@ func (s *Storage[T]) recordWrite(c *faulty.Call) {
 	case faulty.OpEmit:
 		next = s.History.Emit(o.Key, s.value(o))
 	}
+	s.History.Date(c.Object.Written, c.Object.Expires)
 	s.stamp()
 	if c.Object.Revision != next {
 		s.Fail(judge.Failed(judge.Acknowledged, "storage", "it gave a change revision %d, the next is %d", c.Object.Revision, next))

@@ -37,12 +37,18 @@ func (s *Storage[T]) change(key string, value T, remove bool) error {
 	}
 	s.leases.remove(key)
 	if prev != nil && remove {
-		_, err = s.Unwrap().Remove(ctx, prev)
-		s.History.Delete(key)
+		gone, err := s.Unwrap().Remove(ctx, prev)
+		if err == nil {
+			s.History.Delete(key)
+			s.History.Date(gone.Written, gone.Expires)
+		}
 		return err
 	}
-	_, err = s.Unwrap().Put(ctx, s.newObject(key, value), prev, backend.PutOptions{})
-	s.History.Put(key, value)
+	o, err := s.Unwrap().Put(ctx, s.newObject(key, value), prev, backend.PutOptions{})
+	if err == nil {
+		s.History.Put(key, value)
+		s.History.Date(o.Written, o.Expires)
+	}
 	return err
 }
 
