@@ -196,7 +196,7 @@ func TestPlay_RefusesToLetMoreTimePassThanAYear(t *testing.T) {
 // Without a number these steps would do something else than the verb says, and what they did
 // would be found as an error of the engine.
 func TestPlay_RefusesStepsWithoutTheirNumber(t *testing.T) {
-	for _, verb := range []script.Verb{script.Take, script.Pages, script.NextPage, script.FailLists, script.FailWatches, script.SlowLists, script.Fail} {
+	for _, verb := range []script.Verb{script.Take, script.Pages, script.NextPage, script.FailLists, script.FailWatches, script.SlowLists, script.FailCalls, script.Fail} {
 		steps := []script.Step{{Do: script.Write, Turns: script.Unlimited}, {Do: verb, Turns: script.Unlimited}}
 		_, err := Play(Things(), script.Scenario{Steps: steps})
 		requireField(t, "Steps[1].N", err)

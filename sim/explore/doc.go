@@ -19,8 +19,8 @@
 //     ([script.Step].Meanwhile);
 //   - one of the engine's actors may be slow, so that its mailbox fills while
 //     others get ahead of it ([script.Slow]);
-//   - storage may close, lose or expire watches, lose or repeat events, fail or be
-//     slow, and compact its history;
+//   - storage may close, lose or expire watches, lose or repeat events, fail to list, to watch,
+//     to read or to write, be slow, and compact its history;
 //   - storage may go back ([script.Rewind]), and then have other writes at the same
 //     revisions ([script.Rewrite]), beneath watches, informers and object caches: in half of
 //     the scenarios without transactions, since less is known of an engine after that;

@@ -25,7 +25,7 @@ var chances = []chance{
 	{Get, 4}, {List, 3}, {WaitFor, 2}, {Pages, 1}, {Follow, 2}, {WatchLastList, 2}, {NextPage, 2}, {Subscribe, 1}, {Acquire, 3}, {Fetch, 4}, {Release, 1},
 	{Pass, 5}, {Jump, 1},
 	{Hangup, 1}, {Outage, 1}, {Expire, 2}, {Lose, 1}, {Repeat, 1},
-	{FailLists, 1}, {FailWatches, 1}, {SlowLists, 1}, {Block, 1}, {Unblock, 2},
+	{FailLists, 1}, {FailWatches, 1}, {SlowLists, 1}, {FailCalls, 2}, {Block, 1}, {Unblock, 2},
 	{Compact, 1}, {Discard, 2}, {Rewind, 1}, {Rewrite, 1}, {Cancel, 2}, {Panic, 1}, {Fail, 3}, {Slow, 3},
 }
 
@@ -344,7 +344,7 @@ func (d *drawing) step(verb Verb) Step {
 		s.For = pick(d, time.Millisecond, 70*time.Millisecond, time.Second)
 	case Jump:
 		s.For = pick(d, -time.Hour, -time.Second, time.Second, time.Hour)
-	case FailLists, SlowLists:
+	case FailLists, SlowLists, FailCalls:
 		s.N = 1 + d.IntN(3)
 	case Fail:
 		s.N = 1 + d.IntN(4)

@@ -88,7 +88,7 @@ type Step struct {
 	// Uncached sends a write or a read to the engine without a cache, if there is one.
 	Uncached bool `json:"uncached,omitzero"`
 	// N is a number of turns, events, objects, calls or revisions. [Take], [Pages],
-	// [NextPage], [FailLists], [FailWatches], [SlowLists] and [Fail] require it.
+	// [NextPage], [FailLists], [FailWatches], [SlowLists], [FailCalls] and [Fail] require it.
 	N int `json:"n,omitzero"`
 	// Turns is how many turns a call may wait for; a negative value, such as [Unlimited],
 	// means all.
@@ -250,10 +250,13 @@ const (
 	Lose
 	Repeat
 	// FailLists and FailWatches make the next N calls fail, and SlowLists makes the next
-	// N slow if storage may block. Each also ends storage's watches.
+	// N slow if storage may block. Each also ends storage's watches. FailCalls makes the next
+	// N other calls of the engine with the cache fail, before they have an effect: those that read
+	// or write an object, ask for the revision or compact.
 	FailLists
 	FailWatches
 	SlowLists
+	FailCalls
 	// Block makes storage's watches deliver nothing, until Unblock.
 	Block
 	Unblock

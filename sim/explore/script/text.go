@@ -44,7 +44,7 @@ var verbNames = [verbs]string{
 	Subscribe: "subscribe", Acquire: "acquire", Fetch: "fetch", Release: "release", Pass: "time passes", Jump: "clock jumps",
 	Hangup: "storage closes watches", Outage: "storage loses watches", Expire: "storage expires watches",
 	Lose: "storage loses an event", Repeat: "storage repeats an event",
-	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow",
+	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow", FailCalls: "calls fail",
 	Block: "storage goes silent", Unblock: "storage delivers again",
 	Compact: "compact", Discard: "discard", Rewind: "storage goes back", Rewrite: "storage goes back and has other writes",
 	Cancel: "context ends", Panic: "handler panics", Fail: "handler fails", Slow: "slow is actor",

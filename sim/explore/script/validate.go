@@ -97,7 +97,7 @@ func (s *Step) validate(field string, setup *Setup) error {
 // counts reports whether a step with the verb is about N things, of which there must be one.
 func (v Verb) counts() bool {
 	switch v {
-	case Take, Pages, NextPage, FailLists, FailWatches, SlowLists, Fail:
+	case Take, Pages, NextPage, FailLists, FailWatches, SlowLists, FailCalls, Fail:
 		return true
 	}
 	return false

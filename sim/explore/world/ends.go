@@ -24,7 +24,7 @@ func (w *World[T]) judgeRefusedWatch(step script.Step, r *watch[T], err error) {
 		if w.mustStart(r) {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the window starts at %d", err, w.floor(r)))
 		}
-	case r.caller.Canceled && errors.Is(err, execution.ErrCanceled):
+	case r.caller.Canceled && errors.Is(err, execution.ErrCanceled), w.hasFailed(err):
 	case errors.Is(err, engine.ErrIdle):
 		if step.Turns == script.Unlimited && w.sched.HasTurns() {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "idle with turns left"))

@@ -195,12 +195,13 @@ func (w *World[T]) list(ctx context.Context, r read[T], opts engine.ListOptions)
 }
 
 // judgeReadError fails the world if a read failed without a reason: it may fail with one of
-// the allowed errors, because its context has ended, or because the engine is being closed. At rest
+// the allowed errors, because its context has ended, because the engine is being closed, or since storage
+// could not be reached. At rest
 // the allowed errors do not count.
 func (w *World[T]) judgeReadError(ctx context.Context, r read[T], err error, allowed []error) {
 	switch {
 	case ctx.Err() != nil && errors.Is(err, execution.ErrCanceled):
-	case w.closing && errors.Is(err, engine.ErrEngineClosed):
+	case w.closing && errors.Is(err, engine.ErrEngineClosed), w.hasFailed(err):
 	case w.resting || !slices.ContainsFunc(allowed, func(reason error) bool { return errors.Is(err, reason) }):
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%v", err))
 	case errors.Is(err, engine.ErrIdle):

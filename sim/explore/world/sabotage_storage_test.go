@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -144,6 +145,24 @@ func fromCache(c *faulty.Call) bool { return c.ListOptions.Limit == reflector.De
 // refuseWrite fails one write without a reason.
 func refuseWrite(_ *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpPut), When: func(*faulty.Call) bool { return o.now() }, Do: faulty.Fail(storage.ErrOutage)}
+}
+
+// acknowledgeFailure acknowledges writes of objects that storage has refused, with what was to be stored.
+func acknowledgeFailure(*World[Thing], *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpPut), Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		if errors.Is(c.Err, storage.ErrOutage) {
+			c.Object, c.Err = c.Draft, nil
+		}
+	})}
+}
+
+// forgetOutage returns the first revision when that of storage cannot be asked for.
+func forgetOutage(*World[Thing], *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpRevision), Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		if errors.Is(c.Err, storage.ErrOutage) {
+			c.Revision, c.Err = judge.First, nil
+		}
+	})}
 }
 
 // keepHistory acknowledges a compaction without making it.

@@ -105,6 +105,11 @@ var sabotages = []sabotage{
 		foundBy: []judge.Invariant{judge.Kept}},
 	{name: "forget what is not too many bytes", seams: changeConfig(func(c *engine.Config[Thing]) { c.Window.MaxBytes = 1 }), moments: 1,
 		foundBy: []judge.Invariant{judge.Kept}},
+	{name: "acknowledge a write that has failed", seams: onStorage(acknowledgeFailure), moments: 1,
+		foundBy: []judge.Invariant{judge.Acknowledged}},
+	{name: "go on without the revision of storage", seams: onStorage(forgetOutage), moments: 1,
+		foundBy:     []judge.Invariant{judge.ReadLatest, judge.Resumable, judge.InitialState},
+		sideEffects: []judge.Invariant{judge.ReadCached, judge.Refusals}}, // a reference asks by a list, and a watch may be refused for another reason
 	{name: "keep what is to be discarded", seams: onStorage(keepHistory), moments: 3,
 		foundBy: []judge.Invariant{judge.Kept}},
 	{name: "delete another object", seams: onStorage(removeOther), moments: 3,
@@ -128,7 +133,7 @@ var sabotages = []sabotage{
 	{name: "list no more", seams: onStorage(failAllLists), moments: 3,
 		foundBy:     []judge.Invariant{judge.Recovers},
 		sideEffects: []judge.Invariant{judge.Conserved}}, // a drain waits for the lists
-	{name: "keep a deletion from a watch that starts in the future", seams: onDelivery(dropFutureDeletion), moments: 2, within: 1000,
+	{name: "keep a deletion from a watch that starts in the future", seams: onDelivery(dropFutureDeletion), moments: 2,
 		foundBy: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.PrevValue, judge.IsCreate}},
 	{name: "drop what a channel hands over", seams: onDelivery(dropFromChannel), moments: 3,
 		foundBy: []judge.Invariant{judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.InitialState, judge.IsCreate, judge.PrevValue}},
@@ -218,7 +223,7 @@ var sabotages = []sabotage{
 		foundBy: []judge.Invariant{judge.Conserved, judge.InitialState}},
 	{name: "do not drain what a loop is in the middle of", seams: closeOnLoops, moments: 1,
 		foundBy: []judge.Invariant{judge.Conserved, judge.InitialState}},
-	{name: "keep from an informer what a drain delivers", seams: func(*once) seams[Thing] { return seams[Thing]{notify: dropInDrain} }, moments: 1, within: 1000,
+	{name: "keep from an informer what a drain delivers", seams: func(*once) seams[Thing] { return seams[Thing]{notify: dropInDrain} }, moments: 1, within: 1000, // few scenarios have an informer and a drain
 		foundBy: []judge.Invariant{judge.Conserved}},
 	{name: "accept writes in a drain", seams: acceptInDrain, moments: 1,
 		foundBy: []judge.Invariant{judge.Conserved}},

@@ -2,14 +2,18 @@ package world
 
 import (
 	"context"
+	"errors"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/sim/explore/internal/storage"
 	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 )
 
 // do performs step s.
 func (w *World[T]) do(s script.Step) {
+	defer func(outer uint64) { w.failedCalls = outer }(w.failedCalls)
+	w.failedCalls = w.storage.FailedCalls
 	switch s.Do {
 	case script.Write, script.Lease, script.Remove, script.Emit:
 		w.write(s)
@@ -62,6 +66,11 @@ func (w *World[T]) do(s script.Step) {
 			w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
 		}
 	}
+}
+
+// hasFailed reports whether a call has returned err since FailCalls has made one of its calls of storage fail.
+func (w *World[T]) hasFailed(err error) bool {
+	return errors.Is(err, storage.ErrOutage) && w.storage.FailedCalls > w.failedCalls
 }
 
 // cancel ends the context of the call that is under way or, if there is none, that of the

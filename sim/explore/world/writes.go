@@ -51,10 +51,17 @@ func (w *World[T]) equalTo(key string, value T) store.Revision {
 // write draws a value from the step's seed, makes the step's call and judges its result.
 func (w *World[T]) write(s script.Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
+	before := w.newest()
 	a, o, err := w.requestWrite(s, value)
 	if err != nil {
 		w.trace.Result(0, err)
-		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
+		_, since, _ := w.history().Get(a.key)
+		switch {
+		case !w.hasFailed(err):
+			w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
+		case since > before:
+			w.fail(judge.Failed(judge.Acknowledged, s.Do.String(), "%q was written, in spite of: %v", a.key, err))
+		}
 		return
 	}
 	w.trace.Result(o.Revision, nil)
@@ -247,9 +254,11 @@ func (w *World[T]) engineOfStep(s script.Step) *engine.Engine[T] {
 	return w.engine
 }
 
-// judgeRefusal fails the world unless err is reason where due is set, and nil where it is not.
+// judgeRefusal fails the world unless err is reason where due is set, and nil where it is not, or storage
+// could not be reached.
 func (w *World[T]) judgeRefusal(s script.Step, err, reason error, due bool) {
 	switch {
+	case w.hasFailed(err):
 	case due && !errors.Is(err, reason):
 		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "it should fail as %v, but: %v", reason, err))
 	case !due && err != nil:

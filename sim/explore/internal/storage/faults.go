@@ -30,6 +30,8 @@ func (s *Storage[T]) Disturb(step script.Step) error {
 	case script.FailWatches:
 		s.inject(script.FailWatches, faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Times: step.N, Do: faulty.Fail(ErrOutage)})
 		s.BreakWatches(ErrOutage)
+	case script.FailCalls:
+		s.inject(script.FailCalls, faulty.Rule{Ops: singleCalls, Times: step.N, Do: s.failCall})
 	case script.SlowLists:
 		if s.blocks {
 			s.inject(script.SlowLists, faulty.Rule{Ops: lists, Times: step.N, Do: faulty.After(s.delayed)})
@@ -40,9 +42,18 @@ func (s *Storage[T]) Disturb(step script.Step) error {
 	case script.Unblock:
 		s.unblock()
 	case script.Compact:
-		return s.Compact(context.Background(), s.Back(step.N))
+		return s.Unwrap().Compact(context.Background(), s.Back(step.N))
 	}
 	return nil
+}
+
+// singleCalls are the operations that FailCalls makes fail.
+var singleCalls = []faulty.Op{faulty.OpGet, faulty.OpPut, faulty.OpRemove, faulty.OpEmit, faulty.OpRevision, faulty.OpCompact}
+
+// failCall makes a call fail before it has an effect.
+func (s *Storage[T]) failCall(_ context.Context, c *faulty.Call, _ func()) {
+	s.FailedCalls++
+	c.Err = ErrOutage
 }
 
 // Back returns the revision n before the newest, and at least the first.

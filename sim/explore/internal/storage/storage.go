@@ -47,6 +47,8 @@ type Storage[T any] struct {
 	History *judge.History[T]
 	// Breaks are the errors with which watches were broken, in order.
 	Breaks []error
+	// FailedCalls is how many calls FailCalls has made fail.
+	FailedCalls uint64
 	// ClockJumped: the clock was corrected, so it is not known when objects expire.
 	ClockJumped bool
 	// Listed is the revision of the newest list by a Reflector; zero if there was none since storage
