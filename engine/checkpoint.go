@@ -115,7 +115,7 @@ func ParseCheckpoint(text string) (Checkpoint, error) {
 	}
 	number, id, _ := strings.Cut(text, "@")
 	rev, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || rev == 0 || id == "" || number[0] == '+' {
+	if err != nil || rev == 0 || id == "" {
 		return Checkpoint{}, &ConfigError{Field: "Checkpoint", Problem: fmt.Sprintf("is %.80q; give what Checkpoint.String wrote, such as 12@bolt:5f0c.1/pods", text)}
 	}
 	return Checkpoint{Store: id, Revision: Revision(rev)}, nil
