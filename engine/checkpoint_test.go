@@ -349,3 +349,20 @@ func TestWarmStart_WindowKeepsWhatStorageKeeps(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, until(t, ctx, w, last), 5)
 }
+
+// A checkpoint names the storage whose state the cache has, also while that was replaced and the
+// cache has not noticed: the revisions are of what it shows.
+func TestCheckpoint_IsOfTheStorageThatTheCacheHas(t *testing.T) {
+	f := newReadFixture(t)
+	rev := f.put("a", "web", 1)
+	first, err := f.Checkpoint(t.Context(), rev)
+	require.NoError(t, err)
+	old := f.storage.Replace(f.newMemory())
+	again, err := f.Checkpoint(t.Context(), rev)
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+	require.NoError(t, old.Close())
+	f.notice()
+	_, err = f.RevisionOf(t.Context(), first)
+	require.ErrorIs(t, err, engine.ErrForeignCheckpoint)
+}
