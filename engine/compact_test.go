@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -101,6 +102,32 @@ func TestCompact_OfWhatTheCacheHasNotReached(t *testing.T) {
 	w := f.watch(engine.WatchOptions{From: third})
 	f.put("d")
 	f.requireReads(w, "ADDED d@5")
+}
+
+// A cache that storage does not serve does not prevent a compaction.
+func TestCompact_WhileTheCacheIsNotReady(t *testing.T) {
+	f := newReadFixture(t)
+	first := f.put("a", "web", 1)
+	unwatched := f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Do: faulty.Fail(errDown)})
+	f.storage.BreakWatches(errDown)
+	second := f.put("a", "web", 2)
+	require.False(t, f.Stats().Ready)
+	require.NoError(t, f.within(time.Minute).Compact(t.Context(), second))
+	compacted, err := f.storage.Compacted(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, second, compacted)
+	unwatched.Remove()
+	require.NoError(t, f.within(time.Minute).WaitReady(t.Context()))
+	_, err = f.List(t.Context(), engine.ListOptions{Read: engine.Exactly(first)})
+	require.ErrorIs(t, err, engine.ErrExpired)
+}
+
+// Storage says at once that a revision has not happened: the cache is not waited for.
+func TestCompact_OfTheFutureFailsAtOnce(t *testing.T) {
+	f := newReadFixture(t)
+	began := f.clock.Now()
+	require.ErrorIs(t, f.within(time.Minute).Compact(t.Context(), 99), engine.ErrFuture)
+	require.Equal(t, began, f.clock.Now())
 }
 
 // A compaction that fails leaves the cache as it was; a closed engine makes none.
