@@ -237,6 +237,32 @@ func TestFault_StorageThatWentBackLeavesNoWatchBehind(t *testing.T) {
 	require.EqualValues(t, 1, w.Lag())
 }
 
+// Neither are those that are made while the cache does not watch storage, which may go back
+// unnoticed then.
+func TestFault_StorageThatWentBackUnwatchedLeavesNoWatchBehind(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.Backend = sameStorage{c.Backend.(*faulty.Backend)} })
+	f.put("a", "web", 1)
+	unwatched := f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Do: faulty.Fail(errDown)})
+	f.storage.BreakWatches(errDown)
+	f.settle()
+	require.False(t, f.Stats().Ready)
+	for n := range 5 {
+		f.put("b", "web", n)
+	}
+	f.goBack()
+	f.put("a", "web", 1)
+	f.put("c", "web", 1)
+	unwatched.Remove()
+	require.NoError(t, f.within(time.Minute).WaitReady(t.Context()))
+	require.Equal(t, engine.Revision(3), f.Revision())
+	require.Zero(t, f.Stats().Relists)
+	w, err := f.Watch(t.Context(), engine.WatchOptions{})
+	require.NoError(t, err)
+	require.Zero(t, w.Lag())
+	w.Stop()
+	f.settle()
+}
+
 // A write to storage that is replaced before the write returns was lost with it.
 func TestFault_AWriteThatIsAnsweredAfterStorageWentBackLeavesNoWatchBehind(t *testing.T) {
 	f := newFixture(t, nil)
