@@ -125,3 +125,38 @@ func TestList_CachedHasPagesWithoutACache(t *testing.T) {
 	require.Equal(t, "@4: c=2@4", page)
 	require.Empty(t, next)
 }
+
+// The objects under a key are not those of the key.
+func TestList_OfOneKeyReadsOneObjectOfTheBackend(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	for _, name := range []string{"a", "a/1", "a/2"} {
+		f.put(name, "web", 1)
+	}
+	read := 0
+	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		read += len(c.Page.Items)
+	})})
+	f.lists(engine.ListOptions{Key: "a"}, "@4: a=1@2", "list")
+	require.Equal(t, 1, read)
+}
+
+// A list without a limit is asked for as a whole, so that no compaction ends it halfway.
+func TestList_OfASelectorWithoutALimitAsksTheBackendOnce(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	for i := range 1001 {
+		f.put(fmt.Sprintf("p%04d", i), "web", i)
+	}
+	f.put("q", "rare", 1)
+	f.lists(engine.ListOptions{Labels: "app=rare"}, "@1003: q=1@1003", "list")
+}
+
+// The token of an expired page names no revision: the cache goes on in its newest state.
+func TestList_CacheServesTheRestOfAnExpiredPage(t *testing.T) {
+	f := newReadFixture(t)
+	for n, name := range []string{"a", "b", "c"} {
+		f.put(name, "web", n)
+	}
+	offered := backend.Token{Start: "a"}.Encode()
+	f.lists(engine.ListOptions{Limit: 1, Continue: offered}, "@4: b=1@3 +1 more", "revision")
+	require.Zero(t, f.Stats().Fallbacks)
+}

@@ -73,6 +73,17 @@ func TestGet_BeforeTheFirstListAsksTheBackend(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrFuture)
 }
 
+// So is a page, whose first revision may be any. The cache is not waited for.
+func TestList_PageBeforeTheFirstListAsksTheBackend(t *testing.T) {
+	f := newDownFixture(t)
+	_, err := f.storage.Put(t.Context(), draftOf(cfg(), pod{Name: "a", N: 1}), nil, backend.PutOptions{})
+	require.NoError(t, err)
+	f.setDown(false)
+	f.asked()
+	f.lists(engine.ListOptions{Limit: 1, Read: engine.NotOlderThan(0)}, "@2: a=1@2", "list")
+	f.lists(engine.ListOptions{Limit: 1, Read: engine.NotOlderThan(2)}, "@2: a=1@2", "list")
+}
+
 // The cache serves what it has although storage cannot be reached. Kubernetes
 // answers 429 then; an engine was asked for what may be old.
 func TestRead_OutageLeavesTheCacheReadable(t *testing.T) {
