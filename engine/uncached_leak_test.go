@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
@@ -57,4 +58,32 @@ func TestNoCache_WatchThatIsRefusedLeavesNoneInStorage(t *testing.T) {
 	require.Zero(t, open)
 	require.NoError(t, e.Close())
 	require.NoError(t, inner.Close())
+}
+
+// The engine is closed when the storage's watch has just been opened.
+func TestNoCache_WatchDuringWhichTheEngineIsClosedLeavesNoneInStorage(t *testing.T) {
+	c, open := cfg(), 0
+	inner, err := memory.New(c.Schema(), memory.Options{})
+	require.NoError(t, err)
+	storage := faulty.New(counted{inner, &open}, faulty.Options{})
+	c.NoCache, c.Backend, c.FirstRevision = true, storage, 0
+	e, err := engine.New(c)
+	require.NoError(t, err)
+	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Do: faulty.After(func(context.Context, *faulty.Call) {
+		require.NoError(t, e.Close())
+	})})
+	_, err = e.Watch(t.Context(), engine.WatchOptions{})
+	require.ErrorIs(t, err, engine.ErrEngineClosed)
+	require.Zero(t, open)
+	require.NoError(t, storage.Close())
+}
+
+// A watch that storage refuses is none of the engine's.
+func TestNoCache_WatchThatStorageRefusesIsNotAmongTheRunning(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Do: faulty.Fail(errDown)})
+	_, err := f.Watch(t.Context(), engine.WatchOptions{})
+	require.ErrorIs(t, err, errDown)
+	require.Empty(t, f.Watches())
+	require.Zero(t, f.Stats().Watches)
 }
