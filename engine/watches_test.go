@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -256,4 +257,44 @@ func TestName_IsInWhatTheWatchEndsWith(t *testing.T) {
 	require.ErrorIs(t, late.Err(), context.DeadlineExceeded)
 	var timeout interface{ Timeout() bool }
 	require.True(t, errors.As(late.Err(), &timeout) && timeout.Timeout())
+}
+
+// Of those that are behind for as long, the one with more to deliver comes first, then by name,
+// then the older.
+func TestWatches_OfTheSameDelay(t *testing.T) {
+	e := deterministic(t)
+	watch := func(name string) {
+		_, err := e.Engine().Watch(t.Context(), engine.WatchOptions{Name: name})
+		require.NoError(t, err)
+	}
+	watch("x")
+	e.Advance(time.Second)
+	watch("x")
+	watch("w")
+	e.Create(pod{Name: "a"})
+	require.NoError(t, e.Engine().WaitFor(t.Context(), 2))
+	watch("a")
+	e.Create(pod{Name: "b"})
+	require.NoError(t, e.Engine().WaitFor(t.Context(), 3))
+	e.Advance(time.Second)
+	var got []string
+	for _, w := range e.Engine().Watches() {
+		got = append(got, fmt.Sprint(w.Name, " ", w.Behind, " ", w.Lag, " ", w.Age))
+	}
+	require.Equal(t, []string{"w 1s 2 1s", "x 1s 2 2s", "x 1s 2 1s", "a 1s 1 1s"}, got)
+}
+
+func TestWatches_CountWhatWasLeftOut(t *testing.T) {
+	f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) {
+		c.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
+	})
+	w := f.watch(engine.WatchOptions{Policy: engine.Conflate, Buffer: 1})
+	for range 1100 {
+		f.put("a")
+	}
+	f.read(w)
+	require.Positive(t, w.Lost())
+	info := f.engine.Watches()[0]
+	require.Equal(t, w.Lost(), info.Lost)
+	require.Equal(t, uint64(1100), info.Delivered+info.Lost)
 }
