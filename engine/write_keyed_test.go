@@ -89,6 +89,10 @@ func TestKeys_OfWritesWithoutRoomForOne(t *testing.T) {
 	pods, _ := newEngine(t, nil)
 	_, err = pods.PutWith(ctx, pod{Name: "a"}, engine.PutOptions{Key: "b"})
 	wanted{engine.ErrInvalidKey, []string{`"a"`, `"b"`}}.require(t, err)
+	_, err = pods.PutWith(ctx, pod{Name: "a"}, engine.PutOptions{Key: "b//"})
+	var invalid *engine.KeyError
+	require.ErrorAs(t, err, &invalid, "it can be no value's")
+	require.Equal(t, "b//", invalid.Key)
 	_, err = pods.PutWith(ctx, pod{Name: "a"}, engine.PutOptions{Key: "a"})
 	require.NoError(t, err, "the value's own key")
 }
