@@ -168,7 +168,6 @@ func TestReal_FiresAndStops(t *testing.T) {
 	})
 }
 
-// Code that takes a Clock runs on the real time in production, and in tests on a virtual one.
 // brokenTimer is a timer of a user's clock.
 type brokenTimer struct{}
 
@@ -188,6 +187,7 @@ func ExampleStop() {
 	// Output: <nil>
 }
 
+// Code that takes a Clock runs on the real time in production, and in tests on a virtual one.
 func ExampleReal() {
 	rings := make(chan string)
 	wake := func(c clock.Clock) clock.Timer {

@@ -60,7 +60,7 @@ func newValves(t *testing.T) *registry.Store[Valve] {
 	return valves
 }
 
-// An encoding that fails fails for those who ask then, and not for all who ask later.
+// An encoding that fails does so for the requests that wait for it, and not for all later ones.
 func TestEncoding_ThatFailsIsTriedAgain(t *testing.T) {
 	valves := newValves(t)
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Resources = []serve.Provider{valves} })
