@@ -294,12 +294,14 @@ func (q *Queue) Len() (n int) {
 func (q *Queue) Close(timeout time.Duration, after func()) error {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
+	turn := q.close()
 	select {
-	case <-q.close():
-		defer after() // also if user code ends the goroutine while it commits
-		defer q.fail()
-		q.drain(timer.C)
-		return nil
+	case <-turn:
+		if q.drain(turn, timer.C) {
+			q.fail()
+			after()
+			return nil
+		}
 	case <-timer.C:
 	}
 	q.fail()
@@ -329,24 +331,31 @@ func (q *Queue) close() <-chan struct{} {
 	return q.closer
 }
 
-// drain commits groups until there is none or the time is over.
-func (q *Queue) drain(over <-chan time.Time) {
+// drain commits groups until there is none or the time is over, and reports whether it has the turn
+// then. If not, a commit is in progress, which gives it away when it ends.
+func (q *Queue) drain(turn <-chan struct{}, over <-chan time.Time) bool {
 	for {
 		select {
 		case <-over:
-			return
+			return true
 		default:
 		}
 		g := q.take()
 		if g == nil {
-			return
+			return true
 		}
-		q.finish(g)
+		go q.finish(g)
+		select {
+		case <-turn:
+		case <-over:
+			return false
+		}
 	}
 }
 
-// finish commits a group that was taken, and tells its writers the outcome.
+// finish commits a group that was taken, tells its writers the outcome, and gives the turn away.
 func (q *Queue) finish(g *group) {
+	defer q.release()
 	defer close(g.turn)
 	q.commit(g)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -172,6 +173,36 @@ func TestQueue_FailsWhatCloseHasNoTimeFor(t *testing.T) {
 		require.ErrorIs(t, left.err, journal.ErrClosed)
 		require.Zero(t, q.Len(), "it is usable")
 	}
+}
+
+// stuck is a write, and its log, that hang until the channel is closed.
+type stuck struct {
+	sized
+	until chan struct{}
+}
+
+func (s *stuck) Log() Log        { return s }
+func (s *stuck) Prepare(func())  { <-s.until }
+func (*stuck) Commit(pub func()) { pub() }
+func (*stuck) Rollback()         {}
+
+// Close does not wait for ever for what it commits itself, either.
+func TestQueue_EndsCloseWhileAGroupThatItCommitsHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, write := NewQueue(nil, nil), &stuck{sized: sized{size: 1}, until: make(chan struct{})}
+		hanging, _, err := q.enter(write)
+		require.NoError(t, err)
+		next := q.join(t, MaxBytes)
+		q.taken = false // neither writer has taken the turn yet
+		ended := false
+		require.ErrorIs(t, q.Close(time.Second, func() { ended = true }), journal.ErrTimeout)
+		require.ErrorIs(t, next.err, journal.ErrClosed)
+		require.False(t, ended, "the commit goes on")
+		close(write.until)
+		synctest.Wait()
+		require.NoError(t, hanging.err)
+		require.True(t, ended)
+	})
 }
 
 // overtaken is a context that ends while a write waits, after end.
