@@ -170,6 +170,27 @@ func TestClose_LeavesACommitThatHangs(t *testing.T) {
 	require.Len(t, f.list(backend.ListOptions{}), 1)
 }
 
+// Close does not wait for ever for history that is being discarded, either.
+func TestClose_LeavesATrimThatHangs(t *testing.T) {
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.CloseTimeout = time.Millisecond })
+	f.put("a", "1")
+	last := f.put("a", "2")
+	entered, wait := make(chan struct{}), make(chan struct{})
+	disk.Add(journaltest.Fault{}, journaltest.Fault{Entered: entered, Wait: wait}) // raising the floor, and trimming to it
+	require.NoError(t, f.Compact(f.ctx, last.Revision))
+	<-entered
+	err := f.file.Close()
+	require.ErrorIs(t, err, bolt.ErrTimeout)
+	require.ErrorContains(t, err, f.path)
+	_, err = bolt.Open(f.path, bolt.Options{LockTimeout: time.Millisecond})
+	require.ErrorIs(t, err, backend.ErrLocked)
+
+	close(wait)
+	f.opts.CloseTimeout = 0
+	f.open()
+	require.Len(t, f.list(backend.ListOptions{}), 1)
+}
+
 // What is queued when the file is closed is committed or refused, never lost.
 func TestClose_CommitsOrRefuses(t *testing.T) {
 	for range 5 {

@@ -176,6 +176,9 @@ func (f *File) Snapshot(ctx context.Context, w io.Writer) (Manifest, error) {
 // Close commits queued writes, for at most Options.CloseTimeout, ends all backends with
 // [store.ErrClosed], and closes the file. It waits for reads of old revisions, and ends
 // snapshots. A second Close does nothing.
+//
+// It fails with [ErrTimeout] if a commit, or the discarding of history, hangs for
+// Options.CloseTimeout. The file is closed when that goes on.
 func (f *File) Close() error {
 	f.mu.Lock()
 	if f.closed {
@@ -185,18 +188,48 @@ func (f *File) Close() error {
 	f.closed = true
 	f.mu.Unlock()
 
+	left := make(chan struct{})
+	defer close(left)
 	var closing error
 	err := f.queue.Close(f.opts.CloseTimeout, func() {
-		defer func() { closing = f.journal.Close() }()
+		defer func() { closing = f.closeJournal(left) }()
 		defer f.upkeep.stop()
 		usercode.Each(f.backends(), (*Backend).beginClose)
 	})
 	if err != nil {
 		return fmt.Errorf("cannot close %s: a commit has hung for %v: %w", f.path, f.opts.CloseTimeout, err)
 	}
+	if errors.Is(closing, ErrTimeout) {
+		return closing
+	}
 	f.upkeep.done.Wait()
 	for _, b := range f.backends() {
 		b.running.Wait()
 	}
 	return closing
+}
+
+// closeJournal closes the journal once the upkeep has ended, or later if that hangs. left is closed
+// when Close has returned because of a commit, so that waiting longer helps no caller.
+func (f *File) closeJournal(left <-chan struct{}) error {
+	ended := make(chan struct{})
+	go func() {
+		f.upkeep.done.Wait()
+		close(ended)
+	}()
+	timer := time.NewTimer(f.opts.CloseTimeout)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-left:
+	case <-timer.C:
+		if f.upkeep.isRunning() {
+			go func() {
+				<-ended
+				_ = f.journal.Close()
+			}()
+			return fmt.Errorf("cannot close %s: the discarding of history has hung for %v: %w", f.path, f.opts.CloseTimeout, ErrTimeout)
+		}
+	}
+	return f.journal.Close()
 }

@@ -76,6 +76,12 @@ func (u *upkeep) isStopped() bool {
 	return u.stopped
 }
 
+func (u *upkeep) isRunning() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.running
+}
+
 // goOn reports whether there is new work; if not, run ends.
 func (u *upkeep) goOn() bool {
 	u.mu.Lock()
