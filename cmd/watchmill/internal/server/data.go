@@ -53,7 +53,8 @@ type data struct {
 	opener Opener
 	place  string
 	stores []*registry.Store[object]
-	// backends are the backends below the stores.
+	// backends are the backends below the stores, but for those in the file, which ends them: each
+	// of them would wait without limit for a disk that hangs.
 	backends []io.Closer
 }
 
@@ -147,7 +148,9 @@ func (d *data) open(ctx context.Context, k kind) (all []serve.Provider, err erro
 		if objects, err = d.storage(ctx, k.name().String(), registry.Schema(k.versions[0])); err != nil {
 			return nil, err
 		}
-		d.backends = append(d.backends, objects)
+		if d.file == nil {
+			d.backends = append(d.backends, objects)
+		}
 		if err := k.fits(ctx, objects); err != nil {
 			return nil, err
 		}

@@ -32,8 +32,9 @@ func TestData_RemovesANewFileBeforeAnotherProgramCanOpenIt(t *testing.T) {
 	require.FileExists(t, path)
 }
 
-// Storage has the fields of all versions, by which those of one would match nothing, or everything.
-func TestData_EachVersionHasItsOwnFields(t *testing.T) {
+// gears returns a definition of two versions, each with a selectable field of its own.
+func gears(t *testing.T) *crd.Definition {
+	t.Helper()
 	defined, err := crd.Parse(strings.NewReader(`{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gears.example.com"},
 		"spec": {"group": "example.com", "scope": "Cluster", "names": {"plural": "gears", "kind": "Gear"}, "versions": [
@@ -42,10 +43,29 @@ func TestData_EachVersionHasItsOwnFields(t *testing.T) {
 		]}
 	}`))
 	require.NoError(t, err)
+	return defined[0]
+}
+
+// A file ends the types in it, and does not wait for ever for a disk that hangs, as each of them does.
+func TestData_LeavesTheTypesOfAFileToTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data")
+	for range 2 {
+		d, err := openData(&Options{Data: "bolt:" + path}, engine.HostConfig{}, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		d.keep()
+		_, err = d.open(t.Context(), definedKind(gears(t), "gears.yaml"))
+		require.NoError(t, err)
+		require.Empty(t, d.backends)
+		require.NoError(t, d.close())
+	}
+}
+
+// Storage has the fields of all versions, by which those of one would match nothing, or everything.
+func TestData_EachVersionHasItsOwnFields(t *testing.T) {
 	d, err := openData(&Options{Data: "memory"}, engine.HostConfig{}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, d.close()) }()
-	versions, err := d.open(t.Context(), definedKind(defined[0], "gears.yaml"))
+	versions, err := d.open(t.Context(), definedKind(gears(t), "gears.yaml"))
 	require.NoError(t, err)
 	require.Len(t, versions, 2)
 	for i, field := range []string{"spec.size", "spec.teeth"} {
