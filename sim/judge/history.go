@@ -33,8 +33,8 @@ type History[T any] struct {
 
 // change is one write that storage acknowledged. Now is the value after it and was the
 // value before it; nil if there is none. An emitted value is in now. Created is the
-// revision at which the object was created, and written when the change was made, if that is
-// known. Expires is when the object expires afterwards, and expired when that of before was to expire.
+// revision at which the object was created. Written is when the change was made, zero if that is
+// not known. Expires is when the object expires after it, and expired when the object before it would have.
 type change[T any] struct {
 	kind                      store.EventType
 	key                       string
@@ -124,8 +124,8 @@ func (h *History[T]) add(c change[T]) store.Revision {
 	return rev
 }
 
-// Date notes when the newest change was made and, if it has stored an object with a TTL, when that expires. These
-// times of changes that are not dated are not judged.
+// Date notes when the newest change was made and, if it has stored an object with a TTL, when that expires. The
+// times of a change without a date are not judged.
 func (h *History[T]) Date(written, expires time.Time) {
 	c := h.change(h.Newest())
 	c.written, c.expires, c.expired = written, expires, h.at(c.key, h.Newest()-1).expires
