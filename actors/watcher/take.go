@@ -31,16 +31,16 @@ func (w *Watch) takeWithin(ctx context.Context) ([]store.Event, error) {
 // next events are not found by then, it returns the rest: what to do without the lock before
 // the next step.
 func (w *Watch) takeStep() (events []store.Event, rest func(), err error) {
-	events, held, rest, err := w.takeLocked()
+	events, held, rest, err := w.takeUnderLock()
 	if len(events) > 0 && !held && w.feed.Delivered != nil {
 		w.feed.Delivered(events)
 	}
 	return events, rest, err
 }
 
-// takeLocked is the part of takeStep under the lock. It also reports whether the events were
+// takeUnderLock is the part of takeStep under the lock. It also reports whether the events were
 // taken before.
-func (w *Watch) takeLocked() (events []store.Event, held bool, rest func(), err error) {
+func (w *Watch) takeUnderLock() (events []store.Event, held bool, rest func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if events := w.unhold(); len(events) > 0 {
