@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Config is what a watchCache needs.
@@ -206,10 +207,9 @@ func (c *cache) Stopping(*actors.Context) {
 	c.registerDelayed() // which refuses them
 }
 
+// stopTimers stops each timer, even if the clock fails to stop the other.
 func (c *cache) stopTimers() {
-	for _, t := range []*clock.Timer{&c.waitTimer, &c.trimTimer} {
-		clock.Stop(t)
-	}
+	usercode.Each([]*clock.Timer{&c.waitTimer, &c.trimTimer}, clock.Stop)
 }
 
 // publish publishes a snapshot, notifies the dispatcher, and answers the waiters

@@ -60,6 +60,18 @@ func TestRestart_ATimerThatHasFiredBeforeLeavesOneOfEachKind(t *testing.T) {
 	require.Zero(t, system.Timers())
 }
 
+func TestStop_AClockThatFailsToStopATimerIsAskedToStopTheOther(t *testing.T) {
+	virtual := clock.NewVirtual(began)
+	wall, h := &clocktest.Failing{Clock: virtual}, new(Cache)
+	c := &cache{handle: h, waiters: &h.waiters}
+	for _, timer := range []*clock.Timer{&c.waitTimer, &c.trimTimer} {
+		*timer = wall.AfterFunc(time.Second, func() {})
+	}
+	wall.Fail(clocktest.Stop, 0, 1)
+	require.Panics(t, func() { c.Stopping(nil) })
+	require.Equal(t, 1, virtual.Pending())
+}
+
 // The source says only once that it has ended.
 func TestRestart_InPlaceOfTheEndOfTheSourceEndsAllTheSame(t *testing.T) {
 	seeded, wall := actors.NewSeeded(1), &clocktest.Failing{Clock: clock.NewVirtual(began)}
