@@ -329,6 +329,7 @@ func TestMetrics_ThatEndTheTurnOfAHandlerEndItsWatch(t *testing.T) {
 	<-w.Done()
 	require.ErrorIs(t, w.Err(), engine.ErrHandlerPanic)
 	require.NotErrorIs(t, w.Err(), engine.ErrEngineClosed)
+	require.EqualError(t, w.Err(), w.Name()+": watch could not deliver: goroutine ended by runtime.Goexit")
 	require.NoError(t, e.Close())
 }
 

@@ -75,6 +75,9 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string {
+	if e.Revision == 0 {
+		return fmt.Sprintf("watch could not deliver: %v", e.Value)
+	}
 	return fmt.Sprintf("watch handler panicked on %q at revision %d: %v", e.Key, e.Revision, e.Value)
 }
 
