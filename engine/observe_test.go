@@ -333,6 +333,19 @@ func TestMetrics_ThatEndTheTurnOfAHandlerEndItsWatch(t *testing.T) {
 	require.NoError(t, e.Close())
 }
 
+// A channel is closed when its watch has ended.
+func TestMetrics_ThatEndTheGoroutineOfAChannelEndItsWatch(t *testing.T) {
+	e := openedOrders(t, func(c *engine.Config[pod]) { c.Metrics = new(quittingMetrics) })
+	w, err := e.Watch(t.Context(), engine.WatchOptions{})
+	require.NoError(t, err)
+	events := w.Chan()
+	creating(t, e)()
+	_, open := <-events
+	require.False(t, open)
+	require.ErrorIs(t, w.Err(), engine.ErrHandlerPanic)
+	require.NoError(t, e.Close())
+}
+
 func TestHost_ShowsTheEnginesThatRun(t *testing.T) {
 	host := newHost(t, engine.HostConfig{})
 	require.Empty(t, host.Engines())

@@ -138,20 +138,27 @@ func (w *Watch) Pump(send func(store.Event) bool, last func()) {
 	}
 	w.feed.Go(func() {
 		defer last()
-		for {
-			events, err := w.next(context.Background())
-			if err != nil {
+		whole := false
+		defer w.endUnless(&whole)
+		w.pump(send)
+		whole = true
+	})
+}
+
+func (w *Watch) pump(send func(store.Event) bool) {
+	for {
+		events, err := w.next(context.Background())
+		if err != nil {
+			return
+		}
+		for i, ev := range events {
+			if w.feed.Yield != nil {
+				w.feed.Yield()
+			}
+			if !send(ev) {
 				return
 			}
-			for i, ev := range events {
-				if w.feed.Yield != nil {
-					w.feed.Yield()
-				}
-				if !send(ev) {
-					return
-				}
-				w.passedAll(events, i+1)
-			}
+			w.passedAll(events, i+1)
 		}
-	})
+	}
 }

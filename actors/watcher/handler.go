@@ -76,20 +76,10 @@ func (w *Watch) handling() bool {
 // signal schedules the actor's turn.
 func (h *handler) signal() { h.box.Wake() }
 
-// Woken is the actor's turn. If it fails beside the handler, as when Metrics end the goroutine, the
-// watch ends as if the handler had failed, since what the turn has taken is lost.
+// Woken is the actor's turn.
 func (h *handler) Woken(*actors.Context) (again bool) {
 	whole := false
-	defer func() {
-		if whole || h.flags.has(ended) {
-			return
-		}
-		value := recover()
-		h.Watch.end(&PanicError{Value: valueOf(value), Stack: debug.Stack()})
-		if value != nil {
-			panic(value)
-		}
-	}()
+	defer h.endUnless(&whole)
 	again = h.turn()
 	whole = true
 	return again
@@ -151,6 +141,19 @@ func (h *handler) give(events []store.Event) (panicked *PanicError) {
 	h.handle(d)
 	whole = true
 	return nil
+}
+
+// endUnless must be deferred around what takes events and gives them to the consumer. If that is not whole,
+// as when Metrics end the goroutine, what it has taken is lost, so the watch ends as by a handler that panics.
+func (w *Watch) endUnless(whole *bool) {
+	if *whole || w.flags.has(ended) {
+		return
+	}
+	value := recover()
+	w.end(&PanicError{Value: valueOf(value), Stack: debug.Stack()})
+	if value != nil {
+		panic(value)
+	}
 }
 
 // valueOf returns the value of a panic, of which recover has returned nil if it is the end of the
