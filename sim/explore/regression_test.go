@@ -116,6 +116,36 @@ var found = map[string]script.Scenario{
 			{Do: script.Resume, Watch: 2, Other: 34, Turns: script.Unlimited},
 		},
 	},
+	// This was a defect of the exploration, too: it took the informer, whose watch had expired
+	// before, for one that a drain serves.
+	"a drain when an informer has yet to learn that its watch has expired": {
+		Seed: 746216545505,
+		Setup: script.Setup{
+			Blocks: true, Batch: 1, SharesState: true, ListWhenBehind: 1, InformerBuffer: 1, VerifyEvery: 10 * time.Second, BookmarkPeriod: time.Second,
+			Window: engine.Window{MinAge: time.Second, MinEvents: 2, MaxEvents: 4, ChunkSize: 4},
+		},
+		Drain: true,
+		Steps: []script.Step{
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0x3f63a5b0b33e3377},
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0xc62af9e4b8fb4d9f},
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0x40bd8754623eb2cb},
+			{Do: script.NextPage, N: 1, Turns: script.Unlimited, Seed: 0x19160393004d4b8c},
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0x8e554822916a770e},
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0x4e29c62270f62ab9},
+			{Do: script.Settle},
+			{Do: script.Get, N: 1, Turns: script.Unlimited, Seed: 0x537ae5c974363fe0, For: 10 * time.Second, After: 7, Meanwhile: &script.Step{Do: script.Hangup}},
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0x9a6f11155ddd614c},
+			{Do: script.Remove, Turns: script.Unlimited, Seed: 0xe6bb7fd66d5d55df},
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0x5d1fe51158d9e688},
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0x999550d4bf304c2c},
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0x7fdc84acadb0cb0f},
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0x3c5fb1615a32ecf3},
+			{Do: script.Remove, Turns: script.Unlimited, Seed: 0xa379b2f8b4d88391},
+			{Do: script.List, N: 2, Turns: script.Unlimited, Seed: 0x6e409caf4c465c8c, For: 10 * time.Second},
+			{Do: script.Watch, Watch: 7, Turns: script.Unlimited, Start: &script.Start{Selection: 3, Consumer: script.Loop, Skip: true, Options: engine.WatchOptions{Policy: engine.Terminate, InitialState: true, Bookmarks: true, Progress: true, Buffer: 3}}},
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0xd779c993f08f3b18},
+		},
+	},
 }
 
 // interleavings is in how many interleavings each scenario is played. A defect needs its

@@ -118,14 +118,14 @@ func (w *World[T]) readSome() (some bool) {
 	return some
 }
 
-// informerFollows reports whether the engine has a watch for the informer, which a drain serves like any other.
-// An informer that has lost its watch may not get another one in time.
+// informerFollows reports whether the engine has a watch for the informer, which a drain serves like any other, that
+// has not expired. An informer that has lost its watch may not get another one in time.
 func (w *World[T]) informerFollows() bool {
-	return slices.ContainsFunc(w.engine.Watches(), isInformers)
+	floor := w.engine.Stats().WindowFloor
+	return slices.ContainsFunc(w.engine.Watches(), func(i engine.WatchInfo) bool {
+		return i.Name == "informer informer" && i.Revision >= floor
+	})
 }
-
-// isInformers reports whether a watch is that of the informer.
-func isInformers(i engine.WatchInfo) bool { return i.Name == "informer informer" }
 
 // judgeInformerThrough compares the informer with the state at rev, or at the later revision that it has. It need
 // not know of a revision without a change of an object.
