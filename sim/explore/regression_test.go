@@ -146,6 +146,25 @@ var found = map[string]script.Scenario{
 			{Do: script.Write, Turns: script.Unlimited, Seed: 0xd779c993f08f3b18},
 		},
 	},
+	// This was a defect of the exploration, too: after a compaction that failed it had forgotten one
+	// that the cache had yet to make.
+	"a compaction that fails after one that the cache is behind": {
+		Seed: 946913031658,
+		Setup: script.Setup{
+			NoPrev: true, Indexed: true, InformerBuffer: 1, Uncached: true, ListWhenBehind: 5, BookmarkPeriod: 2 * time.Second,
+			Window: engine.Window{MinAge: time.Minute, MaxEvents: 16, MaxBytes: 4096, ChunkSize: 1},
+		},
+		Drain: true,
+		Steps: []script.Step{
+			{Do: script.Watch, Turns: script.Unlimited, Start: &script.Start{Consumer: script.Channel, Back: 3, Options: engine.WatchOptions{InitialState: true, Linearizable: true, Bookmarks: true, Buffer: 10}}},
+			{Do: script.Write, Uncached: true, Turns: script.Unlimited, Seed: 0x85d6a33b315e32a3},
+			{Do: script.Watch, Watch: 3, Turns: script.Unlimited, Start: &script.Start{Selection: 1, Consumer: script.Processor, Back: 3, Options: engine.WatchOptions{InitialState: true, Bookmarks: true, Buffer: 10}}, After: 5, Meanwhile: &script.Step{Do: script.Hangup}},
+			{Do: script.Discard, Turns: script.Unlimited},
+			{Do: script.FailCalls, N: 2},
+			{Do: script.Discard, N: 7, Turns: 4},
+			{Do: script.Pass, N: 5, For: 100 * time.Millisecond},
+		},
+	},
 }
 
 // interleavings is in how many interleavings each scenario is played. A defect needs its

@@ -35,7 +35,7 @@ func (w *World[T]) rewind(s script.Step) {
 	w.rewinding = true
 	w.recover()
 	w.rewinding = false
-	w.windowBegan = w.engine.Stats().WindowFloor
+	w.windowBegan, w.discarded = w.engine.Stats().WindowFloor, 0 // what was to be discarded was of the other history
 	w.moveWatches(old)
 }
 

@@ -72,7 +72,7 @@ func (w *World[T]) discard(ctx context.Context, s script.Step) {
 // discarded, or where the engine has listed what it was not sent, if rev is within that.
 func (w *World[T]) windowDiscarded(rev, floor store.Revision, err error) {
 	if late := w.engine.Revision() < rev; late || err != nil {
-		w.discarded = rev
+		w.discarded = max(w.discarded, rev)
 	}
 	if w.windowBegan == 0 {
 		return
