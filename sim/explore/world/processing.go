@@ -1,6 +1,7 @@
 package world
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -44,9 +45,9 @@ func (w *World[T]) policyOf(r *watch[T]) engine.ErrorPolicy {
 }
 
 // process is the function of every Processor.
-func (w *World[T]) process(r *watch[T], ev engine.Event[T]) error {
+func (w *World[T]) process(ctx context.Context, r *watch[T], ev engine.Event[T]) error {
 	w.judgeCall(r, ev)
-	err := w.tryProcessing(r, ev)
+	err := w.tryProcessing(ctx, r, ev)
 	if w.seams.processed != nil {
 		err = w.seams.processed(err)
 	}
@@ -54,14 +55,14 @@ func (w *World[T]) process(r *watch[T], ev engine.Event[T]) error {
 }
 
 // tryProcessing delivers the event, unless the scenario says that the function fails or panics.
-func (w *World[T]) tryProcessing(r *watch[T], ev engine.Event[T]) error {
+func (w *World[T]) tryProcessing(ctx context.Context, r *watch[T], ev engine.Event[T]) error {
 	p := &r.processing
 	if !r.panics && p.fails == 0 {
 		p.failed = 0
 		w.deliver(r, ev)
 		return nil
 	}
-	w.failProcessing(r, ev)
+	w.failProcessing(ctx, r, ev)
 	if r.panics {
 		r.panics = false
 		panic(errProcess)
@@ -85,13 +86,14 @@ func (w *World[T]) judgeCall(r *watch[T], ev engine.Event[T]) {
 }
 
 // failProcessing records that the function fails. After the last attempt its watch must end or, if
-// it skips the event, go on as if it were delivered.
-func (w *World[T]) failProcessing(r *watch[T], ev engine.Event[T]) {
+// it skips the event, go on as if it were delivered. An event is not handled if its context is done: the
+// engine is being closed, or the watch has ended.
+func (w *World[T]) failProcessing(ctx context.Context, r *watch[T], ev engine.Event[T]) {
 	p := &r.processing
 	p.failed++
 	p.event, p.next = ev.String(), w.clock.Now().Add(script.Backoff<<(p.failed-1))
 	switch {
-	case p.failed < script.Attempts:
+	case p.failed < script.Attempts, ctx.Err() != nil:
 	case r.skips:
 		p.failed = 0
 		w.skipped++

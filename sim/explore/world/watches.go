@@ -205,7 +205,7 @@ func (w *World[T]) call(r *watch[T], opts engine.WatchOptions) (*engine.Watch[T]
 	opts.Name = r.Name
 	switch {
 	case r.consumer == script.Processor:
-		return w.engineOf(r).Process(r.caller, opts, w.policyOf(r), func(_ context.Context, ev engine.Event[T]) error { return w.process(r, ev) })
+		return w.engineOf(r).Process(r.caller, opts, w.policyOf(r), func(ctx context.Context, ev engine.Event[T]) error { return w.process(ctx, r, ev) })
 	case r.consumer.Handled():
 		return w.engineOf(r).Handle(r.caller, opts, func(ev engine.Event[T]) { w.handle(r, ev) })
 	}
