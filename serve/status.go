@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/excerpt"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -79,12 +80,7 @@ func statusOf(err error, about subject) *metav1.Status {
 // contain the value, or have a key of it in the path of the field, which may be as large as a body.
 const maxMessage = 8 << 10
 
-func cut(text string) string {
-	if len(text) <= maxMessage {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
-}
+func cut(text string) string { return excerpt.Of(text, maxMessage) }
 
 func statusErrorOf(err error, about subject) *statusError {
 	if s := endedStatus(err); s != nil {

@@ -16,6 +16,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/watchmill/watchmill/internal/excerpt"
 	"github.com/watchmill/watchmill/registry/internal/aliases"
 )
 
@@ -46,15 +47,7 @@ func quoted(text string) string { return strconv.Quote(shortened(text)) }
 
 // shortened returns the text, or its beginning and an ellipsis if it is long: a text of the file
 // may be as large as that.
-func shortened(text string) string { return beginning(text, maxShown) }
-
-// beginning returns the text, or its first bytes and an ellipsis if it has more than most.
-func beginning(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
+func shortened(text string) string { return excerpt.Of(text, maxShown) }
 
 // endShown is how many bytes of the end of a long path an error shows: a name, and what follows it.
 const endShown = maxShown + 100

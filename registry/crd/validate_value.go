@@ -8,6 +8,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
+	"github.com/watchmill/watchmill/internal/excerpt"
 	"github.com/watchmill/watchmill/registry/internal/fielderrors"
 )
 
@@ -98,14 +99,14 @@ func (c *check) below(value any) validate.Option {
 		o.NewValidatorForField = func(name string, of *spec.Schema, root any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
 			fields, _ := c.old.(map[string]any)
 			old, replaces := fields[name]
-			return &check{of, root, beginning(path, maxTold), c.found, replaces, old}
+			return &check{of, root, excerpt.Of(path, maxTold), c.found, replaces, old}
 		}
 		o.NewValidatorForIndex = func(i int, of *spec.Schema, root any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
 			if oldItems == nil {
 				oldItems = c.oldItems()
 			}
 			old, replaces := oldItems.replacedBy(value, i)
-			return &check{of, root, beginning(path, maxTold), c.found, replaces, old}
+			return &check{of, root, excerpt.Of(path, maxTold), c.found, replaces, old}
 		}
 	}
 }

@@ -1,18 +1,13 @@
 package apiextensions
 
-import "strings"
+import "github.com/watchmill/watchmill/internal/excerpt"
 
 // maxShown is how many bytes of a name the paths of errors and warnings have.
 const maxShown = 200
 
 // shortened returns a name, or its beginning and an ellipsis if it is long: a name may be as large as
 // a definition, and all paths below it have it.
-func shortened(name string) string {
-	if len(name) <= maxShown {
-		return name
-	}
-	return strings.ToValidUTF8(name[:maxShown], "") + "…"
-}
+func shortened(name string) string { return excerpt.Of(name, maxShown) }
 
 // What follows reads definitions, and the schemas in them, which are decoded JSON of any form.
 

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/watchmill/watchmill/internal/excerpt"
 )
 
 // Most is how many errors of an object are told.
@@ -37,12 +38,7 @@ func First(wrong field.ErrorList) field.ErrorList {
 	return told
 }
 
-func shortened(text string) string {
-	if len(text) <= mostShown {
-		return text
-	}
-	return strings.ToValidUTF8(text[:mostShown], "") + "…"
-}
+func shortened(text string) string { return excerpt.Of(text, mostShown) }
 
 // remaining returns what is left of a budget of bytes after those of a value. It stops
 // counting, and the result is negative, once the budget is used up.
