@@ -109,21 +109,26 @@ func (w *World[T]) take(r *watch[T], s script.Step) {
 
 func (w *World[T]) takeEvents(r *watch[T], n int) {
 	for ev, err := range r.handle.Events() {
-		if errors.Is(err, engine.ErrIdle) {
-			break
-		}
-		if err != nil {
-			w.ended(r, w.endError(r, err))
-			break
-		}
-		if w.deliver(r, ev); len(r.Events)%3 == 0 {
-			w.claim(r)
-		}
-		if n--; n <= 0 {
+		if n--; !w.inLoop(r, ev, err) || n <= 0 {
 			break
 		}
 	}
 	w.claim(r)
+}
+
+// inLoop is what a loop over the events of a watch does with each. It reports whether the loop goes on.
+func (w *World[T]) inLoop(r *watch[T], ev engine.Event[T], err error) (more bool) {
+	switch {
+	case errors.Is(err, engine.ErrIdle):
+		return false
+	case err != nil:
+		w.ended(r, w.endError(r, err))
+		return false
+	}
+	if w.deliver(r, ev); len(r.Events)%3 == 0 {
+		w.claim(r)
+	}
+	return true
 }
 
 // loop is a loop over the events of a watch, which stays where it is from one take to the next.
@@ -141,16 +146,9 @@ func (w *World[T]) takeInLoop(r *watch[T], n int) {
 		r.loop = &loop[T]{next, end}
 	}
 	for ; n > 0; n-- {
-		ev, err, _ := r.loop.next()
-		if err != nil {
+		if ev, err, _ := r.loop.next(); !w.inLoop(r, ev, err) {
 			r.endLoop()
-			if !errors.Is(err, engine.ErrIdle) {
-				w.ended(r, w.endError(r, err))
-			}
 			return
-		}
-		if w.deliver(r, ev); len(r.Events)%3 == 0 {
-			w.claim(r)
 		}
 	}
 }
