@@ -14,6 +14,17 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 )
 
+// settleOnce returns what Settle returns, which must wait until release is closed.
+func settleOnce(t *testing.T, c *controller.Controller[Pod], release chan struct{}) error {
+	t.Helper()
+	settled := make(chan error, 1)
+	go func() { settled <- c.Settle(t.Context(), 0) }()
+	time.Sleep(time.Second) // of virtual time
+	require.Empty(t, settled)
+	close(release)
+	return <-settled
+}
+
 // What has arrived before the source ended is still reconciled.
 func TestSettle_WaitsAfterTheSourceHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -33,12 +44,7 @@ func TestSettle_WaitsAfterTheSourceHasEnded(t *testing.T) {
 		synctest.Wait() // until it is being reconciled
 		require.NoError(t, pods.Close())
 		<-c.Done()
-		settled := make(chan error, 1)
-		go func() { settled <- c.Settle(t.Context(), 0) }()
-		time.Sleep(time.Second) // of virtual time
-		require.Empty(t, settled)
-		close(release)
-		err = <-settled
+		err = settleOnce(t, c, release)
 		require.ErrorIs(t, err, engine.ErrEngineClosed)
 		require.Equal(t, c.Err(), err)
 		require.EqualValues(t, 1, c.Stats().Reconciled)
@@ -69,12 +75,7 @@ func TestSettle_SaysWhyTheSourceHasEnded(t *testing.T) {
 		require.NoError(t, c.Settle(t.Context(), 0))
 		require.NoError(t, pods.Close())
 		<-ended
-		settled := make(chan error, 1)
-		go func() { settled <- c.Settle(t.Context(), 0) }()
-		time.Sleep(time.Second) // of virtual time
-		require.Empty(t, settled)
-		close(release)
-		require.ErrorIs(t, <-settled, engine.ErrEngineClosed)
+		require.ErrorIs(t, settleOnce(t, c, release), engine.ErrEngineClosed)
 		require.NoError(t, c.Close())
 	})
 }
@@ -105,12 +106,7 @@ func TestSettle_WaitsAfterTheLeaseOfItsInformerWasReleased(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Wait() // until it is being reconciled
 		require.NoError(t, released.Close())
-		settled := make(chan error, 1)
-		go func() { settled <- c.Settle(t.Context(), 0) }()
-		time.Sleep(time.Second) // of virtual time
-		require.Empty(t, settled)
-		close(release)
-		err = <-settled
+		err = settleOnce(t, c, release)
 		require.ErrorIs(t, err, informer.ErrRemoved)
 		require.Equal(t, c.Err(), err)
 		require.EqualValues(t, 1, c.Stats().Reconciled)

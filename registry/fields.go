@@ -15,8 +15,8 @@ func shownFields[T any](cfg *Config[T]) []string {
 	return append(shown, "metadata.name", "metadata.namespace")
 }
 
-// checkFields refuses a field that is hidden, or unknown if there are hidden ones, in a selector as text or in one that is parsed. A text
-// that does not parse is for the engine to refuse.
+// checkFields refuses a field that is hidden, or unknown if there are hidden ones, in a selector as text or in one
+// that is parsed. A text that does not parse is for the engine to refuse.
 func (r *resource) checkFields(text string, parsed fields.Selector) error {
 	if !r.hidesFields {
 		return nil
