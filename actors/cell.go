@@ -139,6 +139,24 @@ func (c *cell) wake() {
 	}
 }
 
+// askQuota is the number of messages in a turn for [Ref.Ask]: the one that was sent, and one
+// more, without which a turn could not tell that none is left.
+const askQuota = 2
+
+// runOrWake is wake, but runs the turn here and now if the cell is idle and belongs to a pool.
+// A [Blocking] executor has goroutines for turns that may block, and a [Seeded] one decides
+// about the order.
+func (c *cell) runOrWake() {
+	if !c.markWork() {
+		return
+	}
+	if _, pooled := c.spec.exec.(*Pool); pooled {
+		c.turn(askQuota)
+		return
+	}
+	c.submit()
+}
+
 // post adds a system message and schedules the cell for it.
 func (c *cell) post(message any) {
 	if c.is(dead) {

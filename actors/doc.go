@@ -3,7 +3,7 @@
 // protoactor-go, which provides the tree of actors, their lifecycle and
 // supervision. No other package of the engine imports protoactor.
 //
-//	Ref.Offer, Ref.Tell      WakeBox.Wake, WakeAll      Stop, a failure,
+//	Ref.Offer, Tell, Ask     WakeBox.Wake, WakeAll      Stop, a failure,
 //	        │                          │                the end of a child
 //	        ▼                          │                        │
 //	  inbox: queue of                  │                        ▼
@@ -31,7 +31,8 @@
 // [Behavior], whose Receive gets messages of one type. Spawn returns a [Ref] to
 // send them with. Offer never waits and returns Full if the queue is full; Tell
 // ignores the capacity and is meant for the few control messages that must not
-// be refused. Both keep one order. A behavior with a Flush method can act once
+// be refused. Ask is a Tell whose sender waits for an answer: if the actor is idle, the
+// sender runs its turn. All keep one order. A behavior with a Flush method can act once
 // per batch.
 //
 // [SpawnWake] starts an actor that has a flag in place of a queue: a [Waker],

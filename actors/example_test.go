@@ -65,6 +65,34 @@ func ExampleSpawn() {
 }
 
 // A program that does something else until the system has stopped, whatever closes it.
+// doubling is a number to double, and where the answer goes, which has room for it.
+type doubling struct {
+	n     int
+	reply chan<- int
+}
+
+type doubler struct{}
+
+func (doubler) Receive(_ *actors.Context, m doubling) { m.reply <- 2 * m.n }
+
+// The answer may be there when Ask returns, and is otherwise waited for.
+func ExampleRef_Ask() {
+	sys, err := actors.NewSystem(actors.SystemConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ref := actors.Spawn(sys, "doubler", func() actors.Behavior[doubling] { return doubler{} }, actors.Options{})
+	reply := make(chan int, 1)
+	if ref.Ask(doubling{21, reply}) {
+		fmt.Println(<-reply)
+	}
+	fmt.Println(sys.Close(context.Background()), ref.Ask(doubling{1, reply}))
+	// Output:
+	// 42
+	// <nil> false
+}
+
 func ExampleSystem_Stopped() {
 	sys, err := actors.NewSystem(actors.SystemConfig{})
 	if err != nil {

@@ -13,7 +13,8 @@ type Task interface{ RunTurn() }
 
 // Executor runs turns. An actor has at most one turn submitted or running at
 // any time, so an executor needs no bound of its own and the turns of one
-// actor never overlap, whichever executor it is.
+// actor never overlap, whichever executor it is. A turn on a [Pool] may also run
+// without it, for [Ref.Ask].
 //
 // All methods are safe for concurrent use.
 type Executor interface {
@@ -24,7 +25,7 @@ type Executor interface {
 	// slice.
 	SubmitAll(tasks []Task)
 	// Throughput is the number of messages, at least 1, that one turn may handle
-	// before it ends. It is called once per turn.
+	// before it ends. It is called at most once per turn.
 	Throughput() int
 }
 

@@ -26,9 +26,10 @@ type Options struct {
 }
 
 // Ref is a handle on an actor with a queue. There is one queue per actor, first
-// in, first out, for messages from Offer and from Tell. All methods are safe for
-// concurrent use, never block, and may be called whether the actor lives or
-// not. A Ref of a stopped actor keeps neither its behavior nor its messages.
+// in, first out, for messages from Offer, Tell and Ask. All methods are safe for
+// concurrent use, and may be called whether the actor lives or not. None blocks,
+// but Ask may run a turn. A Ref of a stopped actor keeps neither its behavior nor
+// its messages.
 type Ref[M any] struct {
 	// Not embedded, which would give Ref all its methods, for each M anew.
 	queue queueBody
@@ -94,6 +95,20 @@ func (r *Ref[M]) Tell(m M) bool {
 		return false
 	}
 	r.queue.wake()
+	return true
+}
+
+// Ask is Tell for a sender that waits for the answer to m. On a [Pool], an idle actor handles m
+// in the calling goroutine before Ask returns, which saves the way to a worker and back. An actor
+// that is busy, or has another executor, handles m as if it came from Tell.
+//
+// The sender must hold no lock that the actor's turn may take. User code in that turn that ends
+// its goroutine (runtime.Goexit) ends the sender's.
+func (r *Ref[M]) Ask(m M) bool {
+	if !r.inbox.tell(m) {
+		return false
+	}
+	r.queue.runOrWake()
 	return true
 }
 
