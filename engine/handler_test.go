@@ -178,8 +178,13 @@ func TestHandler_ThatHoldsAllWorkersIsWhyCallsGiveUp(t *testing.T) {
 	require.NoError(t, err)
 	<-held
 	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: faulty.After(func(_ context.Context, c *faulty.Call) { c.Page.Items = nil })})
+	w, err := e.Watch(ctx, engine.WatchOptions{From: 1})
+	require.NoError(t, err, "a watch from what is there needs no worker")
+	events, err := w.Next(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "a", events[0].Object.Value.Name)
 	for _, call := range []func() error{
-		func() error { _, err := e.Watch(ctx, engine.WatchOptions{From: 1}); return err },
+		func() error { _, err := e.Watch(ctx, engine.WatchOptions{From: 100}); return err },
 		func() error { return e.WaitFor(ctx, 100) },
 		func() error { return e.Verify(ctx) }, // and finds that the cache is wrong
 	} {

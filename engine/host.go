@@ -226,6 +226,11 @@ func (h *host) replyWithin(ctx context.Context, limit time.Duration, answer <-ch
 		return h.reply(ctx, answer)
 	}
 	select {
+	case err := <-answer: // the actor was idle: see [actors.Ref.Ask]
+		return err
+	default:
+	}
+	select {
 	case err := <-answer:
 		return err
 	case <-ctx.Done():

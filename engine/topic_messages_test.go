@@ -82,7 +82,8 @@ func TestTopic_MessagesGoOnAfterALoopThatCouldNotSubscribe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host, err := engine.NewHost(engine.HostConfig{Workers: 1})
 		require.NoError(t, err)
-		topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host})
+		blocked := make(chan struct{})
+		topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host, OnEnd: func(string, error) { <-blocked }})
 		messages := topic.Messages(t.Context(), engine.SubscribeOptions{})
 		publish(t, topic, 0, 1)
 		for n, err := range messages {
@@ -90,13 +91,10 @@ func TestTopic_MessagesGoOnAfterALoopThatCouldNotSubscribe(t *testing.T) {
 			require.Zero(t, n)
 			break
 		}
-		blocked := make(chan struct{})
-		_, err = topic.SubscribeWith(t.Context(), engine.SubscribeOptions{OnPool: true}, func(int) { <-blocked })
-		require.NoError(t, err)
 		publish(t, topic, 1, 2)
 		synctest.Wait()
 		for _, err := range messages {
-			require.ErrorIs(t, err, engine.ErrNotReady, "the only worker is held")
+			require.ErrorIs(t, err, engine.ErrNotReady, "the dispatcher waits for OnEnd of the first loop's watch")
 		}
 		close(blocked)
 		for n, err := range messages {

@@ -52,7 +52,7 @@ func (c *cache) register(m Register) {
 
 // passTo passes the watch to the dispatcher, and reports whether that has taken it.
 func (m Register) passTo(d *actors.Ref[dispatcher.Message], start watcher.Start, snap *store.Snapshot) bool {
-	return d.Tell(dispatcher.Register{
+	return d.Ask(dispatcher.Register{
 		Watch: m.Watch.Member(), Filter: m.Filter, Start: start, Deadline: m.Deadline,
 		Now: m.From.Now(), AnyEpoch: m.From.Revision == 0, Resumes: m.From.Resumes(), Snapshot: snap, Reply: m.Reply,
 	})
