@@ -108,7 +108,7 @@ func (d *drawing) setup() Setup {
 
 // relistVerbs are the verbs that make the engine list again or split transactions. They are
 // not drawn where storage has transactions: see [Setup].Transactions.
-var relistVerbs = []Verb{Expire, Lose, Repeat, FailLists, FailWatches, SlowLists, Compact, Discard, Rewind, Rewrite}
+var relistVerbs = []Verb{Expire, Lose, Repeat, FailLists, FailWatches, SlowLists, Block, Compact, Discard, Rewind, Rewrite}
 
 // allowedVerb returns verb, or the verb in its place: with transactions, Transact for every
 // third write and for the verbs in relistVerbs; without, Write for Transact and, in half of the
