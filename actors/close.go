@@ -16,14 +16,14 @@ import (
 // its turn blocks. The actors go on stopping, and Close may be called again to
 // go on waiting.
 //
-// With SystemConfig.Executor set, Close runs that executor, if it has a method
-// Run() int like [Seeded], since it does not run by itself. Of one that embeds a Seeded it
-// runs the Seeded, so that ctx bounds that, and does not call a Run of its own.
+// With SystemConfig.Executor set, Close runs that executor, if it has a method Run() int
+// like [Seeded], since it does not run by itself. If the executor embeds a Seeded, Close
+// runs the Seeded, which ctx bounds, and not a Run that the executor declares.
 //
 // Close is idempotent and safe for concurrent use. In a turn, or in an OnFailure that the
 // pool calls beside turns, it does not wait: the error is a [*StillRunningError] because
-// of [ErrInTurn], and the rest is done in the background. Only on SystemConfig.Executor,
-// which nothing runs meanwhile, it is done by the next Close.
+// of [ErrInTurn], and the rest is done in the background, or with SystemConfig.Executor,
+// which does not run by itself, by the next Close.
 func (s *System) Close(ctx context.Context) error {
 	s.root.Stop()
 	if InTurn() {

@@ -67,11 +67,11 @@
 //
 // # Supervision
 //
-// A panic in user code, or a Goexit as by t.FailNow, ends neither the process
-// nor a worker. The actor is suspended, and its parent decides what to do (see
-// [Supervisor] and [Directive]). By default, and for actors spawned on the
-// System, the actor is stopped. Every such [Failure] is logged and passed to
-// SystemConfig.OnFailure, with its stack.
+// A panic in user code, or a Goexit such as that of t.FailNow, ends neither
+// the process nor a worker. The actor is suspended, and its parent decides
+// what to do (see [Supervisor] and [Directive]). By default, and for actors
+// spawned on the System, the actor is stopped. Every such [Failure] is logged
+// and passed to SystemConfig.OnFailure, with its stack.
 //
 // An actor may fail again before its parent has decided, as when two of its children
 // end. The parent is asked about the later failure once it has the actor resumed. If it
@@ -87,9 +87,9 @@
 // else. A supervisor that always restarts a child which fails in every Started
 // keeps a worker busy for ever: give it a limit.
 //
-// There may be too many wake actors for protoactor to know each. To it, all those under
-// one parent are one child, by which it stops them. The parent decides about their
-// failures as about others.
+// There may be too many wake actors for protoactor to know each. So all those under one
+// parent are one child of protoactor's, which stops them when it is stopped. The parent
+// decides about their failures as about others.
 //
 // # Determinism
 //

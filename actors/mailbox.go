@@ -172,8 +172,8 @@ func (l *lifecycle) Receive(pc actor.Context) {
 	}
 }
 
-// HandleFailure decides what happens to a child that failed. That is reported, and happens, even
-// if the code that decides, or is told of it, ends the goroutine.
+// HandleFailure decides what happens to a child that failed. The decision is reported and
+// carried out even if the Supervisor, or OnFailure, ends the goroutine.
 func (l *lifecycle) HandleFailure(_ *actor.ActorSystem, _ actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
 	c := (*cell)(l)
 	f := reason.(*Failure) // nothing else is escalated: see queueBody.failed

@@ -187,7 +187,7 @@ func (q *queueBody) failWorking(reason any, stack []byte) {
 	q.fail(reason, stack)
 }
 
-// control passes system messages on to protoactor, but for those about failures and wake actors.
+// control passes system messages on to protoactor, except those about failures and wake actors.
 func (q *queueBody) control(message any) {
 	switch m := message.(type) {
 	case *ownFailure:
@@ -210,7 +210,7 @@ func (q *queueBody) control(message any) {
 }
 
 // failed suspends the actor and asks its parent, or waits until that has decided about an
-// earlier failure. Of an actor that is stopping the failure is only reported.
+// earlier failure. The failure of an actor that is stopping is only reported.
 func (q *queueBody) failed(f *Failure) {
 	switch {
 	case q.is(stopping):

@@ -64,11 +64,11 @@ func (s *Seeded) Pending() int {
 	return len(s.tasks)
 }
 
-// Run runs turns until none is left and returns how many it ran. It does not
-// return while actors keep each other busy; [Seeded.RunN] does. A call waits
-// while another goroutine's turn runs. A call in a turn, as by a handler that waits,
-// runs the turns of other actors, nested in that one; in a turn of another system it
-// does not wait, so that turns of two actors may overlap.
+// Run runs turns until none is left and returns how many it ran. It does not return
+// while actors keep each other busy; [Seeded.RunN] does. A call waits while another
+// goroutine's turn runs. A call in a turn, for example by a handler that waits, runs
+// the turns of other actors, nested in that one; in a turn of another system it does
+// not wait, so that turns of two actors may overlap.
 func (s *Seeded) Run() int {
 	ran := 0
 	for s.step() {

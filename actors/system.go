@@ -131,7 +131,7 @@ var alwaysHeld = func() <-chan struct{} {
 }()
 
 // Stopped returns a channel that is closed when Close has been called and the last actor
-// has stopped. What was spawned on the system too late does not start any more then.
+// has stopped. An actor that was spawned too late for that does not start.
 func (s *System) Stopped() <-chan struct{} { return s.stopped }
 
 // Blocking returns the executor for actors that may block.

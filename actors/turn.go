@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// ErrInTurn: a Close was called in a turn of an actor, as by a handler, or in a function that the
-// pool calls beside turns, as OnFailure, and so does not wait: it might wait for that call. What it
-// has begun goes on.
+// ErrInTurn: a Close was called in a turn of an actor, for example by a handler, or in a function
+// that the pool calls beside turns, such as OnFailure. It does not wait, since it might wait for
+// that call, but closing goes on.
 var ErrInTurn = errors.New("called in a turn of an actor, such as a handler, for which it might wait: call it in another goroutine to wait")
 
 // awaited are the names of the functions that Close may wait for and that call user code: the
@@ -24,9 +24,9 @@ func nameOf(function any) string {
 }
 
 // InTurn reports whether it is called in a turn of an actor, of any system, or in a function that
-// a pool calls beside turns, as OnFailure: what waits for turns to end must not wait there. A
-// goroutine that a turn has started is not in the turn. It looks through the goroutine's stack,
-// which takes microseconds.
+// a pool calls beside turns, such as OnFailure: a call that waits for turns to end must not wait
+// there. A goroutine that a turn has started is not in the turn. It looks through the goroutine's
+// stack, which takes microseconds.
 func InTurn() bool {
 	pcs := make([]uintptr, 64)
 	for {

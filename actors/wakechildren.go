@@ -115,7 +115,7 @@ func (w *wakeChildren) endIfEmpty() {
 // SendUserMessage is never called: the PID does not leave this package.
 func (w *wakeChildren) SendUserMessage(*actor.PID, any) {}
 
-// Stop is called by nothing: protoactor's parents send the message.
+// Stop is never called: protoactor's parents send the message.
 func (w *wakeChildren) Stop(*actor.PID) {}
 
 // wakerStopped tells the parent that a wake actor has stopped.

@@ -53,8 +53,8 @@ func (p *Pool) watch(clock clock.Clock, held func(*mailbox), failed func(reason 
 
 // Held returns a channel that is closed when a turn has held a worker for more than a second:
 // a message to an actor of the pool may then wait for long. It returns an open channel again
-// once no turn does, so call it for each wait. That of a pool that is not a System's is never
-// closed.
+// once no turn does, so call it for each wait. The channel of a pool that is not a System's
+// is never closed.
 func (p *Pool) Held() <-chan struct{} { return *p.watchdog.overdue.Load() }
 
 // setLateLocked closes overdue, or replaces it by one that is open.

@@ -43,7 +43,7 @@ func (e *exclusions) release(x *exclusion) {
 	}
 }
 
-// activate has objects checked against an exclusion, to which the caller adds the first
+// activate has objects checked against an exclusion. The caller then adds its first
 // group.
 func (e *exclusions) activate(x *exclusion) {
 	x.at = len(e.active)

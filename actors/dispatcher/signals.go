@@ -70,7 +70,7 @@ func (w *wakes) send() (n uint64) {
 }
 
 // signalOthers signals watches without handlers, also if a Notify function ends the goroutine
-// ([runtime.Goexit], as by t.FailNow).
+// ([runtime.Goexit], such as that of t.FailNow).
 func (s *signals) signalOthers() {
 	defer func() {
 		clear(s.others)

@@ -101,9 +101,9 @@ type Update struct {
 	// Final: the Reflector has given up and nothing follows; only for
 	// Unavailable. See [Config].Permanent.
 	Final bool
-	// Revision is that of the state (Replace), or the one up to which the sink
-	// has received every change (Changes, Progress). That of a Replace may be smaller than
-	// the one before if Reason says so, or StoreID is another than before.
+	// Revision is that of the state (Replace), or the one up to which the sink has
+	// received every change (Changes, Progress). A Replace may have a smaller one than the
+	// update before it if Reason says so, or if StoreID has changed.
 	Revision store.Revision
 	// StoreID identifies the storage that the state is of, empty if the source does
 	// not know it. If it is another than before, nothing that is known of a revision

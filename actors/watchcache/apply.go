@@ -34,8 +34,9 @@ func (c *cache) upstream(u reflector.Update) {
 	}
 }
 
-// end makes the cache Ended because of cause. What waits for it to become ready is answered,
-// and each watch ends when it has what there is: nothing will come.
+// end makes the cache Ended because of cause. Calls that wait for it to become ready are
+// answered, and each watch ends when it has delivered what there is, since nothing more will
+// come.
 func (c *cache) end(cause error) {
 	c.setReadiness(c.readiness.ended(c.now, cause))
 	reason := c.readiness.check(c.now)
@@ -55,7 +56,7 @@ func (c *cache) advance(rev store.Revision) {
 	c.dirty = true
 }
 
-// changes applies events. Those of a source that shares its state only go into the
+// changes applies events. If the source shares its state, they only go into the
 // window: a state of the source has them, now or later.
 func (c *cache) changes(u reflector.Update) bool {
 	shared := usable(u.State, c.Indexes)

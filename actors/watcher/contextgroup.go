@@ -23,8 +23,8 @@ type contextGroups struct {
 	mu     sync.Mutex
 	byDone map[<-chan struct{}]*contextGroup
 	// idle is the group that lost its last member last, or nil. It is kept, since a
-	// caller that starts and stops watches one by one does so under one context, for
-	// which each would make a group. So one context that is never done may stay alive.
+	// caller that starts and stops watches one by one under one context would make a
+	// group for each. So one context that is never done may stay alive.
 	idle *contextGroup
 	// forgotten: contexts end no watch any more.
 	forgotten bool
@@ -151,8 +151,8 @@ func (s *contextGroups) forget() {
 }
 
 // LeaveContexts has contexts end none of the registry's watches any more, and returns when
-// none is being ended by one. Contexts end watches on goroutines of their own, for which a
-// deterministic run, which is about to end all watches, would not wait.
+// none is being ended by one. Contexts end watches on goroutines of their own. A
+// deterministic run, which is about to end all watches, would not wait for these.
 func (r *Registry) LeaveContexts() {
 	r.groups.forget()
 	r.groups.ending.Wait()

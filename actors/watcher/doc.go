@@ -34,10 +34,10 @@
 // # Concurrency
 //
 // The watch's own lock guards the cursor. It is held only while the cursor moves, for a reader over
-// at most some thousand objects or events at a time, never while a handler runs. What asks how far a
-// watch is, as Lag and Info do, may look through the rest of the window. A watch has one consumer: a
-// caller of Next, Events or Batches; the goroutine of Pump, which feeds the façade's Chan; a handler;
-// or a caller of Take. Stop, Done, Err, Revision and Lag are safe for concurrent use.
+// at most some thousand objects or events at a time, never while a handler runs. Lag and Info may
+// look through the rest of the window under it. A watch has one consumer: a caller of Next, Events or
+// Batches; the goroutine of Pump, which feeds the façade's Chan; a handler; or a caller of Take.
+// Stop, Done, Err, Revision and Lag are safe for concurrent use.
 //
 // # Ends
 //

@@ -143,8 +143,9 @@ func (h *handler) give(events []store.Event) (panicked *PanicError) {
 	return nil
 }
 
-// endUnless must be deferred around what takes events and gives them to the consumer. If that is not whole,
-// as when Metrics end the goroutine, what it has taken is lost, so the watch ends as by a handler that panics.
+// endUnless must be deferred around what takes events and gives them to the consumer. If it does not return,
+// as when Metrics end the goroutine, the events that it has taken are lost. So the watch ends as if its
+// handler had panicked.
 func (w *Watch) endUnless(whole *bool) {
 	if *whole || w.flags.has(ended) {
 		return
@@ -156,8 +157,8 @@ func (w *Watch) endUnless(whole *bool) {
 	}
 }
 
-// valueOf returns the value of a panic, of which recover has returned nil if it is the end of the
-// goroutine, which goes on.
+// valueOf returns the value of a panic. If recover has returned nil, the goroutine is ending, and
+// goes on to do so.
 func valueOf(recovered any) any {
 	if recovered == nil {
 		return usercode.ErrGoexit

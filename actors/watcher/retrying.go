@@ -80,8 +80,8 @@ type RetryingHandler struct {
 	// Context is the parent of the handler's context, which has its values.
 	Context context.Context
 	Clock   clock.Clock
-	// OnRetry is told of each attempt that is followed by another one after a pause.
-	// It must not block.
+	// OnRetry is called after each attempt that is followed by another one after a
+	// pause. It must not block.
 	OnRetry func(w *Watch, failed *HandlerError, pause time.Duration)
 }
 

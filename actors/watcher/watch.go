@@ -250,8 +250,8 @@ func (w *Watch) setSilent() {
 }
 
 // Wait blocks until the watch has ended and its handler, if it has one, has returned
-// and is not called again; else it returns ctx's cause. It must not be called by the
-// handler, for which it would wait.
+// and is not called again; else it returns ctx's cause. The handler must not call
+// it, since it would wait for itself.
 func (w *Watch) Wait(ctx context.Context) error {
 	w.mu.Lock()
 	more := w.more()
@@ -350,7 +350,7 @@ func (w *Watch) Lost() uint64 {
 // Lag returns how many events for this watch are ahead of its consumer, from
 // [Watch.Revision] to the newest commit, without the rest of an initial state. A
 // handler's batch counts until all of it is handled. Events that the dispatcher has
-// not evaluated yet count whether they are for the watch or not, and so do those of
+// not evaluated yet count whether they are for the watch or not. So do events of
 // the window while the watch catches up. It is zero once the watch has ended.
 func (w *Watch) Lag() uint64 {
 	w.mu.Lock()
