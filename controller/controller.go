@@ -114,12 +114,11 @@ func (c *Controller[T]) EnqueueAfter(key string, delay time.Duration) error {
 	return c.core.add(key, delay)
 }
 
-// Settle blocks until the controller has seen the source's changes up to rev, zero for
-// those that have arrived, and no key is queued or being reconciled. Keys that are
-// delayed, as those that failed, are not waited for. On a deterministic host it runs
-// everything that can run; on others it takes time for each object. It must not be
-// called by Reconcile. If the controller is told of no more changes (see Done), it waits until
-// no key is queued, and returns Err.
+// Settle blocks until the controller has seen the source's changes up to rev, zero for those
+// that have arrived, and no key is queued or being reconciled. Keys that are delayed, as those
+// that failed, are not waited for. On a deterministic host it runs everything that can run; on
+// others it takes time for each object. It must not be called by Reconcile. Once no more
+// changes come (see Done), it waits until no key is queued, and returns Err.
 //
 // Errors: ctx's cause; [informer.ErrClosed] or why the informer has ended; [ErrClosed] if
 // the informer goes on without the controller; those of Err; on a deterministic host
@@ -154,11 +153,11 @@ func (c *Controller[T]) passed(ctx context.Context) error {
 	return c.Host().Await(ctx, c.Done())
 }
 
-// Done returns a channel that is closed when the controller is told of no more changes: after
-// Close, when its informer has ended, as when the source has ended for good, when the lease
-// that has given it the informer was released, or when Keys has ended the goroutine. Unless it
-// was closed, keys are still reconciled, if the informer has synced before: those that were
-// queued, that failed, or that Enqueue adds.
+// Done returns a channel that is closed when no more changes will come: after Close, when its
+// informer has ended, as when the source has ended for good, when the lease that has given it
+// the informer was released, or when Keys has ended the goroutine. Unless it was closed, keys
+// are still reconciled, if the informer has synced before: those that were queued, that
+// failed, or that Enqueue adds.
 func (c *Controller[T]) Done() <-chan struct{} { return c.core.handlerDone() }
 
 // Err returns why Done is closed: [ErrClosed], why the informer has ended, such as an
@@ -179,11 +178,11 @@ func (c *Controller[T]) Err() error {
 // Stats returns the current numbers. It does not block.
 func (c *Controller[T]) Stats() Stats { return c.core.stats() }
 
-// Close stops following the source, ends the contexts of the calls that run, and
-// returns when they have returned. What is queued is dropped. If a call does not return
-// within the host's CloseTimeout, the error is a [*CloseError] that names its key. Called
-// by Reconcile, or another function of the configuration, it does not wait, and the
-// error is [engine.ErrInHandler]; see [engine.Engine.Close]. Closing again waits again.
+// Close stops following the source, ends the contexts of the calls that run, and returns
+// when they have returned. Queued keys are dropped. If a call does not return within the
+// host's CloseTimeout, the error is a [*CloseError] that names its key. If Reconcile, or
+// another function of the configuration, calls it, it does not wait, and the error is
+// [engine.ErrInHandler]; see [engine.Engine.Close]. Closing again waits again.
 func (c *Controller[T]) Close() error { return c.core.close() }
 
 // Stats are the numbers of a controller.

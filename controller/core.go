@@ -87,7 +87,7 @@ func (c *core) name() string { return c.cfg.name }
 // setHandler is given the handler that adds keys, nil if the informer has refused it.
 func (c *core) setHandler(handler *informer.Registration) { c.handler = handler }
 
-// handlerDone returns a channel that is closed when the handler is told of no more changes.
+// handlerDone returns a channel that is closed when the handler gets no more changes.
 func (c *core) handlerDone() <-chan struct{} { return c.handler.Done() }
 
 // handlerErr returns the handler's last panic, or why it has ended.

@@ -65,14 +65,13 @@ type closing struct {
 	err  error
 }
 
-// Close ends every watch with [ErrEngineClosed] and returns when no goroutine, actor
-// or timer of the engine is left, but for the goroutines of [Watch.Chan] on a [Config].Host,
-// which are about to end. If a handler does not return, Close fails after the
-// host's CloseTimeout with a [*CloseError] that names it; if the engine has a host of its
-// own, that ends when the handler returns. Later calls fail with ErrEngineClosed.
-// Undelivered events are dropped, and [Stats].Undelivered names the watches;
-// [Engine.Drain] delivers them first. Closing again, or concurrently, waits for the first
-// Close and returns its result.
+// Close ends every watch with [ErrEngineClosed] and returns when no goroutine, actor or
+// timer of the engine is left, except goroutines of [Watch.Chan] on a [Config].Host, which
+// are about to end. If a handler does not return, Close fails after the host's CloseTimeout
+// with a [*CloseError] that names it; if the engine has a host of its own, that ends when
+// the handler returns. Later calls fail with ErrEngineClosed. Undelivered events are
+// dropped, and [Stats].Undelivered names the watches; [Engine.Drain] delivers them first.
+// Closing again, or concurrently, waits for the first Close and returns its result.
 //
 // A handler may call it, of this or any other engine, and so may the functions of the
 // configuration, such as OnEnd. There Close does not wait, since handlers that wait

@@ -24,8 +24,9 @@ import (
 const DefaultFreshnessTimeout = 3 * time.Second
 
 // ErrConfig: the configuration is invalid. Every error about a setting, of any package of
-// this module, matches it, and so do those about the options of a write. Those of a watch,
-// a list and a read are [ErrInvalidWatch], [ErrInvalidList] and [ErrInvalidRead].
+// this module, matches it, and so do those about the options of a write. Errors about the
+// options of a watch, a list or a read are [ErrInvalidWatch], [ErrInvalidList] or
+// [ErrInvalidRead].
 var ErrConfig = usercode.ErrConfig
 
 // ConfigError names the wrong Field, and the Problem with it and what to write instead.

@@ -149,12 +149,12 @@ func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 // counts as served when it has returned. A watch without a handler must be read to its
 // end, unless it has nothing to read.
 //
-// An informer or another client of [Engine.Source] counts as served when it has taken
-// the events; its own handlers may be behind. Without a cache such clients are the backend's,
-// for which Drain does not wait.
+// An informer or another client of [Engine.Source] counts as served when it has taken the
+// events; its own handlers may be behind. Without a cache such clients are the backend's, and
+// Drain does not wait for them.
 //
-// Give ctx a deadline: storage that goes back in time meanwhile never shows what was
-// acknowledged before, for which Drain then waits until ctx is done.
+// Give ctx a deadline: if storage goes back in time meanwhile, it never shows what
+// was acknowledged before, and Drain waits for that until ctx is done.
 //
 // If ctx is done first, the engine is closed all the same, and the error is an
 // [*UndeliveredError] that names each watch that has not delivered everything, joined

@@ -40,9 +40,9 @@ type Update[T any] struct {
 // Storage that was restored or replaced is another [Timeline]: the consumer then gets
 // a list, even if the storage has come to the same revision or a greater one.
 //
-// While the engine is not ready it retries, with growing pauses of up to a second. So it does
-// while watches end at once and deliver no events, as those of storage that fails without a cache.
-// Without a cache, [Config].OnError is told of each error that it retries.
+// While the engine is not ready it retries, with growing pauses of up to a second. It does the
+// same while watches end at once and deliver no events, as without a cache while storage fails.
+// Without a cache, [Config].OnError gets each error after which it retries.
 //
 // The last pair of a loop has the error that ends it: ctx's cause; [ErrEngineClosed];
 // [ErrNotReady] if the backend has ended for good (without a cache: [store.ErrClosed]); or an
@@ -124,8 +124,8 @@ func resume(ctx context.Context, e engineCore, opts WatchOptions, why error, res
 }
 
 // waitForFrom waits until the cache has reached the consumer's revision, since a watch from
-// it would wait forever if storage has gone back in time. That of another timeline is
-// not waited for. Without a cache it asks storage, and does not wait.
+// it would wait forever if storage has gone back in time. It does not wait for a revision
+// of another timeline. Without a cache it asks storage, and does not wait.
 func waitForFrom(ctx context.Context, e engineCore, opts WatchOptions) error {
 	if opts.From <= e.newest() {
 		return nil

@@ -54,8 +54,8 @@ type ListOptions struct {
 //	Continue          as Exactly, but without waiting           otherwise
 //
 // While the cache is not ready (see [ErrNotReady]) it serves what it can without
-// waiting. Of the other lists, the backend serves pages without selectors, which are
-// cheap; the rest wait for the cache.
+// waiting. Otherwise the backend serves pages without selectors, which are cheap,
+// and other lists wait for the cache.
 //
 // Errors: [ErrInvalidList], [ErrInvalidRead], [ErrInvalidSelector],
 // [ErrInvalidKey], [ErrInvalidContinue], [ErrExpired] if the revision is no

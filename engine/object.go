@@ -211,8 +211,9 @@ func keptFields(values, before []string) []string {
 	return kept
 }
 
-// sizeOf returns Config.Size without its type, or an estimate, and what labels take
-// that are not a part of the value. Those of Config.LabelValues never are.
+// sizeOf returns Config.Size without its type, or an estimate, and adds the size of
+// labels that are not a part of the value, which those of Config.LabelValues never
+// are.
 func sizeOf[T any](size func(T) int, labelsOf func(T) labels.Set, labelValues bool) func(*store.Object) int {
 	ofValue := func(o *store.Object) int { return size(typed[T](o).Value) }
 	if size == nil {

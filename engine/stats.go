@@ -46,8 +46,8 @@ type Stats struct {
 	// watches: by the window, for slowness, by a panic, at the deadline.
 	Stalls, Expired, Terminated, Panicked, DeadlinesReached uint64
 	// Bookmarks counts the bookmarks that became due, InitialEvents the events of initial
-	// states that watches have read. What a watch that resumes reads of the window is not
-	// among them.
+	// states that watches have read. The events that a resuming watch reads from the
+	// window are not among them.
 	Bookmarks, InitialEvents uint64
 	// Resumed counts the watches that have begun after a revision that they were given,
 	// ResumesExpired those that failed with [ErrExpired] since the changes after it are not

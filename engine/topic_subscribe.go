@@ -49,7 +49,7 @@ func (o SubscribeOptions) madeByCaller() SubscribeOptions {
 }
 
 // Subscription is the handle of a running handler. Its methods are safe for
-// concurrent use and, but for Wait, do not block.
+// concurrent use and, except Wait, do not block.
 type Subscription struct{ watch watchCore }
 
 // Stop ends the subscription with [ErrStopped]. It does not wait for the handler,

@@ -8,9 +8,9 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// What the [backend.Traits] of its storage mean for an engine: how much history the window and
-// storage of its own keep, and which indexes that has, whether waiting for a revision requests
-// progress, and whether the cache is compared with storage.
+// The [backend.Traits] of the storage decide how much history the window keeps, and whether
+// the cache is compared with storage. Storage of the engine's own keeps little history if
+// there is a cache, and has the cache's indexes.
 
 // DefaultKept is how many events the window over durable storage keeps, whatever
 // their age.

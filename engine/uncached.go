@@ -279,7 +279,7 @@ func (u *uncachedWatch) ChildFailed(_ *actors.Context, _ actors.ID, reason any) 
 // ChildStopped ends the actor with its dispatcher.
 func (u *uncachedWatch) ChildStopped(ctx *actors.Context, _ actors.ID) { ctx.Stop() }
 
-// errWatchFailed: a watch without a cache has failed, as by a panic of the clock.
+// errWatchFailed: a watch without a cache has failed, for example by a panic of the clock.
 var errWatchFailed = errors.New("the watch has failed, as HostConfig.OnFailure has been told: watch again from its revision")
 
 // Stopping frees the backend's watch. Unless the engine is closed, an actor that stops before

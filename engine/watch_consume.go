@@ -12,7 +12,7 @@ import (
 // Watch is a running watch: a position in the engine's log, with a filter. It has one
 // consumer, of one kind: Next, Batches or Events; or Chan; or the handler of
 // [Engine.Handle]. The methods that consume are for one goroutine at a time; the others
-// are safe for concurrent use and, but for Wait, do not block.
+// are safe for concurrent use and, except Wait, do not block.
 type Watch[T any] struct{ core watchCore }
 
 // watchCore is the untyped core of a Watch: a [watcher.Watch]; see [engineCore].
@@ -111,8 +111,8 @@ func (w *Watch[T]) Stop() { w.core.Stop() }
 
 // Wait blocks until the watch has ended, however, and its handler, if it has one, has
 // returned from its last call: what the handler uses may be released then. If ctx ends
-// first, it returns ctx's cause. It must not be called by the handler, for which it
-// would wait.
+// first, it returns ctx's cause. The handler must not call it, since it would wait for
+// itself.
 func (w *Watch[T]) Wait(ctx context.Context) error { return w.core.Wait(ctx) }
 
 // Done returns a channel that is closed when the watch ends.
@@ -142,7 +142,7 @@ func (w *Watch[T]) Name() string { return w.core.Name() }
 // Lag returns how many events the watch has yet to deliver, from [Watch.Revision] to the
 // newest committed one, without the rest of an initial state. The events that a handler
 // got as one batch count until it has handled them all. Events that the dispatcher has
-// not filtered yet count whether the watch selects them or not, and so do those of the
+// not filtered yet count whether the watch selects them or not. So do events of the
 // window while the watch catches up.
 func (w *Watch[T]) Lag() uint64 { return w.core.Lag() }
 

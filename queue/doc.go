@@ -62,8 +62,8 @@
 //     ignored.
 //   - Done is ignored for an item that no worker has. In client-go it may queue the item
 //     twice.
-//   - A FIFO whose first list was replaced before it was processed syncs with the second list. That of
-//     client-go then waits for as many entries as the first had.
+//   - A FIFO whose first list was replaced before it was processed syncs with the second list. A FIFO
+//     of client-go then waits for as many entries as the first had.
 //   - There is no ParallelizeUntil: an errgroup with SetLimit (golang.org/x/sync/errgroup)
 //     does that.
 //

@@ -22,9 +22,9 @@ func (e *ConfigError) Error() string { return "invalid configuration: " + e.Fiel
 // Is makes errors.Is(err, ErrConfig) true.
 func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
 
-// FirstError is the error of the name that comes first, of names that are checked in any
-// order, such as that of a map, so that the same one of several errors is told each time.
-// The zero value has none.
+// FirstError is the error of the first name in alphabetical order, whatever the order in
+// which names are checked. So of several errors in a map the same one is returned each
+// time. The zero value has none.
 type FirstError struct {
 	name string
 	err  error

@@ -28,8 +28,9 @@ func equal[T any](wants []Want, got []engine.Event[T]) bool {
 //	+ DELETED a@3 {Name:a}            came, and was not wanted
 //
 // Where an event came in place of a wanted one, the difference between their values
-// follows. What is the same at the beginning and at the end is not compared with the rest,
-// and if too much is left the wanted events come first, and then those that came.
+// follows. Events that are the same at the beginning and at the end are not compared with
+// the rest. If too many are left to compare, all wanted events come first, and then those
+// that were received.
 func report[T any](wants []Want, got []engine.Event[T]) string {
 	if len(wants)+len(got) == 0 {
 		return "  (no events)"

@@ -59,8 +59,8 @@ type Source[T any] struct {
 	hidden         map[store.Revision]bool
 }
 
-// NewSource returns empty storage for objects as cfg describes them, of which only
-// Key, Labels, LabelValues, Fields, Size, Equal and SetRevision are used.
+// NewSource returns empty storage for objects as cfg describes them. It uses only
+// Key, Labels, LabelValues, Fields, Size, Equal and SetRevision of cfg.
 func NewSource[T any](cfg engine.Config[T]) *Source[T] { return NewSourceWith(cfg, SourceOptions{}) }
 
 // NewSourceWith is NewSource with options.
@@ -82,8 +82,8 @@ func newMemory(schema store.Schema, clock clock.Clock) backend.Backend {
 }
 
 // Replace replaces the storage and returns the old one, for the caller to close. The source's own
-// writes are to the new one from now on, of which nothing is hidden; running watches stay on the old
-// one until they end.
+// writes are to the new one from now on, and nothing of that is hidden; running watches stay on the
+// old one until they end.
 func (s *Source[T]) Replace(by backend.Backend) (old backend.Backend) {
 	s.hiding.Lock()
 	defer s.hiding.Unlock()
@@ -122,7 +122,7 @@ func (s *Source[T]) Delete(key string) (engine.Revision, error) {
 	return revisionOf(s.storage().Delete(context.Background(), key, backend.DeleteOptions{}))
 }
 
-// storage is for the source's own writes, to which no rule applies.
+// storage is for the source's own writes, and no rule applies to them.
 func (s *Source[T]) storage() *backend.Storage { return backend.NewStorage(s.Unwrap(), s.schema) }
 
 // draft returns a new object with that value.

@@ -246,7 +246,7 @@ func causeOf(ev store.Event) Cause {
 	return Change
 }
 
-// pair is an object in two states, of which one may be missing.
+// pair is two states of an object. One of them may be missing.
 type pair struct{ old, now *store.Object }
 
 // compare returns how two states differ: the objects that are gone, and those

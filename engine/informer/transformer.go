@@ -129,8 +129,8 @@ func (t *transformer) same(a, b *store.Object) bool {
 	return same
 }
 
-// recreated reports whether the object of a state, for which Transform has failed, is known to be
-// another than that of the state before. Identity cannot tell: it is for transformed objects.
+// recreated reports whether a state, for which Transform has failed, is known to be of another
+// object than the state before. Identity cannot tell: it is for transformed objects.
 func (t *transformer) recreated(p pair) bool {
 	return t.cfg.identity == nil && p.old.Created != p.now.Created
 }

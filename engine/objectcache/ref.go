@@ -28,11 +28,12 @@ func (r *Ref[T]) Key() string { return r.core.key() }
 // Get returns the newest state of the object that has arrived. It is shared and
 // must not be changed.
 //
-// An object that is being followed, or is immutable, is returned at once, without a lock
-// or an allocation, even if ctx is done; while the source cannot be reached, it is the
-// last known state. Otherwise Get waits until the object has arrived: for the first time,
-// or again after it was idle for [Config].MaxIdle. What arrives then may be older than what
-// Get returned before, if lists of the source may lag; GetNotOlderThan waits for a revision.
+// An object that is being followed, or is immutable, is returned at once, without a lock or
+// an allocation, even if ctx is done; while the source cannot be reached, it is the last
+// known state. Otherwise Get waits until the object has arrived: for the first time, or
+// again after it was idle for [Config].MaxIdle. If lists of the source may lag, the state
+// that arrives then may be older than one that Get has returned; GetNotOlderThan waits for a
+// revision.
 //
 // Errors: [ErrNotFound] if there is no such object; [ErrNotSynced] if ctx ended
 // first, or the source cannot be followed any more (the next Get tries again):
@@ -113,7 +114,7 @@ func (r *reference) getNotOlderThan(ctx context.Context, rev store.Revision) (*s
 	}
 }
 
-// awaitProgress waits until there is progress, for which the source is asked meanwhile.
+// awaitProgress asks the source for progress, and waits until there is some.
 func (r *reference) awaitProgress(ctx context.Context, advanced <-chan struct{}) error {
 	r.entry.behind.Add(1)
 	defer r.entry.behind.Add(-1)
