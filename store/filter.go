@@ -88,9 +88,9 @@ func (o *FilterOptions) isZero() bool {
 	return o.Key == "" && o.Prefix == "" && o.Labels == "" && o.Fields == "" && o.LabelSelector == nil && o.FieldSelector == nil
 }
 
-// refuseLabels returns the error of selectors of labels, of which that in Labels is parsed, for
-// objects without labels. A selector without requirements selects everything or nothing, which
-// needs no labels.
+// refuseLabels returns the error of a selector of labels, LabelSelector or Labels as it was
+// parsed, for objects without labels. A selector without requirements selects everything or
+// nothing, which needs no labels.
 func (o *FilterOptions) refuseLabels(parsed labels.Selector) error {
 	if !o.NoLabels {
 		return nil

@@ -33,7 +33,7 @@ type Presence struct {
 
 // Present returns the requirements, besides those of [Filter.Exact], that only objects
 // with a certain label meet: "in" with several values, "exists", and comparisons of
-// numbers, of which the values are left out. Every object that matches has all of these
+// numbers, whose values are left out. Every object that matches has all of these
 // labels.
 func (f *Filter) Present() []Presence {
 	if f == nil {

@@ -83,7 +83,7 @@ func Before(key string) string {
 		return ""
 	}
 	last := len(key) - 1
-	// What lies in between begins like the result, then has a byte that UTF-8 does
-	// not know.
+	// Strings in between begin like the result, and then have a byte that is not
+	// in UTF-8.
 	return key[:last] + string([]byte{key[last] - 1, 0xff})
 }

@@ -62,8 +62,8 @@ func (k keyed[P]) withValue(i int, value, from string, yield func(key string, it
 type finder[P any] struct {
 	items *btree.Map[string, P]
 	at    btree.MapIter[string, P]
-	// found is how many items at has found, of which close were close to the one before;
-	// neither counts beyond sample.
+	// found is how many items at has found, and close how many of them were close to the
+	// one before; neither counts beyond sample.
 	found, close int
 }
 

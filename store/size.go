@@ -293,8 +293,8 @@ func (m *measure) entries(v reflect.Value) {
 	}
 }
 
-// extrapolate counts n parts, of which done were measured since the sum was
-// before.
+// extrapolate counts n parts when only done of them were measured, since the
+// sum was before.
 func (m *measure) extrapolate(before, done, n int) {
 	if done > 0 {
 		m.bytes += (m.bytes - before) / done * (n - done)

@@ -17,7 +17,7 @@ const (
 )
 
 // rememberAppended remembers the key of the last object if it is in the middle of a node,
-// in a tree that was only appended to. Of one from which objects are deleted, too, it
+// in a tree that was only appended to. If objects are also deleted from the tree, it
 // remembers no more keys than the tree has such nodes.
 func (t *tree) rememberAppended(key string) {
 	if t.len()%degree == degree/2 && len(t.appended) <= t.len()/degree {

@@ -181,8 +181,8 @@ func (v *TreeView) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*
 	}, nil
 }
 
-// Bytes estimates what the view keeps alive: its nodes, and its objects, of which
-// it measures at most a thousand. sizeOf is as for [NewWindow].
+// Bytes estimates what the view keeps alive: its nodes, and its objects, by a
+// sample of at most a thousand. sizeOf is as for [NewWindow].
 func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
 	const sample = 1024
 	n := v.Len()

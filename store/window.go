@@ -31,7 +31,7 @@ type Seq uint64
 // Append and Trim are given the time. The window's clock is the latest time given, and
 // never goes back: events of a clock that is set back stay longer than
 // [WindowLimits.MinAge], and all those before a jump ahead are older by that. Times
-// with a monotonic reading, as those of [time.Now], do not jump.
+// with a monotonic reading, such as those of [time.Now], do not jump.
 //
 // A Window is for one goroutine at a time. Its views are safe for concurrent use.
 type Window struct {

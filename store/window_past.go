@@ -34,9 +34,9 @@ func (s *Snapshot) StateAt(ctx context.Context, rev Revision) (*TreeView, error)
 //
 // It starts from the nearest known state, takes about half a microsecond for each
 // event in between and another half for each object that they changed, and ends
-// early with ctx. The window caches expensive results, so that the pages of a
-// list cost it once, and drops them with the events before them. What the window has
-// dropped by then, the snapshot caches.
+// early with ctx. The window caches expensive results, so that the pages of a list
+// cost it once, and drops them with the events before them. If the window has
+// dropped them by then, the snapshot caches them instead.
 //
 // The error is an [*ExpiredError] if at is not in the window any more, a
 // [*FutureError] if it is after Next, and otherwise ctx's cause.

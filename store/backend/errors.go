@@ -183,8 +183,8 @@ func (e *UndecodableError) Unwrap() error { return e.Cause }
 
 // Retryable reports whether the same call may succeed later without any other action: after
 // [ErrFull], [ErrLocked] and [ErrUnavailable], and after a [store.ErrConflict] of a call
-// that reads the object anew, as those of [Storage] do. It may not after [ErrFailed], after
-// errors of the call itself, such as a precondition that does not hold, and while the
+// that reads the object anew, as the calls of [Storage] do. It may not after [ErrFailed],
+// after errors of the call itself, such as a precondition that does not hold, and while the
 // outcome of the first call is unknown.
 func Retryable(err error) bool {
 	if errors.Is(err, store.ErrPrecondition) {

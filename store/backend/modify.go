@@ -10,7 +10,7 @@ import (
 
 // Change is what [Storage.Modify] does with an object.
 type Change struct {
-	// Draft is the object to store, of which only the value is filled in.
+	// Draft is the object to store. Only its value is filled in.
 	Draft *store.Object
 	// TTL and Permanent are as in [UpdateOptions].
 	TTL       time.Duration

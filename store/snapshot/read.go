@@ -69,7 +69,7 @@ func (r *reader) read() (*State, error) {
 	}
 }
 
-// header reads the first line. That of a later version may have fields that are not known.
+// header reads the first line, which in a later version may have unknown fields.
 func (r *reader) header() error {
 	var first header
 	err := r.next(&first)

@@ -110,8 +110,8 @@ type Harness struct {
 // t.Cleanup.
 type Factory func(t testing.TB, schema store.Schema) Harness
 
-// T is the part of [*testing.T] that checks use. If it has the method Skip as well, it is
-// told of checks that do not apply to the backend; otherwise those pass.
+// T is the part of [*testing.T] that checks use. If it has the method Skip as well, that
+// is called for checks that do not apply to the backend; otherwise those pass.
 type T interface {
 	require.TestingT
 	Helper()

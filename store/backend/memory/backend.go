@@ -64,9 +64,9 @@ var (
 	_ backend.Identifier = (*Backend)(nil)
 )
 
-// New returns a backend, empty but for opts.Objects, which uses schema for objects'
-// labels, fields and sizes. It fails with a [*usercode.ConfigError] if opts are invalid,
-// and with a [*usercode.PanicError] if the clock panics, or a function of schema for an object.
+// New returns a backend that is empty, except for opts.Objects, and uses schema for objects'
+// labels, fields and sizes. It fails with a [*usercode.ConfigError] if opts are invalid, and
+// with a [*usercode.PanicError] if the clock panics, or a function of schema for an object.
 func New(schema store.Schema, opts Options) (*Backend, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err

@@ -30,10 +30,10 @@
 //
 // # Time
 //
-// Time comes from [Options.Clock] alone, and there is no goroutine: one timer,
-// set to the earliest expiry, deletes objects with a TTL, and another trims old
-// history (see [Options.Retain]). With a virtual clock and one writer, the same
-// calls produce the same history, byte for byte. If the wall clock is set ahead,
-// objects whose expiry has no monotonic reading, as those of [Options.Objects], expire
-// within a minute; the others keep the time that they had left.
+// Time comes from [Options.Clock] alone, and there is no goroutine: one timer, set to
+// the earliest expiry, deletes objects with a TTL, and another trims old history (see
+// [Options.Retain]). With a virtual clock and one writer, the same calls produce the
+// same history, byte for byte. If the wall clock is set ahead, objects whose expiry
+// has no monotonic reading, such as those of [Options.Objects], expire within a
+// minute; the others keep the time that they had left.
 package memory

@@ -26,7 +26,7 @@ const (
 	// holdTime is how long a hold waits for its watch: much longer than a cache takes to
 	// apply a list, while the workers are busy.
 	holdTime = 10 * time.Second
-	// maxHolds bounds the holds, of which each costs every write a comparison.
+	// maxHolds bounds the holds, since each costs every write a comparison.
 	maxHolds = 8
 )
 

@@ -18,12 +18,11 @@ const DefaultRetainAge = 5 * time.Minute
 type Options struct {
 	// Clock is the time of writes and expiry; nil means [clock.Real].
 	Clock clock.Clock
-	// Retain bounds the history that exact reads and watches can go back to.
-	// It is compacted when it is older than MinAge (zero means
-	// [DefaultRetainAge]), and before that when it outgrows the other bounds;
-	// see [store.WindowLimits] for their defaults. What a watch with
-	// WatchOptions.State has not read stays, up to the defaults if these are more; so
-	// does, for 10 s, what has come after each of the last eight lists with
+	// Retain bounds the history that exact reads and watches can go back to. It is
+	// compacted when it is older than MinAge (zero means [DefaultRetainAge]), and before
+	// that when it outgrows the other bounds; see [store.WindowLimits] for their defaults.
+	// Events that a watch with WatchOptions.State has not read stay, up to the defaults if
+	// these are more. So do, for 10 s, the events after each of the last eight lists with
 	// ListOptions.State, unless such a watch has begun from its revision or an earlier one.
 	Retain store.WindowLimits
 	// Indexes are kept in the state, for caches that share it; see

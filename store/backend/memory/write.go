@@ -77,8 +77,8 @@ func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, err
 	return o, nil
 }
 
-// prepare does what a write can do before it takes the lock. Of what runs user code
-// that is everything but [store.Schema.Stamp], which needs the revision.
+// prepare does what a write can do before it takes the lock. It calls all user code
+// except that of [store.Schema.Stamp], which needs the revision.
 func (b *Backend) prepare(ctx context.Context, draft *store.Object) (size int, err error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)

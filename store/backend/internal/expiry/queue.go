@@ -87,8 +87,8 @@ func (q *Queue) byWall() bool {
 }
 
 // Expired returns up to n objects that have expired by now, in the order of their expiries and
-// keys, of which those that expire by the wall clock come last. They stay in the
-// queue until they are removed, so that a deletion that fails does not lose its object.
+// keys, but those that expire by the wall clock last. They stay in the queue until they are
+// removed, so that a deletion that fails does not lose its object.
 func (q *Queue) Expired(now time.Time, n int) (expired []*Expiring) {
 	take := func(e *Expiring) bool {
 		if len(expired) == n || e.Object.Expires.After(now) {
