@@ -20,7 +20,7 @@ import (
 // Errors: a [*FieldConflictError] if other managers own fields that config changes,
 // unless opts.Force takes them; [engine.ErrConflict] if config has a resourceVersion or a
 // uid that is not the object's, or if there is no object and it has one;
-// [engine.ErrUnsupported] without Config.Apply; and as for Update, but for
+// [engine.ErrUnsupported] without Config.Apply; and as for Update, except
 // [engine.ErrNotFound].
 func (s *Store[T]) Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (o *engine.Object[T], created bool, err error) {
 	return s.applyTo(ctx, key, "", config, opts)

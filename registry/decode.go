@@ -54,7 +54,7 @@ func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
 }
 
 // undecodable returns the error of JSON that is not of the kind, or of a panic in the
-// kind's own decoding, for which the sender of the JSON is not to blame.
+// kind's own decoding, which is not the sender's fault.
 func (f *form) undecodable(what string, err error) error {
 	if errors.Is(err, usercode.ErrPanic) {
 		return err
@@ -121,8 +121,8 @@ func checkSent(body []byte) error { return checkJSON(body, maxPaths) }
 func checkDepth(body []byte) error { return checkJSON(body, math.MaxInt) }
 
 // checkJSON refuses JSON that is nested too deep, or has long fields whose names, each with those of the
-// fields around it, have more than that many bytes. What is invalid it leaves to the parser. What is below
-// metadata.managedFields counts for itself: it was recorded of an object that was not refused.
+// fields around it, have more than that many bytes. It leaves invalid JSON to the parser. Content of
+// metadata.managedFields is counted separately: it was recorded of an object that was not refused.
 func checkJSON(body []byte, mostPaths int) error {
 	var names [maxDepth + recordedDepth + 1]int // of the fields around, by depth
 	var text []byte

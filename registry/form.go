@@ -61,8 +61,8 @@ func (f *form) pruneDraft(draft *store.Object, wrong []error, opts *WriteOptions
 	return opts.judge(wrong)
 }
 
-// prunedDraft returns the draft of a value in the process as pruneDraft leaves it. Of a kind that prunes
-// that is a copy: the value may share what it holds with the caller, and with what is stored.
+// prunedDraft returns the draft of a value in the process as pruneDraft leaves it. If the kind prunes,
+// it prunes a copy: the value may share what it holds with the caller, and with the stored object.
 func (f *form) prunedDraft(draft *store.Object, opts *WriteOptions) (*store.Object, error) {
 	if !f.prunes {
 		return draft, nil

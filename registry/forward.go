@@ -22,8 +22,9 @@ import (
 // the replica compares them with what it has read, which may have changed since.
 //
 // The answers are the objects as JSON. Errors match those of [Store], except that a refusal by the
-// server's admission cannot be told from one of its authorization, and is [backend.ErrDenied]. Bodies
-// belong to the call, also when its context has ended it: they may still be on their way.
+// server's admission cannot be distinguished from one by its authorization, and is
+// [backend.ErrDenied]. Bodies belong to the call, also when its context has ended it: they may still
+// be on their way.
 type Forwarder interface {
 	// ForwardCreate stores the object that body is the JSON of.
 	ForwardCreate(ctx context.Context, namespace string, body []byte, opts WriteOptions) (answer []byte, err error)
@@ -89,10 +90,10 @@ func unread(verb, key string, err error) error {
 	return &backend.UncertainError{Verb: verb, Key: key, Cause: err}
 }
 
-// update passes on what change returns for the live object. If another write came in
-// between, it tries again, unless what change returns is for another object or state than the
-// live one, or the same for the newer object. What it returns for no object is passed on as a
-// creation, which replaces none.
+// update passes on what change returns for the live object. If another write came in between,
+// it tries again, unless what change returns is for another object or state than the live
+// one, or the same for the newer object. If there is no live object, the result of change is
+// passed on as a creation, which replaces nothing.
 func (f forwarding) update(ctx context.Context, key, subresource string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, bool, error) {
 	if f.createOnUpdate && opts.MayCreate != nil && subresource == "" {
 		// Whether the update creates turns out at the server.

@@ -103,8 +103,8 @@ func replaceWhatIsMissing(operations jsonpatch.Patch) {
 }
 
 // Check refuses a patch that has fields more than once, or operations with fields that none has,
-// warns of them, or ignores them, as opts.Validation says. The error is a [*BadRequestError]. What
-// the kind does not have is found when the patched object is stored.
+// warns of them, or ignores them, as opts.Validation says. The error is a [*BadRequestError].
+// Fields that the kind does not have are found when the patched object is stored.
 func (p *Patch) Check(opts WriteOptions) error {
 	if opts.Validation == IgnoreUnknown {
 		return nil
@@ -138,9 +138,9 @@ type operation struct {
 // negative index counts from the end of a list. An operation test of a list that has null in it fails.
 //
 // The error is a [*PatchError], also if the operations copy more than 3 MiB, insert and remove too many
-// items in lists that are too long, or are too many for an object of very many fields. What
-// [Config].StrategicMerge refuses as a [*BadRequestError], or a panic of it as a [*usercode.PanicError],
-// is the error as it is. It is safe for concurrent use.
+// items in lists that are too long, or are too many for an object of very many fields. A
+// [*BadRequestError] of [Config].StrategicMerge, or its panic as a [*usercode.PanicError], is returned
+// as it is. It is safe for concurrent use.
 func (p *Patch) Apply(document []byte) (patched []byte, err error) {
 	if p.kind == StrategicPatch {
 		return p.applyStrategic(document)

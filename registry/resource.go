@@ -57,8 +57,7 @@ type Info struct {
 	Kind Kind
 	// Subresource is "", "status", "scale" or that of an action; see [NewAction].
 	Subresource string
-	// Object is the kind of the objects if that is not Kind, as those of a scale or an action
-	// are of another.
+	// Object is the kind of the objects if that is not Kind, as for a scale or an action.
 	Object Kind
 	// Verbs are those that the resource has: get, list, watch, create, update, patch,
 	// delete, deletecollection.
@@ -73,12 +72,12 @@ type Info struct {
 	Fields []string
 	// Decoders turn bodies that are not JSON into JSON, by media type.
 	Decoders map[string]func(body []byte) ([]byte, error)
-	// StorageVersion is the version in which storage has the objects; empty if another server
-	// stores them, of which the store is a replica.
+	// StorageVersion is the version in which storage has the objects; empty if the store is a
+	// replica of another server, which stores them.
 	StorageVersion string
 	// Deprecated is what clients that use the kind's version are warned of; empty means nothing.
 	Deprecated string
-	// Unstructured: the objects have no Go type of their own, as those of
+	// Unstructured: the objects have no Go type of their own, like those of
 	// CustomResourceDefinitions. As in Kubernetes, each item of their lists then has its
 	// apiVersion and kind; items of other lists have neither.
 	Unstructured bool

@@ -205,7 +205,7 @@ func (f *form) decodeScale(body []byte, opts *WriteOptions) (*scaleObject, error
 }
 
 // scaled returns a draft of old with the number of replicas of a scale. It has the scale's
-// name, uid and resourceVersion, which the update checks as those of any other body.
+// name, uid and resourceVersion, which the update checks like those of any other body.
 func (f *form) scaled(old *store.Object, s *scaleObject) (*store.Object, error) {
 	draft, err := f.layout.DeepClone(old)
 	if err != nil {

@@ -17,24 +17,23 @@ type Ptr[T any] interface {
 }
 
 // Strategy is the rules of a kind for writes. A replica does not apply them: those of the server that
-// stores the objects hold. All functions are optional; they may run
-// more than once for one write if other writes come in between. old is nil for a
-// creation; it is shared and must not be changed. What the spec and the status of obj
-// point to may be old's, too: set a new map, slice or pointer there, and do not change
-// what it holds.
+// stores the objects hold. All functions are optional; they may run more than once for one write if
+// other writes come in between. old is nil for a creation; it is shared and must not be changed. The
+// spec and the status of obj may share maps, slices and pointers with old: set new ones there, and do
+// not change what they hold.
 type Strategy[T any] struct {
 	// Default sets the defaults of a decoded object.
 	Default func(obj *T)
 	// Prepare sets or resets fields before validation.
 	Prepare func(ctx context.Context, obj, old *T)
-	// Validate returns what is wrong with obj, by field. The store validates metadata. What is
-	// only worth a warning it may give to [Warn].
+	// Validate returns what is wrong with obj, by field. The store validates metadata. For a
+	// problem that only deserves a warning it may call [Warn].
 	Validate func(ctx context.Context, obj, old *T) field.ErrorList
 	// ValidateName returns what is wrong with a name, or with the base of generated ones if
-	// prefix is true. Nil means that names are DNS subdomains. It may allow more than that, but
-	// for what a path cannot have: at most 253 bytes without slashes, backslashes, percent
-	// signs and control characters, and neither "." nor "..". Kubernetes' own rules for the
-	// names of its kinds have this form.
+	// prefix is true. Nil means that names are DNS subdomains. It may allow more than that, as
+	// far as a path can have it: at most 253 bytes without slashes, backslashes, percent signs
+	// and control characters, and neither "." nor "..". Kubernetes' own rules for the names of
+	// its kinds have this form.
 	ValidateName func(name string, prefix bool) []string
 	// Warn returns warnings for the writer.
 	Warn func(ctx context.Context, obj, old *T) []string

@@ -179,8 +179,8 @@ func (u *updating) checkKey(draft *store.Object) error {
 	return nil
 }
 
-// keepToPart keeps an update to its part of the object: status, or the rest. That of the
-// scale has changed nothing else.
+// keepToPart keeps an update to its part of the object: status, or the rest. An update
+// of the scale has changed nothing else.
 func (u *updating) keepToPart(draft, current *store.Object) *store.Object {
 	switch {
 	case !u.kind.Status, u.subresource == scaleSubresource:

@@ -105,7 +105,8 @@ func (v *virtual) complete(ctx context.Context, o *store.Object, opts *WriteOpti
 // Readiness is that of an engine that has nothing to read before it serves.
 func (v *virtual) Readiness() engine.Readiness { return engine.Readiness{Ready: true} }
 
-// What follows are verbs that a virtual kind does not have: a server refuses them by Info.
+// The methods below are for verbs that a virtual kind does not have, which a server refuses by
+// Info.
 
 func (v *virtual) Get(context.Context, string, engine.GetOptions) (Item, error) {
 	return Item{}, engine.ErrUnsupported

@@ -10,9 +10,9 @@ import (
 )
 
 // withoutAbsent takes the fields that live does not have from their owners, and reports
-// whether there were any. What is stored can have fewer fields than what was merged: a Go type
-// leaves out an empty map, for instance. It is asked for after a conflict only, since it reads
-// all that is owned.
+// whether there were any. The stored object can have fewer fields than the merged one: a Go
+// type leaves out an empty map, for instance. It is called only after a conflict, since it
+// reads everything that is owned.
 func (a *applier) withoutAbsent(live *unstructured.Unstructured, conflict error) bool {
 	if !apierrors.IsConflict(conflict) {
 		return false

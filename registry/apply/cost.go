@@ -17,8 +17,9 @@ const mostItems = 20_000
 
 var errTooMany = errors.New("there are too many items of lists that merge, or fields of maps, to tell whose they are: one list may have nearly 20,000, of which four managers own each, and one map 40,000, if there are no others")
 
-// affordable returns errTooMany if it would take too long to merge an object. What is recorded of its
-// owners has as much room as the object itself: what can be created can be applied to.
+// affordable returns errTooMany if it would take too long to merge an object. The records of its
+// owners may be as large as the object itself, so that an object that can be created can also be
+// applied to.
 func (a *applier) affordable(fields map[string]any) error {
 	if members(fields) <= mostItems {
 		return nil
@@ -51,8 +52,8 @@ func members(value any) (n int) {
 	return n
 }
 
-// remainingWork returns what is left of a budget after that of a value, of which s is the schema, nil
-// if it has none. It stops, and the result is negative, once the budget is used up.
+// remainingWork returns what is left of a budget after the work for a value with schema s, which is
+// nil if it has none. It stops, and the result is negative, once the budget is used up.
 func remainingWork(s *spec.Schema, value any, budget int) int {
 	switch v := value.(type) {
 	case map[string]any:

@@ -33,20 +33,20 @@
 // entries of updates, kubectl's move from client-side apply, managed fields that a client
 // sends, or resets with an empty list. A write that would only change times is not made.
 //
-// Of more than ten entries of updates the library merges the oldest, and takes the machine's time for that of
-// the write. If the engine's clock is ahead, as a virtual one may be, it may merge the newest among them, whose
-// manager loses its name.
+// If there are more than ten entries of updates, the library merges the oldest, and takes the machine's time
+// for that of the write. If the engine's clock is ahead, as a virtual one may be, it may merge the newest
+// instead, whose manager loses its name.
 //
 // Entries of a version that the kind does not have, or that its objects do not fit, are
 // dropped when the object is written. [Versions] knows those of several versions.
 //
 // Merging does not know integers of 2^63 or more. An apply that would round one is refused.
 //
-// Merging takes time that grows with the square of the items of a list that is merged. An object with
-// 20,000 of them in one list, which any version merges, or 40,000 fields of one map, cannot be applied to,
-// and other writes of it are not recorded, of which their writers are warned. So it is with an object that
-// has fewer, once too many managers own the items of a list: five of 18,000, or ten of 13,000. So it is, too,
-// with one that has 820 fields below keys of items that have 20 KiB, since these are names in what is recorded.
+// Merging takes time that grows with the square of the items of a list that is merged. An object with 20,000 of
+// them in one list, which any version merges, or with 40,000 fields of one map, cannot be applied to. Other
+// writes of it are not recorded, and their writers are warned. So it is with an object that has fewer, once too
+// many managers own the items of a list: five of 18,000, or ten of 13,000. So it is, too, with one that has 820
+// fields below keys of items that have 20 KiB, since these are names in what is recorded.
 //
 // Programs that do not import this package do not link what it is made of.
 package apply

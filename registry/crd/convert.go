@@ -25,8 +25,8 @@ type forms struct {
 	texts map[string]json.RawMessage
 }
 
-// addForms gives the definitions the schemas of all versions, but for those that are not served and
-// have none that can be used. Those of the definitions have been read.
+// addForms gives the definitions the schemas of all versions, except versions that are not served
+// and have no usable schema. The schemas of the definitions themselves have been read already.
 func (m *manifest) addForms(all []*Definition) {
 	f := &forms{m.Spec.Group, m.stored().Name, map[string]*schema{}, map[string]*schema{}, map[string]json.RawMessage{}}
 	for _, d := range all {

@@ -23,7 +23,7 @@
 //     -int-or-string, -embedded-resource and -list-type.
 //   - Validation by OpenAPI. It allows what an update leaves as it was, and tells the first hundred
 //     errors of an object.
-//   - Rules in CEL, if [Options].Rules evaluates them, as those of package registry/crd/cel do.
+//   - Rules in CEL, if [Options].Rules evaluates them, as package registry/crd/cel does.
 //   - The status and scale subresources, printer columns, and selectable fields.
 //   - Versions that differ in no more than their schemas, and warnings of deprecated ones.
 //

@@ -230,7 +230,7 @@ func documents(text []byte) func(yield func(*manifest, error) bool) {
 	}
 }
 
-// parts ranges over the documents of a YAML file, of which some may be empty, each with the
+// parts ranges over the documents of a YAML file, some of which may be empty, each with the
 // number of lines above it.
 func parts(text []byte) func(yield func(above int, part []byte) bool) {
 	return func(yield func(int, []byte) bool) {

@@ -196,9 +196,9 @@ func (p *pruning) note(at *field.Path, below string) {
 	}
 }
 
-// pruneMetadata removes the unknown fields of the metadata of a resource inside of the object,
-// and metadata that is null, which in Kubernetes becomes an empty object. What is wrong with the others is
-// for validation.
+// pruneMetadata removes the unknown fields of the metadata of a resource inside of the object, and
+// metadata that is null, which in Kubernetes becomes an empty object. Validation finds what is wrong with
+// the known ones.
 func (p *pruning) pruneMetadata(fields map[string]any, at *field.Path) {
 	clean, unknown, err := layout.Metadata(fields["metadata"])
 	switch {
@@ -244,7 +244,7 @@ func (s *schema) setDefaults(value any) {
 	}
 }
 
-// setDefault is setDefaults of one field, of which s is the schema.
+// setDefault is setDefaults of one field, whose schema is s.
 func (s *schema) setDefault(fields map[string]any, name string) {
 	present, found := fields[name]
 	if !found || present == nil && !s.Nullable {

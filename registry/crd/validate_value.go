@@ -31,7 +31,7 @@ type check struct {
 	old      any // that it replaces
 }
 
-// Validate returns the errors of the value, but for those of parts that are as they were.
+// Validate returns the errors of the value, except those of parts that are unchanged.
 func (c *check) Validate(value any) *validate.Result {
 	if *c.found > fielderrors.Most || c.replaces && c.isAsItWas(value) {
 		return &validate.Result{}

@@ -61,9 +61,9 @@ func (s *schema) visit(value any, at *field.Path, do func(s *schema, value any, 
 	}
 }
 
-// repeatedItems returns an error for each item of a set, or of a map by its keys, that an
-// earlier item equals: at most so many. Of a map with an item that is no object that is the error.
-// Unlike in Kubernetes 1 and 1.0 are equal, since both are sent back as 1.
+// repeatedItems returns an error for each item of a set, or of a map by its keys, that equals an
+// earlier item, but at most the given number. If an item of a map is not an object, the error says
+// that instead. Unlike in Kubernetes 1 and 1.0 are equal, since both are sent back as 1.
 func (s *schema) repeatedItems(value any, at *field.Path, most int) (wrong field.ErrorList) {
 	items, isList := value.([]any)
 	if !isList || s.ListType != "set" && s.ListType != "map" {

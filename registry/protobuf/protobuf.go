@@ -14,8 +14,8 @@ import (
 // MediaType is the media type of Kubernetes' protobuf.
 const MediaType = runtime.ContentTypeProtobuf
 
-// Message constrains the pointer to a Go type that protobuf messages are made for, as those of
-// k8s.io/api are. Go infers it.
+// Message constrains the pointer to a Go type that has protobuf methods, such as the types of
+// k8s.io/api. Go infers it.
 type Message[T any] interface {
 	*T
 	Unmarshal(data []byte) error

@@ -37,9 +37,9 @@ func (e *estimate) merge(items int) { e.add(items * items) }
 
 func (e *estimate) add(steps int) { e.steps = min(e.steps+steps, 2*mostSteps) }
 
-// object counts the patches that are merged into an object one after the other: more than one if they
-// are items with the same key. If there is no object, it becomes the first patch, which costs nothing. Nor
-// does a patch that takes the object's place.
+// object counts the patches that are merged into an object one after the other: more than one if they are
+// items with the same key. If there is no object, it becomes the first patch, which costs nothing. A patch
+// that takes the object's place costs nothing either.
 func (e *estimate) object(meta strategicpatch.LookupPatchMeta, live map[string]any, patches []map[string]any) {
 	if len(patches) == 1 && (patches[0]["$patch"] == "replace" || patches[0]["$patch"] == "delete") {
 		return

@@ -17,10 +17,11 @@
 // Everything that Kubernetes has: transition rules with oldSelf and optionalOldSelf, message and
 // messageExpression, reason, fieldPath, the limits of cost, and its functions, of the version that
 // k8s.io/apiserver has in go.mod. All writes are validated, also those of the status and the scale.
-// What breaks a rule and is as it was in the object that is replaced is a warning and no error.
+// If a value breaks a rule, but the object that is replaced has the same value, there is a warning
+// and no error.
 //
-// A definition with rules must have schemas that Kubernetes takes, of which package crd by itself
-// does not demand everything.
+// A definition with rules must have schemas that Kubernetes takes. Package crd by itself demands
+// less.
 //
 // It is a module of its own, since CEL and the library have many dependencies.
 //

@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/conversion"
 )
 
-// Equality returns what compares values of type t as the API server does: nil and empty
-// lists are equal, and so are quantities of the same number. Structs with unexported
-// fields, such as [time.Time], are compared by their method Equal, or by
+// Equality returns functions that compare values of type t as the API server does: nil
+// and empty lists are equal, and so are quantities of the same number. Structs with
+// unexported fields, such as [time.Time], are compared by their method Equal, or by
 // [reflect.DeepEqual] if they have none; the API server's own comparison panics on them.
-// What an interface holds is compared by its own type.
+// A value in an interface is compared by its own type.
 func Equality(t reflect.Type) conversion.Equalities { return new(equalities).of(t) }
 
 // addOpaque adds a comparison for each struct with unexported fields, and for each interface,
@@ -36,8 +36,8 @@ func (q *equalities) addOpaque(e conversion.Equalities, t reflect.Type, seen map
 	}
 }
 
-// opaque reports whether a struct has fields that cannot be read by reflection. Those of an
-// embedded struct can, whatever its name.
+// opaque reports whether a struct has fields that cannot be read by reflection. The fields
+// of an embedded struct can be, whatever its name.
 func opaque(t reflect.Type) bool {
 	for f := range t.Fields() {
 		if !f.IsExported() && (!f.Anonymous || f.Type.Kind() != reflect.Struct || opaque(f.Type)) {

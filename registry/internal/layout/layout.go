@@ -14,8 +14,8 @@ import (
 type Layout interface {
 	// Decode fills o's value from body, and returns unknown and repeated fields.
 	Decode(body []byte, o *store.Object) (strict []error, err error)
-	// Clone returns a new object with o's value, of which the metadata and the
-	// status can be set without changing o.
+	// Clone returns a new object with o's value. Its metadata and its status can
+	// be set without changing o.
 	Clone(o *store.Object) *store.Object
 	// Draft is Clone, but the maps and lists of the new object's metadata are its own, so
 	// that they can be changed, too.
@@ -26,14 +26,14 @@ type Layout interface {
 	DeepClone(o *store.Object) (*store.Object, error)
 	// TakeStatus sets the status of to to that of from, or to none if from is nil.
 	TakeStatus(to, from *store.Object)
-	// SameSpec reports whether a and b are equal but for metadata and status.
+	// SameSpec reports whether a and b are equal apart from metadata and status.
 	SameSpec(a, b *store.Object) bool
 	// SameStatus reports whether a and b have the same status.
 	SameStatus(a, b *store.Object) bool
 	// Encode returns the value's JSON with that resourceVersion, and without its managed
 	// fields if lean.
 	Encode(o *store.Object, resourceVersion string, lean bool) ([]byte, error)
-	// Fields returns what Encode encodes. Its members may be o's own, but for the
+	// Fields returns what Encode encodes. Its members may be o's own, except the
 	// metadata.
 	Fields(o *store.Object, resourceVersion string) (map[string]any, error)
 }
