@@ -27,8 +27,8 @@ const (
 type Options struct {
 	// Engines are the hosts whose engines are shown.
 	Engines []*engine.Host
-	// Hosts are names, without a port, of which requests are answered to other machines,
-	// too, if their Host header has one: those of a proxy that authorises requests. Case
+	// Hosts are names, without a port. Requests whose Host header has one of them are
+	// answered to other machines, too: those of a proxy that authorises requests. Case
 	// does not matter. Requests of localhost and loopback addresses are answered to this
 	// machine alone, unless they are among these.
 	Hosts []string

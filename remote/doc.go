@@ -59,7 +59,7 @@
 //     know that it has the newest state of its own. A list of that waits for
 //     engine.Config.FreshnessTimeout, and is then passed on to the server; a watch that begins with
 //     it is refused with [store.ErrFuture]; and engine.Drain and an informer's WaitForRevision may
-//     wait for the bookmark. A watch that begins with what the replica has, for which clients send
+//     wait for the bookmark. A watch that begins with what the replica has, as requested by
 //     resourceVersion=0, is served.
 //   - A connection that ends may have left out events of the last revision. The next one
 //     begins before that revision, unless a bookmark has said that it is complete. If the
@@ -80,5 +80,5 @@
 // which HTTP would read in place of writing is a failure.
 //
 // If the origin refuses the credentials, the replica's clients get 503 and what the origin said.
-// They do not get its 401, for which they would log in again.
+// They do not get its 401, since they would then log in again.
 package remote

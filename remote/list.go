@@ -67,8 +67,8 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	return b.readOn(ctx, r, scan.Prefix, list, page.size, continued)
 }
 
-// readOn adds the pages that follow list, of which size bytes were read by r: it has no limit, but
-// the server, or a gateway before it, pages by itself. A page of another state is
+// readOn adds the pages that follow list, which r has read in size bytes: it has no limit, but the
+// server, or a gateway before it, pages by itself. A page of another state is
 // [backend.ErrUnavailable]: a new list may be whole.
 func (b *Backend) readOn(ctx context.Context, r *request, prefix string, list *backend.List, size int, continued bool) (*backend.List, error) {
 	for list.Continue != "" {

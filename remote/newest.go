@@ -102,9 +102,9 @@ func (n *newest) leave(q *inquiry) {
 	q.cancel()
 }
 
-// send sends a request when the one before it, if any, is answered. One that has no
-// caller any more is not sent: it would take the place of the one under way, for which the
-// next is to wait.
+// send sends a request when the one before it, if any, is answered. One that has no caller
+// any more is not sent: it would take the place of the one under way, which the next has
+// to wait for.
 func (n *newest) send(q, before *inquiry) {
 	defer close(q.done)
 	if before != nil {

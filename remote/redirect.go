@@ -6,9 +6,9 @@ import (
 	"net/http"
 )
 
-// careful returns a client that follows the redirects that client does, except that only the server
-// itself gets the token, and that a write stays one: after most redirects HTTP reads in its place,
-// and the answer would look like that of the write.
+// careful returns a client that follows the same redirects as client, but gives the token only to
+// the server itself, and keeps a write a write: after most redirects HTTP reads in its place, and
+// the answer would look like that of the write.
 func careful(client *http.Client) *http.Client {
 	c, follow := *client, client.CheckRedirect
 	if follow == nil {

@@ -51,7 +51,7 @@ func (b *Backend) lastStorage() string {
 }
 
 // StoreID returns the identity of the storage that the watch began at. If the answer of
-// the first connection did not tell it, the server is asked as by [Backend.StoreID].
+// the first connection did not tell it, the server is asked as [Backend.StoreID] does.
 func (w *watch) StoreID(ctx context.Context) (string, error) {
 	if w.storage != "" {
 		return w.storage, nil

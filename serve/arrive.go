@@ -13,9 +13,9 @@ import (
 //	                        └── full: the one that has arrived longest, of the user with the
 //	                            most of them, is given up
 
-// arrive takes a write's place among the writes, and gives it one among the arrivals, of which
-// there are at most as many as writes. Another write is given up for that if need be; the new one is
-// refused if none gives way, or if the connection of the other has no deadlines.
+// arrive takes a write's place among the writes, and gives it one among the arrivals, which have as
+// many places. Another write is given up for that if need be; the new one is refused if none gives
+// way, or if the connection of the other has no deadlines.
 func (f *inFlight) arrive(c *call) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -87,8 +87,8 @@ func (c *call) audited() Audited {
 // errCutOff ends a watch that a panic or runtime.Goexit has cut off.
 var errCutOff = errors.New("the watch was cut off by a failure of the server, which is in its log")
 
-// hook calls the hook of that name, which is told of what has happened. Its panic is logged: it
-// changes neither the answer nor whether other hooks are called.
+// hook calls the hook of that name with what has happened. Its panic is logged: it changes
+// neither the answer nor whether other hooks are called.
 func (c *call) hook(name string, call func()) {
 	if panicked := (*usercode.PanicError)(nil); errors.As(usercode.Call(name, "", call), &panicked) {
 		c.log.Error("a hook panicked", "hook", name, "path", c.req.Path, "panic", panicked.Value, "stack", string(panicked.Stack))

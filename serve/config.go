@@ -127,8 +127,8 @@ type Limits struct {
 	ConnectionsPerAddress int
 	// ReadTimeout bounds a request that neither writes nor watches until its answer begins, 60 s;
 	// WriteTimeout one that writes, and the time in which the body of any request has to arrive,
-	// 34 s. The deletion of a collection has the longer of the two times. What
-	// [Config].MetricsHandler does ends in time if it heeds its request's context.
+	// 34 s. The deletion of a collection has the longer of the two times. [Config].MetricsHandler
+	// ends in time if it heeds its request's context.
 	ReadTimeout, WriteTimeout time.Duration
 	// WriteStall is how long a client may take to read 256 KiB of a response, or 16 kB of
 	// the events of a watch, or what is left of either; after that the response is broken
@@ -136,9 +136,9 @@ type Limits struct {
 	WriteStall time.Duration
 	// BodyBytes is the largest request body in bytes: 3 MiB.
 	BodyBytes int64
-	// EncodingBytes is how many bytes of encoded objects are kept for sharing: 32 MiB.
-	// Lists fill at most half of it. That of a whole object keeps the object's state, too, which is
-	// not counted: it is about as large, or several times as large if it is unstructured.
+	// EncodingBytes is how many bytes of encoded objects are kept for sharing: 32 MiB. Lists fill
+	// at most half of it. The encoding of a whole object also keeps the object's state in memory,
+	// which is not counted: it is about as large, or several times as large if it is unstructured.
 	EncodingBytes int
 	// ShutdownDelay is how long a server that shuts down still serves while /readyz
 	// fails: 5 s. DrainWatches is the time over which it then ends its watches, evenly:

@@ -72,10 +72,11 @@
 //
 // # Storage that ends for good
 //
-// If storage has ended for good, as a backend that was closed while the server serves, requests and
-// watches that need it get 503 without Retry-After, for which clients would come back in vain, and
-// /readyz fails. Reads with resourceVersion=0 are answered from the cache all the same. If a restart
-// helps, have a supervisor do it, by a [Check] that is Live and looks at [engine.Readiness].Ended.
+// If storage has ended for good, for example because a backend was closed while the server serves,
+// requests and watches that need it get 503, and /readyz fails. The answer has no Retry-After, which
+// would make clients try again in vain. Reads with resourceVersion=0 are answered from the cache all
+// the same. If a restart helps, have a supervisor do it, by a [Check] that is Live and looks at
+// [engine.Readiness].Ended.
 //
 // Failures that last while storage goes on, such as [backend.ErrFailed] and [backend.ErrReadOnly], are
 // answered with 500 without Retry-After.

@@ -92,8 +92,9 @@ func (f *frames) send(eventType string, object []byte, revision engine.Revision)
 	f.metrics.Sent(int(f.c.w.bytes - before))
 }
 
-// small is the size up to which an object is copied into its frame, in bytes: for small
-// objects one write to the connection costs less than three. What is gathered is copied anyway.
+// small is the size up to which an object is copied into its frame, in bytes: for small objects
+// one write to the connection costs less than three. Frames that are gathered are copied
+// anyway.
 const small = 1 << 10
 
 // line writes a frame of JSON.

@@ -135,7 +135,7 @@ func (c *call) watchMetrics() WatchMetrics {
 	return containedMetrics{c, to}
 }
 
-// writeTime adds up how long writes take, if there are metrics to be told.
+// writeTime adds up how long writes take, if there are metrics.
 type writeTime struct {
 	told  bool
 	total time.Duration

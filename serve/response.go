@@ -114,11 +114,11 @@ func (r *response) Write(p []byte) (int, error) {
 	return r.send(p)
 }
 
-// How much of an answer, in bytes, the client has to read in the time of one deadline. Of a
-// watch that is little, since a client that reads as fast as it can may get little while the
-// server has events for thousands. It is less than the largest frame of HTTP/2, 16 KiB unless the
-// client allows more, and than a full chunk of package transport, so that each of these has a deadline
-// of its own. Smaller ones share it: the frames of a client that takes less at a time, and the chunks
+// How much of an answer, in bytes, the client has to read in the time of one deadline. It is little
+// for a watch, since a client that reads as fast as it can may get little while the server has events
+// for thousands. It is also less than the largest frame of HTTP/2, 16 KiB unless the client allows
+// more, and less than a full chunk of package transport, so that each of these has a deadline of its
+// own. Smaller ones share a deadline: the frames of a client that takes less at a time, and the chunks
 // that net/http makes of a watch behind a middleware.
 const (
 	partOfAnswer = 256 << 10

@@ -108,8 +108,8 @@ func statusErrorOf(err error, about subject) *statusError {
 }
 
 // endedStatus is the answer if storage has ended for good, whatever has ended it; nil for other errors. It
-// has no Retry-After, for which clients would wait and send the request again, some ten times, in vain. An
-// engine that was closed is another matter: a server that has its kind again may answer next.
+// has no Retry-After, since clients would then send the request some ten times again in vain. An engine
+// that was closed is another matter: a server that has its kind again may answer next.
 func endedStatus(err error) *statusError {
 	var notReady *engine.NotReadyError
 	final := errors.As(err, &notReady) && notReady.Final
@@ -146,8 +146,8 @@ func completed(of *statusError) *statusError {
 }
 
 // refusedStatus is the answer to a write that an admitter refuses, nil for other errors and
-// for those that have an answer of their own. What the admitter did not find, or met a
-// conflict with, is not the object of the request.
+// for those that have an answer of their own. An admitter's ErrNotFound or ErrConflict is
+// not about the object of the request.
 func refusedStatus(err error, about subject) *statusError {
 	var refused *registry.AdmissionError
 	var invalid *registry.InvalidError
@@ -161,9 +161,9 @@ func refusedStatus(err error, about subject) *statusError {
 }
 
 // uncertainStatus is the answer to a write that may have been done, nil for other errors. It has no
-// Retry-After, for which clients would send the write again: a POST with generateName creates a second
-// object, and other writes meet their own first one as a conflict. The answer of another server, which
-// may have one, is readyStatus'.
+// Retry-After, since clients would then send the write again: a POST with generateName creates a
+// second object, and other writes meet their own first one as a conflict. The answer of another
+// server, which may have one, is readyStatus'.
 func uncertainStatus(err error) *statusError {
 	switch {
 	case !backend.Uncertain(err):
@@ -293,8 +293,8 @@ func expiredStatus(err error) *statusError {
 var lasting = []error{backend.ErrFailed, backend.ErrReadOnly, backend.ErrCorrupt, backend.ErrUndecodable, backend.ErrDenied}
 
 // serverStatus is the answer to everything else. Failures that last, and those of users' code, have no
-// Retry-After, for which clients would send the request some ten times again. An action may have been done
-// in part, unless its error says that it can be tried again.
+// Retry-After, since clients would then send the request some ten times again. An action may have been
+// done in part, unless its error says that it can be tried again.
 func serverStatus(err error, about subject) *statusError {
 	var panicked *engine.PanicError
 	switch {

@@ -15,7 +15,7 @@
 // labels are used, so that dashboards work: apiserver_watch_cache_*,
 // apiserver_terminated_watchers_total, apiserver_cache_list_*,
 // apiserver_resource_objects and apiserver_watch_events_dispatch_duration_seconds,
-// which has the label stage. What it cannot say is under watchmill_.
+// which has the label stage. Metrics that it does not have begin with watchmill_.
 //
 // # Cost
 //

@@ -33,10 +33,10 @@ type Config struct {
 	// as its admitters and its engine's window. It must not change Kind, Schema and Fields,
 	// nor the engine's backend and host. Nil changes nothing.
 	Configure func(c *registry.Config[unstructured.Unstructured])
-	// Rules has the rules in CEL of schemas evaluated, as those of package registry/crd/cel do. Nil
-	// has the writer of a definition warned that they are not.
+	// Rules has the rules in CEL of schemas evaluated, as package registry/crd/cel does. Nil has
+	// the writer of a definition warned that they are not.
 	Rules crd.Rules
-	// Decoders are for bodies of definitions that are not JSON, by media type, as those of
+	// Decoders are for bodies of definitions that are not JSON, by media type, like those of
 	// [registry.Config]. Clients that send protobuf need Decoders of package registry/protobuf,
 	// for the Go type of definitions, which this package does without.
 	Decoders map[string]func(body []byte) ([]byte, error)

@@ -152,8 +152,8 @@ func (k *kind) admit(_ context.Context, a *registry.Admission) error {
 	return refused
 }
 
-// drain gives the watches of the kind their last events, but for those that take longer than
-// drainTimeout, and closes the kind, and not its storage.
+// drain gives the watches of the kind their last events, except watches that take longer
+// than drainTimeout, and closes the kind, but not its storage.
 func (k *kind) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()

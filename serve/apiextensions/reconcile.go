@@ -23,8 +23,9 @@ func (d *Definitions) reconcile(ctx context.Context, name string, _ *engine.Obje
 		err = d.follow(ctx, name, &o.Value)
 		result.After = d.refused[name].again
 		if isDeleting(&o.Value) && !errors.Is(err, errGone) && !errors.Is(err, errDisputed) {
-			// What keeps it from being served keeps it no longer than its objects do. While those are deleted
-			// it is not told: the pause after an error may be many times as long as a part of the deletion.
+			// The error that keeps the kind from being served does not matter while its objects are deleted,
+			// and is not returned then: the pause after an error may be many times as long as a step of the
+			// deletion.
 			unserved := err
 			if result, err = d.finish(ctx, &o.Value); err != nil || result.After > emptyNext {
 				err = errors.Join(unserved, err)

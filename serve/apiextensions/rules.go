@@ -60,8 +60,8 @@ func isUnchanged(o, old *object, setDefaults func(*object)) bool {
 	return reflect.DeepEqual(o.Object["spec"], before.Object["spec"])
 }
 
-// setNames sets the names that follow from the kind. What has not the type that it should have is
-// left for validation.
+// setNames sets the names that follow from the kind. It leaves values of a wrong type to
+// validation.
 func setNames(o *object) {
 	names := part(part(o.Object, "spec"), "names")
 	kind := text(names, "kind")
@@ -149,7 +149,7 @@ func checkStored(o, old *object) (wrong field.ErrorList) {
 	return wrong
 }
 
-// invalid returns the error of a manifest as those of its fields.
+// invalid returns the error of a manifest as errors of its fields.
 func invalid(err error) field.ErrorList {
 	wrong, rules := (*crd.ManifestError)(nil), (*crd.RulesError)(nil)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/watchmill/watchmill/registry/crd"
 )
 
-// refusedByClusters returns what Kubernetes refuses in a definition that could be served, so that
-// a definition that works here works in a cluster, but for its schemas.
+// refusedByClusters returns what Kubernetes refuses in a definition that could be served, except
+// in its schemas, so that a definition that works here works in a cluster.
 func refusedByClusters(o *object) (wrong field.ErrorList) {
 	at := field.NewPath("spec")
 	spec := part(o.Object, "spec")

@@ -22,8 +22,8 @@ type condition struct {
 }
 
 // sayAgain is the time after which a server writes a status again that another writer has changed.
-// Servers that share storage would otherwise write as fast as they can if they disagree, as those
-// of two releases may.
+// Servers that share storage would otherwise write as fast as they can if they disagree, as
+// servers of two releases may.
 const sayAgain = 10 * time.Second
 
 // saying is what a server has written into the status of one generation of a definition.

@@ -9,7 +9,7 @@ const maxShown = 200
 // a definition, and all paths below it have it.
 func shortened(name string) string { return excerpt.Of(name, maxShown) }
 
-// What follows reads definitions, and the schemas in them, which are decoded JSON of any form.
+// The functions below read definitions and their schemas, which are decoded JSON of any form.
 
 // given reports whether an object has a field, with a value that says something.
 func given(from map[string]any, field string) bool {

@@ -16,7 +16,7 @@
 //
 // Where the Kubernetes API server has a metric of the same meaning, its name, labels
 // and buckets are used, so that dashboards work: apiserver_request_total and its
-// like. What it cannot say is under watchmill_.
+// like. Metrics that it does not have begin with watchmill_.
 //
 // # Cost
 //

@@ -126,9 +126,9 @@ func (m *Metrics) Observe(server *serve.Server) {
 	}
 }
 
-// Forget removes a server from the collected ones, for good. What its [serve.Server.Stats] have
-// counted stays in the counters made of them, which go on from there. The series of its requests go
-// with the kinds that none of the servers that are left serves: see Observe.
+// Forget removes a server from the collected ones, for good. The counters made of its
+// [serve.Server.Stats] keep what they have counted, and go on from there. The series of its
+// requests go with the kinds that no other server serves: see Observe.
 func (m *Metrics) Forget(server *serve.Server) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -33,8 +33,8 @@ func (c *Catalog) addDiscovery(groups []group) {
 	c.Aggregated["/api"] = NewDocument(aggregatedList(core), aggregatedType)
 }
 
-// splitCore parts the core group, of which there is one or none, from the others. It is the
-// first, as its name is empty.
+// splitCore separates the core group, if it is there, from the others. It is the first, as
+// its name is empty.
 func splitCore(groups []group) (core, named []group) {
 	if len(groups) > 0 && groups[0].name == "" {
 		return groups[:1], groups[1:]
@@ -76,7 +76,7 @@ func (v *groupVersion) plain() metav1.APIResourceList {
 			Verbs: k.Verbs, ShortNames: k.Kind.ShortNames, Categories: k.Kind.Categories, StorageVersionHash: storageVersionHash(k.Info),
 		})
 		for _, sub := range k.subresources {
-			// Group and version are empty unless the objects are of another kind, as those of scale.
+			// Group and version are empty unless the objects are of another kind, as for scale.
 			list.APIResources = append(list.APIResources, metav1.APIResource{
 				Name: k.Kind.Plural + "/" + sub.Subresource, Namespaced: !k.Kind.ClusterScoped, Verbs: sub.Verbs,
 				Group: sub.Object.Group, Version: sub.Object.Version, Kind: sub.ObjectKind().Kind,

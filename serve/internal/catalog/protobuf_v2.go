@@ -10,12 +10,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// v2Protobuf is the media type of documents of OpenAPI v2 in protobuf. Clients have an @ in
-// place of its last dot but one, too.
+// v2Protobuf is the media type of documents of OpenAPI v2 in protobuf. Some clients write
+// an @ in place of its last dot but one.
 const v2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
-// wire is a message of protobuf. Those of OpenAPI v2 are gnostic's, of which these are the parts
-// that are written:
+// wire is a message of protobuf. The messages of OpenAPI v2 are gnostic's. These are their
+// fields that are written:
 //
 //	Document   1 swagger  2 info  7 produces  8 paths  9 definitions
 //	Info       1 title  2 version
@@ -25,10 +25,10 @@ const v2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 //	Responses  1 NamedResponseValue
 //	Response   1 description  2 schema
 //
-// What has a name is a message of 1 name and 2 value, and a value of any kind is 2 YAML, which
-// JSON is. The words of schemas have their numbers with them. Of several forms one is chosen by a
-// message around it, as 1 parameter, of which 2 is not in the body, of which 3 is in the query and
-// 4 in the path.
+// A named value is a message of 1 name and 2 value, and a value of any kind is 2 YAML, which JSON
+// is. The words of schemas have their numbers with them. A message around another one chooses its
+// form: a parameter is within 1 parameter, then within 2 if it is not in the body, and then within
+// 3 if it is in the query, or 4 if in the path.
 //
 // A message keeps those within it apart until its length is known: a schema may be thousands deep,
 // and is copied once.
@@ -103,7 +103,7 @@ func (w *wire) answer(a *answerV2) {
 	w.message(2, func(w *wire) { w.message(1, func(w *wire) { w.schema(a.Schema) }) })
 }
 
-// schemas appends named schemas, of which definitions and properties consist.
+// schemas appends named schemas: definitions or properties.
 func (w *wire) schemas(all map[string]schemaV2) {
 	for name, s := range sorted(all) {
 		w.named(1, name, func(w *wire) { w.schema(s) })

@@ -77,7 +77,7 @@ func metadataV2(name string) schemaV2 {
 	return schemaV2{"$ref": refV2 + name, "description": metadataFields[name]["description"]}
 }
 
-// schema converts a schema. What is none allows everything.
+// schema converts a schema. A value that is not a schema allows everything.
 func (to conversion) schema(given any) schemaV2 {
 	from, _ := given.(map[string]any)
 	s := schemaV2{}
