@@ -23,14 +23,14 @@ type (
 	World[T any] = world.World[T]
 )
 
-// Explore simulates an engine of the user's type on virtual time, once per seed:
-// each seed draws a scenario (writes, watches of every kind, reads, faults of
-// storage, the passing of time) and the order of all that happens. What watches deliver,
-// reads and writes return, and an informer and an object cache show is compared with the history
-// of storage; package explore says how. The invariants that Attach registers for the user's own
-// handlers are checked, too. Explore stops at the first seed that breaks an
-// invariant; the finding in the report has the seed, the shortest scenario that still
-// breaks it, and the trace of that scenario.
+// Explore simulates an engine of the user's type on virtual time, once per seed: each seed draws
+// a scenario (writes, watches of every kind, reads, faults of storage, the passing of time) and
+// the order of all that happens. The events of watches, the results of reads and writes, and the
+// states that an informer and an object cache show are compared with the history of storage;
+// package explore says how. The invariants that Attach registers for the user's own handlers are
+// checked, too. Explore stops at the first seed that breaks an invariant; the finding in the
+// report has the seed, the shortest scenario that still breaks it, and the trace of that
+// scenario.
 //
 // The same program has the same findings for the same seeds on every machine, unless
 // handlers use goroutines, real time, map order or unseeded randomness.

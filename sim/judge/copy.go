@@ -20,8 +20,8 @@ type Copy[T any] struct {
 
 // Apply applies a notification of type kind, with the key's old object and its new one. It
 // returns a [*Failure] if the notification does not fit the copy: an object is added exactly
-// if the handler does not have it, and otherwise updated or deleted with old being the
-// object that the handler has. What is deleted must be a state of that.
+// if the handler does not have it, and otherwise updated or deleted, where old is the state
+// that the handler has, and the new object is the same one by its creation.
 func (c *Copy[T]) Apply(kind store.EventType, old, object *engine.Object[T]) error {
 	if c.have == nil {
 		c.have = map[string]*engine.Object[T]{}
@@ -44,8 +44,8 @@ func (c *Copy[T]) Apply(kind store.EventType, old, object *engine.Object[T]) err
 }
 
 // JudgeNotification returns a [*Failure] if no such object was written: the one that a notification of type
-// kind tells of or, for a deletion, the last state. If the handler misses nothing, and the notification
-// is an event of the source, which follows says, it must also be told from old, the state before.
+// kind tells of or, for a deletion, the last state. If the handler misses nothing, and the notification is
+// an event of the source, which follows says, old must be the state before it.
 func (h *History[T]) JudgeNotification(name string, kind store.EventType, old, object *engine.Object[T], follows bool) error {
 	if kind != store.Deleted && !h.same(object, h.at(object.Key, object.Revision)) || kind == store.Deleted && !h.was(object) {
 		return Failed(Genuine, name, "%v: no such object was written: %v, %s", kind, object.Value, identity(object))
@@ -64,7 +64,7 @@ func (h *History[T]) JudgeNotification(name string, kind store.EventType, old, o
 	return nil
 }
 
-// was reports whether o, but for its revision, is a version of its key.
+// was reports whether o, apart from its revision, is a version of its key.
 func (h *History[T]) was(o *engine.Object[T]) bool {
 	return slices.ContainsFunc(h.versions[o.Key], func(v version[T]) bool {
 		return v.value != nil && v.created == o.Created && h.equal(*v.value, o.Value)

@@ -180,8 +180,9 @@ func identity[T any](o *engine.Object[T]) string {
 	return fmt.Sprintf("%q of %d, created at %d", o.Key, o.Revision, o.Created)
 }
 
-// judgeMarked judges an event with a mark. It stands for changes that are not shown, of which
-// none may be one that the watch must show, and its object must be one that was written.
+// judgeMarked judges an event with a mark. The event stands for changes that are not
+// shown, none of which the watch has to show, and its object must be one that was
+// written.
 func (j *judge[T]) judgeMarked(ev engine.Event[T]) error {
 	switch {
 	case ev.Is(store.Conflated) && j.Options.Policy != engine.Conflate:

@@ -22,9 +22,9 @@ type Selection struct {
 type Expected struct {
 	ledger      *Ledger
 	bySelection map[Selection]*selected
-	// byKey are the selections of one key. Of the rest, byField are those that require
-	// one value of a field, by field and value, and fields are the names of these fields.
-	// The others are compared with every write.
+	// byKey are the selections of one key. Those without a key that require one value of
+	// a field are in byField, by field and value, and fields are the names of these
+	// fields. The others are compared with every write.
 	byField map[[2]string][]*selected
 	fields  []string
 	byKey   map[string][]*selected

@@ -90,9 +90,9 @@ func (j *judge[T]) missingEmission(ev engine.Event[T]) store.Revision {
 	return 0
 }
 
-// judgeLost checks the number of lost events that the watch reports: it must include every
-// emitted value that is missing and every other change, but for those that an event stands for, and
-// be no higher than that of all changes. If no value is emitted after a missing one, no event can tell
+// judgeLost checks the number of lost events that the watch reports: it must include every emitted
+// value that is missing and every other change, except those that an event stands for, and be no
+// higher than the number of all changes. If no value is emitted after a missing one, no event can tell
 // of it.
 func (j *judge[T]) judgeLost() error {
 	var values, away uint64

@@ -57,7 +57,7 @@ func (l *Listing[T]) upper() string {
 	return fmt.Sprint(l.Newest)
 }
 
-// Judge returns a [*Failure] if the list, of which every page was added, is not what the selection
+// Judge returns a [*Failure] if the list, after every page was added, is not what the selection
 // shows of the state at its revision. The selection must be one of those given to [Expect].
 func (l *Listing[T]) Judge(x *Expected, sel Selection) error {
 	switch want := x.bySelection[sel].state(l.at); {

@@ -60,7 +60,7 @@ func (w *watcher) session(ctx context.Context) error {
 	session, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	// Only a watcher that has everything is stopped: stopping another would hide that
-	// its watch has ended, of which the watcher may not have learned yet.
+	// its watch has ended, which the watcher may not have learned yet.
 	defer context.AfterFunc(w.run.reading, func() {
 		if w.hasEverything() {
 			leave(errWritten)

@@ -96,8 +96,8 @@ func (rd *reader) list(ctx context.Context, sel scenario.Selection) (check func(
 	}
 }
 
-// judgeList judges a list: its revision or, if it is to be kept, all that is in it. That of a large list
-// takes longer than the list.
+// judgeList judges a list: its revision or, if it is to be kept, all that is in it, which for a large
+// list takes longer than the list itself.
 func (rd *reader) judgeList(sel scenario.Selection, a asked, pages []*engine.List[content.Item], keep bool) {
 	l := judge.Listing[content.Item]{Read: a.Read}
 	if keep && a.Mode != judge.ReadCached { // which has no limit

@@ -24,10 +24,10 @@ type Options struct {
 	// one goroutine. It must not block.
 	OnProgress    func(Progress)
 	ProgressEvery time.Duration
-	// Observe is called with the host that the engine runs on, before anything runs. What
-	// it starts to observe the host with is ended by end, which is called before the host
-	// is closed and goroutines are counted, so that it is no leak. An error ends the run;
-	// end may be nil. Optional.
+	// Observe is called with the host that the engine runs on, before anything runs. end
+	// stops what Observe has started. It is called before the host is closed and
+	// goroutines are counted, which would take what it stops for a leak. An error ends
+	// the run; end may be nil. Optional.
 	Observe func(*engine.Host) (end func(), err error)
 }
 

@@ -29,7 +29,8 @@ type sample struct {
 	// selections are those of the lowest ranks so far, in order of rank. So one that comes late is kept
 	// as probably as one of the beginning, without knowing all that there have been.
 	selections []*sampled
-	// Of each selection, each stride'th list is kept, from the first on. There are size lists of all.
+	// For each selection, each stride'th list is kept, from the first on. size is how many lists of
+	// all selections are kept.
 	stride, size int
 }
 
@@ -95,8 +96,8 @@ func (s *sample) rank(sel scenario.Selection) uint64 {
 	return rand.NewPCG(s.seed, h.Sum64()).Uint64()
 }
 
-// keep keeps a list of the selection, for which keeps was true. Once there are enough it drops every other
-// list of each selection.
+// keep keeps a list for which keeps has reported true. Once there are enough it drops every other list of
+// each selection.
 func (s *sample) keep(sel scenario.Selection, l judge.Listing[content.Item]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -41,7 +41,7 @@ func (h *History) Validate() error {
 	return err
 }
 
-// validateChanges refuses an empty history, of which no part can have been written.
+// validateChanges refuses an empty history, since no part of it can have been written.
 func (h *History) validateChanges() error {
 	if len(h.Changes) == 0 {
 		return &engine.ConfigError{Field: "Changes", Problem: "is empty; give at least one change"}

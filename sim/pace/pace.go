@@ -56,8 +56,8 @@ func (s *Schedule) Left(end time.Duration) uint64 {
 	return uint64(rounds)
 }
 
-// Due returns when the next call is due, after the start. Results never decrease. What is due
-// later than a Duration can say, in centuries, is due at the longest one.
+// Due returns when the next call is due, after the start. Results never decrease. A call that
+// would be due after the longest Duration, in centuries, is due at that.
 func (s *Schedule) Due() time.Duration {
 	due := time.Duration(math.MaxInt64)
 	if s.next < never {

@@ -15,7 +15,7 @@ var (
 	ErrNotReport = errors.New("not a report of a run")
 	// ErrSchema: the report has another version.
 	ErrSchema = errors.New("a report of another version")
-	// ErrTorn: the data is cut short, as by a full disk.
+	// ErrTorn: the data is cut short, for example by a full disk.
 	ErrTorn = errors.New("a torn report")
 )
 

@@ -68,7 +68,7 @@ type Assertion struct {
 	Text  string  `json:"text"`
 	Value float64 `json:"value"`
 	// Unmeasured is set if the assertion is about a latency, or about how far watchers are
-	// behind, of which there is no measurement. It does not hold then.
+	// behind, that was not measured. It does not hold then.
 	Unmeasured bool `json:"unmeasured,omitempty"`
 	Holds      bool `json:"holds"`
 }

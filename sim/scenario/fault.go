@@ -41,7 +41,7 @@ const (
 	// FaultFail makes storage calls fail. A next that fails ends the engine's watch
 	// of the storage.
 	FaultFail FaultKind = "fail"
-	// FaultDelay makes storage calls take longer, but for next, which does not wait.
+	// FaultDelay makes storage calls take longer, except next, which does not wait.
 	FaultDelay FaultKind = "delay"
 	// FaultStick makes storage calls hang until the fault is over. A next that
 	// hangs is a watch that has gone silent.

@@ -101,8 +101,7 @@ func decode(data []byte) (*Scenario, places, error) {
 	return s, x.places, nil
 }
 
-// onlyDocument returns the root of the file's document, of which there must be
-// exactly one.
+// onlyDocument returns the root of the file's only document.
 func onlyDocument(file *ast.File) (ast.Node, error) {
 	var roots []ast.Node
 	for _, doc := range file.Docs {

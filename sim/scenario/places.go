@@ -270,8 +270,8 @@ func isTooLarge(node ast.Node) bool {
 
 // entries calls each for the entries of a mapping, and walks the mappings that are
 // merged into it as if they were the mapping itself, without the fields that it has. It
-// moves the merged ones to the front, so that the decoder, for which the last of two
-// entries with one key counts, takes the mapping's own.
+// moves the merged ones to the front, so that the decoder, which takes the last of two
+// entries with one key, takes the mapping's own.
 func (x *indexer) entries(node ast.Node, t reflect.Type, path string, each func(pair *ast.MappingValueNode, at string)) {
 	var pairs []*ast.MappingValueNode
 	switch n := node.(type) {

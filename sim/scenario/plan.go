@@ -25,8 +25,8 @@ type Plan struct {
 	// IsSmall reports whether the plan was resolved with [Options].Small.
 	IsSmall bool
 	// Hash identifies the load: plans with the same have equal hashes on every machine. It
-	// is the SHA-256, in hexadecimal, of the plan's content, which includes the
-	// seed and the content of traces, but for Name, About and Assert.
+	// is the SHA-256, in hexadecimal, of the plan's content without Name, About and
+	// Assert. The content includes the seed and that of traces.
 	Hash string
 	// Timeline has all occurrences of faults, in order of time.
 	Timeline []Moment

@@ -154,8 +154,9 @@ func (s *Scenario) shrink() {
 }
 
 // scale sets the length of the load to d, and changes all times in proportion, to whole
-// microseconds. What was before the end of the load or after another time still is, and no time
-// becomes zero that would then mean something else, such as the end, or longer than it may be.
+// microseconds. Times keep their order, and those before the end of the load stay before it. No
+// time becomes longer than it may be, or zero if that would mean something else, such as the
+// end.
 func (s *Scenario) scale(d time.Duration) {
 	factor := float64(d) / float64(s.Duration)
 	scale := func(t *time.Duration, least, most time.Duration) {

@@ -37,7 +37,7 @@ type Scenario struct {
 	// Small has the smaller values for a run of ten seconds.
 	Small Small `yaml:"small,omitempty"`
 
-	// dir is the directory of the file, to which traces are relative.
+	// dir is the directory of the file. The paths of traces are relative to it.
 	dir string
 }
 

@@ -229,7 +229,7 @@ func (c *checker) fieldNames(at string, parsed fields.Selector, s *Scenario) {
 }
 
 // oneExists checks that objects can have one of the values of a field or label, which has n
-// different ones. Those of a trace have others.
+// different ones. Objects of a trace have other values.
 func (c *checker) oneExists(at, name string, values []string, n int, s *Scenario) {
 	exists := func(value string) bool {
 		i, err := strconv.Atoi(strings.TrimPrefix(value, name+"-"))

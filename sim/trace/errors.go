@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Errors of a line. That of a bad key is store.ErrInvalidKey.
+// Errors of a line. The error of a bad key is store.ErrInvalidKey.
 var (
 	// ErrLineTooLong: the line has more than [MaxLine] bytes.
 	ErrLineTooLong = errors.New("line is too long")

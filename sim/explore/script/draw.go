@@ -36,9 +36,9 @@ var allChances = func() (sum int) {
 	return sum
 }()
 
-// Draw returns the scenario of seed. Its watches and lists use that number of
-// selections, and it has at most maxSteps steps, of which a sequence of steps that belong
-// together counts as one. Values below one of selections and maxSteps count as one.
+// Draw returns the scenario of seed. Its watches and lists use that number of selections.
+// It has at most maxSteps steps, where a sequence of steps that belong together counts as
+// one. Values below one of selections and maxSteps count as one.
 func Draw(seed uint64, selections, maxSteps int) Scenario {
 	d := drawing{Rand: rand.New(rand.NewPCG(seed, 0x5851f42d4c957f2d)), selections: max(1, selections)}
 	s := Scenario{Seed: seed, Setup: d.setup(), Abrupt: d.IntN(4) == 0, Restart: d.IntN(4) == 0}
@@ -231,8 +231,8 @@ func (d *drawing) unreadEmissions() []Step {
 	return append(steps, Step{Do: Settle}, Step{Do: Take, Watch: watch.Watch, N: 1 + d.IntN(5), Turns: Unlimited}, d.step(Emit), Step{Do: Settle})
 }
 
-// unreadChanges draws a conflating watch of everything, of which more than its buffer leave the window by their
-// age, often without that anything is lost, and then an emission.
+// unreadChanges draws a conflating watch of everything that has more unread events than its buffer when they
+// leave the window by their age, often without any loss, and then an emission.
 func (d *drawing) unreadChanges() []Step {
 	watch := d.step(Watch)
 	watch.Start.Consumer, watch.Start.Selection, watch.Start.Options.Buffer, watch.Start.Options.Last = pick(d, Pull, Batches, Channel), 0, 1, 0

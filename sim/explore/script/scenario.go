@@ -78,7 +78,7 @@ type Setup struct {
 // Mirrored reports whether an informer or an object cache follows the engine.
 func (s *Setup) Mirrored() bool { return s.InformerBuffer > 0 || s.ObjectsIdle != 0 }
 
-// Step is one thing that happens. What its fields mean depends on Do.
+// Step is one thing that happens. The meaning of its fields depends on Do.
 type Step struct {
 	Do Verb `json:"do"`
 	// Watch is the watch that the step is about; if it does not exist, the step does

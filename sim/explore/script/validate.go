@@ -94,7 +94,7 @@ func (s *Step) validate(field string, setup *Setup) error {
 	return nil
 }
 
-// counts reports whether a step with the verb is about N things, of which there must be one.
+// counts reports whether a step with the verb is about N things, at least one.
 func (v Verb) counts() bool {
 	switch v {
 	case Take, Pages, NextPage, FailLists, FailWatches, SlowLists, FailCalls, Fail:

@@ -30,8 +30,8 @@ func (w *World[T]) consume(s script.Step) {
 	}
 }
 
-// handle is the handler of every watch that has one. That of a
-// [script.ListingHandler] also lists within the call.
+// handle is the handler of every watch that has one. For a
+// [script.ListingHandler] it also lists within the call.
 func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 	if r.panics {
 		r.Causes = append(r.Causes, engine.ErrHandlerPanic)
@@ -86,7 +86,7 @@ func (r *watch[T]) position() store.Revision {
 }
 
 // take lets the consumer read until it has s.N events or there are no more. A consumer
-// that reads a watch which had ended before must be told of the end, and get no event.
+// that reads a watch which had ended before must get the end, and no event.
 func (w *World[T]) take(r *watch[T], s script.Step) {
 	endedBefore, endsBefore, eventsBefore := r.handle.Err(), len(r.Ends), len(r.Events)
 	switch {

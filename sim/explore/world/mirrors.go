@@ -171,9 +171,9 @@ func (w *World[T]) judgeInformer() {
 }
 
 // judgeByKnownHistory fails the world unless holds returns nil for the history that was shown last or
-// for a later one, to which it then advances last. Which of them a mirror shows is not
-// known from outside: it learns some time later that storage went back. The argument
-// oldest of holds is the revision shown last, zero for a later history.
+// for a later one, and then advances last to that. It is not known from outside which of them a
+// mirror shows: it learns some time later that storage went back. The argument oldest of holds is the
+// revision shown last, zero for a later history.
 func (w *World[T]) judgeByKnownHistory(last *seen, holds func(h *judge.History[T], oldest store.Revision) error) {
 	var err error
 	for i := last.history; i <= len(w.former); i++ {

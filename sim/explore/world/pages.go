@@ -33,7 +33,7 @@ var laterPageErrors = []error{engine.ErrExpired, storage.ErrOutage}
 // othersPageErrors are those of a page for which another engine has made the token: the cache need not be ready.
 var othersPageErrors = append(slices.Clone(laterPageErrors), engine.ErrNotReady)
 
-// newPaging returns a list by an engine in pages of limit objects, of which none is read yet.
+// newPaging returns a list by an engine in pages of limit objects. It has read none of them yet.
 func (w *World[T]) newPaging(name string, by *engine.Engine[T], sel Selection[T], limit int) *paging[T] {
 	p := &paging[T]{selected: sel, options: sel.list(engine.Read{}), history: w.history()}
 	p.options.Limit = limit

@@ -84,7 +84,7 @@ var hashedErrors = []error{
 // Play plays a scenario of package script in a world of its own, and blocks until it has
 // ended. The configuration gets the defaults of [Config.WithDefaults]; the Outcome's Err is
 // a [*engine.ConfigError] if it is invalid. Play does not validate the scenario: see
-// [script.Scenario.Validate]. The same scenario always has the same outcome, but for the
+// [script.Scenario.Validate]. The same scenario always has the same outcome, except the
 // stack. Record, if not nil, is called with a line for everything that happens.
 func Play[T any](cfg *Config[T], s script.Scenario, record func(line string)) Outcome {
 	c, err := cfg.WithDefaults()

@@ -112,7 +112,7 @@ func (w *World[T]) endFailures() {
 	}
 }
 
-// endRetries lets the pauses after failures pass, of which there are no more.
+// endRetries ends the failures, and lets the pauses after them pass.
 func (w *World[T]) endRetries() {
 	w.endFailures()
 	if slices.ContainsFunc(w.started, func(r *watch[T]) bool { return r.processing.pending() }) {

@@ -122,7 +122,7 @@ func (w *World[T]) fromKey(sel Selection[T], seed uint64) Selection[T] {
 	return sel
 }
 
-// waitFor waits until the engine has reached a revision, of which two are in the future.
+// waitFor waits until the engine has reached a revision. Two of the drawn ones are in the future.
 func (w *World[T]) waitFor(ctx context.Context, seed uint64) {
 	rev := w.history().Shown(1 + store.Revision(seed%uint64(w.newest()+2)))
 	r := w.readBy(w.engine, judge.Read[T]{Name: "wait", Mode: judge.ReadNotOlder, Oldest: rev, Newest: rev})

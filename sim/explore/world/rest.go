@@ -58,7 +58,7 @@ func (w *World[T]) waitForTick() {
 	}
 }
 
-// checkProgress checks that within a second each watch that has requested progress is told of the newest
+// checkProgress checks that within a second each watch that has requested progress gets the newest
 // revision, unless it may have begun there.
 func (w *World[T]) checkProgress() {
 	newest := w.newest()

@@ -12,7 +12,7 @@ import (
 
 // seams are the points where messages pass between the engine and its surroundings:
 // storage, the executor, and consumers. The tests of this package put a fault into one of
-// them, of which the judge has no record, to prove that the judge finds it. The engine has
+// them, which the judge does not record, to prove that the judge finds it. The engine has
 // no code for them. All are nil in an ordinary world.
 //
 //	storage ──[storage]──▶ engine ─[deliver, endError, resumeRevision]─▶ consumer ──▶ judge

@@ -110,7 +110,7 @@ func (w *World[T]) Finally(name string, holds func() error) {
 // Cleanup calls end when the world ends, whatever the outcome, to close what Attach
 // started: an informer or an object cache on the engine's host would otherwise be found
 // as left behind. The last given is called first, and all are called before the engine
-// is closed. A call that waits runs the simulation, as those of [World.Engine] do.
+// is closed. A call that waits, such as one of [World.Engine], runs the simulation.
 func (w *World[T]) Cleanup(end func()) { w.cleanups = append(w.cleanups, end) }
 
 // cleanup calls each function that Cleanup was given, once, even if an earlier call of

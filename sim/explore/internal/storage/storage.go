@@ -121,7 +121,7 @@ func New[T any](cfg *engine.Config[T], clock clock.Clock, setup script.Setup, t 
 }
 
 // indexes returns the attributes that cfg declares as indexed. It leaves out names of
-// fields that are not declared, for which the engine refuses the configuration.
+// fields that are not declared: the engine refuses a configuration with them.
 func indexes[T any](cfg *engine.Config[T], schema *store.Schema) (all []store.Attribute) {
 	for _, name := range cfg.Index {
 		if a, err := schema.Fields.Attribute(name); err == nil {
