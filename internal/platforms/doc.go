@@ -3,7 +3,7 @@
 //
 //	go test -tags platforms ./internal/platforms
 //
-// What goes wrong on another system is a file that it leaves out, a call that it does
-// not have, or a constant that its int does not hold. The type checker finds all of
-// these, in a tenth of the time that compiling takes.
+// Another system may leave out a file, lack a call, or have an int that does not hold
+// a constant. The type checker finds all of these, in a tenth of the time that
+// compiling takes.
 package platforms

@@ -32,8 +32,8 @@
 // The file of checkpoints is replaced as a whole, several times a second. It may be older
 // than the storage, never newer. A watcher then receives again what it had received since.
 //
-// The state of a watcher is listed as of its checkpoint, and its digest continues. So at
-// the end all that it has received since it last listed, in any process, is compared with all that
-// was written. What it had received before that list is compared at the end of the process that
-// received it, unless that is killed.
+// The state of a watcher is listed as of its checkpoint, and its digest continues. So at the end
+// all that it has received since it last listed, in any process, is compared with all that was
+// written. The events that it received before that list are compared at the end of the process
+// that received them, unless that is killed.
 package replay

@@ -213,7 +213,7 @@ func (a *auditLog) lose(err error) {
 	a.log.Error("a line of the audit log is lost", "file", a.name, "error", err)
 }
 
-// follow opens the file again if it was renamed or removed, as by logrotate.
+// follow opens the file again if it was renamed or removed, for example by logrotate.
 func (a *auditLog) follow() error {
 	if a.file != nil && time.Since(a.looked) < auditLook {
 		return nil

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// The bounds of the log: so many lines of one level in so long. What a client or a disk causes
-// would fill a disk otherwise, such as handshakes that fail, or watches that stall.
+// The bounds of the log: the most lines of one level in a time. Lines that a client or a disk
+// causes, such as those of failed handshakes or stalled watches, would fill the disk
+// otherwise.
 const (
 	mostLines  = 60
 	linesPause = time.Minute

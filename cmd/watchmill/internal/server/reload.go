@@ -11,8 +11,9 @@ import (
 )
 
 // reloaded is what files contain. They are read again when they have changed, since certificates
-// are renewed, and tokens withdrawn, while the server runs. What was read last stays if the files
-// cannot be read then, and if one is no regular file: a pipe can be read once.
+// are renewed, and tokens withdrawn, while the server runs. The content that was read last stays
+// if the files cannot be read then, or if one is not a regular file: a pipe can be read only
+// once.
 type reloaded[T any] struct {
 	files []string
 	read  func() (T, error)
