@@ -138,10 +138,10 @@ func (w *Watch) Pump(send func(store.Event) bool, last func()) {
 	}
 	w.feed.Go(func() {
 		defer last()
-		whole := false
-		defer w.endUnless(&whole)
+		done := false
+		defer w.endUnless(&done)
 		w.pump(send)
-		whole = true
+		done = true
 	})
 }
 

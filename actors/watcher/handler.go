@@ -78,10 +78,10 @@ func (h *handler) signal() { h.box.Wake() }
 
 // Woken is the actor's turn.
 func (h *handler) Woken(*actors.Context) (again bool) {
-	whole := false
-	defer h.endUnless(&whole)
+	done := false
+	defer h.endUnless(&done)
 	again = h.turn()
-	whole = true
+	done = true
 	return again
 }
 
@@ -122,12 +122,12 @@ func (h *handler) Stopped(*actors.Context) {
 // give calls the handler with the events. If it panics, or ends its goroutine as
 // t.FailNow does, the watch ends with a PanicError.
 func (h *handler) give(events []store.Event) (panicked *PanicError) {
-	whole := false
+	done := false
 	d := &h.delivery
 	d.batch, h.begun = events, 0
 	defer func() {
 		d.batch = nil
-		if whole {
+		if done {
 			h.passedAll(events, int(h.begun))
 			return
 		}
@@ -139,15 +139,15 @@ func (h *handler) give(events []store.Event) (panicked *PanicError) {
 		h.Watch.end(panicked)
 	}()
 	h.handle(d)
-	whole = true
+	done = true
 	return nil
 }
 
-// endUnless must be deferred around what takes events and gives them to the consumer. If it does not return,
-// as when Metrics end the goroutine, the events that it has taken are lost. So the watch ends as if its
-// handler had panicked.
-func (w *Watch) endUnless(whole *bool) {
-	if *whole || w.flags.has(ended) {
+// endUnless must be deferred around a function that takes events and gives them to the consumer, and sets
+// done. If that does not return, as when Metrics end the goroutine, the events that it has taken are lost.
+// So the watch ends as if its handler had panicked.
+func (w *Watch) endUnless(done *bool) {
+	if *done || w.flags.has(ended) {
 		return
 	}
 	value := recover()
