@@ -55,8 +55,8 @@ type dispatcher struct {
 
 	committed bool
 	inRound   bool
-	// draining, if not nil, is why watches end when they have caught up. drainDue: those
-	// that are here have yet to be told so, after the next round.
+	// draining, if not nil, is why watches end when they have caught up. drainDue: the
+	// registered ones are to be ended after the next round.
 	draining error
 	drainDue bool
 	touched  []*filterEntry

@@ -154,7 +154,7 @@ func (w *wheel[W]) advance(now time.Time) {
 
 func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
 
-// obtain returns the bucket of a second, made if need be.
+// obtain returns the bucket of a second, creating it if necessary.
 func (w *wheel[W]) obtain(number uint32) *second[W] {
 	at, found := w.search(number)
 	if !found {

@@ -10,12 +10,12 @@ import (
 type gap uint8
 
 const (
-	// noGap: all that was left out has been told.
+	// noGap: nothing was left out, or an event has said so.
 	noGap gap = iota
 	// beforeEmitted: the next emitted value is to be marked AfterGap.
 	beforeEmitted
-	// beforeAny: so is the next event of any type, also a bookmark, since the difference
-	// was empty: no event of it tells that any was left out.
+	// beforeAny: so is the next event of any type, also a bookmark. The difference was
+	// empty, so that no conflated event says that others were left out.
 	beforeAny
 )
 

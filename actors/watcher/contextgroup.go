@@ -56,9 +56,9 @@ func (s *contextGroups) add(ctx context.Context, w *Watch) {
 	g.members = append(g.members, w)
 }
 
-// afterEnd is [context.AfterFunc], save that a context with a method AfterFunc decides
-// where f runs: in a deterministic run that must not be a goroutine of its own. Such a
-// method must not call f itself, but have it called.
+// afterEnd is [context.AfterFunc], except that a context with a method AfterFunc
+// decides where f runs: in a deterministic run that must not be a goroutine of its
+// own. Such a method must not call f itself, but have it called.
 func afterEnd(ctx context.Context, f func()) (stop func() bool) {
 	if own, ok := ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
 		return own.AfterFunc(f)

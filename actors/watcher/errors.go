@@ -64,8 +64,8 @@ func (e *EndError) Timeout() bool { return errors.Is(e.Reason, ErrDeadline) }
 
 // PanicError is the reason that a watch ended whose handler panicked.
 type PanicError struct {
-	// Revision and Key name the event that was being handled. Both are zero if what is called
-	// beside the handler, or for a channel, failed, such as Metrics.
+	// Revision and Key name the event that was being handled. Both are zero if other code
+	// failed, such as Metrics, or if the consumer is a channel.
 	Revision store.Revision
 	Key      string
 	// Value is what was passed to panic.

@@ -85,8 +85,8 @@ type RetryingHandler struct {
 	OnRetry func(w *Watch, failed *HandlerError, pause time.Duration)
 }
 
-// retrying calls a handler that can fail. Only the actor's turns use it, save for what
-// the watch's lock guards.
+// retrying calls a handler that can fail. Only the actor's turns use it, except the
+// fields that the watch's lock guards.
 //
 //	          ┌────────── nil ─────────┐
 //	          ▼                        │
@@ -99,7 +99,7 @@ type retrying struct {
 	// failed is how many attempts at the first event in hand have failed.
 	failed int
 
-	// The watch's lock guards what follows.
+	// The watch's lock guards the fields below.
 	cancel context.CancelCauseFunc
 	timer  clock.Timer // nil unless there is a pause
 }

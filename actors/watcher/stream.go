@@ -19,8 +19,8 @@ const maxNodes = 32
 //	         ▲                    ▲          off the head is cut: watches before it
 //	      a watch            most watches    read the window again
 //
-// It keeps no events for longer than the window does, save those of the last node until
-// the consumers have handled them.
+// It keeps no events for longer than the window does, except those of the last node
+// until the consumers have handled them.
 type Stream struct {
 	schema *store.Schema
 	filter *store.Filter
