@@ -121,7 +121,7 @@ func ParseCheckpoint(text string) (Checkpoint, error) {
 	return Checkpoint{Store: id, Revision: Revision(rev)}, nil
 }
 
-// MarshalText is String, for JSON and the like.
+// MarshalText is String, for JSON and other encodings.
 func (c Checkpoint) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText is ParseCheckpoint.

@@ -89,7 +89,7 @@ type Config[T any] struct {
 	// fails the write. Nil costs nothing.
 	//
 	// It is called for each Create, Put, Update, Replace, Modify and Emit that writes something,
-	// be it only when the object expires, before the labels and fields are taken from the value.
+	// even if only the object's expiry, before the labels and fields are taken from the value.
 	// Create takes the key after it, too; for the others it must not change the key
 	// ([ErrInvalidKey]). An update that is tried again calls it again. Equal should ignore what
 	// it sets, since otherwise an update that changes nothing else is a write.

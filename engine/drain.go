@@ -255,7 +255,7 @@ const maxUndelivered = 1000
 // undelivered returns the watches that have not delivered everything, the one that is
 // furthest behind first, at most maxUndelivered, and how many there are in all.
 func (e *core) undelivered() (late []Undelivered, all int) {
-	now := e.host.system.Clock().Now()
+	now := e.clockNow()
 	for _, w := range e.registry.Watches() {
 		info := w.Info(now)
 		if initial := info.Revision == 0; (info.Lag > 0 || initial) && !w.HasEverything() {

@@ -308,8 +308,7 @@ func wait(ctx context.Context, e engineCore, d time.Duration) error {
 		return nil
 	}
 	h := coreOf(e.hostOf())
-	passed := make(chan struct{})
-	timer := h.system.Clock().AfterFunc(d, func() { close(passed) })
+	passed, timer := h.after(d)
 	defer timer.Stop()
 	return h.await(ctx, passed)
 }

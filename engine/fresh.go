@@ -21,7 +21,7 @@ func (e *core) freshWithin(ctx context.Context, rev Revision, limit time.Duratio
 	if e.parts.cache.Ready() && e.published.Load().Revision >= rev {
 		return nil
 	}
-	now := e.host.system.Clock().Now()
+	now := e.clockNow()
 	e.counts.waits.Add(1)
 	reply := make(chan error, 1)
 	e.parts.cache.Wait(watchcache.Wait{Revision: rev, Until: now.Add(limit), Done: ctx.Done(), Reply: reply})

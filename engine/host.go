@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -116,12 +117,12 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
-	timeout := cfg.CloseTimeout
-	if timeout == 0 {
-		timeout = DefaultCloseTimeout
+	h := &host{
+		realTime: cfg.Clock == nil || cfg.Clock == RealClock(),
+		system:   system, timeout: cmp.Or(cfg.CloseTimeout, DefaultCloseTimeout),
+		metrics: cfg.Metrics, leakLogger: leakLogger,
+		rand: rand.New(rand.NewPCG(seed, 0)), ids: rand.New(rand.NewPCG(seed, 1)),
 	}
-	h := &host{system: system, timeout: timeout, rand: rand.New(rand.NewPCG(seed, 0)), ids: rand.New(rand.NewPCG(seed, 1)), metrics: cfg.Metrics, leakLogger: leakLogger}
-	h.realTime = cfg.Clock == nil || cfg.Clock == RealClock()
 	if driven, ok := cfg.Executor.(interface{ Run() int }); ok {
 		h.run = driven.Run
 	}
@@ -133,19 +134,12 @@ func (h *host) closeTime() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), h.timeout)
 }
 
-// Actors returns how many actors of its engines are alive; Timers how many
-// timers are armed. Both are zero once all engines are closed.
+// Actors returns how many actors of its engines are alive, zero once all are closed.
 func (h *Host) Actors() int { return h.core.actors() }
 
 func (h *host) actors() int { return h.system.Actors() }
 
-// Deterministic reports whether an executor was given that runs only while a call
-// waits, as [NewSeeded] returns.
-func (h *Host) Deterministic() bool { return h.core.deterministic() }
-
-func (h *host) deterministic() bool { return h.run != nil }
-
-// Timers returns how many timers of its engines are armed.
+// Timers returns how many timers of its engines are armed, zero once all are closed.
 func (h *Host) Timers() int { return h.core.timers() }
 
 func (h *host) timers() int { return h.system.Timers() }
@@ -155,6 +149,12 @@ func (h *host) timers() int { return h.system.Timers() }
 func (h *Host) ActorNames() []string { return h.core.names() }
 
 func (h *host) names() []string { return h.system.Names() }
+
+// Deterministic reports whether an executor was given that runs only while a call
+// waits, as [NewSeeded] returns.
+func (h *Host) Deterministic() bool { return h.core.deterministic() }
+
+func (h *host) deterministic() bool { return h.run != nil }
 
 // Clock returns the host's clock.
 func (h *Host) Clock() Clock { return h.core.clock() }
@@ -170,10 +170,9 @@ func (h *Host) CloseTimeout() time.Duration { return h.core.closeTimeout() }
 
 func (h *host) closeTimeout() time.Duration { return h.timeout }
 
-// Await blocks until ready is signalled or closed, or ctx is done; then it
-// returns ctx's cause, unless ready was before. On a deterministic host it runs the engines meanwhile,
-// and returns [ErrIdle] if that cannot end the wait. It must not be called from
-// an actor's turn.
+// Await blocks until ready is signalled or closed, or ctx is done; then it returns ctx's
+// cause, unless ready was before. On a deterministic host it runs the engines meanwhile, and
+// returns [ErrIdle] if that cannot end the wait. It must not be called from an actor's turn.
 func (h *Host) Await(ctx context.Context, ready <-chan struct{}) error {
 	return h.core.await(ctx, ready)
 }
@@ -242,8 +241,7 @@ func (h *host) replyWithin(ctx context.Context, limit time.Duration, answer <-ch
 
 // replyBefore is reply for at most so long.
 func (h *host) replyBefore(ctx context.Context, limit time.Duration, answer <-chan error) error {
-	passed := make(chan struct{})
-	timer := h.system.Clock().AfterFunc(limit, func() { close(passed) })
+	passed, timer := h.after(limit)
 	defer timer.Stop()
 	select {
 	case err := <-answer:
@@ -256,6 +254,12 @@ func (h *host) replyBefore(ctx context.Context, limit time.Duration, answer <-ch
 }
 
 var errWorkersHeld = errors.New("the host's workers have not answered: does a handler with OnPool block?")
+
+// after returns a channel that is closed when d has passed, and the timer for that.
+func (h *host) after(d time.Duration) (passed <-chan struct{}, timer clock.Timer) {
+	closed := make(chan struct{})
+	return closed, h.system.Clock().AfterFunc(d, func() { close(closed) })
+}
 
 // receive is <-from that honours ctx and drives a deterministic run. A value that is there is
 // received even if ctx is done.

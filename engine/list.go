@@ -131,7 +131,7 @@ func (e *core) fallBack(ctx context.Context, q query) (*listed, error) {
 // delegates reports whether to read from the backend rather than wait until the cache
 // is ready.
 func (e *core) delegates(q query) bool {
-	if !q.cheap() || !errors.Is(e.parts.cache.Check(e.host.system.Clock().Now()), ErrNotReady) {
+	if !q.cheap() || !errors.Is(e.parts.cache.Check(e.clockNow()), ErrNotReady) {
 		return false
 	}
 	snap := e.published.Load()

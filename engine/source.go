@@ -93,7 +93,7 @@ func (s source) Traits() backend.Traits {
 	}
 }
 
-// waits reports whether calls may wait for the cache.
+// waits reports whether calls may wait for the cache: not in a deterministic run.
 func (s source) waits() bool { return s.engine.host.run == nil }
 
 // List returns one page.
@@ -180,18 +180,19 @@ func (s source) needed(ctx context.Context, rev Revision) (Revision, error) {
 	return current, s.engine.translate(err)
 }
 
-// snapshot returns the cache's state if it is at rev or later, waiting if allowed, and nil otherwise.
-// The state of another storage than that of rev is not: the two cannot be compared. It fails with
-// [ErrNotReady] if the cache still has that state, so that nothing of storage could be listed either.
+// snapshot returns the cache's state if it is at rev or later, and nil if storage has to list:
+// if the cache has not reached rev, or if rev is of another storage than its state, which the
+// cache has noticed by now. If it has not noticed, snapshot fails with [ErrNotReady], since a
+// watch of the cache could not continue the list.
 func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, error) {
-	snap, known := s.cached(ctx, rev)
-	if !known {
+	snap, reached := s.cached(ctx, rev)
+	if !reached {
 		return nil, nil
 	}
 	of, err := s.engine.knownStoreID(ctx)
 	switch {
 	case err != nil:
-		return nil, nil // storage says itself what it cannot do
+		return nil, nil // storage itself returns the error
 	case of == snap.StoreID:
 		return snap, nil
 	case of == s.engine.published.Load().StoreID: // the cache has noticed meanwhile
@@ -200,7 +201,9 @@ func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, er
 	return nil, otherStorage()
 }
 
-func (s source) cached(ctx context.Context, rev Revision) (*store.Snapshot, bool) {
+// cached returns the cache's state, and whether it is at rev or later, waiting for that if
+// allowed.
+func (s source) cached(ctx context.Context, rev Revision) (_ *store.Snapshot, reached bool) {
 	e := s.engine
 	ready := e.parts.cache.Ready()
 	if snap := e.published.Load(); ready && snap.Revision >= rev {

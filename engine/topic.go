@@ -256,14 +256,14 @@ func (t *topic) note(rev Revision) {
 	}
 }
 
-// Messages subscribes immediately, and returns an iterator over the messages. The last
-// pair has the zero message and the reason that the subscription ended, or an error of
+// Messages subscribes at once, and returns an iterator over the messages. The last pair
+// has the zero message and the reason that the subscription ended, or an error of
 // Subscribe. Breaking out of the loop ends the subscription and loses nothing: ranging
 // again subscribes after the last message, unless that has [ErrExpired] meanwhile. If it
-// cannot subscribe now, the next loop tries again.
-// Without a loop the subscription lives until ctx is done or the topic is closed. An
-// iterator is for one goroutine and one loop at a time: a loop within a loop over the
-// same iterator gets [ErrConsumerConflict].
+// cannot subscribe now, the next loop tries again. Without a loop the subscription lives
+// until ctx is done or the topic is closed. An iterator is for one goroutine and one
+// loop at a time: a loop within a loop over the same iterator gets
+// [ErrConsumerConflict].
 func (t *Topic[T]) Messages(ctx context.Context, opts SubscribeOptions) iter.Seq2[T, error] {
 	opts = opts.madeByCaller()
 	w, err := t.Watch(ctx, opts)

@@ -261,7 +261,7 @@ func (u *uncachedWatch) drain(ctx context.Context, final Revision) {
 
 func (u *uncachedWatch) publish() {
 	view := u.window.View()
-	u.published.Store(&store.Snapshot{Revision: view.Revision(), Generation: 1, Window: view, At: u.engine.host.system.Clock().Now()})
+	u.published.Store(&store.Snapshot{Revision: view.Revision(), Generation: 1, Window: view, At: u.engine.clockNow()})
 }
 
 // ChildFailed resumes the dispatcher, as that of a cache is, and has it make a round that has

@@ -63,8 +63,9 @@ type WatchOptions struct {
 	Progress bool
 	// Policy says what happens if the watch stays too far behind.
 	Policy Policy
-	// Buffer is how many events the watch may lag before it is stalled; zero means
-	// 1,000. Only events that have left the window cost the watch memory, at most so many.
+	// Buffer is how many events the watch may lag before it is stalled; zero means 1,000.
+	// Only events that have left the window cost the watch memory, at most as many as
+	// this.
 	Buffer int
 	// Timeout ends the watch with [ErrDeadline]. Zero means that ctx ends it, with its
 	// cause. If ctx has a deadline, the last bookmark comes shortly before that, on a host
@@ -215,7 +216,7 @@ func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (*wat
 // used, since contexts go by real time.
 func (e *core) deadline(ctx context.Context, opts *WatchOptions) watcher.Deadline {
 	if opts.Timeout > 0 {
-		return watcher.Deadline{At: e.host.system.Clock().Now().Add(opts.Timeout)}
+		return watcher.Deadline{At: e.clockNow().Add(opts.Timeout)}
 	}
 	at, known := ctx.Deadline()
 	if !known || opts.Detached || !opts.Bookmarks || !e.host.realTime {
@@ -297,24 +298,4 @@ func (e *core) currentRevision(ctx context.Context) Revision {
 		return 0
 	}
 	return rev
-}
-
-// translate turns an error of an actor or of storage into the engine's errors. A call that
-// was in progress at Close may find the engine's own storage closed.
-func (e *core) translate(err error) error {
-	switch {
-	case errors.Is(err, watchcache.ErrStopped):
-		return ErrEngineClosed
-	case errors.Is(err, store.ErrClosed) && e.alive() != nil:
-		return fmt.Errorf("%w: %w", ErrEngineClosed, err)
-	}
-	return e.attributed(err)
-}
-
-// attributed returns err, or, if it says no more than that storage is closed, whose storage.
-func (e *core) attributed(err error) error {
-	if err == store.ErrClosed {
-		return fmt.Errorf("the backend of engine %s is %w", e.cfg.name, err)
-	}
-	return err
 }

@@ -41,7 +41,7 @@ type WatchInfo struct {
 func (e *Engine[T]) Watches() []WatchInfo { return e.core.watches() }
 
 func (e *core) watches() []WatchInfo {
-	now := e.host.system.Clock().Now()
+	now := e.clockNow()
 	running := e.registry.Watches()
 	infos := make([]WatchInfo, len(running))
 	for i, w := range running {

@@ -220,20 +220,3 @@ func (e *core) sizeOf(o *store.Object) (n int) {
 	}
 	return n
 }
-
-// reportUncached reports an error that is retried, unless there is a cache, whose Reflector
-// reports what storage fails with.
-func (e *core) reportUncached(err error) {
-	if !e.cfg.cached() {
-		e.report(err)
-	}
-}
-
-// report tells OnError, whose own panics go no further than the log.
-func (e *core) report(err error) {
-	err = e.attributed(err)
-	e.log(slog.LevelWarn, "error", "error", err)
-	if panicked := usercode.Call("Config.OnError", "", func() { e.cfg.onError(err) }); panicked != nil {
-		e.host.system.Logger().Error("OnError failed", "reason", panicked, "told", err)
-	}
-}

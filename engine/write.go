@@ -52,7 +52,7 @@ type UpdateOptions struct {
 	// object if there is none. So does the precondition Absent.
 	CreateIfMissing bool
 	// TTL is how long the object lives from this update on; zero leaves it to expire
-	// when it would have, be that never.
+	// when it would have, or never.
 	TTL time.Duration
 	// Permanent makes an object permanent that had a TTL. TTL must be zero then.
 	Permanent bool
