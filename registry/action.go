@@ -20,15 +20,15 @@ type ActionConfig[T any] struct {
 	// required.
 	Of          Kind
 	Subresource string
-	// Kind names the kind of what clients create. It has the scope of Of. Required.
+	// Kind names the kind of the objects that clients create. It has the scope of Of. Required.
 	Kind Kind
 	// Schema and Decoders are as in [Config].
 	Schema   json.RawMessage
 	Decoders map[string]func(body []byte) ([]byte, error)
-	// Do does with the object under key what obj asks for, unless opts.DryRun is set, and completes obj,
-	// which is the answer. It is called concurrently, also for an object that does not exist, and obj is the
-	// call's own. Errors are those of a write. After others something may have been done, so a server lets
-	// clients ask again by themselves only if they are [backend.Retryable]. Required.
+	// Do does what obj asks for to the object under key, unless opts.DryRun is set, and completes obj, which
+	// is the answer. It is called concurrently, also for an object that does not exist, and obj is the
+	// call's own. Errors are those of a write. After other errors something may have been done, so a server
+	// lets clients ask again by themselves only if they are [backend.Retryable]. Required.
 	Do func(ctx context.Context, key string, obj *T, opts WriteOptions) error
 }
 
@@ -62,8 +62,8 @@ func NewAction[T any, P Ptr[T]](cfg ActionConfig[T]) (*Virtual, error) {
 
 // Actor is implemented by a [Resource] that is a subresource which clients create.
 type Actor interface {
-	// Act does with the object under key what the object asks for that body is the JSON of, and returns
-	// the answer.
+	// Act reads an object from body, as JSON, does what that asks for to the object under key, and
+	// returns the answer.
 	Act(ctx context.Context, key string, body []byte, opts WriteOptions) (Item, error)
 }
 

@@ -52,8 +52,8 @@ type Config[T any] struct {
 	// returns their paths. It is for a T that decodes every field, such as a map. Nil
 	// keeps all fields.
 	Prune func(obj *T) []string
-	// Deprecated warns the clients that use the kind's version: each answer to them has it as a
-	// Warning header. Empty warns of nothing.
+	// Deprecated is the warning for clients that use the kind's version: each answer to them
+	// has it as a Warning header. Empty means none.
 	Deprecated string
 	// Conversion converts values into the form in which Engine.Backend has them, and back. Nil means
 	// that they are as the store writes them, as they always are in memory of the engine's own.
@@ -194,8 +194,8 @@ func engineConfig[T any, P Ptr[T]](c *Config[T]) engine.Config[T] {
 	return e
 }
 
-// equalOf returns what compares two objects. The version in which a writer knows them is no difference,
-// if it is in a TypeMeta of theirs: it is not what is written.
+// equalOf returns the function that compares two objects. It ignores the version in their TypeMeta, if
+// they have one: that is the version in which a writer knows them, and is not stored.
 func equalOf[T any, P Ptr[T]]() func(a, b T) bool {
 	t := reflect.TypeFor[T]()
 	same := layout.Equality(t)

@@ -40,7 +40,8 @@ func converted[T any, P Ptr[T]](c *Config[T]) *convert.Backend {
 	return b
 }
 
-// converting returns a function of a [Conversion] as one of objects. Its error is a panic of it.
+// converting returns a function of a [Conversion] as one of objects. Its error is the function's
+// panic.
 func converting[T any](schema *store.Schema, name string, of func(T) (T, bool)) func(*store.Object) (*store.Object, error) {
 	return func(o *store.Object) (*store.Object, error) {
 		if of == nil {
@@ -60,8 +61,8 @@ func converting[T any](schema *store.Schema, name string, of func(T) (T, bool)) 
 	}
 }
 
-// storageOf returns what takes the writes of a store over e. With a conversion the update itself
-// finds out whether it changes anything, see [core.unlessStored].
+// storageOf returns the storage that takes the writes of a store over e. With a conversion the
+// update itself finds out whether it changes anything, see [core.unlessStored].
 func storageOf[T any](e *engine.Engine[T], schema store.Schema, converts bool) *backend.Storage {
 	if converts {
 		schema.Equal = func(a, b *store.Object) bool { return false }

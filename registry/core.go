@@ -18,7 +18,7 @@ type core struct {
 	schema      json.RawMessage
 	fields      []string
 	hidesFields bool // Config.HiddenFields are set
-	// deprecated is what clients are warned of.
+	// deprecated is the warning for clients.
 	deprecated string
 	// storageVersion is empty if the store is a replica.
 	storageVersion string
@@ -28,7 +28,7 @@ type core struct {
 	// uncached: the engine has no cache, and does not know which revision storage has reached.
 	uncached bool
 	// storage takes the writes until the engine stops taking writes. The engine's typed
-	// methods would not do: they do not tell the object that is replaced.
+	// methods do not suffice: they do not return the object that is replaced.
 	storage *backend.Storage
 	// converts is the backend that converts the objects of storage; nil if it has them as they are shown.
 	converts *convert.Backend

@@ -21,10 +21,10 @@ const maxDepth = 100
 // the fields of an entry, and a field that something is in has an object to say that it is owned itself.
 const recordedDepth = 5
 
-// The parser puts the names of fields that are in each other together for each field that is
-// repeated or unknown. The names of one field and of those around it have maxPath bytes without being
-// counted, and those that have more have at most maxPaths in all. Managed fields need that: they
-// have the items of sets as names, which may be long.
+// The parser joins the names of nested fields for each field that is repeated or unknown. The names
+// of one field and of those around it may have maxPath bytes without being counted. All that have
+// more may have maxPaths bytes in all. Managed fields need that: they have the items of sets as
+// names, which may be long.
 const (
 	maxPath  = 16 << 10
 	maxPaths = 16 << 20

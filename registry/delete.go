@@ -178,8 +178,8 @@ func (c *core) setDeletion(m metav1.Object, current *store.Object, opts *DeleteO
 }
 
 // shortened returns the time of deletion if its grace period, which ends at end, is to have only
-// so many seconds: it counts from the first deletion. The time is never in the past, and a period
-// that is over has a second left, so that the object is still deleted in the end.
+// the given seconds: it counts from the first deletion. The time is never in the past, and a
+// period that is over has a second left, so that the object is still deleted in the end.
 func shortened(end *metav1.Time, before, seconds int64, now metav1.Time) (at metav1.Time, left int64) {
 	at = metav1.NewTime(end.Add(graceDuration(seconds) - graceDuration(before)))
 	if at.Before(&now) {

@@ -40,14 +40,14 @@ type form struct {
 	unstructured, createOnUpdate, revisionRequired, statusOnly, prunes, canonicalizes, noAge bool
 }
 
-// defaultDraft sets the defaults of a draft that is no update's. The error is a panic of
-// Strategy.Default.
+// defaultDraft sets the defaults of a draft that is not of an update. The error is a
+// panic of Strategy.Default.
 func (f *form) defaultDraft(draft *store.Object) error {
 	return usercode.Call("Strategy.Default", f.meta(draft).GetName(), func() { f.setDefaults(draft) })
 }
 
-// pruneDraft removes the fields of a draft that the kind does not have, and judges the draft by them
-// and by what else is wrong. The error may be a panic of Config.Prune.
+// pruneDraft removes the fields of a draft that the kind does not have, and judges the draft by
+// these and by other problems. The error may be a panic of Config.Prune.
 func (f *form) pruneDraft(draft *store.Object, wrong []error, opts *WriteOptions) error {
 	if f.prunes {
 		var paths []string

@@ -41,7 +41,7 @@ func (f *Format) Encode(o *store.Object, resourceVersion string) ([]byte, error)
 	return f.of.layout.Encode(o, resourceVersion, false)
 }
 
-// Decode returns the object that body is the JSON of. The object's revision is the
+// Decode returns the object in body, which is JSON. The object's revision is the
 // resourceVersion, which is removed from the value.
 //
 // Errors: [*BadRequestError], [engine.ErrInvalidKey], or a panic in a function of the

@@ -26,7 +26,7 @@ import (
 // [backend.ErrDenied]. Bodies belong to the call, also when its context has ended it: they may still
 // be on their way.
 type Forwarder interface {
-	// ForwardCreate stores the object that body is the JSON of.
+	// ForwardCreate stores the object in body, which is JSON.
 	ForwardCreate(ctx context.Context, namespace string, body []byte, opts WriteOptions) (answer []byte, err error)
 	// ForwardUpdate replaces the object under key, or its subresource. created reports
 	// that there was no object.
@@ -69,7 +69,7 @@ func (f forwarding) create(ctx context.Context, namespace string, body []byte, o
 	return nil, unread("create", f.kind.Key(namespace, cmp.Or(sent.Name, sent.GenerateName)), err)
 }
 
-// sentMeta is what the metadata of a body says about which object it is, or replaces.
+// sentMeta is the metadata of a body that says which object it is, or replaces.
 type sentMeta struct{ Name, GenerateName, UID, ResourceVersion string }
 
 func sentMetaOf(body []byte) (sentMeta, error) {

@@ -20,7 +20,7 @@ type Item struct {
 }
 
 // Weak returns a pointer that does not keep the state. It is the key of a cache whose values are far
-// smaller than the objects: those that nothing else has any more can be freed.
+// smaller than the objects: states that have no other reference can be freed.
 func (i Item) Weak() weak.Pointer[store.Object] { return weak.Make(i.object) }
 
 // IsZero reports whether there is no object.

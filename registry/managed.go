@@ -40,9 +40,10 @@ type Manager struct {
 	Name string
 	// Subresource is the one that is written: "", "status" or "scale".
 	Subresource string
-	// StatusOnly: the write leaves the metadata as it was, as of status with [Strategy].StatusOnly.
+	// StatusOnly: the write leaves the metadata as it was, like one of status with
+	// [Strategy].StatusOnly.
 	StatusOnly bool
-	// At is the time of the write by the engine's clock.
+	// At is the time of the write, by the engine's clock.
 	At time.Time
 }
 
@@ -53,8 +54,8 @@ func (c *core) manager(subresource string, opts *WriteOptions) Manager {
 }
 
 // maxManagers is how many entries of managed fields a body may have: far more than objects have, which
-// is ten of updates and one of each manager that applies. More count as left out, as those that cannot
-// be read do: a body has room for a million, each of which takes 2 KB while it is read.
+// is ten of updates and one of each manager that applies. More count as left out, like those that
+// cannot be read: a body has room for a million, and each takes 2 KB while it is read.
 const maxManagers = 1000
 
 // trackFields records in the draft's managed fields that the writer owns the fields that differ

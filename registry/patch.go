@@ -15,7 +15,7 @@ import (
 
 // Bounds of JSON patches. Each operation that inserts an item into a list, or removes one, moves the items of
 // the list, and each that sets a field of an object, or removes one, compares the names of its fields: maxMoved
-// and maxCompared are for how many there is time, some seconds.
+// and maxCompared are the most for which there is time, some seconds.
 const (
 	maxOperations = 10_000
 	maxCopied     = 3 << 20
@@ -91,7 +91,7 @@ func parseOperations(body []byte) (*Patch, error) {
 var operationAdd = json.RawMessage(`"add"`)
 
 // replaceWhatIsMissing has replace set a field that its object does not have, as in Kubernetes, although
-// RFC 6902 demands that it is there. That is what add does, which inserts items into lists, though: so a
+// RFC 6902 demands that it is there. It becomes an add, which inserts items into lists, though: so a
 // field whose name may be that of an item, a number, has to be there.
 func replaceWhatIsMissing(operations jsonpatch.Patch) {
 	for _, operation := range operations {
@@ -102,8 +102,8 @@ func replaceWhatIsMissing(operations jsonpatch.Patch) {
 	}
 }
 
-// Check refuses a patch that has fields more than once, or operations with fields that none has,
-// warns of them, or ignores them, as opts.Validation says. The error is a [*BadRequestError].
+// Check refuses a patch that has fields more than once, or operations with unknown fields, or
+// warns of these, or ignores them, as opts.Validation says. The error is a [*BadRequestError].
 // Fields that the kind does not have are found when the patched object is stored.
 func (p *Patch) Check(opts WriteOptions) error {
 	if opts.Validation == IgnoreUnknown {

@@ -13,8 +13,8 @@ var (
 	errLookups = errors.New("it would take too long: it has too many operations for an object with this many fields; send fewer, or the whole object")
 )
 
-// affordable returns errMoves if the operations would take too long on lists of so many items, and errLookups on
-// objects of so many fields.
+// affordable returns errMoves if the operations would take too long on lists of that length, and errLookups if
+// on objects with that many fields.
 func affordable(operations jsonpatch.Patch, items, fields int) error {
 	moves, lookups := 0, 0
 	for _, operation := range operations {

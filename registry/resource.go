@@ -34,7 +34,7 @@ type Resource interface {
 	// Timeline returns the history that revisions belong to now. It blocks until the
 	// cache has been filled.
 	Timeline(ctx context.Context) (engine.Timeline, error)
-	// Create stores the object that body is the JSON of.
+	// Create stores the object in body, which is JSON.
 	Create(ctx context.Context, namespace string, body []byte, opts WriteOptions) (Item, error)
 	// Update replaces the object under key by the one that change returns as JSON. live
 	// is zero if there is no object. change may be called several times; created reports
@@ -75,7 +75,7 @@ type Info struct {
 	// StorageVersion is the version in which storage has the objects; empty if the store is a
 	// replica of another server, which stores them.
 	StorageVersion string
-	// Deprecated is what clients that use the kind's version are warned of; empty means nothing.
+	// Deprecated is the warning for clients that use the kind's version; empty means none.
 	Deprecated string
 	// Unstructured: the objects have no Go type of their own, like those of
 	// CustomResourceDefinitions. As in Kubernetes, each item of their lists then has its
@@ -99,7 +99,7 @@ type ColumnInfo struct {
 // answer belong to: the path-escaped [engine.Timeline.Store]. Each list has it, and each
 // watch that continues from a revision, unless the storage has no identity. Clients of
 // the Kubernetes API ignore it; a replica detects by it that its origin was restored, and
-// takes one of more than 1 KiB, or with control characters, for none.
+// ignores one of more than 1 KiB, or with control characters.
 const StorageHeader = "Watchmill-Storage"
 
 // Page is a page of a list.

@@ -20,11 +20,11 @@ import (
 // have in common, which kubectl scale and autoscalers read and write. A write of it changes
 // that number alone. Replicas and SetReplicas are required.
 type Scale[T any] struct {
-	// Replicas returns the number that is wanted; ok is false if the object has none.
+	// Replicas returns the wanted number; ok is false if the object has none.
 	Replicas func(obj *T) (n int32, ok bool)
 	// SetReplicas sets it, to 0 or more. It may change obj, which shares nothing.
 	SetReplicas func(obj *T, n int32)
-	// Observed returns the number that there is. Nil means 0.
+	// Observed returns the present number. Nil means 0.
 	Observed func(obj *T) int32
 	// Selector returns the label selector of the replicas, as text. Nil means none.
 	Selector func(obj *T) string

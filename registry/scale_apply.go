@@ -63,8 +63,8 @@ func (c *core) applyScale(ctx context.Context, key string, config []byte, opts W
 	return o, err
 }
 
-// checkReplicas refuses an object that has another number of replicas than an apply has asked for, as
-// one does whose kind leaves zero out.
+// checkReplicas refuses an object that has another number of replicas than an apply has asked for,
+// for example because its kind leaves zero out.
 func (f *form) checkReplicas(o *store.Object, want int32) error {
 	var n int32
 	if err := usercode.Call("Config.Scale", o.Key, func() { n, _ = f.scale.replicas(o) }); err != nil {
@@ -103,7 +103,8 @@ func (c *core) fieldsOfScaled(live *store.Object, s *scaleObject) (map[string]an
 	return c.fieldsOf(draft)
 }
 
-// fieldsThatDiffer returns the fields of an object that another one does not have, or not so.
+// fieldsThatDiffer returns the fields of an object that another one does not have, or has with
+// other values.
 func fieldsThatDiffer(fields, from map[string]any) map[string]any {
 	differ := map[string]any{}
 	for name, value := range fields {

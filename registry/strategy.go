@@ -45,9 +45,9 @@ type Strategy[T any] struct {
 	Grace func(obj *T, asked *int64) (seconds int64, graceful bool)
 	// CreateOnUpdate lets an update create an object that is not there.
 	CreateOnUpdate bool
-	// StatusOnly has a write of the status subresource leave the metadata as it was, as of
-	// Kubernetes' custom resources. Without it such a write changes labels, annotations,
-	// finalizers and owners, too.
+	// StatusOnly has a write of the status subresource leave the metadata as it was, as
+	// with Kubernetes' custom resources. Without it such a write changes labels,
+	// annotations, finalizers and owners, too.
 	StatusOnly bool
 	// RevisionRequired refuses bodies of updates without a resourceVersion, except of the
 	// scale: a client that has not read the object would overwrite what others have written.

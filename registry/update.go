@@ -40,7 +40,7 @@ type updating struct {
 	key, subresource string
 	produce          produceFunc
 	opts             WriteOptions
-	// created: the last attempt found no object.
+	// created: the last attempt has found no object.
 	created bool
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// VirtualConfig describes a kind of which nothing is stored: a client creates an object to ask, and
-// the answer is the same object, completed. Kubernetes' reviews of access are such kinds.
+// VirtualConfig describes a kind whose objects are not stored: a client creates an object to ask,
+// and the answer is the same object, completed. Kubernetes' reviews of access are such kinds.
 type VirtualConfig[T any] struct {
 	// Kind names the kind. It has no subresources.
 	Kind Kind
@@ -24,8 +24,8 @@ type VirtualConfig[T any] struct {
 	Answer func(ctx context.Context, obj *T) error
 }
 
-// Virtual is a kind of which nothing is stored, to be served. Make one with [NewVirtual]. It is safe for
-// concurrent use and has nothing to close.
+// Virtual is a kind whose objects are not stored, to be served. Make one with [NewVirtual]. It is safe
+// for concurrent use and has nothing to close.
 type Virtual struct{ resource *virtual }
 
 // NewVirtual returns the kind that cfg describes.
@@ -40,7 +40,7 @@ func NewVirtual[T any, P Ptr[T]](cfg VirtualConfig[T]) (*Virtual, error) {
 	})
 }
 
-// newVirtual returns a kind whose objects are answered by the function of that name.
+// newVirtual returns a kind whose objects the function of that name answers.
 func newVirtual[T any, P Ptr[T]](name string, kind Kind, schema json.RawMessage, decoders map[string]func([]byte) ([]byte, error), answer answerFunc) (*Virtual, error) {
 	of := Config[T]{Kind: kind.complete(), Schema: schema, Decoders: maps.Clone(decoders)}
 	of.Kind.Status = false
@@ -74,7 +74,7 @@ type virtual struct {
 // Info describes the resource.
 func (v *virtual) Info() *Info { return &v.info }
 
-// Create completes the object that body is the JSON of.
+// Create completes the object in body, which is JSON.
 func (v *virtual) Create(ctx context.Context, namespace string, body []byte, opts WriteOptions) (Item, error) {
 	o, err := v.form.decode(body, &opts)
 	if err != nil {

@@ -61,7 +61,7 @@ func WithTypes(types managedfields.TypeConverter) func(kind registry.Kind, schem
 	}
 }
 
-// applier is a kind's [registry.Applier].
+// applier is the [registry.Applier] of a kind.
 type applier struct {
 	kind  registry.Kind
 	types versions
@@ -71,7 +71,7 @@ type applier struct {
 	fields map[part]*managedfields.FieldManager
 }
 
-// part is what a write is of: as registry.Manager says.
+// part is the part of an object that a write is of, as registry.Manager says.
 type part struct {
 	subresource string
 	statusOnly  bool
@@ -224,9 +224,9 @@ func wasSo(e *metav1.ManagedFieldsEntry, known []metav1.ManagedFieldsEntry) bool
 }
 
 // failure returns an error of the field manager as the registry's error that means the
-// same. One that is neither a conflict nor the configuration's fault is that the stored
-// object does not fit the schema, which trying again does not help: as an internal error it
-// is not taken for one of storage.
+// same. An error that is neither a conflict nor the configuration's fault says that the
+// stored object does not fit the schema. Trying again does not help, so it is an internal
+// error, and not one of storage.
 func failure(err error) error {
 	var status *apierrors.StatusError
 	if !errors.As(err, &status) {

@@ -44,9 +44,9 @@
 //
 // Merging takes time that grows with the square of the items of a list that is merged. An object with 20,000 of
 // them in one list, which any version merges, or with 40,000 fields of one map, cannot be applied to. Other
-// writes of it are not recorded, and their writers are warned. So it is with an object that has fewer, once too
-// many managers own the items of a list: five of 18,000, or ten of 13,000. So it is, too, with one that has 820
-// fields below keys of items that have 20 KiB, since these are names in what is recorded.
+// writes of it are not recorded, and their writers are warned. The same holds for an object that has fewer,
+// once too many managers own the items of a list: five of 18,000, or ten of 13,000. It also holds for one with
+// 820 fields below keys of items of 20 KiB, since the keys are names in the managed fields.
 //
 // Programs that do not import this package do not link what it is made of.
 package apply

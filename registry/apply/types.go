@@ -9,8 +9,8 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// metadataSchema says how the parts of metadata merge, which schemas of kinds leave out. It has no further
-// properties where what is around it keeps unknown fields either.
+// metadataSchema says how the parts of metadata merge, which schemas of kinds leave out. It allows no
+// further properties, even if the object around it keeps unknown fields.
 const metadataSchema = `{
 	"type": "object",
 	"additionalProperties": false,

@@ -31,8 +31,8 @@ var (
 	_ runtime.ObjectCreater       = versions{}
 )
 
-// addOthers adds the versions with those schemas. One whose schema is of no use has the
-// types that its objects seem to have.
+// addOthers adds the versions with those schemas. If a schema cannot be used, the
+// version has the types that its objects seem to have.
 func (v *versions) addOthers(kind registry.Kind, schemas map[string]json.RawMessage) {
 	v.others = map[string]managedfields.TypeConverter{}
 	for name, text := range schemas {
@@ -58,8 +58,8 @@ func (v versions) TypedToObject(value *typed.TypedValue) (runtime.Object, error)
 	return v.served.TypedToObject(value)
 }
 
-// typesOf returns the types of a version, and those of the one that is served, which refuse it, for
-// one that is unknown.
+// typesOf returns the types of a version. For an unknown one it returns those of the version that
+// is served, which refuse it.
 func (v versions) typesOf(kind schema.GroupVersionKind) managedfields.TypeConverter {
 	if types := v.others[kind.Version]; types != nil && kind.GroupKind() == v.kind.GroupKind() {
 		return types

@@ -37,7 +37,7 @@ type Definition struct {
 	scale      *registry.Scale[unstructured.Unstructured]
 	scaled     *scaleFields // nil if there is no scale
 	evaluate   Evaluate     // nil if no rules in CEL are evaluated
-	// deprecated is what clients of the version are warned of.
+	// deprecated is the warning for clients of the version.
 	deprecated string
 }
 
@@ -101,8 +101,8 @@ func (m *manifest) ofVersion(v *version) (*Definition, error) {
 	return d, d.readPaths(m, v)
 }
 
-// deprecation returns what clients of a deprecated version are warned of: what the manifest says or,
-// in Kubernetes' words, that it is, with the newest version above it that is not.
+// deprecation returns the warning for clients of a deprecated version: that of the manifest or, in
+// Kubernetes' words, that it is deprecated, with the newest version above it that is not.
 func (m *manifest) deprecation(of *version) string {
 	if of.Warning != nil {
 		return *of.Warning

@@ -32,7 +32,7 @@ func (p path) find(value any) any {
 	return nil
 }
 
-// errNotUnderstood: a path has a part that is not read. It may be of JSONPath nevertheless.
+// errNotUnderstood: a path has a part that is not supported. It may be valid JSONPath nevertheless.
 var errNotUnderstood = errors.New(`is not understood: .name, ['name'], [0], [0:2], [*] and [?(@.name=="value")] are`)
 
 // maxPath is how many bytes a path may have. Each condition within another is read once more.

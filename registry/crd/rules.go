@@ -21,8 +21,8 @@ type Rules interface {
 	// schemas that have them, by field. Both arguments are JSON: old is the one that the
 	// definition replaces, nil for a new one.
 	Check(definition, old json.RawMessage) field.ErrorList
-	// Compile returns what evaluates the rules of a schema, the openAPIV3Schema of a version. A
-	// rule that does not compile is wrong with every object.
+	// Compile returns an evaluator of the rules of a schema, the openAPIV3Schema of a version.
+	// A rule that does not compile refuses every object.
 	Compile(schema json.RawMessage) Evaluate
 }
 
@@ -66,7 +66,7 @@ func (m *manifest) checkRules(old *unstructured.Unstructured) error {
 	return nil
 }
 
-// readRules has the rules of a version evaluated or, if there is nothing that does, noted.
+// readRules has the rules of a version evaluated or, without [Options].Rules, noted.
 func (d *Definition) readRules(m *manifest, v *version) {
 	switch n := d.schema.rules(); {
 	case n > 0 && m.rules != nil:
@@ -93,7 +93,7 @@ func (d *Definition) validateRules(ctx context.Context, o, old *unstructured.Uns
 	return broken
 }
 
-// misfits reports whether an error is of a value that has not the form that its schema says.
+// misfits reports whether an error is of a value that does not have the form that its schema says.
 func misfits(err *field.Error) bool {
 	return slices.Contains([]field.ErrorType{
 		field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,

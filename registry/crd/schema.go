@@ -57,8 +57,8 @@ func parseSchema(text []byte) (*schema, error) {
 	return s, nil
 }
 
-// openItems has the items of a list that keeps unknown fields keep those of their own, too, as in
-// Kubernetes. The fields of an object that does so obey their own schemas.
+// openItems makes the items of a list that keeps unknown fields keep their own unknown fields,
+// too, as in Kubernetes. The fields of an object that does so obey their own schemas.
 func (s *schema) openItems() {
 	if s == nil {
 		return
@@ -75,7 +75,8 @@ func (s *schema) openItems() {
 	}
 }
 
-// unsaid is the schema of a value of which nothing is said: it has no fields, and its items neither.
+// unsaid is the schema of a value that the schema does not describe: neither it nor its items have
+// fields.
 var unsaid = &schema{}
 
 // ofItems is the schema by which the items of a list are pruned, nil if they are kept as they are.
@@ -86,8 +87,8 @@ func (s *schema) ofItems() *schema {
 	return s.Items
 }
 
-// ofFurther is the schema by which the values of fields are pruned that are no properties, nil if
-// there are none. Where additionalProperties is a boolean nothing is said of them: validation refuses
+// ofFurther is the schema by which the values of fields that are no properties are pruned, nil if
+// there are none. If additionalProperties is a boolean it does not describe them: validation refuses
 // them if it is false.
 func (s *schema) ofFurther() *schema {
 	if s.Additional != nil && s.Additional.schema == nil {
@@ -142,7 +143,7 @@ func (s *schema) pruneRoot(fields map[string]any) []string {
 	return p.gone
 }
 
-// maxGone is how many paths of fields that were removed are told. A body has room for a hundred
+// maxGone is how many paths of removed fields are reported. A body has room for a hundred
 // thousand of them below one name of a megabyte, which each path has.
 const maxGone = 100
 
@@ -168,8 +169,8 @@ func (p *pruning) prune(s *schema, value any, at *field.Path) {
 	}
 }
 
-// pruneField removes one field of an object, which is at that path, if it is unknown; otherwise the
-// unknown fields in it.
+// pruneField removes a field of an object, which is at that path, if it is unknown, and otherwise
+// the unknown fields in it.
 func (p *pruning) pruneField(s *schema, fields map[string]any, name string, at *field.Path) {
 	property := s.Properties[name]
 	switch {

@@ -44,13 +44,13 @@ func eitherType(s *spec.Schema) {
 	}
 }
 
-// validate returns what is wrong with a value, by field, of what OpenAPI has a word for.
+// validate returns what is wrong with a value, by field, by the rules that OpenAPI has.
 func (v *validator) validate(value any) field.ErrorList {
 	return fieldErrors((&check{schema: v.schema, found: new(int)}).Validate(value))
 }
 
-// validateObject is validate of an object. If it replaces another, only what that does not have is
-// an error.
+// validateObject is validate of an object. If it replaces another, errors of parts that are
+// unchanged do not count.
 func (v *validator) validateObject(o, old *unstructured.Unstructured) field.ErrorList {
 	wrong := v.validate(o.Object)
 	if len(wrong) == 0 || old == nil {

@@ -14,12 +14,12 @@ import (
 
 // check validates a value, until more than fielderrors.Most errors are found, since the validation
 // library compares each with those before. If it replaces another one, then as in Kubernetes
-// what has not changed may be wrong: an object that is older than a rule of its schema could not be
-// changed otherwise, nor lose its finalizers.
+// unchanged parts may be wrong: otherwise an object that is older than a rule of its schema could
+// neither be changed nor lose its finalizers.
 //
-// A field of an object replaces the one of its name, an item of a list that is a map the one with
-// its keys. Other items replace none, but the whole list replaces the old one. In Kubernetes fields and items
-// without a schema have always changed, and what they are in.
+// A field of an object replaces the one of its name, an item of a list that is a map the one with its keys.
+// Other items replace none, but the whole list replaces the old one. As in Kubernetes, fields and items
+// without a schema, and what contains them, always count as changed.
 type check struct {
 	schema *spec.Schema
 	root   any // the schema that the validation library passes on
@@ -77,7 +77,7 @@ func (c *check) isAsItWas(value any) bool {
 	return reflect.DeepEqual(value, c.old)
 }
 
-// schemaOf returns the schema of a field, an empty one if nothing is said of it.
+// schemaOf returns the schema of a field, an empty one if the field is not described.
 func schemaOf(s *spec.Schema, name string) *spec.Schema {
 	if of, found := s.Properties[name]; found {
 		return &of
@@ -88,8 +88,8 @@ func schemaOf(s *spec.Schema, name string) *spec.Schema {
 	return &spec.Schema{}
 }
 
-// maxTold is how many bytes of the path of a value errors tell, and the values below have in theirs. The
-// path is put together for each value, and a name in it may be as large as a body.
+// maxTold is how many bytes of the path of a value errors show, and the values below have in their
+// paths. The path is put together for each value, and a name in it may be as large as a body.
 const maxTold = 2 << 10
 
 // below has the parts of a value checked in the same way.

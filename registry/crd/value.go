@@ -16,7 +16,7 @@ import (
 	"github.com/watchmill/watchmill/registry/internal/fielderrors"
 )
 
-// checkValues returns what is wrong with an object by the rules that OpenAPI has no word for:
+// checkValues returns what is wrong with an object by the rules that OpenAPI does not have:
 // those of lists that are sets or maps, and of resources inside of the object. old is what it
 // replaces, or nil. If that has repeated items, the object may have some: it could not be
 // changed otherwise. Resources inside of the object are not looked at in a write of the status.

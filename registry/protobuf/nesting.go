@@ -6,14 +6,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// maxNesting is how deep messages may be nested: far deeper than the JSON may be that they become.
+// maxNesting is how deep messages may be nested: far deeper than the JSON that they become may be.
 const maxNesting = 1000
 
 // checkNesting refuses a message that is nested too deep. A level takes some bytes, and the generated
 // code that reads it calls itself for each: a message of megabytes can need more stack than there may
 // be, which ends the program.
 //
-// It takes all bytes for messages until they turn out to be none, and so looks at each byte once.
+// It takes all bytes for messages until they turn out not to be, and so looks at each byte once.
 func checkNesting(message []byte) error {
 	ends := []int{len(message)} // of the message, and of those in it that are around at
 	for at := 0; len(ends) > 0; {

@@ -98,7 +98,7 @@ func (e *estimate) list(meta strategicpatch.LookupPatchMeta, name string, live a
 	}
 }
 
-// items counts the changes of the items of a list, which have a key, and are in each other.
+// items counts the changes of the items of a list, which have a key, and may be nested.
 func (e *estimate) items(meta strategicpatch.LookupPatchMeta, key string, live []any, changes []change) {
 	if key == "" {
 		return
@@ -171,7 +171,7 @@ func byField(patches []map[string]any) map[string][]change {
 	return fields
 }
 
-// The directives that are fields beside that of a list begin so.
+// These prefixes begin the directives that are fields beside that of a list.
 const (
 	orderPrefix  = "$setElementOrder/"
 	deletePrefix = "$deleteFromPrimitiveList/"

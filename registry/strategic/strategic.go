@@ -14,8 +14,8 @@ import (
 )
 
 // New returns the merging of a kind whose objects are of the Go type that of points to, for
-// registry.Config.StrategicMerge. The error says that the type is no struct with tags, such as
-// that of a kind whose fields are known only at run time.
+// registry.Config.StrategicMerge. The error says that the type is not a struct with tags, as
+// for a kind whose fields are known only at run time.
 func New(of any) (registry.Merge, error) {
 	if t := reflect.TypeOf(of); t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%T is no pointer to a struct, whose tags say how lists merge", of)

@@ -30,8 +30,8 @@ type Rules struct{}
 var _ crd.Rules = Rules{}
 
 // Check returns what is wrong with the rules of a CustomResourceDefinition in JSON, and with its
-// schemas: what does not compile, and what is estimated to cost too much. A rule of a schema that
-// is as it was in old, the definition that is replaced, may cost what it does; old is nil for a
+// schemas: rules that do not compile, or are estimated to cost too much. The cost of a rule whose
+// schema is the same in old, the definition that is replaced, is not limited; old is nil for a
 // new definition.
 func (Rules) Check(definition, old json.RawMessage) field.ErrorList {
 	now, err := definitionOf(definition)
@@ -65,7 +65,7 @@ func ofSchemas(wrong field.ErrorList) field.ErrorList {
 	return slices.DeleteFunc(wrong, func(err *field.Error) bool { return !schemaField.MatchString(err.Field) })
 }
 
-// Compile returns what evaluates the rules of a schema in JSON.
+// Compile returns an evaluator of the rules of a schema in JSON.
 func (Rules) Compile(text json.RawMessage) crd.Evaluate {
 	compiled := sync.OnceValues(func() (*rules, error) { return compile(text) })
 	return func(ctx context.Context, o, old *unstructured.Unstructured) (field.ErrorList, []string) {

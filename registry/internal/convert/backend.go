@@ -172,8 +172,8 @@ func (b *Backend) RoundTrip(draft *store.Object) (*store.Object, error) {
 }
 
 // Has reports whether storage has the draft already, in place of current, which this Backend has
-// returned. It compares storage's forms, so an object that looks as it did before is still to be
-// stored if storage has it in a form of before. It reads storage only if the draft looks the same.
+// returned. It compares storage's forms, so an object that looks the same is still stored if
+// storage has it in an older form. It reads storage only if the draft looks the same.
 func (b *Backend) Has(ctx context.Context, draft, current *store.Object) (bool, error) {
 	stored, err := b.ToStorage(draft)
 	if err != nil {

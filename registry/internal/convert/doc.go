@@ -1,5 +1,6 @@
-// Package convert shows the objects of storage in another form than storage has them: as the
-// schema of their kind is now, for example, and not as it was when they were stored.
+// Package convert shows the objects of storage in another form than storage has them: for
+// example by the present schema of their kind, and not by that of the time when they were
+// stored.
 //
 //	writes ──ToStorage──▶ ┌─────────┐ ──▶ the storage's form
 //	reads  ◀─────────────── [Backend] ◀── FromStorage, of each object that storage lists,
@@ -8,7 +9,8 @@
 // A cache above converts each state of an object once, when it learns of it, and never for its
 // readers; a read of storage itself returns the cache's object, unless it has an older state. An
 // object that has the right form already is passed on itself. As long as all of them have, a cache
-// shares the state of storage in memory; after the first that has not, it applies the events itself.
+// shares the state of storage in memory; after the first that does not, it applies the events
+// itself.
 //
 // # Concurrency
 //

@@ -10,13 +10,14 @@ import (
 	"github.com/watchmill/watchmill/internal/excerpt"
 )
 
-// Most is how many errors of an object are told.
+// Most is how many errors of an object are reported.
 const Most = 100
 
-// mostShown is how large the value of an error may be to be told, and how much of a text is, in bytes.
+// mostShown is how large the value of an error may be to be reported, and how much of a text is
+// reported, in bytes.
 const mostShown = 4 << 10
 
-// First returns the errors that are told, without values that are too large, with the beginning of long
+// First returns the errors to report, without values that are too large, with the beginning of long
 // texts, and one that says that there are more. It does not change the errors that it is given.
 func First(wrong field.ErrorList) field.ErrorList {
 	told := slices.Clone(wrong[:min(len(wrong), Most)])

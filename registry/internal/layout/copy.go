@@ -8,8 +8,8 @@ import (
 )
 
 // deepCopy replaces the value that pointer points to, a copy that may share maps, slices and pointers with
-// another, by one that shares none. A generated DeepCopyObject does that. Without one, what unexported
-// fields hold, and those that JSON leaves out, is still shared.
+// another, by one that shares none. A generated DeepCopyObject does that. Without one, the contents of
+// unexported fields, and of fields that JSON leaves out, are still shared.
 //
 // The error is errNested. The value is then copied in part.
 func deepCopy(pointer any) error {
@@ -28,8 +28,8 @@ func deepCopy(pointer any) error {
 // maxNested is how deep maps, slices and pointers may be in each other.
 const maxNested = 1000
 
-// errNested: a value has a pointer to what it is in, as to the parent in a tree, or is nested deeper than
-// maxNested.
+// errNested: a value points to a value around it, such as to the parent in a tree, or is nested deeper
+// than maxNested.
 var errNested = errors.New("has a pointer to what it is in, or is nested too deep")
 
 // copying copies a value.
@@ -96,7 +96,7 @@ func (c *copying) replace(v reflect.Value) {
 	c.deep--
 }
 
-// copyOf returns a copy of what v, which is not nil, holds or points to.
+// copyOf returns a copy of the value that v, which is not nil, holds or points to.
 func (c *copying) copyOf(v reflect.Value) reflect.Value {
 	switch v.Kind() {
 	case reflect.Pointer:

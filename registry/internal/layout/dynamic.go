@@ -14,7 +14,7 @@ import (
 // interface holds them. It is safe for concurrent use.
 type equalities struct{ byType sync.Map }
 
-// of returns what compares values of type t.
+// of returns functions that compare values of type t.
 func (q *equalities) of(t reflect.Type) conversion.Equalities {
 	if known, ok := q.byType.Load(t); ok {
 		return known.(conversion.Equalities)
@@ -25,8 +25,8 @@ func (q *equalities) of(t reflect.Type) conversion.Equalities {
 	return known.(conversion.Equalities)
 }
 
-// equal compares what two interfaces hold. The types that JSON is decoded to need no
-// reflection.
+// equal compares the values in two interfaces. The types that JSON is decoded to
+// need no reflection.
 func (q *equalities) equal(a, b any) bool {
 	switch a := a.(type) {
 	case nil, bool, string, int64, float64:

@@ -20,9 +20,9 @@ type Layout interface {
 	// Draft is Clone, but the maps and lists of the new object's metadata are its own, so
 	// that they can be changed, too.
 	Draft(o *store.Object) *store.Object
-	// DeepClone returns a new object with o's value, which shares nothing with o but what unexported
-	// fields hold, and those that JSON leaves out. The error is a panic in the kind's own DeepCopyObject,
-	// or that the value is in itself, in its JSON, too.
+	// DeepClone returns a new object with o's value, which shares nothing with o except the contents of
+	// unexported fields, and of fields that JSON leaves out. The error is a panic in the kind's own
+	// DeepCopyObject, or says that the value contains itself, which its JSON would, too.
 	DeepClone(o *store.Object) (*store.Object, error)
 	// TakeStatus sets the status of to to that of from, or to none if from is nil.
 	TakeStatus(to, from *store.Object)

@@ -58,11 +58,11 @@ func (l *mapLayout) Decode(body []byte, o *store.Object) (strict []error, err er
 	return strict, nil
 }
 
-// Metadata returns an object's metadata as decoding it to a struct leaves it, without what the
-// accessors of a map cannot read, and its unknown fields, each a [kjson.FieldError]. Where nothing else has
-// to change, times keep their zone and their fractions of seconds, which Kubernetes drops. The error
-// is that of a field that has not its type: the accessors would ignore it. given is not changed,
-// and returned itself where nothing has to be left out.
+// Metadata returns an object's metadata as decoding it to a struct leaves it, without what the accessors of
+// a map cannot read, and its unknown fields, each a [kjson.FieldError]. Where nothing else has to change,
+// times keep their zone and their fractions of seconds, which Kubernetes drops. The error is that of a
+// field of a wrong type, which the accessors would ignore. given is not changed, and is returned itself if
+// nothing has to be left out.
 func Metadata(given any) (clean any, unknown []error, err error) {
 	text, err := json.Marshal(map[string]any{"metadata": given})
 	if err != nil {
@@ -88,8 +88,8 @@ func Metadata(given any) (clean any, unknown []error, err error) {
 	return canonical, unknown, nil
 }
 
-// isCanonical reports whether a struct decoded from the fields would be encoded as them: none is
-// empty, and there is no null in any.
+// isCanonical reports whether a struct decoded from the fields would be encoded as the same
+// fields: none is empty, or has null in it.
 func isCanonical(fields map[string]any) bool {
 	for _, value := range fields {
 		if isEmpty(value) || hasNull(value) {
