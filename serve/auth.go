@@ -131,13 +131,14 @@ type Audited struct {
 	Impersonated *User
 	// Request has only its Path if the request could not be parsed.
 	Request *Request
-	// From is the address of the client, or of what is in between, as net/http has it.
+	// From is the address of the client, or of a proxy in between, as net/http has it.
 	From string
 	// Code is the HTTP status.
 	Code int
 	// Began is when the request arrived, Took how long it was served.
 	Began time.Time
 	Took  time.Duration
-	// End says why a watch ended, as that a panic has cut it off; nil if it ended at its deadline.
+	// End says why a watch ended, for example that a panic has cut it off; nil if it ended at its
+	// deadline.
 	End error
 }

@@ -64,8 +64,8 @@ type Config struct {
 	// Checks are conditions of /readyz, and of /livez if they say so, besides the server's own.
 	Checks []Check
 	// Logger gets the server's own failures, those of storage and of Authenticate at most once in ten seconds, and,
-	// from ListenAndServe, what befalls connections, such as handshakes of TLS that fail; nil means
-	// slog.Default. A line whose handler panics is lost.
+	// from ListenAndServe, problems of connections, such as TLS handshakes that fail; nil means slog.Default. A
+	// line whose handler panics is lost.
 	Logger *slog.Logger
 }
 

@@ -41,7 +41,7 @@
 // A watch with allowWatchBookmarks gets about one bookmark a minute. With progressNotify, too, a
 // parameter of this server alone that others ignore, it gets one about 100 ms after a change that is
 // not for it, at most ten a second ([engine.WatchOptions].Progress). It is for replicas, by package
-// remote, which else could not know that they have everything.
+// remote, which could not know otherwise that they have everything.
 //
 // # Errors of a watch
 //
@@ -64,7 +64,7 @@
 // # Writes that may have been done
 //
 // If it is unknown whether a write was done ([backend.ErrUncertain]), as after a failure of the network
-// before storage has answered, the answer is 500 without Retry-After. For that, clients such as client-go
+// before storage has answered, the answer is 500 without Retry-After. With one, clients such as client-go
 // would send the write again, and a POST with generateName would create a second object. The same holds for
 // an action of [registry.NewAction] that fails by an error of its own. If another server has answered, such
 // as the origin of a replica or a gateway before it, a Retry-After of its own is passed on, as its own

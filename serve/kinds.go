@@ -98,7 +98,7 @@ func (k kindNames) add(info *registry.Info) error {
 // provider; then nothing has changed.
 func (s *Server) Add(of ...Provider) error { return s.change(nil, of) }
 
-// Remove serves the kinds of the providers no longer: requests that arrive from now on are
+// Remove stops serving the kinds of the providers: requests that arrive from now on are
 // answered with 404. Those that are being served go on, and watches last until their store is
 // closed, so close it afterwards. A provider that is not served is no error; one that cannot be
 // compared stays, see [Provider].
@@ -177,7 +177,7 @@ func (s *Server) unserved() string {
 	return ""
 }
 
-// isSame reports whether two providers are one. Those that cannot be compared are never.
+// isSame reports whether two providers are the same. Providers that cannot be compared never are.
 func isSame(a, b Provider) bool {
 	return a != nil && reflect.ValueOf(a).Comparable() && a == b
 }

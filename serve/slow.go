@@ -20,20 +20,20 @@ type slowCalls struct {
 // patience is after how long a call gives way to another of its own user.
 const patience = time.Second
 
-// slowCall is a call that is there since a time.
+// slowCall is a call that has been there since a time.
 type slowCall struct {
 	call  *call
 	since time.Time
 }
 
-// add adds a call, whose place is as from now on.
+// add adds a call, and makes its place as.
 func (s *slowCalls) add(c *call, as place) {
 	s.all++
 	s.byUser.take(c.user.Name)
 	c.slow, c.place = s.order.PushBack(slowCall{c, time.Now()}), as
 }
 
-// drop makes a call none that can be given up.
+// drop keeps a call from being given up.
 func (s *slowCalls) drop(c *call) {
 	if c.slow != nil {
 		s.order.Remove(c.slow)
@@ -48,8 +48,9 @@ func (s *slowCalls) remove(c *call) {
 	s.all--
 }
 
-// slowest returns the call that gives way to another one: the one that is there longest, of the
-// user that has most of them, which is the other's user if several have; nil if none does.
+// slowest returns the call that gives way to another one: the one that has been there longest,
+// of the user that has most of them, or of to's user if several have as many; nil if none
+// does.
 func (s *slowCalls) slowest(to *call) *call {
 	most, mine := 0, s.byUser.byUser[to.user.Name]
 	for _, n := range s.byUser.byUser {

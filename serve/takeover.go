@@ -72,7 +72,7 @@ func (c *call) direct() *http.Server {
 }
 
 // takeOver takes over the connection of a watch whose header was sent. If that fails, the
-// watch runs on its request's goroutine as any other.
+// watch runs on its request's goroutine like any other.
 func (w *watching) takeOver() {
 	c := w.c
 	conn, ahead, err := http.NewResponseController(c.w.ResponseWriter).Hijack()

@@ -17,14 +17,14 @@ import (
 // Config has the functions of a server's [serve.Config] that decide about users.
 type Config struct {
 	// Authenticate is that of the server. If it is nil, there are no tokens, and TokenReview is not
-	// served. A token for which it returns [serve.Anonymous] is told to be wrong.
+	// served. A token for which it returns [serve.Anonymous] is reported as wrong.
 	Authenticate func(r *http.Request) (serve.User, error)
 	// Authorize is that of the server; nil allows everything, as there. A review calls it with a
 	// Request that has what the review names: for a resource that has no Path.
 	Authorize func(ctx context.Context, u serve.User, r *serve.Request) error
 	// Rules lists what Authorize allows a user in a namespace, for users that ask for all they may do.
-	// It is called concurrently. With an error, what it lists counts as incomplete. Nil means that
-	// nothing is listed if there is an Authorize, which clients are told.
+	// It is called concurrently. If it returns an error, the list counts as incomplete. Nil means that
+	// nothing is listed if there is an Authorize, and that clients learn so.
 	Rules func(ctx context.Context, u serve.User, namespace string) (authorization.SubjectRulesReviewStatus, error)
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // othersKnow is how long servers that share storage may take to learn that a definition is being
-// deleted, until which they create objects of its kind.
+// deleted. Until then they create objects of its kind.
 const othersKnow = 2 * time.Second
 
 // creations are the writes under way that may create objects of a kind. An object that is created
@@ -47,7 +47,7 @@ func (c *creations) allowed() bool {
 	return c.ended.IsZero()
 }
 
-// end has no more objects created, and reports whether none is any longer.
+// end forbids the creation of objects, and reports whether none can be created any more.
 func (c *creations) end(now time.Time) (over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

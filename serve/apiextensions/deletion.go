@@ -11,8 +11,8 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// finish deletes the objects of a definition that is being deleted, and then lets it go. The write
-// of the status before makes sure that it has not gone already: the objects would be those of
+// finish deletes the objects of a definition that is being deleted, and then lets it go. It writes
+// the status first, which fails if the definition has gone already: the objects would be those of
 // another definition of its name.
 func (d *Definitions) finish(ctx context.Context, o *object) (controller.Result, error) {
 	k := d.kinds[o.GetName()]

@@ -21,7 +21,7 @@ const (
 )
 
 // empty deletes objects of the kind, and returns the time after which it is to be called again, zero if
-// all are gone: those with finalizers are not, and those may not be that are being created.
+// all are gone. Objects with finalizers stay, and so may objects that are being created.
 func (k *kind) empty(ctx context.Context, clock engine.Clock) (again time.Duration, err error) {
 	over := k.creations.end(clock.Now())
 	if all, err := k.deleteSome(ctx, clock); err != nil || !all {
@@ -34,8 +34,8 @@ func (k *kind) empty(ctx context.Context, clock engine.Clock) (again time.Durati
 	return emptyAgain, err
 }
 
-// deleteSome deletes objects for about emptyFor, those that follow the last one of the call before, and
-// reports whether it has come to the end. It deletes at least one, however long that takes.
+// deleteSome deletes objects for about emptyFor, from the one after the last of the previous call on,
+// and reports whether it has come to the end. It deletes at least one, however long that takes.
 func (k *kind) deleteSome(ctx context.Context, clock engine.Clock) (all bool, err error) {
 	s, until := k.stores[0], clock.Now().Add(emptyFor)
 	for {

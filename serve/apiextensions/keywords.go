@@ -22,7 +22,7 @@ var (
 	oneSchema     = []string{"items", "additionalProperties", "additionalItems", "not"}
 )
 
-// maxGone is how many paths of keywords that were removed are told. A definition has room for a
+// maxGone is how many paths of removed keywords are reported. A definition has room for a
 // hundred thousand of them.
 const maxGone = 100
 

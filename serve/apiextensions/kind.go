@@ -18,7 +18,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// drainTimeout is how long the watches of a kind that goes may take to read its last events.
+// drainTimeout is how long the watches of a kind that is removed may take to read its last events.
 const drainTimeout = 5 * time.Second
 
 // kind is a kind that is defined and served.
@@ -131,8 +131,8 @@ func (k *kind) Resources() (all []registry.Resource) {
 	return all
 }
 
-// applierOf makes the server-side apply of a version: by its schema or, if that is of no use for
-// it, one that takes every list for one field.
+// applierOf makes the server-side apply of a version: by its schema or, if that cannot be used,
+// one that takes every list for one field.
 func applierOf(version *crd.Definition) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 	return func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 		if a, err := apply.Versions(version.Schemas())(kind, schema); err == nil {
@@ -142,7 +142,7 @@ func applierOf(version *crd.Definition) func(kind registry.Kind, schema json.Raw
 	}
 }
 
-// admit refuses to create objects of a kind that is going.
+// admit refuses to create objects of a kind that is being removed.
 func (k *kind) admit(_ context.Context, a *registry.Admission) error {
 	if a.Operation != registry.OperationCreate || k.creations.allowed() {
 		return nil

@@ -41,7 +41,7 @@ func claimsOf(k *registry.Kind) (all []claimed) {
 }
 
 // accepted returns the names that a definition has been given, by its status. They stay its own
-// until they are others, or it goes: also while no server serves it.
+// until the status has others or the definition is deleted, even while no server serves it.
 func accepted(o *object) *registry.Kind {
 	names := part(part(o.Object, "status"), "acceptedNames")
 	return &registry.Kind{
@@ -53,12 +53,13 @@ func accepted(o *object) *registry.Kind {
 // refusal is why a definition is not served as it is.
 type refusal struct {
 	reason, message string
-	// again is the time after which it may be otherwise, zero if only a change of definitions makes it so.
+	// again is the time after which the reason may be gone, zero if only a change of definitions removes
+	// it.
 	again time.Duration
 }
 
-// ownAgain is the time after which a definition is tried again that has a name of one of the program's own
-// kinds: the server does not tell when it serves that no longer.
+// ownAgain is the time after which a definition that has a name of one of the program's own kinds is tried
+// again: the server does not say when it has stopped serving that kind.
 const ownAgain = 10 * time.Second
 
 // conflict returns why the kind of a definition cannot be served, nil if it can: another one of its group

@@ -34,7 +34,7 @@ func nested(s map[string]any, at *field.Path, do func(below map[string]any, at *
 }
 
 // checkJunctors checks the schemas below the junctors of a schema that says which fields there are.
-// Only in its anyOf, or in that of the first of allOf, have they types: integer or string.
+// They have types only in its anyOf, or in that of the first of allOf: integer or string.
 func (r *schemaRules) checkJunctors(s map[string]any, at *field.Path) {
 	s = withoutEither(s)
 	if all := items(s, "allOf"); len(all) > 0 {

@@ -34,14 +34,14 @@ func (d *Definitions) reconcile(ctx context.Context, name string, _ *engine.Obje
 	}
 	switch {
 	case errors.Is(err, errGone):
-		return controller.Result{}, nil // of which the controller is told, too
+		return controller.Result{}, nil // the controller learns of that, too
 	case errors.Is(err, errDisputed):
 		return controller.Result{After: sayAgain}, nil
 	}
 	return result, err
 }
 
-// follow serves the kind of a definition, or, if that is nil, no longer.
+// follow serves the kind of a definition, or stops serving it if the definition is nil.
 func (d *Definitions) follow(ctx context.Context, name string, o *object) error {
 	k := d.kinds[name]
 	if k != nil && (o == nil || o.GetUID() != k.uid) {
@@ -124,15 +124,15 @@ func (d *Definitions) refuse(ctx context.Context, o *object, why refusal) error 
 	return d.setStatus(ctx, o, nil, conditions...)
 }
 
-// remove serves a kind no longer.
+// remove stops serving a kind.
 func (d *Definitions) remove(ctx context.Context, k *kind) error {
 	d.server.Remove(k)
 	delete(d.kinds, k.name)
 	return errors.Join(d.retryRefused(ctx), k.drain(ctx), k.discard(ctx), k.close())
 }
 
-// retryRefused reconciles the definitions again, after this call, that are not served as they are:
-// their names may be free now.
+// retryRefused has the definitions that are not served as they are reconciled again after this
+// call: their names may be free now.
 func (d *Definitions) retryRefused(ctx context.Context) error {
 	select {
 	case <-d.started:

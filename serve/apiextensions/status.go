@@ -75,7 +75,7 @@ func (d *Definitions) setStatus(ctx context.Context, of *object, names map[strin
 	return orGone(err)
 }
 
-// errDisputed: another writer has changed what a server has said a moment ago.
+// errDisputed: another writer has changed what this server wrote a moment ago.
 var errDisputed = errors.New("another writer has changed the status")
 
 // writeTo returns the options of a write to this very definition, and no other of its name.
@@ -83,7 +83,7 @@ func writeTo(of *object) registry.WriteOptions {
 	return registry.WriteOptions{Manager: "apiextensions", UID: string(of.GetUID())}
 }
 
-// errGone: the definition of a write has gone, of which the controller is told, too.
+// errGone: the definition of a write has gone, which the controller learns, too.
 var errGone = errors.New("the definition has gone")
 
 // orGone returns the error of a write to one definition, errGone if that is why.

@@ -8,10 +8,10 @@
 //
 // # What is sent
 //
-// The request is that of any watch, with the same parameters, limits and refusals. What
-// is wrong is answered before the upgrade, with a Status, except a revision that is gone:
-// that is an ERROR event. Each event is one text message, {"type":…,"object":…}. What the
-// client sends is ignored, up to 32 KiB a message. The connection is closed
+// The request is that of any watch, with the same parameters, limits and refusals. Errors
+// are answered before the upgrade, with a Status, except that of a revision that is gone,
+// which is an ERROR event. Each event is one text message, {"type":…,"object":…}.
+// Messages of the client are ignored, up to 32 KiB each. The connection is closed
 //
 //	1000  at the watch's deadline, after an ERROR event, or when the kind is closed
 //	1001  when the server shuts down: connect again

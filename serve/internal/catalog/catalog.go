@@ -31,8 +31,8 @@ type Catalog struct {
 	V2JSON, V2Protobuf func() *Document
 }
 
-// New returns the documents of the resources, each of which is there once. Version is that
-// of the protocol, for OpenAPI. A subresource without its kind is left out.
+// New returns the documents of the resources, which must be distinct. Version is that of
+// the protocol, for OpenAPI. A subresource without its kind is left out.
 func New(resources []*registry.Info, version string) *Catalog {
 	c := &Catalog{ByPath: map[string]*Document{}, Aggregated: map[string]*Document{}}
 	groups := groupsOf(resources)

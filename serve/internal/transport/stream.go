@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// StreamGuard breaks off a stream of HTTP/2 whose client does not read what is written. To set
-// a deadline and to remove it is a message to the connection's goroutine each, which an event
-// of a watch would cost twice; a StreamGuard only breaks off streams that have not met theirs.
-// Make one with [NewStreamGuard].
+// StreamGuard breaks off a stream of HTTP/2 whose client does not read what is written.
+// Setting a deadline and removing it each cost a message to the connection's goroutine, two
+// for each event of a watch. A StreamGuard costs one only for a stream that has not met its
+// deadline. Make one with [NewStreamGuard].
 type StreamGuard struct {
 	stream http.ResponseWriter
 	timer  *time.Timer // nil before the first Begin
@@ -21,7 +21,7 @@ type StreamGuard struct {
 // NewStreamGuard returns a guard of the stream that a handler answers with.
 func NewStreamGuard(stream http.ResponseWriter) *StreamGuard { return &StreamGuard{stream: stream} }
 
-// Begin gives what is written next that long, until Leave.
+// Begin gives the writes until Leave that much time.
 func (g *StreamGuard) Begin(stall time.Duration) {
 	if g.timer == nil {
 		g.timer = time.AfterFunc(stall, g.breakOff)
@@ -39,8 +39,8 @@ func (g *StreamGuard) breakOff() {
 	}
 }
 
-// Leave ends the use of the stream, which must not outlast its handler: everything was
-// written.
+// Leave ends the use of the stream, which must not outlast its handler. Everything
+// must have been written.
 func (g *StreamGuard) Leave() {
 	if g.timer != nil {
 		g.timer.Stop()
