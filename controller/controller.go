@@ -135,7 +135,7 @@ func (c *Controller[T]) Settle(ctx context.Context, rev store.Revision) error {
 	if err := c.core.settle(ctx); err != nil {
 		return err
 	}
-	return c.Err() // which has not seen all changes if it is told of no more
+	return c.Err() // it has not seen all changes if no more come
 }
 
 // passed waits until the controller's handler has been given everything that can be read from

@@ -177,7 +177,7 @@ func (c *core) finish(key string, result Result, err error) {
 		}
 		c.forget(key)
 	case c.life.Err() != nil && !errors.Is(err, usercode.ErrPanic) && !errors.Is(err, usercode.ErrGoexit):
-		// The controller is being closed, which is why the call failed. It is no reason to panic.
+		// The controller is being closed, which is why the call failed. It is not the reason for a panic.
 	default:
 		c.fail(key, err)
 	}

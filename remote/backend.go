@@ -79,8 +79,8 @@ func New(format *registry.Format, cfg Config) (*Backend, error) {
 
 // newClient returns a client with connections of its own. A connection of HTTP/2, which all requests
 // share, is left if it does not answer: the operating system may take a quarter of an hour to find
-// that it is dead. If the program has replaced [http.DefaultTransport] by one of another type, it
-// means that one to be used, as it is.
+// that it is dead. If the program has replaced [http.DefaultTransport] by one of another type, that
+// is used as it is.
 func newClient() *http.Client {
 	by, known := http.DefaultTransport.(*http.Transport)
 	if !known {
@@ -127,8 +127,8 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	return b.decode(body, time.Time{})
 }
 
-// getSelected returns the object under key if it matches the selectors. The server alone
-// knows that of fields, so it is asked for a list.
+// getSelected returns the object under key if it matches the selectors. Only the server
+// can evaluate the one of fields, so it is asked for a list.
 func (b *Backend) getSelected(ctx context.Context, key string) (*store.Object, error) {
 	list, err := b.List(ctx, backend.ListOptions{Prefix: key})
 	if err != nil {
@@ -199,8 +199,8 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	return schema.Gone(prev, max(at, prev.Revision+1), time.Now()), nil
 }
 
-// Revision returns the newest revision. It costs a list of one object, which all calls
-// share that wait for one to be sent.
+// Revision returns the newest revision. It costs a list of one object, shared by all
+// calls that wait when it is sent.
 func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	rev, _, err := b.newest.ask(ctx)
 	return rev, err
@@ -256,7 +256,7 @@ func (b *Backend) open() error {
 	return nil
 }
 
-// decode returns the object that body is the JSON of. A zero written means that the time
+// decode returns the object in body, which is JSON. A zero written means that the time
 // of the write is unknown, as for objects of a list: then the creation time takes its
 // place.
 func (b *Backend) decode(body []byte, written time.Time) (*store.Object, error) {
@@ -287,7 +287,7 @@ func identity(m metav1.Object) store.Revision {
 }
 
 // revisionOf parses a resourceVersion. If there is none, the answer is not of a server of the
-// protocol, but of what stands in for it, so that asking again may help.
+// protocol, but of something in its place, so that asking again may help.
 func revisionOf(text string) (store.Revision, error) {
 	if text == "" || text == "0" {
 		return 0, errors.New("there is no resourceVersion")

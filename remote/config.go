@@ -25,9 +25,9 @@ type Config struct {
 	// namespaces must leave it out.
 	Namespace string
 	// Labels and Fields are selectors, in Kubernetes' syntax, that restrict reads and
-	// watches to a part of the objects; "" is all. Writes are not restricted, but
-	// those that read the object first, as updates and deletions through a replica do, find
-	// no other.
+	// watches to a part of the objects; "" is all. Writes are not restricted, but those
+	// that read the object first, as updates and deletions through a replica do, find no
+	// other objects.
 	Labels, Fields string
 	// Token is sent as a bearer token; "" is none. Client certificates belong in Client.
 	Token string
@@ -37,7 +37,7 @@ type Config struct {
 	TokenSource func(ctx context.Context) (string, error)
 	// Client sends the requests. It must have no Timeout, which would end watches. Nil
 	// means two clients of the backend's own, so that watches share no connection with
-	// other requests. They leave connections of HTTP/2 that are dead; a Client of yours
+	// other requests. They give up HTTP/2 connections that are dead; a Client of yours
 	// does so if its transport has an [http.HTTP2Config].SendPingTimeout. If
 	// [http.DefaultTransport] is not an [http.Transport], they use that.
 	Client *http.Client
@@ -153,7 +153,7 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// noToken is what is wrong with a token that no header can have.
+// noToken is the problem of a token that no header can have.
 const noToken = "has a control character, such as the line break at the end of a file; leave that out"
 
 // maxObject is how many bytes an event, or an answer other than a list, may have.

@@ -41,9 +41,9 @@
 //
 // The protocol says less than storage in the process does:
 //
-//   - Created of an object is a number made of its uid. It tells objects of one key apart,
-//     and is no revision. Written is when the event arrived, or, for an object that was
-//     listed, when it was created.
+//   - Created of an object is a number made of its uid. It differs between objects of one
+//     key, and is not a revision. Written is when the event arrived, or, for an object
+//     that was listed, when it was created.
 //   - Events of one revision may come in several batches, since none says that it is the last. In
 //     between a replica serves a state that the origin never had, under that revision: a client that
 //     lists then, and watches from there at another server, misses the rest. After the second batch the
@@ -55,8 +55,8 @@
 //     bookmark about 100 ms after a change that is no event of its watch, such as one outside of
 //     [Config].Namespace. A list of the newest state waits for that.
 //   - Other servers send only about one bookmark a minute, and the Kubernetes API server numbers the
-//     changes of all kinds together. So while objects change that are not a replica's, it does not
-//     know that it has the newest state of its own. A list of that waits for
+//     changes of all kinds together. So while objects change that are not the replica's, the replica
+//     does not know that it has the newest state of its own objects. A list of that waits for
 //     engine.Config.FreshnessTimeout, and is then passed on to the server; a watch that begins with
 //     it is refused with [store.ErrFuture]; and engine.Drain and an informer's WaitForRevision may
 //     wait for the bookmark. A watch that begins with what the replica has, as requested by
@@ -64,8 +64,8 @@
 //   - A connection that ends may have left out events of the last revision. The next one
 //     begins before that revision, unless a bookmark has said that it is complete. If the
 //     server no longer has what came before, the watch ends with [store.ErrExpired].
-//   - Compact is the origin's affair and fails with [store.ErrUnsupported]. So do TTLs, and
-//     the removal of an object that finalizers keep.
+//   - Compaction is up to the origin: Compact fails with [store.ErrUnsupported]. So do
+//     TTLs, and the removal of an object that finalizers keep.
 //   - A replica starts with the history that its origin's window has. It starts with none if
 //     [Config].NoHistory says so, or if the origin does not tell its oldest revision. A watch
 //     from before that is refused with [store.ErrExpired].

@@ -18,7 +18,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// ForwardCreate has the server create the object that body is the JSON of, by its rules.
+// ForwardCreate has the server create the object in body, which is JSON, by its rules.
 // It returns the created object as JSON. When ctx ends the call, the client may still be
 // sending: body must not be changed even after that.
 //
@@ -52,7 +52,7 @@ func (b *Backend) createdKey(namespace string, body []byte) string {
 }
 
 // ForwardUpdate has the server replace the object under key, or its subresource, by the
-// one that body is the JSON of. It returns the stored object as JSON, and whether that
+// one in body, which is JSON. It returns the stored object as JSON, and whether that
 // was created. As for ForwardCreate, body must not be changed.
 //
 // Errors: a [*registry.BadRequestError] for a body that is no object if opts has a UID or a
@@ -152,8 +152,8 @@ type deleted struct {
 func (d *deleted) isStatus() bool { return d.Kind == "Status" && d.APIVersion == "v1" }
 
 // isMarked reports whether the object is there still, since finalizers or a grace period keep it. Kubernetes
-// answers pods, and objects of some other kinds, although they are gone. A namespace has finalizers in its
-// spec, too.
+// answers with pods, and objects of some other kinds, although they are gone. A namespace has finalizers in
+// its spec, too.
 func (d *deleted) isMarked() bool {
 	m := &d.Metadata
 	spec, _ := d.Spec.(map[string]any)

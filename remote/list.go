@@ -91,7 +91,7 @@ func (b *Backend) readOn(ctx context.Context, r *request, prefix string, list *b
 	return list, nil
 }
 
-// unfit says why next is not the page that follows list, "" if it is.
+// unfit returns why next is not the page that follows list, "" if it is.
 func unfit(list, next *backend.List) string {
 	switch {
 	case next.Revision != list.Revision:

@@ -133,8 +133,8 @@ type reach struct {
 	dialed, connected atomic.Bool
 }
 
-// trace returns a context with which a request tells how far it has come. A transport of the
-// user's may not tell it.
+// trace returns a context with which a request notes how far it has come. A transport of the
+// user's may not do so.
 func (r *reach) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { r.dialed.Store(true) },
@@ -142,7 +142,7 @@ func (r *reach) trace(ctx context.Context) context.Context {
 	})
 }
 
-// nothing reports whether it is known that there was no connection, and so nothing was sent.
+// nothing reports whether it is known that there was no connection, so that nothing was sent.
 func (r *reach) nothing() bool { return r.dialed.Load() && !r.connected.Load() }
 
 // token returns the bearer token of a request with ctx; "" is none.

@@ -55,7 +55,7 @@ type received struct {
 // at that revision first. ctx bounds the start, not the watch.
 //
 // Errors: a [*store.ExpiredError] if the server no longer has the events after opts.From, with
-// opts.NoPrev perhaps from Next alone, since servers answer such a watch and end it by an event;
+// opts.NoPrev perhaps only from Next, since servers answer such a watch and end it by an event;
 // a [*store.FutureError] if opts.From is in the future, another [*StatusError],
 // [backend.ErrUnavailable], [store.ErrClosed], or ctx's cause.
 func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
