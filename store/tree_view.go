@@ -92,7 +92,7 @@ func under(get func(key string) (*Object, bool), ascend func(from string, yield 
 	var scan scan
 	isFirst := true // only the first can be the object under after
 	ascend(max(prefix, after), func(o *Object) bool {
-		// The key is read only if need be: o is rarely in the processor's caches.
+		// The key is read only if necessary: o is rarely in the processor's caches.
 		if prefix != "" && !strings.HasPrefix(o.Key, prefix) {
 			return false
 		}
@@ -199,8 +199,8 @@ func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
 	return v.nodeBytes() + total/measured*int64(n)
 }
 
-// nodeBytes is what the view's nodes take, which are about two thirds full: of an item 24
-// bytes, and of an entry of an index 32.
+// nodeBytes is what the view's nodes take, which are about two thirds full: 24 bytes for
+// an item, and 32 for an entry of an index.
 func (v *TreeView) nodeBytes() int64 {
 	const perItem, perEntry = 40, 50
 	return int64(v.Len()) * int64(perItem+perEntry*len(partsOf(v).indexes))

@@ -272,7 +272,7 @@ func (w *Window) Rewind(v WindowView) {
 	if len(w.chunks) == 0 {
 		return
 	}
-	// The last chunk may have slots filled after v, which a copy has not.
+	// The last chunk may have slots filled after v, which a copy does not have.
 	last := len(w.chunks) - 1
 	tail := *w.chunks[last]
 	tail.events = make([]Event, len(tail.events))

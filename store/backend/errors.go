@@ -131,7 +131,7 @@ var (
 type UncertainError struct {
 	// Verb is the operation, such as "put", "remove" or "emit".
 	Verb string
-	// Key is the object's. If a server was to complete the name, it has what was given of that.
+	// Key is the object's. If a server was to complete the name, it is the part that was given.
 	Key string
 	// Cause is why there was no answer.
 	Cause error

@@ -146,8 +146,8 @@ func (d *detector) current(o *store.Object) {
 	}
 }
 
-// listed tracks the objects of a list at rev. One of the past is not taken for the state of its
-// key, which may be gone.
+// listed tracks the objects of a list at rev. An object of a past state is not taken for the
+// state of its key, which may be gone.
 func (d *detector) listed(objects []*store.Object, rev store.Revision) {
 	past := rev < d.settled
 	d.settled = max(d.settled, rev)
@@ -201,8 +201,8 @@ func (d *detector) event(ev store.Event) {
 	}
 }
 
-// briefly tracks an object that is not the state of its key, as no emitted value is.
-// It is tracked as long as a superseded one.
+// briefly tracks an object that is not the state of its key, such as an emitted
+// value, for as long as a superseded one.
 func (d *detector) briefly(o *store.Object) {
 	if d.known[o] == nil {
 		d.retire(d.track(o))
