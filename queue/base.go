@@ -211,7 +211,7 @@ func (q *base[T]) Len() int {
 // HasSynced reports whether all entries of the first Replace, deletions too, have
 // been processed; entries of later ones are not waited for, but a FIFO whose first list
 // was replaced waits for the list that it has instead. A queue whose first change is not a
-// Replace has synced at once. Resync and RealFIFO.Bookmark are no changes.
+// Replace has synced at once. Resync and RealFIFO.Bookmark are not changes.
 func (q *base[T]) HasSynced() bool {
 	select {
 	case <-q.synced:

@@ -12,7 +12,7 @@ import (
 // Item is one state of one object, shared and immutable. Two Items are equal if they are
 // the same state, so an Item can be a key of a cache of encodings.
 //
-// The zero Item is no object: its JSON is an error, and besides that only IsZero may be
+// The zero Item is not an object: its JSON is an error, and besides that only IsZero may be
 // called.
 type Item struct {
 	object *store.Object

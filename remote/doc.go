@@ -52,7 +52,7 @@
 //     Kubernetes deletes objects that expire, such as those of kind Event, up to a thousand at a
 //     revision.
 //   - A watch cannot be asked for progress. Servers of this module tell a replica of it, by a
-//     bookmark about 100 ms after a change that is no event of its watch, such as one outside of
+//     bookmark about 100 ms after a change that is not an event of its watch, such as one outside of
 //     [Config].Namespace. A list of the newest state waits for that.
 //   - Other servers send only about one bookmark a minute, and the Kubernetes API server numbers the
 //     changes of all kinds together. So while objects change that are not the replica's, the replica

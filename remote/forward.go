@@ -55,7 +55,7 @@ func (b *Backend) createdKey(namespace string, body []byte) string {
 // one in body, which is JSON. It returns the stored object as JSON, and whether that
 // was created. As for ForwardCreate, body must not be changed.
 //
-// Errors: a [*registry.BadRequestError] for a body that is no object if opts has a UID or a
+// Errors: a [*registry.BadRequestError] for a body that is not an object if opts has a UID or a
 // Revision, and as for [Backend.Put].
 func (b *Backend) ForwardUpdate(ctx context.Context, key, subresource string, body []byte, opts registry.WriteOptions) (answer []byte, created bool, err error) {
 	if err := b.open(); err != nil {
@@ -263,7 +263,7 @@ func warn(header http.Header, opts *registry.WriteOptions) {
 	if opts.Warn == nil {
 		return
 	}
-	warnings, _ := utilnet.ParseWarningHeaders(header["Warning"]) // what does not parse is no warning
+	warnings, _ := utilnet.ParseWarningHeaders(header["Warning"]) // text that does not parse is not a warning
 	for _, w := range warnings {
 		opts.Warn(w.Text)
 	}

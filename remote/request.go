@@ -62,7 +62,7 @@ func (b *Backend) url(r *request) string {
 }
 
 // named returns a request for the object under key. It fails with [store.ErrInvalidKey]:
-// the path of what is no key may be that of the collection, which a DELETE empties.
+// the path of an invalid key may be that of the collection, which a DELETE empties.
 func named(method, key string) (*request, error) {
 	if err := store.ValidateKey(key); err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (c *Config) tooLarge(request string) *SizeError {
 // readBody reads the body of an answer to a request with ctx. It returns tooLarge if that has more
 // bytes than its limit.
 func readBody(ctx context.Context, body io.Reader, tooLarge *SizeError) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(body, max(int64(tooLarge.Limit), int64(tooLarge.Limit)+1))) // the largest number is no limit
+	text, err := io.ReadAll(io.LimitReader(body, max(int64(tooLarge.Limit), int64(tooLarge.Limit)+1))) // the largest number is not a limit
 	switch {
 	case err == nil && len(text) > tooLarge.Limit:
 		return nil, tooLarge

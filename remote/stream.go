@@ -119,7 +119,7 @@ func (s *stream) run(ctx context.Context) {
 		before, began := s.at.through, time.Now()
 		err := s.read()
 		s.hangUp()
-		// A connection that lasted is no failure, even if nothing was written meanwhile.
+		// A connection that lasted is not a failure, even if nothing was written meanwhile.
 		if s.at.through > before || time.Since(began) >= s.backend.config.MaxPause {
 			s.pause = s.backend.config.MinPause
 		}

@@ -100,7 +100,7 @@ func (s *Server) Add(of ...Provider) error { return s.change(nil, of) }
 
 // Remove stops serving the kinds of the providers: requests that arrive from now on are
 // answered with 404. Those that are being served go on, and watches last until their store is
-// closed, so close it afterwards. A provider that is not served is no error; one that cannot be
+// closed, so close it afterwards. A provider that is not served is not an error; one that cannot be
 // compared stays, see [Provider].
 func (s *Server) Remove(of ...Provider) {
 	_ = s.change(of, nil) // fewer kinds have no names in common if all have none

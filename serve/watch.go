@@ -136,7 +136,7 @@ func (failedStart) Revision() engine.Revision                     { return 0 }
 func (failedStart) Lag() uint64                                   { return 0 }
 
 // open starts the engine's watch. A shutdown of the server interrupts it, as the end of the
-// request does. The start's context is no child of the request's, which would keep a map of
+// request does. The start's context is not a child of the request's, which would keep a map of
 // its children as long as the watch lasts.
 func (w *watching) open(opts engine.WatchOptions) (registry.Stream, error) {
 	request := w.ctx

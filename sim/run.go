@@ -28,7 +28,7 @@ type RunOptions struct {
 // engine takes to be ready, with the objects and the watches, and to return from calls that
 // have begun. If ctx is done Run stops and reports what ran so far, as interrupted, without an error.
 //
-// A failed assertion or a broken invariant is no error: see Report.OK, or the
+// A failed assertion or a broken invariant is not an error: see Report.OK, or the
 // report's Assertions and Broken.
 //
 // Errors: [scenario.Errors] if the scenario is invalid; a trace that cannot be

@@ -76,7 +76,7 @@ func HasPrefix(key, prefix string) bool {
 }
 
 // Before returns a text that is less than key, with no valid key in between, so that
-// the keys greater than it are key and those after key. It is no key itself. Before
+// the keys greater than it are key and those after key. It is not a key itself. Before
 // the empty key there is nothing: it returns "".
 func Before(key string) string {
 	if key == "" {

@@ -9,7 +9,7 @@ import (
 
 // Name is what a watch, a subscription or a handler is called in errors, logs and
 // figures: what the user calls it or, without that, where in the user's code it
-// was made. The zero value is no name.
+// was made. The zero value is not a name.
 type Name struct {
 	// Given is the user's name for it; empty means Made.
 	Given string

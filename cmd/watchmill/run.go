@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Help(help.Print),
 		// --help and --version exit while the flags are parsed.
 		kong.Exit(func(int) { helped = true }),
-		// Only a command that takes a context hears of signals; they end the others.
+		// Only a command that takes a context handles signals; they end the others.
 		kong.BindToProvider(func() (context.Context, error) { return stoppable(ctx), nil }),
 		kong.Bind(&streams{stdout, stderr}),
 	)

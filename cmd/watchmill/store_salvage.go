@@ -104,8 +104,8 @@ func (c *storeSalvageCommand) remove(ctx context.Context, lost map[string]map[st
 	return nil
 }
 
-// rawConfig describes a type that is not known. Its history stays: how much of it the program keeps is not
-// known, either.
+// rawConfig describes an unknown type. Its history stays, since it is not known either how much of it the
+// program keeps.
 func rawConfig() bolt.Config {
 	return bolt.Config{
 		Schema: rawSchema(), Codec: rawCodec{}, OnUndecodable: bolt.Keep,

@@ -85,8 +85,8 @@ func (e *Engine[T]) must(err error, call string, about ...string) {
 	e.t.Fatalf("enginetest: %s: %v", call, err)
 }
 
-// Adopt makes a watch on this engine, started in another way, one that
-// expectations can be put on.
+// Adopt returns a Watch for a watch on this engine that was started in
+// another way, so that expectations can be put on it.
 func (e *Engine[T]) Adopt(w *engine.Watch[T]) *Watch[T] {
 	return &Watch[T]{Watch: w, engine: e.engine, patience: e.options.Patience}
 }

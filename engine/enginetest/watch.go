@@ -75,7 +75,7 @@ func (w *Watch[T]) settle(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("the watch is at revision %d and does not come to %d", w.Revision(), rev)
 		}
-		runtime.Gosched() // only without a cache, or in a Drain: nothing tells when the watch has caught up
+		runtime.Gosched() // only without a cache, or in a Drain: nothing shows when the watch has caught up
 	}
 }
 
@@ -98,7 +98,7 @@ func (w *Watch[T]) reached(ctx context.Context, rev engine.Revision) error {
 }
 
 // marker is the name, and the key, of the watches by which the package finds out what has been
-// dispatched. Config.OnEnd is not told of them.
+// dispatched. Config.OnEnd is not called for them.
 const marker = "enginetest's marker"
 
 // await takes at least one event more, or the end, and waits for it as long as

@@ -149,10 +149,10 @@ func (s *SharedInformer[T]) Synced(ctx context.Context) error { return s.core.sy
 // Revision returns the revision that can be read; zero before the first list.
 func (s *SharedInformer[T]) Revision() store.Revision { return s.Snapshot().Revision() }
 
-// WaitForRevision blocks until writes up to revision rev can be read (read your own
-// writes), or until ctx is done; if they can be, it is no error that ctx is done. Handlers may
-// be notified later. In a deterministic run it must not be called from a handler; in any, not
-// from one of this informer with the policy [Block].
+// WaitForRevision blocks until writes up to revision rev can be read (read your own writes),
+// or until ctx is done; if they can be, it is not an error that ctx is done. Handlers may be
+// notified later. A handler must not call it in a deterministic run, and a handler of this
+// informer with the policy [Block] never.
 //
 // Errors: ctx's cause, with the source's last error if the source is not being followed; or
 // the reason that the informer ended.

@@ -96,8 +96,8 @@ func (o *HandlerOptions) validate() error {
 	return nil
 }
 
-// named returns the options with a name: without one, that of the place where the
-// façade's function was called that calls named.
+// named returns the options with a name: if they have none, the place where the
+// façade's function that calls named was called.
 func (o HandlerOptions) named() HandlerOptions {
 	if o.Name == "" {
 		o.Name = usercode.Caller(2).String()

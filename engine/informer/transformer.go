@@ -32,7 +32,7 @@ type transformer struct {
 	report func(error)
 
 	mu sync.Mutex // guards what follows
-	// indexFuncs are the user's functions of the indexes that there are.
+	// indexFuncs are the user's functions of the present indexes.
 	indexFuncs store.Indexers[*store.Object]
 	// failing are the objects in quarantine, by key.
 	failing map[string]quarantined

@@ -33,7 +33,7 @@
 //   - Idle: an object that was not read for [Config].MaxIdle is not followed until the
 //     next Get, which waits for a new list. If lists of the source may lag, as those of
 //     a replica may, that one may be older than what was read before; GetNotOlderThan
-//     waits for what is not. An object that has not arrived yet is never idle.
+//     waits for one that is not. An object that has not arrived yet is never idle.
 //   - Ended: a source that cannot be followed any more, as when it was closed, is not
 //     asked again until the next Get.
 //

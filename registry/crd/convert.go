@@ -116,7 +116,7 @@ func (s *schema) settles(value any, prunes bool) bool {
 	return true
 }
 
-// settlesFields is settles of the fields of an object that are no properties.
+// settlesFields is settles of the fields of an object that are not properties.
 func (s *schema) settlesFields(fields map[string]any, prunes bool) bool {
 	for name, value := range fields {
 		switch {

@@ -47,7 +47,7 @@ func (d *Definition) readScale(m *manifest, v *version) error {
 	}
 	if f.selector != nil {
 		d.scale.Selector = func(o *unstructured.Unstructured) string {
-			text, _, _ := unstructured.NestedString(o.Object, f.selector...) // what is no text selects nothing
+			text, _, _ := unstructured.NestedString(o.Object, f.selector...) // a value that is not a text selects nothing
 			return text
 		}
 	}

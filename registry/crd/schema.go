@@ -87,7 +87,7 @@ func (s *schema) ofItems() *schema {
 	return s.Items
 }
 
-// ofFurther is the schema by which the values of fields that are no properties are pruned, nil if
+// ofFurther is the schema by which the values of fields that are not properties are pruned, nil if
 // there are none. If additionalProperties is a boolean it does not describe them: validation refuses
 // them if it is false.
 func (s *schema) ofFurther() *schema {

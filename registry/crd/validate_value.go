@@ -117,7 +117,7 @@ type mapItems struct {
 	byKey map[string]any // the first of those with the same keys
 }
 
-// oldItems returns the items of the old list, none if it is no map.
+// oldItems returns the items of the old list, none if it is not a map.
 func (c *check) oldItems() *mapItems {
 	names, _ := c.schema.Extensions.GetStringSlice("x-kubernetes-list-map-keys")
 	items, _ := c.old.([]any)

@@ -19,7 +19,7 @@ func checkNesting(message []byte) error {
 	for at := 0; len(ends) > 0; {
 		end := ends[len(ends)-1]
 		size, inside, ok := fieldAt(message[at:end])
-		if !ok { // that was the last field, or it is no message
+		if !ok { // that was the last field, or it is not a message
 			at, ends = end, ends[:len(ends)-1]
 			continue
 		}

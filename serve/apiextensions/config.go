@@ -43,7 +43,7 @@ type Config struct {
 	// OnError gets what keeps a definition from being served, such as storage that cannot be
 	// opened, which is tried again: each as a [*controller.ReconcileError] that names the
 	// definition. The host's logger gets it, too. It is called concurrently and must not block.
-	// A definition that is refused, also for an [*engine.ConfigError] of its kind, is no error: its
+	// A definition that is refused, also for an [*engine.ConfigError] of its kind, is not an error: its
 	// condition NamesAccepted says why.
 	OnError func(error)
 }

@@ -11,7 +11,7 @@ import (
 // it comes, and Judge the whole list once everything is written. It belongs to one goroutine at a
 // time.
 type Listing[T any] struct {
-	// Read bounds the revision of the list. A Newest of zero is no bound.
+	// Read bounds the revision of the list. A Newest of zero is not a bound.
 	Read[T]
 	// Limit is the most objects that a page may have; zero means any number.
 	Limit int

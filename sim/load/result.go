@@ -25,7 +25,7 @@ func (r *run) report() *report.Report {
 		Started: r.started, Load: r.load.Seconds(), Took: r.took.Seconds(), Interrupted: r.interrupted,
 		GoroutinesBefore: float64(r.goroutines[0]),
 		Broken:           j.broken, Errors: r.failed.all(), Remarks: remarks, Faults: happened,
-		// In JSON, empty lists are no null.
+		// In JSON, empty lists are not null.
 		Samples: append([]report.Sample{}, r.sampler.samples...), Assertions: []report.Assertion{},
 		Disturbance: report.Disturbance{Others: r.sampler.others},
 	}

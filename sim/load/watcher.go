@@ -174,7 +174,7 @@ func (w *watcher) beginConnecting() {
 }
 
 // retry records a failed attempt to open a watch, waits before the next one and reports
-// whether to make it. An attempt that fails because ctx is done is no failure.
+// whether to make it. An attempt that fails because ctx is done is not a failure.
 func (w *watcher) retry(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false

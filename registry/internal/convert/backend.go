@@ -62,7 +62,7 @@ func isSame(a, b *store.Object) bool {
 	return a.Revision == b.Revision && a.Created == b.Created && a.Written.Equal(b.Written)
 }
 
-// Put stores draft in storage's form. Once that has been done, it is no error that the stored
+// Put stores draft in storage's form. Once that has been done, it is not an error that the stored
 // object cannot be shown: then it is returned as it is.
 func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	draft, err := b.ToStorage(draft)

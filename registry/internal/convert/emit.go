@@ -21,7 +21,7 @@ type emittingBackend struct {
 	emitter backend.Emitter
 }
 
-// Emit emits draft in storage's form. Once that has been done, it is no error that the emitted
+// Emit emits draft in storage's form. Once that has been done, it is not an error that the emitted
 // object cannot be shown: then it is returned as it is.
 func (b *emittingBackend) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
 	draft, err := b.ToStorage(draft)

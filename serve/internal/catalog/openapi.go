@@ -159,7 +159,7 @@ func operations[P, A any](s servedPath, parameterOf func(parameter) P, answerOf 
 // parameter is a parameter of an operation; in is "path" or "query".
 type parameter struct{ name, in, kind string }
 
-// parameterKinds are the types of the parameters that are no strings.
+// parameterKinds are the types of the parameters that are not strings.
 var parameterKinds = map[string]string{
 	"allowWatchBookmarks": "boolean", "force": "boolean", "orphanDependents": "boolean", "sendInitialEvents": "boolean", "watch": "boolean",
 	"gracePeriodSeconds": "integer", "limit": "integer", "timeoutSeconds": "integer",

@@ -50,7 +50,7 @@ func (j *failureRecorder) Rewrite(name string, entries []journal.Entry) error {
 
 // Failure returns the [*FailedError] of the write at which the disk has failed, after which
 // nothing is written any more until the file is opened again; nil as long as the file can be
-// written. A full disk is no failure. It does not block, so health checks may call it.
+// written. A full disk is not a failure. It does not block, so health checks may call it.
 func (f *File) Failure() error {
 	if failed := f.journal.failure.Load(); failed != nil {
 		return failed

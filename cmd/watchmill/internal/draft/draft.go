@@ -4,9 +4,9 @@
 //	New ──▶ Write ... ──▶ Publish   the file is replaced
 //	              └─────▶ Discard   nothing has changed
 //
-// [Check] finds out before that there can be such a file, [Special] that it is not a file but,
-// say, a pipe, and [SameFile] that two files to write, or one and another to read, are one.
-// [OfDisk] tells a full disk from a wrong name.
+// [Check] finds out beforehand whether there can be such a file, [Special] whether it is not a
+// file but, say, a pipe, and [SameFile] whether two files to write, or one to write and one to
+// read, are the same. [OfDisk] distinguishes a full disk from a wrong name.
 package draft
 
 import (
@@ -86,8 +86,8 @@ func Check(name string) error {
 	return err
 }
 
-// OfDisk reports whether an error of writing a file is the disk's, which is full or fails: there is
-// nothing wrong with the name of the file, and later it may be written.
+// OfDisk reports whether an error of writing a file is the disk's, which is full or fails: the name
+// of the file is right, and writing may succeed later.
 func OfDisk(err error) bool {
 	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO}, func(of error) bool { return errors.Is(err, of) })
 }
@@ -101,8 +101,8 @@ func (d *Draft) open() (err error) {
 	return d.named(err)
 }
 
-// Clean removes the drafts of the named file that processes have left which were killed. No
-// process may be writing one.
+// Clean removes the drafts of the named file that killed processes have left. No process
+// may be writing one.
 func Clean(name string) error {
 	name = directory.Followed(name)
 	beside, err := os.ReadDir(filepath.Dir(name))

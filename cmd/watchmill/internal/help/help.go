@@ -1,5 +1,5 @@
-// Package help prints the help and the version of the programs' command lines, so that what
-// cannot be written is told from wrong usage.
+// Package help prints the help and the version of the programs' command lines, so that
+// output which cannot be written differs from wrong usage.
 package help
 
 import (

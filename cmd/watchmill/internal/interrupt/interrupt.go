@@ -1,4 +1,4 @@
-// Package interrupt lets a command that reads a file hear of an interrupt meanwhile: a pipe
+// Package interrupt lets a command that reads a file notice an interrupt meanwhile: a pipe
 // may have nothing to read for hours, or no writer. [Alone] tells its error from others.
 package interrupt
 

@@ -175,8 +175,8 @@ func (c *checkpoints) write(s *load.Saved) error {
 	return nil
 }
 
-// replaceable refuses a file at the path of the next checkpoints, unless a replay left it
-// there that was killed while it wrote it.
+// replaceable refuses a file at the path of the next checkpoints, unless a replay that
+// was killed while writing it has left it there.
 func (c *checkpoints) replaceable(next string) error {
 	f, err := c.open(next)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -47,19 +47,19 @@ type data struct {
 	log    *slog.Logger
 	host   *engine.Host
 	file   *bolt.File     // nil in memory
-	made   string         // the file's path, if it is new and may go again
-	origin *remote.Config // nil if the server is no replica
+	made   string         // the file's path, if it is new and may be removed again
+	origin *remote.Config // nil if the server is not a replica
 	// opener opens the storage of a kind at place; nil for the above.
 	opener Opener
 	place  string
 	stores []*registry.Store[object]
-	// backends are the backends below the stores, but for those in the file, which ends them: each
+	// backends are the backends below the stores, except those in the file, which ends them: each
 	// of them would wait without limit for a disk that hangs.
 	backends []io.Closer
 }
 
 // openData opens the storage that --data or --upstream names, and a host for the engines. The log
-// gets what befalls them.
+// gets their problems.
 func openData(opts *Options, hostConfig engine.HostConfig, log *slog.Logger) (*data, error) {
 	d, where := &data{log: log}, opts.Data
 	hostConfig.Logger = log

@@ -123,7 +123,7 @@ func readAuthorities(name string) ([]*x509.Certificate, error) {
 const kubeconfigMark = "# Written by watchmill serve.\n"
 
 // mayWriteKubeconfig returns an error if a kubeconfig cannot be written to the named file, or
-// if that is a file that the command has not written. No name is no error.
+// if that is a file that the command has not written. A missing name is not an error.
 func mayWriteKubeconfig(name string) error {
 	if name == "" {
 		return nil

@@ -116,8 +116,9 @@ func definedKind(d *crd.Definition, manifest string) kind {
 	return k
 }
 
-// fits returns an error if storage has objects of the kind from when its scope was another: they would
-// be listed, and could be neither read nor deleted. All have one scope, so it looks at one of them.
+// fits returns an error if storage has objects of the kind from a time when it had the other scope:
+// they would be listed, and could be neither read nor deleted. All have one scope, so it looks at one
+// of them.
 func (k *kind) fits(ctx context.Context, objects backend.Backend) error {
 	first, err := objects.List(ctx, backend.ListOptions{Limit: 1})
 	if err != nil {

@@ -78,7 +78,8 @@ func (o *Options) knowTokens(cfg *serve.Config) (first string, err error) {
 	return known.value.Load().first, nil
 }
 
-// pair reads the server's certificate and its key. The log is told of one that clients refuse.
+// pair reads the server's certificate and its key. The log has a line about one that clients
+// refuse.
 func (o *Options) pair(log *slog.Logger) (*tls.Certificate, error) {
 	pair, err := readPair(o.CertFile, o.KeyFile)
 	if err != nil {
@@ -92,8 +93,8 @@ func (o *Options) pair(log *slog.Logger) (*tls.Certificate, error) {
 
 // trustClients makes users of the clients that show a certificate of --client-ca, if it is
 // given. The others need a token; a certificate of another authority ends the handshake. A
-// connection does not resume the session of an earlier one, whose authority may be trusted no
-// longer.
+// connection does not resume the session of an earlier one, whose authority may not be
+// trusted any more.
 func (o *Options) trustClients(cfg *serve.Config, t *tls.Config) error {
 	if o.ClientCAFile == "" {
 		return nil

@@ -111,7 +111,7 @@ func appendTime(dst []byte, t time.Time) []byte {
 	return binary.AppendUvarint(dst, uint64(t.Nanosecond()))
 }
 
-// The defects of bytes that are no record.
+// The defects of bytes that are not a record.
 var (
 	errShort    = errors.New("the record is cut off")
 	errChecksum = errors.New("the record's checksum is wrong")
