@@ -83,22 +83,32 @@ type Config[T any] struct {
 
 // validate returns an [*engine.ConfigError] for the first field that is wrong.
 func (c *Config[T]) validate() error {
-	if err := c.Kind.validate(); err != nil {
-		return err
+	for _, check := range []func() error{c.Kind.validate, c.validateEngine, c.validateFields, c.validateForm, c.validateType} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// validateEngine refuses settings of the engine that the store makes, or that would have no effect.
+func (c *Config[T]) validateEngine() error {
 	e := &c.Engine
-	if e.Key != nil || e.Labels != nil || e.LabelValues != nil || e.Fields != nil || e.Equal != nil {
+	switch {
+	case e.Key != nil || e.Labels != nil || e.LabelValues != nil || e.Fields != nil || e.Equal != nil:
 		return &engine.ConfigError{Field: "Engine", Problem: "sets Key, Labels, LabelValues, Fields or Equal, which come from the metadata; leave them out, and declare fields in Config.Fields"}
-	}
-	if e.Carry != nil {
+	case e.Carry != nil:
 		return &engine.ConfigError{Field: "Engine.Carry", Problem: "is set, but is not called for the store's writes; set what is to be carried in Strategy.Prepare, which gets the context"}
-	}
-	if e.SetRevision != nil {
+	case e.SetRevision != nil:
 		return &engine.ConfigError{Field: "Engine.SetRevision", Problem: "is set, but the resourceVersion is no part of a stored object; leave it out, and read the Revision of the engine.Object"}
-	}
-	if len(c.Admit) > 0 && forwarderOf(e.Backend) != nil {
+	case len(c.Admit) > 0 && forwarderOf(e.Backend) != nil:
 		return &engine.ConfigError{Field: "Admit", Problem: "is set for a replica, which passes writes on; give the admitters to the server that stores the objects"}
 	}
+	return nil
+}
+
+// validateFields validates the fields for selectors, and the decoders, both in the order of their names.
+func (c *Config[T]) validateFields() error {
 	var fields, decoders usercode.FirstError
 	for name, get := range c.Fields {
 		fields.Add(name, checkField(name, get == nil))
@@ -119,6 +129,11 @@ func (c *Config[T]) validate() error {
 			return &engine.ConfigError{Field: "HiddenFields", Problem: fmt.Sprintf("has %q, which is not in Fields; leave it out", name)}
 		}
 	}
+	return nil
+}
+
+// validateForm validates what describes the objects to clients: columns, scale, schema and version.
+func (c *Config[T]) validateForm() error {
 	for i, col := range c.Columns {
 		if col.Name == "" || col.Type == "" || col.Value == nil {
 			return &engine.ConfigError{Field: fmt.Sprintf("Columns[%d]", i), Problem: "needs a Name, a Type and a Value"}
@@ -133,6 +148,11 @@ func (c *Config[T]) validate() error {
 	if c.StorageVersion != "" && len(validation.IsDNS1035Label(c.StorageVersion)) > 0 {
 		return &engine.ConfigError{Field: "StorageVersion", Problem: fmt.Sprintf("is %q; give a version such as v1, or leave it out for that of Kind", c.StorageVersion)}
 	}
+	return nil
+}
+
+// validateType refuses a T whose metadata cannot be copied with it, or that lacks the status of Kind.
+func (c *Config[T]) validateType() error {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Struct {
 		return &engine.ConfigError{Field: "T", Problem: fmt.Sprintf("is %v; give a struct that embeds metav1.TypeMeta and metav1.ObjectMeta", t)}

@@ -97,31 +97,52 @@ const MaxFrame = 16 << 20
 
 // complete returns c with defaults, or an error that names the first field that is wrong.
 func (c Config) complete() (Config, error) {
-	wrong := func(field, problem string) (Config, error) {
-		return c, &usercode.ConfigError{Field: "remote.Config." + field, Problem: problem}
+	if err := c.validateServer(); err != nil {
+		return c, err
 	}
+	if err := c.completeDurations(); err != nil {
+		return c, err
+	}
+	switch {
+	case c.Buffer < 0:
+		return c, wrongField("Buffer", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.Buffer, DefaultBuffer))
+	case c.MaxList < 0:
+		return c, wrongField("MaxList", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.MaxList, DefaultMaxList))
+	}
+	c.Buffer = cmp.Or(c.Buffer, DefaultBuffer)
+	c.MaxList = cmp.Or(c.MaxList, DefaultMaxList)
+	c.URL = strings.TrimSuffix(c.URL, "/")
+	return c, nil
+}
+
+// validateServer validates the fields that say where the server is, what to select there, and how to
+// send requests.
+func (c *Config) validateServer() error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsAny(c.URL, "?#") || u.User != nil {
-		return wrong("URL", fmt.Sprintf("is %q; give one like https://10.0.0.1:8443, credentials by Token or Client", redacted(u, c.URL)))
+		return wrongField("URL", fmt.Sprintf("is %q; give one like https://10.0.0.1:8443, credentials by Token or Client", redacted(u, c.URL)))
 	}
 	if _, err := labels.Parse(c.Labels); err != nil {
-		return wrong("Labels", "does not parse: "+err.Error())
+		return wrongField("Labels", "does not parse: "+err.Error())
 	}
 	if _, err := fields.ParseSelector(c.Fields); err != nil {
-		return wrong("Fields", "does not parse: "+err.Error())
+		return wrongField("Fields", "does not parse: "+err.Error())
 	}
-	if strings.ContainsAny(c.Namespace, "/%") || c.Namespace == "." || c.Namespace == ".." {
-		return wrong("Namespace", fmt.Sprintf("is %q; give a name without slash or percent sign, which is no dot or two", c.Namespace))
+	switch {
+	case strings.ContainsAny(c.Namespace, "/%") || c.Namespace == "." || c.Namespace == "..":
+		return wrongField("Namespace", fmt.Sprintf("is %q; give a name without slash or percent sign, which is no dot or two", c.Namespace))
+	case c.Token != "" && c.TokenSource != nil:
+		return wrongField("TokenSource", "is set, and so is Token; give one of them")
+	case strings.ContainsFunc(c.Token, unicode.IsControl):
+		return wrongField("Token", noToken)
+	case c.Client != nil && c.Client.Timeout != 0:
+		return wrongField("Client", fmt.Sprintf("has a Timeout of %v, which would end watches; leave it zero and use RequestTimeout", c.Client.Timeout))
 	}
-	if c.Token != "" && c.TokenSource != nil {
-		return wrong("TokenSource", "is set, and so is Token; give one of them")
-	}
-	if strings.ContainsFunc(c.Token, unicode.IsControl) {
-		return wrong("Token", noToken)
-	}
-	if c.Client != nil && c.Client.Timeout != 0 {
-		return wrong("Client", fmt.Sprintf("has a Timeout of %v, which would end watches; leave it zero and use RequestTimeout", c.Client.Timeout))
-	}
+	return nil
+}
+
+// completeDurations sets the defaults of durations and pauses, and validates them.
+func (c *Config) completeDurations() error {
 	for _, d := range []struct {
 		name     string
 		value    *time.Duration
@@ -131,26 +152,21 @@ func (c Config) complete() (Config, error) {
 		{"MinPause", &c.MinPause, DefaultMinPause}, {"MaxPause", &c.MaxPause, max(DefaultMaxPause, c.MinPause)},
 	} {
 		if *d.value < 0 {
-			return wrong(d.name, fmt.Sprintf("is %v, which is negative; zero is %v", *d.value, d.fallback))
+			return wrongField(d.name, fmt.Sprintf("is %v, which is negative; zero is %v", *d.value, d.fallback))
 		}
-		if *d.value == 0 {
-			*d.value = d.fallback
-		}
+		*d.value = cmp.Or(*d.value, d.fallback)
 	}
 	switch {
 	case c.WatchTimeout < time.Second:
-		return wrong("WatchTimeout", fmt.Sprintf("is %v; give a second or more", c.WatchTimeout))
+		return wrongField("WatchTimeout", fmt.Sprintf("is %v; give a second or more", c.WatchTimeout))
 	case c.MaxPause < c.MinPause:
-		return wrong("MaxPause", fmt.Sprintf("is %v, less than MinPause, %v", c.MaxPause, c.MinPause))
-	case c.Buffer < 0:
-		return wrong("Buffer", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.Buffer, DefaultBuffer))
-	case c.MaxList < 0:
-		return wrong("MaxList", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.MaxList, DefaultMaxList))
+		return wrongField("MaxPause", fmt.Sprintf("is %v, less than MinPause, %v", c.MaxPause, c.MinPause))
 	}
-	c.Buffer = cmp.Or(c.Buffer, DefaultBuffer)
-	c.MaxList = cmp.Or(c.MaxList, DefaultMaxList)
-	c.URL = strings.TrimSuffix(c.URL, "/")
-	return c, nil
+	return nil
+}
+
+func wrongField(name, problem string) error {
+	return &usercode.ConfigError{Field: "remote.Config." + name, Problem: problem}
 }
 
 // noToken is the problem of a token that no header can have.
