@@ -131,8 +131,8 @@ func (w *World[T]) mayExpire(r *watch[T]) bool {
 	return w.mayBePassed(r, s.WindowFloor) || waited || skipped || len(w.former) > r.rewinds
 }
 
-// mayBePassed reports whether the window, which begins at floor, may have moved past a watch: past what that selects
-// and has not delivered, or past events that no window has had that watches were shown.
+// mayBePassed reports whether the window, which begins at floor, may have moved past a watch: past events that it
+// selects and has not delivered, or past events that were in no window that watches could read.
 func (w *World[T]) mayBePassed(r *watch[T], floor store.Revision) bool {
 	return r.MayExpire(floor) && (r.MayExpire(w.overrun) || w.history().Lacks(&r.Record, floor) > 0)
 }

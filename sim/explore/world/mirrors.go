@@ -315,8 +315,8 @@ func get[T any](ctx context.Context, r *objectcache.Ref[T], oldest engine.Revisi
 	return r.Get(ctx)
 }
 
-// goneSince returns the oldest revision that o, which a reference to key has shown, may be the state of
-// if it is nil; otherwise zero.
+// goneSince returns the oldest revision without an object that a reference to key may show if it has
+// shown none, as o says, which is then nil; otherwise zero.
 func (w *World[T]) goneSince(last *seen, key string, o *engine.Object[T]) store.Revision {
 	h := w.history()
 	if last.history < len(w.former) {

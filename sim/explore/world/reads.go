@@ -110,7 +110,8 @@ func (w *World[T]) read(s script.Step) {
 	}
 }
 
-// fromKey returns the selection, for every third seed from one of the keys on that ever had an object.
+// fromKey returns the selection, for every third seed starting at one of the keys that ever had an
+// object.
 func (w *World[T]) fromKey(sel Selection[T], seed uint64) Selection[T] {
 	draw, keys := rand.New(rand.NewPCG(seed, 9)), w.history().Keys()
 	if len(keys) == 0 || sel.Key != "" || draw.IntN(3) != 0 {

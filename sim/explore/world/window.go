@@ -68,8 +68,9 @@ func (w *World[T]) discard(ctx context.Context, s script.Step) {
 	}
 }
 
-// windowDiscarded lets the window, which begins at floor, begin at rev, up to which history was to be
-// discarded, or where the engine has listed what it was not sent, if rev is within that.
+// windowDiscarded records that history up to rev was to be discarded. The window, which begins at
+// floor, may then begin at rev or, if the engine has not received the change after rev but listed its
+// effect, at floor.
 func (w *World[T]) windowDiscarded(rev, floor store.Revision, err error) {
 	if late := w.engine.Revision() < rev; late || err != nil {
 		w.discarded = max(w.discarded, rev)
