@@ -121,46 +121,71 @@ func checkSent(body []byte) error { return checkJSON(body, maxPaths) }
 func checkDepth(body []byte) error { return checkJSON(body, math.MaxInt) }
 
 // checkJSON refuses JSON that is nested too deep, or has long fields whose names, each with those of the
-// fields around it, have more than that many bytes. It leaves invalid JSON to the parser. Content of
-// metadata.managedFields is counted separately: it was recorded of an object that was not refused.
+// fields around it, have more than that many bytes. It leaves invalid JSON to the parser.
 func checkJSON(body []byte, mostPaths int) error {
-	var names [maxDepth + recordedDepth + 1]int // of the fields around, by depth
+	var at jsonPlace
 	var text []byte
-	var long [2]int // of the object, and of what is recorded
-	depth, path, inMetadata, recorded := 0, 0, false, 0
 	for i := 0; i < len(body); i++ {
 		switch body[i] {
 		case '"':
 			text = body[i+1:][:textSize(body[i+1:])]
 			i += len(text) + 1
 		case '{', '[':
-			if depth++; depth > maxDepth+recorded*recordedDepth {
+			if !at.enter() {
 				return errDepth
 			}
 		case '}', ']':
-			path, names[depth] = path-names[depth], 0
-			depth = max(depth-1, 0)
+			at.leave()
 		case ':':
-			if depth == 1 {
-				inMetadata = string(text) == metadataField
-			}
-			if depth <= 2 {
-				recorded = 0
-				if depth == 2 && inMetadata && string(text) == managedField {
-					recorded = 1
-				}
-			}
-			path += len(text) - names[depth]
-			names[depth] = len(text)
-			if path > maxPath {
-				long[recorded] += path
-			}
-			if long[recorded] > mostPaths {
+			if at.field(text) > mostPaths {
 				return errPaths
 			}
 		}
 	}
 	return nil
+}
+
+// jsonPlace is where a reader of an object's JSON is. Content of metadata.managedFields is counted
+// separately: it was recorded of an object that was not refused.
+type jsonPlace struct {
+	depth      int
+	names      [maxDepth + recordedDepth + 1]int // the sizes of the names of the fields around, by depth
+	path       int                               // their sum
+	inMetadata bool
+	recorded   int    // 1 within metadata.managedFields, else 0
+	long       [2]int // the bytes of the long paths of the object, and of those recorded
+}
+
+// enter begins an object or a list, and reports whether it may be there.
+func (p *jsonPlace) enter() bool {
+	p.depth++
+	return p.depth <= maxDepth+p.recorded*recordedDepth
+}
+
+// leave ends an object or a list.
+func (p *jsonPlace) leave() {
+	p.path -= p.names[p.depth]
+	p.names[p.depth] = 0
+	p.depth = max(p.depth-1, 0)
+}
+
+// field begins a field, and returns how many bytes the long paths have so far.
+func (p *jsonPlace) field(name []byte) (long int) {
+	if p.depth == 1 {
+		p.inMetadata = string(name) == metadataField
+	}
+	if p.depth <= 2 {
+		p.recorded = 0
+	}
+	if p.depth == 2 && p.inMetadata && string(name) == managedField {
+		p.recorded = 1
+	}
+	p.path += len(name) - p.names[p.depth]
+	p.names[p.depth] = len(name)
+	if p.path > maxPath {
+		p.long[p.recorded] += p.path
+	}
+	return p.long[p.recorded]
 }
 
 // textSize returns how many bytes there are before the quote that ends a text.

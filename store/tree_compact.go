@@ -32,12 +32,14 @@ func (t *tree) compact() {
 		return
 	}
 	for _, key := range t.appended[:n] {
-		if o, found := t.items.Get(key); found {
-			t.items.Set(key, o)
-			for i, a := range t.attributes {
-				if e, held := entryOf(a, o); held {
-					t.indexes[i].entries.Set(e)
-				}
+		o, found := t.items.Get(key)
+		if !found {
+			continue
+		}
+		t.items.Set(key, o)
+		for i, a := range t.attributes {
+			if e, held := entryOf(a, o); held {
+				t.indexes[i].entries.Set(e)
 			}
 		}
 	}

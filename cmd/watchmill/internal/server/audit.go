@@ -171,14 +171,20 @@ func (a *auditLog) run() {
 		case line := <-a.lines:
 			a.write(line)
 		case <-a.stop:
-			for {
-				select {
-				case line := <-a.lines:
-					a.write(line)
-				default:
-					return
-				}
-			}
+			a.writeWaiting()
+			return
+		}
+	}
+}
+
+// writeWaiting writes the lines that wait.
+func (a *auditLog) writeWaiting() {
+	for {
+		select {
+		case line := <-a.lines:
+			a.write(line)
+		default:
+			return
 		}
 	}
 }
