@@ -204,9 +204,9 @@ func (b *Backend) closedError() error {
 	return nil
 }
 
-// Close ends every watch with [store.ErrClosed], waits for writes that are being
-// committed, and releases all objects. If history was discarded, as by Compact, it waits until
-// the file's space is free: the file looks after the types that are open. The file stays open. A
+// Close ends every watch with [store.ErrClosed], waits for writes that are being committed, and
+// releases all objects. If history was discarded, for example by Compact, it waits until the
+// file's space is free: the file looks after the types that are open. The file stays open. A
 // second Close does nothing.
 func (b *Backend) Close() error {
 	defer b.finishClose() // also if the Notify of a watch ends the goroutine

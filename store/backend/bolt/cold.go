@@ -158,7 +158,7 @@ func (r *coldRead) read(v journal.View) error {
 		return r.take(v, revision, rec)
 	})
 	if err == nil && !r.full() && r.failed == nil {
-		// What was published after the view was taken is not in it.
+		// Records that were published after the view was taken are not in it.
 		r.at = max(r.at, min(now.Revision, store.Revision(v.Bounds().Last)))
 	}
 	return err
@@ -247,9 +247,9 @@ func (r *coldRead) object(v journal.View, revision uint64) (o *store.Object, unk
 	return r.decode(r.storedAt(revision, rec), nil)
 }
 
-// decode returns the object of a record. What the index has, and the newest record of a
-// key, is shared with the state, so it must not be changed. Any other is decoded and kept in
-// recent, and shares equal attributes with prev and with the state's object, which saves
+// decode returns the object of a record. An object of the index, or of the newest record of
+// a key, is shared with the state, so it must not be changed. Any other is decoded and kept
+// in recent, and shares equal attributes with prev and with the state's object, which saves
 // memory.
 func (r *coldRead) decode(s stored, prev *store.Object) (o *store.Object, unknown, err error) {
 	if o := r.index.written(store.Revision(s.revision)); o != nil {

@@ -87,13 +87,14 @@
 //     the newer of the two meta pages is lost after it was synced, the file opens as of one
 //     transaction earlier, with a message in Info.Warnings.
 //   - Failed syncs: Linux then takes for written what is in its memory alone, and a program that
-//     opens the file reads that. What is committed on top of it can be lost by a power cut, and
-//     the file be damaged. So once a commit has failed ([backend.ErrFailed]), close the file, and
-//     have the system forget it before it is opened again: unmount its file system, or, on
-//     Linux, dd if=FILE iflag=nocache count=0. Open does not do that, since each start would then
-//     read the file from the disk, which can take twice as long.
+//     opens the file reads that. Commits on top of that can be lost by a power cut, and the file
+//     can be damaged. So once a commit has failed ([backend.ErrFailed]), close the file, and have
+//     the system forget it before it is opened again: unmount its file system, or, on Linux, dd
+//     if=FILE iflag=nocache count=0. Open does not do that, since each start would then read the
+//     file from the disk, which can take twice as long.
 //   - New files: one is there after a power cut only if its file system can sync a
-//     directory. Those of local disks can, some that are mounted over a network cannot.
+//     directory. File systems of local disks can, some that are mounted over a network
+//     cannot.
 //   - Size: the file does not shrink, but free space in it is reused. [Options].ShrinkAt
 //     copies it when it is opened, and [Shrink] while it is closed.
 //   - Deleted values: those of objects and history that were deleted, and those that

@@ -69,9 +69,9 @@ func newFile(path string, j journal.Journal, opts Options) *File {
 	return f
 }
 
-// failed records an error of the background work. What ends OnError is contained here: a
-// panic would end the program, and runtime.Goexit the goroutine that commits the writes of
-// others, or that discards history.
+// failed records an error of the background work. It contains a panic of OnError, which
+// would end the program, and a runtime.Goexit, which would end the goroutine that commits
+// the writes of others, or that discards history.
 func (f *File) failed(err error) {
 	f.record(err)
 	if f.opts.OnError == nil {

@@ -26,8 +26,8 @@ import (
 //	history ───────────▶ scan
 //
 // scan finds the newest record of each key. All of the base is decoded: most of it belongs
-// to the oldest state or to the newest, and decoding runs while the history is scanned. What
-// is read between two waits for a decoder has a view of its own. All have the same records,
+// to the oldest state or to the newest, and decoding runs while the history is scanned. Each
+// read between two waits for a decoder has a view of its own. All have the same records,
 // since nothing is written to the log, or deleted from it, before it is loaded.
 func (b *Backend) load(bounds journal.Bounds) error {
 	now, err := expiry.Now(b.clock)

@@ -44,8 +44,8 @@ const (
 	// indexLife is how long indexes are kept after the first of them was made, so that the pages of a list
 	// need one scan a minute at most.
 	indexLife = time.Minute
-	// maxIndexes is how many there are, so that a few clients can list different states by turns. That of a
-	// million objects takes about 60 MB.
+	// maxIndexes is how many there are, so that a few clients can take turns to list different states. The
+	// index of a million objects takes about 60 MB.
 	maxIndexes = 4
 )
 

@@ -103,9 +103,9 @@ func (b *Backend) find(key string) *store.Object {
 	return o
 }
 
-// List returns a page of objects in key order. An exact list of a revision that is not
-// in memory any more reads the file, once for all its pages if they are requested soon
-// and no more than four states are listed by turns. If values cannot be decoded, it fails
+// List returns a page of objects in key order. An exact list of a revision that is not in
+// memory any more reads the file, once for all its pages if they are requested soon and
+// no more than four states are listed alternately. If values cannot be decoded, it fails
 // with up to 100 [*backend.UndecodableError], joined.
 func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	if ctx.Err() != nil {

@@ -15,8 +15,8 @@ import (
 // watches see no events. After it, the codec does not need the old tags any more, nor
 // the sealer the old keys. Other writes are possible meanwhile.
 //
-// What it replaces stays in the file's unused space until that is used again. [Shrink] removes
-// it, and [File.Snapshot] does not copy it.
+// The replaced records stay in the file's unused space until that is used again. [Shrink]
+// removes it, and [File.Snapshot] does not copy it.
 //
 // It returns how many values it has changed. Values that cannot be decoded, or encoded
 // again, stay unchanged; the error joins up to 100 of their errors. It can be called again

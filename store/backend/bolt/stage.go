@@ -28,7 +28,7 @@ const (
 	maxRecords = 2 * commit.MaxBytes
 )
 
-// add encodes a record. What it returns is valid until the group is committed.
+// add encodes a record. Its result is valid until the group is committed.
 func (s *stage) add(r journal.Record, revision store.Revision) []byte {
 	if size := r.Size(); cap(s.records)-len(s.records) < size {
 		// Records before it stay where they are.

@@ -92,8 +92,9 @@ func (id Identity) encode() []byte {
 	return seal(data)
 }
 
-// parseIdentity parses the identity. Of an unknown format it returns only the number,
-// with which every format begins. Versions without a branch ignore what follows Created.
+// parseIdentity parses the identity. If the format is unknown it returns only the
+// number, with which every format begins. Versions without a branch ignore what follows
+// Created.
 func parseIdentity(data []byte) (Identity, error) {
 	rest, err := unseal(data)
 	if err != nil {

@@ -191,9 +191,9 @@ func removeLeftover(path string) error {
 // maxFileName is the longest name of a file, in bytes, that all usual file systems take.
 const maxFileName = 255
 
-// unfinished returns the path of a new file until it is complete and renamed to path. What
-// is there is removed, so it is a name that is given to no other file. Of a name to which
-// nothing can be appended it has the beginning and a checksum.
+// unfinished returns the path of a new file until it is complete and renamed to path. A
+// file at that path is removed, so its name is one that no other file is given. If the
+// name of path is too long to append to, it has the beginning of that and a checksum.
 func unfinished(path string) string {
 	const suffix = ".watchmill-unfinished"
 	dir, name := filepath.Split(path)

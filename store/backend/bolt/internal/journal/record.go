@@ -29,8 +29,8 @@ type Record struct {
 	Sealed bool
 	// Lost: the record was damaged, and Salvage has discarded its value.
 	Lost bool
-	// Prev is the revision of the object's previous record, zero if there is none. That of
-	// an Emit is zero, since it replaces nothing.
+	// Prev is the revision of the object's previous record, zero if there is none. It is
+	// zero for an Emit, which replaces nothing.
 	Prev uint64
 	// Created is the revision of the object's creation.
 	Created uint64

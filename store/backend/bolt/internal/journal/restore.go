@@ -33,8 +33,8 @@ const revisionGap = 1 << 32
 
 // Restore makes a file at path from a snapshot, on the next timeline and a branch of its own.
 // Its logs continue 2^32 above the revisions of the snapshot and have no history, so that a
-// revision from before the restore is too old, and never means another state. Those of another
-// restore of the same snapshot are of another branch.
+// revision from before the restore is too old, and never means another state. Revisions of
+// another restore of the same snapshot are of another branch.
 //
 // It fails with [fs.ErrExist] if there is a file; with [ErrCorrupt] if the snapshot is
 // damaged or incomplete, which errors name in place of a path; with [ErrFormat] if a newer
@@ -74,8 +74,8 @@ func badSnapshot(what string) error {
 	return &CorruptError{Path: theSnapshot, Page: NoPage, What: what}
 }
 
-// receive writes the snapshot into the file and checks it. What does not begin as one may
-// have no end, and is not written.
+// receive writes the snapshot into the file and checks it. Data that does not begin like
+// a snapshot may have no end, and is not written.
 func (s *restoring) receive(file *os.File, r io.Reader) error {
 	from := source{ctx: s.ctx, Reader: r}
 	begin := make([]byte, pages.BeginBytes)

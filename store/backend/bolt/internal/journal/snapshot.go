@@ -244,7 +244,7 @@ func readFooter(r io.ReaderAt, size int64) (Manifest, error) {
 	return m, err
 }
 
-// parseManifest parses a manifest. That of a newer version may have fields that are not known.
+// parseManifest parses a manifest, which in a newer version may have unknown fields.
 func parseManifest(data []byte) (m Manifest, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

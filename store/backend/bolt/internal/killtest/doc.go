@@ -7,7 +7,7 @@
 //	                          gap, no revision used twice, the watch continues where the
 //	                          child's was, each chain of values unbroken
 //
-// What must be found is computed from the child's output alone.
+// The expected content is computed from the child's output alone.
 //
 // Its tests do the same with an engine in the child, whose consumers save checkpoints, and
 // with sim/judge for what all lives of a consumer add up to.
