@@ -169,7 +169,8 @@ func (e *core) drain(ctx context.Context) error {
 		return fmt.Errorf("drain %s: %w", e.cfg.name, ErrInHandler)
 	}
 	var err error
-	switch d := (&draining{over: make(chan struct{})}); {
+	d := &draining{over: make(chan struct{})}
+	switch {
 	case e.alive() != nil: // what was not delivered has been dropped
 	case e.draining.CompareAndSwap(nil, d):
 		err = e.deliverAll(ctx, d)
@@ -236,7 +237,8 @@ func (e *core) finalRevision(ctx context.Context) (Revision, error) {
 	}
 }
 
-// waitUntimed waits until the cache, if there is one, has reached rev, without a timeout.
+// waitUntimed waits until the cache, if there is one, has reached rev, without a timeout. A cache
+// that fails meanwhile is restarted, and waited for again.
 func (e *core) waitUntimed(ctx context.Context, rev Revision) error {
 	if !e.cfg.cached() {
 		return nil
@@ -244,7 +246,7 @@ func (e *core) waitUntimed(ctx context.Context, rev Revision) error {
 	for {
 		err := e.freshWithin(ctx, rev, math.MaxInt64)
 		if !errors.Is(err, ErrNotReady) || endedForGood(err) || ctx.Err() != nil {
-			return err // otherwise the cache has failed, and is restarted
+			return err
 		}
 	}
 }
