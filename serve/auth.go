@@ -52,6 +52,9 @@ var ErrUnauthenticated = errors.New("the server has asked for the client to prov
 // token of their Authorization header; an empty token identifies no user. Tokens are compared
 // in constant time, so that the time of an answer tells nothing about them. The function is
 // safe for concurrent use; its error is [ErrUnauthenticated].
+//
+// kubectl, and client-go with a kubeconfig, send a token to a server with TLS alone. Without
+// it they are refused as if they had none.
 func BearerTokens(users map[string]User) func(*http.Request) (User, error) {
 	type known struct {
 		sum  [sha256.Size]byte

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,36 @@ func TestServe_WritesAKubeconfigThatLeadsToTheServer(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(config), `"server": "`+c.server)
 		stop()
+	}
+}
+
+// kubectl leaves the token of a kubeconfig out where the server's URL has no TLS, and then says only
+// that it is not logged in.
+func TestServe_WarnsOfAKubeconfigWhoseTokenIsNotSent(t *testing.T) {
+	dir := t.TempDir()
+	tokens := filepath.Join(dir, "tokens")
+	require.NoError(t, os.WriteFile(tokens, []byte("secret,alice\n"), 0o600))
+	certificate, key := selfSigned(t, "localhost")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "both"), []byte(key+certificate), 0o600))
+	for _, c := range []struct {
+		tokens, kubeconfig, both string
+		warns                    bool
+	}{
+		{tokens, "config", "", true},
+		{tokens, "config", "both", false},
+		{tokens, "", "", false},
+		{"", "config", "", false},
+	} {
+		opts := server.Options{Data: "memory", TokenFile: c.tokens, Log: newServedOutput()}
+		if c.kubeconfig != "" {
+			opts.Kubeconfig = filepath.Join(dir, c.kubeconfig)
+		}
+		if c.both != "" {
+			opts.CertFile, opts.KeyFile = filepath.Join(dir, c.both), filepath.Join(dir, c.both)
+		}
+		_, stop := serving(t, opts)
+		stop()
+		require.Equal(t, c.warns, strings.Contains(opts.Log.(*servedOutput).String(), "do not send the token"), c)
 	}
 }
 

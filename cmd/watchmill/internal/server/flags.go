@@ -20,7 +20,7 @@ type Flags struct {
 	Upstream                 Given          `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there. If a private authority has signed its certificate, name the authority's in the environment, by SSL_CERT_FILE (not on macOS and Windows)."`
 	UpstreamTokenFile        Given          `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed. It is sent readably to a URL of http://."`
 	Kubeconfig               Given          `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
-	TokenFile                Given          `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\". It is read again when it changes. While it is gone, or has no token, those that it had stay valid: to lock all out, leave a token that nobody knows."`
+	TokenFile                Given          `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\". kubectl sends tokens over TLS alone. The file is read again when it changes. While it is gone, or has no token, those that it had stay valid: to lock all out, leave a token that nobody knows."`
 	TLSCert                  Given          `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server. It is read again when it or the key changes."`
 	TLSKey                   Given          `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
 	ClientCA                 Given          `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients. A client's user is the common name of its certificate, and its groups are the organizations. Needs TLS. It is read again when it changes."`
