@@ -34,9 +34,11 @@ type Checkpoint struct {
 // state the cache has, which does not block. Until the cache has been filled, and without
 // a cache, it calls the backend, which may block.
 //
-// A revision that was read before storage was restored or replaced is of the storage before,
-// which this call cannot know. Where that may happen while a consumer runs, take
-// [Engine.Timeline] before its watch, give it to the watch, and make the checkpoints of it:
+// It fails once the engine is closed, also in a handler that Close waits for and that has to save
+// where it is. And it cannot know whether a revision was read before storage was restored or
+// replaced, and so is of the storage before. Where a consumer may meet either, take
+// [Engine.Timeline] before its watch, give it to the watch, and make the checkpoints of it, which
+// needs no engine:
 //
 //	save(engine.Checkpoint{Store: timeline.Store(), Revision: watch.Revision()})
 //

@@ -91,6 +91,10 @@ func Example_readmeLasting() {
 		if err != nil {
 			panic(err)
 		}
+		timeline, err := pods.Timeline(ctx)
+		if err != nil {
+			panic(err)
+		}
 		for _, name := range names {
 			_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: name})
 		}
@@ -101,15 +105,14 @@ func Example_readmeLasting() {
 			list, _ := pods.List(ctx, engine.ListOptions{}) // begin with these
 			from = list.Revision
 		}
-		w, _ := pods.Watch(ctx, engine.WatchOptions{From: from})
+		w, _ := pods.Watch(ctx, engine.WatchOptions{From: from, Timeline: timeline})
 		_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "last of " + names[0]})
 		for ev, err := range w.Events() {
 			if err != nil {
 				break
 			}
 			fmt.Println(ev.Type, ev.Object.Key)
-			checkpoint, _ = pods.Checkpoint(ctx, w.Revision())
-			saved = checkpoint.String()
+			saved = engine.Checkpoint{Store: timeline.Store(), Revision: w.Revision()}.String()
 			break // the process ends here
 		}
 	}
