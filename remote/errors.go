@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,12 +30,17 @@ type StatusError struct {
 	Status  metav1.Status
 	// header is that of the answer; nil if there was none.
 	header http.Header
+	// said is a body that is no Status but a line of text; else "".
+	said string
 }
 
 func (e *StatusError) Error() string {
 	text := strings.TrimSpace(fmt.Sprintf("%s: %d %s", e.Request, e.Status.Code, e.Status.Reason)) // a proxy gives no reason
 	if message := cmp.Or(e.Status.Message, http.StatusText(int(e.Status.Code))); message != "" {
 		text += ": " + message
+	}
+	if e.said != "" {
+		text += fmt.Sprintf(": %q", e.said)
 	}
 	return text
 }
@@ -152,6 +159,7 @@ func statusErrorOf(request string, answer *http.Response, body []byte) *StatusEr
 		if code == http.StatusGone {
 			e.Status.Reason = metav1.StatusReasonExpired
 		}
+		e.said = lineOf(body)
 	}
 	if n, err := strconv.ParseInt(answer.Header.Get("Retry-After"), 10, 32); err == nil && n > 0 {
 		if e.Status.Details == nil {
@@ -162,6 +170,20 @@ func statusErrorOf(request string, answer *http.Response, body []byte) *StatusEr
 	e.Status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	e.Status.Code = int32(code)
 	return e
+}
+
+// maxLine is how many bytes of text an error quotes.
+const maxLine = 200
+
+// lineOf returns a body that is a short line of text, such as that of a server with TLS that
+// is called without it; "" for others, such as the page of a proxy.
+func lineOf(body []byte) string {
+	text := strings.TrimSpace(string(body))
+	unprintable := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+	if len(text) > maxLine || strings.HasPrefix(text, "<") || strings.ContainsFunc(text, unprintable) {
+		return ""
+	}
+	return text
 }
 
 // FrameError reports that a server sent something that is not an event of the kind. The

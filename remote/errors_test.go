@@ -23,6 +23,10 @@ func TestStatusError_TellsWhatTheServerSaid(t *testing.T) {
 		`403 {"kind":"Status","code":403,"reason":"Forbidden"}`:                     "403 Forbidden: Forbidden",
 		`503 <html>busy</html>`: "503: Service Unavailable",
 		`599 `:                  "/widgets/a: 599",
+		`400 Client sent an HTTP request to an HTTPS server.`: `400: Bad Request: "Client sent an HTTP request to an HTTPS server."`,
+		`404 ` + strings.Repeat("x", 201):                     "404: Not Found",
+		"404 one\x1b[1mtwo":                                   "404: Not Found",
+		"404 \xff":                                            "404: Not Found",
 	} {
 		_, err := backendAt(t, frames(t, answer).URL).Get(t.Context(), "default/a")
 		require.True(t, strings.HasSuffix(err.Error(), want), "%v", err)
