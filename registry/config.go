@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -81,6 +83,9 @@ type Config[T any] struct {
 	Engine engine.Config[T]
 }
 
+// columnTypes are those that a [Column] may have.
+var columnTypes = []string{"string", "integer", "number", "boolean", "date"}
+
 // validate returns an [*engine.ConfigError] for the first field that is wrong.
 func (c *Config[T]) validate() error {
 	for _, check := range []func() error{c.Kind.validate, c.validateEngine, c.validateFields, c.validateForm, c.validateType} {
@@ -91,7 +96,8 @@ func (c *Config[T]) validate() error {
 	return nil
 }
 
-// validateEngine refuses settings of the engine that the store makes, or that would have no effect.
+// validateEngine refuses settings of the engine that the store makes, or that would have no effect,
+// and nil admitters.
 func (c *Config[T]) validateEngine() error {
 	e := &c.Engine
 	switch {
@@ -103,6 +109,11 @@ func (c *Config[T]) validateEngine() error {
 		return &engine.ConfigError{Field: "Engine.SetRevision", Problem: "is set, but the resourceVersion is no part of a stored object; leave it out, and read the Revision of the engine.Object"}
 	case len(c.Admit) > 0 && forwarderOf(e.Backend) != nil:
 		return &engine.ConfigError{Field: "Admit", Problem: "is set for a replica, which passes writes on; give the admitters to the server that stores the objects"}
+	}
+	for i, by := range c.Admit {
+		if by == nil {
+			return &engine.ConfigError{Field: fmt.Sprintf("Admit[%d]", i), Problem: "is nil; give an Admitter, such as an AdmitFunc"}
+		}
 	}
 	return nil
 }
@@ -137,6 +148,9 @@ func (c *Config[T]) validateForm() error {
 	for i, col := range c.Columns {
 		if col.Name == "" || col.Type == "" || col.Value == nil {
 			return &engine.ConfigError{Field: fmt.Sprintf("Columns[%d]", i), Problem: "needs a Name, a Type and a Value"}
+		}
+		if !slices.Contains(columnTypes, col.Type) {
+			return &engine.ConfigError{Field: fmt.Sprintf("Columns[%d].Type", i), Problem: fmt.Sprintf("is %q; give one of %s", col.Type, strings.Join(columnTypes, ", "))}
 		}
 	}
 	if err := c.Scale.validate(); err != nil {

@@ -365,6 +365,10 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 		{"Columns[0] needs", func(cfg *registry.Config[Widget]) {
 			cfg.Columns = []registry.Column[Widget]{{Name: "Size", Type: "string"}}
 		}},
+		{`Columns[0].Type is "int"; give one of string, integer,`, func(cfg *registry.Config[Widget]) {
+			cfg.Columns = []registry.Column[Widget]{{Name: "Size", Type: "int", Value: func(*Widget) any { return 1 }}}
+		}},
+		{"Admit[0] is nil", func(cfg *registry.Config[Widget]) { cfg.Admit = []registry.Admitter{nil} }},
 	} {
 		cfg := config()
 		tc.wrong(&cfg)

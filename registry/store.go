@@ -118,6 +118,9 @@ func (s *Store[T]) UpdateStatus(ctx context.Context, key string, change func(old
 }
 
 func (s *Store[T]) update(ctx context.Context, key, subresource string, change func(old *engine.Object[T]) (T, error), opts WriteOptions) (*engine.Object[T], bool, error) {
+	if change == nil {
+		return nil, false, &engine.ConfigError{Field: "change", Problem: "is nil; give a function that returns the new value"}
+	}
 	produce := func(old *store.Object) (*store.Object, error) {
 		value, err := change(store.As[engine.Object[T]](old))
 		if err != nil {

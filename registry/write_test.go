@@ -208,6 +208,19 @@ func TestUpdate_ConflictsAreTold(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrNotFound)
 }
 
+func TestUpdate_RefusesToCallNil(t *testing.T) {
+	cfg := config()
+	cfg.Kind.Status = true
+	replica, _ := replicaOf(t, cfg)
+	for _, s := range []*registry.Store[Widget]{open(t, cfg), replica} {
+		_, _, err := s.Update(t.Context(), "default/a", nil, registry.WriteOptions{})
+		require.ErrorIs(t, err, engine.ErrConfig)
+		require.ErrorContains(t, err, "change is nil")
+		_, err = s.UpdateStatus(t.Context(), "default/a", nil, registry.WriteOptions{})
+		require.ErrorIs(t, err, engine.ErrConfig)
+	}
+}
+
 func TestUpdate_RevisionCanBeRequired(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.RevisionRequired = true
