@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,7 +40,21 @@ func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duratio
 	if err := e.carry(ctx, nil, draft, expiry{}); err != nil {
 		return nil, err
 	}
-	return e.beginWrite().acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
+	o, err := e.beginWrite().acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
+	return o, optionNamed(err, "CreateOptions.TTL", "ttl")
+}
+
+// optionNamed returns the error of storage about an option with the name by which the caller gave
+// it.
+func optionNamed(err error, inStorage, given string) error {
+	if err == nil {
+		return nil // allocates nothing
+	}
+	var wrong *usercode.ConfigError
+	if !errors.As(err, &wrong) || wrong.Field != inStorage {
+		return err
+	}
+	return &usercode.ConfigError{Field: given, Problem: wrong.Problem}
 }
 
 // UpdateOptions qualifies an Update. The zero value updates whatever object has
@@ -141,16 +155,21 @@ func (e *Engine[T]) PutWith(ctx context.Context, value T, opts PutOptions) (*Obj
 
 func (e *core) put(ctx context.Context, draft *store.Object, opts PutOptions) (*store.Object, error) {
 	draft.Key = opts.Key
-	return e.updateTo(ctx, draft, UpdateOptions{
+	o, err := e.updateTo(ctx, draft, UpdateOptions{
 		Preconditions: opts.Preconditions, CreateIfMissing: true, TTL: opts.TTL, Permanent: opts.Permanent,
 	})
+	err = optionNamed(err, "UpdateOptions.TTL", "PutOptions.TTL")
+	return o, optionNamed(err, "UpdateOptions.Permanent", "PutOptions.Permanent")
 }
 
 // updateTo updates the object under draft's key, which is that of its value, to draft.
 func (e *core) updateTo(ctx context.Context, draft *store.Object, opts UpdateOptions) (*store.Object, error) {
 	key, err := e.keyOf(draft)
 	if err == nil && draft.Key != "" {
-		err = cmp.Or(store.ValidateKey(draft.Key), backend.CheckKey(draft.Key, key))
+		err = store.ValidateKey(draft.Key)
+	}
+	if err == nil && draft.Key != "" && draft.Key != key {
+		err = &store.KeyError{Key: draft.Key, Reason: fmt.Sprintf("the value's own is %q; leave PutOptions.Key out, or give that", key)}
 	}
 	if err != nil {
 		return nil, err
