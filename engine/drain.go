@@ -68,11 +68,11 @@ type UndeliveredError struct {
 const maxNamed = 10
 
 func (e *UndeliveredError) Error() string {
+	if len(e.Watches) == 0 {
+		return fmt.Sprintf("not known whether everything was delivered: %v; no watch is behind what has arrived from storage", e.Cause)
+	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "not everything was delivered: %v", e.Cause)
-	if len(e.Watches) == 0 {
-		text.WriteString("; no watch is behind what has arrived from storage")
-	}
 	more := "; and %d more"
 	if len(e.Watches) == maxUndelivered {
 		more = "; and at least %d more"
@@ -154,7 +154,9 @@ func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 // Drain does not wait for them.
 //
 // Give ctx a deadline: if storage goes back in time meanwhile, it never shows what
-// was acknowledged before, and Drain waits for that until ctx is done.
+// was acknowledged before, and Drain waits for that until ctx is done. If ctx is done at
+// the beginning, for example after another Drain that took all the time, Drain fails even if
+// there is nothing to deliver.
 //
 // If ctx is done first, the engine is closed all the same, and the error is an
 // [*UndeliveredError] that names each watch that has not delivered everything, joined
