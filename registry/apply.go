@@ -111,12 +111,20 @@ func (c *core) readConfig(key string, text []byte, kind *Kind, opts *WriteOption
 	return config, opts.judge(strict)
 }
 
+// orNone returns the value of a field for a text, which says so if there is none.
+func orNone(value any) any {
+	if value == nil {
+		return "none"
+	}
+	return value
+}
+
 // identify refuses a configuration of another kind, and fills in the name.
 func identify(key string, config map[string]any, kind *Kind) error {
 	want := kind.GroupVersionKind()
 	if config["apiVersion"] != want.GroupVersion().String() || config["kind"] != want.Kind {
 		return badRequest("the configuration must have apiVersion: %s and kind: %s; it has %v and %v",
-			want.GroupVersion(), want.Kind, config["apiVersion"], config["kind"])
+			want.GroupVersion(), want.Kind, orNone(config["apiVersion"]), orNone(config["kind"]))
 	}
 	if config[metadataField] == nil {
 		config[metadataField] = map[string]any{}

@@ -89,7 +89,7 @@ func TestApply_WhatIsWrongIsToldAsIt(t *testing.T) {
 		{"?fieldManager=one", strings.Repeat("[", 2000), "400 BadRequest the configuration does not parse"},
 		{"?fieldManager=one", head + `"spec":` + strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200) + "}", "400 BadRequest the configuration is nested more than 100 deep"},
 		{"?fieldManager=one", bomb(), "400 BadRequest the configuration does not parse: yaml: document contains excessive aliasing"},
-		{"?fieldManager=one", `{"kind":"Widget"}`, "400 BadRequest the configuration must have apiVersion: example.com/v1 and kind: Widget"},
+		{"?fieldManager=one", `{"kind":"Widget"}`, "400 BadRequest the configuration must have apiVersion: example.com/v1 and kind: Widget; it has none and Widget"},
 		{"?fieldManager=one", head + `"metadata":{"managedFields":[]}}`, "400 BadRequest metadata.managedFields must not be in a configuration"},
 		{"?fieldManager=one", head + `"spec":{"colour":"red"}}`, "400 BadRequest the configuration does not fit the schema of Widget: .spec.colour: field not declared in schema"},
 		{"?fieldManager=one", head + `"spec":{"size":"big"}}`, "400 BadRequest the configuration does not fit the schema"},
