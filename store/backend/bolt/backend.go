@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Backend is the objects of one type in a file. All methods are safe for
@@ -76,6 +77,9 @@ var (
 // file that is open for reading; [*FullError] for a new name; [*FailedError]; a
 // [*usercode.PanicError] of the schema, the codec or the clock; [store.ErrClosed].
 func New(f *File, name string, cfg Config) (*Backend, error) {
+	if f == nil {
+		return nil, &usercode.ConfigError{Field: "f", Problem: "is nil; give what Open returns"}
+	}
 	if err := cfg.validate(name); err != nil {
 		return nil, err
 	}

@@ -42,6 +42,8 @@ func TestOpen_SaysWhatIsWrongWithOptions(t *testing.T) {
 		var option *usercode.ConfigError
 		require.ErrorAs(t, err, &option, name)
 	}
+	_, err = bolt.New(nil, "things", good)
+	require.EqualError(t, err, "invalid configuration: f is nil; give what Open returns")
 }
 
 func TestOpen_IsToldThatTheFileIsOpen(t *testing.T) {

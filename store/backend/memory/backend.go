@@ -65,9 +65,13 @@ var (
 )
 
 // New returns a backend that is empty, except for opts.Objects, and uses schema for objects'
-// labels, fields and sizes. It fails with a [*usercode.ConfigError] if opts are invalid, and
-// with a [*usercode.PanicError] if the clock panics, or a function of schema for an object.
+// labels, fields and sizes. It fails with a [*usercode.ConfigError] if opts are invalid or
+// schema lacks Clone or Size, and with a [*usercode.PanicError] if the clock panics, or a
+// function of schema for an object.
 func New(schema store.Schema, opts Options) (*Backend, error) {
+	if schema.Clone == nil || schema.Size == nil {
+		return nil, &usercode.ConfigError{Field: "schema", Problem: "lacks Clone or Size; give that of the type, such as engine.Config.Schema returns"}
+	}
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}

@@ -51,6 +51,16 @@ func TestNew_StartsAtTheClocksRevision(t *testing.T) {
 	require.ErrorIs(t, err, usercode.ErrConfig)
 }
 
+// Without it, the first write would panic.
+func TestNew_NamesTheSchemaThatLacksAFunction(t *testing.T) {
+	for _, schema := range []store.Schema{{}, {Clone: lamps.Clone}, {Size: lamps.Size}} {
+		_, err := memory.New(schema, memory.Options{})
+		var wrong *usercode.ConfigError
+		require.ErrorAs(t, err, &wrong)
+		require.Equal(t, "schema", wrong.Field)
+	}
+}
+
 // Objects that expired before the storage began are not in it, not even for its first read.
 func TestNew_DeletesObjectsThatHaveExpired(t *testing.T) {
 	lamp := func(key string, expires time.Time) *store.Object {
