@@ -117,7 +117,12 @@ func (k Kind) validate() error {
 		rules = append(rules, rule{"ShortNames", name, validation.IsDNS1035Label(name)})
 	}
 	for _, r := range rules {
-		if len(r.problems) > 0 {
+		switch {
+		case r.name == "" && r.field == "Version":
+			return &engine.ConfigError{Field: "Kind.Version", Problem: "is empty; give one such as v1"}
+		case r.name == "" && r.field == "Kind":
+			return &engine.ConfigError{Field: "Kind.Kind", Problem: "is empty; give the name of the kind, such as Widget"}
+		case len(r.problems) > 0:
 			return &engine.ConfigError{Field: "Kind." + r.field, Problem: fmt.Sprintf("has the name %q, which cannot be used: %s", r.name, strings.Join(r.problems, "; "))}
 		}
 	}

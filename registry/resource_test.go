@@ -309,7 +309,7 @@ func TestResource_KindsKnownOnlyAtRunTime(t *testing.T) {
 
 func TestKind_WrongOnesAreRefused(t *testing.T) {
 	for told, kind := range map[string]registry.Kind{
-		`Kind.Version has the name ""`: {}, `Kind.Kind has the name ""`: {Group: "example.com", Version: "v1"},
+		`Kind.Version is empty; give one such as v1`: {}, `Kind.Kind is empty`: {Group: "example.com", Version: "v1"},
 		`Kind.Group has the name "Example"`:     {Group: "Example", Version: "v1", Kind: "Widget"},
 		`Kind.Version has the name "1"`:         {Group: "example.com", Version: "1", Kind: "Widget"},
 		`Kind.Kind has the name "Wid get"`:      {Group: "example.com", Version: "v1", Kind: "Wid get"},
