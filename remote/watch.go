@@ -33,7 +33,7 @@ type watch struct {
 	// through is the revision up to which events have been read, taken the one up to
 	// which they have been taken.
 	through, taken store.Revision
-	// waiting: the last Next returned nothing, so the next event calls notify.
+	// waiting: the last Next returned no events, so whatever comes next calls notify.
 	waiting bool
 	// err ends the watch once the events are taken; [store.ErrClosed] ends it at once.
 	err error
@@ -133,7 +133,7 @@ func (w *watch) Next(limit int) (backend.Batch, error) {
 			batch.Through = batch.Events[n-1].Revision
 		}
 	}
-	w.waiting = len(batch.Events) == 0 && batch.Through == batch.After
+	w.waiting = len(batch.Events) == 0
 	w.taken = batch.Through
 	return batch, nil
 }

@@ -91,6 +91,68 @@ func TestWatch_NextOfFewerEventsThanThereAre(t *testing.T) {
 	})
 }
 
+// A batch without events is followed by a notification also if it reports progress: a consumer need
+// not call Next again before that.
+func TestWatch_NotifiesAfterABatchOfProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := pretend(t, func(r *http.Request) (*http.Response, error) {
+			return reply(http.StatusOK, io.MultiReader(strings.NewReader(bookmarkAt(7)), sleeper(time.Minute), strings.NewReader(event("ADDED", "a", 8)), silence{r.Context()}))
+		})
+		var notified atomic.Int64
+		w, err := b.Watch(t.Context(), backend.WatchOptions{From: 5, NoPrev: true, Notify: func() { notified.Add(1) }})
+		require.NoError(t, err)
+		synctest.Wait()
+		batch, err := w.Next(1)
+		require.NoError(t, err)
+		require.Equal(t, backend.Batch{After: 5, Through: 7}, batch)
+		before := notified.Load()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, before+1, notified.Load())
+		batch, err = w.Next(1)
+		require.NoError(t, err)
+		require.Equal(t, []string{"a@8"}, textOf(batch.Events))
+		w.Close()
+		require.NoError(t, b.Close())
+	})
+}
+
+// Events of one revision that arrive together are in one batch, also for a consumer that reads as soon as
+// it is notified.
+func TestWatch_WhatArrivesTogetherIsReadTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := pretend(t, staying(event("ADDED", "a", 6)+event("ADDED", "b", 6)+event("ADDED", "c", 6)))
+		notified, goOn := make(chan struct{}), make(chan struct{})
+		w, err := b.Watch(t.Context(), backend.WatchOptions{From: 5, NoPrev: true, Notify: func() {
+			close(notified)
+			<-goOn // meanwhile the watch reads no further
+		}})
+		require.NoError(t, err)
+		<-notified
+		batch, err := w.Next(1)
+		require.NoError(t, err)
+		require.Equal(t, []string{"a@6", "b@6", "c@6"}, textOf(batch.Events))
+		close(goOn)
+		w.Close()
+		require.NoError(t, b.Close())
+	})
+}
+
+// What a server says late does not take the watch back.
+func TestWatch_AnOldBookmarkTakesNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := pretend(t, staying(event("ADDED", "a", 7)+bookmarkAt(6)))
+		w, err := b.Watch(t.Context(), backend.WatchOptions{From: 5, NoPrev: true, Notify: func() {}})
+		require.NoError(t, err)
+		synctest.Wait()
+		batch, err := w.Next(1)
+		require.NoError(t, err)
+		require.Equal(t, store.Revision(7), batch.Through)
+		w.Close()
+		require.NoError(t, b.Close())
+	})
+}
+
 // What lies outside of the configured namespace is in no list and no watch, also if they ask for it.
 func TestBackend_HasNothingOutsideOfItsNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
