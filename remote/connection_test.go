@@ -2,11 +2,14 @@ package remote_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,6 +19,7 @@ import (
 
 	"github.com/watchmill/watchmill/internal/pipenet"
 	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // deaf is a connection of which, once it is dead, nothing arrives any more, in either direction.
@@ -85,6 +89,162 @@ func TestClient_LeavesADeadConnectionOfHTTP2(t *testing.T) {
 		require.NoError(t, h.Close())
 		require.ErrorIs(t, <-ended, http.ErrServerClosed)
 	})
+}
+
+// A client keeps a connection for the next request. None outlives its backend, nor the call of Kinds.
+func TestBackend_LeavesNoConnection(t *testing.T) {
+	for name, call := range map[string]func(t *testing.T, url string){
+		"a request": func(t *testing.T, url string) {
+			b := backendAt(t, url)
+			_, err := b.List(t.Context(), backend.ListOptions{})
+			require.NoError(t, err)
+			require.NoError(t, b.Close())
+		},
+		"a watch": func(t *testing.T, url string) {
+			pauses := make(chan error, 1)
+			b := backendAt(t, url, func(c *remote.Config) { c.MaxPause, c.OnError = patience, func(err error) { pauses <- err } })
+			_, err := b.Watch(t.Context(), backend.WatchOptions{From: 5, NoPrev: true, Notify: func() {}})
+			require.NoError(t, err)
+			require.ErrorIs(t, <-pauses, backend.ErrUnavailable)
+			require.NoError(t, b.Close())
+		},
+		"kinds": func(t *testing.T, url string) {
+			_, err := remote.Kinds(t.Context(), remote.Config{URL: url})
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var opened, watches atomic.Int64
+			closed := make(chan struct{}, 10)
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Query().Has("watch") && watches.Add(1) > 1 {
+					w.Header().Set("Retry-After", "1000")
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				_, _ = io.WriteString(w, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"5"}},"metadata":{"resourceVersion":"5"},"items":[]}`)
+			}))
+			s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				switch state {
+				case http.StateNew:
+					opened.Add(1)
+				case http.StateClosed:
+					closed <- struct{}{}
+				}
+			}
+			s.Start()
+			defer s.Close()
+			call(t, s.URL)
+			<-closed
+			require.Equal(t, int64(1), opened.Load())
+		})
+	}
+}
+
+// closing is a body that counts when it is closed.
+type closing struct {
+	io.Reader
+	open *atomic.Int64
+	once sync.Once
+}
+
+func (c *closing) Close() error {
+	c.once.Do(func() { c.open.Add(-1) })
+	return nil
+}
+
+// tracked counts the bodies of answers that are not closed.
+func tracked(open *atomic.Int64, answer pretended) pretended {
+	return func(r *http.Request) (*http.Response, error) {
+		resp, err := answer(r)
+		if err == nil {
+			open.Add(1)
+			resp.Body = &closing{Reader: resp.Body, open: open}
+		}
+		return resp, err
+	}
+}
+
+// Whatever comes of an answer, its connection is given back, also if the answer has no end.
+func TestBackend_ClosesEachAnswer(t *testing.T) {
+	for _, code := range []int{http.StatusOK, http.StatusForbidden} {
+		var open atomic.Int64
+		endless := tracked(&open, func(*http.Request) (*http.Response, error) { return reply(code, spaces{}) })
+		b := pretend(t, endless, func(c *remote.Config) { c.MaxList = 1000 })
+		for name, call := range calls {
+			require.Error(t, call(t.Context(), b), name)
+			require.Zero(t, open.Load(), "%s: %d", name, code)
+		}
+		_, err := remote.Kinds(t.Context(), remote.Config{URL: "http://origin.localhost", Client: &http.Client{Transport: endless}})
+		require.Error(t, err)
+		require.Zero(t, open.Load(), "kinds: %d", code)
+	}
+}
+
+// A connection of a watch is given back before the next one is opened, also if the server leaves it open.
+func TestWatch_ClosesEachConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var open atomic.Int64
+		const failure = `{"type":"ERROR","object":{"kind":"Status","code":500}}` + "\n"
+		answer := func(frames string) pretended {
+			return func(r *http.Request) (*http.Response, error) {
+				if n := open.Load(); n != 0 {
+					t.Errorf("%d are open", n)
+				}
+				return tracked(&open, staying(frames))(r)
+			}
+		}
+		events := watchOf(t, func(*remote.Config) {}, answer(event("ADDED", "a", 6)+failure), answer(failure), answer(gone))
+		require.Len(t, events, 1)
+		require.Zero(t, open.Load())
+	})
+}
+
+// Close waits for what it ends: afterwards no code of the user's runs.
+func TestBackend_CloseWaitsForItsGoroutines(t *testing.T) {
+	for name, call := range map[string]func(ctx context.Context, b *remote.Backend) error{
+		"watch": func(ctx context.Context, b *remote.Backend) error {
+			_, err := b.Watch(ctx, backend.WatchOptions{From: 5, NoPrev: true, Notify: func() {}})
+			return err
+		},
+		"revision": func(ctx context.Context, b *remote.Backend) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			_, err := b.Revision(ctx)
+			if errors.Is(err, context.DeadlineExceeded) {
+				return nil // the request goes on
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				b := pretend(t, func(r *http.Request) (*http.Response, error) {
+					if r.URL.Query().Has("watch") {
+						return reply(http.StatusOK, until(release))
+					}
+					<-release
+					return nil, errors.New("no network")
+				})
+				require.NoError(t, call(t.Context(), b))
+				closed := make(chan error, 1)
+				go func() { closed <- b.Close() }()
+				synctest.Wait()
+				require.Empty(t, closed)
+				close(release)
+				require.NoError(t, <-closed)
+			})
+		})
+	}
+}
+
+// until is a body that ends with a channel, and not with its request.
+type until chan struct{}
+
+func (u until) Read([]byte) (int, error) {
+	<-u
+	return 0, io.EOF
 }
 
 // through is a transport that a program has put in place of the default one, such as one that

@@ -199,6 +199,25 @@ func TestKinds_OfAServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// A kind has the scope and the subresources that the server says.
+func TestKinds_ScopesAndStatuses(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/apis" {
+			_, _ = io.WriteString(w, `{}`) // it has no schemas
+			return
+		}
+		_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","resources":[
+			{"resource":"racks","scope":"Cluster","verbs":["list","watch"],"subresources":[{"subresource":"scale"}]},
+			{"resource":"widgets","scope":"Namespaced","verbs":["list","watch"],"subresources":[{"subresource":"status"},{"subresource":"scale"}]}]}]}]}`)
+	}))
+	defer origin.Close()
+	kinds, err := remote.Kinds(t.Context(), remote.Config{URL: origin.URL})
+	require.NoError(t, err)
+	require.Len(t, kinds, 2)
+	require.Equal(t, []bool{true, false}, []bool{kinds[0].Kind.ClusterScoped, kinds[0].Kind.Status})
+	require.Equal(t, []bool{false, true}, []bool{kinds[1].Kind.ClusterScoped, kinds[1].Kind.Status})
+}
+
 // A kind that cannot be listed or watched cannot be followed.
 func TestKinds_CanBeListedAndWatched(t *testing.T) {
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

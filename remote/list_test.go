@@ -144,6 +144,25 @@ func TestList_PagesAreBoundedTogether(t *testing.T) {
 	require.Less(t, pages, 100)
 }
 
+// The pages of a list that begins at a key are of one state, and the last one says that it is.
+func TestList_PagesFromAKeyAreOfOneState(t *testing.T) {
+	origin := originWith(t, "a", "b", "d")
+	b := backendAt(t, origin.url)
+	first, err := b.List(t.Context(), backend.ListOptions{Start: "default/b", Limit: 1})
+	require.NoError(t, err)
+	origin.create("c", 1)
+	last, err := b.List(t.Context(), backend.ListOptions{Start: "default/b", Limit: 1, Continue: first.Continue})
+	require.NoError(t, err)
+	for page, key := range map[*backend.List]string{first: "default/b", last: "default/d"} {
+		require.Len(t, page.Items, 1)
+		require.Equal(t, key, page.Items[0].Key)
+		require.Equal(t, first.Revision, page.Revision)
+	}
+	require.Equal(t, 1, first.Remaining)
+	require.Zero(t, last.Remaining)
+	require.Empty(t, last.Continue)
+}
+
 // A list of several pages expires as one page does.
 func TestList_ExpiresBetweenPages(t *testing.T) {
 	s := front(t, "http://origin.localhost", func(w http.ResponseWriter, r *http.Request, _ http.Handler) {

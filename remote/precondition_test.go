@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"testing"
 
@@ -128,5 +129,24 @@ func TestForward_PreconditionsAndBodyMustNotDiffer(t *testing.T) {
 		_, _, err := b.ForwardApply(t.Context(), "default/a", "", []byte(body), opts)
 		var bad *registry.BadRequestError
 		require.ErrorAs(t, err, &bad, body)
+	}
+}
+
+// A body may say what the options do, or nothing.
+func TestForward_PreconditionsMayBeInTheBody(t *testing.T) {
+	var body []byte
+	b := pretend(t, func(r *http.Request) (_ *http.Response, err error) {
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		return sends("{}")(r)
+	})
+	for _, given := range []string{
+		`{}`, `{"metadata":null}`, `{"metadata":{"uid":null,"resourceVersion":null}}`,
+		`{"metadata":{"uid":"","resourceVersion":""}}`, `{"metadata":{"uid":"u","resourceVersion":"7"}}`,
+	} {
+		_, _, err := b.ForwardUpdate(t.Context(), "default/a", "", []byte(given), registry.WriteOptions{UID: "u", Revision: 7})
+		require.NoError(t, err, given)
+		require.JSONEq(t, `{"metadata":{"uid":"u","resourceVersion":"7"}}`, string(body), given)
 	}
 }

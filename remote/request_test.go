@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -152,10 +154,52 @@ func TestBackend_AWriteIsUncertainOnceItMayHaveBeenSent(t *testing.T) {
 		b := pretend(t, func(*http.Request) (*http.Response, error) {
 			return nil, &net.OpError{Op: op, Err: errors.New("reset")}
 		})
-		_, err := b.ForwardCreate(t.Context(), "default", []byte("{}"), registry.WriteOptions{})
-		require.ErrorIs(t, err, backend.ErrUnavailable)
-		require.Equal(t, uncertain, errors.Is(err, backend.ErrUncertain), op)
+		for name, write := range writes {
+			err := write(t.Context(), b)
+			require.ErrorIs(t, err, backend.ErrUnavailable)
+			require.Equal(t, uncertain, errors.Is(err, backend.ErrUncertain), "%s: %s", op, name)
+		}
 	}
+}
+
+// decoded is the object that text is the JSON of.
+func decoded(text string) (*store.Object, error) {
+	format, err := registry.FormatOf(widgets(nil))
+	if err != nil {
+		return nil, err
+	}
+	return format.Decode([]byte(text))
+}
+
+// writes are the writes of a backend.
+var writes = map[string]func(context.Context, *remote.Backend) error{
+	"put": func(ctx context.Context, b *remote.Backend) error {
+		draft, err := decoded(object("a", 1))
+		if err == nil {
+			_, err = b.Put(ctx, draft, nil, backend.PutOptions{})
+		}
+		return err
+	},
+	"remove": func(ctx context.Context, b *remote.Backend) error {
+		_, err := b.Remove(ctx, &store.Object{Key: "default/a", Revision: 5})
+		return err
+	},
+	"create": func(ctx context.Context, b *remote.Backend) error {
+		_, err := b.ForwardCreate(ctx, "default", []byte("{}"), registry.WriteOptions{})
+		return err
+	},
+	"update": func(ctx context.Context, b *remote.Backend) error {
+		_, _, err := b.ForwardUpdate(ctx, "default/a", "", []byte("{}"), registry.WriteOptions{})
+		return err
+	},
+	"apply": func(ctx context.Context, b *remote.Backend) error {
+		_, _, err := b.ForwardApply(ctx, "default/a", "", []byte("{}"), registry.WriteOptions{})
+		return err
+	},
+	"delete": func(ctx context.Context, b *remote.Backend) error {
+		_, _, err := b.ForwardDelete(ctx, "default/a", registry.DeleteOptions{})
+		return err
+	},
 }
 
 // hangingUp is a connection of a server that reads, and closes it without an answer.
@@ -298,4 +342,72 @@ func TestForward_SendsTheOptionsThatAreGiven(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"", "dryRun=All&fieldManager=me&fieldValidation=Warn&force=true"}, asked)
+}
+
+// A deletion has the options that are given, above all what the object must be.
+func TestForwardDelete_SendsTheOptionsThatAreGiven(t *testing.T) {
+	var bodies []string
+	b := pretend(t, func(r *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		bodies = append(bodies, string(body))
+		if err != nil {
+			return nil, err
+		}
+		return sends(`{"kind":"Status","apiVersion":"v1","metadata":{"resourceVersion":"9"}}`)(r)
+	})
+	const head = `{"kind":"DeleteOptions","apiVersion":"v1"`
+	now := int64(0)
+	for _, c := range []struct {
+		opts registry.DeleteOptions
+		want string
+	}{
+		{registry.DeleteOptions{}, head + `}`},
+		{registry.DeleteOptions{UID: "u"}, head + `,"preconditions":{"uid":"u"}}`},
+		{registry.DeleteOptions{Revision: 5}, head + `,"preconditions":{"resourceVersion":"5"}}`},
+		{registry.DeleteOptions{DryRun: true, Propagation: "Orphan", Grace: &now}, head + `,"dryRun":["All"],"propagationPolicy":"Orphan","gracePeriodSeconds":0}`},
+	} {
+		_, _, err := b.ForwardDelete(t.Context(), "default/a", c.opts)
+		require.NoError(t, err)
+		require.JSONEq(t, c.want, bodies[len(bodies)-1])
+	}
+}
+
+// Only the status of the answer says whether an update or an apply has made the object.
+func TestForward_TellsWhetherTheObjectIsNew(t *testing.T) {
+	for code, isNew := range map[int]bool{http.StatusOK: false, http.StatusCreated: true} {
+		b := pretend(t, func(*http.Request) (*http.Response, error) { return reply(code, strings.NewReader("{}")) })
+		_, updated, err := b.ForwardUpdate(t.Context(), "default/a", "", []byte("{}"), registry.WriteOptions{})
+		require.NoError(t, err)
+		_, applied, err := b.ForwardApply(t.Context(), "default/a", "", []byte("{}"), registry.WriteOptions{})
+		require.NoError(t, err)
+		require.Equal(t, []bool{isNew, isNew}, []bool{updated, applied})
+	}
+}
+
+// The time of a write is when it was answered, for the server says only when the object was created.
+func TestPut_IsWrittenNow(t *testing.T) {
+	const created = `"creationTimestamp":"2020-01-02T03:04:05Z",`
+	text := strings.Replace(object("a", 6), `"uid"`, created+`"uid"`, 1)
+	b := pretend(t, sends(text))
+	draft, err := decoded(text)
+	require.NoError(t, err)
+	began := time.Now()
+	o, err := b.Put(t.Context(), draft, &store.Object{Key: "default/a", Revision: 5}, backend.PutOptions{})
+	require.NoError(t, err)
+	require.False(t, o.Written.Before(began), "%v", o.Written)
+	o, err = b.Get(t.Context(), "default/a")
+	require.NoError(t, err)
+	require.Equal(t, 2020, o.Written.UTC().Year())
+}
+
+// A server that does not know how to leave managed fields out sends them.
+func TestGet_LeavesManagedFieldsOut(t *testing.T) {
+	text := strings.Replace(object("a", 6), `"uid"`, `"managedFields":[{"manager":"m"}],"uid"`, 1)
+	format, err := registry.FormatOf(widgets(nil))
+	require.NoError(t, err)
+	for _, keep := range []bool{true, false} {
+		o, err := pretend(t, sends(text), func(c *remote.Config) { c.KeepManagedFields = keep }).Get(t.Context(), "default/a")
+		require.NoError(t, err)
+		require.Equal(t, keep, len(format.Meta(o).GetManagedFields()) > 0)
+	}
 }
