@@ -160,9 +160,11 @@ var watchChecks = []check{
 		}
 		a := x.create("a", "x")
 		f := x.follow("", a.Revision)
+		f.sees()
 		sent, err := emitter.Emit(x.ctx, draft("a", "passing"))
 		require.NoError(x, err)
 		require.Greater(x, sent.Revision, a.Revision, "an emission has a revision of its own")
+		f.await()
 		f.sees(event{Type: store.Emitted, Revision: sent.Revision, Object: sent})
 		x.holds(a)
 		x.lists(backend.ListOptions{Revision: sent.Revision}, a)
@@ -226,6 +228,12 @@ var notifyChecks = []check{
 			o := x.create(fmt.Sprintf("k/%d", i), "x")
 			f.await()
 			f.sees(added(o))
+			next := x.update(o, "y")
+			f.await()
+			f.sees(modified(o, next))
+			gone := x.remove(next)
+			f.await()
+			f.sees(deleted(next, gone))
 		}
 	}},
 	{"Contract_NoNotificationIsLostBetweenGoroutines", func(x *fixture) {

@@ -71,8 +71,10 @@ var writeChecks = []check{
 		o := x.update(old, "y")
 		_, err := x.Backend.Remove(x.ctx, old)
 		x.fails(err, store.ErrConflict, "removal at an older revision")
-		_, err = x.Backend.Remove(x.ctx, at("a/1", 0))
-		require.Error(x, err, "removal needs a revision")
+		for _, key := range []string{"a/1", "none"} {
+			_, err = x.Backend.Remove(x.ctx, at(key, 0))
+			require.Error(x, err, "removal needs a revision")
+		}
 		x.holds(o)
 	}},
 	{"Put_DemandsTheRevision", func(x *fixture) {

@@ -111,6 +111,21 @@ func TestNew_ContainsAPanicOfTheClock(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
+// A timer that can no longer be stopped may ring after Close.
+func TestClock_MayRingAfterClose(t *testing.T) {
+	virtual := clock.NewVirtual(began)
+	failing := &clocktest.Failing{Clock: virtual}
+	b, err := memory.New(lamps, memory.Options{Clock: failing, FirstRevision: 1})
+	require.NoError(t, err)
+	_, err = b.Put(t.Context(), newLamp("hall", false), nil, backend.PutOptions{TTL: time.Second})
+	require.NoError(t, err)
+	failing.Fail(clocktest.Stop, 0, 2)
+	require.NoError(t, b.Close())
+	require.Equal(t, 2, virtual.Pending(), "of what expires, and of history")
+	require.NotPanics(t, func() { virtual.Advance(time.Hour) })
+	require.Zero(t, virtual.Pending())
+}
+
 // After an error a draft is the caller's again, and its value as it was.
 func TestClock_ThatPanicsLeavesADraftAsItWas(t *testing.T) {
 	failing := &clocktest.Failing{Clock: clock.NewVirtual(began)}

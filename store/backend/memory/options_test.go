@@ -17,7 +17,9 @@ import (
 // have come to meanwhile.
 func TestFirstRevisionAt_RisesWithTheClock(t *testing.T) {
 	require.Equal(t, store.Revision(4_000_000), memory.FirstRevisionAt(time.Unix(1, 0)))
-	require.Equal(t, store.Revision(1), memory.FirstRevisionAt(time.Time{}))
+	for _, early := range []time.Time{{}, time.Unix(-9_000_000_000_000, 0), time.Unix(0, 0), time.Unix(-1, 0)} {
+		require.Equal(t, store.Revision(1), memory.FirstRevisionAt(early), "the clock shows %v", early)
+	}
 	for _, late := range []int64{1 << 41, 1 << 42, 1 << 43, 1 << 62} {
 		require.Equal(t, store.Revision(1<<62), memory.FirstRevisionAt(time.Unix(late, 0)), "the clock shows %d", late)
 	}
@@ -71,14 +73,28 @@ func TestNew_DeletesObjectsThatHaveExpired(t *testing.T) {
 	schema := lamps
 	schema.Describe = func(*store.Object) {}
 	b, err := memory.New(schema, memory.Options{Clock: clock.NewVirtual(began), FirstRevision: 7, Objects: []*store.Object{
-		lamp("expired", began.Add(-time.Hour)), lamp("later", began.Add(time.Hour)), lamp("never", time.Time{}),
+		lamp("expired", began.Add(-time.Hour)), lamp("expired too", began), lamp("later", began.Add(time.Hour)), lamp("never", time.Time{}),
 	}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Close()) }()
 	all, err := b.List(t.Context(), backend.ListOptions{})
 	require.NoError(t, err)
 	require.Len(t, all.Items, 2)
-	require.Equal(t, store.Revision(8), all.Revision, "the deletion is a change")
+	require.Equal(t, store.Revision(9), all.Revision, "each deletion is a change")
 	_, err = b.Put(t.Context(), newLamp("expired", false), nil, backend.PutOptions{})
 	require.NoError(t, err)
+}
+
+// The clock may have been set back since the objects were written.
+func TestNew_BeginsBeyondItsObjects(t *testing.T) {
+	o := newLamp("hall", false)
+	o.Created, o.Revision = 3, memory.FirstRevisionAt(began.Add(time.Hour))
+	schema := lamps
+	schema.Describe = func(*store.Object) {}
+	b, err := memory.New(schema, memory.Options{Clock: clock.NewVirtual(began), Objects: []*store.Object{o}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	first, err := b.Revision(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, o.Revision, first)
 }

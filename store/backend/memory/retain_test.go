@@ -22,6 +22,8 @@ func TestRetain_CompactsByAge(t *testing.T) {
 	last := f.flicker("a", 10)
 	f.clock.Advance(memory.DefaultRetainAge - time.Second)
 	require.Len(t, f.read(f.watch(first.Revision, nothing)), 10, "it is kept for that long")
+	_, err := f.List(f.ctx, backend.ListOptions{Revision: first.Revision})
+	require.NoError(t, err)
 	f.clock.Advance(memory.DefaultRetainAge)
 
 	// Nothing was written meanwhile: it goes by itself, and the timer rests.
@@ -40,6 +42,18 @@ func TestRetain_CompactsByAge(t *testing.T) {
 
 	f.flicker("a", 1)
 	require.Equal(t, 1, f.clock.Pending(), "and with something there is one again")
+}
+
+// History that is too young when the alarm rings goes later, also if nothing more is written.
+func TestRetain_CompactsWhatIsWrittenBeforeTheAlarm(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	f.flicker("a", 5)
+	f.clock.Advance(memory.DefaultRetainAge - time.Second)
+	f.flicker("a", 3)
+	f.clock.Advance(time.Second)
+	require.Equal(t, 8, f.History().Len(), "they are of one chunk")
+	f.clock.Advance(memory.DefaultRetainAge)
+	require.Zero(t, f.History().Len())
 }
 
 // What a watch has not read stays whatever its age is.

@@ -83,6 +83,33 @@ func TestSize_PanicWritesNothing(t *testing.T) {
 	require.Same(t, o, got)
 }
 
+// An object may change while it is measured, which takes no lock: then another one would be deleted.
+func TestRemove_OfAnObjectThatChangesWhileItIsMeasured(t *testing.T) {
+	schema := lamps
+	meanwhile := func() {}
+	schema.Size = func(*store.Object) int {
+		f := meanwhile
+		meanwhile = func() {}
+		f()
+		return 1
+	}
+	f := newFixtureOf(t, schema, memory.Options{})
+	o := f.put("a", nil, backend.PutOptions{})
+	var changed *store.Object
+	meanwhile = func() { changed = f.put("a", o, backend.PutOptions{}) }
+	_, err := f.Remove(f.ctx, o)
+	require.ErrorIs(t, err, store.ErrConflict)
+	got, err := f.Get(f.ctx, "a")
+	require.NoError(t, err)
+	require.Same(t, changed, got)
+	meanwhile = func() {
+		_, err := f.Remove(f.ctx, changed)
+		require.NoError(t, err)
+	}
+	_, err = f.Remove(f.ctx, changed)
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
 func TestWatch_CloseWaitsForItsNotification(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	entered, leave := make(chan struct{}), make(chan struct{})
