@@ -3,6 +3,7 @@ package codec_test
 import (
 	"bytes"
 	"compress/gzip"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -94,6 +95,9 @@ func TestGzip_BoundsWhatComesOut(t *testing.T) {
 
 	_, _, err = small.Encode(&zeros)
 	require.ErrorIs(t, err, codec.ErrTooLarge, "what could not be read is not written")
+
+	require.NoError(t, codec.Gzip{Codec: raw{}, MaxSize: math.MaxInt64}.Decode(tag, bomb, &out), "the largest number is no limit")
+	require.True(t, bytes.Equal(zeros, out))
 }
 
 func TestGzip_RefusesDamage(t *testing.T) {

@@ -94,6 +94,13 @@ func TestAESGCM_OpensNothingThatWasChanged(t *testing.T) {
 	}
 }
 
+// What is no sealed value, such as one from before there was a Sealer, is taken for no other key's.
+func TestAESGCM_KnowsWhatWasNeverSealed(t *testing.T) {
+	_, _, err := newAESGCM(t, key("a", 1)).Open([]byte(`{"metadata":{"name":"hall","namespace":"default"},"spec":{"size":1,"colour":"red"}}`), nil)
+	require.ErrorIs(t, err, codec.ErrNotAuthentic)
+	require.NotErrorIs(t, err, codec.ErrUnknownKey)
+}
+
 // A key under another's ID does not open its values.
 func TestAESGCM_DoesNotTrustTheID(t *testing.T) {
 	sealed, err := newAESGCM(t, key("a", 1)).Seal([]byte("x"), nil)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,7 @@ func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 		"two objects a line":  {head + strings.TrimSpace(one) + one, 2, "", "has something after its JSON object"},
 		"no key":              {head + `{"revision":5}` + "\n", 2, "key", "cannot be one"},
 		"key twice":           {head + one + one + end, 3, "key", "\"a\" does not come after that of the line before"},
+		"keys not in order":   {head + strings.Replace(one, `"a"`, `"b"`, 1) + one + end, 3, "key", "\"a\" does not come after that of the line before"},
 		"no revision":         {head + `{"key":"a","created":1,"value":{}}` + "\n", 2, "revision", "is 0; it must be between 1 and that of the snapshot, 9"},
 		"later than snapshot": {head + `{"key":"a","revision":10,"created":1,"value":{}}` + "\n", 2, "revision", "is 10; it must be between 1 and that of the snapshot, 9"},
 		"created later":       {head + `{"key":"a","revision":5,"created":6,"value":{}}` + "\n", 2, "created", "is 6; it must be between 1 and the object's revision, 5"},
@@ -102,7 +104,7 @@ func TestRead_NoticesEachWrongBit(t *testing.T) {
 func TestRead_TakesLinesUpToMaxLine(t *testing.T) {
 	name := strings.Repeat("n", 1<<20)
 	long := `{"key":"a","revision":5,"created":3,"value":{"Name":"` + name + `","N":1}}` + "\n"
-	for _, maxLine := range []int{0, len(long) - 1} {
+	for _, maxLine := range []int{0, len(long) - 1, math.MaxInt} {
 		state, err := snapshot.Read(strings.NewReader(head+long+end), config().Schema(), snapshot.Options{MaxLine: maxLine})
 		require.NoError(t, err)
 		require.Equal(t, name, store.As[engine.Object[pod]](state.Objects[0]).Value.Name)

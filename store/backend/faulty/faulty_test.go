@@ -200,13 +200,13 @@ func TestLoseAnswer_LetsAWriteTakeEffectWithoutTheDraft(t *testing.T) {
 	mine := draft("a")
 	_, err := b.Put(t.Context(), mine, nil, backend.PutOptions{})
 	require.ErrorIs(t, err, faulty.ErrInjected)
+	_, err = b.Put(t.Context(), draft("a"), nil, backend.PutOptions{})
+	require.ErrorIs(t, err, store.ErrExists, "what fails beneath is told as it is")
 	fault.Remove()
 	stored, err := b.Get(t.Context(), "a")
 	require.NoError(t, err)
 	require.NotSame(t, mine, stored)
 	require.Zero(t, mine.Revision, "the draft is still the caller's")
-	_, err = b.Put(t.Context(), draft("a"), nil, backend.PutOptions{})
-	require.ErrorIs(t, err, store.ErrExists, "what fails beneath is told as it is")
 }
 
 func TestDelay_WaitsByTheClockOrEndsWithTheContext(t *testing.T) {
@@ -228,6 +228,17 @@ func TestDelay_WaitsByTheClockOrEndsWithTheContext(t *testing.T) {
 		require.ErrorIs(t, err, gone)
 		fault.Remove()
 	})
+}
+
+func TestDelay_LeavesNoTimerOfACallThatIsOver(t *testing.T) {
+	virtual := clock.NewVirtual(began)
+	b := newBackend(t, faulty.Options{Clock: virtual})
+	b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: faulty.Delay(time.Hour)})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := b.List(ctx, backend.ListOptions{})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, virtual.Pending())
 }
 
 // No time has to pass, so that a clock that does not move is no reason to wait.
@@ -273,6 +284,18 @@ func TestHang_SilencesWatches(t *testing.T) {
 	fault.Remove()
 	require.Greater(t, w.notified, notified)
 	require.Equal(t, []store.Revision{2}, w.revisions(t))
+
+	fault = b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+	batch, err = watch(t, b, 0).Next(10)
+	require.NoError(t, err)
+	require.Equal(t, backend.Batch{After: 2, Through: 2}, batch, "from now on is from the newest revision")
+	fault.Remove()
+
+	all := b.Add(faulty.Rule{Do: faulty.Hang()})
+	require.Empty(t, w.revisions(t))
+	notified = w.notified
+	all.Remove()
+	require.Greater(t, w.notified, notified, "a rule for all operations is one for this")
 }
 
 func TestExpire_FailsWhatNeedsHistory(t *testing.T) {
@@ -281,6 +304,8 @@ func TestExpire_FailsWhatNeedsHistory(t *testing.T) {
 	w := watch(t, b, 1)
 	fault := b.Add(faulty.Rule{Do: faulty.Expire()})
 	require.NoError(t, list(t, b), "the newest state needs no history")
+	_, err := b.Watch(t.Context(), backend.WatchOptions{Prefix: "z", Notify: func() {}})
+	require.NoError(t, err, "neither does a watch from now on")
 	require.Zero(t, fault.Hits())
 	expired := func(err error, at store.Revision) {
 		t.Helper()
@@ -289,7 +314,7 @@ func TestExpire_FailsWhatNeedsHistory(t *testing.T) {
 		require.Equal(t, at, e.Requested)
 		require.Equal(t, at+1, e.Oldest)
 	}
-	_, err := b.List(t.Context(), backend.ListOptions{Revision: 2})
+	_, err = b.List(t.Context(), backend.ListOptions{Revision: 2})
 	expired(err, 2)
 	_, err = b.Watch(t.Context(), backend.WatchOptions{From: 1, Notify: func() {}})
 	expired(err, 1)

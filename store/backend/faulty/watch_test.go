@@ -146,6 +146,9 @@ func TestLoseAndRepeatEvent_SpoilABatchThatHasEvents(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []store.Revision{2, 3, 4}, []store.Revision{sound.Events[0].Revision, sound.Events[1].Revision, sound.Events[2].Revision}, "others see what happened")
 
+	b.Add(faulty.Rule{Ops: next, Times: 1, Do: faulty.LoseEvent()})
+	require.Equal(t, []store.Revision{2, 4}, watch(t, b, 1).revisions(t))
+	require.Equal(t, []store.Revision{2, 3, 4}, watch(t, b, 1).revisions(t))
 }
 
 func TestRepeatLast_BringsAnEventAgain(t *testing.T) {
