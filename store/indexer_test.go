@@ -98,6 +98,11 @@ func TestAddIndexers_IndexesWhatIsThere(t *testing.T) {
 	x := newWidgets(t, store.Indexers[widget]{"name": func(w widget) ([]string, error) { return []string{w.Name}, nil }})
 	require.NoError(t, x.Add(widget{Name: "a", Owner: []string{"x"}}))
 	view := x.View()
+	named := func(name string) []string {
+		keys, err := view.IndexKeys("name", name)
+		require.NoError(t, err)
+		return keys
+	}
 	require.NoError(t, x.AddIndexers(store.Indexers[widget]{"owner": widgetOwners}))
 	requireOwned(t, x, "x", "a")
 	require.NoError(t, x.Update(widget{Name: "a", Owner: []string{"y"}}))
@@ -108,6 +113,10 @@ func TestAddIndexers_IndexesWhatIsThere(t *testing.T) {
 	require.Equal(t, []string{"a"}, keys, "the old index is still there")
 	_, err = view.ByIndex("owner", "x")
 	require.ErrorIs(t, err, store.ErrUnknownIndex, "an older view has no newer index")
+	require.NoError(t, x.Delete(widget{Name: "a"}))
+	require.NoError(t, x.Add(widget{Name: "b"}))
+	require.Equal(t, []string{"a"}, named("a"), "and what it had before in the old one")
+	require.Empty(t, named("b"))
 }
 
 func TestAddIndexers_AllOrNone(t *testing.T) {

@@ -113,6 +113,7 @@ func TestLabels_ThatAreNoneSelectAsNone(t *testing.T) {
 	require.Empty(t, none.AppendTo(nil))
 	require.True(t, none.Equal(store.LabelsOf(labels.Set{})))
 	require.True(t, none.Equal((&store.LabelNames{"app"}).Labels([]string{""}, none)))
+	require.False(t, store.LabelsOf(labels.Set{"a": ""}).Equal(store.LabelsOf(labels.Set{"b": ""})), "a label without a value is one")
 	for text, matches := range map[string]bool{"app": false, "!app": true, "app!=web": true} {
 		filter, err := store.NewFilter(columns, store.FilterOptions{Labels: text})
 		require.NoError(t, err)

@@ -63,7 +63,11 @@ func TestSnapshot_GetsTheNewestObject(t *testing.T) {
 	put(w, tree, "a")
 	remove(w, tree, "d")
 	put(w, tree, "b")
-	snap := &store.Snapshot{Revision: 9, Base: base, Unapplied: 6, Window: w.View()}
+	for i, key := range []string{"c", "e"} {
+		o := newThing(store.Object{Key: key, Revision: store.Revision(10 + i)})
+		w.Append(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, start)
+	}
+	snap := &store.Snapshot{Revision: 11, Base: base, Unapplied: 8, Window: w.View()}
 	requireAll := func() {
 		t.Helper()
 		for _, key := range []string{"a", "b", "c", "d", "e"} {

@@ -86,6 +86,11 @@ func TestStateAt_RemembersAndForgetsWhatItRebuilt(t *testing.T) {
 	require.Same(t, first, at(5000), "four fit")
 	at(1000)
 	require.Same(t, first, at(5000), "the one that was not used for longest made room")
+	four := w.View().Bytes()
+	for rev := store.Revision(1500); rev < 8000; rev += 500 {
+		at(rev)
+	}
+	require.Equal(t, four, w.View().Bytes(), "there are four still")
 	w.Compact(9000)
 	require.Less(t, w.View().Bytes(), newest)
 	require.Equal(t, 1000, at(9000).Len())

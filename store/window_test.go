@@ -62,6 +62,100 @@ func TestTrim_GapsWithEventsBetweenAreLeftAsTheyAre(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { w.Trim(start) }))
 }
 
+// Where a reader still needs old events, a watch can start between relists, however old they are.
+func TestTrim_OldGapsWithEventsBetweenStayTwo(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{MinEvents: 10}, nil), store.NewTree()
+	w.Reset(1)
+	w.AppendDiff(nil, 1, 10, start)
+	put(w, tree, "a")
+	w.AppendDiff(nil, 11, 20, start)
+	w.Trim(start.Add(time.Hour))
+	for rev, ok := range map[store.Revision]bool{1: true, 5: false, 10: true, 11: true, 15: false, 20: true} {
+		_, err := w.View().Seek(rev)
+		require.Equal(t, ok, err == nil, "from revision %d: %v", rev, err)
+	}
+}
+
+// A view is as it was when it was taken, whatever its window does: also the gaps of it.
+func TestWindowView_KeepsItsGaps(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+	w.Reset(1)
+	for range 3 {
+		w.AppendDiff(nil, w.View().Revision(), w.View().Revision()+9, start)
+		put(w, tree, "a")
+	}
+	before := w.View()
+	w.RaiseFloor(11)
+	for _, rev := range []store.Revision{5, 15, 25} {
+		_, err := before.Seek(rev)
+		require.ErrorIs(t, err, store.ErrExpired, "from revision %d", rev)
+	}
+	_, err := w.View().Seek(10)
+	require.ErrorIs(t, err, store.ErrExpired)
+	_, err = w.View().Seek(11)
+	require.NoError(t, err)
+}
+
+// A window that is rewound has another future. Views of the one that was given up keep that.
+func TestRewind_LeavesLaterViewsAsTheyAre(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), store.NewTree()
+	w.Reset(1)
+	for range 3 {
+		w.AppendDiff(nil, w.View().Revision(), w.View().Revision()+9, start)
+		put(w, tree, "a")
+	}
+	at := w.View()
+	relist := func(by store.Revision, key string) []string {
+		w.AppendDiff(nil, w.View().Revision(), w.View().Revision()+by, start)
+		put(w, tree, key)
+		return eventsOf(w.View())
+	}
+	first := relist(9, "b")
+	givenUp := w.View()
+	w.Rewind(at)
+	require.Equal(t, eventsOf(at), eventsOf(w.View()))
+	second := relist(3, "c")
+	require.Equal(t, []string{"ADDED a@11", "MODIFIED a@21", "MODIFIED a@31", "ADDED b@41"}, first)
+	require.Equal(t, []string{"ADDED a@11", "MODIFIED a@21", "MODIFIED a@31", "ADDED c@35"}, second)
+	require.Equal(t, first, eventsOf(givenUp))
+	for v, hidden := range map[*store.WindowView]store.Revision{&givenUp: 38, new(w.View()): 33} {
+		_, err := v.Seek(hidden)
+		require.ErrorIs(t, err, store.ErrExpired, "from revision %d", hidden)
+	}
+	w.Trim(start.Add(time.Hour))
+	require.Zero(t, w.View().Bytes(), "the bytes of what was given up are not counted")
+}
+
+// Nor are states of the future that was given up taken for those of the other one.
+func TestRewind_ForgetsTheStatesThatWereRebuilt(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+	w.Reset(0)
+	put(w, tree, "a")
+	at, base := w.View(), tree.View()
+	for _, key := range []string{"old", "new"} {
+		w.Rewind(at)
+		tree = store.TreeOf(base)
+		for range 3000 {
+			put(w, tree, key)
+		}
+		state, err := snapshot(w, tree).StateAt(t.Context(), 1000)
+		require.NoError(t, err)
+		require.Equal(t, "a@1 "+key+"@1000", keysAndRevisions(state))
+	}
+}
+
+// eventsOf returns the events of a view as text.
+func eventsOf(v store.WindowView) (texts []string) {
+	for at := v.First(); at < v.Next(); {
+		events, _ := v.Read(at)
+		for _, ev := range events {
+			texts = append(texts, ev.String())
+		}
+		at += store.Seq(len(events))
+	}
+	return texts
+}
+
 // A floor that is raised refuses watches from before it, and leaves the events to those that
 // have a position.
 func TestRaiseFloor_LeavesTheEvents(t *testing.T) {
