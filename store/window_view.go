@@ -76,16 +76,13 @@ func (v WindowView) Seek(from Revision) (Seq, error) {
 			return 0, &ExpiredError{Requested: from, Oldest: g.through}
 		}
 	}
-	return v.after(from), nil
+	return v.After(from), nil
 }
 
 // After returns the position of the first event with a revision greater than
 // rev, or First if that has been trimmed. Unlike [WindowView.Seek] it does not
 // check that a watch can start there.
-func (v WindowView) After(rev Revision) Seq { return max(v.after(rev), v.first) }
-
-// after is After in a window that reaches back to rev.
-func (v WindowView) after(rev Revision) Seq {
+func (v WindowView) After(rev Revision) Seq {
 	if rev >= v.revision {
 		return v.next
 	}
