@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -102,13 +103,15 @@ func TestWatch_EndsWithItsGoroutine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := 0
+				var open atomic.Int64
 				b := pretend(t, func(r *http.Request) (*http.Response, error) {
 					n++
-					return answers[n-1](r)
+					return tracked(&open, answers[n-1])(r)
 				}, func(c *remote.Config) { c.OnError = func(error) { runtime.Goexit() } })
 				events, err := readAll(t, b, 1)
 				require.Len(t, events, 1)
 				require.ErrorIs(t, err, usercode.ErrGoexit)
+				require.Zero(t, open.Load(), "connections")
 				require.NoError(t, b.Close())
 			})
 		})
