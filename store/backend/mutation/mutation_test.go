@@ -121,6 +121,79 @@ func TestDetect_NamesTheObjectAndTheDifference(t *testing.T) {
 	require.Empty(t, d.found.take(), "each is reported once")
 }
 
+// What others write is shared as well, once an event or a list has shown it.
+func TestDetect_FindsChangesOfWhatOthersWrite(t *testing.T) {
+	for name, see := range map[string]func(b backend.Backend, w backend.Watcher) error{
+		"event": func(_ backend.Backend, w backend.Watcher) error { _, err := w.Next(10); return err },
+		"list": func(b backend.Backend, _ backend.Watcher) error {
+			_, err := b.List(t.Context(), backend.ListOptions{})
+			return err
+		},
+		"list with the state": func(b backend.Backend, _ backend.Watcher) error {
+			_, err := b.List(t.Context(), backend.ListOptions{State: true})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			schema := boxSchema()
+			m, err := memory.New(schema, memory.Options{})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, m.Close()) }()
+			found := &reports{}
+			b, audit := mutation.Detect(m, &schema, found.add)
+			w, err := b.Watch(t.Context(), backend.WatchOptions{Notify: func() {}})
+			require.NoError(t, err)
+			defer w.Close()
+			written, emitted := &content{Name: "a"}, &content{Name: "a"}
+			_, err = m.Put(t.Context(), drafted(written), nil, backend.PutOptions{})
+			require.NoError(t, err)
+			_, err = m.Emit(t.Context(), drafted(emitted))
+			require.NoError(t, err)
+			require.NoError(t, see(b, w))
+			written.Tags = map[string]string{"color": "blue"}
+			audit()
+			require.Len(t, found.take(), 1, "the state")
+			emitted.Tags = map[string]string{"color": "blue"}
+			audit()
+			require.Equal(t, name == "event", len(found.take()) == 1, "an emission")
+		})
+	}
+}
+
+// A change is found by the next call that is about the object, and by any calls, if there are enough of them.
+func TestDetect_FindsAChangeBeforeTheEnd(t *testing.T) {
+	const others = 100
+	for name, call := range map[string]func(d detected, o *store.Object) error{
+		"get":    func(d detected, o *store.Object) error { _, err := d.Get(t.Context(), o.Key); return err },
+		"remove": func(d detected, o *store.Object) error { _, err := d.Remove(t.Context(), o); return err },
+		"put": func(d detected, o *store.Object) error {
+			_, err := d.Put(t.Context(), drafted(&content{Name: o.Key}), o, backend.PutOptions{})
+			return err
+		},
+		"others": func(d detected, _ *store.Object) error {
+			for range others + 2 {
+				if _, err := d.Revision(t.Context()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDetected(t)
+			c := &content{Name: "a"}
+			d.put(t, &content{Name: "first"}, nil)
+			o := d.put(t, c, nil)
+			for i := range others {
+				d.put(t, &content{Name: strconv.Itoa(i)}, nil)
+			}
+			c.Tags = map[string]string{"color": "blue"}
+			require.NoError(t, call(d, o))
+			require.Len(t, d.found.take(), 1)
+		})
+	}
+}
+
 // A change while the write runs is one, too: readers have the value once it is committed.
 func TestDetect_FindsAChangeDuringTheWrite(t *testing.T) {
 	schema := boxSchema()
