@@ -130,9 +130,9 @@ func TestWatch_WhatArrivesTogetherIsReadTogether(t *testing.T) {
 		require.NoError(t, err)
 		<-notified
 		batch, err := w.Next(1)
+		close(goOn)
 		require.NoError(t, err)
 		require.Equal(t, []string{"a@6", "b@6", "c@6"}, textOf(batch.Events))
-		close(goOn)
 		w.Close()
 		require.NoError(t, b.Close())
 	})
