@@ -244,21 +244,79 @@ func TestClose_NamesTheKeysThatHoldItUp(t *testing.T) {
 		require.NoError(t, err)
 		release := make(chan struct{})
 		c, err := controller.New(controller.Config[Pod]{
-			Source: pods.Source(), Name: "stubborn",
+			Source: pods.Source(), Name: "stubborn", Workers: 5,
+			Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {
+				if key != "ns/quick" {
+					<-release
+				}
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		for _, name := range []string{"d", "quick", "b", "a", "c"} {
+			_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: name})
+			require.NoError(t, err)
+		}
+		synctest.Wait()
+		err = c.Close()
+		require.ErrorIs(t, err, controller.ErrStillRunning)
+		require.EqualError(t, err, "close controller stubborn: still reconciling ns/a, ns/b, ns/c, ns/d: context deadline exceeded")
+		close(release)
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+	})
+}
+
+// Keys is the controller's function, too, though it runs for an informer that goes on.
+func TestClose_WaitsForKeysOfASharedInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		shared, err := informer.New(informer.Config[Pod]{Source: pods.Source()})
+		require.NoError(t, err)
+		release := make(chan struct{})
+		c, err := controller.New(controller.Config[Pod]{
+			Informer: shared,
+			Keys:     func(informer.Notification[Pod]) []string { <-release; return nil },
 			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
-				<-release
 				return controller.Result{}, nil
 			},
 		})
 		require.NoError(t, err)
 		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
 		require.NoError(t, err)
-		synctest.Wait()
-		err = c.Close()
-		require.ErrorIs(t, err, controller.ErrStillRunning)
-		require.EqualError(t, err, "close controller stubborn: still reconciling ns/a: context deadline exceeded")
+		synctest.Wait() // until Keys is called
+		closed := make(chan error, 1)
+		go func() { closed <- c.Close() }()
+		time.Sleep(time.Second) // of virtual time
+		require.Empty(t, closed)
 		close(release)
+		require.NoError(t, <-closed)
+		require.NoError(t, shared.Close())
+		require.NoError(t, pods.Close())
+	})
+}
+
+// A program may make many over one informer, whose source cannot be reached yet.
+func TestClose_LeavesNoGoroutineThatWaitsForTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		shared, err := informer.New(informer.Config[Pod]{Source: engine.SourceOf[Pod](slowSource{pods.Source(), nil})})
+		require.NoError(t, err)
+		c, err := controller.New(controller.Config[Pod]{
+			Informer: shared,
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
 		require.NoError(t, c.Close())
+		synctest.Wait()
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		require.NotContains(t, string(stacks), "created by github.com/watchmill/watchmill/controller.")
+		require.NoError(t, shared.Close())
 		require.NoError(t, pods.Close())
 	})
 }
@@ -312,34 +370,42 @@ func (s heldSource) List(ctx context.Context, opts backend.ListOptions) (*backen
 	return s.ListerWatcher.List(ctx, opts)
 }
 
-// Nothing else closes it: the bubble would not end before the workers of its host.
+// Nothing else closes a host of its own, or ends its informer on another: the bubble would not
+// end before the workers of its host.
 func TestClose_FromReconcileReturnsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pods, err := engine.New(podConfig())
-		require.NoError(t, err)
-		var c *controller.Controller[Pod]
-		failed, made := make(chan error, 1), make(chan struct{})
-		c, err = controller.New(controller.Config[Pod]{
-			Source: pods.Source(),
-			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
-				<-made
-				failed <- c.Close()
-				return controller.Result{}, nil
-			},
+	for _, ownHost := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			pods, err := engine.New(podConfig())
+			require.NoError(t, err)
+			var c *controller.Controller[Pod]
+			failed, made := make(chan error, 1), make(chan struct{})
+			cfg := controller.Config[Pod]{
+				Source: pods.Source(),
+				Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+					<-made
+					failed <- c.Close()
+					return controller.Result{}, nil
+				},
+			}
+			if !ownHost {
+				cfg.Host = pods.Host()
+			}
+			c, err = controller.New(cfg)
+			require.NoError(t, err)
+			close(made)
+			began := time.Now()
+			_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+			require.NoError(t, err)
+			err = <-failed
+			require.ErrorIs(t, err, engine.ErrInHandler)
+			var running *controller.CloseError
+			require.ErrorAs(t, err, &running)
+			require.Equal(t, []string{"ns/a"}, running.Keys)
+			require.ErrorIs(t, c.Informer().Err(), informer.ErrClosed)
+			require.Zero(t, time.Since(began))
+			require.NoError(t, pods.Close())
 		})
-		require.NoError(t, err)
-		close(made)
-		began := time.Now()
-		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
-		require.NoError(t, err)
-		err = <-failed
-		require.ErrorIs(t, err, engine.ErrInHandler)
-		var running *controller.CloseError
-		require.ErrorAs(t, err, &running)
-		require.Equal(t, []string{"ns/a"}, running.Keys)
-		require.Zero(t, time.Since(began))
-		require.NoError(t, pods.Close())
-	})
+	}
 }
 
 // Its host may be closed first.

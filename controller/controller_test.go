@@ -401,6 +401,28 @@ func TestLimiter_WhosePanicInForgetIsContained(t *testing.T) {
 	require.Equal(t, uint64(2), f.Stats().Reconciled)
 }
 
+// panickingLimiter panics when it is asked for a delay.
+type panickingLimiter struct{ queue.RateLimiter[string] }
+
+func (panickingLimiter) When(string, time.Time) time.Duration { panic("no delay") }
+
+// Without a delay a key that fails would be tried without a pause.
+func TestLimiter_WhosePanicInWhenDelaysASecond(t *testing.T) {
+	f := newFixture(t, func(c *controller.Config[Pod]) { c.Limiter = panickingLimiter{c.Limiter} })
+	failures := 1
+	f.reconcile = func(string) (controller.Result, error) {
+		if failures--; failures >= 0 {
+			return controller.Result{}, errBroken
+		}
+		return controller.Result{}, nil
+	}
+	f.put("a", "1")
+	require.Equal(t, []string{"ns/a 1 0s"}, f.called())
+	require.EqualError(t, f.reported[0], `controller test: "ns/a" failed, attempt 1, again in 1s: broken`)
+	require.Empty(t, f.pass(time.Second-1))
+	require.Equal(t, []string{"ns/a 1 1s"}, f.pass(1))
+}
+
 // slowSource is a source whose lists are held up until it is released.
 type slowSource struct {
 	backend.ListerWatcher
@@ -500,7 +522,7 @@ func TestController_BeginsWithTheFirstListInAnyOrder(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, c.Enqueue("ns/a"))
 		require.NoError(t, c.Enqueue("ns/none"))
-		require.NoError(t, c.Settle(t.Context(), 0))
+		require.ErrorIs(t, host.Await(t.Context(), nil), engine.ErrIdle, "the change alone begins, though its key is queued already")
 		require.Equal(t, map[string]bool{"ns/a exists: true": true, "ns/none exists: false": true}, seen)
 		require.NoError(t, c.Close())
 		require.NoError(t, pods.Close())
