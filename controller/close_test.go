@@ -201,6 +201,8 @@ func TestSettle_WaitsForTheHandler(t *testing.T) {
 		close(blocked)
 		require.NoError(t, <-settled)
 		require.Equal(t, "ns/a", <-reconciled)
+		synctest.Wait()
+		require.Equal(t, 1, c.Informer().Stats().Handlers, "Settle leaves none behind")
 		require.NoError(t, c.Close())
 		require.NoError(t, pods.Close())
 	})
@@ -408,26 +410,89 @@ func TestClose_FromReconcileReturnsAtOnce(t *testing.T) {
 	}
 }
 
-// Its host may be closed first.
-func TestClose_HostFirst(t *testing.T) {
-	pods, err := engine.New(podConfig())
-	require.NoError(t, err)
-	host, err := engine.NewHost(engine.HostConfig{})
-	require.NoError(t, err)
-	cfg := controller.Config[Pod]{
-		Source: pods.Source(), Host: host,
-		Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
-			return controller.Result{}, nil
-		},
+// What is queued is dropped, in whatever order the actors hear of the end.
+func TestClose_DropsWhatIsQueued(t *testing.T) {
+	for seed := range uint64(50) {
+		host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeeded(seed), Seed: seed})
+		require.NoError(t, err)
+		cfg := podConfig()
+		cfg.Host = host
+		pods, err := engine.New(cfg)
+		require.NoError(t, err)
+		var c *controller.Controller[Pod]
+		var calls []string
+		c, err = controller.New(controller.Config[Pod]{
+			Source: pods.Source(), Host: host,
+			Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {
+				calls = append(calls, key)
+				return controller.Result{}, c.Close()
+			},
+		})
+		require.NoError(t, err)
+		for _, name := range []string{"a", "b", "c"} {
+			_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: name})
+			require.NoError(t, err)
+			require.NoError(t, c.Enqueue("ns/"+name))
+		}
+		require.ErrorIs(t, host.Await(t.Context(), nil), engine.ErrIdle)
+		require.Len(t, calls, 1)
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+		require.NoError(t, host.Close())
 	}
-	c, err := controller.New(cfg)
-	require.NoError(t, err)
-	require.NoError(t, host.Close())
-	require.ErrorIs(t, c.Enqueue("a"), controller.ErrClosed)
-	require.NoError(t, c.Close())
-	_, err = controller.New(cfg)
-	require.ErrorIs(t, err, informer.ErrClosed)
-	require.NoError(t, pods.Close())
+}
+
+// Its host may be closed first, which ends the contexts of calls, too.
+func TestClose_HostFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		host, err := engine.NewHost(engine.HostConfig{})
+		require.NoError(t, err)
+		var cause error
+		cfg := controller.Config[Pod]{
+			Source: pods.Source(), Host: host,
+			Reconcile: func(ctx context.Context, _ string, _ *engine.Object[Pod]) (controller.Result, error) {
+				<-ctx.Done()
+				cause = context.Cause(ctx)
+				return controller.Result{}, ctx.Err()
+			},
+		}
+		c, err := controller.New(cfg)
+		require.NoError(t, err)
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		synctest.Wait() // until it is being reconciled
+		require.NoError(t, host.Close())
+		require.ErrorIs(t, cause, controller.ErrClosed)
+		require.ErrorIs(t, c.Enqueue("a"), controller.ErrClosed)
+		require.NoError(t, c.Close())
+		_, err = controller.New(cfg)
+		require.ErrorIs(t, err, informer.ErrClosed)
+		require.NoError(t, pods.Close())
+	})
+}
+
+// Nothing closes what New has begun but New: the host has no actor more than before, and the
+// bubble would not end before the workers of a host of its own.
+func TestNew_ThatFailsLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reconcile := func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+			return controller.Result{}, nil
+		}
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		shared, err := informer.New(informer.Config[Pod]{Source: pods.Source(), Host: pods.Host()})
+		require.NoError(t, err)
+		require.NoError(t, shared.Close())
+		before := pods.Host().Actors()
+		_, err = controller.New(controller.Config[Pod]{Informer: shared, Reconcile: reconcile})
+		require.ErrorIs(t, err, informer.ErrClosed)
+		require.Equal(t, before, pods.Host().Actors(), "%v", pods.Host().ActorNames())
+		_, err = controller.New(controller.Config[Pod]{Source: pods.Source(), Prefix: "a//b", Reconcile: reconcile})
+		require.ErrorIs(t, err, controller.ErrConfig)
+		require.NoError(t, pods.Close())
+	})
 }
 
 func TestCloseError_NamesKeysOnlyIfThereAreAny(t *testing.T) {

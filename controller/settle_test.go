@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // settleOnce returns what Settle returns, which must wait until release is closed.
@@ -23,6 +24,22 @@ func settleOnce(t *testing.T, c *controller.Controller[Pod], release chan struct
 	require.Empty(t, settled)
 	close(release)
 	return <-settled
+}
+
+// A program is not told that all is well whose source has never been read.
+func TestSettle_FailsWhileTheSourceCannotBeListed(t *testing.T) {
+	f := newFixture(t, func(c *controller.Config[Pod]) {
+		c.Source = engine.SourceOf[Pod](brokenSource{c.Source})
+	})
+	require.ErrorIs(t, f.Settle(t.Context(), 0), engine.ErrIdle)
+	require.ErrorIs(t, f.Settle(t.Context(), 0), errBroken)
+}
+
+// brokenSource is a source whose lists fail.
+type brokenSource struct{ backend.ListerWatcher }
+
+func (brokenSource) List(context.Context, backend.ListOptions) (*backend.List, error) {
+	return nil, errBroken
 }
 
 // What has arrived before the source ended is still reconciled.
