@@ -181,6 +181,8 @@ func TestHandlerFuncs_AndFilteringHandler(t *testing.T) {
 	require.ErrorIs(t, err, informer.ErrNilHandler, "a filter in a filter")
 	_, err = r.AddEventHandler(&informer.FilteringHandler[pod]{Filter: onNode}, informer.HandlerOptions{})
 	require.ErrorIs(t, err, informer.ErrNilHandler, "a pointer")
+	_, err = r.AddEventHandler((*informer.FilteringHandler[pod])(nil), informer.HandlerOptions{})
+	require.ErrorIs(t, err, informer.ErrNilHandler, "a nil pointer")
 	_, err = r.AddEventHandler(informer.HandlerFuncs[pod]{}, informer.HandlerOptions{}) // is safe
 	require.NoError(t, err)
 	r.put(pod{Name: "a", Node: "n1"})

@@ -134,6 +134,9 @@ func TestOverlay_IndexFuncThatFailsForAWriteCostsThatWriteAlone(t *testing.T) {
 				found, err := overlay.ByIndex(index, "n1")
 				require.NoError(t, err)
 				require.Equal(t, []string{"n1"}, keys(found))
+				found, err = overlay.ByIndex(index, "bad")
+				require.NoError(t, err)
+				require.Empty(t, found)
 			}
 			require.Empty(t, r.reported())
 			require.Empty(t, r.Quarantined())

@@ -222,7 +222,10 @@ func (w *world) checkCopy() {
 func (w *world) checkIndex(s informer.Snapshot[pod], name string, values store.IndexFunc[pod]) {
 	want := map[string][]string{}
 	for o := range s.All() {
-		of, _ := values(o.Value) // an object for which it fails is in no index
+		of, err := values(o.Value)
+		if err != nil {
+			continue // an object for which it fails is in no index
+		}
 		for _, value := range of {
 			want[value] = append(want[value], o.Key)
 		}

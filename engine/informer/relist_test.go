@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -29,6 +30,23 @@ func TestRelist_IsUpdateAndAddAndNotInitial(t *testing.T) {
 		return err
 	})
 	require.Equal(t, []string{"DELETED c@7 relist stale", "MODIFIED b@3→5 relist", "ADDED d@7 relist"}, l.recorded())
+}
+
+// The deletion of an object that was created again is one of them.
+func TestRelist_TellsOfDeletionsFirst(t *testing.T) {
+	r := newFixture(t, nil)
+	l, _ := r.subscribe()
+	r.put(pod{Name: "b"})
+	r.put(pod{Name: "c"})
+	l.recorded()
+	r.relist(func() error {
+		r.write(pod{Name: "a"})
+		_, err := r.source.Delete("b")
+		r.write(pod{Name: "b", N: 1})
+		_, err2 := r.source.Delete("c")
+		return errors.Join(err, err2)
+	})
+	require.Equal(t, []string{"DELETED c@7 relist stale", "DELETED b@5 relist stale", "ADDED a@4 relist", "ADDED b@6 relist"}, l.recorded())
 }
 
 func TestRelist_NotifiesOnlyOfWhatChanged(t *testing.T) {
@@ -102,6 +120,12 @@ func TestIdentity_OfTheConfiguration(t *testing.T) {
 	r.put(pod{Name: "a", Node: "uid-3", N: 13})
 	require.Equal(t, []string{"MODIFIED a@4→5 change"}, l.recorded(), "if Identity panics, the revision of the creation counts")
 	require.ErrorContains(t, r.reported()[0], "Identity")
+	r.relist(func() error {
+		_, err := r.source.Delete("a")
+		r.write(pod{Name: "a", Node: "uid-3", N: 13})
+		return err
+	})
+	require.Equal(t, []string{"DELETED a@6 relist stale", "ADDED a@7 relist"}, l.recorded())
 }
 
 // Handlers see only legal transitions, whatever happens to the source.

@@ -122,6 +122,24 @@ func TestOverlay_ForgetsAWriteToStorageThatWasReplaced(t *testing.T) {
 	}
 }
 
+// Later lists are of the storage that is known by then: what is unchanged in them is no news.
+func TestRelist_OfStorageThatHasTakenAnothersPlaceIsLikeAnyOther(t *testing.T) {
+	r, identified := newRestorable(t)
+	l, _ := r.subscribe()
+	r.put(pod{Name: "a"})
+	l.recorded()
+	identified.id = "second"
+	r.relist(func() error { r.write(pod{Name: "b"}); return nil })
+	l.recorded()
+	overlay := r.Overlay(0)
+	overlay.Wrote(written(pod{Name: "mine"}, 100))
+	kept := r.Get("a")
+	r.relist(func() error { r.write(pod{Name: "c"}); return nil })
+	require.Equal(t, []string{"ADDED c@4 relist"}, l.recorded())
+	require.Same(t, kept, r.Get("a"))
+	require.NotNil(t, overlay.Get("mine"))
+}
+
 // Writes to the storage before, whose revisions may be higher, take no room.
 func TestOverlay_FullOfWritesToStorageThatWasReplaced(t *testing.T) {
 	r, identified := newRestorable(t)
@@ -167,7 +185,9 @@ func TestRelist_OfStorageWithoutIdentityThatWentBack(t *testing.T) {
 	r.pass(time.Minute)
 	require.Equal(t, []string{"a"}, keys(r.List(nil)))
 	require.Equal(t, 9, r.Get("a").Value.N, "an object of the same revision is another one")
-	require.Contains(t, l.recorded(), "MODIFIED a@2→2 relist")
+	require.Equal(t, []string{"DELETED b@3 relist stale", "DELETED c@4 relist stale", "MODIFIED a@2→2 relist"}, l.recorded(),
+		"no deletion is of a revision before its object's")
+	require.EqualValues(t, 2, r.Revision(), "what is written at a higher one cannot be read yet")
 	require.Nil(t, overlay.Get("lost"))
 }
 

@@ -125,6 +125,25 @@ func TestTransform_FailsForAnObjectThatARelistFindsCreatedAgain(t *testing.T) {
 	}
 }
 
+// Where Identity tells objects apart, a list does not show whether it is another one: the value that
+// Identity needs is the one that Transform has failed to make.
+func TestTransform_FailsForAnObjectThatOnlyIdentityKnows(t *testing.T) {
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		cfg.Identity = func(o *informer.Object[pod]) string { return o.Value.Name }
+		cfg.Transform = func(p pod) (pod, error) { _, err := byNode(p); return p, err }
+	})
+	l, _ := r.subscribe()
+	r.put(pod{Name: "a", Node: "n1"})
+	l.recorded()
+	r.relist(func() error {
+		_, err := r.source.Delete("a")
+		r.write(pod{Name: "a", Node: "bad"})
+		return err
+	})
+	require.Empty(t, l.recorded())
+	require.Equal(t, "n1", r.Get("a").Value.Node, "the state before stays")
+}
+
 // The state before is of storage that is gone.
 func TestTransform_FailsForAnObjectOfStorageThatTookTheOldOnesPlace(t *testing.T) {
 	identified, fails := &restorable{id: "first"}, false

@@ -3,6 +3,7 @@ package informer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/watchmill/watchmill/engine/internal/askedwatch"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestWaitForRevision_ReadsYourWrites(t *testing.T) {
@@ -78,6 +80,8 @@ func TestSynced_SaysWhyTheSourceDoesNotSync(t *testing.T) {
 	err = r.WaitForRevision(ctx, 1)
 	require.ErrorIs(t, err, errGaveUp)
 	require.ErrorIs(t, err, errBad)
+	_, handle := r.subscribe()
+	require.ErrorIs(t, handle.Synced(ctx), errBad, "it waits for the same")
 }
 
 var errGaveUp = errors.New("gave up")
@@ -112,6 +116,61 @@ func TestSynced_NamesNoErrorThatIsNotWhyItWaits(t *testing.T) {
 		require.NotErrorIs(t, handle.Synced(over), informer.ErrSource, "it waits for the handler")
 
 		close(stuck.open)
+		require.NoError(t, s.Close())
+		require.NoError(t, source.Close())
+	})
+}
+
+// The list has arrived at the second attempt, and the watch does not begin.
+func TestWaitForRevision_NamesNoErrorThatIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Blocks: true})
+		source.FailList(1, errBad)
+		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](unwatched{source})})
+		require.NoError(t, err)
+		require.NoError(t, s.Synced(t.Context()))
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errGaveUp)
+		defer cancel()
+		err = s.WaitForRevision(ctx, 100)
+		require.ErrorIs(t, err, errGaveUp)
+		require.NotErrorIs(t, err, informer.ErrSource)
+		require.NoError(t, s.Close())
+		require.NoError(t, source.Close())
+	})
+}
+
+// unwatched is a source whose watches do not begin.
+type unwatched struct{ *enginetest.Source[pod] }
+
+func (unwatched) Watch(ctx context.Context, _ backend.WatchOptions) (backend.Watcher, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// A call that waits for what is far away does not hold up one that does not, whichever came first.
+func TestWaitForRevision_EndsWithItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := enginetest.NewSource(podConfig())
+		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
+		require.NoError(t, err)
+		require.NoError(t, s.Synced(t.Context()))
+		now := s.Revision()
+		reached := make(chan store.Revision, 4)
+		for _, ahead := range []store.Revision{2, 1, 4, 3} {
+			go func() {
+				if s.WaitForRevision(t.Context(), now+ahead) == nil {
+					reached <- ahead
+				}
+			}()
+			synctest.Wait()
+		}
+		for n := range 4 {
+			require.Empty(t, reached)
+			_, err := source.Add(pod{Name: fmt.Sprint(n)})
+			require.NoError(t, err)
+			synctest.Wait()
+			require.EqualValues(t, n+1, <-reached)
+		}
 		require.NoError(t, s.Close())
 		require.NoError(t, source.Close())
 	})
@@ -220,6 +279,36 @@ func TestWaitFor_HasNoErrorIfAllHaveSyncedAtLast(t *testing.T) {
 	require.NoError(t, informer.WaitFor(ctx, lateSyncer{}))
 }
 
+// exitingSyncer ends the goroutine that waits for it.
+type exitingSyncer struct{ lateSyncer }
+
+func (exitingSyncer) HasSynced() bool { return false }
+func (exitingSyncer) Synced(ctx context.Context) error {
+	if ctx.Err() == nil {
+		runtime.Goexit()
+	}
+	return context.Cause(ctx)
+}
+
+func TestWaitFor_EndsWithASyncerThatEndsTheGoroutine(t *testing.T) {
+	s, _ := busy(t, nil)
+	err := informer.WaitFor(t.Context(), s, exitingSyncer{})
+	require.ErrorIs(t, err, usercode.ErrGoexit)
+	require.ErrorIs(t, err, informer.ErrNotSynced)
+}
+
+// Only one goroutine may run a deterministic host.
+func TestWaitFor_RunsADeterministicHostItself(t *testing.T) {
+	r := newFixture(t, nil)
+	before := runtime.NumGoroutine()
+	r.write(pod{Name: "a"})
+	during := 0
+	handle := r.subscribeRecorder(&recorder{before: func(informer.Notification[pod]) { during = runtime.NumGoroutine() }})
+	require.NoError(t, informer.WaitFor(t.Context(), r, handle))
+	require.Positive(t, during)
+	require.LessOrEqual(t, during, before)
+}
+
 func TestSynced_OfAHandlerWaitsForItsReturn(t *testing.T) {
 	s, source := busy(t, nil)
 	rev, err := source.Add(pod{Name: "a"})
@@ -233,6 +322,10 @@ func TestSynced_OfAHandlerWaitsForItsReturn(t *testing.T) {
 	require.False(t, handle.HasSynced(), "the handler has not returned")
 	close(stuck.open)
 	require.NoError(t, handle.Synced(t.Context()))
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, handle.Synced(over), "it has synced")
+	require.NoError(t, s.Synced(over))
 
 	empty, err := s.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
 	require.NoError(t, err)
@@ -261,6 +354,13 @@ func TestWaitForRevision_AsksTheSourceForProgress(t *testing.T) {
 		rev, err := source.Add(pod{Name: "b"})
 		require.NoError(t, err)
 		require.NoError(t, s.WaitForRevision(ctx, rev))
+
+		gaveUp, giveUp := context.WithTimeout(t.Context(), time.Second)
+		defer giveUp()
+		require.ErrorIs(t, s.WaitForRevision(gaveUp, rev+1), context.DeadlineExceeded)
+		asked := source.lost.Load()
+		time.Sleep(time.Hour) // of virtual time
+		require.Equal(t, asked, source.lost.Load(), "no call waits")
 		require.NoError(t, s.Close())
 		require.NoError(t, source.Close())
 	})
