@@ -1,7 +1,10 @@
 package objectcache
 
 import (
+	"runtime"
 	"testing"
+	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,4 +27,64 @@ func TestEntry_StaysClosedWhateverArrives(t *testing.T) {
 	require.False(t, goOn, "the Reflector is told to end")
 	require.Equal(t, closed, e.view.Load().phase)
 	require.ErrorIs(t, e.view.Load().err, ErrClosed)
+}
+
+// The object was idle, and the Reflector that followed it before comes too late with everything.
+func TestEntry_HearsOnlyThePresentReflector(t *testing.T) {
+	e := newEntry("a")
+	at := func(rev store.Revision) *store.Object {
+		return store.Header(&engine.Object[string]{Key: "a", Revision: rev})
+	}
+	e.acquire()
+	before, present := &sink{entry: e}, &sink{entry: e}
+	e.follow(before)
+	e.take(before, at(10), false, 0)
+	e.advance(before, 10)
+	e.review(time.Hour, time.Minute)
+	require.Equal(t, stopped, e.view.Load().phase)
+	late := func() {
+		goOn, _ := e.take(before, at(20), false, 0)
+		require.False(t, goOn)
+		e.advance(before, 20)
+		e.sourceFailed(before, store.ErrExpired)
+		e.unreachable(before, store.ErrUnsupported)
+	}
+	require.True(t, e.want())
+	late()
+	e.follow(present)
+	late()
+	require.Equal(t, syncing, e.view.Load().phase)
+	require.NoError(t, e.view.Load().err)
+	_, first := e.take(present, at(5), false, 0)
+	require.True(t, first)
+	late()
+	view, reached, _ := e.progress()
+	require.EqualValues(t, 5, view.object.Revision)
+	require.Zero(t, reached, "until the present one says how far it is")
+	e.advance(present, 7)
+	_, reached, _ = e.progress()
+	require.EqualValues(t, 7, reached)
+}
+
+// A key that is not referenced any more costs no memory, however many there have been.
+func TestRelease_LeavesNothingOfTheEntry(t *testing.T) {
+	host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeeded(1), Seed: 1})
+	require.NoError(t, err)
+	values, err := engine.New(engine.Config[string]{Key: func(s string) string { return s }, Host: host})
+	require.NoError(t, err)
+	c, err := start(Config[string]{Source: values.Source(), Host: host}.settings())
+	require.NoError(t, err)
+	ref, err := c.acquire("a")
+	require.NoError(t, err)
+	_, err = ref.get(t.Context())
+	require.ErrorIs(t, err, ErrNotFound)
+	of := weak.Make(ref.(*reference).entry)
+	ref.release()
+	ref = nil
+	require.ErrorIs(t, host.Await(t.Context(), nil), engine.ErrIdle)
+	runtime.GC()
+	require.Nil(t, of.Value())
+	require.NoError(t, c.close())
+	require.NoError(t, values.Close())
+	require.NoError(t, host.Close())
 }

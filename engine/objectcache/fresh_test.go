@@ -55,6 +55,68 @@ func TestGetNotOlderThan_SeesTheWrite(t *testing.T) {
 	require.NoError(t, err)
 	_, err = ref.GetNotOlderThan(ctx, gone.Revision)
 	require.ErrorIs(t, err, objectcache.ErrNotFound)
+	written, err := secrets.Put(ctx, secret{Name: "token", Data: "again"})
+	require.NoError(t, err)
+	read, err = ref.GetNotOlderThan(ctx, written.Revision)
+	require.NoError(t, err, "though there was none")
+	require.Equal(t, "again", read.Value.Data)
+}
+
+// A revision counts from when what it has brought is served.
+func TestGetNotOlderThan_ReturnsNothingOlderWhileTheWriteArrives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		arriving := make(chan struct{})
+		cache, source := realCache(t, func(c *objectcache.Config[secret]) {
+			c.Immutable = func(s secret) bool {
+				if s.Data == "2" {
+					<-arriving
+				}
+				return false
+			}
+		})
+		_, err := source.Add(secret{Name: "a", Data: "1"})
+		require.NoError(t, err)
+		ref, err := cache.Acquire("a")
+		require.NoError(t, err)
+		_, err = ref.Get(t.Context())
+		require.NoError(t, err)
+		written, err := source.Modify(secret{Name: "a", Data: "2"})
+		require.NoError(t, err)
+		synctest.Wait()
+		got := make(chan string, 1)
+		go func() {
+			o, err := ref.GetNotOlderThan(t.Context(), written)
+			if err != nil {
+				t.Errorf("GetNotOlderThan: %v", err)
+			} else {
+				got <- o.Value.Data
+			}
+		}()
+		synctest.Wait()
+		require.Empty(t, got)
+		close(arriving)
+		require.Equal(t, "2", <-got)
+	})
+}
+
+// What the cache has seen it has, also while the source cannot be reached.
+func TestGetNotOlderThan_WhileTheSourceIsDown(t *testing.T) {
+	r := started(t)
+	r.put(secret{Name: "a", Data: "1"})
+	ref := r.acquire("a")
+	r.requireGet(ref, "1")
+	other, err := r.source.Add(secret{Name: "other"})
+	require.NoError(t, err)
+	_, err = ref.GetNotOlderThan(t.Context(), other)
+	require.NoError(t, err)
+	r.source.FailWatch(1<<30, nil)
+	r.source.FailList(1<<30, nil)
+	r.source.ResetWatches(nil)
+	r.advance(2 * retry)
+	require.Empty(t, r.source.watched())
+	o, err := ref.GetNotOlderThan(t.Context(), other)
+	require.NoError(t, err)
+	require.Equal(t, "1", o.Value.Data)
 }
 
 func TestGetNotOlderThan_WaitEnds(t *testing.T) {
@@ -262,6 +324,23 @@ func TestChanged_SignalsWhatGetReturns(t *testing.T) {
 	require.NoError(t, r.cache.Close())
 	require.True(t, hasChanged(changed), "the cache is closed")
 	require.True(t, hasChanged(ref.Changed()), "and stays so")
+}
+
+// What waits for a change that cannot come is told so.
+func TestChanged_OfWhatHasNotArrived(t *testing.T) {
+	r := started(t)
+	r.source.FailList(1<<30, nil)
+	ref, released := r.acquire("token"), r.acquire("token")
+	r.settle()
+	changed := ref.Changed()
+	require.False(t, hasChanged(changed))
+	released.Release()
+	require.True(t, hasChanged(changed), "a reference is released")
+	require.True(t, hasChanged(released.Changed()), "its own does not change any more")
+	changed = ref.Changed()
+	require.False(t, hasChanged(changed))
+	require.NoError(t, r.cache.Close())
+	require.True(t, hasChanged(changed), "the cache is closed")
 }
 
 // Each Get asks a source that has ended once more. If that fails as before, nothing has changed:
