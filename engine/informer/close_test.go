@@ -105,6 +105,17 @@ func TestClose_FromAHandlerNamesTheHandler(t *testing.T) {
 	})
 }
 
+func TestClose_FromAHandlerNamesNoneThatIsIdle(t *testing.T) {
+	r := newFixture(t, nil)
+	r.subscribe(informer.HandlerOptions{Name: "idle"})
+	var failed error
+	r.subscribeRecorder(&recorder{before: func(informer.Notification[pod]) { failed = r.Close() }}, informer.HandlerOptions{Name: "closing"})
+	r.put(pod{Name: "a"})
+	var running *informer.CloseError
+	require.ErrorAs(t, failed, &running)
+	require.Equal(t, []string{"closing"}, running.Running)
+}
+
 func TestClose_FromAFunctionOfTheConfigurationSaysSo(t *testing.T) {
 	var r *fixture
 	var failed error
@@ -236,6 +247,29 @@ func TestHost_ClosedBeforeTheInformer(t *testing.T) {
 	require.NoError(t, host.Close())
 	require.ErrorIs(t, <-waited, informer.ErrClosed)
 	require.NoError(t, s.Close())
+	require.NoError(t, source.Close())
+}
+
+// It is told of no more than that it is closed, before its actor has had its first turn.
+func TestHost_ClosedBeforeAnythingHasRun(t *testing.T) {
+	host, err := engine.NewHost(engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: actors.NewSeeded(1), Seed: 1})
+	require.NoError(t, err)
+	source := enginetest.NewSource(podConfig())
+	var reported []error
+	s, err := informer.New(informer.Config[pod]{
+		Source: engine.SourceOf[pod](source), Host: host, OnError: func(err error) { reported = append(reported, err) },
+	})
+	require.NoError(t, err)
+	handle, err := s.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
+	require.NoError(t, err)
+	require.NoError(t, host.Close())
+	require.Equal(t, informer.ErrClosed, s.Err())
+	require.ErrorIs(t, s.Synced(t.Context()), informer.ErrClosed)
+	require.ErrorIs(t, s.WaitForRevision(t.Context(), 1), informer.ErrClosed)
+	<-handle.Done()
+	require.ErrorIs(t, handle.Synced(t.Context()), informer.ErrClosed)
+	require.NoError(t, s.Close())
+	require.Empty(t, reported)
 	require.NoError(t, source.Close())
 }
 

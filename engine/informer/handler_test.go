@@ -305,6 +305,20 @@ func TestFilteringHandler_TellsOfAllThatItAccepts(t *testing.T) {
 	}
 }
 
+// A program sees how far a handler is, also within the notifications that it was given at once.
+func TestLag_CountsDownToTheOneBeingHandled(t *testing.T) {
+	r := newFixture(t, nil)
+	for _, name := range []string{"a", "b", "c"} {
+		r.write(pod{Name: name})
+	}
+	var handle *informer.Registration
+	var lags []int
+	handle = r.subscribeRecorder(&recorder{before: func(informer.Notification[pod]) { lags = append(lags, handle.Lag()) }})
+	r.executor.Run()
+	require.Equal(t, []int{3, 2, 1}, lags)
+	require.Zero(t, handle.Lag())
+}
+
 func TestHandlers_RefusedOptionsNameTheField(t *testing.T) {
 	r := newFixture(t, nil)
 	_, err := r.AddEventHandler(nil, informer.HandlerOptions{})

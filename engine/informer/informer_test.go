@@ -92,12 +92,13 @@ func TestAddIndexers_HoldsNoWorker(t *testing.T) {
 		}})
 	}()
 	<-begun
-	for i := range 5 {
+	for i := range 100 {
 		rev, err = source.Modify(pod{Name: "a", Node: "n1", N: i})
 		require.NoError(t, err)
 		require.NoError(t, other.WaitForRevision(ctx, rev))
 	}
 	require.Less(t, indexed.Revision(), rev)
+	require.Less(t, indexed.Stats().Source.Events, uint64(20), "what waits for it stays at the source")
 	release.Do(func() { close(goOn) })
 	require.NoError(t, <-returned)
 	require.NoError(t, indexed.WaitForRevision(ctx, rev))

@@ -118,6 +118,25 @@ func TestLease_CloseFromItsHandlerDoesNotWait(t *testing.T) {
 	})
 }
 
+func TestLease_CloseFromItsHandlerNamesNoneThatIsIdle(t *testing.T) {
+	r := newFixture(t, nil) // for its host
+	source := enginetest.NewSource(podConfig())
+	first, second := twoLeases(t, &informer.Factory{Host: r.host}, source)
+	_, err := first.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{Name: "idle"})
+	require.NoError(t, err)
+	var failed error
+	_, err = first.Subscribe(func(informer.Notification[pod]) { failed = first.Close() }, informer.HandlerOptions{Name: "closing"})
+	require.NoError(t, err)
+	_, err = source.Add(pod{Name: "a"})
+	require.NoError(t, err)
+	r.executor.Run()
+	var running *informer.CloseError
+	require.ErrorAs(t, failed, &running)
+	require.Equal(t, []string{"closing"}, running.Running)
+	require.NoError(t, second.Close())
+	require.NoError(t, source.Close())
+}
+
 func TestLease_HandlersAddedWhileItIsClosedEnd(t *testing.T) {
 	source := enginetest.NewSource(podConfig())
 	first, second := twoLeases(t, new(informer.Factory), source)

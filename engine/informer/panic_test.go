@@ -2,6 +2,7 @@ package informer_test
 
 import (
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,21 @@ func TestPanic_InTraitsEndsTheInformer(t *testing.T) {
 	var failure *informer.SourceError
 	require.ErrorAs(t, r.Err(), &failure)
 	require.True(t, failure.Final)
+}
+
+// OnError is called in the middle of following the source, which begins again.
+func TestPanic_GoexitInOnErrorDoesNotEndTheInformer(t *testing.T) {
+	var once sync.Once
+	s, source := busy(t, func(cfg *informer.Config[pod]) {
+		cfg.Backoff = quick
+		cfg.OnError = func(error) { once.Do(runtime.Goexit) }
+		cfg.Source.ListerWatcher.(*enginetest.Source[pod]).FailList(1, nil)
+	})
+	require.NoError(t, s.Synced(t.Context()))
+	rev, err := source.Add(pod{Name: "a"})
+	require.NoError(t, err)
+	require.NoError(t, s.WaitForRevision(t.Context(), rev))
+	require.EqualValues(t, 1, s.Stats().Source.Restarts)
 }
 
 func TestPanic_CostsOneNotification(t *testing.T) {

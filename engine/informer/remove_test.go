@@ -3,7 +3,9 @@ package informer_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +31,23 @@ func TestRemove_Twice(t *testing.T) {
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 	require.NoError(t, handle.Remove(t.Context(), informer.Drop))
 	require.ErrorIs(t, handle.Synced(t.Context()), informer.ErrNotSynced, "it never had the first list")
+}
+
+// Handlers may come and go as long as the informer lives, each with what its function refers to.
+func TestRemove_LeavesNothingOfTheHandler(t *testing.T) {
+	r := newFixture(t, nil)
+	var gone []weak.Pointer[recorder]
+	for i := range 3 {
+		l, handle := r.subscribe()
+		r.put(pod{Name: fmt.Sprint(i)})
+		require.Len(t, l.recorded(), i+1)
+		require.NoError(t, handle.Remove(t.Context(), informer.Drain))
+		gone = append(gone, weak.Make(l))
+	}
+	runtime.GC()
+	for _, l := range gone[:2] { // a mailbox may still have the last
+		require.Nil(t, l.Value())
+	}
 }
 
 func TestStop_OfARunningHandlerDrainsOrDrops(t *testing.T) {

@@ -193,6 +193,9 @@ func TestSynced_EndsIfTheSourceNeverWillSync(t *testing.T) {
 	<-handle.Done()
 	require.ErrorIs(t, handle.Err(), informer.ErrClosed)
 	require.ErrorIs(t, handle.Err(), store.ErrUnsupported)
+	require.Zero(t, r.Stats().Handlers)
+	_, err = r.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
+	require.ErrorIs(t, err, informer.ErrClosed, "it would be told of nothing")
 }
 
 // Handlers get what the informer has taken before the source ended for good, and end.
