@@ -361,8 +361,9 @@ func TestWaitForRevision_AsksTheSourceForProgress(t *testing.T) {
 		gaveUp, giveUp := context.WithTimeout(t.Context(), time.Second)
 		defer giveUp()
 		require.ErrorIs(t, s.WaitForRevision(gaveUp, rev+1), context.DeadlineExceeded)
+		time.Sleep(time.Minute) // of virtual time, for a request that is on its way
 		asked := source.lost.Load()
-		time.Sleep(time.Hour) // of virtual time
+		time.Sleep(time.Hour)
 		require.Equal(t, asked, source.lost.Load(), "no call waits")
 		require.NoError(t, s.Close())
 		require.NoError(t, source.Close())
