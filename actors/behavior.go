@@ -68,8 +68,8 @@ type Supervisor interface {
 // Dropper gets the messages that were accepted but will not be received because
 // the actor stops: each exactly once, in order, before Stopped. It is the place
 // to answer reply channels. If the actor stops before its behavior was made,
-// one is made to drop its messages; Dropped may then be called outside a turn. If
-// that cannot be made, it is not called.
+// one is made to drop its messages; Dropped and Stopped may then be called outside a
+// turn. If that cannot be made, they are not called.
 type Dropper[M any] interface{ Dropped(msg M) }
 
 // Context is an actor's access to itself and its system. It is valid only in

@@ -141,14 +141,30 @@ func TestClose_NothingIsSpawnedAfterIt(t *testing.T) {
 	require.Zero(t, sys.Actors())
 }
 
+// It ends as one that is stopped before its first turn, and its Stopped does not find it counted.
 func TestClose_AnActorNotYetSpawnedDropsItsMessages(t *testing.T) {
 	sys, _ := newSeeded(t, actors.SystemConfig{})
 	p := &probe{journal: new(journal), name: "a"}
-	ref := spawnProbe(sys, p, actors.Options{})
+	counted := -1
+	ref := actors.Spawn(sys, "a", func() actors.Behavior[do] {
+		return &endedProbe{p, func() { counted = sys.Actors() }}
+	}, actors.Options{})
 	ref.Tell(say("1"))
 	require.NoError(t, sys.Close(context.Background()))
-	require.Equal(t, "a dropped 1", p.take())
+	require.Equal(t, "a dropped 1; a stopped", p.take())
+	require.Zero(t, counted)
 	require.False(t, ref.Alive())
+}
+
+// endedProbe is a probe whose Stopped calls a function.
+type endedProbe struct {
+	*probe
+	ended func()
+}
+
+func (p *endedProbe) Stopped(ctx *actors.Context) {
+	p.ended()
+	p.probe.Stopped(ctx)
 }
 
 func TestClose_WhileActorsAreSpawned(t *testing.T) {

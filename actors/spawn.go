@@ -88,12 +88,10 @@ func (c *cell) children() int {
 	return n
 }
 
-// abandon ends a cell that was never spawned.
+// abandon ends a cell that was never spawned, as one that is stopped before its first turn.
 func (c *cell) abandon() {
 	c.state.Or(dead)
-	defer func() {
-		c.body.release()
-		c.spec.system.uncount(c)
-	}()
+	defer c.body.release()
+	defer c.stopped()
 	c.body.close()
 }

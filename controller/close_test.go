@@ -442,6 +442,29 @@ func TestClose_DropsWhatIsQueued(t *testing.T) {
 	}
 }
 
+// A controller may be closed before its workers have begun, which are gone by then as any other.
+func TestClose_AtOnceLeavesNoActor(t *testing.T) {
+	pods, err := engine.New(podConfig())
+	require.NoError(t, err)
+	shared, err := informer.New(informer.Config[Pod]{Source: pods.Source(), Host: pods.Host()})
+	require.NoError(t, err)
+	require.NoError(t, shared.Synced(t.Context()))
+	before := pods.Host().Actors()
+	for range 1000 {
+		c, err := controller.New(controller.Config[Pod]{
+			Informer: shared,
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+		require.Equal(t, before, pods.Host().Actors())
+	}
+	require.NoError(t, shared.Close())
+	require.NoError(t, pods.Close())
+}
+
 // Its host may be closed first, which ends the contexts of calls, too.
 func TestClose_HostFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

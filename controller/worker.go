@@ -42,12 +42,6 @@ func (r *root) ChildStopped(ctx *actors.Context, id actors.ID) {
 	}
 }
 
-// Dropped ends the controller if its host was closed before the root could start.
-func (r *root) Dropped(none) {
-	r.Stopping(nil)
-	r.core.gone()
-}
-
 // Stopping ends the controller if its host was closed.
 func (r *root) Stopping(*actors.Context) {
 	r.core.cancel(ErrClosed)
@@ -55,7 +49,10 @@ func (r *root) Stopping(*actors.Context) {
 }
 
 // Stopped tells Close that all workers have stopped.
-func (r *root) Stopped(*actors.Context) { r.core.gone() }
+func (r *root) Stopped(ctx *actors.Context) {
+	r.Stopping(ctx) // which was not called if the root never started
+	r.core.gone()
+}
 
 // worker is an actor that reconciles one key at a time.
 type worker struct {

@@ -250,6 +250,25 @@ func TestHost_ClosedBeforeTheInformer(t *testing.T) {
 	require.NoError(t, source.Close())
 }
 
+// An informer may be closed before its actor has had a turn, which is gone by then as any other.
+func TestClose_AtOnceLeavesNoActor(t *testing.T) {
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	source := enginetest.NewSource(podConfig())
+	for range 300 {
+		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Host: host})
+		require.NoError(t, err)
+		for range 20 {
+			_, err := s.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.Close())
+		require.Zero(t, host.Actors())
+	}
+	require.NoError(t, source.Close())
+	require.NoError(t, host.Close())
+}
+
 // It is told of no more than that it is closed, before its actor has had its first turn.
 func TestHost_ClosedBeforeAnythingHasRun(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: actors.NewSeeded(1), Seed: 1})

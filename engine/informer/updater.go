@@ -52,9 +52,6 @@ type updater struct {
 	gathered []reflector.Update
 	// filled: the first list has been committed.
 	filled bool
-	// started: Started was called. An actor that was stopped before that only drops
-	// messages.
-	started bool
 }
 
 // reflectorSink is the Reflector's sink: full while a handler holds the source back,
@@ -74,7 +71,6 @@ func (s *reflectorSink) Offer(u reflector.Update) actors.Verdict {
 
 // Started begins to follow the source.
 func (p *updater) Started(ctx *actors.Context) {
-	p.started = true
 	s := p.informer
 	cfg := s.cfg.reflector(&s.sink, s.host.NewRand())
 	cfg.OnError, cfg.Waiting = s.sourceFailed, s.waiters.waiting
@@ -195,15 +191,11 @@ func (p *updater) ChildStopped(ctx *actors.Context, child actors.ID) {
 	}
 }
 
-// Dropped ends handlers whose addListener came too late. If the actor was stopped
-// before it started, it also ends the calls that wait for the informer.
+// Dropped ends handlers whose addListener came too late.
 func (p *updater) Dropped(msg message) {
+	p.informer.end(ErrClosed) // unless Stopping has, which is not called before Started
 	if msg, ok := msg.(addListener); ok {
 		msg.listener.finish()
-	}
-	if !p.started {
-		p.informer.end(ErrClosed)
-		p.informer.actorsGone()
 	}
 }
 

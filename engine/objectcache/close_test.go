@@ -70,6 +70,20 @@ func TestHost_ItsEndIsTheEndOfTheCache(t *testing.T) {
 }
 
 // The host may be closed before the cache has had a single turn.
+func TestClose_AtOnceLeavesNoActor(t *testing.T) {
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	source := newSpySource(enginetest.SourceOptions{})
+	for range 1000 {
+		cache, err := objectcache.New(objectcache.Config[secret]{Source: engine.SourceOf[secret](source), Host: host})
+		require.NoError(t, err)
+		require.NoError(t, cache.Close())
+		require.Zero(t, host.Actors())
+	}
+	require.NoError(t, source.Close())
+	require.NoError(t, host.Close())
+}
+
 func TestHost_EndsBeforeAnythingHasRun(t *testing.T) {
 	r := newFixture(t, 1)
 	ref := r.acquire("a")

@@ -28,8 +28,7 @@ type idleDue struct {
 	timer uint64
 }
 
-// begin shows [New] whether the supervisor takes messages. A supervisor that is stopped
-// before it begins drops it, and does nothing else.
+// begin shows [New] whether the supervisor takes messages.
 type begin struct{}
 
 func (recheck) message() {}
@@ -150,12 +149,7 @@ func (s *supervisor) ChildStopped(ctx *actors.Context, id actors.ID) {
 func (s *supervisor) Stopping(*actors.Context) { s.cache.shut() }
 
 // Stopped lets Close return: all actors are gone.
-func (s *supervisor) Stopped(*actors.Context) { s.cache.actorsGone() }
-
-// Dropped lets Close return if the supervisor never began.
-func (s *supervisor) Dropped(msg message) {
-	if _, ok := msg.(begin); ok {
-		s.cache.shut()
-		s.cache.actorsGone()
-	}
+func (s *supervisor) Stopped(*actors.Context) {
+	s.cache.shut() // unless Stopping has, which is not called if the supervisor never began
+	s.cache.actorsGone()
 }
