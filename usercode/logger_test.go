@@ -76,6 +76,13 @@ func TestLogger_ContainsPanicsOfEveryMethod(t *testing.T) {
 	}
 }
 
+// A handler that sends each line to several must not take a line that is lost for one that is written.
+func TestLogger_SaysThatALineIsLost(t *testing.T) {
+	failing := usercode.Logger(slog.New(failingHandler{slog.DiscardHandler, "Handle"}), func(*usercode.PanicError) {})
+	err := failing.Handler().Handle(t.Context(), slog.Record{})
+	require.ErrorIs(t, err, usercode.ErrPanic)
+}
+
 // withoutTime leaves out the time of a line.
 func withoutTime(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.TimeKey {

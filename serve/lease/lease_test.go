@@ -143,6 +143,32 @@ func TestLease_WaitsForNoCoordinator(t *testing.T) {
 	require.NotContains(t, text, "strategy")
 }
 
+// As kubectl get shows them: a leader that ends may leave a lease that nothing holds.
+func TestLease_TableNamesTheHolder(t *testing.T) {
+	url := newServer(t) + path
+	free := held("a")
+	free.Name, free.Spec.HolderIdentity = "free", nil
+	for _, l := range []*coordination.Lease{held("a"), free} {
+		code, text := send(t, "POST", url, runtime.ContentTypeProtobuf, message(t, "coordination.k8s.io/v1", "Lease", l))
+		require.Equal(t, 201, code, text)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	require.NoError(t, err)
+	req.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, 200, resp.StatusCode)
+	var table metav1.Table
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&table))
+	require.Equal(t, "Holder", table.ColumnDefinitions[1].Name)
+	var holders []any
+	for _, row := range table.Rows {
+		holders = append(holders, row.Cells[1])
+	}
+	require.Equal(t, []any{"a", ""}, holders)
+}
+
 func TestLease_NumbersThatMeanNothingAreRefused(t *testing.T) {
 	url := newServer(t) + path
 	zero, negative := int32(0), int32(-1)
