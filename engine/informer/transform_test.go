@@ -1,10 +1,12 @@
 package informer_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -41,6 +44,47 @@ func TestTransform_IsAppliedOnce(t *testing.T) {
 	require.Equal(t, "n2", found[0].Labels.Get("node"), "selectors go by what the source says")
 	r.remove("a")
 	require.Equal(t, "n1'", seen[len(seen)-1])
+}
+
+// copyingSource is a source that does not keep the objects that it lists.
+type copyingSource struct {
+	*enginetest.Source[pod]
+	listed []weak.Pointer[informer.Object[pod]]
+}
+
+func (s *copyingSource) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	page, err := s.Source.List(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	copied := *page
+	copied.Items = make([]*store.Object, len(page.Items))
+	for i, o := range page.Items {
+		object := *store.As[informer.Object[pod]](o)
+		s.listed = append(s.listed, weak.Make(&object))
+		copied.Items[i] = store.Header(&object)
+	}
+	return &copied, nil
+}
+
+// A Transform that drops what takes memory would otherwise save none.
+func TestTransform_OfAListLeavesNothingOfWhatWasListed(t *testing.T) {
+	var source *copyingSource
+	r := newFixture(t, func(cfg *informer.Config[pod]) {
+		source = &copyingSource{Source: cfg.Source.ListerWatcher.(*enginetest.Source[pod])}
+		cfg.Source = engine.SourceOf[pod](source)
+		cfg.Transform = func(p pod) (pod, error) { return pod{Name: p.Name}, nil }
+	})
+	for _, name := range []string{"a", "b", "c"} {
+		r.write(pod{Name: name, Node: "n1"})
+	}
+	r.executor.Run()
+	require.Equal(t, 3, r.Snapshot().Len())
+	require.Len(t, source.listed, 3)
+	runtime.GC()
+	for _, o := range source.listed {
+		require.Nil(t, o.Value())
+	}
 }
 
 func TestTransform_CannotLoseTheRevision(t *testing.T) {
