@@ -94,6 +94,33 @@ func TestHost_EndsBeforeAnythingHasRun(t *testing.T) {
 	r.close()
 }
 
+// A Get does not wait for a source that does not return, which holds up the end of the host.
+func TestHost_ItsEndEndsGetsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, err := engine.NewHost(engine.HostConfig{})
+		require.NoError(t, err)
+		cache, source := realCache(t, func(c *objectcache.Config[secret]) { c.Host = host })
+		stuck := make(chan struct{})
+		source.gate = func(context.Context, string) { <-stuck }
+		ref, err := cache.Acquire("a")
+		require.NoError(t, err)
+		got, closed := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := ref.Get(context.Background())
+			got <- err
+		}()
+		synctest.Wait()
+		require.Empty(t, got)
+		go func() { closed <- host.Close() }()
+		synctest.Wait()
+		require.Empty(t, closed)
+		require.Len(t, got, 1)
+		require.ErrorIs(t, <-got, objectcache.ErrClosed)
+		close(stuck)
+		require.NoError(t, <-closed)
+	})
+}
+
 // A Get that waits ends with its context, its reference or the cache.
 func TestGet_WaitingEnds(t *testing.T) {
 	gaveUp := errors.New("gave up")
