@@ -117,6 +117,30 @@ func TestShutdown_EndsAWatchThatStartsAfterAllHaveEnded(t *testing.T) {
 	})
 }
 
+// Clients that are sent away do not come back to the server that has sent them, while it still ends the
+// watches of others.
+func TestShutdown_RefusesRequestsWhileWatchesEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		for range 2 {
+			resp := s.send(t.Context(), "GET", inDefault+"?watch=1", "")
+			defer resp.Body.Close()
+			lines(resp.Body, 10)
+		}
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.handler.Shutdown(t.Context()) }()
+		time.Sleep(900 * time.Millisecond)
+		require.Equal(t, 200, s.get(inDefault).code, "others may not know yet that it is not ready")
+		time.Sleep(300 * time.Millisecond)
+		require.Equal(t, 1, s.handler.Stats().Watches)
+		for _, query := range []string{"", "?watch=1"} {
+			a := s.get(inDefault + query)
+			require.Equal(t, "429 the server is shutting down", fmt.Sprintf("%d %s", a.code, a.str("message")))
+		}
+		require.NoError(t, <-stopped)
+		require.Equal(t, 200, s.get("/livez").code)
+	})
+}
+
 // What a hook writes to is in use until Shutdown returns.
 func TestShutdown_WaitsForHooks(t *testing.T) {
 	var told, heard chan struct{}
