@@ -30,9 +30,11 @@ func TestSecurity_HostsAndOrigins(t *testing.T) {
 	for host, want := range map[string]int{
 		"evil.example.com": 400, "evil.example.com:8080": 400, "localhost": 200, "localhost:1": 200, "[::1]:80": 200,
 		"10.1.2.3": 200, "mill.example.com": 200, "MILL.example.com:443": 200, "mill.example.com.evil.com": 400,
+		"app.localhost": 200, "localhost.evil.example.com": 400, "evillocalhost": 400,
 	} {
 		require.Equal(t, want, s.get("/apis", "Host", host).code, host)
 	}
+	require.Equal(t, "HTTP/1.0 200 OK", s.raw("GET /apis HTTP/1.0\r\n\r\n"), "no browser leaves the host out")
 	require.Contains(t, s.get("/apis", "Host", "evil.example.com").body, "add the name to those of the server (serve.Config.Hosts, or watchmill serve --host)")
 	cross := s.do("POST", inDefault, `{"metadata":{"name":"a"}}`, "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example.com")
 	require.Equal(t, 403, cross.code)
@@ -186,9 +188,13 @@ func TestSecurity_BearerTokens(t *testing.T) {
 }
 
 func TestSecurity_UpdatesThatMayCreateNeedToBeAllowedTo(t *testing.T) {
+	var asked []string
+	audited := make(chan string, 10)
 	s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
 		w.Strategy.CreateOnUpdate = true
+		c.Audit = func(_ context.Context, e serve.Audited) { audited <- e.Request.Verb }
 		c.Authorize = func(_ context.Context, _ serve.User, r *serve.Request) error {
+			asked = append(asked, r.Verb+" "+r.Namespace+"/"+r.Name)
 			if r.Verb == "create" {
 				return errors.New("no")
 			}
@@ -197,6 +203,8 @@ func TestSecurity_UpdatesThatMayCreateNeedToBeAllowedTo(t *testing.T) {
 	})
 	const body = `{"metadata":{"name":"a"}}`
 	require.Equal(t, 403, s.do("PUT", inDefault+"/a", body).code)
+	require.Equal(t, []string{"update default/a", "create default/a"}, asked)
+	require.Equal(t, "update", <-audited)
 	require.Equal(t, 404, s.get(inDefault+"/a").code)
 	_, err := s.widgets.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}, registry.WriteOptions{})
 	require.NoError(t, err)
