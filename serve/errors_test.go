@@ -255,6 +255,20 @@ func TestErrors_OfRequestsThatTakeLongerThanTheyAskFor(t *testing.T) {
 	for _, a := range []answer{s.get(gadgets + "/a?timeout=1ms"), s.do("POST", gadgets+"?timeout=1ms", `{"metadata":{"name":"a"}}`)} {
 		require.Equal(t, "504 Timeout", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
 	}
+	var left []time.Duration
+	s = newFaulty(t, func(ctx context.Context) error {
+		end, _ := ctx.Deadline()
+		left = append(left, time.Until(end))
+		return engine.ErrNotFound
+	}, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ReadTimeout, c.Limits.WriteTimeout = time.Hour, time.Hour
+	})
+	s.get(gadgets + "/a?timeout=10h")
+	s.do("POST", gadgets+"?timeout=10h", `{"metadata":{"name":"a"}}`)
+	require.Len(t, left, 2)
+	for _, one := range left {
+		require.LessOrEqual(t, one, time.Hour)
+	}
 	plain := newServer(t)
 	plain.create("a", 1)
 	for _, timeout := range []string{"0s", "-1s", "1h", "10000h", ""} {

@@ -245,13 +245,21 @@ func TestMetrics_RefusalsDoNotWaitForTheBody(t *testing.T) {
 }
 
 func TestMetrics_PageIsForThoseThatMayGetIt(t *testing.T) {
+	var left time.Duration
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
-		c.MetricsHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "figures 1\n") })
+		c.Limits.ReadTimeout = time.Minute
+		c.MetricsHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			end, _ := r.Context().Deadline()
+			left = time.Until(end)
+			fmt.Fprint(w, "figures 1\n")
+		})
 		c.Authenticate = serve.BearerTokens(map[string]serve.User{"secret": {Name: "prometheus"}})
 	})
 	require.Equal(t, 401, s.get("/metrics").code)
 	got := s.get("/metrics", "Authorization", "Bearer secret")
 	require.Equal(t, "200 figures 1\n", fmt.Sprintf("%d %s", got.code, got.body))
+	require.Positive(t, left)
+	require.LessOrEqual(t, left, time.Minute, "the handler has the time of a read")
 	require.Equal(t, 405, s.do("POST", "/metrics", "", "Authorization", "Bearer secret").code)
 	require.Equal(t, 404, newServer(t).get("/metrics").code, "none unless given")
 }
