@@ -46,14 +46,17 @@ func TestLean_ManagedFieldsAreLeftOut(t *testing.T) {
 // Watches of both kinds go on beside each other, each with encodings of its own.
 func TestLean_WatchesHaveTheirOwnEncoding(t *testing.T) {
 	s := newServer(t, withApply)
-	lean, full := s.watch(inDefault+"?watch=1", "Accept", leanJSON), s.watch(inDefault+"?watch=1")
-	for _, size := range []string{"{size: 1}", "{size: 2}"} {
-		require.Less(t, s.apply("?fieldManager=one", size).code, 300)
-		one, _ := lean.next()
-		other, _ := full.next()
-		require.Equal(t, other.String(), one.String())
-		require.Equal(t, other.str("spec"), one.str("spec"))
-		require.Equal(t, "<nil>", one.str("metadata.managedFields"))
-		require.Equal(t, "one", other.str("metadata.managedFields.0.manager"))
+	for _, form := range []string{"application/json", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"} {
+		lean, full := s.watch(inDefault+"?watch=1", "Accept", form+";drop=metadata.managedFields"), s.watch(inDefault+"?watch=1", "Accept", form)
+		for _, size := range []string{"{size: 1}", "{size: 2}"} {
+			require.Less(t, s.apply("?fieldManager=one", size).code, 300)
+			one, _ := lean.next()
+			other, _ := full.next()
+			require.Equal(t, other.String(), one.String())
+			require.Equal(t, other.str("spec"), one.str("spec"))
+			require.Equal(t, "<nil>", one.str("metadata.managedFields"))
+			require.Equal(t, "one", other.str("metadata.managedFields.0.manager"))
+		}
+		require.Equal(t, 200, s.do("DELETE", inDefault+"/a", "").code)
 	}
 }
