@@ -37,7 +37,7 @@ func authorize(_ context.Context, u serve.User, r *serve.Request) error {
 		panic("the rules are broken")
 	case u.Name != "alice":
 		return errNotAllowed
-	case r.Group == "example.com" && r.Resource == "lamps" && r.Subresource == "" && r.Namespace == "hall" && (r.Verb == "get" || r.Labels == "app=x" && r.Fields == "a=b"):
+	case r.Group == "example.com" && r.Version == "v1" && r.Resource == "lamps" && r.Subresource == "" && r.Namespace == "hall" && (r.Verb == "get" || r.Labels == "app=x" && r.Fields == "a=b"):
 		return nil
 	case !r.IsResource() && r.Path == "/metrics" && r.Verb == "get":
 		return nil
@@ -135,6 +135,7 @@ func TestAccess_TellsUsersWhatTheyMayDo(t *testing.T) {
 	require.False(t, a.may("b-token", &lamps, nil))
 	for _, change := range []func(*authorization.ResourceAttributes){
 		func(l *authorization.ResourceAttributes) { l.Group = "example.org" },
+		func(l *authorization.ResourceAttributes) { l.Version = "v2" },
 		func(l *authorization.ResourceAttributes) { l.Resource = "lights" },
 		func(l *authorization.ResourceAttributes) { l.Subresource = "status" },
 		func(l *authorization.ResourceAttributes) { l.Namespace = "attic" },
@@ -189,7 +190,7 @@ func TestAccess_TellsWhatOthersMayDoInANamespace(t *testing.T) {
 	a := newAsker(t, configured())
 	for namespace, may := range map[string]bool{"hall": true, "attic": false} {
 		review := &authorization.LocalSubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
-			User: "alice", ResourceAttributes: &authorization.ResourceAttributes{Group: "example.com", Resource: "lamps", Namespace: namespace, Verb: "get"},
+			User: "alice", ResourceAttributes: &authorization.ResourceAttributes{Group: "example.com", Version: "v1", Resource: "lamps", Namespace: namespace, Verb: "get"},
 		}}
 		a.ask(authorization.GroupName, "namespaces/"+namespace+"/localsubjectaccessreviews", "LocalSubjectAccessReview", "b-token", review)
 		require.Equal(t, may, review.Status.Allowed, namespace)
@@ -246,6 +247,11 @@ func TestAccess_TellsServersWhatOthersMayDo(t *testing.T) {
 		a.ask(authorization.GroupName, "subjectaccessreviews", "SubjectAccessReview", "b-token", review)
 		require.Equal(t, may, review.Status.Allowed, user)
 	}
+	ofGroups := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
+		Groups: []string{"readers"}, NonResourceAttributes: &authorization.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+	}}
+	a.ask(authorization.GroupName, "subjectaccessreviews", "SubjectAccessReview", "b-token", ofGroups)
+	require.Equal(t, errNotAllowed.Error(), ofGroups.Status.Reason, "it is the rules that decide on groups alone")
 	for token, user := range map[string]string{"a-token": "alice", "guess": ""} {
 		review := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}
 		a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "b-token", review)
@@ -257,6 +263,17 @@ func TestAccess_TellsServersWhatOthersMayDo(t *testing.T) {
 	a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "b-token", meant)
 	require.False(t, meant.Status.Authenticated)
 	require.NotEmpty(t, meant.Status.Error)
+}
+
+// What a client says about its own token is not the answer.
+func TestAccess_TakesNoAnswerFromTheQuestion(t *testing.T) {
+	a := newAsker(t, configured())
+	code, text := a.send("POST", "/apis/authentication.k8s.io/v1/tokenreviews", "b-token", "application/json",
+		[]byte(`{"spec":{"token":"guess"},"status":{"authenticated":true,"user":{"username":"alice"}}}`))
+	require.Equal(t, 201, code, "%s", text)
+	var review authentication.TokenReview
+	require.NoError(t, json.Unmarshal(text, &review))
+	require.Equal(t, authentication.TokenReviewStatus{}, review.Status)
 }
 
 // Then a server that asks does not take the token for a wrong one.
