@@ -114,10 +114,15 @@ func TestProtocols_FirstIsChosenAndTokensAreTaken(t *testing.T) {
 	} {
 		require.Equal(t, want[:3], fmt.Sprint(s.refused("?watch=1", headers...).Code), want)
 	}
-	resp, err := http.Get(s.url + widgets)
+	plain, err := http.NewRequestWithContext(t.Context(), "GET", s.url+widgets, http.NoBody)
 	require.NoError(t, err)
-	defer resp.Body.Close()
-	require.Equal(t, 401, resp.StatusCode, "requests that are no handshakes")
+	for _, offered := range [][]string{nil, {token("secret") + ", watch"}} {
+		plain.Header[http.CanonicalHeaderKey(name)] = offered
+		resp, err := http.DefaultClient.Do(plain)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, 401, resp.StatusCode, "requests that are no handshakes")
+	}
 }
 
 func TestHandshake_MalformedOnesAreRefused(t *testing.T) {
@@ -284,6 +289,9 @@ func TestEnd_DoesNotWaitForTheRestOfAMessage(t *testing.T) {
 func TestPing_ClientThatDoesNotAnswerIsClosed(t *testing.T) {
 	s := newServer(t, websocket.Options{Ping: time.Millisecond, Pong: 20 * time.Millisecond})
 	s.watch("?watch=1") // it answers nothing, since it does not read
+	require.ErrorContains(t, (<-s.ended).End, "ping")
+	s.create("a", 0)
+	s.watch("?watch=1") // also after an event, which it does not read
 	require.ErrorContains(t, (<-s.ended).End, "ping")
 }
 
