@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -144,6 +145,41 @@ func TestArrive_OverloadLetsWholeBodiesThrough(t *testing.T) {
 	}, byHeader(4), func(c *serve.Config) { c.Limits.WritesPerUser = 4 })
 }
 
+// Two users of whom one has a body more do not displace each other's in turn.
+func TestArrive_UsersWithAboutAsManyBodiesLetEachOtherBe(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		begun := []slowWrite{s.slow("a"), s.slow("a"), s.slow("a"), s.slow("b")}
+		require.Equal(t, 429, begun[0].finish("none"), "it has given way to the other user")
+		require.Equal(t, 429, s.slow("b").finish("none"))
+		for i, w := range begun[1:] {
+			require.Equal(t, 201, w.finish(fmt.Sprint("w", i)))
+		}
+	}, byHeader(3), func(c *serve.Config) { c.Limits.WritesPerUser = 3 })
+}
+
+// A body that cannot be given up, since its connection has no deadlines, keeps its place: the server
+// reads no more bodies at a time than it says.
+func TestArrive_ABodyWithoutDeadlinesStays(t *testing.T) {
+	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
+		body, in := io.Pipe()
+		answered := make(chan int, 1)
+		go func() {
+			w := httptest.NewRecorder()
+			s.handler.ServeHTTP(w, httptest.NewRequest("POST", "http://localhost"+inDefault, body))
+			answered <- w.Code
+		}()
+		_, err := io.WriteString(in, "{")
+		require.NoError(t, err)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, 429, s.do("POST", inDefault, `{"metadata":{"name":"b"}}`).code)
+		require.Equal(t, 1, s.handler.Stats().Arriving)
+		_, err = io.WriteString(in, `"metadata":{"name":"a"}}`)
+		require.NoError(t, err)
+		require.NoError(t, in.Close())
+		require.Equal(t, 201, <-answered)
+	}, byHeader(1))
+}
+
 // A write whose body has come takes a place then, and is refused if there is none.
 func TestArrive_TakesAPlaceOnceTheBodyIsThere(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -210,6 +246,51 @@ func TestArrive_ARefusalWhoseBodyDoesNotComeHoldsNoPlace(t *testing.T) {
 		require.Equal(t, "403 Forbidden", status(conn), "once it has given way")
 	}, byHeader(1), func(c *serve.Config) {
 		c.Authorize = func(context.Context, serve.User, *serve.Request) error { return errors.New("no") }
+	})
+}
+
+// A write that is refused while all places of bodies are taken is answered at once, and does not hold
+// its own place for as long as its body may take.
+func TestArrive_ARefusalWithoutAPlaceForItsBodyIsAnsweredAtOnce(t *testing.T) {
+	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
+		w := s.slow("a")
+		began := time.Now()
+		conn := s.promise(t, "PATCH", inDefault+"/w")
+		defer conn.Close()
+		require.Equal(t, "403 Forbidden", status(conn))
+		require.Equal(t, began, time.Now())
+		synctest.Wait()
+		require.Zero(t, s.handler.Stats().InFlight)
+		require.Equal(t, 201, w.finish("w"))
+	}, byHeader(1), func(c *serve.Config) {
+		c.Authorize = func(_ context.Context, _ serve.User, r *serve.Request) error {
+			if r.Verb == "patch" {
+				return errors.New("no")
+			}
+			return nil
+		}
+	})
+}
+
+// Clients that the server does not know displace the bodies of none that it knows.
+func TestArrive_UnknownUsersDisplaceNoBody(t *testing.T) {
+	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
+		w := s.slow("a")
+		time.Sleep(time.Second)
+		conn := s.promise(t, "POST", inDefault)
+		defer conn.Close()
+		synctest.Wait()
+		require.Equal(t, 201, w.finish("w"))
+		_, err := io.WriteString(conn, "{   }")
+		require.NoError(t, err)
+		require.Equal(t, "401 Unauthorized", status(conn))
+	}, byHeader(1), func(c *serve.Config) {
+		c.Authenticate = func(r *http.Request) (serve.User, error) {
+			if r.Header.Get("User") == "" {
+				return serve.User{}, serve.ErrUnauthenticated
+			}
+			return serve.User{Name: r.Header.Get("User")}, nil
+		}
 	})
 }
 

@@ -169,6 +169,25 @@ func TestDepart_OfOneUser(t *testing.T) {
 	}, fewReads(2), func(c *serve.Config) { c.Limits.ReadsPerUser = 1 })
 }
 
+// Slow reads of others let no user have more places than one may have.
+func TestDepart_OthersMakeNoRoomForMoreOfOneUser(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.createLargeWidgets()
+		other := s.unreadList("b")
+		time.Sleep(time.Second)
+		mine := s.unreadList("a") // which has just begun
+		refused := s.get(inDefault+"/w0", "User", "a")
+		require.Equal(t, 429, refused.code)
+		require.Contains(t, refused.str("message"), "one user")
+		require.Zero(t, s.handler.Stats().Departing)
+		for _, slow := range []*http.Response{mine, other} {
+			n, err := items(slow)
+			require.NoError(t, err)
+			require.Equal(t, largeWidgets, n)
+		}
+	}, fewReads(2), func(c *serve.Config) { c.Limits.ReadsPerUser = 1 })
+}
+
 // A shutdown waits for answers that are read slowly.
 func TestDepart_AShutdownWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
