@@ -1,10 +1,12 @@
 package serve_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -127,6 +130,31 @@ func TestListen_SaysThatRequestsAreStillRunning(t *testing.T) {
 			return serve.Anonymous, nil
 		}
 	})
+}
+
+// A watch whose client does not read its events, and so does not end in time, is cut off before the call
+// returns.
+func TestListen_CutsOffWatchesThatDoNotEnd(t *testing.T) {
+	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
+		p := pipenet.Listen()
+		ctx, stop := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() { served <- s.handler.ListenAndServe(ctx, serve.Listen{Listener: p}) }()
+		conn, err := p.Dial(t.Context())
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprintf(conn, "GET %s?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", inDefault)
+		require.NoError(t, err)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.Equal(t, 200, resp.StatusCode)
+		s.create("a", 1)
+		synctest.Wait()
+		stop()
+		require.ErrorIs(t, <-served, context.DeadlineExceeded)
+		synctest.Wait()
+		require.Zero(t, s.handler.Stats().Watches)
+	}, func(c *serve.Config) { c.Limits.WriteStall = 24 * time.Hour })
 }
 
 func TestListen_RefusesASocketThatOthersReach(t *testing.T) {

@@ -141,6 +141,21 @@ func TestShutdown_RefusesRequestsWhileWatchesEnd(t *testing.T) {
 	})
 }
 
+// A program may exit once Shutdown has returned: by then each client has been sent the end of its watch.
+func TestShutdown_WaitsUntilTheEndOfAWatchIsSent(t *testing.T) {
+	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
+		resp := s.send(t.Context(), "GET", inDefault+"?watch=1&resourceVersion="+s.create("a", 1), "")
+		defer resp.Body.Close()
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.handler.Shutdown(t.Context()) }()
+		time.Sleep(10 * time.Second) // more than its delays, in which the client does not read
+		require.Empty(t, stopped)
+		_, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, <-stopped)
+	})
+}
+
 // What a hook writes to is in use until Shutdown returns.
 func TestShutdown_WaitsForHooks(t *testing.T) {
 	var told, heard chan struct{}
