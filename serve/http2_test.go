@@ -19,9 +19,9 @@ import (
 	"github.com/watchmill/watchmill/serve"
 )
 
-// encrypted serves widgets over TLS by the server's own listener. It returns the address,
-// and what trusts its certificate.
-func encrypted(t *testing.T) (url string, roots *x509.CertPool) {
+// encrypted serves widgets over TLS, of that version or newer, by the server's own listener. It returns the
+// address, and what trusts its certificate.
+func encrypted(t *testing.T, oldest uint16) (url string, roots *x509.CertPool) {
 	t.Helper()
 	certified := httptest.NewUnstartedServer(nil)
 	certified.StartTLS() // for its certificate
@@ -39,7 +39,8 @@ func encrypted(t *testing.T) (url string, roots *x509.CertPool) {
 	ready, ended := make(chan net.Addr, 1), make(chan error, 1)
 	go func() {
 		ended <- server.ListenAndServe(ctx, serve.Listen{
-			Address: "127.0.0.1:0", TLS: &tls.Config{Certificates: certified.TLS.Certificates}, Ready: func(at net.Addr) { ready <- at },
+			Address: "127.0.0.1:0", TLS: &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: oldest},
+			Ready: func(at net.Addr) { ready <- at },
 		})
 	}()
 	t.Cleanup(func() {
@@ -77,7 +78,7 @@ func watches(t *testing.T, url string, by *http.Transport) (protocol string, con
 // Over TLS all watches of a client share one connection of HTTP/2; a client of HTTP/1.1
 // has a connection for each.
 func TestHTTP2_WatchesShareOneConnection(t *testing.T) {
-	url, roots := encrypted(t)
+	url, roots := encrypted(t, 0)
 	var both, old http.Protocols
 	both.SetHTTP1(true)
 	both.SetHTTP2(true)
@@ -95,15 +96,18 @@ func TestHTTP2_WatchesShareOneConnection(t *testing.T) {
 	}
 }
 
-// Nothing older than TLS 1.2 is spoken, whatever the configuration allows.
+// Nothing older than TLS 1.2 is spoken, whatever the configuration allows, and nothing older than that if it
+// allows less.
 func TestTLS_OldVersionsAreRefused(t *testing.T) {
-	url, roots := encrypted(t)
-	by := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}}
-	defer by.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-	require.NoError(t, err)
-	_, err = by.RoundTrip(req)
-	require.ErrorContains(t, err, "protocol version")
+	for oldest, refused := range map[uint16]uint16{tls.VersionTLS10: tls.VersionTLS11, tls.VersionTLS13: tls.VersionTLS12} {
+		url, roots := encrypted(t, oldest)
+		by := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10, MaxVersion: refused}}
+		defer by.CloseIdleConnections()
+		req, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+		require.NoError(t, err)
+		_, err = by.RoundTrip(req)
+		require.ErrorContains(t, err, "protocol version")
+	}
 }
 
 // A middleware reads the request after a watch over HTTP/2, as it was.
