@@ -64,6 +64,21 @@ func TestBody_OfARefusedWriteThatDoesNotCome(t *testing.T) {
 	})
 }
 
+// A client that asks whether its body is wanted, and does not read the answer, is cut off.
+func TestBody_OfAClientThatDoesNotReadThatItMaySendIt(t *testing.T) {
+	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
+		conn, err := s.client.Transport.(*http.Transport).DialContext(t.Context(), "tcp", "localhost:80")
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", inDefault)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, 1, s.handler.Stats().Arriving)
+		time.Sleep(time.Minute)
+		require.Equal(t, serve.Stats{Requests: 1}, s.handler.Stats())
+	})
+}
+
 // Once the body of a watch is there, the time that it could have taken does not end the watch.
 func TestBody_OfAWatchDoesNotEndIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {

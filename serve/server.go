@@ -97,7 +97,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h["Cache-Control"], h["X-Content-Type-Options"] = notCached, notSniffed
 	if !c.w.ofStream {
-		c.w.extend() // a connection keeps the deadline of the request before
+		c.w.extend() // for 100 Continue, which net/http sends before the answer begins
 		if c.hasBody() {
 			c.mustArrive() // net/http reads what the server leaves
 		}
