@@ -7,6 +7,13 @@ func WatchingUsers(s *Server) int {
 	return len(s.inFlight.watchers.byUser)
 }
 
+// StartingWatches returns how many watches of a server are still starting.
+func StartingWatches(s *Server) int {
+	s.inFlight.mu.Lock()
+	defer s.inFlight.mu.Unlock()
+	return len(s.inFlight.starts)
+}
+
 // ConnectionsOf returns the default of Limits.ConnectionsPerAddress in a process that may have so
 // many files open.
 var ConnectionsOf = connectionsOf

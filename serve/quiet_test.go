@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,10 +133,18 @@ func TestShutdown_RefusesRequestsWhileWatchesEnd(t *testing.T) {
 		require.Equal(t, 200, s.get(inDefault).code, "others may not know yet that it is not ready")
 		time.Sleep(300 * time.Millisecond)
 		require.Equal(t, 1, s.handler.Stats().Watches)
+		var reused bool
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }})
 		for _, query := range []string{"", "?watch=1"} {
-			a := s.get(inDefault + query)
-			require.Equal(t, "429 the server is shutting down", fmt.Sprintf("%d %s", a.code, a.str("message")))
+			resp := s.send(ctx, "GET", inDefault+query, "")
+			text, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, 429, resp.StatusCode)
+			require.Contains(t, string(text), "the server is shutting down")
+			synctest.Wait()
 		}
+		require.False(t, reused, "the next connection may be to another server")
 		require.NoError(t, <-stopped)
 		require.Equal(t, 200, s.get("/livez").code)
 	})

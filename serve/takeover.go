@@ -84,7 +84,6 @@ func (w *watching) takeOver() {
 	t := transport.Take(conn, ahead.Reader.Buffered(), func(err error) { w.endBy(fmt.Errorf("%w: %w", errClientGone, err)) })
 	c.inFlight.take(t)
 	c.w.ResponseWriter = t
-	c.w.extend() // net/http has removed the deadline
 	c.r = c.r.WithContext(w.ctx)
 	w.taken = t
 }

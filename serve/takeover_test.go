@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -222,6 +224,43 @@ func TestTakeover_EndsWithTheServersContext(t *testing.T) {
 			require.False(t, more, "it ends cleanly")
 		})
 	}
+}
+
+// base is the context of an http.Server, which counts those that wait for its end.
+type base struct {
+	context.Context
+	done    chan struct{}
+	waiting atomic.Int32
+}
+
+func (b *base) Done() <-chan struct{} { return b.done }
+
+func (b *base) AfterFunc(func()) (stop func() bool) {
+	b.waiting.Add(1)
+	return func() bool {
+		b.waiting.Add(-1)
+		return true
+	}
+}
+
+// The server's context lasts as long as the server, so a watch that is over leaves nothing in it.
+func TestTakeover_LeavesTheServersContext(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	of := &base{Context: context.Background(), done: make(chan struct{})}
+	h := httptest.NewUnstartedServer(s.handler)
+	h.Config.BaseContext = func(net.Listener) context.Context { return of }
+	s.handler.Harden(h.Config)
+	h.Start()
+	defer h.Close()
+	one := *s
+	one.url, one.client = h.URL, h.Client()
+	w := one.watch(inDefault + "?watch=1")
+	w.expect("ADDED a")
+	require.Equal(t, int32(1), of.waiting.Load())
+	require.NoError(t, w.resp.Body.Close())
+	require.Eventually(t, func() bool { return s.handler.Stats().Watches == 0 }, time.Minute, time.Millisecond)
+	require.Zero(t, of.waiting.Load())
 }
 
 // holding are metrics that hold watches back at their beginning.

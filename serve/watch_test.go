@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"weak"
 
@@ -21,6 +22,8 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 func TestWatch_StateThenEvents(t *testing.T) {
@@ -113,6 +116,28 @@ func TestWatch_FromTheFutureIsRefused(t *testing.T) {
 		require.Equal(t, "504 Timeout", fmt.Sprintf("%d %s", a.code, a.str("reason")), "without a cache: %v", noCache)
 		require.ErrorIs(t, s.widgets.Resources()[0].WaitFor(t.Context(), rev+5), engine.ErrFuture)
 		require.NoError(t, s.widgets.Resources()[0].WaitFor(t.Context(), rev))
+	}
+}
+
+// The state with which a watch begins has every write that was acknowledged before, unless the client asks
+// for no more than the cache has.
+func TestWatch_BeginsWithTheNewestStateUnlessTheCacheWillDo(t *testing.T) {
+	var storage *faulty.Backend
+	s := newServer(t, func(of *registry.Config[Widget], _ *serve.Config) {
+		beneath, err := memory.New(registry.Schema(*of), memory.Options{})
+		require.NoError(t, err)
+		storage = faulty.New(beneath, faulty.Options{})
+		of.Engine.Backend, of.Engine.FreshnessTimeout = storage, time.Millisecond
+	})
+	s.create("a", 1)
+	s.cached()
+	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+	s.create("b", 1) // which the cache does not get to know
+	const initial = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+	for _, query := range []string{"?watch=1&timeoutSeconds=1", "?watch=1&timeoutSeconds=1" + initial} {
+		a := s.get(inDefault + query)
+		require.Equal(t, "504 1", fmt.Sprintf("%d %s", a.code, a.header.Get("Retry-After")), "%s: %s", query, a.body)
+		s.watch(inDefault + query + "&resourceVersion=0").expect("ADDED a")
 	}
 }
 
@@ -236,6 +261,9 @@ func TestWatch_ServerSentEvents(t *testing.T) {
 	require.Equal(t, rev, end["id"])
 	s.create("b", 1)
 	resumed := s.watch(inDefault+"?watch=1", "Accept", "text/event-stream", "Last-Event-ID", rev)
+	require.Equal(t, "b", answer{body: readSSE(t, resumed.in)["data"]}.str("metadata.name"))
+	const withState = "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0" // of the page, which a browser repeats
+	resumed = s.watch(inDefault+withState, "Accept", "text/event-stream", "Last-Event-ID", rev)
 	require.Equal(t, "b", answer{body: readSSE(t, resumed.in)["data"]}.str("metadata.name"))
 	require.Equal(t, 406, s.get(inDefault, "Accept", "text/event-stream").code)
 }
@@ -395,15 +423,19 @@ func TestWatch_EncodingsOfMetadataKeepNoObjects(t *testing.T) {
 func TestWatch_ClientThatGoesAwayLeavesNothing(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	resp := s.send(ctx, "GET", inDefault+"?watch=1", "")
-	_, err := bufio.NewReader(resp.Body).ReadString('\n')
-	require.NoError(t, err)
-	require.Equal(t, 1, s.handler.Stats().Watches)
-	cancel()
-	resp.Body.Close()
-	require.Eventually(t, func() bool { return s.handler.Stats().Watches == 0 }, time.Minute, time.Millisecond)
-	require.Zero(t, serve.WatchingUsers(s.handler), "not even its user")
+	for _, one := range []*server{s, behind(t, s)} {
+		ctx, cancel := context.WithCancel(t.Context())
+		resp := one.send(ctx, "GET", inDefault+"?watch=1", "")
+		_, err := bufio.NewReader(resp.Body).ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, 1, s.handler.Stats().Watches)
+		require.Zero(t, serve.StartingWatches(s.handler))
+		cancel()
+		resp.Body.Close()
+		require.Eventually(t, func() bool { return s.handler.Stats().Watches == 0 }, time.Minute, time.Millisecond)
+		require.Zero(t, serve.WatchingUsers(s.handler), "not even its user")
+		require.Eventually(t, func() bool { return s.widgets.Engine().Stats().Watches == 0 }, time.Minute, time.Millisecond, "nor the watch of the engine")
+	}
 }
 
 func TestShutdown_EndsWatchesAndRefusesRequests(t *testing.T) {
@@ -503,6 +535,32 @@ func TestShutdown_RefusesWatchesThatStillStart(t *testing.T) {
 		require.Equal(t, "the server is shutting down", a.str("message"))
 	}
 	require.Zero(t, s.handler.Stats().Watches)
+}
+
+// A watch that waits for storage holds no place for a client that has left.
+func TestWatch_ClientThatLeavesWhileItStartsLeavesNothing(t *testing.T) {
+	store, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	kind := &unstarted{store.Resources()[0], make(chan struct{})}
+	inBubble(t, func(t *testing.T, s *server) {
+		kind.began = make(chan struct{})
+		ctx, leave := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			req, err := http.NewRequestWithContext(ctx, "GET", s.url+gadgets+"?watch=1", nil)
+			if err == nil {
+				_, err = s.client.Do(req)
+			}
+			failed <- err
+		}()
+		<-kind.began
+		require.Equal(t, 1, s.handler.Stats().Watches)
+		leave()
+		require.ErrorIs(t, <-failed, context.Canceled)
+		synctest.Wait()
+		require.Zero(t, s.handler.Stats().Watches)
+	}, func(c *serve.Config) { c.Resources = append(c.Resources, kind) })
 }
 
 func TestEngineClosed_EndsWatchesCleanlyAndIsRetriedLater(t *testing.T) {
