@@ -1,13 +1,17 @@
 package serve_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
 )
 
 // Each list, and each watch that continues from a revision, tells which storage the revision
@@ -48,6 +52,32 @@ func TestStorageHeader_OfListsAndWatches(t *testing.T) {
 		require.Contains(t, expired.body, `"reason":"Expired"`)
 		require.Equal(t, id, expired.header.Get(registry.StorageHeader))
 	}
+}
+
+// replaced is a kind whose storage is replaced by another one just after it was asked for its timeline.
+type replaced struct {
+	registry.Resource
+	timeline func(context.Context) (engine.Timeline, error) // of the storage before
+}
+
+func (r *replaced) Resources() []registry.Resource { return []registry.Resource{r} }
+
+func (r *replaced) Timeline(ctx context.Context) (engine.Timeline, error) { return r.timeline(ctx) }
+
+// Revisions of another storage say nothing. A watch that does not know that its revision is of the storage
+// would leave out changes, or never have any.
+func TestStorageHeader_IsOfTheStorageThatIsWatched(t *testing.T) {
+	widgets, before := newLater(t), newLater(t)
+	kind := &replaced{widgets.Resources()[0], before.Engine().Timeline}
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Resources = append(c.Resources, kind) })
+	o, err := widgets.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}, registry.WriteOptions{})
+	require.NoError(t, err)
+	from := laterPath + "?watch=1&timeoutSeconds=1&resourceVersion=" + o.Revision.String()
+	f, _ := s.watch(from).next()
+	require.Equal(t, "ERROR 410", f.Type+" "+f.str("code"))
+
+	kind.timeline = func(context.Context) (engine.Timeline, error) { return engine.Timeline{}, engine.ErrNotReady }
+	require.Equal(t, 429, s.get(from).code)
 }
 
 // An answer that no client continues from does not tell the storage.
