@@ -197,6 +197,46 @@ func TestList_SelectsAndReads(t *testing.T) {
 	require.Equal(t, "a b", table.str("rows.0.cells.0")+" "+table.str("rows.1.cells.0"))
 }
 
+// Who may do something in a namespace may not do it in another one whose name begins with that.
+func TestNamespaces_WhoseNamesBeginAlikeAreApart(t *testing.T) {
+	const inOther = "/apis/example.com/v1/namespaces/default2/widgets"
+	s := newServer(t)
+	s.create("a", 1)
+	require.Equal(t, 201, s.do("POST", inOther, `{"metadata":{"name":"b"}}`).code)
+	watching := s.watch(inDefault + "?watch=1")
+	watching.expect("ADDED a")
+	require.Equal(t, 200, s.do("PATCH", inOther+"/b", `{"spec":{"size":2}}`, "Content-Type", mergePatch).code)
+	list := s.get(inDefault)
+	require.Equal(t, "a <none>", list.str("items.0.metadata.name")+" "+list.str("items.1"))
+	deleted := s.do("DELETE", inDefault, "")
+	require.Equal(t, "a <none>", deleted.str("items.0.metadata.name")+" "+deleted.str("items.1"))
+	watching.expect("DELETED a")
+	require.Equal(t, 200, s.get(inOther+"/b").code)
+}
+
+// A continue token continues the list that it is of, and no other: the client would take what it got for
+// the rest of another one.
+func TestList_TokensAreOfOneListAlone(t *testing.T) {
+	other := widgetConfig()
+	other.Kind.Group = "example.org"
+	others, err := registry.New(other)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, others.Close()) })
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Resources = append(c.Resources, others) })
+	s.create("a", 1)
+	s.create("b", 1)
+	token := "continue=" + s.get(allWidgets+"?limit=1").str("metadata.continue")
+	require.Equal(t, 200, s.get(allWidgets+"?"+token).code)
+	for _, path := range []string{
+		inDefault + "?", "/apis/example.com/v1/zones?", "/apis/example.org/v1/widgets?",
+		allWidgets + "?labelSelector=size%3Ds1&", allWidgets + "?fieldSelector=spec.color%3Dred&",
+	} {
+		a := s.get(path + token)
+		require.Equal(t, 400, a.code, path)
+		require.Equal(t, "the continue token is of another list: list again without one", a.str("message"), path)
+	}
+}
+
 func TestErrors_OfReads(t *testing.T) {
 	s := newServer(t)
 	rev, err := strconv.Atoi(s.create("a", 1))
@@ -207,39 +247,41 @@ func TestErrors_OfReads(t *testing.T) {
 		inDefault + "/none": "404 NotFound",
 		"/apis/example.com/v1/namespaces/default/gadgets": "404 NotFound",
 		"/apis/example.com/v2/namespaces/default/widgets": "404 NotFound",
-		"/apis/none.com":                                                "404 NotFound",
-		"/watch/apis":                                                   "404 NotFound",
-		"/apis/example.com/v1/watch/gadgets":                            "404 NotFound",
-		"/apis/example.com/v1/widgets/a":                                "404 NotFound",
-		"/apis/example.com/v1/namespaces/default/zones":                 "404 NotFound",
-		inDefault + "/a/scale":                                          "404 NotFound",
-		inDefault + "/a/status/x":                                       "404 NotFound",
-		inDefault + "/a%2Fb":                                            "400 BadRequest",
-		inDefault + "/%2e%2e":                                           "400 BadRequest",
-		inDefault + "?labelSelector=a%20b%20c":                          "400 BadRequest",
-		inDefault + "?fieldSelector=spec.none%3D1":                      "400 BadRequest",
-		inDefault + "?fieldSelector=x":                                  "400 BadRequest",
-		inDefault + "?limit=-1":                                         "400 BadRequest",
-		inDefault + "?resourceVersion=x":                                "400 BadRequest",
-		inDefault + "?resourceVersion=007":                              "400 BadRequest",
-		inDefault + "/a?resourceVersion=007":                            "400 BadRequest",
-		inDefault + "?continue=x":                                       "400 BadRequest",
-		allWidgets + "?continue=" + token:                               "400 BadRequest",
-		inDefault + "?labelSelector=a%3Db&continue=" + token:            "400 BadRequest",
-		inDefault + "?resourceVersion=5&continue=" + token:              "400 BadRequest",
-		inDefault + "?resourceVersionMatch=Exact":                       "422 Invalid",
-		inDefault + "?resourceVersionMatch=Near&resourceVersion=1":      "422 Invalid",
-		inDefault + "?resourceVersionMatch=Exact&resourceVersion=0":     "422 Invalid",
-		inDefault + "?resourceVersionMatch=Exact&continue=" + token:     "422 Invalid",
-		inDefault + "?sendInitialEvents=true":                           "422 Invalid",
-		inDefault + "?watch=1&sendInitialEvents=true":                   "422 Invalid",
-		inDefault + "?watch=1&resourceVersionMatch=NotOlderThan":        "422 Invalid",
-		inDefault + "?watch=1&timeoutSeconds=x":                         "400 BadRequest",
-		inDefault + "?watch=1&timeoutSeconds=-1":                        "400 BadRequest",
-		inDefault + "?limit=x":                                          "400 BadRequest",
-		inDefault + "?a=%zz":                                            "400 BadRequest",
-		inDefault + "?labelSelector=" + strings.Repeat("a", 17<<10):     "400 BadRequest",
-		inDefault + "?labelSelector=" + strings.Repeat("a,", 150) + "a": "400 BadRequest",
+		"/apis/none.com":                                                       "404 NotFound",
+		"/watch/apis":                                                          "404 NotFound",
+		"/apis/example.com/v1/watch/gadgets":                                   "404 NotFound",
+		"/apis/example.com/v1/widgets/a":                                       "404 NotFound",
+		"/apis/example.com/v1/namespaces/default/zones":                        "404 NotFound",
+		inDefault + "/a/scale":                                                 "404 NotFound",
+		inDefault + "/a/status/x":                                              "404 NotFound",
+		inDefault + "/a%2Fb":                                                   "400 BadRequest",
+		inDefault + "/%2e%2e":                                                  "400 BadRequest",
+		inDefault + "?labelSelector=a%20b%20c":                                 "400 BadRequest",
+		inDefault + "?fieldSelector=spec.none%3D1":                             "400 BadRequest",
+		inDefault + "?fieldSelector=x":                                         "400 BadRequest",
+		inDefault + "?limit=-1":                                                "400 BadRequest",
+		inDefault + "?resourceVersion=x":                                       "400 BadRequest",
+		inDefault + "?resourceVersion=007":                                     "400 BadRequest",
+		inDefault + "/a?resourceVersion=007":                                   "400 BadRequest",
+		inDefault + "?continue=x":                                              "400 BadRequest",
+		allWidgets + "?continue=" + token:                                      "400 BadRequest",
+		inDefault + "?labelSelector=a%3Db&continue=" + token:                   "400 BadRequest",
+		inDefault + "?resourceVersion=5&continue=" + token:                     "400 BadRequest",
+		inDefault + "?resourceVersionMatch=Exact":                              "422 Invalid",
+		inDefault + "?resourceVersionMatch=Near&resourceVersion=1":             "422 Invalid",
+		inDefault + "?resourceVersionMatch=Exact&resourceVersion=0":            "422 Invalid",
+		inDefault + "?resourceVersionMatch=Exact&continue=" + token:            "422 Invalid",
+		inDefault + "?sendInitialEvents=true":                                  "422 Invalid",
+		inDefault + "?watch=1&sendInitialEvents=true":                          "422 Invalid",
+		inDefault + "?watch=1&resourceVersionMatch=NotOlderThan":               "422 Invalid",
+		inDefault + "?watch=1&timeoutSeconds=x":                                "400 BadRequest",
+		inDefault + "?watch=1&timeoutSeconds=-1":                               "400 BadRequest",
+		inDefault + "?limit=x":                                                 "400 BadRequest",
+		inDefault + "?a=%zz":                                                   "400 BadRequest",
+		inDefault + "?watch=1&timeoutSeconds=9999999999":                       "400 BadRequest",
+		inDefault + "?labelSelector=" + strings.Repeat("a", 17<<10):            "400 BadRequest",
+		inDefault + "?fieldSelector=spec.color=" + strings.Repeat("a", 17<<10): "400 BadRequest",
+		inDefault + "?labelSelector=" + strings.Repeat("a,", 150) + "a":        "400 BadRequest",
 	} {
 		a := s.get(path)
 		require.Equal(t, want, fmt.Sprintf("%d %s", a.code, a.str("reason")), "%s: %s", path, a.body)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
@@ -42,6 +43,7 @@ func TestWrite_CreateUpdatePatchDelete(t *testing.T) {
 
 	gone := s.do("DELETE", inDefault+"/a", "")
 	require.Equal(t, "200 Success widgets a "+live.str("metadata.uid"), fmt.Sprintf("%d %s %s %s %s", gone.code, gone.str("status"), gone.str("details.kind"), gone.str("details.name"), gone.str("details.uid")))
+	require.Equal(t, s.get(inDefault).str("metadata.resourceVersion"), gone.str("metadata.resourceVersion"), "the revision of the deletion")
 	require.Equal(t, 404, s.do("DELETE", inDefault+"/a", "").code)
 }
 
@@ -494,12 +496,13 @@ func TestNames_ThatNeedEscapingAreServed(t *testing.T) {
 	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
 		w.Strategy.ValidateName = func(string, bool) []string { return nil }
 	})
-	for _, name := range []string{"system:node", "a b", "ü?#&+"} {
+	for _, name := range []string{"system:node", "a b", "ü?#&+", "a,b=c"} {
 		made := s.do("POST", inDefault, fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"size":1}}`, name))
 		require.Equal(t, 201, made.code, made.body)
 		got := s.get(inDefault + "/" + url.PathEscape(name))
 		require.Equal(t, name, got.str("metadata.name"), got.body)
-		require.Equal(t, "1", s.get(inDefault+"?fieldSelector="+url.QueryEscape("metadata.name="+name)).str("items.0.spec.size"))
+		require.Equal(t, "1", s.get(inDefault+"?fieldSelector="+url.QueryEscape("metadata.name="+fields.EscapeValue(name))).str("items.0.spec.size"))
+		s.watch("/apis/example.com/v1/watch/namespaces/default/widgets/" + url.PathEscape(name)).expect("ADDED " + name)
 		require.Equal(t, 200, s.do("DELETE", inDefault+"/"+url.PathEscape(name), "").code)
 	}
 }
