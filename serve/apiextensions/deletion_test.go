@@ -20,6 +20,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
@@ -125,6 +126,43 @@ func TestDeletion_WithoutTheFinalizerTakesTheKind(t *testing.T) {
 		c.must(404, "GET", widgetsPath, "")
 		c.define(definition("widgets", "Widget"))
 		c.must(404, "GET", widgetsPath+"/a", "")
+	})
+}
+
+// If a definition goes while the server begins to delete its objects, and another one takes its name, the
+// objects are those of the other one.
+func TestDeletion_OvertakenByADefinitionOfThatName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var definitions *faulty.Backend
+		storage := newLasting(t)
+		c := newCluster(t, storage.config(func(name string, objects backend.Backend) backend.Backend {
+			if name == widgetsName {
+				return objects
+			}
+			definitions = faulty.New(objects, faulty.Options{})
+			return definitions
+		}))
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"a"}}`)
+		synctest.Wait()
+		directly := storage.unchecked(t)
+		replace := func(context.Context, *faulty.Call) {
+			_, _, err := directly.Update(t.Context(), widgetsName, func(old *engine.Object[unstructured.Unstructured]) (unstructured.Unstructured, error) {
+				released := *old.Value.DeepCopy()
+				released.SetFinalizers(nil)
+				return released, nil
+			}, registry.WriteOptions{})
+			require.NoError(t, err)
+			storage.createUnchecked(t, definition("widgets", "Widget"))
+		}
+		const ofTheClient = 1 // after which the server says that it deletes the objects
+		replaced := definitions.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpPut}, Skip: ofTheClient, Times: 1, Do: faulty.Before(replace)})
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		synctest.Wait()
+		require.EqualValues(t, 1, replaced.Hits())
+		c.await(widgetsName, "Established=True")
+		require.Equal(t, []string{"NamesAccepted=True", "Established=True"}, conditions(c.get(widgetsName)))
+		c.must(200, "GET", widgetsPath+"/a", "")
 	})
 }
 
