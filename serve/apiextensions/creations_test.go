@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -31,17 +33,20 @@ func (h held) Put(ctx context.Context, draft, prev *store.Object, opts backend.P
 func TestDeletion_TakesObjectsThatAreBeingCreated(t *testing.T) {
 	for method, request := range map[string][]string{
 		"POST":  {widgetsPath, `{"metadata":{"name":"w"}}`, "Content-Type", "application/json"},
+		"PUT":   {widgetsPath + "/w", `{"metadata":{"name":"w"}}`, "Content-Type", "application/json"},
 		"PATCH": {widgetsPath + "/w?fieldManager=a", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}`, "Content-Type", "application/apply-patch+yaml"},
 	} {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				storage, hold := newLasting(t), held{come: make(chan struct{}), release: make(chan struct{})}
-				c := newCluster(t, storage.config(func(name string, objects backend.Backend) backend.Backend {
+				cfg := storage.config(func(name string, objects backend.Backend) backend.Backend {
 					if name != widgetsName {
 						return objects
 					}
 					return held{objects, hold.come, hold.release}
-				}))
+				})
+				cfg.Configure = func(of *registry.Config[unstructured.Unstructured]) { of.Strategy.CreateOnUpdate = true }
+				c := newCluster(t, cfg)
 				c.define(definition("widgets", "Widget"))
 				go c.do(method, request[0], request[1], request[2:]...)
 				<-hold.come
