@@ -2,6 +2,7 @@ package apiextensions_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,40 +30,50 @@ func (h held) Put(ctx context.Context, draft, prev *store.Object, opts backend.P
 }
 
 // An object that is being created while its definition is deleted is deleted, too: it would be
-// there again with a definition of that name.
+// there again with a definition of that name. That also holds if the definition has changed meanwhile.
 func TestDeletion_TakesObjectsThatAreBeingCreated(t *testing.T) {
 	for method, request := range map[string][]string{
 		"POST":  {widgetsPath, `{"metadata":{"name":"w"}}`, "Content-Type", "application/json"},
 		"PUT":   {widgetsPath + "/w", `{"metadata":{"name":"w"}}`, "Content-Type", "application/json"},
 		"PATCH": {widgetsPath + "/w?fieldManager=a", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}`, "Content-Type", "application/apply-patch+yaml"},
 	} {
-		t.Run(method, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				storage, hold := newLasting(t), held{come: make(chan struct{}), release: make(chan struct{})}
-				cfg := storage.config(func(name string, objects backend.Backend) backend.Backend {
-					if name != widgetsName {
-						return objects
-					}
-					return held{objects, hold.come, hold.release}
-				})
-				cfg.Configure = func(of *registry.Config[unstructured.Unstructured]) { of.Strategy.CreateOnUpdate = true }
-				c := newCluster(t, cfg)
-				c.define(definition("widgets", "Widget"))
-				go c.do(method, request[0], request[1], request[2:]...)
-				<-hold.come
-				c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
-				time.Sleep(10 * time.Second) // of the bubble
-				close(hold.release)
-				synctest.Wait()
-				c.await(widgetsName, "gone")
-				require.NoError(t, c.definitions.Close())
-
-				c = newCluster(t, storage.config())
-				c.define(definition("widgets", "Widget"))
-				c.must(404, "GET", widgetsPath+"/w", "")
+		for _, changes := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, which changes: %v", method, changes), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { deleteWhileCreating(t, changes, method, request[0], request[1], request[2:]...) })
 			})
-		})
+		}
 	}
+}
+
+// deleteWhileCreating deletes a definition while a request creates an object of it, and after it has changed
+// if it changes.
+func deleteWhileCreating(t *testing.T, changes bool, method, path, body string, headers ...string) {
+	storage, hold := newLasting(t), held{come: make(chan struct{}), release: make(chan struct{})}
+	cfg := storage.config(func(name string, objects backend.Backend) backend.Backend {
+		if name != widgetsName {
+			return objects
+		}
+		return held{objects, hold.come, hold.release}
+	})
+	cfg.Configure = func(of *registry.Config[unstructured.Unstructured]) { of.Strategy.CreateOnUpdate = true }
+	c := newCluster(t, cfg)
+	c.define(definition("widgets", "Widget"))
+	go c.do(method, path, body, headers...)
+	<-hold.come
+	if changes {
+		c.update(200, definition("widgets", "Widget", withDefault("grey")))
+		synctest.Wait()
+	}
+	c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+	time.Sleep(10 * time.Second) // of the bubble
+	close(hold.release)
+	synctest.Wait()
+	c.await(widgetsName, "gone")
+	require.NoError(t, c.definitions.Close())
+
+	c = newCluster(t, storage.config())
+	c.define(definition("widgets", "Widget"))
+	c.must(404, "GET", widgetsPath+"/w", "")
 }
 
 // A server that has not heard yet that a definition is deleted creates objects. They are deleted,
