@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve/apiextensions"
 	"github.com/watchmill/watchmill/store"
@@ -201,6 +202,45 @@ func TestNames_OfAKindOfTheProgramAreServedOnceItGoes(t *testing.T) {
 		time.Sleep(11 * time.Second) // of the bubble
 		synctest.Wait()
 		require.Equal(t, []string{"NamesAccepted=True", "Established=True"}, conditions(c.get(widgetsName)))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+	})
+}
+
+// A kind of the program that comes while one of its name is opened is served, and what was opened is closed.
+func TestNames_OfAKindOfTheProgramThatComesMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, err := engine.NewHost(engine.HostConfig{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, host.Close()) })
+		comes := func() {}
+		c := newCluster(t, apiextensions.Config{Host: host, Configure: func(*registry.Config[unstructured.Unstructured]) {
+			comes()
+			comes = func() {}
+		}})
+		come := func(version string) *registry.Store[unstructured.Unstructured] {
+			own, err := registry.New(registry.Config[unstructured.Unstructured]{Kind: registry.Kind{Group: "example.com", Version: version, Kind: "Widget"}})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, own.Close()) })
+			comes = func() { require.NoError(t, c.server.Add(own)) }
+			return own
+		}
+		synctest.Wait()
+		before := host.Actors()
+		own := come("v1")
+		c.must(201, "POST", definitionsPath, definition("widgets", "Widget"))
+		c.await(widgetsName, "NamesAccepted=False")
+		synctest.Wait()
+		require.Equal(t, before, host.Actors())
+
+		c.server.Remove(own)
+		c.await(widgetsName, "Established=True")
+		synctest.Wait()
+		before = host.Actors()
+		come("v1beta1")
+		c.update(200, definition("widgets", "Widget", addVersion))
+		c.await(widgetsName, "NamesAccepted=False")
+		synctest.Wait()
+		require.Equal(t, before, host.Actors())
 		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
 	})
 }
