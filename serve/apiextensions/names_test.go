@@ -2,6 +2,7 @@ package apiextensions_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,22 @@ func TestNames_StayWhereTheyAreWhenAServerStarts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Servers that share storage may give two definitions one name at the same time. Both keep it.
+func TestNames_ThatTwoDefinitionsWereGivenAreOfBoth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		storage := newLasting(t)
+		for plural, kind := range map[string]string{"widgets": "Widget", "worlds": "World"} {
+			text := definition(plural, kind, ofNames(map[string]any{"shortNames": []any{"w"}}))
+			storage.createUnchecked(t, strings.TrimSuffix(text, "}")+`,"status":{"storedVersions":["v1"],"acceptedNames":{"plural":"`+plural+`","kind":"`+kind+`","shortNames":["w"]}}}`)
+		}
+		c := newCluster(t, storage.config())
+		synctest.Wait()
+		for _, name := range []string{widgetsName, "worlds.example.com"} {
+			require.Equal(t, []string{"NamesAccepted=True", "Established=True"}, conditions(c.get(name)), name)
+		}
+	})
 }
 
 // A definition that cannot be served keeps its names until it goes.
