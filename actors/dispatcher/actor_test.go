@@ -239,6 +239,66 @@ func TestForget_AWatchThatHasEndedKeepsNoEvents(t *testing.T) {
 	runtime.KeepAlive(f)
 }
 
+// Watches come and go for as long as an engine runs: neither they nor their streams may stay.
+func TestForget_KeepsNothingOfAWatchThatHasEnded(t *testing.T) {
+	key, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})
+	require.NoError(t, err)
+	from := func(f *fixture) dispatcher.Register {
+		snap := f.published.Load()
+		return dispatcher.Register{Filter: key, Start: watcher.Start{Next: snap.Window.Next(), After: snap.Revision}, Snapshot: snap}
+	}
+	for name, begin := range map[string]func(*fixture) *watcher.Watch{
+		"selecting": func(f *fixture) *watcher.Watch { return f.admit(watcher.Options{}, from(f)) },
+		"from the future": func(f *fixture) *watcher.Watch {
+			return f.admit(watcher.Options{}, dispatcher.Register{Filter: key, Start: watcher.Start{Pending: 100}, Snapshot: f.published.Load()})
+		},
+		"with bookmarks": func(f *fixture) *watcher.Watch { return f.admit(watcher.Options{Bookmarks: true}, from(f)) },
+		"with progress": func(f *fixture) *watcher.Watch {
+			return f.admit(watcher.Options{Bookmarks: true, Progress: true}, from(f))
+		},
+		"with a deadline": func(f *fixture) *watcher.Watch {
+			m := from(f)
+			m.Deadline.At = f.clock.Now().Add(time.Hour)
+			return f.admit(watcher.Options{}, m)
+		},
+		"notified": func(f *fixture) *watcher.Watch {
+			w := watcher.NewNotified(&f.feed, watcher.Options{}, func() {})
+			f.admitThis(w, from(f))
+			return w
+		},
+		"notified of everything": func(f *fixture) *watcher.Watch {
+			w, m := watcher.NewNotified(&f.feed, watcher.Options{}, func() {}), from(f)
+			m.Filter = nil
+			f.admitThis(w, m)
+			return w
+		},
+		"handled": func(f *fixture) *watcher.Watch { return f.admitHandler(key, func(store.Revision) {}) },
+		"stalled": func(f *fixture) *watcher.Watch {
+			w := f.admit(watcher.Options{Buffer: 1, Policy: watcher.Terminate}, from(f))
+			f.write(2, 3, 4)
+			require.True(f, w.Stalled())
+			return w
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			watch, stream := func() (weak.Pointer[watcher.Watch], weak.Pointer[watcher.Stream]) {
+				w := begin(f)
+				defer w.Stop()
+				return weak.Make(w), weak.Make(w.Member().Stream())
+			}()
+			f.executor.Run()
+			require.Zero(t, f.stats.Watches.Load())
+			runtime.GC()
+			require.Nil(t, watch.Value())
+			if name != "notified of everything" {
+				require.Nil(t, stream.Value())
+			}
+			runtime.KeepAlive(f)
+		})
+	}
+}
+
 // A watch comes after the commits that were told of before it, though no round has
 // been for them yet.
 func TestRegister_CatchesUpFirst(t *testing.T) {
@@ -346,6 +406,30 @@ func TestBookmarks_ComeOnceAPeriodToWatchesWithTheOption(t *testing.T) {
 	f.has(later)
 }
 
+// Progress while a consumer reads its initial state is told soon after that, not after a period.
+func TestBookmarks_ComeSoonAfterAnInitialStateThatTookLong(t *testing.T) {
+	f := newFixture(t)
+	f.state = store.NewTree()
+	f.write(2)
+	snap := f.published.Load()
+	w := f.watchFrom(watcher.Options{Bookmarks: true}, watcher.Start{Next: snap.Window.Next(), After: 2, State: snap.State(), InitialEnd: true})
+	f.progress(9)
+	f.pass(2 * time.Second)
+	f.has(w, 2, -2, -9)
+}
+
+// Time is counted only while there is a watch that wants bookmarks.
+func TestBookmarks_TickEndsWithTheirLastWatch(t *testing.T) {
+	f := newFixture(t)
+	require.Zero(t, f.clock.Pending())
+	w := f.watch(watcher.Options{Bookmarks: true})
+	require.Equal(t, 1, f.clock.Pending())
+	w.Stop()
+	f.executor.Run()
+	f.pass(2 * time.Second)
+	require.Zero(t, f.clock.Pending())
+}
+
 func TestDeadline_EndsTheWatchAndNoOther(t *testing.T) {
 	f := newFixture(t)
 	snap := f.published.Load()
@@ -386,6 +470,17 @@ func TestDrain_EndsWatchesThatHaveEverything(t *testing.T) {
 		require.ErrorIs(t, end, reason)
 	}
 	require.Zero(t, f.stats.Watches.Load())
+}
+
+// The engine waits for the answer, also of a dispatcher that is at its end.
+func TestDrain_AtTheEnd(t *testing.T) {
+	f := newFixture(t)
+	reply := make(chan error, 1)
+	f.ref.Tell(dispatcher.Drain{Reason: errors.New("draining"), Reply: reply})
+	f.ref.Stop()
+	f.executor.Run()
+	require.Len(t, reply, 1)
+	require.ErrorIs(t, <-reply, watcher.ErrEngineClosed)
 }
 
 // The engine sends Drain when it sees a snapshot, which may be before Committed comes.
@@ -499,6 +594,26 @@ func TestRound_ThatFailsHalfwayIsMadeUpForByTheNext(t *testing.T) {
 	f.has(all, 6)
 }
 
+// What has not been dispatched is not left for as long as nothing is written.
+func TestRound_ThatFailsIsMadeUpForByAnyMessage(t *testing.T) {
+	f := newFixture(t)
+	fails := f.failingClone()
+	byLabel, other := f.selecting(store.FilterOptions{Labels: "app=web"}), f.watch(watcher.Options{})
+	web := added(2)
+	web.Object.Labels = store.LabelsOf(map[string]string{"app": "web"})
+	f.append(web)
+	f.has(byLabel, 2)
+	left := added(3) // to its watch by label it is deleted, by a copy of what it was
+	left.Type, left.Prev = store.Modified, web.Object
+	*fails = true
+	f.append(left)
+	require.False(t, *fails)
+	f.has(byLabel)
+	other.Stop()
+	f.executor.Run()
+	f.has(byLabel, 3)
+}
+
 // Storage may have ended for good, so there may be no other drain.
 func TestDrain_WhoseRoundFailsEndsWatchesAfterTheNext(t *testing.T) {
 	f := newFixture(t)
@@ -512,10 +627,11 @@ func TestDrain_WhoseRoundFailsEndsWatchesAfterTheNext(t *testing.T) {
 	left.Type, left.Prev = store.Modified, web.Object
 	f.window.Append(left, f.clock.Now())
 	f.commit()
-	reason := errors.New("storage has ended")
-	f.ref.Tell(dispatcher.Drain{Reason: reason})
+	reason, reply := errors.New("storage has ended"), make(chan error, 1)
+	f.ref.Tell(dispatcher.Drain{Reason: reason, Reply: reply})
 	f.executor.Run()
 	require.False(t, *fails)
+	require.Len(t, reply, 1, "a call waits for the answer")
 	f.ref.Tell(dispatcher.Committed{}) // as the engine does
 	f.executor.Run()
 	for w, want := range map[*watcher.Watch][]int{byLabel: {2, 3}, all: {2, 3}} {

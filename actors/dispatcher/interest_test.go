@@ -126,6 +126,18 @@ func TestInterest_LeavesNothingBehind(t *testing.T) {
 	require.Empty(t, i.exclusions.active)
 }
 
+// A group that stays does not have its bucket grow with all that come and go beside it.
+func TestInterest_IsAsSmallAsItsGroupsAreFew(t *testing.T) {
+	i, h := newInterest[int](), newHistory(t)
+	i.add(byLabel("app", "web"), 0)
+	for n := range 1000 {
+		i.remove(i.add(byLabel("app", "web"), n+1))
+	}
+	require.Equal(t, []int{0}, ask(i, h.write("put", "a", "app=web")))
+	require.LessOrEqual(t, len(i.labels.find(store.LabelAttribute("app"), "web").slots), 2)
+	require.LessOrEqual(t, len(i.groups), 2)
+}
+
 // The index agrees with a scan of all groups, while groups are added and removed at random.
 func TestInterest_MissesNone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -71,6 +71,20 @@ func TestNotified_LearnOfProgressThoughAnotherIsRegistered(t *testing.T) {
 	require.Equal(t, []int{0}, later.times)
 }
 
+// A watch of everything is one of few: it is told at once.
+func TestNotified_OfEverythingLearnOfProgressAtOnce(t *testing.T) {
+	f := newFixture(t)
+	told, snap := 0, f.published.Load()
+	w := watcher.NewNotified(&f.feed, watcher.Options{}, func() { told++ })
+	f.admitThis(w, dispatcher.Register{Start: watcher.Start{Next: snap.Window.Next(), After: snap.Revision}, Snapshot: snap})
+	f.take(w, snap.Revision)
+	told = 0
+	f.progress(5)
+	require.Equal(t, 1, told)
+	f.take(w, 5)
+	require.Zero(t, f.clock.Pending(), "there is none that is told later")
+}
+
 func TestNotified_LearnOfProgressAtOnceAfterAnOutage(t *testing.T) {
 	f := newFixture(t)
 	all := f.notifying(3)
@@ -108,4 +122,5 @@ func TestNotified_LearnOfProgressWhileOthersEnd(t *testing.T) {
 		f.pass(100 * time.Millisecond)
 	}
 	require.NotContains(t, all.times, 0)
+	require.Zero(t, f.clock.Pending(), "no time is counted when all have been told")
 }

@@ -203,6 +203,36 @@ func TestRegister_WatchThatEndedOnItsWay(t *testing.T) {
 	require.Zero(t, f.stats.Watches.Load())
 }
 
+// It leaves no stream of its filter behind.
+func TestRegister_WatchThatEndedOnItsWayLeavesNoStream(t *testing.T) {
+	f := newFixture(t)
+	filter, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})
+	require.NoError(t, err)
+	w, reply, snap := watcher.New(&f.feed, watcher.Options{}), make(chan error, 1), f.published.Load()
+	w.Stop()
+	f.ref.Tell(dispatcher.Register{Watch: w.Member(), Filter: filter, Start: watcher.Start{After: 1}, Snapshot: snap, Reply: reply})
+	f.executor.Run()
+	require.ErrorIs(t, <-reply, watcher.ErrStopped)
+	require.Zero(t, f.stats.Streams.Load())
+}
+
+// A consumer may ask for events before its watch is registered, in vain: it is signalled
+// when there are some.
+func TestRegister_SignalsAConsumerThatWaits(t *testing.T) {
+	f := newFixture(t)
+	f.state = store.NewTree()
+	f.write(2)
+	told, snap := 0, f.published.Load()
+	w := watcher.NewNotified(&f.feed, watcher.Options{}, func() { told++ })
+	f.take(w, 0)
+	f.admitThis(w, dispatcher.Register{
+		Start: watcher.Start{Next: snap.Window.Next(), After: 2, State: snap.State()}, Snapshot: snap,
+	})
+	require.Equal(t, 1, told)
+	f.take(w, 0, 2)
+	f.take(w, 2)
+}
+
 // A registration that the dispatcher's end overtakes is answered.
 func TestRegister_AtTheEnd(t *testing.T) {
 	f := newFixture(t)
@@ -211,6 +241,21 @@ func TestRegister_AtTheEnd(t *testing.T) {
 	f.executor.Run()
 	require.ErrorIs(t, <-reply, watcher.ErrEngineClosed)
 	require.ErrorIs(t, w.Err(), watcher.ErrEngineClosed)
+}
+
+// A watch that resumes is on its way while the window moves past its start. It is given what
+// there was when that was decided, as if it had been registered then.
+func TestRegister_ResumeThatTheWindowHasMovedPastKeepsItsEvents(t *testing.T) {
+	f := newFixtureWith(t, small)
+	f.write(2, 3)
+	snap := f.published.Load()
+	at, err := snap.Window.Seek(2)
+	require.NoError(t, err)
+	f.write(4, 5)
+	require.Greater(t, f.window.View().First(), at)
+	w := f.admit(watcher.Options{}, dispatcher.Register{Start: watcher.Start{Next: at, After: 2}, Snapshot: snap})
+	f.has(w, 3, 4, 5)
+	require.Zero(t, f.stats.Expired.Load())
 }
 
 // A caller finds the snapshot before the dispatcher is told of its commit. The watch, which
@@ -256,6 +301,7 @@ func TestRegister_StartNowThatTheWindowHasMovedPastIsLater(t *testing.T) {
 	f.executor.Run()
 	_, _, err := resumed.Take(1)
 	require.ErrorIs(t, err, store.ErrExpired)
+	require.EqualValues(t, 1, f.stats.Expired.Load())
 	require.EqualValues(t, 9, now.Revision())
 	f.has(state, 9) // the one object
 	f.write(10)
