@@ -218,6 +218,8 @@ func TestRound_SignalsAllThoughOnStallFails(t *testing.T) {
 	require.True(t, slow.Stalled())
 	require.Equal(t, 1, stalls)
 	require.Equal(t, 1, told)
+	f.write(5)
+	require.Equal(t, 1, stalls, "it has not stalled again")
 }
 
 // A consumer may keep a watch that has ended, to ask it for its error or revision.

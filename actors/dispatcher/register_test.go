@@ -222,11 +222,13 @@ func TestRegister_SignalsAConsumerThatWaits(t *testing.T) {
 	f := newFixture(t)
 	f.state = store.NewTree()
 	f.write(2)
+	filter, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})
+	require.NoError(t, err)
 	told, snap := 0, f.published.Load()
 	w := watcher.NewNotified(&f.feed, watcher.Options{}, func() { told++ })
 	f.take(w, 0)
 	f.admitThis(w, dispatcher.Register{
-		Start: watcher.Start{Next: snap.Window.Next(), After: 2, State: snap.State()}, Snapshot: snap,
+		Filter: filter, Start: watcher.Start{Next: snap.Window.Next(), After: 2, State: snap.State()}, Snapshot: snap,
 	})
 	require.Equal(t, 1, told)
 	f.take(w, 0, 2)

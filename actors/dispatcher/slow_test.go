@@ -1,6 +1,7 @@
 package dispatcher_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -66,6 +67,35 @@ func TestSlow_BudgetOfSeveralGoesOnWhenOneCatchesUp(t *testing.T) {
 	f.pass(80 * time.Millisecond)
 	require.NoError(t, reader.Err())
 	require.ErrorIs(t, stuck.Err(), watcher.ErrSlowConsumer)
+}
+
+// A watch that is slow in its initial state is given the rest of it and the bookmark, so that it can
+// be resumed from there. One that asked for no bookmark ends in the middle.
+func TestSlow_WatchInItsInitialStateEndsAfterItsBookmark(t *testing.T) {
+	const objects = 1000 // more than a batch
+	f := newFixture(t)
+	f.state = store.NewTree()
+	for n := range objects {
+		f.state.Put(&store.Object{Key: fmt.Sprint(n), Revision: 1})
+	}
+	snap := f.commit()
+	opts := watcher.Options{Buffer: 1, Policy: watcher.Terminate, Bookmarks: true}
+	start := watcher.Start{Next: snap.Window.Next(), After: 1, State: snap.State()}
+	without := f.watchFrom(opts, start)
+	start.InitialEnd = true
+	with := f.watchFrom(opts, start)
+	first, err := with.Next(t.Context())
+	require.NoError(t, err)
+	f.write(2, 3, 4)
+	f.pass(time.Second)
+	require.ErrorIs(t, without.Err(), watcher.ErrSlowConsumer)
+	require.NoError(t, with.Err())
+	require.Equal(t, 1, f.clock.Pending(), "for bookmarks: it draws no more from the budget")
+	rest, end := f.read(with)
+	require.ErrorIs(t, end, watcher.ErrSlowConsumer)
+	require.Len(t, rest, objects-len(first)+1)
+	require.Equal(t, -1, rest[len(rest)-1])
+	require.EqualValues(t, 1, with.Revision())
 }
 
 // What is given back is no more than what was drawn, though the clock was set back meanwhile.
