@@ -275,6 +275,11 @@ func TestForget_KeepsNothingOfAWatchThatHasEnded(t *testing.T) {
 			return w
 		},
 		"handled": func(f *fixture) *watcher.Watch { return f.admitHandler(key, func(store.Revision) {}) },
+		"ended by its handler": func(f *fixture) (w *watcher.Watch) {
+			w = f.admitHandler(key, func(store.Revision) { w.Stop() })
+			f.write(2)
+			return w
+		},
 		"stalled": func(f *fixture) *watcher.Watch {
 			w := f.admit(watcher.Options{Buffer: 1, Policy: watcher.Terminate}, from(f))
 			f.write(2, 3, 4)
@@ -483,6 +488,21 @@ func TestDrain_AtTheEnd(t *testing.T) {
 	f.executor.Run()
 	require.Len(t, reply, 1)
 	require.ErrorIs(t, <-reply, watcher.ErrEngineClosed)
+}
+
+// A consumer that has everything may never read again.
+func TestDrain_EndsAtOnceWhatHasEverything(t *testing.T) {
+	f := newFixture(t)
+	reason := errors.New("draining")
+	all, some := f.watch(watcher.Options{}), f.selecting(store.FilterOptions{Key: "a"})
+	f.write(2)
+	f.has(all, 2)
+	f.has(some, 2)
+	f.ref.Tell(dispatcher.Drain{Reason: reason})
+	f.executor.Run()
+	require.ErrorIs(t, all.Err(), reason)
+	require.ErrorIs(t, some.Err(), reason)
+	require.Zero(t, f.stats.Watches.Load())
 }
 
 // The engine sends Drain when it sees a snapshot, which may be before Committed comes.

@@ -2,6 +2,7 @@ package dispatcher_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"testing"
@@ -214,6 +215,20 @@ func TestRegister_WatchThatEndedOnItsWayLeavesNoStream(t *testing.T) {
 	f.executor.Run()
 	require.ErrorIs(t, <-reply, watcher.ErrStopped)
 	require.Zero(t, f.stats.Streams.Load())
+	require.Empty(t, f.feed.Registry.Watches())
+}
+
+// A watch that is to end once it has everything may be told so before it is registered. Its
+// handler, for which there is nothing, has a turn to end in.
+func TestRegister_HandlerThatIsToEndIsWoken(t *testing.T) {
+	f := newFixture(t)
+	reason := errors.New("storage has lost the watch")
+	w := watcher.NewHandled(&f.feed, watcher.Options{OnPool: true}, func(*watcher.Delivery) { t.Error("there is nothing for it") })
+	w.Member().EndWhenCaughtUp(reason)
+	snap := f.published.Load()
+	f.admitThis(w, dispatcher.Register{Start: watcher.Start{Next: snap.Window.Next(), After: 1}, Snapshot: snap})
+	require.ErrorIs(t, w.Err(), reason)
+	require.Zero(t, f.stats.Watches.Load())
 }
 
 // A consumer may ask for events before its watch is registered, in vain: it is signalled

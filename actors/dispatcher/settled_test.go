@@ -72,6 +72,22 @@ func TestWindowMoves_StreamsDropWhatTheWindowDrops(t *testing.T) {
 	}
 }
 
+// So does one whose watch has searched the window for its events.
+func TestWindowMoves_StreamsDropWhatAWatchHasSearched(t *testing.T) {
+	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	f.write(2)
+	w := f.ofKey(dispatcher.Register{Start: watcher.Start{Next: 0, After: 1}})
+	object := f.nextObject(w)
+	f.has(w)
+	for rev := range store.Revision(20) {
+		f.writeOther(3 + rev)
+	}
+	runtime.GC()
+	require.Nil(t, object.Value())
+	f.write(23)
+	f.has(w, 23)
+}
+
 // A consumer in the middle of the last round does not have everything, however long ago that was.
 func TestWindowMoves_StreamKeepsWhatAConsumerHasInHand(t *testing.T) {
 	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})

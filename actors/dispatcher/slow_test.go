@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 )
@@ -67,6 +68,20 @@ func TestSlow_BudgetOfSeveralGoesOnWhenOneCatchesUp(t *testing.T) {
 	f.pass(80 * time.Millisecond)
 	require.NoError(t, reader.Err())
 	require.ErrorIs(t, stuck.Err(), watcher.ErrSlowConsumer)
+}
+
+// What was there before a watch does not count as its lag.
+func TestSlow_WatchThatBeginsLateDoesNotLag(t *testing.T) {
+	f := newFixture(t)
+	f.selecting(store.FilterOptions{Key: "a"}) // whose stream it shares
+	f.write(2, 3, 4, 5, 6, 7)
+	all := f.watch(watcher.Options{Buffer: 2})
+	some := f.ofKey(dispatcher.Register{Start: watcher.Start{Next: f.window.View().Next(), After: 7}})
+	f.write(8)
+	require.False(t, all.Stalled())
+	require.False(t, some.Stalled())
+	f.write(9, 10)
+	require.True(t, all.Stalled())
 }
 
 // A watch that is slow in its initial state is given the rest of it and the bookmark, so that it can

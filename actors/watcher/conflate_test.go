@@ -73,3 +73,40 @@ func TestWatch_BookmarkTellsOfWhatConflationLeftOut(t *testing.T) {
 	w.rounds(1, "emit x")
 	require.Equal(t, []string{"MODIFIED y@202", "EMITTED x@203 after-gap"}, readAll(t, watch), "emitted values may be lost, too")
 }
+
+// The events of the window are shared: what one watch has lost is no gap of another.
+func TestWatch_ConflationMarksNoEventOfAnotherWatch(t *testing.T) {
+	w, watch := lagging(t, "", watcher.Options{Buffer: 1, Policy: watcher.Conflate})
+	other := w.watch(watcher.Options{}, w.now())
+	w.rounds(10, "emit x")
+	require.Equal(t, []string{"EMITTED x@1"}, readAll(t, watch), "its buffer has one")
+	w.rounds(1, "emit x")
+	require.Equal(t, []string{"EMITTED x@11 after-gap"}, readAll(t, watch))
+	got := readAll(t, other)
+	require.Equal(t, "EMITTED x@11", got[len(got)-1])
+}
+
+// A difference tells a deletion at a revision before the true one: with a watch from there, what
+// is deleted would come back.
+func TestWatch_RevisionStaysBeforeADifferenceUntilItsEnd(t *testing.T) {
+	w, watch := lagging(t, "", watcher.Options{Buffer: 1, Policy: watcher.Conflate})
+	w.rounds(1, "create a")
+	w.rounds(1, "create b")
+	require.Equal(t, []string{"ADDED a@1", "ADDED b@2"}, readAll(t, watch))
+	for _, line := range []string{"create c", "update a a=1", "update a a=2", "update b a=1", "delete a"} {
+		w.rounds(1, line)
+	}
+	w.rounds(10, "emit x")
+	var seen []string
+	for ev, err := range watch.Events() {
+		require.NoError(t, err)
+		seen = append(seen, ev.String())
+		if len(seen) == 2 {
+			break
+		}
+	}
+	require.Equal(t, []string{"ADDED c@3", "DELETED a@4 conflated"}, seen, "its buffer has one")
+	require.EqualValues(t, 3, watch.Revision())
+	require.Equal(t, []string{"MODIFIED b@6 conflated"}, readAll(t, watch))
+	require.EqualValues(t, 17, watch.Revision())
+}

@@ -31,14 +31,14 @@ func TestStopWith_WatchesOfAContextEndWithItAndNoOthers(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		other, cancelOther := context.WithCancel(t.Context())
 		defer cancelOther()
-		leaving, staying := tied(w, ctx, 5), tied(w, other, 5)
-		for _, i := range []int{4, 0, 2} { // the last, the first, one between
+		leaving, staying := tied(w, ctx, 7), tied(w, other, 7)
+		for _, i := range []int{6, 0, 5, 2} { // the last, the first, what was moved to its place, one between
 			leaving[i].Stop()
 			staying[i].Stop()
 		}
 		cancel(cause)
 		synctest.Wait()
-		for _, i := range []int{1, 3} {
+		for _, i := range []int{1, 3, 4} {
 			require.ErrorIs(t, leaving[i].Err(), cause)
 			require.ErrorIs(t, leaving[i].Err(), watcher.ErrStopped)
 			require.NoError(t, staying[i].Err())
@@ -111,6 +111,18 @@ func TestStopWith_KeepsOneContextWithoutWatches(t *testing.T) {
 		}
 		require.Zero(t, contexts[0].hooks+contexts[1].hooks)
 	}
+}
+
+// A watch that has ended before is not kept for as long as the context lasts.
+func TestStopWith_OfAWatchThatHasEndedLeavesNoHook(t *testing.T) {
+	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	hook := &hooked{Context: ctx}
+	watch := w.watch(watcher.Options{}, w.now())
+	watch.Stop()
+	watch.StopWith(hook)
+	require.Zero(t, hook.hooks)
 }
 
 // The one that is kept would keep a closed engine alive.

@@ -158,12 +158,33 @@ func TestWindowMoved_LooksOnceForWhatTheConsumerOfASearchHasInHand(t *testing.T)
 
 // The states are compared, and the user's Clone called, without the lock.
 func TestConflate_ComparesWithoutTheLock(t *testing.T) {
-	var w *Watch
 	free := false
-	schema := &store.Schema{Clone: func(o *store.Object) *store.Object {
+	w := toBeConflated(t, func(w *Watch) {
 		if free = w.mu.TryLock(); free {
 			w.mu.Unlock()
 		}
+	})
+	events, n := steps(w)
+	require.Equal(t, 1, n)
+	require.Len(t, events, 9)
+	require.True(t, free)
+}
+
+func TestConflate_OfAWatchThatEndsMeanwhile(t *testing.T) {
+	w := toBeConflated(t, (*Watch).Stop)
+	events, n := steps(w)
+	require.Equal(t, 1, n)
+	require.Empty(t, events)
+	require.ErrorIs(t, w.Err(), ErrStopped)
+	require.Nil(t, w.cur.backlog, "it keeps nothing")
+}
+
+// toBeConflated returns a watch that is conflated when it reads, to nine events. The function is
+// called while the states are compared, by the schema's Clone.
+func toBeConflated(t *testing.T, during func(*Watch)) *Watch {
+	var w *Watch
+	schema := &store.Schema{Clone: func(o *store.Object) *store.Object {
+		during(w)
 		clone := *o
 		return &clone
 	}}
@@ -192,8 +213,5 @@ func TestConflate_ComparesWithoutTheLock(t *testing.T) {
 	second := publish()
 	require.Equal(t, Reading, w.Member().WindowMoved(first, second))
 	feed.Publish(second)
-	events, n := steps(w)
-	require.Equal(t, 1, n)
-	require.Len(t, events, 9)
-	require.True(t, free)
+	return w
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,32 @@ func TestWatch_NextHandsOutWholeRevisions(t *testing.T) {
 		require.Equal(t, last+1, events[0].Revision)
 		require.Zero(t, len(events)%100, "it has all of its revisions")
 		require.Equal(t, events[len(events)-1].Revision, watch.Revision())
+	}
+}
+
+// A consumer may keep a batch and ask for the next.
+func TestWatch_BatchesOfAnInitialStateStayAsTheyAre(t *testing.T) {
+	w := wide(t, "")
+	w.oneRevision(1000)
+	w.round()
+	start := w.now()
+	start.State = w.feed.Load().State()
+	pulled, notified := w.watch(watcher.Options{}, start), watcher.NewNotified(&w.feed, watcher.Options{}, func() {})
+	w.join(notified, start)
+	for name, next := range map[string]func() ([]store.Event, error){
+		"pulled": func() ([]store.Event, error) { return pulled.Next(t.Context()) },
+		"notified": func() ([]store.Event, error) {
+			events, _, err := notified.Take(1000)
+			return events, err
+		},
+	} {
+		first, err := next()
+		require.NoError(t, err)
+		was := slices.Clone(first)
+		second, err := next()
+		require.NoError(t, err)
+		require.NotEmpty(t, second)
+		require.Equal(t, was, first, name)
 	}
 }
 

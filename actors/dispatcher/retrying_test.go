@@ -1,0 +1,56 @@
+package dispatcher_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/actors/dispatcher"
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
+
+// admitFailing has the dispatcher take in a watch whose handler fails with each event, and returns
+// it with how often the handler was called.
+func (f *fixture) admitFailing(onRetry func(*watcher.Watch, *watcher.HandlerError, time.Duration)) (*watcher.Watch, *int) {
+	calls := new(int)
+	w := watcher.NewRetrying(&f.feed, watcher.Options{OnPool: true}, watcher.RetryingHandler{
+		Handle: func(context.Context, store.Event) error {
+			*calls++
+			return errors.New("not now")
+		},
+		Policy: watcher.ErrorPolicy{Backoff: time.Second}, Context: f.Context(), Clock: f.clock, OnRetry: onRetry,
+	})
+	snap := f.published.Load()
+	f.admitThis(w, dispatcher.Register{Start: watcher.Start{Next: snap.Window.Next(), After: 1}, Snapshot: snap})
+	return w, calls
+}
+
+// A signal may come late, when the handler has failed with what it was for.
+func TestRetrying_SignalDoesNotShortenAPause(t *testing.T) {
+	f := newFixture(t)
+	w, calls := f.admitFailing(nil)
+	f.write(2)
+	require.Equal(t, 1, *calls)
+	w.Member().Signal()
+	f.executor.Run()
+	require.Equal(t, 1, *calls)
+	f.pass(time.Second)
+	require.Equal(t, 2, *calls)
+	w.Stop()
+	f.executor.Run()
+}
+
+// What is told of a failure may stop the watch: no pause follows.
+func TestRetrying_WatchThatIsStoppedBeforeAPauseLeavesNoTimer(t *testing.T) {
+	f := newFixture(t)
+	w, calls := f.admitFailing(func(w *watcher.Watch, _ *watcher.HandlerError, _ time.Duration) { w.Stop() })
+	f.write(2)
+	require.Equal(t, 1, *calls)
+	require.ErrorIs(t, w.Err(), watcher.ErrStopped)
+	require.Zero(t, f.clock.Pending())
+	require.EqualValues(t, 1, w.Revision(), "the event is not handled")
+}
