@@ -121,6 +121,21 @@ func TestRequestProgress_WhileOneIsBeingMadeIsMadeAfterItWhoeverWaits(t *testing
 	})
 }
 
+// The answer of a watch that is closed may never come: the next watch is asked all the same.
+func TestRequestProgress_EndsWithItsWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t, func(c *reflector.Config) { c.Waiting = nil })
+		require.Equal(t, int64(1), a.request())
+		a.ref.Relist(reflector.Requested)
+		synctest.Wait()
+		require.Equal(t, int64(1), a.advance(reflector.DefaultMax))
+		require.Equal(t, reflector.Watching, a.ref.Stats().Phase)
+		require.Equal(t, int64(2), a.request())
+		require.Equal(t, int64(2), a.answered())
+		a.close()
+	})
+}
+
 func TestRequestProgress_IsRepeatedWhileCallsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, unchanged)

@@ -1,6 +1,7 @@
 package reflector_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -253,6 +254,31 @@ func TestPanics_InOnErrorGoNoFurther(t *testing.T) {
 	r.pass(seconds)
 	r.synced()
 	require.Zero(t, r.ref.Stats().Restarts)
+}
+
+// halfOpen is a source whose first watch comes with an error.
+type halfOpen struct {
+	*source
+	err error
+}
+
+func (s *halfOpen) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
+	w, err := s.source.Watch(ctx, opts)
+	err, s.err = cmp.Or(err, s.err), nil
+	return w, err
+}
+
+func TestErrors_WatchThatComesWithOneIsClosed(t *testing.T) {
+	r := newFixture(t)
+	cfg, half := r.config(), errors.New("half open")
+	cfg.Source = &halfOpen{r.source, half}
+	r.start(cfg)
+	require.Zero(t, r.source.open())
+	require.Equal(t, []error{half}, r.errs)
+	r.source.put("a", "1")
+	r.pass(time.Second)
+	r.synced()
+	require.Equal(t, 1, r.source.open())
 }
 
 func TestErrors_NeitherResultNorErrorIsOne(t *testing.T) {

@@ -91,6 +91,39 @@ func weaken(objects []*store.Object) []weak.Pointer[store.Object] {
 	return weakened
 }
 
+// oddPages is a source that does not know how many objects remain, and that keeps the array of
+// its first page.
+type oddPages struct {
+	*source
+	kept []*store.Object
+}
+
+func (s *oddPages) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	page, err := s.source.List(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	page.Remaining = -1
+	if opts.Continue == "" {
+		s.kept = append(page.Items, newThing(store.Object{Key: "z"}, "the source's"))
+		page.Items = s.kept[:len(page.Items)]
+	}
+	return page, nil
+}
+
+func TestList_TakesPagesAsTheyAre(t *testing.T) {
+	r := newFixture(t)
+	r.source.put("a", "1")
+	r.source.put("b", "2")
+	cfg, pages := r.config(), &oddPages{source: r.source}
+	cfg.PageSize, cfg.Source = 1, pages
+	r.start(cfg)
+	r.synced()
+	require.Equal(t, []string{"Replace Started@2"}, r.mirror.told())
+	require.Empty(t, r.errs)
+	require.Equal(t, "the source's", value(pages.kept[1]))
+}
+
 // Neither the revision nor the objects of a list are visible before its last page.
 func TestList_NothingIsDeliveredOfAnIncompleteOne(t *testing.T) {
 	r := newFixture(t)

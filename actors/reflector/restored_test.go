@@ -61,34 +61,51 @@ func TestList_ThatDoesNotTellItsStorageIsNotContinuedByAnother(t *testing.T) {
 }
 
 // replaced is a source whose storage becomes another one at one of its lists, right
-// before the page is read, with the same revision. Its lists do not tell which it is.
+// before the page is read or, if late, after it, with the same revision. Its lists do not
+// tell which it is.
 type replaced struct {
 	*source
 	id        string
 	at, lists int
+	late      bool
 }
 
 func (s *replaced) StoreID(context.Context) (string, error) { return s.id, nil }
 
 func (s *replaced) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
-	if s.lists++; s.lists == s.at {
-		s.id = "after"
-		for key := range s.objects {
-			s.objects[key] = newThing(*s.objects[key], "of the copy")
-		}
+	if s.lists++; s.lists != s.at {
+		return s.source.List(ctx, opts)
+	}
+	if s.late {
+		defer s.replace()
+	} else {
+		s.replace()
 	}
 	return s.source.List(ctx, opts)
 }
 
+func (s *replaced) replace() {
+	s.id = "after"
+	for key := range s.objects {
+		s.objects[key] = newThing(*s.objects[key], "of the copy")
+	}
+}
+
 // No update has objects of one storage and the identity of another, nor of both.
 func TestList_OfStorageThatIsReplacedMeanwhileIsListedAgain(t *testing.T) {
-	for name, at := range map[string]int{"before the first page": 1, "before the last": 2} {
+	for name, tc := range map[string]struct {
+		page, at int
+		late     bool
+	}{
+		"before the first page": {page: 1, at: 1}, "before the last": {page: 1, at: 2}, "after the last": {page: 1, at: 2, late: true},
+		"after the only one": {page: 2, at: 1, late: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := newFixture(t)
 			r.source.put("a", "before")
 			r.source.put("b", "before")
 			cfg := r.config()
-			cfg.PageSize, cfg.Source = 1, &replaced{source: r.source, id: "before", at: at}
+			cfg.PageSize, cfg.Source = tc.page, &replaced{source: r.source, id: "before", at: tc.at, late: tc.late}
 			r.start(cfg)
 			r.synced()
 			first := r.mirror.updates[0]
@@ -99,6 +116,21 @@ func TestList_OfStorageThatIsReplacedMeanwhileIsListedAgain(t *testing.T) {
 			require.ErrorContains(t, r.ref.Stats().LastError, "storage became another one meanwhile")
 		})
 	}
+}
+
+// The storage is told before the first page and after the last.
+func TestList_PagesInTheMiddleNeedNotTellTheirStorage(t *testing.T) {
+	r := newFixture(t)
+	for _, key := range []string{"a", "b", "c", "d"} {
+		r.source.put(key, "1")
+	}
+	cfg := r.config()
+	cfg.PageSize, cfg.Source = 1, &replaced{source: r.source, id: "same"}
+	r.start(cfg)
+	r.synced()
+	require.Equal(t, "same", r.mirror.updates[0].StoreID)
+	require.Equal(t, 4, r.count("list"))
+	require.Empty(t, r.errs)
 }
 
 // told is a source whose lists tell the storage. Nothing else knows it, as with a
