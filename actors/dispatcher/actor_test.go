@@ -241,6 +241,29 @@ func TestForget_AWatchThatHasEndedKeepsNoEvents(t *testing.T) {
 	runtime.KeepAlive(f)
 }
 
+// Neither does one that ends in the middle of a batch.
+func TestForget_AWatchThatEndsInALoopKeepsNoEvents(t *testing.T) {
+	f := newFixtureWith(t, small)
+	w := f.watch(watcher.Options{})
+	f.write(2, 3)
+	var object weak.Pointer[store.Object]
+	for ev, err := range w.Events() {
+		require.NoError(t, err)
+		object = weak.Make(ev.Object)
+		break
+	}
+	require.EqualValues(t, 1, w.Lag())
+	w.Stop()
+	f.executor.Run()
+	f.write(4, 5, 6, 7)
+	for object.Value() != nil {
+		runtime.GC()
+	}
+	require.EqualValues(t, 2, w.Revision())
+	runtime.KeepAlive(f)
+	runtime.KeepAlive(w)
+}
+
 // Watches come and go for as long as an engine runs: neither they nor their streams may stay.
 func TestForget_KeepsNothingOfAWatchThatHasEnded(t *testing.T) {
 	key, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})

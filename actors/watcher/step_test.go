@@ -156,6 +156,32 @@ func TestWindowMoved_LooksOnceForWhatTheConsumerOfASearchHasInHand(t *testing.T)
 	require.True(t, w.flags.has(emptyHanded))
 }
 
+// However much that is not for the watch leaves the window with what it keeps.
+func TestWindowMoved_KeepsWhatIsForTheWatchAmongMuchThatIsNot(t *testing.T) {
+	_, stream := rareState(t, 0)
+	window := store.NewWindow(store.WindowLimits{}, nil)
+	window.Reset(1)
+	appendAdded(window, "rare", map[string]string{"rare": ""})
+	for i := range 2*stepSize + 10 {
+		appendAdded(window, fmt.Sprint(i), nil)
+	}
+	prev := snapshotOf(window)
+	feed := &Feed{Registry: new(Registry)}
+	feed.Publish(prev)
+	w := New(feed, Options{Buffer: 1})
+	w.Member().Begin(stream, Start{After: 1})
+	window.Compact(prev.Revision)
+	next := snapshotOf(window)
+	require.Equal(t, Reading, w.Member().WindowMoved(prev, next))
+	feed.Publish(next)
+	events, _ := steps(w)
+	require.Len(t, events, 1)
+	require.Equal(t, "rare", events[0].Key())
+	events, _ = steps(w)
+	require.Empty(t, events)
+	require.NoError(t, w.Err())
+}
+
 // The states are compared, and the user's Clone called, without the lock.
 func TestConflate_ComparesWithoutTheLock(t *testing.T) {
 	free := false

@@ -183,6 +183,45 @@ func TestWatch_BreakingOutOfALoopLosesNothing(t *testing.T) {
 	require.Equal(t, uint64(5), watch.Delivered())
 }
 
+// Nothing is delivered after the end, also if it was taken before.
+func TestWatch_ThatIsStoppedInALoopDeliversNoMore(t *testing.T) {
+	w := wide(t, "")
+	watch := w.watch(watcher.Options{}, w.now())
+	for range 5 {
+		w.oneRevision(1)
+	}
+	w.round()
+	var seen []store.Revision
+	for ev, err := range watch.Events() {
+		if err != nil {
+			require.ErrorIs(t, err, watcher.ErrStopped)
+			break
+		}
+		seen = append(seen, ev.Revision)
+		watch.Stop()
+	}
+	require.Equal(t, []store.Revision{1}, seen)
+	require.EqualValues(t, 1, watch.Revision())
+}
+
+// The revision follows a channel event by event, and not batch by batch.
+func TestWatch_RevisionOfAChannelIsThatOfWhatWasReceived(t *testing.T) {
+	w := wide(t, "")
+	w.feed.Go = func(f func()) { f() }
+	watch := w.watch(watcher.Options{}, w.now())
+	for range 3 {
+		w.oneRevision(1)
+	}
+	w.round()
+	var before []store.Revision
+	watch.Pump(func(ev store.Event) bool {
+		before = append(before, watch.Revision())
+		return ev.Revision < 3
+	}, func() {})
+	require.Equal(t, []store.Revision{0, 1, 2}, before)
+	require.EqualValues(t, 2, watch.Revision(), "the last was not received")
+}
+
 func TestWatch_LagCountsFromWhatWasCommitted(t *testing.T) {
 	w := wide(t, "a=1")
 	committed := store.Revision(0)
@@ -358,6 +397,7 @@ func TestNotified_IsNotCalledOnceItIsClosed(t *testing.T) {
 	watch.Close()
 	watch.Member().Signal()
 	watch.Close()
+	require.ErrorIs(t, watch.Err(), watcher.ErrStopped)
 }
 
 func TestNotified_PanicEndsTheWatch(t *testing.T) {
