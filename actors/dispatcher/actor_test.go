@@ -243,7 +243,7 @@ func TestForget_AWatchThatHasEndedKeepsNoEvents(t *testing.T) {
 
 // Neither does one that ends in the middle of a batch.
 func TestForget_AWatchThatEndsInALoopKeepsNoEvents(t *testing.T) {
-	f := newFixtureWith(t, small)
+	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 2})
 	w := f.watch(watcher.Options{})
 	f.write(2, 3)
 	var object weak.Pointer[store.Object]
@@ -255,7 +255,9 @@ func TestForget_AWatchThatEndsInALoopKeepsNoEvents(t *testing.T) {
 	require.EqualValues(t, 1, w.Lag())
 	w.Stop()
 	f.executor.Run()
-	f.write(4, 5, 6, 7)
+	for rev := store.Revision(4); rev <= 11; rev++ {
+		f.write(rev)
+	}
 	for object.Value() != nil {
 		runtime.GC()
 	}

@@ -156,6 +156,35 @@ func TestWindowMoved_LooksOnceForWhatTheConsumerOfASearchHasInHand(t *testing.T)
 	require.True(t, w.flags.has(emptyHanded))
 }
 
+// What it takes later is again looked for, or it would not count as its lag.
+func TestWindowMoved_KeepsWhatTheConsumerHasTakenAfterASearch(t *testing.T) {
+	_, stream := rareState(t, 0)
+	window := writtenWindow(stepSize + 10)
+	appendAdded(window, "rare", map[string]string{"rare": ""})
+	feed := &Feed{Registry: new(Registry)}
+	feed.Publish(snapshotOf(window))
+	w := New(feed, Options{})
+	w.Member().Begin(stream, Start{After: 1})
+	move := func(to store.Revision) {
+		prev := snapshotOf(window)
+		window.Compact(to)
+		next := snapshotOf(window)
+		w.Member().WindowMoved(prev, next)
+		feed.Publish(next)
+	}
+	_, rest, err := w.takeStep()
+	require.NoError(t, err)
+	require.NotNil(t, rest, "there is more to search")
+	move(stepSize / 2)
+	require.True(t, w.flags.has(emptyHanded))
+	events, _, err := w.takeStep()
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+	move(events[0].Revision)
+	require.EqualValues(t, 1, w.Lag())
+	require.False(t, w.HasEverything())
+}
+
 // However much that is not for the watch leaves the window with what it keeps.
 func TestWindowMoved_KeepsWhatIsForTheWatchAmongMuchThatIsNot(t *testing.T) {
 	_, stream := rareState(t, 0)
