@@ -4,10 +4,13 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 )
 
 // task is a Task made of a function.
@@ -44,6 +47,33 @@ func TestBlocking_CloseSaysHowManyTurnsAreLeft(t *testing.T) {
 	require.EqualError(t, err, "still running: 2 blocking turns: context canceled")
 	close(leave)
 	require.NoError(t, b.Close(context.Background()))
+}
+
+// A turn may be submitted after Close, which may be called again.
+func TestBlocking_IsClosedAsOftenAsTurnsCome(t *testing.T) {
+	b := actors.NewBlocking()
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 3 {
+		leave := make(chan struct{})
+		b.Submit(newTask(func() { <-leave }))
+		require.ErrorIs(t, b.Close(over), actors.ErrStillRunning)
+		close(leave)
+		require.NoError(t, b.Close(context.Background()))
+		require.Zero(t, b.Running())
+	}
+}
+
+// A timer that the clock, which may be the user's, has failed to arm is none.
+func TestTimers_ThatTheClockFailsToArmAreNotCounted(t *testing.T) {
+	wall := &clocktest.Failing{Clock: clock.NewVirtual(start)}
+	sys, _ := newSeeded(t, actors.SystemConfig{Clock: wall})
+	wall.Fail(clocktest.AfterFunc, 0, 1)
+	require.Panics(t, func() { sys.Clock().AfterFunc(time.Second, func() {}) })
+	require.Zero(t, sys.Timers())
+	timer := sys.Clock().AfterFunc(time.Second, func() {})
+	require.Equal(t, 1, sys.Timers())
+	require.True(t, timer.Stop())
 }
 
 func TestSeeded_RunsWhatTurnsSubmit(t *testing.T) {

@@ -75,6 +75,21 @@ func TestMailboxes_ShowWhatWaits(t *testing.T) {
 	p.release()
 }
 
+func TestMailboxes_CountTheWakersThatLive(t *testing.T) {
+	sys, seeded := newSeeded(t, actors.SystemConfig{})
+	parent := spawnProbe(sys, &probe{journal: new(journal), name: "parent"}, actors.Options{})
+	first, second := new(nameless), new(nameless)
+	parent.Tell(run("", func(ctx *actors.Context) {
+		require.NoError(t, actors.SpawnWake(ctx, first, &first.WakeBox, nil))
+		require.NoError(t, actors.SpawnWake(ctx, second, &second.WakeBox, nil))
+	}))
+	seeded.Run()
+	require.Equal(t, 2, sys.Mailboxes()[0].Wakers)
+	first.Stop()
+	seeded.Run()
+	require.Equal(t, 1, sys.Mailboxes()[0].Wakers)
+}
+
 // So a page that shows them again and again does not exchange their rows.
 func TestMailboxes_OfOneNameKeepTheirOrder(t *testing.T) {
 	sys := newSystem(t, actors.SystemConfig{})
