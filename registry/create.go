@@ -87,21 +87,30 @@ func (c *core) tryCreate(ctx context.Context, draft *store.Object, opts *WriteOp
 // finishDraft prepares, validates and canonicalizes a draft for storage.
 func (c *core) finishDraft(ctx context.Context, draft, old *store.Object, opts *WriteOptions) error {
 	c.prepare(ctx, draft, old)
-	differs := old != nil && !c.sameSpec(draft, old)
-	if differs {
-		c.meta(draft).SetGeneration(c.meta(old).GetGeneration() + 1)
-	}
+	c.countGeneration(draft, old)
 	if err := c.check(ctx, draft, old, opts); err != nil {
 		return err
 	}
 	c.canonicalize(draft)
-	if differs && c.canonicalizes && c.sameSpec(draft, old) {
-		c.meta(draft).SetGeneration(c.meta(old).GetGeneration()) // what is stored is the same
+	if c.canonicalizes {
+		c.countGeneration(draft, old) // of what is stored
 	}
 	if old != nil {
 		c.keepTimes(draft, old)
 	}
 	return nil
+}
+
+// countGeneration gives a draft the generation of old, or the next one if its spec differs.
+func (c *core) countGeneration(draft, old *store.Object) {
+	if old == nil {
+		return
+	}
+	generation := c.meta(old).GetGeneration()
+	if !c.sameSpec(draft, old) {
+		generation++
+	}
+	c.meta(draft).SetGeneration(generation)
 }
 
 // sameSpec reports whether two objects are equal in what generations count changes of. The status is

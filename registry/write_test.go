@@ -282,6 +282,26 @@ func TestUpdate_OfTheSameCanonicalFormIsNone(t *testing.T) {
 	require.EqualValues(t, 2, paint("Blue").Value.Generation)
 }
 
+// The form that is stored can change with the kind's rules, as in a later version of the program.
+func TestUpdate_ThatStoresAnotherCanonicalFormIsAGeneration(t *testing.T) {
+	storage, err := memory.New(registry.Schema(config()), memory.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, storage.Close()) })
+	before, after := config(), config()
+	before.Strategy.Canonicalize = nil
+	before.Engine.Backend, after.Engine.Backend = storage, storage
+	w := widget("a", 1)
+	w.Spec.Color = "RED"
+	create(t, open(t, before), w)
+	s := open(t, after)
+	for range 2 {
+		o, _, err := s.Update(t.Context(), "default/a", grow(0), registry.WriteOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "red", o.Value.Spec.Color)
+		require.EqualValues(t, 2, o.Value.Generation)
+	}
+}
+
 // Owner references that are equal in all their fields are one; others of the same owner are
 // kept.
 func TestWrites_DropRepeatedOwnerReferences(t *testing.T) {
