@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -243,22 +242,6 @@ func TestDelete_OfAKeptObjectIsAdmittedFirst(t *testing.T) {
 	require.Nil(t, now.Value.DeletionTimestamp)
 }
 
-// What an admitter does not find is not the object, so that it is no sign that the object is gone.
-func TestDeleteAll_StopsAtWhatAnAdmitterDoesNotFind(t *testing.T) {
-	cfg := config()
-	cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
-		if a.Operation == registry.OperationDelete {
-			return fmt.Errorf("its owner: %w", engine.ErrNotFound)
-		}
-		return nil
-	})}
-	s := open(t, cfg)
-	create(t, s, widget("a", 1))
-	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
-	require.ErrorAs(t, err, new(*registry.AdmissionError))
-	require.Zero(t, n)
-}
-
 func TestDelete_NegativeGraceIsOneSecond(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) { return *asked, true }
@@ -284,72 +267,34 @@ func TestDelete_LongGracePeriodDoesNotOverflow(t *testing.T) {
 	require.True(t, marked.Value.DeletionTimestamp.After(o.Value.CreationTimestamp.Time))
 }
 
-func TestDeleteAll_DeletesWhatIsSelected(t *testing.T) {
-	s := open(t, config())
-	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		w := widget(name, 1)
-		w.Labels = map[string]string{"even": map[bool]string{true: "yes", false: "no"}[name[0]%2 == 0]}
-		create(t, s, w)
-	}
-	n, err := s.DeleteAll(t.Context(), engine.ListOptions{Labels: "even=no"}, registry.DeleteOptions{})
-	require.NoError(t, err)
-	require.Equal(t, 3, n)
-	left, err := s.Engine().List(t.Context(), engine.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, left.Items, 2)
-}
-
-// A limit is of the objects that are deleted, not of those that are read at once.
-func TestDeleteAll_DeletesNoMoreThanTheLimit(t *testing.T) {
-	s := open(t, config())
-	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		create(t, s, widget(name, 1))
-	}
-	left := func() (names []string) {
-		list, err := s.Engine().List(t.Context(), engine.ListOptions{})
-		require.NoError(t, err)
-		require.NoError(t, s.Engine().WaitFor(t.Context(), list.Revision))
-		for _, o := range list.Items {
-			names = append(names, o.Value.Name)
-		}
-		return names
-	}
-	page, err := s.Resources()[0].DeleteAll(t.Context(), engine.ListOptions{Limit: 2}, registry.DeleteOptions{})
-	require.NoError(t, err)
-	require.Equal(t, 2, page.Len())
-	require.Equal(t, []string{"c", "d", "e"}, left())
-	page, err = s.Resources()[0].DeleteAll(t.Context(), engine.ListOptions{Limit: 1, Continue: page.Continue}, registry.DeleteOptions{})
-	require.NoError(t, err)
-	require.Equal(t, 1, page.Len())
-	require.Equal(t, []string{"d", "e"}, left())
-	n, err := s.DeleteAll(t.Context(), engine.ListOptions{Limit: 1, Read: engine.Cached()}, registry.DeleteOptions{})
-	require.NoError(t, err)
-	require.Equal(t, 1, n, "lists of the cache ignore the limit")
-	require.Equal(t, []string{"e"}, left())
-}
-
-// More objects than are read at once are all deleted.
-func TestDeleteAll_ReadsPages(t *testing.T) {
-	s := open(t, config())
-	for i := range registry.DeletePage + 1 {
-		create(t, s, widget(fmt.Sprintf("w%d", i), 1))
-	}
-	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
-	require.NoError(t, err)
-	require.Equal(t, registry.DeletePage+1, n)
-}
-
-// Each deletion is a change, too, so many of them displace the revision of the first page.
-func TestDeleteAll_GoesOnWhereTheRevisionOfItsFirstPageIsGone(t *testing.T) {
+// An object that another system has marked may have no period of grace. Nothing counts one from then on.
+func TestDelete_OfWhatWasMarkedWithoutAPeriodOfGrace(t *testing.T) {
 	cfg := config()
-	cfg.Engine.Window = engine.Window{MaxEvents: 100}
+	cfg.Strategy.Grace = func(*Widget, *int64) (int64, bool) { return 30, true }
 	s := open(t, cfg)
-	for i := range registry.DeletePage + 1 {
-		create(t, s, widget(fmt.Sprintf("w%d", i), 1))
+	marked := func(w Widget) *engine.Object[Widget] {
+		w.Namespace, w.DeletionTimestamp = "default", &metav1.Time{Time: time.Unix(1_000_000_000, 0)}
+		o, err := s.Engine().Create(t.Context(), w)
+		require.NoError(t, err)
+		return o
 	}
-	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
-	require.NoError(t, err)
-	require.Equal(t, registry.DeletePage+1, n)
+	period := int64(5)
+	for _, opts := range []registry.DeleteOptions{{}, {Grace: &period}} {
+		held := marked(finalized("a"))
+		same, gone, err := s.Delete(t.Context(), held.Key, opts)
+		require.NoError(t, err)
+		require.False(t, gone)
+		require.Equal(t, held.Revision, same.Revision)
+		last, _, err := s.Update(t.Context(), held.Key, setFinalizers(), registry.WriteOptions{})
+		require.NoError(t, err)
+		require.Nil(t, last.Value.DeletionGracePeriodSeconds)
+		_, err = s.Engine().Get(t.Context(), held.Key, engine.GetOptions{})
+		require.ErrorIs(t, err, engine.ErrNotFound)
+
+		_, gone, err = s.Delete(t.Context(), marked(widget("b", 1)).Key, opts)
+		require.NoError(t, err)
+		require.True(t, gone)
+	}
 }
 
 // The mark makes the object larger, which storage may not allow.

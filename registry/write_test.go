@@ -15,13 +15,14 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 func TestCreate_StampsWhatTheServerOwns(t *testing.T) {
 	s := open(t, config())
 	w := widget("a", 1)
-	w.UID, w.Generation = "mine", 7
+	w.UID, w.Generation, w.SelfLink, w.ResourceVersion = "mine", 7, "/mine", "0"
 	w.DeletionTimestamp = &metav1.Time{}
 	w.Status.Phase = "Claimed"
 	o := create(t, s, w)
@@ -32,6 +33,8 @@ func TestCreate_StampsWhatTheServerOwns(t *testing.T) {
 	require.False(t, o.Value.CreationTimestamp.IsZero())
 	require.Zero(t, o.Value.CreationTimestamp.Nanosecond())
 	require.Nil(t, o.Value.DeletionTimestamp)
+	require.Empty(t, o.Value.SelfLink)
+	require.Empty(t, o.Value.ResourceVersion)
 	require.Empty(t, o.Value.Status.Phase, "a status is not created with the object")
 	require.Equal(t, "grey", o.Value.Spec.Color, "defaults apply in the process, too")
 	require.Equal(t, "example.com/v1", o.Value.APIVersion)
@@ -138,7 +141,7 @@ func TestUpdate_KeepsWhatTheServerOwnsAndCountsGenerations(t *testing.T) {
 	next, created, err := s.Update(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
 		w := old.Value
 		w.Spec.Size, w.Generation, w.CreationTimestamp, w.UID = 2, 99, metav1.Time{}, ""
-		w.Status.Phase = "Sneaked"
+		w.Status.Phase, w.SelfLink, w.DeletionTimestamp = "Sneaked", "/mine", &metav1.Time{Time: time.Unix(1_000_000_000, 0)}
 		w.Labels = map[string]string{"app": "web"}
 		return w, nil
 	}, registry.WriteOptions{})
@@ -148,6 +151,8 @@ func TestUpdate_KeepsWhatTheServerOwnsAndCountsGenerations(t *testing.T) {
 	require.Equal(t, o.Value.CreationTimestamp, next.Value.CreationTimestamp)
 	require.EqualValues(t, 2, next.Value.Generation)
 	require.Empty(t, next.Value.Status.Phase)
+	require.Empty(t, next.Value.SelfLink)
+	require.Nil(t, next.Value.DeletionTimestamp)
 	require.Equal(t, "web", next.Labels.Get("app"))
 
 	same, _, err := s.Update(t.Context(), o.Key, grow(0), registry.WriteOptions{})
@@ -161,26 +166,6 @@ func TestUpdate_KeepsWhatTheServerOwnsAndCountsGenerations(t *testing.T) {
 	}, registry.WriteOptions{})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, relabelled.Value.Generation, "labels are not spec")
-}
-
-// Where the status is no subresource it is a field as any other, as in Kubernetes' custom resources.
-func TestUpdate_GenerationsCountTheStatusUnlessItIsASubresource(t *testing.T) {
-	cfg := config()
-	cfg.Kind.Status = false
-	s := open(t, cfg)
-	o := create(t, s, widget("a", 1))
-	set := func(phase string) int64 {
-		next, _, err := s.Update(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
-			w := old.Value
-			w.Status.Phase = phase
-			return w, nil
-		}, registry.WriteOptions{})
-		require.NoError(t, err)
-		return next.Value.Generation
-	}
-	require.EqualValues(t, 2, set("Ready"))
-	require.EqualValues(t, 2, set("Ready"), "nothing has changed")
-	require.EqualValues(t, 3, set(""))
 }
 
 func TestUpdate_ConflictsAreTold(t *testing.T) {
@@ -349,8 +334,9 @@ func TestUpdate_CreatesIfTheKindDoes(t *testing.T) {
 	require.False(t, created)
 	_, _, err = s.Update(t.Context(), "default/b", put, registry.WriteOptions{UID: "someone"})
 	require.ErrorIs(t, err, engine.ErrConflict)
-	_, _, err = s.Update(t.Context(), "default/b", put, registry.WriteOptions{})
+	_, created, err = s.Update(t.Context(), "default/b", put, registry.WriteOptions{})
 	require.ErrorAs(t, err, new(*registry.BadRequestError), "a is not b")
+	require.False(t, created)
 }
 
 // An update that names an object by its uid does not create another one in its place.
@@ -366,51 +352,6 @@ func TestUpdate_OfAnObjectThatIsGoneCreatesNone(t *testing.T) {
 	require.ErrorContains(t, err, string(before.Value.UID))
 	_, err = s.Engine().Get(t.Context(), before.Key, engine.GetOptions{})
 	require.ErrorIs(t, err, engine.ErrNotFound)
-}
-
-func TestStatus_ChangesItselfAlone(t *testing.T) {
-	s := open(t, config())
-	o := create(t, s, widget("a", 1))
-	next, err := s.UpdateStatus(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
-		w := old.Value
-		w.Spec.Size, w.Status.Phase = 50, "Ready"
-		w.Annotations = map[string]string{"by": "controller"}
-		return w, nil
-	}, registry.WriteOptions{})
-	require.NoError(t, err)
-	require.Equal(t, 1, next.Value.Spec.Size)
-	require.Equal(t, "Ready", next.Value.Status.Phase)
-	require.Equal(t, "controller", next.Value.Annotations["by"])
-	require.EqualValues(t, 1, next.Value.Generation)
-
-	cfg := config()
-	cfg.Kind.Status = false
-	without := open(t, cfg)
-	w := widget("a", 1)
-	w.Status.Phase = "Ready"
-	require.Equal(t, "Ready", create(t, without, w).Value.Status.Phase)
-	_, err = without.UpdateStatus(t.Context(), "default/a", grow(1), registry.WriteOptions{})
-	require.ErrorIs(t, err, engine.ErrUnsupported)
-}
-
-// With StatusOnly a write of the status takes no part of the metadata, so that it cannot end what
-// a finalizer holds up either.
-func TestStatus_CanLeaveTheMetadataAlone(t *testing.T) {
-	cfg := config()
-	cfg.Strategy.StatusOnly = true
-	s := open(t, cfg)
-	w := widget("a", 1)
-	w.Finalizers = []string{"example.com/wait"}
-	o := create(t, s, w)
-	next, err := s.UpdateStatus(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
-		w := old.Value
-		w.Status.Phase, w.Finalizers = "Ready", nil
-		w.Labels, w.Annotations = map[string]string{"a": "b"}, map[string]string{"by": "controller"}
-		return w, nil
-	}, registry.WriteOptions{})
-	require.NoError(t, err)
-	require.Equal(t, "Ready", next.Value.Status.Phase)
-	require.Equal(t, o.Value.ObjectMeta, next.Value.ObjectMeta)
 }
 
 func TestDryRun_StoresNothing(t *testing.T) {
@@ -437,6 +378,20 @@ func TestDryRun_StoresNothing(t *testing.T) {
 	still, err := s.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
 	require.NoError(t, err)
 	require.Same(t, stored, still)
+}
+
+// Without an answer of storage a dry run does not know whether the name is free.
+func TestDryRun_FailsAsStorageDoes(t *testing.T) {
+	cfg := config()
+	stored, err := memory.New(registry.Schema(cfg), memory.Options{})
+	require.NoError(t, err)
+	storage := faulty.New(stored, faulty.Options{})
+	t.Cleanup(func() { require.NoError(t, storage.Close()) })
+	cfg.Engine.Backend = storage
+	s := open(t, cfg)
+	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpGet}, Do: faulty.Fail(nil)})
+	_, err = s.Create(t.Context(), widget("a", 1), registry.WriteOptions{DryRun: true})
+	require.ErrorIs(t, err, faulty.ErrInjected)
 }
 
 // A kind's type may have fields whose own fields are not exported, as a time.Time has.

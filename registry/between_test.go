@@ -1,0 +1,67 @@
+package registry_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+// twoWriters returns two stores over one storage, and a function that has something happen once, right
+// before storage gets the first's next call of that kind.
+func twoWriters(t *testing.T) (first, second *registry.Store[Widget], before func(op faulty.Op, do func())) {
+	t.Helper()
+	mine, others := config(), config()
+	stored, err := memory.New(registry.Schema(mine), memory.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stored.Close()) })
+	storage := faulty.New(stored, faulty.Options{})
+	mine.Engine.Backend, others.Engine.Backend = storage, stored
+	return open(t, mine), open(t, others), func(op faulty.Op, do func()) {
+		storage.Add(faulty.Rule{Ops: []faulty.Op{op}, Times: 1, Do: func(_ context.Context, _ *faulty.Call, proceed func()) {
+			do()
+			proceed()
+		}})
+	}
+}
+
+// A deletion that names a state marks no newer one.
+func TestDelete_MarksTheStateThatItNames(t *testing.T) {
+	s, other, before := twoWriters(t)
+	o := create(t, s, finalized("a"))
+	before(faulty.OpPut, func() {
+		_, _, err := other.Update(t.Context(), o.Key, grow(1), registry.WriteOptions{})
+		require.NoError(t, err)
+	})
+	_, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Revision: o.Revision})
+	require.ErrorIs(t, err, engine.ErrConflict)
+	now, err := other.Engine().Get(t.Context(), o.Key, engine.GetOptions{})
+	require.NoError(t, err)
+	require.Nil(t, now.Value.DeletionTimestamp)
+}
+
+// An update that takes the last finalizer deletes the object that had it, and none that has taken its name
+// since: to that it is an update as any other.
+func TestUpdate_ThatEndsADeletionDeletesNoOtherObject(t *testing.T) {
+	s, other, before := twoWriters(t)
+	o := create(t, s, finalized("a"))
+	_, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
+	require.NoError(t, err)
+	var again *engine.Object[Widget]
+	before(faulty.OpRemove, func() {
+		_, _, err := other.Update(t.Context(), o.Key, setFinalizers(), registry.WriteOptions{})
+		require.NoError(t, err)
+		again = create(t, other, finalized("a"))
+	})
+	next, _, err := s.Update(t.Context(), o.Key, setFinalizers(), registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, again.Value.UID, next.Value.UID)
+	require.Empty(t, next.Value.Finalizers)
+	_, err = other.Engine().Get(t.Context(), o.Key, engine.GetOptions{})
+	require.NoError(t, err)
+}

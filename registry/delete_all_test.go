@@ -1,0 +1,116 @@
+package registry_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+)
+
+// What an admitter does not find is not the object, so that it is no sign that the object is gone.
+func TestDeleteAll_StopsAtWhatAnAdmitterDoesNotFind(t *testing.T) {
+	cfg := config()
+	cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+		if a.Operation == registry.OperationDelete {
+			return fmt.Errorf("its owner: %w", engine.ErrNotFound)
+		}
+		return nil
+	})}
+	s := open(t, cfg)
+	create(t, s, widget("a", 1))
+	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
+	require.ErrorAs(t, err, new(*registry.AdmissionError))
+	require.Zero(t, n)
+}
+
+func TestDeleteAll_DeletesWhatIsSelected(t *testing.T) {
+	s := open(t, config())
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		w := widget(name, 1)
+		w.Labels = map[string]string{"even": map[bool]string{true: "yes", false: "no"}[name[0]%2 == 0]}
+		create(t, s, w)
+	}
+	n, err := s.DeleteAll(t.Context(), engine.ListOptions{Labels: "even=no"}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	left, err := s.Engine().List(t.Context(), engine.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, left.Items, 2)
+}
+
+// A limit is of the objects that are deleted, not of those that are read at once.
+func TestDeleteAll_DeletesNoMoreThanTheLimit(t *testing.T) {
+	s := open(t, config())
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		create(t, s, widget(name, 1))
+	}
+	left := func() (names []string) {
+		list, err := s.Engine().List(t.Context(), engine.ListOptions{})
+		require.NoError(t, err)
+		require.NoError(t, s.Engine().WaitFor(t.Context(), list.Revision))
+		for _, o := range list.Items {
+			names = append(names, o.Value.Name)
+		}
+		return names
+	}
+	page, err := s.Resources()[0].DeleteAll(t.Context(), engine.ListOptions{Limit: 2}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 2, page.Len())
+	require.Equal(t, []string{"c", "d", "e"}, left())
+	page, err = s.Resources()[0].DeleteAll(t.Context(), engine.ListOptions{Limit: 1, Continue: page.Continue}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 1, page.Len())
+	require.Equal(t, []string{"d", "e"}, left())
+	n, err := s.DeleteAll(t.Context(), engine.ListOptions{Limit: 1, Read: engine.Cached()}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "lists of the cache ignore the limit")
+	require.Equal(t, []string{"e"}, left())
+}
+
+// More objects than are read at once are all deleted.
+func TestDeleteAll_ReadsPages(t *testing.T) {
+	s := open(t, config())
+	for i := range registry.DeletePage + 1 {
+		create(t, s, widget(fmt.Sprintf("w%d", i), 1))
+	}
+	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, registry.DeletePage+1, n)
+}
+
+// Each deletion is a change, too, so many of them displace the revision of the first page.
+func TestDeleteAll_GoesOnWhereTheRevisionOfItsFirstPageIsGone(t *testing.T) {
+	cfg := config()
+	cfg.Engine.Window = engine.Window{MaxEvents: 100}
+	s := open(t, cfg)
+	for i := range registry.DeletePage + 1 {
+		create(t, s, widget(fmt.Sprintf("w%d", i), 1))
+	}
+	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, registry.DeletePage+1, n)
+}
+
+// A limited deletion is continued by its caller, who learns that the page is gone.
+func TestDeleteAll_WithALimitTellsThatItsPageIsGone(t *testing.T) {
+	cfg := config()
+	cfg.Engine.Window = engine.Window{MaxEvents: 100}
+	s := open(t, cfg)
+	create(t, s, widget("a", 1))
+	create(t, s, widget("b", 1))
+	r := s.Resources()[0]
+	page, err := r.DeleteAll(t.Context(), engine.ListOptions{Limit: 1}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	for i := range 1000 {
+		create(t, s, widget(fmt.Sprintf("x%d", i), 1))
+	}
+	_, err = r.DeleteAll(t.Context(), engine.ListOptions{Limit: 1, Continue: page.Continue}, registry.DeleteOptions{})
+	require.ErrorIs(t, err, engine.ErrExpired)
+	left, err := s.Engine().List(t.Context(), engine.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, left.Items, 1001)
+}
