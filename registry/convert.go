@@ -85,8 +85,11 @@ func (c *core) unlessStored(ctx context.Context, draft, current *store.Object) e
 
 // pretended returns the draft of a dry run as it would be shown after it had been stored.
 func (c *core) pretended(draft *store.Object) (*store.Object, error) {
-	if c.converts == nil {
-		return draft, nil
+	if c.converts != nil {
+		var err error
+		if draft, err = c.converts.RoundTrip(draft); err != nil {
+			return nil, err
+		}
 	}
-	return c.converts.RoundTrip(draft)
+	return draft, backend.Describe(&c.form.schema, draft)
 }

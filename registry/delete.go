@@ -143,7 +143,7 @@ func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions)
 			c.meta(draft).SetManagedFields(nil)
 		}
 		if opts.DryRun {
-			draft.Key, draft.Revision = key, current.Revision
+			*draft = *current
 			return nil, &settled{draft: draft}
 		}
 		return draft, c.unlessStored(ctx, draft, current)

@@ -297,6 +297,50 @@ func TestDelete_OfWhatWasMarkedWithoutAPeriodOfGrace(t *testing.T) {
 	}
 }
 
+// The last state tells when the object was created and what it was found by, whichever write deletes it.
+func TestDelete_ReturnsAWholeLastState(t *testing.T) {
+	cfg := config()
+	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) { return *asked, true }
+	s := open(t, cfg)
+	period, none := int64(30), int64(0)
+	for name, remove := range map[string]func(key string) (*engine.Object[Widget], error){
+		"deletion": func(key string) (*engine.Object[Widget], error) {
+			o, _, err := s.Delete(t.Context(), key, registry.DeleteOptions{Grace: &none})
+			return o, err
+		},
+		"end of the period": func(key string) (*engine.Object[Widget], error) {
+			if _, _, err := s.Delete(t.Context(), key, registry.DeleteOptions{Grace: &period}); err != nil {
+				return nil, err
+			}
+			o, _, err := s.Delete(t.Context(), key, registry.DeleteOptions{Grace: &none})
+			return o, err
+		},
+		"update": func(key string) (*engine.Object[Widget], error) {
+			if _, _, err := s.Update(t.Context(), key, setFinalizers("example.com/wait"), registry.WriteOptions{}); err != nil {
+				return nil, err
+			}
+			if _, _, err := s.Delete(t.Context(), key, registry.DeleteOptions{Grace: &none}); err != nil {
+				return nil, err
+			}
+			o, _, err := s.Update(t.Context(), key, setFinalizers(), registry.WriteOptions{})
+			return o, err
+		},
+	} {
+		w := widget("a", 1)
+		w.Labels = map[string]string{"app": "web"}
+		o := create(t, s, w)
+		last, err := remove(o.Key)
+		require.NoError(t, err, name)
+		require.Equal(t, o.Created, last.Created, name)
+		require.Equal(t, "web", last.Labels.Get("app"), name)
+		require.Equal(t, o.Fields, last.Fields, name)
+		require.False(t, last.Written.IsZero(), name)
+		require.Greater(t, last.Revision, o.Revision, name)
+		_, err = s.Engine().Get(t.Context(), o.Key, engine.GetOptions{})
+		require.ErrorIs(t, err, engine.ErrNotFound, name)
+	}
+}
+
 // The mark makes the object larger, which storage may not allow.
 func TestDelete_MarksAnObjectThatIsTooLargeWithoutItsManagedFields(t *testing.T) {
 	cfg := config()

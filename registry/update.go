@@ -76,8 +76,8 @@ func (c *core) update(ctx context.Context, key, subresource string, produce prod
 		gone, err := c.storage.Delete(ctx, key, backend.DeleteOptions{Preconditions: backend.Preconditions{Revision: end.at}})
 		switch {
 		case err == nil:
-			end.draft.Key, end.draft.Revision = key, gone.Revision
-			return end.draft, false, nil
+			*end.draft = *gone
+			return end.draft, false, backend.Describe(&c.form.schema, end.draft)
 		case !errors.Is(err, engine.ErrPrecondition) && !errors.Is(err, engine.ErrNotFound):
 			return nil, false, err
 		} // another write came first: the next attempt decides anew
@@ -207,9 +207,8 @@ func (u *updating) keepToPart(draft, current *store.Object) *store.Object {
 // instead, and for one that storage has already.
 func (u *updating) settle(ctx context.Context, draft, current *store.Object) (*store.Object, error) {
 	if u.opts.DryRun {
-		draft.Key = u.key
-		if current != nil {
-			draft.Revision = current.Revision
+		if draft.Key = u.key; current != nil {
+			*draft = *current
 		}
 		shown, err := u.pretended(draft)
 		if err != nil {

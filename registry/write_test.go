@@ -380,6 +380,32 @@ func TestDryRun_StoresNothing(t *testing.T) {
 	require.Same(t, stored, still)
 }
 
+// What a dry run answers is the object that there would be, as what is found by its labels and fields.
+func TestDryRun_AnswersAreWholeObjects(t *testing.T) {
+	s := open(t, config())
+	dry := registry.WriteOptions{DryRun: true}
+	w := finalized("a")
+	w.Labels, w.Spec.Color = map[string]string{"app": "web"}, "red"
+	made, err := s.Create(t.Context(), w, dry)
+	require.NoError(t, err)
+	require.Equal(t, "web", made.Labels.Get("app"))
+	stored := create(t, s, w)
+	require.Equal(t, stored.Fields, made.Fields)
+	next, _, err := s.Update(t.Context(), stored.Key, func(old *engine.Object[Widget]) (Widget, error) {
+		w := old.Value
+		w.Labels, w.Spec.Color = map[string]string{"app": "db"}, "blue"
+		return w, nil
+	}, dry)
+	require.NoError(t, err)
+	require.Equal(t, "db", next.Labels.Get("app"))
+	require.Contains(t, next.Fields, "blue")
+	require.Equal(t, stored.Created, next.Created)
+	marked, _, err := s.Delete(t.Context(), stored.Key, registry.DeleteOptions{DryRun: true})
+	require.NoError(t, err)
+	require.Equal(t, stored.Labels, marked.Labels)
+	require.Equal(t, stored.Created, marked.Created)
+}
+
 // Without an answer of storage a dry run does not know whether the name is free.
 func TestDryRun_FailsAsStorageDoes(t *testing.T) {
 	cfg := config()
