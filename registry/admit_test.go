@@ -57,6 +57,28 @@ func TestAdmission_ChangesOfMetadataLeaveTheStoredObjectAlone(t *testing.T) {
 	}
 }
 
+// Many objects can be made from one template, of which each value has the maps and lists.
+func TestAdmission_ChangesOfMetadataLeaveTheTemplateAlone(t *testing.T) {
+	cfg := config()
+	cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+		w := a.Object.(*Widget)
+		w.Labels["of"], w.Finalizers[0] = w.Name, "example.com/"+w.Name
+		return nil
+	})}
+	s := open(t, cfg)
+	template := widget("", 1)
+	template.Labels, template.Finalizers = map[string]string{"app": "web"}, []string{"example.com/any"}
+	for _, name := range []string{"a", "b"} {
+		w := template
+		w.Name = name
+		o := create(t, s, w)
+		require.Equal(t, map[string]string{"app": "web", "of": name}, o.Value.Labels)
+		require.Equal(t, []string{"example.com/" + name}, o.Value.Finalizers)
+	}
+	require.Equal(t, map[string]string{"app": "web"}, template.Labels)
+	require.Equal(t, []string{"example.com/any"}, template.Finalizers)
+}
+
 func TestAdmission_ChangesAndRefuses(t *testing.T) {
 	cfg := config()
 	refused := errors.New("not today")

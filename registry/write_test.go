@@ -183,6 +183,7 @@ func TestUpdate_ConflictsAreTold(t *testing.T) {
 	nothing := func(*Widget) {}
 	require.NoError(t, update(func(w *Widget) { w.ResourceVersion = o.Revision.String() }, registry.WriteOptions{}))
 	require.ErrorIs(t, update(func(w *Widget) { w.ResourceVersion = o.Revision.String() }, registry.WriteOptions{}), engine.ErrConflict)
+	require.ErrorIs(t, update(func(w *Widget) { w.ResourceVersion = "1000000" }, registry.WriteOptions{}), engine.ErrConflict, "of the future")
 	require.ErrorIs(t, update(func(w *Widget) { w.UID = "other" }, registry.WriteOptions{}), engine.ErrConflict)
 	require.ErrorIs(t, update(nothing, registry.WriteOptions{UID: "other"}), engine.ErrConflict)
 	require.ErrorIs(t, update(nothing, registry.WriteOptions{Revision: o.Revision}), engine.ErrConflict)
@@ -203,6 +204,31 @@ func TestUpdate_RefusesToCallNil(t *testing.T) {
 		require.ErrorContains(t, err, "change is nil")
 		_, err = s.UpdateStatus(t.Context(), "default/a", nil, registry.WriteOptions{})
 		require.ErrorIs(t, err, engine.ErrConfig)
+	}
+}
+
+// The store restores what a writer cannot change. The kind's rules come after that, so theirs is refused.
+func TestUpdate_RulesCannotChangeWhatIdentifiesTheObject(t *testing.T) {
+	for name, change := range map[string]func(*Widget){
+		"metadata.uid":               func(w *Widget) { w.UID = "another" },
+		"metadata.creationTimestamp": func(w *Widget) { w.CreationTimestamp = metav1.Unix(1, 0) },
+		"metadata.deletionTimestamp": func(w *Widget) { w.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} },
+	} {
+		cfg := config()
+		cfg.Strategy.Prepare = func(_ context.Context, w, old *Widget) {
+			if old != nil {
+				change(w)
+			}
+		}
+		s := open(t, cfg)
+		o := create(t, s, widget("a", 1))
+		_, _, err := s.Update(t.Context(), o.Key, grow(1), registry.WriteOptions{})
+		var invalid *registry.InvalidError
+		require.ErrorAs(t, err, &invalid, name)
+		require.Equal(t, name, invalid.Errors[0].Field)
+		now, err := s.Engine().Get(t.Context(), o.Key, engine.GetOptions{})
+		require.NoError(t, err)
+		require.Same(t, o, now)
 	}
 }
 
