@@ -183,7 +183,7 @@ func TestUpdate_ConflictsAreTold(t *testing.T) {
 	nothing := func(*Widget) {}
 	require.NoError(t, update(func(w *Widget) { w.ResourceVersion = o.Revision.String() }, registry.WriteOptions{}))
 	require.ErrorIs(t, update(func(w *Widget) { w.ResourceVersion = o.Revision.String() }, registry.WriteOptions{}), engine.ErrConflict)
-	require.ErrorIs(t, update(func(w *Widget) { w.ResourceVersion = "1000000" }, registry.WriteOptions{}), engine.ErrConflict, "of the future")
+	require.ErrorIs(t, update(func(w *Widget) { w.ResourceVersion = (o.Revision + 1000).String() }, registry.WriteOptions{}), engine.ErrConflict, "of the future")
 	require.ErrorIs(t, update(func(w *Widget) { w.UID = "other" }, registry.WriteOptions{}), engine.ErrConflict)
 	require.ErrorIs(t, update(nothing, registry.WriteOptions{UID: "other"}), engine.ErrConflict)
 	require.ErrorIs(t, update(nothing, registry.WriteOptions{Revision: o.Revision}), engine.ErrConflict)
