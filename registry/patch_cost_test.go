@@ -60,6 +60,8 @@ func TestPatch_OfManyFieldsOfALargeObjectIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, "it would take too long", operation)
 		require.NoError(t, applyRepeated(t, large, operation, 20), operation)
 	}
+	brought := `{"op":"add","path":"/a","value":` + string(large) + `},` + strings.TrimSuffix(strings.Repeat(`{"op":"replace","path":"/a/m/last","value":1},`, 5000), ",")
+	require.ErrorContains(t, applyRepeated(t, []byte(`{}`), brought, 1), "it would take too long", "the object may be in the patch")
 	require.NoError(t, applyRepeated(t, large, `{"op":"test","path":"/m/last","value":0}`, 5000), "it compares no names")
 	require.NoError(t, applyRepeated(t, document(1000), `{"op":"replace","path":"/m/last","value":1}`, 10_000))
 }

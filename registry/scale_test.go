@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -175,6 +176,31 @@ func TestScale_ObeysTheKind(t *testing.T) {
 	_, _, err := scaleOf(t, s).Update(t.Context(), "default/a", setting(`{"metadata":{"name":"a"},"spec":{"replicas":8}}`), registry.WriteOptions{})
 	require.ErrorIs(t, err, refused)
 	require.Equal(t, []string{`CREATE "" 3`, `UPDATE "scale" 8`}, seen)
+}
+
+// What sets the number may write where a pointer of the object leads, as many kinds have one: the stored
+// object, which readers share, has another.
+func TestScale_LeavesTheStoredObjectAlone(t *testing.T) {
+	type pool struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		Replicas          *int32 `json:"replicas"`
+	}
+	s := open(t, registry.Config[pool]{
+		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Pool"},
+		Scale: &registry.Scale[pool]{
+			Replicas:    func(p *pool) (int32, bool) { return *p.Replicas, true },
+			SetReplicas: func(p *pool, n int32) { *p.Replicas = n },
+		},
+	})
+	stored, err := s.Create(t.Context(), pool{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Replicas: new(int32(3))}, registry.WriteOptions{})
+	require.NoError(t, err)
+	for _, dryRun := range []bool{true, false} {
+		it, _, err := s.Resources()[1].Update(t.Context(), "default/a", setting(`{"metadata":{"name":"a"},"spec":{"replicas":5}}`), registry.WriteOptions{DryRun: dryRun})
+		require.NoError(t, err)
+		require.Contains(t, body(t, it), `"spec":{"replicas":5}`)
+		require.EqualValues(t, 3, *stored.Value.Replicas)
+	}
 }
 
 func TestScale_ContainsWhatPanicsAndWhatDoesNotSet(t *testing.T) {

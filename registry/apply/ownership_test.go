@@ -131,6 +131,7 @@ func TestApply_StatusAndObjectLeaveEachOtherAlone(t *testing.T) {
 	o, err = g.store.ApplyStatus(t.Context(), "default/a", configuration(`"metadata":{"labels":{"a":"b"}},"status":{"phase":"Ready"}`), registry.WriteOptions{Manager: "one"})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"a": "b"}, o.Value.Labels, "the metadata is of both")
+	require.Contains(t, owners(t, &o.Value), "one Apply/status: metadata.labels.a status.phase")
 
 	_, err = g.store.ApplyStatus(t.Context(), "default/b", configuration(`"status":{"turns":1}`), registry.WriteOptions{Manager: "one"})
 	require.ErrorIs(t, err, engine.ErrNotFound, "status creates nothing")

@@ -266,6 +266,14 @@ func TestGet_ReturnsTheObjectOfTheCache(t *testing.T) {
 	require.Equal(t, "b", textOf(get()), "the cache is behind")
 	cached = second
 	require.Same(t, second, get())
+	for _, differ := range []func(*store.Object){
+		func(o *store.Object) { o.Created++ },
+		func(o *store.Object) { o.Written = o.Written.Add(time.Second) },
+	} {
+		cached = withText(second, "of storage that was replaced")
+		differ(cached)
+		require.Equal(t, "b", textOf(get()), "another state has that revision there")
+	}
 	cached = nil
 	require.Equal(t, "b", textOf(get()))
 }
