@@ -256,29 +256,56 @@ func aValue(depth int) *rapid.Generator[any] {
 // What a conversion leaves alone is what pruning and defaults, as of writes, leave alone; and what
 // it has made it leaves alone.
 func TestConversion_IsWhatAWriteDoes(t *testing.T) {
+	for schema, value := range map[string]string{
+		`{"type":"array","items":{"type":"string","default":"d"}}`:                          `[null]`,
+		`{"type":"object","additionalProperties":{"type":"string"}}`:                        `{"x":null}`,
+		`{"type":"object","additionalProperties":{"type":"string","default":"d"}}`:          `{"x":null}`,
+		`{"type":"object","default":{},"properties":{"b":{"type":"string","default":"d"}}}`: `null`,
+	} {
+		requireWhatAWriteDoes(t, schema, value)
+	}
 	rapid.Check(t, func(t *rapid.T) {
-		text, err := json.Marshal(aSchema(3).Draw(t, "schema"))
+		schema, err := json.Marshal(aSchema(3).Draw(t, "schema"))
 		require.NoError(t, err)
-		d := cogs(t, versioned{"v1", `"a":` + string(text), true, true})["v1"]
-		spec, err := json.Marshal(map[string]any{"a": aValue(3).Draw(t, "value")})
+		value, err := json.Marshal(aValue(3).Draw(t, "value"))
 		require.NoError(t, err)
-		stored := cog("v1", string(spec))
-		written := *stored.DeepCopy()
-		cfg := d.Config()
-		cfg.Prune(&written)
-		cfg.Strategy.Default(&written)
-		shown, differs := cfg.Conversion.FromStorage(stored)
-		if differs {
-			require.Equal(t, written, shown)
-		} else {
-			require.Equal(t, withoutMetadata(written.Object["spec"]), withoutMetadata(stored.Object["spec"]))
-		}
-		again, differs := cfg.Conversion.FromStorage(shown)
-		require.False(t, differs, "%v became %v", shown, again)
-		_, differs = cfg.Conversion.ToStorage(shown)
-		require.False(t, differs)
-		require.Equal(t, cog("v1", string(spec)), stored, "it is shared")
+		requireWhatAWriteDoes(t, string(schema), string(value))
 	})
+}
+
+// requireWhatAWriteDoes requires that a stored value of that schema is shown as a write would store it.
+func requireWhatAWriteDoes(t require.TestingT, schema, value string) {
+	spec := `{"a":` + value + `}`
+	stored := cog("v1", spec)
+	written := *stored.DeepCopy()
+	cfg := cogs(t, versioned{"v1", `"a":` + schema, true, true})["v1"].Config()
+	cfg.Prune(&written)
+	cfg.Strategy.Default(&written)
+	shown, differs := cfg.Conversion.FromStorage(stored)
+	if differs {
+		require.Equal(t, written, shown)
+	} else {
+		require.Equal(t, withoutMetadata(written.Object["spec"]), withoutMetadata(stored.Object["spec"]))
+	}
+	again, differs := cfg.Conversion.FromStorage(shown)
+	require.False(t, differs, "%v became %v", shown, again)
+	_, differs = cfg.Conversion.ToStorage(shown)
+	require.False(t, differs)
+	require.Equal(t, cog("v1", spec), stored, "it is shared")
+}
+
+// Versions of one schema differ in their names alone. All of them share what is stored.
+func TestConversion_LeavesTheVersionInStorageAlone(t *testing.T) {
+	of := cogs(t, versioned{"v1", older, true, true}, versioned{"v2", older, true, false})
+	stored := cog("v1", `{"size":1}`)
+	shown, differs := of["v2"].Config().Conversion.FromStorage(stored)
+	require.True(t, differs)
+	require.Equal(t, "example.com/v2", shown.GetAPIVersion())
+	require.Equal(t, cog("v1", `{"size":1}`), stored)
+	again, differs := of["v2"].Config().Conversion.ToStorage(shown)
+	require.True(t, differs)
+	require.Equal(t, stored, again)
+	require.Equal(t, "example.com/v2", shown.GetAPIVersion())
 }
 
 // withoutMetadata returns a value without metadata, which only a write cleans.

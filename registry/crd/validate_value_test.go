@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -59,12 +60,15 @@ func TestChange_OfAnObjectThatIsOlderThanARule(t *testing.T) {
 // A controller can say how an object is that is older than a rule, as in Kubernetes: what is wrong
 // with the rest is not for it to correct.
 func TestChange_OfTheStatusIsRefusedForThatAlone(t *testing.T) {
-	all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "schema: {openAPIV3Schema: {type: object}}",
-		`subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, required: [spec], minProperties: 9, properties: {spec: {type: object},
+	rulesOf := func(subresources string) func(context.Context, *unstructured.Unstructured, *unstructured.Unstructured) field.ErrorList {
+		all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "schema: {openAPIV3Schema: {type: object}}",
+			subresources+`schema: {openAPIV3Schema: {type: object, required: [spec], minProperties: 9, properties: {spec: {type: object},
       ref: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true},
       status: {type: object, required: [size], properties: {size: {type: integer, maximum: 9}, old: {type: integer}}}}}}`, 1)))
-	require.NoError(t, err)
-	validate := all[0].Config().Strategy.Validate
+		require.NoError(t, err)
+		return all[0].Config().Strategy.Validate
+	}
+	validate := rulesOf(`subresources: {status: {}}, `)
 	with := func(status, ref any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"ref": ref, "status": status}}
 	}
@@ -82,6 +86,7 @@ func TestChange_OfTheStatusIsRefusedForThatAlone(t *testing.T) {
 		require.Equal(t, field, wrong[0].Field)
 	}
 	require.Greater(t, len(validate(t.Context(), with(map[string]any{"size": int64(2)}, map[string]any{"kind": "worse kind"}), before)), 1, "more than the status has changed")
+	require.Greater(t, len(rulesOf("")(t.Context(), with(map[string]any{"size": int64(2), "old": "text"}, bad), before)), 1, "the status is a field as any other")
 }
 
 // Items of a map replace those with their keys, wherever they are; those of other lists replace
@@ -117,6 +122,9 @@ func TestChange_OfTheOrderOfAMapIsNone(t *testing.T) {
 	require.NotEmpty(t, validate(spec(2, b, map[string]any{"name": "a", "inner": []any{int64(2), int64(1)}}, a), before))
 	require.NotEmpty(t, validate(spec(2, b, map[string]any{"name": "c"}, a), before))
 	require.NotEmpty(t, validate(spec(2, a, b, b), before), "the order of other lists counts")
+
+	validate = validation(t, `{type: object, properties: {map: {type: array, minItems: 2, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}}}}}}`)
+	require.Len(t, validate(map[string]any{"map": []any{b}}, map[string]any{"map": []any{b, map[string]any{"name": "c"}}}), 1, "an item is gone")
 
 	validate = validation(t, `{type: object, maxProperties: 0, properties: {map: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name]}}}`)
 	unsaid := map[string]any{"map": []any{a}}

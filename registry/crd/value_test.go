@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -15,11 +16,15 @@ import (
 )
 
 // storeOf returns a store of things whose spec has a schema.
-func storeOf(t *testing.T, spec string) *registry.Store[unstructured.Unstructured] {
+func storeOf(t *testing.T, spec string, edit ...func(*registry.Config[unstructured.Unstructured])) *registry.Store[unstructured.Unstructured] {
 	t.Helper()
 	all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", "{type: object, properties: {spec: "+spec+"}}", 1)))
 	require.NoError(t, err)
-	s, err := registry.New(all[0].Config())
+	cfg := all[0].Config()
+	for _, e := range edit {
+		e(&cfg)
+	}
+	s, err := registry.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -39,6 +44,29 @@ func wrongFields(t *testing.T, s *registry.Store[unstructured.Unstructured], spe
 	}
 	slices.Sort(fields)
 	return fields
+}
+
+// A default can have defaults in it, and what an admitter makes of one object's is not in the next.
+func TestSchema_DefaultsAreEachObjectsOwn(t *testing.T) {
+	const limits = `{type: object, default: {}, x-kubernetes-preserve-unknown-fields: true, properties: {cpu: {type: integer, default: 2}}}`
+	s := storeOf(t, `{type: object, properties: {limits: `+limits+`, list: {type: array, items: `+limits+`}}}`, func(cfg *registry.Config[unstructured.Unstructured]) {
+		cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+			o := a.Object.(*unstructured.Unstructured)
+			spec := o.Object["spec"].(map[string]any)
+			for _, limits := range []any{spec["limits"], spec["list"].([]any)[0]} {
+				limits.(map[string]any)[o.GetName()] = true
+			}
+			return nil
+		})}
+	})
+	for _, name := range []string{"a", "b"} {
+		it, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"`+name+`"},"spec":{"list":[null]}}`), registry.WriteOptions{})
+		require.NoError(t, err)
+		o, err := s.Engine().Get(t.Context(), it.Key(), engine.GetOptions{})
+		require.NoError(t, err)
+		want := map[string]any{"cpu": int64(2), name: true}
+		require.Equal(t, map[string]any{"limits": want, "list": []any{want}}, o.Value.Object["spec"])
+	}
 }
 
 // Null where there may be none is the same as missing.

@@ -53,6 +53,19 @@ type markedLamp struct {
 	Status          map[string]int `json:"status,omitempty"`
 }
 
+// older has a status that another hides.
+type older struct {
+	Status string `json:"status,omitempty"`
+}
+
+type hidingLamp struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Status            map[string]int `json:"status,omitempty"`
+	older             `json:",inline"`
+	Spec              map[string]int `json:"spec"`
+}
+
 // kind is a layout with what a test needs beside it.
 type kind struct {
 	layout.Layout
@@ -91,7 +104,7 @@ func (k *kind) text(t *testing.T, o *store.Object) string {
 
 // kinds are structs and a map, which obey the same contract.
 var kinds = map[string]*kind{
-	"struct": kindOf[lamp](), "embedding struct": kindOf[commonLamp](), "struct with more metadata": kindOf[markedLamp](), "map": kindOf[unstructured.Unstructured](),
+	"struct": kindOf[lamp](), "embedding struct": kindOf[commonLamp](), "struct with more metadata": kindOf[markedLamp](), "struct with two statuses": kindOf[hidingLamp](), "map": kindOf[unstructured.Unstructured](),
 }
 
 // full is an object with everything that a layout treats apart.
@@ -287,6 +300,16 @@ func TestLayout_ADeepCloneIsEqualWithoutSharing(t *testing.T) {
 	require.Equal(t, full(), *k.schema.Pointer(o).(*shelf))
 }
 
+// Pointers that are the same, or very many side by side, are not in each other.
+func TestLayout_ADeepCloneOfWhatIsSideBySideIsOfAllFields(t *testing.T) {
+	k := kindOf[shelf]()
+	twice := &[]string{"a"}
+	full := shelf{Pointer: twice, Any: twice, Structs: slices.Repeat([]common{{Status: map[string]int{"on": 1}}}, 2000), Hidden: map[string]int{"a": 1}}
+	c, err := k.DeepClone(store.Header(&engine.Object[shelf]{Value: full}))
+	require.NoError(t, err)
+	require.Equal(t, full, *k.schema.Pointer(c).(*shelf))
+}
+
 // dial has a DeepCopyObject, which knows what its unexported fields hold.
 type dial struct {
 	lamp
@@ -399,6 +422,12 @@ func TestLayout_TakesTheStatusOfAnother(t *testing.T) {
 		k.TakeStatus(to, k.decoded(t, full))
 		require.Contains(t, k.text(t, to), `"status":{"on":1}`)
 		require.Contains(t, k.text(t, to), `"spec":{"watts":7}`)
+		if m, isMap := k.schema.Pointer(to).(*unstructured.Unstructured); isMap {
+			from := k.decoded(t, full)
+			k.TakeStatus(to, from)
+			m.Object["status"].(map[string]any)["on"] = int64(2) // as setting defaults does
+			require.Contains(t, k.text(t, from), `"status":{"on":1}`)
+		}
 		k.TakeStatus(to, k.decoded(t, `{"metadata":{"name":"a"},"spec":{}}`))
 		require.NotContains(t, k.text(t, to), "status")
 	})
