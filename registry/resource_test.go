@@ -74,6 +74,18 @@ func TestResource_WaitForTellsACacheThatIsBehindFromTheFuture(t *testing.T) {
 	}, time.Minute, time.Millisecond, "the client is not to come back")
 }
 
+// Without a cache there is nothing that could be behind, and storage is asked at once.
+func TestResource_WaitForWithoutACacheAsksStorage(t *testing.T) {
+	cfg := config()
+	cfg.Engine.NoCache = true
+	s := open(t, cfg)
+	o := create(t, s, widget("a", 1))
+	r := s.Resources()[0]
+	require.NoError(t, r.WaitFor(t.Context(), 0))
+	require.NoError(t, r.WaitFor(t.Context(), o.Revision))
+	require.ErrorIs(t, r.WaitFor(t.Context(), o.Revision+1000), engine.ErrFuture)
+}
+
 func TestResource_BodiesAreDecodedByTheRules(t *testing.T) {
 	s := open(t, config())
 	r := s.Resources()[0]

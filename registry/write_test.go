@@ -376,6 +376,12 @@ func TestUpdate_OfAnObjectThatIsGoneCreatesNone(t *testing.T) {
 	_, _, err = s.Update(t.Context(), before.Key, func(*engine.Object[Widget]) (Widget, error) { return before.Value, nil }, registry.WriteOptions{})
 	require.ErrorIs(t, err, engine.ErrConflict)
 	require.ErrorContains(t, err, string(before.Value.UID))
+	_, _, err = s.Update(t.Context(), before.Key, func(*engine.Object[Widget]) (Widget, error) {
+		w := widget("a", 1)
+		w.ResourceVersion = before.Revision.String()
+		return w, nil
+	}, registry.WriteOptions{})
+	require.ErrorIs(t, err, engine.ErrConflict)
 	_, err = s.Engine().Get(t.Context(), before.Key, engine.GetOptions{})
 	require.ErrorIs(t, err, engine.ErrNotFound)
 }

@@ -290,13 +290,23 @@ func TestApply_ToObjectsWithoutAGoType(t *testing.T) {
 	_, err = say("two", `"spec":{"target":8080,"template":{"metadata":{"labels":{"a":"c"}}}}`)
 	require.Equal(t, []string{".spec.target", ".spec.template.metadata.labels.a"}, conflicts(t, err))
 
+	storeOld := func() {
+		_, err := s.Engine().Update(t.Context(), "default/a", func(stored unstructured.Unstructured) (unstructured.Unstructured, error) {
+			next := *stored.DeepCopy()
+			next.Object["old"] = "what the schema had"
+			return next, nil
+		}, engine.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	storeOld()
 	o, _, err := s.Update(t.Context(), "default/a", func(old *engine.Object[unstructured.Unstructured]) (unstructured.Unstructured, error) {
 		next := *old.Value.DeepCopy()
-		next.Object["old"] = "what the schema had"
+		next.SetLabels(map[string]string{"a": "b"})
 		return next, nil
-	}, registry.WriteOptions{Manager: "editor"})
+	}, registry.WriteOptions{Manager: "editor", Warn: func(text string) { t.Error(text) }, Validation: registry.IgnoreUnknown})
 	require.NoError(t, err)
-	require.NotContains(t, owners(t, &o.Value), "editor")
+	require.Contains(t, owners(t, &o.Value), "editor Update: metadata.labels.a")
+	storeOld()
 	_, err = say("one", `"spec":{"size":2}`)
 	require.NoError(t, err)
 }

@@ -381,6 +381,7 @@ func TestPath_FindsWhatItNames(t *testing.T) {
 		".spec.items[-1]": "first", ".spec.items[-3]": nil, ".spec.items[*]": "zeroth", ".spec.rules[*].host": "h", ".spec.map.*": "1", ".spec.n[*]": nil,
 		`.spec.rules[?(@.port==80)].port`: "80", `.spec.rules[?(@.port==8e1)].port`: "80", ".spec.rules[?(@.port==9007199254740993)].port": nil, ".spec.rules[?(@.port==9007199254740992)].port": "9007199254740992", `.spec.rules[?(@.tls==true)].host`: "h", `.spec.rules[?(@.tls==false)].host`: nil,
 		`.spec.rules[?(@.host)].host`: "h", `.spec.rules[?(@.host!="h")].host`: "i", `.spec.rules[?(@.host==1)].host`: nil,
+		`.spec.rules[?(@.host!="h")].port`: nil,
 	} {
 		all, err := crd.Parse(strings.NewReader(strings.Replace(withColumn(path), "{type: object}", "{type: object, x-kubernetes-preserve-unknown-fields: true}", 1)))
 		require.NoError(t, err, path)

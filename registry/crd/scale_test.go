@@ -1,11 +1,13 @@
 package crd_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -56,6 +58,27 @@ func TestScale_ObeysTheSchema(t *testing.T) {
 		return []byte(`{"metadata":{"name":"a"},"spec":{"replicas":101}}`), nil
 	}, registry.WriteOptions{})
 	require.ErrorContains(t, err, "spec.size in body should be less than or equal to 100")
+}
+
+// An object that is older than the scale may have a number that is none of replicas. A controller can write its
+// status nevertheless.
+func TestScale_OfAnObjectThatIsOlder(t *testing.T) {
+	_, status, s := open(t)
+	for _, size := range []int64{-1, 5_000_000_000} {
+		_, err := s.Engine().Put(t.Context(), unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "default", "name": "a"}, "spec": map[string]any{"size": size},
+		}})
+		require.NoError(t, err)
+		it, _, err := status.Update(t.Context(), "default/a", func(live registry.Item) ([]byte, error) {
+			return fmt.Appendf(nil, `{"metadata":{"name":"a","resourceVersion":"%s"},"status":{"conditions":[{"type":"Ready"}]}}`, live.Revision()), nil
+		}, registry.WriteOptions{})
+		require.NoError(t, err)
+		text, err := it.JSON()
+		require.NoError(t, err)
+		require.Contains(t, string(text), fmt.Sprintf(`"spec":{"size":%d},"status":{"conditions":[{"type":"Ready"}]}`, size))
+	}
+	_, err := s.Resources()[2].Get(t.Context(), "default/a", engine.GetOptions{Read: engine.Latest()})
+	require.ErrorContains(t, err, "spec.replicas: Required value", "a scale has room for no such number")
 }
 
 // Whatever the schema says, an autoscaler could not read another value, as in Kubernetes.
