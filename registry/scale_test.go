@@ -201,6 +201,8 @@ func TestScale_LeavesTheStoredObjectAlone(t *testing.T) {
 		require.Contains(t, body(t, it), `"spec":{"replicas":5}`)
 		require.EqualValues(t, 3, *stored.Value.Replicas)
 	}
+	_, _, err = s.Resources()[1].Update(t.Context(), "default/a", setting(`{"metadata":{"name":"a"},"spec":{"replicas":-1}}`), registry.WriteOptions{})
+	require.Equal(t, "invalid", kindOf(err), "in every kind")
 }
 
 func TestScale_ContainsWhatPanicsAndWhatDoesNotSet(t *testing.T) {

@@ -257,6 +257,27 @@ func TestManagedFields_OfTheDeepestObjectAreReadAgain(t *testing.T) {
 	}
 }
 
+// Who may set the number of replicas alone cannot set metadata by that: it is not the scale's own.
+func TestApply_OfAScaleLeavesTheMetadataAlone(t *testing.T) {
+	g := open(t, func(c *registry.Config[Gear]) {
+		c.Scale = &registry.Scale[Gear]{
+			Replicas:    func(w *Gear) (int32, bool) { return int32(w.Spec.Size), true },
+			SetReplicas: func(w *Gear, n int32) { w.Spec.Size = int(n) },
+		}
+	})
+	before := g.apply("one", `"metadata":{"labels":{"a":"b"}},"spec":{"color":"red"}`)
+	_, _, err := g.store.Resources()[2].Apply(t.Context(), "default/a", []byte(`{"apiVersion":"autoscaling/v1","kind":"Scale","spec":{"replicas":3},
+		"metadata":{"name":"a","labels":{"c":"d"},"annotations":{"e":"f"},"finalizers":["example.com/wait"]}}`), registry.WriteOptions{Manager: "two"})
+	require.NoError(t, err)
+	after, err := g.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{Read: engine.Latest()})
+	require.NoError(t, err)
+	require.Equal(t, GearSpec{Size: 3, Color: "red"}, after.Value.Spec)
+	require.Equal(t, before.Value.Labels, after.Value.Labels)
+	require.Empty(t, after.Value.Annotations)
+	require.Empty(t, after.Value.Finalizers)
+	require.Equal(t, "one Apply: metadata.labels.a spec.color\ntwo Apply/scale: spec.size", owners(t, &after.Value))
+}
+
 // Kinds that are known only at run time merge by their schema, too, and fields that the
 // schema does not know have no owner and are no hindrance.
 func TestApply_ToObjectsWithoutAGoType(t *testing.T) {

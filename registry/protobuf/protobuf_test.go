@@ -133,6 +133,7 @@ func TestDecoders_RefuseWhatIsNestedTooDeep(t *testing.T) {
 	require.NoError(t, err)
 	for name, tag := range map[string][]byte{
 		"as usual": {0x0a}, "with a number before each": {0x10, 0x05, 0x0a}, "with a group before each": {0x1b, 0x1c, 0x0a},
+		"with a negative number before each":              {0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x0a},
 		"with a number of a field that has too many bits": {0x8a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01},
 	} {
 		_, err := decode(nested(3000, tag...))
