@@ -90,17 +90,17 @@ func TestQueue_BoundsAGroup(t *testing.T) {
 	f := newFixture(t, nil)
 	var wg sync.WaitGroup
 	require.NoError(t, f.during(journaltest.Fault{}, func() {
-		for i := range commit.MaxWrites + 10 {
+		for i := range commit.MaxWrites + 1 {
 			wg.Go(func() {
 				if err := f.set(fmt.Sprint("k", i), 0); err != nil {
 					t.Error(err)
 				}
 			})
 		}
-		require.Eventually(t, func() bool { return f.Len() == commit.MaxWrites+10 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return f.Len() == commit.MaxWrites+1 }, time.Minute, time.Millisecond)
 	}))
 	wg.Wait()
-	require.Equal(t, 3, f.journal.Writes(), "the one that hung, a full one, the rest")
+	require.Equal(t, 3, f.journal.Writes(), "the one that hung, a full one, the last write")
 
 	large := func(key string, size int) {
 		n := f.Len()
@@ -194,6 +194,25 @@ func TestQueue_DoesNotTakeAWriteWhoseContextIsDone(t *testing.T) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
 	require.ErrorIs(t, f.Do(ctx, &unwanted{set{log: f.pods, key: "a"}}), context.Canceled)
+}
+
+// resigning is a write whose context ends once it is queued.
+type resigning struct {
+	set
+	resign func()
+}
+
+func (r *resigning) Size() int { r.resign(); return r.set.Size() }
+
+// A writer that is to commit its group looks at its context once more, since others may have run first.
+func TestQueue_WritesNothingForAWriterThatGivesUpBeforeItCommits(t *testing.T) {
+	f := newFixture(t, nil)
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(f.ctx)
+	w := &resigning{set: set{log: f.pods, key: "a"}, resign: func() { cancel(cause) }}
+	require.ErrorIs(t, f.Do(ctx, w), cause)
+	require.Zero(t, f.journal.Writes())
+	require.NoError(t, f.set("a", 0), "the next writer can commit")
 }
 
 // A group all of which was taken back writes nothing, and the next goes on.
