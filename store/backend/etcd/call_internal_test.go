@@ -47,6 +47,29 @@ func TestCall_EndsAtItsOwnTime(t *testing.T) {
 		<-later.Done()
 		require.Equal(t, 10*time.Second, time.Since(begun), "the timer is set again after it had nothing to do")
 		last.end()
+		require.Empty(t, b.calls.running, "a call that has ended costs no memory")
+		require.NoError(t, b.Close())
+	})
+}
+
+// A call that is overdue makes the others no later, whichever of them is the next.
+func TestCall_EndsAtItsOwnTimeAfterAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := callable()
+		begun := time.Now()
+		var calls []*call
+		var ends []context.Context
+		for range 5 {
+			ctx, call, err := b.begin(context.Background())
+			require.NoError(t, err)
+			calls, ends = append(calls, call), append(ends, ctx)
+			time.Sleep(time.Second)
+		}
+		for i, ctx := range ends {
+			<-ctx.Done()
+			require.Equal(t, time.Duration(10+i)*time.Second, time.Since(begun))
+			calls[i].end()
+		}
 		require.NoError(t, b.Close())
 	})
 }
@@ -94,7 +117,6 @@ func TestCall_EndsWithTheBackend(t *testing.T) {
 			t.Error("Close has not waited for the call")
 		default:
 		}
-		time.Sleep(time.Minute)
 		b.endOverdue() // as if the timer had been ringing already
 		require.False(t, b.calls.timer.Stop(), "it is not set")
 		call.end()

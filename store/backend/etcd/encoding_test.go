@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -63,6 +64,40 @@ func TestEncoding_SealedIsNotReadableAndBoundToItsPlace(t *testing.T) {
 	require.ErrorContains(t, err, "Config.Sealer is nil")
 }
 
+// A codec may need its tag to read what it has written.
+func TestEncoding_HasTheTagOfTheCodec(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.Codec = codec.Gzip{} })
+	long := strings.Repeat("x", 100*codec.DefaultMinSize)
+	w := f.watch(f.revision(), "")
+	for _, text := range []string{long, "short"} {
+		f.create(text[:1], text)
+		require.Less(t, len(f.stored(text[:1])), codec.DefaultMinSize)
+		o, err := f.Get(f.ctx, text[:1])
+		require.NoError(t, err)
+		require.Equal(t, text, textOf(o))
+	}
+	require.Equal(t, []string{"ADDED x=" + long + " was -", "ADDED s=short was -"}, w.read(f.revision()))
+}
+
+// What another program has written has no time of its own.
+func TestEncoding_OfAnotherProgramHasTheTimeAtWhichItCame(t *testing.T) {
+	f := newFixture(t)
+	w := f.watch(f.revision(), "")
+	before := time.Now()
+	f.foreign("a", "1")
+	batch, err := w.Next(1)
+	for ; err == nil && len(batch.Events) == 0; batch, err = w.Next(1) {
+		w.await()
+	}
+	require.NoError(t, err)
+	o, err := f.Get(f.ctx, "a")
+	require.NoError(t, err)
+	for _, o := range []*store.Object{o, batch.Events[0].Object} {
+		require.WithinRange(t, o.Written, before, time.Now())
+		require.Zero(t, o.Expires)
+	}
+}
+
 // rawCodec is a codec whose bytes begin like a header.
 type rawCodec struct{ codec.JSON }
 
@@ -93,10 +128,10 @@ func TestPut_TooLargeIsRefusedBeforeItIsSent(t *testing.T) {
 	require.Equal(t, before, f.revision())
 }
 
-// junk writes what cannot be decoded.
+// junk writes what cannot be decoded, though a part of it can.
 func (f *fixture) junk(key string) store.Revision {
 	f.Helper()
-	resp, err := f.raw.Put(f.ctx, f.place(key), "{")
+	resp, err := f.raw.Put(f.ctx, f.place(key), `{"Text":"half","Key":1}`)
 	require.NoError(f, err)
 	return store.Revision(resp.Header.Revision)
 }

@@ -67,6 +67,26 @@ func TestLeasePool_ObjectsEndAtOneRevision(t *testing.T) {
 	}
 }
 
+// An object shares no lease that ends before its own time to live, or long after it, or that has its
+// number of objects.
+func TestLeasePool_SharesALeaseAmongObjectsThatEndAboutThen(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.LeasePool = 3 })
+	put := func(key string, ttl time.Duration) int64 {
+		_, err := f.Put(f.ctx, draft(key, "1"), nil, backend.PutOptions{TTL: ttl})
+		require.NoError(t, err)
+		resp, err := f.raw.Get(f.ctx, f.place(key))
+		require.NoError(t, err)
+		return resp.Kvs[0].Lease
+	}
+	hour := put("a", time.Hour)
+	two := put("b", 2*time.Hour)
+	require.NotEqual(t, hour, two, "it ends too early")
+	full := put("c", time.Hour)
+	require.NotEqual(t, two, full, "it ends too late")
+	require.Equal(t, []int64{full, full}, []int64{put("d", time.Hour), put("e", time.Hour)})
+	require.NotEqual(t, full, put("f", time.Hour), "it has three objects")
+}
+
 func TestLease_OfAWriteThatFailsIsRevoked(t *testing.T) {
 	f := newFixture(t)
 	f.create("a", "1")
