@@ -191,6 +191,39 @@ func TestClose_LeavesATrimThatHangs(t *testing.T) {
 	require.Len(t, f.list(backend.ListOptions{}), 1)
 }
 
+// vast is a journal with more discarded history than can be deleted.
+type vast struct {
+	journal.Journal
+	once    sync.Once
+	entered chan struct{} // closed when some is deleted
+}
+
+func (v *vast) Trim(string, journal.Budget) (journal.Trimmed, error) {
+	v.once.Do(func() { close(v.entered) })
+	runtime.Gosched()
+	return journal.Trimmed{More: true}, nil
+}
+
+// Close does not wait until all discarded history is deleted: that goes on when the file is opened again.
+func TestClose_LeavesHistoryThatIsBeingDeleted(t *testing.T) {
+	disk := &vast{entered: make(chan struct{})}
+	f := newFixture(t, func(f *fixture) {
+		f.wrap = func(j journal.Journal) journal.Journal { disk.Journal = j; return disk }
+	})
+	f.put("a", "1")
+	last := f.put("a", "2")
+	require.NoError(t, f.Compact(f.ctx, last.Revision))
+	<-disk.entered
+	f.close()
+
+	f.wrap = nil
+	f.open()
+	f.file.Settle()
+	b, err := f.Bounds()
+	require.NoError(t, err)
+	require.Equal(t, b.Floor, b.Trimmed)
+}
+
 // What is queued when the file is closed is committed or refused, never lost.
 func TestClose_CommitsOrRefuses(t *testing.T) {
 	for range 5 {

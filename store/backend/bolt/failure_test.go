@@ -267,6 +267,76 @@ func TestFile_TellsThatTheDiskHasFailed(t *testing.T) {
 	require.NoError(t, f.file.Failure())
 }
 
+// doomed is a journal that fails for good, by whichever write comes first once err is set.
+type doomed struct {
+	journal.Journal
+	err error
+}
+
+func (d *doomed) Declare(name string, first uint64) (journal.Bounds, error) {
+	if d.err != nil {
+		return journal.Bounds{}, d.err
+	}
+	return d.Journal.Declare(name, first)
+}
+
+func (d *doomed) Trim(name string, b journal.Budget) (journal.Trimmed, error) {
+	if d.err != nil {
+		return journal.Trimmed{}, d.err
+	}
+	return d.Journal.Trim(name, b)
+}
+
+func (d *doomed) Rewrite(name string, entries []journal.Entry) error {
+	if d.err != nil {
+		return d.err
+	}
+	return d.Journal.Rewrite(name, entries)
+}
+
+// A file without a Put may meet the failure, too.
+func TestFile_TellsThatTheDiskHasFailedWithoutAPut(t *testing.T) {
+	for name, write := range map[string]func(*fixture) error{
+		"a new type": func(f *fixture) error { _, err := bolt.New(f.file, "more", f.cfg); return err },
+		"rewriting":  func(f *fixture) error { _, err := f.Rewrite(f.ctx); return err },
+		"deleting history": func(f *fixture) error {
+			require.NoError(t, f.Compact(f.ctx, f.revision()))
+			f.file.Settle()
+			return f.file.Failure()
+		},
+	} {
+		var told []error
+		disk := &doomed{}
+		f := newFixture(t, func(f *fixture) {
+			f.opts.OnError = func(err error) { told = append(told, err) }
+			f.wrap = func(j journal.Journal) journal.Journal { disk.Journal = j; return disk }
+		})
+		f.put("a", "1")
+		f.close()
+		f.cfg.Sealer = sealer(t, 'a')
+		f.open()
+		disk.err = &bolt.FailedError{Path: f.path, Uncertain: true, Cause: syscall.EIO}
+		require.ErrorIs(t, write(f), backend.ErrFailed, name)
+		require.ErrorIs(t, f.file.Failure(), syscall.EIO, name)
+		require.NotEmpty(t, told, name)
+		require.ErrorIs(t, told[0], syscall.EIO, name)
+	}
+}
+
+// An expiry is not tried again on a disk that has failed, which would be reported each time.
+func TestExpiry_IsNotTriedAgainWhenTheDiskHasFailed(t *testing.T) {
+	reported := 0
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.OnError = func(error) { reported++ } })
+	f.putFor(time.Minute, "a", "1")
+	disk.Add(journaltest.Fault{Err: &bolt.FailedError{Path: f.path, Uncertain: true, Cause: syscall.EIO}})
+	f.clock.Advance(time.Minute)
+	require.ErrorIs(t, f.file.Failure(), syscall.EIO)
+	before := reported
+	f.clock.Advance(time.Hour)
+	require.Equal(t, before, reported)
+	require.Len(t, f.list(backend.ListOptions{}), 1)
+}
+
 // emptyWindow makes history go out of memory.
 func (f *fixture) emptyWindow() { f.clock.Advance(time.Hour) }
 

@@ -91,6 +91,46 @@ func TestWrite_WaitsForFewDeletionsOfHistory(t *testing.T) {
 	require.Equal(t, b.Floor, b.Trimmed)
 }
 
+// What a write leaves of the history that it has discarded, upkeep deletes.
+func TestWrite_LeavesHistoryToUpkeep(t *testing.T) {
+	defer bolt.SetFullTrims(8, 2)()
+	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 20} })
+	f.flicker("a", 80)
+	disk.Add(journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}})
+	f.put("a", "x")
+	f.file.Settle()
+	b, err := f.Bounds()
+	require.NoError(t, err)
+	require.Positive(t, b.Floor)
+	require.Equal(t, b.Floor, b.Trimmed)
+}
+
+// A write is tried again with the space of what was deleted before there was none even for that.
+func TestWrite_TakesTheSpaceOfTheFirstDeletion(t *testing.T) {
+	defer bolt.SetFullTrims(8, 5)()
+	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 20} })
+	last := f.flicker("a", 80)
+	full := journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}}
+	disk.Add(full, journaltest.Fault{}, journaltest.Fault{}, full) // the write, the floor, and two deletions
+	_, err := f.Put(f.ctx, draft("a", "x"), last, backend.PutOptions{})
+	require.NoError(t, err)
+}
+
+// The history of any type makes space, also if that of another has none to spare.
+func TestWrite_TakesTheSpaceOfAnyType(t *testing.T) {
+	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 20} })
+	f.flicker("a", 80)
+	for _, name := range []string{"before", "other"} { // by their names, before items and after
+		more, err := bolt.New(f.file, name, f.cfg)
+		require.NoError(t, err)
+		disk.Add(journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}})
+		_, err = more.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{})
+		require.NoError(t, err, name)
+		f.flicker("a", 80)
+	}
+	require.Positive(t, f.compacted())
+}
+
 // Upkeep deletes in small steps, too, if there is no space for larger ones.
 func TestUpkeep_DeletesLittleAtOnceIfTheDiskIsFull(t *testing.T) {
 	var reported []error
@@ -151,8 +191,38 @@ func TestRetain_BytesAloneBoundHistory(t *testing.T) {
 	}
 	f.clock.Advance(24 * time.Hour)
 	f.file.Settle()
+	require.Less(t, f.Marks(), 100, "what is known of discarded history costs no memory")
 	kept := int(f.revision() - f.compacted())
 	require.Greater(t, kept, 128<<10/len(text))
 	require.LessOrEqual(t, kept, 256<<10/len(text))
 	f.remove("a")
+}
+
+// So does a number of events.
+func TestRetain_EventsAloneBoundHistory(t *testing.T) {
+	f := newFixture(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MaxEvents: 500} })
+	for range 8 {
+		f.emitMany(250, "x")
+		f.file.Settle()
+	}
+	kept := f.revision() - f.compacted()
+	require.GreaterOrEqual(t, kept, store.Revision(500))
+	require.LessOrEqual(t, kept, store.Revision(1100), "a quarter more, at least 256, and what is written meanwhile")
+}
+
+// MinEvents stay, however many bytes they are.
+func TestRetain_KeepsMinEventsBeyondMaxBytes(t *testing.T) {
+	f := newFixture(t, func(f *fixture) {
+		f.cfg.Retain = store.WindowLimits{MinEvents: 300, MaxBytes: 64 << 10}
+	})
+	text := strings.Repeat("x", 1000)
+	for range 8 {
+		f.emitMany(100, text)
+		f.file.Settle()
+	}
+	f.clock.Advance(24 * time.Hour)
+	f.file.Settle()
+	kept := f.revision() - f.compacted()
+	require.GreaterOrEqual(t, kept, store.Revision(300))
+	require.Less(t, kept, store.Revision(400))
 }
