@@ -297,6 +297,8 @@ func TestWatch_EndsBeforeAValueThatCannotBeDecoded(t *testing.T) {
 	f.put("a", "1")
 	f.put("a", "bad")
 	f.put("a", "3")
+	f.put("b", "bad")
+	f.remove("b")
 	f.close()
 	f.cfg.Codec = failing{"bad"}
 	f.open()
@@ -305,6 +307,7 @@ func TestWatch_EndsBeforeAValueThatCannotBeDecoded(t *testing.T) {
 	require.Len(t, w.read(2, 10), 1)
 	require.ErrorIs(t, w.wait(), backend.ErrUndecodable)
 	require.Len(t, f.watch(4, "").read(4, 10), 0)
+	require.ErrorIs(t, f.watch(5, "").wait(), backend.ErrUndecodable, "a deletion has the value, too")
 }
 
 // What was compacted is not held in memory either.

@@ -202,6 +202,39 @@ func (v versioned) Decode(tag uint8, data []byte, into any) error {
 	return &codec.TagError{Codec: "versioned", Tag: tag}
 }
 
+// untidy is a codec that works in the bytes that it decodes, and in what is behind them.
+type untidy struct{ codec.JSON }
+
+func (u untidy) Decode(tag uint8, data []byte, into any) error {
+	err := u.JSON.Decode(tag, data, into)
+	clear(data)
+	_ = append(data, "clutter"...)
+	return err
+}
+
+// What a codec is given is its own, and neither the file's nor that of another value.
+func TestCodec_MayWriteToWhatItDecodes(t *testing.T) {
+	f := newFixture(t, func(f *fixture) { f.cfg.Codec = untidy{} })
+	for i := range 20 {
+		f.put(fmt.Sprint("k", i%7), fmt.Sprint(i))
+		f.emit("k", fmt.Sprint("passed by ", i))
+	}
+	last := f.revision()
+	newest, middle := f.list(backend.ListOptions{}), f.list(backend.ListOptions{Revision: last / 2})
+	events := f.watch(1, "").read(last, 10)
+	for range 2 {
+		f.reopen(0)
+		require.Equal(t, newest, f.list(backend.ListOptions{}))
+		require.Equal(t, events, f.watch(1, "").read(last, 10))
+		f.emptyWindow()
+		require.Equal(t, middle, f.list(backend.ListOptions{Revision: last / 2}))
+		require.Equal(t, events, f.watch(1, "").read(last, 10))
+		_, err := f.Rewrite(f.ctx)
+		require.NoError(t, err)
+		f.check()
+	}
+}
+
 func TestCodec_ReadsWhatAnOlderOneWrote(t *testing.T) {
 	f := newFixture(t)
 	f.put("a", "old")
