@@ -114,11 +114,12 @@ func TestPut_WhoseAnswerIsTooLargeIsUncertain(t *testing.T) {
 
 	bare := draft("a", "")
 	bare.Revision = o.Revision
-	_, err = b.Put(f.ctx, draft("a", "2"), bare, backend.PutOptions{})
+	_, err = b.Put(f.ctx, draft("a", "2"), bare, backend.PutOptions{TTL: time.Hour})
 	require.ErrorIs(t, err, backend.ErrUncertain)
 	require.ErrorIs(t, err, backend.ErrTooLarge)
+	require.NoError(t, b.Close())
 	o, err = f.Get(f.ctx, "a")
-	require.NoError(t, err)
+	require.NoError(t, err, "its lease was not given back")
 	require.Equal(t, "2", textOf(o), "it was done")
 }
 
@@ -293,6 +294,19 @@ func TestBackend_OfAnotherClusterFails(t *testing.T) {
 	require.NotEqual(t, cluster.Was, cluster.Is)
 	_, err = f.Remove(f.ctx, o)
 	require.ErrorIs(t, err, backend.ErrFailed)
+	require.ErrorIs(t, err, backend.ErrUncertain, "the other one may have done it")
+	_, err = f.Put(f.ctx, draft("b", "1"), nil, backend.PutOptions{})
+	require.ErrorIs(t, err, backend.ErrFailed)
+	require.ErrorIs(t, err, backend.ErrUncertain)
 	_, err = f.Watch(f.ctx, backend.WatchOptions{Notify: func() {}})
 	require.ErrorIs(t, err, backend.ErrFailed)
+	_, err = f.Revision(f.ctx)
+	require.ErrorIs(t, err, backend.ErrFailed)
+	_, err = f.List(f.ctx, backend.ListOptions{})
+	require.ErrorIs(t, err, backend.ErrFailed)
+	_, err = f.List(f.ctx, backend.ListOptions{Revision: 1})
+	require.ErrorIs(t, err, backend.ErrFailed)
+	_, err = f.Compacted(f.ctx)
+	require.ErrorIs(t, err, backend.ErrFailed)
+	require.ErrorIs(t, f.Compact(f.ctx, 1), backend.ErrFailed)
 }
