@@ -3,8 +3,11 @@ package etcd
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -41,6 +44,66 @@ func TestNext_EndsBeforeAChangeWithoutItsLastState(t *testing.T) {
 	require.Equal(t, store.Revision(2), batch.Through)
 	_, err = w.Next(10)
 	require.ErrorIs(t, err, lost)
+}
+
+// member is a watcher of the client that answers requests for progress, unless it is silent.
+type member struct {
+	clientv3.Watcher
+	responses chan clientv3.WatchResponse
+	revision  int64
+	asked     int
+	silent    bool
+}
+
+func (m *member) RequestProgress(context.Context) error {
+	m.asked++
+	if !m.silent {
+		m.responses <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: m.revision}}
+	}
+	return nil
+}
+
+// A watch goes on as long as it is answered, however little happens. It is in a hurry only while a
+// reader waits for a revision that the member has not reached.
+func TestReceive_RequestsProgressAndEndsWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const period = 5 * time.Second
+		m := &member{responses: make(chan clientv3.WatchResponse, 1), revision: 5}
+		b := &Backend{life: context.Background(), watches: map[*watcher]struct{}{}, client: clientv3.NewCtxClient(context.Background())}
+		b.client.Watcher = m
+		b.config = Config{ProgressEvery: period, Buffer: Buffer{Events: 1, Bytes: 1}}
+		w := b.newWatcher(backend.WatchOptions{From: 1, Notify: func() {}})
+		ended := make(chan error, 1)
+		go func() { ended <- w.receive(&stream{ctx: context.Background(), responses: m.responses}) }()
+
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Empty(t, ended)
+		require.InDelta(t, time.Hour/period, m.asked, 1)
+		require.Equal(t, store.Revision(5), w.position())
+
+		before := m.asked
+		w.chase(7)
+		synctest.Wait()
+		require.Equal(t, before+1, m.asked, "at once")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.InDelta(t, time.Second/hurry, m.asked-before, 1)
+		m.revision = 7
+		time.Sleep(hurry)
+		synctest.Wait()
+		require.Equal(t, store.Revision(7), w.position())
+		before = m.asked
+		time.Sleep(period - hurry)
+		synctest.Wait()
+		require.Equal(t, before, m.asked, "no reader waits any more")
+
+		m.silent = true
+		silent := time.Now()
+		require.ErrorIs(t, <-ended, backend.ErrUnavailable)
+		require.InDelta(t, 2*period, time.Since(silent), float64(period))
+		w.finish(backend.ErrUnavailable)
+	})
 }
 
 // Revisions of one prefix may be far apart, also for a process of 32 bits.

@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -111,6 +112,23 @@ func TestBuffer_BreaksAWatchOffAndGoesOn(t *testing.T) {
 	require.Equal(t, want, w.read(f.revision()))
 }
 
+// A stream that is broken off is not left open beside the one that is opened for it.
+func TestBuffer_LeavesNoStreamBehind(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.Buffer = etcd.Buffer{Events: 4} })
+	w := f.watch(f.revision(), "")
+	require.Len(t, w.read(f.foreign("first", "x")), 1)
+	before := runtime.NumGoroutine()
+	const rounds = 20
+	for range rounds {
+		var last store.Revision
+		for i := range 5 {
+			last = f.foreign(fmt.Sprint("k", i), "x")
+		}
+		require.Len(t, w.read(last), 5)
+	}
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() < before+rounds }, patience, time.Millisecond)
+}
+
 func TestBuffer_CountsBytes(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.Buffer = etcd.Buffer{Bytes: 10_000} })
 	w := f.watch(f.revision(), "")
@@ -144,6 +162,63 @@ func TestCompact_IsSeenByOtherProcesses(t *testing.T) {
 	require.Len(t, resp.Kvs, 1)
 	_, err = f.raw.Get(f.ctx, "/elsewhere", rev(start))
 	require.NoError(t, err, "the rest of the cluster keeps its history")
+}
+
+// Each of those that compact at a time finds what it has asked for done, or more.
+func TestCompact_ByManyAtATime(t *testing.T) {
+	f := newFixture(t)
+	first := f.create("a", "1").Revision
+	for i := range 20 {
+		f.foreign("a", fmt.Sprint(i))
+	}
+	processes := []*etcd.Backend{f.Backend, f.open()}
+	var compacting sync.WaitGroup
+	for i := range 20 {
+		compacting.Go(func() {
+			b, rev := processes[i%2], first+store.Revision(i)
+			assert.NoError(t, b.Compact(f.ctx, rev))
+			oldest, err := b.Compacted(f.ctx)
+			assert.NoError(t, err)
+			assert.GreaterOrEqual(t, oldest, rev)
+		})
+	}
+	compacting.Wait()
+}
+
+// The oldest revision is exact, also for a process that knows nothing of it yet.
+func TestCompacted_FindsTheRevisionOfEtcd(t *testing.T) {
+	f := newFixture(t)
+	for i := range 9 {
+		at := f.foreign("a", fmt.Sprint(i))
+		f.foreign("b", fmt.Sprint(i))
+		_, err := f.raw.Compact(f.ctx, int64(at))
+		require.NoError(t, err)
+		for range i {
+			f.foreign("a", "later")
+		}
+		for _, b := range []*etcd.Backend{f.Backend, f.open()} {
+			oldest, err := b.Compacted(f.ctx)
+			require.NoError(t, err)
+			require.Equal(t, at, oldest)
+		}
+	}
+}
+
+// A process that is cut off learns afterwards of a compaction, even if etcd has dropped the history
+// that says so.
+func TestCompact_IsSeenAfterACut(t *testing.T) {
+	f := newFixture(t)
+	f.cfg.Endpoints = []string{f.server.Endpoint}
+	other := f.open()
+	f.proxy.Cut()
+	last := f.foreign("a", "1")
+	require.NoError(t, other.Compact(f.ctx, last))
+	now, err := other.Revision(f.ctx)
+	require.NoError(t, err)
+	_, err = f.raw.Compact(f.ctx, int64(now))
+	require.NoError(t, err)
+	f.proxy.Heal()
+	require.Eventually(t, func() bool { return f.Floor() == last }, patience, time.Millisecond)
 }
 
 func TestStoreID_NamesClusterAndPrefix(t *testing.T) {

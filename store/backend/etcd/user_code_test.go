@@ -41,6 +41,18 @@ func TestWatch_EndsIfUserCodeEndsItsGoroutine(t *testing.T) {
 	require.ErrorIs(t, err, usercode.ErrGoexit)
 }
 
+// The schema is told the revision of a write that was done. If it panics, the caller must not take the
+// write for one that was not.
+func TestPut_WhoseSchemaPanicsBehindItIsUncertain(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) {
+		c.Schema.SetRevision = func(*store.Object, store.Revision) { panic("no room") }
+	})
+	_, err := f.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{})
+	require.ErrorIs(t, err, usercode.ErrPanic)
+	require.ErrorIs(t, err, backend.ErrUncertain)
+	require.NotEmpty(t, f.stored("a"))
+}
+
 // OnError ends no watch.
 func TestWatch_GoesOnIfOnErrorEndsItsGoroutine(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.OnError = func(error) { runtime.Goexit() } })
