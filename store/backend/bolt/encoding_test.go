@@ -134,6 +134,40 @@ func TestRewrite_ChangesNothingForARevisionInTheValue(t *testing.T) {
 	require.Zero(t, n)
 }
 
+// tagged is JSON under a tag.
+type tagged struct {
+	codec.JSON
+	tag uint8
+}
+
+func (c tagged) Encode(value any) (uint8, []byte, error) {
+	_, data, err := c.JSON.Encode(value)
+	return c.tag, data, err
+}
+
+func (c tagged) Decode(_ uint8, data []byte, into any) error { return c.JSON.Decode(0, data, into) }
+
+// A codec need not know an old tag any more, though it encodes as before.
+func TestRewrite_ChangesTags(t *testing.T) {
+	f := newFixture(t, func(f *fixture) { f.cfg.Codec = tagged{tag: 1} })
+	f.put("a", "x")
+	f.close()
+	f.cfg.Codec = tagged{tag: 2}
+	f.open()
+	for _, want := range []int{1, 0} {
+		n, err := f.Rewrite(f.ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+	}
+	f.close()
+	_, err := bolt.Dump(f.path, func(r bolt.Record) error {
+		require.Equal(t, uint8(2), r.Tag)
+		return nil
+	})
+	require.NoError(t, err)
+	f.open()
+}
+
 // A value that cannot be encoded again stays, and the error does not say that it cannot be
 // decoded.
 func TestRewrite_LeavesWhatCannotBeEncoded(t *testing.T) {
@@ -274,6 +308,39 @@ func (f *fixture) tryOpen() (*bolt.Backend, error) {
 	b, err := bolt.New(file, "items", f.cfg)
 	require.NoError(f, file.Close())
 	return b, err
+}
+
+// late finds out that it cannot decode a text when it has done so.
+type late struct {
+	codec.JSON
+	text string
+}
+
+func (l late) Decode(tag uint8, data []byte, into any) error {
+	err := l.JSON.Decode(tag, data, into)
+	if err == nil && strings.Contains(string(data), l.text) {
+		return fmt.Errorf("%q is not legible", l.text)
+	}
+	return err
+}
+
+// A value that is decoded in part is not given to readers, and is no less an error in a state of the past.
+func TestKeep_GivesNothingOfAValueThatFailsLate(t *testing.T) {
+	f := newFixture(t)
+	f.put("a", "bad")
+	f.put("b", "fine")
+	f.close()
+	f.cfg.Codec, f.cfg.OnUndecodable = late{text: "bad"}, bolt.Keep
+	f.open()
+	f.emptyWindow()
+	_, err := f.List(f.ctx, backend.ListOptions{Revision: 2})
+	require.ErrorIs(t, err, backend.ErrUndecodable)
+	events := f.watch(1, "").events(3, 10)
+	require.Len(t, events, 2)
+	require.Empty(t, textOf(events[0].Object))
+	gone, err := f.Remove(f.ctx, &store.Object{Key: "a", Revision: 2})
+	require.NoError(t, err)
+	require.Empty(t, textOf(gone))
 }
 
 // Objects whose values are lost stay in their places until they are overwritten

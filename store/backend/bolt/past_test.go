@@ -1,6 +1,7 @@
 package bolt_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -97,4 +98,37 @@ func TestPast_ForgetsItsIndexes(t *testing.T) {
 	p.clock.Advance(time.Minute)
 	require.Equal(t, 1, p.page(21))
 	require.Equal(t, 1, p.page(31))
+}
+
+// preceded is a journal in which something happens just before it is read, once.
+type preceded struct {
+	journal.Journal
+	first func()
+}
+
+func (p *preceded) Read(ctx context.Context, name string, fn func(journal.View) error) error {
+	if first := p.first; first != nil {
+		p.first = nil
+		first()
+	}
+	return p.Journal.Read(ctx, name, fn)
+}
+
+// A state whose records are deleted when the list comes to them is too old, and not another one.
+func TestPast_ExpiresIfItIsCompactedMeanwhile(t *testing.T) {
+	p := &preceded{}
+	f := newFixture(t, func(f *fixture) {
+		f.wrap = func(j journal.Journal) journal.Journal { p.Journal = j; return p }
+	})
+	f.put("a", "1")
+	f.put("b", "1")
+	last := f.put("a", "2").Revision
+	f.reopen(0)
+	f.emptyWindow()
+	p.first = func() {
+		require.NoError(t, f.Compact(f.ctx, last))
+		f.file.Settle()
+	}
+	_, err := f.List(f.ctx, backend.ListOptions{Revision: last - 1})
+	require.ErrorIs(t, err, store.ErrExpired)
 }
