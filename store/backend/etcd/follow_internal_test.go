@@ -106,6 +106,31 @@ func TestReceive_RequestsProgressAndEndsWithoutAnAnswer(t *testing.T) {
 	})
 }
 
+// A watch is full at either bound of its buffer, and has room again when half of both is read.
+func TestAppend_IsFullAtTheBoundsOfTheBuffer(t *testing.T) {
+	for name, buffer := range map[string]Buffer{"events": {Events: 4, Bytes: 1000}, "bytes": {Events: 1000, Bytes: 40}} {
+		b := &Backend{life: context.Background(), watches: map[*watcher]struct{}{}, config: Config{Buffer: buffer}}
+		w := b.newWatcher(backend.WatchOptions{From: 1, Notify: func() {}})
+		for rev := store.Revision(2); rev <= 5; rev++ {
+			full := w.append([]change{{store.Event{Revision: rev}, 10}}, rev)
+			require.Equal(t, rev == 5, full, "%s, at %d", name, rev)
+		}
+		for rev := store.Revision(2); rev <= 5; rev++ {
+			batch, err := w.Next(1)
+			require.NoError(t, err)
+			require.Equal(t, rev, batch.Through)
+			require.Equal(t, rev >= 3, len(w.room) == 1, "%s, at %d", name, rev)
+		}
+		<-w.room
+		_, err := w.Next(1)
+		require.NoError(t, err)
+		require.Empty(t, w.room, "it was told once that there is room")
+		require.False(t, w.append(nil, 4), name)
+		require.Equal(t, store.Revision(5), w.position(), "a member that is behind takes nothing back")
+		w.finish(store.ErrClosed)
+	}
+}
+
 // Revisions of one prefix may be far apart, also for a process of 32 bits.
 func TestInOrder_IsThatOfRevisionsThenKeys(t *testing.T) {
 	at := func(key string, revision int64) *clientv3.Event {

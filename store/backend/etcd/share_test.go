@@ -112,6 +112,19 @@ func TestBuffer_BreaksAWatchOffAndGoesOn(t *testing.T) {
 	require.Equal(t, want, w.read(f.revision()))
 }
 
+// A watch that is closed costs nothing any more.
+func TestWatch_LeavesNothingBehind(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = time.Hour })
+	f.watch(f.revision(), "").Close()
+	before := runtime.NumGoroutine()
+	const watches = 20
+	for range watches {
+		f.watch(f.revision(), "").Close()
+	}
+	require.Zero(t, f.Watching())
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() < before+watches }, patience, time.Millisecond)
+}
+
 // A stream that is broken off is not left open beside the one that is opened for it.
 func TestBuffer_LeavesNoStreamBehind(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.Buffer = etcd.Buffer{Events: 4} })
