@@ -365,8 +365,13 @@ func TestKeep_KeepsWhatCannotBeDecoded(t *testing.T) {
 	require.ErrorContains(t, err, "dir/lost")
 	require.ErrorContains(t, err, "dir/overwritten")
 	require.Len(t, f.list(backend.ListOptions{Prefix: "fine"}), 1)
+	var conflict *backend.ConflictError
 	_, err = f.Put(f.ctx, draft("dir/lost", "new"), nil, backend.PutOptions{})
 	require.ErrorIs(t, err, store.ErrExists)
+	require.NotErrorAs(t, err, &conflict, "which has the object that is there")
+	_, err = f.Put(f.ctx, draft("dir/lost", "new"), &store.Object{Key: "dir/lost", Revision: 1}, backend.PutOptions{})
+	require.ErrorIs(t, err, store.ErrConflict)
+	require.NotErrorAs(t, err, &conflict)
 
 	w := f.watch(f.revision(), "")
 	gone, err := f.Remove(f.ctx, &store.Object{Key: "dir/lost", Revision: 2})
