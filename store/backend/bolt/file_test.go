@@ -259,6 +259,22 @@ func TestIdle_NeedsFewTimersWhateverTheAgeIs(t *testing.T) {
 	require.Greater(t, f.compacted(), f.revision()-10-256)
 }
 
+// History that is too young when the alarm rings goes in its turn, though nothing is written any more.
+func TestIdle_DiscardsAllThatComesOfAge(t *testing.T) {
+	defer bolt.SetHotLimits(store.WindowLimits{MinAge: time.Minute, MaxEvents: 10})()
+	f := newFixture(t, func(f *fixture) {
+		f.cfg.Retain = store.WindowLimits{MinEvents: 10, MinAge: time.Hour}
+	})
+	f.clock.Advance(30 * time.Minute)
+	f.emitMany(900, "x")
+	for range 18 {
+		f.clock.Advance(10 * time.Minute)
+		f.file.Settle()
+	}
+	require.Greater(t, f.compacted(), f.revision()-10-256)
+	require.Zero(t, f.clock.Pending())
+}
+
 func TestSnapshot_HonoursTheContext(t *testing.T) {
 	f := newFixture(t)
 	ctx, cancel := context.WithCancel(f.ctx)

@@ -131,6 +131,26 @@ func TestWrite_TakesTheSpaceOfAnyType(t *testing.T) {
 	require.Positive(t, f.compacted())
 }
 
+// A compaction is not forgotten that comes when upkeep is done with its type, and not with another.
+func TestCompact_FreesSpaceBesideUpkeepOfAnotherType(t *testing.T) {
+	f, disk := newFaulty(t)
+	others, err := bolt.New(f.file, "others", f.cfg)
+	require.NoError(t, err)
+	o, err := others.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{})
+	require.NoError(t, err)
+	last := f.flicker("a", 10).Revision
+	entered, wait := make(chan struct{}), make(chan struct{})
+	disk.Add(journaltest.Fault{}, journaltest.Fault{}, journaltest.Fault{Entered: entered, Wait: wait}) // the floor of others, a look at items, and deleting of others
+	require.NoError(t, others.Compact(f.ctx, o.Revision))
+	<-entered
+	require.NoError(t, f.Compact(f.ctx, last))
+	close(wait)
+	f.file.Settle()
+	b, err := f.Bounds()
+	require.NoError(t, err)
+	require.Equal(t, uint64(last), b.Trimmed)
+}
+
 // Upkeep deletes in small steps, too, if there is no space for larger ones.
 func TestUpkeep_DeletesLittleAtOnceIfTheDiskIsFull(t *testing.T) {
 	var reported []error

@@ -67,6 +67,27 @@ func TestRestore_LeavesAFileThatCameMeanwhile(t *testing.T) {
 	require.NoFileExists(t, journal.Unfinished(path))
 }
 
+// However long the history is, nothing of it is left, and nothing but the state.
+func TestRestore_DiscardsAHistoryOfAnyLength(t *testing.T) {
+	f := newFixture(t, journal.Options{})
+	for i := range 12_000 { // more than one transaction discards
+		f.stage(journal.Put, fmt.Sprint(i%3), fmt.Sprint(i))
+	}
+	require.NoError(t, f.commit())
+	snapshot, _ := f.snapshot()
+	path := filepath.Join(t.TempDir(), "restored.db")
+	_, err := journal.Restore(t.Context(), bytes.NewReader(snapshot), path, journal.RestoreOptions{})
+	require.NoError(t, err)
+	report, err := journal.Check(path, 0)
+	require.NoError(t, err)
+	require.Empty(t, report.Problems)
+	require.Equal(t, 3, report.Records)
+	r, err := journal.Open(path, journal.Options{})
+	require.NoError(t, err)
+	require.Equal(t, f.states[f.last], stateAt(t, r, math.MaxUint64))
+	require.NoError(t, r.Close())
+}
+
 // Each restore begins a timeline, and goes on above what the one before it began with.
 func TestRestore_OfWhatWasRestored(t *testing.T) {
 	f, snapshot := snapshotted(t)
