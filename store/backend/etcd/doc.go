@@ -83,7 +83,9 @@
 //     old revision comes to mean something else. A restored cluster has another ID. So a
 //     backend that stays open fails with a [*ClusterError], and [Backend.StoreID] tells
 //     saved revisions from new ones. If the ID was kept, watches that are further than the
-//     cluster end with [store.ErrFuture], and Reflectors list again.
+//     cluster end with [store.ErrFuture], as soon as a call reads its revision. Without one they
+//     are not answered, and end with [backend.ErrUnavailable]; to resume them fails with
+//     [store.ErrFuture]. Reflectors list again then.
 //   - kine speaks etcd's protocol over SQL databases, and takes only requests of the shapes
 //     that this package makes. See the README beside this file for what differs.
 package etcd
