@@ -335,3 +335,41 @@ func TestIdle_ReleasesWhatIsOld(t *testing.T) {
 	runtime.GC()
 	require.Nil(t, first.Value())
 }
+
+// Nor is more than memory may have in bytes, whatever the changes are.
+func TestHistory_ReleasesWhatIsTooManyBytes(t *testing.T) {
+	defer bolt.SetHotLimits(store.WindowLimits{MinAge: time.Hour, MaxEvents: 1000, MaxBytes: 100_000, ChunkSize: 2})()
+	text := strings.Repeat("x", 10_000)
+	expiring := func(f *fixture) {
+		for i := range 40 {
+			f.putFor(time.Minute, fmt.Sprint(i), text)
+		}
+	}
+	for name, c := range map[string]struct{ before, write func(*fixture) }{
+		"updates": {write: func(f *fixture) {
+			for range 40 {
+				f.put("a", text)
+			}
+		}},
+		"emissions": {write: func(f *fixture) { f.emitMany(40, text) }},
+		"deletions": {before: expiring, write: func(f *fixture) {
+			for i := range 40 {
+				f.remove(fmt.Sprint(i))
+			}
+		}},
+		"expiries":                 {before: expiring, write: func(f *fixture) { f.clock.Advance(time.Minute) }},
+		"expiries after a restart": {before: func(f *fixture) { expiring(f); f.reopen(0) }, write: func(f *fixture) { f.clock.Advance(time.Minute) }},
+	} {
+		f := newFixture(t)
+		if c.before != nil {
+			c.before(f)
+		}
+		first := weak.Make(f.put("first", "1"))
+		f.put("first", "2")
+		runtime.GC()
+		require.NotNil(t, first.Value(), name)
+		c.write(f)
+		runtime.GC()
+		require.Nil(t, first.Value(), name)
+	}
+}
