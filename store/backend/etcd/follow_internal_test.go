@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,15 +51,15 @@ func TestNext_EndsBeforeAChangeWithoutItsLastState(t *testing.T) {
 type member struct {
 	clientv3.Watcher
 	responses chan clientv3.WatchResponse
-	revision  int64
-	asked     int
-	silent    bool
+	revision  atomic.Int64
+	asked     atomic.Int64
+	silent    atomic.Bool
 }
 
 func (m *member) RequestProgress(context.Context) error {
-	m.asked++
-	if !m.silent {
-		m.responses <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: m.revision}}
+	m.asked.Add(1)
+	if !m.silent.Load() {
+		m.responses <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: m.revision.Load()}}
 	}
 	return nil
 }
@@ -68,7 +69,8 @@ func (m *member) RequestProgress(context.Context) error {
 func TestReceive_RequestsProgressAndEndsWithoutAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const period = 5 * time.Second
-		m := &member{responses: make(chan clientv3.WatchResponse, 1), revision: 5}
+		m := &member{responses: make(chan clientv3.WatchResponse, 1)}
+		m.revision.Store(5)
 		b := &Backend{life: context.Background(), watches: map[*watcher]struct{}{}, client: clientv3.NewCtxClient(context.Background())}
 		b.client.Watcher = m
 		b.config = Config{ProgressEvery: period, Buffer: Buffer{Events: 1, Bytes: 1}}
@@ -79,26 +81,26 @@ func TestReceive_RequestsProgressAndEndsWithoutAnAnswer(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.Empty(t, ended)
-		require.InDelta(t, time.Hour/period, m.asked, 1)
+		require.InDelta(t, time.Hour/period, m.asked.Load(), 1)
 		require.Equal(t, store.Revision(5), w.position())
 
-		before := m.asked
+		before := m.asked.Load()
 		w.chase(7)
 		synctest.Wait()
-		require.Equal(t, before+1, m.asked, "at once")
+		require.Equal(t, before+1, m.asked.Load(), "at once")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.InDelta(t, time.Second/hurry, m.asked-before, 1)
-		m.revision = 7
+		require.InDelta(t, time.Second/hurry, m.asked.Load()-before, 1)
+		m.revision.Store(7)
 		time.Sleep(hurry)
 		synctest.Wait()
 		require.Equal(t, store.Revision(7), w.position())
-		before = m.asked
+		before = m.asked.Load()
 		time.Sleep(period - hurry)
 		synctest.Wait()
-		require.Equal(t, before, m.asked, "no reader waits any more")
+		require.Equal(t, before, m.asked.Load(), "no reader waits any more")
 
-		m.silent = true
+		m.silent.Store(true)
 		silent := time.Now()
 		require.ErrorIs(t, <-ended, backend.ErrUnavailable)
 		require.InDelta(t, 2*period, time.Since(silent), float64(period))
