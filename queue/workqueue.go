@@ -47,7 +47,7 @@ func (c *WorkQueueConfig[T]) validate() error {
 	case c.Clock == nil && c.Metrics != nil:
 		return &ConfigError{Field: "WorkQueueConfig.Clock", Problem: "is nil but there are Metrics; set both or none"}
 	case c.Drain > DrainWithout:
-		return &ConfigError{Field: "WorkQueueConfig.Drain", Problem: "is none of the policies; use DrainNow, DrainInTime or DrainWithout"}
+		return &ConfigError{Field: "WorkQueueConfig.Drain", Problem: "is not one of the policies; use DrainNow, DrainInTime or DrainWithout"}
 	}
 	return nil
 }

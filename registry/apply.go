@@ -78,7 +78,7 @@ func (c *core) mayApply(key string, opts *WriteOptions) error {
 	case !c.applies():
 		return fmt.Errorf("apply %q: %w: Config.Apply is not set", key, engine.ErrUnsupported)
 	case opts.Manager == "":
-		return badRequest("WriteOptions.Manager is empty: an apply must say by which manager it is")
+		return badRequest("WriteOptions.Manager is empty: an apply must name its manager")
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func identify(key string, config map[string]any, kind *Kind) error {
 	}
 	meta, isObject := config[metadataField].(map[string]any)
 	if !isObject {
-		return badRequest("metadata is no object")
+		return badRequest("metadata must be an object")
 	}
 	if meta[managedField] != nil {
 		return badRequest("metadata.managedFields must not be in a configuration: the server makes them")
@@ -171,7 +171,7 @@ func (c *core) merge(key string, old *store.Object, config map[string]any, subre
 	}
 	text, rounds, err := encodeMerged(merged)
 	if err != nil {
-		return nil, badRequest("the configuration does not make JSON: %v", err)
+		return nil, badRequest("the configuration cannot be encoded as JSON: %v", err)
 	}
 	draft, err := c.decode(text, opts)
 	var wrong *BadRequestError

@@ -106,7 +106,7 @@ func (c *Config[T]) validateEngine() error {
 	case e.Carry != nil:
 		return &engine.ConfigError{Field: "Engine.Carry", Problem: "is set, but is not called for the store's writes; set what is to be carried in Strategy.Prepare, which gets the context"}
 	case e.SetRevision != nil:
-		return &engine.ConfigError{Field: "Engine.SetRevision", Problem: "is set, but the resourceVersion is no part of a stored object; leave it out, and read the Revision of the engine.Object"}
+		return &engine.ConfigError{Field: "Engine.SetRevision", Problem: "is set, but the resourceVersion is not part of a stored object; leave it out, and read the Revision of the engine.Object"}
 	case len(c.Admit) > 0 && forwarderOf(e.Backend) != nil:
 		return &engine.ConfigError{Field: "Admit", Problem: "is set for a replica, which passes writes on; give the admitters to the server that stores the objects"}
 	}
@@ -157,7 +157,7 @@ func (c *Config[T]) validateForm() error {
 		return err
 	}
 	if c.Schema != nil && !json.Valid(c.Schema) {
-		return &engine.ConfigError{Field: "Schema", Problem: "is no JSON; give an OpenAPI schema, or leave it out to have one made from T"}
+		return &engine.ConfigError{Field: "Schema", Problem: "is not valid JSON; give an OpenAPI schema, or leave it out to have one made from T"}
 	}
 	if c.StorageVersion != "" && len(validation.IsDNS1035Label(c.StorageVersion)) > 0 {
 		return &engine.ConfigError{Field: "StorageVersion", Problem: fmt.Sprintf("is %q; give a version such as v1, or leave it out for that of Kind", c.StorageVersion)}

@@ -59,7 +59,7 @@ func (f *form) undecodable(what string, err error) error {
 	if errors.Is(err, usercode.ErrPanic) {
 		return err
 	}
-	return &BadRequestError{Reason: fmt.Sprintf("%s is no %s: %v", what, f.kind.Kind, err), Cause: err}
+	return &BadRequestError{Reason: fmt.Sprintf("%s is not a valid %s: %v", what, f.kind.Kind, err), Cause: err}
 }
 
 // checkKind refuses a body whose apiVersion or kind is of another kind.
@@ -111,7 +111,7 @@ func (o *WriteOptions) judge(strict []error) error {
 
 var (
 	errDepth = badRequest("the JSON is nested more than %d deep", maxDepth)
-	errPaths = badRequest("the names of long fields, each with those around it, have more than %d bytes together", maxPaths)
+	errPaths = badRequest("the paths of deeply nested fields with long names have more than %d bytes in all: shorten the names", maxPaths)
 )
 
 // checkSent refuses JSON of a client that would take a parser too long, with errDepth or errPaths.

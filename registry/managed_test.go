@@ -111,5 +111,5 @@ func TestApply_FailuresOfTheApplierAreTold(t *testing.T) {
 	cfg.Apply = func(registry.Kind, json.RawMessage) (registry.Applier, error) { return nil, no }
 	_, err := registry.New(cfg)
 	require.ErrorIs(t, err, engine.ErrConfig)
-	require.ErrorContains(t, err, "Apply does not take the kind: no")
+	require.ErrorContains(t, err, "Apply refuses the kind: no")
 }

@@ -68,17 +68,17 @@ func parsePatch(kind PatchType, body []byte, merge Merge) (*Patch, error) {
 	case kind == MergePatch, kind == StrategicPatch:
 		fields := map[string]json.RawMessage{}
 		if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
-			return nil, &BadRequestError{Reason: "the merge patch is no JSON object", Cause: err}
+			return nil, &BadRequestError{Reason: "the merge patch is not a JSON object", Cause: err}
 		}
 		return &Patch{body: body, kind: kind, merge: merge}, nil
 	}
-	return nil, badRequest("%q is no type of patch", kind)
+	return nil, badRequest("%q is not a media type of patches: send a JSON patch (%s) or a merge patch (%s)", kind, JSONPatch, MergePatch)
 }
 
 func parseOperations(body []byte) (*Patch, error) {
 	operations, err := jsonpatch.DecodePatch(body)
 	if err != nil {
-		return nil, &BadRequestError{Reason: "the JSON patch is no list of operations: " + err.Error(), Cause: err}
+		return nil, &BadRequestError{Reason: "the JSON patch is not a list of operations: " + err.Error(), Cause: err}
 	}
 	if len(operations) > maxOperations {
 		return nil, badRequest("the JSON patch has %d operations: at most %d are allowed", len(operations), maxOperations)

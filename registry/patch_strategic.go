@@ -24,7 +24,7 @@ func (c *Config[T]) merges() (objects, scales Merge, err error) {
 		scales, err = c.StrategicMerge(new(scaleObject))
 	}
 	if err != nil {
-		return nil, nil, &engine.ConfigError{Field: "StrategicMerge", Problem: "does not take the kind: " + err.Error()}
+		return nil, nil, &engine.ConfigError{Field: "StrategicMerge", Problem: "refuses the kind: " + err.Error()}
 	}
 	return objects, scales, nil
 }

@@ -185,7 +185,7 @@ func (f *form) decodeScale(body []byte, opts *WriteOptions) (*scaleObject, error
 	s := &scaleObject{}
 	strict, err := kjson.UnmarshalStrict(body, s)
 	if err != nil {
-		return nil, &BadRequestError{Reason: "the body is no Scale: " + err.Error(), Cause: err}
+		return nil, &BadRequestError{Reason: "the body is not a valid Scale: " + err.Error(), Cause: err}
 	}
 	if err := checkKind(s.APIVersion, s.Kind, &scaleKind); err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func (f *form) setReplicas(o *store.Object, n int32) error {
 		set = ok && now == n
 	})
 	if err == nil && !set {
-		err = badRequest("the object cannot have a number of replicas: where it belongs is something else")
+		err = badRequest("the number of replicas cannot be set: another value is in its place, or around it")
 	}
 	return err
 }

@@ -36,7 +36,7 @@ func (c *core) applyScale(ctx context.Context, key string, config []byte, opts W
 	}
 	text, err := json.Marshal(desired)
 	if err != nil {
-		return nil, badRequest("the configuration does not make JSON: %v", err)
+		return nil, badRequest("the configuration cannot be encoded as JSON: %v", err)
 	}
 	s, err := c.decodeScale(text, &opts)
 	if err != nil {

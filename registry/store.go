@@ -31,7 +31,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	if cfg.Apply != nil && forwarder == nil {
 		var err error
 		if applier, err = cfg.Apply(cfg.Kind, cfg.Schema); err != nil {
-			return nil, &engine.ConfigError{Field: "Apply", Problem: "does not take the kind: " + err.Error()}
+			return nil, &engine.ConfigError{Field: "Apply", Problem: "refuses the kind: " + err.Error()}
 		}
 	}
 	mergeObject, mergeScale, err := cfg.merges()

@@ -218,7 +218,7 @@ func (b *Backend) askNewest(ctx context.Context) (rev store.Revision, storage st
 
 // Compact fails with [store.ErrUnsupported]: the server compacts its own history.
 func (b *Backend) Compact(context.Context, store.Revision) error {
-	return fmt.Errorf("%w: compaction is the affair of the server at %s", store.ErrUnsupported, b.config.URL)
+	return fmt.Errorf("%w: the server at %s compacts its history itself", store.ErrUnsupported, b.config.URL)
 }
 
 // Compacted returns zero, for unknown: the protocol does not tell it.

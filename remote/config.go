@@ -130,7 +130,7 @@ func (c *Config) validateServer() error {
 	}
 	switch {
 	case strings.ContainsAny(c.Namespace, "/%") || c.Namespace == "." || c.Namespace == "..":
-		return wrongField("Namespace", fmt.Sprintf("is %q; give a name without slash or percent sign, which is no dot or two", c.Namespace))
+		return wrongField("Namespace", fmt.Sprintf("is %q; give a name without slashes and percent signs, other than . and ..", c.Namespace))
 	case c.Token != "" && c.TokenSource != nil:
 		return wrongField("TokenSource", "is set, and so is Token; give one of them")
 	case strings.ContainsFunc(c.Token, unicode.IsControl):

@@ -195,7 +195,7 @@ type FrameError struct {
 }
 
 func (e *FrameError) Error() string {
-	return fmt.Sprintf("%s: the server sent what is no event: %v", e.Request, e.Cause)
+	return fmt.Sprintf("%s: the server sent something that is not an event: %v", e.Request, e.Cause)
 }
 
 // Unwrap returns Cause.

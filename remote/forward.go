@@ -192,7 +192,7 @@ func withPreconditions(key string, body []byte, opts *registry.WriteOptions) ([]
 	}
 	object, meta, err := split(body)
 	if err != nil {
-		return nil, &registry.BadRequestError{Reason: "the body is no object: " + err.Error(), Cause: err}
+		return nil, &registry.BadRequestError{Reason: "the body is not an object: " + err.Error(), Cause: err}
 	}
 	for field, want := range named {
 		quoted, err := json.Marshal(want)

@@ -68,7 +68,7 @@ func (c *call) document() ([]byte, error) {
 		return nil, panicked
 	}
 	if err != nil {
-		return nil, badRequest("the body is no %s: %v", media, err)
+		return nil, badRequest("the body is not valid %s: %v", media, err)
 	}
 	return document, nil
 }

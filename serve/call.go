@@ -305,7 +305,7 @@ func (c *call) timeLimit() (time.Duration, error) {
 	asked, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, badRequest("invalid timeout specified in the request URL: %q is no duration such as 5s", text)
+		return 0, badRequest("invalid timeout specified in the request URL: %q is not a duration such as 5s", text)
 	case asked > 0:
 		limit = min(limit, asked)
 	}

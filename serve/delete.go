@@ -74,7 +74,7 @@ func (c *call) deleteOptions() (registry.DeleteOptions, error) {
 	var given metav1.DeleteOptions
 	if len(body) > 0 {
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &given); err != nil {
-			return registry.DeleteOptions{}, badRequest("the body is no DeleteOptions: %v", err)
+			return registry.DeleteOptions{}, badRequest("the body is not valid DeleteOptions: %v", err)
 		}
 		if given.Kind != "" && given.Kind != "DeleteOptions" {
 			return registry.DeleteOptions{}, badRequest("the body is a %s, not DeleteOptions", given.Kind)

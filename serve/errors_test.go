@@ -276,7 +276,7 @@ func TestErrors_OfRequestsThatTakeLongerThanTheyAskFor(t *testing.T) {
 	}
 	for _, path := range []string{inDefault + "/a", inDefault, "/version", "/apis"} {
 		a := plain.get(path + "?timeout=soon")
-		require.Equal(t, `400 invalid timeout specified in the request URL: "soon" is no duration such as 5s`, fmt.Sprintf("%d %s", a.code, a.str("message")), path)
+		require.Equal(t, `400 invalid timeout specified in the request URL: "soon" is not a duration such as 5s`, fmt.Sprintf("%d %s", a.code, a.str("message")), path)
 	}
 	f, _ := plain.watch(inDefault + "?watch=1&timeout=1ns").next()
 	require.Equal(t, "ADDED a", f.String())

@@ -86,7 +86,7 @@ func impersonated(h http.Header, names []string) (u User, err error) {
 		case isExtra && key != "":
 			addExtra(&u, key, values)
 		default:
-			return u, badRequest("the header %s is unknown or there twice: impersonate a user by one Impersonate-User, at most one -Uid, and any -Group and -Extra-KEY", name)
+			return u, badRequest("the header %s is unknown or given twice: impersonate a user by one Impersonate-User, at most one -Uid, and any -Group and -Extra-KEY", name)
 		}
 	}
 	if u.Name == "" {

@@ -129,7 +129,7 @@ func (s *Server) Kinds() []registry.Kind {
 // change serves other kinds.
 func (s *Server) change(without, with []Provider) error {
 	if slices.Contains(with, nil) {
-		return &engine.ConfigError{Field: "Resources", Problem: "is to have nil; give a registry.Store"}
+		return &engine.ConfigError{Field: "Resources", Problem: "has a nil Provider; give a registry.Store"}
 	}
 	var more []provided
 	for _, p := range with {

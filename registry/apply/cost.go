@@ -15,7 +15,7 @@ import (
 // a map take a quarter of that.
 const mostItems = 20_000
 
-var errTooMany = errors.New("there are too many items of lists that merge, or fields of maps, to tell whose they are: one list may have nearly 20,000, of which four managers own each, and one map 40,000, if there are no others")
+var errTooMany = errors.New("there are too many items in lists that merge, or fields in maps, to keep track of their owners: an object may have one list of nearly 20,000 items, each with four owners, or one map of 40,000 fields")
 
 // affordable returns errTooMany if it would take too long to merge an object. The records of its
 // owners may be as large as the object itself, so that an object that can be created can also be

@@ -104,9 +104,9 @@ func TestApply_ToALongListWithManyOwnersIsRefused(t *testing.T) {
 	live := map[string]any{"metadata": map[string]any{"uid": "u", "managedFields": []any{entry, entry, entry, entry, entry}}}
 	_, err = applier.Apply(live, map[string]any{}, registry.Manager{Name: "m"}, false)
 	require.ErrorAs(t, err, new(*registry.BadRequestError))
-	require.ErrorContains(t, err, "four managers")
+	require.ErrorContains(t, err, "four owners")
 	_, err = applier.Update(live, map[string]any{}, registry.Manager{Name: "m"})
-	require.ErrorContains(t, err, "four managers")
+	require.ErrorContains(t, err, "four owners")
 }
 
 // Objects are merged in the versions that are recorded, too, in which lists may have other types.

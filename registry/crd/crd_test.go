@@ -428,7 +428,7 @@ func TestPath_ThatIsLongIsNoted(t *testing.T) {
 	all, err = crd.Parse(strings.NewReader(withColumn(deep(1000))))
 	require.NoError(t, err)
 	require.Len(t, all[0].Notes, 1)
-	require.Contains(t, all[0].Notes[0], "no longer than 1024 bytes")
+	require.Contains(t, all[0].Notes[0], "in at most 1024 bytes")
 	require.Empty(t, all[0].Config().Columns)
 }
 

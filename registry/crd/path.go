@@ -33,7 +33,7 @@ func (p path) find(value any) any {
 }
 
 // errNotUnderstood: a path has a part that is not supported. It may be valid JSONPath nevertheless.
-var errNotUnderstood = errors.New(`is not understood: .name, ['name'], [0], [0:2], [*] and [?(@.name=="value")] are`)
+var errNotUnderstood = errors.New(`is not understood: give a path of .name, ['name'], [0], [0:2], [*] and [?(@.name=="value")]`)
 
 // maxPath is how many bytes a path may have. Each condition within another is read once more.
 const maxPath = 1 << 10
@@ -46,7 +46,7 @@ func parsePath(text string) (path, error) {
 		return nil, fmt.Errorf("%s must begin with a dot, as .spec.size does", quoted(text))
 	}
 	if len(text) > maxPath {
-		return nil, fmt.Errorf("%s %w, if they are no longer than %d bytes", quoted(text), errNotUnderstood, maxPath)
+		return nil, fmt.Errorf("%s %w, in at most %d bytes", quoted(text), errNotUnderstood, maxPath)
 	}
 	var p path
 	for rest != "" {

@@ -18,7 +18,7 @@ import (
 // for a kind whose fields are known only at run time.
 func New(of any) (registry.Merge, error) {
 	if t := reflect.TypeOf(of); t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		return nil, fmt.Errorf("%T is no pointer to a struct, whose tags say how lists merge", of)
+		return nil, fmt.Errorf("%T is not a pointer to a struct, whose tags say how lists merge", of)
 	}
 	meta, err := strategicpatch.NewPatchMetaFromStruct(of)
 	if err != nil {

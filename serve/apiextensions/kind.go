@@ -132,7 +132,7 @@ func (k *kind) Resources() (all []registry.Resource) {
 }
 
 // applierOf makes the server-side apply of a version: by its schema or, if that cannot be used,
-// one that takes every list for one field.
+// one that treats every list as a single field.
 func applierOf(version *crd.Definition) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 	return func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 		if a, err := apply.Versions(version.Schemas())(kind, schema); err == nil {

@@ -91,7 +91,7 @@ func (r *schemaRules) checkComplete(s, structure map[string]any, at, of *field.P
 func (r *schemaRules) checkSpoken(s, structure map[string]any, at, of *field.Path) {
 	speaks := func(below, counterpart map[string]any, at, of *field.Path) {
 		if counterpart == nil {
-			r.found(func() *field.Error { return field.Required(of, fmt.Sprintf("%s says something of it", at)) })
+			r.found(func() *field.Error { return field.Required(of, fmt.Sprintf("%s has a rule for it, so it must be defined here, too", at)) })
 			return
 		}
 		r.checkSpoken(below, counterpart, at, of)

@@ -173,7 +173,7 @@ func notes(reading crd.Options, o *object) []string {
 		return nil
 	}
 	if _, err := apply.New(d.Kind, d.Config().Schema); err != nil {
-		return append(d.Notes, "server-side apply takes every list for one field: "+err.Error())
+		return append(d.Notes, "server-side apply treats every list as a single field: "+err.Error())
 	}
 	return d.Notes
 }

@@ -311,7 +311,7 @@ func (r *schemaRules) checkKeys(s, item map[string]any, at *field.Path) {
 			r.refuse(at.Child("x-kubernetes-list-map-keys"), name, "must be a property of the items")
 			continue
 		case slices.Contains(keys[:i], name):
-			r.refuse(at.Child("x-kubernetes-list-map-keys"), name, "must not be there twice")
+			r.refuse(at.Child("x-kubernetes-list-map-keys"), name, "must not be listed twice")
 		case slices.Contains([]string{"array", "object"}, text(property, "type")):
 			r.refuse(below.Child("type"), text(property, "type"), "must not be array or object in a key of a map")
 		case !hasDefault && !slices.Contains(required, name):

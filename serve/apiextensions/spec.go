@@ -97,7 +97,7 @@ func checkConversion(conversion map[string]any, at *field.Path) (wrong field.Err
 	case strategy != "None" && strategy != "Webhook":
 		wrong = append(wrong, field.NotSupported(at.Child("strategy"), strategy, []string{"None", "Webhook"}))
 	case strategy == "None" && (client != nil || reviews != nil):
-		wrong = append(wrong, field.Forbidden(at.Child("webhook"), "must not be there with the strategy None"))
+		wrong = append(wrong, field.Forbidden(at.Child("webhook"), "must not be set with the strategy None"))
 	case strategy == "Webhook" && hasURL == hasService:
 		wrong = append(wrong, field.Required(at.Child("webhook", "clientConfig"), "give either url or service"))
 	case strategy == "Webhook" && !slices.Contains(reviews, "v1") && !slices.Contains(reviews, "v1beta1"):

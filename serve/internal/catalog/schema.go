@@ -73,7 +73,7 @@ func merged(list map[string]any, key string) map[string]any {
 func describe(schema json.RawMessage, k discoveryKind) json.RawMessage {
 	fields, err := parts[json.RawMessage](schema)
 	if err != nil {
-		return schema // it is no JSON object, and is shown as it was given
+		return schema // it is not a JSON object, and is shown as it was given
 	}
 	fields["x-kubernetes-group-version-kind"], _ = json.Marshal([]discoveryKind{k})
 	if properties, err := parts[json.RawMessage](fields["properties"]); err == nil {

@@ -109,7 +109,7 @@ func definedKind(d *crd.Definition, manifest string) kind {
 		cfg.Apply = apply.Versions(d.Schemas())
 		if _, err := apply.New(cfg.Kind, cfg.Schema); err != nil {
 			cfg.Apply = apply.Deduced
-			k.notes = append(k.notes, fmt.Sprintf("server-side apply of version %s takes every list for one field: %v", cfg.Kind.Version, err))
+			k.notes = append(k.notes, fmt.Sprintf("server-side apply of version %s treats every list as a single field: %v", cfg.Kind.Version, err))
 		}
 		k.versions = append(k.versions, cfg)
 	}
