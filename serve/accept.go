@@ -60,20 +60,40 @@ func clauses(header []string) []clause {
 	return all
 }
 
-// shape returns what a clause asks for; ok is false if that is not served.
-func (c *clause) shape(discovery, watch bool) (s shape, ok bool) {
-	if c.media == sseType {
-		return sse, watch
+// acceptsJSON reports whether a clause asks for JSON, or leaves the form to the server.
+func (c *clause) acceptsJSON() bool {
+	return c.media == jsonType || c.media == "application/*" || c.media == "*/*"
+}
+
+// discoveryShape returns what a clause asks for in discovery; ok is false if that is not served.
+func (c *clause) discoveryShape() (s shape, ok bool) {
+	switch as := c.params["as"]; {
+	case !c.acceptsJSON():
+		return 0, false
+	case as == "":
+		return whole, true
+	default:
+		return aggregated, as == "APIGroupDiscoveryList" && c.params["g"] == "apidiscovery.k8s.io" && c.params["v"] == "v2"
 	}
-	if c.media != jsonType && c.media != "application/*" && c.media != "*/*" {
+}
+
+// watchShape is objectShape for a watch.
+func (c *clause) watchShape() (s shape, ok bool) {
+	if c.media == sseType {
+		return sse, true
+	}
+	return c.objectShape()
+}
+
+// objectShape returns the shape of objects that a clause asks for; ok is false if that is not served.
+func (c *clause) objectShape() (s shape, ok bool) {
+	if !c.acceptsJSON() {
 		return 0, false
 	}
 	as, group, version := c.params["as"], c.params["g"], c.params["v"]
 	switch {
 	case as == "":
 		return whole, true
-	case discovery:
-		return aggregated, as == "APIGroupDiscoveryList" && group == "apidiscovery.k8s.io" && version == "v2"
 	case as == "Table" && group == metaGroup && version == "v1beta1":
 		return betaTable, true
 	case group != metaGroup || version != "v1":
@@ -92,15 +112,15 @@ func (c *clause) lean() bool {
 	return slices.Contains(strings.Split(c.params["drop"], "+"), "metadata.managedFields")
 }
 
-// negotiate returns the shape that the client likes best of those that are
-// served, and whether objects are lean. The error is a Status.
-func negotiate(r *http.Request, discovery, watch bool) (as shape, lean bool, err error) {
+// negotiate returns the shape that the client prefers of those that shapeOf finds, and whether
+// objects are lean. The error is a Status.
+func negotiate(r *http.Request, shapeOf func(*clause) (shape, bool)) (as shape, lean bool, err error) {
 	header := r.Header.Values("Accept")
 	if strings.TrimSpace(strings.Join(header, "")) == "" {
 		return whole, false, nil
 	}
 	for _, c := range clauses(header) {
-		if s, ok := c.shape(discovery, watch); ok {
+		if s, ok := shapeOf(&c); ok {
 			return s, c.lean(), nil
 		}
 	}

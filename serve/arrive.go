@@ -54,8 +54,8 @@ func (c *call) giveUpBody() error {
 	return http.NewResponseController(c.w).SetReadDeadline(time.Unix(1, 0))
 }
 
-// arriving reads the body of a write.
-func (c *call) arriving() ([]byte, error) {
+// readBody reads the body of a write.
+func (c *call) readBody() ([]byte, error) {
 	if !c.hasBody() {
 		return nil, nil
 	}

@@ -124,24 +124,3 @@ func FirstOf(all ...func(*http.Request) (User, error)) func(*http.Request) (User
 		return User{}, cmp.Or(errors.Join(failed...), ErrUnauthenticated)
 	}
 }
-
-// Audited is a request that is over, refused ones included.
-type Audited struct {
-	// User is the user that was authenticated, also if it acted as another.
-	User User
-	// Impersonated is the user that User acted as, nil if it acted as itself, or was not allowed
-	// to act as another. See [Config].Impersonation.
-	Impersonated *User
-	// Request has only its Path if the request could not be parsed.
-	Request *Request
-	// From is the address of the client, or of a proxy in between, as net/http has it.
-	From string
-	// Code is the HTTP status.
-	Code int
-	// Began is when the request arrived, Took how long it was served.
-	Began time.Time
-	Took  time.Duration
-	// End says why a watch ended, for example that a panic has cut it off; nil if it ended at its
-	// deadline.
-	End error
-}

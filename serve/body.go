@@ -51,7 +51,7 @@ func (c *call) body(accepted ...string) (text []byte, media string, err error) {
 	if !slices.Contains(accepted, media) {
 		return nil, "", unsupportedMedia(strconv.Quote(media), accepted)
 	}
-	text, err = c.arriving()
+	text, err = c.readBody()
 	return text, media, err
 }
 

@@ -1,13 +1,13 @@
 package serve
 
 import (
-	"cmp"
 	"container/list"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +17,6 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
-	"github.com/watchmill/watchmill/usercode"
 )
 
 // call is one request that is being served.
@@ -26,8 +25,8 @@ type call struct {
 	w        *response
 	r        *http.Request
 	req      *Request
-	user     User  // which the request counts as sent by
-	sender   *User // which impersonates user; nil if that has sent the request itself
+	user     User  // the one whose rights and limits apply
+	sender   *User // the one that impersonates user; nil if user has sent the request itself
 	resource registry.Resource
 	info     *registry.Info
 	warnings warnings
@@ -44,7 +43,7 @@ type call struct {
 	timedOut bool          // the answer says so
 	dryRun   bool          // the body of a deletion asks for one
 	open     bool          // counted by inFlight
-	place    place         // is the inFlight's to read and change
+	place    place         // only inFlight reads and changes it
 	slow     *list.Element // among the slow calls, nil if it is not there
 	allRead  bool          // all of the body was read
 }
@@ -57,41 +56,6 @@ func (c *call) finish() {
 	defer c.inFlight.leave(c)
 	if c.watching != nil {
 		c.watching.stop()
-	}
-}
-
-// audit calls the hooks with the request that has ended, the second one also if the first ends the goroutine.
-func (c *call) audit() {
-	if c.cfg.Audit != nil {
-		defer c.hook("Config.Audit", func() {
-			c.cfg.Audit(c.withUser(c.r.Context()), c.audited())
-		})
-	}
-	if c.cfg.Metrics != nil {
-		c.hook("Metrics.Served", func() { c.cfg.Metrics.Served(c.measured()) })
-	}
-}
-
-// audited returns the call as the audit receives it.
-func (c *call) audited() Audited {
-	a := Audited{User: c.user, Request: c.req, From: c.r.RemoteAddr, Code: c.w.code, Began: c.began, Took: time.Since(c.began), End: c.end}
-	if c.sender != nil {
-		a.User, a.Impersonated = *c.sender, &c.user
-	}
-	if c.watching != nil && c.aborted {
-		a.End = cmp.Or(a.End, errCutOff)
-	}
-	return a
-}
-
-// errCutOff ends a watch that a panic or runtime.Goexit has cut off.
-var errCutOff = errors.New("the watch was cut off by a failure of the server, which is in its log")
-
-// hook calls the hook of that name with what has happened. Its panic is logged: it changes
-// neither the answer nor whether other hooks are called.
-func (c *call) hook(name string, call func()) {
-	if panicked := (*usercode.PanicError)(nil); errors.As(usercode.Call(name, "", call), &panicked) {
-		c.log.Error("a hook panicked", "hook", name, "path", c.req.Path, "panic", panicked.Value, "stack", string(panicked.Stack))
 	}
 }
 
@@ -125,7 +89,7 @@ func (c *call) fail(err error) {
 	if c.w.code != 0 {
 		return // too late: the answer has begun
 	}
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+	if errors.As(err, new(*http.MaxBytesError)) {
 		c.refused = LimitBody
 	}
 	c.leaveUnread()
@@ -146,9 +110,8 @@ func (c *call) subject() subject {
 	return subject{schema.GroupResource{Group: c.req.Group, Resource: c.req.Resource}, c.req.Name, c.req.Verb, acts}
 }
 
-// serve answers the request, except for the events of a watch. It calls its steps one after
-// the other, not each the next, since the stack of a watch's goroutine keeps the size of its
-// deepest call.
+// serve answers the request, except for the events of a watch. Its steps return before the next
+// begins, since the stack of a watch's goroutine keeps the size of its deepest call.
 func (c *call) serve() {
 	answered, err := c.admit()
 	if err == nil && !answered {
@@ -170,7 +133,7 @@ func (c *call) serve() {
 func (c *call) logFault(err error) {
 	code := statusErrorOf(err, c.subject()).ErrStatus.Code
 	if code == http.StatusGatewayTimeout && c.hung(err) || code >= 500 && code != http.StatusGatewayTimeout {
-		c.faults.tell(c.log, "a request failed", "verb", c.req.Verb, "path", c.req.Path, "code", code, "error", err)
+		c.faults.log(c.log, "a request failed", "verb", c.req.Verb, "path", c.req.Path, "code", code, "error", err)
 	}
 }
 
@@ -224,10 +187,10 @@ func (c *call) authenticate() error {
 	user, err := c.cfg.Authenticate(c.r)
 	if err != nil {
 		if !errors.Is(err, ErrUnauthenticated) {
-			c.unknown.tell(c.log, "authentication failed", "path", c.req.Path, "from", c.r.RemoteAddr, "error", err)
+			c.unknown.log(c.log, "authentication failed", "path", c.req.Path, "from", c.r.RemoteAddr, "error", err)
 		}
 		if c.w.ofStream {
-			c.w.Header().Set("Connection", "close") // many could be tried at a time, for ever
+			c.w.Header().Set("Connection", "close") // many could be tried at a time, without end
 		}
 		return apierrors.NewUnauthorized(ErrUnauthenticated.Error())
 	}
@@ -275,7 +238,7 @@ func (c *call) route() error {
 	if err := c.checkScope(); err != nil {
 		return err
 	}
-	if c.shape, c.lean, err = negotiate(c.r, false, c.req.Verb == "watch"); err != nil {
+	if c.shape, c.lean, err = negotiate(c.r, c.shapes()); err != nil {
 		return err
 	}
 	if c.req.Verb == "watch" {
@@ -285,6 +248,14 @@ func (c *call) route() error {
 	ctx, cancel := context.WithTimeout(c.r.Context(), limit)
 	defer cancel()
 	return c.serveVerb(c.withUser(ctx))
+}
+
+// shapes returns the function that finds the shape which a clause asks for.
+func (c *call) shapes() func(*clause) (shape, bool) {
+	if c.req.Verb == "watch" {
+		return (*clause).watchShape
+	}
+	return (*clause).objectShape
 }
 
 // timeLimit returns how long the request may take: what the server allows, or less if the
@@ -336,15 +307,19 @@ func (c *call) serveVerb(ctx context.Context) error {
 // checkScope refuses verbs that the resource does not have, and paths that do not fit the
 // resource's scope.
 func (c *call) checkScope() error {
-	allowed := false
-	for _, verb := range c.info.Verbs {
-		allowed = allowed || verb == c.req.Verb
-	}
-	onOne := !c.req.selects()
+	creates, onOne := c.req.Verb == "create", !c.req.selects()
 	switch {
-	case c.ofAllNamespaces() && onOne && c.req.Name != "", c.info.Kind.ClusterScoped && c.req.Namespace != "":
+	case c.info.Kind.ClusterScoped && c.req.Namespace != "":
 		return notServed()
-	case !allowed, c.ofAllNamespaces() && !c.req.reads(), c.req.Verb == "create" && c.req.Name != "" && c.req.Subresource == "", onOne && c.req.Verb != "create" && c.req.Name == "":
+	case c.ofAllNamespaces() && onOne && c.req.Name != "":
+		return notServed()
+	case !slices.Contains(c.info.Verbs, c.req.Verb):
+		return methodNotAllowed(c)
+	case c.ofAllNamespaces() && !c.req.reads():
+		return methodNotAllowed(c)
+	case creates && c.req.Name != "" && c.req.Subresource == "":
+		return methodNotAllowed(c)
+	case !creates && onOne && c.req.Name == "":
 		return methodNotAllowed(c)
 	}
 	return nil

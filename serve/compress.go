@@ -34,7 +34,7 @@ type packing struct {
 	*compressor
 	to   *response
 	held []byte
-	// zip is nil unless the answer is being compressed; plain: it is sent as it is.
+	// zip is nil unless the answer is being compressed. plain: it is sent uncompressed, since no slot was free.
 	zip   *gzip.Writer
 	plain bool
 }

@@ -45,7 +45,7 @@ func (c *call) deleteCollection(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o, err := c.listOptions(false)
+	o, err := c.listOptions()
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (c *call) deleteQuery(o *metav1.DeleteOptions) error {
 
 // preconditionsOfQuery returns which object, in which state, the query means: as in Kubernetes, a
 // deletion with one would otherwise delete another object. The resourceVersion of a deletion of many
-// says, as that of a list, which are deleted.
+// says which are deleted, as in a list.
 func (c *call) preconditionsOfQuery() *metav1.Preconditions {
 	p := &metav1.Preconditions{}
 	if text := c.req.query.Get("uid"); text != "" {
@@ -170,14 +170,14 @@ func (c *call) propagation(o *metav1.DeleteOptions) (metav1.DeletionPropagation,
 	return *o.PropagationPolicy, nil
 }
 
-// The uid and the revision of no object, for preconditions that none meets.
+// A uid and a revision that no object has, for preconditions that none meets.
 const (
 	noUID      = `""`
 	noRevision = engine.Revision(math.MaxUint64)
 )
 
-// revisionOf returns the revision that a resourceVersion is the text of. Any other text is that
-// of no object, as one of another server is.
+// revisionOf returns the revision in a resourceVersion. Any other text, such as that of another
+// server, matches no object.
 func revisionOf(text string) engine.Revision {
 	rev, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || rev == 0 || engine.Revision(rev).String() != text {

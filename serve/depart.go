@@ -35,10 +35,15 @@ func (f *inFlight) longestSent(to *call, ofSameUser bool) (longest *call) {
 	var since time.Time
 	for c := range f.reading {
 		began, sends := c.w.sending()
-		switch {
-		case !sends || time.Since(began) < patience || ofSameUser && c.user.Name != to.user.Name:
-		case longest == nil, f.reads.byUser[c.user.Name] > f.reads.byUser[longest.user.Name],
-			f.reads.byUser[c.user.Name] == f.reads.byUser[longest.user.Name] && began.Before(since):
+		if !sends || time.Since(began) < patience || ofSameUser && c.user.Name != to.user.Name {
+			continue
+		}
+		if longest == nil {
+			longest, since = c, began
+			continue
+		}
+		mine, most := f.reads.byUser[c.user.Name], f.reads.byUser[longest.user.Name]
+		if mine > most || mine == most && began.Before(since) {
 			longest, since = c, began
 		}
 	}

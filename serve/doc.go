@@ -135,9 +135,9 @@
 // # Monitoring
 //
 // /livez and /readyz answer without credentials. /readyz fails until each kind was read, once the
-// storage of one has ended for good, and while the server shuts down. [Config].Checks adds conditions, to /livez, too. As in Kubernetes
-// ?verbose lists them, and ?exclude=NAME leaves one out. [Config].Logger gets the failures of
-// storage, one in ten seconds.
+// storage of one has ended for good, and while the server shuts down. [Config].Checks adds
+// conditions, to /livez, too. As in Kubernetes ?verbose lists them, and ?exclude=NAME leaves one
+// out. [Config].Logger gets the failures of storage, one in ten seconds.
 //
 // [Config].Metrics receives each request and each event of a watch. Package serve/prommetrics
 // exports them to Prometheus, under the names of the API server. [Config].MetricsHandler
@@ -146,8 +146,8 @@
 // # Security
 //
 // Without [Config].Authenticate every user is anonymous, and without Authorize all is allowed.
-// [Server.ListenAndServe] listens beyond loopback only with TLS and Authenticate, or if it is
-// told to by [Listen].Insecure.
+// [Server.ListenAndServe] listens beyond loopback only with TLS and Authenticate, or if
+// [Listen].Insecure allows it.
 //
 // Names in the Host header are refused unless [Config].Hosts lists them, so that no web page
 // reaches the server under the page's own name (DNS rebinding). Writes from other origins are

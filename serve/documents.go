@@ -42,26 +42,34 @@ func (d *documents) paths(checks []Check) []string {
 	return all
 }
 
-// serve answers a request for a document.
-func (d *documents) serve(c *call) error {
-	doc := d.ByPath[c.req.Path]
+// find returns the document for a request, in the form that the client prefers; nil if its path has
+// none.
+func (d *documents) find(c *call) (*catalog.Document, error) {
 	if agg := d.Aggregated[c.req.Path]; agg != nil {
 		c.w.Header().Add("Vary", "Accept")
-		s, _, err := negotiate(c.r, true, false)
+		s, _, err := negotiate(c.r, (*clause).discoveryShape)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if s == aggregated {
-			doc = agg
+			return agg, nil
 		}
 	}
 	if c.req.Path == "/openapi/v2" {
 		c.w.Header().Add("Vary", "Accept")
 		if strings.Contains(c.r.Header.Get("Accept"), "proto-openapi.spec.v2") {
-			doc = d.V2Protobuf()
-		} else {
-			doc = d.V2JSON()
+			return d.V2Protobuf(), nil
 		}
+		return d.V2JSON(), nil
+	}
+	return d.ByPath[c.req.Path], nil
+}
+
+// serve answers a request for a document.
+func (d *documents) serve(c *call) error {
+	doc, err := d.find(c)
+	if err != nil {
+		return err
 	}
 	_, _, ofHealth := c.healthCheck(c.req.segments)
 	switch {

@@ -18,8 +18,8 @@ type failures struct {
 	skipped int
 }
 
-// tell logs a failure, or counts it if there was another one a moment ago.
-func (f *failures) tell(to *slog.Logger, what string, args ...any) {
+// log logs a failure, or counts it if there was another one a moment ago.
+func (f *failures) log(to *slog.Logger, what string, args ...any) {
 	skipped, now := f.take()
 	if !now {
 		return

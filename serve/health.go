@@ -44,7 +44,7 @@ func validateChecks(checks []Check) error {
 	for i, check := range checks {
 		field := fmt.Sprintf("Checks[%d]", i)
 		switch {
-		case check.Name == "" || strings.ContainsFunc(check.Name, isNoNameOfCheck):
+		case check.Name == "" || strings.ContainsFunc(check.Name, isNotInCheckName):
 			return &engine.ConfigError{Field: field, Problem: fmt.Sprintf("has the name %q; give letters, digits, dashes and dots", check.Name)}
 		case slices.Contains(names, check.Name):
 			return &engine.ConfigError{Field: field, Problem: fmt.Sprintf("has the name %s, which another one has; give it a name of its own", check.Name)}
@@ -56,7 +56,7 @@ func validateChecks(checks []Check) error {
 	return nil
 }
 
-func isNoNameOfCheck(r rune) bool {
+func isNotInCheckName(r rune) bool {
 	return !(r == '-' || r == '.' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
 }
 
@@ -66,7 +66,7 @@ func (c *call) health() (done bool) {
 	if !found || c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return false
 	}
-	c.tellHealth(name, only)
+	c.answerHealth(name, only)
 	return true
 }
 
@@ -82,49 +82,57 @@ func (s *Server) healthCheck(segments []string) (name, only string, found bool) 
 		slices.ContainsFunc(s.cfg.Checks, func(check Check) bool { return check.Name == only })
 }
 
-// tellHealth answers with the checks of one path, without those that the parameter exclude names, or
+// answerHealth answers with the checks of one path, without those that the parameter exclude names, or
 // with one check alone.
-func (c *call) tellHealth(name, only string) {
-	var text strings.Builder
-	var without []string
+func (c *call) answerHealth(name, only string) {
+	report := healthReport{only: only}
 	if only == "" {
-		without = c.req.query["exclude"]
-	}
-	healthy := true
-	tell := func(check string, why func() string) {
-		if only != "" && check != only {
-			return
-		}
-		if slices.Contains(without, check) {
-			fmt.Fprintf(&text, "[+]%s excluded: ok\n", check)
-		} else if problem := why(); problem != "" {
-			healthy = false
-			fmt.Fprintf(&text, "[-]%s failed: %s\n", check, problem)
-		} else {
-			fmt.Fprintf(&text, "[+]%s ok\n", check)
-		}
+		report.excluded = c.req.query["exclude"]
 	}
 	ready := name == "readyz"
 	for _, check := range ownChecks {
-		tell(check, func() string { return c.unready(check, ready) })
+		report.add(check, func() string { return c.unready(check, ready) })
 	}
 	for i := range c.cfg.Checks {
-		tell(c.cfg.Checks[i].Name, func() string { return c.failing(i, ready) })
+		report.add(c.cfg.Checks[i].Name, func() string { return c.failing(i, ready) })
 	}
-	for _, check := range without {
+	for _, check := range report.excluded {
 		if _, _, found := c.healthCheck([]string{name, check}); !found {
-			fmt.Fprintf(&text, "warn: there is no check %q to exclude\n", check)
+			fmt.Fprintf(&report.text, "warn: there is no check %q to exclude\n", check)
 		}
 	}
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	switch {
-	case !healthy:
+	case report.failed:
 		c.w.WriteHeader(http.StatusInternalServerError)
-		fmt.Fprintf(c.w, "%s%s check failed\n", text.String(), name)
+		fmt.Fprintf(c.w, "%s%s check failed\n", report.text.String(), name)
 	case c.req.query.Has("verbose"):
-		fmt.Fprintf(c.w, "%s%s check passed\n", text.String(), name)
+		fmt.Fprintf(c.w, "%s%s check passed\n", report.text.String(), name)
 	default:
 		fmt.Fprint(c.w, "ok")
+	}
+}
+
+// healthReport lists checks as a verbose answer has them.
+type healthReport struct {
+	only     string // the one check to report; "" means all
+	excluded []string
+	text     strings.Builder
+	failed   bool
+}
+
+// add reports a check by why, which returns the problem, "" for none.
+func (r *healthReport) add(check string, why func() string) {
+	if r.only != "" && check != r.only {
+		return
+	}
+	if slices.Contains(r.excluded, check) {
+		fmt.Fprintf(&r.text, "[+]%s excluded: ok\n", check)
+	} else if problem := why(); problem != "" {
+		r.failed = true
+		fmt.Fprintf(&r.text, "[-]%s failed: %s\n", check, problem)
+	} else {
+		fmt.Fprintf(&r.text, "[+]%s ok\n", check)
 	}
 }
 
@@ -154,6 +162,6 @@ func (c *call) failing(i int, ready bool) string {
 	if why == nil {
 		return ""
 	}
-	c.unhealthy[i].tell(c.log, "a health check fails", "check", check.Name, "error", why)
+	c.unhealthy[i].log(c.log, "a health check fails", "check", check.Name, "error", why)
 	return "the server's log says why"
 }

@@ -158,7 +158,7 @@ func (f *inFlight) over(c *call) {
 	defer f.mu.Unlock()
 	if c.open {
 		f.open--
-		f.tellIdle()
+		f.signalIdle()
 	}
 }
 
@@ -192,7 +192,7 @@ func (f *inFlight) release(t *transport.Taken) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.taken, t)
-	f.tellIdle()
+	f.signalIdle()
 }
 
 // cut closes the connections that watches have taken over.
@@ -268,13 +268,13 @@ func (f *inFlight) whenIdle() <-chan struct{} {
 		f.idle = make(chan struct{})
 	}
 	idle := f.idle
-	f.tellIdle()
+	f.signalIdle()
 	return idle
 }
 
-// tellIdle closes the channel of whenIdle if nothing is being served. The caller holds
+// signalIdle closes the channel of whenIdle if nothing is being served. The caller holds
 // f.mu.
-func (f *inFlight) tellIdle() {
+func (f *inFlight) signalIdle() {
 	if f.idle != nil && f.open+len(f.taken) == 0 {
 		close(f.idle)
 		f.idle = nil

@@ -135,15 +135,15 @@ func (c *call) watchMetrics() WatchMetrics {
 	return containedMetrics{c, to}
 }
 
-// writeTime adds up how long writes take, if there are metrics.
+// writeTime adds up how long writes take, if that is measured.
 type writeTime struct {
-	told  bool
-	total time.Duration
+	measured bool // the server has metrics
+	total    time.Duration
 }
 
 // begin returns the time at which a write begins.
 func (t *writeTime) begin() (began time.Time) {
-	if t.told {
+	if t.measured {
 		began = time.Now()
 	}
 	return began
@@ -151,14 +151,14 @@ func (t *writeTime) begin() (began time.Time) {
 
 // end adds the time of a write.
 func (t *writeTime) end(began time.Time) {
-	if t.told {
+	if t.measured {
 		t.total += time.Since(began)
 	}
 }
 
-// tell passes the total on, and begins again from zero.
-func (t *writeTime) tell(to WatchMetrics) {
-	if t.told {
+// report passes the total on, and begins again from zero.
+func (t *writeTime) report(to WatchMetrics) {
+	if t.measured {
 		to.Written(t.total)
 		t.total = 0
 	}

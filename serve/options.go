@@ -52,8 +52,8 @@ type listOptions struct {
 	fieldsAsGiven string
 }
 
-// listOptions reads the parameters of a list, or of a watch.
-func (c *call) listOptions(watch bool) (*listOptions, error) {
+// listOptions reads the parameters of a list or a watch, or of the deletion of a collection.
+func (c *call) listOptions() (*listOptions, error) {
 	q := c.req.query
 	o := &listOptions{
 		version: q.Get("resourceVersion"), match: q.Get("resourceVersionMatch"), next: q.Get("continue"),
@@ -66,7 +66,7 @@ func (c *call) listOptions(watch bool) (*listOptions, error) {
 	if err := o.parseNumbers(c); err != nil {
 		return nil, err
 	}
-	if wrong := o.contradictions(watch); len(wrong) > 0 {
+	if wrong := o.contradictions(c.req.Verb == "watch"); len(wrong) > 0 {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metaGroup, Kind: "ListOptions"}, "", wrong)
 	}
 	return o, o.parseSelectors(c)
@@ -251,8 +251,6 @@ func openToken(sealed string, fingerprint uint64) (string, error) {
 	}
 	return t.Continue, nil
 }
-
-// write options
 
 // asksDryRun reads the parameter dryRun.
 func (c *call) asksDryRun() (bool, error) {

@@ -94,7 +94,7 @@ func (c *call) write(text []byte) { _, _ = c.w.Write(text) }
 
 // list answers with a page of objects.
 func (c *call) list(ctx context.Context) error {
-	o, err := c.listOptions(false)
+	o, err := c.listOptions()
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (c *call) list(ctx context.Context) error {
 	if err != nil {
 		return offerRest(err, o.fingerprint(c))
 	}
-	c.tellStorage(page.Timeline)
+	c.setStorageHeader(page.Timeline)
 	meta := metav1.ListMeta{ResourceVersion: page.Revision.String(), Continue: sealToken(page.Continue, o.fingerprint(c))}
 	if page.Continue != "" && page.Remaining >= 0 {
 		remaining := int64(page.Remaining)
@@ -127,8 +127,8 @@ func offerRest(err error, fingerprint uint64) error {
 	return s
 }
 
-// tellStorage sets the header that identifies the storage of the answer's revision.
-func (c *call) tellStorage(of engine.Timeline) {
+// setStorageHeader sets the header that identifies the storage of the answer's revision.
+func (c *call) setStorageHeader(of engine.Timeline) {
 	if id := of.Store(); id != "" {
 		c.w.Header().Set(registry.StorageHeader, url.PathEscape(id))
 	}
@@ -162,7 +162,7 @@ func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
 	for i := range page.Len() {
 		text, err := encode(page.Item(i))
 		if err != nil {
-			c.faults.tell(c.log, "an object of a list cannot be encoded", "path", c.req.Path, "error", err)
+			c.faults.log(c.log, "an object of a list cannot be encoded", "path", c.req.Path, "error", err)
 			panic(http.ErrAbortHandler)
 		}
 		if i > 0 {

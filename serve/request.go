@@ -54,6 +54,7 @@ func parse(r *http.Request) (*Request, error) {
 	if len(rest) == 0 {
 		return req, nil
 	}
+	// Before the parameter watch, clients wrote it in the path, and some still do.
 	olderWatch := r.Method == http.MethodGet && rest[0] == "watch" && len(rest) > 1
 	if olderWatch {
 		rest = rest[1:]
@@ -74,27 +75,25 @@ func parse(r *http.Request) (*Request, error) {
 		req.Labels, req.Fields = query.Get("labelSelector"), query.Get("fieldSelector")
 	}
 	if olderWatch {
-		return req, req.watchOlderPath()
+		if req.Subresource != "" {
+			return nil, notServed()
+		}
+		req.selectName()
 	}
 	req.nameFromSelector()
 	return req, nil
 }
 
-// watchOlderPath makes a watch of a request whose path begins with watch, behind the version, as
-// clients wrote before the parameter watch, and some still do. A name in the path selects one object.
-func (r *Request) watchOlderPath() error {
-	if r.Subresource != "" {
-		return notServed()
+// selectName adds the name in the path, if there is one, to the field selector.
+func (r *Request) selectName() {
+	if r.Name == "" {
+		return
 	}
-	if r.Name != "" {
-		selectors := []string{"metadata.name=" + fields.EscapeValue(r.Name)}
-		if r.Fields != "" {
-			selectors = append(selectors, r.Fields)
-		}
-		r.Fields = strings.Join(selectors, ",")
+	selectors := []string{"metadata.name=" + fields.EscapeValue(r.Name)}
+	if r.Fields != "" {
+		selectors = append(selectors, r.Fields)
 	}
-	r.nameFromSelector()
-	return nil
+	r.Fields = strings.Join(selectors, ",")
 }
 
 // takeGroupVersion sets the group and version of a resource's path, and returns the segments

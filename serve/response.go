@@ -30,7 +30,7 @@ type response struct {
 	// packing is the answer's compression, nil if there is none.
 	packing *packing
 	// guarded: a guard replaces the deadlines of a stream, since one was removed, which only
-	// watches do. It is nil while nothing is being written.
+	// watches do. guard is nil while nothing is being written.
 	guarded bool
 	guard   *transport.StreamGuard
 	// since is when the answer began; it may be read once begun is set. cut: the answer is broken off.

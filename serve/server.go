@@ -74,7 +74,7 @@ var (
 
 // ServeHTTP serves one request. A panic in functions of the kind, and in those that decide about
 // the request, such as [Config].Authenticate, is answered with 500, and logged; once the answer
-// has begun it is cut off. A panic in a function that is only told what has happened,
+// has begun it is cut off. A panic in a function that only reports what has happened,
 // [Config].Audit and [Config].Metrics, is logged, and changes no answer. A function that ends its
 // goroutine, as t.FailNow does, cuts the request off, which is logged.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

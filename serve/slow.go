@@ -59,13 +59,13 @@ func (s *slowCalls) slowest(to *call) *call {
 	for e := s.order.Front(); e != nil; e = e.Next() {
 		slow := e.Value.(slowCall)
 		user := slow.call.user.Name
-		switch {
-		case s.byUser.byUser[user] < most, mine == most && user != to.user.Name:
-		case time.Since(slow.since) >= patience, mine+1 < most:
-			return slow.call
-		default:
+		if s.byUser.byUser[user] < most || mine == most && user != to.user.Name {
+			continue
+		}
+		if time.Since(slow.since) < patience && mine+1 >= most {
 			return nil
 		}
+		return slow.call
 	}
 	return nil
 }

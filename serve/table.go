@@ -68,7 +68,7 @@ func (t *tableOf) row(item registry.Item) ([]byte, error) {
 	}
 	text, err := json.Marshal(cells)
 	if err != nil {
-		return nil, apierrors.NewInternalError(err) // as that of an encoding
+		return nil, apierrors.NewInternalError(err) // like an error of encoding the object
 	}
 	object, err := t.object(item)
 	if err != nil {

@@ -111,7 +111,7 @@ func (w *watching) flush() {
 		w.writing.end(began)
 		w.c.w.removeDeadline()
 	}
-	w.writing.tell(w.metrics)
+	w.writing.report(w.metrics)
 }
 
 // close ends the connection of an upgraded watch.

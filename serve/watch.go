@@ -88,7 +88,7 @@ func (w *watching) stop() {
 }
 
 // start does everything that can fail before the answer begins, so that failures are
-// answered with their status, except as toldByEvent says.
+// answered with their status, except as failsByEvent says.
 func (w *watching) start() error {
 	c := w.c
 	if last := c.r.Header.Get("Last-Event-ID"); c.shape == sse && last != "" {
@@ -96,7 +96,7 @@ func (w *watching) start() error {
 		c.req.query.Del("sendInitialEvents")
 		c.req.query.Del("resourceVersionMatch")
 	}
-	o, err := c.listOptions(true)
+	o, err := c.listOptions()
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (w *watching) start() error {
 	opts := w.options(o)
 	w.initial, w.initialEnd = opts.InitialState, o.initial != nil && *o.initial
 	if w.stream, err = w.open(opts); err != nil {
-		if !w.toldByEvent(err, &opts) {
+		if !w.failsByEvent(err, &opts) {
 			return err
 		}
 		w.stream, w.from = failedStart{err}, 0
@@ -118,11 +118,10 @@ func (w *watching) start() error {
 	return nil
 }
 
-// toldByEvent reports whether a watch that cannot start is answered all the same, with an ERROR event: if its
-// position has left the window, as in Kubernetes. Some clients, such as client-go's RetryWatcher, take such
-// an event alone for the sign to list, and send a request that was refused again, for ever. An EventSource
-// does the opposite.
-func (w *watching) toldByEvent(err error, opts *engine.WatchOptions) bool {
+// failsByEvent reports whether a watch that cannot start is answered all the same, with an ERROR event: if its
+// position has left the window, as in Kubernetes. Some clients, such as client-go's RetryWatcher, list only
+// after such an event, and repeat a request that was refused without end. An EventSource does the opposite.
+func (w *watching) failsByEvent(err error, opts *engine.WatchOptions) bool {
 	return errors.Is(err, engine.ErrExpired) && !opts.InitialState && w.c.shape != sse
 }
 
@@ -172,7 +171,7 @@ func (w *watching) openWith(ctx context.Context, opts engine.WatchOptions) (_ re
 		if opts.Timeline, err = c.resource.Timeline(ctx); err != nil {
 			return nil, err
 		}
-		c.tellStorage(opts.Timeline)
+		c.setStorageHeader(opts.Timeline)
 	}
 	return c.resource.Watch(ctx, opts)
 }
@@ -183,7 +182,7 @@ func (w *watching) begin() (err error) {
 	c.forget()
 	c.warnings.flush(c.w.Header())
 	w.metrics = c.watchMetrics() // before the client knows
-	w.writing.told = c.cfg.Metrics != nil
+	w.writing.measured = c.cfg.Metrics != nil
 	if c.upgrades {
 		if w.messages, err = c.upgrade(w.endBy); err != nil {
 			return err
@@ -252,7 +251,7 @@ func (w *watching) options(o *listOptions) engine.WatchOptions {
 
 // pump sends batches until the stream ends, and returns why.
 func (w *watching) pump() error {
-	if err := w.tellStart(); err != nil {
+	if err := w.sendStart(); err != nil {
 		return err
 	}
 	for {
@@ -269,9 +268,9 @@ func (w *watching) pump() error {
 	}
 }
 
-// tellStart sends a bookmark at once if there is nothing to replay, so that the client
+// sendStart sends a bookmark at once if there is nothing to replay, so that the client
 // knows that it has everything.
-func (w *watching) tellStart() error {
+func (w *watching) sendStart() error {
 	if !w.bookmarks || w.from == 0 || w.stream.Lag() > 0 {
 		return nil
 	}
@@ -339,22 +338,30 @@ func (w *watching) end(err error) {
 		w.messages.goingAway = errors.Is(err, errShuttingDown)
 	}
 	w.extend() // also for the end of the answer, which net/http sends
-	var status *statusError
+	if status := w.endStatus(err); status != nil {
+		w.sendError(status)
+	}
+	w.flush()
+}
+
+// endStatus returns what the client is to react to, nil if the stream just ends.
+func (w *watching) endStatus(err error) *statusError {
 	switch {
 	case w.initial:
 		// The informers of client-go answer any other status with a storm of requests.
-		status = tooMany("the watch ended before its initial state was complete: " + err.Error())
+		return tooMany("the watch ended before its initial state was complete: " + err.Error())
 	case errors.Is(err, engine.ErrDeadline), errors.Is(err, errShuttingDown), errors.Is(err, engine.ErrEngineClosed), errors.Is(err, engine.ErrStopped):
-		w.flush()
-		return
-	default:
-		c.logFault(err)
-		status = statusErrorOf(err, c.subject())
+		return nil
 	}
-	text, err := json.Marshal(statusOf(status, c.subject()))
+	w.c.logFault(err)
+	return statusErrorOf(err, w.c.subject())
+}
+
+// sendError writes an ERROR event.
+func (w *watching) sendError(status *statusError) {
+	text, err := json.Marshal(statusOf(status, w.c.subject()))
 	if err != nil {
 		return // cannot happen: a Status is strings and numbers
 	}
 	w.send("ERROR", text, 0)
-	w.flush()
 }

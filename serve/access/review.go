@@ -175,7 +175,7 @@ func (c *Config) reviewToken(ctx context.Context, review *authentication.TokenRe
 	r.Header.Set("Authorization", "Bearer "+review.Spec.Token)
 	u, err := c.Authenticate(r)
 	switch {
-	case err == nil && u.Name == serve.Anonymous.Name: // like a request without credentials: the token is no user's
+	case err == nil && u.Name == serve.Anonymous.Name: // like a request without credentials: no user has the token
 	case err == nil:
 		review.Status.Authenticated, review.Status.User = true, infoOf(u)
 	case !errors.Is(err, serve.ErrUnauthenticated): // it may be a token all the same

@@ -79,28 +79,30 @@ func (r *schemaRules) checkNested(s map[string]any, at *field.Path) {
 	nested(s, at, r.checkNested)
 }
 
-// checkComplete demands that the fields and items which schemas below the junctors of s speak of
-// are in the structure, which is at path of. Kubernetes does so for the junctors of the object.
+// checkComplete demands that the fields and items which schemas below the junctors of s mention are in
+// the structure, which is at path of. Kubernetes does so for the junctors of the object.
 func (r *schemaRules) checkComplete(s, structure map[string]any, at, of *field.Path) {
 	nested(s, at, func(below map[string]any, at *field.Path) {
-		r.checkSpoken(below, structure, at, of)
+		r.checkMentioned(below, structure, at, of)
 	})
 }
 
-// checkSpoken is checkComplete of what a schema below a junctor speaks of.
-func (r *schemaRules) checkSpoken(s, structure map[string]any, at, of *field.Path) {
-	speaks := func(below, counterpart map[string]any, at, of *field.Path) {
+// checkMentioned is checkComplete for one schema below a junctor.
+func (r *schemaRules) checkMentioned(s, structure map[string]any, at, of *field.Path) {
+	check := func(below, counterpart map[string]any, at, of *field.Path) {
 		if counterpart == nil {
-			r.found(func() *field.Error { return field.Required(of, fmt.Sprintf("%s has a rule for it, so it must be defined here, too", at)) })
+			r.found(func() *field.Error {
+				return field.Required(of, fmt.Sprintf("%s has a rule for it, so it must be defined here, too", at))
+			})
 			return
 		}
-		r.checkSpoken(below, counterpart, at, of)
+		r.checkMentioned(below, counterpart, at, of)
 	}
 	eachProperty(s, at, func(name string, property map[string]any, at *field.Path) {
-		speaks(property, part(part(structure, "properties"), name), at, of.Child("properties").Key(shortened(name)))
+		check(property, part(part(structure, "properties"), name), at, of.Child("properties").Key(shortened(name)))
 	})
 	if below := part(s, "items"); below != nil {
-		speaks(below, part(structure, "items"), at.Child("items"), of.Child("items"))
+		check(below, part(structure, "items"), at.Child("items"), of.Child("items"))
 	}
 	r.checkComplete(s, structure, at, of)
 }

@@ -15,28 +15,31 @@ import (
 func (d *Definitions) reconcile(ctx context.Context, name string, _ *engine.Object[object]) (result controller.Result, err error) {
 	o, err := d.store.Engine().Get(ctx, name, engine.GetOptions{})
 	switch {
-	case errors.Is(err, engine.ErrNotFound):
-		err = d.follow(ctx, name, nil)
-	case err == nil && isReleased(&o.Value):
+	case errors.Is(err, engine.ErrNotFound), err == nil && isReleased(&o.Value):
 		err = d.follow(ctx, name, nil)
 	case err == nil:
-		err = d.follow(ctx, name, &o.Value)
-		result.After = d.refused[name].again
-		if isDeleting(&o.Value) && !errors.Is(err, errGone) && !errors.Is(err, errDisputed) {
-			// The error that keeps the kind from being served does not matter while its objects are deleted,
-			// and is not returned then: the pause after an error may be many times as long as a step of the
-			// deletion.
-			unserved := err
-			if result, err = d.finish(ctx, &o.Value); err != nil || result.After > emptyNext {
-				err = errors.Join(unserved, err)
-			}
-		}
+		result, err = d.reconcileStored(ctx, &o.Value)
 	}
 	switch {
 	case errors.Is(err, errGone):
 		return controller.Result{}, nil // the controller learns of that, too
 	case errors.Is(err, errDisputed):
 		return controller.Result{After: sayAgain}, nil
+	}
+	return result, err
+}
+
+// reconcileStored is reconcile for a definition that is there. If it is being deleted, an error that keeps
+// its kind from being served is not returned before the last step of the deletion: the pause after an error
+// may be many times as long as a step.
+func (d *Definitions) reconcileStored(ctx context.Context, o *object) (controller.Result, error) {
+	unserved := d.follow(ctx, o.GetName(), o)
+	if !isDeleting(o) || errors.Is(unserved, errGone) || errors.Is(unserved, errDisputed) {
+		return controller.Result{After: d.refused[o.GetName()].again}, unserved
+	}
+	result, err := d.finish(ctx, o)
+	if err != nil || result.After > emptyNext {
+		err = errors.Join(unserved, err)
 	}
 	return result, err
 }
@@ -61,28 +64,12 @@ func (d *Definitions) follow(ctx context.Context, name string, o *object) error 
 // serve serves the kind of a definition, which is served as k now, nil if it is not.
 func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 	if k == nil || !reflect.DeepEqual(k.spec, o.Object["spec"]) {
-		definition, err := d.cfg.reading().Define(o, o)
-		if err != nil { // it was stored when the rules were others
-			return d.refuse(ctx, o, refusal{reason: "Invalid", message: err.Error()})
-		}
-		if conflict, err := d.conflict(ctx, o, &definition.Kind); err != nil {
-			return err
-		} else if conflict != nil {
-			return d.refuse(ctx, o, *conflict)
-		}
-		wrong := (*engine.ConfigError)(nil)
-		next, err := d.open(ctx, o, definition, k)
+		next, refused, err := d.renew(ctx, o, k)
 		switch {
-		case errors.As(err, &wrong): // and would be if it were opened again
-			return d.refuse(ctx, o, refusal{reason: "Invalid", message: err.Error()})
 		case err != nil:
 			return err
-		}
-		switch err := d.put(next, k); {
-		case errors.As(err, &wrong):
-			return d.refuse(ctx, o, refusal{"KindConflict", wrong.Problem, ownAgain})
-		case err != nil:
-			return err
+		case refused != nil:
+			return d.refuse(ctx, o, *refused)
 		}
 		k = next
 	}
@@ -95,6 +82,30 @@ func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 	}
 	k.frees = false
 	return d.retryRefused(ctx)
+}
+
+// renew serves the kind of a definition that is new or has changed, in place of k, nil for none. refused
+// is why it cannot.
+func (d *Definitions) renew(ctx context.Context, o *object, k *kind) (next *kind, refused *refusal, err error) {
+	definition, err := d.cfg.reading().Define(o, o)
+	if err != nil { // it was stored when the rules were others
+		return nil, &refusal{reason: "Invalid", message: err.Error()}, nil
+	}
+	if refused, err = d.conflict(ctx, o, &definition.Kind); err != nil || refused != nil {
+		return nil, refused, err
+	}
+	next, err = d.open(ctx, o, definition, k)
+	switch {
+	case errors.As(err, new(*engine.ConfigError)): // and would be if it were opened again
+		return nil, &refusal{reason: "Invalid", message: err.Error()}, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	err = d.put(next, k)
+	if wrong, is := errors.AsType[*engine.ConfigError](err); is {
+		return nil, &refusal{"KindConflict", wrong.Problem, ownAgain}, nil
+	}
+	return next, nil, err
 }
 
 // put has the server serve next in place of k, nil if that is not served. If it cannot, next is

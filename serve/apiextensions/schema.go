@@ -109,15 +109,25 @@ func (r *schemaRules) checkRoot(s map[string]any, at *field.Path, hasStatus bool
 	for name := range objectFields {
 		r.forbidDefaults(part(properties, name), at.Child("properties").Key(name))
 	}
-	metadata := part(properties, "metadata")
-	for _, keyword := range slices.Sorted(maps.Keys(metadata)) {
-		names := slices.Collect(maps.Keys(part(metadata, "properties")))
-		named := keyword == "properties" && !slices.ContainsFunc(names, func(name string) bool { return name != "name" && name != "generateName" })
-		if given(metadata, keyword) && !named && keyword != "type" && keyword != "default" {
-			r.forbid(at.Child("properties").Key("metadata"), "must not say more than the rules of name and generateName: the rest of metadata is the same in every kind")
-			return
+	if saysTooMuch(part(properties, "metadata")) {
+		r.forbid(at.Child("properties").Key("metadata"), "must not say more than the rules of name and generateName: the rest of metadata is the same in every kind")
+	}
+}
+
+// saysTooMuch reports whether the schema of an object's metadata has more than rules of name and
+// generateName. Its type and its defaults are checked elsewhere.
+func saysTooMuch(metadata map[string]any) bool {
+	for keyword := range metadata {
+		if given(metadata, keyword) && !slices.Contains([]string{"type", "default", "properties"}, keyword) {
+			return true
 		}
 	}
+	for name := range part(metadata, "properties") {
+		if name != "name" && name != "generateName" {
+			return true
+		}
+	}
+	return false
 }
 
 // objectFields are the fields that every object has, whatever its schema, with their types.
@@ -222,8 +232,8 @@ func (r *schemaRules) checkKeywords(s map[string]any, at *field.Path) {
 	if given(s, "uniqueItems") {
 		r.forbid(at.Child("uniqueItems"), "would take too long to check: give x-kubernetes-list-type: set")
 	}
-	if keep, found := s["x-kubernetes-preserve-unknown-fields"].(bool); found && !keep {
-		r.refuse(at.Child("x-kubernetes-preserve-unknown-fields"), keep, "must be true or left out")
+	if keep, found := s[keepsUnknown].(bool); found && !keep {
+		r.refuse(at.Child(keepsUnknown), keep, "must be true or left out")
 	}
 	if further, found := s["additionalProperties"]; found && further != true && given(s, "properties") {
 		r.forbid(at.Child("additionalProperties"), "must not be beside properties: the fields that an object has are either known or not")
@@ -244,10 +254,10 @@ func (r *schemaRules) checkKeywords(s map[string]any, at *field.Path) {
 
 // checkFields checks what a schema says of the fields of an object, and of resources inside of it.
 func (r *schemaRules) checkFields(s map[string]any, at *field.Path) {
-	embedded, open := given(s, "x-kubernetes-embedded-resource"), given(s, "x-kubernetes-preserve-unknown-fields")
+	embedded, open := given(s, "x-kubernetes-embedded-resource"), given(s, keepsUnknown)
 	if given(s, "x-kubernetes-int-or-string") {
 		if open {
-			r.refuse(at.Child("x-kubernetes-preserve-unknown-fields"), true, "must not be beside x-kubernetes-int-or-string")
+			r.refuse(at.Child(keepsUnknown), true, "must not be beside x-kubernetes-int-or-string")
 		}
 		if embedded {
 			r.refuse(at.Child("x-kubernetes-embedded-resource"), true, "must not be beside x-kubernetes-int-or-string")

@@ -51,7 +51,7 @@ func texts(from map[string]any, field string) (all []string) {
 	return all
 }
 
-// items returns the objects in the list that a field has, nil for what is none.
+// items returns the objects in the list that a field has, nil for an item that is not an object.
 func items(from map[string]any, field string) (all []map[string]any) {
 	list, _ := from[field].([]any)
 	for _, item := range list {

@@ -13,12 +13,12 @@ import (
 
 // connection is the connection of one watch.
 type connection struct {
-	socket *websocket.Conn
-	below  net.Conn
-	gone   func(error)
-	every  time.Duration // between pings
-	answer time.Duration // the longest that a ping waits
-	timer  *time.Timer   // of the next ping
+	socket   *websocket.Conn
+	below    net.Conn
+	gone     func(error)
+	interval time.Duration // between pings
+	timeout  time.Duration // of a ping
+	timer    *time.Timer   // of the next ping
 
 	sending atomic.Bool // an event
 
@@ -29,10 +29,10 @@ type connection struct {
 }
 
 func newConnection(socket *websocket.Conn, below net.Conn, u *Upgrader, gone func(error)) *connection {
-	c := &connection{socket: socket, below: below, gone: gone, every: u.ping, answer: u.pong}
+	c := &connection{socket: socket, below: below, gone: gone, interval: u.ping, timeout: u.pong}
 	c.others.Go(c.read)
 	c.mu.Lock() // a ping finds the timer
-	c.timer = time.AfterFunc(c.every, c.ping)
+	c.timer = time.AfterFunc(c.interval, c.ping)
 	c.mu.Unlock()
 	return c
 }
@@ -61,8 +61,8 @@ func (c *connection) leave(err error) {
 }
 
 // ping checks that the client still answers. It needs a goroutine only while it waits for
-// the answer. That it fails says nothing while an event is being sent, which it waits for, too, and which has
-// a limit of its own.
+// the answer. While an event is being sent, a ping waits for that, too, so its failure does not mean
+// that the client is gone: the event has a limit of its own.
 func (c *connection) ping() {
 	c.mu.Lock()
 	if c.closed {
@@ -72,7 +72,7 @@ func (c *connection) ping() {
 	c.others.Add(1)
 	c.mu.Unlock()
 	defer c.others.Done()
-	ctx, cancel := context.WithTimeout(context.Background(), c.answer)
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
 	if err := c.socket.Ping(ctx); err != nil && !c.sending.Load() {
 		c.leave(err)
@@ -81,7 +81,7 @@ func (c *connection) ping() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
-		c.timer.Reset(c.every)
+		c.timer.Reset(c.interval)
 	}
 }
 
@@ -104,7 +104,7 @@ func (c *connection) Close(code int) {
 	left := c.left
 	c.timer.Stop()
 	c.mu.Unlock()
-	_ = c.below.SetReadDeadline(time.Now().Add(min(c.answer, longestClose)))
+	_ = c.below.SetReadDeadline(time.Now().Add(min(c.timeout, longestClose)))
 	if left {
 		_ = c.socket.CloseNow()
 	} else {
