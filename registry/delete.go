@@ -35,7 +35,7 @@ func (c *core) delete(ctx context.Context, key string, opts DeleteOptions) (o *s
 		return nil, false, err
 	}
 	if opts.Grace != nil && *opts.Grace < 0 {
-		opts.Grace = new(int64(1)) // as Kubernetes takes it
+		opts.Grace = new(int64(1)) // as in Kubernetes
 	}
 	for {
 		o, err = c.remove(ctx, key, &opts)
@@ -191,6 +191,14 @@ func shortened(end *metav1.Time, before, seconds int64, now metav1.Time) (at met
 // graceDuration returns a grace period, or the longest one that can be counted if that is shorter.
 func graceDuration(seconds int64) time.Duration {
 	return time.Duration(min(seconds, longestGrace)) * time.Second
+}
+
+// deleteOne deletes an object here, or at the server that a replica passes writes on to.
+func (c *core) deleteOne(ctx context.Context, key string, opts DeleteOptions) (o *store.Object, gone bool, err error) {
+	if c.forwarder != nil {
+		return forwarding{c}.delete(ctx, key, opts)
+	}
+	return c.delete(ctx, key, opts)
 }
 
 // deleteAll deletes the objects that which selects, page by page, and returns their last

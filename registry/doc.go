@@ -23,12 +23,11 @@
 //
 // # What the store keeps
 //
-// An object's namespace and name are its key. The store sets uid,
-// creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds and
-// generation. The generation grows when anything changes but metadata and, where it is a
-// subresource, status; and when the object is marked as deleted.
-// The resourceVersion of a stored value is empty: it is the revision of the engine's
-// object, and is put in when the object is encoded.
+// An object's namespace and name are its key. The store sets uid, creationTimestamp,
+// deletionTimestamp, deletionGracePeriodSeconds and generation. The generation grows when
+// anything changes except metadata and, where it is a subresource, status; and when the object is
+// marked as deleted. The resourceVersion of a stored value is empty: it is the revision of the
+// engine's object, and is put in when the object is encoded.
 //
 // With Config.Apply the store also keeps metadata.managedFields: which manager owns which
 // field. [Store.Apply] merges a manager's configuration into an object, and every other
@@ -57,6 +56,6 @@
 //
 //   - [*InvalidError]: the object breaks the rules.
 //   - [*AdmissionError]: an admitter refuses the write.
-//   - [*BadRequestError]: the request makes no sense.
+//   - [*BadRequestError]: the request is wrong, whatever is stored.
 //   - [*FieldConflictError]: an apply names fields that other managers own.
 package registry

@@ -27,7 +27,7 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("%s %q is invalid: %v", e.Kind.Kind, e.Name, e.Errors.ToAggregate())
 }
 
-// BadRequestError reports a request that makes no sense, whatever is stored.
+// BadRequestError reports a request that is wrong, whatever is stored.
 type BadRequestError struct {
 	// Reason is what is wrong and what would be right.
 	Reason string

@@ -232,11 +232,3 @@ func (c *core) encoded(produce produceFunc) func(live *store.Object) ([]byte, er
 		return c.encodeDraft(draft, live)
 	}
 }
-
-// deleteOne deletes an object here, or at the server that a replica passes writes on to.
-func (c *core) deleteOne(ctx context.Context, key string, opts DeleteOptions) (o *store.Object, gone bool, err error) {
-	if c.forwarder != nil {
-		return forwarding{c}.delete(ctx, key, opts)
-	}
-	return c.delete(ctx, key, opts)
-}

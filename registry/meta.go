@@ -19,14 +19,20 @@ import (
 // Bounds of generated names: the characters of the base and of the random suffix, and how
 // often a name that is taken is replaced by another.
 const (
-	maxNameBase    = 58
-	nameSuffix     = 5
-	nameAttempts   = 8
-	metadataField  = "metadata"
-	versionField   = "resourceVersion"
-	managedField   = "managedFields"
-	conflictReason = "the object has been modified; please apply your changes to the latest version and try again"
+	maxNameBase  = 58
+	nameSuffix   = 5
+	nameAttempts = 8
 )
+
+// Names of fields in JSON.
+const (
+	metadataField = "metadata"
+	versionField  = "resourceVersion"
+	managedField  = "managedFields"
+)
+
+// conflictReason is Kubernetes' text for an update of an older state.
+const conflictReason = "the object has been modified; please apply your changes to the latest version and try again"
 
 // generateName returns base with a random suffix.
 func generateName(base string) string {

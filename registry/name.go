@@ -16,7 +16,7 @@ const maxName = 253
 // nameRule returns a kind's rule for names together with what holds for the names of all kinds.
 func nameRule(ofKind func(name string, prefix bool) []string) func(name string, prefix bool) []string {
 	if ofKind == nil {
-		return validation.NameIsDNSSubdomain // which holds more
+		return validation.NameIsDNSSubdomain // which is stricter
 	}
 	return func(name string, prefix bool) []string {
 		return append(pathProblems(name, prefix), ofKind(name, prefix)...)

@@ -40,8 +40,8 @@ func (p *Patch) applyStrategic(document []byte) ([]byte, error) {
 	if panicked := usercode.Call("Config.StrategicMerge", "", func() { merged, err = p.merge(object, patch) }); panicked != nil {
 		return nil, panicked
 	}
-	switch wrong := (*BadRequestError)(nil); {
-	case errors.As(err, &wrong):
+	switch {
+	case errors.As(err, new(*BadRequestError)):
 		return nil, err
 	case err != nil:
 		return nil, &PatchError{err}

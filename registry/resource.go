@@ -213,21 +213,22 @@ func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream,
 
 func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
 	err := r.engine.waitFor(ctx, rev)
-	unasked := err == nil && r.uncached && rev > 0
-	if !unasked && !errors.Is(err, engine.ErrFuture) {
+	isBehind := errors.Is(err, engine.ErrFuture)
+	isUnknown := err == nil && r.uncached && rev > 0
+	if !isBehind && !isUnknown {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	newest, unknown := r.storage.Backend().Revision(ctx)
+	newest, err := r.storage.Backend().Revision(ctx)
 	switch {
-	case errors.Is(unknown, backend.ErrDenied), errors.Is(unknown, store.ErrClosed): // asking again would not help
-		return unknown
-	case unknown != nil:
-		return &engine.NotReadyError{RetryAfter: behindRetry, Cause: fmt.Errorf("revision %d may be there, but storage does not answer: %v", rev, unknown)}
+	case errors.Is(err, backend.ErrDenied), errors.Is(err, store.ErrClosed): // asking again would not help
+		return err
+	case err != nil:
+		return &engine.NotReadyError{RetryAfter: behindRetry, Cause: fmt.Errorf("revision %d may be there, but storage does not answer: %v", rev, err)}
 	case newest < rev:
 		return &engine.FutureError{Requested: rev, Current: newest}
-	case !unasked:
+	case isBehind:
 		return &engine.NotReadyError{RetryAfter: behindRetry, Cause: fmt.Errorf("storage is at revision %d, and the cache is behind", newest)}
 	}
 	return nil

@@ -290,20 +290,26 @@ func (r *scaleResource) Update(ctx context.Context, key string, change func(live
 	if r.forwarder != nil {
 		o, _, err = forwarding{r.core}.update(ctx, key, scaleSubresource, body, opts)
 	} else {
-		o, _, err = r.update(ctx, key, scaleSubresource, func(old *store.Object) (*store.Object, error) {
-			text, err := body(old)
-			if err != nil {
-				return nil, err
-			}
-			s, err := r.decodeScale(text, &opts)
-			if err != nil {
-				return nil, err
-			}
-			return r.scaled(old, s)
-		}, opts)
+		o, err = r.updateScale(ctx, key, body, opts)
 	}
 	if err != nil {
 		return Item{}, false, err
 	}
 	return r.item(o), false, nil
+}
+
+// updateScale gives the object under key the number of replicas of the scale that change returns.
+func (c *core) updateScale(ctx context.Context, key string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, error) {
+	o, _, err := c.update(ctx, key, scaleSubresource, func(old *store.Object) (*store.Object, error) {
+		body, err := change(old)
+		if err != nil {
+			return nil, err
+		}
+		s, err := c.decodeScale(body, &opts)
+		if err != nil {
+			return nil, err
+		}
+		return c.scaled(old, s)
+	}, opts)
+	return o, err
 }

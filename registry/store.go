@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -27,12 +28,9 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	}
 	cfg.Schema = cfg.openAPISchema()
 	forwarder := forwarderOf(cfg.Engine.Backend)
-	var applier Applier
-	if cfg.Apply != nil && forwarder == nil {
-		var err error
-		if applier, err = cfg.Apply(cfg.Kind, cfg.Schema); err != nil {
-			return nil, &engine.ConfigError{Field: "Apply", Problem: "refuses the kind: " + err.Error()}
-		}
+	applier, err := cfg.applier()
+	if err != nil {
+		return nil, err
 	}
 	mergeObject, mergeScale, err := cfg.merges()
 	if err != nil {
@@ -46,19 +44,35 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	if converts != nil {
 		converts.ReadFrom(engine.CachedOf(e))
 	}
-	if forwarder != nil {
-		cfg.StorageVersion = ""
-	} else if cfg.StorageVersion == "" {
-		cfg.StorageVersion = cfg.Kind.Version
-	}
 	f := formOf[T, P](&cfg)
 	c := &core{
-		form: f, admit: slices.Clone(cfg.Admit), schema: cfg.Schema, deprecated: cfg.Deprecated, storageVersion: cfg.StorageVersion, engine: typedReads[T]{e}, uncached: cfg.Engine.NoCache,
-		fields: shownFields(&cfg), hidesFields: len(cfg.HiddenFields) > 0,
-		storage: storageOf(e, f.schema, converts != nil), converts: converts, now: e.Host().Clock().Now,
-		forwarder: forwarder, applier: applier, decoders: maps.Clone(cfg.Decoders), mergeObject: mergeObject, mergeScale: mergeScale,
+		form: f, admit: slices.Clone(cfg.Admit), schema: cfg.Schema, deprecated: cfg.Deprecated, storageVersion: cfg.storageVersion(),
+		fields: shownFields(&cfg), hidesFields: len(cfg.HiddenFields) > 0, decoders: maps.Clone(cfg.Decoders),
+		engine: typedReads[T]{e}, uncached: cfg.Engine.NoCache, now: e.Host().Clock().Now,
+		storage: storageOf(e, f.schema, converts != nil), converts: converts, forwarder: forwarder,
+		applier: applier, mergeObject: mergeObject, mergeScale: mergeScale,
 	}
 	return &Store[T]{engine: e, core: c}, nil
+}
+
+// applier returns the kind's server-side apply, nil if there is none or another server has it.
+func (c *Config[T]) applier() (Applier, error) {
+	if c.Apply == nil || forwarderOf(c.Engine.Backend) != nil {
+		return nil, nil
+	}
+	applier, err := c.Apply(c.Kind, c.Schema)
+	if err != nil {
+		return nil, &engine.ConfigError{Field: "Apply", Problem: "refuses the kind: " + err.Error()}
+	}
+	return applier, nil
+}
+
+// storageVersion returns the version in which storage has the objects, "" for a replica.
+func (c *Config[T]) storageVersion() string {
+	if forwarderOf(c.Engine.Backend) != nil {
+		return ""
+	}
+	return cmp.Or(c.StorageVersion, c.Kind.Version)
 }
 
 // Create stores value by the rules of the kind and returns it as stored. value must not

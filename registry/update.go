@@ -66,22 +66,30 @@ func (c *core) update(ctx context.Context, key, subresource string, produce prod
 			u.opts.unrecorded = true
 			continue
 		}
-		var end *settled
-		if !errors.As(err, &end) {
+		end, isSettled := errors.AsType[*settled](err)
+		if !isSettled {
 			return o, u.created && err == nil, err
 		}
 		if end.at == 0 {
 			return end.draft, u.created, nil
 		}
-		gone, err := c.storage.Delete(ctx, key, backend.DeleteOptions{Preconditions: backend.Preconditions{Revision: end.at}})
-		switch {
-		case err == nil:
-			*end.draft = *gone
-			return end.draft, false, backend.Describe(&c.form.schema, end.draft)
-		case !errors.Is(err, engine.ErrPrecondition) && !errors.Is(err, engine.ErrNotFound):
-			return nil, false, err
-		} // another write came first: the next attempt decides anew
+		o, err = c.deleteSettled(ctx, key, end)
+		if errors.Is(err, engine.ErrPrecondition) || errors.Is(err, engine.ErrNotFound) {
+			continue // another write came first: the next attempt decides anew
+		}
+		return o, false, err
 	}
+}
+
+// deleteSettled deletes the object under key in place of an update, and returns the draft as its last
+// state.
+func (c *core) deleteSettled(ctx context.Context, key string, end *settled) (*store.Object, error) {
+	gone, err := c.storage.Delete(ctx, key, backend.DeleteOptions{Preconditions: backend.Preconditions{Revision: end.at}})
+	if err != nil {
+		return nil, err
+	}
+	*end.draft = *gone
+	return end.draft, backend.Describe(&c.form.schema, end.draft)
 }
 
 // next returns the object that replaces current.

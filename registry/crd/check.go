@@ -49,7 +49,7 @@ func (m *manifest) checkNames() error {
 	}
 	for _, r := range rules {
 		if len(r.problems) > 0 {
-			return &ManifestError{m.Metadata.Name, r.field, fmt.Sprintf("is %s, which cannot be used: %s", quoted(r.name), strings.Join(r.problems, "; "))}
+			return m.wrong(r.field, fmt.Sprintf("is %s, which cannot be used: %s", quoted(r.name), strings.Join(r.problems, "; ")))
 		}
 	}
 	return nil
@@ -62,11 +62,11 @@ func (m *manifest) checkVersions() error {
 	for i, v := range m.Spec.Versions {
 		field := fmt.Sprintf("spec.versions[%d]", i)
 		if named[v.Name] {
-			return &ManifestError{m.Metadata.Name, field + ".name", fmt.Sprintf("is %s, which another version has, too; give each its own", quoted(v.Name))}
+			return m.wrong(field+".name", fmt.Sprintf("is %s, which another version has, too; give each its own", quoted(v.Name)))
 		}
 		named[v.Name] = true
 		if v.Storage && stored != "" {
-			return &ManifestError{m.Metadata.Name, field + ".storage", fmt.Sprintf("is true, as that of %s is; give true for one version", stored)}
+			return m.wrong(field+".storage", fmt.Sprintf("is true, as that of %s is; give true for one version", stored))
 		}
 		if v.Storage {
 			stored = v.Name
@@ -80,10 +80,10 @@ func (m *manifest) checkColumns(v *version) error {
 	for i, c := range v.Columns {
 		field := fmt.Sprintf("spec.versions.additionalPrinterColumns[%d]", i)
 		if c.Name == "" {
-			return &ManifestError{m.Metadata.Name, field + ".name", "is missing; give the heading of the column"}
+			return m.wrong(field+".name", "is missing; give the heading of the column")
 		}
 		if !slices.Contains(columnTypes, c.Type) {
-			return &ManifestError{m.Metadata.Name, field + ".type", fmt.Sprintf("is %s; give one of %s", quoted(c.Type), strings.Join(columnTypes, ", "))}
+			return m.wrong(field+".type", fmt.Sprintf("is %s; give one of %s", quoted(c.Type), strings.Join(columnTypes, ", ")))
 		}
 	}
 	return nil

@@ -44,23 +44,22 @@ type Definition struct {
 // define reads one manifest.
 func (o Options) define(m *manifest) (*Definition, error) {
 	m.rules = o.Rules
-	wrong := func(name, problem string) error { return &ManifestError{m.Metadata.Name, name, problem} }
 	if m.Kind != "CustomResourceDefinition" || m.APIVersion != "apiextensions.k8s.io/v1" {
-		return nil, wrong("kind", fmt.Sprintf("is %s of apiVersion %s; give a CustomResourceDefinition of apiextensions.k8s.io/v1", quoted(m.Kind), quoted(m.APIVersion)))
+		return nil, m.wrong("kind", fmt.Sprintf("is %s of apiVersion %s; give a CustomResourceDefinition of apiextensions.k8s.io/v1", quoted(m.Kind), quoted(m.APIVersion)))
 	}
 	s := &m.Spec
 	if s.Scope != "Namespaced" && s.Scope != "Cluster" {
-		return nil, wrong("spec.scope", fmt.Sprintf("is %s; give Namespaced or Cluster", quoted(s.Scope)))
+		return nil, m.wrong("spec.scope", fmt.Sprintf("is %s; give Namespaced or Cluster", quoted(s.Scope)))
 	}
 	if err := errors.Join(m.checkNames(), m.checkVersions()); err != nil {
 		return nil, err
 	}
 	if want := s.Names.Plural + "." + s.Group; m.Metadata.Name != want {
-		return nil, wrong("metadata.name", fmt.Sprintf("must be %q: plural and group", want))
+		return nil, m.wrong("metadata.name", fmt.Sprintf("must be %q: plural and group", want))
 	}
 	v := m.stored()
 	if v == nil {
-		return nil, wrong("spec.versions", "needs one that is stored; give one of them storage: true")
+		return nil, m.wrong("spec.versions", "needs one that is stored; give one of them storage: true")
 	}
 	d, err := m.ofVersion(v)
 	if err != nil {
@@ -70,7 +69,8 @@ func (o Options) define(m *manifest) (*Definition, error) {
 		return nil, err
 	}
 	m.addForms(d.Versions())
-	if d.unserved = !v.Served; !d.unserved || len(d.others) == 0 {
+	d.unserved = !v.Served
+	if v.Served || len(d.others) == 0 {
 		return d, nil
 	}
 	first := d.others[0]
@@ -187,14 +187,14 @@ func (m *manifest) stored() *version {
 // readSchema makes pruning, defaults and validation from the schema.
 func (d *Definition) readSchema(m *manifest, v *version) error {
 	if len(v.Schema.OpenAPI) == 0 {
-		return &ManifestError{m.Metadata.Name, "spec.versions.schema.openAPIV3Schema", "is missing; give at least {type: object}"}
+		return m.wrong("spec.versions.schema.openAPIV3Schema", "is missing; give at least {type: object}")
 	}
 	var err error
 	if d.schema, err = m.schemaOf(v); err == nil {
 		d.validator, err = newValidator(v.Schema.OpenAPI, d.schema)
 	}
 	if err != nil {
-		return &ManifestError{m.Metadata.Name, "spec.versions.schema.openAPIV3Schema", "cannot be used: " + err.Error()}
+		return m.wrong("spec.versions.schema.openAPIV3Schema", "cannot be used: "+err.Error())
 	}
 	d.noteFormats(d.validator.ignored, v)
 	d.readRules(m, v)
@@ -231,7 +231,7 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 			continue
 		}
 		if err != nil {
-			return &ManifestError{m.Metadata.Name, fmt.Sprintf("the jsonPath of the column %s", quoted(c.Name)), err.Error()}
+			return m.wrong(fmt.Sprintf("the jsonPath of the column %s", quoted(c.Name)), err.Error())
 		}
 		d.columns = append(d.columns, registry.Column[unstructured.Unstructured]{
 			Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description, Priority: c.Priority,

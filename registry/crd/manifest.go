@@ -94,6 +94,11 @@ type manifest struct {
 	rules Rules
 }
 
+// wrong returns a [*ManifestError] about a field of the manifest.
+func (m *manifest) wrong(field, problem string) error {
+	return &ManifestError{m.Metadata.Name, field, problem}
+}
+
 // version is one version of a manifest.
 type version struct {
 	Name       string `json:"name"`
@@ -164,7 +169,7 @@ func (o Options) Parse(in io.Reader) ([]*Definition, error) {
 		}
 		d, err := o.define(document)
 		if err == nil && len(d.Versions()) == 0 {
-			err = &ManifestError{document.Metadata.Name, "spec.versions", "needs one that is served without conversion; give one of them served: true"}
+			err = document.wrong("spec.versions", "needs one that is served without conversion; give one of them served: true")
 		}
 		if err == nil {
 			err = document.checkRules(nil)
@@ -271,7 +276,7 @@ func (m *manifest) decode(text []byte) error {
 	m.text = text
 	err := kjson.UnmarshalCaseSensitivePreserveInts(text, m)
 	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
-		return &ManifestError{m.Metadata.Name, cmp.Or(mismatch.Field, "the document"), fmt.Sprintf("is of the type %s; give %s", shortened(mismatch.Value), kindName(mismatch.Type))}
+		return m.wrong(cmp.Or(mismatch.Field, "the document"), fmt.Sprintf("is of the type %s; give %s", shortened(mismatch.Value), kindName(mismatch.Type)))
 	}
 	return err
 }

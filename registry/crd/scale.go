@@ -33,8 +33,8 @@ func (d *Definition) readScale(m *manifest, v *version) error {
 		}
 		var ok bool
 		if *p.names, ok = fieldNames(p.text); !ok || len(*p.names) < 2 || !slices.Contains(p.below, (*p.names)[0]) {
-			return &ManifestError{m.Metadata.Name, "spec.versions.subresources.scale." + p.field, fmt.Sprintf(
-				"is %s; give the path of a field of %s, with names and dots alone, such as .%s.replicas", quoted(p.text), strings.Join(p.below, " or "), p.below[0])}
+			return m.wrong("spec.versions.subresources.scale."+p.field, fmt.Sprintf(
+				"is %s; give the path of a field of %s, with names and dots alone, such as .%s.replicas", quoted(p.text), strings.Join(p.below, " or "), p.below[0]))
 		}
 	}
 	d.scaled = f

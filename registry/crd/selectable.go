@@ -12,9 +12,7 @@ import (
 // selectable returns the fields that selectors of a version may name, each with the function that
 // returns its value.
 func (m *manifest) selectable(v *version) (map[string]func(*unstructured.Unstructured) string, error) {
-	wrong := func(problem string) error {
-		return &ManifestError{m.Metadata.Name, "spec.versions.selectableFields", problem}
-	}
+	wrong := func(problem string) error { return m.wrong("spec.versions.selectableFields", problem) }
 	all := map[string]func(*unstructured.Unstructured) string{}
 	for _, f := range v.SelectableFields {
 		p, err := parsePath(f.Path)

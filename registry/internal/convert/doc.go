@@ -8,7 +8,7 @@
 //
 // A cache above converts each state of an object once, when it learns of it, and never for its
 // readers; a read of storage itself returns the cache's object, unless it has an older state. An
-// object that has the right form already is passed on itself. As long as all of them have, a cache
+// object that has the right form already is passed on as it is. As long as all of them have, a cache
 // shares the state of storage in memory; after the first that does not, it applies the events
 // itself.
 //
