@@ -143,12 +143,12 @@ func (c *core) wakeIdle() {
 
 // reconcile reconciles a key that was taken from the queue.
 func (c *core) reconcile(key string) {
-	c.note(key, true)
+	c.began(key)
 	var result Result
 	err := usercode.ErrGoexit // unless the call returns
 	defer c.queue.Done(key)   // also if OnError or the limiter ends the goroutine
 	defer func() {
-		c.note(key, false)
+		c.returned(key)
 		c.finish(key, result, err)
 	}()
 	failed := usercode.Call("Reconcile", key, func() { result, err = c.cfg.reconcile(c.life, key) })
@@ -157,14 +157,16 @@ func (c *core) reconcile(key string) {
 	}
 }
 
-func (c *core) note(key string, running bool) {
+func (c *core) began(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if running {
-		c.running[key] = struct{}{}
-	} else {
-		delete(c.running, key)
-	}
+	c.running[key] = struct{}{}
+}
+
+func (c *core) returned(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.running, key)
 }
 
 // finish counts a call that has returned, and decides when the key is reconciled again.
@@ -198,7 +200,7 @@ func (c *core) fail(key string, err error) {
 	message, about := failure.logged()
 	logger.Warn(message, about...)
 	if panicked := usercode.Call("Config.OnError", key, func() { c.cfg.onError(failure) }); panicked != nil {
-		logger.Error("OnError failed", "reason", panicked, "told", failure)
+		logger.Error("OnError failed", "reason", panicked, "error", failure)
 	}
 }
 
@@ -339,26 +341,30 @@ func (c *core) close() error {
 		c.closeHostLater()
 		return c.stillRunning(engine.ErrInHandler)
 	}
+	if err := c.awaitEnd(); err != nil {
+		c.closeHostLater()
+		return err
+	}
+	if c.ownHost {
+		return c.host.Close()
+	}
+	return nil
+}
+
+// awaitEnd waits until the workers, the handler and the controller's own informer have ended.
+func (c *core) awaitEnd() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.host.CloseTimeout())
 	defer cancel()
 	if err := c.host.Await(ctx, c.stopped); err != nil {
-		c.closeHostLater()
 		return c.stillRunning(err)
 	}
 	if c.handler != nil {
 		if err := c.host.Await(ctx, c.handler.Done()); err != nil {
-			c.closeHostLater()
 			return c.stillRunning(err)
 		}
 	}
 	if c.ownInformer != nil {
-		if err := c.ownInformer.Close(); err != nil {
-			c.closeHostLater()
-			return err
-		}
-	}
-	if c.ownHost {
-		return c.host.Close()
+		return c.ownInformer.Close()
 	}
 	return nil
 }

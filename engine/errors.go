@@ -43,6 +43,6 @@ func (e *core) report(err error) {
 	err = e.attributed(err)
 	e.log(slog.LevelWarn, "error", "error", err)
 	if panicked := usercode.Call("Config.OnError", "", func() { e.cfg.onError(err) }); panicked != nil {
-		e.host.system.Logger().Error("OnError failed", "reason", panicked, "told", err)
+		e.host.system.Logger().Error("OnError failed", "reason", panicked, "error", err)
 	}
 }

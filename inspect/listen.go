@@ -61,7 +61,7 @@ func Listen(addr string, hosts ...*engine.Host) (*Server, error) {
 	return s, nil
 }
 
-// count counts the connections that are open. New ones are told of before serving ends.
+// count counts the connections that are open. net/http reports a new one before Serve returns.
 func (s *Server) count(_ net.Conn, now http.ConnState) {
 	switch now {
 	case http.StateNew:

@@ -187,7 +187,7 @@ func (r *reflector) report(err error) {
 		return
 	}
 	if panicked := usercode.Call("Config.OnError", r.config.Prefix, func() { r.config.OnError(err) }); panicked != nil {
-		r.system.Logger().Error("OnError failed", "reason", panicked, "told", err)
+		r.system.Logger().Error("OnError failed", "reason", panicked, "error", err)
 	}
 }
 

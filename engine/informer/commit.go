@@ -144,8 +144,8 @@ func (c *commit) transformed(objects []*store.Object) iter.Seq2[string, *store.O
 func (c *commit) relist(u reflector.Update) {
 	s := c.informer
 	same := sameRevision
-	another := u.StoreID != s.storeID || u.StoreID == "" && c.wentBack(u)
-	if another {
+	otherStorage := u.StoreID != s.storeID || u.StoreID == "" && c.wentBack(u)
+	if otherStorage {
 		same = sameObject
 		s.storeID = u.StoreID
 		s.storages++
@@ -159,7 +159,7 @@ func (c *commit) relist(u reflector.Update) {
 	for _, p := range changed {
 		now, ok := s.transform.apply(p.now)
 		if !ok {
-			c.untransformed(p, another, u.Revision)
+			c.untransformed(p, otherStorage, u.Revision)
 			continue
 		}
 		_ = c.put(now)
@@ -180,9 +180,9 @@ func (c *commit) relist(u reflector.Update) {
 
 // untransformed handles an object of a list for which Transform has failed. Its previous
 // state stays, unless that is of an earlier object, or of another storage.
-func (c *commit) untransformed(p pair, another bool, listed store.Revision) {
+func (c *commit) untransformed(p pair, otherStorage bool, listed store.Revision) {
 	s := c.informer
-	if p.old != nil && (another || s.transform.recreated(p)) {
+	if p.old != nil && (otherStorage || s.transform.recreated(p)) {
 		s.objects.Delete(p.old.Key, listed)
 		c.add(s.transform.replaced(p, Relist))
 	}

@@ -48,7 +48,7 @@ type sharedInformer struct {
 	// firstList is closed when the informer has synced or ended.
 	firstList     chan struct{}
 	firstListOnce sync.Once
-	// sourceErr is the source's last error since it last told of its state; see sourceProblem.
+	// sourceErr is the source's last error since its last update; see sourceProblem.
 	sourceErr atomic.Pointer[SourceError]
 	// ended is why the informer ended.
 	ended atomic.Pointer[error]
@@ -297,7 +297,7 @@ func (s *sharedInformer) sourceFailed(err error) {
 }
 
 // sourceProblem returns the source's last error, nil if the source is being followed. After an
-// error that interrupts only a watch, a quiet source tells of nothing.
+// error that interrupts only a watch, a quiet source sends no update.
 func (s *sharedInformer) sourceProblem() *SourceError {
 	if source := s.source.Load(); source != nil && source.Stats().Phase == reflector.Watching {
 		return nil

@@ -105,8 +105,7 @@ func endOfWait(err error) error {
 
 // reasonOf returns the error inside a [NotSyncedError].
 func reasonOf(err error) error {
-	var late *NotSyncedError
-	if errors.As(err, &late) && len(late.Laggards) == 1 {
+	if late, ok := errors.AsType[*NotSyncedError](err); ok && len(late.Laggards) == 1 {
 		return late.Laggards[0].Err
 	}
 	return err

@@ -95,7 +95,7 @@ func (s *settings) validate() error {
 	case s.maxIdle < 0 && s.maxIdle != NeverIdle:
 		return &engine.ConfigError{Field: "MaxIdle", Problem: fmt.Sprintf("is %v; give a duration, zero for %v, or NeverIdle", s.maxIdle, DefaultMaxIdle)}
 	}
-	return s.reflector("", nowhere{}, rand.New(rand.NewPCG(0, 0))).Validate()
+	return s.reflector("", discard{}, rand.New(rand.NewPCG(0, 0))).Validate()
 }
 
 // reflector returns the configuration of the Reflector of one key.
@@ -105,8 +105,8 @@ func (s *settings) reflector(key string, sink reflector.Sink, random *rand.Rand)
 	}
 }
 
-// nowhere is a sink for validating a configuration.
-type nowhere struct{}
+// discard is a sink for validating a configuration.
+type discard struct{}
 
 // Offer is never called.
-func (nowhere) Offer(reflector.Update) actors.Verdict { return actors.Gone }
+func (discard) Offer(reflector.Update) actors.Verdict { return actors.Gone }

@@ -15,7 +15,7 @@ import (
 //	      first Acquire, Get        first state             immutable
 //	stopped ──────────────▶ syncing ───────────▶ live ───────────────────▶ frozen
 //	  ▲  ▲                   │   ▲                │  │                       │
-//	  │  └── unreferenced ───┤   └─ Get ─ lost ◀──┼──┘ source gone for ever  │
+//	  │  └── unreferenced ───┤   └─ Get ─ lost ◀──┼──┘ source gone for good  │
 //	  └───── idle, unreferenced ──────────────────┘                          │
 //	  └───── unreferenced ───────────────────────────────────────────────────┘
 //
