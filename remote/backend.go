@@ -120,11 +120,11 @@ func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	case b.config.Labels != "" || b.config.Fields != "":
 		return b.getSelected(ctx, key)
 	}
-	body, _, _, err := b.do(ctx, r)
+	a, err := b.do(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("get %q: %w", key, err)
 	}
-	return b.decode(body, time.Time{})
+	return b.decode(a.body, time.Time{})
 }
 
 // getSelected returns the object under key if it matches the selectors. Only the server
@@ -173,11 +173,11 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	if r.body, err = b.format.Encode(draft, version); err != nil {
 		return nil, err
 	}
-	body, _, _, err := b.do(ctx, r)
+	a, err := b.do(ctx, r)
 	if err != nil {
 		return nil, outcome("put", draft.Key, err)
 	}
-	o, err := b.decode(body, time.Now())
+	o, err := b.decode(a.body, time.Now())
 	return o, unread("put", draft.Key, err)
 }
 
@@ -262,7 +262,7 @@ func (b *Backend) open() error {
 func (b *Backend) decode(body []byte, written time.Time) (*store.Object, error) {
 	o, err := b.format.Decode(body)
 	if err != nil && !errors.Is(err, usercode.ErrPanic) {
-		err = fmt.Errorf("%s: the server's object cannot be read: %v", b.config.URL, err) // no fault of the caller, as Decode says
+		err = fmt.Errorf("%s: the server's object cannot be read: %v", b.config.URL, err) // %v, since Decode's error blames the caller
 	}
 	if err != nil {
 		return nil, err
@@ -344,12 +344,12 @@ type wirePage struct {
 func (b *Backend) page(ctx context.Context, r *request, query url.Values) (*wirePage, error) {
 	b.selectors(query, r.only)
 	r.query, r.list = query, true
-	body, header, _, err := b.do(ctx, r)
+	a, err := b.do(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	p := &wirePage{storage: b.storageOf(header), size: len(body)}
-	if err := json.Unmarshal(body, p); err != nil {
+	p := &wirePage{storage: b.storageOf(a.header), size: len(a.body)}
+	if err := json.Unmarshal(a.body, p); err != nil {
 		return nil, fmt.Errorf("%s: the server's list does not parse: %w", b.config.URL, err)
 	}
 	if p.revision, err = revisionOf(p.Metadata.ResourceVersion); err != nil {

@@ -107,7 +107,7 @@ func (e *StatusError) meaning() error {
 		return store.ErrConflict
 	case reason == metav1.StatusReasonExpired, reason == metav1.StatusReasonGone, reason == "" && e.Status.Code == http.StatusGone:
 		return store.ErrExpired
-	case e.tooLarge():
+	case e.isFuture():
 		return store.ErrFuture
 	case e.Status.Code == http.StatusRequestEntityTooLarge:
 		return backend.ErrTooLarge
@@ -121,8 +121,8 @@ func (e *StatusError) meaning() error {
 	return nil
 }
 
-// tooLarge reports whether the revision that was asked for is in the future.
-func (e *StatusError) tooLarge() bool {
+// isFuture reports whether the revision that was asked for is in the future.
+func (e *StatusError) isFuture() bool {
 	return e.Status.Details != nil && slices.ContainsFunc(e.Status.Details.Causes, func(c metav1.StatusCause) bool {
 		return c.Type == metav1.CauseTypeResourceVersionTooLarge
 	})

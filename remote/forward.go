@@ -33,12 +33,12 @@ func (b *Backend) ForwardCreate(ctx context.Context, namespace string, body []by
 		}
 	}
 	r := &request{method: http.MethodPost, namespace: namespace, query: writeQuery(&opts), body: body}
-	answer, header, _, err := b.do(ctx, r)
-	warn(header, &opts)
+	a, err := b.do(ctx, r)
+	warn(a.header, &opts)
 	if err != nil {
 		err = outcome("create", b.createdKey(namespace, body), err)
 	}
-	return answer, err
+	return a.body, err
 }
 
 // createdKey returns the key of the object that body is to create, for an error. If the server
@@ -69,9 +69,9 @@ func (b *Backend) ForwardUpdate(ctx context.Context, key, subresource string, bo
 		return nil, false, err
 	}
 	r.subresource, r.query, r.body = subresource, writeQuery(&opts), body
-	answer, header, code, err := b.do(ctx, r)
-	warn(header, &opts)
-	return answer, code == http.StatusCreated, outcome("update", key, err)
+	a, err := b.do(ctx, r)
+	warn(a.header, &opts)
+	return a.body, a.created(), outcome("update", key, err)
 }
 
 // applyPatch is the media type of server-side apply.
@@ -98,9 +98,9 @@ func (b *Backend) ForwardApply(ctx context.Context, key, subresource string, con
 	if opts.Force {
 		r.query.Set("force", "true")
 	}
-	answer, header, code, err := b.do(ctx, r)
-	warn(header, &opts)
-	return answer, code == http.StatusCreated, outcome("apply", key, err)
+	a, err := b.do(ctx, r)
+	warn(a.header, &opts)
+	return a.body, a.created(), outcome("apply", key, err)
 }
 
 // ForwardDelete has the server delete the object under key. If the object is only marked,
@@ -119,12 +119,12 @@ func (b *Backend) ForwardDelete(ctx context.Context, key string, opts registry.D
 	if r.body, err = json.Marshal(deleteOptions(&opts)); err != nil {
 		return nil, 0, err
 	}
-	answer, _, _, err = b.do(ctx, r)
+	a, err := b.do(ctx, r)
 	if err != nil {
 		return nil, 0, outcome("remove", key, err)
 	}
 	var d deleted
-	if err := json.Unmarshal(answer, &d); err != nil {
+	if err := json.Unmarshal(a.body, &d); err != nil {
 		return nil, 0, unread("remove", key, fmt.Errorf("%s: the server's answer does not parse: %w", b.config.URL, err))
 	}
 	switch {
@@ -133,7 +133,7 @@ func (b *Backend) ForwardDelete(ctx context.Context, key string, opts registry.D
 	case d.Metadata.Name == "":
 		return nil, 0, unread("remove", key, fmt.Errorf("%s: the server's answer is neither a Status nor an object with a name", b.config.URL))
 	case d.isMarked():
-		return answer, 0, nil
+		return a.body, 0, nil
 	}
 	if at == 0 { // the newest one is not older than that of the deletion, as the object's may be
 		at, err = b.Revision(ctx)
@@ -212,24 +212,28 @@ func withPreconditions(key string, body []byte, opts *registry.WriteOptions) ([]
 	return json.Marshal(object)
 }
 
-// split returns the fields of an object, and those of its metadata.
+// split returns the fields of an object as JSON or YAML, and those of its metadata.
 func split(body []byte) (object, meta map[string]json.RawMessage, err error) {
-	if err = json.Unmarshal(body, &object); err != nil {
-		if body, err = yaml.YAMLToJSONStrict(body); err == nil {
-			err = json.Unmarshal(body, &object)
+	if json.Unmarshal(body, &object) != nil {
+		if body, err = yaml.YAMLToJSONStrict(body); err != nil {
+			return nil, nil, err
+		}
+		if err = json.Unmarshal(body, &object); err != nil {
+			return nil, nil, err
 		}
 	}
-	switch given := object["metadata"]; {
-	case err != nil:
-	case object == nil:
-		err = errors.New("it is empty")
-	case given != nil:
-		err = json.Unmarshal(given, &meta)
+	if object == nil {
+		return nil, nil, errors.New("it is empty")
 	}
-	if meta == nil {
+	if given := object["metadata"]; given != nil {
+		if err = json.Unmarshal(given, &meta); err != nil {
+			return nil, nil, err
+		}
+	}
+	if meta == nil { // also if it is null
 		meta = map[string]json.RawMessage{}
 	}
-	return object, meta, err
+	return object, meta, nil
 }
 
 // deleteOptions returns the body of a deletion.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -162,7 +163,7 @@ func listError(err error, rev store.Revision, continued bool) error {
 			offer.Continue = tokenMark + status.Status.Continue
 		}
 		return offer
-	case continued && status.Status.Code == 400:
+	case continued && status.Status.Code == http.StatusBadRequest:
 		return &backend.TokenError{Reason: "the server refuses it", Cause: err}
 	}
 	return err

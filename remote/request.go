@@ -163,24 +163,34 @@ func (c *Config) token(ctx context.Context) (token string, err error) {
 	return "", unsentError{fmt.Errorf("%w: no token of remote.Config.TokenSource: %w", backend.ErrUnavailable, err)}
 }
 
-// do sends the request within [Config].RequestTimeout, and returns the answer's body,
-// header and code. A [*StatusError] comes with the header, too.
-func (b *Backend) do(ctx context.Context, r *request) (body []byte, header http.Header, code int, err error) {
+// answer is what the server has answered. Its header may be nil.
+type answer struct {
+	body   []byte
+	header http.Header
+	code   int
+}
+
+// created reports whether a write has created the object.
+func (a *answer) created() bool { return a.code == http.StatusCreated }
+
+// do sends the request within [Config].RequestTimeout, and returns the answer: of a
+// [*StatusError] the header alone.
+func (b *Backend) do(ctx context.Context, r *request) (answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.config.RequestTimeout, b.config.noAnswer())
 	defer cancel()
 	resp, err := b.send(ctx, b.client, r)
+	if status, refused := errors.AsType[*StatusError](err); refused {
+		return answer{header: status.header}, err
+	}
 	if err != nil {
-		var status *StatusError
-		if errors.As(err, &status) {
-			header = status.header
-		}
-		return nil, header, 0, err
+		return answer{}, err
 	}
 	defer resp.Body.Close()
-	if body, err = readBody(ctx, resp.Body, b.tooLarge(r)); err != nil {
-		return nil, nil, 0, err
+	body, err := readBody(ctx, resp.Body, b.tooLarge(r))
+	if err != nil {
+		return answer{}, err
 	}
-	return body, resp.Header, resp.StatusCode, nil
+	return answer{body, resp.Header, resp.StatusCode}, nil
 }
 
 // tooLarge is the error of an answer to r with more bytes than it may have.

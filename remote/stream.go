@@ -33,7 +33,7 @@ type stream struct {
 	backend *Backend
 	watch   *watch
 	request *request
-	// body is that of the connection, nil if there is none; hangUp closes it.
+	// body is that of the connection, nil if there is none, and cancel ends the request. See hangUp.
 	body   io.ReadCloser
 	cancel context.CancelFunc
 	at     position
@@ -74,10 +74,10 @@ func (s *stream) connect(ctx context.Context) error {
 	s.backend.selectors(query, s.request.only)
 	r := *s.request
 	r.query = query
-	ctx, silent := context.WithCancelCause(ctx)
-	late := time.AfterFunc(s.backend.config.RequestTimeout, func() { silent(s.backend.config.noAnswer()) })
+	ctx, giveUp := context.WithCancelCause(ctx)
+	late := time.AfterFunc(s.backend.config.RequestTimeout, func() { giveUp(s.backend.config.noAnswer()) })
 	ctx, cancel := context.WithTimeoutCause(ctx, lasts+overdue, fmt.Errorf("%w: the watch has not ended after %v", backend.ErrUnavailable, lasts+overdue))
-	s.cancel = func() { cancel(); silent(nil) }
+	s.cancel = func() { cancel(); giveUp(nil) }
 	resp, err := s.send(ctx, &r)
 	late.Stop()
 	if err != nil {
@@ -148,31 +148,38 @@ func (s *stream) wait(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return store.ErrClosed
 	}
-	pause := s.pause/2 + rand.N(s.pause/2+1)
-	var status *StatusError
-	var frame *FrameError
-	var replaced *StorageError
-	switch {
-	case errors.As(err, &frame), errors.As(err, &replaced):
+	if isFinal(err) {
 		return err
-	case errors.As(err, &status):
-		if !status.passing() || errors.Is(err, store.ErrFuture) {
-			return err
-		}
-		if d := status.Status.Details; d != nil {
-			pause = max(pause, s.backend.config.patience(d.RetryAfterSeconds))
-		}
 	}
 	if err != nil && s.backend.config.OnError != nil {
 		_ = usercode.Call("Config.OnError", "", func() { s.backend.config.OnError(err) }) // the watch goes on
 	}
-	s.pause = min(2*s.pause, s.backend.config.MaxPause)
 	select {
-	case <-time.After(pause):
+	case <-time.After(s.nextPause(err)):
 		return nil
 	case <-ctx.Done():
 		return store.ErrClosed
 	}
+}
+
+// isFinal reports whether reconnecting after err would not help.
+func isFinal(err error) bool {
+	if errors.As(err, new(*FrameError)) || errors.As(err, new(*StorageError)) {
+		return true
+	}
+	status, refused := errors.AsType[*StatusError](err)
+	return refused && (!status.passing() || errors.Is(err, store.ErrFuture))
+}
+
+// nextPause returns the pause after err, which is the server's Retry-After if that is longer, and
+// doubles the next one.
+func (s *stream) nextPause(err error) time.Duration {
+	pause := s.pause/2 + rand.N(s.pause/2+1)
+	s.pause = min(2*s.pause, s.backend.config.MaxPause)
+	if status, refused := errors.AsType[*StatusError](err); refused && status.Status.Details != nil {
+		pause = max(pause, s.backend.config.patience(status.Status.Details.RetryAfterSeconds))
+	}
+	return pause
 }
 
 // watchError returns err as the error that backends have for it.

@@ -176,13 +176,13 @@ func (w *watch) put(arrived []received) bool {
 	}
 	w.mu.Unlock()
 	if len(arrived) > 0 {
-		w.tell()
+		w.wake()
 	}
 	return ok
 }
 
-// tell calls notify if the consumer waits.
-func (w *watch) tell() {
+// wake calls notify if the consumer waits.
+func (w *watch) wake() {
 	w.mu.Lock()
 	due := w.waiting
 	w.waiting = false
@@ -206,7 +206,7 @@ func (w *watch) end(err error) {
 	}
 	w.room.Broadcast()
 	w.mu.Unlock()
-	w.tell()
+	w.wake()
 }
 
 // Close ends the watch and waits for its goroutine, and for a call of notify that runs.

@@ -156,7 +156,7 @@ func TestScale_IsApplied(t *testing.T) {
 	require.Equal(t, "409 Conflict", fmt.Sprintf("%d %s", stale.code, stale.str("reason")))
 	for body, want := range map[string]string{
 		"apiVersion: autoscaling/v1\nkind: Scale\nspec: {}\n":               "set spec.replicas",
-		"apiVersion: autoscaling/v1\nkind: Scale\nspec: {replicas: many}\n": "no Scale",
+		"apiVersion: autoscaling/v1\nkind: Scale\nspec: {replicas: many}\n": "not a valid Scale",
 		"apiVersion: example.com/v1\nkind: Widget\nspec: {size: 1}\n":       "must have apiVersion: autoscaling/v1",
 	} {
 		wrong := s.do("PATCH", inDefault+"/a/scale?fieldManager=scaler", body, "Content-Type", applyPatch)
