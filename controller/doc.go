@@ -24,7 +24,7 @@
 //     worker at a time, so that two calls that run are never about the same key.
 //   - Reconcile gets the object as it is at the moment of the call, nil if it is gone. It
 //     acts on the state, not on the single changes. No call begins before the first list of
-//     the source has arrived, by which each object would seem to be gone.
+//     the source has arrived: until then each object would seem to be gone.
 //   - If Reconcile fails or panics, the key is tried again after a delay that grows; see
 //     [Config].Limiter and [Config].MaxAttempts.
 //

@@ -13,7 +13,7 @@
 // # How data goes through it
 //
 //	List, Get, Revision ──▶ GET ──────────────────────────▶ origin
-//	Put, Remove, Forward… ─▶ POST, PUT, DELETE ───────────▶ origin
+//	Put, Remove, Forward… ─▶ POST, PUT, PATCH, DELETE ────▶ origin
 //	Watch ─▶ stream: GET watch=true ──frames──▶ Watcher ──Next──▶ Reflector
 //	           ▲    │ the connection ends, 429 or 5xx          │
 //	           └────┴── pause, and on from the last revision   └─ 410: ErrExpired

@@ -84,9 +84,8 @@ func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 	var served []Served
 	for _, group := range append(core.Items, named.Items...) {
 		for _, v := range group.Versions {
-			kinds := slices.DeleteFunc(kindsOf(group.Metadata.Name, v.Version, v.Resources), func(k Served) bool {
-				return slices.ContainsFunc(served, func(s Served) bool { return s.Kind.Group == k.Kind.Group && s.Kind.Plural == k.Kind.Plural })
-			})
+			kinds := kindsOf(group.Metadata.Name, v.Version, v.Resources)
+			kinds = slices.DeleteFunc(kinds, func(k Served) bool { return hasKind(served, &k.Kind) }) // in a version that is preferred
 			if len(kinds) == 0 {
 				continue
 			}
@@ -97,6 +96,11 @@ func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 		}
 	}
 	return served, nil
+}
+
+// hasKind reports whether a kind is among others, in whatever version.
+func hasKind(all []Served, k *registry.Kind) bool {
+	return slices.ContainsFunc(all, func(s Served) bool { return s.Kind.GroupResource() == k.GroupResource() })
 }
 
 // discover requests the groups at a path with their kinds.

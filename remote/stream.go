@@ -62,6 +62,23 @@ func (s *stream) remember(ctx context.Context, prefix string, at store.Revision)
 	return nil
 }
 
+// begin opens the first connection, while ctx lasts. life is the context of all connections, which
+// cancel ends.
+func (s *stream) begin(ctx context.Context) (life context.Context, cancel context.CancelFunc, err error) {
+	life, cancel = context.WithCancel(context.Background())
+	unlink := context.AfterFunc(ctx, cancel)
+	err = s.connect(life)
+	if unlink() && err == nil {
+		return life, cancel, nil
+	}
+	cancel()
+	s.hangUp()
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, nil, cause
+	}
+	return nil, nil, s.watchError(err)
+}
+
 // connect opens a connection for the events after the position. Its answer has to begin within
 // [Config].RequestTimeout; the body may last as long as the watch.
 func (s *stream) connect(ctx context.Context) error {

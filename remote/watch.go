@@ -75,16 +75,9 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 			return nil, s.watchError(err)
 		}
 	}
-	life, cancel := context.WithCancel(context.Background())
-	unlink := context.AfterFunc(ctx, cancel)
-	err := s.connect(life)
-	if !unlink() || err != nil { // ctx may have ended it
-		cancel()
-		s.hangUp()
-		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
-		}
-		return nil, s.watchError(err)
+	life, cancel, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
 	}
 	w := &watch{
 		backend: b, prefix: opts.Prefix, notify: opts.Notify, cancel: cancel, done: make(chan struct{}),

@@ -9,11 +9,11 @@
 // # The way of one request
 //
 //	http.Server
-//	   │ ServeHTTP: host, cross origin, draining
+//	   │ ServeHTTP: host, cross origin
 //	   ▼
 //	parse ──▶ Request: verb, group, version, resource, namespace, name, selectors
-//	   │ Authenticate ─▶ Impersonation ─▶ Limits ─▶ Authorize
-//	   ├─▶ documents: discovery, OpenAPI, version, health
+//	   │ health ─▶ draining ─▶ Authenticate ─▶ Impersonation ─▶ Limits ─▶ Authorize
+//	   ├─▶ documents: discovery, OpenAPI, version
 //	   └─▶ a registry.Resource
 //	          get, list   Item ──▶ encodings ──▶ one document, streamed
 //	          watch       Stream ─▶ encodings ──▶ frames, flushed when there is no more

@@ -50,38 +50,41 @@ func parse(r *http.Request) (*Request, error) {
 		path = r.URL.Path // which is there as long as the request
 	}
 	req := &Request{Verb: strings.ToLower(r.Method), Path: path, segments: segments, query: query}
-	rest := req.takeGroupVersion(segments)
-	if len(rest) == 0 {
-		return req, nil
+	if rest := req.takeGroupVersion(segments); len(rest) > 0 {
+		if err := req.parseResource(r.Method, rest); err != nil {
+			return nil, err
+		}
 	}
+	return req, nil
+}
+
+// parseResource takes apart what is behind the version in the path of a resource. The error is a Status.
+func (r *Request) parseResource(method string, rest []string) error {
 	// Before the parameter watch, clients wrote it in the path, and some still do.
-	olderWatch := r.Method == http.MethodGet && rest[0] == "watch" && len(rest) > 1
+	olderWatch := method == http.MethodGet && rest[0] == "watch" && len(rest) > 1
 	if olderWatch {
 		rest = rest[1:]
 	}
-	if rest[0] == "namespaces" && len(rest) >= 3 && !req.isOfNamespace(rest[2]) {
-		req.Namespace, rest = rest[1], rest[2:]
+	if rest[0] == "namespaces" && len(rest) >= 3 && !isOfNamespace(rest[2]) {
+		r.Namespace, rest = rest[1], rest[2:]
 	}
-	if len(rest) > 3 {
-		return nil, notServed()
+	if len(rest) > 3 || olderWatch && len(rest) > 2 {
+		return notServed()
 	}
 	rest = append(rest, "", "")
-	req.Resource, req.Name, req.Subresource = rest[0], rest[1], rest[2]
-	req.Verb = verbOf(r.Method, req.Name != "", query)
+	r.Resource, r.Name, r.Subresource = rest[0], rest[1], rest[2]
+	r.Verb = verbOf(method, r.Name != "", r.query)
 	if olderWatch {
-		req.Verb = "watch"
+		r.Verb = "watch"
 	}
-	if req.selects() {
-		req.Labels, req.Fields = query.Get("labelSelector"), query.Get("fieldSelector")
+	if r.selects() {
+		r.Labels, r.Fields = r.query.Get("labelSelector"), r.query.Get("fieldSelector")
 	}
 	if olderWatch {
-		if req.Subresource != "" {
-			return nil, notServed()
-		}
-		req.selectName()
+		r.selectName()
 	}
-	req.nameFromSelector()
-	return req, nil
+	r.nameFromSelector()
+	return nil
 }
 
 // selectName adds the name in the path, if there is one, to the field selector.
@@ -112,7 +115,7 @@ func (r *Request) takeGroupVersion(segments []string) []string {
 
 // isOfNamespace reports whether what follows a namespace in the path is a subresource of the
 // namespace, and not a resource in it.
-func (r *Request) isOfNamespace(segment string) bool {
+func isOfNamespace(segment string) bool {
 	return segment == "status" || segment == "finalize"
 }
 

@@ -108,7 +108,7 @@ func (c *call) create(ctx context.Context) error {
 }
 
 // notCreated returns the error of a creation. If there is an object of the name that is being deleted, the
-// text says so in the words of Kubernetes, by which clients know that the name is going to be free.
+// text says so in the words of Kubernetes, from which clients conclude that the name is going to be free.
 func (c *call) notCreated(ctx context.Context, err error) error {
 	const why = "object is being deleted: "
 	s := statusErrorOf(err, c.subject())

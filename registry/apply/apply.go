@@ -23,7 +23,7 @@ import (
 // New returns the server-side apply of a kind with an OpenAPI schema, for
 // registry.Config.Apply.
 //
-// The error names the part of the schema by which nothing can be merged, such as a list
+// The error names the part of the schema that cannot be used for merging, such as a list
 // without items.
 func New(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 	return Versions(nil)(kind, schema)

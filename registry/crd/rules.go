@@ -77,7 +77,7 @@ func (d *Definition) readRules(m *manifest, v *version) {
 }
 
 // validateRules returns what is wrong with an object by the rules in CEL. wrong is what is wrong
-// with it by the rest of its schema: rules rely on types and on sizes, by which their cost was
+// with it by the rest of its schema: rules rely on types and on sizes, from which their cost was
 // estimated.
 func (d *Definition) validateRules(ctx context.Context, o, old *unstructured.Unstructured, wrong field.ErrorList) field.ErrorList {
 	switch {

@@ -37,8 +37,16 @@ func (d *Definition) readScale(m *manifest, v *version) error {
 				"is %s; give the path of a field of %s, with names and dots alone, such as .%s.replicas", quoted(p.text), strings.Join(p.below, " or "), p.below[0]))
 		}
 	}
-	d.scaled = f
-	d.scale = &registry.Scale[unstructured.Unstructured]{
+	d.scaled, d.scale = f, f.scale()
+	return nil
+}
+
+// scaleFields are the paths of the fields that the scale shows; selector is nil if it shows none.
+type scaleFields struct{ wanted, observed, selector []string }
+
+// scale returns the subresource that shows the fields.
+func (f *scaleFields) scale() *registry.Scale[unstructured.Unstructured] {
+	s := &registry.Scale[unstructured.Unstructured]{
 		Replicas: func(o *unstructured.Unstructured) (int32, bool) { return count(o, f.wanted) },
 		SetReplicas: func(o *unstructured.Unstructured, n int32) {
 			_ = unstructured.SetNestedField(o.Object, int64(n), f.wanted...) // the caller looks whether it could
@@ -46,16 +54,13 @@ func (d *Definition) readScale(m *manifest, v *version) error {
 		Observed: func(o *unstructured.Unstructured) int32 { n, _ := count(o, f.observed); return n },
 	}
 	if f.selector != nil {
-		d.scale.Selector = func(o *unstructured.Unstructured) string {
+		s.Selector = func(o *unstructured.Unstructured) string {
 			text, _, _ := unstructured.NestedString(o.Object, f.selector...) // a value that is not a text selects nothing
 			return text
 		}
 	}
-	return nil
+	return s
 }
-
-// scaleFields are the paths of the fields that the scale shows; selector is nil if it shows none.
-type scaleFields struct{ wanted, observed, selector []string }
 
 // check returns what is wrong with the fields of an object that its scale shows, whatever the schema
 // says of them. The one of the spec is left out for a write of the status.

@@ -87,7 +87,7 @@ func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
 // [serve.Provider].
 func (d *Definitions) Resources() []registry.Resource { return d.store.Resources() }
 
-// Store returns the store of the definitions, by which a program defines kinds without a client.
+// Store returns the store of the definitions, in which a program defines kinds without a client.
 func (d *Definitions) Store() *registry.Store[unstructured.Unstructured] { return d.store }
 
 // Start has the server serve the kinds that are defined, and from then on those that clients

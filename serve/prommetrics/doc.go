@@ -23,6 +23,6 @@
 // A request costs a few microseconds, an event of a watch some fifty nanoseconds.
 // The number of time series is bounded by the kinds that are served: no label has what
 // clients make up in paths and methods. A scrape drops the series of kinds that are
-// served no longer, such as that of a CustomResourceDefinition which was deleted. If the
+// no longer served, such as that of a CustomResourceDefinition which was deleted. If the
 // kind comes back, its counters begin at zero.
 package prommetrics
