@@ -175,8 +175,8 @@ const noToken = "has a control character, such as the line break at the end of a
 // maxObject is how many bytes an event, or an answer other than a list, may have.
 func (c *Config) maxObject() int { return max(MaxFrame, c.Buffer) }
 
-// patience returns how long a watch waits that is sent a Retry-After. A wrong one must not
-// stop it for hours.
+// patience returns how long a watch waits for a Retry-After: at most ten times MaxPause, since a
+// wrong one must not stop it for hours.
 func (c *Config) patience(seconds int32) time.Duration {
 	requested := time.Duration(seconds) * time.Second
 	if requested/10 > c.MaxPause {

@@ -49,9 +49,9 @@ type inquiry struct {
 	err      error
 }
 
-// turn is how long a request waits for the one before it. One that takes longer may have
+// overtakeAfter is how long a request waits for the one before it. One that takes longer may have
 // met a server, or a connection, that never answers.
-const turn = time.Second
+const overtakeAfter = time.Second
 
 // ask returns the newest revision and the identity of its storage, "" if the server does
 // not tell that. The answer is at least as new as the call. A panic of the user's
@@ -108,7 +108,7 @@ func (n *newest) leave(q *inquiry) {
 func (n *newest) send(q, before *inquiry) {
 	defer close(q.done)
 	if before != nil {
-		late := time.NewTimer(turn)
+		late := time.NewTimer(overtakeAfter)
 		defer late.Stop()
 		select {
 		case <-before.done:

@@ -6,13 +6,13 @@ import (
 	"net/http"
 )
 
-// careful returns a client that follows the same redirects as client, but gives the token only to
-// the server itself, and keeps a write a write: after most redirects HTTP reads in its place, and
-// the answer would look like that of the write.
-func careful(client *http.Client) *http.Client {
+// safeRedirects returns a client that follows the same redirects as client, but gives the token only
+// to the server itself, and fails where a redirect turns a write into a read, as most do in HTTP: the
+// answer would look like that of the write.
+func safeRedirects(client *http.Client) *http.Client {
 	c, follow := *client, client.CheckRedirect
 	if follow == nil {
-		follow = followTen
+		follow = followDefault
 	}
 	c.CheckRedirect = func(next *http.Request, before []*http.Request) error {
 		first := before[0]
@@ -27,8 +27,8 @@ func careful(client *http.Client) *http.Client {
 	return &c
 }
 
-// followTen is what clients do that do not say which redirects they follow.
-func followTen(_ *http.Request, before []*http.Request) error {
+// followDefault follows redirects as a client without CheckRedirect does.
+func followDefault(_ *http.Request, before []*http.Request) error {
 	if len(before) >= 10 {
 		return errors.New("stopped after 10 redirects")
 	}

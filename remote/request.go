@@ -112,7 +112,7 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, unsentError{cause}
 	}
-	resp, err := careful(client).Do(req)
+	resp, err := safeRedirects(client).Do(req)
 	if err != nil {
 		if err = cmp.Or(context.Cause(ctx), unreachable(err)); reached.nothing() {
 			err = unsentError{err}

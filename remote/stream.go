@@ -25,8 +25,8 @@ import (
 // that the server, or the network, is taken to be gone.
 const overdue = 30 * time.Second
 
-// longest is the longest that [Config].WatchTimeout counts as: servers do not take any number of seconds.
-const longest = 365 * 24 * time.Hour
+// longestWatch bounds [Config].WatchTimeout, since servers refuse some larger numbers of seconds.
+const longestWatch = 365 * 24 * time.Hour
 
 // stream reads one watch's connections, one after the other, on one goroutine.
 type stream struct {
@@ -82,7 +82,7 @@ func (s *stream) begin(ctx context.Context) (life context.Context, cancel contex
 // connect opens a connection for the events after the position. Its answer has to begin within
 // [Config].RequestTimeout; the body may last as long as the watch.
 func (s *stream) connect(ctx context.Context) error {
-	lasts := min(s.backend.config.WatchTimeout, longest)
+	lasts := min(s.backend.config.WatchTimeout, longestWatch)
 	lasts += rand.N(lasts/2 + 1)
 	query := url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "progressNotify": {"true"}, "resourceVersion": {s.at.after().String()},

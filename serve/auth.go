@@ -30,10 +30,10 @@ var Anonymous = User{Name: "system:anonymous", Groups: []string{"system:unauthen
 // userKey is the key of a request's user in its context.
 type userKey struct{}
 
-// UserOf returns the user of the request that has called a function with ctx: those of a kind's
-// Strategy and Admitters, the methods of a [registry.Resource], and Authorize, Audit and
-// MetricsHandler of [Config]. found is false if no request has, but the process itself. A request
-// that impersonates a user is that user's, except while Authorize decides whether it may.
+// UserOf returns the user whose request has called a function with ctx: one of a kind's Strategy and
+// Admitters, a method of a [registry.Resource], or Authorize, Audit or MetricsHandler of [Config].
+// found is false for a call by the process itself. A request that impersonates a user is that user's,
+// except while Authorize decides whether it may.
 func UserOf(ctx context.Context) (u User, found bool) {
 	u, found = ctx.Value(userKey{}).(User)
 	return u, found
@@ -86,8 +86,8 @@ func BearerTokens(users map[string]User) func(*http.Request) (User, error) {
 // ClientCertificates is a function for [Config].Authenticate that identifies users by the
 // certificate of their TLS connection: its common name is the name, and its organisations are
 // the groups. The listener must have verified the certificate
-// (tls.VerifyClientCertIfGiven). A certificate identifies no user once it has expired, or one
-// that it was verified by has, even if its connection lasts. The error is [ErrUnauthenticated].
+// (tls.VerifyClientCertIfGiven). Once it has expired, or a certificate that it was verified
+// with, it identifies no user, even if its connection lasts. The error is [ErrUnauthenticated].
 func ClientCertificates(r *http.Request) (User, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
 		return User{}, ErrUnauthenticated
@@ -107,8 +107,8 @@ func ClientCertificates(r *http.Request) (User, error) {
 }
 
 // FirstOf returns a function for [Config].Authenticate that calls the given functions in
-// order and returns the first user without an error; without one, the errors that are not
-// [ErrUnauthenticated], or that if there are none.
+// order and returns the first user without an error. If all fail, the error is [ErrUnauthenticated]
+// or, if there are any others, these joined.
 func FirstOf(all ...func(*http.Request) (User, error)) func(*http.Request) (User, error) {
 	return func(r *http.Request) (User, error) {
 		var failed []error

@@ -10,9 +10,9 @@ import "time"
 //	            └── full ──▶ departures ──▶ leave
 //	                             └── full: one is cut off
 
-// makeRoom takes the place of a read whose answer has been sent for a while, for a call: of one of the
-// same user, or else of the one that has been sent longest, of the user that has most reads. It reports
-// whether there was one. The caller holds f.mu.
+// makeRoom takes the place of a read whose answer has been sent for a while, so that to can have it. It
+// takes that of the answer that has been sent longest, of the user that has most reads, or only of to's own
+// user. It reports whether there was one. The caller holds f.mu.
 func (f *inFlight) makeRoom(to *call, ofSameUser bool) bool {
 	slow := f.longestSent(to, ofSameUser)
 	if slow == nil {

@@ -9,11 +9,11 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// mostItems is how many items a list that merges may have, if it is the only one. The library keeps
+// maxItems is how many items a list that merges may have, if it is the only one. The library keeps
 // them in order by moving those that come after, in time that grows with the square of their number: a
 // body of 3 MiB has room for so many that it would take minutes, in which nothing stops it. The fields of
 // a map take a quarter of that.
-const mostItems = 20_000
+const maxItems = 20_000
 
 var errTooMany = errors.New("there are too many items in lists that merge, or fields in maps, to keep track of their owners: an object may have one list of nearly 20,000 items, each with four owners, or one map of 40,000 fields")
 
@@ -21,13 +21,13 @@ var errTooMany = errors.New("there are too many items in lists that merge, or fi
 // owners may be as large as the object itself, so that an object that can be created can also be
 // applied to.
 func (a *applier) affordable(fields map[string]any) error {
-	if members(fields) <= mostItems {
+	if members(fields) <= maxItems {
 		return nil
 	}
 	own := object(fields).Object
 	recorded, _, _ := unstructured.NestedFieldNoCopy(own, "metadata", "managedFields")
 	unstructured.RemoveNestedField(own, "metadata", "managedFields")
-	const budget = mostItems * mostItems
+	const budget = maxItems * maxItems
 	tooMany := func(s *spec.Schema) bool { return remainingWork(s, own, budget) < 0 }
 	if slices.ContainsFunc(a.schemas, tooMany) || remainingOfRecorded(recorded, budget) < 0 {
 		return errTooMany

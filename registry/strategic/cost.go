@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// mostItems is how many items a list that is merged may have, together with those of the patch. The
+// maxItems is how many items a list that is merged may have, together with those of the patch. The
 // library sorts them by looking each up in the list for each comparison: twice as many take more than
 // four times as long, some seconds for these, and a body of 3 MiB has room for so many that it would
 // take hours, in which nothing stops it. Several lists may take as long as one of so many items.
-const mostItems = 5000
+const maxItems = 5000
 
-// mostSteps is the sum of the squares of the lengths of all lists that are merged.
-const mostSteps = mostItems * mostItems
+// maxSteps is the sum of the squares of the lengths of all lists that are merged.
+const maxSteps = maxItems * maxItems
 
 var errTooMany = errors.New("it would take too long: longer than to merge one list with 5,000 items, those of the patch included; send a merge patch or a JSON patch")
 
@@ -23,7 +23,7 @@ var errTooMany = errors.New("it would take too long: longer than to merge one li
 func affordable(meta strategicpatch.LookupPatchMeta, object, patch map[string]any) error {
 	e := estimate{}
 	e.object(meta, object, []map[string]any{patch})
-	if e.steps > mostSteps {
+	if e.steps > maxSteps {
 		return errTooMany
 	}
 	return nil
@@ -35,7 +35,7 @@ type estimate struct{ steps int }
 // merge counts the merge of a list with that many items, those of the patch included.
 func (e *estimate) merge(items int) { e.add(items * items) }
 
-func (e *estimate) add(steps int) { e.steps = min(e.steps+steps, 2*mostSteps) }
+func (e *estimate) add(steps int) { e.steps = min(e.steps+steps, 2*maxSteps) }
 
 // object counts the patches that are merged into an object one after the other: more than one if they are
 // items with the same key. If there is no object, it becomes the first patch, which costs nothing. A patch

@@ -8,9 +8,9 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// othersKnow is how long servers that share storage may take to learn that a definition is being
+// othersKnowAfter is how long servers that share storage may take to learn that a definition is being
 // deleted. Until then they create objects of its kind.
-const othersKnow = 2 * time.Second
+const othersKnowAfter = 2 * time.Second
 
 // creations are the writes under way that may create objects of a kind. An object that is created
 // while the last ones are deleted would stay in storage that lasts, and be there when the kind is
@@ -54,7 +54,7 @@ func (c *creations) end(now time.Time) (over bool) {
 	if c.ended.IsZero() {
 		c.ended = now
 	}
-	return c.underWay == 0 && (!c.shared || now.Sub(c.ended) >= othersKnow)
+	return c.underWay == 0 && (!c.shared || now.Sub(c.ended) >= othersKnowAfter)
 }
 
 // counted is a resource whose writes are counted.

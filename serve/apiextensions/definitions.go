@@ -43,8 +43,8 @@ type Definitions struct {
 	kinds  map[string]*kind // by the name of the definition
 	// refused are the definitions that are not served as they are, and why.
 	refused map[string]refusal
-	// said is what was last written into the status of each definition.
-	said map[string]saying
+	// wrote is what was last written into the status of each definition.
+	wrote map[string]statusWrite
 }
 
 // New opens the storage of the definitions. They have no effect before Start. Close them when
@@ -52,7 +52,7 @@ type Definitions struct {
 //
 // Errors: [engine.ErrConfig], those of Config.Storage, and of a closed host.
 func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
-	d := &Definitions{cfg: cfg, kinds: map[string]*kind{}, refused: map[string]refusal{}, said: map[string]saying{}, started: make(chan struct{})}
+	d := &Definitions{cfg: cfg, kinds: map[string]*kind{}, refused: map[string]refusal{}, wrote: map[string]statusWrite{}, started: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())

@@ -51,7 +51,7 @@ func (d *Definitions) empty(ctx context.Context, o *object, k *kind) (again time
 	if k, err = d.openUnserved(ctx, o); err != nil {
 		return 0, err
 	}
-	for again = emptyNext; err == nil && again == emptyNext; {
+	for again = continueAfter; err == nil && again == continueAfter; {
 		again, err = k.empty(ctx, clock)
 	}
 	return again, errors.Join(err, k.discard(ctx), k.close())

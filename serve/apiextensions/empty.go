@@ -12,10 +12,10 @@ import (
 const (
 	// emptyFor is about how long objects are deleted at a time. Other definitions wait for that long.
 	emptyFor = time.Second
-	// emptyNext is the time after which the deletion goes on, and emptyAgain that after which objects that
+	// continueAfter is the time after which the deletion goes on, and lookAgainAfter that after which objects that
 	// their finalizers keep, or that were being created, are looked for again.
-	emptyNext  = time.Millisecond
-	emptyAgain = time.Second
+	continueAfter  = time.Millisecond
+	lookAgainAfter = time.Second
 	// emptyPage is how many objects are listed at a time to be deleted.
 	emptyPage = 100
 )
@@ -25,13 +25,13 @@ const (
 func (k *kind) empty(ctx context.Context, clock engine.Clock) (again time.Duration, err error) {
 	over := k.creations.end(clock.Now())
 	if all, err := k.deleteSome(ctx, clock); err != nil || !all {
-		return emptyNext, err
+		return continueAfter, err
 	}
 	left, err := k.stores[0].Engine().List(ctx, engine.ListOptions{Limit: 1})
 	if k.emptied = err == nil && over && len(left.Items) == 0; k.emptied {
 		return 0, nil
 	}
-	return emptyAgain, err
+	return lookAgainAfter, err
 }
 
 // deleteSome deletes objects for about emptyFor, from the one after the last of the previous call on,

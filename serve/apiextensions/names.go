@@ -58,9 +58,9 @@ type refusal struct {
 	again time.Duration
 }
 
-// ownAgain is the time after which a definition that has a name of one of the program's own kinds is tried
+// retryNameAfter is the time after which a definition that has a name of one of the program's own kinds is tried
 // again: the server does not say when it has stopped serving that kind.
-const ownAgain = 10 * time.Second
+const retryNameAfter = 10 * time.Second
 
 // conflict returns why the kind of a definition cannot be served, nil if it can: another one of its group
 // has one of its names.
@@ -77,7 +77,7 @@ func (d *Definitions) conflict(ctx context.Context, o *object, wanted *registry.
 		}
 		refused = &refusal{reason: c.reason, message: fmt.Sprintf("%q is already in use by %s", c.name, by.name)}
 		if !by.defined {
-			refused.again = ownAgain
+			refused.again = retryNameAfter
 		}
 	}
 	return refused, nil

@@ -24,7 +24,7 @@ func (d *Definitions) reconcile(ctx context.Context, name string, _ *engine.Obje
 	case errors.Is(err, errGone):
 		return controller.Result{}, nil // the controller learns of that, too
 	case errors.Is(err, errDisputed):
-		return controller.Result{After: sayAgain}, nil
+		return controller.Result{After: rewriteAfter}, nil
 	}
 	return result, err
 }
@@ -38,7 +38,7 @@ func (d *Definitions) reconcileStored(ctx context.Context, o *object) (controlle
 		return controller.Result{After: d.refused[o.GetName()].again}, unserved
 	}
 	result, err := d.finish(ctx, o)
-	if err != nil || result.After > emptyNext {
+	if err != nil || result.After > continueAfter {
 		err = errors.Join(unserved, err)
 	}
 	return result, err
@@ -55,7 +55,7 @@ func (d *Definitions) follow(ctx context.Context, name string, o *object) error 
 	}
 	if o == nil {
 		delete(d.refused, name)
-		delete(d.said, name)
+		delete(d.wrote, name)
 		return d.retryRefused(ctx)
 	}
 	return d.serve(ctx, o, k)
@@ -103,7 +103,7 @@ func (d *Definitions) renew(ctx context.Context, o *object, k *kind) (next *kind
 	}
 	err = d.put(next, k)
 	if wrong, is := errors.AsType[*engine.ConfigError](err); is {
-		return nil, &refusal{"KindConflict", wrong.Problem, ownAgain}, nil
+		return nil, &refusal{"KindConflict", wrong.Problem, retryNameAfter}, nil
 	}
 	return next, nil, err
 }

@@ -16,14 +16,14 @@ type schemaRules struct {
 	found func(wrong func() *field.Error)
 }
 
-// mostWrong is how many errors of the schemas of a definition are collected: it has room for a hundred
+// maxErrors is how many errors of the schemas of a definition are collected: it has room for a hundred
 // thousand.
-const mostWrong = 1000
+const maxErrors = 1000
 
 // checkSchemas returns what Kubernetes refuses in the schemas of a definition, without what is known.
 func checkSchemas(o *object, known errorSet) (wrong field.ErrorList) {
 	eachSchemaError(o, func(next func() *field.Error) {
-		if len(wrong) == mostWrong {
+		if len(wrong) == maxErrors {
 			return
 		}
 		if e := next(); !known.has(e) {

@@ -21,13 +21,13 @@ type condition struct {
 	reason, message string
 }
 
-// sayAgain is the time after which a server writes a status again that another writer has changed.
+// rewriteAfter is the time after which a server writes a status again that another writer has changed.
 // Servers that share storage would otherwise write as fast as they can if they disagree, as
 // servers of two releases may.
-const sayAgain = 10 * time.Second
+const rewriteAfter = 10 * time.Second
 
-// saying is what a server has written into the status of one generation of a definition.
-type saying struct {
+// statusWrite is what a server has written into the status of one generation of a definition.
+type statusWrite struct {
 	uid        types.UID
 	generation int64
 	text       string
@@ -35,17 +35,17 @@ type saying struct {
 }
 
 // repeats reports whether it is too early to write this again.
-func (s saying) repeats(last saying) bool {
+func (s statusWrite) repeats(last statusWrite) bool {
 	at := last.at
 	last.at = s.at
-	return s == last && s.at.Sub(at) < sayAgain
+	return s == last && s.at.Sub(at) < rewriteAfter
 }
 
 // setStatus sets conditions of a definition, and the names that it has, unless they are nil.
 // Conditions of others stay. The error is [errGone] if the definition has gone, and
 // [errDisputed] if it is too early to write the same again.
 func (d *Definitions) setStatus(ctx context.Context, of *object, names map[string]any, conditions ...condition) error {
-	now := saying{of.GetUID(), of.GetGeneration(), fmt.Sprint(conditions), d.cfg.Host.Clock().Now()}
+	now := statusWrite{of.GetUID(), of.GetGeneration(), fmt.Sprint(conditions), d.cfg.Host.Clock().Now()}
 	writes := false
 	_, err := d.store.UpdateStatus(ctx, of.GetName(), func(old *engine.Object[object]) (object, error) {
 		o := *old.Value.DeepCopy()
@@ -64,13 +64,13 @@ func (d *Definitions) setStatus(ctx context.Context, of *object, names map[strin
 		switch {
 		case !writes:
 			return old.Value, nil
-		case now.repeats(d.said[of.GetName()]):
+		case now.repeats(d.wrote[of.GetName()]):
 			return o, errDisputed
 		}
 		return o, nil
 	}, writeTo(of))
 	if err == nil && writes {
-		d.said[of.GetName()] = now
+		d.wrote[of.GetName()] = now
 	}
 	return orGone(err)
 }

@@ -39,7 +39,7 @@ func (Rules) Check(definition, old json.RawMessage) field.ErrorList {
 		return field.ErrorList{field.Invalid(field.NewPath("spec"), "", err.Error())}
 	}
 	before, err := definitionOf(old)
-	if old == nil || err != nil { // one that Kubernetes would not have has nothing to keep
+	if old == nil || err != nil { // Kubernetes would refuse it, so it has no rules to keep
 		return ofSchemas(validation.ValidateCustomResourceDefinition(context.Background(), now))
 	}
 	return ofSchemas(validation.ValidateCustomResourceDefinitionUpdate(context.Background(), now, before))
@@ -56,8 +56,8 @@ func definitionOf(text json.RawMessage) (*apiextensions.CustomResourceDefinition
 	return internal, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(d, internal, nil)
 }
 
-// schemaField matches the fields of schemas: the library has one in place of those of versions
-// that are the same.
+// schemaField matches the fields of schemas. If the schemas of all versions are equal, the library
+// has one in their place, spec.validation.
 var schemaField = regexp.MustCompile(`^spec\.(validation|versions\[\d+\]\.schema)\b`)
 
 // ofSchemas returns the errors that are of schemas. Package crd finds the others.

@@ -13,9 +13,9 @@ import (
 // Most is how many errors of an object are reported.
 const Most = 100
 
-// mostShown is how large the value of an error may be to be reported, and how much of a text is
+// maxShown is how large the value of an error may be to be reported, and how much of a text is
 // reported, in bytes.
-const mostShown = 4 << 10
+const maxShown = 4 << 10
 
 // First returns the errors to report, without values that are too large, with the beginning of long
 // texts, and one that says that there are more. It does not change the errors that it is given.
@@ -26,7 +26,7 @@ func First(wrong field.ErrorList) field.ErrorList {
 		short.Field, short.Detail = shortened(e.Field), shortened(e.Detail)
 		if text, isText := e.BadValue.(string); isText {
 			short.BadValue = shortened(text)
-		} else if remaining(reflect.ValueOf(e.BadValue), mostShown) < 0 {
+		} else if remaining(reflect.ValueOf(e.BadValue), maxShown) < 0 {
 			short.BadValue = field.OmitValueType{}
 		}
 		told[i] = &short
@@ -39,7 +39,7 @@ func First(wrong field.ErrorList) field.ErrorList {
 	return told
 }
 
-func shortened(text string) string { return excerpt.Of(text, mostShown) }
+func shortened(text string) string { return excerpt.Of(text, maxShown) }
 
 // remaining returns what is left of a budget of bytes after those of a value. It stops
 // counting, and the result is negative, once the budget is used up.
