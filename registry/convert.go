@@ -25,24 +25,24 @@ type Conversion[T any] struct {
 	FromStorage func(stored T) (value T, differs bool)
 }
 
-// converted sets the backend of the configuration to one that converts, and returns that; nil if
+// useConversion sets the backend of the configuration to one that converts, and returns that; nil if
 // there is nothing to convert: objects in memory of the engine's own have all been stored by it.
-func converted[T any, P Ptr[T]](c *Config[T]) *convert.Backend {
+func useConversion[T any, P Ptr[T]](c *Config[T]) *convert.Backend {
 	if c.Conversion == nil || c.Engine.Backend == nil || forwarderOf(c.Engine.Backend) != nil {
 		return nil
 	}
 	schema := engineConfig[T, P](c).Schema()
 	b := convert.New(c.Engine.Backend, &schema, convert.Conversion{
-		ToStorage:   converting(&schema, "Conversion.ToStorage", c.Conversion.ToStorage),
-		FromStorage: converting(&schema, "Conversion.FromStorage", c.Conversion.FromStorage),
+		ToStorage:   ofObjects(&schema, "Conversion.ToStorage", c.Conversion.ToStorage),
+		FromStorage: ofObjects(&schema, "Conversion.FromStorage", c.Conversion.FromStorage),
 	})
 	c.Engine.Backend = b.Emitting()
 	return b
 }
 
-// converting returns a function of a [Conversion] as one of objects. Its error is the function's
+// ofObjects returns a function of a [Conversion] as one of objects. Its error is the function's
 // panic.
-func converting[T any](schema *store.Schema, name string, of func(T) (T, bool)) func(*store.Object) (*store.Object, error) {
+func ofObjects[T any](schema *store.Schema, name string, of func(T) (T, bool)) func(*store.Object) (*store.Object, error) {
 	return func(o *store.Object) (*store.Object, error) {
 		if of == nil {
 			return o, nil

@@ -36,7 +36,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	converts := converted[T, P](&cfg)
+	converts := useConversion[T, P](&cfg)
 	e, err := engine.New(engineConfig[T, P](&cfg))
 	if err != nil {
 		return nil, err

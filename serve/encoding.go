@@ -59,15 +59,15 @@ func newEncodings(limit int) *encodings {
 	return &encodings{limit: limit, wholes: map[encodable]*encoding{}, partials: map[partialKey]*encoding{}}
 }
 
-// of returns the bytes of an item in a form, and keeps them.
-func (e *encodings) of(state encodable) ([]byte, error) {
+// forEvent returns the bytes of an item for an event of a watch, and keeps them.
+func (e *encodings) forEvent(state encodable) ([]byte, error) {
 	return e.read(e.entry(state, math.MaxInt), state)
 }
 
-// peek returns the bytes of an item for a get or a list. It keeps new ones only while the
+// forRead returns the bytes of an item for a get or a list. It keeps new ones only while the
 // cache is less than half full, since lists would otherwise drive out the encodings that
 // watches share.
-func (e *encodings) peek(state encodable) ([]byte, error) {
+func (e *encodings) forRead(state encodable) ([]byte, error) {
 	entry := e.entry(state, e.limit/2)
 	if entry == nil {
 		return state.encode()

@@ -36,7 +36,7 @@ func (f *frames) event(item registry.Item) ([]byte, error) {
 		if shape == sse {
 			shape = whole
 		}
-		return f.c.encodings.of(encodable{item, shape, f.c.lean})
+		return f.c.encodings.forEvent(encodable{item, shape, f.c.lean})
 	}
 	row, err := f.table.row(item)
 	if err != nil {
@@ -140,9 +140,9 @@ var (
 	eventEnd = []byte("\n\n")
 )
 
-// alive keeps proxies from closing a quiet connection, unless messages do that by pings. A
+// keepAlive keeps proxies from closing a quiet connection, unless messages do that by pings. A
 // client of Server-Sent Events resumes from revision, without an event of its own.
-func (f *frames) alive(revision engine.Revision) {
+func (f *frames) keepAlive(revision engine.Revision) {
 	switch {
 	case f.messages != nil:
 	case f.c.shape == sse:

@@ -42,7 +42,7 @@ func (c *call) answer(code int, item registry.Item) error {
 	case item.Revision() == 0: // it is not stored, so no other request has it
 		text, err = state.encode()
 	default:
-		text, err = c.encodings.peek(state)
+		text, err = c.encodings.forRead(state)
 	}
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry
 
 // encodeItem returns an item as it is in watch events.
 func (c *call) encodeItem(it registry.Item) ([]byte, error) {
-	return c.encodings.peek(encodable{it, c.shape, c.lean})
+	return c.encodings.forRead(encodable{it, c.shape, c.lean})
 }
 
 // listItem returns the function that encodes the items of a list of a Go type, or of metadata

@@ -82,9 +82,9 @@ func (t *tableOf) row(item registry.Item) ([]byte, error) {
 func (t *tableOf) object(item registry.Item) ([]byte, error) {
 	switch t.include {
 	case metav1.IncludeObject:
-		return t.encodings.peek(encodable{item, whole, t.lean})
+		return t.encodings.forRead(encodable{item, whole, t.lean})
 	case metav1.IncludeMetadata:
-		return t.encodings.peek(encodable{item, partial, t.lean})
+		return t.encodings.forRead(encodable{item, partial, t.lean})
 	}
 	return []byte("null"), nil
 }

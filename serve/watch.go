@@ -308,7 +308,7 @@ func (w *watching) sendBookmark(ev *store.Event) error {
 		w.synced()
 	}
 	if !w.bookmarks {
-		w.alive(ev.Revision)
+		w.keepAlive(ev.Revision)
 		return nil
 	}
 	object, err := w.bookmark(ev)

@@ -147,7 +147,7 @@ func (c *call) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.change(ctx, func(registry.Item) ([]byte, error) { return body, nil }, opts)
+	return c.updateBy(ctx, func(registry.Item) ([]byte, error) { return body, nil }, opts)
 }
 
 // apply applies a configuration to an object.
@@ -164,7 +164,7 @@ func (c *call) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.changed(item, created)
+	return c.answerChanged(item, created)
 }
 
 // patchTypes returns the media types of patches that the resource takes.
@@ -220,7 +220,7 @@ func (c *call) patch(ctx context.Context) error {
 	if err := p.Check(opts); err != nil {
 		return err
 	}
-	return c.change(ctx, func(live registry.Item) ([]byte, error) {
+	return c.updateBy(ctx, func(live registry.Item) ([]byte, error) {
 		if live.IsZero() {
 			return nil, engine.ErrNotFound
 		}
@@ -232,17 +232,17 @@ func (c *call) patch(ctx context.Context) error {
 	}, opts)
 }
 
-// change updates the object and answers with it.
-func (c *call) change(ctx context.Context, change func(registry.Item) ([]byte, error), opts registry.WriteOptions) error {
+// updateBy replaces the object by what change returns, and answers with it.
+func (c *call) updateBy(ctx context.Context, change func(registry.Item) ([]byte, error), opts registry.WriteOptions) error {
 	item, created, err := c.resource.Update(ctx, c.key(), change, opts)
 	if err != nil {
 		return err
 	}
-	return c.changed(item, created)
+	return c.answerChanged(item, created)
 }
 
-// changed answers with an object that has been created or changed.
-func (c *call) changed(item registry.Item, created bool) error {
+// answerChanged answers with an object that has been created or changed.
+func (c *call) answerChanged(item registry.Item, created bool) error {
 	if created {
 		return c.answer(http.StatusCreated, item)
 	}
