@@ -67,14 +67,14 @@ func (c *clause) acceptsJSON() bool {
 
 // discoveryShape returns what a clause asks for in discovery; ok is false if that is not served.
 func (c *clause) discoveryShape() (s shape, ok bool) {
-	switch as := c.params["as"]; {
-	case !c.acceptsJSON():
+	if !c.acceptsJSON() {
 		return 0, false
-	case as == "":
-		return whole, true
-	default:
-		return aggregated, as == "APIGroupDiscoveryList" && c.params["g"] == "apidiscovery.k8s.io" && c.params["v"] == "v2"
 	}
+	as, group, version := c.params["as"], c.params["g"], c.params["v"]
+	if as == "" {
+		return whole, true
+	}
+	return aggregated, as == "APIGroupDiscoveryList" && group == "apidiscovery.k8s.io" && version == "v2"
 }
 
 // watchShape is objectShape for a watch.

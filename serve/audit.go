@@ -29,7 +29,7 @@ type Audited struct {
 	End error
 }
 
-// audit calls the hooks with the request that has ended, the second one also if the first ends the goroutine.
+// audit calls the hooks with the request that has ended: Audit also if Metrics ends the goroutine.
 func (c *call) audit() {
 	if c.cfg.Audit != nil {
 		defer c.hook("Config.Audit", func() {
