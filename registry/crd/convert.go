@@ -61,9 +61,9 @@ func (d *Definition) conversion() *registry.Conversion[unstructured.Unstructured
 // toStorage returns an object of this version in the storage version.
 func (d *Definition) toStorage(o unstructured.Unstructured) (stored unstructured.Unstructured, differs bool) {
 	if d.Kind.Version == d.forms.stored {
-		return d.forms.settled(o, d.Kind.Version, d.forms.whole[d.Kind.Version])
+		return d.forms.conformed(o, d.Kind.Version, d.forms.whole[d.Kind.Version])
 	}
-	return d.forms.settled(o, d.forms.stored, d.forms.bare[d.forms.stored])
+	return d.forms.conformed(o, d.forms.stored, d.forms.bare[d.forms.stored])
 }
 
 // fromStorage returns an object from storage in this version. An object of a version that there is
@@ -74,15 +74,15 @@ func (d *Definition) fromStorage(stored unstructured.Unstructured) (o unstructur
 		of = d.forms.stored
 	}
 	if of == d.Kind.Version {
-		return d.forms.settled(stored, of, d.forms.whole[of])
+		return d.forms.conformed(stored, of, d.forms.whole[of])
 	}
-	return d.forms.settled(stored, d.Kind.Version, d.forms.whole[of], d.forms.bare[d.Kind.Version])
+	return d.forms.conformed(stored, d.Kind.Version, d.forms.whole[of], d.forms.bare[d.Kind.Version])
 }
 
-// settled returns an object of that version as the schemas, one after the other, have it.
-func (f *forms) settled(o unstructured.Unstructured, version string, by ...*schema) (settled unstructured.Unstructured, differs bool) {
+// conformed returns an object of that version as the schemas, one after the other, have it.
+func (f *forms) conformed(o unstructured.Unstructured, version string, by ...*schema) (conformed unstructured.Unstructured, differs bool) {
 	for _, s := range by {
-		if s.settles(o.Object, true) {
+		if s.conforms(o.Object, true) {
 			continue
 		}
 		o = unstructured.Unstructured{Object: runtime.DeepCopyJSON(o.Object)}
@@ -98,31 +98,31 @@ func (f *forms) settled(o unstructured.Unstructured, version string, by ...*sche
 	return o, differs
 }
 
-// settles reports whether pruning and defaults would leave a value as it is. Pruning has cleaned
-// the metadata of resources inside of the object when it was written: it is not looked at.
-func (s *schema) settles(value any, prunes bool) bool {
+// conforms reports whether defaults and, if it prunes, pruning would leave a value as it is. Pruning has
+// cleaned the metadata of resources inside of the object when it was written: it is not looked at.
+func (s *schema) conforms(value any, prunes bool) bool {
 	switch v := value.(type) {
 	case map[string]any:
-		return s.settlesFields(v, prunes) && s.settlesProperties(v, prunes)
+		return s.fieldsConform(v, prunes) && s.propertiesConform(v, prunes)
 	case []any:
 		of := s.ofItems()
 		if of == nil {
 			return true
 		}
 		return !slices.ContainsFunc(v, func(item any) bool {
-			return item == nil && !of.Nullable && of.Default != nil || !of.settles(item, prunes)
+			return item == nil && !of.Nullable && of.Default != nil || !of.conforms(item, prunes)
 		})
 	}
 	return true
 }
 
-// settlesFields is settles of the fields of an object that are not properties.
-func (s *schema) settlesFields(fields map[string]any, prunes bool) bool {
+// fieldsConform is conforms for the fields of an object that are not properties.
+func (s *schema) fieldsConform(fields map[string]any, prunes bool) bool {
 	for name, value := range fields {
 		switch {
-		case s.Properties[name] != nil || s.Embedded && slices.Contains(objectFields, name):
+		case s.Properties[name] != nil || s.hasObjectField(name):
 		case s.Additional != nil:
-			if of := s.ofFurther(); value == nil && of != unsaid && !of.Nullable || !of.settles(value, prunes) {
+			if of := s.ofFurther(); value == nil && of != undescribed && !of.Nullable || !of.conforms(value, prunes) {
 				return false
 			}
 		case s.Open:
@@ -133,14 +133,14 @@ func (s *schema) settlesFields(fields map[string]any, prunes bool) bool {
 	return true
 }
 
-// settlesProperties is settles of the properties of an object, there and missing.
-func (s *schema) settlesProperties(fields map[string]any, prunes bool) bool {
+// propertiesConform is conforms for the properties of an object, there and missing.
+func (s *schema) propertiesConform(fields map[string]any, prunes bool) bool {
 	for name, of := range s.Properties {
 		value, found := fields[name]
 		if !found && of.Default != nil || found && value == nil && !of.Nullable {
 			return false
 		}
-		if !of.settles(value, prunes && !(s.Embedded && slices.Contains(objectFields, name))) {
+		if !of.conforms(value, prunes && !s.hasObjectField(name)) {
 			return false
 		}
 	}

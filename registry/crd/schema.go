@@ -75,14 +75,14 @@ func (s *schema) openItems() {
 	}
 }
 
-// unsaid is the schema of a value that the schema does not describe: neither it nor its items have
+// undescribed is the schema of a value that the schema does not describe: neither it nor its items have
 // fields.
-var unsaid = &schema{}
+var undescribed = &schema{}
 
 // ofItems is the schema by which the items of a list are pruned, nil if they are kept as they are.
 func (s *schema) ofItems() *schema {
 	if s.Items == nil && !s.Open {
-		return unsaid
+		return undescribed
 	}
 	return s.Items
 }
@@ -92,7 +92,7 @@ func (s *schema) ofItems() *schema {
 // them if it is false.
 func (s *schema) ofFurther() *schema {
 	if s.Additional != nil && s.Additional.schema == nil {
-		return unsaid
+		return undescribed
 	}
 	if s.Additional != nil {
 		return s.Additional.schema
@@ -128,6 +128,11 @@ func (s *schema) check(at *field.Path) error {
 
 // objectFields are the fields of every object, whatever its schema.
 var objectFields = []string{"apiVersion", "kind", "metadata"}
+
+// hasObjectField reports whether a field is one that an object has whatever its schema.
+func (s *schema) hasObjectField(name string) bool {
+	return s.Embedded && slices.Contains(objectFields, name)
+}
 
 // root returns the schema as that of an object, which itself is a resource.
 func (s *schema) root() *schema {
@@ -178,7 +183,7 @@ func (p *pruning) pruneField(s *schema, fields map[string]any, name string, at *
 		if at != nil {
 			p.pruneMetadata(fields, at.Child(name))
 		}
-	case s.Embedded && slices.Contains(objectFields, name):
+	case s.hasObjectField(name):
 	case property != nil:
 		p.prune(property, fields[name], at.Child(shortened(name)))
 	case s.Additional != nil:
