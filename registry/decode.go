@@ -73,7 +73,7 @@ func (f *form) checkKind(draft *store.Object) error {
 func checkKind(version, kind string, wanted *Kind) error {
 	want := wanted.GroupVersionKind()
 	if kind != "" && kind != want.Kind || version != "" && version != want.GroupVersion().String() {
-		return badRequest("the body is of %s, the request for %s %s", strings.TrimSpace(version+" "+kind), want.GroupVersion(), want.Kind)
+		return badRequest("the body is of %s, but the request is for %s %s", strings.TrimSpace(version+" "+kind), want.GroupVersion(), want.Kind)
 	}
 	return nil
 }

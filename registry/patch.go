@@ -64,7 +64,7 @@ func parsePatch(kind PatchType, body []byte, merge Merge) (*Patch, error) {
 	case kind == JSONPatch:
 		return parseOperations(body)
 	case kind == StrategicPatch && merge == nil:
-		return nil, badRequest("a strategic merge patch needs a resource that takes them: send a merge patch or a JSON patch")
+		return nil, badRequest("the resource takes no strategic merge patches: send a merge patch or a JSON patch")
 	case kind == MergePatch, kind == StrategicPatch:
 		fields := map[string]json.RawMessage{}
 		if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
@@ -148,7 +148,7 @@ func (p *Patch) Apply(document []byte) (patched []byte, err error) {
 	panicked := usercode.Call("jsonpatch", "", func() { patched, err = p.apply(document) })
 	switch {
 	case panicked != nil: // the library cannot compare such lists
-		return nil, &PatchError{errors.New("an operation cannot be evaluated; a test of a list with null in it is one")}
+		return nil, &PatchError{errors.New("an operation cannot be evaluated, such as a test of a list with null in it")}
 	case err != nil:
 		return nil, &PatchError{err}
 	}

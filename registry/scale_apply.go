@@ -71,7 +71,7 @@ func (f *form) checkReplicas(o *store.Object, want int32) error {
 		return err
 	}
 	if n != want {
-		return badRequest("%d replicas cannot be applied to this object, only be written by an update or another patch", want)
+		return badRequest("%d replicas cannot be applied to this object: set them by an update or another patch", want)
 	}
 	return nil
 }

@@ -294,7 +294,7 @@ func revisionOf(text string) (store.Revision, error) {
 	}
 	rev, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%w: the resourceVersion is %q, and not a decimal number that grows", store.ErrUnsupported, text)
+		return 0, fmt.Errorf("%w: the resourceVersion is %q, and not a decimal number", store.ErrUnsupported, text)
 	}
 	return store.Revision(rev), nil
 }

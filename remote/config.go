@@ -160,7 +160,7 @@ func (c *Config) completeDurations() error {
 	case c.WatchTimeout < time.Second:
 		return wrongField("WatchTimeout", fmt.Sprintf("is %v; give a second or more", c.WatchTimeout))
 	case c.MaxPause < c.MinPause:
-		return wrongField("MaxPause", fmt.Sprintf("is %v, less than MinPause, %v", c.MaxPause, c.MinPause))
+		return wrongField("MaxPause", fmt.Sprintf("is %v, which is less than MinPause; give %v or more", c.MaxPause, c.MinPause))
 	}
 	return nil
 }

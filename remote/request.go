@@ -160,7 +160,7 @@ func (c *Config) token(ctx context.Context) (token string, err error) {
 	if cause := context.Cause(ctx); cause != nil {
 		return "", unsentError{cause}
 	}
-	return "", unsentError{fmt.Errorf("%w: no token of remote.Config.TokenSource: %w", backend.ErrUnavailable, err)}
+	return "", unsentError{fmt.Errorf("%w: remote.Config.TokenSource has no token: %w", backend.ErrUnavailable, err)}
 }
 
 // answer is what the server has answered. Its header may be nil.

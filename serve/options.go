@@ -142,7 +142,7 @@ func (o *listOptions) contradictions(watch bool) (wrong field.ErrorList) {
 // parseSelectors reads the selectors, and narrows the keys by what they fix.
 func (o *listOptions) parseSelectors(c *call) error {
 	if len(o.labelsAsGiven) > maxSelectorBytes || len(o.fieldsAsGiven) > maxSelectorBytes {
-		return badRequest("a selector is longer than %d bytes", maxSelectorBytes)
+		return badRequest("a selector is longer than %d bytes: shorten it", maxSelectorBytes)
 	}
 	var err error
 	if o.labels, err = labels.Parse(o.labelsAsGiven); err != nil {
@@ -153,7 +153,7 @@ func (o *listOptions) parseSelectors(c *call) error {
 	}
 	requirements, _ := o.labels.Requirements()
 	if len(requirements)+len(o.fields.Requirements()) > maxRequirements {
-		return badRequest("the selectors have more than %d requirements", maxRequirements)
+		return badRequest("the selectors have more than %d requirements: send fewer", maxRequirements)
 	}
 	o.narrow(c)
 	return nil

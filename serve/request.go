@@ -129,7 +129,7 @@ func split(escaped string) ([]string, error) {
 	for i, s := range segments {
 		decoded, err := url.PathUnescape(s)
 		if err != nil || decoded == "" || decoded == "." || decoded == ".." || strings.ContainsAny(decoded, "/%\\\x00") {
-			return nil, badRequest("the path segment %q is not allowed: it must not be empty, a dot or two, nor contain a slash, a backslash or a percent sign", s)
+			return nil, badRequest("the path segment %q is not allowed: it must not be empty, . or .., or contain a slash, a backslash or a percent sign", s)
 		}
 		segments[i] = decoded
 	}

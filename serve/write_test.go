@@ -239,7 +239,7 @@ func TestWrite_BodiesOfOtherKindsAreRefused(t *testing.T) {
 	} {
 		got := s.do("POST", inDefault, body)
 		require.Equal(t, 400, got.code)
-		require.Equal(t, "the body is of "+is+", the request for example.com/v1 Widget", got.str("message"))
+		require.Equal(t, "the body is of "+is+", but the request is for example.com/v1 Widget", got.str("message"))
 	}
 }
 

@@ -62,11 +62,11 @@ func (m *manifest) checkVersions() error {
 	for i, v := range m.Spec.Versions {
 		field := fmt.Sprintf("spec.versions[%d]", i)
 		if named[v.Name] {
-			return m.wrong(field+".name", fmt.Sprintf("is %s, which another version has, too; give each its own", quoted(v.Name)))
+			return m.wrong(field+".name", fmt.Sprintf("is %s, which another version has, too; give each version its own", quoted(v.Name)))
 		}
 		named[v.Name] = true
 		if v.Storage && stored != "" {
-			return m.wrong(field+".storage", fmt.Sprintf("is true, as that of %s is; give true for one version", stored))
+			return m.wrong(field+".storage", fmt.Sprintf("is true, as for %s; give true for one version only", stored))
 		}
 		if v.Storage {
 			stored = v.Name

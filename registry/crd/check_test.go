@@ -22,7 +22,7 @@ func TestParse_NamesThePathOfWhatNoKindCanHave(t *testing.T) {
 		`spec.names.shortNames[0] is "WD"`:                                         {"[wd]", "[WD]"},
 		`spec.versions[1].name is "V_1"`:                                           {"name: v1\n", "name: V_1\n"},
 		`spec.versions[1].name is "v1", which another version has`:                 {"name: v1beta1", "name: v1"},
-		"spec.versions[1].storage is true, as that of v1beta1":                     {"storage: false", "storage: true"},
+		"spec.versions[1].storage is true, as for v1beta1":                         {"storage: false", "storage: true"},
 		`spec.versions.additionalPrinterColumns[0].type is "int"`:                  {"{name: Size, type: integer,", "{name: Size, type: int,"},
 		"spec.versions.additionalPrinterColumns[0].name is missing":                {"{name: Size,", "{"},
 		`spec.size has the type "int": give one of array`:                          {"size:\n                type: integer", "size:\n                type: int"},

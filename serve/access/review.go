@@ -68,7 +68,7 @@ func (c *Config) reviewLocal(ctx context.Context, review *authorization.LocalSub
 	of, path := review.Spec.ResourceAttributes, field.NewPath("spec")
 	switch {
 	case review.Spec.NonResourceAttributes != nil:
-		return field.Forbidden(path.Child("nonResourceAttributes"), "a path is in no namespace: give resourceAttributes, or ask by a SubjectAccessReview")
+		return field.Forbidden(path.Child("nonResourceAttributes"), "a path has no namespace: give resourceAttributes, or create a SubjectAccessReview")
 	case of != nil && of.Namespace != review.Namespace:
 		return field.Invalid(path.Child("resourceAttributes", "namespace"), of.Namespace, "must match metadata.namespace")
 	}

@@ -59,7 +59,7 @@ func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
 		}
 	}()
 	if cfg.Host != nil && cfg.Host.Deterministic() {
-		return nil, &engine.ConfigError{Field: "Host", Problem: "is deterministic, and could not close the engine of a kind that goes; give another, or none"}
+		return nil, &engine.ConfigError{Field: "Host", Problem: "is deterministic, so that the engine of a deleted kind could not be closed; give another host, or none"}
 	}
 	if cfg.Host == nil {
 		if d.ownHost, err = engine.NewHost(engine.HostConfig{}); err != nil {

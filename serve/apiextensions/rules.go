@@ -124,7 +124,7 @@ func validate(reading crd.Options, o, old *object) field.ErrorList {
 	spec := field.NewPath("spec")
 	fixed := func(path *field.Path, now, before any) {
 		if !reflect.DeepEqual(now, before) {
-			wrong = append(wrong, field.Invalid(path, now, "is fixed: delete the definition to define the kind anew"))
+			wrong = append(wrong, field.Invalid(path, now, "cannot be changed: delete the definition, and create it anew"))
 		}
 	}
 	fixed(spec.Child("scope"), now.Kind.ClusterScoped, before.Kind.ClusterScoped)

@@ -111,7 +111,7 @@ func checkVersion(v map[string]any, at *field.Path) (wrong field.ErrorList) {
 	if warning, found := v["deprecationWarning"].(string); found {
 		unprintable := strings.ContainsFunc(warning, func(r rune) bool { return !unicode.IsPrint(r) })
 		if v["deprecated"] != true || warning == "" || len(warning) > 256 || unprintable {
-			wrong = append(wrong, field.Invalid(at.Child("deprecationWarning"), warning, "must be of a deprecated version, and have 1 to 256 bytes that can be printed"))
+			wrong = append(wrong, field.Invalid(at.Child("deprecationWarning"), warning, "is for deprecated versions only, and must have 1 to 256 printable bytes"))
 		}
 	}
 	for i, column := range items(v, "additionalPrinterColumns") {
