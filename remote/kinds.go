@@ -228,7 +228,7 @@ func refersToMetadata(schema map[string]any) bool {
 
 // getJSON requests a document and decodes it into what into points to.
 func (c *Config) getJSON(ctx context.Context, client *http.Client, path, accept string, into any) error {
-	resp, err := c.send(ctx, client, http.MethodGet, c.URL+path, accept, jsonType, nil)
+	resp, err := c.send(ctx, client, outgoing{method: http.MethodGet, url: c.URL + path, accept: accept})
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (b *Backend) send(ctx context.Context, client *http.Client, r *request) (*h
 	if r.method == http.MethodGet && !b.config.KeepManagedFields {
 		accept = leanType
 	}
-	return b.config.send(ctx, client, r.method, b.url(r), accept, cmp.Or(r.media, jsonType), r.body)
+	return b.config.send(ctx, client, outgoing{r.method, b.url(r), accept, cmp.Or(r.media, jsonType), r.body})
 }
 
 const (
@@ -91,16 +91,22 @@ const (
 	leanType = "application/json;drop=metadata.managedFields,application/json"
 )
 
+// outgoing is a request as it is sent. media is the media type of the body, which a GET does not have.
+type outgoing struct {
+	method, url, accept, media string
+	body                       []byte
+}
+
 // send sends a request with the credentials of c.
-func (c *Config) send(ctx context.Context, client *http.Client, method, to, accept, media string, body []byte) (*http.Response, error) {
+func (c *Config) send(ctx context.Context, client *http.Client, r outgoing) (*http.Response, error) {
 	var reached reach
-	req, err := http.NewRequestWithContext(reached.trace(ctx), method, to, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(reached.trace(ctx), r.method, r.url, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, unsentError{err}
 	}
-	req.Header.Set("Accept", accept)
-	if method != http.MethodGet {
-		req.Header.Set("Content-Type", media)
+	req.Header.Set("Accept", r.accept)
+	if r.method != http.MethodGet {
+		req.Header.Set("Content-Type", r.media)
 	}
 	token, err := c.token(ctx)
 	if err != nil {
@@ -124,7 +130,7 @@ func (c *Config) send(ctx context.Context, client *http.Client, method, to, acce
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // without a Status in it, the code says enough
-	return nil, statusErrorOf(method+" "+req.URL.Path, resp, text)
+	return nil, statusErrorOf(r.method+" "+req.URL.Path, resp, text)
 }
 
 // reach is how far a request has come.

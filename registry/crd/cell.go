@@ -16,21 +16,20 @@ func cell(value any, columnType string) any {
 		return textCell(value)
 	case "date":
 		return ageCell(value)
-	}
-	switch v := value.(type) {
-	case int64:
-		if columnType != "boolean" {
+	case "boolean":
+		if v, isBool := value.(bool); isBool {
 			return v
 		}
-	case float64:
-		switch columnType {
-		case "integer":
+	case "integer":
+		switch v := value.(type) {
+		case int64:
+			return v
+		case float64:
 			return int64(v)
-		case "number":
-			return v
 		}
-	case bool:
-		if columnType == "boolean" {
+	case "number":
+		switch v := value.(type) {
+		case int64, float64:
 			return v
 		}
 	}
