@@ -33,7 +33,8 @@ type core struct {
 	workers []atomic.Pointer[worker]
 
 	reconciled, failed, givenUp atomic.Uint64
-	closing, stopping, later    sync.Once
+	closing                     sync.Once
+	stoppedOnce, closingHost    sync.Once
 	// begun wakes the workers when the informer has synced.
 	begun sync.Once
 
@@ -76,7 +77,7 @@ func (c *core) start(of ownInformer) {
 		return &root{c}
 	}, actors.Options{})
 	if !c.root.Tell(none{}) {
-		c.gone()
+		c.actorsGone()
 	}
 }
 
@@ -328,7 +329,7 @@ func (c *core) beginClose() {
 			c.ownInformer.Stop()
 		}
 		if c.root == nil {
-			c.gone()
+			c.actorsGone()
 		} else {
 			c.root.Stop()
 		}
@@ -375,7 +376,7 @@ func (c *core) closeHostLater() {
 	if !c.ownHost {
 		return
 	}
-	c.later.Do(func() {
+	c.closingHost.Do(func() {
 		go func() {
 			_ = c.host.Close() // which may give up
 			<-engine.SystemOf(c.host).Stopped()
@@ -395,5 +396,5 @@ func (c *core) stillRunning(cause error) error {
 	return e
 }
 
-// gone records that all workers have stopped.
-func (c *core) gone() { c.stopping.Do(func() { close(c.stopped) }) }
+// actorsGone lets close return: all workers have stopped.
+func (c *core) actorsGone() { c.stoppedOnce.Do(func() { close(c.stopped) }) }

@@ -51,7 +51,7 @@ func (r *root) Stopping(*actors.Context) {
 // Stopped tells Close that all workers have stopped.
 func (r *root) Stopped(ctx *actors.Context) {
 	r.Stopping(ctx) // which was not called if the root never started
-	r.core.gone()
+	r.core.actorsGone()
 }
 
 // worker is an actor that reconciles one key at a time.

@@ -75,8 +75,9 @@ type cache struct {
 	clock      clock.Clock
 	epoch      time.Time // when the cache was made
 	supervisor *actors.Ref[message]
-	gone       chan struct{} // closed when the actors are gone
-	goneOnce   sync.Once
+	// stopped is closed when the actors are gone.
+	stopped     chan struct{}
+	stoppedOnce sync.Once
 
 	// reflectors is how many Reflectors there are, starts how many were started.
 	reflectors atomic.Int64
@@ -87,7 +88,7 @@ type cache struct {
 	entries map[string]*entry
 	closed  bool
 
-	stopping, closingHost sync.Once
+	closing, closingHost sync.Once
 }
 
 // start is New without the type.
@@ -95,7 +96,7 @@ func start(cfg settings) (cacheCore, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &cache{cfg: cfg, gone: make(chan struct{}), entries: make(map[string]*entry)}
+	c := &cache{cfg: cfg, stopped: make(chan struct{}), entries: make(map[string]*entry)}
 	if c.host = cfg.host; c.host == nil {
 		var err error
 		if c.host, err = engine.NewHost(engine.HostConfig{}); err != nil {
@@ -144,17 +145,19 @@ func (c *cache) count(key string) (e *entry, recheck bool) {
 }
 
 func (c *cache) close() error {
-	c.stopping.Do(func() {
+	c.closing.Do(func() {
 		c.shut()
 		c.supervisor.Stop()
 	})
 	if actors.InTurn() {
-		return c.closeLater(engine.ErrInHandler)
+		c.closeHostLater()
+		return c.stillRunning(engine.ErrInHandler)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.host.CloseTimeout())
 	defer cancel()
-	if err := c.host.Await(ctx, c.gone); err != nil {
-		return c.closeLater(err)
+	if err := c.host.Await(ctx, c.stopped); err != nil {
+		c.closeHostLater()
+		return c.stillRunning(err)
 	}
 	if c.ownHost {
 		return c.host.Close()
@@ -162,24 +165,28 @@ func (c *cache) close() error {
 	return nil
 }
 
-// closeLater closes the cache's own host in the background, when the actors are gone. It
-// returns the error of a Close that does not wait for them, for that cause.
-func (c *cache) closeLater(cause error) error {
-	if c.ownHost {
-		c.closingHost.Do(func() {
-			go func() {
-				<-c.gone
-				_ = c.host.Close()
-			}()
-		})
+// closeHostLater closes the cache's own host in the background, when the actors are gone.
+func (c *cache) closeHostLater() {
+	if !c.ownHost {
+		return
 	}
+	c.closingHost.Do(func() {
+		go func() {
+			<-c.stopped
+			_ = c.host.Close()
+		}()
+	})
+}
+
+// stillRunning returns the error of a Close that stops waiting for that cause.
+func (c *cache) stillRunning(cause error) error {
 	return fmt.Errorf("close object cache %s: %w", c.cfg.name, c.supervisor.StillRunning(cause))
 }
 
 func (c *cache) hostOf() *engine.Host { return c.host }
 
 // actorsGone lets Close return.
-func (c *cache) actorsGone() { c.goneOnce.Do(func() { close(c.gone) }) }
+func (c *cache) actorsGone() { c.stoppedOnce.Do(func() { close(c.stopped) }) }
 
 // shut refuses new references and closes the entries.
 func (c *cache) shut() {
