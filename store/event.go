@@ -54,13 +54,13 @@ const (
 	// Synthetic: found by comparing states after a relist rather than seen
 	// happening. A synthetic deletion's revision is a bound, not the true one.
 	Synthetic
-	// AfterGap: events before this one may be lost, and no event tells of them.
+	// AfterGap: events before this one may be lost, and no other event shows that.
 	//
 	// The first Emitted after a relist has it, since the relist skipped revisions and lists
-	// do not contain what was emitted. For a watch that conflates, so has the first Emitted
-	// after what was left out. So has its first event of any type, also a bookmark, if no
-	// Conflated one came: objects were created and deleted again, or changed out of the
-	// watch's selection and back.
+	// do not contain what was emitted. In a watch that conflates, the first Emitted after
+	// what was left out has it, too. If no Conflated event shows what was left out, because
+	// objects were created and deleted again, or changed out of the watch's selection and
+	// back, then the first event of any type has it, even a bookmark.
 	AfterGap
 )
 

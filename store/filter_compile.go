@@ -119,7 +119,7 @@ func (f *Filter) canonicalForm() string {
 	var terms []string
 	add := func(parts ...string) { terms = append(terms, strings.Join(parts, "")) }
 	for _, r := range f.exact {
-		add([]string{"field ", "label "}[kindOrder(r)], strconv.Quote(r.Attribute.Name), " = ", strconv.Quote(r.Value))
+		add(r.Attribute.Kind.String(), " ", strconv.Quote(r.Attribute.Name), " = ", strconv.Quote(r.Value))
 	}
 	for _, r := range f.otherFields {
 		add(canonicalField(r))

@@ -87,7 +87,7 @@ func (e *UnknownFieldError) nearest() string {
 			return name
 		}
 		if longer := len(name) - len(e.Name); longer >= least || -longer >= least {
-			continue // so many edits it takes at least
+			continue // it takes at least that many edits
 		}
 		if d := editDistance(name, e.Name); d < least {
 			best, least = name, d

@@ -38,8 +38,8 @@ func (k keyed[P]) view() keyed[P] {
 	return v
 }
 
-// fork returns a copy to write to. It is safe for concurrent use: the copies of
-// the library write to the tree that they copy, so this copies its root first.
+// fork returns a copy to write to. It is safe for concurrent use: the library's Copy
+// writes to the tree that it copies, so fork copies the root first and calls Copy of that.
 func (k keyed[P]) fork() keyed[P] {
 	items, indexes := *k.items, slices.Clone(k.indexes)
 	for i := range indexes {

@@ -238,16 +238,16 @@ func (r *records) indexFunctions() []indexFunction { return r.functions }
 // returns false.
 func (r *records) from(key string, yield func(key string, item any) bool) {
 	var scan scan
-	r.items.Ascend(key, func(key string, c *record) bool {
+	r.items.Ascend(key, func(key string, stored *record) bool {
 		scan.step()
-		return yield(key, c.item)
+		return yield(key, stored.item)
 	})
 }
 
 // withValue calls yield with the keys and items that have value in an index, in
 // order, until it returns false.
 func (r *records) withValue(index int, value string, yield func(key string, item any) bool) {
-	r.keyed.withValue(index, value, "", func(key string, c *record) bool { return yield(key, c.item) })
+	r.keyed.withValue(index, value, "", func(key string, stored *record) bool { return yield(key, stored.item) })
 }
 
 // keysWithValues returns the keys that have one of the values in an index, each

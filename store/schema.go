@@ -9,10 +9,9 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Schema has the functions by which the core handles values of one Go type. All
+// Schema has the functions with which the core handles values of one Go type. All of them
 // but SetRevision are required. They are pure, do not keep or change their arguments, may be
-// called from any goroutine, and may panic where they run user code, which
-// callers contain.
+// called from any goroutine, and may panic where they run user code, which callers contain.
 type Schema struct {
 	// Type is the type of the objects' values. An engine or an informer refuses storage of
 	// another type, whose values would be read as what they are not. Nil means that it is
@@ -31,9 +30,9 @@ type Schema struct {
 	// own.
 	Key func(*Object) string
 	// Describe fills in an object's Labels and Fields from its value: see [LabelsOf] and
-	// [LabelNames.Labels] for the former. They may be those of
-	// the state that the object replaces, which are shared: if they are right they stay,
-	// else others take their place.
+	// [LabelNames.Labels] for the labels. Before the call they may be those of the state
+	// that the object replaces, which are shared: Describe keeps them if they are right, and
+	// otherwise sets others, and does not change them in place.
 	Describe func(*Object)
 	// Size estimates the bytes that an object's value and labels hold besides the object
 	// itself, for the bounds of the history.

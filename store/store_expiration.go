@@ -52,7 +52,7 @@ type expiring[T any] struct {
 	until time.Time
 }
 
-func (m *expiring[T]) expired(now time.Time) bool { return !m.until.IsZero() && now.After(m.until) }
+func (e *expiring[T]) expired(now time.Time) bool { return !e.until.IsZero() && now.After(e.until) }
 
 // NewExpirationCache returns an empty cache. The errors are [ErrNoKeyFunc] and
 // [ErrNoClock].
@@ -71,13 +71,13 @@ func (c *ExpirationCache[T]) Add(item T) error { return c.Update(item) }
 // to live starts now. The errors are [*KeyFuncError] and TTL's panic as a
 // [*usercode.PanicError].
 func (c *ExpirationCache[T]) Update(item T) error {
-	key, prepare, err := c.prepare(item)
+	key, prepared, err := c.prepare(item)
 	if err != nil {
 		return err
 	}
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	return c.items.Update(key, prepare, 0)
+	return c.items.Update(key, prepared, 0)
 }
 
 // Delete removes the item with item's key, if there is one. The error is a
@@ -98,10 +98,10 @@ func (c *ExpirationCache[T]) Delete(item T) error {
 // errors are those of [ExpirationCache.Update]: one bad item leaves everything
 // as it was.
 func (c *ExpirationCache[T]) Replace(items []T, rev Revision) error {
-	keys, prepare := make([]string, len(items)), make([]expiring[T], len(items))
+	keys, prepared := make([]string, len(items)), make([]expiring[T], len(items))
 	for i, item := range items {
 		var err error
-		if keys[i], prepare[i], err = c.prepare(item); err != nil {
+		if keys[i], prepared[i], err = c.prepare(item); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func (c *ExpirationCache[T]) Replace(items []T, rev Revision) error {
 	defer c.writing.Unlock()
 	return c.items.Replace(func(yield func(string, expiring[T]) bool) {
 		for i, key := range keys {
-			if !yield(key, prepare[i]) {
+			if !yield(key, prepared[i]) {
 				return
 			}
 		}
@@ -145,8 +145,8 @@ func (c *ExpirationCache[T]) GetByKey(key string) (item T, exists bool) {
 func (c *ExpirationCache[T]) All() iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		now := c.cfg.Now()
-		for key, m := range c.items.All() {
-			if !m.expired(now) && !yield(key, m.item) {
+		for key, e := range c.items.All() {
+			if !e.expired(now) && !yield(key, e.item) {
 				return
 			}
 		}
@@ -180,8 +180,8 @@ func (c *ExpirationCache[T]) LastRevision() Revision { return c.items.LastRevisi
 func (c *ExpirationCache[T]) Purge() int {
 	now := c.cfg.Now()
 	var expired []string
-	for key, m := range c.items.All() {
-		if m.expired(now) {
+	for key, e := range c.items.All() {
+		if e.expired(now) {
 			expired = append(expired, key)
 		}
 	}
@@ -195,7 +195,7 @@ func (c *ExpirationCache[T]) removeExpired(now time.Time, keys ...string) int {
 	defer c.writing.Unlock()
 	var deletions []KeyedTransaction[expiring[T]]
 	for _, key := range keys {
-		if m, exists := c.items.Get(key); exists && m.expired(now) {
+		if e, exists := c.items.Get(key); exists && e.expired(now) {
 			deletions = append(deletions, KeyedTransaction[expiring[T]]{Type: TransactionDelete, Key: key})
 		}
 	}
@@ -206,19 +206,19 @@ func (c *ExpirationCache[T]) removeExpired(now time.Time, keys ...string) int {
 }
 
 // prepare runs the user's functions on an item that is to be stored.
-func (c *ExpirationCache[T]) prepare(item T) (key string, m expiring[T], err error) {
+func (c *ExpirationCache[T]) prepare(item T) (key string, e expiring[T], err error) {
 	if key, err = c.keyOf(item); err != nil || c.cfg.TTL == nil {
 		return key, expiring[T]{item: item}, err
 	}
 	ttl, err := contained("ExpirationConfig.TTL", func(item T) (time.Duration, error) { return c.cfg.TTL(item), nil }, item)
 	if err != nil {
-		return key, m, fmt.Errorf("time to live of %q: %w", key, err)
+		return key, e, fmt.Errorf("time to live of %q: %w", key, err)
 	}
-	m.item = item
+	e.item = item
 	if ttl > 0 {
-		m.until = c.cfg.Now().Add(ttl)
+		e.until = c.cfg.Now().Add(ttl)
 	}
-	return key, m, nil
+	return key, e, nil
 }
 
 func (c *ExpirationCache[T]) keyOf(item T) (string, error) {

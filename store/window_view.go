@@ -55,10 +55,9 @@ func (v WindowView) BytesBeside(other WindowView) int64 {
 	return n
 }
 
-// Since returns the position that has the last n events after it, or all if
-// there are fewer.
-func (v WindowView) Since(last int) Seq {
-	return v.next - Seq(min(max(last, 0), v.Len()))
+// Since returns the position before the last n events, or First if there are fewer.
+func (v WindowView) Since(n int) Seq {
+	return v.next - Seq(min(max(n, 0), v.Len()))
 }
 
 // Seek returns the position of the first event with a revision greater than
@@ -99,8 +98,8 @@ func (v WindowView) After(rev Revision) Seq {
 // copying, and none if at is Next or beyond. Call it again at the position after
 // them for more. The slice is read only.
 //
-// Ok is false if at is before First: the event there has been trimmed. Each delivery calls
-// it, so it does not copy the view.
+// ok is false if at is before First: the event there has been trimmed. The receiver is a
+// pointer, since each delivery calls Read, and copying the view would cost more than reading.
 func (v *WindowView) Read(at Seq) (events []Event, ok bool) {
 	switch {
 	case at < v.first:

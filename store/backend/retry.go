@@ -104,11 +104,11 @@ func (s *Storage) readLive(ctx context.Context, key string, missingOK bool) (ass
 }
 
 // revision is that of the object; zero if there is none.
-func (b assumed) revision() store.Revision {
-	if b.object == nil {
+func (a assumed) revision() store.Revision {
+	if a.object == nil {
 		return 0
 	}
-	return b.object.Revision
+	return a.object.Revision
 }
 
 // ofBackend marks the backend's errors that say that the object does not have the

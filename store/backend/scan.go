@@ -104,8 +104,9 @@ func Page(s Scan, at store.Revision, objects iter.Seq[*store.Object]) *List {
 	return page
 }
 
-// StatePage is [Page] of the objects of a state. It reads none but those of the page: what remains it
-// counts by [store.TreeView.Count], so that the pages of a list cost no more than its objects.
+// StatePage is [Page] of the objects of a state. It reads only those of the page, and counts
+// the rest with [store.TreeView.Count], so that all pages of a list together cost no more than
+// its objects.
 func StatePage(s Scan, at store.Revision, state *store.TreeView) *List {
 	page := &List{Revision: at, Items: []*store.Object{}}
 	for o := range state.All(s.Prefix, s.After) {

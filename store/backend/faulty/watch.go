@@ -84,7 +84,7 @@ type watch struct {
 	at     store.Revision // delivered up to there
 	last   store.Event    // the last one delivered
 	again  bool           // last is to be delivered once more
-	silent *Fault         // by which it hangs
+	silent *Fault         // whose rule makes it hang
 }
 
 // notify notifies the reader.
@@ -195,8 +195,8 @@ func (w *watch) breakOff(err error) {
 	w.notify()
 }
 
-// Close ends the watch. It waits for a notification that is running. The watch beneath is closed
-// whatever the rules make of the call, since it would keep history.
+// Close ends the watch. It waits for a notification that is running. It closes the underlying
+// watch even if a rule does not let the call proceed, since that watch would keep history.
 func (w *watch) Close() {
 	w.telling.Lock()
 	first := !w.closed

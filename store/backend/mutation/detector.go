@@ -73,8 +73,8 @@ func (d *detector) printValue(o *store.Object) string {
 	return d.print(o, func(value any) any { return value })
 }
 
-// print prints what parts makes of the object's value. The value is read by reflection, not
-// through the pointer to it, so that the print shows the value alone. If the schema
+// print prints the parts that it is given for the object's value. It dereferences the pointer
+// to the value by reflection, so that the print shows the value alone. If the schema
 // panics, the print is empty, and stays so for an object that does not change.
 func (d *detector) print(o *store.Object, parts func(value any) any) (text string) {
 	_ = usercode.Call("Schema.Pointer", o.Key, func() {
@@ -236,10 +236,10 @@ func (d *detector) given(draft *store.Object) givenValue {
 	return givenValue{o, d.printValue(o)}
 }
 
-// wrote tracks o by how, and reports a value that has changed since before the write.
-func (d *detector) wrote(o *store.Object, given givenValue, how func(*store.Object)) {
+// wrote calls track for o, and reports a value that has changed since before the write.
+func (d *detector) wrote(o *store.Object, given givenValue, track func(*store.Object)) {
 	d.locked(func() {
-		how(o)
+		track(o)
 		t := d.known[o]
 		if now := d.printValue(given.object); now != given.before && t != nil && !t.reported {
 			t.reported = true
