@@ -66,7 +66,7 @@ type restoring struct {
 	found    *contents
 }
 
-// theSnapshot stands for the path of what has none in errors.
+// theSnapshot stands in errors for a path, which a snapshot from a reader does not have.
 const theSnapshot = "the snapshot"
 
 // badSnapshot returns the error of a snapshot as a whole.
@@ -81,7 +81,7 @@ func (s *restoring) receive(file *os.File, r io.Reader) error {
 	begin := make([]byte, pages.BeginBytes)
 	n, err := io.ReadFull(&from, begin)
 	if err == nil && !pages.Begins(begin) {
-		return badSnapshot("it does not begin as a snapshot does: give the path of one")
+		return badSnapshot("it does not begin like a snapshot: give the path of one")
 	}
 	size := int64(n)
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -93,6 +93,11 @@ func (s *restoring) receive(file *os.File, r io.Reader) error {
 	if err != nil {
 		return err
 	}
+	return s.verify(file, size)
+}
+
+// verify checks the snapshot of size bytes in the file, and cuts off its footer.
+func (s *restoring) verify(file *os.File, size int64) (err error) {
 	if s.manifest, err = readFooter(file, size); err != nil {
 		return err
 	}
@@ -128,7 +133,7 @@ func (s *source) Read(p []byte) (n int, err error) {
 		return 0, err
 	}
 	if panicked := usercode.Call("Reader.Read", "", func() { n, err = s.Reader.Read(p) }); panicked != nil {
-		err = panicked // and no damage of a file
+		err = panicked // otherwise it would count as damage of the file
 	}
 	if err != nil && err != io.EOF {
 		s.err = err
