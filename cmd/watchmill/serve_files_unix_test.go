@@ -36,5 +36,5 @@ func TestServe_RefusesAPipeForItsKubeconfig(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	_, errs, status := command(t.Context(), "serve", "--crd", manifests, "--listen", "127.0.0.1:0", "--kubeconfig", pipe)
 	require.Equal(t, exitUsage, status, errs)
-	require.Contains(t, errs, "--kubeconfig is "+pipe+", which is no regular file; give a new file")
+	require.Contains(t, errs, "--kubeconfig is "+pipe+", which is not a regular file; give a new file")
 }

@@ -445,7 +445,7 @@ func TestStore_OfAFileOfAnotherProgramSaysThatItIsNone(t *testing.T) {
 	for _, arguments := range [][]string{{"check", path}, {"info", path}, {"dump", path}, {"shrink", path}, {"snapshot", path, path + ".new"}} {
 		out, errs, status := command(t.Context(), append([]string{"store"}, arguments...)...)
 		require.Equal(t, exitFailed, status, arguments)
-		require.Contains(t, out+errs, path+" does not begin as a file of objects does: give the path of one")
+		require.Contains(t, out+errs, path+" does not begin like a file of objects: give the path of one")
 		require.NotContains(t, out+errs, "damaged", arguments)
 	}
 	require.Equal(t, []string{"widgets.yaml"}, filetest.Names(t, filepath.Dir(path)))

@@ -63,7 +63,7 @@ type UnknownKeyError struct {
 }
 
 func (e *UnknownKeyError) Error() string {
-	return fmt.Sprintf("sealed with the key %q, which is not given: add it behind the first one", e.ID)
+	return fmt.Sprintf("sealed with the key %q, which is not given: add it after the first one", e.ID)
 }
 
 // Is makes errors.Is(err, ErrUnknownKey) true.

@@ -149,4 +149,4 @@ func (g Gzip) decompress(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-var errTrailing = errors.New("there are bytes behind the end of the stream")
+var errTrailing = errors.New("there are bytes after the end of the stream")

@@ -59,7 +59,7 @@ func (r *reader) read() (*State, error) {
 		}
 		if l.End != nil {
 			if !reflect.DeepEqual(l, line{End: l.End, Sum: l.Sum}) {
-				return nil, r.wrong("end", "is there beside an object", nil)
+				return nil, r.wrong("end", "cannot be in the line of an object", nil)
 			}
 			return r.end(*l.End, l.Sum)
 		}
@@ -105,7 +105,7 @@ func (r *reader) next(into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(r.input.Bytes()))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return r.wrong("", "is not as a snapshot has it", err)
+		return r.wrong("", "is not a line of a snapshot", err)
 	}
 	if decoder.InputOffset() != int64(len(r.input.Bytes())) {
 		return r.wrong("", "has something after its JSON object", nil)
@@ -116,11 +116,11 @@ func (r *reader) next(into any) error {
 // object adds the object of a line.
 func (r *reader) object(l *line) error {
 	if err := store.ValidateKey(l.Key); err != nil {
-		return r.wrong("key", "cannot be one", err)
+		return r.wrong("key", "is not valid", err)
 	}
 	switch n := len(r.state.Objects); {
 	case l.Sum != nil:
-		return r.wrong("sum", "is there beside an object", nil)
+		return r.wrong("sum", "cannot be in the line of an object", nil)
 	case n > 0 && r.state.Objects[n-1].Key >= l.Key:
 		return r.wrong("key", fmt.Sprintf("%q does not come after that of the line before", l.Key), nil)
 	case l.Revision == 0 || l.Revision > r.state.Revision:
@@ -131,7 +131,7 @@ func (r *reader) object(l *line) error {
 	data := l.Bytes
 	if l.Value != nil {
 		if l.Tag != 0 || data != nil {
-			return r.wrong("value", "is there beside tag or bytes", nil)
+			return r.wrong("value", "cannot be in a line with tag or bytes", nil)
 		}
 		data = l.Value
 	}

@@ -37,14 +37,14 @@ func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 		problem string
 	}{
 		"empty":               {"", 1, "", "is missing: the snapshot was cut off"},
-		"no snapshot":         {"hello\n", 1, "", "is not as a snapshot has it"},
+		"no snapshot":         {"hello\n", 1, "", "is not a line of a snapshot"},
 		"later version":       {`{"snapshot":2,"revision":9}` + "\n", 1, "snapshot", "is 2; this program reads version 1"},
 		"later format":        {`{"snapshot":2,"revision":9,"codec":"x"}` + "\n", 1, "snapshot", "is 2; this program reads version 1"},
 		"cut off":             {head + one, 3, "", "is missing: the snapshot was cut off"},
-		"cut off in a line":   {head + one[:20], 2, "", "is not as a snapshot has it"},
-		"unknown field":       {head + `{"key":"a","colour":"red"}` + "\n", 2, "", "is not as a snapshot has it"},
+		"cut off in a line":   {head + one[:20], 2, "", "is not a line of a snapshot"},
+		"unknown field":       {head + `{"key":"a","colour":"red"}` + "\n", 2, "", "is not a line of a snapshot"},
 		"two objects a line":  {head + strings.TrimSpace(one) + one, 2, "", "has something after its JSON object"},
-		"no key":              {head + `{"revision":5}` + "\n", 2, "key", "cannot be one"},
+		"no key":              {head + `{"revision":5}` + "\n", 2, "key", "is not valid"},
 		"key twice":           {head + one + one + end, 3, "key", "\"a\" does not come after that of the line before"},
 		"keys not in order":   {head + strings.Replace(one, `"a"`, `"b"`, 1) + one + end, 3, "key", "\"a\" does not come after that of the line before"},
 		"no revision":         {head + `{"key":"a","created":1,"value":{}}` + "\n", 2, "revision", "is 0; it must be between 1 and that of the snapshot, 9"},
@@ -54,12 +54,12 @@ func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 		"no value":            {head + `{"key":"a","revision":5,"created":5}` + "\n", 2, "value", "cannot be decoded"},
 		"other value":         {head + `{"key":"a","revision":5,"created":5,"value":[1]}` + "\n", 2, "value", "cannot be decoded"},
 		"other codec":         {head + `{"key":"a","revision":5,"created":5,"tag":3,"bytes":"AAAA"}` + "\n", 2, "value", "cannot be decoded"},
-		"both":                {head + `{"key":"a","revision":5,"created":5,"value":{},"bytes":"AAAA"}` + "\n", 2, "value", "is there beside tag or bytes"},
-		"value and tag":       {head + `{"key":"a","revision":5,"created":5,"value":{},"tag":1}` + "\n", 2, "value", "is there beside tag or bytes"},
+		"both":                {head + `{"key":"a","revision":5,"created":5,"value":{},"bytes":"AAAA"}` + "\n", 2, "value", "cannot be in a line with tag or bytes"},
+		"value and tag":       {head + `{"key":"a","revision":5,"created":5,"value":{},"tag":1}` + "\n", 2, "value", "cannot be in a line with tag or bytes"},
 		"wrong number":        {head + one + `{"end":2}` + "\n", 3, "end", "is 2, but there are 1 objects"},
 		"other lines":         {head + strings.Replace(one, `"N":1`, `"N":2`, 1) + summed, 3, "sum", "is 2977781267, but that of the lines before is 3546275626: something was changed or damaged"},
-		"sum of an object":    {head + `{"key":"a","revision":5,"created":5,"value":{},"sum":1}` + "\n", 2, "sum", "is there beside an object"},
-		"object in the end":   {head + one + `{"key":"b","revision":5,"created":5,"value":{},"end":1}` + "\n", 3, "end", "is there beside an object"},
+		"sum of an object":    {head + `{"key":"a","revision":5,"created":5,"value":{},"sum":1}` + "\n", 2, "sum", "cannot be in the line of an object"},
+		"object in the end":   {head + one + `{"key":"b","revision":5,"created":5,"value":{},"end":1}` + "\n", 3, "end", "cannot be in the line of an object"},
 		"more after the end":  {head + one + end + one, 4, "", "comes after the end"},
 		"long line":           {head + strings.Repeat(" ", 1<<12+1) + "\n", 2, "", "is longer than 4096 bytes; see Options.MaxLine"},
 	} {
@@ -72,7 +72,7 @@ func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 			require.Equal(t, test.field, wrong.Field)
 			require.Equal(t, test.problem, wrong.Problem)
 			require.ErrorContains(t, err, strings.TrimSpace(fmt.Sprintf("invalid snapshot: line %d: %s", test.line, test.field)))
-			if slices.Contains([]string{"is not as a snapshot has it", "cannot be one", "cannot be decoded"}, test.problem) {
+			if slices.Contains([]string{"is not a line of a snapshot", "is not valid", "cannot be decoded"}, test.problem) {
 				require.ErrorIs(t, err, wrong.Err)
 				require.ErrorContains(t, err, wrong.Problem+": "+wrong.Err.Error())
 			}

@@ -157,11 +157,11 @@ func (c Config) validate(name string) error {
 	invalid := func(option, problem string) error { return &usercode.ConfigError{Field: option, Problem: problem} }
 	switch {
 	case name == "" || len(name) > maxName || !utf8.ValidString(name):
-		return invalid("name", fmt.Sprintf("%q is no name for a type: give 1 to %d bytes of UTF-8", name, maxName))
+		return invalid("name", fmt.Sprintf("is %q; give a type name of 1 to %d bytes of UTF-8", name, maxName))
 	case c.Schema.New == nil || c.Schema.Clone == nil || c.Schema.Pointer == nil || c.Schema.Describe == nil || c.Schema.Size == nil:
 		return invalid("Config.Schema", "has functions missing; give that of the type, such as engine.Config.Schema returns")
 	case c.OnUndecodable != Fail && c.OnUndecodable != Keep:
-		return invalid("Config.OnUndecodable", fmt.Sprintf("%d is no policy; give Fail or Keep", c.OnUndecodable))
+		return invalid("Config.OnUndecodable", fmt.Sprintf("is %d; give Fail or Keep", c.OnUndecodable))
 	case c.FirstRevision > maxFirst:
 		return invalid("Config.FirstRevision", fmt.Sprintf("%d is too large; leave it zero", c.FirstRevision))
 	}

@@ -16,8 +16,8 @@ type stage struct {
 	revision store.Revision
 	// records has the encoded records. The next group uses it again.
 	records []byte
-	// trimmed is up to where records of discarded history had been deleted when there was no
-	// space last.
+	// trimmed is the revision up to which records of discarded history had been deleted when
+	// there was last no space.
 	trimmed uint64
 }
 
@@ -92,7 +92,7 @@ type durable struct {
 	object  *store.Object
 	at      store.Revision // the state that has it
 	unknown bool           // its value cannot be decoded
-	closed  bool           // the backend is, and nothing is known
+	closed  bool           // the backend is closed, so nothing is known
 }
 
 // durable returns the object under key. The caller holds the lock.

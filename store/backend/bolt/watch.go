@@ -58,7 +58,7 @@ type watcher struct {
 	// a state, which is that after all events with it.
 	noPrev bool
 
-	// The consumer's: Next alone uses them.
+	// Only Next uses them.
 	place.Place
 	cold *coldReader
 
@@ -118,9 +118,9 @@ func (w *watcher) readOn(limit int) (events []store.Event, more bool, err error)
 	return events, more, nil
 }
 
-// historyFor returns the history that w is to read on in. If it has read all of
-// it, it waits from now on; if the next of it is not in memory any more, w is cold
-// from now on. It takes the lock unless w is sharing, when the caller holds it.
+// historyFor returns the history in memory for w to read. If w has read all of it, w joins
+// the waiting watches; if what w reads next is not in memory any more, w becomes cold. It
+// takes the lock, unless w is sharing: then the caller holds it.
 func (b *Backend) historyFor(w *watcher) (history store.WindowView, err error) {
 	if !w.sharing {
 		b.mu.Lock()

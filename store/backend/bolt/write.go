@@ -145,7 +145,7 @@ func (w *writing) prepare(ctx context.Context, draft *store.Object) (err error) 
 	return err
 }
 
-// begin is [Backend.begin] with a look at what the write replaces.
+// begin is [Backend.begin], and also reads what the write replaces.
 func (w *writing) begin() error {
 	b := w.backend
 	b.mu.Lock()
@@ -173,7 +173,7 @@ func (w *writing) measure() error {
 	return err
 }
 
-// Read looks again at what the write replaces, unless nothing has changed since begin.
+// Read reads again what the write replaces, unless nothing has changed since begin.
 func (w *writing) Read() {
 	if b := w.backend; b.closed || w.before.at != b.revision {
 		w.before = b.durable(w.key)

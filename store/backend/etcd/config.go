@@ -54,7 +54,7 @@ const (
 	DefaultRequestTimeout = 10 * time.Second
 )
 
-// The keep-alive of connections, by which the client notices one that is dead.
+// The keep-alive of connections, with which the client notices a dead one.
 const (
 	keepAliveEvery   = 10 * time.Second
 	keepAliveTimeout = 3 * time.Second
@@ -129,7 +129,7 @@ func (c *Config) validate() error {
 	case c.Client != nil && (len(c.Endpoints) > 0 || c.TLS != nil || c.Username != ""):
 		return invalid("Client", "is given beside Endpoints, TLS or Username, which it has of its own; give one or the other")
 	case c.OnUndecodable != Fail && c.OnUndecodable != Keep:
-		return invalid("OnUndecodable", fmt.Sprintf("%d is no policy; give Fail or Keep", c.OnUndecodable))
+		return invalid("OnUndecodable", fmt.Sprintf("is %d; give Fail or Keep", c.OnUndecodable))
 	case c.Buffer.Events < 0 || c.Buffer.Bytes < 0:
 		return invalid("Buffer", "is negative; zero means the default")
 	case c.ProgressEvery < 0:

@@ -103,8 +103,8 @@ func tooLargeToReceive(err error) bool {
 	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max")
 }
 
-// codeOf returns the code of err, which may be one of the errors of etcd's client, that have
-// their code in another way than those of gRPC.
+// codeOf returns the code of err. Errors of etcd's client have theirs in another way than
+// those of gRPC.
 func codeOf(err error) codes.Code {
 	var known rpctypes.EtcdError
 	if errors.As(err, &known) {

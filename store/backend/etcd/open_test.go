@@ -34,7 +34,7 @@ func TestNew_RefusesAConfigThatCannotBe(t *testing.T) {
 		"Config.Schema has functions missing":     func(c *etcd.Config) { c.Schema = store.Schema{} },
 		"Config.Endpoints is empty":               func(c *etcd.Config) { c.Endpoints = nil },
 		"Config.Client is given beside Endpoints": func(c *etcd.Config) { c.Client = &clientv3.Client{} },
-		"Config.OnUndecodable 7 is no policy":     func(c *etcd.Config) { c.OnUndecodable = 7 },
+		"Config.OnUndecodable is 7":               func(c *etcd.Config) { c.OnUndecodable = 7 },
 		"Config.Buffer is negative":               func(c *etcd.Config) { c.Buffer.Events = -1 },
 		"Config.ProgressEvery is negative":        func(c *etcd.Config) { c.ProgressEvery = -1 },
 		"Config.RequestTimeout is negative":       func(c *etcd.Config) { c.RequestTimeout = -1 },

@@ -55,7 +55,7 @@ func (sendingObserver) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.
 	return ctx
 }
 
-// HandleRPC records that the headers go out on a connection.
+// HandleRPC records that the headers of a request were sent.
 func (sendingObserver) HandleRPC(ctx context.Context, what stats.RPCStats) {
 	if _, out := what.(*stats.OutHeader); !out {
 		return

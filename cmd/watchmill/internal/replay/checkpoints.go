@@ -97,7 +97,7 @@ func (c *checkpoints) read() (*load.Saved, error) {
 // it.
 func (c *checkpoints) open(path string) (*os.File, error) {
 	if draft.Special(path) {
-		return nil, &OptionError{Option: "--checkpoints", Problem: path + " is no regular file; give another name"}
+		return nil, &OptionError{Option: "--checkpoints", Problem: path + " is not a regular file; give another name"}
 	}
 	return os.Open(path)
 }

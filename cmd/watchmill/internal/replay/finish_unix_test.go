@@ -39,6 +39,6 @@ func TestRun_RefusesAPipeInPlaceOfCheckpoints(t *testing.T) {
 		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 		_, err := replay.Run(bg, durable(dir, replay.Options{File: writeTrace(t, dir, put("a", "1")), Watchers: 1, Continue: true}))
 		require.ErrorIs(t, err, replay.ErrOptions)
-		require.ErrorContains(t, err, filepath.Join(dir, name)+" is no regular file")
+		require.ErrorContains(t, err, filepath.Join(dir, name)+" is not a regular file")
 	}
 }

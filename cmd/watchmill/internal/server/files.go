@@ -129,7 +129,7 @@ func mayWriteKubeconfig(name string) error {
 		return nil
 	}
 	if draft.Special(name) { // a pipe would keep the server waiting
-		return &engine.ConfigError{Field: "--kubeconfig", Problem: fmt.Sprintf("is %s, which is no regular file; give a new file", name)}
+		return &engine.ConfigError{Field: "--kubeconfig", Problem: fmt.Sprintf("is %s, which is not a regular file; give a new file", name)}
 	}
 	before, err := readUpTo(name, int64(len(kubeconfigMark)))
 	if err == nil && !bytes.HasPrefix(before, []byte(kubeconfigMark)) {

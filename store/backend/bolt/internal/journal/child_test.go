@@ -65,7 +65,7 @@ func TestAppend_SaysThatTheFileIsFull(t *testing.T) {
 	}{{pageSize, 512 << 10}, {pageSize, 1 << 20}, {64 << 10, 8 << 20}} {
 		f := newFixture(t, journal.Options{MaxBytes: c.limit})
 		f.setPageSize(c.page)
-		f.fillUp("the file has its largest size", func() {
+		f.fillUp("the file has reached its largest size", func() {
 			require.Greater(t, f.size(), c.limit/4*3)
 			f.raise(f.last)
 			f.trim(journal.Budget{Records: 50})

@@ -45,7 +45,7 @@ type FullError struct {
 
 func (e *FullError) Error() string {
 	if errors.Is(e.Cause, berrors.ErrMaxSizeReached) {
-		return fmt.Sprintf("%s: the file has its largest size: nothing was written; raise MaxBytes, or keep less history: %v", e.Path, e.Cause)
+		return fmt.Sprintf("%s: the file has reached its largest size: nothing was written; raise MaxBytes, or keep less history: %v", e.Path, e.Cause)
 	}
 	return fmt.Sprintf("%s: no space left: nothing was written; free some: %v", e.Path, e.Cause)
 }
@@ -70,7 +70,7 @@ func (e *FailedError) Error() string {
 	if e.Uncertain {
 		outcome = "whether it was written is unknown"
 	}
-	return fmt.Sprintf("%s: writing failed, so nothing is written any more: %s; close the file, see to the disk, and open it again: %v", e.Path, outcome, e.Cause)
+	return fmt.Sprintf("%s: writing failed, so nothing is written any more: %s; close the file, check the disk, and open it again: %v", e.Path, outcome, e.Cause)
 }
 
 // Is makes errors.Is true for ErrFailed and, if Uncertain, for [backend.ErrUncertain].
@@ -118,7 +118,7 @@ func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUn
 type ReadOnlyError struct{ Path string }
 
 func (e *ReadOnlyError) Error() string {
-	return e.Path + " was opened with ReadOnly: open it without to write"
+	return e.Path + " was opened with ReadOnly: open it without ReadOnly to write"
 }
 
 // Is makes errors.Is(err, ErrReadOnly) true.
@@ -144,7 +144,7 @@ type CorruptError struct {
 
 func (e *CorruptError) Error() string {
 	if e.foreign {
-		return e.Path + " does not begin as a file of objects does: give the path of one, or, if its beginning was lost, restore a snapshot"
+		return e.Path + " does not begin like a file of objects: give the path of one, or, if its beginning was lost, restore a snapshot"
 	}
 	var where strings.Builder
 	where.WriteString(e.Path)
@@ -175,7 +175,7 @@ type FormatError struct {
 func (e *FormatError) Error() string {
 	switch {
 	case e.Snapshot:
-		return e.Path + " is a snapshot, which is not written to: restore it, and open the file that this makes"
+		return e.Path + " is a snapshot, which cannot be written to: restore it, and open the restored file"
 	case e.Format == 0:
 		return e.Path + " is a bbolt file, but not one that watchmill made: give another path"
 	}

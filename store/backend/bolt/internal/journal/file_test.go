@@ -114,7 +114,7 @@ func TestOpen_SaysWhatToDoAboutBadPaths(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "is its directory there")
 	_, err = journal.Open(dir, journal.Options{ReadOnly: true})
-	require.ErrorContains(t, err, "no regular file")
+	require.ErrorContains(t, err, "not a regular file")
 	_, err = journal.Open(dir, journal.Options{})
 	require.ErrorContains(t, err, dir)
 	_, err = journal.Open("", journal.Options{})
@@ -163,7 +163,7 @@ func TestOpen_RefusesOtherFiles(t *testing.T) {
 		if content == "" {
 			require.ErrorContains(t, err, "remove it")
 		} else {
-			require.ErrorContains(t, err, "does not begin as a file of objects does: give the path of one")
+			require.ErrorContains(t, err, "does not begin like a file of objects: give the path of one")
 			require.NotContains(t, err.Error(), "damaged", "it is as its program wrote it")
 		}
 	}

@@ -107,7 +107,7 @@ func (e *examination) run(file io.ReaderAt, size int64) (*contents, error) {
 
 var errStopped = fmt.Errorf("%w: one problem is enough", ErrCorrupt)
 
-// examination is a walk of a file at path, which says what it is in errors.
+// examination is a walk of a file. Errors name the file by path.
 type examination struct {
 	*contents
 	path string

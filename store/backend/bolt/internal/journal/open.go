@@ -149,7 +149,7 @@ func openOrCreate(path string, opts Options) (*os.File, error) {
 	}
 }
 
-var errIrregular = errors.New("it is no regular file: give the path of one")
+var errIrregular = errors.New("it is not a regular file: give the path of one")
 
 // openRegular opens a regular file, and nothing else: a named pipe would wait for a writer.
 func openRegular(path string, flag int) (*os.File, error) {
@@ -238,7 +238,7 @@ func (f *File) load(ctx context.Context) (damaged []CorruptError, err error) {
 	}
 	f.identity, f.logs = found.identity, found.logs
 	if found.metas.Invalid != nil {
-		f.warnings = append(f.warnings, "one meta page is invalid, as after a crash, or the newest batch is lost: "+found.metas.Invalid.Error())
+		f.warnings = append(f.warnings, "one meta page is invalid, because a crash interrupted a commit or the newest batch is lost: "+found.metas.Invalid.Error())
 	}
 	return found.damaged, f.open()
 }

@@ -22,10 +22,10 @@ func TestOpen_RefusesANamedPipe(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
 	for _, opts := range []journal.Options{{}, {ReadOnly: true}} {
 		_, err := journal.Open(path, opts)
-		require.ErrorContains(t, err, path+": it is no regular file")
+		require.ErrorContains(t, err, path+": it is not a regular file")
 	}
 	_, err := journal.Check(path, 0)
-	require.ErrorContains(t, err, "no regular file")
+	require.ErrorContains(t, err, "not a regular file")
 }
 
 // A file may have the longest name that there is, though another is made beside it.

@@ -233,7 +233,7 @@ func TestRestore_SaysWhatIsWrong(t *testing.T) {
 		return err
 	}
 	require.EqualError(t, restore(bytes.NewReader(nil), path),
-		"cannot restore to "+path+": the snapshot: damaged: it does not end as a snapshot does: it is cut off, or something else")
+		"cannot restore to "+path+": the snapshot: damaged: it does not end like a snapshot: it is cut off, or another kind of file")
 	require.EqualError(t, restore(bytes.NewReader(flipped), path),
 		"cannot restore to "+path+": the snapshot: damaged: its checksum is wrong")
 
@@ -336,7 +336,7 @@ func TestRestore_ReadsNoMoreThanTheBeginningOfSomethingElse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "restored.db")
 	_, err := journal.Restore(t.Context(), &endless{t: t}, path, journal.RestoreOptions{})
 	require.ErrorIs(t, err, journal.ErrCorrupt)
-	require.EqualError(t, err, "cannot restore to "+path+": the snapshot: damaged: it does not begin as a snapshot does: give the path of one")
+	require.EqualError(t, err, "cannot restore to "+path+": the snapshot: damaged: it does not begin like a snapshot: give the path of one")
 	require.NoFileExists(t, path)
 	require.NoFileExists(t, journal.Unfinished(path))
 }

@@ -14,9 +14,8 @@ import (
 // salvage discards damaged records, and the history up to the revision from which all
 // states are known again. If the newest record of an object is damaged and its key is
 // plausible, a record without a value takes its place, marked as Lost, or none if it says that
-// the object was deleted. A state that may not be
-// what it was gets a revision of its own. All is done in one transaction: after an error, as on
-// a full disk, the file is as it was.
+// the object was deleted. A state that may not be what it was gets a revision of its own. All
+// is done in one transaction: after an error, as on a full disk, the file is as it was.
 func (f *File) salvage(damaged []CorruptError) error {
 	if len(damaged) == 0 {
 		return nil
@@ -140,15 +139,15 @@ func (s *salvaging) judge(b *bbolt.Bucket) (floor uint64) {
 		r, err := parseUnchecked(revision, b.Get(revisionKey(revision)))
 		switch {
 		case err != nil || !s.plausible(r):
-			s.repaired(d, "which object it was of is not known: that one may be shown as it was before")
+			s.repaired(d, "its object is unknown, and may be shown as it was before")
 		case r.Kind == Emit:
-			s.repaired(d, "it seems to have passed a value by for %q, which is lost", r.Key)
+			s.repaired(d, "it seems to be an emitted value of %q, which is lost", r.Key)
 		case r.Kind == Delete && r.Prev != 0 && len(r.Value) == 0:
 			s.lose(revision, Delete, r)
 			s.repaired(d, "it seems to have deleted %q", r.Key)
 		default:
 			s.lose(revision, Put, r)
-			s.repaired(d, "it seems to have been the newest of %q, whose value is lost", r.Key)
+			s.repaired(d, "it seems to be the newest state of %q, whose value is lost", r.Key)
 		}
 	}
 	return floor

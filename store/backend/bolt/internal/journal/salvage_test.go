@@ -81,8 +81,8 @@ func TestSalvage_KeepsTheKeyOfAStateThatIsLost(t *testing.T) {
 	flipIn(t, f.path, "bad record")
 	repairs := f.salvage()
 	require.Len(t, repairs, 2)
-	require.Contains(t, repairs[0], `the newest of "b"`)
-	require.Contains(t, repairs[1], `the newest of "c"`)
+	require.Contains(t, repairs[0], `the newest state of "b"`)
+	require.Contains(t, repairs[1], `the newest state of "c"`)
 	require.NoError(t, f.Read(f.ctx, logName, func(v journal.View) error {
 		var got []string
 		err := v.Scan(0, f.last, func(revision uint64, r journal.Record) (bool, error) {
@@ -110,7 +110,7 @@ func TestSalvage_KeepsTheNewestOfSeveralLostRecordsOfAnObject(t *testing.T) {
 	flipIn(t, f.path, "bad record")
 	repairs := f.salvage()
 	require.Len(t, repairs, 2)
-	require.Contains(t, repairs[1], `the newest of "a"`)
+	require.Contains(t, repairs[1], `the newest state of "a"`)
 	require.Equal(t, map[string]link{"a": {4, 2, ""}, "b": {5, 5, "last"}}, stateAt(t, f.File, f.last))
 	require.Equal(t, 2, f.requireChecked().Records)
 }
@@ -141,7 +141,7 @@ func TestSalvage_MakesNoObjectOfAValueThatWasPassedBy(t *testing.T) {
 	flipIn(t, f.path, "bad record")
 	repairs := f.salvage()
 	require.Len(t, repairs, 1)
-	require.Contains(t, repairs[0], `it seems to have passed a value by for "e", which is lost`)
+	require.Contains(t, repairs[0], `it seems to be an emitted value of "e", which is lost`)
 	require.Equal(t, f.newest, stateAt(t, f.File, f.last))
 	f.requireChecked()
 }
@@ -207,7 +207,7 @@ func TestSalvage_SaysWhatItDoesNotKnow(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(f.path, image, 0o600))
 	repairs := f.salvage()
-	require.Contains(t, repairs[0], "is not known")
+	require.Contains(t, repairs[0], "is unknown")
 	b, err := f.Bounds(logName)
 	require.NoError(t, err)
 	require.Equal(t, journal.Bounds{First: 1, Floor: 6, Trimmed: 6, Last: 6}, b, "revision 5 may have been another state")
@@ -225,7 +225,7 @@ func TestSalvage_BelievesNoKeyThatCannotBe(t *testing.T) {
 	require.NoError(t, os.WriteFile(f.path, image, 0o600))
 	repairs := f.salvage()
 	require.Len(t, repairs, 1)
-	require.Contains(t, repairs[0], "is not known")
+	require.Contains(t, repairs[0], "its object is unknown")
 	require.Equal(t, map[string]link{"a": {2, 2, "first"}}, stateAt(t, f.File, f.last))
 	f.requireChecked()
 }

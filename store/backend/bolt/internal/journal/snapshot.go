@@ -19,8 +19,9 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/pages"
 )
 
-// A snapshot is the file, with zeros in place of free pages, its manifest as JSON, the length of that in 8 bytes
-// big-endian, and the magic. The manifest has the checksum of the file.
+// A snapshot is the file, with zeros in place of free pages, then its manifest as JSON, the
+// length of the manifest in 8 bytes big-endian, and the magic. The manifest has the checksum of
+// the file.
 const (
 	snapshotMagic  = "watchmill snapshot\n"
 	snapshotFooter = 8 + len(snapshotMagic)
@@ -258,4 +259,4 @@ func parseManifest(data []byte) (m Manifest, err error) {
 	return m, errNoSnapshot
 }
 
-var errNoSnapshot = badSnapshot("it does not end as a snapshot does: it is cut off, or something else")
+var errNoSnapshot = badSnapshot("it does not end like a snapshot: it is cut off, or another kind of file")

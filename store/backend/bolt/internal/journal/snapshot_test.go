@@ -84,7 +84,7 @@ func TestOpen_LeavesASnapshotAsItIs(t *testing.T) {
 		var format *journal.FormatError
 		require.ErrorAs(t, err, &format)
 		require.Equal(t, journal.FormatError{Path: path, Format: journal.Format, Snapshot: true}, *format)
-		require.EqualError(t, err, path+" is a snapshot, which is not written to: restore it, and open the file that this makes")
+		require.EqualError(t, err, path+" is a snapshot, which cannot be written to: restore it, and open the restored file")
 		require.Equal(t, snapshot, read(t, path))
 	}
 	f, err := journal.Open(path, journal.Options{ReadOnly: true})

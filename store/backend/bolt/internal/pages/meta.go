@@ -205,15 +205,15 @@ func parseMeta(page []byte, number uint64, pageSize int64) (m Meta, what string)
 	case native.Uint64(body[56:]) != sum.Sum64():
 		return m, "the checksum of the meta page is wrong"
 	case m.PageSize < minPageSize || m.PageSize > maxPageSize || m.PageSize&(m.PageSize-1) != 0:
-		return m, fmt.Sprintf("the meta page tells an impossible page size, %d", m.PageSize)
+		return m, fmt.Sprintf("the meta page has an impossible page size, %d", m.PageSize)
 	case pageSize != 0 && m.PageSize != pageSize:
-		return m, fmt.Sprintf("the meta page tells the page size %d, its place %d", m.PageSize, pageSize)
+		return m, fmt.Sprintf("the meta page says that pages have %d bytes, but its position says %d", m.PageSize, pageSize)
 	case m.HighWater < 4 || m.HighWater > 1<<62/maxPageSize:
-		return m, fmt.Sprintf("the meta page tells an impossible number of pages, %d", m.HighWater)
+		return m, fmt.Sprintf("the meta page has an impossible number of pages, %d", m.HighWater)
 	case !m.holds(m.Root):
-		return m, fmt.Sprintf("the meta page tells a root page that does not exist, %d", m.Root)
+		return m, fmt.Sprintf("the meta page names a root page that does not exist, %d", m.Root)
 	case !m.holds(m.Freelist):
-		return m, "the meta page tells a freelist that does not exist"
+		return m, "the meta page names a freelist that does not exist"
 	}
 	return m, ""
 }

@@ -45,7 +45,7 @@ func (r reader) readTable(id uint64, buffer []byte) (h header, page []byte, size
 		return h, page, 0, err
 	}
 	if h.flags != branchPage && h.flags != leafPage {
-		return h, page, 0, Problem{id, fmt.Sprintf("it is no part of a tree: its flags are %#x", h.flags)}
+		return h, page, 0, Problem{id, fmt.Sprintf("it is not part of a tree: its flags are %#x", h.flags)}
 	}
 	table := headerSize + int64(h.count)*elementSize
 	if table > r.length(h) {
@@ -166,7 +166,7 @@ func (r reader) readFreelist(id uint64) (h header, free []uint64, err error) {
 		return h, nil, err
 	}
 	if h.flags != freelistPage {
-		return h, nil, Problem{id, fmt.Sprintf("it is no freelist: its flags are %#x", h.flags)}
+		return h, nil, Problem{id, fmt.Sprintf("it is not a freelist: its flags are %#x", h.flags)}
 	}
 	count, start := uint64(h.count), int64(headerSize)
 	if h.count == 0xFFFF { // the true number is the first element
