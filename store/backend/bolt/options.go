@@ -163,7 +163,7 @@ func (c Config) validate(name string) error {
 	case c.OnUndecodable != Fail && c.OnUndecodable != Keep:
 		return invalid("Config.OnUndecodable", fmt.Sprintf("is %d; give Fail or Keep", c.OnUndecodable))
 	case c.FirstRevision > maxFirst:
-		return invalid("Config.FirstRevision", fmt.Sprintf("%d is too large; leave it zero", c.FirstRevision))
+		return invalid("Config.FirstRevision", fmt.Sprintf("is %d, which is too large; leave it zero", c.FirstRevision))
 	}
 	return c.Retain.Validate("Config.Retain")
 }

@@ -101,33 +101,9 @@ func New(schema store.Schema, opts Options) (*Backend, error) {
 
 // begin takes the objects to begin with, and deletes those that have expired.
 func (b *Backend) begin(objects []*store.Object) error {
-	wrong := func(o *store.Object, problem string) error {
-		return &usercode.ConfigError{Field: "Options.Objects", Problem: fmt.Sprintf("%s: %q at revision %d", problem, o.Key, o.Revision)}
-	}
 	for _, o := range objects {
-		if err := store.ValidateKey(o.Key); err != nil {
-			return fmt.Errorf("%w: %w", wrong(o, "has a key that cannot be one"), err)
-		}
-		switch {
-		case o.Created == 0 || o.Created > o.Revision:
-			return wrong(o, "has an object that was created at no revision, or after its own")
-		case o.Revision > maxFirstRevision:
-			return wrong(o, "has an object with a revision that is too large for others to follow")
-		case o.Revision > b.first:
-			return wrong(o, fmt.Sprintf("has an object from after FirstRevision, which is %d", b.first))
-		case b.tree.Get(o.Key) != nil:
-			return wrong(o, "has two objects of one key")
-		}
-		if err := backend.Describe(&b.schema, o); err != nil {
+		if err := b.beginWith(o); err != nil {
 			return err
-		}
-		size, err := backend.Measure(&b.schema, o)
-		if err != nil {
-			return err
-		}
-		b.tree.Put(o)
-		if !o.Expires.IsZero() {
-			b.expiries.Add(o, size)
 		}
 	}
 	now, err := expiry.Now(b.clock)
@@ -140,6 +116,46 @@ func (b *Backend) begin(objects []*store.Object) error {
 		b.commitDeletion(e.Object, e.Size, now)
 	}
 	b.expire.SetTo(b.expiries, now)
+	return nil
+}
+
+// beginWith puts an object to begin with in the state, without an event.
+func (b *Backend) beginWith(o *store.Object) error {
+	if err := b.validate(o); err != nil {
+		return err
+	}
+	if err := backend.Describe(&b.schema, o); err != nil {
+		return err
+	}
+	size, err := backend.Measure(&b.schema, o)
+	if err != nil {
+		return err
+	}
+	b.tree.Put(o)
+	if !o.Expires.IsZero() {
+		b.expiries.Add(o, size)
+	}
+	return nil
+}
+
+// validate returns why the storage cannot begin with o.
+func (b *Backend) validate(o *store.Object) error {
+	invalid := func(problem string) error {
+		return &usercode.ConfigError{Field: "Options.Objects", Problem: fmt.Sprintf("%s: %q at revision %d", problem, o.Key, o.Revision)}
+	}
+	if err := store.ValidateKey(o.Key); err != nil {
+		return fmt.Errorf("%w: %w", invalid("has an invalid key"), err)
+	}
+	switch {
+	case o.Created == 0 || o.Created > o.Revision:
+		return invalid("has an object whose Created is zero or above its Revision")
+	case o.Revision > maxFirstRevision:
+		return invalid("has an object whose revision is so large that none could follow")
+	case o.Revision > b.first:
+		return invalid(fmt.Sprintf("has an object newer than FirstRevision, which is %d", b.first))
+	case b.tree.Get(o.Key) != nil:
+		return invalid("has two objects with one key")
+	}
 	return nil
 }
 

@@ -62,7 +62,7 @@ const maxFirstRevision store.Revision = 1 << 62
 
 func (o *Options) validate() error {
 	if o.FirstRevision > maxFirstRevision {
-		return &usercode.ConfigError{Field: "Options.FirstRevision", Problem: fmt.Sprintf("%d is too large; leave it zero", o.FirstRevision)}
+		return &usercode.ConfigError{Field: "Options.FirstRevision", Problem: fmt.Sprintf("is %d, which is too large; leave it zero", o.FirstRevision)}
 	}
 	return o.Retain.Validate("Options.Retain")
 }
