@@ -191,33 +191,42 @@ func (w *World[T]) race(s script.Step) {
 	mine := w.cfg.Draw(draw)
 	a := w.changeTo(mine, 0)
 	a.leaves = 0 // the other write comes first
-	key := a.key
-	_, since, known := w.history().Get(key)
+	_, since, known := w.history().Get(a.key)
 	meant := w.history().Shown(since)
 	if s.N == 2 && known {
-		overtaken := w.writeAsRival(draw, key)
-		o, err := w.engineOfStep(s).Replace(context.Background(), mine, meant)
-		w.judgeRacedWrite(s, a, o, err, overtaken)
+		w.raceByReplace(s, draw, a, mine, meant)
 		return
 	}
 	opts := engine.UpdateOptions{CreateIfMissing: true}
 	if s.N == 1 && known {
 		opts.Preconditions.Revision = meant
 	}
+	w.raceByUpdate(s, draw, a, mine, opts)
+}
+
+// raceByReplace replaces the state at the revision meant, after another write.
+func (w *World[T]) raceByReplace(s script.Step, draw *rand.Rand, a asked[T], mine T, meant store.Revision) {
+	overtaken := w.writeAsRival(draw, a.key)
+	o, err := w.engineOfStep(s).Replace(context.Background(), mine, meant)
+	w.judgeRacedWrite(s, a, o, err, overtaken)
+}
+
+// raceByUpdate updates the object, and another write comes while the function of the update runs first.
+func (w *World[T]) raceByUpdate(s script.Step, draw *rand.Rand, a asked[T], mine T, opts engine.UpdateOptions) {
 	calls, overtaken, stale := 0, false, false
-	o, err := w.engineOfStep(s).Update(context.Background(), key, func(current T) (T, error) {
+	o, err := w.engineOfStep(s).Update(context.Background(), a.key, func(current T) (T, error) {
 		if calls++; calls == 1 {
-			overtaken = w.writeAsRival(draw, key)
+			overtaken = w.writeAsRival(draw, a.key)
 			stale = overtaken
 			return mine, nil
 		}
-		newest, _, _ := w.history().Get(key)
+		newest, _, _ := w.history().Get(a.key)
 		stale = !w.storage.Equal(current, newest)
 		return mine, nil
 	}, opts)
 	w.judgeRacedWrite(s, a, o, err, overtaken && opts.Preconditions.Revision != 0)
 	if err == nil && stale {
-		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "an update of %q was made from what another write had replaced", key))
+		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "an update of %q was made from what another write had replaced", a.key))
 	}
 }
 

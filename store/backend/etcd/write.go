@@ -58,15 +58,7 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 	}
 	written := time.Now()
 	expires := opts.Expires(written, w.prev)
-	ttl := opts.TTL
-	switch {
-	case !opts.KeepExpiry || prev == nil:
-	case b.cluster != 0:
-		w.keepLease = true // also one of another program, which the object does not show
-	case !expires.IsZero():
-		// kine, which names no cluster, would drop the lease: it takes one for the rest.
-		ttl = max(time.Until(expires), 1)
-	}
+	ttl := b.chooseLease(&w, opts, expires)
 	if w.value, err = b.values.encode(draft, written, expires); err != nil {
 		return nil, err
 	}
@@ -83,6 +75,21 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 		store.ShareAttributes(draft, prev)
 	}
 	return draft, nil
+}
+
+// chooseLease returns the time to live of the lease that w needs, or zero if it needs none or keeps that of
+// the object it replaces.
+func (b *Backend) chooseLease(w *write, opts backend.PutOptions, expires time.Time) time.Duration {
+	switch {
+	case !opts.KeepExpiry || w.prev == nil:
+		return opts.TTL
+	case b.cluster != 0:
+		w.keepLease = true // also one of another program, which the object does not show
+	case !expires.IsZero():
+		// kine, which names no cluster, would drop the lease: it takes one for the rest.
+		return max(time.Until(expires), 1)
+	}
+	return 0
 }
 
 // completeOnKine reads the complete object that w replaces, if only its key and revision are known:
