@@ -241,27 +241,27 @@ func (t *Trail[T]) fail(i Invariant, format string, args ...any) {
 }
 
 // base sets the revision after which the objects are complete, unless it is set already.
-func (k *objects[T]) base(since engine.Revision) {
-	if k != nil && !k.based {
-		k.since, k.based = since, true
+func (o *objects[T]) base(since engine.Revision) {
+	if o != nil && !o.based {
+		o.since, o.based = since, true
 	}
 }
 
 // reset starts over: the whole state comes next.
-func (k *objects[T]) reset() {
-	if k != nil {
-		clear(k.byKey)
-		k.since, k.based = 0, true
+func (o *objects[T]) reset() {
+	if o != nil {
+		clear(o.byKey)
+		o.since, o.based = 0, true
 	}
 }
 
-func (k *objects[T]) apply(ev *engine.Event[T]) {
+func (o *objects[T]) apply(ev *engine.Event[T]) {
 	switch {
-	case k == nil || ev.Object == nil || ev.Type == engine.Emitted:
+	case o == nil || ev.Object == nil || ev.Type == engine.Emitted:
 	case ev.Type == engine.Deleted:
-		delete(k.byKey, ev.Object.Key)
+		delete(o.byKey, ev.Object.Key)
 	default:
-		k.byKey[ev.Object.Key] = ev.Object
+		o.byKey[ev.Object.Key] = ev.Object
 	}
 }
 

@@ -173,7 +173,7 @@ func (w *watcher) take(events ...engine.Event[content.Item]) {
 			continue // no write of the load is the cause
 		}
 		changes++
-		if ev.Object == nil || ev.Is(engine.Conflated) || w.run.inherits(ev.Revision) || ev.Type == engine.Deleted || ev.Object.Value.Stored < w.connecting {
+		if !w.hasLatency(ev) {
 			continue
 		}
 		it := &ev.Object.Value
@@ -186,4 +186,11 @@ func (w *watcher) take(events ...engine.Event[content.Item]) {
 	w.taken = now
 	w.group.latency.RecordAll(w.number, latency)
 	w.group.handed.RecordAll(w.number, handed)
+}
+
+// hasLatency reports whether the object of ev says when it was written, by this load and after the
+// watcher had connected.
+func (w *watcher) hasLatency(ev *engine.Event[content.Item]) bool {
+	return ev.Object != nil && ev.Type != engine.Deleted && !ev.Is(engine.Conflated) &&
+		!w.run.inherits(ev.Revision) && ev.Object.Value.Stored >= w.connecting
 }

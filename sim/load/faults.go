@@ -53,38 +53,39 @@ func (f *faults) inject(ctx context.Context) {
 	active := map[int]*faulty.Fault{} // by moment
 	records := map[int]int{}          // by moment: index in happened
 	defer func() {
-		for moment, st := range active {
-			f.end(records[moment], st)
+		for moment, begun := range active {
+			f.end(records[moment], begun)
 		}
 	}()
-	for _, t := range f.steps {
-		if f.run.stopwatch.until(ctx, f.run.stopwatch.at(t.at)) != nil {
+	for _, s := range f.steps {
+		if f.run.stopwatch.until(ctx, f.run.stopwatch.at(s.at)) != nil {
 			return
 		}
-		index := f.run.plan.Timeline[t.moment].Fault
-		fault := &f.run.plan.Faults[index]
-		if t.ends {
-			f.end(records[t.moment], active[t.moment])
-			delete(active, t.moment)
+		if s.ends {
+			f.end(records[s.moment], active[s.moment])
+			delete(active, s.moment)
 			continue
 		}
+		index := f.run.plan.Timeline[s.moment].Fault
+		fault := &f.run.plan.Faults[index]
 		now := f.run.stopwatch.elapsed().Seconds()
-		records[t.moment] = len(f.happened)
+		record := len(f.happened)
+		records[s.moment] = record
 		f.of = append(f.of, index)
 		f.happened = append(f.happened, report.Fault{Name: fault.Name, Kind: string(fault.Kind), At: now, Until: now})
 		if fault.Kind.Lasts() {
-			active[t.moment] = f.run.storage.Begin(fault)
+			active[s.moment] = f.run.storage.Begin(fault)
 			continue
 		}
-		f.happened[records[t.moment]].Struck = uint64(f.injectOnce(ctx, fault, t.moment))
+		f.happened[record].Struck = uint64(f.injectOnce(ctx, fault, s.moment))
 	}
 }
 
 // end ends a fault that lasts.
-func (f *faults) end(record int, st *faulty.Fault) {
-	f.run.storage.End(st)
+func (f *faults) end(record int, fault *faulty.Fault) {
+	f.run.storage.End(fault)
 	f.happened[record].Until = f.run.stopwatch.elapsed().Seconds()
-	f.happened[record].Struck = st.Hits()
+	f.happened[record].Struck = fault.Hits()
 }
 
 // reports returns what happened, and remarks on the faults that struck nothing each time, and so

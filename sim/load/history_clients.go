@@ -100,47 +100,47 @@ type referenceReader struct {
 	refs   []*objectcache.Ref[content.Item]
 }
 
-func (h *referenceReader) acquire() error {
-	for _, key := range h.keys {
-		ref, err := h.cache.Acquire(key)
+func (r *referenceReader) acquire() error {
+	for _, key := range r.keys {
+		ref, err := r.cache.Acquire(key)
 		if err != nil {
 			return err
 		}
-		h.refs = append(h.refs, ref)
+		r.refs = append(r.refs, ref)
 	}
 	return nil
 }
 
-func (h *referenceReader) release() {
-	for _, ref := range h.refs {
+func (r *referenceReader) release() {
+	for _, ref := range r.refs {
 		ref.Release()
 	}
-	h.refs = h.refs[:0]
+	r.refs = r.refs[:0]
 }
 
-func (h *referenceReader) consume(ctx, written context.Context) {
-	defer h.release()
-	err := h.follow(ctx, written)
+func (r *referenceReader) consume(ctx, written context.Context) {
+	defer r.release()
+	err := r.follow(ctx, written)
 	if err == nil {
-		err = h.settle(ctx)
+		err = r.settle(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		h.lost = err
+		r.lost = err
 	}
 }
 
 // follow reads until everything is written. At a disconnect it releases its references and
 // acquires new ones.
-func (h *referenceReader) follow(ctx, written context.Context) error {
+func (r *referenceReader) follow(ctx, written context.Context) error {
 	for {
-		if err := h.read(ctx); err != nil {
+		if err := r.read(ctx); err != nil {
 			return err
 		}
 		over := pace.Sleep(written, readEvery) != nil
-		for h.breaks.due(float64(h.run.history.written.Load()) / float64(len(h.run.history.Changes))) {
-			h.release()
-			h.resumed++
-			if err := h.acquire(); err != nil {
+		for r.breaks.due(float64(r.run.history.written.Load()) / float64(len(r.run.history.Changes))) {
+			r.release()
+			r.resumed++
+			if err := r.acquire(); err != nil {
 				return err
 			}
 		}
@@ -151,12 +151,12 @@ func (h *referenceReader) follow(ctx, written context.Context) error {
 }
 
 // settle reads until the state is the backend's, for at most settleWithin.
-func (h *referenceReader) settle(ctx context.Context) error {
+func (r *referenceReader) settle(ctx context.Context) error {
 	for end := time.Now().Add(settleWithin); ; {
-		if err := h.read(ctx); err != nil {
+		if err := r.read(ctx); err != nil {
 			return err
 		}
-		if states.Difference(h.state, h.run.history.finalState) == "" || time.Now().After(end) {
+		if states.Difference(r.state, r.run.history.finalState) == "" || time.Now().After(end) {
 			return nil // compare reports what is missing
 		}
 		if err := pace.Sleep(ctx, settleEvery); err != nil {
@@ -166,33 +166,33 @@ func (h *referenceReader) settle(ctx context.Context) error {
 }
 
 // read reads all objects once.
-func (h *referenceReader) read(ctx context.Context) error {
-	for _, ref := range h.refs {
+func (r *referenceReader) read(ctx context.Context) error {
+	for _, ref := range r.refs {
 		o, err := ref.Get(ctx)
 		if err != nil && !errors.Is(err, objectcache.ErrNotFound) {
 			return err
 		}
-		h.applyRead(ref.Key(), o)
+		r.applyRead(ref.Key(), o)
 	}
 	return nil
 }
 
 // applyRead adds what was read to the state; nil means that there is no object. A change to an
 // older revision of an object is a misfit.
-func (h *referenceReader) applyRead(key string, o states.Item) {
-	had := h.state[key]
+func (r *referenceReader) applyRead(key string, o states.Item) {
+	had := r.state[key]
 	switch {
 	case o == nil && had != nil:
-		delete(h.state, key)
+		delete(r.state, key)
 	case o == nil || o == had:
 		return
 	default:
-		h.state[key] = o
+		r.state[key] = o
 		if had != nil && o.Revision <= had.Revision {
-			h.misfits++
+			r.misfits++
 		}
 	}
-	h.delivered.Add(1)
+	r.delivered.Add(1)
 }
 
 // sharedInformers is how many informers the clients share.
@@ -238,55 +238,55 @@ type handlerClient struct {
 }
 
 // subscribe adds a handler, which gets all objects and then the changes.
-func (l *handlerClient) subscribe() (err error) {
-	l.state, l.disconnecting = states.Objects{}, false
-	l.handle, err = l.informer.Subscribe(l.receive, informer.HandlerOptions{})
+func (c *handlerClient) subscribe() (err error) {
+	c.state, c.disconnecting = states.Objects{}, false
+	c.handle, err = c.informer.Subscribe(c.receive, informer.HandlerOptions{})
 	return err
 }
 
 // receive applies a notification to the state.
-func (l *handlerClient) receive(n informer.Notification[content.Item]) {
-	if !store.Matches(l.run.history.selected, store.Header(n.Object)) {
+func (c *handlerClient) receive(n informer.Notification[content.Item]) {
+	if !store.Matches(c.run.history.selected, store.Header(n.Object)) {
 		return // the key alone determines what is selected, so no object leaves the selection
 	}
-	had, there := l.state[n.Key()]
+	had, there := c.state[n.Key()]
 	fits := there == (n.Type != engine.Added) && (!there || n.Object.Revision > had.Revision)
 	if n.Type == engine.Deleted {
-		delete(l.state, n.Key())
+		delete(c.state, n.Key())
 	} else {
-		l.state[n.Key()] = n.Object
+		c.state[n.Key()] = n.Object
 	}
 	if !fits {
-		l.misfits++
+		c.misfits++
 	}
-	l.delivered.Add(1)
-	if !l.disconnecting && l.breaks.due(l.run.progressAt(n.Object.Revision)) {
-		l.disconnecting = true
-		l.disconnect <- struct{}{}
+	c.delivered.Add(1)
+	if !c.disconnecting && c.breaks.due(c.run.progressAt(n.Object.Revision)) {
+		c.disconnecting = true
+		c.disconnect <- struct{}{}
 	}
 }
 
 // consume replaces the handler at each disconnect, and at the end waits until it has
 // handled all that was written.
-func (l *handlerClient) consume(ctx, written context.Context) {
-	err := l.follow(ctx, written)
+func (c *handlerClient) consume(ctx, written context.Context) {
+	err := c.follow(ctx, written)
 	if err == nil {
-		err = l.finish(ctx)
+		err = c.finish(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		l.lost = err
+		c.lost = err
 	}
 }
 
-func (l *handlerClient) follow(ctx, written context.Context) error {
+func (c *handlerClient) follow(ctx, written context.Context) error {
 	for {
 		select {
-		case <-l.disconnect:
-			if err := l.replace(ctx); err != nil {
+		case <-c.disconnect:
+			if err := c.replace(ctx); err != nil {
 				return err
 			}
-		case <-l.handle.Done():
-			return l.handle.Err()
+		case <-c.handle.Done():
+			return c.handle.Err()
 		case <-written.Done():
 			return context.Cause(ctx) // ends written, too
 		}
@@ -295,31 +295,31 @@ func (l *handlerClient) follow(ctx, written context.Context) error {
 
 // replace removes the handler, with the notifications that it has not handled, and adds a
 // new one.
-func (l *handlerClient) replace(ctx context.Context) error {
-	if err := l.handle.Remove(ctx, informer.Drop); err != nil {
+func (c *handlerClient) replace(ctx context.Context) error {
+	if err := c.handle.Remove(ctx, informer.Drop); err != nil {
 		return err
 	}
-	l.resumed++
-	return l.subscribe()
+	c.resumed++
+	return c.subscribe()
 }
 
 // finish waits until the handler has handled everything, and then makes the remaining
 // disconnects.
-func (l *handlerClient) finish(ctx context.Context) error {
-	if err := l.informer.WaitForRevision(ctx, l.run.history.last); err != nil {
+func (c *handlerClient) finish(ctx context.Context) error {
+	if err := c.informer.WaitForRevision(ctx, c.run.history.last); err != nil {
 		return err
 	}
 	for {
-		err := errors.Join(l.handle.Synced(ctx), l.handle.Remove(ctx, informer.Drain))
-		if err != nil || !l.disconnecting && !l.breaks.due(1) {
+		err := errors.Join(c.handle.Synced(ctx), c.handle.Remove(ctx, informer.Drain))
+		if err != nil || !c.disconnecting && !c.breaks.due(1) {
 			return err
 		}
 		select {
-		case <-l.disconnect: // signalled by this handler while it was removed
+		case <-c.disconnect: // signalled by this handler while it was removed
 		default:
 		}
-		l.resumed++
-		if err := l.subscribe(); err != nil {
+		c.resumed++
+		if err := c.subscribe(); err != nil {
 			return err
 		}
 	}

@@ -28,16 +28,35 @@ func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
 	return m
 }
 
-// timed are the metrics that are times. Each is a figure of a stage, which is given by its
-// index in the result of latencies.
+// The indexes of the stages in the result of latencies.
+const (
+	stageEndToEnd = iota
+	stageCommit
+	stageCache
+	stageDispatch
+	stageHanded
+	stageRead
+	stageObject
+	stageInformer
+)
+
+// timed are the metrics that are times. Each is a figure of a stage.
 var timed = map[string]struct {
 	stage int
 	value func(*report.Stage) float64
 }{
-	"p50": {0, func(s *report.Stage) float64 { return s.P50 }}, "p90": {0, func(s *report.Stage) float64 { return s.P90 }},
-	"p99": {0, p99}, "p99.9": {0, func(s *report.Stage) float64 { return s.P999 }}, "max": {0, func(s *report.Stage) float64 { return s.Max }},
-	"commit-p99": {1, p99}, "cache-p99": {2, p99}, "dispatch-p99": {3, p99}, "handed-p99": {4, p99},
-	"read-p99": {5, p99}, "object-p99": {6, p99}, "informer-p99": {7, p99},
+	"p50":          {stageEndToEnd, func(s *report.Stage) float64 { return s.P50 }},
+	"p90":          {stageEndToEnd, func(s *report.Stage) float64 { return s.P90 }},
+	"p99":          {stageEndToEnd, p99},
+	"p99.9":        {stageEndToEnd, func(s *report.Stage) float64 { return s.P999 }},
+	"max":          {stageEndToEnd, func(s *report.Stage) float64 { return s.Max }},
+	"commit-p99":   {stageCommit, p99},
+	"cache-p99":    {stageCache, p99},
+	"dispatch-p99": {stageDispatch, p99},
+	"handed-p99":   {stageHanded, p99},
+	"read-p99":     {stageRead, p99},
+	"object-p99":   {stageObject, p99},
+	"informer-p99": {stageInformer, p99},
 }
 
 func p99(s *report.Stage) float64 { return s.P99 }

@@ -56,14 +56,14 @@ func (r *run) latencies() []report.Stage {
 	r.stages.cache.Drain()
 	r.stages.dispatch.Drain()
 	return []report.Stage{
-		latency.Stage("end to end", "from when the write was due until the consumer had the event", r.sampler.overall),
-		latency.Stage("commit", "from when the write was due until the call returned", calls["writers"]),
-		latency.Stage("cache", "from just before storing until the cache had the revision; a sample", r.stages.cache.Total()),
-		latency.Stage("dispatch", "from just before storing until a watcher without a backlog was called", r.stages.dispatch.Total()),
-		latency.Stage("handed over", "from just before storing until the consumer had the event", r.sampler.handed),
-		latency.Stage("read", "from when the read was due until it returned", calls["readers"]),
-		latency.Stage("object", "from when a reference was to be read until its object was returned", calls["caches"]),
-		latency.Stage("informer", "from when the write was due until a handler of an informer was told", informed),
+		stageEndToEnd: latency.Stage("end to end", "from when the write was due until the consumer had the event", r.sampler.overall),
+		stageCommit:   latency.Stage("commit", "from when the write was due until the call returned", calls["writers"]),
+		stageCache:    latency.Stage("cache", "from just before storing until the cache had the revision; a sample", r.stages.cache.Total()),
+		stageDispatch: latency.Stage("dispatch", "from just before storing until a watcher without a backlog was called", r.stages.dispatch.Total()),
+		stageHanded:   latency.Stage("handed over", "from just before storing until the consumer had the event", r.sampler.handed),
+		stageRead:     latency.Stage("read", "from when the read was due until it returned", calls["readers"]),
+		stageObject:   latency.Stage("object", "from when a reference was to be read until its object was returned", calls["caches"]),
+		stageInformer: latency.Stage("informer", "from when the write was due until a handler of an informer was told", informed),
 	}
 }
 
