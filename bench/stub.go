@@ -36,7 +36,7 @@ var _ backend.Backend = (*stub)(nil)
 
 func newStub() *stub { return &stub{revision: 1, through: 1, objects: make(map[string]*store.Object)} }
 
-// put passes o on, which is complete but for its revision, and returns that.
+// put gives o its revision, passes it on, and returns the revision.
 func (s *stub) put(o *store.Object) store.Revision {
 	s.mu.Lock()
 	s.revision++

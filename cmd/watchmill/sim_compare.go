@@ -28,7 +28,7 @@ The exit status is
 
     0  if the runs could be compared, whatever the differences
     1  if the comparison could not be written
-    2  if a file is missing, torn, no report, or one of another version`
+    2  if a file is missing, torn, not a report, or from another version`
 }
 
 // Run prints the differences between the runs, and whether they are more than noise.

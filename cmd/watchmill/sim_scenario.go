@@ -63,7 +63,7 @@ func (o scenarioOptions) plan(from scenarioArgument) (*scenario.Plan, error) {
 		return nil, err
 	}
 	if o.Small && !s.HasSmall() {
-		return nil, &engine.ConfigError{Field: "--small", Problem: fmt.Sprintf("is given, but %s has no small; leave it out, or add small to the scenario", from)}
+		return nil, &engine.ConfigError{Field: "--small", Problem: fmt.Sprintf("is given, but %s has no small size; leave it out, or add small to the scenario", from)}
 	}
 	changes, err := o.changes()
 	if err != nil {

@@ -58,7 +58,7 @@ func TestSim_RefusesSmallForAScenarioWithoutIt(t *testing.T) {
 		out, errs, status := command(t.Context(), "sim", verb, "--small", file)
 		require.Equal(t, exitUsage, status)
 		require.Empty(t, out)
-		require.Equal(t, "watchmill: invalid configuration: --small is given, but "+file+" has no small; leave it out, or add small to the scenario\n", errs)
+		require.Equal(t, "watchmill: invalid configuration: --small is given, but "+file+" has no small size; leave it out, or add small to the scenario\n", errs)
 	}
 }
 

@@ -44,7 +44,7 @@ If check finds damage, there are three remedies:
 
     dump     prints what can be read of the file; of one that is cut
              off it prints nothing, until a copy of it is extended to the
-             size that check tells, as by truncate
+             size that check gives, for example with truncate
     restore  makes a new file of a snapshot
     salvage  discards damaged records, so that the file can be opened
              again, if nothing else is damaged; copy the file before

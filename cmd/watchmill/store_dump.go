@@ -33,7 +33,7 @@ func (*storeDumpCommand) Help() string {
 
 The version is the value: text or JSON as it is, other bytes as "base64:" and their encoding. For history that was compacted away, the first lines are the state that it led to. Emitted values are left out, since they are not state. A value of about a MiB or more gives a line that replay refuses: its lines have at most 1 MiB.
 
-If the file is damaged, what can be read is printed, but nothing of one that is cut off: extend a copy of it to the size that the defect tells, as by truncate, and dump that. Each defect is reported on standard error, and the exit status is 1.`
+If the file is damaged, what can be read is printed, but nothing of one that is cut off: extend a copy of it to the size that the report of the damage gives, for example with truncate, and dump the copy. Each defect is reported on standard error, and the exit status is 1.`
 }
 
 // errManyTypes is the error of a dump without --type of a file with several types: a dump

@@ -16,7 +16,7 @@ import (
 )
 
 type storeSalvageCommand struct {
-	File string `arg:"" help:"The file, of which there should be a copy."`
+	File string `arg:"" help:"The file. Make a copy of it first."`
 }
 
 // Help returns the text that --help adds.

@@ -166,7 +166,7 @@ func TestStoreDump_OfAnExtendedCopyPrintsWhatIsThere(t *testing.T) {
 	out, errs, status := command(t.Context(), "store", "dump", path)
 	require.Equal(t, exitFailed, status)
 	require.Empty(t, out)
-	size := regexp.MustCompile(`the file is cut off here: .* until a copy is extended to (\d+) bytes, as by truncate\n`).FindStringSubmatch(errs)
+	size := regexp.MustCompile(`the file is cut off here: .* until a copy is extended to (\d+) bytes, for example with truncate\n`).FindStringSubmatch(errs)
 	require.NotNil(t, size, errs)
 	n, err := strconv.ParseInt(size[1], 10, 64)
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-// Package resttest runs the suite by which Kubernetes tests its own registries over a
+// Package resttest runs the suite with which Kubernetes tests its own registries on a
 // registry of this module.
 //
 //	resttest.Tester ──rest.StandardStorage──▶ storage ──▶ registry.Resource ──▶ engine

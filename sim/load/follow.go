@@ -125,9 +125,9 @@ func (w *watcher) update(ctx context.Context, up engine.Update[content.Item]) er
 }
 
 // recordEnd records why the previous watch ended and was reopened, or why the session's first
-// could not be opened at first, if cause is not nil. It returns the cause, by which a watcher
-// of a history is lost, unless the watcher had disconnected and the window no longer reaches
-// back to that point.
+// could not be opened at first, if cause is not nil. It returns the cause if it ends a watcher
+// of a history: every cause does, unless the watcher had disconnected and the window no longer
+// reaches back to that point.
 func (w *watcher) recordEnd(cause error) error {
 	disconnected, first := w.resumed, !w.updated
 	w.resumed, w.updated = false, true

@@ -31,7 +31,7 @@ type Progress struct {
 	// call.
 	Writes, Deliveries      uint64
 	WriteRate, DeliveryRate float64
-	// Lag is the number of events by which the watcher farthest behind is behind, and
+	// Lag is how many events the watcher farthest behind has yet to receive, and
 	// Stalled how many of the Watches are stalled.
 	Lag              uint64
 	Stalled, Watches int

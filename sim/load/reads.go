@@ -13,7 +13,7 @@ import (
 // asked is a read that is about to be made.
 type asked struct {
 	read engine.Read
-	// Read is by what its result is judged.
+	// Read says how its result is judged.
 	judge.Read[content.Item]
 	// known is the newest write that was stored before; the zero Entry if there is none.
 	known judge.Entry

@@ -111,7 +111,7 @@ func (s *sample) keep(sel scenario.Selection, l judge.Listing[content.Item]) {
 	}
 }
 
-// halve drops every other list of each selection, but the first of none.
+// halve drops every other list of each selection, and keeps the first.
 func (s *sample) halve() {
 	s.stride, s.size = 2*s.stride, 0
 	for _, of := range s.selections {

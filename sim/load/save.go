@@ -25,8 +25,8 @@ type Saved struct {
 type WatcherPosition struct {
 	// Checkpoint is the revision up to which the watcher has received everything.
 	Checkpoint engine.Checkpoint `json:"checkpoint"`
-	// Received is the digest of what it has received since it last listed, by which the
-	// next process can find events that were lost or repeated in this one.
+	// Received is the digest of what it has received since it last listed. With it the
+	// next process finds events that were lost or repeated in this one.
 	Received judge.Position `json:"received"`
 	// The counts are those of [Replayed].
 	Delivered uint64 `json:"delivered,omitempty"`

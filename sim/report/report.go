@@ -134,7 +134,7 @@ type Watcher struct {
 	Delivered uint64 `json:"delivered"`
 	Lost      uint64 `json:"lost"`
 	Unread    bool   `json:"unread,omitempty"`
-	// Lag is the highest sampled number of events by which the watcher was behind. It is
+	// Lag is the most events that the watcher was behind when it was sampled. It is
 	// not measured if Follows is set: the watcher follows the engine, and does not show its
 	// watch. Max and Mean are its latency.
 	Lag        uint64  `json:"lag"`

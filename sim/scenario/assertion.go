@@ -48,7 +48,7 @@ var Metrics = []Metric{
 	{"expired", Count, "watches that ended since the window had moved past them", ofWatchers},
 	{"terminated", Count, "watches that ended for slowness", ofWatchers},
 	{"panicked", Count, "watches that ended by a panic of their handler", ofWatchers},
-	{"reconnects", Count, "watches that were opened in the place of another", ofWatchers},
+	{"reconnects", Count, "watches that replaced an earlier one", ofWatchers},
 	{"relists", Count, "lists that watchers needed to go on", ofWatchers},
 	{"conflated", Count, "deliveries that stand for several events", ofWatchers},
 	{"stalled", Count, "most watchers that were stalled at one time", ofWatchers},

@@ -74,7 +74,7 @@ func writeOneOf[S ~string](allowed []S) string {
 // Validate checks the scenario. It returns nil or [Errors].
 func (s *Scenario) Validate() error { return s.validate(nil) }
 
-// validate checks a scenario of whose fields those at written are in its file.
+// validate checks a scenario whose file has the fields at written.
 func (s *Scenario) validate(written places) error {
 	c := &checker{written: written}
 	c.length("duration", s.Duration, DefaultDuration)

@@ -53,7 +53,7 @@ type Setup struct {
 	// Indexed has the engine index the fields and labels that explore.Config.Engine names.
 	Indexed bool `json:"indexed,omitzero"`
 	// InformerBuffer is the buffer of a handler of an informer that follows the engine:
-	// the number of notifications by which it may fall behind before InformerPolicy
+	// how many notifications it may fall behind before InformerPolicy
 	// applies. Zero means that there is no informer.
 	InformerBuffer int             `json:"informerBuffer,omitzero"`
 	InformerPolicy informer.Policy `json:"informerPolicy,omitzero"`
@@ -189,8 +189,8 @@ const (
 	// Write stores a value, Lease stores one that expires after For, Remove deletes an
 	// object, and Emit emits a value, which does not become state. Create stores a value
 	// if there is no object with its key. Change changes or deletes the object with the key of a
-	// value, if there is one, or creates it if there is none: Seed decides by which call of the
-	// engine, which must be refused exactly if it cannot do that. RemoveIf deletes an object on
+	// value, if there is one, or creates it if there is none: Seed decides which call of the
+	// engine it makes, which must be refused exactly if it cannot do that. RemoveIf deletes an object on
 	// the condition that its revision is N less than it is, which must be refused unless N is zero.
 	Write Verb = iota + 1
 	Lease

@@ -8,8 +8,8 @@ import (
 	"github.com/watchmill/watchmill/engine"
 )
 
-// maxTime is the most time that may pass in a scenario, and by which the clock may be corrected at a
-// time: the virtual clock ends after 292 years. maxPasses is how often a step may let time pass.
+// maxTime is the most time that may pass in a scenario, and the largest correction of the clock:
+// the virtual clock ends after 292 years. maxPasses is how often a step may let time pass.
 const (
 	maxTime   = 365 * 24 * time.Hour
 	maxPasses = 100_000

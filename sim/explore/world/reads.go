@@ -196,9 +196,8 @@ func (w *World[T]) list(ctx context.Context, r read[T], opts engine.ListOptions)
 }
 
 // judgeReadError fails the world if a read failed without a reason: it may fail with one of
-// the allowed errors, because its context has ended, because the engine is being closed, or since storage
-// could not be reached. At rest
-// the allowed errors do not count.
+// the allowed errors, because its context has ended, because the engine is being closed, or because
+// storage could not be reached. At rest the allowed errors do not count.
 func (w *World[T]) judgeReadError(ctx context.Context, r read[T], err error, allowed []error) {
 	switch {
 	case ctx.Err() != nil && errors.Is(err, execution.ErrCanceled):

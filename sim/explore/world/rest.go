@@ -114,7 +114,7 @@ func (w *World[T]) isNewest(ev engine.Event[T]) bool {
 	return ev.Type == store.Bookmark && ev.Revision == w.newest()
 }
 
-// takeAll is the step by which a consumer takes all events that are available.
+// takeAll is the step in which a consumer takes all events that are available.
 var takeAll = script.Step{Do: script.Take, N: 1 << 30, Turns: script.Unlimited}
 
 // finish removes all faults from storage, lets the engine catch up and every consumer

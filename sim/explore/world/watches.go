@@ -19,7 +19,7 @@ type watch[T any] struct {
 	consumer script.Consumer
 	selected Selection[T]
 	handle   *engine.Watch[T]
-	// history is the history by which the watch is judged. A watch that ended before
+	// history is what the watch must agree with. A watch that ended before
 	// storage went back keeps the history of that time.
 	history *judge.History[T]
 	// unjudged: it is unknown to which history the watch belongs.

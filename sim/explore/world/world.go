@@ -19,8 +19,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// World is one engine on its own host, clock and storage, with the records by which it
-// is judged. Everything in it happens on one goroutine, on which alone its methods may be
+// World is one engine on its own host, clock and storage, with the records that judge
+// it. Everything in it happens on one goroutine, on which alone its methods may be
 // called. Its exported methods are for [Config].Attach.
 type World[T any] struct {
 	cfg      *Config[T]

@@ -5,9 +5,9 @@
 //	            encode, seal                 ┌── queue ──┐  one transaction, two syncs
 //	Put ──▶ in the caller's goroutine ─────▶ │ ▪ ▪ ▪ ▪ ▪ │ ────────▶ FILE: a log of records
 //	                                         └───────────┘                │ durable
-//	                       ┌──────────────── memory ─────────────────┐    ▼
+//	                       ┌───────────────── memory ──────────────────┐  ▼
 //	Get, List, Watch ◀──── │ Tree (newest state)  Window (hot history) │ ◀─ publish
-//	                       └──────────────────────────────────────────┘
+//	                       └───────────────────────────────────────────┘
 //	Watch or exact List of old revisions ◀──── read from the file, in runs
 //
 // A [File] holds objects of any number of types, each a [Backend] with revisions

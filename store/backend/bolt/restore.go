@@ -37,8 +37,8 @@ type RestoreOptions struct {
 //     that has "the snapshot" for a path.
 //   - [ErrFormat]: a newer version made the snapshot.
 //   - [backend.ErrFull]: there is no space.
-//   - The error of ctx, once that is done and r has returned.
-//   - That of r, or a [*usercode.PanicError] if it panics.
+//   - The error of ctx, once ctx is done and r has returned.
+//   - The error of r, or a [*usercode.PanicError] if r panics.
 func Restore(ctx context.Context, r io.Reader, path string, opts RestoreOptions) (Manifest, error) {
 	if opts.Floor > maxFirst {
 		return Manifest{}, &usercode.ConfigError{Field: "RestoreOptions.Floor", Problem: fmt.Sprintf("is %d, which is too large; leave it zero, or give the last revision that is known", opts.Floor)}

@@ -48,8 +48,8 @@ func (o *Options) settings() settings {
 	return settings{o.Watchers, o.Via.String(), o.Select, o.Policy.String(), o.Slow, o.Reconnect, o.Seed}
 }
 
-// envelope is the content of the file. Sum is the CRC-32C of Body, in hexadecimal, by which
-// damage is found.
+// envelope is the content of the file. Sum is the CRC-32C of Body, in hexadecimal, and shows
+// damage.
 type envelope struct {
 	Format string          `json:"format"`
 	Sum    string          `json:"sum"`

@@ -38,7 +38,7 @@ type Options struct {
 	File string
 	// KeepGoing skips and counts bad lines, instead of refusing the trace.
 	KeepGoing bool
-	// Speed is the factor by which changes are written faster than they happened; zero
+	// Speed is how many times as fast changes are written as they happened; zero
 	// means as fast as possible.
 	Speed float64
 

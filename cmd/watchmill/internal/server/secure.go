@@ -152,8 +152,8 @@ func (a *authorities) user(r *http.Request) (serve.User, error) {
 	return serve.ClientCertificates(r)
 }
 
-// reachedAt returns the host and the port by which clients reach the server: the first of its
-// names that the certificate is for, if there is a certificate.
+// reachedAt returns the host and the port at which clients reach the server: the first of its
+// names that the certificate covers, if there is a certificate.
 func (o *Options) reachedAt(at net.Addr, certificate *x509.Certificate) string {
 	host, port, err := net.SplitHostPort(at.String())
 	if err != nil {

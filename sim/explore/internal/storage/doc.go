@@ -1,6 +1,6 @@
 // Package storage is what the engines of a world store their objects in. It is a backend in
 // memory that fails, loses history and goes back in time when the scenario says so. It keeps
-// the history by which the world is judged.
+// the history with which the world must agree.
 //
 //	step of the scenario ──▶ Disturb: faults, broken watches, Compact
 //	                         Rewind:  back to a revision, and on with others

@@ -97,7 +97,7 @@ func ReadMetas(f io.ReaderAt, size int64) (Metas, error) {
 	}
 	if m := all.Newest; int64(m.HighWater) > size/m.PageSize {
 		cut := uint64(size / m.PageSize)
-		return Metas{}, Problem{Page: cut, What: fmt.Sprintf("the file is cut off here: it has %d bytes of at least %d pages of %d, and nothing is read of it until a copy is extended to %d bytes, as by truncate", size, m.HighWater, m.PageSize, m.Size())}
+		return Metas{}, Problem{Page: cut, What: fmt.Sprintf("the file is cut off here: it has %d bytes of at least %d pages of %d, and nothing is read of it until a copy is extended to %d bytes, for example with truncate", size, m.HighWater, m.PageSize, m.Size())}
 	}
 	return all, nil
 }
