@@ -85,7 +85,7 @@ func TestServe_ReplacesNoSnapshotThatItsFileDoesNotContinue(t *testing.T) {
 	for _, c := range []struct{ data, snapshot, problem string }{
 		{"new", "first", "while the file of --data is"},
 		{"earlier", "second", "has widgets.example.com at revision"},
-		{"data", "text", "is no snapshot that can be read"},
+		{"data", "text", "is not a snapshot that can be read"},
 	} {
 		before, err := os.ReadFile(path(c.snapshot))
 		require.NoError(t, err)

@@ -38,8 +38,8 @@ It shows its progress, and the report at the end. An interrupt or a SIGTERM ends
 
     0    if all is well
     1    if an assertion failed, the engine did not start or close, the
-         report could not be written, as on a full disk, or the port of
-         --inspect is taken
+         report could not be written, for example because the disk is
+         full, or the port of --inspect is taken
     2    for wrong usage, such as a report in a directory that is not
          there, or a bad scenario
     3    if an invariant is broken

@@ -136,7 +136,7 @@ func (c *checkpoints) compare(was settings) error {
 		{"--seed", was.Seed, c.Seed},
 	} {
 		if s.was != s.now {
-			return &OptionError{Option: s.flag, Problem: fmt.Sprintf("is %v, but the replay that %s is of was begun with %v; give the same", quoted(s.now), c.path, quoted(s.was))}
+			return &OptionError{Option: s.flag, Problem: fmt.Sprintf("is %v, but the replay that saved %s was begun with %v; give the same", quoted(s.now), c.path, quoted(s.was))}
 		}
 	}
 	return nil
@@ -192,7 +192,7 @@ func (c *checkpoints) replaceable(next string) error {
 		return err
 	}
 	if !bytes.HasPrefix(begin, found) {
-		return c.invalid("is replaced by way of %s, which is there and is something else; move that away, or give another name", next)
+		return c.invalid("is replaced through %s, which exists and is not a file of checkpoints; move that away, or give another name", next)
 	}
 	return nil
 }
@@ -218,5 +218,5 @@ func (c *checkpoints) begin() error {
 	case err != nil:
 		return err
 	}
-	return c.invalid("is there already; go on from it with --continue, or give another name")
+	return c.invalid("exists already; go on from it with --continue, or give another name")
 }

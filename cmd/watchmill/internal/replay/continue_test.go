@@ -171,7 +171,7 @@ func TestContinue_RefusesWhatItCannotGoOnWith(t *testing.T) {
 				return faulty.New(b, faulty.Options{Sparse: true}), err
 			}
 		}, "--continue", "changes of others"},
-		"checkpoints are there, and it is to begin": {func(_ *testing.T, o *replay.Options) { o.Continue = false }, "--checkpoints", "is there already"},
+		"checkpoints are there, and it is to begin": {func(_ *testing.T, o *replay.Options) { o.Continue = false }, "--checkpoints", "exists already"},
 		"checkpoints are missing": {func(t *testing.T, o *replay.Options) {
 			require.NoError(t, os.Remove(o.Checkpoints))
 		}, "--checkpoints", "is missing, and the storage is not new"},
@@ -238,7 +238,7 @@ func TestContinue_NamesTheStorage(t *testing.T) {
 	flags.Continue = true
 	missing := flags
 	missing.Backend = "bolt:" + filepath.Join(dir, "missing.db")
-	refused(missing, "which is not there, and "+flags.Checkpoints)
+	refused(missing, "which is not there, but the replay that saved "+flags.Checkpoints)
 	require.NoFileExists(t, filepath.Join(dir, "missing.db"))
 
 	other := flags
@@ -359,7 +359,7 @@ func TestContinue_ReplacesNoFileButItsOwn(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, replay.ErrOptions, content)
-		require.ErrorContains(t, err, beside+", which is there")
+		require.ErrorContains(t, err, beside+", which exists")
 		left, err := os.ReadFile(beside)
 		require.NoError(t, err)
 		require.Equal(t, content, string(left))

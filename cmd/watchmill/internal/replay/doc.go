@@ -25,7 +25,7 @@
 // A replay into durable storage can be continued after an interrupt or a crash:
 //
 //	storage      every change that is not a no-op has one revision, so the storage's
-//	             revision tells after which line of the trace to continue
+//	             revision says after which line of the trace to continue
 //	checkpoints  each watcher's resume point as [engine.Checkpoint] writes it, with its
 //	             counts and a digest of what it has received
 //

@@ -44,13 +44,13 @@ type Flags struct {
 func (*Flags) Help() string {
 	return `With --backend bolt:FILE and --checkpoints FILE a replay that was interrupted (Ctrl-C) or killed can be continued: give the same command with --continue. The writer goes on after the last line of the trace that is in storage, and each watcher from where it was. The end is that of a replay that was not interrupted: its state, its counts and its comparison. If there are neither storage nor checkpoints yet, --continue begins.
 
-Refused are checkpoints of another storage, a file that is torn, and a trace that does not begin as what is in storage.
+It refuses checkpoints of another storage, a torn file, and a trace that does not begin with what is in storage.
 
 An interrupt or a SIGTERM ends the replay with a report of what ran so far. The exit status is
 
     0    if all is well
     1    if a watcher was lost, its state differs, or the replay failed,
-         as on a full disk
+         for example because the disk is full
     2    for wrong usage or a bad trace
     130  after an interrupt or a SIGTERM`
 }
@@ -105,7 +105,7 @@ func (f *Flags) refuseMissing(place string) error {
 	_, storage := os.Stat(place)
 	_, saved := os.Stat(f.Checkpoints)
 	if saved == nil && errors.Is(storage, fs.ErrNotExist) {
-		return &OptionError{Option: "--backend", Problem: fmt.Sprintf("is %s, which is not there, and %s is of a replay that has written one; give that file, or begin anew without %s", place, f.Checkpoints, f.Checkpoints)}
+		return &OptionError{Option: "--backend", Problem: fmt.Sprintf("is %s, which is not there, but the replay that saved %s has written one; give that file, or begin anew without %s", place, f.Checkpoints, f.Checkpoints)}
 	}
 	return nil
 }

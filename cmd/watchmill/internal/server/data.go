@@ -73,7 +73,7 @@ func openData(opts *Options, hostConfig engine.HostConfig, log *slog.Logger) (*d
 			return nil, err
 		}
 		origin.OnError = func(err error) {
-			log.Warn("the upstream server is not reached, or ends a watch, which goes on later", "error", err)
+			log.Warn("the upstream server cannot be reached, or has ended a watch, which is resumed later", "error", err)
 		}
 		d.origin = &origin
 	case where == "memory":

@@ -67,19 +67,24 @@ func readTokens(name string) (users map[string]serve.User, first string, err err
 		if _, twice := users[line[0]]; twice {
 			return nil, "", wrong(fmt.Sprintf("has the token of record %d twice: give each user another token", i+1))
 		}
-		user := serve.User{Name: line[1]}
-		if len(line) > 2 {
-			user.UID = line[2]
-		}
-		if len(line) > 3 && line[3] != "" {
-			user.Groups = strings.Split(line[3], ",")
-		}
-		users[line[0]] = user
+		users[line[0]] = userOf(line)
 	}
 	if len(lines) == 0 {
 		return nil, "", wrong("has no token, so that every request would be refused: write lines of token,user,uid,\"group1,group2\"")
 	}
 	return users, lines[0][0], nil
+}
+
+// userOf returns the user of a line of token, user, uid and groups, of which the last two may be missing.
+func userOf(line []string) serve.User {
+	user := serve.User{Name: line[1]}
+	if len(line) > 2 {
+		user.UID = line[2]
+	}
+	if len(line) > 3 && line[3] != "" {
+		user.Groups = strings.Split(line[3], ",")
+	}
+	return user
 }
 
 // readPair reads a certificate and its key in PEM.
@@ -109,7 +114,7 @@ func readAuthorities(name string) ([]*x509.Certificate, error) {
 		n++
 		authority, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, wrong(fmt.Sprintf("has a block %d, %s, that is no certificate: %v", n, block.Type, err))
+			return nil, wrong(fmt.Sprintf("has a block %d, %s, that is not a certificate: %v", n, block.Type, err))
 		}
 		all = append(all, authority)
 	}
@@ -133,7 +138,7 @@ func mayWriteKubeconfig(name string) error {
 	}
 	before, err := readUpTo(name, int64(len(kubeconfigMark)))
 	if err == nil && !bytes.HasPrefix(before, []byte(kubeconfigMark)) {
-		return &engine.ConfigError{Field: "--kubeconfig", Problem: fmt.Sprintf("is %s, which is there and was not written by watchmill serve; give a new file", name)}
+		return &engine.ConfigError{Field: "--kubeconfig", Problem: fmt.Sprintf("is %s, which exists and was not written by watchmill serve; give a new file", name)}
 	}
 	if err == nil || errors.Is(err, os.ErrNotExist) {
 		err = draft.Check(name)

@@ -43,7 +43,7 @@ func (o *Options) kinds(ctx context.Context) ([]kind, error) {
 	case o.AllowCRDs:
 		return nil, nil
 	case o.Upstream == "":
-		return nil, &engine.ConfigError{Field: "--crd", Problem: "is missing; give a manifest, a server to follow by --upstream, or --allow-crds"}
+		return nil, &engine.ConfigError{Field: "--crd", Problem: "is missing; give a manifest, a server to follow with --upstream, or --allow-crds"}
 	}
 	cfg, err := o.origin()
 	if err != nil {
@@ -156,9 +156,16 @@ func (o *Options) origin() (remote.Config, error) {
 
 // readToken returns the token in the file of --upstream-token-file.
 func readToken(name string) (string, error) {
-	text, err := readFile(name)
-	if text = bytes.TrimSpace(text); err != nil || len(text) == 0 {
-		return "", &engine.ConfigError{Field: "--upstream-token-file", Problem: fmt.Sprintf("is %s, which has no token that can be read", name)}
+	wrong := func(problem string) error {
+		return &engine.ConfigError{Field: "--upstream-token-file", Problem: problem}
 	}
-	return string(text), nil
+	text, err := readFile(name)
+	if err != nil {
+		return "", wrong("cannot be read: " + err.Error())
+	}
+	token := string(bytes.TrimSpace(text))
+	if token == "" {
+		return "", wrong(fmt.Sprintf("is %s, which has no token; write one to it", name))
+	}
+	return token, nil
 }

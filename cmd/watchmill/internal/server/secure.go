@@ -37,7 +37,7 @@ func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (s secured, er
 	}
 	if o.CertFile == "" && o.KeyFile == "" {
 		if o.ClientCAFile != "" {
-			return s, &engine.ConfigError{Field: "--client-ca", Problem: "needs TLS, by which clients show their certificates; give --tls-cert and --tls-key"}
+			return s, &engine.ConfigError{Field: "--client-ca", Problem: "needs TLS, in which clients show their certificates; give --tls-cert and --tls-key"}
 		}
 		if s.token != "" && o.Kubeconfig != "" {
 			cfg.Logger.Warn("kubectl and client-go do not send the token in the kubeconfig without TLS, and are refused; give --tls-cert and --tls-key", "kubeconfig", o.Kubeconfig)

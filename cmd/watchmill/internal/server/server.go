@@ -184,7 +184,7 @@ func (o *Options) wrongAddress() string {
 	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
 		return fmt.Sprintf("is %q; give host:port, such as 127.0.0.1:8080", o.Listen)
 	}
-	return fmt.Sprintf("is %s, which others can reach; give --tls-cert and --tls-key, and users by --token-file or --client-ca", o.Listen)
+	return fmt.Sprintf("is %s, which others can reach; give --tls-cert and --tls-key, and users with --token-file or --client-ca", o.Listen)
 }
 
 // wrongUpstream says what is wrong with a URL that package remote has refused.
@@ -193,7 +193,7 @@ func (o *Options) wrongUpstream() string {
 	if u, err := url.Parse(given); err == nil && u.User != nil {
 		given = u.Redacted()
 	}
-	return fmt.Sprintf("is %q; give one like https://10.0.0.1:8443, and a token by --upstream-token-file", given)
+	return fmt.Sprintf("is %q; give one like https://10.0.0.1:8443, and a token with --upstream-token-file", given)
 }
 
 // announce writes the kubeconfig, and then prints the address, the kinds and the notes about

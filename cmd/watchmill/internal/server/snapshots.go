@@ -64,10 +64,10 @@ func (o *Options) snapshots(of *bolt.File, log *slog.Logger) (*snapshots, error)
 		return nil, nil
 	}
 	if err := mayReplace(o.Snapshot, of); err != nil {
-		return nil, &engine.ConfigError{Field: "--snapshot", Problem: fmt.Sprintf("is %s, which is there and %v: move it away, or give another file", o.Snapshot, err)}
+		return nil, &engine.ConfigError{Field: "--snapshot", Problem: fmt.Sprintf("is %s, which exists and %v: move it away, or give another file", o.Snapshot, err)}
 	}
 	if err := draft.Clean(o.Snapshot); err != nil {
-		log.Warn("what a process has left that was killed while it wrote a snapshot cannot be removed", "error", err)
+		log.Warn("cannot remove the incomplete snapshot of a process that was killed", "error", err)
 	}
 	return &snapshots{of: of, to: o.Snapshot, every: cmp.Or(o.SnapshotEvery, defaultSnapshotEvery), log: log}, nil
 }
@@ -80,7 +80,7 @@ func mayReplace(name string, of *bolt.File) error {
 	}
 	there, err := bolt.Open(name, bolt.Options{ReadOnly: true})
 	if err != nil {
-		return fmt.Errorf("is no snapshot that can be read (%w)", err)
+		return fmt.Errorf("is not a snapshot that can be read (%w)", err)
 	}
 	before, err := there.Info()
 	if err = errors.Join(err, there.Close()); err != nil {
@@ -161,6 +161,6 @@ func (s *snapshots) collectors() []prometheus.Collector {
 		return nil
 	}
 	return []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "watchmill_snapshot_timestamp_seconds", Help: "When the last snapshot began that was written whole, zero if none was.",
+		Name: "watchmill_snapshot_timestamp_seconds", Help: "When the last complete snapshot was begun; zero if there is none.",
 	}, func() float64 { return float64(s.written.Load()) })}
 }

@@ -64,18 +64,25 @@ func (p *Pipeline) apply(deltas queue.Deltas[states.Item], _ bool) error {
 }
 
 // Queue queues the changes of events.
-func (p *Pipeline) Queue(events []engine.Event[content.Item]) (err error) {
-	for i := 0; i < len(events) && err == nil; i++ {
-		switch ev := events[i]; ev.Type {
-		case store.Added:
-			err = p.fifo.Add(ev.Object)
-		case store.Modified:
-			err = p.fifo.Update(ev.Object)
-		case store.Deleted:
-			err = p.fifo.Delete(ev.Object)
+func (p *Pipeline) Queue(events []engine.Event[content.Item]) error {
+	for i := range events {
+		if err := p.queueOne(&events[i]); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
+}
+
+func (p *Pipeline) queueOne(ev *engine.Event[content.Item]) error {
+	switch ev.Type {
+	case store.Added:
+		return p.fifo.Add(ev.Object)
+	case store.Modified:
+		return p.fifo.Update(ev.Object)
+	case store.Deleted:
+		return p.fifo.Delete(ev.Object)
+	}
+	return nil
 }
 
 // Replace replaces the state by that of a list.

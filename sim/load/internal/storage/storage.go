@@ -34,7 +34,7 @@ type Storage struct {
 // Open opens a backend for objects of a schema, which is closed with the storage.
 type Open func(store.Schema) (backend.Backend, error)
 
-// Memory opens an empty backend in memory that has a clock.
+// Memory returns an Open that makes an empty backend in memory, which uses the clock.
 func Memory(clock clock.Clock) Open {
 	return func(schema store.Schema) (backend.Backend, error) {
 		return memory.New(schema, memory.Options{Clock: clock, FirstRevision: 1})
