@@ -122,7 +122,8 @@ func (w stubWatch) Next(limit int) (backend.Batch, error) {
 	defer s.mu.Unlock()
 	n := min(max(1, limit), len(s.ahead))
 	batch := backend.Batch{After: s.through, Events: s.ahead[:n:n]}
-	if s.ahead = s.ahead[n:]; n > 0 {
+	s.ahead = s.ahead[n:]
+	if n > 0 {
 		s.through = batch.Events[n-1].Revision
 	}
 	batch.Through, s.awaited = s.through, n == 0

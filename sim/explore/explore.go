@@ -179,7 +179,8 @@ func (x *exploration[T]) count() bool {
 	r.Seeds++
 	r.Counts.Add(o.Counts)
 	x.hash += o.Hash
-	if x.err = o.Err; o.Failure != nil {
+	x.err = o.Err
+	if o.Failure != nil {
 		x.found, x.foundAt = o.Failure, seed
 	}
 	if x.cfg.OnProgress != nil {

@@ -37,7 +37,8 @@ func (c *Copy[T]) Apply(kind store.EventType, old, object *engine.Object[T]) err
 	case kind != store.Added && has.Created != object.Created:
 		return Failed(IsCreate, c.Name, "%v of %s, which is another than %s", kind, identity(object), identity(has))
 	}
-	if c.have[object.Key] = object; kind == store.Deleted {
+	c.have[object.Key] = object
+	if kind == store.Deleted {
 		delete(c.have, object.Key)
 	}
 	return nil

@@ -76,7 +76,8 @@ func (j *judge[T]) judgeEvent(ev engine.Event[T]) error {
 		j.accounted++
 	}
 	j.last, j.conflated = ev.Revision, ev.Is(store.Conflated)
-	if j.position = ev.Revision; !ev.Is(store.Conflated) && j.Shown(ev.Revision) == ev.Revision {
+	j.position = ev.Revision
+	if !ev.Is(store.Conflated) && j.Shown(ev.Revision) == ev.Revision {
 		j.resumable = ev.Revision
 	}
 	return nil

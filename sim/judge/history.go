@@ -115,7 +115,8 @@ func (h *History[T]) add(c change[T]) store.Revision {
 	c.created = rev
 	if c.kind != store.Emitted {
 		was := h.at(c.key, h.Newest())
-		if c.was = was.value; was.value != nil {
+		c.was = was.value
+		if was.value != nil {
 			c.created = was.created
 		}
 		h.versions[c.key] = append(h.versions[c.key], version[T]{since: rev, created: c.created, value: c.now})

@@ -202,7 +202,8 @@ func (l *line) change() (c Change, err error) {
 	if c.Time, err = parseTime(*l.t); err != nil {
 		return Change{}, err
 	}
-	if c.Key = *l.key; l.version != nil {
+	c.Key = *l.key
+	if l.version != nil {
 		c.Version = *l.version
 	}
 	return c, store.ValidateKey(c.Key)

@@ -206,7 +206,8 @@ func (f *etcdFlags) open(ctx context.Context, flag, place, defaultPrefix, below 
 		return &usercode.ConfigError{Field: flag, Problem: fmt.Sprintf("is etcd:%s, %s; give etcd:HOST:PORT[/PREFIX], such as etcd:127.0.0.1:2379/shop", place, problem)}
 	}
 	endpoint, prefix, found := strings.Cut(place, "/")
-	if prefix = "/" + prefix; !found {
+	prefix = "/" + prefix
+	if !found {
 		prefix = defaultPrefix
 	}
 	if host, port, err := net.SplitHostPort(endpoint); err != nil || host == "" || port == "" {

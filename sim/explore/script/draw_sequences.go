@@ -156,7 +156,8 @@ func (d *drawing) failures() []Step {
 // with as many revisions, and the client going on with its list.
 func (d *drawing) nextTimeline() []Step {
 	list, next := d.step(List), d.step(WatchLastList)
-	if list.N = int(ReadLatest); d.IntN(2) == 0 {
+	list.N = int(ReadLatest)
+	if d.IntN(2) == 0 {
 		list, next = d.step(NextPage), d.step(NextPage)
 		list.N = 1
 	}

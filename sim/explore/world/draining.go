@@ -51,7 +51,8 @@ func (w *World[T]) drainEngine(e *engine.Engine[T]) (through store.Revision) {
 	if err := w.drainWhileReading(e, func() { acknowledged = max(acknowledged, w.writeWhileDraining(e)) }); err != nil {
 		w.fail(judge.Failed(judge.Conserved, "drain", "%v", err))
 	}
-	if through = acknowledged; e == w.engine {
+	through = acknowledged
+	if e == w.engine {
 		through = w.shownAfter(acknowledged)
 	}
 	for _, r := range open {

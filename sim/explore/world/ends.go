@@ -76,7 +76,8 @@ func (w *World[T]) hasWaited(r *watch[T]) bool {
 // needs returns the revision that the engine of a watch must reach for the watch to start, and the one
 // that it had reached when the watch was requested.
 func (w *World[T]) needs(r *watch[T]) (needs, reached store.Revision) {
-	if needs, reached = r.Options.From, r.reached; r.Uncached {
+	needs, reached = r.Options.From, r.reached
+	if r.Uncached {
 		return needs, r.Earliest
 	}
 	if r.Options.Linearizable {

@@ -64,7 +64,8 @@ func (w *World[T]) pages(s script.Step, sel Selection[T]) {
 // objects. All pages must show one state, of one history, whichever engine each is of.
 func (w *World[T]) nextPage(s script.Step, sel Selection[T]) {
 	p, by := w.paging, w.engineOfStep(s)
-	if w.paging = nil; p == nil {
+	w.paging = nil
+	if p == nil {
 		p = w.newPaging("next page", by, sel, s.N)
 	} else {
 		p.read = w.readBy(by, p.read.Read)
@@ -119,7 +120,8 @@ func (w *World[T]) judgePage(p *paging[T], l *engine.List[T]) error {
 	}
 	p.options.Read = engine.Read{} // the later pages have that of the first
 	p.read.Newest, p.objects = l.Revision, append(p.objects, w.historyObjects(l.Items)...)
-	if p.options.Continue = l.Continue; l.Continue == "" && l.Remaining != 0 {
+	p.options.Continue = l.Continue
+	if l.Continue == "" && l.Remaining != 0 {
 		return judge.Failed(judge.ReadState, p.read.Name, "it says that %d objects remain after the last page", l.Remaining)
 	}
 	if l.Continue == "" {

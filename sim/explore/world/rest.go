@@ -18,7 +18,8 @@ func (w *World[T]) drain() {
 	for _, r := range w.started {
 		w.take(r, takeAll)
 		r.Lost = w.lost(r)
-		if r.Drained = true; w.isDue(r) {
+		r.Drained = true
+		if w.isDue(r) {
 			r.Causes = append(r.Causes, engine.ErrDeadline)
 		}
 		if r.endsByContext() {

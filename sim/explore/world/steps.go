@@ -83,7 +83,8 @@ func (w *World[T]) cancel(s script.Step) {
 	if c == nil {
 		return
 	}
-	if c.Canceled = true; w.seams.cancel == nil || !w.seams.cancel() {
+	c.Canceled = true
+	if w.seams.cancel == nil || !w.seams.cancel() {
 		c.Cancel()
 	}
 }

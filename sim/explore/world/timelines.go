@@ -81,7 +81,8 @@ func (w *World[T]) watchLastList(s script.Step) {
 // requireTimeline makes a watch that is not started yet require the timeline of l, none for
 // nil.
 func (r *watch[T]) requireTimeline(l *lastList[T]) {
-	if r.continues = l; l != nil {
+	r.continues = l
+	if l != nil {
 		r.Options.Timeline, r.Continues = l.timeline, l.history
 	}
 }

@@ -78,7 +78,8 @@ func (w *World[T]) windowDiscarded(rev, floor store.Revision, err error) {
 	if w.windowBegan == 0 {
 		return
 	}
-	if w.windowBegan = max(w.windowBegan, rev); !w.history().Received(rev + 1) {
+	w.windowBegan = max(w.windowBegan, rev)
+	if !w.history().Received(rev + 1) {
 		w.windowBegan = max(w.windowBegan, floor)
 	}
 }

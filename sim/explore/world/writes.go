@@ -29,7 +29,8 @@ type asked[T any] struct {
 // have, unless it gives it a TTL.
 func (w *World[T]) changeTo(value T, ttl time.Duration) asked[T] {
 	a := asked[T]{kind: store.Added, key: w.cfg.Engine.Key(value), value: &value}
-	if a.expires = w.storage.Expiry(a.key); ttl > 0 {
+	a.expires = w.storage.Expiry(a.key)
+	if ttl > 0 {
 		a.expires = w.clock.Now().Add(ttl)
 	} else {
 		a.leaves = w.equalTo(a.key, value)

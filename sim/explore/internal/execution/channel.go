@@ -56,7 +56,8 @@ func (l *lockstep) pause() {
 
 // abandon ends the goroutine where it has paused, and waits for its end.
 func (l *lockstep) abandon() {
-	if l.abandoned = true; l.started && !l.isOver() {
+	l.abandoned = true
+	if l.started && !l.isOver() {
 		l.resumed <- struct{}{}
 		<-l.over
 	}

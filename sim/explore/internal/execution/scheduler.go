@@ -91,10 +91,16 @@ func (s *Scheduler) Run() int {
 		s.Patience--
 	}
 	s.After--
-	if s.After < 0 && s.interrupt() || s.run(s.drawOther()) || s.interrupt() || s.step() || s.Idle != nil && s.Idle() {
-		return 1
+	switch {
+	case s.After < 0 && s.interrupt():
+	case s.run(s.drawOther()):
+	case s.interrupt(): // only the slow actor has a turn, if any has
+	case s.step():
+	case s.Idle != nil && s.Idle():
+	default:
+		return 0
 	}
-	return 0
+	return 1
 }
 
 // Wait makes a call that waits as how says. If its meanwhile has not been called when the
@@ -104,7 +110,8 @@ func (s *Scheduler) Wait(how Waiting, call func()) {
 	s.Waiting = how
 	call()
 	late := s.Meanwhile
-	if s.Waiting = outer; late != nil {
+	s.Waiting = outer
+	if late != nil {
 		late()
 	}
 }

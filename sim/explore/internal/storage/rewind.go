@@ -18,27 +18,7 @@ func (s *Storage[T]) Rewind(rev store.Revision, others []T, err error) error {
 	if failed != nil {
 		return failed
 	}
-	ctx := context.Background()
-	put := func(key string, value T) error {
-		prev, err := inner.Get(ctx, key)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		_, err = inner.Put(ctx, s.newObject(key, value), prev, backend.PutOptions{})
-		return err
-	}
-	emit := func(key string, value T) error {
-		_, err := inner.Emit(ctx, s.newObject(key, value))
-		return err
-	}
-	remove := func(key string) error {
-		was, err := inner.Get(ctx, key)
-		if err == nil {
-			_, err = inner.Remove(ctx, was)
-		}
-		return err
-	}
-	if failed := s.History.Replay(rev, put, emit, remove); failed != nil {
+	if failed := s.replayInto(inner, rev); failed != nil {
 		return failed
 	}
 	s.Floor()
@@ -51,16 +31,44 @@ func (s *Storage[T]) Rewind(rev store.Revision, others []T, err error) error {
 	s.times = s.times[:rev-judge.First]
 	for _, value := range others {
 		key := s.keyOf(value)
-		if failed := put(key, value); failed != nil {
-			return failed
-		}
-		s.History.Put(key, value)
-		o, failed := inner.Get(ctx, key)
+		o, failed := s.putInto(inner, key, value)
 		if failed != nil {
 			return failed
 		}
+		s.History.Put(key, value)
 		s.History.Date(o.Written, o.Expires)
 	}
 	s.stamp()
 	return old.Close()
+}
+
+// replayInto writes the changes of the history up to rev to an empty backend.
+func (s *Storage[T]) replayInto(b *memory.Backend, rev store.Revision) error {
+	ctx := context.Background()
+	put := func(key string, value T) error {
+		_, err := s.putInto(b, key, value)
+		return err
+	}
+	emit := func(key string, value T) error {
+		_, err := b.Emit(ctx, s.newObject(key, value))
+		return err
+	}
+	remove := func(key string) error {
+		was, err := b.Get(ctx, key)
+		if err == nil {
+			_, err = b.Remove(ctx, was)
+		}
+		return err
+	}
+	return s.History.Replay(rev, put, emit, remove)
+}
+
+// putInto stores a value under a key in b, and returns its object.
+func (s *Storage[T]) putInto(b *memory.Backend, key string, value T) (*store.Object, error) {
+	ctx := context.Background()
+	prev, err := b.Get(ctx, key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	return b.Put(ctx, s.newObject(key, value), prev, backend.PutOptions{})
 }

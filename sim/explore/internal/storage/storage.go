@@ -180,7 +180,8 @@ func (s *Storage[T]) recordCall(_ context.Context, c *faulty.Call) {
 func (s *Storage[T]) leaveOutPrevious(_ context.Context, c *faulty.Call) {
 	events := slices.Clone(c.Batch.Events)
 	for i, ev := range events {
-		if events[i].Prev = nil; ev.Type == store.Deleted {
+		events[i].Prev = nil
+		if ev.Type == store.Deleted {
 			gone := s.Schema.New()
 			gone.Key, gone.Revision, gone.Written = ev.Object.Key, ev.Object.Revision, ev.Object.Written
 			events[i].Object = gone

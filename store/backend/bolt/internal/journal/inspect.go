@@ -174,7 +174,8 @@ func (e *examination) file(it pages.Item) {
 		e.corrupt(it, "", 0, "%q: %v", it.Key, err)
 		return
 	}
-	if e.identity = id; id.Format != Format {
+	e.identity = id
+	if id.Format != Format {
 		e.wrong(&FormatError{Path: e.path, Format: id.Format})
 	}
 }
