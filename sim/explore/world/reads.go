@@ -55,7 +55,8 @@ func (w *World[T]) newRead(by *engine.Engine[T], mode script.ReadMode, seed uint
 		return engine.Exactly(rev), r
 	}
 	asked := engine.Latest()
-	switch r.Oldest = w.newest(); mode {
+	r.Oldest = w.newest()
+	switch mode {
 	case script.ReadCached:
 		asked = engine.Cached()
 	case script.ReadNotOlder:

@@ -95,7 +95,8 @@ func (w *World[T]) begin(step script.Step, r *watch[T]) {
 		step.Meanwhile = nil // a change during the call would make it ambiguous which events are the last
 	}
 	adjustRecord, err := w.requestWatch(step, r)
-	switch r.Latest = w.newest(); {
+	r.Latest = w.newest()
+	switch {
 	case r.Options.Last > 0:
 		r.Earliest, r.Latest = last, last
 	case r.Uncached:

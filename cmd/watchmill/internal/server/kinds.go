@@ -82,7 +82,8 @@ func (o *Options) definedKinds() ([]kind, error) {
 		}
 		some, err := crd.Options{Rules: o.Rules}.Parse(file)
 		var unreadable *fs.PathError
-		switch err = errors.Join(err, file.Close()); {
+		err = errors.Join(err, file.Close())
+		switch {
 		case errors.As(err, &unreadable):
 			return nil, &engine.ConfigError{Field: "--crd", Problem: "cannot be read: " + unreadable.Error()}
 		case err != nil:
