@@ -64,7 +64,6 @@ func ExampleSpawn() {
 	// <nil> Gone
 }
 
-// A program that does something else until the system has stopped, whatever closes it.
 // doubling is a number to double, and where the answer goes, which has room for it.
 type doubling struct {
 	n     int
@@ -93,6 +92,7 @@ func ExampleRef_Ask() {
 	// <nil> false
 }
 
+// A program that does something else until the system has stopped, whatever closes it.
 func ExampleSystem_Stopped() {
 	sys, err := actors.NewSystem(actors.SystemConfig{})
 	if err != nil {
