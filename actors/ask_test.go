@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -129,4 +130,36 @@ func TestAsk_CloseInItsTurnDoesNotWaitForItself(t *testing.T) {
 	ref.Ask(run("close", func(*actors.Context) { err = sys.Close(context.Background()) }))
 	require.ErrorIs(t, err, actors.ErrInTurn)
 	require.NoError(t, sys.Close(context.Background()))
+}
+
+func TestAsk_CloseOfThePoolWaitsForItsTurn(t *testing.T) {
+	newSystem(t, actors.SystemConfig{}) // what all systems share is not made in the bubble
+	synctest.Test(t, func(t *testing.T) {
+		pool := actors.NewPool(2)
+		sys, err := actors.NewSystem(actors.SystemConfig{Executor: pool, Logger: silent})
+		require.NoError(t, err)
+		p, turn, asked := &probe{journal: new(journal), name: "a"}, newPause(t), make(chan struct{})
+		ref := spawnProbe(sys, p, actors.Options{})
+		synctest.Wait()
+		p.take()
+		go func() {
+			defer close(asked)
+			ref.Ask(turn.message())
+		}()
+		<-turn.entered
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			pool.Close()
+		}()
+		synctest.Wait() // or the workers might not have left yet
+		ref.Tell(say("1"))
+		ref.Tell(say("2"))
+		turn.release()
+		<-asked
+		<-closed
+		require.Equal(t, "a got pause; a got 1; a got 2", p.take())
+		require.True(t, ref.Ask(say("3")))
+		require.Empty(t, p.take(), "after Close nothing runs")
+	})
 }

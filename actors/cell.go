@@ -139,10 +139,6 @@ func (c *cell) wake() {
 	}
 }
 
-// askQuota is the number of messages in a turn for [Ref.Ask]: the one that was sent, and one
-// more, without which a turn could not tell that none is left.
-const askQuota = 2
-
 // runOrWake is wake, but runs the turn here and now if the cell is idle and belongs to a pool.
 // A [Blocking] executor has goroutines for turns that may block, and a [Seeded] one decides
 // about the order.
@@ -150,8 +146,8 @@ func (c *cell) runOrWake() {
 	if !c.markWork() {
 		return
 	}
-	if _, pooled := c.spec.exec.(*Pool); pooled {
-		c.turn(askQuota)
+	if pool, pooled := c.spec.exec.(*Pool); pooled {
+		pool.ask(c)
 		return
 	}
 	c.submit()

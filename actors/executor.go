@@ -14,7 +14,7 @@ type Task interface{ RunTurn() }
 // Executor runs turns. An actor has at most one turn submitted or running at
 // any time, so an executor needs no bound of its own and the turns of one
 // actor never overlap, whichever executor it is. A turn on a [Pool] may also run
-// without it, for [Ref.Ask].
+// on no worker of it, for [Ref.Ask].
 //
 // All methods are safe for concurrent use.
 type Executor interface {

@@ -54,11 +54,13 @@ type Pool struct {
 	parked    int       // workers waiting for work and not yet signalled
 	work      sync.Cond // signalled once per parked worker to wake
 	batches   uint64    // taken so far
-	closed    bool      // workers leave when no task is left
+	closed    bool      // workers leave when no task is left, nor a sender that may submit one
 	left      int       // workers that have not left
 	unwatched bool      // the next worker that gets tasks must arm the watchdog
 	watchdog  watchdog
 	ungrouped taskGroup
+	asked     []askedTurn // those without a turn are free
+	asking    int         // those with one
 
 	running sync.WaitGroup
 }
@@ -126,7 +128,7 @@ func (p *Pool) submitGroup(g *taskGroup, tasks []Task) {
 }
 
 // Close lets the workers finish what is queued, including turns that those
-// turns submit, and waits until the last worker has ended. Calling it again
+// turns submit, or that senders run in [Ref.Ask], and waits until the last has ended. Calling it again
 // waits too. It must not be called from a turn on this pool, since it would
 // wait for that turn.
 func (p *Pool) Close() {
@@ -209,7 +211,7 @@ func (w *worker) take() bool {
 	p.mu.Lock()
 	w.endBatchLocked()
 	for p.queued == 0 {
-		if p.closed {
+		if p.closed && p.asking == 0 {
 			p.left--
 			w.retired = true
 			p.mu.Unlock()
@@ -225,12 +227,7 @@ func (w *worker) take() bool {
 	if p.queued > 0 {
 		p.wakeLocked(1)
 	}
-	if p.unwatched {
-		p.unwatched = false
-		p.armAndUnlock()
-		return true
-	}
-	p.mu.Unlock()
+	p.watchAndUnlock()
 	return true
 }
 

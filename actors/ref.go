@@ -103,7 +103,8 @@ func (r *Ref[M]) Tell(m M) bool {
 // that is busy, or has another executor, handles m as if it came from Tell.
 //
 // The sender must hold no lock that the actor's turn may take. User code in that turn that ends
-// its goroutine (runtime.Goexit) ends the sender's.
+// its goroutine (runtime.Goexit) ends the sender's. A turn that takes more than a second is
+// reported as one that holds a worker: see [ErrWorkerHeld].
 func (r *Ref[M]) Ask(m M) bool {
 	if !r.inbox.tell(m) {
 		return false

@@ -16,7 +16,7 @@ var ErrInTurn = errors.New("called in a turn of an actor, such as a handler, for
 // one that runs every turn, and those in which a pool reports, by OnFailure, what fails or holds
 // a worker.
 var awaited = []string{
-	nameOf((*cell).turn), nameOf((*worker).run), nameOf((*Pool).check), nameOf((*Pool).stopWatchdog),
+	nameOf((*cell).turn), nameOf((*worker).run), nameOf((*Pool).ask), nameOf((*Pool).check), nameOf((*Pool).stopWatchdog),
 }
 
 func nameOf(function any) string {

@@ -19,13 +19,14 @@ const (
 	checksPerLimit = 4
 )
 
-// watchdog reports turns that hold a worker of a pool for longer than turnLimit.
+// watchdog reports turns that hold a worker of a pool, or a sender in [Ref.Ask], for longer
+// than turnLimit.
 //
 // While workers are busy, a timer has them checked. A check marks each worker
 // that has a batch, and the worker removes the mark when a turn ends: if the
 // mark is still there at a later check, the same turn is still running. A check
-// that finds no busy worker does not arm the timer again; the next worker that
-// gets tasks does. So an idle pool has no timer, and a turn costs one look at
+// that finds no busy worker, and no sender in a turn, does not arm the timer again; the next that
+// gets one does. So an idle pool has no timer, and a turn costs one look at
 // Pool.attention, which tells whether any worker is marked.
 //
 // The pool's lock guards the fields.
@@ -51,7 +52,7 @@ func (p *Pool) watch(clock clock.Clock, held func(*mailbox), failed func(reason 
 	p.unwatched = true
 }
 
-// Held returns a channel that is closed when a turn has held a worker for more than a second:
+// Held returns a channel that is closed when a turn has held a worker, or a sender, for more than a second:
 // a message to an actor of the pool may then wait for long. It returns an open channel again
 // once no turn does, so call it for each wait. The channel of a pool that is not a System's
 // is never closed.
@@ -67,6 +68,16 @@ func (d *watchdog) setLateLocked(late bool) {
 		d.overdue.Store(&open)
 	}
 	d.late = late
+}
+
+// watchAndUnlock has the turns that have begun watched, and unlocks.
+func (p *Pool) watchAndUnlock() {
+	if p.unwatched {
+		p.unwatched = false
+		p.armAndUnlock()
+		return
+	}
+	p.mu.Unlock()
 }
 
 // armAndUnlock arms the timer for one check, and unlocks. If the clock, which may be the user's,
@@ -128,9 +139,10 @@ func (p *Pool) check() {
 	p.mu.Unlock()
 }
 
-// checkLocked marks the busy workers, and returns whether there are any, whether one is
-// beyond the limit, and the turns that have just reached it.
+// checkLocked marks the busy workers, and returns whether there are any, or senders in a turn,
+// whether one is beyond the limit, and the turns that have just reached it.
 func (p *Pool) checkLocked() (busy, late bool, held []*mailbox) {
+	busy, late, held = p.checkAskedLocked()
 	for _, w := range p.workers {
 		if w.n == 0 {
 			continue

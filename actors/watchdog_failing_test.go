@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -80,6 +81,36 @@ func TestWatchdog_AClockThatFailsACheckEndsItOnly(t *testing.T) {
 	})
 }
 
+func TestWatchdog_AClockThatFailsASenderCostsNoTurn(t *testing.T) {
+	newSystem(t, actors.SystemConfig{}) // what all systems share is not made in the bubble
+	for what, fail := range clockFailures {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var failed failures
+				_, ref, p := spawnUnwatched(t, fail, failed.add)
+				apart(func() { ref.Ask(say("1")) })
+				require.Equal(t, "a got 1", p.take())
+				require.Equal(t, "timer: "+what+": Resume", failed.take())
+			})
+		})
+	}
+}
+
+// spawnUnwatched spawns an idle actor on a system whose clock fails when the next turn is to be watched.
+func spawnUnwatched(t *testing.T, fail func(), onFailure func(actors.Failure)) (*actors.System, *actors.Ref[do], *probe) {
+	t.Helper()
+	virtual := clock.NewVirtual(start)
+	sys := newSystem(t, actors.SystemConfig{
+		Workers: 1, Clock: &brokenClock{Clock: virtual, works: 1, fail: fail}, OnFailure: onFailure,
+	})
+	p := &probe{journal: new(journal), name: "a"}
+	ref := spawnIdle(t, sys, p)
+	synctest.Wait() // the worker has no turn any more
+	virtual.Advance(time.Second)
+	require.Zero(t, virtual.Pending())
+	return sys, ref, p
+}
+
 func TestClose_ThoughTheClockFailsToStopTheWatchdog(t *testing.T) {
 	eachClockFailure(t, 1, func(t *testing.T, sys *actors.System, virtual *clock.Virtual) {
 		settle(t, spawnProbe(sys, &probe{journal: new(journal), name: "a"}, actors.Options{}))
@@ -125,4 +156,18 @@ func TestClose_OfTheOnFailureOfAWorkerGoesOnInTheBackground(t *testing.T) {
 	close(made)
 	require.ErrorIs(t, <-closed, actors.ErrInTurn)
 	require.NoError(t, sys.Close(t.Context()))
+}
+
+// A sender that cannot arm the timer calls OnFailure before the turn, and Close would wait for it.
+func TestClose_OfTheOnFailureOfASenderGoesOnInTheBackground(t *testing.T) {
+	newSystem(t, actors.SystemConfig{}) // what all systems share is not made in the bubble
+	synctest.Test(t, func(t *testing.T) {
+		closed := make(chan error, 1)
+		var sys *actors.System
+		var ref *actors.Ref[do]
+		sys, ref, _ = spawnUnwatched(t, func() { panic("broken clock") }, func(actors.Failure) { closed <- sys.Close(context.Background()) })
+		ref.Ask(say("1"))
+		require.ErrorIs(t, <-closed, actors.ErrInTurn)
+		require.NoError(t, sys.Close(context.Background()))
+	})
 }

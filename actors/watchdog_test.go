@@ -63,6 +63,39 @@ func TestWatchdog_NamesTheActorWhoseTurnHoldsAWorker(t *testing.T) {
 	require.True(t, f.Alive())
 }
 
+// Other senders wait for an actor whose turn its sender runs as for one that holds a worker.
+func TestWatchdog_NamesTheActorWhoseTurnHoldsItsSender(t *testing.T) {
+	var failed failures
+	clock := clock.NewVirtual(start)
+	sys := newSystem(t, actors.SystemConfig{Workers: 1, Clock: clock, OnFailure: failed.add})
+	ref := spawnIdle(t, sys, &probe{journal: new(journal), name: "handler"})
+	for range 2 { // each turn that does is reported, once
+		p, over := newPause(t), make(chan struct{})
+		go func() {
+			defer close(over)
+			ref.Ask(p.message())
+		}()
+		<-p.entered
+		clock.Advance(time.Second)
+		require.Empty(t, failed.take(), "not before the limit")
+		clock.Advance(time.Second / 4)
+		require.Equal(t, "handler: "+held, failed.take())
+		<-sys.Held()
+		clock.Advance(time.Hour)
+		require.Empty(t, failed.take(), "no more than once")
+		p.release()
+		<-over
+		for clock.Pending() > 0 {
+			clock.Advance(time.Second)
+		}
+		select {
+		case <-sys.Held():
+			require.Fail(t, "no turn holds its sender any more")
+		default:
+		}
+	}
+}
+
 // settle returns when the actor has handled its messages.
 func settle(t *testing.T, ref *actors.Ref[do]) {
 	t.Helper()

@@ -1,0 +1,68 @@
+package actors
+
+// askQuota is the number of messages in a turn for [Ref.Ask]: the one that was sent, and one
+// more, without which a turn could not tell that none is left.
+const askQuota = 2
+
+// askedTurn is a turn that a sender runs: see [Ref.Ask]. The pool's lock guards it.
+type askedTurn struct {
+	turn   *mailbox
+	checks int // of the watchdog, since it has begun
+}
+
+// ask runs a turn of a scheduled cell in the calling goroutine. The watchdog watches it, and Close
+// waits for it, as for one that a worker runs. Once Close has returned it does nothing.
+func (p *Pool) ask(c *cell) {
+	p.mu.Lock()
+	if p.left == 0 {
+		p.mu.Unlock()
+		return
+	}
+	at := p.addAskedLocked((*mailbox)(c))
+	defer p.removeAsked(at)
+	defer c.turn(askQuota) // even if the clock ends the goroutine
+	p.watchAndUnlock()
+}
+
+// addAskedLocked adds a turn, and returns where it is.
+func (p *Pool) addAskedLocked(m *mailbox) (at int) {
+	if p.asking == len(p.asked) {
+		p.asked = append(p.asked, askedTurn{})
+	}
+	for p.asked[at].turn != nil {
+		at++
+	}
+	p.asked[at].turn = m
+	p.asking++
+	return at
+}
+
+// removeAsked removes a turn that has ended. The workers of a pool that is being closed may wait
+// for that.
+func (p *Pool) removeAsked(at int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked[at] = askedTurn{}
+	p.asking--
+	if p.closed && p.asking == 0 {
+		p.work.Broadcast()
+		p.parked = 0
+	}
+}
+
+// checkAskedLocked is the part of checkLocked about turns that senders run.
+func (p *Pool) checkAskedLocked() (busy, late bool, held []*mailbox) {
+	for i := range p.asked {
+		a := &p.asked[i]
+		if a.turn == nil {
+			continue
+		}
+		busy = true
+		a.checks++ // the first is as early as the one that marks a worker
+		late = late || a.checks > checksPerLimit
+		if a.checks == checksPerLimit+1 {
+			held = append(held, a.turn)
+		}
+	}
+	return busy, late, held
+}
