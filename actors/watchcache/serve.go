@@ -22,7 +22,13 @@ func (h *Cache) pass(m Register) bool {
 	}
 	snap := h.published.Load()
 	start, err := m.startAt(snap)
-	return err == nil && start.Pending == 0 && m.passTo(h.dispatcher, start, snap)
+	if err != nil || start.Pending > 0 {
+		return false
+	}
+	if m.Reply == nil { // the caller does not wait
+		return h.dispatcher.Tell(m.passed(start, snap))
+	}
+	return h.dispatcher.Ask(m.passed(start, snap))
 }
 
 // register decides where a watch starts and passes it on.
@@ -45,17 +51,17 @@ func (c *cache) register(m Register) {
 		m.refuse(err)
 		return
 	}
-	if !m.passTo(c.Dispatcher, start, snap) {
+	if !c.Dispatcher.Tell(m.passed(start, snap)) {
 		m.refuse(ErrStopped)
 	}
 }
 
-// passTo passes the watch to the dispatcher, and reports whether that has taken it.
-func (m Register) passTo(d *actors.Ref[dispatcher.Message], start watcher.Start, snap *store.Snapshot) bool {
-	return d.Ask(dispatcher.Register{
+// passed returns the message that passes the watch to the dispatcher.
+func (m Register) passed(start watcher.Start, snap *store.Snapshot) dispatcher.Register {
+	return dispatcher.Register{
 		Watch: m.Watch.Member(), Filter: m.Filter, Start: start, Deadline: m.Deadline,
 		Now: m.From.Now(), AnyEpoch: m.From.Revision == 0, Resumes: m.From.Resumes(), Snapshot: snap, Reply: m.Reply,
-	})
+	}
 }
 
 // delay keeps a registration until the cache is ready. Whenever there is no more room it

@@ -3,10 +3,12 @@ package watchcache
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"weak"
 
@@ -157,6 +159,59 @@ func TestRegister_PassesTheCacheIfWhatIsPublishedSuffices(t *testing.T) {
 	require.False(t, passed(watcher.From{Revision: 5}, &store.Timeline{StoreID: "another"}))
 	seeded.Run()
 	require.ErrorIs(t, <-reply, store.ErrExpired)
+}
+
+// exiting is a dispatcher with user code that ends its goroutine, as t.FailNow does.
+type exiting struct{}
+
+func (exiting) Receive(_ *actors.Context, m dispatcher.Message) {
+	if _, ok := m.(dispatcher.Register); ok {
+		runtime.Goexit()
+	}
+}
+
+// The dispatcher's turn calls user code, which must not fail the cache, nor delay a caller that
+// does not wait.
+func TestRegister_RunsTheDispatcherForACallThatWaitsAlone(t *testing.T) {
+	for name, at := range map[string]struct {
+		from  watcher.From
+		reply chan error
+		waits bool
+	}{
+		"a call that waits":        {reply: make(chan error, 1), waits: true},
+		"a call that does not":     {},
+		"the cache, for one":       {from: watcher.From{Revision: 6}, reply: make(chan error, 1)},
+		"the cache, for the other": {from: watcher.From{Revision: 6}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				failed := make(chan string, 10)
+				system, err := actors.NewSystem(actors.SystemConfig{
+					Workers: 1, Logger: slog.New(slog.DiscardHandler), OnFailure: func(f actors.Failure) { failed <- f.Actor },
+				})
+				require.NoError(t, err)
+				down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return exiting{} }, actors.Options{})
+				c := Spawn(system, system.Clock(), Config{
+					Schema: new(store.Schema), Published: new(store.Published), Dispatcher: down, Stats: new(Stats),
+				})
+				c.Offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 5})
+				synctest.Wait()
+				feed := &watcher.Feed{Registry: new(watcher.Registry)}
+				returned := false
+				var over sync.WaitGroup
+				over.Go(func() {
+					c.Register(Register{Watch: watcher.New(feed, watcher.Options{}), From: at.from, Reply: at.reply})
+					returned = true
+				})
+				over.Wait()
+				synctest.Wait()
+				require.NoError(t, system.Close(t.Context()))
+				require.Equal(t, !at.waits, returned)
+				require.Equal(t, "dispatcher", <-failed)
+				require.Empty(t, failed)
+			})
+		})
+	}
 }
 
 // whole is an executor on which an actor handles all of its messages in one turn.
