@@ -2,7 +2,10 @@ package engine_test
 
 import (
 	"fmt"
+	"runtime"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -240,4 +243,41 @@ func TestFault_WatchWithoutCacheSaysThatItHasFailed(t *testing.T) {
 			require.Positive(t, ended)
 		})
 	}
+}
+
+// exitingClock is a clock that ends the goroutine when it is asked for a timer of that time, once.
+type exitingClock struct {
+	clock.Clock
+	of   time.Duration
+	once *sync.Once
+}
+
+func (c exitingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	if d == c.of {
+		c.once.Do(runtime.Goexit)
+	}
+	return c.Clock.AfterFunc(d, f)
+}
+
+// The call runs the dispatcher's turn, whose last timer is the one of Progress.
+func TestFault_AClockThatEndsTheCallersGoroutineLeavesNoWatch(t *testing.T) {
+	newEngine(t, nil) // what all hosts share is not made in the bubble
+	synctest.Test(t, func(t *testing.T) {
+		once := new(sync.Once)
+		host := hostFor(t, engine.HostConfig{Clock: exitingClock{engine.RealClock(), 100 * time.Millisecond, once}})
+		e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host = host })
+		_, err := e.Create(ctx, pod{Name: "a"})
+		require.NoError(t, err)
+		synctest.Wait()
+		returned := false
+		var over sync.WaitGroup
+		over.Go(func() {
+			_, _ = e.Watch(ctx, engine.WatchOptions{From: 1, Bookmarks: true, Progress: true})
+			returned = true
+		})
+		over.Wait()
+		require.False(t, returned)
+		synctest.Wait()
+		require.Empty(t, e.Watches())
+	})
 }

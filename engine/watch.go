@@ -207,7 +207,7 @@ func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (*wat
 		return nil, err
 	}
 	w, reply := newWatch(&e.feed, options, to), make(chan error, 1)
-	e.parts.cache.Register(watchcache.Register{Watch: w, Filter: filter, From: from, Deadline: deadline, Timeline: opts.Timeline.expected(), Reply: reply})
+	e.register(watchcache.Register{Watch: w, Filter: filter, From: from, Deadline: deadline, Timeline: opts.Timeline.expected(), Reply: reply})
 	return w, e.awaitRegistered(ctx, w, reply, opts.Detached)
 }
 
@@ -234,6 +234,19 @@ func newWatch(feed *watcher.Feed, options watcher.Options, to consumer) *watcher
 		return watcher.NewHandled(feed, options, to.handle)
 	}
 	return watcher.New(feed, options)
+}
+
+// register asks for a watch. That may run a turn of the dispatcher, in which user code may end the
+// goroutine: then nobody has the watch.
+func (e *core) register(m watchcache.Register) {
+	done := false
+	defer func() {
+		if !done {
+			m.Watch.Stop()
+		}
+	}()
+	e.parts.cache.Register(m)
+	done = true
 }
 
 // awaitRegistered waits until w is registered, or for the error. Then ctx ends w, unless it
