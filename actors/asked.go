@@ -1,8 +1,30 @@
 package actors
 
-// askQuota is the number of messages in a turn for [Ref.Ask]: the one that was sent, and one
-// more, without which a turn could not tell that none is left.
-const askQuota = 2
+// runOrWake is wake for the sender of the only message, but runs the turn here and now if the actor
+// is idle and on a pool. A [Blocking] executor has goroutines for turns that may block, and a [Seeded]
+// one decides about the order.
+func (q *queueBody) runOrWake() {
+	if !q.markWork() {
+		return
+	}
+	if pool, pooled := q.spec.exec.(*Pool); pooled {
+		pool.ask(q)
+		return
+	}
+	q.submit()
+}
+
+// askedTurn runs a turn of one message, the sender's own. What comes meanwhile, and all system
+// messages, are left to the pool, so that the sender does not run user code for others.
+func (q *queueBody) askedTurn() {
+	defer q.endTurn() // even if user code ends the goroutine
+	if q.is(hasSystem) || !q.beginWork() {
+		return
+	}
+	if q.work(1) && (q.inbox.len() > 0 || q.unflushed) {
+		q.state.Or(hasWork)
+	}
+}
 
 // askedTurn is a turn that a sender runs: see [Ref.Ask]. The pool's lock guards it.
 type askedTurn struct {
@@ -10,17 +32,17 @@ type askedTurn struct {
 	checks int // of the watchdog, since it has begun
 }
 
-// ask runs a turn of a scheduled cell in the calling goroutine. The watchdog watches it, and Close
+// ask runs a turn of a scheduled actor in the calling goroutine. The watchdog watches it, and Close
 // waits for it, as for one that a worker runs. Once Close has returned it does nothing.
-func (p *Pool) ask(c *cell) {
+func (p *Pool) ask(q *queueBody) {
 	p.mu.Lock()
 	if p.left == 0 {
 		p.mu.Unlock()
 		return
 	}
-	at := p.addAskedLocked((*mailbox)(c))
+	at := p.addAskedLocked((*mailbox)(&q.cell))
 	defer p.removeAsked(at)
-	defer c.turn(askQuota) // even if the clock ends the goroutine
+	defer q.askedTurn() // even if the clock ends the goroutine
 	p.watchAndUnlock()
 }
 

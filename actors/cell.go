@@ -139,20 +139,6 @@ func (c *cell) wake() {
 	}
 }
 
-// runOrWake is wake, but runs the turn here and now if the cell is idle and belongs to a pool.
-// A [Blocking] executor has goroutines for turns that may block, and a [Seeded] one decides
-// about the order.
-func (c *cell) runOrWake() {
-	if !c.markWork() {
-		return
-	}
-	if pool, pooled := c.spec.exec.(*Pool); pooled {
-		pool.ask(c)
-		return
-	}
-	c.submit()
-}
-
 // post adds a system message and schedules the cell for it.
 func (c *cell) post(message any) {
 	if c.is(dead) {

@@ -58,14 +58,15 @@ func (b *inbox[M]) offer(m M) Verdict {
 	return v
 }
 
-// tell appends m whatever the capacity; false if the inbox is closed.
-func (b *inbox[M]) tell(m M) bool {
-	if !b.state.admitAlways() {
-		return false
+// tell appends m whatever the capacity; not ok if the inbox is closed. It reports whether the
+// inbox was empty.
+func (b *inbox[M]) tell(m M) (first, ok bool) {
+	if first, ok = b.state.admitAlways(); !ok {
+		return false, false
 	}
 	b.in = append(b.in, m)
 	b.state.mu.Unlock()
-	return true
+	return first, true
 }
 
 // next takes the first message. Only the consumer may call it.
@@ -130,15 +131,17 @@ func (s *inboxState) admit() Verdict {
 	return Accepted
 }
 
-// admitAlways is admit whatever the capacity; false if the inbox is closed.
-func (s *inboxState) admitAlways() bool {
+// admitAlways is admit whatever the capacity; not ok if the inbox is closed. It reports whether
+// the inbox was empty.
+func (s *inboxState) admitAlways() (first, ok bool) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return false
+		return false, false
 	}
+	first = s.queued() == 0
 	s.appended++
-	return true
+	return first, true
 }
 
 // verdict decides about an offer; the caller holds the lock.

@@ -41,12 +41,9 @@ func (m *mailbox) ActorID() ID { return m.id }
 // String returns the actor's name.
 func (m *mailbox) String() string { return (*cell)(m).name() }
 
-// RunTurn runs one turn.
-func (m *mailbox) RunTurn() { (*cell)(m).turn(0) }
-
-// turn runs one turn: system messages first, then work, up to that many messages; zero means
-// the executor's Throughput.
-func (c *cell) turn(quota int) {
+// RunTurn runs one turn: system messages first, then work.
+func (m *mailbox) RunTurn() {
+	c := (*cell)(m)
 	defer c.endTurn() // even if user code ends the goroutine
 	if c.is(hasSystem) || c.taken != nil {
 		c.state.Or(running)
@@ -54,13 +51,7 @@ func (c *cell) turn(quota int) {
 			return
 		}
 	}
-	if !c.beginWork() {
-		return
-	}
-	if quota == 0 {
-		quota = c.spec.exec.Throughput()
-	}
-	if c.body.work(quota) {
+	if c.beginWork() && c.body.work(c.spec.exec.Throughput()) {
 		c.state.Or(hasWork)
 	}
 }

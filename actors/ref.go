@@ -91,26 +91,30 @@ func (r *Ref[M]) Offer(m M) Verdict {
 // messages, few by their nature. It returns false, and m is not taken, if the
 // actor has stopped or was told to.
 func (r *Ref[M]) Tell(m M) bool {
-	if !r.inbox.tell(m) {
-		return false
+	_, ok := r.inbox.tell(m)
+	if ok {
+		r.queue.wake()
 	}
-	r.queue.wake()
-	return true
+	return ok
 }
 
-// Ask is Tell for a sender that waits for the answer to m. On a [Pool], an idle actor handles m
-// in the calling goroutine before Ask returns, which saves the way to a worker and back. An actor
-// that is busy, or has another executor, handles m as if it came from Tell.
+// Ask is Tell for a sender that waits for the answer to m. On a [Pool], an idle actor handles m,
+// and nothing else, in the calling goroutine before Ask returns, which saves the way to a worker and
+// back. An actor that is busy, or has another executor, handles m as if it came from Tell.
 //
 // The sender must hold no lock that the actor's turn may take. User code in that turn that ends
 // its goroutine (runtime.Goexit) ends the sender's. A turn that takes more than a second is
 // reported as one that holds a worker: see [ErrWorkerHeld].
 func (r *Ref[M]) Ask(m M) bool {
-	if !r.inbox.tell(m) {
-		return false
+	first, ok := r.inbox.tell(m)
+	switch {
+	case !ok:
+	case first:
+		r.queue.runOrWake()
+	default:
+		r.queue.wake()
 	}
-	r.queue.runOrWake()
-	return true
+	return ok
 }
 
 // Stop tells the actor to stop: after the message that it is handling, if any,

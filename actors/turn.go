@@ -12,11 +12,11 @@ import (
 // that call, but closing goes on.
 var ErrInTurn = errors.New("called in a turn of an actor, such as a handler, for which it might wait: call it in another goroutine to wait")
 
-// awaited are the names of the functions that Close may wait for and that call user code: the
-// one that runs every turn, and those in which a pool reports, by OnFailure, what fails or holds
+// awaited are the names of the functions that Close may wait for and that call user code: those
+// that run turns, and those in which a pool reports, by OnFailure, what fails or holds
 // a worker.
 var awaited = []string{
-	nameOf((*cell).turn), nameOf((*worker).run), nameOf((*Pool).ask), nameOf((*Pool).check), nameOf((*Pool).stopWatchdog),
+	nameOf((*mailbox).RunTurn), nameOf((*worker).run), nameOf((*Pool).ask), nameOf((*Pool).check), nameOf((*Pool).stopWatchdog),
 }
 
 func nameOf(function any) string {
