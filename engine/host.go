@@ -50,8 +50,9 @@ type HostConfig struct {
 	Metrics Metrics
 	// OnFailure is called with every panic in an actor, whether the actor was
 	// restarted or stopped, and in the Logger's handler. It is also called while a turn holds
-	// a worker of the pool for more than a second of the Clock, as a handler with OnPool that blocks:
-	// then the failure's Reason is [actors.ErrWorkerHeld], it has no Stack, and the actor goes on.
+	// a worker of the pool, or the caller of Watch, for more than a second of the Clock, as a
+	// handler with OnPool that blocks: then the failure's Reason is [actors.ErrWorkerHeld], it has
+	// no Stack, and the actor goes on.
 	// It must not block.
 	OnFailure func(Failure)
 	// CloseTimeout is how long Close waits; zero means [DefaultCloseTimeout].
