@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/watchmill/watchmill/internal/redact"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -120,7 +121,7 @@ func (c Config) complete() (Config, error) {
 func (c *Config) validateServer() error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsAny(c.URL, "?#") || u.User != nil {
-		return wrongField("URL", fmt.Sprintf("is %q; give one like https://10.0.0.1:8443, credentials by Token or Client", redacted(u, c.URL)))
+		return wrongField("URL", fmt.Sprintf("is %q; give one like https://10.0.0.1:8443, credentials by Token or Client", redact.URL(c.URL)))
 	}
 	if _, err := labels.Parse(c.Labels); err != nil {
 		return wrongField("Labels", "does not parse: "+err.Error())
@@ -183,12 +184,4 @@ func (c *Config) patience(seconds int32) time.Duration {
 		return 10 * c.MaxPause
 	}
 	return requested
-}
-
-// redacted returns a URL without its password, for error messages.
-func redacted(u *url.URL, text string) string {
-	if u == nil || u.User == nil {
-		return text
-	}
-	return u.Redacted()
 }

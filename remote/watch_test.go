@@ -373,6 +373,7 @@ func TestConfig_IsChecked(t *testing.T) {
 	for field, cfg := range map[string]remote.Config{
 		"URL":            {URL: "10.0.0.1:8080"},
 		"URL ":           {URL: "http://user:secret@host"},
+		"URL      ":      {URL: "http://user:#secret@host"},
 		"URL  ":          {URL: "http://h/?x=1"},
 		"URL   ":         {URL: "http://h/#x"},
 		"URL    ":        {URL: "http:///path"},

@@ -388,6 +388,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"beside --upstream":                {"--upstream", "http://127.0.0.1:1", "--crd", manifests, "--data", "bolt:x"},
 		`--upstream is "here"; give one`:   {"--upstream", "here"},
 		`--upstream is "http://me:xxxxx@`:  {"--upstream", "http://me:secret@10.0.0.1", "--crd", manifests},
+		`"https://me:xxxxx@10.0.0.1"`:      {"--upstream", "https://me:se#cr%et@10.0.0.1", "--crd", manifests},
 		"has no token":                     {"--upstream", "http://127.0.0.1:1", "--upstream-token-file", empty},
 		"--origin has":                     {"--crd", manifests, "--origin", "*"},
 		"reach; give --tls-cert and":       {"--crd", manifests, "--listen", "0.0.0.0:0"},

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/url"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/redact"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/serve"
@@ -189,11 +189,7 @@ func (o *Options) wrongAddress() string {
 
 // wrongUpstream says what is wrong with a URL that package remote has refused.
 func (o *Options) wrongUpstream() string {
-	given := o.Upstream
-	if u, err := url.Parse(given); err == nil && u.User != nil {
-		given = u.Redacted()
-	}
-	return fmt.Sprintf("is %q; give one like https://10.0.0.1:8443, and a token with --upstream-token-file", given)
+	return fmt.Sprintf("is %q; give one like https://10.0.0.1:8443, and a token with --upstream-token-file", redact.URL(o.Upstream))
 }
 
 // announce writes the kubeconfig, and then prints the address, the kinds and the notes about
