@@ -32,6 +32,13 @@ func TestEngine_PassesIfUsedWell(t *testing.T) {
 	}
 }
 
+func TestNew_RevisionsStartAtOneOrWhereTheConfigurationSays(t *testing.T) {
+	cfg := pods()
+	require.Equal(t, engine.Revision(2), enginetest.New(t, cfg).Create(pod{Name: "a"}))
+	cfg.FirstRevision = 100
+	require.Equal(t, engine.Revision(101), enginetest.New(t, cfg).Create(pod{Name: "a"}))
+}
+
 func TestEngine_CallsFailTheTest(t *testing.T) {
 	for name, c := range map[string]struct {
 		call func(e *enginetest.Engine[pod])

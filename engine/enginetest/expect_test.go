@@ -105,15 +105,37 @@ enginetest: the events are not those expected:
   + MODIFIED b@4 {Name:b App: N:1}
   + DELETED a@5 {Name:a App: N:0}`,
 	},
-	"a mark and a revision": {
+	"a mark": {
 		func(t testing.TB, w *enginetest.Watch[pod]) {
-			enginetest.ExpectExactly(t, w, addedA, addedB, modifiedB, deletedA.At(6).Marked(engine.Synthetic))
+			enginetest.ExpectExactly(t, w, addedA, addedB, modifiedB, deletedA.Marked(engine.Synthetic))
 		}, `
 enginetest: the events are not those expected:
     ADDED a@2 {Name:a App: N:0}
     ADDED b@3 {Name:b App: N:0}
     MODIFIED b@4 {Name:b App: N:1}
-  - DELETED@6 synthetic {Name:a App: N:0}
+  - DELETED synthetic {Name:a App: N:0}
+  + DELETED a@5 {Name:a App: N:0}`,
+	},
+	"a revision": {
+		func(t testing.TB, w *enginetest.Watch[pod]) {
+			enginetest.ExpectExactly(t, w, addedA, addedB, modifiedB, deletedA.At(6))
+		}, `
+enginetest: the events are not those expected:
+    ADDED a@2 {Name:a App: N:0}
+    ADDED b@3 {Name:b App: N:0}
+    MODIFIED b@4 {Name:b App: N:1}
+  - DELETED@6 {Name:a App: N:0}
+  + DELETED a@5 {Name:a App: N:0}`,
+	},
+	"a mark at a revision": {
+		func(t testing.TB, w *enginetest.Watch[pod]) {
+			enginetest.ExpectExactly(t, w, addedA, addedB, modifiedB, deletedA.At(5).Marked(engine.Synthetic))
+		}, `
+enginetest: the events are not those expected:
+    ADDED a@2 {Name:a App: N:0}
+    ADDED b@3 {Name:b App: N:0}
+    MODIFIED b@4 {Name:b App: N:1}
+  - DELETED@5 synthetic {Name:a App: N:0}
   + DELETED a@5 {Name:a App: N:0}`,
 	},
 	"never came": {

@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
@@ -124,6 +125,23 @@ func TestSource_FailsListsAndWatches(t *testing.T) {
 	require.Equal(t, 2, source.WatchCalls())
 }
 
+func TestSource_FailsAsWasSaidLast(t *testing.T) {
+	source := enginetest.NewSource(pods())
+	broken := errors.New("broken")
+	list := func() error {
+		_, err := source.List(t.Context(), backend.ListOptions{})
+		return err
+	}
+	source.FailList(5, nil)
+	source.FailList(1, broken)
+	require.ErrorIs(t, list(), broken)
+	require.NoError(t, list())
+	source.FailList(1, broken)
+	source.FailList(0, nil)
+	require.NoError(t, list())
+	require.NoError(t, source.Close())
+}
+
 func TestSource_ResetsWatchesAndTheEngineResumes(t *testing.T) {
 	source, e, w := over(t, enginetest.SourceOptions{})
 	e.Create(pod{Name: "a"})
@@ -172,6 +190,26 @@ func TestSource_HidesChangesFromWatches(t *testing.T) {
 	require.Equal(t, 1, source.ListCalls(), "the engine cannot know")
 }
 
+// What is hidden from one watch is hidden from the next, which gets the rest as it was written.
+func TestSource_HidesChangesFromEachWatch(t *testing.T) {
+	source := enginetest.NewSource(pods())
+	require.NoError(t, source.Hide(func() error {
+		_, err := source.Add(pod{Name: "a"})
+		return err
+	}))
+	shown := written(t)(source.Add(pod{Name: "b"}))
+	for range 2 {
+		w, err := source.Watch(t.Context(), backend.WatchOptions{From: 1, Notify: func() {}})
+		require.NoError(t, err)
+		batch, err := w.Next(10)
+		require.NoError(t, err)
+		require.Len(t, batch.Events, 1)
+		require.Equal(t, shown, batch.Events[0].Revision)
+		w.Close()
+	}
+	require.NoError(t, source.Close())
+}
+
 func TestSource_RepeatsAndTheEngineDoesNot(t *testing.T) {
 	source, e, w := over(t, enginetest.SourceOptions{})
 	source.Repeat() // nothing yet
@@ -187,6 +225,7 @@ func TestSource_RepeatsAndTheEngineDoesNot(t *testing.T) {
 func TestSource_StallsAndResumes(t *testing.T) {
 	source, e, w := over(t, enginetest.SourceOptions{})
 	source.Stall()
+	source.Stall() // which one Resume ends, too
 	rev := e.Create(pod{Name: "a"})
 	e.Advance(time.Minute)
 	require.Less(t, e.Engine().Revision(), rev)

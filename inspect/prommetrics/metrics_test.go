@@ -246,6 +246,7 @@ func TestMetrics_TellEnginesOfOneNameApart(t *testing.T) {
 		require.NoError(t, err)
 		hosts[i] = host
 		metrics.Observe(host)
+		metrics.Observe(host) // which does nothing
 		e, err := engine.New(config(host, "pods"))
 		require.NoError(t, err)
 		t.Cleanup(func() {

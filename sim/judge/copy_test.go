@@ -60,6 +60,7 @@ func TestJudgeNotification_OfWhatWasWritten(t *testing.T) {
 	h.Put("a", 2)
 	h.Put("a", 3)
 	h.Delete("a")
+	h.Put("a", 4)
 	first, second, third := written(1, 2, 2), written(2, 2, 3), written(3, 2, 4)
 	for name, test := range map[string]struct {
 		kind        store.EventType
@@ -70,6 +71,7 @@ func TestJudgeNotification_OfWhatWasWritten(t *testing.T) {
 		"each state":              {kind: store.Modified, old: first, object: second},
 		"the first":               {kind: store.Added, object: first},
 		"the end":                 {kind: store.Deleted, old: third, object: written(3, 2, 5)},
+		"another after the end":   {kind: store.Added, object: written(4, 6, 6)},
 		"not all":                 {kind: store.Modified, old: first, object: third, missesSome: true},
 		"not all, though it must": {kind: store.Modified, old: first, object: third, want: judge.Reliable},
 		"not the first":           {kind: store.Added, object: third, want: judge.Reliable},

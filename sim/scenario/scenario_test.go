@@ -201,6 +201,44 @@ func TestResolve_OtherTimesAreInOrder(t *testing.T) {
 	}
 }
 
+// A load is over after its duration, so no writer goes on.
+func TestResolve_WritersStopAtTheEnd(t *testing.T) {
+	s := scenario.Scenario{Duration: time.Second, Writers: []scenario.Writer{{Rate: 1, Stop: time.Minute}, {Rate: 1}}}
+	plan, err := s.Resolve(scenario.Options{})
+	require.NoError(t, err)
+	for _, w := range plan.Writers {
+		require.Equal(t, time.Second, w.Stop)
+	}
+}
+
+// Each writer has a part of every burst.
+func TestResolve_ABurstHasAWriteOfEachWriter(t *testing.T) {
+	s := scenario.Scenario{Writers: []scenario.Writer{{Count: 5, Rate: 10, Shape: scenario.Bursts, Burst: 3}, {Count: 5, Rate: 10, Shape: scenario.Bursts}}}
+	plan, err := s.Resolve(scenario.Options{})
+	require.NoError(t, err)
+	for _, w := range plan.Writers {
+		require.Equal(t, 5, w.Burst)
+	}
+}
+
+// Without assertions a scenario demands no more than its faults allow.
+func TestResolve_DemandsOnlyWhatNoFaultPrevents(t *testing.T) {
+	s := scenario.Scenario{Objects: scenario.Objects{Count: 1}, Writers: []scenario.Writer{{Rate: 1}}, Readers: []scenario.Reader{{Rate: 1}}}
+	for kind, want := range map[scenario.FaultKind][]scenario.Assertion{
+		"":                    {"write-errors = 0", "read-errors = 0"},
+		scenario.FaultCompact: {"write-errors = 0"},
+		scenario.FaultFail:    nil,
+	} {
+		s.Faults = nil
+		if kind != "" {
+			s.Faults = []scenario.Fault{{Kind: kind}}
+		}
+		plan, err := s.Resolve(scenario.Options{})
+		require.NoError(t, err)
+		require.Equal(t, want, plan.Assert, "%s", kind)
+	}
+}
+
 func TestResolve_LeavesTheScenarioAlone(t *testing.T) {
 	s, err := scenario.Shipped("reconnect-storm")
 	require.NoError(t, err)
