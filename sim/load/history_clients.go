@@ -195,13 +195,14 @@ func (r *referenceReader) applyRead(key string, o states.Item) {
 	r.delivered.Add(1)
 }
 
-// sharedInformers is how many informers the clients share.
+// sharedInformers is how many informers the clients share, at most.
 const sharedInformers = 2
 
-// openHandlers makes the informers and the clients, which subscribe at once.
+// openHandlers makes the informers and the clients, which subscribe at once. Each informer has a
+// client, which waits until the informer has everything.
 func (r *run) openHandlers() error {
 	h := r.history
-	for i := range sharedInformers {
+	for i := range min(sharedInformers, h.Watchers) {
 		inf, err := informer.New(informer.Config[content.Item]{
 			Source: r.engine.Source(), Host: r.host, Name: fmt.Sprintf("replay-%d", i), OnError: r.failed.engine,
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/states"
@@ -180,6 +181,31 @@ func TestHistory_ChangesAreDueWithinAHundredYears(t *testing.T) {
 	}
 }
 
+// A replay that goes on takes the pauses that are left, and not those before.
+func TestHistory_ChangesAreDueAfterTheLastInStorage(t *testing.T) {
+	h := &replay{History: &History{Speed: 2}, start: 2}
+	for _, seconds := range []int64{10, 20, 26} {
+		h.Changes = append(h.Changes, trace.Change{Time: time.Unix(seconds, 0)})
+	}
+	require.Equal(t, 3*time.Second, h.due(&h.Changes[2]))
+	h.start = 0
+	require.Equal(t, 8*time.Second, h.due(&h.Changes[2]))
+}
+
+// After an event that stands for several the state is not that of its revision, so that a watch from
+// there would not go on with it.
+func TestWatcher_DoesNotDisconnectAfterAConflatedEvent(t *testing.T) {
+	w := &watcher{run: &run{history: &replay{History: &History{Changes: make([]trace.Change, 4)}}}, breaks: newBreaks(1, 0, 1)}
+	w.breaks.next = 0 // due at once
+	events := make([]engine.Event[content.Item], 4)
+	for i := range events {
+		events[i].Revision = engine.Revision(i + 2)
+	}
+	events[0].Marks = engine.Conflated
+	require.Equal(t, 2, w.untilBreak(events))
+	require.Equal(t, 4, w.untilBreak(events), "it does so once")
+}
+
 func TestReplay_CountsAndNamesWatchersThatDiffer(t *testing.T) {
 	truth := states.Of([]states.Item{file("a", "1", 2), file("b", "1", 3)})
 	rep := &Replayed{Watchers: 1}
@@ -191,7 +217,79 @@ func TestReplay_CountsAndNamesWatchersThatDiffer(t *testing.T) {
 	require.False(t, rep.OK())
 	require.Equal(t, 1, rep.Equal)
 	require.Equal(t, []string{`watcher 1 and the backend: "b" is not there and 1 at revision 3`}, rep.Differences)
-	require.False(t, (&Replayed{Watchers: 1, Equal: 1, Misfits: 1}).OK())
+
+	rep = &Replayed{Watchers: 2}
+	rep.compareOutcome(&outcome{number: 0, lost: engine.ErrExpired}, truth)
+	require.Empty(t, rep.Differences, "it is lost, which is counted elsewhere")
+	rep.compareOutcome(&outcome{number: 1, state: truth}, truth)
+	require.Equal(t, trace.State{"a": "1", "b": "1"}, rep.State, "of the first that is not lost")
+}
+
+// An informer that no watcher waits for may be behind at the end, which would pass for a difference.
+func TestReplay_HasNoInformerWithoutAWatcher(t *testing.T) {
+	for watchers, informers := range map[int]int{1: 1, 2: 2, 5: 2} {
+		h := &History{Watchers: watchers, Via: ViaInformer, Changes: []trace.Change{{Op: trace.Put, Key: "a", Version: "1"}}}
+		selected, err := h.filter()
+		require.NoError(t, err)
+		r := newRun(h.plan(), Options{})
+		r.history = &replay{History: h, selected: selected}
+		require.NoError(t, r.start())
+		require.NoError(t, r.open(t.Context()))
+		require.Len(t, r.history.informers, informers)
+		require.NoError(t, r.close())
+	}
+}
+
+func TestReplayed_IsOKOnlyIfNothingIsWrong(t *testing.T) {
+	require.True(t, (&Replayed{Watchers: 1, Equal: 1}).OK())
+	for what, rep := range map[string]Replayed{
+		"interrupted":  {Watchers: 1, Equal: 1, Interrupted: true},
+		"lost":         {Watchers: 1, Equal: 1, Lost: []Loss{{Watchers: 1}}},
+		"a misfit":     {Watchers: 1, Equal: 1, Misfits: 1},
+		"a difference": {Watchers: 1, Equal: 1, Differences: []string{"the backend and the trace"}},
+		"not compared": {Watchers: 1},
+	} {
+		require.False(t, rep.OK(), what)
+	}
+}
+
+// What all have alike may be wrong, and what one has is compared with the rest.
+func TestReplay_ComparesTheTraceTheStorageAndTheEngine(t *testing.T) {
+	forges := faulty.Rule{Ops: []faulty.Op{faulty.OpPut}, Do: func(_ context.Context, c *faulty.Call, proceed func()) {
+		content.Of(c.Draft).Version = "forged"
+		proceed()
+	}}
+	leavesOut := faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		c.Page = &backend.List{Revision: c.Page.Revision}
+	})}
+	for name, test := range map[string]struct {
+		via   Via
+		wrong faulty.Rule
+		want  []string
+	}{
+		"storage that forges": {ViaWatch, forges, []string{`the backend and the trace: "a" is forged at revision 2 and should be 1`}},
+		"storage whose list leaves an object out": {ViaInformer, leavesOut, []string{
+			`the backend and the trace: "a" is not there and should be 1`,
+			`the engine (cached) and the backend: "a" is 1 at revision 2 and not there`,
+			`the engine (latest) and the backend: "a" is 1 at revision 2 and not there`,
+			`watcher 0 and the backend: "a" is 1 at revision 2 and not there`,
+			`the lister of replay-0 and the backend: "a" is 1 at revision 2 and not there`,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := History{Watchers: 1, Via: test.via, Changes: []trace.Change{{Op: trace.Put, Key: "a", Version: "1"}}}
+			h.Open = func(schema store.Schema) (backend.Backend, error) {
+				beneath, err := memory.New(schema, memory.Options{FirstRevision: 1})
+				b := faulty.New(beneath, faulty.Options{})
+				b.Add(test.wrong)
+				return b, err
+			}
+			rep, err := Replay(t.Context(), h)
+			require.NoError(t, err)
+			require.Equal(t, test.want, rep.Differences)
+			require.False(t, rep.OK())
+		})
+	}
 }
 
 // An event that was lost or repeated may not show in the final state, but it does in the
@@ -207,6 +305,7 @@ func TestReplay_CountsEventsThatDoNotFit(t *testing.T) {
 		"as it should be": {[]engine.Event[content.Item]{event(engine.Added, "a", 2), event(engine.Modified, "a", 3), event(engine.Deleted, "a", 4)}, 0},
 		"twice":           {[]engine.Event[content.Item]{event(engine.Added, "a", 2), event(engine.Modified, "a", 3), event(engine.Modified, "a", 3), event(engine.Deleted, "a", 4)}, 1},
 		"out of order":    {[]engine.Event[content.Item]{event(engine.Added, "a", 2), event(engine.Deleted, "a", 4), event(engine.Modified, "a", 3)}, 2},
+		"another came":    {[]engine.Event[content.Item]{event(engine.Added, "a", 2), event(engine.Modified, "a", 3), event(engine.Deleted, "a", 5)}, 1},
 		"one is lost":     {[]engine.Event[content.Item]{event(engine.Added, "a", 2), event(engine.Deleted, "a", 4)}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -224,6 +323,52 @@ func TestReplay_CountsEventsThatDoNotFit(t *testing.T) {
 				w.trail.Receive(&c.events[i])
 			}
 			require.Equal(t, c.misfits, r.outcomes()[0].misfits)
+		})
+	}
+}
+
+func TestHandlerClient_ANotificationThatDoesNotFitIsAMisfit(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind    engine.EventType
+		key     string
+		rev     engine.Revision
+		misfits int
+	}{
+		"the next":            {engine.Modified, "a", 4, 0},
+		"the end":             {engine.Deleted, "a", 4, 0},
+		"another object":      {engine.Added, "b", 4, 0},
+		"added twice":         {engine.Added, "a", 4, 1},
+		"the same again":      {engine.Modified, "a", 3, 1},
+		"one of before":       {engine.Modified, "a", 2, 1},
+		"the end of nothing":  {engine.Deleted, "b", 4, 1},
+		"a change of nothing": {engine.Modified, "b", 4, 1},
+	} {
+		h := &History{Watchers: 1, Changes: make([]trace.Change, 1)}
+		selected, err := h.filter()
+		require.NoError(t, err)
+		l := &handlerClient{outcome: outcome{state: states.Objects{}}, run: &run{history: &replay{History: h, selected: selected}}}
+		l.receive(informer.Notification[content.Item]{Type: engine.Added, Object: file("a", "1", 3)})
+		require.Zero(t, l.misfits)
+		l.receive(informer.Notification[content.Item]{Type: c.kind, Object: file(c.key, "2", c.rev)})
+		require.Equal(t, c.misfits, l.misfits, name)
+	}
+}
+
+// A client whose cache or informer ends does not pass for one that has read everything.
+func TestReplay_AClientThatEndsIsLost(t *testing.T) {
+	for _, via := range []Via{ViaInformer, ViaObjectCache} {
+		t.Run(via.String(), func(t *testing.T) {
+			h := &History{Watchers: 1, Via: via, Changes: []trace.Change{{Op: trace.Put, Key: "a", Version: "1"}}}
+			selected, err := h.filter()
+			require.NoError(t, err)
+			r := newRun(h.plan(), Options{})
+			r.history = &replay{History: h, selected: selected}
+			require.NoError(t, r.start())
+			defer func() { require.NoError(t, r.close()) }()
+			require.NoError(t, r.open(t.Context()))
+			require.NoError(t, r.closeClients())
+			r.history.clients[0].consume(t.Context(), t.Context())
+			require.Error(t, r.history.clients[0].result().lost)
 		})
 	}
 }
