@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
@@ -80,6 +82,34 @@ func TestJudge_FindsNothingInACorrectEngine(t *testing.T) {
 	for _, a := range rep.Assertions {
 		require.True(t, a.Holds, "%+v\n%+v\n%v", a, rep.Worst, rep.Errors)
 	}
+}
+
+// What one watcher or one handler of an informer has seen is enough for a run to fail.
+func TestJudge_ReportsWhatIsBroken(t *testing.T) {
+	r := started(t, &scenario.Scenario{Watchers: []scenario.Watcher{{Name: "w", Count: 2}}, Informers: []scenario.Informer{{Name: "in"}}})
+	require.Empty(t, r.judge().broken)
+	w, o := r.groups[0].all[1], &engine.Object[content.Item]{Key: "a", Revision: 7}
+	w.trail.Begin(6)
+	for range 2 {
+		w.trail.Receive(&engine.Event[content.Item]{Type: engine.Added, Revision: 7, Object: o})
+	}
+	r.informerGroups[0].handlers[0].receive(informer.Notification[content.Item]{Type: engine.Deleted, Object: o})
+	broken := r.judge().broken
+	require.Len(t, broken, 2)
+	require.Contains(t, broken[0], "unique: w-1: it got ADDED at revision 7 after revision 7")
+	require.Contains(t, broken[1], "in, handler 0, got ")
+}
+
+// Handlers that are meant to be slow are not measured for the run.
+func TestLatency_OfInformersIsThatOfThoseAtFullSpeed(t *testing.T) {
+	rep := inBubble(t, brief(t, &scenario.Scenario{
+		Objects: scenario.Objects{Count: 10}, Writers: []scenario.Writer{{Rate: 1000}},
+		Informers: []scenario.Informer{{Name: "fast"}, {Name: "slow", Consume: scenario.Consume{Rate: 100}}},
+	}))
+	fast, slow := rep.Groups[1], rep.Groups[2]
+	require.Equal(t, []string{"fast", "slow"}, []string{fast.Name, slow.Name})
+	require.Positive(t, slow.Measured)
+	require.Equal(t, fast.Measured, rep.Latency[timed["informer-p99"].stage].Count)
 }
 
 // An engine that has listed its storage again is excused from the events in between, but not from showing

@@ -64,6 +64,11 @@ func TestAudit_IsRotated(t *testing.T) {
 		tell("b")
 		tell("c")
 		require.Equal(t, []any{"a"}, contents(t, file+".1"))
+		for _, name := range []string{file, file + ".1"} {
+			info, err := os.Stat(name)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "names of users and objects are not for all")
+		}
 		require.Equal(t, []any{"b", "c"}, contents(t, file))
 		require.NoError(t, os.Truncate(file, 0))
 		tell("d")
