@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -59,6 +62,30 @@ func TestContinue_FindsWhatWasLostInAnotherProcess(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, continued.Misfits)
 	require.False(t, continued.OK())
+
+	resume.Watchers[1].Received.Count++
+	resume.Watchers[1].Misfits = 2
+	continued, err = Replay(t.Context(), h)
+	require.NoError(t, err)
+	require.Equal(t, 2, continued.Misfits, "that the process before had found")
+	require.False(t, continued.OK())
+}
+
+// What came before an event that stands for several can be judged only by the process that has received it.
+func TestContinue_AfterAConflatedEventAnotherStretchBegins(t *testing.T) {
+	h := &History{Watchers: 1, Policy: engine.Conflate, Save: func(*Saved) error { return nil }}
+	r := newRun(h.plan(), Options{})
+	r.history = &replay{History: h}
+	w := newWatcher(r, &watchers{spec: &r.plan.Watchers[0]}, 0, 0)
+	w.trail.Begin(1)
+	w.trail.Receive(&engine.Event[content.Item]{Type: engine.Added, Revision: 2, Object: file("a", "1", 2)})
+	w.trail.Reach(2)
+	w.updatePosition(2)
+	require.EqualValues(t, 1, w.position.Received.Count)
+	w.trail.Receive(&engine.Event[content.Item]{Type: engine.Modified, Revision: 9, Marks: engine.Conflated, Object: file("a", "8", 9)})
+	w.updatePosition(9)
+	require.Equal(t, judge.Position{After: 9, Through: 9}, w.position.Received)
+	require.EqualValues(t, 1, w.position.Conflated)
 }
 
 func TestContinue_NeedsTheSameWatchers(t *testing.T) {
