@@ -405,6 +405,8 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"without a user":                                 {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", cert, "--kubeconfig", filepath.Join(dir, "new")},
 		"every request would be refused":                 {"--crd", manifests, "--token-file", empty},
 		"no token and user":                              {"--crd", manifests, "--token-file", half},
+		"no token and user in record 2":                  {"--crd", manifests, "--token-file", write("anonymous", "secret,maker\n,guest\n")},
+		"the token of record 2 twice":                    {"--crd", manifests, "--token-file", write("twice", "secret,maker\nsecret,taker\n")},
 		"ends with a blank in record 1":                  {"--crd", manifests, "--token-file", write("blank", "secret ,maker\n")},
 		"--host has \"a:1\"":                             {"--crd", manifests, "--host", "a:1"},
 		"definitions are created at the":                 {"--upstream", "http://127.0.0.1:1", "--allow-crds"},

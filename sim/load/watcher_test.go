@@ -82,6 +82,22 @@ func TestLatency_CountsFromWhenAWatcherWantsToWatch(t *testing.T) {
 }
 
 // The largest groups over the longest times are spread evenly, too.
+// What is stored while a watcher is away, since it wants to be, is not late.
+func TestLatency_LeavesOutWhatWasStoredWhileAWatcherWasAway(t *testing.T) {
+	const away = 5 * time.Millisecond
+	for _, consumer := range []scenario.Consumer{scenario.Batches, scenario.Handler, scenario.Channel, scenario.Follow} {
+		rep := inBubble(t, brief(t, &scenario.Scenario{
+			Objects: scenario.Objects{Count: 10}, Writers: []scenario.Writer{{Rate: 10_000}},
+			Watchers: []scenario.Watcher{{Consumer: consumer, Reconnect: scenario.Reconnect{Every: 2 * time.Millisecond, Away: away}}},
+		}))
+		w := rep.Groups[1]
+		require.Positive(t, w.Reconnects)
+		require.Positive(t, w.Measured)
+		require.Less(t, w.Max, (away / 2).Seconds(), "%s", consumer)
+		require.Less(t, uint64(w.Measured), w.Events, "%s", consumer)
+	}
+}
+
 func TestWatchers_StartOneAfterTheOther(t *testing.T) {
 	for _, spec := range []scenario.Watcher{
 		{Count: 4, Start: time.Second, Spread: 2 * time.Second},
