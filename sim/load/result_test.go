@@ -1,6 +1,8 @@
 package load
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -98,6 +100,42 @@ func TestJudge_ReportsWhatIsBroken(t *testing.T) {
 	require.Len(t, broken, 2)
 	require.Contains(t, broken[0], "unique: w-1: it got ADDED at revision 7 after revision 7")
 	require.Contains(t, broken[1], "in, handler 0, got ")
+}
+
+// A reference, or a handler of an informer, that has not come to the last write is stale, whether it has
+// an older state of the object or none.
+func TestStale_IsWhatHasNotTheLastWrite(t *testing.T) {
+	for name, c := range map[string]struct {
+		later []judge.Entry
+		stale int
+	}{
+		"all have it":      {nil, 0},
+		"a later change":   {[]judge.Entry{{}}, 2},
+		"a later deletion": {[]judge.Entry{{Deleted: true}}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := started(t, &scenario.Scenario{
+				Objects: scenario.Objects{Count: 1}, Caches: []scenario.Cache{{Name: "cache", Rate: 1}}, Informers: []scenario.Informer{{Name: "in"}},
+			})
+			rev := create(t, r, 0)
+			require.NoError(t, r.fillCaches(t.Context()))
+			settle := func(ctx context.Context) int {
+				var settling sync.WaitGroup
+				r.settleCaches(ctx, &settling)
+				r.settleInformers(ctx, &settling)
+				settling.Wait()
+				return r.stale()
+			}
+			require.Zero(t, settle(t.Context()), "which waits for it")
+			for _, e := range c.later {
+				e.Key, e.Revision = r.plan.Objects.Key(0), rev+1
+				r.ledger.Note(e)
+			}
+			over, cancel := context.WithCancel(t.Context())
+			cancel()
+			require.Equal(t, c.stale, settle(over))
+		})
+	}
 }
 
 // Handlers that are meant to be slow are not measured for the run.
