@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
 // boltStorage is a file with one type of objects.
@@ -88,7 +89,7 @@ func TestContinue_AfterAConflatedEventAnotherStretchBegins(t *testing.T) {
 	require.EqualValues(t, 1, w.position.Conflated)
 }
 
-func TestContinue_NeedsTheSameWatchers(t *testing.T) {
+func TestContinue_NeedsTheSameWatchersAndStorageOfItsOwn(t *testing.T) {
 	h := History{Watchers: 2, Resume: &Saved{Watchers: make([]WatcherPosition, 3)}}
 	_, err := Replay(t.Context(), h)
 	require.ErrorIs(t, err, ErrCannotContinue)
@@ -101,6 +102,14 @@ func TestContinue_NeedsTheSameWatchers(t *testing.T) {
 	_, err = Replay(t.Context(), h)
 	require.ErrorIs(t, err, ErrCannotContinue)
 	require.ErrorContains(t, err, "ends with the process")
+	open := openBolt(t)
+	h.Open = func(schema store.Schema) (backend.Backend, error) {
+		b, err := open(schema)
+		return faulty.New(b, faulty.Options{Sparse: true}), err
+	}
+	_, err = Replay(t.Context(), h)
+	require.ErrorIs(t, err, ErrCannotContinue)
+	require.ErrorContains(t, err, "has changes of others among its revisions")
 }
 
 // A watcher that has to list, since its checkpoint has been compacted, knows what it had received before.
