@@ -38,3 +38,20 @@ func TestServe_RefusesAPipeForItsKubeconfig(t *testing.T) {
 	require.Equal(t, exitUsage, status, errs)
 	require.Contains(t, errs, "--kubeconfig is "+pipe+", which is not a regular file; give a new file")
 }
+
+// A kubeconfig has a token, and a snapshot all objects, so that only their owner may read them.
+func TestServe_FilesAreForTheirOwnerAlone(t *testing.T) {
+	dir := t.TempDir()
+	tokens, data, snapshot := filepath.Join(dir, "tokens"), filepath.Join(dir, "data"), filepath.Join(dir, "snapshot")
+	require.NoError(t, os.WriteFile(tokens, []byte("secret,alice\n"), 0o600))
+	opts := server.Options{Data: "bolt:" + data, TokenFile: tokens, Kubeconfig: filepath.Join(dir, "config"), Log: newServedOutput()}
+	_, stop := serving(t, opts)
+	stop()
+	_, errs, status := command(t.Context(), "store", "snapshot", data, snapshot)
+	require.Equal(t, exitOK, status, errs)
+	for _, name := range []string{opts.Kubeconfig, data, snapshot} {
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), name)
+	}
+}
