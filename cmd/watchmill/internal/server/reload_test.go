@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -33,4 +34,34 @@ func TestReload_KeepsOneRequestWaiting(t *testing.T) {
 	close(hung)
 	require.Equal(t, "22", <-got)
 	require.Equal(t, "22", r.get())
+}
+
+// A file may be replaced by one of the same size and the same time, as by cp -p, or be written to.
+func TestReload_SeesAnyChangeOfAFile(t *testing.T) {
+	at := time.Unix(1_000_000_000, 0)
+	for how, change := range map[string]func(t *testing.T, file string){
+		"it is replaced by one of its time": func(t *testing.T, file string) {
+			require.NoError(t, os.WriteFile(file+".new", []byte("b"), 0o600))
+			require.NoError(t, os.Chtimes(file+".new", at, at))
+			require.NoError(t, os.Rename(file+".new", file))
+		},
+		"it is written to": func(t *testing.T, file string) {
+			require.NoError(t, os.WriteFile(file, []byte("b"), 0o600))
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "file")
+			require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
+			require.NoError(t, os.Chtimes(file, at, at))
+			read := func() (string, error) {
+				text, err := os.ReadFile(file)
+				return string(text), err
+			}
+			r, err := load(slog.New(slog.DiscardHandler), read, file)
+			require.NoError(t, err)
+			require.Equal(t, "a", r.get())
+			change(t, file)
+			require.Equal(t, "b", r.get())
+		})
+	}
 }
