@@ -61,6 +61,11 @@
 //	     Retry-After, and resumes
 //	504  storage does not have the revision either: the client lists
 //
+// One that begins with the state is refused with 504 in both cases if the cache does not become as new as
+// the request demands: as the resourceVersion or, without one, as storage. Code, cause and Retry-After are
+// those of Kubernetes, which sends them in an ERROR event, though. After that client-go's informers try
+// again without a pause; a refusal makes them wait for Retry-After.
+//
 // # Writes that may have been done
 //
 // If it is unknown whether a write was done ([backend.ErrUncertain]), as after a failure of the network

@@ -132,12 +132,17 @@ func TestWatch_BeginsWithTheNewestStateUnlessTheCacheWillDo(t *testing.T) {
 	s.create("a", 1)
 	s.cached()
 	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
-	s.create("b", 1) // which the cache does not get to know
+	newest := s.create("b", 1) // which the cache does not get to know
 	const initial = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
-	for _, query := range []string{"?watch=1&timeoutSeconds=1", "?watch=1&timeoutSeconds=1" + initial} {
-		a := s.get(inDefault + query)
-		require.Equal(t, "504 1", fmt.Sprintf("%d %s", a.code, a.header.Get("Retry-After")), "%s: %s", query, a.body)
-		s.watch(inDefault + query + "&resourceVersion=0").expect("ADDED a")
+	const query = "?watch=1&timeoutSeconds=1"
+	for _, refused := range []string{query, query + initial, query + initial + "&resourceVersion=" + newest} {
+		a := s.get(inDefault + refused)
+		require.Equal(t, "504 1", fmt.Sprintf("%d %s", a.code, a.header.Get("Retry-After")), "%s: %s", refused, a.body)
+		// By the cause client-go's informers know that they are not to list, but to ask for the state again.
+		require.Equal(t, "Timeout ResourceVersionTooLarge 1", a.str("reason")+" "+a.str("details.causes.0.reason")+" "+a.str("details.retryAfterSeconds"))
+	}
+	for _, lenient := range []string{query, query + initial} {
+		s.watch(inDefault + lenient + "&resourceVersion=0").expect("ADDED a")
 	}
 }
 
