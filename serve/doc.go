@@ -83,6 +83,10 @@
 // the same. If a restart helps, have a supervisor do it, by a [Check] that is Live and looks at
 // [engine.Readiness].Ended.
 //
+// A kind whose own store was closed is another matter: another store ([Server.Replace]), or another server,
+// may answer next, so requests get 429 with a Retry-After of a second, and watches end. /readyz does not
+// notice it. [Server.Remove] a kind before you close it, or shut the server down first.
+//
 // Failures that last while storage goes on, such as [backend.ErrFailed] and [backend.ErrReadOnly], are
 // answered with 500 without Retry-After.
 //

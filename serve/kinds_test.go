@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 
@@ -157,6 +158,34 @@ func TestReplace_NoRequestFindsNeither(t *testing.T) {
 	other := newLater(t, func(c *registry.Config[Widget]) { c.Kind = s.widgets.Resources()[0].Info().Kind })
 	require.Error(t, s.handler.Replace(first, other), "others have that name")
 	require.Equal(t, 200, s.get(laterPath).code, "and nothing has changed")
+}
+
+// A client that meets a store which has been closed comes back, and finds the one in its place.
+func TestReplace_TakesOverFromAStoreThatWasClosed(t *testing.T) {
+	for _, noCache := range []bool{false, true} {
+		t.Run(fmt.Sprint("noCache=", noCache), func(t *testing.T) {
+			s := newServer(t)
+			first := newLater(t, func(c *registry.Config[Widget]) { c.Engine.NoCache = noCache })
+			require.NoError(t, s.handler.Add(first))
+			s.becomes("/readyz", "ok")
+			require.NoError(t, first.Close())
+			const inA = "/apis/later.example.com/v1/namespaces/a/doodads"
+			ask := func() []answer {
+				return []answer{
+					s.do("POST", inA, `{"metadata":{"name":"g"}}`), s.get(inA + "/g"), s.get(inA), s.get(laterPath + "?watch=1&timeoutSeconds=1"),
+					s.do("PATCH", inA+"/g", `{"spec":{"size":2}}`, "Content-Type", mergePatch), s.do("DELETE", inA+"/g", ""), s.do("DELETE", inA, ""),
+				}
+			}
+			for _, a := range ask() {
+				require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %s", a.code, a.str("reason"), a.header.Get("Retry-After")), a.body)
+			}
+			require.Equal(t, "ok", s.get("/readyz").body)
+			require.NoError(t, s.handler.Replace(first, newLater(t)))
+			for i, a := range ask() {
+				require.Less(t, a.code, 300, "request %d: %s", i, a.body)
+			}
+		})
+	}
 }
 
 func TestAdd_ManyAtOnce(t *testing.T) {

@@ -109,7 +109,7 @@ func statusErrorOf(err error, about subject) *statusError {
 
 // endedStatus is the answer if storage has ended for good, whatever has ended it; nil for other errors. It
 // has no Retry-After, since clients would then send the request some ten times again in vain. An engine
-// that was closed is another matter: a server that has its kind again may answer next.
+// that was closed is another matter: its kind's next store, or a server that has the kind, may answer next.
 func endedStatus(err error) *statusError {
 	var notReady *engine.NotReadyError
 	final := errors.As(err, &notReady) && notReady.Final
