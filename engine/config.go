@@ -173,7 +173,9 @@ type Config[T any] struct {
 	OnError func(error)
 	// OnEnd is called once for each watch that has ended, also of [Engine.Source], with
 	// its name and the error that its Err returns. The watch's handler may still be in
-	// its last call. OnEnd runs in the engine's own turns and must not block.
+	// its last call. A client of Source that comes back has another watch under the same name,
+	// and so may have many ends: an informer comes back again and again while [Engine.Drain]
+	// waits for others. OnEnd runs in the engine's own turns and must not block.
 	OnEnd func(name string, why error)
 }
 

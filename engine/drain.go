@@ -150,8 +150,9 @@ func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 // end, unless it has nothing to read.
 //
 // An informer or another client of [Engine.Source] counts as served when it has taken the
-// events; its own handlers may be behind. Without a cache such clients are the backend's, and
-// Drain does not wait for them.
+// events; its own handlers may be behind. If it comes back meanwhile, it gets what it has not had,
+// and its watch ends again. Without a cache such clients are the backend's, and Drain does not wait
+// for them.
 //
 // Give ctx a deadline: if storage goes back in time meanwhile, it never shows what
 // was acknowledged before, and Drain waits for that until ctx is done. If ctx is done at

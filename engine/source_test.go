@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/backendtest"
@@ -312,4 +314,38 @@ func TestSource_NotifyThatEndsItsGoroutine(t *testing.T) {
 		require.Equal(t, rev, events[0].Revision)
 		require.Equal(t, events, read(bad), "it can go on if it wants to")
 	}
+}
+
+// A client cannot know that the engine will not serve again, so an informer comes back while Drain waits for others.
+func TestSource_AnInformerComesBackWhileTheEngineIsDrained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, ends := cfg(), make(chan error, 100)
+		c.OnEnd = func(name string, why error) {
+			if name == "informer mirror" {
+				ends <- why
+			}
+		}
+		e, err := engine.New(c)
+		require.NoError(t, err)
+		unread, err := e.Watch(t.Context(), engine.WatchOptions{})
+		require.NoError(t, err)
+		mirror, err := informer.New(informer.Config[pod]{Source: e.Source(), Name: "mirror"})
+		require.NoError(t, err)
+		require.NoError(t, mirror.Synced(t.Context()))
+		last, err := revisionOf(e.Put(t.Context(), pod{Name: "a"}))
+		require.NoError(t, err)
+		drained := make(chan error, 1)
+		go func() { drained <- e.Drain(t.Context()) }()
+		for range 3 {
+			require.ErrorIs(t, <-ends, engine.ErrEngineClosed)
+		}
+		require.Equal(t, last, mirror.Stats().Revision)
+		require.Empty(t, drained, "it does not wait for the informer, but for the other watch")
+		_, err = unread.Next(t.Context())
+		require.NoError(t, err)
+		_, err = unread.Next(t.Context())
+		require.ErrorIs(t, err, engine.ErrEngineClosed)
+		require.NoError(t, <-drained)
+		require.NoError(t, mirror.Close())
+	})
 }
