@@ -57,6 +57,9 @@ type Config[T any] struct {
 	// controller's own informer. It is called from several goroutines at once and must
 	// not block. A panic in it is logged. A call that returns an error after Close, which
 	// has ended its context, counts as ended and not as failed; one that panics has failed.
+	//
+	// If Source is an engine that cannot read its storage at first, that engine's OnError is told, too. A
+	// program that gives both the same OnError can leave out each [*informer.SourceError] that is not Final.
 	OnError func(error)
 }
 

@@ -21,6 +21,8 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -497,6 +499,53 @@ func TestController_OfASourceThatIsNeverListed(t *testing.T) {
 		require.Equal(t, 1, c.Stats().Queue.Queued)
 		require.NoError(t, c.Close())
 		require.NoError(t, pods.Close())
+	})
+}
+
+// An engine that has never read its storage cannot be listed, and both it and the controller say why. By
+// [informer.ErrSource] a program that tells both knows which it is. Later the controller misses nothing.
+func TestController_ReportsASourceThatHasReadNothingYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, err := engine.NewHost(engine.HostConfig{Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		cfg, told := podConfig(), make(chan error, 100)
+		beneath, err := memory.New(cfg.Schema(), memory.Options{})
+		require.NoError(t, err)
+		storage := faulty.New(beneath, faulty.Options{})
+		down := storage.Add(faulty.Rule{Do: faulty.Fail(errBroken)})
+		cfg.Host, cfg.Backend, cfg.OnError = host, storage, func(err error) { told <- err }
+		pods, err := engine.New(cfg)
+		require.NoError(t, err)
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(), Host: host, OnError: cfg.OnError,
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		synctest.Wait()
+		by := map[bool]int{}
+		for len(told) > 0 {
+			err := <-told
+			require.ErrorIs(t, err, errBroken)
+			by[errors.Is(err, informer.ErrSource)]++
+		}
+		require.Equal(t, map[bool]int{false: 1, true: 1}, by)
+
+		down.Remove()
+		require.NoError(t, c.Informer().Synced(t.Context()))
+		for len(told) > 0 {
+			<-told
+		}
+		storage.Add(faulty.Rule{Do: faulty.Fail(errBroken)})
+		storage.BreakWatches(errBroken)
+		for range 3 {
+			require.NotErrorIs(t, <-told, informer.ErrSource, "its watch of the cache goes on")
+		}
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+		require.NoError(t, host.Close())
+		require.NoError(t, storage.Close())
 	})
 }
 
