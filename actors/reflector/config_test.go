@@ -1,6 +1,7 @@
 package reflector_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -79,6 +80,12 @@ func TestBackoff_NeverOverflows(t *testing.T) {
 	cfg.Backoff = reflector.Backoff{Initial: math.MaxInt64, Max: math.MaxInt64, Factor: math.Inf(1), Jitter: 10}
 	r.start(cfg)
 	require.Equal(t, time.Duration(math.MaxInt64), r.ref.Stats().Delay)
+}
+
+func TestString_NamesTheReasonsOfRelists(t *testing.T) {
+	stats := reflector.Stats{Relists: reflector.Relists{reflector.Started: 1, reflector.Behind: 20}}
+	require.Contains(t, fmt.Sprintf("%+v", stats), " Relists:{Started:1 Behind:20} ")
+	require.Contains(t, fmt.Sprintf("%+v", reflector.Stats{}), " Relists:{} ")
 }
 
 func TestString_NamesKindsReasonsAndPhases(t *testing.T) {

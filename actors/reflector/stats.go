@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -36,6 +37,20 @@ func (p Phase) String() string {
 	return fmt.Sprintf("Phase(%d)", uint8(p))
 }
 
+// Relists are counters, one for each [Reason].
+type Relists [reasons]uint64
+
+// String names the reasons that there were, as in "{Started:1 Expired:2}".
+func (r Relists) String() string {
+	var names []string
+	for why, n := range r {
+		if n > 0 {
+			names = append(names, fmt.Sprintf("%v:%d", Reason(why), n))
+		}
+	}
+	return "{" + strings.Join(names, " ") + "}"
+}
+
 // Stats counts what a Reflector has done since it was spawned, across restarts,
 // and holds its current state. It is a consistent snapshot.
 type Stats struct {
@@ -48,8 +63,8 @@ type Stats struct {
 	// Lists counts lists started, Pages the pages fetched, Watches the watches
 	// requested.
 	Lists, Pages, Watches uint64
-	// Relists counts the times that a list became necessary, by [Reason].
-	Relists [reasons]uint64
+	// Relists counts the times that a list became necessary, by [Reason], the first among them.
+	Relists Relists
 	// Batches and Events count what was taken from watches.
 	Batches, Events uint64
 	// Errors counts the errors passed to Config.OnError.
