@@ -51,10 +51,11 @@ func (d *Definitions) empty(ctx context.Context, o *object, k *kind) (again time
 	if k, err = d.openUnserved(ctx, o); err != nil {
 		return 0, err
 	}
+	defer func() { err = errors.Join(err, k.end(ctx)) }()
 	for again = continueAfter; err == nil && again == continueAfter; {
 		again, err = k.empty(ctx, clock)
 	}
-	return again, errors.Join(err, k.discard(ctx), k.close())
+	return again, err
 }
 
 // release lets a definition go whose objects are gone. It may have gone already.

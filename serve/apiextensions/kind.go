@@ -183,6 +183,13 @@ func (k *kind) discard(ctx context.Context) error {
 	return err
 }
 
+// end discards the history, and closes the kind and its storage, also if that panics or ends the goroutine:
+// it would stay open as long as the process lasts.
+func (k *kind) end(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, k.close()) }()
+	return k.discard(ctx)
+}
+
 // close closes the kind and its storage.
 func (k *kind) close() error { return errors.Join(k.closeStores(), k.objects.Close()) }
 

@@ -139,7 +139,7 @@ func (d *Definitions) refuse(ctx context.Context, o *object, why refusal) error 
 func (d *Definitions) remove(ctx context.Context, k *kind) error {
 	d.server.Remove(k)
 	delete(d.kinds, k.name)
-	return errors.Join(d.retryRefused(ctx), k.drain(ctx), k.discard(ctx), k.close())
+	return errors.Join(d.retryRefused(ctx), k.drain(ctx), k.end(ctx))
 }
 
 // retryRefused has the definitions that are not served as they are reconciled again after this

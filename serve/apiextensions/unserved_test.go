@@ -3,6 +3,9 @@ package apiextensions_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -121,6 +124,72 @@ func TestDeletion_WhoseStorageCannotBeClosed(t *testing.T) {
 		time.Sleep(time.Hour) // of the bubble
 		require.Len(t, failures, 1)
 		require.ErrorIs(t, <-failures, errUnclosable)
+	})
+}
+
+// useless is storage that cannot be used, which counts how often it is closed.
+type useless struct {
+	backend.Backend
+	typed   bool // otherwise it has values of another type
+	compact func()
+	closed  *atomic.Int64
+}
+
+func (u useless) Traits() backend.Traits {
+	t := u.Backend.Traits()
+	if !u.typed {
+		t.Type = reflect.TypeFor[int]()
+	}
+	return t
+}
+
+func (u useless) Compact(context.Context, store.Revision) error { u.compact(); return nil }
+
+func (u useless) Close() error { u.closed.Add(1); return u.Backend.Close() }
+
+// Storage is opened anew for each attempt to delete the objects, so each closes it, whatever it meets.
+func TestDeletion_ClosesStorageThatCannotBeUsed(t *testing.T) {
+	for name, bad := range map[string]useless{
+		"it has values of another type": {},
+		"it panics":                     {typed: true, compact: func() { panic("odd") }},
+		"it ends the goroutine":         {typed: true, compact: runtime.Goexit},
+	} {
+		for _, served := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", served: ", served), func(t *testing.T) { closesUseless(t, bad, served) })
+		}
+	}
+}
+
+func closesUseless(t *testing.T, bad useless, served bool) {
+	synctest.Test(t, func(t *testing.T) {
+		storage := newLasting(t)
+		c := newCluster(t, storage.config())
+		c.define(definition("widgets", "Widget"))
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"}}`)
+		require.NoError(t, c.definitions.Close())
+
+		if !served {
+			storage.changeUnchecked(t, widgetsName, withoutSchema)
+		}
+		var opened, closed atomic.Int64
+		cfg, failures := storage.config(func(name string, objects backend.Backend) backend.Backend {
+			if name != widgetsName {
+				return objects
+			}
+			opened.Add(1)
+			of := bad
+			of.Backend, of.closed = objects, &closed
+			return of
+		}), make(chan error, 1000)
+		cfg.OnError = func(err error) { failures <- err }
+		c = newCluster(t, cfg)
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		for range 3 {
+			<-failures
+		}
+		require.NoError(t, c.definitions.Close())
+		require.GreaterOrEqual(t, opened.Load(), int64(3))
+		require.Equal(t, opened.Load(), closed.Load())
 	})
 }
 
