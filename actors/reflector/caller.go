@@ -60,7 +60,11 @@ func (c *caller) list(r request, a *answer) {
 		if c.page(r, a); a.err != nil || a.page == nil {
 			return
 		}
-		if a.storeID = a.page.StoreID; a.storeID != "" || !first {
+		if a.storeID = a.page.StoreID; a.storeID != "" {
+			return
+		}
+		if !first {
+			c.identifyLast(r, a)
 			return
 		}
 	}
@@ -70,16 +74,15 @@ func (c *caller) list(r request, a *answer) {
 			return
 		}
 	}
-	c.pageThenIdentify(r, a)
+	if c.page(r, a); a.err == nil && a.page != nil {
+		c.identifyLast(r, a)
+	}
 }
 
-// pageThenIdentify calls List, and asks for the identity after a list's last page, as list has
-// before its first. Storage that went back between the question and the page would otherwise
-// be taken for what it was before, and objects of equal revisions for unchanged ones.
-func (c *caller) pageThenIdentify(r request, a *answer) {
-	if c.page(r, a); a.err != nil || a.page == nil {
-		return
-	}
+// identifyLast asks for the identity after a list's last page, as list has before its first, if
+// the page does not tell it. Storage that went back between the question and the page would
+// otherwise be taken for what it was before, and objects of equal revisions for unchanged ones.
+func (c *caller) identifyLast(r request, a *answer) {
 	if a.page.StoreID != "" {
 		a.storeID = a.page.StoreID
 		return

@@ -94,14 +94,17 @@ func (s *replaced) replace() {
 // No update has objects of one storage and the identity of another, nor of both.
 func TestList_OfStorageThatIsReplacedMeanwhileIsListedAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
-		page, at int
-		late     bool
+		page, at   int
+		late       bool
+		identifies bool // the lists should tell their storage; the first one is then repeated
 	}{
 		"before the first page": {page: 1, at: 1}, "before the last": {page: 1, at: 2}, "after the last": {page: 1, at: 2, late: true},
-		"after the only one": {page: 2, at: 1, late: true},
+		"after the only one":               {page: 2, at: 1, late: true},
+		"before the last that should tell": {page: 1, at: 3, identifies: true}, "after the last that should tell": {page: 1, at: 3, late: true, identifies: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newFixture(t)
+			r.source.traits.Identifies = tc.identifies
 			r.source.put("a", "before")
 			r.source.put("b", "before")
 			cfg := r.config()
