@@ -82,9 +82,9 @@ type fifoScenario struct {
 	bookmark   func(store.Revision) error
 }
 
-// TestFIFO_Scenarios runs the texts in testdata, a folder for each queue.
+// TestFIFO_Scenarios runs the texts in testdata/queues, a folder for each queue.
 func TestFIFO_Scenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/queues", func(t *testing.T, path string) {
 		var s fifoScenario
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd == "new" {

@@ -16,7 +16,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// TestMachine_Scenarios plays the stories in testdata against the machine. Each command
+// TestMachine_Scenarios plays the stories in testdata/machine against the machine. Each command
 // is an input; what it prints is what the machine wants done, and where it then
 // stands.
 //
@@ -29,7 +29,7 @@ import (
 //
 // Objects and events are given one per line as input.
 func TestMachine_Scenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/machine", func(t *testing.T, path string) {
 		s := newStory()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.play(t, d) })
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// TestStorage_Scenarios runs testdata/*.txt: each shows all that Storage does below for
+// TestStorage_Scenarios runs testdata/storage/*.txt: each shows all that Storage does below for
 // one update or deletion, and what the user's functions get to see. The verbs:
 //
 //	create p image=v1          create the pod p
@@ -28,7 +28,7 @@ import (
 // uid=N, revision=N (preconditions), create (CreateIfMissing), and
 // race=IMAGE (a rival writes that image right before the first write).
 func TestStorage_Scenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/storage", func(t *testing.T, path string) {
 		s := newScenario(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.log.Reset()
