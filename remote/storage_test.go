@@ -79,6 +79,7 @@ func TestReplica_NoticesThatTheOriginWasRestored(t *testing.T) {
 				b := backendAt(t, url)
 				return newServer(t, func(cfg *registry.Config[Widget]) {
 					cfg.Engine.Backend, cfg.Engine.FreshnessTimeout = b, freshness
+					cfg.Engine.Backoff = engine.Backoff{Initial: time.Millisecond, Max: 10 * time.Millisecond}
 				})
 			}
 			middle := brief(p.url)
