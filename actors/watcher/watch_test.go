@@ -1,8 +1,6 @@
 package watcher_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -12,10 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors/watcher"
-	"github.com/watchmill/watchmill/clock"
-	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/usercode"
 )
 
 // oneRevision writes n new objects at one revision.
@@ -154,6 +149,24 @@ func TestWatch_ThatHasCaughtUpIsNotCalledStalled(t *testing.T) {
 	require.False(t, watch.Member().Stalled())
 }
 
+// A stream that is restarted still counts what was in it: a watch that does not read would
+// otherwise pass for one that has caught up.
+func TestWatch_ThatLagsDoesSoAfterItsStreamIsRestarted(t *testing.T) {
+	w := wide(t, "a=1")
+	watch := w.watch(watcher.Options{Buffer: 1}, w.now())
+	w.rounds(2, "emit x a=1")
+	w.write("emit x a=1")
+	w.halfRound()
+	w.round()
+	require.True(t, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()))
+	for err := error(nil); err == nil; _, err = watch.Next(t.Context()) {
+	}
+	require.NoError(t, watch.Err())
+	require.False(t, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()), "it has read all")
+	w.rounds(2, "emit x a=1")
+	require.True(t, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()))
+}
+
 func TestWatch_BreakingOutOfALoopLosesNothing(t *testing.T) {
 	w := wide(t, "")
 	watch := w.watch(watcher.Options{}, w.now())
@@ -183,27 +196,6 @@ func TestWatch_BreakingOutOfALoopLosesNothing(t *testing.T) {
 	require.Equal(t, uint64(5), watch.Delivered())
 }
 
-// Nothing is delivered after the end, also if it was taken before.
-func TestWatch_ThatIsStoppedInALoopDeliversNoMore(t *testing.T) {
-	w := wide(t, "")
-	watch := w.watch(watcher.Options{}, w.now())
-	for range 5 {
-		w.oneRevision(1)
-	}
-	w.round()
-	var seen []store.Revision
-	for ev, err := range watch.Events() {
-		if err != nil {
-			require.ErrorIs(t, err, watcher.ErrStopped)
-			break
-		}
-		seen = append(seen, ev.Revision)
-		watch.Stop()
-	}
-	require.Equal(t, []store.Revision{1}, seen)
-	require.EqualValues(t, 1, watch.Revision())
-}
-
 // The revision follows a channel event by event, and not batch by batch.
 func TestWatch_RevisionOfAChannelIsThatOfWhatWasReceived(t *testing.T) {
 	w := wide(t, "")
@@ -220,25 +212,6 @@ func TestWatch_RevisionOfAChannelIsThatOfWhatWasReceived(t *testing.T) {
 	}, func() {})
 	require.Equal(t, []store.Revision{0, 1, 2}, before)
 	require.EqualValues(t, 2, watch.Revision(), "the last was not received")
-}
-
-func TestWatch_LagCountsFromWhatWasCommitted(t *testing.T) {
-	w := wide(t, "a=1")
-	committed := store.Revision(0)
-	w.feed.Committed = func() store.Revision { return committed }
-	watch := w.watch(watcher.Options{}, w.now())
-	committed = 3
-	require.Equal(t, uint64(3), watch.Lag(), "three writes are on their way")
-	w.write("create x a=1")
-	w.write("create y a=2")
-	w.write("create z a=1")
-	w.round()
-	_, err := watch.Next(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, watch.Lag())
-	watch.Stop()
-	committed = 9
-	require.Zero(t, watch.Lag())
 }
 
 // lagging returns a watch over a window of four events. It has caught up.
@@ -297,16 +270,6 @@ func TestWatch_OverrunByWhatIsNotForIt(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, watch.Err())
-}
-
-// What breaks a watch without a cache may come before the dispatcher has registered it.
-func TestWatch_PendingEndsForWhatCameBeforeItBegan(t *testing.T) {
-	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
-	reason := errors.New("storage has lost the watch")
-	watch := watcher.New(&w.feed, watcher.Options{})
-	watch.Member().EndWhenCaughtUp(reason)
-	watch.Member().Begin(w.stream, watcher.Start{Pending: 20})
-	require.ErrorIs(t, watch.Err(), reason)
 }
 
 func TestWatch_PendingNeitherReadsNorLags(t *testing.T) {
@@ -388,31 +351,6 @@ func TestNotified_IsCalledOnceForEachTimeThatItFoundNothing(t *testing.T) {
 	require.ErrorIs(t, err, watcher.ErrStopped)
 }
 
-func TestNotified_IsNotCalledOnceItIsClosed(t *testing.T) {
-	w := wide(t, "")
-	watch := watcher.NewNotified(&w.feed, watcher.Options{}, func() { t.Error("it was called") })
-	w.join(watch, w.now())
-	_, _, err := watch.Take(1)
-	require.NoError(t, err)
-	watch.Close()
-	watch.Member().Signal()
-	watch.Close()
-	require.ErrorIs(t, watch.Err(), watcher.ErrStopped)
-}
-
-func TestNotified_PanicEndsTheWatch(t *testing.T) {
-	var reported []error
-	w := wide(t, "")
-	w.feed.Report = func(err error) { reported = append(reported, err) }
-	watch := watcher.NewNotified(&w.feed, watcher.Options{}, func() { panic("no") })
-	w.join(watch, w.now())
-	watch.Member().Signal()
-	watch.Member().Signal()
-	_, _, err := watch.Take(1)
-	require.ErrorIs(t, err, usercode.ErrPanic)
-	require.Equal(t, []error{err}, reported)
-}
-
 func TestWatch_HasOneConsumer(t *testing.T) {
 	w := wide(t, "")
 	notified := watcher.NewNotified(&w.feed, watcher.Options{}, func() {})
@@ -429,72 +367,4 @@ func TestWatch_HasOneConsumer(t *testing.T) {
 	for _, err := range pumped.Events() {
 		require.ErrorIs(t, err, watcher.ErrConsumerConflict)
 	}
-}
-
-// Ended is told once for a watch without an actor, however it ends.
-func TestWatch_EndIsToldOnce(t *testing.T) {
-	w := wide(t, "")
-	var told []*watcher.Member
-	w.feed.Ended = func(m *watcher.Member) { told = append(told, m) }
-	watch := w.watch(watcher.Options{}, w.now())
-	done := watch.Done()
-	reason := errors.New("enough")
-	watch.Member().End(reason)
-	watch.Stop()
-	<-done
-	<-watch.Done()
-	require.ErrorIs(t, watch.Err(), reason)
-	require.Equal(t, []*watcher.Member{watch.Member()}, told)
-	_, err := watch.Next(t.Context())
-	require.ErrorIs(t, err, reason)
-}
-
-// A consumer that is blocked in Next hears of the end.
-func TestWatch_EndReachesAConsumerThatWaits(t *testing.T) {
-	w := wide(t, "")
-	watch := w.watch(watcher.Options{}, w.now())
-	w.feed.Await = func(ctx context.Context, ready <-chan struct{}) error {
-		<-ready
-		w.feed.Await = func(_ context.Context, ready <-chan struct{}) error {
-			watch.Stop()
-			<-ready
-			return nil
-		}
-		return nil
-	}
-	_, err := watch.Next(t.Context())
-	require.ErrorIs(t, err, watcher.ErrStopped)
-}
-
-// A clock that is set back, and has no monotonic readings, makes no watch younger than new.
-func TestInfo_AgeIsNotNegative(t *testing.T) {
-	virtual := clock.NewVirtual(time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC))
-	h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry), Now: virtual.Now}
-	start := h.write(1)
-	feed.Publish(start)
-	w := follow(feed, start, watcher.Park)
-	virtual.Advance(time.Minute)
-	require.Equal(t, time.Minute, w.Info(virtual.Now()).Age)
-	virtual.Jump(-24 * time.Hour)
-	require.Zero(t, w.Info(virtual.Now()).Age)
-	virtual.Jump(24 * time.Hour)
-	require.Equal(t, time.Minute, w.Info(virtual.Now()).Age)
-}
-
-func TestInfo_AgeDoesNotChangeWhenTheMachinesClockIsSet(t *testing.T) {
-	now := time.Now()
-	h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry), Now: func() time.Time { return now }}
-	start := h.write(1)
-	feed.Publish(start)
-	first := follow(feed, start, watcher.Park)
-	now = now.Add(time.Minute)
-	require.Equal(t, time.Minute, first.Info(now).Age)
-
-	now = clocktest.SetWall(now, 24*time.Hour)
-	second := follow(feed, start, watcher.Park)
-	now = now.Add(time.Second)
-	require.Equal(t, []time.Duration{time.Minute + time.Second, time.Second}, []time.Duration{first.Info(now).Age, second.Info(now).Age})
-
-	now = clocktest.SetWall(now, -48*time.Hour)
-	require.Equal(t, []time.Duration{time.Minute + time.Second, time.Second}, []time.Duration{first.Info(now).Age, second.Info(now).Age})
 }
