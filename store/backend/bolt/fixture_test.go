@@ -244,3 +244,6 @@ func (fo *follower) wait() error {
 		}
 	}
 }
+
+// emptyWindow makes history go out of memory.
+func (f *fixture) emptyWindow() { f.clock.Advance(time.Hour) }
