@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -20,9 +19,6 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/queue"
-	"github.com/watchmill/watchmill/store/backend"
-	"github.com/watchmill/watchmill/store/backend/faulty"
-	"github.com/watchmill/watchmill/store/backend/memory"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -180,63 +176,6 @@ func TestController_ExitOfTheGoroutine(t *testing.T) {
 	require.NoError(t, pods.Close())
 }
 
-// exitingLimiter has no delays, and ends the goroutine in the first call of one of its methods.
-type exitingLimiter struct {
-	queue.RateLimiter[string]
-	exit func(method string)
-}
-
-func (l exitingLimiter) When(key string, now time.Time) time.Duration {
-	l.exit("When")
-	return l.RateLimiter.When(key, now)
-}
-
-func (l exitingLimiter) Forget(key string) {
-	l.exit("Forget")
-	l.RateLimiter.Forget(key)
-}
-
-// A key is tried again, and is not left with its worker, whichever function of the user ends the
-// goroutine.
-func TestController_ExitOfTheGoroutineInOnErrorOrTheLimiter(t *testing.T) {
-	for _, in := range []string{"OnError", "When", "Forget"} {
-		t.Run(in, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				pods, err := engine.New(podConfig())
-				require.NoError(t, err)
-				var calls, exits atomic.Int32
-				exit := func(function string) {
-					if function == in && exits.Add(1) == 1 {
-						runtime.Goexit()
-					}
-				}
-				c, err := controller.New(controller.Config[Pod]{
-					Source: pods.Source(), Host: pods.Host(),
-					Limiter: exitingLimiter{queue.NewExponential[string](0, 0), exit},
-					OnError: func(error) { exit("OnError") },
-					Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
-						switch calls.Add(1) {
-						case 1:
-							return controller.Result{}, errBroken
-						case 2:
-							return controller.Result{After: time.Minute}, nil
-						}
-						return controller.Result{}, nil
-					},
-				})
-				require.NoError(t, err)
-				t.Cleanup(func() { require.NoError(t, errors.Join(c.Close(), pods.Close())) })
-				_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
-				require.NoError(t, err)
-				time.Sleep(time.Hour) // of virtual time
-				require.EqualValues(t, 3, calls.Load())
-				require.Zero(t, c.Stats().Queue.Running)
-				require.Equal(t, [2]uint64{2, 1}, [2]uint64{c.Stats().Reconciled, c.Stats().Failed})
-			})
-		})
-	}
-}
-
 func TestController_ComesBackWhenAsked(t *testing.T) {
 	f := newFixture(t, func(c *controller.Config[Pod]) { c.Resync = time.Hour })
 	f.reconcile = func(string) (controller.Result, error) {
@@ -279,49 +218,6 @@ func TestController_TakesNoDelayBack(t *testing.T) {
 	require.ErrorContains(t, g.reported[1], "attempt 2, given up")
 	require.Equal(t, []string{"ns/a 2 1s"}, g.pass(time.Second), "the delay of the first attempt")
 	require.ErrorContains(t, g.reported[2], "attempt 1, again in 1s")
-}
-
-func TestSettle_WaitsForTheRevision(t *testing.T) {
-	f := newFixture(t, nil)
-	at := f.put("a", "new")
-	require.NoError(t, f.Settle(t.Context(), at))
-	require.ErrorIs(t, f.Settle(t.Context(), at+1), engine.ErrIdle, "nothing has that revision yet")
-	require.NoError(t, f.Settle(t.Context(), f.put("a", "newer")))
-}
-
-// Keys maps a change to other objects, over an informer that is shared and goes on.
-func TestController_KeysOfASharedInformer(t *testing.T) {
-	pods, err := engine.New(podConfig())
-	require.NoError(t, err)
-	shared, err := informer.New(informer.Config[Pod]{Source: pods.Source(), Host: pods.Host()})
-	require.NoError(t, err)
-	var mu sync.Mutex
-	nodes := map[string]bool{}
-	c, err := controller.New(controller.Config[Pod]{
-		Informer: shared, Workers: 3,
-		Keys: func(n informer.Notification[Pod]) []string { return []string{n.Object.Value.Node} },
-		Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			nodes[key] = true
-			return controller.Result{}, nil
-		},
-	})
-	require.NoError(t, err)
-	var last engine.Revision
-	for n := range 20 {
-		o, err := pods.Create(t.Context(), Pod{Namespace: "ns", Name: fmt.Sprint(n), Node: fmt.Sprint("n", n%4)})
-		require.NoError(t, err)
-		last = o.Revision
-	}
-	require.NoError(t, c.Settle(t.Context(), last))
-	mu.Lock()
-	require.Equal(t, map[string]bool{"n0": true, "n1": true, "n2": true, "n3": true}, nodes)
-	mu.Unlock()
-	require.NoError(t, c.Close())
-	require.NoError(t, shared.Err(), "it was not the controller's")
-	require.NoError(t, shared.Close())
-	require.NoError(t, pods.Close())
 }
 
 // A key is reconciled by one worker at a time, and all workers work at once.
@@ -387,194 +283,4 @@ func TestNew_RefusesWhatCannotBe(t *testing.T) {
 	}
 	require.NoError(t, shared.Close())
 	require.NoError(t, pods.Close())
-}
-
-// stubbornLimiter panics when it is to forget a key.
-type stubbornLimiter struct{ queue.RateLimiter[string] }
-
-func (stubbornLimiter) Forget(string) { panic("cannot forget") }
-
-func TestLimiter_WhosePanicInForgetIsContained(t *testing.T) {
-	f := newFixture(t, func(c *controller.Config[Pod]) { c.Limiter = stubbornLimiter{c.Limiter} })
-	f.put("a", "1")
-	require.Equal(t, []string{"ns/a 1 0s"}, f.called())
-	f.put("a", "2")
-	require.Equal(t, []string{"ns/a 2 0s"}, f.called(), "the key is not left with the worker")
-	require.Equal(t, uint64(2), f.Stats().Reconciled)
-}
-
-// panickingLimiter panics when it is asked for a delay.
-type panickingLimiter struct{ queue.RateLimiter[string] }
-
-func (panickingLimiter) When(string, time.Time) time.Duration { panic("no delay") }
-
-// Without a delay a key that fails would be tried without a pause.
-func TestLimiter_WhosePanicInWhenDelaysASecond(t *testing.T) {
-	f := newFixture(t, func(c *controller.Config[Pod]) { c.Limiter = panickingLimiter{c.Limiter} })
-	failures := 1
-	f.reconcile = func(string) (controller.Result, error) {
-		if failures--; failures >= 0 {
-			return controller.Result{}, errBroken
-		}
-		return controller.Result{}, nil
-	}
-	f.put("a", "1")
-	require.Equal(t, []string{"ns/a 1 0s"}, f.called())
-	require.EqualError(t, f.reported[0], `controller test: "ns/a" failed, attempt 1, again in 1s: broken`)
-	require.Empty(t, f.pass(time.Second-1))
-	require.Equal(t, []string{"ns/a 1 1s"}, f.pass(1))
-}
-
-// slowSource is a source whose lists are held up until it is released.
-type slowSource struct {
-	backend.ListerWatcher
-	released chan struct{}
-}
-
-func (s slowSource) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
-	select {
-	case <-s.released:
-		return s.ListerWatcher.List(ctx, opts)
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// Before the first list each object would seem to be deleted.
-func TestController_ReconcilesNoKeyBeforeTheFirstList(t *testing.T) {
-	for call, exists := range map[string]bool{"ns/a ": true, "ns/a gone": false} {
-		synctest.Test(t, func(t *testing.T) {
-			pods, err := engine.New(podConfig())
-			require.NoError(t, err)
-			if exists {
-				_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
-				require.NoError(t, err)
-			}
-			slow := slowSource{pods.Source(), make(chan struct{})}
-			calls := make(chan string, 10)
-			c, err := controller.New(controller.Config[Pod]{
-				Source: engine.SourceOf[Pod](slow),
-				Reconcile: func(_ context.Context, key string, pod *engine.Object[Pod]) (controller.Result, error) {
-					if pod == nil {
-						calls <- key + " gone"
-						return controller.Result{}, nil
-					}
-					calls <- key + " " + pod.Value.Phase
-					return controller.Result{}, nil
-				},
-			})
-			require.NoError(t, err)
-			require.NoError(t, c.Enqueue("ns/a"))
-			synctest.Wait()
-			require.Empty(t, calls)
-			close(slow.released)
-			require.Equal(t, call, <-calls)
-			require.NoError(t, c.Settle(t.Context(), 0))
-			for len(calls) > 0 { // the change may queue it again
-				require.Equal(t, call, <-calls)
-			}
-			require.NoError(t, c.Close())
-			require.NoError(t, pods.Close())
-		})
-	}
-}
-
-// A controller whose informer never syncs reconciles nothing, and can be closed.
-func TestController_OfASourceThatIsNeverListed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pods, err := engine.New(podConfig())
-		require.NoError(t, err)
-		calls := make(chan string, 10)
-		c, err := controller.New(controller.Config[Pod]{
-			Source: engine.SourceOf[Pod](slowSource{pods.Source(), nil}),
-			Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {
-				calls <- key
-				return controller.Result{}, nil
-			},
-		})
-		require.NoError(t, err)
-		require.NoError(t, c.Enqueue("ns/a"))
-		synctest.Wait()
-		require.Empty(t, calls)
-		require.Equal(t, 1, c.Stats().Queue.Queued)
-		require.NoError(t, c.Close())
-		require.NoError(t, pods.Close())
-	})
-}
-
-// An engine that has never read its storage cannot be listed, and both it and the controller say why. By
-// [informer.ErrSource] a program that tells both knows which it is. Later the controller misses nothing.
-func TestController_ReportsASourceThatHasReadNothingYet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		host, err := engine.NewHost(engine.HostConfig{Logger: slog.New(slog.DiscardHandler)})
-		require.NoError(t, err)
-		cfg, told := podConfig(), make(chan error, 100)
-		beneath, err := memory.New(cfg.Schema(), memory.Options{})
-		require.NoError(t, err)
-		storage := faulty.New(beneath, faulty.Options{})
-		down := storage.Add(faulty.Rule{Do: faulty.Fail(errBroken)})
-		cfg.Host, cfg.Backend, cfg.OnError = host, storage, func(err error) { told <- err }
-		pods, err := engine.New(cfg)
-		require.NoError(t, err)
-		c, err := controller.New(controller.Config[Pod]{
-			Source: pods.Source(), Host: host, OnError: cfg.OnError,
-			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
-				return controller.Result{}, nil
-			},
-		})
-		require.NoError(t, err)
-		synctest.Wait()
-		by := map[bool]int{}
-		for len(told) > 0 {
-			err := <-told
-			require.ErrorIs(t, err, errBroken)
-			by[errors.Is(err, informer.ErrSource)]++
-		}
-		require.Equal(t, map[bool]int{false: 1, true: 1}, by)
-
-		down.Remove()
-		require.NoError(t, c.Informer().Synced(t.Context()))
-		for len(told) > 0 {
-			<-told
-		}
-		storage.Add(faulty.Rule{Do: faulty.Fail(errBroken)})
-		storage.BreakWatches(errBroken)
-		for range 3 {
-			require.NotErrorIs(t, <-told, informer.ErrSource, "its watch of the cache goes on")
-		}
-		require.NoError(t, c.Close())
-		require.NoError(t, pods.Close())
-		require.NoError(t, host.Close())
-		require.NoError(t, storage.Close())
-	})
-}
-
-// On a deterministic host nothing is reconciled too early in any order.
-func TestController_BeginsWithTheFirstListInAnyOrder(t *testing.T) {
-	for seed := range uint64(50) {
-		host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeeded(seed), Seed: seed})
-		require.NoError(t, err)
-		cfg := podConfig()
-		cfg.Host = host
-		pods, err := engine.New(cfg)
-		require.NoError(t, err)
-		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
-		require.NoError(t, err)
-		seen := map[string]bool{}
-		c, err := controller.New(controller.Config[Pod]{
-			Source: pods.Source(), Host: host,
-			Reconcile: func(_ context.Context, key string, pod *engine.Object[Pod]) (controller.Result, error) {
-				seen[fmt.Sprint(key, " exists: ", pod != nil)] = true
-				return controller.Result{}, nil
-			},
-		})
-		require.NoError(t, err)
-		require.NoError(t, c.Enqueue("ns/a"))
-		require.NoError(t, c.Enqueue("ns/none"))
-		require.ErrorIs(t, host.Await(t.Context(), nil), engine.ErrIdle, "the change alone begins, though its key is queued already")
-		require.Equal(t, map[string]bool{"ns/a exists: true": true, "ns/none exists: false": true}, seen)
-		require.NoError(t, c.Close())
-		require.NoError(t, pods.Close())
-		require.NoError(t, host.Close())
-	}
 }

@@ -132,3 +132,114 @@ func TestSettle_WaitsAfterTheLeaseOfItsInformerWasReleased(t *testing.T) {
 		require.NoError(t, pods.Close())
 	})
 }
+
+// The informer is shared and runs on, and what was queued is dropped.
+func TestSettle_EndsWithTheController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		shared, err := informer.New(informer.Config[Pod]{Source: pods.Source()})
+		require.NoError(t, err)
+		c, err := controller.New(controller.Config[Pod]{
+			Informer: shared,
+			Reconcile: func(ctx context.Context, _ string, _ *engine.Object[Pod]) (controller.Result, error) {
+				<-ctx.Done()
+				return controller.Result{}, ctx.Err()
+			},
+		})
+		require.NoError(t, err)
+		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		last, err := pods.Create(t.Context(), Pod{Namespace: "ns", Name: "b"})
+		require.NoError(t, err)
+		settled := make(chan error, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			settled <- c.Settle(ctx, last.Revision)
+		}()
+		time.Sleep(time.Second) // of virtual time
+		require.Empty(t, settled)
+		require.NoError(t, c.Close())
+		require.ErrorIs(t, <-settled, controller.ErrClosed)
+		require.ErrorIs(t, c.Settle(t.Context(), 0), controller.ErrClosed)
+		require.NoError(t, shared.Close())
+		require.NoError(t, pods.Close())
+	})
+}
+
+// The informer has the change, but the controller's handler is not done with it.
+func TestSettle_WaitsForTheHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		blocked := make(chan struct{})
+		reconciled := make(chan string, 1)
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(), Host: pods.Host(),
+			Keys: func(n informer.Notification[Pod]) []string {
+				<-blocked
+				return []string{n.Key()}
+			},
+			Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {
+				reconciled <- key
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		require.NoError(t, c.Settle(t.Context(), 0))
+		o, err := pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		settled := make(chan error, 1)
+		go func() { settled <- c.Settle(t.Context(), o.Revision) }()
+		time.Sleep(time.Second) // of virtual time
+		require.Empty(t, settled)
+		close(blocked)
+		require.NoError(t, <-settled)
+		require.Equal(t, "ns/a", <-reconciled)
+		synctest.Wait()
+		require.Equal(t, 1, c.Informer().Stats().Handlers, "Settle leaves none behind")
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+	})
+}
+
+// Nothing moves the host's clock, and no key is reconciled after the handler is done.
+func TestSettle_DoesNotNeedTheHostsClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0))})
+		require.NoError(t, err)
+		cfg := podConfig()
+		cfg.Host = host
+		pods, err := engine.New(cfg)
+		require.NoError(t, err)
+		release := make(chan struct{})
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(), Host: host,
+			Keys: func(informer.Notification[Pod]) []string { <-release; return nil },
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		last, err := pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		settled := make(chan error, 1)
+		go func() { settled <- c.Settle(t.Context(), last.Revision) }()
+		synctest.Wait()
+		require.Empty(t, settled)
+		close(release)
+		require.NoError(t, <-settled)
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+		require.NoError(t, host.Close())
+	})
+}
+
+func TestSettle_WaitsForTheRevision(t *testing.T) {
+	f := newFixture(t, nil)
+	at := f.put("a", "new")
+	require.NoError(t, f.Settle(t.Context(), at))
+	require.ErrorIs(t, f.Settle(t.Context(), at+1), engine.ErrIdle, "nothing has that revision yet")
+	require.NoError(t, f.Settle(t.Context(), f.put("a", "newer")))
+}
