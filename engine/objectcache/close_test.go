@@ -69,7 +69,7 @@ func TestHost_ItsEndIsTheEndOfTheCache(t *testing.T) {
 	require.NoError(t, r.source.Close())
 }
 
-// The host may be closed before the cache has had a single turn.
+// A cache may be closed before its actors have had a turn.
 func TestClose_AtOnceLeavesNoActor(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
@@ -84,6 +84,7 @@ func TestClose_AtOnceLeavesNoActor(t *testing.T) {
 	require.NoError(t, host.Close())
 }
 
+// The host may be closed before the cache has had a single turn.
 func TestHost_EndsBeforeAnythingHasRun(t *testing.T) {
 	r := newFixture(t, 1)
 	ref := r.acquire("a")
