@@ -300,16 +300,31 @@ func TestWaitFor_EndsWithASyncerThatEndsTheGoroutine(t *testing.T) {
 	require.ErrorIs(t, err, informer.ErrNotSynced)
 }
 
+// alone is an informer that only one goroutine at a time may wait for.
+type alone struct {
+	*informer.SharedInformer[pod]
+	*testing.T
+	waits *atomic.Int64
+}
+
+func (a alone) Name() string { return a.SharedInformer.Name() }
+
+func (a alone) Synced(ctx context.Context) error {
+	defer a.waits.Add(-1)
+	if a.waits.Add(1) > 1 {
+		a.Error("two goroutines wait")
+	}
+	time.Sleep(time.Second) // of virtual time, in which another could begin
+	return a.SharedInformer.Synced(ctx)
+}
+
 // Only one goroutine may run a deterministic host.
 func TestWaitFor_RunsADeterministicHostItself(t *testing.T) {
-	r := newFixture(t, nil)
-	before := runtime.NumGoroutine()
-	r.write(pod{Name: "a"})
-	during := 0
-	handle := r.subscribeRecorder(&recorder{before: func(informer.Notification[pod]) { during = runtime.NumGoroutine() }})
-	require.NoError(t, informer.WaitFor(t.Context(), r, handle))
-	require.Positive(t, during)
-	require.LessOrEqual(t, during, before)
+	synctest.Test(t, func(t *testing.T) {
+		r := newFixture(t, nil)
+		each := alone{r.SharedInformer, t, new(atomic.Int64)}
+		require.NoError(t, informer.WaitFor(t.Context(), each, each))
+	})
 }
 
 func TestSynced_OfAHandlerWaitsForItsReturn(t *testing.T) {
