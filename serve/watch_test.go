@@ -134,9 +134,9 @@ func TestWatch_BeginsWithTheNewestStateUnlessTheCacheWillDo(t *testing.T) {
 	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
 	newest := s.create("b", 1) // which the cache does not get to know
 	const initial = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
-	const query = "?watch=1&timeoutSeconds=1"
+	const query = "?watch=1"
 	for _, refused := range []string{query, query + initial, query + initial + "&resourceVersion=" + newest} {
-		a := s.get(inDefault + refused)
+		a := s.get(inDefault + refused + "&timeoutSeconds=1") // which ends a watch that begins nevertheless
 		require.Equal(t, "504 1", fmt.Sprintf("%d %s", a.code, a.header.Get("Retry-After")), "%s: %s", refused, a.body)
 		// By the cause client-go's informers know that they are not to list, but to ask for the state again.
 		require.Equal(t, "Timeout ResourceVersionTooLarge 1", a.str("reason")+" "+a.str("details.causes.0.reason")+" "+a.str("details.retryAfterSeconds"))
