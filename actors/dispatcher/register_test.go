@@ -194,28 +194,22 @@ func TestRegister_FutureStartThatIsStoppedLeavesAtOnce(t *testing.T) {
 	require.Zero(t, f.stats.Watches.Load())
 }
 
-// One that ended on its way is not taken in, and its caller learns why.
+// One that ended on its way is not taken in, leaves no stream behind, and its caller learns why.
 func TestRegister_WatchThatEndedOnItsWay(t *testing.T) {
-	f := newFixture(t)
-	w, reply := f.register(watcher.Start{Next: f.window.View().Next(), After: 1}, f.published.Load())
-	w.Stop()
-	f.executor.Run()
-	require.ErrorIs(t, <-reply, watcher.ErrStopped)
-	require.Zero(t, f.stats.Watches.Load())
-}
-
-// It leaves no stream of its filter behind.
-func TestRegister_WatchThatEndedOnItsWayLeavesNoStream(t *testing.T) {
-	f := newFixture(t)
-	filter, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})
+	key, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})
 	require.NoError(t, err)
-	w, reply, snap := watcher.New(&f.feed, watcher.Options{}), make(chan error, 1), f.published.Load()
-	w.Stop()
-	f.ref.Tell(dispatcher.Register{Watch: w.Member(), Filter: filter, Start: watcher.Start{After: 1}, Snapshot: snap, Reply: reply})
-	f.executor.Run()
-	require.ErrorIs(t, <-reply, watcher.ErrStopped)
-	require.Zero(t, f.stats.Streams.Load())
-	require.Empty(t, f.feed.Registry.Watches())
+	for _, filter := range []*store.Filter{nil, key} {
+		f := newFixture(t)
+		w, reply, snap := watcher.New(&f.feed, watcher.Options{}), make(chan error, 1), f.published.Load()
+		start := watcher.Start{Next: snap.Window.Next(), After: snap.Revision}
+		f.ref.Tell(dispatcher.Register{Watch: w.Member(), Filter: filter, Start: start, Snapshot: snap, Reply: reply})
+		w.Stop()
+		f.executor.Run()
+		require.ErrorIs(t, <-reply, watcher.ErrStopped)
+		require.Zero(t, f.stats.Watches.Load())
+		require.Zero(t, f.stats.Streams.Load())
+		require.Empty(t, f.feed.Registry.Watches())
+	}
 }
 
 // A watch that is to end once it has everything may be told so before it is registered. Its
