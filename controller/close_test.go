@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
@@ -130,13 +131,15 @@ func TestClose_WaitsForKeysOfASharedInformer(t *testing.T) {
 	})
 }
 
-// A program may make many over one informer, whose source cannot be reached yet.
+// A program may make and close many controllers over one informer whose source cannot be reached yet.
 func TestClose_LeavesNoGoroutineThatWaitsForTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods, err := engine.New(podConfig())
 		require.NoError(t, err)
 		shared, err := informer.New(informer.Config[Pod]{Source: engine.SourceOf[Pod](slowSource{pods.Source(), nil})})
 		require.NoError(t, err)
+		synctest.Wait() // until the informer lists
+		before := goleak.IgnoreCurrent()
 		c, err := controller.New(controller.Config[Pod]{
 			Informer: shared,
 			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
@@ -145,10 +148,7 @@ func TestClose_LeavesNoGoroutineThatWaitsForTheFirstList(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.NoError(t, c.Close())
-		synctest.Wait()
-		stacks := make([]byte, 1<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		require.NotContains(t, string(stacks), "created by github.com/watchmill/watchmill/controller.")
+		require.NoError(t, goleak.Find(before))
 		require.NoError(t, shared.Close())
 		require.NoError(t, pods.Close())
 	})
