@@ -52,8 +52,8 @@ func TestAsk_ABusyActorTakesTheMessageInItsTurn(t *testing.T) {
 	require.Equal(t, "a got 2; a got 3", p.take())
 }
 
-// A sender does not work off what others send, however much that is.
-func TestAsk_LeavesWhatComesAfterItToTheWorkers(t *testing.T) {
+// Ask handles its own message and no later ones, however many have come.
+func TestAsk_LeavesLaterMessagesToTheWorkers(t *testing.T) {
 	sys := newSystem(t, actors.SystemConfig{Workers: 1})
 	p := &probe{journal: new(journal), name: "a"}
 	ref := spawnIdle(t, sys, p)
@@ -71,6 +71,7 @@ func TestAsk_LeavesWhatComesAfterItToTheWorkers(t *testing.T) {
 	require.Zero(t, ref.Len())
 }
 
+// On an executor other than a pool, Ask is Tell.
 func TestAsk_LeavesTheTurnToExecutorsThatDecideWhereItRuns(t *testing.T) {
 	sys, seeded := newSeeded(t, actors.SystemConfig{})
 	p := &probe{journal: new(journal), name: "a"}

@@ -141,7 +141,7 @@ func TestClose_NothingIsSpawnedAfterIt(t *testing.T) {
 	require.Zero(t, sys.Actors())
 }
 
-// It ends as one that is stopped before its first turn, and its Stopped does not find it counted.
+// It ends like an actor that is stopped before its first turn: by the time Stopped is called, it is not counted.
 func TestClose_AnActorNotYetSpawnedDropsItsMessages(t *testing.T) {
 	sys, _ := newSeeded(t, actors.SystemConfig{})
 	p := &probe{journal: new(journal), name: "a"}

@@ -64,7 +64,7 @@ func ExampleSpawn() {
 	// <nil> Gone
 }
 
-// doubling is a number to double, and where the answer goes, which has room for it.
+// doubling is a number to double, and a channel with room for the answer.
 type doubling struct {
 	n     int
 	reply chan<- int

@@ -64,7 +64,7 @@ func TestBlocking_IsClosedAsOftenAsTurnsCome(t *testing.T) {
 	}
 }
 
-// A timer that the clock, which may be the user's, has failed to arm is none.
+// The clock may be the user's, and panic.
 func TestTimers_ThatTheClockFailsToArmAreNotCounted(t *testing.T) {
 	wall := &clocktest.Failing{Clock: clock.NewVirtual(start)}
 	sys, _ := newSeeded(t, actors.SystemConfig{Clock: wall})

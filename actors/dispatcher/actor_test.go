@@ -329,7 +329,7 @@ func TestBookmarks_ComeOnceAPeriodToWatchesWithTheOption(t *testing.T) {
 	f.has(later)
 }
 
-// Progress while a consumer reads its initial state is told soon after that, not after a period.
+// Progress that was made while a consumer read its initial state is reported soon after, not a period later.
 func TestBookmarks_ComeSoonAfterAnInitialStateThatTookLong(t *testing.T) {
 	f := newFixture(t)
 	f.state = store.NewTree()
@@ -395,8 +395,8 @@ func TestDrain_EndsWatchesThatHaveEverything(t *testing.T) {
 	require.Zero(t, f.stats.Watches.Load())
 }
 
-// The engine waits for the answer, also of a dispatcher that is at its end.
-func TestDrain_AtTheEnd(t *testing.T) {
+// The engine waits for the answer, even if the dispatcher stops first.
+func TestDrain_IsAnsweredWhenTheDispatcherStops(t *testing.T) {
 	f := newFixture(t)
 	reply := make(chan error, 1)
 	f.ref.Tell(dispatcher.Drain{Reason: errors.New("draining"), Reply: reply})
@@ -532,7 +532,7 @@ func TestRound_ThatFailsHalfwayIsMadeUpForByTheNext(t *testing.T) {
 	f.has(all, 6)
 }
 
-// What has not been dispatched is not left for as long as nothing is written.
+// Events are not held back until the next write, which may never come.
 func TestRound_ThatFailsIsMadeUpForByAnyMessage(t *testing.T) {
 	f := newFixture(t)
 	fails := f.failingClone()

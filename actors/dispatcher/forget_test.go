@@ -32,7 +32,7 @@ func TestForget_AWatchThatHasEndedKeepsNoEvents(t *testing.T) {
 	runtime.KeepAlive(f)
 }
 
-// Neither does one that ends in the middle of a batch.
+// A loop may end in the middle of a batch, whose rest the watch drops.
 func TestForget_AWatchThatEndsInALoopKeepsNoEvents(t *testing.T) {
 	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 2})
 	w := f.watch(watcher.Options{})
@@ -114,7 +114,7 @@ func TestForget_KeepsNothingOfAWatchThatHasEnded(t *testing.T) {
 			require.Zero(t, f.stats.Watches.Load())
 			runtime.GC()
 			require.Nil(t, watch.Value())
-			if name != "notified of everything" {
+			if name != "notified of everything" { // whose stream is the dispatcher's own
 				require.Nil(t, stream.Value())
 			}
 			runtime.KeepAlive(f)

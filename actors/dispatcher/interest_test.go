@@ -126,8 +126,8 @@ func TestInterest_LeavesNothingBehind(t *testing.T) {
 	require.Empty(t, i.exclusions.active)
 }
 
-// A group that stays does not have its bucket grow with all that come and go beside it.
-func TestInterest_IsAsSmallAsItsGroupsAreFew(t *testing.T) {
+// Watches with the same selector come and go beside one that stays.
+func TestInterest_DoesNotGrowWithGroupsThatComeAndGo(t *testing.T) {
 	i, h := newInterest[int](), newHistory(t)
 	i.add(byLabel("app", "web"), 0)
 	for n := range 1000 {

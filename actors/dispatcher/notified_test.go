@@ -71,7 +71,7 @@ func TestNotified_LearnOfProgressThoughAnotherIsRegistered(t *testing.T) {
 	require.Equal(t, []int{0}, later.times)
 }
 
-// A watch of everything is one of few: it is told at once.
+// There are few watches of everything, so they are notified at once.
 func TestNotified_OfEverythingLearnOfProgressAtOnce(t *testing.T) {
 	f := newFixture(t)
 	told, snap := 0, f.published.Load()
@@ -82,7 +82,7 @@ func TestNotified_OfEverythingLearnOfProgressAtOnce(t *testing.T) {
 	f.progress(5)
 	require.Equal(t, 1, told)
 	f.take(w, 5)
-	require.Zero(t, f.clock.Pending(), "there is none that is told later")
+	require.Zero(t, f.clock.Pending(), "none is left to be notified later")
 }
 
 func TestNotified_LearnOfProgressAtOnceAfterAnOutage(t *testing.T) {
@@ -122,5 +122,5 @@ func TestNotified_LearnOfProgressWhileOthersEnd(t *testing.T) {
 		f.pass(100 * time.Millisecond)
 	}
 	require.NotContains(t, all.times, 0)
-	require.Zero(t, f.clock.Pending(), "no time is counted when all have been told")
+	require.Zero(t, f.clock.Pending(), "no timer runs once all have been notified")
 }

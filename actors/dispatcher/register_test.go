@@ -212,8 +212,8 @@ func TestRegister_WatchThatEndedOnItsWay(t *testing.T) {
 	}
 }
 
-// A watch that is to end once it has everything may be told so before it is registered. Its
-// handler, for which there is nothing, has a turn to end in.
+// A watch may be asked to end, once it has everything, before it is registered. A handler that has
+// nothing to do is woken to end.
 func TestRegister_HandlerThatIsToEndIsWoken(t *testing.T) {
 	f := newFixture(t)
 	reason := errors.New("storage has lost the watch")
@@ -225,8 +225,7 @@ func TestRegister_HandlerThatIsToEndIsWoken(t *testing.T) {
 	require.Zero(t, f.stats.Watches.Load())
 }
 
-// A consumer may ask for events before its watch is registered, in vain: it is signalled
-// when there are some.
+// A consumer that asked for events before its watch was registered is signalled once there are some.
 func TestRegister_SignalsAConsumerThatWaits(t *testing.T) {
 	f := newFixture(t)
 	f.state = store.NewTree()
@@ -254,8 +253,8 @@ func TestRegister_AtTheEnd(t *testing.T) {
 	require.ErrorIs(t, w.Err(), watcher.ErrEngineClosed)
 }
 
-// A watch that resumes is on its way while the window moves past its start. It is given what
-// there was when that was decided, as if it had been registered then.
+// The window may move past the start of a watch that is about to be registered. The watch still has
+// the events of the snapshot that it was registered with.
 func TestRegister_ResumeThatTheWindowHasMovedPastKeepsItsEvents(t *testing.T) {
 	f := newFixtureWith(t, small)
 	f.write(2, 3)

@@ -13,8 +13,8 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// admitFailing has the dispatcher take in a watch whose handler fails with each event, and returns
-// it with how often the handler was called.
+// admitFailing registers a watch whose handler always fails. It returns the watch and the number of
+// the handler's calls.
 func (f *fixture) admitFailing(onRetry func(*watcher.Watch, *watcher.HandlerError, time.Duration)) (*watcher.Watch, *int) {
 	calls := new(int)
 	w := watcher.NewRetrying(&f.feed, watcher.Options{OnPool: true}, watcher.RetryingHandler{
@@ -29,7 +29,7 @@ func (f *fixture) admitFailing(onRetry func(*watcher.Watch, *watcher.HandlerErro
 	return w, calls
 }
 
-// A signal may come late, when the handler has failed with what it was for.
+// A signal may come late, after the handler has failed with the event that it was for.
 func TestRetrying_SignalDoesNotShortenAPause(t *testing.T) {
 	f := newFixture(t)
 	w, calls := f.admitFailing(nil)
@@ -44,7 +44,7 @@ func TestRetrying_SignalDoesNotShortenAPause(t *testing.T) {
 	f.executor.Run()
 }
 
-// What is told of a failure may stop the watch: no pause follows.
+// OnRetry may stop the watch, so that no pause follows.
 func TestRetrying_WatchThatIsStoppedBeforeAPauseLeavesNoTimer(t *testing.T) {
 	f := newFixture(t)
 	w, calls := f.admitFailing(func(w *watcher.Watch, _ *watcher.HandlerError, _ time.Duration) { w.Stop() })

@@ -72,7 +72,7 @@ func TestWindowMoves_StreamsDropWhatTheWindowDrops(t *testing.T) {
 	}
 }
 
-// So does one whose watch has searched the window for its events.
+// A watch that searches the window leaves in its stream nothing that the window has dropped.
 func TestWindowMoves_StreamsDropWhatAWatchHasSearched(t *testing.T) {
 	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
 	f.write(2)

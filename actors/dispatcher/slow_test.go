@@ -70,7 +70,7 @@ func TestSlow_BudgetOfSeveralGoesOnWhenOneCatchesUp(t *testing.T) {
 	require.ErrorIs(t, stuck.Err(), watcher.ErrSlowConsumer)
 }
 
-// What was there before a watch does not count as its lag.
+// Events from before a watch began do not count as its lag.
 func TestSlow_WatchThatBeginsLateDoesNotLag(t *testing.T) {
 	f := newFixture(t)
 	f.selecting(store.FilterOptions{Key: "a"}) // whose stream it shares
@@ -84,8 +84,8 @@ func TestSlow_WatchThatBeginsLateDoesNotLag(t *testing.T) {
 	require.True(t, all.Stalled())
 }
 
-// A watch that is slow in its initial state is given the rest of it and the bookmark, so that it can
-// be resumed from there. One that asked for no bookmark ends in the middle.
+// A watch that is slow in its initial state still gets the rest of it and the bookmark, from which it can
+// resume. One without a bookmark to come ends in the middle.
 func TestSlow_WatchInItsInitialStateEndsAfterItsBookmark(t *testing.T) {
 	const objects = 1000 // more than a batch
 	f := newFixture(t)
@@ -105,7 +105,7 @@ func TestSlow_WatchInItsInitialStateEndsAfterItsBookmark(t *testing.T) {
 	f.pass(time.Second)
 	require.ErrorIs(t, without.Err(), watcher.ErrSlowConsumer)
 	require.NoError(t, with.Err())
-	require.Equal(t, 1, f.clock.Pending(), "for bookmarks: it draws no more from the budget")
+	require.Equal(t, 1, f.clock.Pending(), "the timer is for bookmarks, no longer for the budget")
 	rest, end := f.read(with)
 	require.ErrorIs(t, end, watcher.ErrSlowConsumer)
 	require.Len(t, rest, objects-len(first)+1)

@@ -121,7 +121,7 @@ func TestRequestProgress_WhileOneIsBeingMadeIsMadeAfterItWhoeverWaits(t *testing
 	})
 }
 
-// The answer of a watch that is closed may never come: the next watch is asked all the same.
+// A closed watch may never answer, so the next watch is asked as well.
 func TestRequestProgress_EndsWithItsWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, func(c *reflector.Config) { c.Waiting = nil })

@@ -256,7 +256,7 @@ func TestPanics_InOnErrorGoNoFurther(t *testing.T) {
 	require.Zero(t, r.ref.Stats().Restarts)
 }
 
-// halfOpen is a source whose first watch comes with an error.
+// halfOpen is a source whose first Watch returns both a watch and an error.
 type halfOpen struct {
 	*source
 	err error

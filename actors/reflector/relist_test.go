@@ -111,7 +111,8 @@ func (s *oddPages) List(ctx context.Context, opts backend.ListOptions) (*backend
 	return page, nil
 }
 
-func TestList_TakesPagesAsTheyAre(t *testing.T) {
+// A source may count no remaining objects, and may use the array of a page itself.
+func TestList_LeavesTheArrayOfAPageToItsSource(t *testing.T) {
 	r := newFixture(t)
 	r.source.put("a", "1")
 	r.source.put("b", "2")

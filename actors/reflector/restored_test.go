@@ -121,7 +121,7 @@ func TestList_OfStorageThatIsReplacedMeanwhileIsListedAgain(t *testing.T) {
 	}
 }
 
-// The storage is told before the first page and after the last.
+// The storage is identified before the first page and after the last.
 func TestList_PagesInTheMiddleNeedNotTellTheirStorage(t *testing.T) {
 	r := newFixture(t)
 	for _, key := range []string{"a", "b", "c", "d"} {

@@ -16,7 +16,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// fixture is a cache that handles each message at once, and what it has told.
+// fixture is a cache that handles each message at once, and records what it reports.
 type fixture struct {
 	*testing.T
 	seeded   *actors.Seeded
@@ -124,9 +124,8 @@ func TestChanges_ThatDoNotFitTheStateHaveItListedAnew(t *testing.T) {
 	}
 }
 
-// Emitted values that a list has skipped are told with the next one, also if another list that
-// has skipped none comes before it.
-func TestRelist_TellsOfSkippedValuesThoughTheNextSkipsNone(t *testing.T) {
+// The next emitted value says that a list has skipped some, even if a list that skipped none came between.
+func TestRelist_ReportsSkippedValuesThoughTheNextSkipsNone(t *testing.T) {
 	f := newFixture(t, Config{Emits: true, Contiguous: true})
 	f.list(5)
 	f.list(7)
@@ -144,7 +143,7 @@ func TestRelist_AtTheSameRevisionSkipsNothing(t *testing.T) {
 	require.Equal(t, []string{"EMITTED x@6"}, f.events())
 }
 
-// The history that a warm start reads is not what calls wait for.
+// Calls wait until a warm start has read all the history up to the newest revision.
 func TestWarmStart_AnswersCallsWhenItHasTheHistory(t *testing.T) {
 	f := newFixture(t, Config{})
 	waits := f.wait(5, time.Minute)
@@ -158,7 +157,8 @@ func TestWarmStart_AnswersCallsWhenItHasTheHistory(t *testing.T) {
 	require.True(t, f.cache.Ready())
 }
 
-func TestReady_IsToldOnceForEachTime(t *testing.T) {
+// OnReady is called when the cache becomes ready, and again after an outage.
+func TestReady_IsReportedOnceEachTime(t *testing.T) {
 	f := newFixture(t, Config{})
 	f.list(5)
 	f.change(store.Added, object("a", 6))
@@ -169,7 +169,7 @@ func TestReady_IsToldOnceForEachTime(t *testing.T) {
 	require.Equal(t, 2, f.ready)
 }
 
-// Each call has a limit of its own, in whatever order they come.
+// Each call has a time limit of its own, whatever their order.
 func TestWait_EachIsAnsweredInItsTime(t *testing.T) {
 	f := newFixture(t, Config{})
 	f.list(5)
@@ -196,9 +196,8 @@ func TestTrim_GoesOnWhileNothingComes(t *testing.T) {
 	require.Zero(t, f.clock.Pending(), "there is nothing left to trim")
 }
 
-// A source that shares its state does not do so with each change. Those that leave the window
-// before anything has read the state are in it all the same.
-func TestTrim_LeavesTheStateWithWhatLeaves(t *testing.T) {
+// Changes that leave the window before anything reads the state are part of it nevertheless.
+func TestTrim_KeepsInTheStateWhatLeavesTheWindow(t *testing.T) {
 	f := newFixture(t, Config{Limits: store.WindowLimits{MaxEvents: 2, ChunkSize: 1}})
 	f.offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 1, State: store.NewTree().View()})
 	for n := range 10 {
@@ -208,8 +207,8 @@ func TestTrim_LeavesTheStateWithWhatLeaves(t *testing.T) {
 	require.Equal(t, 10, f.snapshot().State().Len())
 }
 
-// A watch from now on was asked for in a history that storage has gone back from. Its revision
-// may never come in this one.
+// A watch from now on may have been requested before storage went back. Its revision may never come
+// in the new history.
 func TestRegister_StartNowOfAnotherEpochIsNow(t *testing.T) {
 	f := newFixture(t, Config{})
 	f.list(100)
@@ -223,5 +222,5 @@ func TestRegister_StartNowOfAnotherEpochIsNow(t *testing.T) {
 	}
 	require.Len(t, f.begun, 2)
 	require.Equal(t, watcher.Start{Next: f.snapshot().Window.Next(), After: 7}, f.begun[0].Start)
-	require.Equal(t, watcher.Start{Pending: 100}, f.begun[1].Start, "storage has not told of it yet")
+	require.Equal(t, watcher.Start{Pending: 100}, f.begun[1].Start, "an epoch that the cache has not heard of yet")
 }

@@ -48,7 +48,7 @@ func TestCompact_IsForgottenWhenStorageGoesBack(t *testing.T) {
 	require.EqualValues(t, 7, c.floor())
 }
 
-// What another storage has is not of the history that was compacted, however far that went.
+// The history of another storage was not compacted, however far that of the first one was.
 func TestCompact_IsForgottenWithTheStorage(t *testing.T) {
 	c := newFixture(t, Config{})
 	c.list(105)

@@ -74,7 +74,7 @@ func TestWatch_BookmarkTellsOfWhatConflationLeftOut(t *testing.T) {
 	require.Equal(t, []string{"MODIFIED y@202", "EMITTED x@203 after-gap"}, readAll(t, watch), "emitted values may be lost, too")
 }
 
-// The events of the window are shared: what one watch has lost is no gap of another.
+// Watches share the events of the window, so a gap of one must not show in another.
 func TestWatch_ConflationMarksNoEventOfAnotherWatch(t *testing.T) {
 	w, watch := lagging(t, "", watcher.Options{Buffer: 1, Policy: watcher.Conflate})
 	other := w.watch(watcher.Options{}, w.now())
@@ -86,8 +86,8 @@ func TestWatch_ConflationMarksNoEventOfAnotherWatch(t *testing.T) {
 	require.Equal(t, "EMITTED x@11", got[len(got)-1])
 }
 
-// A difference tells a deletion at a revision before the true one: with a watch from there, what
-// is deleted would come back.
+// A conflated deletion has a revision before the true one. A watch that resumed from it would see the
+// deleted object again.
 func TestWatch_RevisionStaysBeforeADifferenceUntilItsEnd(t *testing.T) {
 	w, watch := lagging(t, "", watcher.Options{Buffer: 1, Policy: watcher.Conflate})
 	w.rounds(1, "create a")

@@ -113,7 +113,7 @@ func TestStopWith_KeepsOneContextWithoutWatches(t *testing.T) {
 	}
 }
 
-// A watch that has ended before is not kept for as long as the context lasts.
+// A watch that has already ended is not kept for as long as the context lasts.
 func TestStopWith_OfAWatchThatHasEndedLeavesNoHook(t *testing.T) {
 	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
 	ctx, cancel := context.WithCancel(t.Context())

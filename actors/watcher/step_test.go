@@ -156,7 +156,7 @@ func TestWindowMoved_LooksOnceForWhatTheConsumerOfASearchHasInHand(t *testing.T)
 	require.True(t, w.flags.has(emptyHanded))
 }
 
-// What it takes later is looked for again, or a drain would not wait for it.
+// A drain waits for events in hand, so they are looked for again after each search.
 func TestWindowMoved_KeepsWhatTheConsumerHasTakenAfterASearch(t *testing.T) {
 	_, stream := rareState(t, 0)
 	window := writtenWindow(stepSize + 10)
@@ -188,7 +188,7 @@ func TestWindowMoved_KeepsWhatTheConsumerHasTakenAfterASearch(t *testing.T) {
 	require.Equal(t, events, w.inHand(feed.Load()))
 }
 
-// However much that is not for the watch leaves the window with what it keeps.
+// The window drops thousands of events, of which the watch has to keep one.
 func TestWindowMoved_KeepsWhatIsForTheWatchAmongMuchThatIsNot(t *testing.T) {
 	_, stream := rareState(t, 0)
 	window := store.NewWindow(store.WindowLimits{}, nil)
@@ -228,17 +228,18 @@ func TestConflate_ComparesWithoutTheLock(t *testing.T) {
 	require.True(t, free)
 }
 
-func TestConflate_OfAWatchThatEndsMeanwhile(t *testing.T) {
+// The user's Clone may stop the watch.
+func TestConflate_OfAWatchThatEndsMeanwhileKeepsNothing(t *testing.T) {
 	w := toBeConflated(t, (*Watch).Stop)
 	events, n := steps(w)
 	require.Equal(t, 1, n)
 	require.Empty(t, events)
 	require.ErrorIs(t, w.Err(), ErrStopped)
-	require.Nil(t, w.cur.backlog, "it keeps nothing")
+	require.Nil(t, w.cur.backlog)
 }
 
-// toBeConflated returns a watch that is conflated when it reads, to nine events. The function is
-// called while the states are compared, by the schema's Clone.
+// toBeConflated returns a watch that is conflated to nine events when it reads. The schema's Clone calls
+// during while the states are compared.
 func toBeConflated(t *testing.T, during func(*Watch)) *Watch {
 	var w *Watch
 	schema := &store.Schema{Clone: func(o *store.Object) *store.Object {

@@ -68,7 +68,7 @@ func TestWatch_NextHandsOutWholeRevisions(t *testing.T) {
 	}
 }
 
-// A consumer may keep a batch and ask for the next.
+// A consumer may keep a batch while it reads the next.
 func TestWatch_BatchesOfAnInitialStateStayAsTheyAre(t *testing.T) {
 	w := wide(t, "")
 	w.oneRevision(1000)
@@ -196,8 +196,8 @@ func TestWatch_BreakingOutOfALoopLosesNothing(t *testing.T) {
 	require.Equal(t, uint64(5), watch.Delivered())
 }
 
-// The revision follows a channel event by event, and not batch by batch.
-func TestWatch_RevisionOfAChannelIsThatOfWhatWasReceived(t *testing.T) {
+// The revision advances with each event that is received, and not by whole batches.
+func TestWatch_RevisionFollowsWhatAChannelDelivers(t *testing.T) {
 	w := wide(t, "")
 	w.feed.Go = func(f func()) { f() }
 	watch := w.watch(watcher.Options{}, w.now())
