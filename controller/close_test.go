@@ -101,7 +101,7 @@ func TestClose_NamesTheKeysThatHoldItUp(t *testing.T) {
 	})
 }
 
-// Keys is the controller's function, too, though it runs for an informer that goes on.
+// Keys belongs to the controller, though it runs in an informer that others go on using.
 func TestClose_WaitsForKeysOfASharedInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods, err := engine.New(podConfig())
@@ -203,8 +203,8 @@ func (s heldSource) List(ctx context.Context, opts backend.ListOptions) (*backen
 	return s.ListerWatcher.List(ctx, opts)
 }
 
-// Nothing else closes a host of its own, or ends its informer on another: the bubble would not
-// end before the workers of its host.
+// Nothing but this Close ends the controller's own host, or its informer on another host. The bubble would
+// not end before their goroutines.
 func TestClose_FromReconcileReturnsAtOnce(t *testing.T) {
 	for _, ownHost := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -241,7 +241,7 @@ func TestClose_FromReconcileReturnsAtOnce(t *testing.T) {
 	}
 }
 
-// What is queued is dropped, in whatever order the actors hear of the end.
+// Queued keys are dropped, in whatever order the actors learn of the end.
 func TestClose_DropsWhatIsQueued(t *testing.T) {
 	for seed := range uint64(50) {
 		host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeeded(seed), Seed: seed})
@@ -273,7 +273,7 @@ func TestClose_DropsWhatIsQueued(t *testing.T) {
 	}
 }
 
-// A controller may be closed before its workers have begun, which are gone by then as any other.
+// A controller may be closed before its workers have begun. They are gone when Close returns.
 func TestClose_AtOnceLeavesNoActor(t *testing.T) {
 	pods, err := engine.New(podConfig())
 	require.NoError(t, err)
@@ -296,7 +296,7 @@ func TestClose_AtOnceLeavesNoActor(t *testing.T) {
 	require.NoError(t, pods.Close())
 }
 
-// Its host may be closed first, which ends the contexts of calls, too.
+// The host may be closed first, which ends the contexts of Reconcile.
 func TestClose_HostFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods, err := engine.New(podConfig())
@@ -327,8 +327,8 @@ func TestClose_HostFirst(t *testing.T) {
 	})
 }
 
-// Nothing closes what New has begun but New: the host has no actor more than before, and the
-// bubble would not end before the workers of a host of its own.
+// A New that fails stops what it has started: the host has no more actors than before, and the bubble
+// would not end before the workers of a host of its own.
 func TestNew_ThatFailsLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reconcile := func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {

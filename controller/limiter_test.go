@@ -92,7 +92,7 @@ type panickingLimiter struct{ queue.RateLimiter[string] }
 
 func (panickingLimiter) When(string, time.Time) time.Duration { panic("no delay") }
 
-// Without a delay a key that fails would be tried without a pause.
+// With no delay at all, a key that fails would be tried again and again without a pause.
 func TestLimiter_WhosePanicInWhenDelaysASecond(t *testing.T) {
 	f := newFixture(t, func(c *controller.Config[Pod]) { c.Limiter = panickingLimiter{c.Limiter} })
 	failures := 1

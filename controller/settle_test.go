@@ -26,7 +26,7 @@ func settleOnce(t *testing.T, c *controller.Controller[Pod], release chan struct
 	return <-settled
 }
 
-// A program is not told that all is well whose source has never been read.
+// Settle does not report success for a source that has never been read.
 func TestSettle_FailsWhileTheSourceCannotBeListed(t *testing.T) {
 	f := newFixture(t, func(c *controller.Config[Pod]) {
 		c.Source = engine.SourceOf[Pod](brokenSource{c.Source})

@@ -46,8 +46,8 @@ func TestServe_WritesAKubeconfigThatLeadsToTheServer(t *testing.T) {
 	}
 }
 
-// kubectl leaves the token of a kubeconfig out where the server's URL has no TLS, and then says only
-// that it is not logged in.
+// kubectl does not send the token of a kubeconfig to a server without TLS, and says only that it is not
+// logged in.
 func TestServe_WarnsOfAKubeconfigWhoseTokenIsNotSent(t *testing.T) {
 	dir := t.TempDir()
 	tokens := filepath.Join(dir, "tokens")

@@ -105,6 +105,7 @@ func TestClose_FromAHandlerNamesTheHandler(t *testing.T) {
 	})
 }
 
+// Only the handler that calls Close is running, and so holds it up.
 func TestClose_FromAHandlerNamesNoneThatIsIdle(t *testing.T) {
 	r := newFixture(t, nil)
 	r.subscribe(informer.HandlerOptions{Name: "idle"})
@@ -250,7 +251,7 @@ func TestHost_ClosedBeforeTheInformer(t *testing.T) {
 	require.NoError(t, source.Close())
 }
 
-// An informer may be closed before its actor has had a turn, which is gone by then as any other.
+// An informer may be closed before its actor has had a turn. Its actors are gone when Close returns.
 func TestClose_AtOnceLeavesNoActor(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{})
 	require.NoError(t, err)
@@ -269,7 +270,7 @@ func TestClose_AtOnceLeavesNoActor(t *testing.T) {
 	require.NoError(t, host.Close())
 }
 
-// It is told of no more than that it is closed, before its actor has had its first turn.
+// An informer whose actor has not had a turn when its host closes ends with ErrClosed, and reports nothing.
 func TestHost_ClosedBeforeAnythingHasRun(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: actors.NewSeeded(1), Seed: 1})
 	require.NoError(t, err)

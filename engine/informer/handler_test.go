@@ -305,8 +305,8 @@ func TestFilteringHandler_TellsOfAllThatItAccepts(t *testing.T) {
 	}
 }
 
-// A program sees how far a handler is, also within the notifications that it was given at once.
-func TestLag_CountsDownToTheOneBeingHandled(t *testing.T) {
+// Lag counts down with each notification, even of those that a handler was given together.
+func TestLag_CountsTheNotificationBeingHandled(t *testing.T) {
 	r := newFixture(t, nil)
 	for _, name := range []string{"a", "b", "c"} {
 		r.write(pod{Name: name})

@@ -30,7 +30,7 @@ func TestOverlay_ShowsAWriteUntilTheInformerHasIt(t *testing.T) {
 	require.Equal(t, rev, overlay.Get("a").Revision)
 	r.executor.Run()
 	require.NotNil(t, r.Get("a"))
-	require.Same(t, r.Get("a"), overlay.Get("a"), "as a Transform may have left it")
+	require.Same(t, r.Get("a"), overlay.Get("a"), "the informer's object, which a Transform may have changed")
 	overlay.Wrote(written(pod{Name: "a", Node: "n1"}, rev))
 	require.Same(t, r.Get("a"), overlay.Get("a"), "though it was recorded late")
 	newer := r.put(pod{Name: "a", Node: "n2"})

@@ -32,8 +32,8 @@ func TestRelist_IsUpdateAndAddAndNotInitial(t *testing.T) {
 	require.Equal(t, []string{"DELETED c@7 relist stale", "MODIFIED b@3→5 relist", "ADDED d@7 relist"}, l.recorded())
 }
 
-// The deletion of an object that was created again is one of them.
-func TestRelist_TellsOfDeletionsFirst(t *testing.T) {
+// The deletion of an object that was created again comes first, too.
+func TestRelist_NotifiesOfDeletionsFirst(t *testing.T) {
 	r := newFixture(t, nil)
 	l, _ := r.subscribe()
 	r.put(pod{Name: "b"})

@@ -33,7 +33,7 @@ func TestRemove_Twice(t *testing.T) {
 	require.ErrorIs(t, handle.Synced(t.Context()), informer.ErrNotSynced, "it never had the first list")
 }
 
-// Handlers may come and go as long as the informer lives, each with what its function refers to.
+// Handlers may come and go for as long as an informer runs, each with all that its function refers to.
 func TestRemove_LeavesNothingOfTheHandler(t *testing.T) {
 	r := newFixture(t, nil)
 	var gone []weak.Pointer[recorder]

@@ -122,7 +122,7 @@ func TestOverlay_ForgetsAWriteToStorageThatWasReplaced(t *testing.T) {
 	}
 }
 
-// Later lists are of the storage that is known by then: what is unchanged in them is no news.
+// Once another storage has taken the first one's place, a relist notifies only of what has changed since.
 func TestRelist_OfStorageThatHasTakenAnothersPlaceIsLikeAnyOther(t *testing.T) {
 	r, identified := newRestorable(t)
 	l, _ := r.subscribe()

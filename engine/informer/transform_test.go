@@ -67,7 +67,7 @@ func (s *copyingSource) List(ctx context.Context, opts backend.ListOptions) (*ba
 	return &copied, nil
 }
 
-// A Transform that drops what takes memory would otherwise save none.
+// A Transform that drops fields is to save their memory.
 func TestTransform_OfAListLeavesNothingOfWhatWasListed(t *testing.T) {
 	var source *copyingSource
 	r := newFixture(t, func(cfg *informer.Config[pod]) {
@@ -169,8 +169,8 @@ func TestTransform_FailsForAnObjectThatARelistFindsCreatedAgain(t *testing.T) {
 	}
 }
 
-// Where Identity tells objects apart, a list does not show whether it is another one: the value that
-// Identity needs is the one that Transform has failed to make.
+// Identity needs the value that Transform has failed to make, so it is not known whether the object is
+// another one, and the old state stays.
 func TestTransform_FailsForAnObjectThatOnlyIdentityKnows(t *testing.T) {
 	r := newFixture(t, func(cfg *informer.Config[pod]) {
 		cfg.Identity = func(o *informer.Object[pod]) string { return o.Value.Name }
@@ -185,7 +185,7 @@ func TestTransform_FailsForAnObjectThatOnlyIdentityKnows(t *testing.T) {
 		return err
 	})
 	require.Empty(t, l.recorded())
-	require.Equal(t, "n1", r.Get("a").Value.Node, "the state before stays")
+	require.Equal(t, "n1", r.Get("a").Value.Node)
 }
 
 // The state before is of storage that is gone.

@@ -81,7 +81,7 @@ func TestSynced_SaysWhyTheSourceDoesNotSync(t *testing.T) {
 	require.ErrorIs(t, err, errGaveUp)
 	require.ErrorIs(t, err, errBad)
 	_, handle := r.subscribe()
-	require.ErrorIs(t, handle.Synced(ctx), errBad, "it waits for the same")
+	require.ErrorIs(t, handle.Synced(ctx), errBad, "a handler waits for the same list")
 }
 
 var errGaveUp = errors.New("gave up")
@@ -121,7 +121,7 @@ func TestSynced_NamesNoErrorThatIsNotWhyItWaits(t *testing.T) {
 	})
 }
 
-// The list has arrived at the second attempt, and the watch does not begin.
+// The list has succeeded at the second attempt, so its first error is not why the call waits.
 func TestWaitForRevision_NamesNoErrorThatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Blocks: true})
@@ -147,8 +147,8 @@ func (unwatched) Watch(ctx context.Context, _ backend.WatchOptions) (backend.Wat
 	return nil, context.Cause(ctx)
 }
 
-// A call that waits for what is far away does not hold up one that does not, whichever came first.
-func TestWaitForRevision_EndsWithItsOwn(t *testing.T) {
+// A call for a distant revision does not hold up one for a nearer revision, whichever came first.
+func TestWaitForRevision_EndsAtItsOwnRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := enginetest.NewSource(podConfig())
 		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
@@ -293,6 +293,7 @@ func (exitingSyncer) Synced(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// Synced may be the user's, and call runtime.Goexit.
 func TestWaitFor_EndsWithASyncerThatEndsTheGoroutine(t *testing.T) {
 	s, _ := busy(t, nil)
 	err := informer.WaitFor(t.Context(), s, exitingSyncer{})
@@ -376,7 +377,7 @@ func TestWaitForRevision_AsksTheSourceForProgress(t *testing.T) {
 		gaveUp, giveUp := context.WithTimeout(t.Context(), time.Second)
 		defer giveUp()
 		require.ErrorIs(t, s.WaitForRevision(gaveUp, rev+1), context.DeadlineExceeded)
-		time.Sleep(time.Minute) // of virtual time, for a request that is on its way
+		time.Sleep(time.Minute) // of virtual time, in which a request under way ends
 		asked := source.lost.Load()
 		time.Sleep(time.Hour)
 		require.Equal(t, asked, source.lost.Load(), "no call waits")

@@ -95,7 +95,7 @@ func TestHost_EndsBeforeAnythingHasRun(t *testing.T) {
 	r.close()
 }
 
-// A Get does not wait for a source that does not return, which holds up the end of the host.
+// A source that does not return holds up the end of the host, but not the calls of Get.
 func TestHost_ItsEndEndsGetsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host, err := engine.NewHost(engine.HostConfig{})

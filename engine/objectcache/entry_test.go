@@ -29,8 +29,8 @@ func TestEntry_StaysClosedWhateverArrives(t *testing.T) {
 	require.ErrorIs(t, e.view.Load().err, ErrClosed)
 }
 
-// The object was idle, and the Reflector that followed it before comes too late with everything.
-func TestEntry_HearsOnlyThePresentReflector(t *testing.T) {
+// After a pause a new Reflector follows the object. Whatever the old one still sends is ignored.
+func TestEntry_IgnoresAnEarlierReflector(t *testing.T) {
 	e := newEntry("a")
 	at := func(rev store.Revision) *store.Object {
 		return store.Header(&engine.Object[string]{Key: "a", Revision: rev})
@@ -66,7 +66,7 @@ func TestEntry_HearsOnlyThePresentReflector(t *testing.T) {
 	require.EqualValues(t, 7, reached)
 }
 
-// A key that is not referenced any more costs no memory, however many there have been.
+// A key without references costs no memory.
 func TestRelease_LeavesNothingOfTheEntry(t *testing.T) {
 	host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeeded(1), Seed: 1})
 	require.NoError(t, err)

@@ -58,11 +58,11 @@ func TestGetNotOlderThan_SeesTheWrite(t *testing.T) {
 	written, err := secrets.Put(ctx, secret{Name: "token", Data: "again"})
 	require.NoError(t, err)
 	read, err = ref.GetNotOlderThan(ctx, written.Revision)
-	require.NoError(t, err, "though there was none")
+	require.NoError(t, err, "the object was deleted before")
 	require.Equal(t, "again", read.Value.Data)
 }
 
-// A revision counts from when what it has brought is served.
+// The cache reaches a revision only when Get returns its object.
 func TestGetNotOlderThan_ReturnsNothingOlderWhileTheWriteArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		arriving := make(chan struct{})
@@ -99,8 +99,8 @@ func TestGetNotOlderThan_ReturnsNothingOlderWhileTheWriteArrives(t *testing.T) {
 	})
 }
 
-// What the cache has seen it has, also while the source cannot be reached.
-func TestGetNotOlderThan_WhileTheSourceIsDown(t *testing.T) {
+// A revision that the cache has reached needs no source.
+func TestGetNotOlderThan_ReturnsWhatItHasWhileTheSourceIsDown(t *testing.T) {
 	r := started(t)
 	r.put(secret{Name: "a", Data: "1"})
 	ref := r.acquire("a")
@@ -326,8 +326,8 @@ func TestChanged_SignalsWhatGetReturns(t *testing.T) {
 	require.True(t, hasChanged(ref.Changed()), "and stays so")
 }
 
-// What waits for a change that cannot come is told so.
-func TestChanged_OfWhatHasNotArrived(t *testing.T) {
+// A caller that waits for an object that has not arrived is woken when its reference or the cache is closed.
+func TestChanged_SignalsThatNothingWillArrive(t *testing.T) {
 	r := started(t)
 	r.source.FailList(1<<30, nil)
 	ref, released := r.acquire("token"), r.acquire("token")
@@ -336,7 +336,7 @@ func TestChanged_OfWhatHasNotArrived(t *testing.T) {
 	require.False(t, hasChanged(changed))
 	released.Release()
 	require.True(t, hasChanged(changed), "a reference is released")
-	require.True(t, hasChanged(released.Changed()), "its own does not change any more")
+	require.True(t, hasChanged(released.Changed()), "nothing changes for it any more")
 	changed = ref.Changed()
 	require.False(t, hasChanged(changed))
 	require.NoError(t, r.cache.Close())
