@@ -91,7 +91,7 @@ func TestClient_LeavesADeadConnectionOfHTTP2(t *testing.T) {
 	})
 }
 
-// A client keeps a connection for the next request. None outlives its backend, nor the call of Kinds.
+// A connection that is kept for the next request is closed with the backend, or at the end of Kinds.
 func TestBackend_LeavesNoConnection(t *testing.T) {
 	for name, call := range map[string]func(t *testing.T, url string){
 		"a request": func(t *testing.T, url string) {
@@ -141,7 +141,7 @@ func TestBackend_LeavesNoConnection(t *testing.T) {
 	}
 }
 
-// closing is a body that counts when it is closed.
+// closing is a body that is counted as open until it is closed.
 type closing struct {
 	io.Reader
 	open *atomic.Int64
@@ -165,7 +165,7 @@ func tracked(open *atomic.Int64, answer pretended) pretended {
 	}
 }
 
-// Whatever comes of an answer, its connection is given back, also if the answer has no end.
+// The body of each answer is closed, even if it has no end.
 func TestBackend_ClosesEachAnswer(t *testing.T) {
 	for _, code := range []int{http.StatusOK, http.StatusForbidden} {
 		var open atomic.Int64
@@ -181,7 +181,7 @@ func TestBackend_ClosesEachAnswer(t *testing.T) {
 	}
 }
 
-// A connection of a watch is given back before the next one is opened, also if the server leaves it open.
+// A watch closes each answer before it sends the next request, even if the server keeps the answer open.
 func TestWatch_ClosesEachConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open atomic.Int64
@@ -200,7 +200,7 @@ func TestWatch_ClosesEachConnection(t *testing.T) {
 	})
 }
 
-// Close waits for what it ends: afterwards no code of the user's runs.
+// When Close has returned, no code of the user's runs any more.
 func TestBackend_CloseWaitsForItsGoroutines(t *testing.T) {
 	for name, call := range map[string]func(ctx context.Context, b *remote.Backend) error{
 		"watch": func(ctx context.Context, b *remote.Backend) error {

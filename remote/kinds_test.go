@@ -199,8 +199,8 @@ func TestKinds_OfAServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// A kind has the scope and the subresources that the server says.
-func TestKinds_ScopesAndStatuses(t *testing.T) {
+// A kind has the scope and the status subresource that discovery names.
+func TestKinds_HaveTheScopeAndStatusOfDiscovery(t *testing.T) {
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/apis" {
 			_, _ = io.WriteString(w, `{}`) // it has no schemas

@@ -144,7 +144,7 @@ func TestList_PagesAreBoundedTogether(t *testing.T) {
 	require.Less(t, pages, 100)
 }
 
-// The pages of a list that begins at a key are of one state, and the last one says that it is.
+// All pages of a list that begins at a key are of one state, and the last one says that none remain.
 func TestList_PagesFromAKeyAreOfOneState(t *testing.T) {
 	origin := originWith(t, "a", "b", "d")
 	b := backendAt(t, origin.url)

@@ -132,7 +132,7 @@ func TestForward_PreconditionsAndBodyMustNotDiffer(t *testing.T) {
 	}
 }
 
-// A body may say what the options do, or nothing.
+// A body may repeat the preconditions of the options, or have none.
 func TestForward_PreconditionsMayBeInTheBody(t *testing.T) {
 	var body []byte
 	b := pretend(t, func(r *http.Request) (_ *http.Response, err error) {

@@ -162,7 +162,7 @@ func TestBackend_AWriteIsUncertainOnceItMayHaveBeenSent(t *testing.T) {
 	}
 }
 
-// decoded is the object that text is the JSON of.
+// decoded returns the object of a JSON text.
 func decoded(text string) (*store.Object, error) {
 	format, err := registry.FormatOf(widgets(nil))
 	if err != nil {
@@ -344,7 +344,7 @@ func TestForward_SendsTheOptionsThatAreGiven(t *testing.T) {
 	require.Equal(t, []string{"", "dryRun=All&fieldManager=me&fieldValidation=Warn&force=true"}, asked)
 }
 
-// A deletion has the options that are given, above all what the object must be.
+// A deletion sends its options, above all the preconditions.
 func TestForwardDelete_SendsTheOptionsThatAreGiven(t *testing.T) {
 	var bodies []string
 	b := pretend(t, func(r *http.Request) (*http.Response, error) {
@@ -372,7 +372,7 @@ func TestForwardDelete_SendsTheOptionsThatAreGiven(t *testing.T) {
 	}
 }
 
-// Only the status of the answer says whether an update or an apply has made the object.
+// Only the status code of the answer says whether an update or an apply has created the object.
 func TestForward_TellsWhetherTheObjectIsNew(t *testing.T) {
 	for code, isNew := range map[int]bool{http.StatusOK: false, http.StatusCreated: true} {
 		b := pretend(t, func(*http.Request) (*http.Response, error) { return reply(code, strings.NewReader("{}")) })
@@ -384,7 +384,7 @@ func TestForward_TellsWhetherTheObjectIsNew(t *testing.T) {
 	}
 }
 
-// The time of a write is when it was answered, for the server says only when the object was created.
+// Written of a Put is the time of its answer, since the server reports only the time of the creation.
 func TestPut_IsWrittenNow(t *testing.T) {
 	const created = `"creationTimestamp":"2020-01-02T03:04:05Z",`
 	text := strings.Replace(object("a", 6), `"uid"`, created+`"uid"`, 1)
@@ -400,7 +400,7 @@ func TestPut_IsWrittenNow(t *testing.T) {
 	require.Equal(t, 2020, o.Written.UTC().Year())
 }
 
-// A server that does not know how to leave managed fields out sends them.
+// A server may send managed fields although it was asked to leave them out.
 func TestGet_LeavesManagedFieldsOut(t *testing.T) {
 	text := strings.Replace(object("a", 6), `"uid"`, `"managedFields":[{"manager":"m"}],"uid"`, 1)
 	format, err := registry.FormatOf(widgets(nil))

@@ -91,7 +91,7 @@ func TestWatch_NextOfFewerEventsThanThereAre(t *testing.T) {
 	})
 }
 
-// A batch without events is followed by a notification also if it reports progress: a consumer need
+// A batch without events is followed by a notification even if it reports progress, so a consumer need
 // not call Next again before that.
 func TestWatch_NotifiesAfterABatchOfProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestWatch_NotifiesAfterABatchOfProgress(t *testing.T) {
 	})
 }
 
-// Events of one revision that arrive together are in one batch, also for a consumer that reads as soon as
+// Events of one revision that arrive together are in one batch, even for a consumer that reads as soon as
 // it is notified.
 func TestWatch_WhatArrivesTogetherIsReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestWatch_WhatArrivesTogetherIsReadTogether(t *testing.T) {
 	})
 }
 
-// What a server says late does not take the watch back.
-func TestWatch_AnOldBookmarkTakesNothingBack(t *testing.T) {
+// A bookmark older than the last event does not move the watch back.
+func TestWatch_AnOldBookmarkMovesNothingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := pretend(t, staying(event("ADDED", "a", 7)+bookmarkAt(6)))
 		w, err := b.Watch(t.Context(), backend.WatchOptions{From: 5, NoPrev: true, Notify: func() {}})
