@@ -57,7 +57,7 @@ func TestAdmission_ChangesOfMetadataLeaveTheStoredObjectAlone(t *testing.T) {
 	}
 }
 
-// Many objects can be made from one template, of which each value has the maps and lists.
+// A program may create many objects from one template, whose maps and lists they share until Create copies them.
 func TestAdmission_ChangesOfMetadataLeaveTheTemplateAlone(t *testing.T) {
 	cfg := config()
 	cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// twoWriters returns two stores over one storage, and a function that has something happen once, right
-// before storage gets the first's next call of that kind.
+// twoWriters returns two stores over one storage. The function before calls do once, right before the first
+// store's next call of that kind reaches storage.
 func twoWriters(t *testing.T) (first, second *registry.Store[Widget], before func(op faulty.Op, do func())) {
 	t.Helper()
 	mine, others := config(), config()
@@ -30,8 +30,8 @@ func twoWriters(t *testing.T) (first, second *registry.Store[Widget], before fun
 	}
 }
 
-// A deletion that names a state marks no newer one.
-func TestDelete_MarksTheStateThatItNames(t *testing.T) {
+// A deletion with a revision does not mark a newer state.
+func TestDelete_OfARevisionMarksNoNewerState(t *testing.T) {
 	s, other, before := twoWriters(t)
 	o := create(t, s, finalized("a"))
 	before(faulty.OpPut, func() {
@@ -45,8 +45,8 @@ func TestDelete_MarksTheStateThatItNames(t *testing.T) {
 	require.Nil(t, now.Value.DeletionTimestamp)
 }
 
-// An update that takes the last finalizer deletes the object that had it, and none that has taken its name
-// since: to that it is an update as any other.
+// An update that removes the last finalizer deletes the object that had it. If another object has taken the
+// name by then, the update changes that one and does not delete it.
 func TestUpdate_ThatEndsADeletionDeletesNoOtherObject(t *testing.T) {
 	s, other, before := twoWriters(t)
 	o := create(t, s, finalized("a"))

@@ -98,8 +98,8 @@ func TestDeleteAll_GoesOnWhereTheRevisionOfItsFirstPageIsGone(t *testing.T) {
 	require.Equal(t, registry.DeletePage+1, n)
 }
 
-// A limited deletion is continued by its caller, who learns that the page is gone.
-func TestDeleteAll_WithALimitTellsThatItsPageIsGone(t *testing.T) {
+// The caller continues a deletion with a limit, and so has to know that the revision of its list has expired.
+func TestDeleteAll_WithALimitReportsThatItsListHasExpired(t *testing.T) {
 	cfg := config()
 	stored, err := memory.New(registry.Schema(cfg), memory.Options{})
 	require.NoError(t, err)

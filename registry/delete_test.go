@@ -267,8 +267,8 @@ func TestDelete_LongGracePeriodDoesNotOverflow(t *testing.T) {
 	require.True(t, marked.Value.DeletionTimestamp.After(o.Value.CreationTimestamp.Time))
 }
 
-// An object that another system has marked may have no period of grace. Nothing counts one from then on.
-func TestDelete_OfWhatWasMarkedWithoutAPeriodOfGrace(t *testing.T) {
+// An object that another system has marked may have no grace period, and is given none.
+func TestDelete_OfAMarkWithoutAGracePeriodAddsNone(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.Grace = func(*Widget, *int64) (int64, bool) { return 30, true }
 	s := open(t, cfg)
@@ -297,7 +297,7 @@ func TestDelete_OfWhatWasMarkedWithoutAPeriodOfGrace(t *testing.T) {
 	}
 }
 
-// The last state tells when the object was created and what it was found by, whichever write deletes it.
+// The last state has the creation, the labels and the fields of the object, whichever write deletes it.
 func TestDelete_ReturnsAWholeLastState(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) { return *asked, true }
@@ -341,7 +341,7 @@ func TestDelete_ReturnsAWholeLastState(t *testing.T) {
 	}
 }
 
-// The mark makes the object larger, which storage may not allow.
+// The mark makes the object larger, perhaps too large for storage.
 func TestDelete_MarksAnObjectThatIsTooLargeWithoutItsManagedFields(t *testing.T) {
 	cfg := config()
 	schema := registry.Schema(cfg)

@@ -10,8 +10,8 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// What storage of the protocol answers becomes an object that can be found, or an error: a replica trusts no answer.
-func TestFormat_DecodesWholeObjectsAlone(t *testing.T) {
+// A replica trusts no answer: each becomes an object with key, revision, labels and fields, or an error.
+func TestFormat_DecodesWholeObjectsOrFails(t *testing.T) {
 	format, err := registry.FormatOf(config())
 	require.NoError(t, err)
 	o, err := format.Decode([]byte(`{"metadata":{"namespace":"default","name":"a","resourceVersion":"7","labels":{"a":"b"}},"spec":{"size":1,"color":"red"}}`))

@@ -178,8 +178,8 @@ func TestScale_ObeysTheKind(t *testing.T) {
 	require.Equal(t, []string{`CREATE "" 3`, `UPDATE "scale" 8`}, seen)
 }
 
-// What sets the number may write where a pointer of the object leads, as many kinds have one: the stored
-// object, which readers share, has another.
+// SetReplicas may write through a pointer of the object, as in many kinds. Readers share the stored object,
+// so that has a pointer of its own.
 func TestScale_LeavesTheStoredObjectAlone(t *testing.T) {
 	type pool struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -202,7 +202,7 @@ func TestScale_LeavesTheStoredObjectAlone(t *testing.T) {
 		require.EqualValues(t, 3, *stored.Value.Replicas)
 	}
 	_, _, err = s.Resources()[1].Update(t.Context(), "default/a", setting(`{"metadata":{"name":"a"},"spec":{"replicas":-1}}`), registry.WriteOptions{})
-	require.Equal(t, "invalid", kindOf(err), "in every kind")
+	require.Equal(t, "invalid", kindOf(err), "no kind may have fewer than none")
 }
 
 func TestScale_ContainsWhatPanicsAndWhatDoesNotSet(t *testing.T) {

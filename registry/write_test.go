@@ -185,7 +185,7 @@ func TestDryRun_StoresNothing(t *testing.T) {
 	require.Same(t, stored, still)
 }
 
-// What a dry run answers is the object that there would be, as what is found by its labels and fields.
+// A dry run returns the object as it would be stored, with its labels and fields.
 func TestDryRun_AnswersAreWholeObjects(t *testing.T) {
 	s := open(t, config())
 	dry := registry.WriteOptions{DryRun: true}
@@ -211,7 +211,7 @@ func TestDryRun_AnswersAreWholeObjects(t *testing.T) {
 	require.Equal(t, stored.Created, marked.Created)
 }
 
-// Without an answer of storage a dry run does not know whether the name is free.
+// While storage fails, a dry run does not know whether the name is free.
 func TestDryRun_FailsAsStorageDoes(t *testing.T) {
 	cfg := config()
 	stored, err := memory.New(registry.Schema(cfg), memory.Options{})

@@ -49,8 +49,8 @@ func dependencies(t *testing.T, of ...string) []string {
 	return strings.Fields(string(out))
 }
 
-// The times of entries are those of the engine's clock, in seconds, wherever that of the system is: when
-// the manager has last changed a field of its own.
+// An entry has the second, by the engine's clock and not the system's, in which its manager last changed
+// its fields.
 func TestManagedFields_HaveTheTimeOfTheClock(t *testing.T) {
 	for _, began := range []int64{1_000_000_000, 9_000_000_000} {
 		at := clock.NewVirtual(time.Unix(began, 999))
@@ -257,7 +257,7 @@ func TestManagedFields_OfTheDeepestObjectAreReadAgain(t *testing.T) {
 	}
 }
 
-// Who may set the number of replicas alone cannot set metadata by that: it is not the scale's own.
+// A user who may only set the number of replicas cannot set the object's metadata through the scale.
 func TestApply_OfAScaleLeavesTheMetadataAlone(t *testing.T) {
 	g := open(t, func(c *registry.Config[Gear]) {
 		c.Scale = &registry.Scale[Gear]{

@@ -273,7 +273,7 @@ func TestConversion_IsWhatAWriteDoes(t *testing.T) {
 	})
 }
 
-// requireWhatAWriteDoes requires that a stored value of that schema is shown as a write would store it.
+// requireWhatAWriteDoes requires that reading a stored value shows what a write of it would store.
 func requireWhatAWriteDoes(t require.TestingT, schema, value string) {
 	spec := `{"a":` + value + `}`
 	stored := cog("v1", spec)
@@ -294,7 +294,7 @@ func requireWhatAWriteDoes(t require.TestingT, schema, value string) {
 	require.Equal(t, cog("v1", spec), stored, "it is shared")
 }
 
-// Versions of one schema differ in their names alone. All of them share what is stored.
+// Versions of one schema differ only in their names, and readers of all versions share the stored object.
 func TestConversion_LeavesTheVersionInStorageAlone(t *testing.T) {
 	of := cogs(t, versioned{"v1", older, true, true}, versioned{"v2", older, true, false})
 	stored := cog("v1", `{"size":1}`)

@@ -60,9 +60,9 @@ func TestScale_ObeysTheSchema(t *testing.T) {
 	require.ErrorContains(t, err, "spec.size in body should be less than or equal to 100")
 }
 
-// An object that is older than the scale may have a number that is none of replicas. A controller can write its
-// status nevertheless.
-func TestScale_OfAnObjectThatIsOlder(t *testing.T) {
+// An object that is older than its scale may have a number that cannot be one of replicas. Its status can be
+// written nevertheless.
+func TestScale_ThatAnOldObjectDoesNotFitLeavesItsStatusWritable(t *testing.T) {
 	_, status, s := open(t)
 	for _, size := range []int64{-1, 5_000_000_000} {
 		_, err := s.Engine().Put(t.Context(), unstructured.Unstructured{Object: map[string]any{
@@ -78,7 +78,7 @@ func TestScale_OfAnObjectThatIsOlder(t *testing.T) {
 		require.Contains(t, string(text), fmt.Sprintf(`"spec":{"size":%d},"status":{"conditions":[{"type":"Ready"}]}`, size))
 	}
 	_, err := s.Resources()[2].Get(t.Context(), "default/a", engine.GetOptions{Read: engine.Latest()})
-	require.ErrorContains(t, err, "spec.replicas: Required value", "a scale has room for no such number")
+	require.ErrorContains(t, err, "spec.replicas: Required value", "a scale cannot show such a number")
 }
 
 // Whatever the schema says, an autoscaler could not read another value, as in Kubernetes.

@@ -86,7 +86,7 @@ func TestChange_OfTheStatusIsRefusedForThatAlone(t *testing.T) {
 		require.Equal(t, field, wrong[0].Field)
 	}
 	require.Greater(t, len(validate(t.Context(), with(map[string]any{"size": int64(2)}, map[string]any{"kind": "worse kind"}), before)), 1, "more than the status has changed")
-	require.Greater(t, len(rulesOf("")(t.Context(), with(map[string]any{"size": int64(2), "old": "text"}, bad), before)), 1, "the status is a field as any other")
+	require.Greater(t, len(rulesOf("")(t.Context(), with(map[string]any{"size": int64(2), "old": "text"}, bad), before)), 1, "without the subresource, the status is a field like any other")
 }
 
 // Items of a map replace those with their keys, wherever they are; those of other lists replace

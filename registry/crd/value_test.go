@@ -46,7 +46,7 @@ func wrongFields(t *testing.T, s *registry.Store[unstructured.Unstructured], spe
 	return fields
 }
 
-// A default can have defaults in it, and what an admitter makes of one object's is not in the next.
+// A default may contain defaults. Each object has a copy, so an admitter that changes one changes no other.
 func TestSchema_DefaultsAreEachObjectsOwn(t *testing.T) {
 	const limits = `{type: object, default: {}, x-kubernetes-preserve-unknown-fields: true, properties: {cpu: {type: integer, default: 2}}}`
 	s := storeOf(t, `{type: object, properties: {limits: `+limits+`, list: {type: array, items: `+limits+`}}}`, func(cfg *registry.Config[unstructured.Unstructured]) {

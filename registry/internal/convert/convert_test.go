@@ -162,8 +162,7 @@ func TestWatch_PassesOnWhatTheWatchBeneathKnows(t *testing.T) {
 	require.ErrorIs(t, backend.RequestProgress(t.Context(), w), errRequested)
 }
 
-// sharing is storage whose watches return the same events again and again, as those of its window that all
-// watches have.
+// sharing is storage whose watches share their events, and return them again and again.
 type sharing struct {
 	backend.Backend
 	events []store.Event

@@ -53,7 +53,7 @@ type markedLamp struct {
 	Status          map[string]int `json:"status,omitempty"`
 }
 
-// older has a status that another hides.
+// older has a status that hidingLamp's own hides.
 type older struct {
 	Status string `json:"status,omitempty"`
 }
@@ -300,8 +300,8 @@ func TestLayout_ADeepCloneIsEqualWithoutSharing(t *testing.T) {
 	require.Equal(t, full(), *k.schema.Pointer(o).(*shelf))
 }
 
-// Pointers that are the same, or very many side by side, are not in each other.
-func TestLayout_ADeepCloneOfWhatIsSideBySideIsOfAllFields(t *testing.T) {
+// Equal pointers, and very many side by side, are no cycle.
+func TestLayout_ADeepCloneIsCompleteWithoutACycle(t *testing.T) {
 	k := kindOf[shelf]()
 	twice := &[]string{"a"}
 	full := shelf{Pointer: twice, Any: twice, Structs: slices.Repeat([]common{{Status: map[string]int{"on": 1}}}, 2000), Hidden: map[string]int{"a": 1}}
