@@ -145,7 +145,7 @@ func TestArrive_OverloadLetsWholeBodiesThrough(t *testing.T) {
 	}, byHeader(4), func(c *serve.Config) { c.Limits.WritesPerUser = 4 })
 }
 
-// Two users of whom one has a body more do not displace each other's in turn.
+// Two users of whom one has one more body than the other do not displace each other's bodies in turn.
 func TestArrive_UsersWithAboutAsManyBodiesLetEachOtherBe(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		begun := []slowWrite{s.slow("a"), s.slow("a"), s.slow("a"), s.slow("b")}
@@ -157,9 +157,9 @@ func TestArrive_UsersWithAboutAsManyBodiesLetEachOtherBe(t *testing.T) {
 	}, byHeader(3), func(c *serve.Config) { c.Limits.WritesPerUser = 3 })
 }
 
-// A body that cannot be given up, since its connection has no deadlines, keeps its place: the server
-// reads no more bodies at a time than it says.
-func TestArrive_ABodyWithoutDeadlinesStays(t *testing.T) {
+// The server cannot give up a body whose connection has no deadlines. It keeps its place, so that no more
+// bodies than the limit are read at a time.
+func TestArrive_ABodyWithoutDeadlinesKeepsItsPlace(t *testing.T) {
 	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
 		body, in := io.Pipe()
 		answered := make(chan int, 1)
@@ -250,7 +250,7 @@ func TestArrive_ARefusalWhoseBodyDoesNotComeHoldsNoPlace(t *testing.T) {
 }
 
 // A write that is refused while all places of bodies are taken is answered at once, and does not hold
-// its own place for as long as its body may take.
+// its own place until its body has come.
 func TestArrive_ARefusalWithoutAPlaceForItsBodyIsAnsweredAtOnce(t *testing.T) {
 	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
 		w := s.slow("a")
@@ -272,7 +272,7 @@ func TestArrive_ARefusalWithoutAPlaceForItsBodyIsAnsweredAtOnce(t *testing.T) {
 	})
 }
 
-// Clients that the server does not know displace the bodies of none that it knows.
+// Unauthenticated clients do not displace the bodies of users.
 func TestArrive_UnknownUsersDisplaceNoBody(t *testing.T) {
 	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
 		w := s.slow("a")

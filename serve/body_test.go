@@ -64,8 +64,8 @@ func TestBody_OfARefusedWriteThatDoesNotCome(t *testing.T) {
 	})
 }
 
-// A client that asks whether its body is wanted, and does not read the answer, is cut off.
-func TestBody_OfAClientThatDoesNotReadThatItMaySendIt(t *testing.T) {
+// A client that sends Expect: 100-continue, and then does not read the answer, is cut off.
+func TestBody_OfAClientThatDoesNotReadContinue(t *testing.T) {
 	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
 		conn, err := s.client.Transport.(*http.Transport).DialContext(t.Context(), "tcp", "localhost:80")
 		require.NoError(t, err)

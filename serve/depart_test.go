@@ -169,7 +169,7 @@ func TestDepart_OfOneUser(t *testing.T) {
 	}, fewReads(2), func(c *serve.Config) { c.Limits.ReadsPerUser = 1 })
 }
 
-// Slow reads of others let no user have more places than one may have.
+// A user who has all places that one user may have gets none of the places of others, however slow they are.
 func TestDepart_OthersMakeNoRoomForMoreOfOneUser(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.createLargeWidgets()

@@ -250,7 +250,7 @@ func TestHealth_IsReadyOnceEachKindHasBeenRead(t *testing.T) {
 		unread.Add(faulty.Rule{Do: faulty.Fail(errors.New("no route to storage"))})
 		of.Engine.Backend = unread
 	})))
-	require.Equal(t, "ok", s.get("/readyz").body, "a kind that comes later, and is not read yet, leaves those before it usable")
+	require.Equal(t, "ok", s.get("/readyz").body, "a kind that is added later does not make the server unready")
 }
 
 // Load balancers probe every second or so, and a server may have hundreds of kinds.

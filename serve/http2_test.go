@@ -19,8 +19,8 @@ import (
 	"github.com/watchmill/watchmill/serve"
 )
 
-// encrypted serves widgets over TLS, of that version or newer, by the server's own listener. It returns the
-// address, and what trusts its certificate.
+// encrypted serves widgets over TLS of the version oldest or newer, by the server's own listener. It returns
+// the address, and the roots that trust its certificate.
 func encrypted(t *testing.T, oldest uint16) (url string, roots *x509.CertPool) {
 	t.Helper()
 	certified := httptest.NewUnstartedServer(nil)
@@ -96,8 +96,7 @@ func TestHTTP2_WatchesShareOneConnection(t *testing.T) {
 	}
 }
 
-// Nothing older than TLS 1.2 is spoken, whatever the configuration allows, and nothing older than that if it
-// allows less.
+// The server speaks no TLS older than the configuration allows, and none older than 1.2.
 func TestTLS_OldVersionsAreRefused(t *testing.T) {
 	for oldest, refused := range map[uint16]uint16{tls.VersionTLS10: tls.VersionTLS11, tls.VersionTLS13: tls.VersionTLS12} {
 		url, roots := encrypted(t, oldest)

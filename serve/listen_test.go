@@ -132,8 +132,7 @@ func TestListen_SaysThatRequestsAreStillRunning(t *testing.T) {
 	})
 }
 
-// A watch whose client does not read its events, and so does not end in time, is cut off before the call
-// returns.
+// A watch whose client does not read does not end in time, and is cut off before ListenAndServe returns.
 func TestListen_CutsOffWatchesThatDoNotEnd(t *testing.T) {
 	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
 		p := pipenet.Listen()

@@ -118,8 +118,7 @@ func TestShutdown_EndsAWatchThatStartsAfterAllHaveEnded(t *testing.T) {
 	})
 }
 
-// Clients that are sent away do not come back to the server that has sent them, while it still ends the
-// watches of others.
+// A client whose watch has ended must not come back to this server, which is still ending other watches.
 func TestShutdown_RefusesRequestsWhileWatchesEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		for range 2 {
@@ -150,7 +149,7 @@ func TestShutdown_RefusesRequestsWhileWatchesEnd(t *testing.T) {
 	})
 }
 
-// A program may exit once Shutdown has returned: by then each client has been sent the end of its watch.
+// A program may exit once Shutdown has returned, so by then each client has been sent the end of its watch.
 func TestShutdown_WaitsUntilTheEndOfAWatchIsSent(t *testing.T) {
 	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
 		resp := s.send(t.Context(), "GET", inDefault+"?watch=1&resourceVersion="+s.create("a", 1), "")

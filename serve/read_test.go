@@ -197,7 +197,7 @@ func TestList_SelectsAndReads(t *testing.T) {
 	require.Equal(t, "a b", table.str("rows.0.cells.0")+" "+table.str("rows.1.cells.0"))
 }
 
-// Who may do something in a namespace may not do it in another one whose name begins with that.
+// Requests in a namespace must not reach another one whose name begins with that namespace's.
 func TestNamespaces_WhoseNamesBeginAlikeAreApart(t *testing.T) {
 	const inOther = "/apis/example.com/v1/namespaces/default2/widgets"
 	s := newServer(t)
@@ -214,9 +214,9 @@ func TestNamespaces_WhoseNamesBeginAlikeAreApart(t *testing.T) {
 	require.Equal(t, 200, s.get(inOther+"/b").code)
 }
 
-// A continue token continues the list that it is of, and no other: the client would take what it got for
-// the rest of another one.
-func TestList_TokensAreOfOneListAlone(t *testing.T) {
+// A continue token continues its own list and no other, since the client would take the answer for the rest
+// of the wrong list.
+func TestList_TokensOfAnotherListAreRefused(t *testing.T) {
 	other := widgetConfig()
 	other.Kind.Group = "example.org"
 	others, err := registry.New(other)

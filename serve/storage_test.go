@@ -54,7 +54,7 @@ func TestStorageHeader_OfListsAndWatches(t *testing.T) {
 	}
 }
 
-// replaced is a kind whose storage is replaced by another one just after it was asked for its timeline.
+// replaced is a kind whose storage is replaced just after it was asked for its timeline.
 type replaced struct {
 	registry.Resource
 	timeline func(context.Context) (engine.Timeline, error) // of the storage before
@@ -64,8 +64,8 @@ func (r *replaced) Resources() []registry.Resource { return []registry.Resource{
 
 func (r *replaced) Timeline(ctx context.Context) (engine.Timeline, error) { return r.timeline(ctx) }
 
-// Revisions of another storage say nothing. A watch that does not know that its revision is of the storage
-// would leave out changes, or never have any.
+// A revision of another storage means nothing here. A watch from it would leave out changes, or never have
+// any.
 func TestStorageHeader_IsOfTheStorageThatIsWatched(t *testing.T) {
 	widgets, before := newLater(t), newLater(t)
 	kind := &replaced{widgets.Resources()[0], before.Engine().Timeline}

@@ -226,7 +226,7 @@ func TestTakeover_EndsWithTheServersContext(t *testing.T) {
 	}
 }
 
-// base is the context of an http.Server, which counts those that wait for its end.
+// base is the context of an http.Server. It counts the functions that wait for its end.
 type base struct {
 	context.Context
 	done    chan struct{}
@@ -243,8 +243,8 @@ func (b *base) AfterFunc(func()) (stop func() bool) {
 	}
 }
 
-// The server's context lasts as long as the server, so a watch that is over leaves nothing in it.
-func TestTakeover_LeavesTheServersContext(t *testing.T) {
+// The server's context lasts as long as the server, so a watch that is over must leave nothing in it.
+func TestTakeover_LeavesNothingInTheServersContext(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)
 	of := &base{Context: context.Background(), done: make(chan struct{})}

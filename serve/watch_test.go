@@ -119,8 +119,8 @@ func TestWatch_FromTheFutureIsRefused(t *testing.T) {
 	}
 }
 
-// The state with which a watch begins has every write that was acknowledged before, unless the client asks
-// for no more than the cache has.
+// The initial state of a watch has every write that was acknowledged before, unless the client asks for the
+// cache's with resourceVersion=0.
 func TestWatch_BeginsWithTheNewestStateUnlessTheCacheWillDo(t *testing.T) {
 	var storage *faulty.Backend
 	s := newServer(t, func(of *registry.Config[Widget], _ *serve.Config) {
@@ -542,7 +542,7 @@ func TestShutdown_RefusesWatchesThatStillStart(t *testing.T) {
 	require.Zero(t, s.handler.Stats().Watches)
 }
 
-// A watch that waits for storage holds no place for a client that has left.
+// A watch that still waits for storage frees its place when its client leaves.
 func TestWatch_ClientThatLeavesWhileItStartsLeavesNothing(t *testing.T) {
 	store, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
 	require.NoError(t, err)

@@ -251,7 +251,7 @@ func TestAccess_TellsServersWhatOthersMayDo(t *testing.T) {
 		Groups: []string{"readers"}, NonResourceAttributes: &authorization.NonResourceAttributes{Path: "/metrics", Verb: "get"},
 	}}
 	a.ask(authorization.GroupName, "subjectaccessreviews", "SubjectAccessReview", "b-token", ofGroups)
-	require.Equal(t, errNotAllowed.Error(), ofGroups.Status.Reason, "it is the rules that decide on groups alone")
+	require.Equal(t, errNotAllowed.Error(), ofGroups.Status.Reason, "a review may have groups without a user, on which the rules decide")
 	for token, user := range map[string]string{"a-token": "alice", "guess": ""} {
 		review := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}
 		a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "b-token", review)
@@ -265,7 +265,7 @@ func TestAccess_TellsServersWhatOthersMayDo(t *testing.T) {
 	require.NotEmpty(t, meant.Status.Error)
 }
 
-// What a client says about its own token is not the answer.
+// A client may send a status with its question. It is not the answer.
 func TestAccess_TakesNoAnswerFromTheQuestion(t *testing.T) {
 	a := newAsker(t, configured())
 	code, text := a.send("POST", "/apis/authentication.k8s.io/v1/tokenreviews", "b-token", "application/json",

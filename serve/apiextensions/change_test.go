@@ -206,7 +206,8 @@ func TestNames_OfAKindOfTheProgramAreServedOnceItGoes(t *testing.T) {
 	})
 }
 
-// A kind of the program that comes while one of its name is opened is served, and what was opened is closed.
+// The program may add a kind while a definition of that name is being opened. The program's is served, and the
+// other one is closed.
 func TestNames_OfAKindOfTheProgramThatComesMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host, err := engine.NewHost(engine.HostConfig{})

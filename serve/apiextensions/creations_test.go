@@ -38,15 +38,15 @@ func TestDeletion_TakesObjectsThatAreBeingCreated(t *testing.T) {
 		"PATCH": {widgetsPath + "/w?fieldManager=a", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"}}`, "Content-Type", "application/apply-patch+yaml"},
 	} {
 		for _, changes := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, which changes: %v", method, changes), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, changes: %v", method, changes), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { deleteWhileCreating(t, changes, method, request[0], request[1], request[2:]...) })
 			})
 		}
 	}
 }
 
-// deleteWhileCreating deletes a definition while a request creates an object of it, and after it has changed
-// if it changes.
+// deleteWhileCreating deletes a definition while a request creates an object of it. If changes, the definition
+// changes in between.
 func deleteWhileCreating(t *testing.T, changes bool, method, path, body string, headers ...string) {
 	storage, hold := newLasting(t), held{come: make(chan struct{}), release: make(chan struct{})}
 	cfg := storage.config(func(name string, objects backend.Backend) backend.Backend {

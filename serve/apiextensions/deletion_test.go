@@ -129,8 +129,8 @@ func TestDeletion_WithoutTheFinalizerTakesTheKind(t *testing.T) {
 	})
 }
 
-// If a definition goes while the server begins to delete its objects, and another one takes its name, the
-// objects are those of the other one.
+// A definition may go, and another one take its name, just when the server begins to delete its objects. They
+// then belong to the other one, and stay.
 func TestDeletion_OvertakenByADefinitionOfThatName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var definitions *faulty.Backend

@@ -143,7 +143,7 @@ func TestLease_WaitsForNoCoordinator(t *testing.T) {
 	require.NotContains(t, text, "strategy")
 }
 
-// As kubectl get shows them: a leader that ends may leave a lease that nothing holds.
+// kubectl get shows who holds a lease. A leader that has ended may leave one without a holder.
 func TestLease_TableNamesTheHolder(t *testing.T) {
 	url := newServer(t) + path
 	free := held("a")

@@ -291,7 +291,7 @@ func TestPing_ClientThatDoesNotAnswerIsClosed(t *testing.T) {
 	s.watch("?watch=1") // it answers nothing, since it does not read
 	require.ErrorContains(t, (<-s.ended).End, "ping")
 	s.create("a", 0)
-	s.watch("?watch=1") // also after an event, which it does not read
+	s.watch("?watch=1") // even after an event, which it does not read either
 	require.ErrorContains(t, (<-s.ended).End, "ping")
 }
 
