@@ -115,7 +115,7 @@ func TestAddIndexers_IndexesWhatIsThere(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrUnknownIndex, "an older view has no newer index")
 	require.NoError(t, x.Delete(widget{Name: "a"}))
 	require.NoError(t, x.Add(widget{Name: "b"}))
-	require.Equal(t, []string{"a"}, named("a"), "and what it had before in the old one")
+	require.Equal(t, []string{"a"}, named("a"), "an older view keeps what it had")
 	require.Empty(t, named("b"))
 }
 

@@ -62,7 +62,7 @@ func TestTrim_GapsWithEventsBetweenAreLeftAsTheyAre(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { w.Trim(start) }))
 }
 
-// Where a reader still needs old events, a watch can start between relists, however old they are.
+// Old gaps stay apart if events lie between them, so a watch can start there.
 func TestTrim_OldGapsWithEventsBetweenStayTwo(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{MinEvents: 10}, nil), store.NewTree()
 	w.Reset(1)
@@ -76,7 +76,7 @@ func TestTrim_OldGapsWithEventsBetweenStayTwo(t *testing.T) {
 	}
 }
 
-// A view is as it was when it was taken, whatever its window does: also the gaps of it.
+// A view keeps its gaps, whatever its window does later.
 func TestWindowView_KeepsItsGaps(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	w.Reset(1)
@@ -96,7 +96,7 @@ func TestWindowView_KeepsItsGaps(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A window that is rewound has another future. Views of the one that was given up keep that.
+// A window that was rewound goes on with other events. Views from before keep theirs.
 func TestRewind_LeavesLaterViewsAsTheyAre(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), store.NewTree()
 	w.Reset(1)
@@ -126,7 +126,7 @@ func TestRewind_LeavesLaterViewsAsTheyAre(t *testing.T) {
 	require.Zero(t, w.View().Bytes(), "the bytes of what was given up are not counted")
 }
 
-// Nor are states of the future that was given up taken for those of the other one.
+// After a rewind, a past state is that of the new events, even if one of the old events was rebuilt before.
 func TestRewind_ForgetsTheStatesThatWereRebuilt(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
 	w.Reset(0)

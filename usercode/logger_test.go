@@ -76,7 +76,7 @@ func TestLogger_ContainsPanicsOfEveryMethod(t *testing.T) {
 	}
 }
 
-// A handler that sends each line to several must not take a line that is lost for one that is written.
+// A handler that sends each line to several others must learn that one of them has lost it.
 func TestLogger_SaysThatALineIsLost(t *testing.T) {
 	failing := usercode.Logger(slog.New(failingHandler{slog.DiscardHandler, "Handle"}), func(*usercode.PanicError) {})
 	err := failing.Handler().Handle(t.Context(), slog.Record{})

@@ -94,7 +94,7 @@ func TestAESGCM_OpensNothingThatWasChanged(t *testing.T) {
 	}
 }
 
-// What is no sealed value, such as one from before there was a Sealer, is taken for no other key's.
+// A value from before there was a Sealer is not reported as one of an unknown key.
 func TestAESGCM_KnowsWhatWasNeverSealed(t *testing.T) {
 	_, _, err := newAESGCM(t, key("a", 1)).Open([]byte(`{"metadata":{"name":"hall","namespace":"default"},"spec":{"size":1,"colour":"red"}}`), nil)
 	require.ErrorIs(t, err, codec.ErrNotAuthentic)

@@ -191,11 +191,11 @@ func TestClose_LeavesATrimThatHangs(t *testing.T) {
 	require.Len(t, f.list(backend.ListOptions{}), 1)
 }
 
-// vast is a journal with more discarded history than can be deleted.
+// vast is a journal whose discarded history never ends.
 type vast struct {
 	journal.Journal
 	once    sync.Once
-	entered chan struct{} // closed when some is deleted
+	entered chan struct{} // closed when the first of it is deleted
 }
 
 func (v *vast) Trim(string, journal.Budget) (journal.Trimmed, error) {
@@ -204,7 +204,7 @@ func (v *vast) Trim(string, journal.Budget) (journal.Trimmed, error) {
 	return journal.Trimmed{More: true}, nil
 }
 
-// Close does not wait until all discarded history is deleted: that goes on when the file is opened again.
+// Close does not wait until all discarded history is deleted. The rest goes when the file is opened again.
 func TestClose_LeavesHistoryThatIsBeingDeleted(t *testing.T) {
 	disk := &vast{entered: make(chan struct{})}
 	f := newFixture(t, func(f *fixture) {

@@ -307,7 +307,7 @@ func TestWatch_EndsBeforeAValueThatCannotBeDecoded(t *testing.T) {
 	require.Len(t, w.read(2, 10), 1)
 	require.ErrorIs(t, w.wait(), backend.ErrUndecodable)
 	require.Len(t, f.watch(4, "").read(4, 10), 0)
-	require.ErrorIs(t, f.watch(5, "").wait(), backend.ErrUndecodable, "a deletion has the value, too")
+	require.ErrorIs(t, f.watch(5, "").wait(), backend.ErrUndecodable, "a deletion has the last value")
 }
 
 // What was compacted is not held in memory either.
@@ -336,7 +336,7 @@ func TestIdle_ReleasesWhatIsOld(t *testing.T) {
 	require.Nil(t, first.Value())
 }
 
-// Nor is more than memory may have in bytes, whatever the changes are.
+// Memory keeps no more bytes of history than its limit, whatever the changes are.
 func TestHistory_ReleasesWhatIsTooManyBytes(t *testing.T) {
 	defer bolt.SetHotLimits(store.WindowLimits{MinAge: time.Hour, MaxEvents: 1000, MaxBytes: 100_000, ChunkSize: 2})()
 	text := strings.Repeat("x", 10_000)

@@ -73,7 +73,7 @@ func (v versioned) Decode(tag uint8, data []byte, into any) error {
 	return &codec.TagError{Codec: "versioned", Tag: tag}
 }
 
-// untidy is a codec that works in the bytes that it decodes, and in what is behind them.
+// untidy is a codec that overwrites the bytes that it decodes, and those behind them.
 type untidy struct{ codec.JSON }
 
 func (u untidy) Decode(tag uint8, data []byte, into any) error {
@@ -83,7 +83,7 @@ func (u untidy) Decode(tag uint8, data []byte, into any) error {
 	return err
 }
 
-// What a codec is given is its own, and neither the file's nor that of another value.
+// The bytes that a codec gets are its own, and neither the file's nor another value's.
 func TestCodec_MayWriteToWhatItDecodes(t *testing.T) {
 	f := newFixture(t, func(f *fixture) { f.cfg.Codec = untidy{} })
 	for i := range 20 {
@@ -147,7 +147,7 @@ func (f *fixture) tryOpen() (*bolt.Backend, error) {
 	return b, err
 }
 
-// late finds out that it cannot decode a text when it has done so.
+// late is a codec that decodes a value and only then fails.
 type late struct {
 	codec.JSON
 	text string
@@ -161,7 +161,7 @@ func (l late) Decode(tag uint8, data []byte, into any) error {
 	return err
 }
 
-// A value that is decoded in part is not given to readers, and is no less an error in a state of the past.
+// Readers do not get a value that was decoded only in part, and a list of the past fails as without any of it.
 func TestKeep_GivesNothingOfAValueThatFailsLate(t *testing.T) {
 	f := newFixture(t)
 	f.put("a", "bad")
@@ -205,7 +205,7 @@ func TestKeep_KeepsWhatCannotBeDecoded(t *testing.T) {
 	var conflict *backend.ConflictError
 	_, err = f.Put(f.ctx, draft("dir/lost", "new"), nil, backend.PutOptions{})
 	require.ErrorIs(t, err, store.ErrExists)
-	require.NotErrorAs(t, err, &conflict, "which has the object that is there")
+	require.NotErrorAs(t, err, &conflict, "a ConflictError has the object, which cannot be decoded")
 	_, err = f.Put(f.ctx, draft("dir/lost", "new"), &store.Object{Key: "dir/lost", Revision: 1}, backend.PutOptions{})
 	require.ErrorIs(t, err, store.ErrConflict)
 	require.NotErrorAs(t, err, &conflict)

@@ -266,7 +266,7 @@ func TestFile_TellsThatTheDiskHasFailed(t *testing.T) {
 	require.NoError(t, f.file.Failure())
 }
 
-// doomed is a journal that fails for good, by whichever write comes first once err is set.
+// doomed is a journal whose writes fail for good once err is set.
 type doomed struct {
 	journal.Journal
 	err error
@@ -293,7 +293,7 @@ func (d *doomed) Rewrite(name string, entries []journal.Entry) error {
 	return d.Journal.Rewrite(name, entries)
 }
 
-// A file without a Put may meet the failure, too.
+// Writes of the file other than a Put report the failure as well.
 func TestFile_TellsThatTheDiskHasFailedWithoutAPut(t *testing.T) {
 	for name, write := range map[string]func(*fixture) error{
 		"a new type": func(f *fixture) error { _, err := bolt.New(f.file, "more", f.cfg); return err },

@@ -91,7 +91,7 @@ func TestWrite_WaitsForFewDeletionsOfHistory(t *testing.T) {
 	require.Equal(t, b.Floor, b.Trimmed)
 }
 
-// What a write leaves of the history that it has discarded, upkeep deletes.
+// A write that needs space deletes only some of the discarded history. Upkeep deletes the rest.
 func TestWrite_LeavesHistoryToUpkeep(t *testing.T) {
 	defer bolt.SetFullTrims(8, 2)()
 	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 20} })
@@ -105,7 +105,7 @@ func TestWrite_LeavesHistoryToUpkeep(t *testing.T) {
 	require.Equal(t, b.Floor, b.Trimmed)
 }
 
-// A write is tried again with the space of what was deleted before there was none even for that.
+// If the disk is too full to delete more, a write is tried again in the space that was freed until then.
 func TestWrite_TakesTheSpaceOfTheFirstDeletion(t *testing.T) {
 	defer bolt.SetFullTrims(8, 5)()
 	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 20} })
@@ -116,7 +116,7 @@ func TestWrite_TakesTheSpaceOfTheFirstDeletion(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The history of any type makes space, also if that of another has none to spare.
+// If one type has no history to spare, that of another makes space.
 func TestWrite_TakesTheSpaceOfAnyType(t *testing.T) {
 	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 20} })
 	f.flicker("a", 80)
@@ -131,7 +131,7 @@ func TestWrite_TakesTheSpaceOfAnyType(t *testing.T) {
 	require.Positive(t, f.compacted())
 }
 
-// A compaction is not forgotten that comes when upkeep is done with its type, and not with another.
+// Upkeep may be done with a type, and still busy with another, when the first one is compacted.
 func TestCompact_FreesSpaceBesideUpkeepOfAnotherType(t *testing.T) {
 	f, disk := newFaulty(t)
 	others, err := bolt.New(f.file, "others", f.cfg)
@@ -140,7 +140,8 @@ func TestCompact_FreesSpaceBesideUpkeepOfAnotherType(t *testing.T) {
 	require.NoError(t, err)
 	last := f.flicker("a", 10).Revision
 	entered, wait := make(chan struct{}), make(chan struct{})
-	disk.Add(journaltest.Fault{}, journaltest.Fault{}, journaltest.Fault{Entered: entered, Wait: wait}) // the floor of others, a look at items, and deleting of others
+	floor, look := journaltest.Fault{}, journaltest.Fault{} // of others, and at items
+	disk.Add(floor, look, journaltest.Fault{Entered: entered, Wait: wait})
 	require.NoError(t, others.Compact(f.ctx, o.Revision))
 	<-entered
 	require.NoError(t, f.Compact(f.ctx, last))
@@ -218,7 +219,7 @@ func TestRetain_BytesAloneBoundHistory(t *testing.T) {
 	f.remove("a")
 }
 
-// So does a number of events.
+// MaxEvents needs no other limit.
 func TestRetain_EventsAloneBoundHistory(t *testing.T) {
 	f := newFixture(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MaxEvents: 500} })
 	for range 8 {
@@ -230,7 +231,7 @@ func TestRetain_EventsAloneBoundHistory(t *testing.T) {
 	require.LessOrEqual(t, kept, store.Revision(1100), "a quarter more, at least 256, and what is written meanwhile")
 }
 
-// MinEvents stay, however many bytes they are.
+// MinEvents stay, even if they have more than MaxBytes.
 func TestRetain_KeepsMinEventsBeyondMaxBytes(t *testing.T) {
 	f := newFixture(t, func(f *fixture) {
 		f.cfg.Retain = store.WindowLimits{MinEvents: 300, MaxBytes: 64 << 10}

@@ -100,7 +100,7 @@ func TestPast_ForgetsItsIndexes(t *testing.T) {
 	require.Equal(t, 1, p.page(31))
 }
 
-// preceded is a journal in which something happens just before it is read, once.
+// preceded is a journal that calls first, once, just before it is read.
 type preceded struct {
 	journal.Journal
 	first func()
@@ -114,7 +114,7 @@ func (p *preceded) Read(ctx context.Context, name string, fn func(journal.View) 
 	return p.Journal.Read(ctx, name, fn)
 }
 
-// A state whose records are deleted when the list comes to them is too old, and not another one.
+// A list whose state is compacted before it is read expires, and does not show another state.
 func TestPast_ExpiresIfItIsCompactedMeanwhile(t *testing.T) {
 	p := &preceded{}
 	f := newFixture(t, func(f *fixture) {

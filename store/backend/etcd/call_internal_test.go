@@ -52,7 +52,7 @@ func TestCall_EndsAtItsOwnTime(t *testing.T) {
 	})
 }
 
-// A call that is overdue makes the others no later, whichever of them is the next.
+// Each of several calls ends at its own time, though the one before it has just ended.
 func TestCall_EndsAtItsOwnTimeAfterAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := callable()

@@ -64,7 +64,7 @@ func TestEncoding_SealedIsNotReadableAndBoundToItsPlace(t *testing.T) {
 	require.ErrorContains(t, err, "Config.Sealer is nil")
 }
 
-// A codec may need its tag to read what it has written.
+// A codec may need its tag to read what it has written, as Gzip does.
 func TestEncoding_HasTheTagOfTheCodec(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.Codec = codec.Gzip{} })
 	long := strings.Repeat("x", 100*codec.DefaultMinSize)
@@ -79,7 +79,7 @@ func TestEncoding_HasTheTagOfTheCodec(t *testing.T) {
 	require.Equal(t, []string{"ADDED x=" + long + " was -", "ADDED s=short was -"}, w.read(f.revision()))
 }
 
-// What another program has written has no time of its own.
+// A value of another program has no time in it.
 func TestEncoding_OfAnotherProgramHasTheTimeAtWhichItCame(t *testing.T) {
 	f := newFixture(t)
 	w := f.watch(f.revision(), "")
@@ -128,7 +128,7 @@ func TestPut_TooLargeIsRefusedBeforeItIsSent(t *testing.T) {
 	require.Equal(t, before, f.revision())
 }
 
-// junk writes what cannot be decoded, though a part of it can.
+// junk writes a value of which only a part can be decoded.
 func (f *fixture) junk(key string) store.Revision {
 	f.Helper()
 	resp, err := f.raw.Put(f.ctx, f.place(key), `{"Text":"half","Key":1}`)

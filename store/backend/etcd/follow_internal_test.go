@@ -64,8 +64,8 @@ func (m *member) RequestProgress(context.Context) error {
 	return nil
 }
 
-// A watch goes on as long as it is answered, however little happens. It is in a hurry only while a
-// reader waits for a revision that the member has not reached.
+// A watch goes on as long as the member answers its requests. They are frequent only while a reader waits for a
+// revision that the member has not reached.
 func TestReceive_RequestsProgressAndEndsWithoutAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const period = 5 * time.Second
@@ -108,7 +108,7 @@ func TestReceive_RequestsProgressAndEndsWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// A watch is full at either bound of its buffer, and has room again when half of both is read.
+// A watch is full at either bound of its buffer, and has room again when at most half of both is left.
 func TestAppend_IsFullAtTheBoundsOfTheBuffer(t *testing.T) {
 	for name, buffer := range map[string]Buffer{"events": {Events: 4, Bytes: 1000}, "bytes": {Events: 1000, Bytes: 40}} {
 		b := &Backend{life: context.Background(), watches: map[*watcher]struct{}{}, config: Config{Buffer: buffer}}

@@ -68,8 +68,7 @@ func TestLeasePool_ObjectsEndAtOneRevision(t *testing.T) {
 	}
 }
 
-// An object shares no lease that ends before its own time to live, or long after it, or that has its
-// number of objects.
+// An object does not share a lease that ends too early or much too late for it, nor one that is full.
 func TestLeasePool_SharesALeaseAmongObjectsThatEndAboutThen(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.LeasePool = 3 })
 	put := func(key string, ttl time.Duration) int64 {
@@ -112,7 +111,7 @@ func TestBuffer_BreaksAWatchOffAndGoesOn(t *testing.T) {
 	require.Equal(t, want, w.read(f.revision()))
 }
 
-// A watch that is closed costs nothing any more.
+// A closed watch leaves no goroutine.
 func TestWatch_LeavesNothingBehind(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = time.Hour })
 	f.watch(f.revision(), "").Close()
@@ -125,7 +124,7 @@ func TestWatch_LeavesNothingBehind(t *testing.T) {
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() < before+watches }, patience, time.Millisecond)
 }
 
-// A stream that is broken off is not left open beside the one that is opened for it.
+// A stream that is broken off is closed when the next one is opened.
 func TestBuffer_LeavesNoStreamBehind(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.Buffer = etcd.Buffer{Events: 4} })
 	w := f.watch(f.revision(), "")
@@ -177,7 +176,7 @@ func TestCompact_IsSeenByOtherProcesses(t *testing.T) {
 	require.NoError(t, err, "the rest of the cluster keeps its history")
 }
 
-// Each of those that compact at a time finds what it has asked for done, or more.
+// Each of many concurrent compactions finds that at least its own revision is compacted.
 func TestCompact_ByManyAtATime(t *testing.T) {
 	f := newFixture(t)
 	first := f.create("a", "1").Revision
@@ -198,7 +197,7 @@ func TestCompact_ByManyAtATime(t *testing.T) {
 	compacting.Wait()
 }
 
-// The oldest revision is exact, also for a process that knows nothing of it yet.
+// The oldest revision is exact, even for a process that has just begun.
 func TestCompacted_FindsTheRevisionOfEtcd(t *testing.T) {
 	f := newFixture(t)
 	for i := range 9 {
@@ -217,8 +216,7 @@ func TestCompacted_FindsTheRevisionOfEtcd(t *testing.T) {
 	}
 }
 
-// A process that is cut off learns afterwards of a compaction, even if etcd has dropped the history
-// that says so.
+// A process that was cut off learns of a compaction afterwards, even if etcd has dropped the record of it.
 func TestCompact_IsSeenAfterACut(t *testing.T) {
 	f := newFixture(t)
 	f.cfg.Endpoints = []string{f.server.Endpoint}

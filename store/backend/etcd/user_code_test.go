@@ -41,9 +41,8 @@ func TestWatch_EndsIfUserCodeEndsItsGoroutine(t *testing.T) {
 	require.ErrorIs(t, err, usercode.ErrGoexit)
 }
 
-// The schema is told the revision of a write that was done. If it panics, the caller must not take the
-// write for one that was not.
-func TestPut_WhoseSchemaPanicsBehindItIsUncertain(t *testing.T) {
+// SetRevision is called after the write was done, so its panic must not look as if nothing was written.
+func TestPut_WhoseSchemaPanicsAfterItIsUncertain(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) {
 		c.Schema.SetRevision = func(*store.Object, store.Revision) { panic("no room") }
 	})

@@ -288,14 +288,14 @@ func TestHang_SilencesWatches(t *testing.T) {
 	fault = b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
 	batch, err = watch(t, b, 0).Next(10)
 	require.NoError(t, err)
-	require.Equal(t, backend.Batch{After: 2, Through: 2}, batch, "from now on is from the newest revision")
+	require.Equal(t, backend.Batch{After: 2, Through: 2}, batch, "a watch without From begins at the newest revision")
 	fault.Remove()
 
 	all := b.Add(faulty.Rule{Do: faulty.Hang()})
 	require.Empty(t, w.revisions(t))
 	notified = w.notified
 	all.Remove()
-	require.Greater(t, w.notified, notified, "a rule for all operations is one for this")
+	require.Greater(t, w.notified, notified, "a rule for all operations includes Next")
 }
 
 func TestExpire_FailsWhatNeedsHistory(t *testing.T) {

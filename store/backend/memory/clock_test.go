@@ -111,7 +111,7 @@ func TestNew_ContainsAPanicOfTheClock(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// A timer that can no longer be stopped may ring after Close.
+// A timer that the clock fails to stop may fire after Close.
 func TestClock_MayRingAfterClose(t *testing.T) {
 	virtual := clock.NewVirtual(began)
 	failing := &clocktest.Failing{Clock: virtual}
@@ -121,7 +121,7 @@ func TestClock_MayRingAfterClose(t *testing.T) {
 	require.NoError(t, err)
 	failing.Fail(clocktest.Stop, 0, 2)
 	require.NoError(t, b.Close())
-	require.Equal(t, 2, virtual.Pending(), "of what expires, and of history")
+	require.Equal(t, 2, virtual.Pending(), "one for expiry and one for history")
 	require.NotPanics(t, func() { virtual.Advance(time.Hour) })
 	require.Zero(t, virtual.Pending())
 }

@@ -53,7 +53,7 @@ func TestNew_StartsAtTheClocksRevision(t *testing.T) {
 	require.ErrorIs(t, err, usercode.ErrConfig)
 }
 
-// Without it, the first write would panic.
+// Without the error, the first write would panic.
 func TestNew_NamesTheSchemaThatLacksAFunction(t *testing.T) {
 	for _, schema := range []store.Schema{{}, {Clone: lamps.Clone}, {Size: lamps.Size}} {
 		_, err := memory.New(schema, memory.Options{})

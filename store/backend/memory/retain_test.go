@@ -44,7 +44,7 @@ func TestRetain_CompactsByAge(t *testing.T) {
 	require.Equal(t, 1, f.clock.Pending(), "and with something there is one again")
 }
 
-// History that is too young when the alarm rings goes later, also if nothing more is written.
+// History that is too young when the timer fires is discarded later, even if nothing more is written.
 func TestRetain_CompactsWhatIsWrittenBeforeTheAlarm(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	f.flicker("a", 5)

@@ -83,7 +83,7 @@ func TestSize_PanicWritesNothing(t *testing.T) {
 	require.Same(t, o, got)
 }
 
-// An object may change while it is measured, which takes no lock: then another one would be deleted.
+// The object is measured without the lock, so another write may come first.
 func TestRemove_OfAnObjectThatChangesWhileItIsMeasured(t *testing.T) {
 	schema := lamps
 	meanwhile := func() {}

@@ -121,7 +121,7 @@ func TestDetect_NamesTheObjectAndTheDifference(t *testing.T) {
 	require.Empty(t, d.found.take(), "each is reported once")
 }
 
-// What others write is shared as well, once an event or a list has shown it.
+// Objects that others have written are shared, too, once an event or a list has returned them.
 func TestDetect_FindsChangesOfWhatOthersWrite(t *testing.T) {
 	for name, see := range map[string]func(b backend.Backend, w backend.Watcher) error{
 		"event": func(_ backend.Backend, w backend.Watcher) error { _, err := w.Next(10); return err },
@@ -160,7 +160,7 @@ func TestDetect_FindsChangesOfWhatOthersWrite(t *testing.T) {
 	}
 }
 
-// A change is found by the next call that is about the object, and by any calls, if there are enough of them.
+// A change is found by the next call for the object, or by enough calls for anything.
 func TestDetect_FindsAChangeBeforeTheEnd(t *testing.T) {
 	const others = 100
 	for name, call := range map[string]func(d detected, o *store.Object) error{

@@ -196,7 +196,7 @@ func TestQueue_DoesNotTakeAWriteWhoseContextIsDone(t *testing.T) {
 	require.ErrorIs(t, f.Do(ctx, &unwanted{set{log: f.pods, key: "a"}}), context.Canceled)
 }
 
-// resigning is a write whose context ends once it is queued.
+// resigning is a write whose context ends when it is queued.
 type resigning struct {
 	set
 	resign func()
@@ -204,7 +204,7 @@ type resigning struct {
 
 func (r *resigning) Size() int { r.resign(); return r.set.Size() }
 
-// A writer that is to commit its group looks at its context once more, since others may have run first.
+// The writer that commits a group checks its context once more, since others may have run first.
 func TestQueue_WritesNothingForAWriterThatGivesUpBeforeItCommits(t *testing.T) {
 	f := newFixture(t, nil)
 	cause := errors.New("enough")

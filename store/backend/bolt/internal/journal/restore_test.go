@@ -67,7 +67,7 @@ func TestRestore_LeavesAFileThatCameMeanwhile(t *testing.T) {
 	require.NoFileExists(t, journal.Unfinished(path))
 }
 
-// However long the history is, nothing of it is left, and nothing but the state.
+// A restored file has the state and no history, however long that was.
 func TestRestore_DiscardsAHistoryOfAnyLength(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	for i := range 12_000 { // more than one transaction discards
