@@ -179,7 +179,7 @@ func TestHandler_ThatHoldsAllWorkersIsWhyCallsGiveUp(t *testing.T) {
 	<-held
 	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: faulty.After(func(_ context.Context, c *faulty.Call) { c.Page.Items = nil })})
 	w, err := e.Watch(ctx, engine.WatchOptions{From: 1})
-	require.NoError(t, err, "a watch from what is there needs no worker")
+	require.NoError(t, err, "a watch from a revision in the cache needs no worker")
 	events, err := w.Next(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "a", events[0].Object.Value.Name)

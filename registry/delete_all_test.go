@@ -62,7 +62,7 @@ func TestDeleteAll_DeletesNoMoreThanTheLimit(t *testing.T) {
 	page, err := s.Resources()[0].DeleteAll(t.Context(), engine.ListOptions{Limit: 2}, registry.DeleteOptions{})
 	require.NoError(t, err)
 	require.Equal(t, 2, page.Len())
-	require.GreaterOrEqual(t, page.Revision, page.Item(1).Revision(), "reads at the revision do not have what is deleted")
+	require.GreaterOrEqual(t, page.Revision, page.Item(1).Revision(), "a read at the revision finds no deleted object")
 	require.Equal(t, []string{"c", "d", "e"}, left())
 	page, err = s.Resources()[0].DeleteAll(t.Context(), engine.ListOptions{Limit: 1, Continue: page.Continue}, registry.DeleteOptions{})
 	require.NoError(t, err)

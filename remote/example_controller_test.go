@@ -12,8 +12,8 @@ import (
 	"github.com/watchmill/watchmill/serve"
 )
 
-// A controller in another process than the server: it follows a replica, and what it writes goes
-// to the server by the replica's store.
+// A controller in a process of its own follows a replica of the server's objects. What it writes through
+// the replica's store goes to the server.
 func Example_controller() {
 	ctx := context.Background()
 	kind := registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget", Status: true}}

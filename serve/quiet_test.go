@@ -128,9 +128,9 @@ func TestShutdown_RefusesRequestsWhileWatchesEnd(t *testing.T) {
 		}
 		stopped := make(chan error, 1)
 		go func() { stopped <- s.handler.Shutdown(t.Context()) }()
-		time.Sleep(900 * time.Millisecond)
+		time.Sleep(900 * time.Millisecond) // in ShutdownDelay, a second
 		require.Equal(t, 200, s.get(inDefault).code, "others may not know yet that it is not ready")
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // in DrainWatches, the second in which the watches end
 		require.Equal(t, 1, s.handler.Stats().Watches)
 		var reused bool
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }})

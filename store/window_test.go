@@ -63,7 +63,7 @@ func TestTrim_GapsWithEventsBetweenAreLeftAsTheyAre(t *testing.T) {
 }
 
 // Old gaps stay apart if events lie between them, so a watch can start there.
-func TestTrim_OldGapsWithEventsBetweenStayTwo(t *testing.T) {
+func TestTrim_OldGapsWithEventsBetweenStayApart(t *testing.T) {
 	w, tree := store.NewWindow(store.WindowLimits{MinEvents: 10}, nil), store.NewTree()
 	w.Reset(1)
 	w.AppendDiff(nil, 1, 10, start)

@@ -187,7 +187,7 @@ func TestRelist_OfStorageWithoutIdentityThatWentBack(t *testing.T) {
 	require.Equal(t, 9, r.Get("a").Value.N, "an object of the same revision is another one")
 	require.Equal(t, []string{"DELETED b@3 relist stale", "DELETED c@4 relist stale", "MODIFIED a@2→2 relist"}, l.recorded(),
 		"no deletion is of a revision before its object's")
-	require.EqualValues(t, 2, r.Revision(), "what is written at a higher one cannot be read yet")
+	require.EqualValues(t, 2, r.Revision(), "a later revision cannot be read yet")
 	require.Nil(t, overlay.Get("lost"))
 }
 

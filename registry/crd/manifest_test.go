@@ -64,7 +64,7 @@ func TestParse_BoundsWhatASmallFileTakes(t *testing.T) {
 	}
 	_, err := crd.Parse(strings.NewReader(plain + strings.Repeat("# and more\n", 1<<20)))
 	require.ErrorIs(t, err, crd.ErrManifest)
-	require.ErrorContains(t, err, "larger than", "what is behind a limit may be another definition")
+	require.ErrorContains(t, err, "larger than", "the part that is not read may be another definition")
 }
 
 // Whatever a file has instead of a manifest, the error is short, and has nothing in it that a

@@ -212,7 +212,7 @@ func TestRetain_BytesAloneBoundHistory(t *testing.T) {
 	}
 	f.clock.Advance(24 * time.Hour)
 	f.file.Settle()
-	require.Less(t, f.Marks(), 100, "what is known of discarded history costs no memory")
+	require.Less(t, f.Marks(), 100, "marks of discarded history are dropped")
 	kept := int(f.revision() - f.compacted())
 	require.Greater(t, kept, 128<<10/len(text))
 	require.LessOrEqual(t, kept, 256<<10/len(text))

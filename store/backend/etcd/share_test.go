@@ -69,7 +69,7 @@ func TestLeasePool_ObjectsEndAtOneRevision(t *testing.T) {
 }
 
 // An object does not share a lease that ends too early or much too late for it, nor one that is full.
-func TestLeasePool_SharesALeaseAmongObjectsThatEndAboutThen(t *testing.T) {
+func TestLeasePool_SharesALeaseAmongObjectsThatEndTogether(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.LeasePool = 3 })
 	put := func(key string, ttl time.Duration) int64 {
 		_, err := f.Put(f.ctx, draft(key, "1"), nil, backend.PutOptions{TTL: ttl})
@@ -177,7 +177,7 @@ func TestCompact_IsSeenByOtherProcesses(t *testing.T) {
 }
 
 // Each of many concurrent compactions finds that at least its own revision is compacted.
-func TestCompact_ByManyAtATime(t *testing.T) {
+func TestCompact_ManyAtATimeAreAllDone(t *testing.T) {
 	f := newFixture(t)
 	first := f.create("a", "1").Revision
 	for i := range 20 {

@@ -171,7 +171,7 @@ func TestDetect_FindsAChangeBeforeTheEnd(t *testing.T) {
 			return err
 		},
 		"others": func(d detected, _ *store.Object) error {
-			for range others + 2 {
+			for range others + 2 { // each checks one of all the objects
 				if _, err := d.Revision(t.Context()); err != nil {
 					return err
 				}
