@@ -514,7 +514,7 @@ func TestRound_ThatFailsHalfwayIsMadeUpForByTheNext(t *testing.T) {
 		f.has(w, 2) // and follows its stream
 	}
 
-	left := added(4) // to its watch by label it is deleted, by a copy of what it was
+	left := added(4) // a deletion to the watch by label, which has a copy of the last state
 	left.Type, left.Prev = store.Modified, web.Object
 	rounds := f.stats.Rounds.Load()
 	*fails = true
@@ -541,7 +541,7 @@ func TestRound_ThatFailsIsMadeUpForByAnyMessage(t *testing.T) {
 	web.Object.Labels = store.LabelsOf(map[string]string{"app": "web"})
 	f.append(web)
 	f.has(byLabel, 2)
-	left := added(3) // to its watch by label it is deleted, by a copy of what it was
+	left := added(3) // a deletion to the watch by label, which has a copy of the last state
 	left.Type, left.Prev = store.Modified, web.Object
 	*fails = true
 	f.append(left)
@@ -561,7 +561,7 @@ func TestDrain_WhoseRoundFailsEndsWatchesAfterTheNext(t *testing.T) {
 	web := added(2)
 	web.Object.Labels = store.LabelsOf(map[string]string{"app": "web"})
 	f.append(web)
-	left := added(3) // to its watch by label it is deleted, by a copy of what it was
+	left := added(3) // a deletion to the watch by label, which has a copy of the last state
 	left.Type, left.Prev = store.Modified, web.Object
 	f.window.Append(left, f.clock.Now())
 	f.commit()
