@@ -87,7 +87,7 @@ func TestUpdate_RefusesToCallNil(t *testing.T) {
 	}
 }
 
-// The store restores what a writer cannot change. The kind's rules come after that, so theirs is refused.
+// The store restores what a writer may not change. The kind's Prepare comes after that, so it is refused.
 func TestUpdate_RulesCannotChangeWhatIdentifiesTheObject(t *testing.T) {
 	for name, change := range map[string]func(*Widget){
 		"metadata.uid":               func(w *Widget) { w.UID = "another" },
@@ -173,7 +173,7 @@ func TestUpdate_OfTheSameCanonicalFormIsNone(t *testing.T) {
 	require.EqualValues(t, 2, paint("Blue").Value.Generation)
 }
 
-// The form that is stored can change with the kind's rules, as in a later version of the program.
+// A later version of the program may canonicalize what an earlier one has stored.
 func TestUpdate_ThatStoresAnotherCanonicalFormIsAGeneration(t *testing.T) {
 	storage, err := memory.New(registry.Schema(config()), memory.Options{})
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Nothing is delivered after the end, also if it was taken before.
+// A loop that stops its watch sees no more events, even of the batch that it is in.
 func TestWatch_ThatIsStoppedInALoopDeliversNoMore(t *testing.T) {
 	w := wide(t, "")
 	watch := w.watch(watcher.Options{}, w.now())

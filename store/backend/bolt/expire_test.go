@@ -16,7 +16,7 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// An expiry is not tried again on a disk that has failed, which would be reported each time.
+// Each attempt would be reported, and none could succeed.
 func TestExpiry_IsNotTriedAgainWhenTheDiskHasFailed(t *testing.T) {
 	reported := 0
 	f, disk := newFaulty(t, func(f *fixture) { f.opts.OnError = func(error) { reported++ } })

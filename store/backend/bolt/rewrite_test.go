@@ -110,7 +110,7 @@ func (c tagged) Encode(value any) (uint8, []byte, error) {
 
 func (c tagged) Decode(_ uint8, data []byte, into any) error { return c.JSON.Decode(0, data, into) }
 
-// A codec need not know an old tag any more, though it encodes as before.
+// A later codec may have another tag for the same encoding, and after Rewrite need not know the old one.
 func TestRewrite_ChangesTags(t *testing.T) {
 	f := newFixture(t, func(f *fixture) { f.cfg.Codec = tagged{tag: 1} })
 	f.put("a", "x")
