@@ -21,7 +21,8 @@ func TestUpdate_KeepsWhatTheServerOwnsAndCountsGenerations(t *testing.T) {
 	next, created, err := s.Update(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
 		w := old.Value
 		w.Spec.Size, w.Generation, w.CreationTimestamp, w.UID = 2, 99, metav1.Time{}, ""
-		w.Status.Phase, w.SelfLink, w.DeletionTimestamp = "Sneaked", "/mine", &metav1.Time{Time: time.Unix(1_000_000_000, 0)}
+		w.SetSelfLink("/mine")
+		w.Status.Phase, w.DeletionTimestamp = "Sneaked", &metav1.Time{Time: time.Unix(1_000_000_000, 0)}
 		w.Labels = map[string]string{"app": "web"}
 		return w, nil
 	}, registry.WriteOptions{})
@@ -31,7 +32,7 @@ func TestUpdate_KeepsWhatTheServerOwnsAndCountsGenerations(t *testing.T) {
 	require.Equal(t, o.Value.CreationTimestamp, next.Value.CreationTimestamp)
 	require.EqualValues(t, 2, next.Value.Generation)
 	require.Empty(t, next.Value.Status.Phase)
-	require.Empty(t, next.Value.SelfLink)
+	require.Empty(t, next.Value.GetSelfLink())
 	require.Nil(t, next.Value.DeletionTimestamp)
 	require.Equal(t, "web", next.Labels.Get("app"))
 

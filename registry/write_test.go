@@ -20,7 +20,8 @@ import (
 func TestCreate_StampsWhatTheServerOwns(t *testing.T) {
 	s := open(t, config())
 	w := widget("a", 1)
-	w.UID, w.Generation, w.SelfLink, w.ResourceVersion = "mine", 7, "/mine", "0"
+	w.SetSelfLink("/mine")
+	w.UID, w.Generation, w.ResourceVersion = "mine", 7, "0"
 	w.DeletionTimestamp = &metav1.Time{}
 	w.Status.Phase = "Claimed"
 	o := create(t, s, w)
@@ -31,7 +32,7 @@ func TestCreate_StampsWhatTheServerOwns(t *testing.T) {
 	require.False(t, o.Value.CreationTimestamp.IsZero())
 	require.Zero(t, o.Value.CreationTimestamp.Nanosecond())
 	require.Nil(t, o.Value.DeletionTimestamp)
-	require.Empty(t, o.Value.SelfLink)
+	require.Empty(t, o.Value.GetSelfLink())
 	require.Empty(t, o.Value.ResourceVersion)
 	require.Empty(t, o.Value.Status.Phase, "a status is not created with the object")
 	require.Equal(t, "grey", o.Value.Spec.Color, "defaults apply in the process, too")
