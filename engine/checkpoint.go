@@ -110,13 +110,14 @@ func (c Checkpoint) String() string {
 	return strconv.FormatUint(uint64(c.Revision), 10) + "@" + c.Store
 }
 
-// ParseCheckpoint parses the result of String, also with a line feed behind it, as of a file with a
-// line of text. Its error is an [ErrConfig].
+// ParseCheckpoint parses the result of String, also with a line feed at its end, as in a file that
+// an editor has written. Its error is an [ErrConfig].
 func ParseCheckpoint(text string) (Checkpoint, error) {
+	text = strings.TrimSuffix(text, "\n")
 	if text == "" {
 		return Checkpoint{}, nil
 	}
-	number, id, _ := strings.Cut(strings.TrimSuffix(text, "\n"), "@")
+	number, id, _ := strings.Cut(text, "@")
 	rev, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || rev == 0 || id == "" {
 		return Checkpoint{}, &ConfigError{Field: "Checkpoint", Problem: fmt.Sprintf("is %.80q; give what Checkpoint.String wrote, such as 12@bolt:5f0c.1/pods", text)}

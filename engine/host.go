@@ -41,9 +41,9 @@ type HostConfig struct {
 	Seed uint64
 	// Logger gets a line for each watch that ends or stalls, each list after the
 	// first, and each error and failure. Ends that the program has asked for, by Stop, Close or
-	// a Timeout, have the level Debug, which slog's handlers leave out by default. Nil discards them, except for the report
-	// of an engine that was never closed, which goes to slog.Default. A line whose handler
-	// panics is lost.
+	// a Timeout, have the level Debug, which slog's handlers leave out by default. Nil discards
+	// all lines, except for the report of an engine that was never closed, which goes to
+	// slog.Default. A line whose handler panics is lost.
 	Logger *slog.Logger
 	// Metrics gets the age of events at the stages of their delivery. Nil costs
 	// nothing.

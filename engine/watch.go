@@ -237,7 +237,7 @@ func newWatch(feed *watcher.Feed, options watcher.Options, to consumer) *watcher
 }
 
 // register asks for a watch. That may run a turn of the dispatcher, in which user code may end the
-// goroutine: then nobody has the watch.
+// goroutine: then no caller has the watch, and it is stopped.
 func (e *core) register(m watchcache.Register) {
 	done := false
 	defer func() {
