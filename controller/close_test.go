@@ -243,14 +243,10 @@ func TestClose_FromReconcileReturnsAtOnce(t *testing.T) {
 // Queued keys are dropped, in whatever order the actors learn of the end.
 func TestClose_DropsWhatIsQueued(t *testing.T) {
 	for seed := range uint64(50) {
-		host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeeded(seed), Seed: seed})
-		require.NoError(t, err)
-		cfg := podConfig()
-		cfg.Host = host
-		pods, err := engine.New(cfg)
-		require.NoError(t, err)
+		host, pods := podsInOrder(t, seed)
 		var c *controller.Controller[Pod]
 		var calls []string
+		var err error
 		c, err = controller.New(controller.Config[Pod]{
 			Source: pods.Source(), Host: host,
 			Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {

@@ -35,6 +35,18 @@ type fixture struct {
 	reconcile func(key string) (controller.Result, error)
 }
 
+// podsInOrder returns pods on a host that runs everything in the order that the seed decides.
+func podsInOrder(t *testing.T, seed uint64) (*engine.Host, *engine.Engine[Pod]) {
+	t.Helper()
+	host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeeded(seed), Seed: seed})
+	require.NoError(t, err)
+	cfg := podConfig()
+	cfg.Host = host
+	pods, err := engine.New(cfg)
+	require.NoError(t, err)
+	return host, pods
+}
+
 func newFixture(t *testing.T, change func(*controller.Config[Pod])) *fixture {
 	t.Helper()
 	return newFixtureOn(t, engine.HostConfig{}, change)

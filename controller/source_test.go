@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -146,13 +145,8 @@ func TestController_ReportsASourceThatHasReadNothingYet(t *testing.T) {
 // On a deterministic host nothing is reconciled too early in any order.
 func TestController_BeginsWithTheFirstListInAnyOrder(t *testing.T) {
 	for seed := range uint64(50) {
-		host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeeded(seed), Seed: seed})
-		require.NoError(t, err)
-		cfg := podConfig()
-		cfg.Host = host
-		pods, err := engine.New(cfg)
-		require.NoError(t, err)
-		_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		host, pods := podsInOrder(t, seed)
+		_, err := pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
 		require.NoError(t, err)
 		seen := map[string]bool{}
 		c, err := controller.New(controller.Config[Pod]{
