@@ -56,15 +56,11 @@ func (c *caller) call(r request, a *answer) {
 // the identity with the list has not done so this time, it is asked, and lists once more.
 func (c *caller) list(r request, a *answer) {
 	first := r.list.Continue == ""
-	if c.identifies {
+	if first && c.identifies {
 		if c.page(r, a); a.err != nil || a.page == nil {
 			return
 		}
 		if a.storeID = a.page.StoreID; a.storeID != "" {
-			return
-		}
-		if !first {
-			c.identifyLast(r, a)
 			return
 		}
 	}
