@@ -14,9 +14,9 @@ func (q *queueBody) runOrWake() {
 	q.submit()
 }
 
-// askedTurn runs a turn of one message, the sender's own. What comes meanwhile, and all system
+// runAsked runs a turn of one message, the sender's own. What comes meanwhile, and all system
 // messages, are left to the pool, so that the sender does not run user code for others.
-func (q *queueBody) askedTurn() {
+func (q *queueBody) runAsked() {
 	defer q.endTurn() // even if user code ends the goroutine
 	if q.is(hasSystem) || !q.beginWork() {
 		return
@@ -42,7 +42,7 @@ func (p *Pool) ask(q *queueBody) {
 	}
 	at := p.addAskedLocked((*mailbox)(&q.cell))
 	defer p.removeAsked(at)
-	defer q.askedTurn() // even if the clock ends the goroutine
+	defer q.runAsked() // even if the clock ends the goroutine
 	p.watchAndUnlock()
 }
 
