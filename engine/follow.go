@@ -218,7 +218,8 @@ func (f *following) ended(ctx context.Context, err error) error {
 		return err
 	}
 	f.leave()
-	if f.cause = err; errors.Is(err, ErrExpired) {
+	f.cause = err
+	if errors.Is(err, ErrExpired) {
 		f.expired = err
 	}
 	if f.fruitless++; errors.Is(err, ErrDeadline) || f.now().Sub(f.opened) >= longestPause {

@@ -96,7 +96,8 @@ func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T)) (*Subscription
 
 // SubscribeWith is Subscribe with options. Errors as for Subscribe.
 func (t *Topic[T]) SubscribeWith(ctx context.Context, opts SubscribeOptions, handle func(T)) (*Subscription, error) {
-	if opts = opts.madeByCaller(); handle == nil {
+	opts = opts.madeByCaller()
+	if handle == nil {
 		return t.core.subscribe(ctx, nil, opts)
 	}
 	return t.core.subscribe(ctx, eachMessage(handle), opts)

@@ -149,7 +149,8 @@ func (f *form) scaleOf(o *store.Object, resourceVersion string) *scaleObject {
 	s.SetGroupVersionKind(scaleKind.GroupVersionKind())
 	s.SetResourceVersion(resourceVersion)
 	wanted, ok := f.scale.replicas(o)
-	if s.Spec.Replicas = wanted; !ok {
+	s.Spec.Replicas = wanted
+	if !ok {
 		s.Spec.Replicas = noReplicas
 	}
 	s.Status.Replicas, s.Status.Selector = f.scale.observed(o), f.scale.selector(o)

@@ -215,7 +215,8 @@ func (u *updating) keepToPart(draft, current *store.Object) *store.Object {
 // instead, and for one that storage has already.
 func (u *updating) settle(ctx context.Context, draft, current *store.Object) (*store.Object, error) {
 	if u.opts.DryRun {
-		if draft.Key = u.key; current != nil {
+		draft.Key = u.key
+		if current != nil {
 			*draft = *current
 		}
 		shown, err := u.pretended(draft)

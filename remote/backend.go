@@ -271,7 +271,8 @@ func (b *Backend) decode(body []byte, written time.Time) (*store.Object, error) 
 	if !b.config.KeepManagedFields {
 		m.SetManagedFields(nil)
 	}
-	if o.Written = written; written.IsZero() {
+	o.Written = written
+	if written.IsZero() {
 		o.Written = m.GetCreationTimestamp().Time
 	}
 	o.Created = identity(m)

@@ -120,7 +120,8 @@ func (c *Config) send(ctx context.Context, client *http.Client, r outgoing) (*ht
 	}
 	resp, err := safeRedirects(client).Do(req)
 	if err != nil {
-		if err = cmp.Or(context.Cause(ctx), unreachable(err)); reached.nothing() {
+		err = cmp.Or(context.Cause(ctx), unreachable(err))
+		if reached.nothing() {
 			err = unsentError{err}
 		}
 		return nil, err

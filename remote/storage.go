@@ -32,7 +32,8 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if last = b.storage.Load(); id != "" {
+		last = b.storage.Load()
+		if id != "" {
 			last = &id
 		}
 	}

@@ -52,7 +52,8 @@ func (w *Watch) conflate(snap *store.Snapshot, seen []store.Event) {
 	c := &w.cur
 	if left := uint64(snap.Window.Next() - c.pos); left > uint64(len(seen)) {
 		w.more().lost += left - uint64(len(seen))
-		if w.gap = beforeEmitted; len(seen) == 0 {
+		w.gap = beforeEmitted
+		if len(seen) == 0 {
 			w.gap = beforeAny
 		}
 	}

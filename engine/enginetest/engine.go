@@ -47,7 +47,8 @@ func NewWith[T any](t testing.TB, cfg engine.Config[T], opts Options) *Engine[T]
 	if !shared {
 		cfg.Host = e.newHost()
 	}
-	if e.host = cfg.Host; cfg.Backend == nil {
+	e.host = cfg.Host
+	if cfg.Backend == nil {
 		cfg.FirstRevision = cmp.Or(cfg.FirstRevision, 1)
 	}
 	cfg.DetectMutations = !e.options.AllowMutations

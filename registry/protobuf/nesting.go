@@ -23,7 +23,8 @@ func checkNesting(message []byte) error {
 			at, ends = end, ends[:len(ends)-1]
 			continue
 		}
-		if at += size; inside == 0 {
+		at += size
+		if inside == 0 {
 			continue
 		}
 		if ends = append(ends, at+inside); len(ends) > maxNesting {
@@ -67,7 +68,8 @@ func varint(text []byte) (n uint64, size int) {
 	for shift := 0; shift < 64 && size < len(text); shift += 7 {
 		b := text[size]
 		size++
-		if n |= uint64(b&0x7f) << shift; b < 0x80 {
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
 			return n, size
 		}
 	}

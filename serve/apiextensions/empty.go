@@ -51,7 +51,8 @@ func (k *kind) deleteSome(ctx context.Context, clock engine.Clock) (all bool, er
 			if err != nil && (!errors.Is(err, engine.ErrNotFound) || errors.As(err, new(*registry.AdmissionError))) {
 				return false, err
 			}
-			if k.last = o.Key; !clock.Now().Before(until) {
+			k.last = o.Key
+			if !clock.Now().Before(until) {
 				return false, nil
 			}
 		}

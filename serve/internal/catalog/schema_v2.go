@@ -117,7 +117,8 @@ func (s schemaV2) simplify(from map[string]any) {
 	if required, ok := s["required"].([]any); ok {
 		properties, _ := from["properties"].(map[string]any)
 		required = slices.DeleteFunc(required, func(name any) bool { return isNullable(properties[name.(string)]) })
-		if s["required"] = required; len(required) == 0 || isNullable(from["additionalProperties"]) {
+		s["required"] = required
+		if len(required) == 0 || isNullable(from["additionalProperties"]) {
 			delete(s, "required")
 		}
 	}
