@@ -71,7 +71,7 @@ func (d *documents) serve(c *call) error {
 	if err != nil {
 		return err
 	}
-	_, _, ofHealth := c.healthCheck(c.req.segments)
+	_, _, ofHealth := c.healthCheck(c.req.Path)
 	switch {
 	case doc == nil && ofHealth: // health has answered the methods that there are
 		return methodNotAllowed(c)

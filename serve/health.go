@@ -62,7 +62,7 @@ func isNotInCheckName(r rune) bool {
 
 // health answers the paths of health checks; done reports whether the request is for one.
 func (c *call) health() (done bool) {
-	name, only, found := c.healthCheck(c.req.segments)
+	name, only, found := c.healthCheck(c.req.Path)
 	if !found || c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
 		return false
 	}
@@ -71,14 +71,12 @@ func (c *call) health() (done bool) {
 }
 
 // healthCheck returns the health check that a path names: all of name, or only one of them.
-func (s *Server) healthCheck(segments []string) (name, only string, found bool) {
-	if len(segments) == 0 || len(segments) > 2 || !slices.Contains(healthPaths, segments[0]) {
+func (s *Server) healthCheck(path string) (name, only string, found bool) {
+	name, only, _ = strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if !slices.Contains(healthPaths, name) {
 		return "", "", false
 	}
-	if len(segments) == 2 {
-		only = segments[1]
-	}
-	return segments[0], only, only == "" || slices.Contains(ownChecks, only) ||
+	return name, only, only == "" || slices.Contains(ownChecks, only) ||
 		slices.ContainsFunc(s.cfg.Checks, func(check Check) bool { return check.Name == only })
 }
 
@@ -97,7 +95,7 @@ func (c *call) answerHealth(name, only string) {
 		report.add(c.cfg.Checks[i].Name, func() string { return c.failing(i, ready) })
 	}
 	for _, check := range report.excluded {
-		if _, _, found := c.healthCheck([]string{name, check}); !found {
+		if _, _, found := c.healthCheck(name + "/" + check); !found {
 			fmt.Fprintf(&report.text, "warn: there is no check %q to exclude\n", check)
 		}
 	}

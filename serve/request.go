@@ -28,8 +28,7 @@ type Request struct {
 	// Path is the decoded path.
 	Path string
 
-	segments []string
-	query    url.Values
+	query url.Values
 }
 
 // IsResource reports whether the request is for a resource.
@@ -49,7 +48,7 @@ func parse(r *http.Request) (*Request, error) {
 	if path == r.URL.Path {
 		path = r.URL.Path // which is there as long as the request
 	}
-	req := &Request{Verb: strings.ToLower(r.Method), Path: path, segments: segments, query: query}
+	req := &Request{Verb: strings.ToLower(r.Method), Path: path, query: query}
 	if rest := req.takeGroupVersion(segments); len(rest) > 0 {
 		if err := req.parseResource(r.Method, rest); err != nil {
 			return nil, err

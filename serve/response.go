@@ -13,26 +13,30 @@ import (
 // response records the status and the size of an answer, and whether its client stalled.
 type response struct {
 	http.ResponseWriter
-	stall   time.Duration // how long a client may take to read part bytes
-	part    int
-	code    int
-	bytes   int64
+	stall time.Duration // how long a client may take to read part bytes
+	part  int
+	code  int
+	bytes int64
+	// sinceExtend is how many bytes were written since the deadline was set.
+	sinceExtend int
+
+	// What is true or false is together, which is smaller: an idle watch keeps its response.
+
 	stalled bool // the client read too slowly
 	// ofStream: the request is HTTP/2, where a write deadline ends the stream when it passes,
 	// even if nothing is being written.
 	ofStream bool
-	// sinceExtend is how many bytes were written since the deadline was set.
-	sinceExtend int
 	// extended: the deadline was extended since the last flush, for writes that may have waited.
 	extended bool
 	// idle: everything was flushed, and the next Write sets a deadline of its own.
 	idle bool
+	// guarded: a guard replaces the deadlines of a stream, since one was removed, which only
+	// watches do.
+	guarded bool
+
+	guard *transport.StreamGuard // nil while nothing is being written
 	// packing is the answer's compression, nil if there is none.
 	packing *packing
-	// guarded: a guard replaces the deadlines of a stream, since one was removed, which only
-	// watches do. guard is nil while nothing is being written.
-	guarded bool
-	guard   *transport.StreamGuard
 	// since is when the answer began; it may be read once begun is set. cut: the answer is broken off.
 	since      time.Time
 	begun, cut atomic.Bool

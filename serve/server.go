@@ -114,7 +114,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch watch := c.watching; {
 	case watch == nil || !watch.begun:
-	case watch.taken != nil:
+	case watch.takeover != nil && watch.takeover.taken != nil:
 		handedOver = true
 		go watch.runTaken()
 	default:

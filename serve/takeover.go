@@ -43,10 +43,26 @@ func (s *Server) markHardened(h *http.Server) {
 	}
 }
 
-// takesOver returns the context with which the call's watch has to end if it takes over its
-// connection, nil if it may not. A context that the http.Server makes for each connection ends
-// when net/http gives the connection away, so such a watch may not.
-func (c *call) takesOver() context.Context {
+// takeover is what a watch has that takes over its connection.
+type takeover struct {
+	base context.Context // of all connections: the watch ends with it
+	// taken is the connection, nil until it was taken over, and release what no longer ends the
+	// watch with base.
+	taken   *transport.Taken
+	release func() bool
+}
+
+// leave releases what ends the watch with the context of all connections.
+func (o *takeover) leave() {
+	if o.release != nil {
+		o.release()
+	}
+}
+
+// takesOver returns what the call's watch needs to take over its connection, nil if it may not
+// do so. A context that the http.Server makes for each connection ends when net/http gives the
+// connection away, so such a watch may not.
+func (c *call) takesOver() *takeover {
 	by := c.direct()
 	mark, _ := c.r.Context().Value(hardenedKey{}).(hardened)
 	if by == nil || by.ConnContext != nil || mark.by != c.Server {
@@ -55,7 +71,7 @@ func (c *call) takesOver() context.Context {
 	if c.upgrades || c.r.Method != http.MethodGet || c.r.Body != http.NoBody || c.r.ProtoMajor != 1 || c.r.ProtoMinor != 1 {
 		return nil
 	}
-	return mark.base
+	return &takeover{base: mark.base}
 }
 
 // direct returns the http.Server that calls the [Server] directly, nil if others see the
@@ -80,17 +96,18 @@ func (w *watching) takeOver() {
 		return
 	}
 	w.ctx = context.WithoutCancel(w.ctx)
-	w.leaveBase = context.AfterFunc(w.base, func() { w.endBy(fmt.Errorf("%w: %w", errShuttingDown, context.Cause(w.base))) })
+	base := w.takeover.base
+	w.takeover.release = context.AfterFunc(base, func() { w.endBy(fmt.Errorf("%w: %w", errShuttingDown, context.Cause(base))) })
 	t := transport.Take(conn, ahead.Reader.Buffered(), func(err error) { w.endBy(fmt.Errorf("%w: %w", errClientGone, err)) })
 	c.inFlight.take(t)
 	c.w.ResponseWriter = t
 	c.r = c.r.WithContext(w.ctx)
-	w.taken = t
+	w.takeover.taken = t
 }
 
 // runTaken runs the watch, on a goroutine of its own.
 func (w *watching) runTaken() {
-	c, t := w.c, w.taken
+	c, t := w.c, w.takeover.taken
 	defer c.inFlight.release(t)
 	defer t.Close()
 	returned := false

@@ -12,7 +12,6 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
-	"github.com/watchmill/watchmill/serve/internal/transport"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -39,16 +38,13 @@ type watching struct {
 	begun bool
 	// from is the revision that the watch continues from, zero for none.
 	from engine.Revision
-	// base is the context of all connections, if the watch may take over its own; otherwise
-	// nil. taken is what it took over, and leaveBase releases what ends it with base.
-	base      context.Context
-	leaveBase func() bool
-	taken     *transport.Taken
+	// takeover is nil unless the watch may take over its connection.
+	takeover *takeover
 }
 
 // newWatching returns the watch of a call.
 func newWatching(c *call) *watching {
-	return &watching{frames: frames{c: c, first: true}, ctx: c.r.Context(), base: c.takesOver()}
+	return &watching{frames: frames{c: c, first: true}, ctx: c.r.Context(), takeover: c.takesOver()}
 }
 
 // run sends events until something ends the watch.
@@ -75,8 +71,8 @@ func (w *watching) next() ([]store.Event, error) {
 
 // stop releases what the watch has.
 func (w *watching) stop() {
-	if w.leaveBase != nil {
-		defer w.leaveBase()
+	if w.takeover != nil {
+		defer w.takeover.leave()
 	}
 	if w.stream != nil {
 		defer w.stream.Stop()
@@ -198,7 +194,7 @@ func (w *watching) begin() (err error) {
 // request as long as the watch lasts; its headers and its URL have 600 bytes, which go unless
 // a middleware may read them at the end.
 func (c *call) forget() {
-	c.req.query, c.req.segments = nil, nil
+	c.req.query = nil
 	if c.w.ofStream && c.direct() != nil {
 		c.r.Header, c.r.URL = nil, forgotten
 	}
@@ -214,13 +210,13 @@ func (w *watching) sendHeader() {
 	if w.c.shape == sse {
 		h.Set("Content-Type", sseType)
 	}
-	if w.base != nil {
+	if w.takeover != nil {
 		h.Set("Connection", "close") // net/http does not get it back
 	}
 	w.c.w.part = partOfWatch
 	w.c.w.WriteHeader(http.StatusOK)
 	w.flush()
-	if w.base != nil {
+	if w.takeover != nil {
 		w.takeOver()
 	}
 }
