@@ -15,7 +15,10 @@
 // Before a replay there must be no keys below the prefix (/watchmill/replay unless another
 // is given). The objects of the replay stay there after it.
 //
-// The members of a cluster in production have TLS: --etcd-ca, --etcd-cert and --etcd-key are for that.
+// A cluster in production has several members, TLS and users:
+//
+//	watchmill-etcd serve --data etcd:10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/shop --crd widgets.yaml \
+//		--etcd-ca ca.pem --etcd-user shop --etcd-password-file password
 //
 // Servers with the same prefix (/watchmill/serve unless another is given) have the same
 // objects, at the same revisions. Clients may use any of them, and move between them.
@@ -32,19 +35,15 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
-	"go.etcd.io/etcd/client/pkg/v3/transport"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
@@ -56,7 +55,6 @@ import (
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
-	"github.com/watchmill/watchmill/store/backend/etcd"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -91,25 +89,6 @@ type (
 		etcdFlags
 	}
 )
-
-// etcdFlags are what connections to etcd may need.
-type etcdFlags struct {
-	CA   server.Given `name:"etcd-ca" placeholder:"FILE" help:"Certificates of the authorities that sign etcd's, which is then reached over TLS."`
-	Cert server.Given `name:"etcd-cert" and:"etcd-cert" placeholder:"FILE" help:"Certificate to show to etcd over TLS, which may make a user of its common name. There is no flag for a password."`
-	Key  server.Given `name:"etcd-key" and:"etcd-cert" placeholder:"FILE" help:"Private key of --etcd-cert."`
-}
-
-// tls returns the configuration of TLS, nil without it.
-func (f *etcdFlags) tls() (*tls.Config, error) {
-	if f.CA == "" && f.Cert == "" {
-		return nil, nil
-	}
-	cfg, err := transport.TLSInfo{TrustedCAFile: string(f.CA), CertFile: string(f.Cert), KeyFile: string(f.Key)}.ClientConfig()
-	if err != nil {
-		return nil, &usercode.ConfigError{Field: "--etcd-ca or --etcd-cert", Problem: "cannot be used: " + err.Error()}
-	}
-	return cfg, nil
-}
 
 // streams has the writers of a command's output.
 type streams struct{ stdout, stderr io.Writer }
@@ -197,33 +176,4 @@ func (c *serveCommand) options(to *streams) server.Options {
 	opts := c.Options(server.Storages{"etcd": etcd}, to.stdout, to.stderr)
 	opts.Rules = cel.Rules{}
 	return opts
-}
-
-// open opens the storage below the prefix and below at a place that a flag names, of the form
-// HOST:PORT[/PREFIX].
-func (f *etcdFlags) open(ctx context.Context, flag, place, defaultPrefix, below string, schema store.Schema) (backend.Backend, error) {
-	wrong := func(problem string) error {
-		return &usercode.ConfigError{Field: flag, Problem: fmt.Sprintf("is etcd:%s, %s; give etcd:HOST:PORT[/PREFIX], such as etcd:127.0.0.1:2379/shop", place, problem)}
-	}
-	endpoint, prefix, found := strings.Cut(place, "/")
-	prefix = "/" + prefix
-	if !found {
-		prefix = defaultPrefix
-	}
-	if host, port, err := net.SplitHostPort(endpoint); err != nil || host == "" || port == "" {
-		return nil, wrong("which does not begin with a host and a port")
-	}
-	if strings.HasSuffix(prefix, "/") {
-		return nil, wrong("which ends with a slash")
-	}
-	secure, err := f.tls()
-	if err != nil {
-		return nil, err
-	}
-	b, err := etcd.New(ctx, etcd.Config{Endpoints: []string{endpoint}, TLS: secure, Prefix: prefix + below, Schema: schema})
-	var option *usercode.ConfigError
-	if errors.As(err, &option) && option.Field == "Config.Prefix" {
-		return nil, wrong("whose prefix " + option.Problem)
-	}
-	return b, err
 }

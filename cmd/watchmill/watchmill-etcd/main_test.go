@@ -73,6 +73,37 @@ func TestReplay_OverTLS(t *testing.T) {
 	require.Contains(t, out, "equal      3 of 3 watchers have the 1 objects")
 }
 
+// secret is a file with a text.
+func secret(t *testing.T, text string) string {
+	path := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// A cluster may know its users by passwords. Of its members one is enough.
+func TestReplay_WithAPasswordAndSeveralMembers(t *testing.T) {
+	server := etcdtest.Start(t, nil)
+	client := etcdtest.Client(t, server.Endpoint)
+	_, err := client.UserAdd(t.Context(), "root", "r")
+	require.NoError(t, err)
+	_, err = client.UserGrantRole(t.Context(), "root", "root")
+	require.NoError(t, err)
+	_, err = client.AuthEnable(t.Context())
+	require.NoError(t, err)
+	replay := func(password string) (out string, status int) {
+		out, errs, status := command(t.Context(), "replay", "--watchers=3", "--backend=etcd:127.0.0.1:1,"+server.Endpoint+"/x",
+			"--etcd-user=root", "--etcd-password-file="+secret(t, password), history(t))
+		return out + errs, status
+	}
+	out, status := replay("r\n")
+	require.Zero(t, status, out)
+	require.Contains(t, out, "equal      3 of 3 watchers have the 1 objects")
+	out, status = replay("guess")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, out, "denied")
+	require.NotContains(t, out, "guess")
+}
+
 func TestReplay_SaysWhyThereIsNoEtcd(t *testing.T) {
 	_, errs, status := command(t.Context(), "replay", "--backend=etcd:127.0.0.1:1/demo", history(t))
 	require.Equal(t, exitFailed, status)
@@ -82,9 +113,13 @@ func TestReplay_SaysWhyThereIsNoEtcd(t *testing.T) {
 func TestReplay_WrongUsageExitsWithTwo(t *testing.T) {
 	for mention, args := range map[string][]string{
 		"no storage of that name": {"replay", "--backend=tape:0", "x"},
-		"--backend is etcd:127.0.0.1:1/, which ends with a slash; give etcd:HOST:PORT": {"replay", "--backend=etcd:127.0.0.1:1/", history(t)},
-		"--backend is etcd:hostonly/x, which does not begin with a host and a port":    {"replay", "--backend=etcd:hostonly/x", history(t)},
-		"--etcd-ca or --etcd-cert cannot be used: open none":                           {"replay", "--backend=etcd:127.0.0.1:1", "--etcd-ca=none", history(t)},
+		"--backend is etcd:127.0.0.1:1/, which ends with a slash; give etcd:HOST:PORT[,HOST:PORT...][/PREFIX]": {"replay", "--backend=etcd:127.0.0.1:1/", history(t)},
+		`--backend is etcd:hostonly/x, where "hostonly" is not a host and a port`:                              {"replay", "--backend=etcd:hostonly/x", history(t)},
+		`where "" is not a host and a port`:                                                                    {"replay", "--backend=etcd:127.0.0.1:1,/x", history(t)},
+		"--etcd-password-file cannot be used: open none":                                                       {"replay", "--backend=etcd:127.0.0.1:1", "--etcd-user=root", "--etcd-password-file=none", history(t)},
+		"which has no password": {"replay", "--backend=etcd:127.0.0.1:1", "--etcd-user=root", "--etcd-password-file=" + secret(t, "\n"), history(t)},
+		"--etcd-user and --etcd-password-file must be used together": {"replay", "--backend=etcd:127.0.0.1:1", "--etcd-user=root", history(t)},
+		"--etcd-ca or --etcd-cert cannot be used: open none":         {"replay", "--backend=etcd:127.0.0.1:1", "--etcd-ca=none", history(t)},
 		"--etcd-ca: is empty":                                                           {"replay", "--backend=etcd:127.0.0.1:1", "--etcd-ca=", history(t)},
 		"--etcd-cert and --etcd-key must be used together":                              {"replay", "--backend=etcd:127.0.0.1:1", "--etcd-cert=none", history(t)},
 		"unknown flag --fast\nRun watchmill-etcd replay --help to see what there is.\n": {"replay", "--fast", "x"},

@@ -25,7 +25,7 @@ type Flags struct {
 
 	Watchers  int           `default:"100" placeholder:"N" help:"How many watchers there are (${default})."`
 	Via       load.Via      `default:"watch" placeholder:"WAY" help:"How watchers see the objects (${default}): watch; queue, a DeltaFIFO that fills an indexer; informer, as handlers of informers; or objectcache, by a reference to each object."`
-	Backend   string        `default:"memory" placeholder:"STORAGE" help:"Where to store the objects: memory, bolt:FILE, or, if the program is watchmill-etcd, etcd:HOST:PORT[/PREFIX] (${default}). It must be new, unless --continue is given."`
+	Backend   string        `default:"memory" placeholder:"STORAGE" help:"Where to store the objects: memory, bolt:FILE, or, if the program is watchmill-etcd, etcd:HOST:PORT[,HOST:PORT...][/PREFIX] (${default}). It must be new, unless --continue is given."`
 	Speed     Speed         `default:"max" placeholder:"FACTOR" help:"How many times faster than it happened, such as 1000x, or max (${default})."`
 	Policy    engine.Policy `default:"park" placeholder:"POLICY" help:"The policy for watchers that fall behind: park, terminate or conflate (${default})."`
 	Slow      int           `default:"0" placeholder:"N" help:"How many of the watchers read at most 1,000 events per second (${default})."`

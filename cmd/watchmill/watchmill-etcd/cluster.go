@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/etcd"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// etcdFlags are what connections to etcd may need.
+type etcdFlags struct {
+	CA           server.Given `name:"etcd-ca" placeholder:"FILE" help:"Certificates of the authorities that sign etcd's, which is then reached over TLS."`
+	Cert         server.Given `name:"etcd-cert" and:"etcd-cert" placeholder:"FILE" help:"Certificate to show to etcd over TLS, which may make a user of its common name."`
+	Key          server.Given `name:"etcd-key" and:"etcd-cert" placeholder:"FILE" help:"Private key of --etcd-cert."`
+	User         server.Given `name:"etcd-user" and:"etcd-user" placeholder:"NAME" help:"User of etcd. Without TLS the password is sent readably."`
+	PasswordFile server.Given `name:"etcd-password-file" and:"etcd-user" placeholder:"FILE" help:"The password of --etcd-user, without the end of its line."`
+}
+
+// open opens the storage below the prefix and below at a place that a flag names, of the form
+// HOST:PORT[,HOST:PORT...][/PREFIX].
+func (f *etcdFlags) open(ctx context.Context, flag, place, defaultPrefix, below string, schema store.Schema) (backend.Backend, error) {
+	wrong := func(problem string) error {
+		return &usercode.ConfigError{Field: flag, Problem: fmt.Sprintf("is etcd:%s, %s; give etcd:HOST:PORT[,HOST:PORT...][/PREFIX], such as etcd:127.0.0.1:2379/shop", place, problem)}
+	}
+	members, prefix, found := strings.Cut(place, "/")
+	prefix = "/" + prefix
+	if !found {
+		prefix = defaultPrefix
+	}
+	cfg := etcd.Config{Endpoints: strings.Split(members, ","), Prefix: prefix + below, Schema: schema, Username: string(f.User)}
+	for _, member := range cfg.Endpoints {
+		if host, port, err := net.SplitHostPort(member); err != nil || host == "" || port == "" {
+			return nil, wrong(fmt.Sprintf("where %q is not a host and a port", member))
+		}
+	}
+	if strings.HasSuffix(prefix, "/") {
+		return nil, wrong("which ends with a slash")
+	}
+	var err error
+	if cfg.TLS, err = f.tls(); err != nil {
+		return nil, err
+	}
+	if cfg.Password, err = f.password(); err != nil {
+		return nil, err
+	}
+	b, err := etcd.New(ctx, cfg)
+	var option *usercode.ConfigError
+	if errors.As(err, &option) && option.Field == "Config.Prefix" {
+		return nil, wrong("whose prefix " + option.Problem)
+	}
+	return b, err
+}
+
+// tls returns the configuration of TLS, nil without it.
+func (f *etcdFlags) tls() (*tls.Config, error) {
+	if f.CA == "" && f.Cert == "" {
+		return nil, nil
+	}
+	cfg, err := transport.TLSInfo{TrustedCAFile: string(f.CA), CertFile: string(f.Cert), KeyFile: string(f.Key)}.ClientConfig()
+	if err != nil {
+		return nil, &usercode.ConfigError{Field: "--etcd-ca or --etcd-cert", Problem: "cannot be used: " + err.Error()}
+	}
+	return cfg, nil
+}
+
+// password returns the password of the user, empty if there is none.
+func (f *etcdFlags) password() (string, error) {
+	if f.PasswordFile == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(string(f.PasswordFile))
+	if err != nil {
+		return "", &usercode.ConfigError{Field: "--etcd-password-file", Problem: "cannot be used: " + err.Error()}
+	}
+	password := strings.TrimRight(string(text), "\r\n")
+	if password == "" {
+		return "", &usercode.ConfigError{Field: "--etcd-password-file", Problem: fmt.Sprintf("is %s, which has no password", f.PasswordFile)}
+	}
+	return password, nil
+}
