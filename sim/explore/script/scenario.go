@@ -263,7 +263,8 @@ const (
 	// Compact compacts storage's history up to N revisions before the newest, and Discard has
 	// the engine do so, which then forgets that history, too.
 	// Rewind takes storage back by N revisions. Rewrite does so, too, and then makes
-	// other writes, at least up to the revision that the engine has reached.
+	// other writes, at least up to the revision that the engine has reached. By its seed, either may
+	// be followed at once by faults, and by storage that goes back again.
 	Compact
 	Discard
 	Rewind

@@ -15,8 +15,46 @@ import (
 )
 
 // rewind takes storage back and, for Rewrite, makes other writes there. It returns when the
-// engine has caught up.
+// engine has caught up, to which other things happen on the way in a third of the cases.
 func (w *World[T]) rewind(s script.Step) {
+	old := w.history()
+	if !w.goBack(s) {
+		return
+	}
+	w.restored = w.newest()
+	w.rewinding = true
+	w.disturbRewind(s.Seed)
+	w.recover()
+	w.rewinding = false
+	w.windowBegan, w.discarded = w.engine.Stats().WindowFloor, 0 // what was to be discarded was of the other history
+	w.moveWatches(old)
+}
+
+// disturbRewind lets things happen before the engine has learned of all that storage has: its lists
+// and watches fail, time passes, or storage goes back once more.
+func (w *World[T]) disturbRewind(seed uint64) {
+	draw := rand.New(rand.NewPCG(seed, 10))
+	if draw.IntN(3) != 0 {
+		return
+	}
+	for range 1 + draw.IntN(3) {
+		w.sched.RunTurns(draw.IntN(20))
+		switch draw.IntN(3) {
+		case 0:
+			w.clock.Advance(100 * time.Millisecond)
+		case 1:
+			faults := []script.Verb{script.Hangup, script.Expire, script.FailLists, script.FailWatches, script.SlowLists}
+			w.do(script.Step{Do: faults[draw.IntN(len(faults))], N: 1})
+		case 2:
+			if w.goBack(script.Step{Do: script.Rewrite, N: draw.IntN(5), Seed: draw.Uint64()}) {
+				w.restored = min(w.restored, w.newest())
+			}
+		}
+	}
+}
+
+// goBack takes storage back, and reports whether it could. The engine has not learned of that yet.
+func (w *World[T]) goBack(s script.Step) bool {
 	back, others := w.storage.Back(s.N), []T(nil)
 	err := storage.ErrExpired
 	switch {
@@ -28,15 +66,10 @@ func (w *World[T]) rewind(s script.Step) {
 	old := w.history()
 	if err := w.storage.Rewind(back, others, err); err != nil {
 		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
-		return
+		return false
 	}
 	w.former = append(w.former, old)
-	w.restored = w.newest()
-	w.rewinding = true
-	w.recover()
-	w.rewinding = false
-	w.windowBegan, w.discarded = w.engine.Stats().WindowFloor, 0 // what was to be discarded was of the other history
-	w.moveWatches(old)
+	return true
 }
 
 // others draws the values that Rewrite writes after revision back: up to the engine's

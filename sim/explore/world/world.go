@@ -71,7 +71,8 @@ type World[T any] struct {
 	// first.
 	former []*judge.History[T]
 	// restored is the newest revision of storage right after it last went back, with the
-	// writes of a Rewrite; zero if it never did.
+	// writes of a Rewrite, and the least of them if it did so more than once before the engine
+	// had caught up; zero if it never did.
 	restored store.Revision
 
 	always   []check
