@@ -57,6 +57,25 @@ var found = map[string]script.Scenario{
 			{Do: script.Watch, Watch: 4, Turns: script.Unlimited, Start: &script.Start{Selection: 0, Consumer: script.Pull, Back: 0, Options: engine.WatchOptions{Policy: engine.Park, Buffer: 10, InitialState: true, Linearizable: true, OnPool: true}}},
 		},
 	},
+	// This was a defect of the exploration, too.
+	"an engine that is to discard history before it has listed, and storage that goes back": {
+		Seed: 150004440,
+		Setup: script.Setup{
+			Batch: 5, Window: engine.Window{MinAge: time.Second, MinEvents: 2, MaxEvents: 16, ChunkSize: 4}, Indexed: true,
+			BookmarkPeriod: 2 * time.Second, VerifyEvery: time.Second, ObjectsIdle: time.Second, Uncached: true,
+		},
+		Steps: []script.Step{
+			{Do: script.Get, N: 2, Seed: 0x25a7d5fdfa1a65fa, Meanwhile: &script.Step{Do: script.Emit, Seed: 0xfa6f1469a631ea38}},
+			{Do: script.Write, Seed: 0xf105de3c8d29394d, Uncached: true},
+			{Do: script.Write, Seed: 0x9a4fb47de6a4905e, Uncached: true},
+			{Do: script.Remove, Seed: 0xbc529124b15c3d72},
+			{Do: script.FailLists, N: 3},
+			{Do: script.Discard, N: 2},
+			{Do: script.Rewrite, N: 5, Seed: 0xf332770e25a1e7c},
+			{Do: script.Write, Seed: 0x9683d31ba809b1e8, Uncached: true},
+			{Do: script.Watch, Turns: script.Unlimited, Start: &script.Start{Consumer: script.Handler, Back: 2, Options: engine.WatchOptions{InitialState: true, Bookmarks: true, Detached: true, Buffer: 3}}},
+		},
+	},
 	// This was a defect of the exploration, not of the engine: it read why watches had
 	// ended before a timer ended one.
 	"a deadline that has come when all is at rest": {

@@ -26,7 +26,10 @@ func (w *World[T]) rewind(s script.Step) {
 	w.disturbRewind(s.Seed)
 	w.recover()
 	w.rewinding = false
-	w.windowBegan, w.discarded = w.engine.Stats().WindowFloor, 0 // what was to be discarded was of the other history
+	if w.windowBegan > 0 { // an engine that has not listed cannot know that it was to discard another history
+		w.discarded = 0
+	}
+	w.windowBegan = w.engine.Stats().WindowFloor
 	w.moveWatches(old)
 }
 
