@@ -16,8 +16,8 @@ import (
 )
 
 // wire makes a [Server] behind a socket a [Store]: its watches and lists are requests
-// over HTTP/1.1, and each watch has a connection of its own. See wiretwo.go for watches over
-// HTTP/2, and wirerequests.go for servers that listen by themselves.
+// over HTTP/1.1, and each watch has a connection of its own. See wire_two.go for watches over
+// HTTP/2, and wire_requests.go for servers that listen by themselves.
 type wire struct {
 	Server
 	http   *http.Server // nil if the Server listens by itself

@@ -26,7 +26,7 @@
 //	                     └───────── answer, wake, pull ─────────┘
 //
 // The machine is a pure state machine that makes all decisions (machine.go,
-// machinelist.go, warm.go, behind.go, audit.go, backoff.go); the actor feeds it messages and
+// machine_list.go, warm.go, behind.go, audit.go, backoff.go); the actor feeds it messages and
 // carries out its effects (reflector.go, request.go, progress.go). The scenarios in
 // testdata/machine specify the machine.
 //
