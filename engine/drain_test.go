@@ -1,11 +1,9 @@
 package engine_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,14 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/actors"
-	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/faulty"
-	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // What was published before is handled before Drain returns, by handlers that run
@@ -124,25 +118,6 @@ func TestDrain_WaitsForALoopWhoseEventsHaveLeftTheWindow(t *testing.T) {
 	}
 }
 
-// The last revision of storage that others write to may be no event of any watch.
-func TestDrain_WithoutACacheAsksStorageHowFarItIs(t *testing.T) {
-	l := newLasting(t)
-	l.traits = func(t *backend.Traits) { t.Contiguous, t.Shared = false, true }
-	l.watch = askedOnly
-	host := newHost(t, engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: engine.NewSeeded(1)})
-	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host, c.Backend, c.NoCache = host, l, true })
-	var got []string
-	_, err := e.Handle(ctx, engine.WatchOptions{}, func(ev engine.Event[pod]) { got = append(got, ev.Key()) })
-	require.NoError(t, err)
-	_, err = e.Create(ctx, pod{Name: "mine"})
-	require.NoError(t, err)
-	require.ErrorIs(t, host.Await(ctx, nil), engine.ErrIdle)
-	_, err = l.Emit(ctx, draftOf(cfg(), pod{Name: "other"}))
-	require.NoError(t, err)
-	require.NoError(t, e.Drain(ctx))
-	require.Equal(t, []string{"mine"}, got)
-}
-
 // countingConsumers are consumers of every kind, which count the events they are given:
 // two handlers, a watch that is pulled, and one that is received from a channel.
 type countingConsumers struct {
@@ -217,82 +192,6 @@ func drainWhileWriting(t *testing.T, ctx context.Context, e *engine.Engine[pod])
 	require.NoError(t, e.Drain(ctx))
 	writers.Wait()
 	return acknowledged.Load()
-}
-
-// The context ends first: the error names the watches that had not had everything,
-// and no others, and the engine is closed.
-func TestDrain_NamesThoseThatWereNotGivenEverything(t *testing.T) {
-	f := newFixture(t, nil)
-	idle := f.watch(engine.WatchOptions{Name: "idle", Key: "other"})
-	slow := f.watch(engine.WatchOptions{Name: "slow"})
-	slower := f.watch(engine.WatchOptions{Name: "slower", InitialState: true})
-	for range 100 {
-		f.put("a")
-	}
-	for range slow.Events() {
-		break
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	enough := errors.New("enough")
-	cancel(enough)
-	err := f.engine.Drain(ctx)
-	var undelivered *engine.UndeliveredError
-	require.ErrorAs(t, err, &undelivered)
-	require.ErrorIs(t, err, engine.ErrUndelivered)
-	require.ErrorIs(t, err, enough)
-	require.Equal(t, []engine.Undelivered{
-		{Name: "slower", Events: 100, Initial: true}, {Name: "slow", Events: 99, Revision: 2},
-	}, undelivered.Watches)
-	require.ErrorContains(t, err, "slow: 99 events behind, at revision 2")
-	require.ErrorContains(t, err, "slower: 100 events behind, at revision 0, and the rest of its initial state")
-	for _, w := range []*engine.Watch[thing]{idle, slow, slower} {
-		require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
-	}
-	require.NoError(t, f.engine.Close())
-}
-
-// The cause of its context may be that another engine is closed.
-func TestDrain_IsCutShortByTheEndOfAnotherEngine(t *testing.T) {
-	f := newFixture(t, nil)
-	f.watch(engine.WatchOptions{})
-	f.put("a")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(engine.ErrEngineClosed)
-	require.ErrorIs(t, f.engine.Drain(ctx), engine.ErrUndelivered)
-}
-
-// Also a Drain that waits for another one, or is cut short by Close, says what was dropped.
-func TestDrain_EachSaysWhatWasDropped(t *testing.T) {
-	for name, cutShort := range map[string]func(context.Context, *engine.Engine[pod]){
-		"another Drain": func(ctx context.Context, e *engine.Engine[pod]) { _ = e.Drain(ctx) },
-		"Close":         func(_ context.Context, e *engine.Engine[pod]) { _ = e.Close() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				e, err := engine.New(cfg())
-				require.NoError(t, err)
-				_, err = e.Watch(t.Context(), engine.WatchOptions{Name: "unread"})
-				require.NoError(t, err)
-				_, err = e.Put(t.Context(), pod{Name: "a"})
-				require.NoError(t, err)
-				drained := make(chan error, 2)
-				for range cap(drained) {
-					go func() { drained <- e.Drain(t.Context()) }()
-					synctest.Wait()
-				}
-				done, cancel := context.WithCancel(t.Context())
-				cancel()
-				cutShort(done, e)
-				for range cap(drained) {
-					var late *engine.UndeliveredError
-					require.ErrorAs(t, <-drained, &late)
-					require.Len(t, late.Watches, 1)
-					require.ErrorIs(t, late, engine.ErrEngineClosed)
-				}
-				require.ErrorIs(t, e.Drain(t.Context()), engine.ErrUndelivered, "once more")
-			})
-		})
-	}
 }
 
 func TestDrain_RefusesWhatIsNew(t *testing.T) {
@@ -374,144 +273,4 @@ func TestDrain_WriteOnItsWayIsDeliveredOrRefused(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrDraining)
 	require.ErrorIs(t, err, backend.ErrUncertain, "other errors say that nothing was written")
 	require.ErrorContains(t, err, "took effect at revision 2")
-}
-
-// Storage that cannot be reached holds up Drain until its context ends.
-func TestDrain_WaitsForStorage(t *testing.T) {
-	f := newSeededFixture(t, 1)
-	f.fault(0, faulty.Hang(), faulty.OpNext)
-	w := f.watch(engine.WatchOptions{})
-	f.write("a")
-	err := f.engine.Drain(t.Context())
-	var undelivered *engine.UndeliveredError
-	require.ErrorAs(t, err, &undelivered)
-	require.Len(t, undelivered.Watches, 1)
-	require.EqualValues(t, 1, undelivered.Watches[0].Events)
-	require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
-}
-
-// So does storage that cannot say how far it is: what the cache has is delivered meanwhile.
-func TestDrain_AsksStorageUntilItAnswers(t *testing.T) {
-	for _, noCache := range []bool{false, true} {
-		t.Run(fmt.Sprint("noCache=", noCache), func(t *testing.T) {
-			f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = noCache })
-			got := 0
-			_, err := f.Handle(t.Context(), engine.WatchOptions{}, func(engine.Event[pod]) { got++ })
-			require.NoError(t, err)
-			_, err = f.Put(t.Context(), pod{Name: "a"})
-			require.NoError(t, err)
-			f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpRevision}, Times: 20, Do: faulty.Fail(errDown)})
-			require.NoError(t, f.within(time.Minute).Drain(t.Context()))
-			require.Equal(t, 1, got)
-		})
-	}
-}
-
-// Storage that is closed, or whose engine is, never answers.
-func TestDrain_AsksNoMoreOnceNothingCanAnswer(t *testing.T) {
-	f := newReadFixture(t)
-	f.put("a", "web", 1)
-	require.NoError(t, f.storage.Close())
-	require.ErrorIs(t, f.within(time.Minute).Drain(t.Context()), store.ErrClosed)
-
-	f = newReadFixture(t)
-	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpRevision}, Do: faulty.Fail(errDown)})
-	f.clock.AfterFunc(time.Second, func() { require.NoError(t, f.Close()) })
-	err := f.within(time.Hour).Drain(t.Context())
-	require.ErrorIs(t, err, engine.ErrUndelivered)
-	require.ErrorIs(t, err, engine.ErrEngineClosed)
-}
-
-func TestDrain_WithoutWatchesSaysThatNoneIsBehind(t *testing.T) {
-	f := newSeededFixture(t, 1)
-	f.fault(0, faulty.Hang(), faulty.OpNext)
-	f.write("a")
-	err := f.engine.Drain(t.Context())
-	require.ErrorIs(t, err, engine.ErrUndelivered)
-	require.ErrorContains(t, err, "not known whether everything was delivered: ")
-	require.ErrorContains(t, err, "; no watch is behind what has arrived from storage")
-}
-
-// A cache that does not reach what was written is asked once, however short the wait of
-// reads is.
-func TestDrain_WaitsOnceWithoutATimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := cfg()
-		inner, err := memory.New(c.Schema(), memory.Options{})
-		require.NoError(t, err)
-		storage := faulty.New(inner, faulty.Options{})
-		c.Backend, c.FreshnessTimeout = storage, time.Nanosecond
-		storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
-		e, err := engine.New(c)
-		require.NoError(t, err)
-		synctest.Wait()
-		_, err = e.Create(t.Context(), pod{Name: "a"})
-		require.NoError(t, err)
-		waits := e.Stats().Waits
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		require.ErrorIs(t, e.Drain(ctx), context.DeadlineExceeded)
-		require.Equal(t, waits+1, e.Stats().Waits)
-		require.NoError(t, storage.Close())
-	})
-}
-
-// Close drops what is not delivered, and names the watches.
-func TestClose_NamesTheWatchesItCutsShort(t *testing.T) {
-	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch)})
-	topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host, FirstRevision: 1})
-	_, err := topic.SubscribeWith(t.Context(), engine.SubscribeOptions{Name: "billing"}, func(int) {})
-	require.NoError(t, err)
-	publish(t, topic, 0, 100)
-	require.NoError(t, topic.Close())
-	require.Equal(t, []engine.Undelivered{{Name: "billing", Events: 100, Revision: 1}}, topic.Stats().Undelivered)
-}
-
-// The log has the number of all of them, of which a thousand are named.
-func TestClose_CountsTheWatchesItCutsShort(t *testing.T) {
-	var log bytes.Buffer
-	host, err := engine.NewHost(engine.HostConfig{
-		Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch), Logger: slog.New(slog.NewTextHandler(&log, nil)),
-	})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, host.Close()) }()
-	topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host})
-	for range 1001 {
-		_, err := topic.Subscribe(t.Context(), func(int) {})
-		require.NoError(t, err)
-	}
-	publish(t, topic, 0, 1)
-	require.NoError(t, topic.Close())
-	late := &engine.UndeliveredError{Watches: topic.Stats().Undelivered, Cause: errDown}
-	require.Len(t, late.Watches, 1000)
-	require.Contains(t, log.String(), " watches=1001 ")
-	require.ErrorContains(t, late, "; and at least 990 more")
-}
-
-func ExampleEngine_Drain() {
-	ctx := context.Background()
-	pods := newPods()
-	handled := 0
-	_, _ = pods.Handle(ctx, engine.WatchOptions{}, func(engine.Event[Pod]) { handled++ })
-	for _, name := range []string{"web-1", "web-2", "web-3"} {
-		_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: name})
-	}
-	fmt.Println(pods.Drain(ctx), handled)
-	_, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web-4"})
-	fmt.Println(errors.Is(err, engine.ErrEngineClosed))
-	// Output:
-	// <nil> 3
-	// true
-}
-
-func ExampleTopic_Drain() {
-	ctx := context.Background()
-	orders := engine.NewTopic[Order]()
-	handled := 0
-	_, _ = orders.Subscribe(ctx, func(Order) { handled++ })
-	for n := range 100 {
-		_, _ = orders.Publish(ctx, Order{ID: n})
-	}
-	fmt.Println(orders.Drain(ctx), handled)
-	// Output: <nil> 100
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"iter"
 	"testing"
 	"time"
 
@@ -61,4 +62,88 @@ func TestResume_ListsTheNewestStateIfLinearizable(t *testing.T) {
 		want := map[bool]engine.Revision{false: written.Revision - 1, true: written.Revision}
 		require.Equal(t, []engine.Revision{want[linearizable]}, lists)
 	}
+}
+
+// A watch that its timeout has ended is followed by another at once, however short that is.
+func TestFollow_DoesNotPauseAfterATimeout(t *testing.T) {
+	f := newReadFixture(t)
+	all := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{Timeout: 100 * time.Millisecond})
+	requireUpdates(t, all, "list@1:")
+	next, stop := iter.Pull2(all)
+	defer stop()
+	written := f.clock.Now().Add(5*time.Second + 50*time.Millisecond)
+	f.clock.AfterFunc(written.Sub(f.clock.Now()), func() { f.put("a", "web", 1) })
+	f.within(time.Minute)
+	up, err, _ := next()
+	require.NoError(t, err)
+	require.Equal(t, "2: ADDED a@2 since watch deadline reached", textOf(up))
+	require.Equal(t, written, f.clock.Now())
+}
+
+// Storage whose watches end at once is asked for another at a pace that slows down, and not as
+// fast as the machine can.
+func TestFollow_PausesBetweenWatchesThatEndAtOnce(t *testing.T) {
+	for name, fault := range map[string]faulty.Action{"broken": faulty.Fail(nil), "expired": faulty.Expire()} {
+		t.Run(name, func(t *testing.T) {
+			f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+			f.put("a", "web", 1)
+			bad := f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Times: 100, Do: fault})
+			all := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{})
+			_, end := updates(all)
+			require.ErrorIs(t, end, engine.ErrIdle)
+			require.EqualValues(t, 2, bad.Hits(), "a watch that ends is followed by another at once, and then by a pause")
+
+			f.within(10 * time.Second)
+			_, end = updates(all)
+			require.ErrorIs(t, end, engine.ErrIdle)
+			require.Less(t, bad.Hits(), uint64(25))
+			bad.Remove()
+			f.within(0)
+			f.put("a", "web", 2)
+			got, end := updates(all)
+			require.ErrorIs(t, end, engine.ErrIdle)
+			require.Regexp(t, "^(3: MODIFIED a@3|list@3: a=2) since ", got[len(got)-1])
+		})
+	}
+}
+
+// A watch that has delivered something is followed by another at once, however it ends.
+func TestFollow_DoesNotPauseAfterAWatchThatHasDelivered(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	all := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{})
+	requireUpdates(t, all, "list@1:")
+	next, stop := iter.Pull2(all)
+	defer stop()
+	for n := range 10 {
+		f.put("a", "web", n)
+		up, err, _ := next()
+		require.NoError(t, err)
+		require.EqualValues(t, 2+n, up.Revision)
+		require.Equal(t, n > 0, up.Cause != nil)
+		require.Equal(t, 1, f.storage.BreakWatches(nil))
+	}
+}
+
+// History that expires before a watch can start is listed again at a pace that slows down.
+func TestResume_PausesBetweenLists(t *testing.T) {
+	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+	bad := f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Times: 100, Do: faulty.Expire()})
+	lists := 0
+	reset := func(*engine.List[pod]) { lists++ }
+	_, err := engine.Resume(t.Context(), f.Engine, engine.WatchOptions{}, reset, nil)
+	require.ErrorIs(t, err, engine.ErrIdle)
+	require.Equal(t, 2, lists)
+	lists = 0
+	ctx, cancel := context.WithCancelCause(t.Context())
+	f.clock.AfterFunc(10*time.Second, func() { cancel(errDown) })
+	f.within(time.Minute)
+	_, err = engine.Resume(ctx, f.Engine, engine.WatchOptions{}, reset, nil)
+	require.ErrorIs(t, err, errDown)
+	require.Less(t, lists, 25)
+	require.EqualValues(t, 2+lists, bad.Hits())
+	bad.Remove()
+	w, err := engine.Resume(t.Context(), f.Engine, engine.WatchOptions{}, reset, nil)
+	require.NoError(t, err)
+	w.Stop()
+	f.settle()
 }

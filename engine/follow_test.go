@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/faulty"
-	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // updates ranges over a follower until nothing more comes, and returns what it
@@ -121,22 +118,6 @@ func TestFollow_ResumesWhatATimeoutHasEnded(t *testing.T) {
 	requireUpdates(t, all)
 	f.put("a", "web", 1)
 	requireUpdates(t, all, "2: ADDED a@2 since watch deadline reached")
-}
-
-// A watch that its timeout has ended is followed by another at once, however short that is.
-func TestFollow_DoesNotPauseAfterATimeout(t *testing.T) {
-	f := newReadFixture(t)
-	all := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{Timeout: 100 * time.Millisecond})
-	requireUpdates(t, all, "list@1:")
-	next, stop := iter.Pull2(all)
-	defer stop()
-	written := f.clock.Now().Add(5*time.Second + 50*time.Millisecond)
-	f.clock.AfterFunc(written.Sub(f.clock.Now()), func() { f.put("a", "web", 1) })
-	f.within(time.Minute)
-	up, err, _ := next()
-	require.NoError(t, err)
-	require.Equal(t, "2: ADDED a@2 since watch deadline reached", textOf(up))
-	require.Equal(t, written, f.clock.Now())
 }
 
 // Storage that is restored from a backup is older than what the consumer has,
@@ -323,192 +304,6 @@ func TestFollow_EndsIfTheEngineDoesNotSupportIt(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrUnsupported)
 }
 
-// Every writer's change reaches every follower, whatever happens to their watches.
-func TestFollow_ConvergesUnderLoad(t *testing.T) {
-	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Window = engine.Window{MaxEvents: 16, ChunkSize: 4} })
-	policies := []engine.Policy{engine.Park, engine.Terminate, engine.Conflate}
-	const writes = 3000
-	type outcome struct {
-		state map[string]int
-		err   error
-	}
-	done := make(chan outcome)
-	for n := range 12 {
-		opts := engine.WatchOptions{Policy: policies[n%len(policies)], Buffer: 1 + n}
-		go func() {
-			state := map[string]int{}
-			for up, err := range engine.Follow(ctx, e, opts) {
-				if err != nil {
-					done <- outcome{state, err}
-					return
-				}
-				if up.List != nil {
-					clear(state)
-					for _, o := range up.List.Items {
-						state[o.Key] = o.Value.N
-					}
-				}
-				for _, ev := range up.Events {
-					state[ev.Key()] = ev.Object.Value.N
-				}
-				if state["last"] == writes {
-					break
-				}
-			}
-			done <- outcome{state, nil}
-		}()
-	}
-	want := map[string]int{"last": writes}
-	for n := range writes {
-		key := fmt.Sprint(n % 7)
-		_, err := e.Put(ctx, pod{Name: key, N: n})
-		require.NoError(t, err)
-		want[key] = n
-	}
-	_, err := e.Put(ctx, pod{Name: "last", N: writes})
-	require.NoError(t, err)
-	for range 12 {
-		o := <-done
-		require.NoError(t, o.err)
-		require.Equal(t, want, o.state)
-	}
-}
-
-// Storage whose watches end at once is asked for another at a pace that slows down, and not as
-// fast as the machine can.
-func TestFollow_PausesBetweenWatchesThatEndAtOnce(t *testing.T) {
-	for name, fault := range map[string]faulty.Action{"broken": faulty.Fail(nil), "expired": faulty.Expire()} {
-		t.Run(name, func(t *testing.T) {
-			f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
-			f.put("a", "web", 1)
-			bad := f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Times: 100, Do: fault})
-			all := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{})
-			_, end := updates(all)
-			require.ErrorIs(t, end, engine.ErrIdle)
-			require.EqualValues(t, 2, bad.Hits(), "a watch that ends is followed by another at once, and then by a pause")
-
-			f.within(10 * time.Second)
-			_, end = updates(all)
-			require.ErrorIs(t, end, engine.ErrIdle)
-			require.Less(t, bad.Hits(), uint64(25))
-			bad.Remove()
-			f.within(0)
-			f.put("a", "web", 2)
-			got, end := updates(all)
-			require.ErrorIs(t, end, engine.ErrIdle)
-			require.Regexp(t, "^(3: MODIFIED a@3|list@3: a=2) since ", got[len(got)-1])
-		})
-	}
-}
-
-// A watch that has delivered something is followed by another at once, however it ends.
-func TestFollow_DoesNotPauseAfterAWatchThatHasDelivered(t *testing.T) {
-	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
-	all := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{})
-	requireUpdates(t, all, "list@1:")
-	next, stop := iter.Pull2(all)
-	defer stop()
-	for n := range 10 {
-		f.put("a", "web", n)
-		up, err, _ := next()
-		require.NoError(t, err)
-		require.EqualValues(t, 2+n, up.Revision)
-		require.Equal(t, n > 0, up.Cause != nil)
-		require.Equal(t, 1, f.storage.BreakWatches(nil))
-	}
-}
-
-// History that expires before a watch can start is listed again at a pace that slows down.
-func TestResume_PausesBetweenLists(t *testing.T) {
-	f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
-	bad := f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Times: 100, Do: faulty.Expire()})
-	lists := 0
-	reset := func(*engine.List[pod]) { lists++ }
-	_, err := engine.Resume(t.Context(), f.Engine, engine.WatchOptions{}, reset, nil)
-	require.ErrorIs(t, err, engine.ErrIdle)
-	require.Equal(t, 2, lists)
-	lists = 0
-	ctx, cancel := context.WithCancelCause(t.Context())
-	f.clock.AfterFunc(10*time.Second, func() { cancel(errDown) })
-	f.within(time.Minute)
-	_, err = engine.Resume(ctx, f.Engine, engine.WatchOptions{}, reset, nil)
-	require.ErrorIs(t, err, errDown)
-	require.Less(t, lists, 25)
-	require.EqualValues(t, 2+lists, bad.Hits())
-	bad.Remove()
-	w, err := engine.Resume(t.Context(), f.Engine, engine.WatchOptions{}, reset, nil)
-	require.NoError(t, err)
-	w.Stop()
-	f.settle()
-}
-
-// Without a cache, too, where the backend's watches break and expire, and its history is short.
-func TestFollow_ConvergesWithoutACache(t *testing.T) {
-	history, err := memory.New(cfg().Schema(), memory.Options{FirstRevision: 1, Retain: engine.Window{MaxEvents: 16, ChunkSize: 4}})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, history.Close()) })
-	storage := faulty.New(history, faulty.Options{})
-	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.NoCache, c.Backend = true, storage })
-	const followers, writes = 4, 1000
-	states, errs := make([]map[string]int, followers), make([]error, followers)
-	var all sync.WaitGroup
-	for n := range followers {
-		all.Go(func() {
-			states[n], errs[n] = copyUntil(engine.Follow(ctx, e, engine.WatchOptions{Buffer: 1 + n}), "last")
-		})
-	}
-	want, random := map[string]int{"last": 1}, rand.New(rand.NewPCG(1, 1))
-	for n := range writes {
-		key := fmt.Sprint(n % 7)
-		if want[key] > 0 && random.IntN(5) == 0 {
-			_, err = e.Delete(ctx, key, engine.DeleteOptions{})
-			delete(want, key)
-		} else {
-			_, err = e.Put(ctx, pod{Name: key, N: n + 1})
-			want[key] = n + 1
-		}
-		require.NoError(t, err)
-		switch random.IntN(50) {
-		case 0:
-			storage.BreakWatches(nil)
-		case 1:
-			storage.ExpireWatches()
-		}
-	}
-	_, err = e.Create(ctx, pod{Name: "last", N: 1})
-	require.NoError(t, err)
-	all.Wait()
-	for n := range followers {
-		require.NoError(t, errs[n])
-		require.Equal(t, want, states[n])
-	}
-}
-
-// copyUntil returns the state that a follower has when there is an object of that key.
-func copyUntil(follow iter.Seq2[engine.Update[pod], error], key string) (state map[string]int, end error) {
-	state = map[string]int{}
-	for up, err := range follow {
-		if err != nil {
-			return state, err
-		}
-		if up.List != nil {
-			clear(state)
-			for _, o := range up.List.Items {
-				state[o.Key] = o.Value.N
-			}
-		}
-		for _, ev := range up.Events {
-			if state[ev.Key()] = ev.Object.Value.N; ev.Type == engine.Deleted {
-				delete(state, ev.Key())
-			}
-		}
-		if state[key] > 0 {
-			break
-		}
-	}
-	return state, nil
-}
-
 func TestResume_TellsOfAListBeforeTheWatchStarts(t *testing.T) {
 	f := newReadFixture(t, func(c *engine.Config[pod]) { c.Window = engine.Window{MaxEvents: 4, ChunkSize: 2} })
 	first := f.put("a", "web", 1)
@@ -544,64 +339,4 @@ func TestResume_TellsOfAListBeforeTheWatchStarts(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"MODIFIED a@25"}, names(events))
 	w.Stop()
-}
-
-// A copy of what is selected, kept up to date whatever happens to the watch.
-func ExampleFollow() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	pods := newPods()
-	defer pods.Close()
-	pods.Create(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n7"})
-
-	onNode := map[string]Pod{}
-	for update, err := range engine.Follow(ctx, pods, engine.WatchOptions{Fields: "spec.nodeName=n7"}) {
-		if err != nil {
-			fmt.Println("over:", err)
-			return
-		}
-		if update.List != nil {
-			clear(onNode)
-			for _, o := range update.List.Items {
-				onNode[o.Key] = o.Value
-			}
-			pods.Create(ctx, Pod{Namespace: "default", Name: "web-2", Node: "n7"})
-		}
-		for _, ev := range update.Events {
-			if ev.Type == engine.Deleted {
-				delete(onNode, ev.Key())
-			} else {
-				onNode[ev.Key()] = ev.Object.Value
-			}
-		}
-		fmt.Println(len(onNode), "pods at revision", update.Revision)
-		if len(onNode) == 2 {
-			cancel()
-		}
-	}
-	// Output:
-	// 1 pods at revision 2
-	// 2 pods at revision 3
-	// over: context canceled
-}
-
-// A consumer that comes back opens its watch where it stood.
-func ExampleResume() {
-	ctx := context.Background()
-	pods := newPods()
-	defer pods.Close()
-	stood, _ := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
-	pods.Create(ctx, Pod{Namespace: "default", Name: "web-2"})
-
-	startOver := func(all *engine.List[Pod]) { fmt.Println("start over with", len(all.Items), "pods") }
-	w, err := engine.Resume(ctx, pods, engine.WatchOptions{From: stood.Revision}, startOver, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer w.Stop()
-	events, err := w.Next(ctx)
-	fmt.Println(events, err)
-	// Output:
-	// [ADDED default/web-2@3] <nil>
 }

@@ -5,16 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-	"weak"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -210,14 +204,6 @@ func TestWatch_Tables(t *testing.T) {
 	require.Equal(t, "Table meta.k8s.io/v1beta1", first.str("kind")+" "+first.str("apiVersion"))
 }
 
-// The header is of Server-Sent Events alone, as a browser sends it.
-func TestWatch_OfJSONIgnoresTheLastEventID(t *testing.T) {
-	s := newServer(t)
-	first := s.create("a", 1)
-	s.create("b", 2)
-	s.watch(inDefault+"?watch=1", "Last-Event-ID", first).expect("ADDED a", "ADDED b")
-}
-
 func TestWatch_PartialMetadata(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)
@@ -253,64 +239,6 @@ func TestWatch_ExpiredAfterTheStartIsAnErrorOf410(t *testing.T) {
 	require.Equal(t, "ERROR 410 Expired", last.Type+" "+last.str("code")+" "+last.str("reason"))
 }
 
-func TestWatch_ServerSentEvents(t *testing.T) {
-	s := newServer(t)
-	rev := s.create("a", 1)
-	w := s.watch(inDefault+"?watch=1&allowWatchBookmarks=true", "Accept", "text/event-stream")
-	require.Equal(t, "text/event-stream", w.resp.Header.Get("Content-Type"))
-	event := readSSE(t, w.in)
-	require.Equal(t, "ADDED", event["event"])
-	require.Equal(t, "a", answer{body: event["data"]}.str("metadata.name"))
-	end := readSSE(t, w.in)
-	require.Equal(t, "BOOKMARK", end["event"])
-	require.Equal(t, rev, end["id"])
-	s.create("b", 1)
-	resumed := s.watch(inDefault+"?watch=1", "Accept", "text/event-stream", "Last-Event-ID", rev)
-	require.Equal(t, "b", answer{body: readSSE(t, resumed.in)["data"]}.str("metadata.name"))
-	const withState = "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0" // of the page, which a browser repeats
-	resumed = s.watch(inDefault+withState, "Accept", "text/event-stream", "Last-Event-ID", rev)
-	require.Equal(t, "b", answer{body: readSSE(t, resumed.in)["data"]}.str("metadata.name"))
-	require.Equal(t, 406, s.get(inDefault, "Accept", "text/event-stream").code)
-}
-
-// The initial state is in the order of keys. A client that resumes from the revision of one of
-// its objects would miss the older ones behind it, so only the end of the state is a position.
-func TestWatch_ServerSentEventsAreResumedAfterTheirInitialStateOnly(t *testing.T) {
-	s := newServer(t)
-	s.create("a", 1)
-	s.create("b", 1)
-	newest := s.do("PATCH", inDefault+"/a", `{"spec":{"size":2}}`, "Content-Type", "application/merge-patch+json").str("metadata.resourceVersion")
-	w := s.watch(inDefault+"?watch=1", "Accept", "text/event-stream")
-	for _, name := range []string{"a", "b"} {
-		event := readSSE(t, w.in)
-		require.Equal(t, name, answer{body: event["data"]}.str("metadata.name"))
-		require.NotContains(t, event, "id")
-	}
-	require.Equal(t, map[string]string{"id": newest}, readSSE(t, w.in), "a position without an event")
-	later := s.create("c", 1)
-	require.Equal(t, later, readSSE(t, w.in)["id"])
-}
-
-// readSSE returns the fields of the next event.
-func readSSE(t *testing.T, in *bufio.Reader) map[string]string {
-	t.Helper()
-	event := map[string]string{}
-	for {
-		line, err := in.ReadString('\n')
-		require.NoError(t, err)
-		line = strings.TrimSuffix(line, "\n")
-		if line == "" {
-			if len(event) > 0 {
-				return event
-			}
-			continue
-		}
-		if name, value, ok := strings.Cut(line, ": "); ok {
-			event[name] = value
-		}
-	}
-}
-
 func TestWatch_QuietOnesWithoutBookmarksAreKeptAlive(t *testing.T) {
 	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Engine.BookmarkPeriod = 10 * time.Millisecond })
 	w := s.watch(inDefault + "?watch=1")
@@ -342,89 +270,6 @@ func TestWatch_EventsAreCountedAsTheyAreSent(t *testing.T) {
 	})
 }
 
-func TestWatch_AllGetTheSameAndShareOneEncoding(t *testing.T) {
-	s := newServer(t)
-	const watches, writes = 20, 50
-	var all sync.WaitGroup
-	got := make([]string, watches)
-	for i := range watches {
-		w := s.watch(inDefault + "?watch=1")
-		all.Go(func() {
-			for range writes {
-				f, ok := w.next()
-				if !ok {
-					return
-				}
-				got[i] += f.str("metadata.resourceVersion") + " " + f.Type + "\n"
-			}
-		})
-	}
-	s.create("a", 0)
-	for i := range writes - 1 {
-		s.do("PATCH", inDefault+"/a", fmt.Sprintf(`{"spec":{"size":%d}}`, i+1), "Content-Type", mergePatch)
-	}
-	all.Wait()
-	for _, one := range got {
-		require.Equal(t, got[0], one)
-		require.Len(t, strings.Split(one, "\n"), writes+1)
-	}
-	stats := s.handler.Stats()
-	require.LessOrEqual(t, stats.EncodingMisses, uint64(writes))
-	require.GreaterOrEqual(t, stats.EncodingHits, uint64((watches-1)*writes))
-	require.Positive(t, stats.EncodingBytes)
-}
-
-// However many events watches are sent, the server keeps the newest of their encodings alone.
-func TestWatch_KeepsNoMoreEncodingsThanTheLimit(t *testing.T) {
-	const limit, each = 20_000, 1000
-	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Limits.EncodingBytes = limit })
-	first := s.watch(inDefault + "?watch=1")
-	for i := range 100 {
-		s.createLarge(fmt.Sprint("w", i), each)
-		first.expect(fmt.Sprint("ADDED w", i))
-	}
-	before := s.handler.Stats()
-	require.LessOrEqual(t, before.EncodingBytes, limit)
-	require.Greater(t, before.EncodingBytes, limit/2)
-	require.Contains(t, s.get(inDefault+"/w99").body, `"w99"`)
-	require.Equal(t, before.EncodingHits+1, s.handler.Stats().EncodingHits, "the newest is kept")
-	s.get(inDefault + "/w0")
-	require.Equal(t, before.EncodingHits+1, s.handler.Stats().EncodingHits, "the oldest is not")
-}
-
-// Metadata is far smaller than its object may be, so what is kept of it keeps no state that nothing else has.
-func TestWatch_EncodingsOfMetadataKeepNoObjects(t *testing.T) {
-	for _, form := range []string{"PartialObjectMetadata", "Table"} {
-		t.Run(form, func(t *testing.T) {
-			s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
-				w.Engine.Window.MaxEvents, w.Engine.Window.MinAge = 16, 1
-			})
-			s.create("a", 1)
-			w := s.watch(inDefault+"?watch=1", "Accept", "application/json;as="+form+";g=meta.k8s.io;v=v1")
-			_, ok := w.next()
-			require.True(t, ok)
-			var states []weak.Pointer[engine.Object[Widget]]
-			for i := range 200 {
-				o, _, err := s.widgets.Update(t.Context(), "default/a", func(old *engine.Object[Widget]) (Widget, error) {
-					changed := old.Value
-					changed.Spec.Size = i + 2
-					return changed, nil
-				}, registry.WriteOptions{})
-				require.NoError(t, err)
-				states = append(states, weak.Make(o))
-				_, ok = w.next()
-				require.True(t, ok)
-			}
-			require.GreaterOrEqual(t, s.handler.Stats().EncodingMisses, uint64(200), "all were encoded")
-			require.Eventually(t, func() bool {
-				runtime.GC()
-				states = slices.DeleteFunc(states, func(o weak.Pointer[engine.Object[Widget]]) bool { return o.Value() == nil })
-				return len(states) < 100
-			}, time.Minute, time.Millisecond)
-		})
-	}
-}
-
 func TestWatch_ClientThatGoesAwayLeavesNothing(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)
@@ -441,145 +286,6 @@ func TestWatch_ClientThatGoesAwayLeavesNothing(t *testing.T) {
 		require.Zero(t, serve.WatchingUsers(s.handler), "not even its user")
 		require.Eventually(t, func() bool { return s.widgets.Engine().Stats().Watches == 0 }, time.Minute, time.Millisecond, "nor the watch of the engine")
 	}
-}
-
-func TestShutdown_EndsWatchesAndRefusesRequests(t *testing.T) {
-	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
-		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
-	})
-	from := "?watch=1&resourceVersion=" + s.create("a", 1)
-	s.becomes("/readyz", "ok")
-	w, quiet := s.watch(inDefault+from), s.watch(inDefault+from+"&fieldSelector=metadata.name=b")
-	s.do("PATCH", inDefault+"/a", `{"spec":{"size":2}}`, "Content-Type", mergePatch)
-	w.expect("MODIFIED a")
-	require.NoError(t, s.handler.Shutdown(t.Context()))
-	for _, one := range []*watch{w, quiet} {
-		var last frame
-		for f, ok := one.next(); ok; f, ok = one.next() {
-			last = f
-		}
-		require.NotEqual(t, "ERROR", last.Type, "%s", last.Object)
-	}
-	ready := s.get("/readyz")
-	require.Equal(t, 500, ready.code)
-	require.Contains(t, ready.body, "[-]shutdown failed")
-	require.Equal(t, 200, s.get("/livez").code)
-	refused := s.get(inDefault)
-	require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %s", refused.code, refused.str("reason"), refused.header.Get("Retry-After")))
-	require.Zero(t, s.handler.Stats().Watches)
-}
-
-// A request may take long to authenticate. One that was not being served yet when Shutdown
-// returned is not served after it, when what it needs may be closed.
-func TestShutdown_RefusesRequestsThatAreStillAuthenticated(t *testing.T) {
-	asked, known := make(chan struct{}), make(chan struct{})
-	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
-		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
-		c.Authenticate = func(*http.Request) (serve.User, error) {
-			asked <- struct{}{}
-			<-known
-			return serve.User{Name: "a"}, nil
-		}
-	})
-	answers := make(chan answer)
-	for _, path := range []string{inDefault, inDefault + "?watch=1"} {
-		go func() { answers <- s.get(path) }()
-		<-asked
-	}
-	go func() { answers <- s.do("POST", inDefault, `{"metadata":{"name":"a"}}`) }()
-	<-asked
-	require.NoError(t, s.handler.Shutdown(t.Context()))
-	close(known)
-	for range 3 {
-		a := <-answers
-		require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %s", a.code, a.str("reason"), a.header.Get("Retry-After")))
-		require.Equal(t, "the server is shutting down", a.str("message"))
-	}
-}
-
-// unstarted is the kind Gadget, no watch of which ever starts, as when its storage is away.
-type unstarted struct {
-	registry.Resource
-	began chan struct{}
-}
-
-func (u *unstarted) Resources() []registry.Resource { return []registry.Resource{u} }
-
-func (u *unstarted) WaitFor(ctx context.Context, _ engine.Revision) error { return u.stay(ctx) }
-
-func (u *unstarted) Watch(ctx context.Context, _ engine.WatchOptions) (registry.Stream, error) {
-	return nil, u.stay(ctx)
-}
-
-func (u *unstarted) stay(ctx context.Context) error {
-	u.began <- struct{}{}
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-// Else a watch that waits for storage would delay a shutdown to its end.
-func TestShutdown_RefusesWatchesThatStillStart(t *testing.T) {
-	store, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	kind := &unstarted{store.Resources()[0], make(chan struct{})}
-	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
-		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
-		c.Resources = append(c.Resources, kind)
-	})
-	answers := make(chan answer)
-	for _, query := range []string{"?watch=1", "?watch=1&resourceVersion=7"} {
-		go func() { answers <- s.get(gadgets + query) }()
-		<-kind.began
-	}
-	require.Equal(t, 2, s.handler.Stats().Watches)
-	require.NoError(t, s.handler.Shutdown(t.Context()))
-	for range 2 {
-		a := <-answers
-		require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %s", a.code, a.str("reason"), a.header.Get("Retry-After")))
-		require.Equal(t, "the server is shutting down", a.str("message"))
-	}
-	require.Zero(t, s.handler.Stats().Watches)
-}
-
-// A watch that still waits for storage frees its place when its client leaves.
-func TestWatch_ClientThatLeavesWhileItStartsLeavesNothing(t *testing.T) {
-	store, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	kind := &unstarted{store.Resources()[0], make(chan struct{})}
-	inBubble(t, func(t *testing.T, s *server) {
-		kind.began = make(chan struct{})
-		ctx, leave := context.WithCancel(t.Context())
-		failed := make(chan error, 1)
-		go func() {
-			req, err := http.NewRequestWithContext(ctx, "GET", s.url+gadgets+"?watch=1", nil)
-			if err == nil {
-				_, err = s.client.Do(req)
-			}
-			failed <- err
-		}()
-		<-kind.began
-		require.Equal(t, 1, s.handler.Stats().Watches)
-		leave()
-		require.ErrorIs(t, <-failed, context.Canceled)
-		synctest.Wait()
-		require.Zero(t, s.handler.Stats().Watches)
-	}, func(c *serve.Config) { c.Resources = append(c.Resources, kind) })
-}
-
-func TestEngineClosed_EndsWatchesCleanlyAndIsRetriedLater(t *testing.T) {
-	s := newServer(t)
-	s.create("a", 1)
-	w := s.watch(inDefault + "?watch=1&allowWatchBookmarks=1")
-	w.expect("ADDED a")
-	end, _ := w.next()
-	require.Equal(t, "BOOKMARK", end.Type)
-	require.NoError(t, s.widgets.Close())
-	_, more := w.next()
-	require.False(t, more)
-	a := s.get(inDefault)
-	require.Equal(t, "429 1", fmt.Sprintf("%d %s", a.code, a.header.Get("Retry-After")))
 }
 
 func decodeJSON(t *testing.T, text string) (v map[string]any) {

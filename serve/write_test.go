@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/fields"
@@ -137,87 +136,6 @@ func TestWrite_Preconditions(t *testing.T) {
 	require.Equal(t, 200, s.do("DELETE", inDefault+"/a", `{"preconditions":{"resourceVersion":"`+revision+`"}}`).code)
 }
 
-func TestWrite_DeleteCollection(t *testing.T) {
-	s := newServer(t)
-	for i := range 4 {
-		s.create(fmt.Sprintf("w%d", i), i%2)
-	}
-	a := s.do("DELETE", inDefault+"?labelSelector=size%3Ds1", "")
-	require.Equal(t, 200, a.code, a.body)
-	require.Equal(t, "w1 w3", a.str("items.0.metadata.name")+" "+a.str("items.1.metadata.name"))
-	require.Equal(t, "w0 w2 <none>", strings.Join([]string{s.get(inDefault).str("items.0.metadata.name"), s.get(inDefault).str("items.1.metadata.name"), s.get(inDefault).str("items.2")}, " "))
-}
-
-// As in Kubernetes, a collection may take longer to delete than one object to write.
-func TestWrite_DeleteCollectionHasTheTimeOfAList(t *testing.T) {
-	left := map[registry.Operation]time.Duration{}
-	s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
-		c.Limits.ReadTimeout, c.Limits.WriteTimeout = 10*time.Hour, time.Hour
-		w.Admit = []registry.Admitter{registry.AdmitFunc(func(ctx context.Context, a *registry.Admission) error {
-			end, _ := ctx.Deadline()
-			left[a.Operation] = time.Until(end)
-			return nil
-		})}
-	})
-	s.create("a", 1)
-	require.Equal(t, 200, s.do("DELETE", inDefault, "").code)
-	require.LessOrEqual(t, left[registry.OperationCreate], time.Hour)
-	require.Greater(t, left[registry.OperationDelete], time.Hour)
-}
-
-// A client that has left its namespace empty by mistake must not delete the objects of all.
-func TestWrite_DeleteCollectionIsOfOneNamespace(t *testing.T) {
-	s := newServer(t)
-	s.create("a", 1)
-	for _, query := range []string{"", "?fieldSelector=metadata.namespace%3Ddefault", "?fieldSelector=metadata.name%3Da", "?dryRun=All"} {
-		a := s.do("DELETE", allWidgets+query, "")
-		require.Equal(t, "405 MethodNotAllowed", fmt.Sprintf("%d %s", a.code, a.str("reason")), query)
-		require.Equal(t, "GET, HEAD", a.header.Get("Allow"), query)
-	}
-	require.Equal(t, 200, s.get(inDefault+"/a").code)
-}
-
-// A client that watches from the answer's revision must not see its own deletions again.
-func TestWrite_DeleteCollectionIsOfTheRevisionOfItsLastDeletion(t *testing.T) {
-	for _, noCache := range []bool{false, true} {
-		s := newServer(t, func(c *registry.Config[Widget], _ *serve.Config) { c.Engine.NoCache = noCache })
-		for _, name := range []string{"a", "b"} {
-			s.create(name, 1)
-		}
-		deleted := s.do("DELETE", inDefault, "")
-		require.NotEmpty(t, deleted.str("items.1.metadata.resourceVersion"))
-		require.Equal(t, deleted.str("items.1.metadata.resourceVersion"), deleted.str("metadata.resourceVersion"))
-		none := s.do("DELETE", inDefault, "")
-		require.Equal(t, deleted.str("metadata.resourceVersion"), none.str("metadata.resourceVersion"))
-	}
-}
-
-func TestWrite_DeleteCollectionKeepsToTheLimit(t *testing.T) {
-	s := newServer(t)
-	for _, name := range []string{"a", "b", "c", "d"} {
-		s.create(name, 1)
-	}
-	page := s.do("DELETE", inDefault+"?limit=1", "")
-	require.Equal(t, "a <none>", page.str("items.0.metadata.name")+" "+page.str("items.1"))
-	page = s.do("DELETE", inDefault+"?limit=2&continue="+page.str("metadata.continue"), "")
-	require.Equal(t, "b c", page.str("items.0.metadata.name")+" "+page.str("items.1.metadata.name"))
-	left := s.get(inDefault)
-	require.Equal(t, "d <none>", left.str("items.0.metadata.name")+" "+left.str("items.1"))
-}
-
-// A list of the cache ignores its limit. A deletion does not, so its client has to be told of the others.
-func TestWrite_DeleteCollectionOfTheCacheTellsOfTheOthers(t *testing.T) {
-	s := newServer(t)
-	for _, name := range []string{"a", "b", "c"} {
-		s.create(name, 1)
-	}
-	s.cached()
-	page := s.do("DELETE", inDefault+"?limit=2&resourceVersion=0", "")
-	require.Equal(t, "a b <none>", strings.Join([]string{page.str("items.0.metadata.name"), page.str("items.1.metadata.name"), page.str("items.2")}, " "))
-	page = s.do("DELETE", inDefault+"?limit=2&resourceVersion=0&continue="+page.str("metadata.continue"), "")
-	require.Equal(t, "c <nil>", page.str("items.0.metadata.name")+" "+page.str("metadata.continue"), page.body)
-}
-
 func TestWrite_DryRunStoresNothing(t *testing.T) {
 	s := newServer(t)
 	a := s.do("POST", inDefault+"?dryRun=All", `{"metadata":{"name":"a"},"spec":{"size":1}}`)
@@ -296,30 +214,6 @@ func TestDelete_PreconditionsOfTheQuery(t *testing.T) {
 	require.Equal(t, 200, s.do("DELETE", inDefault+"?resourceVersion=0", "").code)
 }
 
-// A deletion of many objects that is wrong in any way deletes none.
-func TestDeleteCollection_RefusesWhatIsWrong(t *testing.T) {
-	s := newServer(t)
-	s.create("a", 1)
-	for _, c := range []struct{ query, body, want string }{
-		{"?dryRun=Some", "", "422 Invalid"},
-		{"", `{"dryRun":["Some"]}`, "422 Invalid"},
-		{"", `{"kind":"Pod"}`, "400 BadRequest"},
-		{"", `{"gracePeriodSeconds":`, "400 BadRequest"},
-		{"?gracePeriodSeconds=soon", "", "400 BadRequest"},
-		{"?labelSelector=a%20b%20c", "", "400 BadRequest"},
-		{"?fieldSelector=spec.none%3D1", "", "400 BadRequest"},
-		{"?limit=-1", "", "400 BadRequest"},
-		{"?continue=x", "", "400 BadRequest"},
-		{"?resourceVersionMatch=Exact", "", "422 Invalid"},
-		{"", `{"pad":"` + strings.Repeat("x", 4<<20) + `"}`, "413 RequestEntityTooLarge"},
-	} {
-		a := s.do("DELETE", inDefault+c.query, c.body)
-		require.Equal(t, c.want, fmt.Sprintf("%d %s", a.code, a.str("reason")), "%s %.50s: %s", c.query, c.body, a.body)
-	}
-	require.Equal(t, 415, s.do("DELETE", inDefault, "kind: DeleteOptions", "Content-Type", "application/yaml").code)
-	require.Equal(t, 200, s.get(inDefault+"/a").code)
-}
-
 // What a patch says twice, or of no operation, is told like unknown fields of a body.
 func TestWrite_RepeatedFieldsOfPatchesAreToldOrRefused(t *testing.T) {
 	s := newServer(t)
@@ -345,87 +239,11 @@ func TestWrite_RepeatedFieldsOfPatchesAreToldOrRefused(t *testing.T) {
 	require.Equal(t, "200 1", fmt.Sprintf("%d %s", none.code, none.str("spec.size")), "it has no operations")
 }
 
-// An option that is wrong is a cause of its own type, as in Kubernetes.
-func TestErrors_OfWriteOptions(t *testing.T) {
-	s := newServer(t)
-	s.create("a", 1)
-	for _, c := range []struct{ method, path, body, media, want string }{
-		{"POST", inDefault + "?dryRun=Some", `{}`, asJSON, "CreateOptions dryRun FieldValueNotSupported"},
-		{"PUT", inDefault + "/a?fieldValidation=Loose", `{}`, asJSON, "UpdateOptions fieldValidation FieldValueNotSupported"},
-		{"PATCH", inDefault + "/a?fieldManager=%01", `{}`, mergePatch, "PatchOptions fieldManager FieldValueInvalid"},
-		{"PATCH", inDefault + "/a?force=true", `{}`, mergePatch, "PatchOptions force FieldValueForbidden"},
-		{"PATCH", inDefault + "/a?force=false", `[]`, jsonPatch, "PatchOptions force FieldValueForbidden"},
-		{"DELETE", inDefault + "/a?dryRun=", "", asJSON, "DeleteOptions dryRun FieldValueNotSupported"},
-		{"DELETE", inDefault + "/a", `{"propagationPolicy":"Up"}`, asJSON, "DeleteOptions propagationPolicy FieldValueNotSupported"},
-		{"DELETE", inDefault + "?propagationPolicy=Orphan&orphanDependents=true", "", asJSON, "DeleteOptions propagationPolicy FieldValueInvalid"},
-	} {
-		a := s.do(c.method, c.path, c.body, "Content-Type", c.media)
-		require.Equal(t, "422 "+c.want, fmt.Sprintf("%d %s %s %s", a.code, a.str("details.kind"), a.str("details.causes.0.field"), a.str("details.causes.0.reason")), a.body)
-	}
-	require.Equal(t, 200, s.get(inDefault+"/a").code)
-}
-
 // Creations and updates have no option force, so that it is ignored like any other unknown one.
 func TestWrite_ForceIsOfPatchesAlone(t *testing.T) {
 	s := newServer(t)
 	require.Equal(t, 201, s.do("POST", inDefault+"?force=true", `{"metadata":{"name":"a"},"spec":{"size":1}}`).code)
 	require.Equal(t, 200, s.do("PUT", inDefault+"/a?force=true", `{"metadata":{"name":"a"},"spec":{"size":2}}`).code)
-}
-
-func TestErrors_OfWrites(t *testing.T) {
-	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Limits.BodyBytes = 4096 })
-	s.create("a", 1)
-	for _, c := range []struct{ method, path, body, media, want string }{
-		{"POST", inDefault, `{"metadata":{"name":"a"}}`, "", "409 AlreadyExists"},
-		{"POST", inDefault, `{"metadata":{"name":"b"},"spec":{"size":-1}}`, "", "422 Invalid"},
-		{"POST", inDefault, `{"metadata":{"name":"B"}}`, "", "422 Invalid"},
-		{"POST", inDefault, `{"metadata":{"name":"b","namespace":"other"}}`, "", "400 BadRequest"},
-		{"POST", inDefault, `{"metadata":{"name":"b","resourceVersion":"5"}}`, "", "400 BadRequest"},
-		{"POST", inDefault, `{"metadata":`, "", "400 BadRequest"},
-		{"POST", inDefault, `{}`, "application/vnd.kubernetes.protobuf", "415 UnsupportedMediaType"},
-		{"POST", inDefault, `{}`, "application/yaml", "415 UnsupportedMediaType"},
-		{"POST", inDefault, strings.Repeat(" ", 5000), "", "413 RequestEntityTooLarge"},
-		{"POST", inDefault + "?dryRun=Some", `{}`, "", "422 Invalid"},
-		{"POST", inDefault + "?fieldValidation=Loose", `{}`, "", "422 Invalid"},
-		{"POST", inDefault + "?fieldManager=" + strings.Repeat("x", 129), `{}`, "", "422 Invalid"},
-		{"POST", inDefault + "/a", `{}`, "", "405 MethodNotAllowed"},
-		{"POST", allWidgets, `{"metadata":{"name":"b"}}`, "", "405 MethodNotAllowed"},
-		{"POST", allWidgets + "/b", `{"metadata":{"name":"b"}}`, "", "404 NotFound"},
-		{"POST", inDefault, `{"metadata":{"name":"b"},"spec":{"size":666}}`, "", "500 InternalError"},
-		{"PUT", inDefault + "/a", `{"metadata":{"name":"b"}}`, "", "400 BadRequest"},
-		{"PUT", inDefault + "/b", `{"metadata":{"name":"b"}}`, "", "404 NotFound"},
-		{"PUT", inDefault + "/a", `{"metadata":{"name":"a","uid":"other"}}`, "", "409 Conflict"},
-		{"PUT", inDefault, `{}`, "", "405 MethodNotAllowed"},
-		{"PATCH", inDefault + "/a", `{}`, "application/strategic-merge-patch+json", "415 UnsupportedMediaType"},
-		{"PATCH", inDefault + "/a", `{}`, "", "415 UnsupportedMediaType"},
-		{"PATCH", inDefault + "/a", `[{"op":"test","path":"/spec/size","value":5}]`, jsonPatch, "422 Invalid"},
-		{"PATCH", inDefault + "/a", `{}`, jsonPatch, "400 BadRequest"},
-		{"PATCH", inDefault + "/a", `{"spec":{"size":"x"}}`, mergePatch, "400 BadRequest"},
-		{"PATCH", inDefault + "/a", `{"metadata":{"resourceVersion":"9999999"},"spec":{"size":2}}`, mergePatch, "409 Conflict"},
-		{"PATCH", inDefault + "/none", `{}`, mergePatch, "404 NotFound"},
-		{"PATCH", inDefault + "/a?force=true", `{}`, mergePatch, "422 Invalid"},
-		{"DELETE", inDefault + "/a", `{"kind":"Widget"}`, "", "400 BadRequest"},
-		{"DELETE", inDefault + "/a?gracePeriodSeconds=x", "", "", "400 BadRequest"},
-		{"DELETE", inDefault + "/a/status", "", "", "405 MethodNotAllowed"},
-		{"POST", "/version", "", "", "405 MethodNotAllowed"},
-		{"TRACE", inDefault, "", "", "405 MethodNotAllowed"},
-	} {
-		headers := []string{}
-		if c.media != "" {
-			headers = []string{"Content-Type", c.media}
-		}
-		a := s.do(c.method, c.path, c.body, headers...)
-		require.Equal(t, c.want, fmt.Sprintf("%d %s", a.code, a.str("reason")), "%s %s %s: %s", c.method, c.path, c.body, a.body)
-	}
-	compressed := s.do("POST", inDefault, `{}`, "Content-Encoding", "gzip")
-	require.Equal(t, 415, compressed.code)
-	require.Equal(t, `the body has the Content-Encoding "gzip": send it without one`, compressed.str("message"))
-	require.Equal(t, 422, s.do("POST", inDefault, `{}`, "Content-Encoding", "identity").code)
-	invalid := s.do("POST", inDefault, `{"metadata":{"name":"b"},"spec":{"size":-1}}`)
-	require.Equal(t, "Widget example.com spec.size FieldValueInvalid", strings.Join([]string{
-		invalid.str("details.kind"), invalid.str("details.group"), invalid.str("details.causes.0.field"), invalid.str("details.causes.0.reason"),
-	}, " "))
-	require.Equal(t, "1", s.get(inDefault+"/a").str("spec.size"), "nothing of this has changed the object")
 }
 
 func TestWrite_ClusterScopedKinds(t *testing.T) {
@@ -436,59 +254,6 @@ func TestWrite_ClusterScopedKinds(t *testing.T) {
 	require.Equal(t, "eu", s.get(zones+"?fieldSelector=metadata.name%3Deu").str("items.0.metadata.name"))
 	require.Equal(t, 404, s.get(zones+"/eu/status").code, "it has none")
 	require.Equal(t, 200, s.do("DELETE", zones+"/eu", "").code)
-}
-
-// An answer 405 lists the methods that there are.
-func TestErrors_OfAMethodListWhatThePathHas(t *testing.T) {
-	s := newServer(t)
-	for _, c := range []struct{ method, path, allow, message string }{
-		{"PUT", inDefault, "DELETE, GET, HEAD, POST", `put is not supported on resources of kind "widgets.example.com"`},
-		{"OPTIONS", inDefault, "DELETE, GET, HEAD, POST", `options is not supported on resources of kind "widgets.example.com"`},
-		{"POST", allWidgets, "GET, HEAD", `post is not supported on resources of kind "widgets.example.com"`},
-		{"OPTIONS", allWidgets, "GET, HEAD", `options is not supported on resources of kind "widgets.example.com"`},
-		{"DELETE", allWidgets, "GET, HEAD", `delete is not supported on resources of kind "widgets.example.com"`},
-		{"PUT", "/apis/example.com/v1/zones", "DELETE, GET, HEAD, POST", `put is not supported on resources of kind "zones.example.com"`},
-		{"POST", inDefault + "/a", "DELETE, GET, HEAD, PATCH, PUT", `post is not supported on resources of kind "widgets.example.com"`},
-		{"DELETE", inDefault + "/a/status", "GET, HEAD, PATCH, PUT", `delete is not supported on resources of kind "widgets.example.com"`},
-		{"POST", "/version", "GET, HEAD", "POST is not supported on /version: send GET or HEAD"},
-		{"DELETE", "/apis/example.com", "GET, HEAD", "DELETE is not supported on /apis/example.com: send GET or HEAD"},
-		{"POST", "/healthz", "GET, HEAD", "POST is not supported on /healthz: send GET or HEAD"},
-	} {
-		a := s.do(c.method, c.path, "")
-		require.Equal(t, 405, a.code, c.path)
-		require.Equal(t, c.allow, a.header.Get("Allow"), c.path)
-		require.Equal(t, c.message, a.str("message"))
-	}
-}
-
-// A method that is spelled like a verb is none: DELETECOLLECTION of one object would delete all.
-func TestErrors_OfMethodsThatAreSpelledLikeVerbs(t *testing.T) {
-	var allowed []string
-	s := newServer(t, func(_ *registry.Config[Widget], cfg *serve.Config) {
-		cfg.Authorize = func(_ context.Context, _ serve.User, r *serve.Request) error {
-			allowed = append(allowed, r.Verb)
-			return nil
-		}
-	})
-	s.create("a", 1)
-	s.create("b", 1)
-	body := `{"metadata":{"name":"a"},"spec":{"size":2}}`
-	for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"} {
-		for _, method := range []string{verb, strings.ToUpper(verb)} {
-			if method == "GET" || method == "PATCH" || method == "DELETE" {
-				continue
-			}
-			for _, path := range []string{inDefault, inDefault + "/a"} {
-				allowed = nil
-				a := s.do(method, path, body)
-				require.Equal(t, 405, a.code, "%s %s", method, path)
-				require.Equal(t, "MethodNotAllowed", a.str("reason"))
-				require.Equal(t, []string{""}, allowed)
-			}
-		}
-	}
-	list := s.get(inDefault)
-	require.Equal(t, "a 1 b", list.str("items.0.metadata.name")+" "+list.str("items.0.spec.size")+" "+list.str("items.1.metadata.name"))
 }
 
 // A name that is none of a host's is found under its path.

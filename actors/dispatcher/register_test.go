@@ -1,130 +1,16 @@
 package dispatcher_test
 
 import (
-	"context"
 	"errors"
-	"log/slog"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
-	"github.com/watchmill/watchmill/clock"
-	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
 )
-
-// fixture is a dispatcher on a deterministic system, before a window that the
-// test writes in place of a watchCache.
-type fixture struct {
-	*testing.T
-	executor   *actors.Seeded
-	clock      *clock.Virtual
-	failing    *clocktest.Failing // before clock, for the system
-	ref        *actors.Ref[dispatcher.Message]
-	feed       watcher.Feed
-	schema     store.Schema
-	published  store.Published
-	window     *store.Window
-	epoch      uint64
-	generation uint64
-	stats      dispatcher.Stats
-	// state, if set, is published, for watches that conflate.
-	state *store.Tree
-	// onStall, if set, is called for each watch that is called stalled.
-	onStall func(*watcher.Member)
-}
-
-func newFixture(t *testing.T) *fixture { return newFixtureWith(t, store.WindowLimits{}) }
-
-// newFixtureWith is newFixture with a window of those limits.
-func newFixtureWith(t *testing.T, limits store.WindowLimits) *fixture {
-	return newFixtureOf(t, limits, 0)
-}
-
-// newFixtureOf is newFixtureWith on a clock that fails so many times to say the time.
-func newFixtureOf(t *testing.T, limits store.WindowLimits, fails int) *fixture {
-	f := &fixture{
-		T: t, executor: actors.NewSeeded(1), clock: clock.NewVirtual(time.Unix(0, 0)),
-		window: store.NewWindow(limits, func(*store.Object) int { return 1 }), generation: 1,
-	}
-	f.failing = &clocktest.Failing{Clock: f.clock}
-	f.failing.Fail(clocktest.Now, 0, fails)
-	f.feed.Registry = new(watcher.Registry)
-	f.feed.Await = func(context.Context, <-chan struct{}) error { return errIdle }
-	system, err := actors.NewSystem(actors.SystemConfig{
-		Executor: f.executor, Clock: f.failing, Logger: slog.New(slog.DiscardHandler),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, system.Close(context.Background()))
-		require.Zero(t, system.Actors())
-		require.Zero(t, system.Timers())
-	})
-	f.window.Reset(1)
-	f.publish()
-	actors.Spawn(system, "parent", func() actors.Behavior[struct{}] { return &resuming{f} }, actors.Options{})
-	f.executor.Run()
-	f.commit()
-	f.executor.Run()
-	return f
-}
-
-// resuming is the parent of the dispatcher, which goes on after a failure.
-type resuming struct{ f *fixture }
-
-func (p *resuming) Started(ctx *actors.Context) {
-	p.f.ref = dispatcher.Spawn(ctx, dispatcher.Config{
-		Schema: &p.f.schema, Source: &p.f.published, Feed: &p.f.feed, Rand: rand.New(rand.NewPCG(1, 1)), Stats: &p.f.stats,
-		OnStall: func(m *watcher.Member) {
-			if p.f.onStall != nil {
-				p.f.onStall(m)
-			}
-		},
-	})
-}
-
-func (p *resuming) Receive(*actors.Context, struct{}) {}
-
-func (p *resuming) ChildFailed(*actors.Context, actors.ID, any) actors.Directive {
-	return actors.Resume
-}
-
-// publish does what the watchCache does before it tells of a commit.
-func (f *fixture) publish() *store.Snapshot {
-	view := f.window.View()
-	snap := &store.Snapshot{Revision: view.Revision(), Generation: f.generation, Epoch: f.epoch, Window: view}
-	if f.state != nil {
-		snap.Base = f.state.View()
-	}
-	f.published.Store(snap)
-	return snap
-}
-
-// commit publishes and tells the dispatcher.
-func (f *fixture) commit() *store.Snapshot {
-	snap := f.publish()
-	f.ref.Tell(dispatcher.Committed{})
-	return snap
-}
-
-func added(rev store.Revision) store.Event {
-	o := &store.Object{Key: "a"}
-	o.Revision = rev
-	return store.Event{Type: store.Added, Revision: rev, Object: o}
-}
-
-// register has the dispatcher take in a watch that was told to start so when snap
-// was the newest.
-func (f *fixture) register(start watcher.Start, snap *store.Snapshot) (*watcher.Watch, <-chan error) {
-	w, reply := watcher.NewNotified(&f.feed, watcher.Options{}, func() {}), make(chan error, 1)
-	f.ref.Tell(dispatcher.Register{Watch: w.Member(), Start: start, Snapshot: snap, Reply: reply})
-	return w, reply
-}
 
 // Before a watch from 5 is registered, a list has taken the place of what
 // happened from 4 to 8: what there was between 5 and 8 is not known.
@@ -382,4 +268,28 @@ func TestRound_ManyHandlersAreWokenOnceForACommit(t *testing.T) {
 			require.Equal(t, n+1, handled[i], "watch %d", i)
 		}
 	}
+}
+
+// A watch comes after the commits that were told of before it, though no round has
+// been for them yet.
+func TestRegister_CatchesUpFirst(t *testing.T) {
+	f := newFixture(t)
+	f.window.Append(added(2), time.Time{})
+	snap := f.commit()
+	w, reply := watcher.New(&f.feed, watcher.Options{}), make(chan error, 1)
+	f.ref.Tell(dispatcher.Register{Watch: w.Member(), Start: watcher.Start{Next: snap.Window.Next(), After: 2}, Snapshot: snap, Reply: reply})
+	f.window.Append(added(3), time.Time{})
+	f.commit()
+	f.executor.Run()
+	require.NoError(t, <-reply)
+	f.has(w, 3)
+}
+
+func TestRegister_FutureStartLeavesOutWhatComesBefore(t *testing.T) {
+	f := newFixture(t)
+	w := f.watchFrom(watcher.Options{}, watcher.Start{Pending: 3})
+	f.write(2)
+	f.has(w)
+	f.write(3, 4)
+	f.has(w, 4)
 }

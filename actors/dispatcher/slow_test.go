@@ -126,3 +126,46 @@ func TestSlow_ClockThatIsSetBackAddsNothingToTheBudget(t *testing.T) {
 	f.pass(30 * time.Millisecond)
 	require.ErrorIs(t, next.Err(), watcher.ErrSlowConsumer)
 }
+
+// Those that do not read share a budget under Terminate. One that has read meanwhile
+// draws again, and others do not draw.
+func TestSlow_OnlyTerminateEndsWhatDoesNotRead(t *testing.T) {
+	f := newFixture(t)
+	stuck := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+	parked := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Park})
+	f.write(2, 3, 4, 5)
+	f.pass(time.Second)
+	require.ErrorIs(t, stuck.Err(), watcher.ErrSlowConsumer)
+	require.NoError(t, parked.Err())
+	require.True(t, parked.Stalled())
+	require.EqualValues(t, 1, f.stats.Stalled.Load())
+	require.EqualValues(t, 1, f.stats.Watches.Load())
+	f.has(parked, 2, 3, 4, 5)
+	require.Zero(t, f.stats.Stalled.Load(), "it has caught up")
+}
+
+// What a slow watch has not used of the budget is there for the next one.
+func TestSlow_RestOfTheBudgetIsGivenBack(t *testing.T) {
+	for name, leave := range map[string]func(*fixture, *watcher.Watch){
+		"by one that catches up": func(f *fixture, w *watcher.Watch) { f.has(w, 2, 3, 4) },
+		"by one that is stopped": func(f *fixture, w *watcher.Watch) {
+			w.Stop()
+			f.executor.Run()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.pass(2 * time.Second) // in which the budget fills up
+			first := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+			f.write(2, 3, 4)
+			f.pass(20 * time.Millisecond)
+			leave(f, first)
+			next := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})
+			f.write(5, 6, 7)
+			f.pass(70 * time.Millisecond)
+			require.NoError(t, next.Err())
+			f.pass(20 * time.Millisecond)
+			require.ErrorIs(t, next.Err(), watcher.ErrSlowConsumer)
+		})
+	}
+}

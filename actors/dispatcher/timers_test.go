@@ -167,3 +167,21 @@ func (f *fixture) registration(w *watcher.Watch, reply chan<- error, d time.Dura
 		Deadline: watcher.Deadline{At: f.clock.Now().Add(d)}, Reply: reply,
 	}
 }
+
+func TestDeadline_EndsTheWatchAndNoOther(t *testing.T) {
+	f := newFixture(t)
+	snap := f.published.Load()
+	until := func(d watcher.Deadline) *watcher.Watch {
+		return f.admit(watcher.Options{}, dispatcher.Register{Start: watcher.Start{Next: snap.Window.Next(), After: snap.Revision}, Deadline: d, Snapshot: snap})
+	}
+	due := until(watcher.Deadline{At: f.clock.Now().Add(time.Minute)})
+	byContext := until(watcher.Deadline{At: f.clock.Now().Add(time.Minute), ByContext: true})
+	other := f.watch(watcher.Options{})
+	f.pass(time.Minute - time.Second)
+	require.NoError(t, due.Err())
+	f.pass(time.Second)
+	require.ErrorIs(t, due.Err(), watcher.ErrDeadline)
+	require.NoError(t, other.Err())
+	require.NoError(t, byContext.Err(), "its context ends it")
+	require.EqualValues(t, 2, f.stats.Watches.Load())
+}

@@ -1,0 +1,154 @@
+package serve_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+)
+
+func TestShutdown_EndsWatchesAndRefusesRequests(t *testing.T) {
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
+	})
+	from := "?watch=1&resourceVersion=" + s.create("a", 1)
+	s.becomes("/readyz", "ok")
+	w, quiet := s.watch(inDefault+from), s.watch(inDefault+from+"&fieldSelector=metadata.name=b")
+	s.do("PATCH", inDefault+"/a", `{"spec":{"size":2}}`, "Content-Type", mergePatch)
+	w.expect("MODIFIED a")
+	require.NoError(t, s.handler.Shutdown(t.Context()))
+	for _, one := range []*watch{w, quiet} {
+		var last frame
+		for f, ok := one.next(); ok; f, ok = one.next() {
+			last = f
+		}
+		require.NotEqual(t, "ERROR", last.Type, "%s", last.Object)
+	}
+	ready := s.get("/readyz")
+	require.Equal(t, 500, ready.code)
+	require.Contains(t, ready.body, "[-]shutdown failed")
+	require.Equal(t, 200, s.get("/livez").code)
+	refused := s.get(inDefault)
+	require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %s", refused.code, refused.str("reason"), refused.header.Get("Retry-After")))
+	require.Zero(t, s.handler.Stats().Watches)
+}
+
+// A request may take long to authenticate. One that was not being served yet when Shutdown
+// returned is not served after it, when what it needs may be closed.
+func TestShutdown_RefusesRequestsThatAreStillAuthenticated(t *testing.T) {
+	asked, known := make(chan struct{}), make(chan struct{})
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
+		c.Authenticate = func(*http.Request) (serve.User, error) {
+			asked <- struct{}{}
+			<-known
+			return serve.User{Name: "a"}, nil
+		}
+	})
+	answers := make(chan answer)
+	for _, path := range []string{inDefault, inDefault + "?watch=1"} {
+		go func() { answers <- s.get(path) }()
+		<-asked
+	}
+	go func() { answers <- s.do("POST", inDefault, `{"metadata":{"name":"a"}}`) }()
+	<-asked
+	require.NoError(t, s.handler.Shutdown(t.Context()))
+	close(known)
+	for range 3 {
+		a := <-answers
+		require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %s", a.code, a.str("reason"), a.header.Get("Retry-After")))
+		require.Equal(t, "the server is shutting down", a.str("message"))
+	}
+}
+
+// unstarted is the kind Gadget, no watch of which ever starts, as when its storage is away.
+type unstarted struct {
+	registry.Resource
+	began chan struct{}
+}
+
+func (u *unstarted) Resources() []registry.Resource { return []registry.Resource{u} }
+
+func (u *unstarted) WaitFor(ctx context.Context, _ engine.Revision) error { return u.stay(ctx) }
+
+func (u *unstarted) Watch(ctx context.Context, _ engine.WatchOptions) (registry.Stream, error) {
+	return nil, u.stay(ctx)
+}
+
+func (u *unstarted) stay(ctx context.Context) error {
+	u.began <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Else a watch that waits for storage would delay a shutdown to its end.
+func TestShutdown_RefusesWatchesThatStillStart(t *testing.T) {
+	store, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	kind := &unstarted{store.Resources()[0], make(chan struct{})}
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
+		c.Resources = append(c.Resources, kind)
+	})
+	answers := make(chan answer)
+	for _, query := range []string{"?watch=1", "?watch=1&resourceVersion=7"} {
+		go func() { answers <- s.get(gadgets + query) }()
+		<-kind.began
+	}
+	require.Equal(t, 2, s.handler.Stats().Watches)
+	require.NoError(t, s.handler.Shutdown(t.Context()))
+	for range 2 {
+		a := <-answers
+		require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %s", a.code, a.str("reason"), a.header.Get("Retry-After")))
+		require.Equal(t, "the server is shutting down", a.str("message"))
+	}
+	require.Zero(t, s.handler.Stats().Watches)
+}
+
+// A watch that still waits for storage frees its place when its client leaves.
+func TestWatch_ClientThatLeavesWhileItStartsLeavesNothing(t *testing.T) {
+	store, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	kind := &unstarted{store.Resources()[0], make(chan struct{})}
+	inBubble(t, func(t *testing.T, s *server) {
+		kind.began = make(chan struct{})
+		ctx, leave := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			req, err := http.NewRequestWithContext(ctx, "GET", s.url+gadgets+"?watch=1", nil)
+			if err == nil {
+				_, err = s.client.Do(req)
+			}
+			failed <- err
+		}()
+		<-kind.began
+		require.Equal(t, 1, s.handler.Stats().Watches)
+		leave()
+		require.ErrorIs(t, <-failed, context.Canceled)
+		synctest.Wait()
+		require.Zero(t, s.handler.Stats().Watches)
+	}, func(c *serve.Config) { c.Resources = append(c.Resources, kind) })
+}
+
+func TestEngineClosed_EndsWatchesCleanlyAndIsRetriedLater(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	w := s.watch(inDefault + "?watch=1&allowWatchBookmarks=1")
+	w.expect("ADDED a")
+	end, _ := w.next()
+	require.Equal(t, "BOOKMARK", end.Type)
+	require.NoError(t, s.widgets.Close())
+	_, more := w.next()
+	require.False(t, more)
+	a := s.get(inDefault)
+	require.Equal(t, "429 1", fmt.Sprintf("%d %s", a.code, a.header.Get("Retry-After")))
+}
