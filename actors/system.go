@@ -36,11 +36,12 @@ type SystemConfig struct {
 	OnFailure func(Failure)
 }
 
-func (cfg SystemConfig) validate() error {
+// validate returns a [*usercode.ConfigError] for the first field that is wrong.
+func (c SystemConfig) validate() error {
 	switch {
-	case cfg.Workers < 0:
+	case c.Workers < 0:
 		return &usercode.ConfigError{Field: "Workers", Problem: "is negative; use 0 for GOMAXPROCS, or the number of workers"}
-	case cfg.Workers > 0 && cfg.Executor != nil:
+	case c.Workers > 0 && c.Executor != nil:
 		return &usercode.ConfigError{Field: "Workers", Problem: "has no effect with Executor; set one of the two"}
 	}
 	return nil

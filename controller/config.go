@@ -71,6 +71,7 @@ type Result struct {
 	After time.Duration
 }
 
+// validate returns an [*engine.ConfigError] for the first field that is wrong.
 func (c *Config[T]) validate() error {
 	wrong := func(field, problem string) error { return &engine.ConfigError{Field: field, Problem: problem} }
 	switch {
@@ -104,11 +105,17 @@ type settings struct {
 	synced func() bool
 }
 
+// settings returns c without its type and its functions of it.
 func (c *Config[T]) settings() settings {
-	s := settings{
+	return settings{
 		name:    cmp.Or(c.Name, reflect.TypeFor[T]().String()),
-		workers: max(c.Workers, 1), maxAttempts: c.MaxAttempts, limiter: c.Limiter, onError: c.OnError,
+		workers: c.Workers, maxAttempts: c.MaxAttempts, limiter: c.Limiter, onError: c.OnError,
 	}
+}
+
+// withDefaults returns s with defaults for what was left out.
+func (s settings) withDefaults() settings {
+	s.workers = cmp.Or(s.workers, 1)
 	if s.limiter == nil {
 		s.limiter = queue.NewDefaultRateLimiter[string]()
 	}

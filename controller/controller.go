@@ -53,7 +53,7 @@ func New[T any](cfg Config[T]) (*Controller[T], error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	s := cfg.settings()
+	s := cfg.settings().withDefaults()
 	c := &Controller[T]{informer: cfg.Informer}
 	host := cfg.Host
 	if cfg.Informer != nil {

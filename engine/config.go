@@ -182,14 +182,14 @@ type Config[T any] struct {
 // The functions of a Config are not methods of it: each of those costs every program
 // that has a Config several copies, for the value, its pointer and its shape.
 
-// checkFunctions returns a [*ConfigError] for the first of the functions, by name, that is wrong.
-func checkFunctions[T any](c *Config[T]) error {
+// validateFunctions returns a [*ConfigError] for the first of the functions, by name, that is wrong.
+func validateFunctions[T any](c *Config[T]) error {
 	var fields, values usercode.FirstError
 	for name, get := range c.Fields {
-		fields.Add(name, checkField(name, get == nil))
+		fields.Add(name, validateField(name, get == nil))
 	}
 	for name, get := range c.LabelValues {
-		values.Add(name, checkLabel(name, get == nil))
+		values.Add(name, validateLabel(name, get == nil))
 	}
 	if err := fields.Err(); err != nil {
 		return err
@@ -211,8 +211,8 @@ func checkFunctions[T any](c *Config[T]) error {
 	return nil
 }
 
-// checkField returns a [*ConfigError] if a field's name is invalid or its function is nil.
-func checkField(name string, isNil bool) error {
+// validateField returns a [*ConfigError] if a field's name is invalid or its function is nil.
+func validateField(name string, isNil bool) error {
 	switch {
 	case name == "" || strings.TrimSpace(name) != name || strings.ContainsAny(name, "=!,"):
 		return &ConfigError{Field: "Fields", Problem: fmt.Sprintf("has the name %q; give one that a selector can contain, such as spec.nodeName", name)}
@@ -222,8 +222,8 @@ func checkField(name string, isNil bool) error {
 	return nil
 }
 
-// checkLabel returns a [*ConfigError] if a label's name is invalid or its function is nil.
-func checkLabel(name string, isNil bool) error {
+// validateLabel returns a [*ConfigError] if a label's name is invalid or its function is nil.
+func validateLabel(name string, isNil bool) error {
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
 		return &ConfigError{Field: "LabelValues", Problem: fmt.Sprintf("has the name %q, which no selector can contain: %s", name, problems[0])}
 	}
@@ -305,7 +305,7 @@ func (s *settings) validate() error {
 	case s.listWhenBehind > 0 && !s.cached():
 		return &ConfigError{Field: "ListWhenBehind", Problem: "is set, but NoCache turns the cache off: nothing is listed"}
 	}
-	if err := s.checkBackend(); err != nil {
+	if err := s.validateBackend(); err != nil {
 		return err
 	}
 	if err := configError(s.window.Validate("Window")); err != nil {
@@ -314,9 +314,9 @@ func (s *settings) validate() error {
 	return s.resolveIndexes()
 }
 
-// checkBackend returns a [*ConfigError] if the backend has values of another type, which would
+// validateBackend returns a [*ConfigError] if the backend has values of another type, which would
 // be read as what they are not.
-func (s *settings) checkBackend() error {
+func (s *settings) validateBackend() error {
 	if s.backend == nil {
 		return nil
 	}
@@ -366,11 +366,12 @@ func (s *settings) resolveIndexes() error {
 // cached reports whether there is a cache.
 func (s *settings) cached() bool { return !s.noCache }
 
-// fillDefaults fills in what was left out.
-func (s *settings) fillDefaults() {
+// withDefaults returns s with defaults for what was left out.
+func (s settings) withDefaults() settings {
 	s.bookmarkPeriod = cmp.Or(s.bookmarkPeriod, dispatcher.DefaultBookmarkPeriod)
 	s.freshnessTimeout = cmp.Or(s.freshnessTimeout, DefaultFreshnessTimeout)
 	if s.onError == nil {
 		s.onError = func(error) {}
 	}
+	return s
 }

@@ -112,10 +112,10 @@ type parts struct {
 // Errors: [ErrConfig], for fields of the engine's own as a [*ConfigError];
 // [ErrEngineClosed] if the host is closed.
 func New[T any](cfg Config[T]) (*Engine[T], error) {
-	if err := checkFunctions(&cfg); err != nil {
+	if err := validateFunctions(&cfg); err != nil {
 		return nil, err
 	}
-	core, err := openCore(settingsOf(&cfg))
+	core, err := newEngineCore(settingsOf(&cfg))
 	if err != nil {
 		return nil, err
 	}
@@ -124,17 +124,17 @@ func New[T any](cfg Config[T]) (*Engine[T], error) {
 	return e, nil
 }
 
-// openCore is open with an interface result; see [engineCore].
+// newEngineCore is newCore with an interface result; see [engineCore].
 //
 //go:noinline
-func openCore(cfg settings) (engineCore, error) { return open(cfg) }
+func newEngineCore(cfg settings) (engineCore, error) { return newCore(cfg) }
 
-// open is New without the type.
-func open(cfg settings) (*core, error) {
+// newCore is New without the type.
+func newCore(cfg settings) (*core, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	cfg.fillDefaults()
+	cfg = cfg.withDefaults()
 	e := &core{cfg: cfg, schema: &cfg.schema, stopped: make(chan struct{}), closing: closing{over: make(chan struct{})}}
 	if cfg.cached() {
 		e.counts.cacheLists = make([]cacheLists, 1+len(cfg.indexes))

@@ -142,7 +142,6 @@ func (o *TopicOptions) validate() error {
 	if most := cmp.Or(o.Window.MaxEvents, store.DefaultMaxEvents); o.Replay > most {
 		return &ConfigError{Field: "TopicOptions.Replay", Problem: fmt.Sprintf("is %d, more than Window.MaxEvents, %d; raise that", o.Replay, most)}
 	}
-	o.Window.MinEvents = o.Replay
 	return nil
 }
 
@@ -172,10 +171,11 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 	})
 	if err = configError(err); err == nil {
 		cfg.window, cfg.backend, cfg.host = o.Window, history, host
+		cfg.window.MinEvents = o.Replay
 		cfg.name = cmp.Or(o.Name, "topic of "+cfg.name)
 		cfg.detectMutations, cfg.onError = o.DetectMutations, o.OnError
 		cfg.onEnd, cfg.metrics = o.OnEnd, o.Metrics
-		t.engine, err = open(cfg)
+		t.engine, err = newCore(cfg)
 	}
 	if err != nil { // nothing of it was used, so err matters more
 		if history != nil {

@@ -41,10 +41,15 @@ func (c *DeltaFIFOConfig[T]) validate() error {
 	switch {
 	case c.Key == nil:
 		return &ConfigError{Field: "DeltaFIFOConfig.Key", Problem: "is nil; give a function that returns an object's key"}
-	case c.MaxDeltas < 2:
+	case c.MaxDeltas < 2 && c.MaxDeltas != 0:
 		return &ConfigError{Field: "DeltaFIFOConfig.MaxDeltas", Problem: "is less than 2; give 0 for the default"}
 	}
 	return nil
+}
+
+func (c DeltaFIFOConfig[T]) withDefaults() DeltaFIFOConfig[T] {
+	c.MaxDeltas = cmp.Or(c.MaxDeltas, DefaultMaxDeltas)
+	return c
 }
 
 // DeltaFIFO is a queue of changes, collected by object: an object is queued once, at
@@ -71,10 +76,10 @@ type deltaEntry[T any] struct {
 
 // NewDeltaFIFO returns an empty queue. The error is a [*ConfigError].
 func NewDeltaFIFO[T any](cfg DeltaFIFOConfig[T]) (*DeltaFIFO[T], error) {
-	cfg.MaxDeltas = cmp.Or(cfg.MaxDeltas, DefaultMaxDeltas)
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg = cfg.withDefaults()
 	q := &DeltaFIFO[T]{
 		base:        base[T]{prepare: preparation[T]{cfg.Key, cfg.Transform, cfg.OnBadItem}, known: cfg.Known},
 		replaceType: DeltaReplaced, maxDeltas: cfg.MaxDeltas,

@@ -51,6 +51,11 @@ func (c *RealFIFOConfig[T]) validate() error {
 	return nil
 }
 
+func (c RealFIFOConfig[T]) withDefaults() RealFIFOConfig[T] {
+	c.BatchSize = cmp.Or(c.BatchSize, DefaultBatchSize)
+	return c
+}
+
 // RealFIFO is a queue of changes in their order, across objects too: a consumer that
 // applies them has the states of the source, one after the other. No change is left
 // out or merged. Make one with [NewRealFIFO].
@@ -78,9 +83,10 @@ func NewRealFIFO[T any](cfg RealFIFOConfig[T]) (*RealFIFO[T], error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg = cfg.withDefaults()
 	q := &RealFIFO[T]{
 		base:      base[T]{prepare: preparation[T]{cfg.Key, cfg.Transform, cfg.OnBadItem}, known: cfg.Known},
-		batchSize: cmp.Or(cfg.BatchSize, DefaultBatchSize), limit: cfg.Limit,
+		batchSize: cfg.BatchSize, limit: cfg.Limit,
 	}
 	q.init((*realContents[T])(q))
 	q.room.L = &q.mu

@@ -122,7 +122,7 @@ func (c *Config[T]) validateEngine() error {
 func (c *Config[T]) validateFields() error {
 	var fields, decoders usercode.FirstError
 	for name, get := range c.Fields {
-		fields.Add(name, checkField(name, get == nil))
+		fields.Add(name, validateField(name, get == nil))
 	}
 	for media, decode := range c.Decoders {
 		if decode == nil {
@@ -196,9 +196,9 @@ func (c *Config[T]) openAPISchema() json.RawMessage {
 	return bytes.Clone(c.Schema)
 }
 
-// checkField returns an [*engine.ConfigError] if a field is one that every kind has, or its
+// validateField returns an [*engine.ConfigError] if a field is one that every kind has, or its
 // function is nil.
-func checkField(name string, isNil bool) error {
+func validateField(name string, isNil bool) error {
 	switch {
 	case name == "metadata.name" || name == "metadata.namespace":
 		return &engine.ConfigError{Field: "Fields", Problem: fmt.Sprintf("has a function for %q, which every kind has; leave it out", name)}
@@ -257,6 +257,6 @@ func hasTypeMeta(t reflect.Type) bool {
 // Schema returns the schema of the kind's objects, for the constructor of the backend
 // that is Config.Engine.Backend. It does not validate cfg: [New] does, and [FormatOf].
 func Schema[T any, P Ptr[T]](cfg Config[T]) store.Schema {
-	cfg.Kind = cfg.Kind.complete()
+	cfg.Kind = cfg.Kind.withDefaults()
 	return engineConfig[T, P](&cfg).Schema()
 }

@@ -19,7 +19,7 @@ type Format struct{ of *form }
 //
 // Errors: [engine.ErrConfig], as an [*engine.ConfigError] that names the field.
 func FormatOf[T any, P Ptr[T]](cfg Config[T]) (*Format, error) {
-	cfg.Kind = cfg.Kind.complete()
+	cfg.Kind = cfg.Kind.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}

@@ -71,8 +71,8 @@ func (k Kind) Key(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// complete returns the kind with defaults for the names that were left out, and lists of its own.
-func (k Kind) complete() Kind {
+// withDefaults returns k with defaults for the names that were left out, and lists of its own.
+func (k Kind) withDefaults() Kind {
 	k.ShortNames, k.Categories = slices.Clone(k.ShortNames), slices.Clone(k.Categories)
 	lower := strings.ToLower(k.Kind)
 	if k.Singular == "" {

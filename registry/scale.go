@@ -34,7 +34,7 @@ type Scale[T any] struct {
 const scaleSubresource = "scale"
 
 // scaleKind is the kind of the subresource's objects.
-var scaleKind = Kind{Group: "autoscaling", Version: "v1", Kind: "Scale"}.complete()
+var scaleKind = Kind{Group: "autoscaling", Version: "v1", Kind: "Scale"}.withDefaults()
 
 // replicasPath is where a scale has the number that is wanted.
 var replicasPath = field.NewPath("spec", "replicas")

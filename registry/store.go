@@ -22,7 +22,7 @@ type Store[T any] struct {
 //
 // Errors: [engine.ErrConfig], as an [*engine.ConfigError] that names the field.
 func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
-	cfg.Kind = cfg.Kind.complete()
+	cfg.Kind = cfg.Kind.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func NewVirtual[T any, P Ptr[T]](cfg VirtualConfig[T]) (*Virtual, error) {
 
 // newVirtual returns a kind whose objects the function of that name answers.
 func newVirtual[T any, P Ptr[T]](name string, kind Kind, schema json.RawMessage, decoders map[string]func([]byte) ([]byte, error), answer answerFunc) (*Virtual, error) {
-	of := Config[T]{Kind: kind.complete(), Schema: schema, Decoders: maps.Clone(decoders)}
+	of := Config[T]{Kind: kind.withDefaults(), Schema: schema, Decoders: maps.Clone(decoders)}
 	of.Kind.Status = false
 	if err := of.validate(); err != nil {
 		return nil, err

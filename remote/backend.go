@@ -58,10 +58,10 @@ var (
 //
 // Errors: [usercode.ErrConfig], as a [*usercode.ConfigError] that names the field.
 func New(format *registry.Format, cfg Config) (*Backend, error) {
-	cfg, err := cfg.complete()
-	if err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg = cfg.withDefaults()
 	kind := format.Kind()
 	if kind.ClusterScoped && cfg.Namespace != "" {
 		return nil, &usercode.ConfigError{

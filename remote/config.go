@@ -96,24 +96,21 @@ const (
 // times the largest request that etcd takes by default.
 const MaxFrame = 16 << 20
 
-// complete returns c with defaults, or an error that names the first field that is wrong.
-func (c Config) complete() (Config, error) {
+// validate returns a [*usercode.ConfigError] for the first field that is wrong.
+func (c *Config) validate() error {
 	if err := c.validateServer(); err != nil {
-		return c, err
+		return err
 	}
-	if err := c.completeDurations(); err != nil {
-		return c, err
+	if err := c.validateDurations(); err != nil {
+		return err
 	}
 	switch {
 	case c.Buffer < 0:
-		return c, wrongField("Buffer", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.Buffer, DefaultBuffer))
+		return wrongField("Buffer", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.Buffer, DefaultBuffer))
 	case c.MaxList < 0:
-		return c, wrongField("MaxList", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.MaxList, DefaultMaxList))
+		return wrongField("MaxList", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.MaxList, DefaultMaxList))
 	}
-	c.Buffer = cmp.Or(c.Buffer, DefaultBuffer)
-	c.MaxList = cmp.Or(c.MaxList, DefaultMaxList)
-	c.URL = strings.TrimSuffix(c.URL, "/")
-	return c, nil
+	return nil
 }
 
 // validateServer validates the fields that say where the server is, what to select there, and how to
@@ -142,28 +139,39 @@ func (c *Config) validateServer() error {
 	return nil
 }
 
-// completeDurations sets the defaults of durations and pauses, and validates them.
-func (c *Config) completeDurations() error {
+// validateDurations validates the durations and pauses, those that were left out by their defaults.
+func (c *Config) validateDurations() error {
+	full := c.withDefaults()
 	for _, d := range []struct {
-		name     string
-		value    *time.Duration
-		fallback time.Duration
+		name            string
+		value, fallback time.Duration
 	}{
-		{"RequestTimeout", &c.RequestTimeout, DefaultRequestTimeout}, {"WatchTimeout", &c.WatchTimeout, DefaultWatchTimeout},
-		{"MinPause", &c.MinPause, DefaultMinPause}, {"MaxPause", &c.MaxPause, max(DefaultMaxPause, c.MinPause)},
+		{"RequestTimeout", c.RequestTimeout, DefaultRequestTimeout}, {"WatchTimeout", c.WatchTimeout, DefaultWatchTimeout},
+		{"MinPause", c.MinPause, DefaultMinPause}, {"MaxPause", c.MaxPause, max(DefaultMaxPause, c.MinPause)},
 	} {
-		if *d.value < 0 {
-			return wrongField(d.name, fmt.Sprintf("is %v, which is negative; zero is %v", *d.value, d.fallback))
+		if d.value < 0 {
+			return wrongField(d.name, fmt.Sprintf("is %v, which is negative; zero is %v", d.value, d.fallback))
 		}
-		*d.value = cmp.Or(*d.value, d.fallback)
 	}
 	switch {
-	case c.WatchTimeout < time.Second:
-		return wrongField("WatchTimeout", fmt.Sprintf("is %v; give a second or more", c.WatchTimeout))
-	case c.MaxPause < c.MinPause:
-		return wrongField("MaxPause", fmt.Sprintf("is %v, which is less than MinPause; give %v or more", c.MaxPause, c.MinPause))
+	case full.WatchTimeout < time.Second:
+		return wrongField("WatchTimeout", fmt.Sprintf("is %v; give a second or more", full.WatchTimeout))
+	case full.MaxPause < full.MinPause:
+		return wrongField("MaxPause", fmt.Sprintf("is %v, which is less than MinPause; give %v or more", full.MaxPause, full.MinPause))
 	}
 	return nil
+}
+
+// withDefaults returns c with defaults for the fields that are zero, and the URL without a slash at its end.
+func (c Config) withDefaults() Config {
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, DefaultRequestTimeout)
+	c.WatchTimeout = cmp.Or(c.WatchTimeout, DefaultWatchTimeout)
+	c.MaxPause = cmp.Or(c.MaxPause, max(DefaultMaxPause, c.MinPause))
+	c.MinPause = cmp.Or(c.MinPause, DefaultMinPause)
+	c.Buffer = cmp.Or(c.Buffer, DefaultBuffer)
+	c.MaxList = cmp.Or(c.MaxList, DefaultMaxList)
+	c.URL = strings.TrimSuffix(c.URL, "/")
+	return c
 }
 
 func wrongField(name, problem string) error {

@@ -62,10 +62,10 @@ type discovered struct {
 // [store.ErrUnsupported] if the server has no aggregated discovery, as Kubernetes before 1.30,
 // the error of a document that does not parse, or ctx's cause.
 func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
-	cfg, err := cfg.complete()
-	if err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg = cfg.withDefaults()
 	client := cfg.Client
 	if client == nil {
 		client = newClient()

@@ -108,25 +108,10 @@ func Permanent(err error) bool {
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnsupported) || errors.Is(err, store.ErrInvalidKey)
 }
 
-func (c Config) withDefaults() Config {
-	c.PageSize = cmp.Or(c.PageSize, DefaultPageSize)
-	c.MaxBatch = cmp.Or(c.MaxBatch, DefaultMaxBatch)
-	c.ResumeAttempts = cmp.Or(c.ResumeAttempts, DefaultResumeAttempts)
-	c.CallTimeout = cmp.Or(c.CallTimeout, DefaultCallTimeout)
-	c.Backoff = c.Backoff.withDefaults()
-	if c.Permanent == nil {
-		c.Permanent = Permanent
-	}
-	return c
-}
-
 // Validate returns the errors that [Spawn] would return for c: a
 // [*usercode.ConfigError] for each field that is wrong, joined.
-func (c Config) Validate() error { return c.withDefaults().validate() }
-
-// validate expects the defaults to be filled in. It reports every wrong field,
-// each as a [*usercode.ConfigError].
-func (c Config) validate() error {
+func (c Config) Validate() error {
+	c = c.withDefaults()
 	var problems []error
 	demand := func(ok bool, field, problem string) {
 		if !ok {
@@ -149,4 +134,17 @@ func (c Config) validate() error {
 	demand(b.Jitter >= 0 && b.Jitter <= 10 || b.Jitter == NoJitter, "Backoff.Jitter", "is not between 0 and 10; give a share of the delay, or NoJitter")
 	demand(b.HealthyAfter > 0, "Backoff.HealthyAfter", "is negative; give a duration, or zero for the default")
 	return errors.Join(problems...)
+}
+
+// withDefaults returns c with defaults for the fields that are zero.
+func (c Config) withDefaults() Config {
+	c.PageSize = cmp.Or(c.PageSize, DefaultPageSize)
+	c.MaxBatch = cmp.Or(c.MaxBatch, DefaultMaxBatch)
+	c.ResumeAttempts = cmp.Or(c.ResumeAttempts, DefaultResumeAttempts)
+	c.CallTimeout = cmp.Or(c.CallTimeout, DefaultCallTimeout)
+	c.Backoff = c.Backoff.withDefaults()
+	if c.Permanent == nil {
+		c.Permanent = Permanent
+	}
+	return c
 }

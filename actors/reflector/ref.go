@@ -45,10 +45,10 @@ type Ref struct {
 // The errors are a [*usercode.ConfigError] for each field that is wrong, joined; or a
 // [*usercode.PanicError] from Source.Traits; or [actors.ErrStopping].
 func Spawn(parent actors.Parent, cfg Config) (*Ref, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	cfg = cfg.withDefaults()
 	var traits backend.Traits
 	if err := usercode.Call("ListerWatcher.Traits", cfg.Prefix, func() { traits = cfg.Source.Traits() }); err != nil {
 		return nil, err

@@ -159,12 +159,13 @@ func (s *settings) validate() error {
 	return s.reflector(discard{}, rand.New(rand.NewPCG(0, 0))).Validate()
 }
 
-// fillDefaults fills in what was left out.
-func (s *settings) fillDefaults() {
+// withDefaults returns s with defaults for what was left out.
+func (s settings) withDefaults() settings {
 	s.name = cmp.Or(s.name, s.typeName)
 	if s.onError == nil {
 		s.onError = func(error) {}
 	}
+	return s
 }
 
 // reflector returns the configuration of the informer's Reflector.

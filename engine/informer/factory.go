@@ -58,7 +58,7 @@ func (f *Factory) acquire(key factoryKey, configure func() settings) (*share, er
 		cfg.host = f.Host
 	}
 	cfg.name = cmp.Or(cfg.name, key.name)
-	informer, err := start(cfg)
+	informer, err := newCore(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ type informerCore interface {
 //
 // Errors: [ErrConfig]; [ErrClosed] if the host is closed.
 func New[T any](cfg Config[T]) (*SharedInformer[T], error) {
-	core, err := start(cfg.settings())
+	core, err := newCore(cfg.settings())
 	if err != nil {
 		return nil, err
 	}

@@ -65,12 +65,12 @@ type sharedInformer struct {
 	listeners []*listener
 }
 
-// start is New without the type.
-func start(cfg settings) (informerCore, error) {
+// newCore is New without the type.
+func newCore(cfg settings) (informerCore, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	cfg.fillDefaults()
+	cfg = cfg.withDefaults()
 	s := &sharedInformer{cfg: cfg, firstList: make(chan struct{}), stopped: make(chan struct{})}
 	s.transform = transformer{cfg: &s.cfg, report: s.report}
 	indexers, err := s.transform.indexers(cfg.indexers)

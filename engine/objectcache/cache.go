@@ -32,7 +32,7 @@ type cacheCore interface {
 //
 // Errors: [ErrConfig]; [ErrClosed] if the host is closed.
 func New[T any](cfg Config[T]) (*Cache[T], error) {
-	core, err := start(cfg.settings())
+	core, err := newCore(cfg.settings())
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +91,12 @@ type cache struct {
 	closing, closingHost sync.Once
 }
 
-// start is New without the type.
-func start(cfg settings) (cacheCore, error) {
+// newCore is New without the type.
+func newCore(cfg settings) (cacheCore, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg = cfg.withDefaults()
 	c := &cache{cfg: cfg, stopped: make(chan struct{}), entries: make(map[string]*entry)}
 	if c.host = cfg.host; c.host == nil {
 		var err error

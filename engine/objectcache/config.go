@@ -60,34 +60,28 @@ type settings struct {
 	sourceErr error // why the source is invalid
 	host      *engine.Host
 	name      string
+	typeName  string // in place of an empty name
 	immutable func(*store.Object) bool
 	maxIdle   time.Duration
 	backoff   engine.Backoff
 	onError   func(error)
 }
 
-// settings returns c without its type, with defaults.
+// settings returns c without its type.
 func (c Config[T]) settings() settings {
 	s := settings{
-		source: c.Source.ListerWatcher, sourceErr: c.Source.Validate(), host: c.Host, name: c.Name,
-		immutable: func(*store.Object) bool { return false },
-		maxIdle:   cmp.Or(c.MaxIdle, DefaultMaxIdle), backoff: c.Backoff, onError: c.OnError,
+		source: c.Source.ListerWatcher, sourceErr: c.Source.Validate(), host: c.Host, name: c.Name, typeName: reflect.TypeFor[T]().String(),
+		maxIdle: c.MaxIdle, backoff: c.Backoff, onError: c.OnError,
 	}
 	if c.Immutable != nil {
 		s.immutable = func(o *store.Object) bool { return c.Immutable(typed[T](o).Value) }
-	}
-	if s.name == "" {
-		s.name = reflect.TypeFor[T]().String()
-	}
-	if s.onError == nil {
-		s.onError = func(error) {}
 	}
 	return s
 }
 
 func typed[T any](o *store.Object) *engine.Object[T] { return store.As[engine.Object[T]](o) }
 
-// validate returns an [ErrConfig] that names what is wrong.
+// validate returns an [*engine.ConfigError] for the first setting that is wrong.
 func (s *settings) validate() error {
 	switch {
 	case s.sourceErr != nil:
@@ -96,6 +90,19 @@ func (s *settings) validate() error {
 		return &engine.ConfigError{Field: "MaxIdle", Problem: fmt.Sprintf("is %v; give a duration, zero for %v, or NeverIdle", s.maxIdle, DefaultMaxIdle)}
 	}
 	return s.reflector("", discard{}, rand.New(rand.NewPCG(0, 0))).Validate()
+}
+
+// withDefaults returns s with defaults for what was left out.
+func (s settings) withDefaults() settings {
+	s.name = cmp.Or(s.name, s.typeName)
+	s.maxIdle = cmp.Or(s.maxIdle, DefaultMaxIdle)
+	if s.immutable == nil {
+		s.immutable = func(*store.Object) bool { return false }
+	}
+	if s.onError == nil {
+		s.onError = func(error) {}
+	}
+	return s
 }
 
 // reflector returns the configuration of the Reflector of one key.

@@ -72,7 +72,7 @@ func TestRelease_LeavesNothingOfTheEntry(t *testing.T) {
 	require.NoError(t, err)
 	values, err := engine.New(engine.Config[string]{Key: func(s string) string { return s }, Host: host})
 	require.NoError(t, err)
-	c, err := start(Config[string]{Source: values.Source(), Host: host}.settings())
+	c, err := newCore(Config[string]{Source: values.Source(), Host: host}.settings())
 	require.NoError(t, err)
 	ref, err := c.acquire("a")
 	require.NoError(t, err)

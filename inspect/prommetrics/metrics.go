@@ -114,10 +114,10 @@ func (m *Metrics) Forget(host *engine.Host) {
 // not UTF-8.
 func (m *Metrics) labels(engine string) (group, resource string) {
 	group, resource = m.options.Resource(engine)
-	return valid(group), valid(resource)
+	return validUTF8(group), validUTF8(resource)
 }
 
-func valid(label string) string { return strings.ToValidUTF8(label, "\uFFFD") }
+func validUTF8(label string) string { return strings.ToValidUTF8(label, "\uFFFD") }
 
 // Latency implements [engine.Metrics].
 func (m *Metrics) Latency(name string, stage engine.Stage, age time.Duration) {
@@ -327,7 +327,7 @@ func (m *Metrics) slowest(watches []engine.WatchInfo) []*named {
 	var list []*named
 	byName := map[string]*named{}
 	for _, w := range watches {
-		name := valid(w.Name)
+		name := validUTF8(w.Name)
 		n := byName[name]
 		if n == nil {
 			if len(list) >= m.options.Watches {

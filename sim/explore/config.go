@@ -67,19 +67,23 @@ func (c *Config[T]) world() world.Config[T] {
 	return world.Config[T]{Engine: c.Engine, Draw: c.Draw, Selections: c.Selections, Attach: c.Attach}
 }
 
-// withDefaults returns c with the zero fields that say how much to explore set to their
-// defaults, or a [*ConfigError] for one of them.
-func (c Config[T]) withDefaults() (Config[T], error) {
+// validate returns a [*ConfigError] for the first wrong field of those that say how much to explore.
+func (c *Config[T]) validate() error {
 	switch {
 	case c.Steps < 0:
-		return c, &ConfigError{Field: "Steps", Problem: fmt.Sprintf("is %d; give the most steps of a scenario, or zero for %d", c.Steps, DefaultSteps)}
+		return &ConfigError{Field: "Steps", Problem: fmt.Sprintf("is %d; give the most steps of a scenario, or zero for %d", c.Steps, DefaultSteps)}
 	case c.Seeds < 0:
-		return c, &ConfigError{Field: "Seeds", Problem: fmt.Sprintf("is %d; give how many seeds to explore, or zero for %d", c.Seeds, DefaultSeeds)}
+		return &ConfigError{Field: "Seeds", Problem: fmt.Sprintf("is %d; give how many seeds to explore, or zero for %d", c.Seeds, DefaultSeeds)}
 	case c.For < 0:
-		return c, &ConfigError{Field: "For", Problem: "is negative; give the time to explore for, or zero for no limit"}
+		return &ConfigError{Field: "For", Problem: "is negative; give the time to explore for, or zero for no limit"}
 	case c.Workers < 0:
-		return c, &ConfigError{Field: "Workers", Problem: "is negative; give how many seeds to explore at a time, or zero for GOMAXPROCS"}
+		return &ConfigError{Field: "Workers", Problem: "is negative; give how many seeds to explore at a time, or zero for GOMAXPROCS"}
 	}
+	return nil
+}
+
+// withDefaults returns c with defaults for the zero fields that say how much to explore.
+func (c Config[T]) withDefaults() Config[T] {
 	if c.Steps == 0 {
 		c.Steps = DefaultSteps
 	}
@@ -89,7 +93,7 @@ func (c Config[T]) withDefaults() (Config[T], error) {
 	if c.Seeds == 0 && c.For == 0 {
 		c.Seeds = DefaultSeeds
 	}
-	return c, nil
+	return c
 }
 
 // Things returns the configuration with which the engine itself is explored: few keys, and

@@ -60,11 +60,12 @@ func (r *Report) PerSecond() float64 {
 func Run[T any](ctx context.Context, cfg Config[T]) (*Report, error) {
 	worlds, err := cfg.world().WithDefaults()
 	if err == nil {
-		cfg, err = cfg.withDefaults()
+		err = cfg.validate()
 	}
 	if err != nil {
 		return nil, err
 	}
+	cfg = cfg.withDefaults()
 	x := &exploration[T]{cfg: cfg, worlds: worlds, began: time.Now(), report: &Report{From: cfg.From}, pending: map[uint64]world.Outcome{}}
 	var workers sync.WaitGroup
 	for range cfg.Workers {
@@ -212,7 +213,7 @@ func (x *exploration[T]) explain(ctx context.Context) *Finding {
 func Play[T any](cfg Config[T], s script.Scenario) (*Finding, error) {
 	worlds, err := cfg.world().WithDefaults()
 	if err == nil {
-		_, err = cfg.withDefaults()
+		err = cfg.validate()
 	}
 	if err == nil {
 		err = s.Validate()

@@ -29,10 +29,10 @@ type State struct {
 // Errors: a [*ReadError] with the line and the field; the reader's;
 // [usercode.ErrConfig].
 func Read(r io.Reader, schema store.Schema, opts Options) (*State, error) {
-	opts, err := opts.withDefaults()
-	if err != nil {
+	if err := opts.validate(); err != nil {
 		return nil, err
 	}
+	opts = opts.withDefaults()
 	in := &reader{input: bufio.NewScanner(r), schema: schema, opts: opts}
 	in.input.Buffer(nil, min(opts.MaxLine, math.MaxInt-1)+1) // with the line's end
 	return in.read()

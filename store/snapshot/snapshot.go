@@ -31,17 +31,21 @@ type Options struct {
 	MaxLine int
 }
 
-func (o Options) withDefaults() (Options, error) {
+func (o Options) validate() error {
 	if o.MaxLine < 0 {
-		return o, &usercode.ConfigError{Field: "Options.MaxLine", Problem: "is negative; zero means 16 MiB"}
+		return &usercode.ConfigError{Field: "Options.MaxLine", Problem: "is negative; zero means 16 MiB"}
 	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
 	if o.MaxLine == 0 {
 		o.MaxLine = DefaultMaxLine
 	}
 	if o.Codec == nil {
 		o.Codec = codec.JSON{}
 	}
-	return o, nil
+	return o
 }
 
 // header is the first line.

@@ -22,10 +22,10 @@ import (
 // to the first page any more; of the codec, with the key; [backend.ErrTooLarge] with the key
 // for an object whose line is longer than MaxLine; of w; [usercode.ErrConfig].
 func Write(ctx context.Context, w io.Writer, source backend.ListerWatcher, schema store.Schema, opts Options) (store.Revision, error) {
-	opts, err := opts.withDefaults()
-	if err != nil {
+	if err := opts.validate(); err != nil {
 		return 0, err
 	}
+	opts = opts.withDefaults()
 	out := &writer{buffer: bufio.NewWriter(w), schema: schema, opts: opts}
 	page := backend.ListOptions{Limit: pageSize}
 	for {

@@ -118,7 +118,7 @@ func (c *Config) validate() error {
 	invalid := func(option, problem string) error {
 		return &usercode.ConfigError{Field: "Config." + option, Problem: problem}
 	}
-	if err := checkPrefix(c.Prefix); err != nil {
+	if err := validatePrefix(c.Prefix); err != nil {
 		return err
 	}
 	switch s := c.Schema; {

@@ -26,8 +26,8 @@ func newKeyspace(prefix string) keyspace {
 	return keyspace{root: prefix + "/", floor: prefix + "!//compacted"}
 }
 
-// checkPrefix reports what is wrong with Config.Prefix.
-func checkPrefix(prefix string) error {
+// validatePrefix reports what is wrong with Config.Prefix.
+func validatePrefix(prefix string) error {
 	invalid := func(problem string) error { return &usercode.ConfigError{Field: "Config.Prefix", Problem: problem} }
 	switch {
 	case prefix == "":
