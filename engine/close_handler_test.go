@@ -23,8 +23,8 @@ type closing struct {
 	cause func()
 }
 
-// openedOrders returns an engine that is not closed by the test.
-func openedOrders(t *testing.T, change func(*engine.Config[pod])) *engine.Engine[pod] {
+// newOrders returns an engine that is not closed by the test.
+func newOrders(t *testing.T, change func(*engine.Config[pod])) *engine.Engine[pod] {
 	c := cfg()
 	c.Name = "orders"
 	if change != nil {
@@ -47,25 +47,25 @@ func creating(t *testing.T, e *engine.Engine[pod]) func() {
 // the user's.
 var closings = map[string]func(t *testing.T, within func()) closing{
 	"an engine, by a handler": func(t *testing.T, within func()) closing {
-		e := openedOrders(t, nil)
+		e := newOrders(t, nil)
 		_, err := e.Handle(t.Context(), engine.WatchOptions{Name: "closer"}, func(engine.Event[pod]) { within() })
 		require.NoError(t, err)
 		return closing{e.Close, creating(t, e)}
 	},
 	"an engine, by a handler on the pool": func(t *testing.T, within func()) closing {
-		e := openedOrders(t, nil)
+		e := newOrders(t, nil)
 		_, err := e.Handle(t.Context(), engine.WatchOptions{Name: "closer", OnPool: true}, func(engine.Event[pod]) { within() })
 		require.NoError(t, err)
 		return closing{e.Close, creating(t, e)}
 	},
 	"an engine without cache, by a handler": func(t *testing.T, within func()) closing {
-		e := openedOrders(t, func(c *engine.Config[pod]) { c.NoCache = true })
+		e := newOrders(t, func(c *engine.Config[pod]) { c.NoCache = true })
 		_, err := e.Handle(t.Context(), engine.WatchOptions{Name: "closer"}, func(engine.Event[pod]) { within() })
 		require.NoError(t, err)
 		return closing{e.Close, creating(t, e)}
 	},
 	"an engine, at a bookmark": func(t *testing.T, within func()) closing {
-		e := openedOrders(t, nil)
+		e := newOrders(t, nil)
 		handle := func(ev engine.Event[pod]) {
 			if ev.Type == engine.Bookmark {
 				within()
@@ -78,7 +78,7 @@ var closings = map[string]func(t *testing.T, within func()) closing{
 		}}
 	},
 	"an engine, by OnEnd": func(t *testing.T, within func()) closing {
-		e := openedOrders(t, func(c *engine.Config[pod]) { c.OnEnd = func(string, error) { within() } })
+		e := newOrders(t, func(c *engine.Config[pod]) { c.OnEnd = func(string, error) { within() } })
 		w, err := e.Watch(t.Context(), engine.WatchOptions{Name: "closer"})
 		require.NoError(t, err)
 		return closing{e.Close, w.Stop}

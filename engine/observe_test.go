@@ -128,7 +128,7 @@ func TestOnEnd_IsToldOfEachWatchOnce(t *testing.T) {
 func TestOnEnd_ThatEndsItsGoroutineHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var once sync.Once
-		e := openedOrders(t, func(c *engine.Config[pod]) {
+		e := newOrders(t, func(c *engine.Config[pod]) {
 			c.Host = hostFor(t, engine.HostConfig{Workers: 1})
 			c.OnEnd = func(string, error) { once.Do(runtime.Goexit) }
 		})
@@ -163,7 +163,7 @@ func TestOnEnd_ThatEndsItsGoroutineHoldsNothingUp(t *testing.T) {
 func TestOnEnd_ThatEndsItsGoroutineInCloseHoldsNoConsumerUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told atomic.Int64
-		e := openedOrders(t, func(c *engine.Config[pod]) {
+		e := newOrders(t, func(c *engine.Config[pod]) {
 			c.OnEnd = func(string, error) {
 				if told.Add(1) == 1 {
 					runtime.Goexit()
@@ -322,7 +322,7 @@ func (m *quittingMetrics) Latency(_ string, stage engine.Stage, _ time.Duration)
 }
 
 func TestMetrics_ThatEndTheTurnOfAHandlerEndItsWatch(t *testing.T) {
-	e := openedOrders(t, func(c *engine.Config[pod]) { c.Metrics = new(quittingMetrics) })
+	e := newOrders(t, func(c *engine.Config[pod]) { c.Metrics = new(quittingMetrics) })
 	w, err := e.Handle(t.Context(), engine.WatchOptions{}, func(engine.Event[pod]) {})
 	require.NoError(t, err)
 	creating(t, e)()
@@ -335,7 +335,7 @@ func TestMetrics_ThatEndTheTurnOfAHandlerEndItsWatch(t *testing.T) {
 
 // A channel is closed when its watch has ended.
 func TestMetrics_ThatEndTheGoroutineOfAChannelEndItsWatch(t *testing.T) {
-	e := openedOrders(t, func(c *engine.Config[pod]) { c.Metrics = new(quittingMetrics) })
+	e := newOrders(t, func(c *engine.Config[pod]) { c.Metrics = new(quittingMetrics) })
 	w, err := e.Watch(t.Context(), engine.WatchOptions{})
 	require.NoError(t, err)
 	events := w.Chan()

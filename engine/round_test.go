@@ -19,7 +19,7 @@ func TestDispatch_ARoundThatFailsIsMadeAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var failing atomic.Bool
-				e := openedOrders(t, func(c *engine.Config[pod]) {
+				e := newOrders(t, func(c *engine.Config[pod]) {
 					c.NoCache = noCache
 					c.SetRevision = func(p pod, _ engine.Revision) pod {
 						if actors.InTurn() && failing.Swap(false) {

@@ -86,7 +86,7 @@ type note struct{ Name, Text string }
 
 func noteName(n note) string { return n.Name }
 
-func makeNote(key, n int) note {
+func newNote(key, n int) note {
 	return note{fmt.Sprintf("notes/%06d", key), strings.Repeat("x", 40) + fmt.Sprintf("%010d", n)}
 }
 
@@ -101,14 +101,14 @@ func requireStatsTrue(t *testing.T, grown int64, s engine.Stats) {
 func TestStats_SayWhatTheHeapHolds(t *testing.T) {
 	const objects = 50_000
 	// What all actor systems of a process share is made by the first.
-	_, _ = load(t, engine.Config[note]{Key: noteName}, 1, 0, makeNote)
+	_, _ = load(t, engine.Config[note]{Key: noteName}, 1, 0, newNote)
 	t.Run("small window", func(t *testing.T) {
-		grown, s := load(t, engine.Config[note]{Key: noteName, Window: engine.Window{MaxEvents: 1000}}, objects, 2*objects, makeNote)
+		grown, s := load(t, engine.Config[note]{Key: noteName, Window: engine.Window{MaxEvents: 1000}}, objects, 2*objects, newNote)
 		requireStatsTrue(t, grown, s)
 		require.Less(t, grown, int64(60*mib*objects/100_000))
 	})
 	t.Run("defaults", func(t *testing.T) {
-		grown, s := load(t, engine.Config[note]{Key: noteName}, objects, 2*objects, makeNote)
+		grown, s := load(t, engine.Config[note]{Key: noteName}, objects, 2*objects, newNote)
 		requireStatsTrue(t, grown, s)
 		require.Less(t, grown, int64(250*mib*objects/100_000))
 		require.Equal(t, 3*objects, s.WindowEvents)
@@ -133,13 +133,13 @@ func TestStats_SayWhatTheHeapHolds(t *testing.T) {
 	t.Run("labels made for each object", func(t *testing.T) {
 		grown, s := load(t, engine.Config[note]{Key: noteName, Labels: func(n note) labels.Set {
 			return labels.Set{"text": n.Text, "app": "notes"}
-		}}, objects, objects, makeNote)
+		}}, objects, objects, newNote)
 		requireStatsTrue(t, grown, s)
 	})
 	t.Run("labels by values", func(t *testing.T) {
 		grown, s := load(t, engine.Config[note]{Key: noteName, LabelValues: engine.LabelValues[note]{
 			"text": func(n note) string { return n.Text }, "app": func(note) string { return "notes" },
-		}}, objects, objects, makeNote)
+		}}, objects, objects, newNote)
 		requireStatsTrue(t, grown, s)
 	})
 	t.Run("labels that are a part of the value", func(t *testing.T) {

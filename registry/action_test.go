@@ -42,7 +42,7 @@ func actionOf(t *testing.T, cfg registry.ActionConfig[Widget]) (registry.Resourc
 }
 
 func TestAction_DoesWithAnObjectWhatIsAskedFor(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	create(t, s, widget("a", 9))
 	r, act := actionOf(t, shrinking(s))
 	info := r.Info()
@@ -61,7 +61,7 @@ func TestAction_DoesWithAnObjectWhatIsAskedFor(t *testing.T) {
 }
 
 func TestAction_RefusesWhatIsWrong(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	create(t, s, widget("a", 9))
 	r, act := actionOf(t, shrinking(s))
 	var bad *registry.BadRequestError

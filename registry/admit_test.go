@@ -39,7 +39,7 @@ func TestAdmission_ChangesOfMetadataLeaveTheStoredObjectAlone(t *testing.T) {
 				}
 				return nil
 			})}
-			s := open(t, cfg)
+			s := newStore(t, cfg)
 			w := widget("a", 1)
 			w.Labels, w.Annotations = map[string]string{"a": "b"}, map[string]string{"a": "b"}
 			w.Finalizers = []string{"example.com/wait"}
@@ -65,7 +65,7 @@ func TestAdmission_ChangesOfMetadataLeaveTheTemplateAlone(t *testing.T) {
 		w.Labels["of"], w.Finalizers[0] = w.Name, "example.com/"+w.Name
 		return nil
 	})}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	template := widget("", 1)
 	template.Labels, template.Finalizers = map[string]string{"app": "web"}, []string{"example.com/any"}
 	for _, name := range []string{"a", "b"} {
@@ -98,7 +98,7 @@ func TestAdmission_ChangesAndRefuses(t *testing.T) {
 			return nil
 		}),
 	}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	w := widget("a", 1)
 	w.Spec.Color, w.Labels = "pink", map[string]string{"keep": "yes"}
 	require.Equal(t, "red", create(t, s, w).Value.Spec.Color, "admitted before it is canonicalized")
@@ -119,10 +119,10 @@ func TestNew_KeepsAdmittersAndDecodersThatTheCallerChangesLater(t *testing.T) {
 
 	strict := config()
 	strict.Admit, strict.Decoders = append(ofAll, refuse), decoders
-	s := open(t, strict)
+	s := newStore(t, strict)
 	lax := config()
 	lax.Admit = append(ofAll, allow)
-	open(t, lax)
+	newStore(t, lax)
 	delete(decoders, "application/yaml")
 
 	_, err := s.Create(t.Context(), widget("a", 1), registry.WriteOptions{})
@@ -135,7 +135,7 @@ func TestNew_KeepsTheKindThatTheCallerChangesLater(t *testing.T) {
 	cfg := scaled()
 	cfg.Kind.ShortNames, cfg.Kind.Categories = []string{"wd"}, []string{"all"}
 	cfg.Schema = json.RawMessage(`{"type":"object"}`)
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	create(t, s, widget("a", 3))
 	format, err := registry.FormatOf(cfg)
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ func twoWriters(t *testing.T) (first, second *registry.Store[Widget], before fun
 	t.Cleanup(func() { require.NoError(t, stored.Close()) })
 	storage := faulty.New(stored, faulty.Options{})
 	mine.Engine.Backend, others.Engine.Backend = storage, stored
-	return open(t, mine), open(t, others), func(op faulty.Op, do func()) {
+	return newStore(t, mine), newStore(t, others), func(op faulty.Op, do func()) {
 		storage.Add(faulty.Rule{Ops: []faulty.Op{op}, Times: 1, Do: func(_ context.Context, _ *faulty.Call, proceed func()) {
 			do()
 			proceed()

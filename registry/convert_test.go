@@ -48,7 +48,7 @@ func newOpened(t *testing.T, by registry.Conversion[Widget]) *opened {
 	b, err := memory.New(registry.Schema(config()), memory.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	return &opened{open(t, withBackend(b, nil)), open(t, withBackend(b, &by))}
+	return &opened{newStore(t, withBackend(b, nil)), newStore(t, withBackend(b, &by))}
 }
 
 // colors returns what both show of the widget w.
@@ -153,7 +153,7 @@ func TestConversion_ThatPanicsFailsTheWrite(t *testing.T) {
 
 // Objects in memory of the engine's own have all been stored by it.
 func TestConversion_IsNoneOfTheEnginesOwnStorage(t *testing.T) {
-	s := open(t, withBackend(nil, &registry.Conversion[Widget]{FromStorage: func(Widget) (Widget, bool) {
+	s := newStore(t, withBackend(nil, &registry.Conversion[Widget]{FromStorage: func(Widget) (Widget, bool) {
 		t.Error("there is nothing to convert")
 		return Widget{}, false
 	}}))

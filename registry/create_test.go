@@ -14,7 +14,7 @@ import (
 
 // The text of errors takes time by the square of their number, and a body has room for many.
 func TestCreate_TellsTheFirstHundredErrorsAlone(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	bad := widget("a", -1)
 	bad.Labels = map[string]string{}
 	for i := range 1000 {
@@ -29,7 +29,7 @@ func TestCreate_TellsTheFirstHundredErrorsAlone(t *testing.T) {
 
 // Each controller after the first is an error that has all references.
 func TestCreate_TellsNoLargeValuesInErrors(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	bad, yes := widget("a", 1), true
 	for i := range 1000 {
 		bad.OwnerReferences = append(bad.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Box", Name: fmt.Sprint(i), UID: "1", Controller: &yes})
@@ -56,7 +56,7 @@ type crateSpec struct {
 // the writer has sent it.
 func TestCreate_RulesOfAGeneratedNameSeeNothingOfTheNameBefore(t *testing.T) {
 	attempts, taken := 0, ""
-	s := open(t, registry.Config[crate]{
+	s := newStore(t, registry.Config[crate]{
 		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Crate"},
 		Strategy: registry.Strategy[crate]{
 			Prepare: func(_ context.Context, c, _ *crate) {
@@ -99,7 +99,7 @@ type formula struct {
 }
 
 func TestNew_OfATypeThatHasItselfWithin(t *testing.T) {
-	s := open(t, registry.Config[formula]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Formula"}})
+	s := newStore(t, registry.Config[formula]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Formula"}})
 	value := formula{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Names: tree{"a": {"b": nil}}, Terms: terms{{}, {{}}}}
 	before, err := s.Create(t.Context(), value, registry.WriteOptions{})
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestResource_BodiesAreDecodedByTheRules(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	r := s.Resources()[0]
 	post := func(text string, opts registry.WriteOptions) (registry.Item, error) {
 		return r.Create(t.Context(), "default", []byte(text), opts)
@@ -56,7 +56,7 @@ func TestResource_BodiesAreDecodedByTheRules(t *testing.T) {
 
 // Only brackets outside of strings nest, wherever a string ends.
 func TestResource_BracketsInStringsAreNotNested(t *testing.T) {
-	r := open(t, config()).Resources()[0]
+	r := newStore(t, config()).Resources()[0]
 	many := strings.Repeat("[", 200)
 	for name, text := range map[string]string{"a": many, "b": `\"` + many, "c": many + `\\`, "d": `\\\"` + many} {
 		_, err := r.Create(t.Context(), "default", []byte(`{"metadata":{"name":"`+name+`","annotations":{"text":"`+text+`"}}}`), registry.WriteOptions{})
@@ -71,7 +71,7 @@ func TestResource_BracketsInStringsAreNotNested(t *testing.T) {
 
 // Lists and objects side by side are not nested, however many.
 func TestResource_WideBodiesAreNotNested(t *testing.T) {
-	r := open(t, config()).Resources()[0]
+	r := newStore(t, config()).Resources()[0]
 	for name, one := range map[string]string{"a": `{}`, "b": `[]`} {
 		wide := `{"metadata":{"name":"` + name + `"},"other":[` + strings.TrimSuffix(strings.Repeat(one+",", 1000), ",") + `]}`
 		_, err := r.Create(t.Context(), "default", []byte(wide), registry.WriteOptions{})

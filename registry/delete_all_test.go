@@ -22,7 +22,7 @@ func TestDeleteAll_StopsAtWhatAnAdmitterDoesNotFind(t *testing.T) {
 		}
 		return nil
 	})}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	create(t, s, widget("a", 1))
 	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
 	require.ErrorAs(t, err, new(*registry.AdmissionError))
@@ -30,7 +30,7 @@ func TestDeleteAll_StopsAtWhatAnAdmitterDoesNotFind(t *testing.T) {
 }
 
 func TestDeleteAll_DeletesWhatIsSelected(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		w := widget(name, 1)
 		w.Labels = map[string]string{"even": map[bool]string{true: "yes", false: "no"}[name[0]%2 == 0]}
@@ -46,7 +46,7 @@ func TestDeleteAll_DeletesWhatIsSelected(t *testing.T) {
 
 // A limit is of the objects that are deleted, not of those that are read at once.
 func TestDeleteAll_DeletesNoMoreThanTheLimit(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		create(t, s, widget(name, 1))
 	}
@@ -76,7 +76,7 @@ func TestDeleteAll_DeletesNoMoreThanTheLimit(t *testing.T) {
 
 // More objects than are read at once are all deleted.
 func TestDeleteAll_ReadsPages(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	for i := range registry.DeletePage + 1 {
 		create(t, s, widget(fmt.Sprintf("w%d", i), 1))
 	}
@@ -89,7 +89,7 @@ func TestDeleteAll_ReadsPages(t *testing.T) {
 func TestDeleteAll_GoesOnWhereTheRevisionOfItsFirstPageIsGone(t *testing.T) {
 	cfg := config()
 	cfg.Engine.Window = engine.Window{MaxEvents: 100}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	for i := range registry.DeletePage + 1 {
 		create(t, s, widget(fmt.Sprintf("w%d", i), 1))
 	}
@@ -106,7 +106,7 @@ func TestDeleteAll_WithALimitReportsThatItsListHasExpired(t *testing.T) {
 	storage := faulty.New(stored, faulty.Options{})
 	t.Cleanup(func() { require.NoError(t, storage.Close()) })
 	cfg.Engine.Backend, cfg.Engine.NoCache = storage, true
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	for _, name := range []string{"a", "b", "c"} {
 		create(t, s, widget(name, 1))
 	}

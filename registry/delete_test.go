@@ -35,7 +35,7 @@ func setFinalizers(names ...string) func(*engine.Object[Widget]) (Widget, error)
 }
 
 func TestDelete_AtOnceWithoutFinalizers(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	o := create(t, s, widget("a", 1))
 	last, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestDelete_AtOnceWithoutFinalizers(t *testing.T) {
 }
 
 func TestDelete_FinalizersKeepTheObjectUntilTheLastIsGone(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	o := create(t, s, finalized("a"))
 	w, err := s.Engine().Watch(t.Context(), engine.WatchOptions{From: o.Revision})
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestDelete_FinalizersKeepTheObjectUntilTheLastIsGone(t *testing.T) {
 }
 
 func TestDelete_Preconditions(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	for _, w := range []Widget{widget("plain", 1), finalized("kept")} {
 		o := create(t, s, w)
 		for _, opts := range []registry.DeleteOptions{{UID: "other"}, {Revision: o.Revision + 1}} {
@@ -106,7 +106,7 @@ func TestDelete_WithGrace(t *testing.T) {
 		}
 		return 30, true
 	}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestDelete_ShorterGraceCountsFromTheFirstDeletion(t *testing.T) {
 	cfg := config()
 	cfg.Engine.Host = host
 	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) { return *asked, true }
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	for _, step := range []struct {
 		grace, left, ends int64
@@ -170,7 +170,7 @@ func TestDelete_AgainKeepsTheGraceUnlessAskedForLess(t *testing.T) {
 		}
 		return 30, true
 	}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	long := int64(3600)
 	marked, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &long})
@@ -191,7 +191,7 @@ func TestDelete_AtOnceWithoutAPeriodOfGrace(t *testing.T) {
 	} {
 		cfg := config()
 		cfg.Strategy.Grace = grace
-		s := open(t, cfg)
+		s := newStore(t, cfg)
 		o := create(t, s, widget("a", 1))
 		_, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
 		require.NoError(t, err, name)
@@ -207,7 +207,7 @@ func TestDelete_WhatKeepsTheObjectMayEndMeanwhile(t *testing.T) {
 		asked++
 		return 30, asked == 1
 	}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	_, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
 	require.NoError(t, err)
@@ -225,7 +225,7 @@ func TestDelete_OfAKeptObjectIsAdmittedFirst(t *testing.T) {
 		}
 		return nil
 	})}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	o := create(t, s, finalized("a"))
 	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{DryRun: true})
 	require.NoError(t, err)
@@ -245,7 +245,7 @@ func TestDelete_OfAKeptObjectIsAdmittedFirst(t *testing.T) {
 func TestDelete_NegativeGraceIsOneSecond(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) { return *asked, true }
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	negative := int64(-5)
 	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &negative})
@@ -257,7 +257,7 @@ func TestDelete_NegativeGraceIsOneSecond(t *testing.T) {
 func TestDelete_LongGracePeriodDoesNotOverflow(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) { return *asked, true }
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	ages := int64(10_000_000_000) // as a time.Duration, it would overflow to one in the past
 	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &ages})
@@ -271,7 +271,7 @@ func TestDelete_LongGracePeriodDoesNotOverflow(t *testing.T) {
 func TestDelete_OfAMarkWithoutAGracePeriodAddsNone(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.Grace = func(*Widget, *int64) (int64, bool) { return 30, true }
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	marked := func(w Widget) *engine.Object[Widget] {
 		w.Namespace, w.DeletionTimestamp = "default", &metav1.Time{Time: time.Unix(1_000_000_000, 0)}
 		o, err := s.Engine().Create(t.Context(), w)
@@ -301,7 +301,7 @@ func TestDelete_OfAMarkWithoutAGracePeriodAddsNone(t *testing.T) {
 func TestDelete_ReturnsAWholeLastState(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) { return *asked, true }
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	period, none := int64(30), int64(0)
 	for name, remove := range map[string]func(key string) (*engine.Object[Widget], error){
 		"deletion": func(key string) (*engine.Object[Widget], error) {
@@ -350,7 +350,7 @@ func TestDelete_MarksAnObjectThatIsTooLargeWithoutItsManagedFields(t *testing.T)
 	storage := faulty.New(stored, faulty.Options{})
 	t.Cleanup(func() { require.NoError(t, storage.Close()) })
 	cfg.Engine.Backend = storage
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	o := finalized("a")
 	o.Namespace, o.ManagedFields = "default", []metav1.ManagedFieldsEntry{{Manager: strings.Repeat("one", 100)}}
 	_, err = s.Engine().Create(t.Context(), o)

@@ -48,7 +48,7 @@ func TestWrites_AreRefusedOnceTheEngineIsDrained(t *testing.T) {
 	storage, err := memory.New(registry.Schema(cfg), memory.Options{})
 	require.NoError(t, err)
 	cfg.Engine.Backend = storage
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	held, release := make(chan struct{}), make(chan struct{})
 	_, err = s.Engine().Handle(t.Context(), engine.WatchOptions{}, func(engine.Event[Widget]) {
 		close(held)

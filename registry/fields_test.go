@@ -14,7 +14,7 @@ import (
 func TestHiddenFields_CannotBeSelectedBy(t *testing.T) {
 	cfg := config()
 	cfg.HiddenFields = []string{"spec.color"}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	create(t, s, widget("a", 1))
 	r := s.Resources()[0]
 	require.NotContains(t, r.Info().Fields, "spec.color")

@@ -58,7 +58,7 @@ func config() registry.Config[Widget] {
 	}
 }
 
-func open[T any, P registry.Ptr[T]](t *testing.T, cfg registry.Config[T]) *registry.Store[T] {
+func newStore[T any, P registry.Ptr[T]](t *testing.T, cfg registry.Config[T]) *registry.Store[T] {
 	t.Helper()
 	s, err := registry.New[T, P](cfg)
 	require.NoError(t, err)

@@ -50,9 +50,9 @@ func replicaOf(t *testing.T, cfg registry.Config[Widget]) (*registry.Store[Widge
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, storage.Close()) })
 	cfg.Engine.Backend = storage
-	o := &origin{Backend: storage, store: open(t, cfg), before: func() {}}
+	o := &origin{Backend: storage, store: newStore(t, cfg), before: func() {}}
 	cfg.Engine.Backend = o
-	return open(t, cfg), o
+	return newStore(t, cfg), o
 }
 
 // The object changes before each attempt. One that names an older state of it never fits.

@@ -42,14 +42,14 @@ func (a *applier) Update(_, _ map[string]any, by registry.Manager) ([]metav1.Man
 	return []metav1.ManagedFieldsEntry{{Manager: by.Name, Operation: "Update", APIVersion: "example.com/v1", FieldsType: "FieldsV1"}}, run(a.update)
 }
 
-func openWith(t *testing.T, a *applier) *registry.Store[Widget] {
+func newStoreWith(t *testing.T, a *applier) *registry.Store[Widget] {
 	cfg := config()
 	cfg.Apply = func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 		require.Equal(t, "widgets", kind.Plural)
 		require.True(t, json.Valid(schema))
 		return a, nil
 	}
-	return open(t, cfg)
+	return newStore(t, cfg)
 }
 
 func manager(o *engine.Object[Widget]) string {
@@ -63,7 +63,7 @@ func manager(o *engine.Object[Widget]) string {
 // and the write is done.
 func TestManagedFields_ThatCannotBeMadeStayAsTheyWere(t *testing.T) {
 	a := &applier{}
-	s := openWith(t, a)
+	s := newStoreWith(t, a)
 	var told []string
 	opts := registry.WriteOptions{Manager: "one", Warn: func(text string) { told = append(told, text) }}
 	o, err := s.Create(t.Context(), widget("a", 1), opts)
@@ -91,7 +91,7 @@ func TestManagedFields_ThatCannotBeMadeStayAsTheyWere(t *testing.T) {
 
 func TestApply_FailuresOfTheApplierAreTold(t *testing.T) {
 	a := &applier{}
-	s := openWith(t, a)
+	s := newStoreWith(t, a)
 	say := func() error {
 		_, _, err := s.Apply(t.Context(), "default/a", []byte(`{"apiVersion":"example.com/v1","kind":"Widget","spec":{"size":1}}`), registry.WriteOptions{Manager: "one"})
 		return err

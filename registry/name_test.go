@@ -14,7 +14,7 @@ import (
 func TestName_IsByTheRuleOfTheKind(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.ValidateName = func(string, bool) []string { return nil }
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	for _, name := range []string{"system:node", "Upper_Case", "a b", "fe80::1"} {
 		create(t, s, widget(name, 1))
 	}
@@ -25,7 +25,7 @@ func TestName_IsByTheRuleOfTheKind(t *testing.T) {
 	require.True(t, strings.HasPrefix(o.Value.Name, "system:"))
 
 	var wrong *registry.InvalidError
-	_, err = open(t, config()).Create(t.Context(), widget("system:node", 1), registry.WriteOptions{})
+	_, err = newStore(t, config()).Create(t.Context(), widget("system:node", 1), registry.WriteOptions{})
 	require.ErrorAs(t, err, &wrong, "by default names are DNS subdomains")
 	cfg.Strategy.ValidateName = func(name string, _ bool) []string {
 		if name == "bad" {
@@ -33,7 +33,7 @@ func TestName_IsByTheRuleOfTheKind(t *testing.T) {
 		}
 		return nil
 	}
-	_, err = open(t, cfg).Create(t.Context(), widget("bad", 1), registry.WriteOptions{})
+	_, err = newStore(t, cfg).Create(t.Context(), widget("bad", 1), registry.WriteOptions{})
 	require.ErrorContains(t, err, `metadata.name: Invalid value: "bad": must not be bad`)
 }
 
@@ -41,7 +41,7 @@ func TestName_IsByTheRuleOfTheKind(t *testing.T) {
 func TestName_CannotBeWhatAPathCannotHave(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.ValidateName = func(string, bool) []string { return nil }
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	for _, name := range []string{".", "..", "a/b", "a%2fb", `a\b`, "a\x00b", "a\nb", "a\x7fb", "\xff", strings.Repeat("x", 254)} {
 		var wrong *registry.InvalidError
 		_, err := s.Create(t.Context(), widget(name, 1), registry.WriteOptions{})
@@ -54,6 +54,6 @@ func TestName_CannotBeWhatAPathCannotHave(t *testing.T) {
 	require.ErrorContains(t, err, "metadata.generateName")
 
 	cfg.Strategy.ValidateName = func(string, bool) []string { panic("name") }
-	_, err = open(t, cfg).Create(t.Context(), widget("a", 1), registry.WriteOptions{})
+	_, err = newStore(t, cfg).Create(t.Context(), widget("a", 1), registry.WriteOptions{})
 	require.ErrorIs(t, err, usercode.ErrPanic)
 }

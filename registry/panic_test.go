@@ -77,7 +77,7 @@ func TestStore_ContainsPanicsOfTheKindsRules(t *testing.T) {
 			cfg := config()
 			change(&cfg)
 			broken = false
-			s := open(t, cfg)
+			s := newStore(t, cfg)
 			stored := create(t, s, widget("a", 1))
 			broken = true
 			ctx, resource := t.Context(), s.Resources()[0]
@@ -110,7 +110,7 @@ func TestResource_ContainsPanicsOfPruning(t *testing.T) {
 		}
 		return nil
 	}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	broken = true
 	body := []byte(`{"metadata":{"name":"b"}}`)

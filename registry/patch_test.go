@@ -12,7 +12,7 @@ import (
 )
 
 func TestResource_PatchesAreAppliedToTheLiveObject(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	create(t, s, widget("a", 1))
 	r := s.Resources()[0]
 	patch := func(r registry.Resource, kind registry.PatchType, text string) (registry.Item, error) {

@@ -50,7 +50,7 @@ func TestResource_WaitForTellsACacheThatIsBehindFromTheFuture(t *testing.T) {
 	require.NoError(t, err)
 	a := &ahead{Backend: there, newest: 20}
 	cfg.Engine.Backend, cfg.Engine.FreshnessTimeout = a, time.Millisecond
-	r := open(t, cfg).Resources()[0]
+	r := newStore(t, cfg).Resources()[0]
 	require.Eventually(t, func() bool { return r.WaitFor(t.Context(), 10) == nil }, time.Minute, time.Millisecond)
 	become := func(rev engine.Revision, text string) {
 		require.Eventually(t, func() bool { return strings.Contains(r.WaitFor(t.Context(), rev).Error(), text) }, time.Minute, time.Millisecond, text)
@@ -75,7 +75,7 @@ func TestResource_WaitForTellsACacheThatIsBehindFromTheFuture(t *testing.T) {
 func TestResource_WaitForWithoutACacheAsksStorage(t *testing.T) {
 	cfg := config()
 	cfg.Engine.NoCache = true
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	r := s.Resources()[0]
 	require.NoError(t, r.WaitFor(t.Context(), 0))
@@ -84,7 +84,7 @@ func TestResource_WaitForWithoutACacheAsksStorage(t *testing.T) {
 }
 
 func TestResource_InfoDescribesTheKind(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	all := s.Resources()
 	require.Len(t, all, 2)
 	info := all[0].Info()
@@ -141,9 +141,9 @@ func TestItem_HasTheVersionOfTheKind(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, objects.Close()) }()
 		cfg.Engine.Backend = objects
-		create(t, open(t, cfg), widget("w", 1))
+		create(t, newStore(t, cfg), widget("w", 1))
 		cfg.Kind = renamed("v1")
-		requireVersion(t, open(t, cfg).Resources()[0])
+		requireVersion(t, newStore(t, cfg).Resources()[0])
 	})
 	t.Run("a map", func(t *testing.T) {
 		cfg := registry.Config[unstructured.Unstructured]{Kind: renamed("v1beta1")}

@@ -60,7 +60,7 @@ func setting(format string, args ...any) func(registry.Item) ([]byte, error) {
 }
 
 func TestScale_ShowsReplicasAndSetsThemAlone(t *testing.T) {
-	s := open(t, scaled())
+	s := newStore(t, scaled())
 	w := widget("a", 3)
 	w.Labels = map[string]string{"app": "shop"}
 	create(t, s, w)
@@ -105,7 +105,7 @@ func TestScale_ShowsReplicasAndSetsThemAlone(t *testing.T) {
 }
 
 func TestScale_RefusesWhatIsWrong(t *testing.T) {
-	s := open(t, scaled())
+	s := newStore(t, scaled())
 	o := create(t, s, widget("a", 3))
 	r := scaleOf(t, s)
 	for text, want := range map[string]string{
@@ -142,7 +142,7 @@ func TestScale_RefusesWhatIsWrong(t *testing.T) {
 
 // An object without a number has no scale to show, and a patch can give it one.
 func TestScale_OfAnObjectWithoutReplicas(t *testing.T) {
-	s := open(t, scaled())
+	s := newStore(t, scaled())
 	w := widget("a", 0)
 	w.Spec.Color = "clear"
 	create(t, s, w)
@@ -171,7 +171,7 @@ func TestScale_ObeysTheKind(t *testing.T) {
 		}
 		return nil
 	})}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	create(t, s, widget("a", 3))
 	_, _, err := scaleOf(t, s).Update(t.Context(), "default/a", setting(`{"metadata":{"name":"a"},"spec":{"replicas":8}}`), registry.WriteOptions{})
 	require.ErrorIs(t, err, refused)
@@ -186,7 +186,7 @@ func TestScale_LeavesTheStoredObjectAlone(t *testing.T) {
 		metav1.ObjectMeta `json:"metadata"`
 		Replicas          *int32 `json:"replicas"`
 	}
-	s := open(t, registry.Config[pool]{
+	s := newStore(t, registry.Config[pool]{
 		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Pool"},
 		Scale: &registry.Scale[pool]{
 			Replicas:    func(p *pool) (int32, bool) { return *p.Replicas, true },
@@ -219,7 +219,7 @@ func TestScale_ContainsWhatPanicsAndWhatDoesNotSet(t *testing.T) {
 			w.Spec.Size = int(n)
 		}
 	}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	create(t, s, widget("a", 666))
 	create(t, s, widget("b", 3))
 	r := scaleOf(t, s)

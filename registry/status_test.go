@@ -14,7 +14,7 @@ import (
 func TestUpdate_GenerationsCountTheStatusUnlessItIsASubresource(t *testing.T) {
 	cfg := config()
 	cfg.Kind.Status = false
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	set := func(phase string) int64 {
 		next, _, err := s.Update(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
@@ -31,7 +31,7 @@ func TestUpdate_GenerationsCountTheStatusUnlessItIsASubresource(t *testing.T) {
 }
 
 func TestStatus_ChangesItselfAlone(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	o := create(t, s, widget("a", 1))
 	next, err := s.UpdateStatus(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
 		w := old.Value
@@ -49,7 +49,7 @@ func TestStatus_ChangesItselfAlone(t *testing.T) {
 
 	cfg := config()
 	cfg.Kind.Status = false
-	without := open(t, cfg)
+	without := newStore(t, cfg)
 	w := widget("a", 1)
 	w.Status.Phase = "Ready"
 	require.Equal(t, "Ready", create(t, without, w).Value.Status.Phase)
@@ -59,7 +59,7 @@ func TestStatus_ChangesItselfAlone(t *testing.T) {
 
 // A write of the status that takes the last finalizer ends a deletion as any other does.
 func TestStatus_CanEndADeletion(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	o := create(t, s, finalized("a"))
 	_, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestStatus_CanEndADeletion(t *testing.T) {
 func TestStatus_CanLeaveTheMetadataAlone(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.StatusOnly = true
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	w := widget("a", 1)
 	w.Finalizers = []string{"example.com/wait"}
 	o := create(t, s, w)

@@ -16,7 +16,7 @@ import (
 )
 
 func TestUpdate_KeepsWhatTheServerOwnsAndCountsGenerations(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	o := create(t, s, widget("a", 1))
 	next, created, err := s.Update(t.Context(), o.Key, func(old *engine.Object[Widget]) (Widget, error) {
 		w := old.Value
@@ -50,7 +50,7 @@ func TestUpdate_KeepsWhatTheServerOwnsAndCountsGenerations(t *testing.T) {
 }
 
 func TestUpdate_ConflictsAreTold(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	o := create(t, s, widget("a", 1))
 	update := func(edit func(*Widget), opts registry.WriteOptions) error {
 		_, _, err := s.Update(t.Context(), "default/a", func(old *engine.Object[Widget]) (Widget, error) {
@@ -79,7 +79,7 @@ func TestUpdate_RefusesToCallNil(t *testing.T) {
 	cfg := config()
 	cfg.Kind.Status = true
 	replica, _ := replicaOf(t, cfg)
-	for _, s := range []*registry.Store[Widget]{open(t, cfg), replica} {
+	for _, s := range []*registry.Store[Widget]{newStore(t, cfg), replica} {
 		_, _, err := s.Update(t.Context(), "default/a", nil, registry.WriteOptions{})
 		require.ErrorIs(t, err, engine.ErrConfig)
 		require.ErrorContains(t, err, "change is nil")
@@ -101,7 +101,7 @@ func TestUpdate_RulesCannotChangeWhatIdentifiesTheObject(t *testing.T) {
 				change(w)
 			}
 		}
-		s := open(t, cfg)
+		s := newStore(t, cfg)
 		o := create(t, s, widget("a", 1))
 		_, _, err := s.Update(t.Context(), o.Key, grow(1), registry.WriteOptions{})
 		var invalid *registry.InvalidError
@@ -116,7 +116,7 @@ func TestUpdate_RulesCannotChangeWhatIdentifiesTheObject(t *testing.T) {
 func TestUpdate_RevisionCanBeRequired(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.RevisionRequired = true
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	put := func(revision string) error {
 		_, _, err := s.Resources()[0].Update(t.Context(), o.Key, func(registry.Item) ([]byte, error) {
@@ -136,7 +136,7 @@ func TestUpdate_RevisionCanBeRequired(t *testing.T) {
 }
 
 func TestUpdate_ConcurrentOnesAllApply(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	o := create(t, s, widget("a", 0))
 	var all sync.WaitGroup
 	for range 8 {
@@ -157,7 +157,7 @@ func TestUpdate_ConcurrentOnesAllApply(t *testing.T) {
 
 // A write of another form of what is stored changes nothing, and is not stored.
 func TestUpdate_OfTheSameCanonicalFormIsNone(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	w := widget("a", 1)
 	w.Spec.Color = "RED"
 	before := create(t, s, w)
@@ -184,8 +184,8 @@ func TestUpdate_ThatStoresAnotherCanonicalFormIsAGeneration(t *testing.T) {
 	before.Engine.Backend, after.Engine.Backend = storage, storage
 	w := widget("a", 1)
 	w.Spec.Color = "RED"
-	create(t, open(t, before), w)
-	s := open(t, after)
+	create(t, newStore(t, before), w)
+	s := newStore(t, after)
 	for range 2 {
 		o, _, err := s.Update(t.Context(), "default/a", grow(0), registry.WriteOptions{})
 		require.NoError(t, err)
@@ -197,7 +197,7 @@ func TestUpdate_ThatStoresAnotherCanonicalFormIsAGeneration(t *testing.T) {
 func TestUpdate_CreatesIfTheKindDoes(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.CreateOnUpdate = true
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	put := func(old *engine.Object[Widget]) (Widget, error) {
 		if old != nil {
 			return old.Value, nil
@@ -224,7 +224,7 @@ func TestUpdate_CreatesIfTheKindDoes(t *testing.T) {
 func TestUpdate_OfAnObjectThatIsGoneCreatesNone(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.CreateOnUpdate = true
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	before := create(t, s, widget("a", 1))
 	_, _, err := s.Delete(t.Context(), before.Key, registry.DeleteOptions{})
 	require.NoError(t, err)
@@ -277,7 +277,7 @@ func TestUpdate_OfTheSameInAnotherVersionWritesNothing(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, storage.Close()) })
 	v1.Engine.Backend, v2.Engine.Backend, v2.StorageVersion = storage, storage, "v1"
-	first, second := open(t, v1), open(t, v2)
+	first, second := newStore(t, v1), newStore(t, v2)
 	written := create(t, first, widget("a", 1))
 	keep := func(old *engine.Object[Widget]) (Widget, error) { return old.Value, nil }
 	o, _, err := second.Update(t.Context(), written.Key, keep, registry.WriteOptions{})

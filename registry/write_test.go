@@ -18,7 +18,7 @@ import (
 )
 
 func TestCreate_StampsWhatTheServerOwns(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	w := widget("a", 1)
 	w.SetSelfLink("/mine")
 	w.UID, w.Generation, w.ResourceVersion = "mine", 7, "0"
@@ -41,7 +41,7 @@ func TestCreate_StampsWhatTheServerOwns(t *testing.T) {
 }
 
 func TestCreate_RefusesWhatIsWrong(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	create(t, s, widget("taken", 1))
 	_, err := s.Create(t.Context(), widget("taken", 1), registry.WriteOptions{})
 	require.ErrorIs(t, err, engine.ErrExists)
@@ -65,14 +65,14 @@ func TestCreate_RefusesWhatIsWrong(t *testing.T) {
 
 func TestNamespace_IsThatOfTheRequest(t *testing.T) {
 	body := []byte(`{"metadata":{"name":"a","namespace":"other"},"spec":{"size":1}}`)
-	r := open(t, config()).Resources()[0]
+	r := newStore(t, config()).Resources()[0]
 	_, err := r.Create(t.Context(), "default", body, registry.WriteOptions{})
 	require.ErrorAs(t, err, new(*registry.BadRequestError))
 	require.ErrorContains(t, err, "does not match the namespace sent on the request")
 
 	cfg := config()
 	cfg.Kind.ClusterScoped = true
-	r = open(t, cfg).Resources()[0]
+	r = newStore(t, cfg).Resources()[0]
 	it, err := r.Create(t.Context(), "default", body, registry.WriteOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "a", it.Key())
@@ -83,7 +83,7 @@ func TestNamespace_IsThatOfTheRequest(t *testing.T) {
 }
 
 func TestCreate_GeneratesNames(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	w := widget("", 1)
 	w.GenerateName = strings.Repeat("a", 62) + "-"
 	seen := map[string]bool{}
@@ -107,7 +107,7 @@ func TestCreate_EachGeneratedNameStartsAnew(t *testing.T) {
 		w.Spec.Size++
 	}
 	cfg.Strategy.Canonicalize = func(w *Widget) { w.Spec.Color = "dark " + w.Spec.Color }
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	w := widget("", 1)
 	w.GenerateName = "x-"
 	create(t, s, w)
@@ -123,7 +123,7 @@ func TestCreate_GivesUpGeneratingWhenEveryNameIsTaken(t *testing.T) {
 		attempts++
 		w.Name = "always-this"
 	}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	w := widget("", 1)
 	w.GenerateName = "x-"
 	create(t, s, w)
@@ -137,7 +137,7 @@ func TestCreate_GivesUpGeneratingWhenEveryNameIsTaken(t *testing.T) {
 // Owner references that are equal in all their fields are one; others of the same owner are
 // kept.
 func TestWrites_DropRepeatedOwnerReferences(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	yes, also, no := true, true, false
 	once := metav1.OwnerReference{APIVersion: "v1", Kind: "Box", Name: "box", UID: "1"}
 	again, controls, likewise, holds, newer := once, once, once, once, once
@@ -161,7 +161,7 @@ func TestWrites_DropRepeatedOwnerReferences(t *testing.T) {
 }
 
 func TestDryRun_StoresNothing(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	dry := registry.WriteOptions{DryRun: true}
 	o, err := s.Create(t.Context(), widget("a", 1), dry)
 	require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestDryRun_StoresNothing(t *testing.T) {
 
 // A dry run returns the object as it would be stored, with its labels and fields.
 func TestDryRun_AnswersAreWholeObjects(t *testing.T) {
-	s := open(t, config())
+	s := newStore(t, config())
 	dry := registry.WriteOptions{DryRun: true}
 	w := finalized("a")
 	w.Labels, w.Spec.Color = map[string]string{"app": "web"}, "red"
@@ -220,7 +220,7 @@ func TestDryRun_FailsAsStorageDoes(t *testing.T) {
 	storage := faulty.New(stored, faulty.Options{})
 	t.Cleanup(func() { require.NoError(t, storage.Close()) })
 	cfg.Engine.Backend = storage
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpGet}, Do: faulty.Fail(nil)})
 	_, err = s.Create(t.Context(), widget("a", 1), registry.WriteOptions{DryRun: true})
 	require.ErrorIs(t, err, faulty.ErrInjected)
@@ -235,7 +235,7 @@ func TestWarn_ReachesTheWriterFromValidation(t *testing.T) {
 		registry.Warn(ctx, fmt.Sprintf("size %d", w.Spec.Size))
 		return validate(ctx, w, old)
 	}
-	s := open(t, cfg)
+	s := newStore(t, cfg)
 	var warnings []string
 	opts := registry.WriteOptions{Warn: func(text string) { warnings = append(warnings, text) }}
 	_, err := s.Create(t.Context(), widget("a", 1), opts)

@@ -39,7 +39,7 @@ type large struct {
 	Nested  map[string]map[string][]byte
 }
 
-func makeLarge(n int) large {
+func newLarge(n int) large {
 	text := func(i int) string { return strings.Clone(fmt.Sprintf("text number %08d", i)) }
 	v := large{
 		Name: text(n), Raw: make([]byte, 300), Owner: &small{Name: text(1), Node: text(2)},
@@ -63,7 +63,7 @@ func TestSizeOf_IsTrueOfTheHeap(t *testing.T) {
 		of    reflect.Type
 	}{
 		"strings":    {func(n int) any { return &small{Name: strings.Repeat("x", 50+n%10), Node: strings.Clone("node-0001")} }, reflect.TypeFor[small]()},
-		"everything": {func(n int) any { v := makeLarge(n); return &v }, reflect.TypeFor[large]()},
+		"everything": {func(n int) any { v := newLarge(n); return &v }, reflect.TypeFor[large]()},
 		"map": {func(n int) any {
 			m := map[string]int{}
 			for i := range 5 + n%40 {
@@ -213,7 +213,7 @@ func ExampleSizeOf() {
 }
 
 func BenchmarkSizeOf(b *testing.B) {
-	s, l := &small{Name: "web-1", Node: "node-7"}, makeLarge(1)
+	s, l := &small{Name: "web-1", Node: "node-7"}, newLarge(1)
 	for name, c := range map[string]struct {
 		of    reflect.Type
 		value any

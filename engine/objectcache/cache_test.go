@@ -17,7 +17,7 @@ import (
 )
 
 func TestGet_ObjectAppearsChangesAndGoes(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	ref := r.acquire("ns/token")
 	r.requireErr(ref, objectcache.ErrNotFound)
 	r.put(secret{Name: "ns/token", Data: "one"})
@@ -32,7 +32,7 @@ func TestGet_ObjectAppearsChangesAndGoes(t *testing.T) {
 }
 
 func TestReferences_MoreCostTheSourceNothing(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	refs := []*objectcache.Ref[secret]{r.acquire("ns/token")}
 	r.requireRunning("ns/token")
 	for range 20 {
@@ -54,7 +54,7 @@ func TestReferences_MoreCostTheSourceNothing(t *testing.T) {
 }
 
 func TestReferences_AreCounted(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	one, two, other := r.acquire("a"), r.acquire("a"), r.acquire("b")
 	r.requireRunning("a", "b")
 	for range 3 { // only the first counts
@@ -115,7 +115,7 @@ func TestGet_SaysWhatIsWrongWithTheSource(t *testing.T) {
 // the same name, which then gets "not registered". Here each has a reference of its
 // own, valid until its own Release.
 func TestReferences_ReleasingOneLeavesTheOthers(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "1"})
 	old := r.acquire("a")
 	recreated := r.acquire("a")
@@ -131,7 +131,7 @@ func TestReferences_ReleasingOneLeavesTheOthers(t *testing.T) {
 // comes to 0: the entry and its watch stay for ever. Here only what was acquired
 // can be released, once.
 func TestReferences_ReleasingTwiceDoesNothing(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	for range 3 {
 		ref := r.acquire("a")
 		ref.Release()
@@ -194,7 +194,7 @@ func TestNew_ConfigErrorsNameTheField(t *testing.T) {
 }
 
 func TestAcquire_ValidatesKeys(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	for _, key := range []string{"", "/", "a/", "a//b", "../a", "a\x00"} {
 		_, err := r.cache.Acquire(key)
 		var keyError *store.KeyError
@@ -206,7 +206,7 @@ func TestAcquire_ValidatesKeys(t *testing.T) {
 
 // Keys are followed as prefixes, which cover the keys below them.
 func TestGet_IgnoresKeysBelow(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a/b", Data: "below", Immutable: true})
 	r.put(secret{Name: "ab", Data: "beside"})
 	ref := r.acquire("a")

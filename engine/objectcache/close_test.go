@@ -16,7 +16,7 @@ import (
 )
 
 func TestClose_EndsEverything(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "live", Data: "1"})
 	r.put(secret{Name: "frozen", Data: "1", Immutable: true})
 	r.put(secret{Name: "idle", Data: "1"})
@@ -47,7 +47,7 @@ func TestClose_EndsEverything(t *testing.T) {
 
 func TestClose_BeforeAnythingHasRun(t *testing.T) {
 	for _, key := range []string{"", "a"} {
-		r := newFixture(t, 1)
+		r := newOpenFixture(t, 1)
 		if key != "" {
 			r.acquire(key)
 		}
@@ -56,7 +56,7 @@ func TestClose_BeforeAnythingHasRun(t *testing.T) {
 }
 
 func TestHost_ItsEndIsTheEndOfTheCache(t *testing.T) {
-	r := newFixture(t, 1)
+	r := newOpenFixture(t, 1)
 	ref := r.acquire("a")
 	r.requireErr(ref, objectcache.ErrNotFound)
 	require.NoError(t, r.host.Close())
@@ -86,7 +86,7 @@ func TestClose_AtOnceLeavesNoActor(t *testing.T) {
 
 // The host may be closed before the cache has had a single turn.
 func TestHost_EndsBeforeAnythingHasRun(t *testing.T) {
-	r := newFixture(t, 1)
+	r := newOpenFixture(t, 1)
 	ref := r.acquire("a")
 	require.NoError(t, r.host.Close())
 	r.requireErr(ref, objectcache.ErrClosed)

@@ -103,7 +103,7 @@ func TestClose_DuringConcurrentUse(t *testing.T) {
 }
 
 func TestGet_AllocatesNothing(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "live"})
 	r.put(secret{Name: "frozen", Immutable: true})
 	for _, key := range []string{"live", "frozen", "missing"} {

@@ -145,12 +145,12 @@ type fixture struct {
 	told []error // to OnError
 }
 
-// newFixture returns a fixture that the caller closes.
-func newFixture(t tester, seed uint64, change ...func(*objectcache.Config[secret])) *fixture {
+// newOpenFixture returns a fixture that the caller closes.
+func newOpenFixture(t tester, seed uint64, change ...func(*objectcache.Config[secret])) *fixture {
 	return newFixtureOn(t, seed, func(c clock.Clock) clock.Clock { return c }, change...)
 }
 
-// newFixtureOn is newFixture whose host has the clock that wrap returns for the virtual one.
+// newFixtureOn is newOpenFixture whose host has the clock that wrap returns for the virtual one.
 func newFixtureOn(t tester, seed uint64, wrap func(clock.Clock) clock.Clock, change ...func(*objectcache.Config[secret])) *fixture {
 	r := &fixture{t: t, clock: enginetest.NewVirtualClock(), executor: actors.NewSeeded(seed)}
 	var err error
@@ -174,12 +174,12 @@ func newFixtureOn(t tester, seed uint64, wrap func(clock.Clock) clock.Clock, cha
 	return r
 }
 
-// started returns a fixture that is closed when the test ends.
-func started(t interface {
+// newFixture returns a fixture that is closed when the test ends.
+func newFixture(t interface {
 	tester
 	Cleanup(func())
 }, change ...func(*objectcache.Config[secret])) *fixture {
-	r := newFixture(t, 1, change...)
+	r := newOpenFixture(t, 1, change...)
 	t.Cleanup(r.close)
 	return r
 }

@@ -101,7 +101,7 @@ func TestGetNotOlderThan_ReturnsNothingOlderWhileTheWriteArrives(t *testing.T) {
 
 // A revision that the cache has reached needs no source.
 func TestGetNotOlderThan_ReturnsWhatItHasWhileTheSourceIsDown(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "1"})
 	ref := r.acquire("a")
 	r.requireGet(ref, "1")
@@ -167,7 +167,7 @@ func TestGetNotOlderThan_WaitEnds(t *testing.T) {
 
 // An immutable object does not change, so that no revision is waited for.
 func TestGetNotOlderThan_OfAnImmutableObject(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "ca", Data: "1", Immutable: true})
 	ref := r.acquire("ca")
 	r.requireGet(ref, "1")
@@ -261,7 +261,7 @@ func TestGetNotOlderThan_ManyCallsThatWaitAskAsOne(t *testing.T) {
 // What the cache had before the object was idle does not count: the source may be behind it.
 func TestGetNotOlderThan_OfAnObjectThatWasIdle(t *testing.T) {
 	var lagging *laggingSource
-	r := started(t, func(c *objectcache.Config[secret]) {
+	r := newFixture(t, func(c *objectcache.Config[secret]) {
 		lagging = &laggingSource{spySource: c.Source.ListerWatcher.(*spySource)}
 		c.Source = engine.SourceOf[secret](lagging)
 	})
@@ -299,7 +299,7 @@ func hasChanged(changed <-chan struct{}) bool {
 }
 
 func TestChanged_SignalsWhatGetReturns(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	ref, beside := r.acquire("token"), r.acquire("token")
 	changed := ref.Changed()
 	step := func(what string, want bool, do func()) {
@@ -328,7 +328,7 @@ func TestChanged_SignalsWhatGetReturns(t *testing.T) {
 
 // A caller that waits for an object that has not arrived is woken when its reference or the cache is closed.
 func TestChanged_SignalsThatNothingWillArrive(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.source.FailList(1<<30, nil)
 	ref, released := r.acquire("token"), r.acquire("token")
 	r.settle()
@@ -346,7 +346,7 @@ func TestChanged_SignalsThatNothingWillArrive(t *testing.T) {
 // Each Get asks a source that has ended once more. If that fails as before, nothing has changed:
 // the loop of the documentation waits.
 func TestChanged_OfASourceThatHasEnded(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "token", Data: "1"})
 	ref := r.acquire("token")
 	r.requireGet(ref, "1")

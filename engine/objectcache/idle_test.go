@@ -17,7 +17,7 @@ import (
 )
 
 func TestIdle_WhatIsNotReadIsNotFollowed(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "1"})
 	ref := r.acquire("a")
 	r.requireGet(ref, "1")
@@ -38,7 +38,7 @@ func TestIdle_WhatIsNotReadIsNotFollowed(t *testing.T) {
 }
 
 func TestIdle_ReadingNowAndThenKeepsItFollowed(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "1"})
 	ref := r.acquire("a")
 	for range 10 {
@@ -52,7 +52,7 @@ func TestIdle_ReadingNowAndThenKeepsItFollowed(t *testing.T) {
 }
 
 func TestIdle_Never(t *testing.T) {
-	r := started(t, func(c *objectcache.Config[secret]) { c.MaxIdle = objectcache.NeverIdle })
+	r := newFixture(t, func(c *objectcache.Config[secret]) { c.MaxIdle = objectcache.NeverIdle })
 	ref := r.acquire("a")
 	r.advance(1000 * time.Hour)
 	r.requireRunning("a")
@@ -63,7 +63,7 @@ func TestIdle_Never(t *testing.T) {
 // A wall clock may be set back and forth: the cache goes by elapsed time, as far as
 // its clock can measure it.
 func TestIdle_AClockSetBackDoesNotDelayItForEver(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	ref := r.acquire("a")
 	r.requireErr(ref, objectcache.ErrNotFound)
 	r.clock.Jump(-1000 * time.Hour)
@@ -75,7 +75,7 @@ func TestIdle_AClockSetBackDoesNotDelayItForEver(t *testing.T) {
 }
 
 func TestIdle_NotBeforeTheObjectHasArrived(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "1"})
 	r.source.FailList(1<<30, nil)
 	ref := r.acquire("a")
@@ -92,7 +92,7 @@ func TestIdle_NotBeforeTheObjectHasArrived(t *testing.T) {
 
 // The supervisor may have its turn long after the timer has fired.
 func TestIdle_IsFoundHoweverLate(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "1"})
 	ref := r.acquire("a")
 	r.requireGet(ref, "1")
@@ -105,7 +105,7 @@ func TestIdle_IsFoundHoweverLate(t *testing.T) {
 // An object that takes longer to arrive than MaxIdle is there for the read that
 // waited for it.
 func TestIdle_AnArrivalCountsAsARead(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.source.FailList(1<<30, nil)
 	ref := r.acquire("a")
 	r.advance(2 * maxIdle)

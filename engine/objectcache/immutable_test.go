@@ -25,7 +25,7 @@ func TestImmutable_ReflectorStopsIfAndOnlyIf(t *testing.T) {
 		{"immutable from the start", &secret{Name: key, Data: "1", Immutable: true}, nil, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := started(t)
+			r := newFixture(t)
 			if test.initial != nil {
 				r.put(*test.initial)
 			}
@@ -53,7 +53,7 @@ func TestImmutable_ReflectorStopsIfAndOnlyIf(t *testing.T) {
 // An immutable object is served, even if the source deletes it, until all
 // references are released.
 func TestImmutable_IsStillServed(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "old", Immutable: true})
 	ref := r.acquire("a")
 	r.requireGet(ref, "old")
@@ -73,7 +73,7 @@ func TestImmutable_IsStillServed(t *testing.T) {
 
 // The cache may not have had a turn since the last reference was released.
 func TestImmutable_IsListedAnewForTheNextFirstReference(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "old", Immutable: true})
 	ref := r.acquire("a")
 	r.requireGet(ref, "old")
@@ -86,7 +86,7 @@ func TestImmutable_IsListedAnewForTheNextFirstReference(t *testing.T) {
 }
 
 func TestImmutable_APanicIsReportedAndMeansNo(t *testing.T) {
-	r := started(t, func(c *objectcache.Config[secret]) {
+	r := newFixture(t, func(c *objectcache.Config[secret]) {
 		c.Immutable = func(s secret) bool { return s.Immutable || s.Data[0] == '!' }
 	})
 	r.put(secret{Name: "a"}) // without data, the predicate panics

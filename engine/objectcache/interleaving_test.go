@@ -98,7 +98,7 @@ func TestRelease_DuringARecheckStopsTheReflector(t *testing.T) {
 // An immutable object is released and acquired again while the Reflector that has brought it
 // ends.
 func TestAcquire_WhileTheReflectorOfAnImmutableObjectEnds(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	old := r.acquire("a")
 	r.requireErr(old, objectcache.ErrNotFound)
 	r.requireRunning("a")
@@ -120,7 +120,7 @@ func TestAcquire_WhileTheReflectorOfAnImmutableObjectEnds(t *testing.T) {
 
 // A key whose Reflector is about to stop counts as nothing but a key.
 func TestStats_OfAKeyThatIsStopping(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "1"})
 	ref := r.acquire("a")
 	r.requireGet(ref, "1")

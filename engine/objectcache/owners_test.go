@@ -10,7 +10,7 @@ import (
 )
 
 func TestOwners_RegisteringIsIdempotentAndByDifference(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	owners := objectcache.NewOwners[string](r.cache)
 	require.NoError(t, owners.Register("pod", "a", "b", "a"))
 	r.requireRunning("a", "b")
@@ -38,7 +38,7 @@ func TestOwners_RegisteringIsIdempotentAndByDifference(t *testing.T) {
 // A pod that is created again under its name is registered before the old one,
 // with another UID, is unregistered.
 func TestOwners_ComeAndGoInAnyOrder(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "1"})
 	type pod struct{ name, uid string }
 	owners := objectcache.NewOwners[pod](r.cache)
@@ -57,7 +57,7 @@ func TestOwners_ComeAndGoInAnyOrder(t *testing.T) {
 }
 
 func TestOwners_ARegistrationThatFailsChangesNothing(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	owners := objectcache.NewOwners[string](r.cache)
 	require.NoError(t, owners.Register("pod", "a"))
 	err := owners.Register("pod", "b", "a", "not//a/key")

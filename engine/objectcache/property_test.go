@@ -130,7 +130,7 @@ type world struct {
 }
 
 func newWorld(t tester, seed uint64) *world {
-	return &world{fixture: newFixture(t, seed), keys: map[string]*keyModel{}, objects: map[string]secret{}}
+	return &world{fixture: newOpenFixture(t, seed), keys: map[string]*keyModel{}, objects: map[string]secret{}}
 }
 
 // set moves a key to another state, and counts those that need a Reflector.

@@ -32,7 +32,7 @@ import (
 // Each prints its result, and then the keys that are followed.
 func TestCache_Scenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
-		s := &scenario{fixture: newFixture(t, 1), refs: map[string]*objectcache.Ref[secret]{}}
+		s := &scenario{fixture: newOpenFixture(t, 1), refs: map[string]*objectcache.Ref[secret]{}}
 		defer s.close()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.t = t

@@ -20,7 +20,7 @@ import (
 )
 
 func TestSource_BrokenWatchLosesNothing(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "1"})
 	ref := r.acquire("a")
 	r.requireGet(ref, "1")
@@ -36,7 +36,7 @@ func TestSource_BrokenWatchLosesNothing(t *testing.T) {
 }
 
 func TestSource_ExpiredHistoryIsListedAnew(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	ref := r.acquire("a")
 	r.requireErr(ref, objectcache.ErrNotFound)
 	r.source.Stall()
@@ -52,7 +52,7 @@ func TestSource_ExpiredHistoryIsListedAnew(t *testing.T) {
 // A source that is closed does not come back, so waiting makes no sense: reads end
 // with the cause, and each tries once more.
 func TestSource_GoneForEverEndsReads(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "1"})
 	before := r.acquire("a")
 	r.requireGet(before, "1")
@@ -74,7 +74,7 @@ func TestSource_GoneForEverEndsReads(t *testing.T) {
 // A first reference follows the object, as if there had been none before, though the cache may
 // not have had a turn since the last one was released.
 func TestSource_ThatHasEndedIsAskedAgainForTheNextFirstReference(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "1"})
 	r.source.FailList(1, store.ErrUnsupported)
 	ref := r.acquire("a")
@@ -88,7 +88,7 @@ func TestSource_ThatHasEndedIsAskedAgainForTheNextFirstReference(t *testing.T) {
 // A source that does not find what it is to list, such as a kind that a server does not have,
 // says nothing about the object.
 func TestSource_WithoutTheListDoesNotMeanNotFound(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.source.FailList(1000, &store.NotFoundError{Key: "secrets"})
 	ref := r.acquire("a")
 	over, cancel := context.WithCancelCause(t.Context())
@@ -110,7 +110,7 @@ func TestSource_WithoutTheListDoesNotMeanNotFound(t *testing.T) {
 
 // A source that panics has failed.
 func TestSource_ThatPanicsHasFailed(t *testing.T) {
-	r := started(t)
+	r := newFixture(t)
 	r.put(secret{Name: "a", Data: "1"})
 	r.source.gate = func(context.Context, string) { panic("no storage today") }
 	ref := r.acquire("a")
@@ -127,7 +127,7 @@ func (traitless) Traits() backend.Traits { panic("what traits?") }
 
 func TestSource_ThatPanicsInTraitsHasFailed(t *testing.T) {
 	var told []error
-	r := started(t, func(c *objectcache.Config[secret]) {
+	r := newFixture(t, func(c *objectcache.Config[secret]) {
 		c.Source = engine.SourceOf[secret](traitless{c.Source.ListerWatcher.(*spySource)})
 		c.OnError = func(err error) { told = append(told, err) }
 	})
@@ -139,7 +139,7 @@ func TestSource_ThatPanicsInTraitsHasFailed(t *testing.T) {
 }
 
 func TestOnError_APanicChangesNothing(t *testing.T) {
-	r := started(t, func(c *objectcache.Config[secret]) { c.OnError = func(error) { panic("worse") } })
+	r := newFixture(t, func(c *objectcache.Config[secret]) { c.OnError = func(error) { panic("worse") } })
 	r.put(secret{Name: "a", Data: "1"})
 	r.source.FailList(3, nil)
 	ref := r.acquire("a")

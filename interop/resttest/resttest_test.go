@@ -23,14 +23,14 @@ func withBothScopes(t *testing.T, cfg registry.Config[Widget], part func(s *stor
 	t.Helper()
 	t.Run("namespaced", func(t *testing.T) {
 		t.Parallel()
-		s := open(t, cfg)
+		s := newStorage(t, cfg)
 		part(s, resttest.New(t, s))
 	})
 	t.Run("cluster-scoped", func(t *testing.T) {
 		t.Parallel()
 		cfg := cfg
 		cfg.Kind.ClusterScoped = true
-		s := open(t, cfg)
+		s := newStorage(t, cfg)
 		part(s, resttest.New(t, s).ClusterScope())
 	})
 }
@@ -82,7 +82,7 @@ func TestUpdate_PassesTheSuite(t *testing.T) {
 func TestUpdate_ThatCreates(t *testing.T) {
 	cfg := config()
 	cfg.Strategy.CreateOnUpdate = true
-	s := open(t, cfg)
+	s := newStorage(t, cfg)
 	suite := resttest.New(t, s).AllowCreateOnUpdate()
 	suite.TestUpdate(valid("a", suite.TestNamespace()), s.put, s.get, grow, withInvalidSize)
 }

@@ -88,9 +88,9 @@ func gracefulConfig() registry.Config[Widget] {
 	return cfg
 }
 
-// open returns the storage of a kind, empty and at revision 1, from which the suite's
+// newStorage returns the storage of a kind, empty and at revision 1, from which the suite's
 // watches start.
-func open(t *testing.T, cfg registry.Config[Widget]) *storage {
+func newStorage(t *testing.T, cfg registry.Config[Widget]) *storage {
 	t.Helper()
 	backend, err := memory.New(registry.Schema(cfg), memory.Options{FirstRevision: 1})
 	require.NoError(t, err)

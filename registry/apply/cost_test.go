@@ -40,7 +40,7 @@ func TestUpdate_OfTooManyMembersIsNotRecorded(t *testing.T) {
 		"a set": {Spec: GearSpec{Tags: descending(many)}}, "a list with keys": {Spec: GearSpec{Teeth: teeth}}, "a map": {Spec: GearSpec{Limits: limits}},
 		"finalizers": {ObjectMeta: metav1.ObjectMeta{Finalizers: descending(many)}}, "labels": {ObjectMeta: metav1.ObjectMeta{Labels: labels}},
 	} {
-		g := open(t)
+		g := newGears(t)
 		gear.Namespace, gear.Name = "default", "a"
 		var warnings []string
 		opts := registry.WriteOptions{Manager: "m", Warn: func(text string) { warnings = append(warnings, text) }}
@@ -56,7 +56,7 @@ func TestUpdate_OfTooManyMembersIsNotRecorded(t *testing.T) {
 }
 
 func TestApply_OfTooManyMembersIsRefused(t *testing.T) {
-	_, err := open(t).try("m", `"spec":{"tags":["`+strings.Join(descending(25_000), `","`)+`"]}`)
+	_, err := newGears(t).try("m", `"spec":{"tags":["`+strings.Join(descending(25_000), `","`)+`"]}`)
 	var bad *registry.BadRequestError
 	require.ErrorAs(t, err, &bad)
 	require.ErrorContains(t, err, "too many")
@@ -71,7 +71,7 @@ func TestApply_OfTooManyItemsOfAListWithAPatchStrategyIsRefused(t *testing.T) {
 		`"x-kubernetes-patch-strategy":"merge","x-kubernetes-list-type":"atomic"`:   false,
 		`"x-kubernetes-patch-strategy":"retainKeys","x-kubernetes-list-type":"set"`: true,
 	} {
-		g := open(t, func(c *registry.Config[Gear]) {
+		g := newGears(t, func(c *registry.Config[Gear]) {
 			c.Schema = specSchema(`"tags":{"type":"array","items":{"type":"string"},` + keywords + `}`)
 		})
 		_, err := g.try("m", `"spec":{"tags":["`+strings.Join(descending(25_000), `","`)+`"]}`)
@@ -81,7 +81,7 @@ func TestApply_OfTooManyItemsOfAListWithAPatchStrategyIsRefused(t *testing.T) {
 
 // What is recorded of owners does not count with the fields that they own.
 func TestApply_ToWhatHasBeenCreated(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	limits := make([]string, 33_000)
 	for i, name := range descending(len(limits)) {
 		limits[i] = fmt.Sprintf("%q:1", name)
@@ -136,7 +136,7 @@ func TestApply_ToAListThatMergesInAnotherVersionIsRefused(t *testing.T) {
 // A list that is one field is one, however long it is.
 func TestUpdate_ALongListThatIsOneFieldIsRecorded(t *testing.T) {
 	for _, applies := range []func(registry.Kind, json.RawMessage) (registry.Applier, error){apply.New, apply.Deduced} {
-		g := open(t, func(c *registry.Config[Gear]) { c.Apply = applies })
+		g := newGears(t, func(c *registry.Config[Gear]) { c.Apply = applies })
 		o, err := g.store.Create(t.Context(), Gear{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Spec: GearSpec{Order: descending(50_000)}}, registry.WriteOptions{Manager: "m"})
 		require.NoError(t, err)
 		require.Contains(t, owners(t, &o.Value), "m Update: spec.order")
@@ -145,7 +145,7 @@ func TestUpdate_ALongListThatIsOneFieldIsRecorded(t *testing.T) {
 
 // The parser puts the names of the fields around together for each field that is there twice.
 func TestApply_OfLongNamesIsRefused(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	for text, mention := range map[string]string{
 		`"spec":{"` + strings.Repeat("long", 1<<13) + `":[` + strings.Repeat(`{"a":1},`, 600) + `1]}`: "more than 16777216 bytes",
 		`"spec":` + strings.Repeat(`{"a":`, 101) + strings.Repeat("}", 101):                           "nested more than 100 deep",
@@ -160,7 +160,7 @@ func TestApply_OfLongNamesIsRefused(t *testing.T) {
 
 // An item of a set may be long: managed fields, which patches and applies read again, have it as a name.
 func TestApply_OfLongItemsOfASetCanBeRepeated(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	item := strings.Repeat("long", 1<<13)
 	g.apply("m", `"spec":{"tags":["`+item+`"]}`)
 	g.apply("m", `"spec":{"tags":["`+item+`","b"]}`)

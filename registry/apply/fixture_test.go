@@ -58,7 +58,7 @@ func config() registry.Config[Gear] {
 	}
 }
 
-func open(t *testing.T, edit ...func(*registry.Config[Gear])) *gears {
+func newGears(t *testing.T, edit ...func(*registry.Config[Gear])) *gears {
 	t.Helper()
 	cfg := config()
 	for _, e := range edit {

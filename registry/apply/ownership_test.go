@@ -14,7 +14,7 @@ import (
 )
 
 func TestApply_CreatesAndOwnsWhatItNames(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	o, created, err := g.store.Apply(t.Context(), "default/a", configuration(`"metadata":{"labels":{"app":"web"}},"spec":{"size":1}`), registry.WriteOptions{Manager: "one"})
 	require.NoError(t, err)
 	require.True(t, created)
@@ -28,7 +28,7 @@ func TestApply_CreatesAndOwnsWhatItNames(t *testing.T) {
 }
 
 func TestApply_ConflictNamesFieldsAndManagersUntilForced(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	g.apply("one", `"spec":{"size":1,"color":"red"}`)
 	_, err := g.try("two", `"spec":{"size":2,"color":"blue"}`)
 	require.Equal(t, []string{".spec.color", ".spec.size"}, conflicts(t, err))
@@ -45,7 +45,7 @@ func TestApply_ConflictNamesFieldsAndManagersUntilForced(t *testing.T) {
 }
 
 func TestApply_FieldThatIsNoLongerNamedGoesUnlessOthersOwnIt(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	g.apply("one", `"spec":{"size":1,"color":"red","limits":{"a":1,"b":2}}`)
 	o := g.apply("two", `"spec":{"color":"red","limits":{"b":2}}`)
 	require.Equal(t, "one Apply: spec.color spec.limits.a spec.limits.b spec.size\ntwo Apply: spec.color spec.limits.b", owners(t, &o.Value))
@@ -57,7 +57,7 @@ func TestApply_FieldThatIsNoLongerNamedGoesUnlessOthersOwnIt(t *testing.T) {
 }
 
 func TestApply_UpdateByAnotherManagerTakesTheField(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	g.apply("one", `"spec":{"size":1,"color":"red"}`)
 	o := g.update("editor", func(w *Gear) { w.Spec.Size = 5 })
 	require.Equal(t, "editor Update: spec.size\none Apply: spec.color", owners(t, &o.Value))
@@ -72,7 +72,7 @@ func TestApply_UpdateByAnotherManagerTakesTheField(t *testing.T) {
 
 // A Go type leaves out the empty map that is left, so its owner no longer has it.
 func TestApply_OwnersOfWhatIsNotStoredAreInNoConflict(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	g.apply("anchor", `"spec":{"size":1}`)
 	g.update("editor", func(w *Gear) { w.Spec.Limits = map[string]int{"b": 0} })
 	g.apply("one", `"spec":{"limits":{"b":1}}`, force)
@@ -85,7 +85,7 @@ func TestApply_OwnersOfWhatIsNotStoredAreInNoConflict(t *testing.T) {
 }
 
 func TestApply_ListsMergeByTheirType(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	g.apply("one", `"spec":{"teeth":[{"name":"x","length":1}],"tags":["a","b"],"order":["p"],"box":{"k":"1"}}`)
 	o := g.apply("two", `"spec":{"teeth":[{"name":"y","length":2},{"name":"x","metal":"tin"}],"tags":["b","c"]}`)
 	require.JSONEq(t, `{"teeth":[{"name":"y","length":2},{"name":"x","length":1,"metal":"tin"}],"tags":["a","b","c"],"order":["p"],"box":{"k":"1"}}`, spec(t, o))
@@ -103,7 +103,7 @@ func TestApply_ListsMergeByTheirType(t *testing.T) {
 }
 
 func TestApply_FinalizersAndOwnerReferencesMergeByItem(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	g.apply("one", `"metadata":{"finalizers":["example.com/one"],"ownerReferences":[{"apiVersion":"v1","kind":"X","name":"x","uid":"1"}]}`)
 	o := g.apply("two", `"metadata":{"finalizers":["example.com/two"],"ownerReferences":[{"apiVersion":"v1","kind":"Y","name":"y","uid":"2"}]}`)
 	require.Equal(t, []string{"example.com/one", "example.com/two"}, o.Value.Finalizers)
@@ -114,7 +114,7 @@ func TestApply_FinalizersAndOwnerReferencesMergeByItem(t *testing.T) {
 }
 
 func TestApply_StatusAndObjectLeaveEachOtherAlone(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	o := g.apply("one", `"spec":{"size":1},"status":{"phase":"No"}`)
 	require.Empty(t, o.Value.Status.Phase)
 	require.Equal(t, "one Apply: spec.size", owners(t, &o.Value))
@@ -139,7 +139,7 @@ func TestApply_StatusAndObjectLeaveEachOtherAlone(t *testing.T) {
 
 // What a write of the status leaves alone is not its manager's either.
 func TestApply_StatusCanLeaveTheMetadataAlone(t *testing.T) {
-	g := open(t, func(cfg *registry.Config[Gear]) { cfg.Strategy.StatusOnly = true })
+	g := newGears(t, func(cfg *registry.Config[Gear]) { cfg.Strategy.StatusOnly = true })
 	g.apply("one", `"metadata":{"annotations":{"x":"y"}},"spec":{"size":1}`)
 	o, err := g.store.ApplyStatus(t.Context(), "default/a", configuration(`"metadata":{"name":"a","labels":{"a":"b"}},"status":{"phase":"Ready"}`), registry.WriteOptions{Manager: "two"})
 	require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestApply_StatusCanLeaveTheMetadataAlone(t *testing.T) {
 
 // Where the kind has no status subresource, its status is a field like any other.
 func TestApply_StatusOfAKindWithoutTheSubresource(t *testing.T) {
-	g := open(t, func(cfg *registry.Config[Gear]) { cfg.Kind.Status = false })
+	g := newGears(t, func(cfg *registry.Config[Gear]) { cfg.Kind.Status = false })
 	o := g.apply("one", `"spec":{"size":1},"status":{"phase":"Ready"}`)
 	require.Equal(t, "Ready", o.Value.Status.Phase)
 	require.Equal(t, "one Apply: spec.size status.phase", owners(t, &o.Value))
@@ -167,7 +167,7 @@ func TestApply_StatusOfAKindWithoutTheSubresource(t *testing.T) {
 }
 
 func TestApply_WhatChangesNothingIsNotWritten(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	first := g.apply("one", `"spec":{"size":1,"teeth":[{"name":"x"}]}`)
 	require.Equal(t, first.Revision, g.apply("one", `"spec":{"size":1,"teeth":[{"name":"x"}]}`).Revision)
 	shared := g.apply("two", `"spec":{"size":1}`)
@@ -178,7 +178,7 @@ func TestApply_WhatChangesNothingIsNotWritten(t *testing.T) {
 }
 
 func TestApply_DryRunChangesNothing(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	o := g.apply("one", `"spec":{"size":1}`, dryRun)
 	require.Equal(t, 1, o.Value.Spec.Size)
 	_, err := g.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
@@ -194,7 +194,7 @@ func TestApply_DryRunChangesNothing(t *testing.T) {
 }
 
 func TestApply_RevisionAndUIDArePreconditions(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	first := g.apply("one", `"spec":{"size":1}`)
 	second := g.apply("one", `"metadata":{"resourceVersion":"`+first.Revision.String()+`"},"spec":{"size":2}`)
 	_, err := g.try("one", `"metadata":{"resourceVersion":"`+first.Revision.String()+`"},"spec":{"size":3}`)
@@ -209,7 +209,7 @@ func TestApply_RevisionAndUIDArePreconditions(t *testing.T) {
 }
 
 func TestApply_RefusesWhatItCannotMean(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	g.apply("one", `"spec":{"size":1}`)
 	for _, text := range []string{
 		``, `null`, `[]`, `"x"`, `{`, "a: [", "\t- x", "a: *b",
@@ -232,13 +232,13 @@ func TestApply_RefusesWhatItCannotMean(t *testing.T) {
 	}
 	_, err := g.try("", `"spec":{}`)
 	require.ErrorAs(t, err, new(*registry.BadRequestError), "a manager is required")
-	plain := open(t, func(c *registry.Config[Gear]) { c.Apply = nil })
+	plain := newGears(t, func(c *registry.Config[Gear]) { c.Apply = nil })
 	_, err = plain.try("one", `"spec":{}`)
 	require.ErrorIs(t, err, engine.ErrUnsupported)
 }
 
 func TestApply_ReadsYAML(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	text := "# a gear\napiVersion: example.com/v1\nkind: Gear\nmetadata: {name: a}\nspec:\n  size: 3\n  tags: [x, 'y']\n"
 	var warnings []string
 	opts := registry.WriteOptions{Manager: "one", Warn: func(text string) { warnings = append(warnings, text) }}
@@ -260,7 +260,7 @@ func TestApply_ReadsYAML(t *testing.T) {
 
 // An alias repeats a value in three bytes, so that a short document could fill the memory.
 func TestApply_RefusesYAMLWhoseAliasesMakeItLarge(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	apply := func(length, times int) (*engine.Object[Gear], error) {
 		text := "apiVersion: example.com/v1\nkind: Gear\nspec:\n  color: &a " + strings.Repeat("x", length) + "\n  order: [*a" + strings.Repeat(",*a", times-1) + "]\n"
 		o, _, err := g.store.Apply(t.Context(), "default/a", []byte(text), registry.WriteOptions{Manager: "one"})
@@ -275,7 +275,7 @@ func TestApply_RefusesYAMLWhoseAliasesMakeItLarge(t *testing.T) {
 }
 
 func TestApply_BeforeItFieldsBelongToNoManager(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	o, err := g.store.Create(t.Context(), Gear{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Spec: GearSpec{Size: 1}}, registry.WriteOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "unknown Update: spec.size", owners(t, &o.Value))
@@ -288,7 +288,7 @@ func TestApply_BeforeItFieldsBelongToNoManager(t *testing.T) {
 }
 
 func TestUpdate_ManagedFieldsThatAreSentCountIfTheyCanBeRead(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	g.apply("one", `"spec":{"size":1,"color":"red"}`)
 	o := g.update("editor", func(w *Gear) {
 		w.ManagedFields[0].FieldsV1.SetRawString(`{"f:spec":{"f:size":{}}}`)
@@ -304,7 +304,7 @@ func TestUpdate_ManagedFieldsThatAreSentCountIfTheyCanBeRead(t *testing.T) {
 }
 
 func TestUpdate_EntriesAreAtMostTen(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	g.apply("one", `"spec":{"size":1}`)
 	var o *engine.Object[Gear]
 	for i := range 15 {
@@ -320,7 +320,7 @@ func TestUpdate_EntriesAreAtMostTen(t *testing.T) {
 }
 
 func TestApply_EntriesOfAnotherVersionAreDropped(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	g.apply("one", `"spec":{"size":1,"color":"red"}`)
 	g.apply("two", `"spec":{"limits":{"a":1}}`)
 	o := g.update("editor", func(w *Gear) { w.ManagedFields[0].APIVersion = "example.com/v1beta1" })
@@ -333,7 +333,7 @@ func TestApply_EntriesOfAnotherVersionAreDropped(t *testing.T) {
 // fields over, and then removes those that are no longer in the manifest.
 func TestApply_KubectlTakesOverFromItself(t *testing.T) {
 	const annotation = "kubectl.kubernetes.io/last-applied-configuration"
-	g := open(t)
+	g := newGears(t)
 	last := string(configuration(`"metadata":{"name":"a"},"spec":{"size":1}`))
 	_, err := g.store.Create(t.Context(), Gear{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", Annotations: map[string]string{annotation: last}}, Spec: GearSpec{Size: 1},
@@ -363,7 +363,7 @@ func TestNew_RefusesASchemaThatCannotBeMergedBy(t *testing.T) {
 }
 
 func TestDeduced_ListsAreAtomic(t *testing.T) {
-	g := open(t, func(c *registry.Config[Gear]) { c.Apply = apply.Deduced })
+	g := newGears(t, func(c *registry.Config[Gear]) { c.Apply = apply.Deduced })
 	g.apply("one", `"spec":{"tags":["a"],"limits":{"a":1}}`)
 	g.apply("two", `"spec":{"limits":{"b":1}}`)
 	_, err := g.try("two", `"spec":{"tags":["b"]}`)

@@ -191,7 +191,7 @@ func openVersions(t *testing.T, versions ...string) (stores []inVersion) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, objects.Close()) })
 	for _, version := range versions {
-		g := open(t, func(c *registry.Config[Gear]) {
+		g := newGears(t, func(c *registry.Config[Gear]) {
 			c.Kind.Version, c.Engine.Backend = version, objects
 			c.Apply = func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 				schemas := map[string]json.RawMessage{}

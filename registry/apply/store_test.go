@@ -57,7 +57,7 @@ func TestManagedFields_HaveTheTimeOfTheClock(t *testing.T) {
 		host, err := engine.NewHost(engine.HostConfig{Clock: at})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, host.Close()) })
-		g := open(t, func(c *registry.Config[Gear]) { c.Engine.Host = host })
+		g := newGears(t, func(c *registry.Config[Gear]) { c.Engine.Host = host })
 		for _, step := range []struct{ manager, spec, times string }{
 			{"one", `"size":1`, "one 0"},
 			{"two", `"size":1`, "one 0 two 3600"},
@@ -77,7 +77,7 @@ func TestManagedFields_HaveTheTimeOfTheClock(t *testing.T) {
 }
 
 func TestApply_AsksBeforeItCreates(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	refused := errors.New("may not create")
 	guarded := func(o *registry.WriteOptions) {
 		o.MayCreate = func(context.Context) error { return refused }
@@ -91,7 +91,7 @@ func TestApply_AsksBeforeItCreates(t *testing.T) {
 // A configuration with the uid of an object that is gone, as one that was read before has,
 // does not make a new object of its name.
 func TestApply_CreatesNoneForTheUIDOfAnother(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	_, err := g.try("one", `"metadata":{"uid":"gone"},"spec":{"size":1}`)
 	require.ErrorIs(t, err, engine.ErrConflict)
 	_, err = g.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
@@ -107,7 +107,7 @@ func TestApply_AfterAnotherHasDeletedTheObject(t *testing.T) {
 	require.NoError(t, err)
 	storage := faulty.New(stored, faulty.Options{})
 	t.Cleanup(func() { require.NoError(t, storage.Close()) })
-	g := open(t, func(c *registry.Config[Gear]) { c.Engine.Backend = storage })
+	g := newGears(t, func(c *registry.Config[Gear]) { c.Engine.Backend = storage })
 	before := g.apply("one", `"metadata":{"finalizers":["example.com/wait"]}`)
 	_, gone, err := g.store.Delete(t.Context(), before.Key, registry.DeleteOptions{})
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestApply_AfterAnotherHasDeletedTheObject(t *testing.T) {
 
 // Managers that apply at the same time do not undo each other.
 func TestApply_ManagersAtTheSameTimeKeepTheirOwn(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	names := []string{"a", "b", "c", "d"}
 	var all sync.WaitGroup
 	for _, name := range names {
@@ -150,7 +150,7 @@ func TestApply_ManagersAtTheSameTimeKeepTheirOwn(t *testing.T) {
 // which others read.
 func TestApply_LeavesTheStoredObjectAlone(t *testing.T) {
 	prunes := false
-	g := open(t, func(c *registry.Config[Gear]) {
+	g := newGears(t, func(c *registry.Config[Gear]) {
 		c.Prune = func(o *Gear) []string {
 			if _, present := o.Spec.Limits["old"]; present && o.Name == "a" && prunes {
 				delete(o.Spec.Limits, "old")
@@ -185,7 +185,7 @@ func TestManagedFields_AreLeftOutOfAnObjectThatIsTooLargeWithThem(t *testing.T) 
 		}
 		proceed()
 	}})
-	g := open(t, func(c *registry.Config[Gear]) { c.Engine.Backend = storage })
+	g := newGears(t, func(c *registry.Config[Gear]) { c.Engine.Backend = storage })
 	t.Cleanup(func() { require.NoError(t, storage.Close()) })
 	o := g.apply("one", `"spec":{"size":1}`)
 	require.Equal(t, 1, o.Value.Spec.Size)
@@ -199,7 +199,7 @@ func TestManagedFields_AreLeftOutOfAnObjectThatIsTooLargeWithThem(t *testing.T) 
 
 // A body has room for very many entries, none of which can be read.
 func TestManagedFields_AreNotReadIfThereAreFarTooMany(t *testing.T) {
-	g := open(t)
+	g := newGears(t)
 	g.apply("one", `"spec":{"size":1}`)
 	text := `{"metadata":{"name":"a","managedFields":[` + strings.Repeat("{},", 100_000) + `{}]},"spec":{"size":1,"color":"red"}}`
 	var before, after runtime.MemStats
@@ -259,7 +259,7 @@ func TestManagedFields_OfTheDeepestObjectAreReadAgain(t *testing.T) {
 
 // A user who may only set the number of replicas cannot set the object's metadata through the scale.
 func TestApply_OfAScaleLeavesTheMetadataAlone(t *testing.T) {
-	g := open(t, func(c *registry.Config[Gear]) {
+	g := newGears(t, func(c *registry.Config[Gear]) {
 		c.Scale = &registry.Scale[Gear]{
 			Replicas:    func(w *Gear) (int32, bool) { return int32(w.Spec.Size), true },
 			SetReplicas: func(w *Gear, n int32) { w.Spec.Size = int(n) },

@@ -12,7 +12,7 @@ import (
 )
 
 func TestColumns_ShowWhatTheirPathsFind(t *testing.T) {
-	object, status, _ := open(t)
+	object, status, _ := newWidgets(t)
 	it, err := object.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a","annotations":{"example.com/note":"hi"}},"spec":{"size":3}}`), registry.WriteOptions{})
 	require.NoError(t, err)
 	require.Equal(t, []any{int64(3), nil, "hi"}, it.AppendCells(nil)[:3])

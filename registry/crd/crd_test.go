@@ -29,7 +29,7 @@ func widgets(t *testing.T) *crd.Definition {
 	return all[0]
 }
 
-func open(t *testing.T) (object, status registry.Resource, s *registry.Store[unstructured.Unstructured]) {
+func newWidgets(t *testing.T) (object, status registry.Resource, s *registry.Store[unstructured.Unstructured]) {
 	t.Helper()
 	s, err := registry.New(widgets(t).Config())
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestParse_RefusesFieldsThatNoSelectorCanName(t *testing.T) {
 
 // As in Kubernetes, a write of a custom resource's status leaves its metadata alone.
 func TestStatus_LeavesTheMetadataAlone(t *testing.T) {
-	object, status, s := open(t)
+	object, status, s := newWidgets(t)
 	it, err := object.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":1}}`), registry.WriteOptions{})
 	require.NoError(t, err)
 	_, _, err = status.Update(t.Context(), it.Key(), func(live registry.Item) ([]byte, error) {
@@ -216,7 +216,7 @@ func TestVersions_AreAllThatAreServed(t *testing.T) {
 
 // Without a revision, a client would overwrite what it has not seen. The scale has one number.
 func TestUpdate_OfACustomResourceNeedsARevision(t *testing.T) {
-	object, status, s := open(t)
+	object, status, s := newWidgets(t)
 	it, err := object.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":3}}`), registry.WriteOptions{})
 	require.NoError(t, err)
 	update := func(r registry.Resource, body string) error {

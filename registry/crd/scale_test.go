@@ -51,7 +51,7 @@ func TestScale_FollowsThePathsOfTheManifest(t *testing.T) {
 
 // The schema decides of a scale as of any other write.
 func TestScale_ObeysTheSchema(t *testing.T) {
-	_, _, s := open(t)
+	_, _, s := newWidgets(t)
 	_, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":3}}`), registry.WriteOptions{})
 	require.NoError(t, err)
 	_, _, err = s.Resources()[2].Update(t.Context(), "default/a", func(registry.Item) ([]byte, error) {
@@ -63,7 +63,7 @@ func TestScale_ObeysTheSchema(t *testing.T) {
 // An object that is older than its scale may have a number that cannot be one of replicas. Its status can be
 // written nevertheless.
 func TestScale_ThatAnOldObjectDoesNotFitLeavesItsStatusWritable(t *testing.T) {
-	_, status, s := open(t)
+	_, status, s := newWidgets(t)
 	for _, size := range []int64{-1, 5_000_000_000} {
 		_, err := s.Engine().Put(t.Context(), unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "default", "name": "a"}, "spec": map[string]any{"size": size},

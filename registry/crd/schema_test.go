@@ -48,7 +48,7 @@ func TestSchema_TellsTheFirstPathsAloneThatItPrunes(t *testing.T) {
 }
 
 func TestSchema_DefaultsPrunesAndValidates(t *testing.T) {
-	object, _, s := open(t)
+	object, _, s := newWidgets(t)
 	var warnings []string
 	opts := registry.WriteOptions{Warn: func(text string) { warnings = append(warnings, text) }}
 	it, err := object.Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"size":3,"colour":"x","color":null,

@@ -33,7 +33,7 @@ func TestFaults_ThatStruckNothingAreReported(t *testing.T) {
 
 // A watcher that has no watch cannot be hit, and the report must not count it.
 func TestFaults_DoNotHitAWatcherWithoutAWatch(t *testing.T) {
-	r := started(t, &scenario.Scenario{Objects: scenario.Objects{Count: 10}, Watchers: []scenario.Watcher{{}}})
+	r := newStartedRun(t, &scenario.Scenario{Objects: scenario.Objects{Count: 10}, Watchers: []scenario.Watcher{{}}})
 	r.reading = t.Context()
 	w := r.groups[0].all[0]
 	storm := &scenario.Fault{Kind: scenario.FaultReconnect, Share: 1}

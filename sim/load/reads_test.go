@@ -16,7 +16,7 @@ import (
 func reads(t *testing.T, spec scenario.Reader) (*reader, engine.Revision) {
 	t.Helper()
 	spec.Rate = 1
-	r := started(t, &scenario.Scenario{Objects: scenario.Objects{Count: 1}, Readers: []scenario.Reader{spec}})
+	r := newStartedRun(t, &scenario.Scenario{Objects: scenario.Objects{Count: 1}, Readers: []scenario.Reader{spec}})
 	at := create(t, r, 0)
 	rd := newReader(r, r.callersOf("readers", "readers-1"), &r.plan.Readers[0], 0, 0)
 	rd.readAndJudge(t)
@@ -103,7 +103,7 @@ func TestReaders_JudgeWhatTheyGet(t *testing.T) {
 // each reader in turn lists the objects of the next node, rounds times.
 func wrongLists(t *testing.T, nodes, first, readers, rounds int) []string {
 	t.Helper()
-	r := started(t, &scenario.Scenario{
+	r := newStartedRun(t, &scenario.Scenario{
 		Objects: scenario.Objects{Count: 1, Fields: map[string]int{"node": nodes}},
 		Readers: []scenario.Reader{{Rate: 1, Count: readers, Fields: "node={node}", Mode: scenario.Cached}},
 	})

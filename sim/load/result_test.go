@@ -45,7 +45,7 @@ func TestWorst_AreNotTheWatchersThatAreMeantToBeSlow(t *testing.T) {
 
 // What fails in one group is not a mark on the others.
 func TestGroups_HaveTheirOwnFailures(t *testing.T) {
-	r := started(t, &scenario.Scenario{
+	r := newStartedRun(t, &scenario.Scenario{
 		Objects: scenario.Objects{Count: 1},
 		Writers: []scenario.Writer{{Name: "fails", Rate: 1}, {Name: "writes", Rate: 1}},
 		Readers: []scenario.Reader{{Name: "misses", Rate: 1}, {Name: "reads", Rate: 1}},
@@ -88,7 +88,7 @@ func TestJudge_FindsNothingInACorrectEngine(t *testing.T) {
 
 // What one watcher or one handler of an informer has seen is enough for a run to fail.
 func TestJudge_ReportsWhatIsBroken(t *testing.T) {
-	r := started(t, &scenario.Scenario{Watchers: []scenario.Watcher{{Name: "w", Count: 2}}, Informers: []scenario.Informer{{Name: "in"}}})
+	r := newStartedRun(t, &scenario.Scenario{Watchers: []scenario.Watcher{{Name: "w", Count: 2}}, Informers: []scenario.Informer{{Name: "in"}}})
 	require.Empty(t, r.judge().broken)
 	w, o := r.groups[0].all[1], &engine.Object[content.Item]{Key: "a", Revision: 7}
 	w.trail.Begin(6)
@@ -114,7 +114,7 @@ func TestStale_IsWhatHasNotTheLastWrite(t *testing.T) {
 		"a later deletion": {[]judge.Entry{{Deleted: true}}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := started(t, &scenario.Scenario{
+			r := newStartedRun(t, &scenario.Scenario{
 				Objects: scenario.Objects{Count: 1}, Caches: []scenario.Cache{{Name: "cache", Rate: 1}}, Informers: []scenario.Informer{{Name: "in"}},
 			})
 			rev := create(t, r, 0)
@@ -154,7 +154,7 @@ func TestLatency_OfInformersIsThatOfThoseAtFullSpeed(t *testing.T) {
 // how the state has changed.
 func TestJudge_FindsADifferenceThatIsNotShown(t *testing.T) {
 	for _, leftOut := range []bool{false, true} {
-		r := started(t, &scenario.Scenario{Watchers: []scenario.Watcher{{Count: 2}}})
+		r := newStartedRun(t, &scenario.Scenario{Watchers: []scenario.Watcher{{Count: 2}}})
 		w := r.groups[0].all[0]
 		first := create(t, r, 0)
 		watch, err := w.open(t.Context())

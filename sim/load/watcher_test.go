@@ -40,8 +40,8 @@ func TestWatcher_StoppedWhileItResumesHasNotFailed(t *testing.T) {
 	require.Equal(t, []string{"w-0: not now"}, r.failed.all())
 }
 
-// started returns a run of the scenario without load.
-func started(t *testing.T, s *scenario.Scenario) *run {
+// newStartedRun returns a run of the scenario without load.
+func newStartedRun(t *testing.T, s *scenario.Scenario) *run {
 	t.Helper()
 	plan, err := s.Resolve(scenario.Options{})
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func create(t *testing.T, r *run, n int) engine.Revision {
 // An event that is stored while a watcher tries to resume is late by the time that
 // this takes: otherwise an engine that makes watchers wait would look better.
 func TestLatency_CountsFromWhenAWatcherWantsToWatch(t *testing.T) {
-	r := started(t, &scenario.Scenario{Watchers: []scenario.Watcher{{}}})
+	r := newStartedRun(t, &scenario.Scenario{Watchers: []scenario.Watcher{{}}})
 	w := r.groups[0].all[0]
 	w.trail.Begin(create(t, r, 0))
 	create(t, r, 1) // while the watcher is away

@@ -60,7 +60,7 @@ func TestWriters_ShareTheObjectsOnlyWithThoseThatStoreThem(t *testing.T) {
 // An engine that acknowledges a write with the object that it has, without storing the new one,
 // would pass for a fast one: no watcher misses an event that there never was.
 func TestWriters_FindAWriteThatIsLost(t *testing.T) {
-	r := started(t, &scenario.Scenario{Objects: scenario.Objects{Count: 1}, Writers: []scenario.Writer{{Rate: 1}}})
+	r := newStartedRun(t, &scenario.Scenario{Objects: scenario.Objects{Count: 1}, Writers: []scenario.Writer{{Rate: 1}}})
 	require.NoError(t, r.populate(t.Context()))
 	w := r.writers()[0]
 	require.NoError(t, w.update(t.Context(), 1, 0))
@@ -91,7 +91,7 @@ func TestWriters_FindAWriteOfEachKindThatIsLost(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := started(t, &scenario.Scenario{Objects: scenario.Objects{Count: 3}, Writers: []scenario.Writer{{Rate: 1}}})
+			r := newStartedRun(t, &scenario.Scenario{Objects: scenario.Objects{Count: 3}, Writers: []scenario.Writer{{Rate: 1}}})
 			require.NoError(t, r.populate(t.Context()))
 			w := newWriter(r, r.callers[0], &r.plan.Writers[0], 0, 0)
 			w.own(0, 1)
@@ -170,7 +170,7 @@ func TestTrace_ThatIsDelayedEndsInTime(t *testing.T) {
 
 // Writes that an interrupt prevents are not counted as missed.
 func TestTrace_ThatIsInterruptedHasMissedNothing(t *testing.T) {
-	r := started(t, &scenario.Scenario{Writers: []scenario.Writer{{Trace: scenario.ShippedTrace}}})
+	r := newStartedRun(t, &scenario.Scenario{Writers: []scenario.Writer{{Trace: scenario.ShippedTrace}}})
 	var err error
 	r.traces, err = readTraces(r.plan)
 	require.NoError(t, err)

@@ -60,15 +60,15 @@ func TestConformance_OnKine(t *testing.T) {
 // runOn runs a check, which reports to r.
 func runOn(t *testing.T, check backendtest.Check, r backendtest.T, endpoint string) {
 	prefix := newPrefix()
-	now := open(t, prefix, endpoint, backendtest.Schema())
+	now := newBackend(t, prefix, endpoint, backendtest.Schema())
 	defer func() { require.NoError(t, now.Close()) }()
 	check.Run(r, backendtest.Harness{
 		Backend: now, Pass: wait, TTLSlack: ttlSlack,
-		Another: func() backend.Backend { return open(t, prefix, endpoint, backendtest.Schema()) },
+		Another: func() backend.Backend { return newBackend(t, prefix, endpoint, backendtest.Schema()) },
 		Reopen: func(down time.Duration) backend.Backend {
 			require.NoError(t, now.Close())
 			wait(min(down, mostDown))
-			now = open(t, prefix, endpoint, backendtest.Schema())
+			now = newBackend(t, prefix, endpoint, backendtest.Schema())
 			return now
 		},
 	})
@@ -96,8 +96,8 @@ func (r *recorder) run(f func()) {
 	<-done
 }
 
-// open opens a backend, which is closed by the caller.
-func open(t testing.TB, prefix, endpoint string, schema store.Schema) *etcd.Backend {
+// newBackend returns a backend, which is closed by the caller.
+func newBackend(t testing.TB, prefix, endpoint string, schema store.Schema) *etcd.Backend {
 	t.Helper()
 	b, err := etcd.New(context.Background(), etcd.Config{Prefix: prefix, Schema: schema, Endpoints: []string{endpoint}})
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func open(t testing.TB, prefix, endpoint string, schema store.Schema) *etcd.Back
 // What was acknowledged is there after kine was killed, and a watch goes on behind it.
 func TestKill_KeepsWhatWasAcknowledged(t *testing.T) {
 	kine := kinetest.Start(t)
-	b := open(t, newPrefix(), kine.Endpoint, backendtest.Schema())
+	b := newBackend(t, newPrefix(), kine.Endpoint, backendtest.Schema())
 	defer func() { require.NoError(t, b.Close()) }()
 	ctx := context.Background()
 	first, err := b.Put(ctx, backendtest.Draft(backendtest.Value{Key: "a", Text: "1"}), nil, backend.PutOptions{})
