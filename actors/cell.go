@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// ID identifies an actor within its system and is never used again. Zero is no
+// ID identifies an actor within its system and is never used again. Zero is not an
 // actor's ID.
 type ID uint64
 

@@ -16,7 +16,7 @@ var ErrForeignCheckpoint = errors.New("checkpoint of another storage")
 
 // Checkpoint is a resume point that can be saved: a revision, and the identity of its
 // storage. A consumer that saves one after each handled event can resume in another
-// process, and gets an error if the storage is a different one. The zero value is no
+// process, and gets an error if the storage is a different one. The zero value is not a
 // checkpoint: a watch from it starts now. Save one of [Watch.Revision] as soon as that watch
 // is open, or a restart before its first event misses what is written meanwhile.
 //

@@ -217,7 +217,7 @@ func (w withoutEmitted) Next(limit int) (backend.Batch, error) {
 	return b, err
 }
 
-// A read that waits for a revision which is no event of the watch has storage asked
+// A read that waits for a revision which is not an event of the watch has storage asked
 // for it, and does not wait until something happens.
 func TestFreshness_AsksStorageHowFarItIs(t *testing.T) {
 	l := newLasting(t)

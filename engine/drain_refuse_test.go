@@ -89,7 +89,7 @@ func TestWriterOf_CompactsTheCacheToo(t *testing.T) {
 // unaskable is a watch of storage that cannot be asked how far it is.
 type unaskable struct{ backend.Watcher }
 
-// That storage cannot be asked is no error to tell of.
+// That storage cannot be asked is not an error to tell of.
 func TestDrain_OfStorageThatCannotBeAskedReportsNothing(t *testing.T) {
 	l := newLasting(t)
 	l.watch = func(_ backend.WatchOptions, w backend.Watcher) backend.Watcher { return unaskable{w} }

@@ -18,7 +18,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// The last revision of storage that others write to may be no event of any watch.
+// The last revision of storage that others write to may not be an event of any watch.
 func TestDrain_WithoutACacheAsksStorageHowFarItIs(t *testing.T) {
 	l := newLasting(t)
 	l.traits = func(t *backend.Traits) { t.Contiguous, t.Shared = false, true }

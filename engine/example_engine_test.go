@@ -195,7 +195,7 @@ func ExampleEngine_Verify() {
 	// Output: cache and storage differ: <nil>
 }
 
-// Values can be sent that are no state: watches see them in order with the others,
+// Values can be sent that are not state: watches see them in order with the others,
 // lists do not.
 func ExampleEngine_Emit() {
 	ctx := context.Background()

@@ -296,7 +296,7 @@ func TestFault_AWriteThatIsAnsweredAfterStorageWentBackLeavesNoWatchBehind(t *te
 	require.EqualValues(t, 1, w.Lag())
 }
 
-// A revision that a consumer has of storage that was replaced is no resume point in the storage
+// A revision that a consumer has of storage that was replaced is not a resume point in the storage
 // that has come to the same revision since, if the checkpoint is of the watch's timeline.
 func TestFault_CheckpointOfATimelineIsOfTheStorageBefore(t *testing.T) {
 	f := newFixture(t, nil)

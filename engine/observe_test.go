@@ -427,7 +427,7 @@ func TestWatchEnd_HasAWordForEachReason(t *testing.T) {
 	require.Equal(t, []string{"stopped", "expired", "slow", "panicked", "deadline", "closed", "failed"}, words)
 }
 
-// A handler may fail with the end of another watch, which is no end that was asked for.
+// A handler may fail with the end of another watch, which is not an end that was asked for.
 func TestWatchEnd_OfAHandlerIsNotWhatItsErrorWraps(t *testing.T) {
 	var told ages
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Metrics = &told })

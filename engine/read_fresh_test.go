@@ -261,7 +261,7 @@ func TestStats_CountOfObjectsTracksWrites(t *testing.T) {
 	counts(2, "one was updated")
 	_, err := f.Emit(t.Context(), pod{Name: "c"})
 	require.NoError(t, err)
-	counts(2, "what is emitted is no object")
+	counts(2, "what is emitted is not an object")
 	_, err = f.CreateWithTTL(t.Context(), pod{Name: "d"}, time.Second)
 	require.NoError(t, err)
 	counts(3, "one was created for a second")

@@ -242,7 +242,7 @@ func (u *uncachedWatch) tell(m dispatcher.Message) {
 	}
 }
 
-// drain makes the watch end when it has delivered everything up to final. If that may be no
+// drain makes the watch end when it has delivered everything up to final. If that may not be an
 // event of the watch, the backend is asked how far it is.
 func (u *uncachedWatch) drain(ctx context.Context, final Revision) {
 	u.final.Store(uint64(final))

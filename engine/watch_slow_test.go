@@ -85,7 +85,7 @@ func TestWatch_SlowReaderSurvivesABurstOfLargeObjects(t *testing.T) {
 	const writes, size = 200, 100 << 10
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) {
 		c.Size = func(p pod) int { return len(p.App) }
-		c.Labels = nil // the payload is no label
+		c.Labels = nil // the payload is not a label
 	})
 	slow, err := e.Watch(ctx, engine.WatchOptions{Buffer: 20})
 	require.NoError(t, err)

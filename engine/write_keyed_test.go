@@ -91,7 +91,7 @@ func TestKeys_OfWritesWithoutRoomForOne(t *testing.T) {
 	wanted{engine.ErrInvalidKey, []string{`"a"`, `"b"`}}.require(t, err)
 	_, err = pods.PutWith(ctx, pod{Name: "a"}, engine.PutOptions{Key: "b//"})
 	var invalid *engine.KeyError
-	require.ErrorAs(t, err, &invalid, "it can be no value's")
+	require.ErrorAs(t, err, &invalid, "it cannot be a value's")
 	require.Equal(t, "b//", invalid.Key)
 	_, err = pods.PutWith(ctx, pod{Name: "a"}, engine.PutOptions{Key: "a"})
 	require.NoError(t, err, "the value's own key")

@@ -78,7 +78,7 @@ func TestAction_RefusesWhatIsWrong(t *testing.T) {
 	_, err = r.Get(t.Context(), "default/a", engine.GetOptions{})
 	require.ErrorIs(t, err, engine.ErrUnsupported)
 	_, err = doubled(t).(registry.Actor).Act(t.Context(), "default/a", []byte(`{}`), registry.WriteOptions{})
-	require.ErrorIs(t, err, engine.ErrUnsupported, "it is no subresource")
+	require.ErrorIs(t, err, engine.ErrUnsupported, "it is not a subresource")
 }
 
 func TestAction_OfAClusterScopedKindHasNoNamespace(t *testing.T) {

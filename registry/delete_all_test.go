@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// What an admitter does not find is not the object, so that it is no sign that the object is gone.
+// What an admitter does not find is not the object, so that it is not a sign that the object is gone.
 func TestDeleteAll_StopsAtWhatAnAdmitterDoesNotFind(t *testing.T) {
 	cfg := config()
 	cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {

@@ -95,7 +95,7 @@ func TestScale_ShowsReplicasAndSetsThemAlone(t *testing.T) {
 
 	same, _, err := r.Update(t.Context(), "default/a", setting(`{"metadata":{"name":"a"},"spec":{"replicas":5}}`), registry.WriteOptions{})
 	require.NoError(t, err)
-	require.Equal(t, it.Revision(), same.Revision(), "the same number is no change")
+	require.Equal(t, it.Revision(), same.Revision(), "the same number is not a change")
 	dry, _, err := r.Update(t.Context(), "default/a", setting(`{"metadata":{"name":"a"},"spec":{}}`), registry.WriteOptions{DryRun: true})
 	require.NoError(t, err)
 	require.Contains(t, body(t, dry), `"spec":{"replicas":0}`, "clients leave zero out")

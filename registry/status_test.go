@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// Where the status is no subresource it is a field as any other, as in Kubernetes' custom resources.
+// Where the status is not a subresource it is a field as any other, as in Kubernetes' custom resources.
 func TestUpdate_GenerationsCountTheStatusUnlessItIsASubresource(t *testing.T) {
 	cfg := config()
 	cfg.Kind.Status = false

@@ -162,7 +162,7 @@ func (s *Store[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (
 
 // DeleteAll deletes the objects that which selects, one by one, as Delete does, and
 // returns how many it deleted or marked: at most which.Limit, if that is not zero. It
-// stops at the first error. Objects that are gone by then are not counted, and are no
+// stops at the first error. Objects that are gone by then are not counted, and are not an
 // error. Errors: as for Delete, and for [engine.Engine.List].
 func (s *Store[T]) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (int, error) {
 	deleted, err := s.core.deleteAll(ctx, which, opts)

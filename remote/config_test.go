@@ -54,7 +54,7 @@ func TestConfig_PathsAreThoseOfTheKind(t *testing.T) {
 	require.ErrorIs(t, err, usercode.ErrConfig)
 }
 
-// A file's last line break is no part of the token in it.
+// A file's last line break is not part of the token in it.
 func TestConfig_ATokenHasNoLineBreak(t *testing.T) {
 	_, err := remote.Kinds(t.Context(), remote.Config{URL: "http://127.0.0.1", Token: "secret\n"})
 	require.ErrorIs(t, err, usercode.ErrConfig)

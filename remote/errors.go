@@ -30,7 +30,7 @@ type StatusError struct {
 	Status  metav1.Status
 	// header is that of the answer; nil if there was none.
 	header http.Header
-	// said is a body that is no Status but a line of text; else "".
+	// said is a body that is not a Status but a line of text; else "".
 	said string
 }
 

@@ -91,7 +91,7 @@ func TestStatusError_OfFieldsThatAreInvalid(t *testing.T) {
 	require.Contains(t, invalid.Error(), "odd")
 }
 
-// What is no Status, though it is JSON, is replaced by one of the code. What the Status itself
+// What is not a Status, though it is JSON, is replaced by one of the code. What the Status itself
 // says of the time to come back goes before the header.
 func TestStatusError_HasAStatus(t *testing.T) {
 	for _, c := range []struct {

@@ -30,7 +30,7 @@ func TestReplica_OutlivesAnswersThatAreNotOfItsOrigin(t *testing.T) {
 		{"a success", 200, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`},
 		{"a list at no revision", 200, `{"metadata":{"resourceVersion":"0"},"items":[]}`},
 		{"objects without names", 200, `{"metadata":{"resourceVersion":"5"},"items":[{"metadata":{"resourceVersion":"3"}}]}`},
-		{"items that are no objects", 200, `{"metadata":{"resourceVersion":"5"},"items":[1]}`},
+		{"items that are not objects", 200, `{"metadata":{"resourceVersion":"5"},"items":[1]}`},
 		{"a list that is cut", 200, `{"metadata":{"resourceVersion":"5"},"items":[{"meta`},
 		{"a bookmark at no revision", 200, `{"type":"BOOKMARK","object":{"metadata":{}}}` + "\n"},
 		{"a redirection to nowhere", 302, ""},

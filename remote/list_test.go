@@ -114,7 +114,7 @@ func TestList_PagesNeedNotTellTheirStorage(t *testing.T) {
 	}
 }
 
-// Pages that are of several states are no list: a new one may be whole.
+// Pages that are of several states are not a list: a new one may be whole.
 func TestList_OfPagesThatDoNotFit(t *testing.T) {
 	for _, c := range []struct{ name, second, storage, problem string }{
 		{"revision", pageOf("b", 6, ""), "one", "the revisions 5 and 6"},

@@ -59,7 +59,7 @@ type fragileSpec struct{}
 
 func (*fragileSpec) UnmarshalJSON([]byte) error { panic("cannot decode") }
 
-// A value whose decoding panics ends the watch, as other frames do that are no events of
+// A value whose decoding panics ends the watch, as other frames do that are not events of
 // the kind: the server would send it again.
 func TestWatch_EndsAtAPanicOfTheDecoding(t *testing.T) {
 	format, err := registry.FormatOf(registry.Config[fragile]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"}})

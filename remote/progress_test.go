@@ -63,7 +63,7 @@ func inNamespace(namespace string) Widget {
 // oneNamespace selects widgets.
 func oneNamespace(c *remote.Config) { c.Namespace = "default" }
 
-// What is written elsewhere moves the origin's revision, and is no event for a replica of a part. That
+// What is written elsewhere moves the origin's revision, and is not an event for a replica of a part. That
 // learns of it all the same before a reader has waited long, also behind another replica, and serves the
 // watches from that revision.
 func TestReplica_OfAPartKeepsUpWithWhatIsWrittenElsewhere(t *testing.T) {

@@ -117,7 +117,7 @@ func TestWatch_GoesOnAfterAPanicInOnError(t *testing.T) {
 	})
 }
 
-// Connections that end at their time are no failures: the pauses between them do not grow,
+// Connections that end at their time are not failures: the pauses between them do not grow,
 // even if nothing is written for hours.
 func TestWatch_OfAnIdleServerReconnectsAfterTheShortestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

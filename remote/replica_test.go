@@ -119,7 +119,7 @@ func TestReplica_StartsWithoutHistoryIfTheOriginListsNoPastState(t *testing.T) {
 	}
 }
 
-// An oldest revision that is no number is unknown, also one that is too large for any.
+// An oldest revision that is not a number is unknown, also one that is too large for any.
 func TestReplica_OldestRevisionsOutOfRangeAreUnknown(t *testing.T) {
 	for _, oldest := range []string{"18446744073709551616", "-1", "x", ""} {
 		status := fmt.Sprintf(`{"kind":"Status","code":410,"reason":"Expired","details":{"causes":[{"reason":%q,"message":%q}]}}`, registry.CauseOldestRevision, oldest)

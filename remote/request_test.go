@@ -101,7 +101,7 @@ func TestBackend_SendsNothingWithoutItsToken(t *testing.T) {
 	require.NotErrorIs(t, err, backend.ErrUnavailable)
 }
 
-// What is no token is not sent, and neither is its request.
+// What is not a token is not sent, and neither is its request.
 func TestBackend_SendsNothingWithATokenOfSeveralLines(t *testing.T) {
 	b := backendAt(t, newServer(t).url, func(c *remote.Config) {
 		c.TokenSource = func(context.Context) (string, error) { return "secret\n", nil }
@@ -278,7 +278,7 @@ func TestRemove_AsksForARevisionThatIsNotTold(t *testing.T) {
 	require.Equal(t, store.Revision(12), at)
 }
 
-// An object is no Status, whatever its kind is called.
+// An object is not a Status, whatever its kind is called.
 func TestForwardDelete_OfAKindThatIsCalledStatus(t *testing.T) {
 	const marked = `{"kind":"Status","apiVersion":"example.com/v1","metadata":{"name":"a","resourceVersion":"12","deletionTimestamp":"2026-01-02T03:04:05Z","finalizers":["a/b"]}}`
 	answer, at, err := pretend(t, sends(marked)).ForwardDelete(t.Context(), "default/a", registry.DeleteOptions{})

@@ -260,11 +260,11 @@ func TestBackend_StoreIDIsWhatTheServerTells(t *testing.T) {
 		tells.Store(&id)
 		got, err := backend.StoreID(t.Context(), b)
 		require.NoError(t, err)
-		require.Equal(t, last, got, "%q is no identity", id)
+		require.Equal(t, last, got, "%q is not an identity", id)
 
 		fresh := backendAt(t, s.URL)
 		_, err = backend.StoreID(t.Context(), fresh)
-		require.ErrorIs(t, err, store.ErrUnsupported, "%q is no identity", id)
+		require.ErrorIs(t, err, store.ErrUnsupported, "%q is not an identity", id)
 	}
 	require.NoError(t, b.Close())
 	_, err := backend.StoreID(t.Context(), b)
@@ -321,7 +321,7 @@ func TestReplica_AsksForTheStorageByNoRequestOfItsOwn(t *testing.T) {
 	require.Zero(t, after.questions.Load())
 }
 
-// What is no key must not become the path of a collection, which a DELETE would empty.
+// What is not a key must not become the path of a collection, which a DELETE would empty.
 func TestBackend_RefusesInvalidKeys(t *testing.T) {
 	origin := originWith(t, "a", "b")
 	b := backendAt(t, origin.url)

@@ -197,7 +197,7 @@ func TestWatch_BeginsAtOneStorage(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrExpired)
 }
 
-// Close of a watch is no error to report, and nothing to be notified of.
+// Close of a watch is not an error to report, nor anything to be notified of.
 func TestWatch_CloseIsQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reported, notified atomic.Int64
@@ -216,7 +216,7 @@ func TestWatch_CloseIsQuiet(t *testing.T) {
 	})
 }
 
-// Close is no error either of a watch that waits for room.
+// Close is not an error either of a watch that waits for room.
 func TestWatch_CloseWhileItWaitsForRoomIsQuiet(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {

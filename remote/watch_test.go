@@ -152,7 +152,7 @@ func TestWatch_WhatServersSend(t *testing.T) {
 		{"a line that is cut", []string{"200 " + event("ADDED", "a", 6)[:50], "200 " + event("ADDED", "a", 6)}, 1, func(err error) bool { return errors.Is(err, store.ErrExpired) }},
 		{"an unknown type", []string{"200 " + event("REMADE", "a", 6)}, 0, func(err error) bool { return errors.As(err, &frame) }},
 		{"another kind", []string{"200 " + strings.Replace(event("ADDED", "a", 6), `"Widget"`, `"Gadget"`, 1)}, 0, func(err error) bool { return errors.As(err, &frame) }},
-		{"a revision that is no number", []string{"200 " + strings.Replace(event("ADDED", "a", 6), `"6"`, `"x6"`, 1)}, 0, func(err error) bool { return errors.As(err, &frame) }},
+		{"a revision that is not a number", []string{"200 " + strings.Replace(event("ADDED", "a", 6), `"6"`, `"x6"`, 1)}, 0, func(err error) bool { return errors.As(err, &frame) }},
 		{"no revision", []string{"200 " + strings.Replace(event("ADDED", "a", 6), `"6"`, `""`, 1)}, 0, func(err error) bool { return errors.As(err, &frame) }},
 		{"an error without a status", []string{`200 {"type":"ERROR","object":{}}` + "\n"}, 0, func(err error) bool { return errors.As(err, &frame) }},
 		{"an error that is none", []string{`200 {"type":"ERROR","object":{"kind":"Status","code":200}}` + "\n"}, 0, func(err error) bool { return errors.As(err, &frame) }},
@@ -366,7 +366,7 @@ func TestBackend_RefusesWhatTheProtocolHasNot(t *testing.T) {
 	_, err = b.Get(t.Context(), "../etc")
 	require.ErrorIs(t, err, store.ErrInvalidKey)
 	_, err = backendAt(t, frames(t, `200 {"metadata":{"resourceVersion":"x7"}}`).URL).List(t.Context(), backend.ListOptions{})
-	require.ErrorIs(t, err, store.ErrUnsupported, "revisions that are no numbers")
+	require.ErrorIs(t, err, store.ErrUnsupported, "revisions that are not numbers")
 }
 
 func TestConfig_IsChecked(t *testing.T) {

@@ -156,17 +156,17 @@ func TestAbuse_SmuggledRequestsAreNotServed(t *testing.T) {
 	smuggled := "POST " + inDefault + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 31\r\n\r\n{\"metadata\":{\"name\":\"smuggled\"}}"
 	const head = " HTTP/1.1\r\nHost: localhost\r\n"
 	for name, text := range map[string]string{
-		"501 length and chunks":          "POST " + inDefault + head + "Content-Length: 5\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n" + smuggled,
-		"400 two lengths":                "POST " + inDefault + head + "Content-Length: 2\r\nContent-Length: 200\r\n\r\n{}" + smuggled,
-		"400 length with a sign":         "POST " + inDefault + head + "Content-Length: +2\r\n\r\n{}" + smuggled,
-		"501 unknown coding":             "POST " + inDefault + head + "Transfer-Encoding: xchunked\r\n\r\n" + smuggled,
-		"400 space before the colon":     "POST " + inDefault + head + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + smuggled,
-		"400 two hosts":                  "GET /apis" + head + "Host: evil.example.com\r\n\r\n",
-		"400 no host":                    "GET /apis HTTP/1.1\r\n\r\n",
-		"400 a host in the target":       "GET http://evil.example.com/apis HTTP/1.1\r\nHost: localhost\r\n\r\n",
-		"400 a line that is no header":   "GET /apis" + head + "X\r\n\r\n",
-		"431 headers that are too large": "GET /apis" + head + "X-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n",
-		"200 what a proxy would say":     "GET /apis" + head + "X-Remote-User: root\r\nX-Forwarded-User: root\r\nX-Forwarded-Host: evil.example.com\r\nConnection: close\r\n\r\n",
+		"501 length and chunks":           "POST " + inDefault + head + "Content-Length: 5\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n" + smuggled,
+		"400 two lengths":                 "POST " + inDefault + head + "Content-Length: 2\r\nContent-Length: 200\r\n\r\n{}" + smuggled,
+		"400 length with a sign":          "POST " + inDefault + head + "Content-Length: +2\r\n\r\n{}" + smuggled,
+		"501 unknown coding":              "POST " + inDefault + head + "Transfer-Encoding: xchunked\r\n\r\n" + smuggled,
+		"400 space before the colon":      "POST " + inDefault + head + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + smuggled,
+		"400 two hosts":                   "GET /apis" + head + "Host: evil.example.com\r\n\r\n",
+		"400 no host":                     "GET /apis HTTP/1.1\r\n\r\n",
+		"400 a host in the target":        "GET http://evil.example.com/apis HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"400 a line that is not a header": "GET /apis" + head + "X\r\n\r\n",
+		"431 headers that are too large":  "GET /apis" + head + "X-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n",
+		"200 what a proxy would say":      "GET /apis" + head + "X-Remote-User: root\r\nX-Forwarded-User: root\r\nX-Forwarded-Host: evil.example.com\r\nConnection: close\r\n\r\n",
 	} {
 		require.Equal(t, name[:3], s.raw(text)[:3], name)
 	}

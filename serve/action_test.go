@@ -74,7 +74,7 @@ func TestAction_IsDoneByItsCreation(t *testing.T) {
 		no := s.do(method, of, `{}`)
 		require.Equal(t, "405 POST", fmt.Sprintf("%d %s", no.code, no.header.Get("Allow")), method)
 	}
-	require.Equal(t, 405, s.do("POST", inDefault+"/a/status", `{}`).code, "that is no action")
+	require.Equal(t, 405, s.do("POST", inDefault+"/a/status", `{}`).code, "that is not an action")
 	require.Equal(t, 404, newServer(t).do("POST", of, `{"reason":"x"}`).code, "a kind without one has none")
 }
 

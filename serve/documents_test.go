@@ -160,7 +160,7 @@ func TestOpenAPI_NullInASchemaIsNothing(t *testing.T) {
 	}
 	_, err := registry.New(registry.Config[Widget]{Kind: widgetConfig().Kind, Schema: json.RawMessage(`{"type"`)})
 	var wrong *engine.ConfigError
-	require.ErrorAs(t, err, &wrong, "what is no JSON would blank the document of all kinds")
+	require.ErrorAs(t, err, &wrong, "what is not JSON would blank the document of all kinds")
 	require.Equal(t, "Schema", wrong.Field)
 }
 

@@ -172,7 +172,7 @@ func TestErrors_OfAdmitters(t *testing.T) {
 	}
 }
 
-// A Status by hand may have no code, or one that is no failure's. Its message arrives all the same.
+// A Status by hand may have no code, or one that is not a failure's. Its message arrives all the same.
 func TestErrors_OfAStatusWithoutTheCodeOfAFailure(t *testing.T) {
 	refusal := &apierrors.StatusError{}
 	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {

@@ -20,7 +20,7 @@ import (
 	"github.com/watchmill/watchmill/serve"
 )
 
-// FuzzRequest sends requests of all kinds: each must be answered with what is no
+// FuzzRequest sends requests of all kinds: each must be answered with what is not a
 // failure of the server's own.
 func FuzzRequest(f *testing.F) {
 	handler, _ := fuzzed(f)
@@ -128,7 +128,7 @@ func FuzzSelectors(f *testing.F) {
 	})
 }
 
-// FuzzContinue sends tokens: what is no token of this list is a bad request, and what
+// FuzzContinue sends tokens: what is not a token of this list is a bad request, and what
 // is goes on where the list has ended.
 func FuzzContinue(f *testing.F) {
 	handler, _ := fuzzed(f)

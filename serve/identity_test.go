@@ -169,7 +169,7 @@ func TestWatch_ProgressIsForThoseThatAskForIt(t *testing.T) {
 	}
 }
 
-// The server makes uid and creation time, and refuses names that are no path segments.
+// The server makes uid and creation time, and refuses names that are not path segments.
 func TestIdentity_IsTheServersToGive(t *testing.T) {
 	s := newServer(t)
 	a := s.do("POST", inDefault, `{"metadata":{"name":"a","uid":"mine","creationTimestamp":"1999-01-01T00:00:00Z","selfLink":"/x"},"spec":{"size":1}}`)

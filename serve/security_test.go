@@ -93,7 +93,7 @@ func TestSecurity_RulesOfAKindKnowTheUser(t *testing.T) {
 	require.Equal(t, []string{"alice true", "alice true", " false"}, known)
 }
 
-// A 401 that is no fault of the client's is in the log, now and then.
+// A 401 that is not a fault of the client's is in the log, now and then.
 func TestSecurity_FailuresOfAuthenticationAreLogged(t *testing.T) {
 	var log logged
 	var failure error

@@ -164,7 +164,7 @@ func TestFilter_RecognisesSelectorsThatSelectNothing(t *testing.T) {
 			require.False(t, store.Matches(f, object("a", labels.Set{"app": "web"}, fields.Set{"a": "1"})))
 		})
 	}
-	require.False(t, selecting(t, both("web", "web"), notA).Nothing(), "a repetition is no contradiction")
+	require.False(t, selecting(t, both("web", "web"), notA).Nothing(), "a repetition is not a contradiction")
 }
 
 func TestFilter_MatchingDoesNotAllocate(t *testing.T) {

@@ -112,7 +112,7 @@ func (h *subscriber) check() {
 			return
 		}
 	}
-	require.Fail(t, "no state", "%v is no state of the source from %d to %d", known, h.reached, h.world.reached)
+	require.Fail(t, "no state", "%v is not a state of the source from %d to %d", known, h.reached, h.world.reached)
 }
 
 // checkReached demands that the handler has reached the state at rev, or the one at which it was

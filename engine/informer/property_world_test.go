@@ -33,7 +33,7 @@ func contentOf(objects func(yield func(*informer.Object[pod]) bool)) content {
 type world struct {
 	*fixture
 	states  map[store.Revision]content        // each state
-	written map[store.Revision]pod            // by each write that is no deletion
+	written map[store.Revision]pod            // by each write that is not a deletion
 	before  map[store.Revision]store.Revision // of the object that a write replaced, zero for none
 	created map[store.Revision]store.Revision // of the object that a write created or changed
 	newest  store.Revision

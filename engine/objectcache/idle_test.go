@@ -27,7 +27,7 @@ func TestIdle_WhatIsNotReadIsNotFollowed(t *testing.T) {
 	r.requireRunning()
 	require.Equal(t, 1, r.cache.Stats().Idle)
 
-	another := r.acquire("a") // is no read
+	another := r.acquire("a") // is not a read
 	r.requireRunning()
 
 	r.put(secret{Name: "a", Data: "2"})

@@ -58,7 +58,7 @@ func (s *server) ask(ctx context.Context, r request) (*answer, error) {
 	for decoder := json.NewDecoder(strings.NewReader(a.text)); ; {
 		var value any
 		if err := decoder.Decode(&value); err != nil {
-			break // at the end, or because it is no JSON
+			break // at the end, or because it is not JSON
 		}
 		a.values = append(a.values, value)
 	}

@@ -37,7 +37,7 @@ func TestSchema_OfFurtherFieldsAndOpenListsIsAsInKubernetes(t *testing.T) {
 	require.Empty(t, strings.Join(e.wrong, "\n"))
 }
 
-// A status that is no subresource is a field as any other.
+// A status that is not a subresource is a field as any other.
 func TestGeneration_OfAKindWithoutTheStatusSubresourceIsAsInKubernetes(t *testing.T) {
 	e := newEvolving(t)
 	e.align(send(http.MethodPost, definitionsPath, "", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"tries.example.com"},

@@ -20,9 +20,9 @@ func jsonPatches(s *script) {
 		s.same(send("PATCH", things+"/u", jsonPatch, body))
 	}
 	s.same(send("DELETE", things+"/u", "", ""))
-	s.differ("what is no operation is no patch", of(`[{"op":"frob","path":"/k"}]`))
-	s.differ("what is no operation is no patch", of(`[{"op":"add"}]`))
-	s.differ("a patch whose result is no object is a bad request", of(`[{"op":"replace","path":"","value":{}}]`))
+	s.differ("what is not an operation is not a patch", of(`[{"op":"frob","path":"/k"}]`))
+	s.differ("what is not an operation is not a patch", of(`[{"op":"add"}]`))
+	s.differ("a patch whose result is not an object is a bad request", of(`[{"op":"replace","path":"","value":{}}]`))
 	s.differUnlessPassedOn("a result of another kind is a bad request", of(`[{"op":"replace","path":"/kind","value":"Q"}]`))
 }
 
@@ -45,7 +45,7 @@ func mergePatches(s *script) {
 	}
 	s.same(patch(mergePatch, "a?force=true", `{"spec":{"size":3}}`))
 	s.same(patch(mergePatch, "a?dryRun=All", `{"spec":{"size":4}}`))
-	s.differ("a patch whose result is no object is a bad request", patch(mergePatch, "a?fieldValidation=Strict", `{"spec":{"zz":1}}`))
+	s.differ("a patch whose result is not an object is a bad request", patch(mergePatch, "a?fieldValidation=Strict", `{"spec":{"zz":1}}`))
 	s.differ("a warning says that the patch has the field twice", patch(mergePatch, "a?fieldValidation=Warn", `{"spec":{"size":1,"size":2}}`))
 	s.differ("a uid that is not the object's is a conflict, as it is for PUT", patch(mergePatch, "a", `{"metadata":{"uid":"1"}}`))
 	s.differUnlessPassedOn("a result of another kind is a bad request", patch(mergePatch, "a", `{"kind":"X"}`))
@@ -76,7 +76,7 @@ func applies(s *script) {
 	} {
 		s.same(r)
 	}
-	const theClient = "a configuration that does not fit the schema is no failure of the server"
+	const theClient = "a configuration that does not fit the schema is not a failure of the server"
 	for _, wrong := range []string{`{"size":2,"parts":[{"name":"b"},{"name":"b"}]}`, `{"size":2,"parts":[{"count":1}]}`, `{"size":2,"set":[1,1]}`, `{"size":"x"}`, `{"size":2,"nope":1}`} {
 		s.differUnlessPassedOn(theClient, applyTo("ap", "fieldManager=m2", spec(wrong)))
 	}

@@ -26,7 +26,7 @@ func reads(s *script) {
 	}
 	s.same(get("/apis/example.com/v1/widgets?fieldSelector=metadata.namespace%3Ddefault&limit=3"))
 	s.same(get(things + "?limit=1"))
-	const wrong = "a request that is wrong is no failure of the server"
+	const wrong = "a request that is wrong is not a failure of the server"
 	s.differ(wrong, get(widgets+"/a?resourceVersion=abc"))
 	s.differ(wrong, get(widgets+"/a?resourceVersion=-1"))
 	s.differ("a limit below zero is an error", get(widgets+"?limit=-1"))
@@ -47,7 +47,7 @@ func watches(s *script) {
 	}
 	s.same(get(widgets + "/a?watch=true&timeoutSeconds=1"))
 	s.same(get(widgets + "?watch=true&timeoutSeconds=x"))
-	s.differ("a request that is wrong is no failure of the server", of("&resourceVersion=abc"))
+	s.differ("a request that is wrong is not a failure of the server", of("&resourceVersion=abc"))
 	s.differ("an event of a revision that is too old tells the oldest one, too", of("&resourceVersion=1"))
 	s.differ("a revision that has not come yet is an error, and not an empty watch", of("&resourceVersion=99999999999999999"))
 	s.same(get("/apis/example.com/v1/watch/namespaces/default/widgets?timeoutSeconds=1&fieldSelector=metadata.name%3Da"))

@@ -38,7 +38,7 @@ func creations(s *script) {
 	s.differUnlessPassedOn("kinds of Go's types are served, too, of which bodies need not say what they are", post(`{"kind":"Widget","metadata":{"name":"q"},"spec":{"size":1}}`))
 	s.differUnlessPassedOn("as for a body that does not say it", post(`null`))
 	s.differUnlessPassedOn("a body of another kind is as wrong as one of another version", post(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"q"}}`))
-	s.differUnlessPassedOn("a request that is wrong is no failure of the server", post(widget("b", `,"resourceVersion":"5"`, `{"size":1}`)))
+	s.differUnlessPassedOn("a request that is wrong is not a failure of the server", post(widget("b", `,"resourceVersion":"5"`, `{"size":1}`)))
 	s.differ("bodies are JSON", send("POST", widgets, "application/yaml", "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: y1}\nspec: {size: 3}\n"))
 	s.differ("the resource is there, but not for that method", send("POST", "/apis/example.com/v1/widgets", "", widget("a", ``, `{"size":1}`)))
 	s.differ("a collection is not replaced", send("PUT", widgets, "", widget("a", ``, `{"size":1}`)))
@@ -75,7 +75,7 @@ func schemas(s *script) {
 	s.same(postWith("dryRun=All", widget("u", ``, `{"size":1,"parts":[1]}`)))
 	s.differUnlessPassedOn("each item that an earlier one equals is an error", postWith("dryRun=All", widget("u", ``, `{"size":1,"set":[1,1,1]}`)))
 	s.differUnlessPassedOn("a wrong type within an embedded resource is an error of its field", postWith("dryRun=All", widget("u", ``, `{"size":1,"embedded":{"apiVersion":1,"kind":"Pod"}}`)))
-	s.same(postWith("dryRun=All", widget("u", ``, `{"size":1.0}`))) // which is no number of replicas
+	s.same(postWith("dryRun=All", widget("u", ``, `{"size":1.0}`))) // which is not a number of replicas
 }
 
 // freeFields are things, which have whatever fields they are given.
@@ -105,7 +105,7 @@ func updates(s *script) {
 	} {
 		s.same(r)
 	}
-	s.differUnlessPassedOn("a request that is wrong is no failure of the server", put("a", widget("a", `,"resourceVersion":"x"`, `{"size":6}`)))
+	s.differUnlessPassedOn("a request that is wrong is not a failure of the server", put("a", widget("a", `,"resourceVersion":"x"`, `{"size":6}`)))
 	s.differUnlessPassedOn("an empty list resets the managed fields, as for built-in kinds", put("a", read("a", `,"labels":{"a":"b"},"managedFields":[]`, `{"size":8}`)))
 	s.align(put("a", read("a", `,"managedFields":[{}]`, `{"size":8}`)))
 	s.differUnlessPassedOn("what the server sets is ignored, as it is of a creation", put("a?dryRun=All", read("a", `,"deletionTimestamp":"2001-01-01T00:00:00Z"`, `{"size":6}`)))
@@ -130,7 +130,7 @@ func subresources(s *script) {
 		s.same(r)
 	}
 	s.differUnlessPassedOn("the error is of the field that the client has written", put("a/scale", scale("a", ``, -3)))
-	s.differ("a patch whose result is no object is a bad request", patch(mergePatch, "a/scale", `{"spec":{"replicas":"x"}}`))
+	s.differ("a patch whose result is not an object is a bad request", patch(mergePatch, "a/scale", `{"spec":{"replicas":"x"}}`))
 	s.differUnlessPassedOn("a conflict over a scale is one, and no failure of the server", applyTo("a/scale", "fieldManager=hpa", scale("a", ``, 9)))
 	s.same(patch(mergePatch, "a/status", `{"metadata":{"labels":{"x":"z"},"finalizers":["a.b/c"]},"status":{"size":97}}`))
 	s.same(applyTo("a/status", "fieldManager=st", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","labels":{"no":"no"}},"status":{"selector":"x=y"}}`))

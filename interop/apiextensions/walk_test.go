@@ -59,7 +59,7 @@ func (p *pair) walk(t *testing.T, kind string, draw func(*walk) request) {
 	require.Greater(t, same, n*requests*9/10)
 }
 
-// misfits reports whether a configuration does not fit the schema, which is no failure of the
+// misfits reports whether a configuration does not fit the schema, which is not a failure of the
 // server here: see the script.
 func misfits(original, ours summary) bool {
 	return original.code == http.StatusInternalServerError && ours.code == http.StatusBadRequest

@@ -128,7 +128,7 @@ func prepareNamespace(_ context.Context, ns, old *core.Namespace) {
 	}
 }
 
-// validateAddress refuses names that are no IP addresses.
+// validateAddress refuses names that are not IP addresses.
 func validateAddress(name string, _ bool) []string {
 	if _, err := netip.ParseAddr(name); err != nil {
 		return []string{err.Error()}

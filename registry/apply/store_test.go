@@ -457,7 +457,7 @@ func TestApply_RoundsNoInteger(t *testing.T) {
 	require.ErrorContains(t, err, "an integer of 2^63 or more")
 }
 
-// An object that was stored under another schema cannot be merged. That is no failure of
+// An object that was stored under another schema cannot be merged. That is not a failure of
 // storage, after which a client would try again.
 func TestApply_ToAnObjectThatDoesNotFitTheSchema(t *testing.T) {
 	s, err := registry.New(registry.Config[unstructured.Unstructured]{

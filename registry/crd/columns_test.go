@@ -142,7 +142,7 @@ func TestPath_ThatIsLongIsNoted(t *testing.T) {
 	require.Empty(t, all[0].Config().Columns)
 }
 
-// What is no time of an event is shown as Kubernetes shows it.
+// What is not a time of an event is shown as Kubernetes shows it.
 func TestColumn_OfADate(t *testing.T) {
 	for text, want := range map[string]any{`"0001-01-01T00:00:00Z"`: "<unknown>", `"null"`: "<unknown>", `""`: "<unknown>", `"today"`: "<invalid>", `1`: nil} {
 		manifest := strings.Replace(withColumn(".spec.at"), "type: string", "type: date", 1)

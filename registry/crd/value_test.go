@@ -137,7 +137,7 @@ func TestSchema_RepeatedItemsThatWereThereMayStay(t *testing.T) {
 	open := func(items ...any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"open": items}}}
 	}
-	require.Empty(t, validate(t.Context(), open("a", map[string]any{}, map[string]any{}), open("a")), "so it is with items that are no objects")
+	require.Empty(t, validate(t.Context(), open("a", map[string]any{}, map[string]any{}), open("a")), "so it is with items that are not objects")
 }
 
 func TestSchema_EmbeddedResourcesHaveKindAndMetadata(t *testing.T) {

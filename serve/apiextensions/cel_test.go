@@ -23,7 +23,7 @@ type noRed struct{}
 
 func (noRed) Check(definition, old json.RawMessage) field.ErrorList {
 	if strings.Contains(string(definition), `"wrong"`) && !strings.Contains(string(old), `"wrong"`) {
-		return field.ErrorList{field.Invalid(field.NewPath("spec", "validation", "openAPIV3Schema"), "wrong", "is no rule")}
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "validation", "openAPIV3Schema"), "wrong", "is not a rule")}
 	}
 	return nil
 }

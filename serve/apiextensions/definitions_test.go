@@ -33,7 +33,7 @@ func TestDefinitions_ServeAKindOnceItIsDefined(t *testing.T) {
 		require.Equal(t, map[string]string{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}, names)
 		stored, _, _ := unstructured.NestedStringSlice(o.Object, "status", "storedVersions")
 		require.Equal(t, []string{"v1"}, stored)
-		require.EqualValues(t, 1, o.GetGeneration(), "the status is no change of the definition")
+		require.EqualValues(t, 1, o.GetGeneration(), "the status is not a change of the definition")
 	})
 }
 

@@ -150,7 +150,7 @@ func TestDefinitions_AreRefusedAsInAClusterFor(t *testing.T) {
 	}
 }
 
-// What is no rule of a cluster is not refused.
+// What is not a rule of a cluster is not refused.
 func TestDefinitions_AreTakenAsInAClusterWith(t *testing.T) {
 	for what, edit := range map[string]func(map[string]any){
 		"rules of the name":          schemaOf(`{"type":"object","properties":{"metadata":{"type":"object","properties":{"name":{"type":"string","maxLength":9},"generateName":{"type":"string"}}}}}`),

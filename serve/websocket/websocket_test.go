@@ -121,7 +121,7 @@ func TestProtocols_FirstIsChosenAndTokensAreTaken(t *testing.T) {
 		resp, err := http.DefaultClient.Do(plain)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
-		require.Equal(t, 401, resp.StatusCode, "requests that are no handshakes")
+		require.Equal(t, 401, resp.StatusCode, "requests that are not handshakes")
 	}
 }
 

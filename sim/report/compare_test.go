@@ -120,7 +120,7 @@ func TestCompare_KnowsHowManyRunsItTakes(t *testing.T) {
 
 func TestCompare_OfOutliersAndZeros(t *testing.T) {
 	c := change(t, side(1, 1, 1, 1, 1, 90), side(1, 1, 1, 1, 1, 1))
-	require.Equal(t, report.Noise, c.Evidence, "one outlier is no change")
+	require.Equal(t, report.Noise, c.Evidence, "one outlier is not a change")
 	require.InDelta(t, 1, c.Before.Median, 1e-9)
 	_, text := compare(t, side(0, 0, 0, 0, 2), side(0, 0, 0, 0, 0))
 	require.Contains(t, text, "p99                    0s to 2s             0s                    ~  p=1.000\n")

@@ -96,7 +96,7 @@ func TestGzip_BoundsWhatComesOut(t *testing.T) {
 	_, _, err = small.Encode(&zeros)
 	require.ErrorIs(t, err, codec.ErrTooLarge, "what could not be read is not written")
 
-	require.NoError(t, codec.Gzip{Codec: raw{}, MaxSize: math.MaxInt64}.Decode(tag, bomb, &out), "the largest number is no limit")
+	require.NoError(t, codec.Gzip{Codec: raw{}, MaxSize: math.MaxInt64}.Decode(tag, bomb, &out), "the largest number is not a limit")
 	require.True(t, bytes.Equal(zeros, out))
 }
 

@@ -114,7 +114,7 @@ func TestRead_TakesLinesUpToMaxLine(t *testing.T) {
 	require.ErrorContains(t, err, "see Options.MaxLine")
 }
 
-// What cannot be read is no snapshot that is wrong, wherever the reader fails.
+// What cannot be read is not a snapshot that is wrong, wherever the reader fails.
 func TestRead_FailsAsItsReaderDoes(t *testing.T) {
 	errPipe := errors.New("broken pipe")
 	for line, text := range []string{"", head, head + one, head + one + end} {

@@ -35,7 +35,7 @@ func config() engine.Config[pod] {
 	}
 }
 
-// binary is a codec whose bytes are no JSON.
+// binary is a codec whose bytes are not JSON.
 type binary struct{}
 
 func (binary) Encode(value any) (uint8, []byte, error) {

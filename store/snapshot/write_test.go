@@ -198,7 +198,7 @@ func TestWrite_KeepsTimesOfAnyZone(t *testing.T) {
 	require.True(t, state.Objects[0].Expires.Equal(o.Expires), "%v is not %v", state.Objects[0].Expires, o.Expires)
 }
 
-// The identities of some storage are no revisions, such as those that package remote makes of uids.
+// The identities of some storage are not revisions, such as those that package remote makes of uids.
 func TestWrite_MakesIdentitiesRevisions(t *testing.T) {
 	schema := config().Schema()
 	o := schema.New()

@@ -156,7 +156,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"give memory, etcd:WHERE, bolt:WHERE": {"--crd", manifests, "--data=tape:0"},
 		"etcd:WHERE":                          {"--crd", manifests, "--data=etcd:"},
 		"watchmill-etcd: invalid configuration: --data is etcd:127.0.0.1:1/x/, which ends with a slash; give etcd:HOST:PORT": {"--crd", manifests, "--data=etcd:127.0.0.1:1/x/"},
-		"--data is etcd:127.0.0.1:1/x//y, whose prefix is no path":                                                           {"--crd", manifests, "--data=etcd:127.0.0.1:1/x//y"},
+		"--data is etcd:127.0.0.1:1/x//y, whose prefix is not a path":                                                        {"--crd", manifests, "--data=etcd:127.0.0.1:1/x//y"},
 		`--data is etcd:hostonly/x, where "hostonly" is not a host and a port`:                                               {"--crd", manifests, "--data=etcd:hostonly/x"},
 		`--data is etcd:/x, where "" is not a host and a port`:                                                               {"--crd", manifests, "--data=etcd:/x"},
 		`--data is etcd::1/x, where ":1" is not a host and a port`:                                                           {"--crd", manifests, "--data=etcd::1/x"},

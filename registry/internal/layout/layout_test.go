@@ -300,7 +300,7 @@ func TestLayout_ADeepCloneIsEqualWithoutSharing(t *testing.T) {
 	require.Equal(t, full(), *k.schema.Pointer(o).(*shelf))
 }
 
-// Equal pointers, and very many side by side, are no cycle.
+// Equal pointers, and very many side by side, are not a cycle.
 func TestLayout_ADeepCloneIsCompleteWithoutACycle(t *testing.T) {
 	k := kindOf[shelf]()
 	twice := &[]string{"a"}

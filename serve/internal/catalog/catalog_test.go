@@ -126,7 +126,7 @@ func TestOpenAPI_DescribesTheCommonFieldsThatASchemaDoesNot(t *testing.T) {
 	properties := doc.Components.Schemas["com.example.v1.Widget"].(map[string]any)["properties"].(map[string]any)
 	require.Equal(t, "Ours.", properties["kind"].(map[string]any)["description"])
 	require.Contains(t, properties["metadata"].(map[string]any)["properties"], "labels")
-	require.Equal(t, true, doc.Components.Schemas["com.example.v1.Zone"], "a schema that is no object is shown as it was given")
+	require.Equal(t, true, doc.Components.Schemas["com.example.v1.Zone"], "a schema that is not an object is shown as it was given")
 }
 
 // A kind of which nothing is stored has neither lists nor paths of single objects.

@@ -121,7 +121,7 @@ func TestOpenAPIV2_AnObjectThatMayHaveAnyFieldsIsNotDescribed(t *testing.T) {
 	}
 	odd := widgetOf("")
 	odd.Schema = json.RawMessage(`true`)
-	require.Equal(t, map[string]any{"type": "object", "x-kubernetes-group-version-kind": gvk}, definitions(t, odd)["com.example.v1.Widget"], "a schema that is no object")
+	require.Equal(t, map[string]any{"type": "object", "x-kubernetes-group-version-kind": gvk}, definitions(t, odd)["com.example.v1.Widget"], "a schema that is not an object")
 }
 
 func TestOpenAPIV2_MetadataRefersToOneSchema(t *testing.T) {

@@ -33,7 +33,7 @@ type Setup struct {
 	// Blocks says that storage may block, so the engine calls it from an actor of its
 	// own.
 	Blocks bool `json:"blocks,omitzero"`
-	// Batch is the maximum number of events that storage returns at once; zero is no
+	// Batch is the maximum number of events that storage returns at once; zero means no
 	// limit.
 	Batch int `json:"batch,omitzero"`
 	// SharesState says that the engine shares the state that storage keeps, as it does

@@ -116,7 +116,7 @@ func watchOf(w *World[Thing], t actors.Task) *watch[Thing] {
 }
 
 // mailboxIn returns the mailbox in the unexported fields of a watch's handle; the zero
-// Value if the watch is no actor.
+// Value if the watch is not an actor.
 func mailboxIn(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		v = v.Elem()

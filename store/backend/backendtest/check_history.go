@@ -35,7 +35,7 @@ var historyChecks = []check{
 		}
 		require.Equal(x, a2.Revision, x.compacted())
 		if x.Backend.Traits().Contiguous {
-			require.Equal(x, a2.Revision, x.revision(), "a compaction is no change")
+			require.Equal(x, a2.Revision, x.revision(), "a compaction is not a change")
 		}
 	}},
 	{"Compact_EarlierWatchesExpire", func(x *fixture) {

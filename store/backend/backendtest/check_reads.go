@@ -33,7 +33,7 @@ var readChecks = []check{
 		o = x.update(o, "y")
 		x.holds(o)
 		_, err = x.Backend.Get(x.ctx, "a")
-		x.fails(err, store.ErrNotFound, "a prefix is no object")
+		x.fails(err, store.ErrNotFound, "a prefix is not an object")
 		x.remove(o)
 		_, err = x.Backend.Get(x.ctx, "a/1")
 		x.fails(err, store.ErrNotFound, "Get after removal")

@@ -155,7 +155,7 @@ var watchChecks = []check{
 	{"Contract_EmittedValuesAreNotState", func(x *fixture) {
 		emitter, ok := x.Backend.(backend.Emitter)
 		if !ok {
-			x.inapplicable("the backend is no backend.Emitter")
+			x.inapplicable("the backend is not a backend.Emitter")
 			return
 		}
 		a := x.create("a", "x")

@@ -27,7 +27,7 @@ func (s *slowToDeclare) Declare(name string, first uint64) (journal.Bounds, erro
 	return s.Faulty.Declare(name, first)
 }
 
-// A type that New has not read yet has no history to give up for space, which is no error.
+// A type that New has not read yet has no history to give up for space, which is not an error.
 func TestWrite_MakesSpaceBesideATypeThatIsBeingOpened(t *testing.T) {
 	slow := &slowToDeclare{entered: make(chan struct{}), wait: make(chan struct{})}
 	var told []error

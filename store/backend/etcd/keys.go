@@ -38,7 +38,7 @@ func validatePrefix(prefix string) error {
 		return invalid("ends with a slash, which goes between it and the keys; leave that out")
 	}
 	if err := store.ValidateKey(strings.TrimPrefix(prefix, "/")); err != nil {
-		return invalid("is no path: " + err.Error())
+		return invalid("is not a path: " + err.Error())
 	}
 	return nil
 }

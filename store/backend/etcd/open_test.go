@@ -29,7 +29,7 @@ func TestNew_RefusesAConfigThatCannotBe(t *testing.T) {
 	for field, change := range map[string]func(*etcd.Config){
 		"Config.Prefix is empty":                  func(c *etcd.Config) { c.Prefix = "" },
 		"Config.Prefix ends with a slash":         func(c *etcd.Config) { c.Prefix = "/" },
-		"Config.Prefix is no path":                func(c *etcd.Config) { c.Prefix = "/shop//pods" },
+		"Config.Prefix is not a path":             func(c *etcd.Config) { c.Prefix = "/shop//pods" },
 		"Config.Prefix is not valid UTF-8":        func(c *etcd.Config) { c.Prefix = "\xff" },
 		"Config.Schema has functions missing":     func(c *etcd.Config) { c.Schema = store.Schema{} },
 		"Config.Endpoints is empty":               func(c *etcd.Config) { c.Endpoints = nil },

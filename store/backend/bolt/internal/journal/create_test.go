@@ -30,7 +30,7 @@ func TestOpen_RemovesWhatACrashHasLeft(t *testing.T) {
 	}
 }
 
-// A directory with files is no copy that a crash has left, and is in the way of writers alone.
+// A directory with files is not a copy that a crash has left, and is in the way of writers alone.
 func TestOpen_SaysWhatItCannotRemove(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	require.NoError(t, f.Close())

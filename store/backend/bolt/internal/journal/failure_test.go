@@ -78,7 +78,7 @@ func TestAppend_IsUncertainIfTheMetaPageMayBeWritten(t *testing.T) {
 	}
 }
 
-// No space for the data pages is no failure; no space that a sync reports is one, since what was
+// No space for the data pages is not a failure; no space that a sync reports is one, since what was
 // written before it may be lost.
 func TestAppend_IsUncertainIfASyncFindsNoSpace(t *testing.T) {
 	none := syscall.ENOSPC

@@ -331,7 +331,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What is no snapshot at all may have no end, and would fill the disk.
+// What is not a snapshot at all may have no end, and would fill the disk.
 func TestRestore_ReadsNoMoreThanTheBeginningOfSomethingElse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "restored.db")
 	_, err := journal.Restore(t.Context(), &endless{t: t}, path, journal.RestoreOptions{})

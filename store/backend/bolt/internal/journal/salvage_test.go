@@ -131,7 +131,7 @@ func TestSalvage_LosesAnObjectOnce(t *testing.T) {
 	require.Equal(t, 2, f.requireChecked().Records)
 }
 
-// A value that was passed by is no object, also if its record is damaged.
+// A value that was passed by is not an object, also if its record is damaged.
 func TestSalvage_MakesNoObjectOfAValueThatWasPassedBy(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.put("a", "first")

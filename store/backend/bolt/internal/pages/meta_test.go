@@ -195,7 +195,7 @@ func (f *failingOnce) ReadAt(p []byte, at int64) (int, error) {
 	return f.sparse.ReadAt(p, at)
 }
 
-// An error of reading is no damage, wherever it comes, and what cannot be read is not foreign.
+// An error of reading is not damage, wherever it comes, and what cannot be read is not foreign.
 func TestReadMetas_PassesOnWhatReadingMeets(t *testing.T) {
 	image := read(t, written(t, 10))
 	broken := errors.New("broken")

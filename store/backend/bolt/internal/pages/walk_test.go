@@ -98,7 +98,7 @@ func TestReadMetas_TakesTheOtherIfOneIsInvalid(t *testing.T) {
 	}
 }
 
-// An error of reading is no damage.
+// An error of reading is not damage.
 func TestWalk_PassesOnWhatReadingMeets(t *testing.T) {
 	image := read(t, written(t, 10))
 	metas, err := pages.ReadMetas(bytes.NewReader(image), int64(len(image)))
