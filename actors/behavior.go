@@ -31,7 +31,7 @@ type Waker interface {
 	Woken(ctx *Context) (again bool)
 }
 
-// Starter is called before the first message, also after a restart.
+// Starter is called before the first message, and again after a restart.
 type Starter interface{ Started(ctx *Context) }
 
 // Flusher is called when a turn that handled at least one message ends, because

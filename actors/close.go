@@ -57,7 +57,7 @@ func (s *System) finish(ctx context.Context) error {
 		}
 	}
 	s.shutdown.Do(func() {
-		defer close(s.closed) // also if the clock ends the goroutine
+		defer close(s.closed) // even if the clock ends the goroutine
 		if s.owned.pool != nil {
 			s.owned.pool.Close()
 		}

@@ -157,7 +157,7 @@ func (p *Pool) own(g *taskGroup) *taskGroup {
 	return &p.ungrouped
 }
 
-// queuedLocked counts n tasks that were queued for g, and wakes so many of the parked
+// queuedLocked counts n tasks that were queued for g, and wakes that many of the parked
 // workers for them. If g has been idle and none is parked, a busy one is to yield.
 func (p *Pool) queuedLocked(g *taskGroup, n, workers int) {
 	if p.queued == 0 {

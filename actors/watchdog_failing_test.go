@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 )
 
-// brokenClock fails when it is asked for a timer, after so many for which it does not, and when it
+// brokenClock fails when it is asked for a timer, after that many for which it does not, and when it
 // is to stop one.
 type brokenClock struct {
 	clock.Clock

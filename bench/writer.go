@@ -58,7 +58,7 @@ func (w *writer) share(ctx context.Context, begin int64, k int, write func(conte
 }
 
 // await waits until the i-th write is due and returns that time, in nanoseconds since
-// start, also if earlier writes have delayed this one. After a sleep it returns the time of
+// start, even if earlier writes have delayed this one. After a sleep it returns the time of
 // waking up, since a late wake-up is not a delay of the system.
 func (w *writer) await(begin int64, i int) int64 {
 	if w.rate == 0 {

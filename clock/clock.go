@@ -21,7 +21,7 @@ type Timer = interface {
 	Stop() bool
 }
 
-// Stop stops the timer in *t, if there is one, and sets *t to nil, also if the timer, which may be
+// Stop stops the timer in *t, if there is one, and sets *t to nil, even if the timer, which may be
 // the user's, panics.
 func Stop(t *Timer) {
 	if stopped := *t; stopped != nil {

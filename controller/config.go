@@ -36,7 +36,7 @@ type Config[T any] struct {
 	// that has changed. It must be quick: it is called for every change, and those that wait
 	// for it are kept, however many; see [Stats].Lag. The informer's OnError gets a panic in
 	// it. Where they follow from what an object refers to, return those of Old, too: it may
-	// refer to something else by now, also if it is deleted.
+	// refer to something else by now, even if it is deleted.
 	Keys func(informer.Notification[T]) []string
 
 	// Workers is how many calls may run at once; zero means one.

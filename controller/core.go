@@ -147,7 +147,7 @@ func (c *core) reconcile(key string) {
 	c.began(key)
 	var result Result
 	err := usercode.ErrGoexit // unless the call returns
-	defer c.queue.Done(key)   // also if OnError or the limiter ends the goroutine
+	defer c.queue.Done(key)   // even if OnError or the limiter ends the goroutine
 	defer func() {
 		c.returned(key)
 		c.finish(key, result, err)

@@ -32,7 +32,7 @@ type shop struct {
 	opened []func() error
 }
 
-// open opens what it can, also if it fails: close closes that.
+// open opens what it can, even if it fails: close closes that.
 func (s *shop) open(path string) error {
 	file, err := bolt.Open(path, bolt.Options{})
 	if err != nil {

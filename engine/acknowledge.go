@@ -7,7 +7,7 @@ import (
 )
 
 // acknowledged is the newest revision that a write has returned. Storage that goes back in
-// time loses such writes, so what was acknowledged before counts no longer from then on.
+// time loses such writes, so from then on what was acknowledged before does not count.
 type acknowledged struct {
 	revision atomic.Uint64
 	// doubts counts how often storage may have gone back.

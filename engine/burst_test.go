@@ -187,7 +187,7 @@ func TestWatch_IdleOnesHaveNoGoroutines(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, events, 1)
 	}
-	require.Less(t, runtime.NumGoroutine()-before, 50, "also once they were woken")
+	require.Less(t, runtime.NumGoroutine()-before, 50, "even once they were woken")
 	require.NoError(t, e.Close())
 	require.Zero(t, host.Actors())
 	require.Zero(t, host.Timers())

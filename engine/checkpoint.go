@@ -34,11 +34,11 @@ type Checkpoint struct {
 // state the cache has, which does not block. Until the cache has been filled, and without
 // a cache, it calls the backend, which may block.
 //
-// It fails once the engine is closed, also in a handler that Close waits for and that has to save
-// where it is. And it cannot know whether a revision was read before storage was restored or
-// replaced, and so is of the storage before. Where a consumer may meet either, take
-// [Engine.Timeline] before its watch, give it to the watch, and make the checkpoints of it, which
-// needs no engine:
+// It fails once the engine is closed, even in a handler that Close waits for and that has to save
+// where it is. Nor does it know whether a revision was read before storage was restored or
+// replaced, and so is of the earlier storage. A consumer that may meet either takes
+// [Engine.Timeline] before its watch, gives it to the watch, and makes its checkpoints from it,
+// which needs no engine:
 //
 //	save(engine.Checkpoint{Store: timeline.Store(), Revision: watch.Revision()})
 //
@@ -100,9 +100,9 @@ func (e *CheckpointError) Is(target error) bool {
 	return target == ErrForeignCheckpoint || target == ErrExpired
 }
 
-// String returns the checkpoint as [ParseCheckpoint] reads it: the revision, an @,
-// and the storage; "" for none, and without a revision, as that of a watch whose initial state
-// is incomplete: there is nothing to resume after.
+// String returns the checkpoint as [ParseCheckpoint] reads it: the revision, an @, and the
+// storage. It returns "" without a revision, since there is nothing to resume after: for the zero
+// value, and for a watch whose initial state is incomplete.
 func (c Checkpoint) String() string {
 	if c.Revision == 0 {
 		return ""
@@ -110,7 +110,7 @@ func (c Checkpoint) String() string {
 	return strconv.FormatUint(uint64(c.Revision), 10) + "@" + c.Store
 }
 
-// ParseCheckpoint parses the result of String, also with a line feed at its end, as in a file that
+// ParseCheckpoint parses the result of String, which may have a line feed at its end, as in a file that
 // an editor has written. Its error is an [ErrConfig].
 func ParseCheckpoint(text string) (Checkpoint, error) {
 	text = strings.TrimSuffix(text, "\n")

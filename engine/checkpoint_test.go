@@ -353,7 +353,7 @@ func TestWarmStart_WindowKeepsWhatStorageKeeps(t *testing.T) {
 	require.Len(t, until(t, ctx, w, last), 5)
 }
 
-// A checkpoint names the storage whose state the cache has, also while that was replaced and the
+// A checkpoint names the storage whose state the cache has, even while that was replaced and the
 // cache has not noticed: the revisions are of what it shows.
 func TestCheckpoint_IsOfTheStorageThatTheCacheHas(t *testing.T) {
 	f := newReadFixture(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
-// A call that is in progress when the engine closes fails with ErrEngineClosed, also if it
+// A call that is in progress when the engine closes fails with ErrEngineClosed, even if it
 // finds the storage closed.
 func TestClose_DuringACallThatNeedsStorage(t *testing.T) {
 	type things = *engine.Engine[thing]

@@ -155,7 +155,7 @@ type Config[T any] struct {
 	// Backoff spaces the attempts to reconnect to a backend that fails.
 	Backoff Backoff
 	// ListWhenBehind has the cache list instead of resuming when it reconnects to a backend
-	// that has moved on by more than so many revisions. It is for storage that repeats
+	// that has moved on by more than that many revisions. It is for storage that repeats
 	// changes more slowly than it lists the state, such as etcd. Watches then get the
 	// difference, without what was emitted in between, and cannot resume in between.
 	// Revisions count the whole storage, for etcd those of all kinds in the cluster. Zero
@@ -171,7 +171,7 @@ type Config[T any] struct {
 	// OnError is called with every error that no call returns, such as those of a
 	// backend that is retried. It must not block.
 	OnError func(error)
-	// OnEnd is called once for each watch that has ended, also of [Engine.Source], with
+	// OnEnd is called once for each watch that has ended, including those of [Engine.Source], with
 	// its name and the error that its Err returns. The watch's handler may still be in
 	// its last call. A client of Source that comes back has another watch under the same name,
 	// and so may have many ends: an informer comes back again and again while [Engine.Drain]
@@ -314,8 +314,8 @@ func (s *settings) validate() error {
 	return s.resolveIndexes()
 }
 
-// validateBackend returns a [*ConfigError] if the backend has values of another type, which would
-// be read as what they are not.
+// validateBackend returns a [*ConfigError] if the backend has values of another type, which the
+// engine would misread.
 func (s *settings) validateBackend() error {
 	if s.backend == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	// ErrDraining: the engine is being drained, and accepts no writes and new watches.
+	// ErrDraining: the engine is being drained, and accepts neither writes nor new watches.
 	// It is an [ErrEngineClosed]. A write that took effect so late that watches may not be told
 	// fails with an error that is a [backend.ErrUncertain], too.
 	ErrDraining = fmt.Errorf("%w: it is being drained", ErrEngineClosed)
@@ -32,8 +32,8 @@ var (
 type Undelivered struct {
 	// Name is the name of the watch; see [WatchOptions].Name.
 	Name string
-	// Events is how many events it had not delivered; see [Watch.Lag]. Initial: neither
-	// had it delivered the rest of its initial state.
+	// Events is how many events it had not delivered; see [Watch.Lag]. Initial says whether
+	// it had not delivered the rest of its initial state, either.
 	Events  uint64
 	Initial bool
 	// Revision is where its consumer stood; see [Watch.Revision].

@@ -84,7 +84,7 @@ func TestDrain_WaitsForALoopThatWasLeft(t *testing.T) {
 	require.Equal(t, []engine.Undelivered{{Name: "left", Events: 2, Revision: 2}}, late.Watches)
 }
 
-// A loop that is in the middle of a batch has the rest of it still to come, also if that has
+// A loop that is in the middle of a batch has the rest of it still to come, even if that has
 // left the window.
 func TestDrain_WaitsForALoopWhoseEventsHaveLeftTheWindow(t *testing.T) {
 	for _, left := range []bool{false, true} {

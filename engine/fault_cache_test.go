@@ -93,7 +93,7 @@ type failure struct {
 	synthetic uint64
 }
 
-// failWhileWaiting has the clock fail when it has been read so many times, and
+// failWhileWaiting has the clock fail when it has been read that many times, and
 // judges what follows if it was the watchCache that read it.
 func failWhileWaiting(t *testing.T, reads int, seed uint64) (outcome failure) {
 	f := newCacheFixture(t, seed)

@@ -111,7 +111,7 @@ func (f *fixture) heal() {
 	f.faults = nil
 }
 
-// batchesOf makes watches of storage hand out at most so many events at once.
+// batchesOf makes watches of storage hand out at most that many events at once.
 func batchesOf(most int) faulty.Action {
 	return faulty.Before(func(_ context.Context, c *faulty.Call) { c.Max = min(c.Max, most) })
 }

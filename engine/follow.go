@@ -244,7 +244,7 @@ const (
 	longestPause = time.Second
 )
 
-// pauseAfter returns the pause after so many failures in a row. The first has none.
+// pauseAfter returns the pause after that many failures in a row. The first has none.
 func pauseAfter(failures int) time.Duration {
 	if failures < 2 {
 		return 0

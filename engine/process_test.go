@@ -175,7 +175,7 @@ func TestProcess_DrainWaitsForPauses(t *testing.T) {
 	})
 }
 
-// The context that a handler waits on ends with whatever ends its watch, also while
+// The context that a handler waits on ends with whatever ends its watch, even while
 // the handler holds the only worker.
 func TestProcess_ContextEndsWithTheWatch(t *testing.T) {
 	errEnough := errors.New("that is enough")

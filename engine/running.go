@@ -30,8 +30,8 @@ func (e *core) lastEnds() []WatchEnd { return e.ends.newest() }
 // Name returns the name of the engine.
 func (r Running) Name() string { return r.core.settings().name }
 
-// ID returns what tells the engine from others of its host, also from those of the same name and
-// those that have ended.
+// ID returns a text that no other engine of the host has, not even one of the same name or one
+// that has ended.
 func (r Running) ID() string { return r.core.id() }
 
 // Cached reports whether there is a cache; without one most of Stats is zero.

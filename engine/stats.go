@@ -135,7 +135,7 @@ func (e *core) stats() Stats {
 	return s
 }
 
-// historianOf returns the backend that has the history, also if decorators are around it.
+// historianOf returns the backend that has the history, even if decorators are around it.
 func historianOf(b backend.Backend) (h backend.Historian, ok bool) {
 	for {
 		if h, ok = b.(backend.Historian); ok {

@@ -43,7 +43,7 @@ func (t Timeline) expected() *store.Timeline {
 	if !t.known {
 		return nil
 	}
-	of := t.of // t itself would be allocated also if it is not known
+	of := t.of // t itself would be allocated even if it is not known
 	return &of
 }
 

@@ -26,7 +26,7 @@ var lives = []struct {
 	{"at a greater revision", 7, 0},
 }
 
-// replaceStorage has other storage under the engine, which notices it after so many
+// replaceStorage has other storage under the engine, which notices it after that many
 // writes, and makes more of them.
 func (f *readFixture) replaceStorage(before, then int) {
 	f.t.Helper()

@@ -84,7 +84,7 @@ func (s *Subscription) Lag() uint64 { return s.watch.Lag() }
 func (s *Subscription) Behind() time.Duration { return s.watch.Behind() }
 
 // Subscribe calls handle with every message from now on, one at a time, in order. The
-// handler may block: then only its own subscription lags. It may publish, also to this
+// handler may block: then only its own subscription lags. It may publish, even to this
 // topic. If it panics, its subscription ends with a [*PanicError]. The subscription
 // ends when ctx is done.
 //

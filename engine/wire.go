@@ -40,7 +40,7 @@ func (r *root) Dropped(m startUncached) { m.watch.refuse() }
 // Started starts the engine's other actors, each before the one that sends to it.
 func (r *root) Started(ctx *actors.Context) {
 	err := errNotStarted
-	defer func() { r.started <- err }() // also if it fails: New waits
+	defer func() { r.started <- err }() // even if it fails: New waits
 	err = r.engine.wire(ctx)
 }
 

@@ -13,9 +13,9 @@ import (
 // [Engine.Backend] do not.
 func WriterOf[T any](e *Engine[T]) backend.Backend { return e.core.writer() }
 
-// CachedOf returns a function of what the engine's cache has under a key now, nil if that is
-// nothing, or the cache has not been filled. It is for backends below the engine whose objects cost
-// something to make, where the cache may have them already. The function does not block, never calls
+// CachedOf returns a function that returns the object that the engine's cache has under a key now,
+// nil if there is none or the cache has not been filled. It is for backends below the engine whose
+// objects cost something to make, but may be in the cache. The function does not block, never calls
 // the backend, and is safe for concurrent use.
 func CachedOf[T any](e *Engine[T]) func(key string) *store.Object { return e.core.inCache }
 

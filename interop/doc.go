@@ -3,7 +3,7 @@
 // and kubectl of two minor versions, built from their modules.
 //
 //	kubectl, client-go ──HTTP──▶ serve ──▶ registry ──▶ engine, all in the test's process
-//	kubectl, client-go ──HTTP──▶ watchmill serve, a process of its own, also over TLS
+//	kubectl, client-go ──HTTP──▶ watchmill serve, a process of its own, with and without TLS
 //
 // It is a module of its own, since these clients are far heavier than all of what
 // they test. It has only tests and the command kubectl. The previous minor version is the

@@ -37,7 +37,7 @@ type proxy struct {
 	unanswered int
 }
 
-// linkQuality is how a proxy passes data on: in pieces of at most so many bytes, each after
+// linkQuality is how a proxy passes data on: in pieces of at most that many bytes, each after
 // a pause, or not at all.
 type linkQuality struct {
 	piece int

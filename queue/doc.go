@@ -41,7 +41,7 @@
 //   - Calls that block take a context. If an entry comes and the context ends while a
 //     call waits, it returns the entry.
 //   - The queues start no goroutines. Delays are timers of the queue's clock.
-//   - Done is closed after the last entry of the first Replace was processed, also if
+//   - Done is closed after the last entry of the first Replace was processed, even if
 //     processing failed or panicked.
 //
 // # Closing

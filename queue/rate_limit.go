@@ -78,7 +78,7 @@ func (l *Exponential[T]) When(item T, _ time.Time) time.Duration {
 		return 0
 	}
 	wait := float64(l.base) * math.Pow(2, float64(before))
-	if wait >= float64(l.longest) { // also when it would not fit a Duration
+	if wait >= float64(l.longest) { // even when it would not fit a Duration
 		return l.longest
 	}
 	return time.Duration(wait)

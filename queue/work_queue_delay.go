@@ -32,7 +32,7 @@ func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) (err error) {
 		return ErrShutDown
 	}
 	q.meter.call(WorkQueueMetrics.Retried)
-	defer func() { // also if a function of the user ends the goroutine
+	defer func() { // even if a function of the user ends the goroutine
 		if failed := q.arm(); err == nil {
 			err = failed
 		}
@@ -132,7 +132,7 @@ func (q *WorkQueue[T]) fire(no uint64) {
 	if no == q.timerNo {
 		q.timer = nil
 	}
-	defer func() { _ = q.arm() }() // also if a function of the user ends the goroutine
+	defer func() { _ = q.arm() }() // even if a function of the user ends the goroutine
 	q.addDue(q.now())
 }
 

@@ -26,7 +26,7 @@ type ActionConfig[T any] struct {
 	Schema   json.RawMessage
 	Decoders map[string]func(body []byte) ([]byte, error)
 	// Do does what obj asks for to the object under key, unless opts.DryRun is set, and completes obj, which
-	// is the answer. It is called concurrently, also for an object that does not exist, and obj is the
+	// is the answer. It is called concurrently, even for an object that does not exist, and obj is the
 	// call's own. Errors are those of a write. After other errors something may have been done, so a server
 	// lets clients ask again by themselves only if they are [backend.Retryable]. Required.
 	Do func(ctx context.Context, key string, obj *T, opts WriteOptions) error

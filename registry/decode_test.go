@@ -79,7 +79,7 @@ func TestResource_WideBodiesAreNotNested(t *testing.T) {
 	}
 }
 
-// The parser puts the names of the fields around together for each field that is there twice, also where
+// The parser puts the names of the fields around together for each field that is there twice, even where
 // nothing is told of it: a body has room for one name of a megabyte and for many fields below it.
 func TestResource_FieldsOfLongNamesAreRefused(t *testing.T) {
 	s, err := registry.New(registry.Config[unstructured.Unstructured]{Kind: config().Kind})

@@ -202,7 +202,7 @@ func (c *core) deleteOne(ctx context.Context, key string, opts DeleteOptions) (o
 }
 
 // deleteAll deletes the objects that which selects, page by page, and returns their last
-// states, also if it fails. Objects that are gone by then are left out. With a limit it deletes
+// states, even if it fails. Objects that are gone by then are left out. With a limit it deletes
 // one page of that many, and there is a token for those after it. The revision is not less than
 // that of any object.
 func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (deleted objects, err error) {

@@ -85,7 +85,7 @@ func TestDeleteAll_ReadsPages(t *testing.T) {
 	require.Equal(t, registry.DeletePage+1, n)
 }
 
-// Each deletion is a change, too, so many of them displace the revision of the first page.
+// Each deletion is a change, too: many of them displace the revision of the first page.
 func TestDeleteAll_GoesOnWhereTheRevisionOfItsFirstPageIsGone(t *testing.T) {
 	cfg := config()
 	cfg.Engine.Window = engine.Window{MaxEvents: 100}

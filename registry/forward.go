@@ -23,7 +23,7 @@ import (
 //
 // The answers are the objects as JSON. Errors match those of [Store], except that a refusal by the
 // server's admission cannot be distinguished from one by its authorization, and is
-// [backend.ErrDenied]. Bodies belong to the call, also when its context has ended it: they may still
+// [backend.ErrDenied]. Bodies belong to the call, even when its context has ended it: they may still
 // be on their way.
 type Forwarder interface {
 	// ForwardCreate stores the object in body, which is JSON.

@@ -43,13 +43,13 @@ type Patch struct {
 	merge      Merge           // of a strategic merge patch
 }
 
-// ParsePatch reads a patch for the resource. The error is a [*BadRequestError], also for a
+// ParsePatch reads a patch for the resource. The error is a [*BadRequestError], even for a
 // strategic merge patch where StrategicMerge is nil, and otherwise as of the function ParsePatch.
 func (i *Info) ParsePatch(kind PatchType, body []byte) (*Patch, error) {
 	return parsePatch(kind, body, i.StrategicMerge)
 }
 
-// ParsePatch reads a JSON patch or a merge patch. The error is a [*BadRequestError], also for a
+// ParsePatch reads a JSON patch or a merge patch. The error is a [*BadRequestError], even for a
 // patch of more than 10,000 operations, or one that nests more than 100 lists and objects, or too many
 // fields below names of more than 16 KiB, and for a strategic merge patch, which [Info.ParsePatch]
 // reads.
@@ -137,7 +137,7 @@ type operation struct {
 // Kubernetes, an operation replace sets a field that is missing, unless its name is a number, and a
 // negative index counts from the end of a list. An operation test of a list that has null in it fails.
 //
-// The error is a [*PatchError], also if the operations copy more than 3 MiB, insert and remove too many
+// The error is a [*PatchError], even if the operations copy more than 3 MiB, insert and remove too many
 // items in lists that are too long, or are too many for an object of very many fields. A
 // [*BadRequestError] of [Config].StrategicMerge, or its panic as a [*usercode.PanicError], is returned
 // as it is. It is safe for concurrent use.

@@ -67,7 +67,7 @@ func TestMergePatch_KeepsAllDigits(t *testing.T) {
 	require.ErrorAs(t, err, new(*registry.PatchError))
 }
 
-// If each field were looked for among all others, a merge patch of so many would take most of an hour.
+// If each field were looked for among all others, a merge patch of that many would take most of an hour.
 func TestMergePatch_MayHaveManyFields(t *testing.T) {
 	object := func(value string) string {
 		all := make([]string, 600_000)

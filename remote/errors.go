@@ -202,7 +202,7 @@ func (e *FrameError) Error() string {
 func (e *FrameError) Unwrap() error { return e.Cause }
 
 // SizeError reports an answer, other than of a watch, with more bytes than the
-// configuration allows, also one that is small as long as it is compressed.
+// configuration allows, even one that is small as long as it is compressed.
 type SizeError struct {
 	// Request is the method and the URL.
 	Request string

@@ -230,7 +230,7 @@ func split(body []byte) (object, meta map[string]json.RawMessage, err error) {
 			return nil, nil, err
 		}
 	}
-	if meta == nil { // also if it is null
+	if meta == nil { // even if it is null
 		meta = map[string]json.RawMessage{}
 	}
 	return object, meta, nil

@@ -20,7 +20,7 @@ import (
 const tokenMark = "remote:"
 
 // List returns a page of objects in the server's order, which is that of keys. Without a
-// limit it is all of them, also if the server returns them in several pages. A list that
+// limit it is all of them, even if the server returns them in several pages. A list that
 // continues after a key, and not by a token of the server's, requests the whole state, for
 // each of its pages anew, since the protocol cannot begin a list there.
 //

@@ -48,7 +48,7 @@ func threePages(token string) string {
 	return pageOf("c", 5, "")
 }
 
-// A list without a limit is complete, also if the server, or a gateway before it, returns
+// A list without a limit is complete, even if the server, or a gateway before it, returns
 // pages nevertheless.
 func TestList_WithoutALimitReadsAllPages(t *testing.T) {
 	b := paging(t, threePages)

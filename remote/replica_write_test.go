@@ -160,7 +160,7 @@ func TestReplica_DeletionThatAlwaysConflictsEnds(t *testing.T) {
 	require.ErrorContains(t, err, "it is held")
 }
 
-// What an origin warns of, it warns of also if it refuses the write.
+// What an origin warns of, it warns of even if it refuses the write.
 func TestReplica_PassesOnTheWarningsOfARefusedWrite(t *testing.T) {
 	r := replica(t, newServer(t).url)
 	r.create("bad", 1)

@@ -38,7 +38,7 @@ func TestBackend_RequestsOfAKey(t *testing.T) {
 	require.Equal(t, []string{"", "application/json"}, media)
 }
 
-// The context's cause ends a call also while the answer is read.
+// The context's cause ends a call even while the answer is read.
 func TestBackend_TellsWhyItsContextEnded(t *testing.T) {
 	why := errors.New("the caller has had enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -212,7 +212,7 @@ func hangingUp() net.Conn {
 	return client
 }
 
-// Without a connection nothing was sent, whatever the reason is: also if the name of the server
+// Without a connection nothing was sent, whatever the reason is: even if the name of the server
 // does not lead anywhere, or the server proves to be another one.
 func TestBackend_AWriteWithoutAConnectionIsNotUncertain(t *testing.T) {
 	refusal := errors.New("tls: the certificate is of another server")
@@ -251,7 +251,7 @@ func TestBackend_TellsOnceThatThereIsNoAnswer(t *testing.T) {
 	})
 }
 
-// A deletion is later than what it deletes, also if the server tells an older revision.
+// A deletion is later than what it deletes, even if the server tells an older revision.
 func TestRemove_IsLaterThanTheObject(t *testing.T) {
 	for told, want := range map[string]store.Revision{"9": 9, "3": 6} {
 		b := pretend(t, func(*http.Request) (*http.Response, error) {

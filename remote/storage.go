@@ -14,7 +14,7 @@ import (
 )
 
 // StoreID returns the identity of the server's storage, which the server tells in
-// [registry.StorageHeader]: that of the origin, also through other replicas. It changes
+// [registry.StorageHeader]: that of the origin, even through other replicas. It changes
 // when the origin is restored from a copy, or its storage is replaced, even if the
 // revision stays the same. It costs a list of one object. If the answer has no identity,
 // as through a proxy that removes the header now and then, it is the one told last.

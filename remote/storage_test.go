@@ -291,7 +291,7 @@ func TestWatch_EndsWhenItsConnectionComesBackToOtherStorage(t *testing.T) {
 }
 
 // Lists and watches tell themselves which storage they are of: a replica sends no request
-// for that, also when the origin was restored.
+// for that, even when the origin was restored.
 func TestReplica_AsksForTheStorageByNoRequestOfItsOwn(t *testing.T) {
 	before, after := originWith(t, "a", "b"), originWith(t, "x", "y", "z")
 	p := newProxy(t, before.url)

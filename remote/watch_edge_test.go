@@ -153,7 +153,7 @@ func TestWatch_AnOldBookmarkMovesNothingBack(t *testing.T) {
 	})
 }
 
-// What lies outside of the configured namespace is in no list and no watch, also if they ask for it.
+// What lies outside of the configured namespace is in no list and no watch, even if they ask for it.
 func TestBackend_HasNothingOutsideOfItsNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := pretend(t, func(r *http.Request) (*http.Response, error) {

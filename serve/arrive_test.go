@@ -56,7 +56,7 @@ func (w slowWrite) finish(name string) int {
 	return 0
 }
 
-// byHeader tells users by a header, and allows so many writes.
+// byHeader tells users by a header, and allows that many writes.
 func byHeader(writes int) func(*serve.Config) {
 	return func(c *serve.Config) {
 		c.Limits.Writes = writes

@@ -10,7 +10,7 @@ import (
 
 // Audited is a request that is over, refused ones included.
 type Audited struct {
-	// User is the user that was authenticated, also if it acted as another.
+	// User is the user that was authenticated, even if it acted as another.
 	User User
 	// Impersonated is the user that User acted as, nil if it acted as itself, or was not allowed
 	// to act as another. See [Config].Impersonation.
@@ -29,7 +29,7 @@ type Audited struct {
 	End error
 }
 
-// audit calls the hooks with the request that has ended: Audit also if Metrics ends the goroutine.
+// audit calls the hooks with the request that has ended: Audit even if Metrics ends the goroutine.
 func (c *call) audit() {
 	if c.cfg.Audit != nil {
 		defer c.hook("Config.Audit", func() {

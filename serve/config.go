@@ -108,7 +108,7 @@ type Limits struct {
 	// place to a new one, and goes on. There are at most Reads of those; when there are as
 	// many, one is cut off, chosen as among bodies.
 	//
-	// A list that is being sent keeps its state in memory: all of its objects, also those that were
+	// A list that is being sent keeps its state in memory: all of its objects, including those that were
 	// replaced since. It lasts as long as its client reads as WriteStall demands. So in the worst case as many
 	// past states are kept as Reads and those that gave up their places; if users are not trusted with that,
 	// fewer Reads bound it.
@@ -165,7 +165,7 @@ func (l Limits) withDefaults(knowsUsers bool) Limits {
 	}
 }
 
-// connectionsOf returns the default of ConnectionsPerAddress in a process that may have so many
+// connectionsOf returns the default of ConnectionsPerAddress in a process that may have that many
 // files open, zero if that is not known.
 func connectionsOf(descriptors uint64) int {
 	const enough = 12_000

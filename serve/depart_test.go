@@ -38,7 +38,7 @@ func items(resp *http.Response) (int, error) {
 	return len(list.Items), err
 }
 
-// fewReads allows so many reads, and makes no answer stall within a test.
+// fewReads allows that many reads, and makes no answer stall within a test.
 func fewReads(reads int) func(*serve.Config) {
 	return func(c *serve.Config) {
 		byHeader(10)(c)
@@ -73,7 +73,7 @@ func TestDepart_SlowReadersKeepNoOtherFromReading(t *testing.T) {
 	}, fewReads(1))
 }
 
-// There are only so many of them. Then the one of the user with the most that has been sent longest is
+// There are only that many of them. Then the one of the user with the most that has been sent longest is
 // cut off.
 func TestDepart_OneOfTooManyIsCutOff(t *testing.T) {
 	told := &recorder{}

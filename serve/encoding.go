@@ -143,7 +143,7 @@ func (e *encodings) stats() (hits, misses uint64, bytes int) {
 	return e.hits, e.misses, e.size
 }
 
-// encode returns the item as JSON. A panic of the kind's own encoding is an error, also for
+// encode returns the item as JSON. A panic of the kind's own encoding is an error, even for
 // the readers that share it. Its other errors are such that clients do not repeat the request, which
 // would fail again, and may be a write that was done.
 func (s encodable) encode() (text []byte, err error) {

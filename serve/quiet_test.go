@@ -322,7 +322,7 @@ func (s *slowly) Read(p []byte) (int, error) {
 }
 
 // A client that lets the server send one byte, and no more, holds a watch open for
-// WriteStall, also if that is the first frame.
+// WriteStall, even if that is the first frame.
 func TestWatch_StreamThatTakesNoFrame(t *testing.T) {
 	inBubbleOver(t, "HTTP/2.0", func(t *testing.T, s *server) {
 		s.client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 1}

@@ -15,7 +15,7 @@ import (
 )
 
 // Each list, and each watch that continues from a revision, tells which storage the revision
-// is of, in every form of the answer, and also if the revision is too old.
+// is of, in every form of the answer, and even if the revision is too old.
 func TestStorageHeader_OfListsAndWatches(t *testing.T) {
 	s := newServer(t)
 	s.create("a", 1)

@@ -333,7 +333,7 @@ func (w *watching) end(err error) {
 	if w.messages != nil {
 		w.messages.goingAway = errors.Is(err, errShuttingDown)
 	}
-	w.extend() // also for the end of the answer, which net/http sends
+	w.extend() // for the end of the answer, too, which net/http sends
 	if status := w.endStatus(err); status != nil {
 		w.sendError(status)
 	}

@@ -185,7 +185,7 @@ func TestWrite_PatchesCreateNothing(t *testing.T) {
 	require.Equal(t, 201, s.do("PUT", inDefault+"/a", `{"metadata":{"name":"a"}}`).code)
 }
 
-// A client may name its format also where it sends nothing in it.
+// A client may name its format even where it sends nothing in it.
 func TestWrite_NothingNeedsNoDecoding(t *testing.T) {
 	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
 		w.Decoders = map[string]func([]byte) ([]byte, error){"application/other": func([]byte) ([]byte, error) { return nil, errors.New("it has no magic") }}

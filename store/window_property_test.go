@@ -51,7 +51,7 @@ func newWindowModel(limits store.WindowLimits) *windowModel {
 		states: map[store.Revision]string{}, unseen: map[store.Revision]bool{},
 	}
 	m.reset(10)
-	m.window.Trim(m.now) // its clock begins where that of the model does, also if time jumps back at once
+	m.window.Trim(m.now) // its clock begins where that of the model does, even if time jumps back at once
 	return m
 }
 

@@ -177,7 +177,7 @@ func (d *dispatcher) catchUp() {
 // drain has every watch end when it has caught up with what is published.
 func (d *dispatcher) drain(m Drain) {
 	d.draining, d.drainDue, d.committed = m.Reason, true, true
-	defer m.answer(nil) // also if it fails: a call waits
+	defer m.answer(nil) // even if it fails: a call waits
 	d.catchUp()
 }
 

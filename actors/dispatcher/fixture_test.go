@@ -47,7 +47,7 @@ func newFixtureWith(t *testing.T, limits store.WindowLimits) *fixture {
 	return newFixtureOf(t, limits, 0)
 }
 
-// newFixtureOf is newFixtureWith on a clock that fails so many times to say the time.
+// newFixtureOf is newFixtureWith on a clock that fails that many times to say the time.
 func newFixtureOf(t *testing.T, limits store.WindowLimits, fails int) *fixture {
 	f := &fixture{
 		T: t, executor: actors.NewSeeded(1), clock: clock.NewVirtual(time.Unix(0, 0)),

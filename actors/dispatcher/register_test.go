@@ -239,7 +239,7 @@ func TestRegister_HandlerWithNothingToReadIsNotWoken(t *testing.T) {
 			f.window.Append(other, time.Time{})
 			f.commit()
 			f.executor.Run()
-			require.EqualValues(t, 2, w.Revision(), "also if that was not for it")
+			require.EqualValues(t, 2, w.Revision(), "even if that was not for it")
 			f.window.Append(added(3), time.Time{})
 			f.commit()
 			f.executor.Run()

@@ -150,7 +150,7 @@ func TestWindowMoves_WatchThatJoinsAStreamKeepsWhatLeaves(t *testing.T) {
 	f.has(beside)
 }
 
-// So does one that has waited for its revision, also if it is not read: nothing for it has
+// So does one that has waited for its revision, even if it is not read: nothing for it has
 // left the window.
 func TestWindowMoves_WatchFromTheFutureSkipsWhatIsNotForIt(t *testing.T) {
 	f, beside := settled(t)

@@ -69,7 +69,7 @@ func (w *wakes) send() (n uint64) {
 	return n
 }
 
-// signalOthers signals watches without handlers, also if a Notify function ends the goroutine
+// signalOthers signals watches without handlers, even if a Notify function ends the goroutine
 // ([runtime.Goexit], such as that of t.FailNow).
 func (s *signals) signalOthers() {
 	defer func() {

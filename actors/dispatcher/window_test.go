@@ -53,7 +53,7 @@ func TestEpoch_EndsEveryWatchOfTheHistoryBefore(t *testing.T) {
 	require.Zero(t, f.stats.Watches.Load())
 }
 
-// A watch that the window has left behind is one that expired, also if storage then goes back.
+// A watch that the window has left behind is one that expired, even if storage then goes back.
 func TestEpoch_CountsNoWatchTwice(t *testing.T) {
 	f := newFixtureWith(t, small)
 	f.watch(watcher.Options{Buffer: 1})

@@ -72,7 +72,7 @@ type Config struct {
 	// resuming. Not negative; default [DefaultResumeAttempts].
 	ResumeAttempts int
 	// ListWhenBehind has the Reflector list instead of resuming a watch if the source has
-	// moved on by more than so many revisions meanwhile: for a source that repeats changes
+	// moved on by more than that many revisions meanwhile: for a source that repeats changes
 	// more slowly than it lists the state, such as etcd. Each attempt to resume then reads
 	// the newest revision first, by a list of one object. Zero means never.
 	ListWhenBehind store.Revision

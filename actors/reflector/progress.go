@@ -108,6 +108,6 @@ type progressCaller struct{}
 // Receive makes one. Its error is dropped: a broken watch ends with an error of its
 // own, and a waiting call requests progress again.
 func (progressCaller) Receive(_ *actors.Context, q progressRequest) {
-	defer q.finish() // also if the source ends the goroutine
+	defer q.finish() // even if the source ends the goroutine
 	_ = askProgress(q.ctx, q.watcher)
 }

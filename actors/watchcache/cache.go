@@ -125,7 +125,7 @@ func (c *cache) Restarting(*actors.Context) { c.stopTimers() }
 // Receive handles one update or message. Flush publishes its effects.
 func (c *cache) Receive(ctx *actors.Context, e envelope) {
 	if e.update.Final {
-		c.handle.final = e.update.Err // first, so that it is known also if this fails
+		c.handle.final = e.update.Err // first, so that it is known even if this fails
 	}
 	c.readClock(ctx, e.message)
 	switch m := e.message.(type) {
@@ -213,7 +213,7 @@ func (c *cache) stopTimers() {
 }
 
 // publish publishes a snapshot, notifies the dispatcher, and answers the waiters
-// that it satisfies. The snapshot keeps to the window's limits also in the middle of a
+// that it satisfies. The snapshot keeps to the window's limits even in the middle of a
 // turn. It precedes the readiness, so that a reader that finds the cache ready also
 // finds the state.
 func (c *cache) publish() {

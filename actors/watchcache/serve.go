@@ -76,7 +76,7 @@ func (h *Cache) delay(m Register) {
 }
 
 // registerDelayed registers the watches that waited until the cache was ready, or refuses them,
-// also those behind one whose Notify ends the goroutine.
+// including those behind one whose Notify ends the goroutine.
 func (c *cache) registerDelayed() {
 	delayed := c.handle.delayed
 	c.handle.delayed = nil

@@ -7,7 +7,7 @@ import (
 
 // MaxUnapplied is how many events a published snapshot may leave for its readers to
 // apply. With more, a read after a time without reads takes longer; with fewer, each
-// write copies more tree nodes, also where nothing reads.
+// write copies more tree nodes, even where nothing reads.
 const MaxUnapplied = 64
 
 // state is the newest state of every object, as far as it is known: the events after

@@ -112,7 +112,7 @@ func (w *Watch) Events() iter.Seq2[store.Event, error] {
 }
 
 // yieldEach yields the events until the watch ends or yield returns false, which it
-// reports. The remaining events, also after a panic of the loop's body, are kept for
+// reports. The remaining events, even after a panic of the loop's body, are kept for
 // the next read.
 func (w *Watch) yieldEach(events []store.Event, yield func(store.Event, error) bool) (more bool) {
 	given := 0

@@ -63,7 +63,7 @@ func (p ErrorPolicy) withDefaults() ErrorPolicy {
 	return p
 }
 
-// pause returns how long to wait after so many failed attempts, at least one.
+// pause returns how long to wait after that many failed attempts, at least one.
 func (p ErrorPolicy) pause(failed int) time.Duration {
 	d := min(p.Backoff, p.MaxBackoff)
 	for ; failed > 1 && d < p.MaxBackoff; failed-- {

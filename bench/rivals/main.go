@@ -125,7 +125,7 @@ func (c *command) plan() (compare.Plan, error) {
 	return plan, err
 }
 
-// workloads returns all workloads, also that which needs a cluster.
+// workloads returns all workloads, including the one that needs a cluster.
 func workloads() []bench.Workload { return append(bench.All(), cluster.Workloads()...) }
 
 // rivals returns all rivals.

@@ -3,7 +3,7 @@
 //
 //	Fail(Now, after, times)
 //	           │
-//	code ──▶ Failing.Now ──after so many calls──▶ panics, so many times
+//	code ──▶ Failing.Now ──after that many calls──▶ panics, that many times
 //	           └──otherwise──▶ the clock below it
 //
 // [SetWall] makes the times that the real clock gives once the machine's clock has been set.

@@ -33,7 +33,7 @@ type Failing struct {
 // plan is how many calls do not fail, and how many after them do.
 type plan struct{ skip, fail int }
 
-// Fail makes a method panic the next times that it is called, after so many calls that do
+// Fail makes a method panic the next times that it is called, after that many calls that do
 // not fail. It replaces what it was told before about that method.
 func (c *Failing) Fail(call Call, after, times int) {
 	c.mu.Lock()

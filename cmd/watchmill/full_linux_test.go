@@ -31,7 +31,7 @@ func init() {
 	}
 }
 
-// onFullDisk runs a command whose files can have so many bytes.
+// onFullDisk runs a command whose files can have that many bytes.
 func onFullDisk(t *testing.T, most int, args ...string) (errs string, status int) {
 	t.Helper()
 	var stderr bytes.Buffer

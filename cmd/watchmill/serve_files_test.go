@@ -182,7 +182,7 @@ func TestServe_ReadsTheAuthoritiesOfClientsAgain(t *testing.T) {
 	require.Error(t, err)
 	rewrite(t, opts.ClientCAFile, second.pem())
 	_, err = get(alice)
-	require.Error(t, err, "also if it has a session of before")
+	require.Error(t, err, "even if it has a session of before")
 	require.Equal(t, 401, status(), "over a connection of before")
 	protocol, err = get(bob)
 	require.NoError(t, err)

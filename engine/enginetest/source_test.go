@@ -82,7 +82,7 @@ func TestSource_ChangesAreSeenByTheEngine(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrNotFound)
 }
 
-// The source writes to the storage that it has, also once that was replaced.
+// The source writes to the storage that it has, even once that was replaced.
 func TestSource_WritesToTheStorageThatReplacesItsOwn(t *testing.T) {
 	source, e, w := over(t, enginetest.SourceOptions{})
 	require.NoError(t, source.Hide(func() error {

@@ -126,7 +126,7 @@ func TestHandlers_AddedAtAnyTimeAndFromHandlers(t *testing.T) {
 	inner.checkState(t, r.Snapshot())
 }
 
-// lineAfter returns the place that is so many lines further down.
+// lineAfter returns the place that is that many lines further down.
 func lineAfter(p usercode.Place, lines int) string {
 	file, line, _ := strings.Cut(p.String(), ":")
 	n, _ := strconv.Atoi(line)

@@ -48,7 +48,7 @@ type scenario struct {
 //	take                        the handler takes its next delivery and finishes it
 //	hold, finish                the same in two steps
 //	resync                      its resync is due
-//	trickle changes=…           so many batches of one change of "a", and how many states are kept
+//	trickle changes=…           that many batches of one change of "a", and how many states are kept
 //	rest                        the handler takes all its deliveries of "a"
 //
 // All print the result.

@@ -133,7 +133,7 @@ func (s *sharedInformer) addIndexers(indexers store.Indexers[*store.Object]) err
 		return err
 	}
 	s.indexing.Add(1)
-	defer func() { // also if a function ends the goroutine
+	defer func() { // even if a function ends the goroutine
 		s.indexing.Add(-1)
 		s.actor.Tell(recheck{})
 	}()
@@ -190,7 +190,7 @@ func (s *sharedInformer) forget(l *listener) {
 	s.listeners = slices.DeleteFunc(s.listeners, func(other *listener) bool { return other == l })
 }
 
-// dropAll ends the deliveries in progress, also of handlers that were removed.
+// dropAll ends the deliveries in progress, including those of handlers that were removed.
 func (s *sharedInformer) dropAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +199,7 @@ func (s *sharedInformer) dropAll() {
 	}
 }
 
-// listenerOf returns the listener with the ID that has not ended, also if it was removed;
+// listenerOf returns the listener with the ID that has not ended, even if it was removed;
 // nil if there is none.
 func (s *sharedInformer) listenerOf(id actors.ID) *listener {
 	s.mu.Lock()

@@ -419,7 +419,7 @@ func TestApply_OfQuantities(t *testing.T) {
 	}
 }
 
-// Merging knows no integers of 2^63 or more. An apply that would round one is refused, also if it
+// Merging knows no integers of 2^63 or more. An apply that would round one is refused, even if it
 // is of another field; a floating-point number may be as large as it likes.
 func TestApply_RoundsNoInteger(t *testing.T) {
 	type counter struct {

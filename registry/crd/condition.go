@@ -42,7 +42,7 @@ func hasOtherOperator(path string) bool {
 }
 
 // parseLiteral returns whether a value equals the literal. A quoted one equals what is
-// written like it, also if that is not a string.
+// written like it, even if that is not a string.
 func parseLiteral(text string) (equals func(value any) bool, ok bool) {
 	if want, isQuoted := unquote(text); isQuoted {
 		return func(value any) bool { return fmt.Sprint(value) == want }, true

@@ -121,7 +121,7 @@ func (m *manifest) deprecation(of *version) string {
 }
 
 // addOthers adds the other versions that are served. Storage knows the objects by the fields that
-// selectors may name, so all versions have those of each, also of one that is not served, but may be.
+// selectors may name, so all versions have those of each, even of one that is not served, but may be.
 func (d *Definition) addOthers(m *manifest, stored *version) error {
 	for i := range m.Spec.Versions {
 		v := &m.Spec.Versions[i]
@@ -169,7 +169,7 @@ func (d *Definition) Versions() []*Definition {
 	return append([]*Definition{d}, d.others...)
 }
 
-// Schemas returns the OpenAPI schemas of all versions, also of those that are not served, by
+// Schemas returns the OpenAPI schemas of all versions, including those that are not served, by
 // version; none if the versions differ in more than their schemas. They are for the Versions of
 // package registry/apply, and must not be changed.
 func (d *Definition) Schemas() map[string]json.RawMessage { return d.forms.texts }

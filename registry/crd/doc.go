@@ -18,7 +18,7 @@
 // # What is honoured
 //
 //   - Group, names and scope.
-//   - The structural schema with defaults and pruning, also of what was stored before the schema;
+//   - The structural schema with defaults and pruning, even of what was stored before the schema;
 //     see [registry.Conversion]. It may use nullable and x-kubernetes-preserve-unknown-fields,
 //     -int-or-string, -embedded-resource and -list-type.
 //   - Validation by OpenAPI. It allows what an update leaves as it was, and tells the first hundred

@@ -11,7 +11,7 @@ import (
 // maxItems is how many items a list that is merged may have, together with those of the patch. The
 // library sorts them by looking each up in the list for each comparison: twice as many take more than
 // four times as long, some seconds for these, and a body of 3 MiB has room for so many that it would
-// take hours, in which nothing stops it. Several lists may take as long as one of so many items.
+// take hours, in which nothing stops it. Several lists may take as long as one of that many items.
 const maxItems = 5000
 
 // maxSteps is the sum of the squares of the lengths of all lists that are merged.

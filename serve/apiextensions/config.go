@@ -23,7 +23,7 @@ type Config struct {
 	// "customresourcedefinitions.apiextensions.k8s.io". Nil means memory. The storage is closed
 	// when the definition is deleted, which deletes the objects before and discards their history
 	// unless the storage is shared, or by Close; if the kind is defined again, Storage is called
-	// again. Storage that several servers use, also of one process, must say so: see
+	// again. Storage that several servers use, even servers of one process, must say so: see
 	// [backend.Traits].Shared. Storage may block until ctx is done.
 	Storage func(ctx context.Context, name string, schema store.Schema) (backend.Backend, error)
 	// Host runs the engines of all kinds; nil means one of their own, which Close closes. It
@@ -43,7 +43,7 @@ type Config struct {
 	// OnError gets what keeps a definition from being served, such as storage that cannot be
 	// opened, which is tried again: each as a [*controller.ReconcileError] that names the
 	// definition. The host's logger gets it, too. It is called concurrently and must not block.
-	// A definition that is refused, also for an [*engine.ConfigError] of its kind, is not an error: its
+	// A definition that is refused, even for an [*engine.ConfigError] of its kind, is not an error: its
 	// condition NamesAccepted says why.
 	OnError func(error)
 }

@@ -27,7 +27,7 @@
 //
 // A definition is honoured as package registry/crd honours a manifest. If it has parts that are
 // not honoured, it is accepted, and its writer gets a warning for each. If it breaks the rules, for
-// example by a schema that is not structural, it is refused with 422, also where only a cluster
+// example by a schema that is not structural, it is refused with 422, even where only a cluster
 // would refuse it. A definition that is older than a rule can still be changed.
 //
 // Rules in CEL are evaluated if [Config].Rules is given. If a definition was stored without, its

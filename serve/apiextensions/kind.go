@@ -45,7 +45,7 @@ type kind struct {
 
 // open makes the kind of a definition. Its objects are those of before, the kind that it takes
 // the place of, or, if that is nil, those of storage. Unless it returns a kind, it leaves nothing open,
-// also if a function of the configuration panics or ends the goroutine.
+// even if a function of the configuration panics or ends the goroutine.
 func (d *Definitions) open(ctx context.Context, o *object, definition *crd.Definition, before *kind) (_ *kind, err error) {
 	k := &kind{name: o.GetName(), uid: o.GetUID(), spec: o.Object["spec"], frees: accepted(o).Plural != ""}
 	if before != nil {
@@ -183,7 +183,7 @@ func (k *kind) discard(ctx context.Context) error {
 	return err
 }
 
-// end discards the history, and closes the kind and its storage, also if that panics or ends the goroutine:
+// end discards the history, and closes the kind and its storage, even if that panics or ends the goroutine:
 // it would stay open as long as the process lasts.
 func (k *kind) end(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, k.close()) }()

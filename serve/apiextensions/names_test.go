@@ -74,7 +74,7 @@ func TestNames_OfADefinitionThatIsNotServedAreTaken(t *testing.T) {
 	})
 }
 
-// The names that a definition is given are those that it was looked at with, also if it is changed
+// The names that a definition is given are those that it was looked at with, even if it is changed
 // meanwhile.
 func TestNames_ThatADefinitionGetsMeanwhileAreNotAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestStatus_TheTimeOfAConditionIsThatOfItsChange(t *testing.T) {
 	})
 }
 
-// A kind that is served has its names, also if a client takes them out of the status.
+// A kind that is served has its names, even if a client takes them out of the status.
 func TestNames_OfAKindThatIsServedAreItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newLasting(t).config())

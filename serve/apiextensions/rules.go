@@ -22,7 +22,7 @@ const cleanup = "customresourcecleanup.apiextensions.k8s.io"
 // and those that a schema cannot say.
 func configOf(itself *crd.Definition, reading crd.Options) registry.Config[object] {
 	cfg := itself.Config()
-	cfg.Conversion = nil // they stay as they were stored, also where the rules were others
+	cfg.Conversion = nil // they stay as they were stored, even where the rules were others
 	bySchema, prune := cfg.Strategy, cfg.Prune
 	cfg.Prune = func(o *object) []string { return append(prune(o), pruneSchemas(o)...) }
 	cfg.Strategy.Default = func(o *object) {
@@ -124,7 +124,7 @@ func validate(reading crd.Options, o, old *object) field.ErrorList {
 	spec := field.NewPath("spec")
 	fixed := func(path *field.Path, now, before any) {
 		if !reflect.DeepEqual(now, before) {
-			wrong = append(wrong, field.Invalid(path, now, "cannot be changed: delete the definition, and create it anew"))
+			wrong = append(wrong, field.Invalid(path, now, "cannot be changed: delete the definition, and create it again"))
 		}
 	}
 	fixed(spec.Child("scope"), now.Kind.ClusterScoped, before.Kind.ClusterScoped)
@@ -143,7 +143,7 @@ func checkStored(o, old *object) (wrong field.ErrorList) {
 	for i, name := range texts(part(old.Object, "status"), "storedVersions") {
 		if has(old, name) && !has(o, name) {
 			wrong = append(wrong, field.Invalid(field.NewPath("status", "storedVersions").Index(i), name,
-				"is missing in spec.versions: objects may be stored in it; write them anew, and take it out of status.storedVersions before"))
+				"is missing in spec.versions: objects may be stored in it; first write them again, and take it out of status.storedVersions"))
 		}
 	}
 	return wrong

@@ -25,7 +25,7 @@
 //     revisions ([script.Rewrite]), beneath watches, informers and object caches: in half of
 //     the scenarios without transactions, since less is known of an engine after that;
 //   - a client may go on with a list after that, by a watch or by the next page, and must
-//     not be served from another timeline ([script.WatchLastList], [script.NextPage]), also if
+//     not be served from another timeline ([script.WatchLastList], [script.NextPage]), even if
 //     the next page is that of another engine on the same storage;
 //   - a consumer may resume at the position, and at the checkpoint, that it had ([script.Resume]);
 //   - the context of a call, or of a watch, may end ([script.Cancel]);

@@ -14,7 +14,7 @@ import (
 // found are the defects that seeds have found in the engine, as shrunk scenarios. Each has
 // the seed of the interleaving in which the defect was found.
 var found = map[string]script.Scenario{
-	"a watch that the window has overrun expires once, also if storage goes back": {
+	"a watch that the window has overrun expires once, even if storage goes back": {
 		Seed:  0x96,
 		Setup: script.Setup{Batch: 5, Window: engine.Window{MinAge: time.Second, MaxEvents: 4, ChunkSize: 1}, BookmarkPeriod: time.Minute},
 		Steps: append(append([]script.Step{
@@ -22,7 +22,7 @@ var found = map[string]script.Scenario{
 			{Do: script.Watch, Watch: 1, Turns: script.Unlimited, Start: &script.Start{Consumer: script.Batches, Options: engine.WatchOptions{InitialState: true, Bookmarks: true, Buffer: 1}}},
 		}, writes(12)...), script.Step{Do: script.Settle}, script.Step{Do: script.Rewind, N: 5}),
 	},
-	"a slow watch ends also if the clock was set back": {
+	"a slow watch ends even if the clock was set back": {
 		Seed:  12020,
 		Setup: script.Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Minute, MaxEvents: 1000, ChunkSize: 4}, Indexed: true, BookmarkPeriod: time.Minute},
 		Steps: []script.Step{

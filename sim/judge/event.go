@@ -143,7 +143,7 @@ func (j *judge[T]) judgeUnmarked(ev engine.Event[T]) error {
 }
 
 // expiry returns when the object of a change expires that is shown with a type: a deletion has the object of
-// before, also if that only left the selection.
+// before, even if that only left the selection.
 func (j *judge[T]) expiry(c *change[T], shown store.EventType) time.Time {
 	if shown == store.Deleted {
 		return c.expired

@@ -19,7 +19,7 @@ const (
 	// Reliable: no selected change between two events is missing, unless a mark
 	// says so, and all events add up to the state.
 	Reliable Invariant = "reliable"
-	// Resumable: a watch from a revision has exactly what came after it, also if
+	// Resumable: a watch from a revision has exactly what came after it, even if
 	// the revision is the position that another watch reported.
 	Resumable Invariant = "resumable"
 	// Bookmarkable: everything up to a bookmark was delivered before it, nothing

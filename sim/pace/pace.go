@@ -35,7 +35,7 @@ func NewSchedule(shape scenario.Shape, rate float64, burst int, part float64, ch
 		s.gap *= float64(s.burst)
 		s.left = s.burst
 	}
-	s.gap = min(s.gap, never) // finite, also for the lowest rates
+	s.gap = min(s.gap, never) // finite, even for the lowest rates
 	s.next = part * s.gap
 	return s
 }

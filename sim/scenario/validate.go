@@ -227,7 +227,7 @@ func (c *checker) objects(o Objects) {
 	}
 }
 
-// payload checks that so many objects of that size fit in memory.
+// payload checks that count objects of that size fit in memory.
 func (c *checker) payload(field string, count int, size Size) {
 	most := max(size.Min, size.Max, defaultSize)
 	if count > 0 && count <= MaxObjects && int64(count) > maxPayload/int64(most) {

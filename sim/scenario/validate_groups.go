@@ -151,7 +151,7 @@ func (c *checker) cache(at string, ca *Cache, s *Scenario) {
 	}
 }
 
-// enough checks that each of so many caches has a reference: one without does not read.
+// enough checks that each of that many caches has a reference: one without does not read.
 func (c *checker) enough(field string, references, caches int) {
 	if references > 0 && references < caches {
 		c.wrong(field, fmt.Sprintf("are %d for %d caches", references, caches), "write at least one for each")

@@ -115,7 +115,7 @@ type Unwrapper interface {
 	Unwrap() Backend
 }
 
-// StoreID returns the identity of the storage of from, also if that is a decorator. It
+// StoreID returns the identity of the storage of from, even if that is a decorator. It
 // fails with [store.ErrUnsupported] if from does not know it, and otherwise as
 // [Identifier].StoreID does.
 func StoreID(ctx context.Context, from ListerWatcher) (string, error) {
@@ -244,7 +244,7 @@ type WatchOptions struct {
 	// events that the watch has not read, within bounds of its own.
 	State bool
 	// StateEvery is how many events since the last state the consumer applies itself: up
-	// to so many may come without the state though no more follow. With zero the newest
+	// to that many may come without the state though no more follow. With zero the newest
 	// events always have it. Since storage goes on writing to a tree of which it has
 	// given a state, each costs it copies of the nodes that it then changes.
 	StateEvery int

@@ -28,7 +28,7 @@
 //     its condition;
 //   - for a key [store.ValidateKey], and [store.HasPrefix] for a prefix.
 //
-// A method with a context begins with context.Cause, also if it does not block. The object of
+// A method with a context begins with context.Cause, even if it does not block. The object of
 // a deletion is made by [store.Schema.Gone]. [Describe] calls the schema and contains its
 // panics. A backend that keeps versions in memory calls [store.ShareAttributes], to save memory
 // and time.

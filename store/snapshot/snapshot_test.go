@@ -139,7 +139,7 @@ func (plainText) Decode(_ uint8, data []byte, into any) error {
 	return nil
 }
 
-// What a codec has written is read byte for byte, also if it is JSON in another form.
+// What a codec has written is read byte for byte, even if it is JSON in another form.
 func TestSnapshot_KeepsTheBytesOfTheCodec(t *testing.T) {
 	cfg := config()
 	cfg.FirstRevision = 1

@@ -16,7 +16,7 @@
 //
 // Everything that Kubernetes has: transition rules with oldSelf and optionalOldSelf, message and
 // messageExpression, reason, fieldPath, the limits of cost, and its functions, of the version that
-// k8s.io/apiserver has in go.mod. All writes are validated, also those of the status and the scale.
+// k8s.io/apiserver has in go.mod. All writes are validated, including those of the status and the scale.
 // If a value breaks a rule, but the object that is replaced has the same value, there is a warning
 // and no error.
 //

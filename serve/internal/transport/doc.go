@@ -1,6 +1,6 @@
 // Package transport is what package serve needs of connections beyond net/http.
 //
-//	listener ──▶ Limit: at most so many connections of an address ──▶ net/http
+//	listener ──▶ Limit: at most that many connections of an address ──▶ net/http
 //	                                                                     │ Hijack
 //	watch over HTTP/1.1 ──events──▶ Taken ──chunks──▶ connection ◀───────┘
 //	                                  └─ reads: is the client gone?

@@ -69,7 +69,7 @@ type Setup struct {
 	// with storage; zero means that of explore.Config.Engine.
 	VerifyEvery time.Duration `json:"verifyEveryNanoseconds,omitzero"`
 	// ListWhenBehind has the engine list instead of resuming when storage has moved on by more
-	// than so many revisions; zero means never.
+	// than that many revisions; zero means never.
 	ListWhenBehind engine.Revision `json:"listWhenBehind,omitzero"`
 	// BookmarkPeriod is the time between bookmarks, at most a minute; zero means that.
 	BookmarkPeriod time.Duration `json:"bookmarkPeriodNanoseconds,omitzero"`

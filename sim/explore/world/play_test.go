@@ -33,7 +33,7 @@ func TestPlay_OneScenarioInManyInterleavings(t *testing.T) {
 	require.Len(t, hashes, 20)
 }
 
-// An object is deleted when its TTL has passed, also if the clock is corrected
+// An object is deleted when its TTL has passed, even if the clock is corrected
 // meanwhile, and the deletion is delivered like any other.
 func TestPlay_ObjectsExpire(t *testing.T) {
 	cfg, err := Things().WithDefaults()

@@ -50,7 +50,7 @@ func renameStorage(o *once) seams[Thing] {
 	}}
 }
 
-// renamedStorage has another identity after so many breaks.
+// renamedStorage has another identity after that many breaks.
 type renamedStorage struct {
 	*faulty.Backend
 	world  *World[Thing]

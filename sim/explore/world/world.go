@@ -56,7 +56,7 @@ type World[T any] struct {
 	// discarded is up to where history was to be discarded, if the engine had not done that when its call
 	// returned; zero if it has.
 	discarded store.Revision
-	// windowEnd is the end of the window that watches were shown last, in so many rounds, and overrun the last
+	// windowEnd is the end of the window that watches were shown last, in that many rounds, and overrun the last
 	// revision where one has begun beyond the end of the one before.
 	windowEnd, overrun store.Revision
 	rounds             uint64

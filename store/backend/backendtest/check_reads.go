@@ -255,7 +255,7 @@ var pageChecks = []check{
 	}},
 }
 
-// remain checks that so many objects remain after a page, unless it does not know how many.
+// remain checks that want objects remain after a page, unless the page does not know how many.
 func (x *fixture) remain(page *backend.List, want int) {
 	x.Helper()
 	if want == 0 || page.Remaining != -1 {

@@ -93,7 +93,7 @@ func New(f *File, name string, cfg Config) (*Backend, error) {
 	}
 	opened := false
 	defer func() {
-		if !opened { // also if user code has ended the goroutine
+		if !opened { // even if user code has ended the goroutine
 			_ = b.Close()
 		}
 	}()
@@ -213,7 +213,7 @@ func (b *Backend) closedError() error {
 // file's space is free: the file looks after the types that are open. The file stays open. A
 // second Close does nothing.
 func (b *Backend) Close() error {
-	defer b.finishClose() // also if the Notify of a watch ends the goroutine
+	defer b.finishClose() // even if the Notify of a watch ends the goroutine
 	b.beginClose()
 	return nil
 }

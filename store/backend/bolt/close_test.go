@@ -259,7 +259,7 @@ func TestClose_CommitsOrRefuses(t *testing.T) {
 	}
 }
 
-// A file is closed also if the Notify of a watch, which Close calls, ends the goroutine, as
+// A file is closed even if the Notify of a watch, which Close calls, ends the goroutine, as
 // t.FailNow does. So is each type.
 func TestClose_ReleasesTheFileIfNotifyEndsTheGoroutine(t *testing.T) {
 	f := newFixture(t)

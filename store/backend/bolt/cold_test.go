@@ -199,7 +199,7 @@ func TestWatch_BehindMemoryReadsFewLargeStatesAtOnce(t *testing.T) {
 	require.Len(t, w.events(from+objects, objects), objects-4)
 }
 
-// A watch that takes one event at a time has no more than two runs read ahead, also if these
+// A watch that takes one event at a time has no more than two runs read ahead, even if these
 // are of few large values.
 func TestWatch_BehindMemoryReadsAheadLittleOfLargeValues(t *testing.T) {
 	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()

@@ -95,7 +95,7 @@ func (d *decoding) wait() error {
 // read for each run of them, for a view that has the records. If progress is not nil, it is
 // called for each record.
 func (d *decoding) decodeRecords(read func(func(journal.View) error) error, records []wanted, progress func()) error {
-	defer d.running.Wait() // also if reading panics
+	defer d.running.Wait() // even if reading panics
 	for len(records) > 0 {
 		run := d.nextRun()
 		revisions := func(yield func(uint64) bool) {

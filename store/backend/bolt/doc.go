@@ -25,13 +25,13 @@
 // # History
 //
 // A file keeps at least the newest 100,000 changes of each type, unless [Config.Retain] says
-// otherwise. A watch resumes from any of their revisions, also from before the file was
+// otherwise. A watch resumes from any of their revisions, even from before the file was
 // opened. Time during which the process does not run does not count for their age.
 //
 // Older changes are deleted in the background, in large chunks, so that an update writes
 // about one kilobyte. For a minute after New, memory holds the oldest state as well as the
 // newest, since an engine begins there. The engine's lists and watches wait until it has read
-// the history, which takes as long as decoding so many values: [Config.Retain] bounds it,
+// the history, which takes as long as decoding that many values: [Config.Retain] bounds it,
 // engine.Config.FreshnessTimeout how long they wait, and Engine.WaitReady waits for the end.
 //
 // Objects with a TTL expire by the wall clock. Those that have expired while the process

@@ -119,7 +119,7 @@ func (l *loading) scan(bounds journal.Bounds) error {
 	l.total = 2 * int(bounds.Last-bounds.Trimmed)
 	l.backend.history.add(l.oldest, 0, l.started)
 	d := newDecoding(&l.backend.values, l.decodedBase)
-	defer d.running.Wait() // also if reading panics
+	defer d.running.Wait() // even if reading panics
 	after := uint64(0)
 	for more := true; more; {
 		run := d.nextRun()

@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 )
 
-// Rewrite encodes and encrypts all values in the file, also in the history, that
+// Rewrite encodes and encrypts all values in the file, including the history, that
 // Config's Codec and Sealer would now write differently. Revisions do not change, and
 // watches see no events. After it, the codec does not need the old tags any more, nor
 // the sealer the old keys. Other writes are possible meanwhile.

@@ -275,7 +275,7 @@ var fullBudget = journal.Budget{Records: 256}
 var fullTrims = 16
 
 // discardSpare discards the history beyond MinEvents, and begins to delete its records. It reports
-// whether some were deleted since there was no space last, also by upkeep.
+// whether some were deleted since there was no space last, even by upkeep.
 func (b *Backend) discardSpare() (deleted bool, err error) {
 	b.mu.Lock()
 	if b.closed {

@@ -76,7 +76,7 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	return w.event.Object, nil
 }
 
-// Emit gives draft the next revision; watches see it when it is durable, also after a
+// Emit gives draft the next revision; watches see it when it is durable, even after a
 // restart, as long as history reaches back to it. Errors as for Put.
 func (b *Backend) Emit(ctx context.Context, draft *store.Object) (*store.Object, error) {
 	w := &emitting{writing: writing{backend: b, key: draft.Key}}

@@ -148,7 +148,7 @@ func (b *Backend) Close() (err error) {
 	for _, c := range running {
 		c.cancel(store.ErrClosed)
 	}
-	defer func() { err = b.leave(first) }() // also if the Notify of a watch ends the goroutine
+	defer func() { err = b.leave(first) }() // even if the Notify of a watch ends the goroutine
 	usercode.Each(b.watching(), func(w *watcher) { w.finish(store.ErrClosed) })
 	return nil
 }

@@ -72,7 +72,7 @@ func leave(f *fixture, b *etcd.Backend) backend.Watcher {
 	return w
 }
 
-// Close ends all watches, and closes the client, also if the Notify of one ends the goroutine.
+// Close ends all watches, and closes the client, even if the Notify of one ends the goroutine.
 func TestClose_EndsAllIfNotifyEndsTheGoroutine(t *testing.T) {
 	f := newFixture(t)
 	b, err := etcd.New(f.ctx, etcd.Config{Prefix: newPrefix(), Schema: backendtest.Schema(), Endpoints: []string{f.server.Endpoint}})

@@ -84,7 +84,7 @@ func (b *Backend) chooseLease(w *write, opts backend.PutOptions, expires time.Ti
 	case !opts.KeepExpiry || w.prev == nil:
 		return opts.TTL
 	case b.cluster != 0:
-		w.keepLease = true // also one of another program, which the object does not show
+		w.keepLease = true // even one of another program, which the object does not show
 	case !expires.IsZero():
 		// kine, which names no cluster, would drop the lease: it takes one for the rest.
 		return max(time.Until(expires), 1)

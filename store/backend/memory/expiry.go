@@ -14,7 +14,7 @@ const expiryRun = 256
 // clock fails, or user code ends the goroutine, the next write sets the alarm.
 func (b *Backend) deleteExpired() {
 	var woken []*waiting.Follower
-	defer func() { waiting.WakeAll(woken) }() // also of deletions before one that ends the goroutine
+	defer func() { waiting.WakeAll(woken) }() // including those of deletions before one that ends the goroutine
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {

@@ -57,7 +57,7 @@ func (b *Backend) listShared(scan backend.Scan) (*snapshot, error) {
 	return s, nil
 }
 
-// takeOver drops the holds that a watch from rev makes unnecessary: also those at later
+// takeOver drops the holds that a watch from rev makes unnecessary, including those at later
 // revisions, since a cache that begins with a past state has listed the newest before. If
 // that was another cache's, it lists again should its history be gone. The caller holds the
 // lock.

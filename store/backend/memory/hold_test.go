@@ -50,7 +50,7 @@ func TestHold_ListOfThePastWithStateDoesSo(t *testing.T) {
 	w.Close()
 }
 
-// A cache that never watches costs its history for some seconds, also if nothing more is
+// A cache that never watches costs its history for some seconds, even if nothing more is
 // written.
 func TestHold_EndsIfNoWatchComes(t *testing.T) {
 	f := newFixture(t, little)

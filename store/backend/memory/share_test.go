@@ -174,7 +174,7 @@ func TestShare_IsNotifiedOnTheEdge(t *testing.T) {
 	}
 }
 
-// History that waits for a slow cache goes when the cache has read it, also if nothing more is
+// History that waits for a slow cache goes when the cache has read it, even if nothing more is
 // written.
 func TestShare_WhatASlowWatchHasReadIsDropped(t *testing.T) {
 	f := newFixture(t, little)

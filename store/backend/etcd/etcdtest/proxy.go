@@ -20,7 +20,7 @@ import (
 //	Redirect   leads to another target
 //	Heal       ends Mute, BlackHole and Cut, for connections made from then on
 //
-// The proxy listens as long as the test runs, also while it is cut: another process could
+// The proxy listens as long as the test runs, even while it is cut: another process could
 // take the port of a listener that was closed.
 //
 // All methods are safe for concurrent use.

@@ -111,7 +111,7 @@ func (l *List) Take() []*Follower {
 	return followers
 }
 
-// WakeAll notifies followers, also those behind one whose notify ends the goroutine. The
+// WakeAll notifies followers, including those behind one whose notify ends the goroutine. The
 // caller must not hold the backend's lock.
 func WakeAll(followers []*Follower) {
 	if len(followers) == 1 { // the usual case, without the cost of the defer

@@ -25,7 +25,7 @@ type Report struct {
 // MaxProblems is how many problems of either kind a [Report] has.
 const MaxProblems = 1000
 
-// Check reads all of a file, without changing it, and reports its defects, also in the
+// Check reads all of a file, without changing it, and reports its defects, including those of the
 // history of each object. It fails if the file cannot be read or is locked.
 func Check(path string, timeout time.Duration) (*Report, error) {
 	f, err := openLocked(path, Options{ReadOnly: true, LockTimeout: timeout})
@@ -85,7 +85,7 @@ func DumpTo(path string, timeout time.Duration, fn func(log string, revision uin
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.abandon()) }() // also if fn panics
+	defer func() { err = errors.Join(err, f.abandon()) }() // even if fn panics
 	if report, err = f.check(); err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (p *placement) place(write func(*bbolt.DB) error) (err error) {
 	if err := p.begin(); err != nil || p.file == nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close()) }() // also if a reader of the user's ends the goroutine
+	defer func() { err = errors.Join(err, p.close()) }() // even if a reader of the user's ends the goroutine
 	return p.finish(write)
 }
 

@@ -38,7 +38,7 @@ func TestAppend_StopsWhenTheDiskFails(t *testing.T) {
 
 	f.stage(journal.Put, "y", "y")
 	err = f.commit()
-	require.ErrorAs(t, err, &failed, "also when the disk is well again")
+	require.ErrorAs(t, err, &failed, "even when the disk is well again")
 	require.False(t, failed.Uncertain)
 	require.ErrorIs(t, err, syscall.EBADF, "it says why")
 	require.Equal(t, f.path, failed.Path)

@@ -33,7 +33,7 @@ func tryLock(f *os.File, shared bool) (ok bool, err error) {
 // unlock releases the lock. Closing the file would not while it is mapped.
 func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-// mappable returns size if so many bytes of a file can be mapped into memory, else zero: the
+// mappable returns size if that many bytes of a file can be mapped into memory, else zero: the
 // address space of a process may be limited, as by ulimit -v.
 func mappable(f *os.File, size int) int {
 	mapped, err := syscall.Mmap(int(f.Fd()), 0, max(size, 1), syscall.PROT_READ, syscall.MAP_SHARED)

@@ -51,7 +51,7 @@ func TestOpen_TakesTheLongestNames(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ENAMETOOLONG)
 }
 
-// The file belongs to the program that reads it, also if another user has it shrunk.
+// The file belongs to the program that reads it, even if another user has it shrunk.
 func TestShrink_KeepsTheOwner(t *testing.T) {
 	f, _ := newMostlyFree(t)
 	require.NoError(t, f.Close())

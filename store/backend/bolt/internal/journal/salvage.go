@@ -153,7 +153,7 @@ func (s *salvaging) judge(b *bbolt.Bucket) (floor uint64) {
 	return floor
 }
 
-// lose makes a damaged record the newest of its key, also if that was a damaged one before.
+// lose makes a damaged record the newest of its key, even if that was a damaged one before.
 func (s *salvaging) lose(revision uint64, kind Kind, r Record) {
 	delete(s.lost, s.state[string(r.Key)])
 	s.lost[revision] = Record{Kind: kind, Lost: true, Created: r.Created, Written: r.Written, Key: bytes.Clone(r.Key)}

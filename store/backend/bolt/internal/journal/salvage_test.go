@@ -131,7 +131,7 @@ func TestSalvage_LosesAnObjectOnce(t *testing.T) {
 	require.Equal(t, 2, f.requireChecked().Records)
 }
 
-// A value that was passed by is not an object, also if its record is damaged.
+// A value that was passed by is not an object, even if its record is damaged.
 func TestSalvage_MakesNoObjectOfAValueThatWasPassedBy(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.put("a", "first")
@@ -146,7 +146,7 @@ func TestSalvage_MakesNoObjectOfAValueThatWasPassedBy(t *testing.T) {
 	f.requireChecked()
 }
 
-// An object that was deleted stays so, also if the record of that is damaged.
+// An object that was deleted stays so, even if the record of that is damaged.
 func TestSalvage_BringsNoObjectBackThatWasDeleted(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.put("a", "first")
@@ -215,7 +215,7 @@ func TestSalvage_SaysWhatItDoesNotKnow(t *testing.T) {
 	f.requireChecked()
 }
 
-// A key that is damaged into none is not believed, also if nothing else is known of the object.
+// A key that is damaged into none is not believed, even if nothing else is known of the object.
 func TestSalvage_BelievesNoKeyThatCannotBe(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.put("a", "first")

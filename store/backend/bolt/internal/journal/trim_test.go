@@ -62,7 +62,7 @@ func TestTrim_TakesNoMoreThanItsBudget(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrUnknownLog)
 }
 
-// The revision goes on where it was, also when nothing is left that has it.
+// The revision goes on where it was, even when nothing is left that has it.
 func TestTrim_NeverLosesTheRevision(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.put("a", "1")

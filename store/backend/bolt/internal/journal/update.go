@@ -76,7 +76,7 @@ const (
 	maxAllocSize = 16 << 20
 )
 
-// allocSize returns the step for a file of which so many bytes are used. It does not ask
+// allocSize returns the step for a file of which that many bytes are used. It does not ask
 // for the size of the file: after a fstat, Linux from 6.13 gives the next write a finer
 // timestamp, and the commit waits until that is in the file system's journal.
 func (f *File) allocSize(used int64) int {

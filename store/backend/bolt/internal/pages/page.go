@@ -38,7 +38,7 @@ type reader struct {
 
 // readTable reads the header and the table of a branch or leaf page into buffer, or into a
 // larger one if that is too small, and returns how many bytes the page has, for readMore. It
-// returns what it has used of the buffer, also after an error.
+// returns what it has used of the buffer, even after an error.
 func (r reader) readTable(id uint64, buffer []byte) (h header, page []byte, size int64, err error) {
 	page = slices.Grow(buffer[:0], int(r.meta.PageSize))[:r.meta.PageSize]
 	if h, err = r.readFirst(id, page); err != nil {
