@@ -80,7 +80,7 @@ func (c *Config[T]) validate() error {
 	case c.Informer == nil && c.Source.ListerWatcher == nil:
 		return wrong("Source", "is not set; give Engine.Source(), or an Informer to share")
 	case c.Informer != nil && c.Source.ListerWatcher != nil:
-		return wrong("Source", "is set beside Informer; give one of the two")
+		return wrong("Source", "is set together with Informer; give one of the two")
 	case c.Informer != nil && (c.Host != nil || c.Prefix != ""):
 		return wrong("Informer", "has a host and a prefix of its own; leave out Host and Prefix")
 	case c.Workers < 0:

@@ -199,7 +199,7 @@ func validateFunctions[T any](c *Config[T]) error {
 	}
 	if c.Labels != nil {
 		if len(c.LabelValues) > 0 {
-			return &ConfigError{Field: "LabelValues", Problem: "is set beside Labels; give one of them"}
+			return &ConfigError{Field: "LabelValues", Problem: "is set together with Labels; give one of them"}
 		}
 		return nil
 	}
@@ -237,7 +237,7 @@ func validateLabel(name string, isNil bool) error {
 // schema.
 type settings struct {
 	schema             store.Schema
-	keyless            bool // keys are given beside the values
+	keyless            bool // keys are given together with the values
 	noLabels           bool // objects never have labels
 	index, indexLabels []string
 	indexes            []store.Attribute // of index and indexLabels

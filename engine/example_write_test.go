@@ -87,7 +87,7 @@ func ExampleEngine_PutWith() {
 	// 00:00:00 true
 }
 
-// Values such as plain text have no key of their own: it is given beside them.
+// Values such as plain text have no key of their own: it is given together with them.
 func ExamplePutOptions_key() {
 	ctx := context.Background()
 	notes, _ := engine.New(engine.Config[string]{FirstRevision: 1})

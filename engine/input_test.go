@@ -322,7 +322,7 @@ func TestInput_Config(t *testing.T) {
 		"IndexLabels": {func(c *engine.Config[thing]) { c.IndexLabels, c.Labels = []string{"app"}, nil }, []string{"IndexLabels", `"app"`, "Labels is nil", "give a function"}},
 		"LabelValues": {func(c *engine.Config[thing]) {
 			c.LabelValues = engine.LabelValues[thing]{"app": func(o thing) string { return o.App }}
-		}, []string{"LabelValues", "beside Labels", "give one"}},
+		}, []string{"LabelValues", "together with Labels", "give one"}},
 		"LabelValues name": {func(c *engine.Config[thing]) {
 			c.Labels, c.LabelValues = nil, engine.LabelValues[thing]{"a=b": func(o thing) string { return o.App }}
 		}, []string{"LabelValues", `"a=b"`, "no selector"}},

@@ -41,7 +41,7 @@ func newQuery(cfg *settings, opts ListOptions) (query, error) {
 		return query{}, err
 	}
 	if opts.Start != "" && opts.Key != "" {
-		return query{}, invalid("Start cannot be set beside Key, which is all there is; leave it out")
+		return query{}, invalid("Start cannot be set together with Key, which is all there is; leave it out")
 	}
 	q := query{filter: filter, read: opts.Read, start: opts.Start, after: store.Before(opts.Start), limit: opts.Limit}
 	if q.read.mode == cached && cfg.cached() {
@@ -51,7 +51,7 @@ func newQuery(cfg *settings, opts ListOptions) (query, error) {
 		return q, nil
 	}
 	if opts.Read != Latest() {
-		return query{}, invalid("Read cannot be set beside Continue, which holds the state already; leave it out")
+		return query{}, invalid("Read cannot be set together with Continue, which holds the state already; leave it out")
 	}
 	return q.continueFrom(opts.Continue, opts.Prefix)
 }

@@ -85,7 +85,7 @@ func (o UpdateOptions) expiry() expiry { return expiry{o.TTL, o.Permanent} }
 //
 // Errors: [ErrNotFound], [ErrConflict] if a precondition does not hold, what
 // change returned, [ErrInvalidKey] if the new value has another key,
-// [ErrConfig] if change is nil, TTL negative or set beside Permanent,
+// [ErrConfig] if change is nil, TTL negative or set together with Permanent,
 // [ErrEngineClosed], ctx's cause, or the backend's error.
 func (e *Engine[T]) Update(ctx context.Context, key string, change func(T) (T, error), opts UpdateOptions) (*Object[T], error) {
 	if change == nil {

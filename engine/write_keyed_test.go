@@ -22,7 +22,7 @@ func notes(t *testing.T, change func(*engine.Config[string])) *engine.Engine[str
 	return e
 }
 
-// Without Config.Key the key is given beside the value.
+// Without Config.Key the key is given together with the value.
 func TestKeys_GivenBesideTheValue(t *testing.T) {
 	for name, change := range map[string]func(*engine.Config[string]){
 		"cache": nil, "no cache": func(c *engine.Config[string]) { c.NoCache = true },

@@ -44,7 +44,7 @@ type Patch struct {
 }
 
 // ParsePatch reads a patch for the resource. The error is a [*BadRequestError], even for a
-// strategic merge patch where StrategicMerge is nil, and otherwise as of the function ParsePatch.
+// strategic merge patch where StrategicMerge is nil, and otherwise as for the function ParsePatch.
 func (i *Info) ParsePatch(kind PatchType, body []byte) (*Patch, error) {
 	return parsePatch(kind, body, i.StrategicMerge)
 }

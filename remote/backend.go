@@ -207,7 +207,7 @@ func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 }
 
 // askNewest requests the newest revision and the identity of its storage, "" if the
-// server does not tell that.
+// server does not say.
 func (b *Backend) askNewest(ctx context.Context) (rev store.Revision, storage string, err error) {
 	page, err := b.page(ctx, b.collection(""), url.Values{"limit": {"1"}})
 	if err != nil {
@@ -221,7 +221,7 @@ func (b *Backend) Compact(context.Context, store.Revision) error {
 	return fmt.Errorf("%w: the server at %s compacts its history itself", store.ErrUnsupported, b.config.URL)
 }
 
-// Compacted returns zero, for unknown: the protocol does not tell it.
+// Compacted returns zero, for unknown: the protocol does not report it.
 func (b *Backend) Compacted(context.Context) (store.Revision, error) { return 0, b.open() }
 
 // Close ends every watch and every question for the newest revision, and waits for their
@@ -335,7 +335,7 @@ type wirePage struct {
 	Metadata metav1.ListMeta
 	Items    []json.RawMessage
 	revision store.Revision // of Metadata
-	// storage identifies the server's storage, "" if it does not tell.
+	// storage identifies the server's storage, "" if it does not say.
 	storage string
 	// size is how many bytes the page has.
 	size int

@@ -57,7 +57,7 @@ type Config struct {
 	// NoHistory starts replicas at the newest state. Without it they start with the history
 	// in the server's window, so that clients of this or another replica resume after a
 	// restart without listing again, and by default an engine's window keeps events by
-	// number and bytes instead of age. Servers other than those of this module do not tell
+	// number and bytes instead of age. Servers other than those of this module do not report
 	// the oldest revision that they keep; replicas of them start at the newest state. A
 	// server that refuses to list past states with another status than 410 delays that
 	// start by the pauses between several attempts.

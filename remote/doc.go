@@ -67,7 +67,7 @@
 //   - Compaction is up to the origin: Compact fails with [store.ErrUnsupported]. So do
 //     TTLs, and the removal of an object that finalizers keep.
 //   - A replica starts with the history that its origin's window has. It starts with none if
-//     [Config].NoHistory says so, or if the origin does not tell its oldest revision. A watch
+//     [Config].NoHistory says so, or if the origin does not report its oldest revision. A watch
 //     from before that is refused with [store.ErrExpired].
 //
 // # Security

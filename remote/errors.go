@@ -128,7 +128,7 @@ func (e *StatusError) isFuture() bool {
 	})
 }
 
-// oldest returns the oldest revision that the server keeps, zero if it does not tell.
+// oldest returns the oldest revision that the server keeps, zero if it does not say.
 func (e *StatusError) oldest() store.Revision {
 	if e.Status.Details == nil {
 		return 0

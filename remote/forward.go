@@ -105,7 +105,7 @@ func (b *Backend) ForwardApply(ctx context.Context, key, subresource string, con
 
 // ForwardDelete has the server delete the object under key. If the object is only marked,
 // because of finalizers or a grace period, answer is its JSON. Otherwise answer is nil
-// and at is the revision of the deletion, or a later one if the server does not tell it.
+// and at is the revision of the deletion, or a later one if the server does not report it.
 //
 // Errors: as for [Backend.Put].
 func (b *Backend) ForwardDelete(ctx context.Context, key string, opts registry.DeleteOptions) (answer []byte, at store.Revision, err error) {
@@ -129,7 +129,7 @@ func (b *Backend) ForwardDelete(ctx context.Context, key string, opts registry.D
 	}
 	switch {
 	case d.isStatus():
-		at, _ = revisionOf(d.Metadata.ResourceVersion) // zero if the server does not tell it
+		at, _ = revisionOf(d.Metadata.ResourceVersion) // zero if the server does not report it
 	case d.Metadata.Name == "":
 		return nil, 0, unread("remove", key, fmt.Errorf("%s: the server's answer is neither a Status nor an object with a name", b.config.URL))
 	case d.isMarked():

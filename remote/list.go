@@ -105,7 +105,7 @@ func unfit(list, next *backend.List) string {
 	return ""
 }
 
-// listOf decodes a page, of the last storage if it does not tell another.
+// listOf decodes a page, of the last storage if it does not name another.
 func (b *Backend) listOf(page *wirePage, prefix, last string) (*backend.List, error) {
 	list := &backend.List{Revision: page.revision, Items: make([]*store.Object, 0, len(page.Items)), StoreID: cmp.Or(page.storage, last)}
 	for _, item := range page.Items {

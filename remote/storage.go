@@ -38,7 +38,7 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 		}
 	}
 	if *last == "" {
-		return "", fmt.Errorf("%w: the server at %s does not tell which storage it has", store.ErrUnsupported, b.config.URL)
+		return "", fmt.Errorf("%w: the server at %s does not say which storage it has", store.ErrUnsupported, b.config.URL)
 	}
 	return *last, nil
 }
@@ -52,7 +52,7 @@ func (b *Backend) lastStorage() string {
 }
 
 // StoreID returns the identity of the storage that the watch began at. If the answer of
-// the first connection did not tell it, the server is asked as [Backend.StoreID] does.
+// the first connection did not say, the server is asked as [Backend.StoreID] does.
 func (w *watch) StoreID(ctx context.Context) (string, error) {
 	if w.storage != "" {
 		return w.storage, nil

@@ -32,7 +32,7 @@ func (f *inFlight) arrive(c *call) error {
 }
 
 // arrived gives a write whose body was read its place among the writes again, or refuses it with
-// 429, as it does if the body was given up. A write whose body could not be read fails with why.
+// 429, as it does if the body was given up. A write whose body could not be read fails with the reason.
 func (f *inFlight) arrived(c *call, why error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

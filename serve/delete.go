@@ -159,7 +159,7 @@ func (c *call) propagation(o *metav1.DeleteOptions) (metav1.DeletionPropagation,
 	case o.PropagationPolicy == nil:
 		return "", nil
 	case orphans != nil:
-		return "", c.invalidOption(field.Invalid(path, *o.PropagationPolicy, "may not be given beside orphanDependents, its older form"))
+		return "", c.invalidOption(field.Invalid(path, *o.PropagationPolicy, "may not be given together with orphanDependents, its older form"))
 	}
 	supported := []metav1.DeletionPropagation{
 		metav1.DeletePropagationForeground, metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan,

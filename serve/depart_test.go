@@ -73,7 +73,7 @@ func TestDepart_SlowReadersKeepNoOtherFromReading(t *testing.T) {
 	}, fewReads(1))
 }
 
-// There are only that many of them. Then the one of the user with the most that has been sent longest is
+// Their number is bounded, too. Then the one of the user with the most that has been sent longest is
 // cut off.
 func TestDepart_OneOfTooManyIsCutOff(t *testing.T) {
 	told := &recorder{}

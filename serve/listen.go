@@ -39,7 +39,8 @@ type Listen struct {
 //
 // Errors: an [*engine.ConfigError] for an address that other machines can reach without
 // TLS or authentication, for TLS without a certificate, and for both Address and Listener; those
-// of listening; and that requests are still running, which may use what the program closes next.
+// of listening; and one that says how many requests are still running, which may use what the
+// program closes next.
 func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 	listener, err := l.open(ctx, s.cfg.Authenticate != nil)
 	if err != nil {

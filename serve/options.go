@@ -200,7 +200,7 @@ func (o *listOptions) forList(c *call) (engine.ListOptions, error) {
 		return opts, nil
 	}
 	if o.version != "" && o.version != "0" {
-		return opts, badRequest("resourceVersion cannot be given beside continue, which holds it already")
+		return opts, badRequest("resourceVersion cannot be given together with continue, which holds it already")
 	}
 	var err error
 	opts.Read = engine.Latest()

@@ -81,7 +81,7 @@ func (c *call) commonOptions() (registry.WriteOptions, error) {
 	return opts, err
 }
 
-// create stores a new object, or has done what one asks for that is a subresource.
+// create stores a new object or, if the resource is an action, has done what the object asks for.
 func (c *call) create(ctx context.Context) error {
 	opts, err := c.writeOptions()
 	if err != nil {

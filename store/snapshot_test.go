@@ -82,7 +82,7 @@ func TestSnapshot_GetsTheNewestObject(t *testing.T) {
 	require.Nil(t, new(store.Snapshot).Get("a"), "the empty snapshot")
 }
 
-// Looking through the events again and again costs more than applying them once, that many
+// Looking through the events again and again costs more than applying them once, so many
 // reads of single objects make the state.
 func TestSnapshot_ManyGetsMakeTheState(t *testing.T) {
 	w, tree, base := unapplied()

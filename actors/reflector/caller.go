@@ -76,7 +76,7 @@ func (c *caller) list(r request, a *answer) {
 }
 
 // identifyLast asks for the identity after a list's last page, as list has before its first, if
-// the page does not tell it. Storage that went back between the question and the page would
+// the page does not say. Storage that went back between the question and the page would
 // otherwise be taken for what it was before, and objects of equal revisions for unchanged ones.
 func (c *caller) identifyLast(r request, a *answer) {
 	if a.page.StoreID != "" {

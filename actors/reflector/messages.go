@@ -30,7 +30,7 @@ type answer struct {
 	page    *backend.List   // of a list
 	watcher backend.Watcher // of a watch
 	// storeID identifies the storage of a page or a watch. Empty if the source does not
-	// know it, and for pages in the middle of a list that do not tell it.
+	// know it, and for pages in the middle of a list that do not say.
 	storeID string
 	err     error
 }

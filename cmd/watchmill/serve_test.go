@@ -385,7 +385,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		`--data is "tape"; give memory`:    {"--crd", manifests, "--data", "tape"},
 		"bolt:WHERE":                       {"--crd", manifests, "--data", "bolt:"},
 		"use watchmill-etcd serve":         {"--crd", manifests, "--data", "etcd:127.0.0.1:2379/shop"},
-		"beside --upstream":                {"--upstream", "http://127.0.0.1:1", "--crd", manifests, "--data", "bolt:x"},
+		"together with --upstream":         {"--upstream", "http://127.0.0.1:1", "--crd", manifests, "--data", "bolt:x"},
 		`--upstream is "here"; give one`:   {"--upstream", "here"},
 		`--upstream is "http://me:xxxxx@`:  {"--upstream", "http://me:secret@10.0.0.1", "--crd", manifests},
 		`"https://me:xxxxx@10.0.0.1"`:      {"--upstream", "https://me:se#cr%et@10.0.0.1", "--crd", manifests},

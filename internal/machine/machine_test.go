@@ -43,7 +43,7 @@ func TestOthers_HaveAShare(t *testing.T) {
 		require.GreaterOrEqual(t, share, 0.0)
 		require.LessOrEqual(t, share, 1.0)
 	}
-	require.Zero(t, new(Others).Share(), "where the system does not tell")
+	require.Zero(t, new(Others).Share(), "where the system does not report it")
 }
 
 // In a bubble, time passes only while nothing runs: no timer is late, but for one whose

@@ -14,7 +14,7 @@ type ticks struct {
 	all, busy, own, stolen float64
 }
 
-// readTicks reads the times; ok is false where the system does not tell.
+// readTicks reads the times; ok is false where the system does not report it.
 func readTicks() (t ticks, ok bool) {
 	machine, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -85,7 +85,7 @@ func WatchOthers() *Others {
 }
 
 // Share returns the share of the processors that others have had since the last call, or
-// since the beginning, between 0 and 1; 0 where the system does not tell. Linux counts
+// since the beginning, between 0 and 1; 0 where the system does not report it. Linux counts
 // in hundredths of a second: over less than a quarter of one, the share is noise.
 func (o *Others) Share() float64 {
 	next, ok := readTicks()

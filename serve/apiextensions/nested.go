@@ -61,7 +61,7 @@ func (r *schemaRules) checkNested(s map[string]any, at *field.Path) {
 	r.checkKeywords(s, at)
 	for _, keyword := range inStructure {
 		if given(s, keyword) {
-			r.forbid(at.Child(keyword), "must not be below allOf, anyOf, oneOf and not: say it beside them")
+			r.forbid(at.Child(keyword), "must not be below allOf, anyOf, oneOf and not: say it outside of them")
 		}
 	}
 	if _, err := regexp.Compile(text(s, "pattern")); err != nil {

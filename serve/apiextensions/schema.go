@@ -236,7 +236,7 @@ func (r *schemaRules) checkKeywords(s map[string]any, at *field.Path) {
 		r.refuse(at.Child(keepsUnknown), keep, "must be true or left out")
 	}
 	if further, found := s["additionalProperties"]; found && further != true && given(s, "properties") {
-		r.forbid(at.Child("additionalProperties"), "must not be beside properties: the fields that an object has are either known or not")
+		r.forbid(at.Child("additionalProperties"), "must not be set together with properties: the fields that an object has are either known or not")
 	}
 	mapType := text(s, "x-kubernetes-map-type")
 	if mapType == "" {
@@ -248,7 +248,7 @@ func (r *schemaRules) checkKeywords(s map[string]any, at *field.Path) {
 		})
 	}
 	if text(s, "type") != "object" {
-		r.refuse(at.Child("type"), text(s, "type"), "must be object beside x-kubernetes-map-type")
+		r.refuse(at.Child("type"), text(s, "type"), "must be object together with x-kubernetes-map-type")
 	}
 }
 
@@ -257,10 +257,10 @@ func (r *schemaRules) checkFields(s map[string]any, at *field.Path) {
 	embedded, open := given(s, "x-kubernetes-embedded-resource"), given(s, keepsUnknown)
 	if given(s, "x-kubernetes-int-or-string") {
 		if open {
-			r.refuse(at.Child(keepsUnknown), true, "must not be beside x-kubernetes-int-or-string")
+			r.refuse(at.Child(keepsUnknown), true, "must not be set together with x-kubernetes-int-or-string")
 		}
 		if embedded {
-			r.refuse(at.Child("x-kubernetes-embedded-resource"), true, "must not be beside x-kubernetes-int-or-string")
+			r.refuse(at.Child("x-kubernetes-embedded-resource"), true, "must not be set together with x-kubernetes-int-or-string")
 		}
 	}
 	for i, rule := range items(s, "x-kubernetes-validations") {
@@ -273,7 +273,7 @@ func (r *schemaRules) checkFields(s map[string]any, at *field.Path) {
 	}
 	r.checkObjectFields(s, at)
 	if _, found := s["additionalProperties"]; found {
-		r.forbid(at.Child("additionalProperties"), "must not be beside x-kubernetes-embedded-resource")
+		r.forbid(at.Child("additionalProperties"), "must not be set together with x-kubernetes-embedded-resource")
 	}
 	if !open && !given(s, "properties") {
 		r.demand(at.Child("properties"), "give the fields of the resource, or x-kubernetes-preserve-unknown-fields: true")
@@ -287,7 +287,7 @@ func (r *schemaRules) checkList(s map[string]any, at *field.Path) {
 		r.demand(at.Child("items"), "give the schema of the items")
 	}
 	if listType != "" && text(s, "type") != "array" {
-		r.refuse(at.Child("type"), text(s, "type"), "must be array beside x-kubernetes-list-type")
+		r.refuse(at.Child("type"), text(s, "type"), "must be array together with x-kubernetes-list-type")
 		return
 	}
 	if item == nil || listType != "set" && listType != "map" {

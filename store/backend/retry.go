@@ -139,7 +139,7 @@ type Preconditions struct {
 
 func (p Preconditions) validate() error {
 	if p.Absent && (p.UID != 0 || p.Revision != 0) {
-		return &usercode.ConfigError{Field: "Preconditions.Absent", Problem: "is set beside UID or Revision, which no absent object has; give one of them"}
+		return &usercode.ConfigError{Field: "Preconditions.Absent", Problem: "is set together with UID or Revision, which no absent object has; give one of them"}
 	}
 	return nil
 }

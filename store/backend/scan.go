@@ -51,7 +51,7 @@ func (o ListOptions) Scan() (Scan, error) {
 		}, nil
 	}
 	if o.Revision != 0 {
-		return Scan{}, &usercode.ConfigError{Field: "ListOptions.Revision", Problem: "cannot be set beside Continue, which has a revision already; leave it zero"}
+		return Scan{}, &usercode.ConfigError{Field: "ListOptions.Revision", Problem: "cannot be set together with Continue, which has a revision already; leave it zero"}
 	}
 	token, err := ParseToken(o.Continue)
 	if err != nil {
@@ -152,7 +152,7 @@ func (o WatchOptions) Check(compacted, current store.Revision) error {
 // Validate returns what is wrong with o, as a [*usercode.ConfigError].
 func (o PutOptions) Validate() error {
 	if o.TTL != 0 && o.KeepExpiry {
-		return &usercode.ConfigError{Field: "PutOptions.KeepExpiry", Problem: fmt.Sprintf("is set beside a TTL of %v; give one of them", o.TTL)}
+		return &usercode.ConfigError{Field: "PutOptions.KeepExpiry", Problem: fmt.Sprintf("is set together with a TTL of %v; give one of them", o.TTL)}
 	}
 	return validateTTL("PutOptions", o.TTL, "the object never expires")
 }

@@ -55,7 +55,7 @@ func putOptions(ttl time.Duration, permanent bool) PutOptions {
 // validateExpiry validates the TTL and Permanent of the struct with that name.
 func validateExpiry(options string, ttl time.Duration, permanent bool) error {
 	if ttl != 0 && permanent {
-		return &usercode.ConfigError{Field: options + ".Permanent", Problem: fmt.Sprintf("is set beside a TTL of %v; give one of them", ttl)}
+		return &usercode.ConfigError{Field: options + ".Permanent", Problem: fmt.Sprintf("is set together with a TTL of %v; give one of them", ttl)}
 	}
 	return validateTTL(options, ttl, "the object expires when it would have")
 }

@@ -22,7 +22,7 @@ const maxBookmarkPeriod = time.Minute
 // is none. It leaves the rest of the setup to the engine, which refuses what it cannot have.
 func (s *Scenario) Validate() error {
 	if s.Abrupt && s.Drain {
-		return &engine.ConfigError{Field: "Drain", Problem: "is set beside Abrupt; choose one end"}
+		return &engine.ConfigError{Field: "Drain", Problem: "is set together with Abrupt; choose one end"}
 	}
 	if s.Setup.BookmarkPeriod > maxBookmarkPeriod {
 		return &engine.ConfigError{Field: "Setup.BookmarkPeriod", Problem: fmt.Sprintf("is %v; give at most %v", s.Setup.BookmarkPeriod, maxBookmarkPeriod)}
@@ -47,9 +47,9 @@ func (s *Scenario) Validate() error {
 func (s *Setup) validateTransactions() error {
 	switch {
 	case s.Transactions && s.SharesState:
-		return &engine.ConfigError{Field: "Setup.SharesState", Problem: "is set beside Transactions, each of which storage that shares its state would show in part; leave out one"}
+		return &engine.ConfigError{Field: "Setup.SharesState", Problem: "is set together with Transactions, each of which storage that shares its state would show in part; leave out one"}
 	case s.Transactions && s.ListWhenBehind > 0:
-		return &engine.ConfigError{Field: "Setup.ListWhenBehind", Problem: "is set beside Transactions, with which the engine must not list again; leave out one"}
+		return &engine.ConfigError{Field: "Setup.ListWhenBehind", Problem: "is set together with Transactions, with which the engine must not list again; leave out one"}
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (c *Config) validate() error {
 	case c.Client == nil && len(c.Endpoints) == 0:
 		return invalid("Endpoints", "is empty, and so is Client; give the addresses of the members")
 	case c.Client != nil && (len(c.Endpoints) > 0 || c.TLS != nil || c.Username != ""):
-		return invalid("Client", "is given beside Endpoints, TLS or Username, which it has of its own; give one or the other")
+		return invalid("Client", "is given together with Endpoints, TLS or Username, which it has of its own; give one or the other")
 	case c.OnUndecodable != Fail && c.OnUndecodable != Keep:
 		return invalid("OnUndecodable", fmt.Sprintf("is %d; give Fail or Keep", c.OnUndecodable))
 	case c.Buffer.Events < 0 || c.Buffer.Bytes < 0:

@@ -27,18 +27,18 @@ import (
 func TestNew_RefusesAConfigThatCannotBe(t *testing.T) {
 	good := etcd.Config{Prefix: "/shop/pods", Schema: backendtest.Schema(), Endpoints: []string{"127.0.0.1:1"}}
 	for field, change := range map[string]func(*etcd.Config){
-		"Config.Prefix is empty":                  func(c *etcd.Config) { c.Prefix = "" },
-		"Config.Prefix ends with a slash":         func(c *etcd.Config) { c.Prefix = "/" },
-		"Config.Prefix is not a path":             func(c *etcd.Config) { c.Prefix = "/shop//pods" },
-		"Config.Prefix is not valid UTF-8":        func(c *etcd.Config) { c.Prefix = "\xff" },
-		"Config.Schema has functions missing":     func(c *etcd.Config) { c.Schema = store.Schema{} },
-		"Config.Endpoints is empty":               func(c *etcd.Config) { c.Endpoints = nil },
-		"Config.Client is given beside Endpoints": func(c *etcd.Config) { c.Client = &clientv3.Client{} },
-		"Config.OnUndecodable is 7":               func(c *etcd.Config) { c.OnUndecodable = 7 },
-		"Config.Buffer is negative":               func(c *etcd.Config) { c.Buffer.Events = -1 },
-		"Config.ProgressEvery is negative":        func(c *etcd.Config) { c.ProgressEvery = -1 },
-		"Config.RequestTimeout is negative":       func(c *etcd.Config) { c.RequestTimeout = -1 },
-		"Config.LeasePool is negative":            func(c *etcd.Config) { c.LeasePool = -1 },
+		"Config.Prefix is empty":                         func(c *etcd.Config) { c.Prefix = "" },
+		"Config.Prefix ends with a slash":                func(c *etcd.Config) { c.Prefix = "/" },
+		"Config.Prefix is not a path":                    func(c *etcd.Config) { c.Prefix = "/shop//pods" },
+		"Config.Prefix is not valid UTF-8":               func(c *etcd.Config) { c.Prefix = "\xff" },
+		"Config.Schema has functions missing":            func(c *etcd.Config) { c.Schema = store.Schema{} },
+		"Config.Endpoints is empty":                      func(c *etcd.Config) { c.Endpoints = nil },
+		"Config.Client is given together with Endpoints": func(c *etcd.Config) { c.Client = &clientv3.Client{} },
+		"Config.OnUndecodable is 7":                      func(c *etcd.Config) { c.OnUndecodable = 7 },
+		"Config.Buffer is negative":                      func(c *etcd.Config) { c.Buffer.Events = -1 },
+		"Config.ProgressEvery is negative":               func(c *etcd.Config) { c.ProgressEvery = -1 },
+		"Config.RequestTimeout is negative":              func(c *etcd.Config) { c.RequestTimeout = -1 },
+		"Config.LeasePool is negative":                   func(c *etcd.Config) { c.LeasePool = -1 },
 	} {
 		bad := good
 		change(&bad)

@@ -66,7 +66,7 @@ func openData(opts *Options, hostConfig engine.HostConfig, log *slog.Logger) (*d
 	name, place, _ := strings.Cut(where, ":")
 	switch {
 	case opts.Upstream != "" && where != "memory":
-		return nil, &engine.ConfigError{Field: "--data", Problem: "cannot be given beside --upstream: a replica's objects are at the server that it follows"}
+		return nil, &engine.ConfigError{Field: "--data", Problem: "cannot be given together with --upstream: a replica's objects are at the server that it follows"}
 	case opts.Upstream != "":
 		origin, err := opts.origin()
 		if err != nil {
