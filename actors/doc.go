@@ -79,9 +79,9 @@
 //
 // A parent stops after its children. [ChildObserver] is called once for each
 // child that ends, whatever the reason. A message that was accepted is either
-// received or, if the actor stops first, dropped (see [Dropper]). Only the one
-// during which the actor panicked is neither, and those that are left when an actor
-// ends whose behavior could not be made.
+// received or, if the actor stops first, dropped (see [Dropper]). There are two
+// exceptions, which are neither: the message during which the actor panicked, and
+// the messages of an actor whose behavior could not be made.
 //
 // A panic or a Goexit while stopping or restarting is reported and changes nothing
 // else. A supervisor that always restarts a child which fails in every Started

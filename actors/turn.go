@@ -12,9 +12,8 @@ import (
 // that call, but closing goes on.
 var ErrInTurn = errors.New("called in a turn of an actor, such as a handler, for which it might wait: call it in another goroutine to wait")
 
-// awaited are the names of the functions that Close may wait for and that call user code: those
-// that run turns, and those in which a pool reports, by OnFailure, what fails or holds
-// a worker.
+// awaited are the names of the functions that call user code while Close may wait for them: they
+// run turns, or report by OnFailure what fails or holds a worker of a pool.
 var awaited = []string{
 	nameOf((*mailbox).RunTurn), nameOf((*worker).run), nameOf((*Pool).ask), nameOf((*Pool).check), nameOf((*Pool).stopWatchdog),
 }

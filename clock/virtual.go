@@ -50,9 +50,9 @@ func (c *Virtual) AfterFunc(d time.Duration, f func()) Timer {
 // the order of their creation, including timers that those functions arm. A
 // negative d is a [Virtual.Jump].
 //
-// Calls that overlap, in several goroutines or in a timer's function, let time pass
-// together and not one after the other: each goes to the time at which it began plus its
-// d, and the functions of timers that one of them calls may run beside those of another.
+// Calls that overlap, in several goroutines or in a timer's function, do not add up: each
+// goes to the time at which it began plus its d. The functions of timers that two such
+// calls run may overlap, too.
 func (c *Virtual) Advance(d time.Duration) {
 	if d < 0 {
 		c.Jump(d)

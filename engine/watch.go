@@ -55,8 +55,8 @@ type WatchOptions struct {
 	// [InitialEnd], then about one a minute, and one shortly before Timeout.
 	Bookmarks bool
 	// Progress, which needs Bookmarks, adds one about 100 ms after revisions that have no
-	// event for this watch, for a consumer that keeps a copy elsewhere and must know how new
-	// that is. A watch gets at most ten a second, and all watches of an engine 10,000, so that
+	// event for this watch. It is for a consumer that keeps a copy elsewhere and must know how
+	// new the copy is. A watch gets at most ten a second, and all watches of an engine 10,000, so that
 	// each of many waits longer; once the cache has listed again, all get one at once. Each
 	// costs what an event costs, and there are none where events come. With [Config].NoCache
 	// they come when the backend tells of such revisions.

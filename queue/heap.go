@@ -14,9 +14,9 @@ type HeapConfig[T any] struct {
 	Key store.KeyFunc[T]
 	// Less reports whether a must be popped before b. It must be a strict weak order.
 	// It is called with the heap locked, so it must not use the heap. If it panics, the
-	// call that needed it returns the panic, and the heap has its items in an order that may
-	// be wrong: the item that was to be added or removed is in it or gone as without the
-	// panic, and those that BulkAdd had still to add are not in it.
+	// call that needed it returns the panic, and the order of the items may be wrong. The
+	// item being added or removed is in the heap or gone all the same, and BulkAdd adds no
+	// more items.
 	Less func(a, b T) bool
 }
 

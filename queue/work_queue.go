@@ -250,9 +250,9 @@ func (q *WorkQueue[T]) ShutDown() (dropped []T) {
 }
 
 // ShutDownWithDrain makes all later additions fail and waits until all earlier items
-// are processed: those that are queued, that workers have, that were added again
-// meanwhile and, if the queue's [DrainPolicy] says so, that are delayed. Workers
-// must go on until Get returns [ErrShutDown].
+// are processed: queued items, items that workers have, items added again meanwhile and,
+// if the queue's [DrainPolicy] says so, delayed items. Workers must go on until Get
+// returns [ErrShutDown].
 //
 // The errors are ctx's if ctx ends first, and [ErrShutDown] if ShutDown was called;
 // there may be items left then. The queue stays shut down, and another call waits

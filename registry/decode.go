@@ -120,8 +120,8 @@ func checkSent(body []byte) error { return checkJSON(body, maxPaths) }
 // checkDepth refuses JSON that is nested too deep, with errDepth.
 func checkDepth(body []byte) error { return checkJSON(body, math.MaxInt) }
 
-// checkJSON refuses JSON that is nested too deep, or has long fields whose names, each with those of the
-// fields around it, have more than that many bytes. It leaves invalid JSON to the parser.
+// checkJSON refuses JSON that is nested too deep, or whose long paths of fields have more than
+// mostPaths bytes in all. It leaves invalid JSON to the parser.
 func checkJSON(body []byte, mostPaths int) error {
 	var at jsonPlace
 	var text []byte

@@ -76,8 +76,8 @@ func (f *form) checkReplicas(o *store.Object, want int32) error {
 	return nil
 }
 
-// configOfScale returns the fields of an object that have the number of replicas, with that of a
-// scale: those that differ between the object with this number and with another one.
+// configOfScale returns the fields of an object that have the number of replicas, with the number
+// of a scale. They are the fields that differ between the object with this number and with another.
 func (c *core) configOfScale(live *store.Object, s *scaleObject) (map[string]any, error) {
 	other := *s
 	if other.Spec.Replicas++; s.Spec.Replicas == math.MaxInt32 {

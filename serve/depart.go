@@ -2,9 +2,9 @@ package serve
 
 import "time"
 
-// A read whose client is slow to read the answer makes room for others among the reads, so that
-// clients which do not read keep no other from reading: it costs the server little more than a
-// buffer then, and, if it is a list, the objects of its state that were replaced since.
+// A read whose client is slow to read the answer makes room for others among the reads. So clients
+// that do not read the answers keep no other client from reading. Such a read costs the server little
+// more than a buffer and, if it is a list, the objects of its state that were replaced since.
 //
 //	enter ──▶ reads ──▶ leave
 //	            └── full ──▶ departures ──▶ leave

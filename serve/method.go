@@ -17,7 +17,7 @@ var (
 )
 
 // methodNotAllowed returns the error for a method that the path does not have, and sets the
-// header that lists those that it has.
+// header Allow.
 func methodNotAllowed(c *call) error {
 	c.w.Header().Set("Allow", c.allowed())
 	if about := c.subject(); about.resource.Resource != "" {

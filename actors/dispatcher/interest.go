@@ -98,9 +98,9 @@ func (i *interest[G]) remove(h handle) {
 	h.group = noGroup
 }
 
-// candidates visits the groups that may match the event: all those whose conversion
-// of it yields an event, and possibly others; each once, in the order in which they
-// were added. It visits none for a bookmark, which is for all groups. It does not
+// candidates visits the groups that may match the event, each once, in the order in
+// which they were added: all whose conversion of it yields an event, and possibly
+// others. It visits none for a bookmark, which is for all groups. It does not
 // allocate in the steady state. visit must not use the index.
 func candidates[G any](i *interest[G], ev store.Event, visit func(G)) {
 	if ev.Type == store.Bookmark {

@@ -65,8 +65,8 @@ func (m Register) passed(start watcher.Start, snap *store.Snapshot) dispatcher.R
 }
 
 // delay keeps a registration until the cache is ready. Whenever there is no more room it
-// drops those of watches that have ended, so that there are at most a few times as many as
-// watches that wait.
+// drops the registrations of watches that have ended, so that their number is at most a few
+// times that of the watches that wait.
 func (h *Cache) delay(m Register) {
 	if len(h.delayed) == cap(h.delayed) {
 		h.delayed = slices.DeleteFunc(h.delayed, func(m Register) bool { return m.Watch.Member().Ended() })

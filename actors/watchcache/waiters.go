@@ -45,8 +45,8 @@ func (w *waiters) Pop() any {
 	return x
 }
 
-// add adds a waiter. Whenever there is no more room it drops those whose callers have
-// returned, so that there are at most a few times as many as callers that wait.
+// add adds a waiter. Whenever there is no more room it drops the waiters whose callers have
+// returned, so that their number is at most a few times that of the callers that wait.
 func (w *waiters) add(x waiter) {
 	if len(*w) == cap(*w) {
 		*w = slices.DeleteFunc(*w, waiter.gone)

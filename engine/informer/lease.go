@@ -17,9 +17,9 @@ type Lease[T any] struct {
 }
 
 // Close releases the lease. The last one closes the informer; see
-// [SharedInformer.Close]. Closing another ends the handlers that were added through it, and
-// drops what is pending for them: it waits for those that run, and returns the errors that
-// closing the informer would. Closing again releases nothing more, and waits again.
+// [SharedInformer.Close]. Closing another lease ends the handlers that were added through it,
+// and drops what is pending for them. It waits for the handlers that run, and returns the same
+// errors as closing the informer. Closing again releases nothing more, and waits again.
 func (l *Lease[T]) Close() error {
 	if l.share.release() {
 		return l.share.shared.informer.close()

@@ -101,9 +101,9 @@ func newApplier(kind registry.Kind, served managedfields.TypeConverter, schema *
 	return a, nil
 }
 
-// parts returns the fields that writes may set, nil for all: a write of the object leaves status
-// alone, one of status sets only that and metadata, or that alone, and one of scale has changed nothing
-// that is not its own.
+// parts returns the fields that writes may set, nil for all. A write of the object leaves status
+// alone. A write of status sets only status and metadata, or only status. A write of scale has
+// changed nothing but its own field.
 func parts(kind registry.Kind) map[part]fieldpath.Filter {
 	if !kind.Status {
 		return map[part]fieldpath.Filter{{}: nil, {subresource: "scale"}: nil}
@@ -188,8 +188,8 @@ func object(fields map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: fields}
 }
 
-// retimed sets the time of entries that are new to at: of those since began, which have
-// the system clock's, and of those without a time, which add an owner and nothing else.
+// retimed sets the time of new entries to at. New are those since began, whose time is the
+// system clock's, and those without a time, which add an owner and nothing else.
 // It puts the entries in the order of their times.
 func retimed(entries, known []metav1.ManagedFieldsEntry, began, at time.Time) []metav1.ManagedFieldsEntry {
 	for i := range entries {

@@ -158,10 +158,10 @@ func (m *manifest) converts() bool {
 	return !slices.Contains([]string{"", "None"}, m.Spec.Conversion.Strategy)
 }
 
-// Versions returns a definition for each version that is served: first d, which is of the version
-// that is stored, if that is served and [Parse] or [Define] has made d. They are of the same objects,
-// so their stores must have one backend, or backends of one storage. There is none if [Define] has made
-// d of a definition of which no version is served: then d is of the version that is stored.
+// Versions returns a definition for each version that is served. If [Parse] or [Define] has made d,
+// and the stored version is served, the first is d, which is of that version. The definitions are of
+// the same objects, so their stores must have one backend, or backends of one storage. There is none
+// if [Define] has made d of a definition of which no version is served.
 func (d *Definition) Versions() []*Definition {
 	if d.unserved {
 		return nil

@@ -12,8 +12,8 @@ import (
 const (
 	// emptyFor is about how long objects are deleted at a time. Other definitions wait for that long.
 	emptyFor = time.Second
-	// continueAfter is the time after which the deletion goes on, and lookAgainAfter that after which objects that
-	// their finalizers keep, or that were being created, are looked for again.
+	// continueAfter is how long the deletion pauses, and lookAgainAfter how long it waits before it looks again
+	// for objects that finalizers keep or that were being created.
 	continueAfter  = time.Millisecond
 	lookAgainAfter = time.Second
 	// emptyPage is how many objects are listed at a time to be deleted.

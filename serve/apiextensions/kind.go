@@ -43,8 +43,8 @@ type kind struct {
 	frees bool
 }
 
-// open makes the kind of a definition. Its objects are those of before, the kind that it takes
-// the place of, or, if that is nil, those of storage. Unless it returns a kind, it leaves nothing open,
+// open makes the kind of a definition. It takes over the objects of before, the kind that it
+// replaces, or reads them from storage if before is nil. Unless it returns a kind, it leaves nothing open,
 // even if a function of the configuration panics or ends the goroutine.
 func (d *Definitions) open(ctx context.Context, o *object, definition *crd.Definition, before *kind) (_ *kind, err error) {
 	k := &kind{name: o.GetName(), uid: o.GetUID(), spec: o.Object["spec"], frees: accepted(o).Plural != ""}

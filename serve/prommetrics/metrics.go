@@ -42,8 +42,8 @@ type Metrics struct {
 
 	mu      sync.RWMutex
 	servers []*serve.Server
-	// past are the sums of the counters of servers that were forgotten: a sum that went back by
-	// what those had would look like a restart, after which all that is left has been counted anew.
+	// past are the sums of the counters of servers that were forgotten. Without them the totals would
+	// go back, which looks like a restart: Prometheus would count all that is left a second time.
 	past []float64
 	seen map[kind]bool // the kinds that have series
 }

@@ -177,9 +177,9 @@ type judge[T any] struct {
 	// resumable is the least revision that the watch must claim now: that of the last
 	// event after the initial state that is not conflated, or that of the start.
 	resumable store.Revision
-	// delivered is the number of events after the initial state, without bookmarks, and accounted that
-	// of those that changes which were received account for. last is the revision of the last of them,
-	// and conflated says that it stands for several.
+	// delivered is the number of events after the initial state, without bookmarks, and accounted how
+	// many of them the received changes account for. last is the revision of the last of them, and
+	// conflated says that it stands for several.
 	delivered, accounted uint64
 	last                 store.Revision
 	conflated            bool

@@ -74,16 +74,13 @@ type watcher struct {
 	delivered atomic.Uint64
 	lag       atomic.Uint64 // the highest that was sampled
 
-	// at is the revision that a watcher which uses engine.Follow has reached; following is
-	// its session, nil between two; resumed says that it has just disconnected, and updated
-	// that the session has had an update; breaks are the points of a history at which it
-	// disconnects; and pipeline is the queue through which its events pass, nil if none.
-	at        atomic.Uint64
-	following atomic.Pointer[following]
-	resumed   bool
-	updated   bool
-	breaks    breaks
-	pipeline  *pipeline.Pipeline
+	// The fields of a watcher that uses engine.Follow.
+	at        atomic.Uint64             // the revision that it has reached
+	following atomic.Pointer[following] // its session, nil between two
+	resumed   bool                      // it has just disconnected
+	updated   bool                      // the session has had an update
+	breaks    breaks                    // where in a history it disconnects
+	pipeline  *pipeline.Pipeline        // the queue through which its events pass, nil if none
 	ready     func()
 	// position is what a replay saves; mu guards it.
 	position WatcherPosition

@@ -62,7 +62,7 @@ func (b *Backend) History() store.WindowView {
 }
 
 // unread returns the position up to which all watches that share the state have
-// read, those included for which a list holds the history. The caller holds the lock.
+// read, including watches for which a list holds the history. The caller holds the lock.
 func (b *Backend) unread() store.Seq {
 	at := b.window.View().Next()
 	for _, w := range b.sharing {

@@ -70,8 +70,8 @@ func (f *Follower) Close(lock sync.Locker, l *List) {
 }
 
 // List is the followers that have read everything, in the order in which they
-// came to wait, except that one that leaves early makes room for the last. The
-// backend's lock guards it.
+// came to wait; the last takes the place of one that leaves early. The backend's
+// lock guards it.
 type List struct{ followers []*Follower }
 
 // Add makes f wait, unless it does already or was closed.

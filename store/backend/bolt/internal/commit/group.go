@@ -44,9 +44,9 @@ func (g *group) read() (logs []Log) {
 	return logs
 }
 
-// stage stages the writes, and returns those that are staged, and those that are refused
-// and come after one of them. If user code panics or ends the goroutine, all of the group
-// fail, and nothing is staged.
+// stage stages the writes. It returns the staged ones, and the refused ones that come after a
+// staged one. If user code panics or ends the goroutine, all of the group fail, and nothing is
+// staged.
 func (g *group) stage(b *journal.Batch, logs []Log) (staged, refused []*Ticket) {
 	complete := false
 	defer func() {
