@@ -31,7 +31,7 @@ type Options struct {
 // but Ask may run a turn. A Ref of a stopped actor keeps neither its behavior nor
 // its messages.
 type Ref[M any] struct {
-	// Not embedded, which would give Ref all its methods, for each M anew.
+	// It is not embedded, since Ref would then have all its methods, compiled for each M.
 	queue queueBody
 	inbox inbox[M]
 	// The fields below belong to the turn.

@@ -68,7 +68,6 @@ func (c *crowd) handler(i int) func(seq int64) {
 	}
 }
 
-// countEvent counts an event.
 func (m *member) countEvent() {
 	if m.count++; m.count == m.want {
 		m.complete <- struct{}{}

@@ -109,7 +109,7 @@ func (c *Controller[T]) Name() string { return c.core.name() }
 // before the informer has synced waits for Settle. The error is [ErrClosed].
 func (c *Controller[T]) Enqueue(key string) error { return c.core.add(key, 0) }
 
-// EnqueueAfter is Enqueue after a delay.
+// EnqueueAfter is Enqueue after a delay, for which it does not wait.
 func (c *Controller[T]) EnqueueAfter(key string, delay time.Duration) error {
 	return c.core.add(key, delay)
 }

@@ -57,7 +57,7 @@ type Subscription struct{ watch watchCore }
 func (s *Subscription) Stop() { s.watch.Stop() }
 
 // Wait blocks until the subscription has ended, and its handler has returned from its
-// last call, or ctx is done; see [Watch.Wait].
+// last call. If ctx is done first, it returns ctx's cause. See [Watch.Wait].
 func (s *Subscription) Wait(ctx context.Context) error { return s.watch.Wait(ctx) }
 
 // Done returns a channel that is closed when the subscription ends.

@@ -143,7 +143,7 @@ func (q *RealFIFO[T]) Pop(ctx context.Context, process func(delta Delta[T], init
 // PopBatch is Pop for several deltas at a time: as many as are queued, at most
 // RealFIFOConfig.BatchSize, of different objects, and all from the first Replace or
 // none. A delta that concerns all objects is a batch of its own. process may keep the
-// batch, which is never empty.
+// batch, which is never empty. It blocks and fails as Pop does.
 func (q *RealFIFO[T]) PopBatch(ctx context.Context, process func(batch []Delta[T], initial bool) error) error {
 	return q.popUpTo(ctx, q.batchSize, process)
 }

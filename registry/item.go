@@ -41,10 +41,12 @@ func (i Item) Meta() metav1.Object { return i.of.meta(i.object) }
 func (i Item) Kind() *Kind { return &i.of.kind }
 
 // JSON returns the object as JSON, with apiVersion, kind and resourceVersion. Every call
-// encodes it anew.
+// encodes it again. The error is that of the kind's encoding, or its panic as a
+// [*usercode.PanicError].
 func (i Item) JSON() ([]byte, error) { return i.encode(false) }
 
 // LeanJSON is JSON without metadata.managedFields, which only clients that apply need.
+// The error is the same.
 func (i Item) LeanJSON() ([]byte, error) { return i.encode(true) }
 
 func (i Item) encode(lean bool) ([]byte, error) {

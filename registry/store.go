@@ -187,6 +187,6 @@ func (s *Store[T]) Resources() []Resource {
 	return all
 }
 
-// Close closes the engine below, which ends its watches; see [engine.Engine.Close]. A backend
-// and a host that [Config].Engine has been given stay open.
+// Close closes the engine below, which ends its watches. It blocks and fails as
+// [engine.Engine.Close] does. A backend and a host that [Config].Engine has been given stay open.
 func (s *Store[T]) Close() error { return s.engine.Close() }

@@ -200,7 +200,7 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 }
 
 // Revision returns the newest revision. It costs a list of one object, shared by all
-// calls that wait when it is sent.
+// calls that wait when it is sent. Errors as for Get, without those of the object.
 func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	rev, _, err := b.newest.ask(ctx)
 	return rev, err
@@ -221,7 +221,8 @@ func (b *Backend) Compact(context.Context, store.Revision) error {
 	return fmt.Errorf("%w: the server at %s compacts its history itself", store.ErrUnsupported, b.config.URL)
 }
 
-// Compacted returns zero, for unknown: the protocol does not report it.
+// Compacted returns zero, for unknown: the protocol does not report it. The error is
+// [store.ErrClosed].
 func (b *Backend) Compacted(context.Context) (store.Revision, error) { return 0, b.open() }
 
 // Close ends every watch and every question for the newest revision, and waits for their

@@ -20,8 +20,7 @@ import (
 func (c *call) hasBody() bool { return c.r.Body != nil && c.r.Body != http.NoBody }
 
 // mustArrive gives the client the time of a write to send the body, whatever reads it. The time ends
-// with the body: net/http removes the deadline then. Not every connection has deadlines; then there
-// is none to set.
+// with the body: net/http removes the deadline then. It has no effect on a connection without deadlines.
 func (c *call) mustArrive() {
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.limits.WriteTimeout))
 }

@@ -73,8 +73,8 @@ func (r *response) extend() {
 	r.endAt(time.Now().Add(r.stall))
 }
 
-// endAt sets the deadline of writes, unless the answer is broken off, now or meanwhile. Not every
-// ResponseWriter has deadlines; then it has no effect.
+// endAt sets the deadline of writes, unless the answer is broken off, now or meanwhile. It has
+// no effect on a ResponseWriter without deadlines.
 func (r *response) endAt(at time.Time) {
 	if r.cut.Load() {
 		return

@@ -35,7 +35,7 @@ func NewThreadSafeStore[T any](indexers Indexers[T]) (*ThreadSafeStore[T], error
 }
 
 // Add stores item under key, replacing the previous one: it is the same as
-// [ThreadSafeStore.Update].
+// [ThreadSafeStore.Update], with the same error.
 func (s *ThreadSafeStore[T]) Add(key string, item T, rev Revision) error {
 	return s.Update(key, item, rev)
 }

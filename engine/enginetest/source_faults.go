@@ -64,7 +64,7 @@ func (s *Source[T]) Resume() {
 
 // Hide hides the changes that write makes from all watches, for good; lists
 // show them. Write must only write: reads through an engine may wait for a watch
-// that Hide holds up. Hide returns what write returned.
+// that Hide holds up. The error is that of write, or [store.ErrClosed].
 func (s *Source[T]) Hide(write func() error) error {
 	s.hiding.Lock()
 	defer s.hiding.Unlock()
@@ -99,7 +99,7 @@ func (s *Source[T]) hide(_ context.Context, c *faulty.Call, proceed func()) {
 }
 
 // Forget drops all history before the newest revision: watches that have not reached
-// it, and those that start before it, expire.
+// it, and those that start before it, expire. The error is [store.ErrClosed].
 func (s *Source[T]) Forget() error {
 	rev, err := s.Unwrap().Revision(context.Background())
 	if err != nil {

@@ -146,7 +146,7 @@ func Tokens(next func(*http.Request) (serve.User, error)) func(*http.Request) (s
 	}
 }
 
-// Upgrade answers a handshake.
+// Upgrade answers a handshake, as [serve.Upgrader] says.
 func (u *Upgrader) Upgrade(w http.ResponseWriter, r *http.Request, gone func(error)) (serve.Messages, error) {
 	first, _, err := protocols(r)
 	if err != nil {

@@ -162,7 +162,6 @@ func isNewest(o *engine.Object[content.Item], err error, want judge.Entry) bool 
 	return err == nil && o.Revision == want.Revision
 }
 
-// closeCaches closes the caches.
 func (r *run) closeCaches() (err error) {
 	for _, u := range r.cacheUsers {
 		err = errors.Join(err, u.cache.Close())

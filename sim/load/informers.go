@@ -192,7 +192,6 @@ func (h *handlerCheck) has(want map[string]store.Revision) bool {
 	return len(h.state) == len(want)
 }
 
-// closeInformers closes the informers.
 func (r *run) closeInformers() (err error) {
 	for _, g := range r.informerGroups {
 		for _, inf := range g.informers {

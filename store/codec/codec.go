@@ -24,7 +24,7 @@ type Codec interface {
 // unexported ones, are lost. The zero value is ready to use.
 type JSON struct{}
 
-// Encode returns value as JSON, with tag 0.
+// Encode returns value as JSON, with tag 0. The error is that of encoding/json.
 func (JSON) Encode(value any) (tag uint8, data []byte, err error) {
 	data, err = json.Marshal(value)
 	if err != nil {

@@ -48,7 +48,7 @@ func (w *World[T]) judgeWindow() {
 // discardErrors are those with which the contract allows a compaction to fail.
 var discardErrors = []error{engine.ErrNotReady, engine.ErrIdle, storage.ErrOutage}
 
-// discard has the engine of the step forget history. Also a call that has failed may have been heard.
+// discard has the engine of the step forget history. Even a call that has failed may have had an effect.
 func (w *World[T]) discard(ctx context.Context, s script.Step) {
 	by, rev := w.engineOfStep(s), w.storage.Back(s.N)
 	r := w.readBy(by, judge.Read[T]{Name: "discard", Oldest: rev, Newest: rev})

@@ -102,8 +102,8 @@ func (w *World[T]) Always(name string, holds func() error) {
 }
 
 // Finally calls holds once storage has no faults, the engine has caught up and every
-// handler has received everything. Two in five scenarios never call it: they close or drain
-// the engine in the middle of its work.
+// handler has received everything: an error breaks the invariant called name. Two in five
+// scenarios never call it: they close or drain the engine in the middle of its work.
 func (w *World[T]) Finally(name string, holds func() error) {
 	w.finally = append(w.finally, check{judge.Invariant(name), holds})
 }

@@ -108,7 +108,7 @@ func (b *Backend) Traits() backend.Traits {
 }
 
 // StoreID returns the cluster and the prefix. etcd gives a restored cluster another
-// ID, unless it is told to keep it.
+// ID, unless it is told to keep it. It sends no request. Errors: [store.ErrClosed], ctx's cause.
 func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	_, call, err := b.begin(ctx)
 	if err != nil {
@@ -119,7 +119,8 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 }
 
 // Revision returns the newest revision of the cluster, linearizably. It makes the watches
-// of b request progress until they have reached that revision.
+// of b request progress until they have reached that revision. Errors as for [Backend.Get],
+// without those of the object.
 func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	ctx, call, err := b.begin(ctx)
 	if err != nil {

@@ -20,6 +20,8 @@ import (
 // compaction affects the whole cluster. A key beside the objects has the compacted
 // revision. Reads and watches here respect it at once, those of other processes as soon
 // as they have received it. It frees no space.
+//
+// Errors: [*store.FutureError] if rev has not happened, and as for [Backend.Put].
 func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	ctx, call, err := b.begin(ctx)
 	if err != nil {
@@ -148,6 +150,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 //
 // etcd has no request for that. If it has been compacted since the previous call, a binary
 // search finds the revision, in as many requests as the logarithm of the history's length.
+// Errors as for [Backend.Revision].
 func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
 	ctx, call, err := b.begin(ctx)
 	if err != nil {

@@ -38,7 +38,8 @@ type Member struct {
 	Err error
 }
 
-// Info requests the status of all endpoints. A member that does not answer has an Err.
+// Info requests the status of all endpoints. A member that does not answer has an Err. Errors:
+// [store.ErrClosed], ctx's cause.
 func (b *Backend) Info(ctx context.Context) (Info, error) {
 	ctx, call, err := b.begin(ctx)
 	if err != nil {

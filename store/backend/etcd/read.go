@@ -15,8 +15,10 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// Get returns the newest object under key, linearizably, or [store.ErrNotFound], or
-// a [*backend.UndecodableError].
+// Get returns the newest object under key, linearizably.
+//
+// Errors: [store.ErrNotFound], a [*store.KeyError], a [*backend.UndecodableError],
+// [backend.ErrUnavailable], [backend.ErrDenied], [store.ErrClosed], ctx's cause.
 func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	ctx, call, err := b.begin(ctx)
 	if err != nil {

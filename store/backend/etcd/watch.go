@@ -16,6 +16,10 @@ import (
 
 // Watch follows the changes after opts.From. It returns when etcd has accepted the
 // watch. Each watch has a goroutine and a stream of its own.
+//
+// Errors: [*store.ExpiredError] if opts.From was compacted, [*store.FutureError] if it has not
+// happened, [*store.KeyError] or [*usercode.ConfigError] for opts, [backend.ErrUnavailable],
+// [backend.ErrDenied], [store.ErrClosed], ctx's cause.
 func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	ctx, call, err := b.begin(ctx)
 	if err != nil {

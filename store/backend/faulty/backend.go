@@ -29,7 +29,8 @@ type Options struct {
 }
 
 // Backend wraps another backend with fault rules. It is also a [backend.Emitter];
-// if the underlying one is not, Emit fails with [store.ErrUnsupported].
+// if the underlying one is not, Emit fails with [store.ErrUnsupported]. Its methods are safe for
+// concurrent use. They block and fail as those of the underlying backend do, and as the rules say.
 type Backend struct {
 	opts    Options
 	seed    uint64

@@ -165,7 +165,8 @@ func (b *Backend) Traits() backend.Traits {
 }
 
 // StoreID returns the identity of this backend: a random text, so that no other backend
-// has it, not even that of the same program after a restart.
+// has it, not even that of the same program after a restart. Errors: [store.ErrClosed], ctx's
+// cause.
 func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -178,7 +179,7 @@ func (b *Backend) StoreID(ctx context.Context) (string, error) {
 	return b.identity(), nil
 }
 
-// Revision returns the newest revision.
+// Revision returns the newest revision. Errors: [store.ErrClosed], ctx's cause.
 func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)

@@ -46,7 +46,8 @@ func (b *Backend) forgetLatest() {
 	}
 }
 
-// Get returns the newest object under key, or [store.ErrNotFound].
+// Get returns the newest object under key. Errors: [store.ErrNotFound], a [*store.KeyError],
+// [store.ErrClosed], ctx's cause.
 func (b *Backend) Get(ctx context.Context, key string) (*store.Object, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -93,6 +94,10 @@ func (b *Backend) find(key string) *store.Object {
 }
 
 // List returns a page of objects in key order.
+//
+// Errors: [*store.ExpiredError] or [*backend.ExpiredContinueError] if the revision was dropped,
+// [*store.FutureError] if it has not happened, [store.ErrInvalidContinue], [*store.KeyError] or
+// [*usercode.ConfigError] for opts, [store.ErrClosed], ctx's cause.
 func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

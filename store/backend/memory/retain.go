@@ -8,7 +8,8 @@ import (
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 )
 
-// Compact drops the history before rev.
+// Compact drops the history before rev. Errors: [*store.FutureError] if rev has not happened,
+// [store.ErrClosed], ctx's cause.
 func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -29,7 +30,8 @@ func (b *Backend) Compact(ctx context.Context, rev store.Revision) error {
 }
 
 // Compacted returns the oldest revision that can be read and watched from, as set
-// by Compact or [Options.Retain]; zero if nothing was dropped yet.
+// by Compact or [Options.Retain]; zero if nothing was dropped yet. Errors:
+// [store.ErrClosed], ctx's cause.
 func (b *Backend) Compacted(ctx context.Context) (store.Revision, error) {
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)

@@ -12,6 +12,10 @@ import (
 
 // Watch follows changes after opts.From. It costs one small allocation, and no
 // CPU while it is not read.
+//
+// Errors: [*store.ExpiredError] if opts.From was dropped, [*store.FutureError] if it has not
+// happened, [*store.KeyError] or [*usercode.ConfigError] for opts, [store.ErrClosed], ctx's
+// cause.
 func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

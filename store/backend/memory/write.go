@@ -11,7 +11,8 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Put stores draft if the object under its key is still prev.
+// Put stores draft if the object under its key is still prev. Errors: those of
+// [backend.Backend], except that the outcome is never unknown.
 func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func revisionOf(o *store.Object) store.Revision {
 	return o.Revision
 }
 
-// Remove deletes the object under prev's key if it is still prev.
+// Remove deletes the object under prev's key if it is still prev. Errors as for Put.
 func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -63,7 +64,7 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	return gone, err
 }
 
-// Emit gives o the next revision and delivers it to watches only.
+// Emit gives o the next revision and delivers it to watches only. Errors as for Put.
 func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, error) {
 	size, err := b.prepare(ctx, o)
 	if err != nil {
