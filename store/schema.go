@@ -14,7 +14,7 @@ import (
 // called from any goroutine, and may panic where they run user code, which callers contain.
 type Schema struct {
 	// Type is the type of the objects' values. An engine or an informer refuses storage of
-	// another type, whose values would be read as what they are not. Nil means that it is
+	// another type, whose values it would misread. Nil means that it is
 	// not known.
 	Type reflect.Type
 	// Fields are the names of the fields that selectors may name.

@@ -31,7 +31,8 @@ func New(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 
 // Versions is [New] for a kind of several versions that differ in their schemas alone: schemas are the
 // OpenAPI schemas of all, by version. A write in one keeps what managers own by writes in
-// another, and an apply removes what its manager has applied in another and no longer names.
+// another, and an apply removes what its manager has applied in another and no longer names. The
+// function that it returns fails as New does.
 func Versions(schemas map[string]json.RawMessage) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 	return func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 		root, err := completed(schema)
@@ -54,7 +55,8 @@ func Deduced(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) {
 
 // WithTypes is [New] with types in place of the schema: for the kinds of Kubernetes itself,
 // NewTypeConverter of k8s.io/client-go/applyconfigurations has them. They know the keys of lists
-// that the tags of Go types do not have, such as the protocol of a port, which has a default.
+// that the tags of Go types do not have, such as the protocol of a port, which has a default. The
+// function that it returns is for registry.Config.Apply, too.
 func WithTypes(types managedfields.TypeConverter) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 	return func(kind registry.Kind, _ json.RawMessage) (registry.Applier, error) {
 		return newApplier(kind, types, anyList(), nil)
