@@ -194,7 +194,7 @@ func (m labelMap) within(other Labels) bool {
 type LabelNames []string
 
 // Labels returns the labels that have these values, one for each name in order; for "" there
-// is not a label. If before, those of the state that the object replaces, has the same values of
+// is no label. If before, those of the state that the object replaces, has the same values of
 // the same names, it returns before and allocates nothing. It keeps n, which must not change
 // any more, and does not keep values.
 func (n *LabelNames) Labels(values []string, before Labels) Labels {

@@ -54,8 +54,8 @@
 // with other content. If it knows which storage it has (backend.Identifier), it is
 // asked before each list and after the start of each watch: with another answer the
 // watch is given up, and the list has the Reason [Restored]. A list of another storage is
-// accepted at any revision and for whatever Reason, since it may have been that list which
-// told; the StoreID of the Replace is another then.
+// accepted at any revision and for whatever Reason, since that list may be the first to show
+// the other storage. The StoreID of the Replace then differs from the one before.
 //
 // # Reconnecting
 //

@@ -65,7 +65,7 @@ const (
 	// be smaller than those before it.
 	Restored
 	// Behind: the source had moved on by more than [Config].ListWhenBehind while there
-	// was not a watch.
+	// was no watch.
 	Behind
 
 	reasons // how many there are, counting zero

@@ -84,7 +84,7 @@ func (c *cache) registerDelayed() {
 }
 
 // refuse answers the registration with err, or ends the watch with it if there
-// is not a Reply.
+// is no Reply.
 func (m Register) refuse(err error) {
 	switch {
 	case m.Reply != nil:
