@@ -58,7 +58,7 @@ func newFile(path string, j journal.Journal, opts Options) *File {
 	f.upkeep.file = f
 	u, err := j.Usage()
 	if err != nil {
-		return f // calls of the journal will tell
+		return f // calls of the journal return the error
 	}
 	for _, repair := range u.Repairs {
 		f.failed(errors.New(repair))
