@@ -51,7 +51,8 @@ func TestDrain_WaitsForStorage(t *testing.T) {
 	require.ErrorIs(t, w.Err(), engine.ErrEngineClosed)
 }
 
-// So does storage that cannot say how far it is: what the cache has is delivered meanwhile.
+// Storage that cannot say how far it is holds up Drain, too. What the cache has is delivered
+// meanwhile.
 func TestDrain_AsksStorageUntilItAnswers(t *testing.T) {
 	for _, noCache := range []bool{false, true} {
 		t.Run(fmt.Sprint("noCache=", noCache), func(t *testing.T) {

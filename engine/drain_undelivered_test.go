@@ -57,7 +57,7 @@ func TestDrain_IsCutShortByTheEndOfAnotherEngine(t *testing.T) {
 	require.ErrorIs(t, f.engine.Drain(ctx), engine.ErrUndelivered)
 }
 
-// Also a Drain that waits for another one, or is cut short by Close, says what was dropped.
+// A Drain that waits for another one, or is cut short by Close, says what was dropped, too.
 func TestDrain_EachSaysWhatWasDropped(t *testing.T) {
 	for name, cutShort := range map[string]func(context.Context, *engine.Engine[pod]){
 		"another Drain": func(ctx context.Context, e *engine.Engine[pod]) { _ = e.Drain(ctx) },

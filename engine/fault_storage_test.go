@@ -237,8 +237,8 @@ func TestFault_StorageThatWentBackLeavesNoWatchBehind(t *testing.T) {
 	require.EqualValues(t, 1, w.Lag())
 }
 
-// Neither are those that are made while the cache does not watch storage, which may go back
-// unnoticed then.
+// Writes made while the cache does not watch storage, which may go back unnoticed then, are no
+// longer to come, either.
 func TestFault_StorageThatWentBackUnwatchedLeavesNoWatchBehind(t *testing.T) {
 	f := newReadFixture(t, func(c *engine.Config[pod]) { c.Backend = sameStorage{c.Backend.(*faulty.Backend)} })
 	f.put("a", "web", 1)

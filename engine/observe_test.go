@@ -159,7 +159,7 @@ func TestOnEnd_ThatEndsItsGoroutineHoldsNothingUp(t *testing.T) {
 	})
 }
 
-// Nor does one in Close leave a consumer waiting.
+// An OnEnd that ends its goroutine in Close leaves no consumer waiting.
 func TestOnEnd_ThatEndsItsGoroutineInCloseHoldsNoConsumerUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told atomic.Int64

@@ -73,7 +73,8 @@ func TestGet_BeforeTheFirstListAsksTheBackend(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrFuture)
 }
 
-// So is a page, whose first revision may be any. The cache is not waited for.
+// Before the first list a page is the backend's, too, and may be of any revision. The cache is not
+// waited for.
 func TestList_PageBeforeTheFirstListAsksTheBackend(t *testing.T) {
 	f := newDownFixture(t)
 	_, err := f.storage.Put(t.Context(), draftOf(cfg(), pod{Name: "a", N: 1}), nil, backend.PutOptions{})

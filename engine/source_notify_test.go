@@ -131,7 +131,7 @@ func TestSource_WatchIsNotExpiredByWhatIsNotForIt(t *testing.T) {
 	require.ErrorIs(t, drain(w), engine.ErrExpired, "more that concerned it has left the window than it keeps")
 }
 
-// Neither by what came between two things that do, of which it has read one.
+// A watch is not expired by events of others between two of its own, of which it has read one.
 func TestSource_WatchIsNotExpiredByWhatComesBetween(t *testing.T) {
 	f := newFixture(t, func(_ *engine.HostConfig, cfg *engine.Config[thing]) {
 		cfg.Window = engine.Window{MaxEvents: 8, ChunkSize: 2}
@@ -150,7 +150,7 @@ func TestSource_WatchIsNotExpiredByWhatComesBetween(t *testing.T) {
 	require.Equal(t, []string{"MODIFIED a@8"}, next(t, w))
 }
 
-// Nor by an outage.
+// A watch is not expired by an outage.
 func TestSource_WatchIsNotExpiredByAnOutage(t *testing.T) {
 	for name, broken := range map[string]error{"resumed": errOutage, "listed anew": &store.ExpiredError{Requested: 1, Oldest: 2}} {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,8 @@ func TestSource_DoesNotListStorageThatTheCacheHasNotNoticed(t *testing.T) {
 	require.Len(t, page.Items, 9)
 }
 
-// Nor if the cache notices while storage lists.
+// A list of storage that is replaced is not returned, even if the cache notices only while storage
+// lists.
 func TestSource_DoesNotListStorageThatIsReplacedMeanwhile(t *testing.T) {
 	f := newReadFixture(t)
 	f.setHeld(true)

@@ -64,7 +64,8 @@ func TestVerify_ExactReadsAvoidAWrongStateThroughAnOutage(t *testing.T) {
 	f.gets("b", engine.Exactly(rev), "b=1@3", "list")
 }
 
-// Nor are the states before the list by which the cache was corrected. Watches that ran go on.
+// The states before the list by which the cache was corrected are not read from the cache. Watches
+// that ran go on.
 func TestVerify_ExactReadsAvoidTheWrongPastOfACorrectedState(t *testing.T) {
 	f := newReadFixture(t)
 	w, err := f.Watch(t.Context(), engine.WatchOptions{})

@@ -66,7 +66,7 @@ func TestReplica_PassesAppliesOn(t *testing.T) {
 	require.ErrorContains(t, err, "415", "the origin has none")
 }
 
-// So is one of a scale.
+// An apply of a scale at a replica is the origin's, too.
 func TestReplica_PassesAppliesOfScalesOn(t *testing.T) {
 	origin := newServer(t, withApply, withScale)
 	b := backendAt(t, origin.url)

@@ -118,7 +118,7 @@ func TestWatch_EndsWithItsGoroutine(t *testing.T) {
 	}
 }
 
-// Nor does a call get an answer without a revision and an error.
+// A call whose transport ends the goroutine returns an error.
 func TestRevision_OfATransportThatEndsItsGoroutine(t *testing.T) {
 	exits := true
 	b := pretend(t, func(*http.Request) (*http.Response, error) {

@@ -88,7 +88,7 @@ func (u *unstarted) stay(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Else a watch that waits for storage would delay a shutdown to its end.
+// A watch that still waits for storage is refused, since it would delay a shutdown to its end.
 func TestShutdown_RefusesWatchesThatStillStart(t *testing.T) {
 	store, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
 	require.NoError(t, err)

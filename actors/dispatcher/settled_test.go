@@ -150,7 +150,7 @@ func TestWindowMoves_WatchThatJoinsAStreamKeepsWhatLeaves(t *testing.T) {
 	f.has(beside)
 }
 
-// So does one that has waited for its revision, even if it is not read: nothing for it has
+// A watch that has waited for its revision goes on, even if it is not read: nothing for it has
 // left the window.
 func TestWindowMoves_WatchFromTheFutureSkipsWhatIsNotForIt(t *testing.T) {
 	f, beside := settled(t)
@@ -162,8 +162,8 @@ func TestWindowMoves_WatchFromTheFutureSkipsWhatIsNotForIt(t *testing.T) {
 	f.has(beside, 17)
 }
 
-// So does one that has read everything once there is more for it: it keeps no more than its
-// buffer of what leaves the window.
+// A watch that has read everything needs the window once there is more for it: it keeps no more
+// than its buffer of what leaves the window.
 func TestWindowMoves_WatchThatGetsMoreOnASettledStreamExpires(t *testing.T) {
 	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
 	filter, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})

@@ -125,7 +125,7 @@ func TestList_LeavesTheArrayOfAPageToItsSource(t *testing.T) {
 	require.Equal(t, "the source's", value(pages.kept[1]))
 }
 
-// Neither the revision nor the objects of a list are visible before its last page.
+// The revision and the objects of a list are not visible before its last page.
 func TestList_NothingIsDeliveredOfAnIncompleteOne(t *testing.T) {
 	r := newFixture(t)
 	r.fill(5)

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// Else a timeout would end the process, and there would be no report.
+// A SIGTERM ends a run with its report: otherwise a timeout would end the process without one.
 func TestSIGTERM_StopsARunAsAnInterruptDoes(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		ctx := stoppable(t.Context())

@@ -275,7 +275,8 @@ func TestServe_NamesKindsOfTheCoreGroup(t *testing.T) {
 	require.Contains(t, out.text.String(), "\n  configmaps/v1\n")
 }
 
-// Else it seems to hang after an interrupt, for all the time that it leaves to load balancers.
+// A server that says nothing after an interrupt would seem to hang, for all the time that it leaves
+// to load balancers.
 func TestServe_SaysWhatItWaitsForWhenItDrains(t *testing.T) {
 	log := newServedOutput()
 	_, stop := serving(t, server.Options{Data: "memory", Log: log})

@@ -324,7 +324,7 @@ func TestCompact_ReleasesWhatIsInMemory(t *testing.T) {
 	require.Nil(t, first.Value())
 }
 
-// Nor is what has come of age, though the state of then was read.
+// What has come of age is not held in memory, though the state of that time was read.
 func TestIdle_ReleasesWhatIsOld(t *testing.T) {
 	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 100, ChunkSize: 2})()
 	f := newFixture(t)

@@ -324,7 +324,7 @@ func TestNew_ContainsAPanicOfOnProgress(t *testing.T) {
 	require.Equal(t, "2", textOf(f.put("a", "2")))
 }
 
-// Nor may one in the schema.
+// A panic in the schema must not reach the journal, either.
 func TestNew_ContainsAPanicOfTheSchema(t *testing.T) {
 	f := newFixture(t)
 	f.put("a", "1")

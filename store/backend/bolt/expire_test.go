@@ -93,7 +93,8 @@ func TestExpiry_GoesOnWhenOnErrorPanics(t *testing.T) {
 	require.Empty(t, f.list(backend.ListOptions{}), "the expiry was tried again")
 }
 
-// So does OnError that ends its goroutine, as t.FailNow does.
+// An OnError that ends its goroutine, as t.FailNow does, ends neither the program nor what reports
+// the error.
 func TestExpiry_GoesOnWhenOnErrorEndsItsGoroutine(t *testing.T) {
 	f, disk := newFaulty(t, func(f *fixture) { f.opts.OnError = func(error) { runtime.Goexit() } })
 	f.putFor(time.Minute, "a", "1")

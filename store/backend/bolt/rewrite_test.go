@@ -151,7 +151,7 @@ func TestRewrite_LeavesWhatCannotBeEncoded(t *testing.T) {
 	require.Equal(t, before, f.list(backend.ListOptions{}))
 }
 
-// Nor can one be encoded that cannot be decoded, as without its key.
+// A value that cannot be decoded, as without its key, cannot be encoded again, and stays.
 func TestRewrite_LeavesWhatCannotBeDecoded(t *testing.T) {
 	f := newFixture(t, func(f *fixture) { f.cfg.Sealer = sealer(t, 'a') })
 	f.put("sealed", "x")

@@ -56,7 +56,7 @@ func TestNew_FailsIfNoMemberAnswers(t *testing.T) {
 	require.True(t, backend.Retryable(err) || ctx.Err() != nil, "%v", err)
 }
 
-// Also while it logs in, which the client does by itself.
+// New ends with its context even while it logs in, which the client does by itself.
 func TestNew_EndsWithItsContext(t *testing.T) {
 	f := newFixture(t)
 	f.proxy.BlackHole()

@@ -105,7 +105,7 @@ func TestQueue_LosesNothingWhenTheWallClockIsSet(t *testing.T) {
 	})
 }
 
-// Also of objects from a file and others, Expired returns the first if it may not return all.
+// If Expired may not return all, it returns the first, of objects from a file and of others.
 func TestQueue_ShowsTheFirstOfWhatHasExpired(t *testing.T) {
 	start, q := time.Now(), expiry.NewQueue()
 	for i, hours := range []time.Duration{4, 1, 3, 2} {

@@ -149,7 +149,7 @@ func TestQueue_HonoursTheContextUntilTheTransaction(t *testing.T) {
 	require.Equal(t, 1, f.pods.get("a"))
 }
 
-// So do the writers that do not commit their group themselves.
+// Writers that do not commit their group themselves wait for the outcome, too.
 func TestQueue_TellsWritersThatGiveUpTooLateTheOutcome(t *testing.T) {
 	for _, outcome := range []error{nil, &journal.FullError{Cause: syscall.ENOSPC}} {
 		tellLateWriters(t, outcome)

@@ -111,7 +111,7 @@ func TestOpen_OpensTheFileThatTakesThePlaceOfALockedOne(t *testing.T) {
 	})
 }
 
-// So is a file that was removed while it was locked: there is a new one.
+// A file that was removed while it was locked is let go of: there is a new one.
 func TestOpen_MakesAFileInPlaceOfALockedOneThatIsRemoved(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	synctest.Test(t, func(t *testing.T) {

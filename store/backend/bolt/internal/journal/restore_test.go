@@ -362,7 +362,7 @@ func TestRestore_SaysWhereASnapshotIsWrong(t *testing.T) {
 	require.GreaterOrEqual(t, at.Page, int64(3))
 }
 
-// So is one of a file with a damaged record.
+// A snapshot of a file with a damaged record is damaged, too, and the error names the record.
 func TestRestore_SaysWhichRecordOfASnapshotIsWrong(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.put("a", "1")

@@ -203,7 +203,7 @@ func TestSnapshot_SaysThatTheFileIsDamaged(t *testing.T) {
 	require.Zero(t, out.Len())
 }
 
-// Nor is it one of a file that is cut off while it is read.
+// A snapshot of a file that is cut off while it is read fails.
 func TestSnapshot_FailsIfTheFileIsCutOff(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	f.put("large", string(make([]byte, 3<<20)))
