@@ -59,6 +59,27 @@ type HostConfig struct {
 	CloseTimeout time.Duration
 }
 
+// validate returns a [*ConfigError] for the first field that is wrong.
+func (c *HostConfig) validate() error {
+	if c.CloseTimeout < 0 {
+		return &ConfigError{Field: "CloseTimeout", Problem: "is negative; zero means 10 s"}
+	}
+	return nil
+}
+
+// withDefaults returns c with defaults for the fields that are zero, except those that [actors.NewSystem]
+// fills in.
+func (c HostConfig) withDefaults() HostConfig {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Seed == 0 {
+		c.Seed = rand.Uint64()
+	}
+	c.CloseTimeout = cmp.Or(c.CloseTimeout, DefaultCloseTimeout)
+	return c
+}
+
 // Host is shared by engines: the actor system with its workers, the clock, the
 // randomness. It costs about 30 KB and can run many engines. Its methods are safe for
 // concurrent use.
@@ -102,28 +123,22 @@ func coreOf(h *Host) *host { return h.core.(*host) }
 //
 // Errors: [*ConfigError].
 func NewHost(cfg HostConfig) (*Host, error) {
-	if cfg.CloseTimeout < 0 {
-		return nil, &ConfigError{Field: "CloseTimeout", Problem: "is negative; zero means 10 s"}
+	if err := cfg.validate(); err != nil {
+		return nil, err
 	}
 	leakLogger := usercode.Logger(cmp.Or(cfg.Logger, slog.Default()), func(*usercode.PanicError) {})
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg = cfg.withDefaults()
 	system, err := actors.NewSystem(actors.SystemConfig{
 		Workers: cfg.Workers, Clock: cfg.Clock, Executor: cfg.Executor, Logger: cfg.Logger, OnFailure: cfg.OnFailure,
 	})
 	if err != nil {
 		return nil, err
 	}
-	seed := cfg.Seed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
 	h := &host{
 		realTime: cfg.Clock == nil || cfg.Clock == RealClock(),
-		system:   system, timeout: cmp.Or(cfg.CloseTimeout, DefaultCloseTimeout),
+		system:   system, timeout: cfg.CloseTimeout,
 		metrics: cfg.Metrics, leakLogger: leakLogger,
-		rand: rand.New(rand.NewPCG(seed, 0)), ids: rand.New(rand.NewPCG(seed, 1)),
+		rand: rand.New(rand.NewPCG(cfg.Seed, 0)), ids: rand.New(rand.NewPCG(cfg.Seed, 1)),
 	}
 	if driven, ok := cfg.Executor.(interface{ Run() int }); ok {
 		h.run = driven.Run

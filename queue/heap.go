@@ -20,6 +20,16 @@ type HeapConfig[T any] struct {
 	Less func(a, b T) bool
 }
 
+func (c *HeapConfig[T]) validate() error {
+	switch {
+	case c.Key == nil:
+		return &ConfigError{Field: "HeapConfig.Key", Problem: "is nil; give a function that returns an item's key"}
+	case c.Less == nil:
+		return &ConfigError{Field: "HeapConfig.Less", Problem: "is nil; give a function that orders two items"}
+	}
+	return nil
+}
+
 // Heap is a queue that pops the least of its items first, and has every key at most
 // once. Make one with [NewHeap].
 //
@@ -35,11 +45,8 @@ type Heap[T any] struct {
 
 // NewHeap returns an empty heap. The error is a [*ConfigError].
 func NewHeap[T any](cfg HeapConfig[T]) (*Heap[T], error) {
-	switch {
-	case cfg.Key == nil:
-		return nil, &ConfigError{Field: "HeapConfig.Key", Problem: "is nil; give a function that returns an item's key"}
-	case cfg.Less == nil:
-		return nil, &ConfigError{Field: "HeapConfig.Less", Problem: "is nil; give a function that orders two items"}
+	if err := cfg.validate(); err != nil {
+		return nil, err
 	}
 	h := &Heap[T]{prepare: preparation[T]{key: cfg.Key}}
 	h.items.less = func(a, b keyed[T]) bool { return cfg.Less(a.object, b.object) }

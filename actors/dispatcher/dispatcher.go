@@ -41,6 +41,13 @@ type Config struct {
 	OnRound        func(prev, next *store.Snapshot)
 }
 
+func (c Config) withDefaults() Config {
+	if c.BookmarkPeriod == 0 {
+		c.BookmarkPeriod = DefaultBookmarkPeriod
+	}
+	return c
+}
+
 // dispatcher is the actor. Only its turns use it.
 type dispatcher struct {
 	Config
@@ -88,9 +95,7 @@ type filterEntry struct {
 
 // Spawn starts a dispatcher under parent. It runs on the pool.
 func Spawn(parent actors.Parent, cfg Config) *actors.Ref[Message] {
-	if cfg.BookmarkPeriod == 0 {
-		cfg.BookmarkPeriod = DefaultBookmarkPeriod
-	}
+	cfg = cfg.withDefaults()
 	d := &dispatcher{
 		Config:     cfg,
 		unfiltered: watcher.NewStream(cfg.Schema, nil, 0),

@@ -33,6 +33,19 @@ type Options struct {
 	Buckets []float64
 }
 
+// withDefaults returns o with defaults for what was left out, and the buckets in order, each once.
+func (o Options) withDefaults() Options {
+	if o.Resource == nil {
+		o.Resource = func(engine string) (string, string) { return "", engine }
+	}
+	o.Watches = cmp.Or(o.Watches, DefaultWatches)
+	o.Buckets = slices.Compact(slices.Sorted(slices.Values(o.Buckets)))
+	if len(o.Buckets) == 0 {
+		o.Buckets = []float64{1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 0.1, 0.5, 1, 5, 10}
+	}
+	return o
+}
+
 // Metrics is a [prometheus.Collector] of hosts, and their [engine.Metrics]. All methods
 // are safe for concurrent use.
 type Metrics struct {
@@ -56,14 +69,7 @@ var (
 
 // New returns metrics without a host; see [Metrics.Observe].
 func New(options Options) *Metrics {
-	if options.Resource == nil {
-		options.Resource = func(engine string) (string, string) { return "", engine }
-	}
-	options.Watches = cmp.Or(options.Watches, DefaultWatches)
-	options.Buckets = slices.Compact(slices.Sorted(slices.Values(options.Buckets)))
-	if len(options.Buckets) == 0 {
-		options.Buckets = []float64{1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 0.1, 0.5, 1, 5, 10}
-	}
+	options = options.withDefaults()
 	return &Metrics{
 		options: options,
 		seen:    map[string]series{},

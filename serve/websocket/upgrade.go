@@ -31,6 +31,25 @@ type Options struct {
 	Ping, Pong time.Duration
 }
 
+// validate returns an [*engine.ConfigError] for the first field that is wrong, except Origins, which New
+// finds when it adds them.
+func (o *Options) validate() error {
+	switch {
+	case o.Ping < 0:
+		return &engine.ConfigError{Field: "websocket.Options.Ping", Problem: "is negative; zero means 30 s"}
+	case o.Pong < 0:
+		return &engine.ConfigError{Field: "websocket.Options.Pong", Problem: "is negative; zero means 15 s"}
+	}
+	return nil
+}
+
+// withDefaults returns o with defaults for the fields that are zero.
+func (o Options) withDefaults() Options {
+	o.Ping = cmp.Or(o.Ping, 30*time.Second)
+	o.Pong = cmp.Or(o.Pong, 15*time.Second)
+	return o
+}
+
 // Upgrader is the [serve.Upgrader] over WebSocket. It is safe for concurrent use.
 type Upgrader struct {
 	origins    *http.CrossOriginProtection
@@ -41,13 +60,11 @@ var _ serve.Upgrader = (*Upgrader)(nil)
 
 // New returns an upgrader. An error is an [*engine.ConfigError] that names the field.
 func New(options Options) (*Upgrader, error) {
-	u := &Upgrader{
-		origins: http.NewCrossOriginProtection(),
-		ping:    cmp.Or(options.Ping, 30*time.Second), pong: cmp.Or(options.Pong, 15*time.Second),
+	if err := options.validate(); err != nil {
+		return nil, err
 	}
-	if u.ping < 0 || u.pong < 0 {
-		return nil, &engine.ConfigError{Field: "websocket.Options.Ping and Pong", Problem: "must not be negative; zero means the default"}
-	}
+	options = options.withDefaults()
+	u := &Upgrader{origins: http.NewCrossOriginProtection(), ping: options.Ping, pong: options.Pong}
 	for _, origin := range options.Origins {
 		if err := u.origins.AddTrustedOrigin(origin); err != nil {
 			return nil, &engine.ConfigError{Field: "websocket.Options.Origins", Problem: fmt.Sprintf("has %q: give scheme://host[:port]", origin)}
