@@ -16,7 +16,6 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
-	"github.com/watchmill/watchmill/store"
 )
 
 // Writes at a replica are the origin's to decide on, and the replica's readers see them.
