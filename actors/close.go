@@ -21,7 +21,7 @@ import (
 // runs the Seeded, which ctx bounds, and not a Run that the executor declares.
 //
 // Close is idempotent and safe for concurrent use. In a turn, or in an OnFailure that the
-// pool calls beside turns, it does not wait: the error is a [*StillRunningError] because
+// pool calls outside turns, it does not wait: the error is a [*StillRunningError] because
 // of [ErrInTurn], and the rest is done in the background, or with SystemConfig.Executor,
 // which does not run by itself, by the next Close.
 func (s *System) Close(ctx context.Context) error {

@@ -80,7 +80,7 @@ type Failure struct {
 	// Directive is the decision about it.
 	Directive Directive
 
-	// The directives that can be carried out, beside Stop.
+	// The directives that can be carried out, besides Stop.
 	restartable, resumable bool
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrInTurn: a Close was called in a turn of an actor, for example by a handler, or in a function
-// that the pool calls beside turns, such as OnFailure. It does not wait, since it might wait for
+// that the pool calls outside turns, such as OnFailure. It does not wait, since it might wait for
 // that call, but closing goes on.
 var ErrInTurn = errors.New("called in a turn of an actor, such as a handler, for which it might wait: call it in another goroutine to wait")
 
@@ -23,7 +23,7 @@ func nameOf(function any) string {
 }
 
 // InTurn reports whether it is called in a turn of an actor, of any system, or in a function that
-// a pool calls beside turns, such as OnFailure: a call that waits for turns to end must not wait
+// a pool calls outside turns, such as OnFailure: a call that waits for turns to end must not wait
 // there. A goroutine that a turn has started is not in the turn. It looks through the goroutine's
 // stack, which takes microseconds.
 func InTurn() bool {

@@ -114,7 +114,7 @@ type Config[T any] struct {
 	// those from before the engine was started.
 	//
 	// Without a cache the history is the backend's. Then Window bounds that of the engine's
-	// own backend, as [memory.Options].Retain does, and is refused beside a given one.
+	// own backend, as [memory.Options].Retain does, and is refused together with a given one.
 	Window Window
 	// NoCache turns the cache off: all reads and watches then go to the backend.
 	NoCache bool

@@ -26,8 +26,8 @@ type ListOptions struct {
 	// label to have a value is looked up by index.
 	Labels, Fields string
 	// LabelSelector and FieldSelector are selectors that were parsed before, in
-	// place of Labels and Fields or beside them. One that selects nothing selects
-	// nothing.
+	// place of Labels and Fields or in addition to them. One that selects nothing
+	// selects nothing.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 	// Limit is the most objects of a page; zero means all. With [Cached] it is

@@ -21,7 +21,7 @@ type (
 	Revision = store.Revision
 	// EventType says what happened: [Added] and so on.
 	EventType = store.EventType
-	// Marks are properties of an event beside its type: [Initial] and so on.
+	// Marks are properties of an event besides its type: [Initial] and so on.
 	Marks = store.Marks
 	// Policy says what happens to a watch that lags more than its buffer: [Park],
 	// [Terminate] or [Conflate].

@@ -27,8 +27,8 @@ type WatchOptions struct {
 	// "app=web,tier!=cache" and "spec.nodeName=n7".
 	Labels, Fields string
 	// LabelSelector and FieldSelector are selectors that were parsed before, in
-	// place of Labels and Fields or beside them. One that selects nothing selects
-	// nothing.
+	// place of Labels and Fields or in addition to them. One that selects nothing
+	// selects nothing.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 

@@ -32,7 +32,7 @@ type ActionConfig[T any] struct {
 	Do func(ctx context.Context, key string, obj *T, opts WriteOptions) error
 }
 
-// NewAction returns the subresource that cfg describes, to be served beside the kind of its objects.
+// NewAction returns the subresource that cfg describes, to be served with the kind of its objects.
 //
 // Errors: [engine.ErrConfig], as an [*engine.ConfigError] that names the field.
 func NewAction[T any, P Ptr[T]](cfg ActionConfig[T]) (*Virtual, error) {

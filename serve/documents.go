@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/serve/internal/catalog"
 )
 
-// documents are the answers beside the resources: the catalog, the version, and the list of paths.
+// documents are the answers besides the resources: the catalog, the version, and the list of paths.
 type documents struct{ *catalog.Catalog }
 
 // newDocuments returns the documents of a server and of these resources.

@@ -27,7 +27,7 @@ func methodNotAllowed(c *call) error {
 		fmt.Sprintf("%s is not supported on %s: send GET or HEAD", c.r.Method, c.req.Path), 0)
 }
 
-// allowed lists the methods of the request's path. Paths beside the resources are read only.
+// allowed lists the methods of the request's path. Paths other than the resources' are read only.
 func (c *call) allowed() string {
 	if c.resource == nil {
 		return "GET, HEAD"

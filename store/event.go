@@ -40,7 +40,7 @@ func (t EventType) String() string {
 	return fmt.Sprintf("EventType(%d)", uint8(t))
 }
 
-// Marks are properties of an event beside its type.
+// Marks are properties of an event besides its type.
 type Marks uint8
 
 // The marks. An event may have several.

@@ -39,7 +39,7 @@ type FilterOptions struct {
 	// a field that an object does not have counts as "".
 	Fields string
 	// LabelSelector and FieldSelector are selectors that were parsed before, and
-	// hold beside Labels and Fields. Nil restricts nothing; one that selects
+	// hold besides Labels and Fields. Nil restricts nothing; one that selects
 	// nothing makes a filter that matches nothing.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// SizeOfLabels returns an estimator of the bytes of an object's labels beside those of
-// its value. of is the function that returns the map of an object's labels; nil if they are
+// SizeOfLabels returns an estimator of the bytes of an object's labels in addition to
+// those of its value. of is the function that returns the map of an object's labels; nil if they are
 // values of [LabelNames] alone. If it returns the object's map again, that map is a part of
 // the value, in which it counts, or one that objects share, and takes no bytes of its own.
 // If it returns another map, each object has one. The first object with labels decides that

@@ -48,7 +48,7 @@ func (s *ThreadSafeStore[T]) Update(key string, item T, rev Revision) error {
 }
 
 // Swap is [ThreadSafeStore.Update] that also returns the item that it has replaced, and whether
-// there was one; both are zero if there is an error. It costs less than a Get beside an Update,
+// there was one; both are zero if there is an error. It costs less than a Get and an Update,
 // and no other write comes between.
 func (s *ThreadSafeStore[T]) Swap(key string, item T, rev Revision) (old T, existed bool, err error) {
 	replaced, existed, err := s.records.swap(key, item, rev)

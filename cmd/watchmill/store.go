@@ -91,7 +91,7 @@ type checkReport struct {
 	Types    map[string]checkRevision `json:"types"`
 	Warnings []string                 `json:"warnings,omitempty"`
 	Problems []string                 `json:"problems,omitempty"`
-	// Unlisted is how many problems there are beside these.
+	// Unlisted is how many problems there are besides these.
 	Unlisted int `json:"unlisted,omitempty"`
 }
 
@@ -187,7 +187,7 @@ type storeSnapshotCommand struct {
 
 // Run writes the snapshot, and prints its description if it is a file.
 func (c *storeSnapshotCommand) Run(ctx context.Context, to *streams) error {
-	// No limit of time: no program can write meanwhile, so a slow pipe keeps no space from being reused.
+	// There is no limit of time: no program can write meanwhile, so a slow pipe keeps no space from being reused.
 	const unlimited = math.MaxInt64
 	f, err := bolt.Open(c.File, bolt.Options{ReadOnly: true, SnapshotTimeout: unlimited})
 	if err != nil {

@@ -122,7 +122,7 @@ func (p *pending) offer(b *batch) (lag int, slow bool) {
 const sharedBatches = 64
 
 // queue adds a batch at the end. Each batch keeps a version of the copy in memory, so when
-// there are many, one that is small beside the buffer is joined to the last. Without a bound the
+// there are many, one that is small compared with the buffer is joined to the last. Without a bound the
 // buffer counts as the default one, since the room for what is joined is made at once.
 func (p *pending) queue(b *batch) {
 	p.queued += len(b.notifications)

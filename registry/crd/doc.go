@@ -27,9 +27,9 @@
 //   - The status and scale subresources, printer columns, and selectable fields.
 //   - Versions that differ in no more than their schemas, and warnings of deprecated ones.
 //
-// Not honoured, and named in [Definition].Notes, are other rules, formats that Kubernetes does not
-// know, columns whose paths are not understood, and a webhook that converts versions: then only the
-// version that is stored is served.
+// Other rules, formats that Kubernetes does not know, columns whose paths are not understood, and a
+// webhook that converts versions are not honoured, and are named in [Definition].Notes. With such a
+// webhook only the version that is stored is served.
 //
 // # Concurrency
 //

@@ -171,7 +171,7 @@ func byField(patches []map[string]any) map[string][]change {
 	return fields
 }
 
-// These prefixes begin the directives that are fields beside that of a list.
+// These prefixes begin the directives that are fields next to that of a list.
 const (
 	orderPrefix  = "$setElementOrder/"
 	deletePrefix = "$deleteFromPrimitiveList/"

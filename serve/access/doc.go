@@ -21,5 +21,5 @@
 // kubectl --as, counts as that user's: kubectl auth can-i --as says what another user may do.
 //
 // The package is a module of its own, since Kubernetes' API types weigh more than all
-// that a server needs beside them.
+// the rest that a server needs.
 package access

@@ -90,7 +90,7 @@ func (d *Definitions) Resources() []registry.Resource { return d.store.Resources
 // Store returns the store of the definitions, in which a program defines kinds without a client.
 func (d *Definitions) Store() *registry.Store[unstructured.Unstructured] { return d.store }
 
-// Start has the server serve the kinds that are defined, and from then on those that clients
+// Start makes the server serve the kinds that are defined, and from then on those that clients
 // define. It returns when the kinds of the definitions that are stored are served, or ctx is
 // done; one that cannot be served now, see [Config].OnError, is not waited for. The server must
 // serve the definitions, too: they are among the providers of its configuration.

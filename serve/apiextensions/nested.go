@@ -18,7 +18,7 @@ var inStructure = []string{
 	"x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-validations",
 }
 
-// integerOrString is how schemas say, beside x-kubernetes-int-or-string, that a value may be either.
+// integerOrString is how schemas say, as an alternative to x-kubernetes-int-or-string, that a value may be either.
 var integerOrString = []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}}
 
 // nested calls do of each schema below a junctor of s, which is at that path.

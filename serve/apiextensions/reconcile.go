@@ -108,7 +108,7 @@ func (d *Definitions) renew(ctx context.Context, o *object, k *kind) (next *kind
 	return next, nil, err
 }
 
-// put has the server serve next in place of k, nil if that is not served. If it cannot, next is
+// put makes the server serve next in place of k, nil if that is not served. If it cannot, next is
 // closed.
 func (d *Definitions) put(next, k *kind) error {
 	if k == nil {

@@ -10,7 +10,7 @@
 // the kind decodes protobuf, and nothing here encodes it.
 //
 // The package is a module of its own, since Kubernetes' API types weigh more than all
-// that a server needs beside them.
+// the rest that a server needs.
 package lease
 
 import (

@@ -16,7 +16,7 @@ type ReadError struct {
 	Field string
 	// Problem is what is wrong.
 	Problem string
-	// Err is the cause, if there is one beside that.
+	// Err is the cause, if there is one besides that.
 	Err error
 }
 

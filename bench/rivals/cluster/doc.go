@@ -1,5 +1,5 @@
 // Package cluster has the workload that needs a cluster: writes through watchmill's backend
-// for etcd, beside those of etcd's own client.
+// for etcd, compared with those of etcd's own client.
 //
 //	writers ──▶ store/backend/etcd ──▶ client ──┐
 //	                                            ├──▶ etcd, in this process

@@ -124,7 +124,7 @@ var sharingChecks = []check{
 		require.NoError(x, err)
 		newest := x.create("other", "x").Revision
 		requested := make(chan error, 1)
-		go func() { requested <- backend.RequestProgress(x.ctx, f.watcher) }() // beside Next
+		go func() { requested <- backend.RequestProgress(x.ctx, f.watcher) }() // concurrently with Next
 		require.Empty(x, f.until(newest), "nothing happened under the prefix")
 		require.NoError(x, <-requested)
 	}},

@@ -41,7 +41,7 @@ type Options struct {
 	Salvage bool
 	// Clock is the time of writes and expiries; nil means [clock.Real]. The function that
 	// deletes what has expired waits for the disk: a clock that calls its functions one after
-	// the other has the others wait, too.
+	// the other makes the others wait, too.
 	Clock clock.Clock
 	// OnError, if any, is called for errors in the background, for the failure of the disk that
 	// ends writing, for what Salvage did, and if the file could not be shrunk. It is called from

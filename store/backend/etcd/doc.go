@@ -75,17 +75,17 @@
 //   - No space: at its quota (2 GiB by default, 8 GiB at most) a member raises an
 //     alarm, and the whole cluster takes no writes ([backend.ErrFull]). An operator then
 //     has to do three things, in this order: etcdctl compact REVISION; etcdctl defrag,
-//     member by member; etcdctl alarm disarm. OnError tells at 80 %, when a backend is
-//     opened; [Backend.Info] at any time.
+//     member by member; etcdctl alarm disarm. OnError is called at 80 %, when a backend
+//     is opened; [Backend.Info] reports the size at any time.
 //   - Defragmentation stops a member for seconds for each GB. Do one member at a time,
 //     the leader last. Watches live through it.
 //   - Restoring: restore a cluster with --bump-revision and --mark-compacted, so that no
 //     old revision comes to mean something else. A restored cluster has another ID. So a
 //     backend that stays open fails with a [*ClusterError], and [Backend.StoreID] tells
 //     saved revisions from new ones. If the ID was kept, watches that are further than the
-//     cluster end with [store.ErrFuture], as soon as a call reads its revision. Without one they
-//     are not answered, and end with [backend.ErrUnavailable]; to resume them fails with
-//     [store.ErrFuture]. Reflectors list again then.
+//     cluster end with [store.ErrFuture], as soon as a call reads its revision. Without such
+//     a call they get no answers, and end with [backend.ErrUnavailable]; resuming them fails
+//     with [store.ErrFuture]. Reflectors list again then.
 //   - kine speaks etcd's protocol over SQL databases, and takes only requests of the shapes
 //     that this package makes. See the README beside this file for what differs.
 package etcd

@@ -76,5 +76,5 @@ func (a *assembly) close() error {
 	return errors.Join(err, a.audit.close())
 }
 
-// discard is close of a server that is not wanted any more.
+// discard closes a server that is complete only after an interrupt, whose error is the one to report.
 func (a *assembly) discard() { _ = a.close() }

@@ -69,7 +69,7 @@ func (o *Options) openAudit(log *slog.Logger) (*auditLog, error) {
 	return a, nil
 }
 
-// flagOf returns the flag that names a file, too, "" if none does.
+// flagOf returns the flag of another option that names the same file, "" if there is none.
 func (o *Options) flagOf(name string) string {
 	place, inFile := strings.CutPrefix(o.Data, "bolt:")
 	if !inFile {
@@ -96,8 +96,8 @@ func (a *auditLog) open() (err error) {
 	return err
 }
 
-// endsTorn reports whether a file ends within a line, as one does that a process was writing when it was
-// killed. A file that cannot be read, such as a pipe, is taken for whole.
+// endsTorn reports whether a file ends within a line, as after the process that wrote it was killed. A
+// file that cannot be read, such as a pipe, counts as whole.
 func endsTorn(name string) bool {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {

@@ -33,8 +33,8 @@ type Opener func(ctx context.Context, place, kind string, schema store.Schema) (
 // Storages are the kinds of storage of a program besides memory and bolt, by name.
 type Storages map[string]Opener
 
-// elsewhere names the programs that have other kinds of storage, so that only these have
-// the dependencies of those.
+// elsewhere names the programs that have other kinds of storage: their dependencies are theirs
+// alone.
 var elsewhere = map[string]string{
 	"etcd": "use watchmill-etcd serve, which cmd/watchmill/watchmill-etcd builds: this program has no etcd",
 }
@@ -53,8 +53,8 @@ type data struct {
 	opener Opener
 	place  string
 	stores []*registry.Store[object]
-	// backends are the backends below the stores, except those in the file, which ends them: each
-	// of them would wait without limit for a disk that hangs.
+	// backends are the backends that close closes one by one. Those in the file are not among
+	// them: closing the file closes them, and does not wait without limit for a disk that hangs.
 	backends []io.Closer
 }
 
@@ -117,8 +117,8 @@ func (d *data) openFile(place string) (err error) {
 	return nil
 }
 
-// checks are the conditions of the server's health that the storage adds. One that fails needs the
-// file to be opened again, so that the process has to be restarted.
+// checks are the conditions of the server's health that the storage adds. After a failure the file
+// must be opened again, so the process has to be restarted.
 func (d *data) checks() []serve.Check {
 	if d.file == nil {
 		return nil
@@ -126,7 +126,7 @@ func (d *data) checks() []serve.Check {
 	return []serve.Check{{Name: "file", Live: true, Why: d.file.Failure}}
 }
 
-// keep has a new file stay.
+// keep makes close leave a new file where it is.
 func (d *data) keep() { d.made = "" }
 
 // noStorage is the error of --data that names no storage of this program.

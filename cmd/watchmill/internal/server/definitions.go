@@ -33,7 +33,7 @@ func (d *definitions) providers() []serve.Provider {
 	return []serve.Provider{d}
 }
 
-// start has the server serve what they define.
+// start makes the server serve what they define.
 func (d *definitions) start(ctx context.Context, server *serve.Server) error {
 	if d == nil {
 		return nil

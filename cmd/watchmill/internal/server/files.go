@@ -100,8 +100,8 @@ func readPair(certFile, keyFile string) (tls.Certificate, error) {
 	return tls.X509KeyPair(cert, key)
 }
 
-// readAuthorities reads a file of certificates in PEM. It refuses one that cannot be read
-// beside others, since its clients would only see their handshakes fail.
+// readAuthorities reads a file of certificates in PEM. It refuses a file if any of them cannot be
+// parsed, since the clients of that authority would only see their handshakes fail.
 func readAuthorities(name string) ([]*x509.Certificate, error) {
 	wrong := func(problem string) error { return &engine.ConfigError{Field: "--client-ca", Problem: problem} }
 	text, err := readFile(name)

@@ -35,11 +35,11 @@ type Flags struct {
 	ShutdownDelay            time.Duration  `default:"5s" placeholder:"D" help:"How long to serve on at an interrupt or a SIGTERM, while /readyz fails (${default})."`
 	DrainWatches             time.Duration  `default:"10s" placeholder:"D" help:"Over how long to end the watches then (${default})."`
 	Origin                   []string       `placeholder:"URL" help:"An origin, such as https://console.example.com, whose pages may watch over WebSocket."`
-	Host                     []string       `placeholder:"NAME" help:"A name that clients may call the server by, beside addresses and localhost."`
+	Host                     []string       `placeholder:"NAME" help:"A name that clients may call the server by, besides addresses and localhost."`
 }
 
-// Given is the value of a flag that may be left out, but not be empty: that comes of a variable of the
-// shell that is not set, and would leave out users or a backup.
+// Given is the value of a flag that may be left out, but not be empty: an empty value comes from a
+// variable of the shell that is not set, and would leave out users or a backup.
 type Given string
 
 // UnmarshalText refuses an empty text. The parser of flags calls it.
@@ -106,8 +106,8 @@ func (f *Flags) Validate() error {
 	return nil
 }
 
-// compressAbove is the size in bytes above which --compress compresses, which is the API
-// server's.
+// compressAbove is the size in bytes above which --compress compresses, the same as in the API
+// server.
 const compressAbove = 128 << 10
 
 // Options returns the options that the flags describe, for a program with these kinds of

@@ -141,8 +141,8 @@ func endsSoon(writing *sync.WaitGroup) bool {
 	}
 }
 
-// tellOfDraining logs what the server waits for when ctx is done. The function that it returns
-// has that logged when it returns, if ctx is done, and otherwise has it log nothing.
+// tellOfDraining logs what the server waits for once ctx is done. The caller calls told when the
+// server has ended: after that there is a line if ctx is done, and none otherwise.
 func (o *Options) tellOfDraining(ctx context.Context, log *slog.Logger) (told func()) {
 	tell := sync.OnceFunc(func() {
 		log.Info(fmt.Sprintf("draining: /readyz fails for %v, so that load balancers notice, then the watches end over at most %v; a second interrupt or SIGTERM ends the server at once", o.Limits.ShutdownDelay.Round(time.Millisecond), o.Limits.DrainWatches.Round(time.Millisecond)))
