@@ -27,7 +27,7 @@ const (
 // mark is still there at a later check, the same turn is still running. A check
 // that finds no busy worker, and no sender in a turn, does not arm the timer again; the next that
 // gets one does. So an idle pool has no timer, and a turn costs one look at
-// Pool.attention, which tells whether any worker is marked.
+// Pool.attention, which says whether any worker is marked.
 //
 // The pool's lock guards the fields.
 type watchdog struct {

@@ -6,7 +6,7 @@ import "time"
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time
-	// AfterFunc has f called once, when d has passed, on a goroutine of the clock's
+	// AfterFunc makes the clock call f once, when d has passed, on a goroutine of the clock's
 	// choosing. f must not block, except that storage on a disk may wait for that. A d of
 	// zero or less means as soon as possible. AfterFunc does not call f itself, so it may be
 	// called with locks held that f takes; but f may run before AfterFunc has returned.

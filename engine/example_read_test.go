@@ -87,7 +87,7 @@ func ExampleEngine_Revision() {
 	// Output: 4
 }
 
-// The counters of an engine tell what it holds.
+// The counters of an engine say what it holds.
 func ExampleEngine_Stats() {
 	ctx := context.Background()
 	pods := newNodes(ctx)

@@ -387,7 +387,7 @@ func TestFault_StorageIsClosedForGood(t *testing.T) {
 }
 
 // Storage was restored and has gone on to the revision that it had before: only its
-// identity tells that each revision may have other content now.
+// identity says that each revision may have other content now.
 func TestFault_StorageComesBackAtTheSameRevisionWithOtherContent(t *testing.T) {
 	f := newFixture(t, nil)
 	w := f.watch(engine.WatchOptions{})

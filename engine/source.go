@@ -86,7 +86,7 @@ type source struct{ engine *core }
 
 // Traits: a list may wait for the cache, except in a deterministic run, where nothing
 // would run meanwhile. Revisions are not contiguous, since relists produce
-// differences. A list tells which history it is of.
+// differences. A list says which history it is of.
 func (s source) Traits() backend.Traits {
 	return backend.Traits{
 		Blocks: s.waits() || s.engine.storage.Backend().Traits().Blocks, Identifies: true, Type: s.engine.schema.Type,

@@ -156,7 +156,7 @@ func TestSource_ServesPastStatesFromTheWindow(t *testing.T) {
 	require.Equal(t, rev, page.Revision)
 }
 
-// A list and a watch tell which storage they are of, so that a reader need not ask for it
+// A list and a watch say which storage they are of, so that a reader need not ask for it
 // at another time.
 func TestSource_TellsItsStorage(t *testing.T) {
 	f := newReadFixture(t)

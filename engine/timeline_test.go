@@ -49,7 +49,7 @@ func (f *readFixture) notice() {
 	}
 }
 
-// A list tells which history its revision is of, and a watch continues that one or none.
+// A list says which history its revision is of, and a watch continues that one or none.
 func TestTimeline_AWatchContinuesThatOfItsListOrNone(t *testing.T) {
 	for _, uncached := range []bool{false, true} {
 		for _, life := range lives {

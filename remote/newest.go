@@ -54,7 +54,7 @@ type inquiry struct {
 const overtakeAfter = time.Second
 
 // ask returns the newest revision and the identity of its storage, "" if the server does
-// not tell that. The answer is at least as new as the call. A panic of the user's
+// not send that. The answer is at least as new as the call. A panic of the user's
 // transport is a [*usercode.PanicError], and so is a runtime.Goexit.
 func (n *newest) ask(ctx context.Context) (store.Revision, string, error) {
 	q, err := n.join()

@@ -135,7 +135,7 @@ func TestWatch_OfAnIdleServerReconnectsAfterTheShortestPause(t *testing.T) {
 	})
 }
 
-// A proxy tells by its header alone when to come back.
+// A proxy says by its header alone when to come back.
 func TestWatch_RetryAfterOfAProxyIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -219,7 +219,7 @@ func TestWatch_EndsWhenItsRevisionIsInTheFuture(t *testing.T) {
 	})
 }
 
-// A refusal as expired tells what is the oldest revision; a number that is none tells nothing.
+// A refusal as expired says which is the oldest revision; a number that is not a revision says nothing.
 func TestBackend_ExpiredTellsTheOldestRevision(t *testing.T) {
 	for text, oldest := range map[string]store.Revision{"7": 7, "18446744073709551616": 0, "": 0} {
 		answer := refused(http.StatusGone, fmt.Sprintf(`"reason":"Expired","details":{"causes":[{"reason":%q,"message":%q}]}`, registry.CauseOldestRevision, text))

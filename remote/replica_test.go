@@ -226,7 +226,7 @@ func TestReplica_ErrorsAreThoseOfTheOrigin(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrNotFound)
 }
 
-// A page of which the origin does not tell how many objects follow it, as one of a selection, is
+// A page of which the origin does not say how many objects follow it, as one of a selection, is
 // not the last, and a replica does not tell its clients otherwise.
 func TestReplica_RemainingItemsThatAreUnknownStayUnknown(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

@@ -13,11 +13,11 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
-// StoreID returns the identity of the server's storage, which the server tells in
+// StoreID returns the identity of the server's storage, which the server sends in
 // [registry.StorageHeader]: that of the origin, even through other replicas. It changes
 // when the origin is restored from a copy, or its storage is replaced, even if the
 // revision stays the same. It costs a list of one object. If the answer has no identity,
-// as through a proxy that removes the header now and then, it is the one told last.
+// as through a proxy that removes the header now and then, it is the one sent last.
 //
 // Errors: [store.ErrUnsupported] if the server has never told it, as the Kubernetes API
 // server: then only a lower revision shows that storage was restored. After an answer

@@ -167,7 +167,7 @@ func TestAudit_HasNoNameThatNoObjectCanHave(t *testing.T) {
 	}
 }
 
-// userless is a provider whose watches tell whether they know their user.
+// userless is a provider whose watches report whether they know their user.
 type userless struct {
 	serve.Provider
 	saw func(what string, ctx context.Context)

@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/serve"
 )
 
-// Each list, and each watch that continues from a revision, tells which storage the revision
+// Each list, and each watch that continues from a revision, says which storage the revision
 // is of, in every form of the answer, and even if the revision is too old.
 func TestStorageHeader_OfListsAndWatches(t *testing.T) {
 	s := newServer(t)

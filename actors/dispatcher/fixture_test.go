@@ -231,7 +231,7 @@ func (f *fixture) has(w *watcher.Watch, revisions ...int) {
 	require.Equal(f, revisions, got)
 }
 
-// nextObject reads the next events of a watch, keeps none of them, and tells whether the first one's
+// nextObject reads the next events of a watch, keeps none of them, and reports whether the first one's
 // object is kept elsewhere.
 func (f *fixture) nextObject(w *watcher.Watch) weak.Pointer[store.Object] {
 	f.Helper()

@@ -16,7 +16,7 @@ import (
 // stays responsive and can cancel the call when it is stopped.
 type caller struct {
 	source backend.ListerWatcher
-	// identifies: lists tell which storage they are of.
+	// identifies: lists say which storage they are of.
 	identifies bool
 	reply      func(message) bool
 }

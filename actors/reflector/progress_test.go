@@ -190,7 +190,7 @@ func TestRequestProgress_IsRepeatedAfterTheReflectorFailed(t *testing.T) {
 	})
 }
 
-// The events tell how far a source is of which each revision is one, unless others are elsewhere.
+// The events show how far a source is of which each revision is one, unless others are elsewhere.
 func TestRequestProgress_OfASourceWhoseRevisionsAreEvents(t *testing.T) {
 	for prefix, requests := range map[string]int64{"": 0, "a": 1} {
 		synctest.Test(t, func(t *testing.T) {

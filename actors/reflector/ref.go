@@ -122,10 +122,9 @@ func (h *Ref) Relist(why Reason) {
 	h.actor.Tell(relist{why})
 }
 
-// RequestProgress has the open watch, if there is one whose source can be asked (see
-// [backend.ProgressRequester]), tell how far it is: at once, and again while
-// [Config].Waiting. With a Waiting that reports false it does nothing, nor if each revision of
-// the source is an event, which tells as much.
+// RequestProgress makes the open watch report how far it is, at once and again while
+// [Config].Waiting, if its source is a [backend.ProgressRequester]. It does nothing if Waiting
+// reports false, or if each revision of the source is an event, which says as much.
 func (h *Ref) RequestProgress() {
 	if h.contiguous || h.waiting != nil && !h.waiting() {
 		return

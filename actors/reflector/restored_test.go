@@ -13,7 +13,7 @@ import (
 )
 
 // restored is a source that is restored from another copy right after its first list,
-// whose answer does not tell which storage it is of.
+// whose answer does not say which storage it is of.
 type restored struct {
 	*source
 	id    string
@@ -62,7 +62,7 @@ func TestList_ThatDoesNotTellItsStorageIsNotContinuedByAnother(t *testing.T) {
 
 // replaced is a source whose storage becomes another one at one of its lists, right
 // before the page is read or, if late, after it, with the same revision. Its lists do not
-// tell which it is.
+// say which it is.
 type replaced struct {
 	*source
 	id        string

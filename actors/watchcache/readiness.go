@@ -50,7 +50,7 @@ type NotReadyError struct {
 	// the history, that storage had at the start.
 	Cause error
 	// Final: the source has ended for good, as one that is closed, and the cache never
-	// becomes Ready again. To try again does not help.
+	// becomes Ready again. Trying again does not help.
 	Final bool
 }
 

@@ -30,7 +30,7 @@ func TestServe_ReadsAPipeOfTokensOnce(t *testing.T) {
 	}
 }
 
-// A pipe has nothing to tell whether it may be overwritten, and would keep the server waiting for that.
+// A pipe has nothing that shows whether it may be overwritten, and would keep the server waiting for that.
 func TestServe_RefusesAPipeForItsKubeconfig(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))

@@ -219,7 +219,7 @@ func shyCache(t *testing.T) (*shySource, *spySource, *objectcache.Ref[secret]) {
 }
 
 // A question for the source that is lost, as when its watch breaks, is asked again: no event
-// may follow that tells how far it is.
+// may follow that says how far it is.
 func TestGetNotOlderThan_AsksTheSourceAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shy, source, ref := shyCache(t)

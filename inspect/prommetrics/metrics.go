@@ -97,8 +97,8 @@ func New(options Options) *Metrics {
 	}
 }
 
-// Observe adds a host's engines to the collected ones, until Forget. To add it again does
-// nothing. Histograms and ends also require that m is the host's Metrics. Once a host is
+// Observe adds a host's engines to the collected ones, until Forget. Adding it again
+// does nothing. Histograms and ends also require that m is the host's Metrics. Once a host is
 // observed, all that have m must be: a scrape drops the histograms and ends of engines that
 // run on none of the observed hosts.
 func (m *Metrics) Observe(host *engine.Host) {

@@ -19,7 +19,7 @@
 //   - Definitions, good and bad ones, are sent as dry runs to a server that clients define kinds on:
 //     both must take or refuse each.
 //
-// Besides, replicas of package remote follow Kubernetes' server. Requests of the script that are
+// In addition, replicas of package remote follow Kubernetes' server. Requests of the script that are
 // sent to them must be answered as by that server, even where ours differs, if a replica passes them
 // on. The script says which it does not: what its own server refuses, reads that its cache answers, and
 // patches other than applies, which it makes itself.

@@ -114,7 +114,7 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Observe adds a server to the collected ones, until Forget. To add it again does nothing.
+// Observe adds a server to the collected ones, until Forget. Adding it again does nothing.
 // Counters and histograms also require that m is the server's [serve.Config].Metrics. Once a server
 // is observed, all that have m must be: a scrape drops the series of kinds that none of the
 // observed servers serves.

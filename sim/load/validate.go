@@ -79,7 +79,7 @@ func (h *History) validateSaved() error {
 	return nil
 }
 
-// validateTraits returns why the storage does not tell how far the history was written; nil
+// validateTraits returns why the storage does not say how far the history was written; nil
 // if it does, or if the replay is neither saved nor continued.
 func (r *run) validateTraits() error {
 	switch t := r.storage.Traits(); {

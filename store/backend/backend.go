@@ -147,7 +147,7 @@ type Traits struct {
 	// Shared: others, such as other processes, write to the storage too, so revisions
 	// increase and objects change without calls of this backend.
 	Shared bool
-	// Identifies: each list tells in [List].StoreID which storage it is of, so that a
+	// Identifies: each list says in [List].StoreID which storage it is of, so that a
 	// reader need not call [StoreID] before it, which may be a request of its own.
 	Identifies bool
 	// Type is that of the [store.Schema] of the backend: the type of the objects' values;
@@ -197,7 +197,7 @@ type ListOptions struct {
 	// It must be zero when Continue is set.
 	Revision store.Revision
 	// Start is the key from which on to list, itself included: a key, or the beginning
-	// of one as in Prefix. Empty means from the first. Beside Continue it must be what
+	// of one as in Prefix. Empty means from the first. With Continue it must be what
 	// it was for the first page, or empty.
 	Start string
 	// Limit is the most objects to return; zero means all.

@@ -216,7 +216,7 @@ func ExampleRetryable() {
 	// false true
 }
 
-// After an uncertain write only a read tells whether it was done.
+// After an uncertain write only a read shows whether it was done.
 func ExampleUncertain() {
 	err := error(&backend.UncertainError{Verb: "put", Key: "alice", Cause: context.DeadlineExceeded})
 	fmt.Println(backend.Uncertain(err), errors.Is(err, context.DeadlineExceeded))

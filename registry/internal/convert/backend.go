@@ -39,7 +39,7 @@ func New(b backend.Backend, schema *store.Schema, by Conversion) *Backend {
 // Unwrap returns the storage.
 func (b *Backend) Unwrap() backend.Backend { return b.Backend }
 
-// ReadFrom has Get return the object of a cache above, if that has the same state. cached returns
+// ReadFrom makes Get return the object of a cache above, if that has the same state. cached returns
 // what the cache has under a key, nil for nothing.
 func (b *Backend) ReadFrom(cached func(key string) *store.Object) { b.cached.Store(&cached) }
 

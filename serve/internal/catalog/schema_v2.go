@@ -215,7 +215,7 @@ func (to conversion) fields(given map[string]any) map[string]schemaV2 {
 	return all
 }
 
-// decode returns the value that a text of JSON has, nil if it is none.
+// decode returns the value that a text has as JSON, nil if it is not JSON.
 func decode(text json.RawMessage) any {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber() // which keeps large integers

@@ -131,7 +131,7 @@ func TestRestart_VersionsInTheFileShareAttributes(t *testing.T) {
 	}
 }
 
-// From every revision, a watch tells what one told at the time, with the same
+// From every revision, a watch delivers what one delivered at the time, with the same
 // objects before and after; in batches of any size, with and without a prefix.
 func TestRestart_ResumesFromEveryRevision(t *testing.T) {
 	f := newFixture(t)

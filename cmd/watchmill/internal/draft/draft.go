@@ -68,7 +68,7 @@ func NewFile(name string, perm fs.FileMode) (*Draft, error) {
 }
 
 // Special reports whether there is something at name that is neither a regular file nor a directory,
-// such as a pipe: to open that may wait for another program.
+// such as a pipe: opening that may wait for another program.
 func Special(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()

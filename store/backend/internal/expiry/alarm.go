@@ -11,7 +11,7 @@ import (
 var Never time.Time
 
 // LookAgain is how long an alarm waits at most while objects expire by the wall clock: a timer runs on the
-// monotonic clock, and nothing tells that the wall clock was set.
+// monotonic clock, and nothing reports that the wall clock was set.
 const LookAgain = time.Minute
 
 // Now returns the time. The error is a panic of the clock, which may be the user's.
