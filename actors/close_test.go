@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -264,6 +265,38 @@ func TestSystem_CountsItsTimers(t *testing.T) {
 	clock.Advance(2)
 	require.Zero(t, sys.Timers())
 	require.Equal(t, "timer: late: Resume", fs.take(), "a panic in a timer is contained")
+}
+
+// begunClock is a clock whose timers have all begun, and have not come to their functions.
+type begunClock struct {
+	clock.Clock
+	functions []func()
+}
+
+func (c *begunClock) AfterFunc(_ time.Duration, f func()) clock.Timer {
+	c.functions = append(c.functions, f)
+	return begunTimer{}
+}
+
+// begunTimer is stopped too late.
+type begunTimer struct{}
+
+func (begunTimer) Stop() bool { return false }
+
+// A timer that begins while it is stopped is not one that is left when everything has ended.
+func TestSystem_DoesNotCountATimerThatWasStoppedTooLate(t *testing.T) {
+	begun := &begunClock{Clock: clock.Real()}
+	sys, _ := newSeeded(t, actors.SystemConfig{Clock: begun})
+	called := 0
+	timer := sys.Clock().AfterFunc(time.Second, func() { called++ })
+	require.Equal(t, 1, sys.Timers())
+	for range 2 {
+		require.False(t, timer.Stop())
+		require.Zero(t, sys.Timers())
+	}
+	begun.functions[0]()
+	require.Equal(t, 1, called)
+	require.Zero(t, sys.Timers())
 }
 
 // That everything has ended does not depend on the context, nor on chance.
