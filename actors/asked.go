@@ -1,24 +1,25 @@
 package actors
 
-// runOrWake is wake for the sender of the only message, but runs the turn here and now if the actor
-// is idle and on a pool. A [Blocking] executor has goroutines for turns that may block, and a [Seeded]
-// one decides about the order.
-func (q *queueBody) runOrWake() {
+// runOrWake is wake for the sender of the message with which that batch begins, but runs the turn here
+// and now if the actor is idle and on a pool. A [Blocking] executor has goroutines for turns that may
+// block, and a [Seeded] one decides about the order.
+func (q *queueBody) runOrWake(batch uint64) {
 	if !q.markWork() {
 		return
 	}
 	if pool, pooled := q.spec.exec.(*Pool); pooled {
-		pool.ask(q)
+		pool.ask(q, batch)
 		return
 	}
 	q.submit()
 }
 
-// runAsked runs a turn of one message, the sender's own. What comes meanwhile, and all system
-// messages, are left to the pool, so that the sender does not run user code for others.
-func (q *queueBody) runAsked() {
+// runAsked runs a turn of one message, the sender's own, unless a worker has handled that. What comes
+// meanwhile, and all system messages, are left to the pool, so that the sender does not run user code
+// for others.
+func (q *queueBody) runAsked(batch uint64) {
 	defer q.endTurn() // even if user code ends the goroutine
-	if q.is(hasSystem) || !q.beginWork() {
+	if q.is(hasSystem) || !q.inbox.comesNext(batch) || !q.beginWork() {
 		return
 	}
 	if q.work(1) && (q.inbox.len() > 0 || q.unflushed) {
@@ -32,9 +33,10 @@ type askedTurn struct {
 	checks int // of the watchdog, since it has begun
 }
 
-// ask runs a turn of a scheduled actor in the calling goroutine. The watchdog watches it, and Close
-// waits for it, as for one that a worker runs. Once Close has returned it does nothing.
-func (p *Pool) ask(q *queueBody) {
+// ask runs a turn of a scheduled actor in the calling goroutine, whose message that batch begins with.
+// The watchdog watches it, and Close waits for it, as for one that a worker runs. Once Close has
+// returned it does nothing.
+func (p *Pool) ask(q *queueBody, batch uint64) {
 	p.mu.Lock()
 	if p.left == 0 {
 		p.mu.Unlock()
@@ -42,7 +44,7 @@ func (p *Pool) ask(q *queueBody) {
 	}
 	at := p.addAskedLocked((*mailbox)(&q.cell))
 	defer p.removeAsked(at)
-	defer q.runAsked() // even if the clock ends the goroutine
+	defer q.runAsked(batch) // even if the clock ends the goroutine
 	p.watchAndUnlock()
 }
 

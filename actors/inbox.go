@@ -58,15 +58,15 @@ func (b *inbox[M]) offer(m M) Verdict {
 	return v
 }
 
-// tell appends m whatever the capacity; not ok if the inbox is closed. It reports whether the
-// inbox was empty.
-func (b *inbox[M]) tell(m M) (first, ok bool) {
-	if first, ok = b.state.admitAlways(); !ok {
-		return false, false
+// tell appends m whatever the capacity; not ok if the inbox is closed. If the inbox was empty, it
+// returns the number of the batch that begins with m, otherwise zero.
+func (b *inbox[M]) tell(m M) (begins uint64, ok bool) {
+	if begins, ok = b.state.admitAlways(); !ok {
+		return 0, false
 	}
 	b.in = append(b.in, m)
 	b.state.mu.Unlock()
-	return first, true
+	return begins, true
 }
 
 // next takes the first message. Only the consumer may call it.
@@ -113,6 +113,8 @@ type inboxState struct {
 	mu       sync.Mutex
 	closed   bool
 	appended int // by the producers since the last swap
+	// batches counts the swaps. Only the consumer changes it, and so reads it without the lock.
+	batches uint64
 
 	unread   atomic.Int64 // of those given to the consumer
 	wantRoom atomic.Bool  // an offer was refused and room not yet announced
@@ -131,18 +133,24 @@ func (s *inboxState) admit() Verdict {
 	return Accepted
 }
 
-// admitAlways is admit whatever the capacity; not ok if the inbox is closed. It reports whether
-// the inbox was empty.
-func (s *inboxState) admitAlways() (first, ok bool) {
+// admitAlways is admit whatever the capacity; not ok if the inbox is closed. If the inbox was
+// empty, it returns the number of the batch that begins with the message, otherwise zero.
+func (s *inboxState) admitAlways() (begins uint64, ok bool) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return false, false
+		return 0, false
 	}
-	first = s.queued() == 0
+	if s.queued() == 0 {
+		begins = s.batches + 1
+	}
 	s.appended++
-	return first, true
+	return begins, true
 }
+
+// comesNext reports whether the consumer has yet to take the batch of that number, and all before
+// it. Only the consumer may call it.
+func (s *inboxState) comesNext(batch uint64) bool { return batch == s.batches+1 }
 
 // verdict decides about an offer; the caller holds the lock.
 func (s *inboxState) verdict() Verdict {
@@ -172,6 +180,7 @@ func (s *inboxState) passToConsumer() bool {
 	}
 	s.unread.Store(int64(s.appended))
 	s.appended = 0
+	s.batches++
 	return true
 }
 

@@ -224,6 +224,46 @@ func TestWatchdog_LeavesNoMark(t *testing.T) {
 	require.Zero(t, s.owned.pool.attention.Load())
 }
 
+// calls is a task.
+type calls func()
+
+func (f calls) RunTurn() { f() }
+
+// holdOnlyWorker has a worker of a pool of one wait, after the turns before, until the result is called.
+func holdOnlyWorker(s *System) (release func()) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s.Pool().Submit(calls(func() { close(entered); <-leave }))
+	<-entered
+	return func() { close(leave) }
+}
+
+// While the sender of an Ask is on its way from the queue to the turn, a worker may handle its message.
+// It then leaves what others have sent since to the workers, whose code it would otherwise run.
+func TestAsk_LeavesTheMessagesOfOthersToTheWorkers(t *testing.T) {
+	s, err := NewSystem(SystemConfig{Workers: 1, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	handled, others := make(chan struct{}), make(chan struct{})
+	ref := Spawn(s, "a", newSpawner, Options{})
+	ref.Tell(func(*Context) { close(handled) })
+	<-handled
+	holdOnlyWorker(s)()
+
+	handled = make(chan struct{})
+	begins, ok := ref.inbox.tell(func(*Context) { close(handled) }) // as Ask does
+	require.True(t, ok)
+	require.NotZero(t, begins)
+	ref.queue.wake() // by another sender, whose message is not there yet
+	<-handled
+	release := holdOnlyWorker(s)
+	_, ok = ref.inbox.tell(func(*Context) { close(others) })
+	require.True(t, ok)
+	ref.queue.runOrWake(begins)
+	require.Equal(t, 1, ref.Len())
+	release()
+	<-others
+	require.NoError(t, s.Close(context.Background()))
+}
+
 // A burst of Tells, which no capacity bounds, leaves no memory behind in an idle actor.
 func TestInbox_ABurstLeavesNoMemoryBehind(t *testing.T) {
 	var b inbox[[1024]byte]

@@ -106,11 +106,11 @@ func (r *Ref[M]) Tell(m M) bool {
 // its goroutine (runtime.Goexit) ends the sender's. A turn that takes more than a second is
 // reported as one that holds a worker: see [ErrWorkerHeld].
 func (r *Ref[M]) Ask(m M) bool {
-	first, ok := r.inbox.tell(m)
+	begins, ok := r.inbox.tell(m)
 	switch {
 	case !ok:
-	case first:
-		r.queue.runOrWake()
+	case begins > 0:
+		r.queue.runOrWake(begins)
 	default:
 		r.queue.wake()
 	}
