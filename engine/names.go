@@ -174,7 +174,7 @@ var (
 	// ErrNilHandler: the handler is nil.
 	ErrNilHandler = watcher.ErrNilHandler
 	// ErrConsumerConflict: the watch is consumed in another way already: by one of Next,
-	// Events, Batches, Chan and a handler.
+	// Events, Batches, Chan and a handler, or by the loop over Events whose body has called.
 	ErrConsumerConflict = watcher.ErrConsumerConflict
 	// ErrMutated: a shared object was changed. The error is a [*MutationError].
 	ErrMutated = mutation.ErrMutated

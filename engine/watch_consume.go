@@ -69,7 +69,8 @@ func (w *Watch[T]) Batches() iter.Seq2[[]Event[T], error] {
 
 // Events ranges over the watch's events. The last pair has the zero event and the
 // reason that the watch ended. Breaking out of the loop loses nothing and does not stop
-// the watch: range again to continue with the next event, or Stop it.
+// the watch: range again to continue with the next event, or Stop it. The loop's body must not
+// consume: Next, Batches and Events fail there with [ErrConsumerConflict].
 func (w *Watch[T]) Events() iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
 		for ev, err := range w.core.Events() {

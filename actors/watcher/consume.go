@@ -25,13 +25,25 @@ func (w *Watch) consumeBy(kind consumerKind) error {
 	return ErrConsumerConflict
 }
 
+// pull is consumeBy for a pulled watch, and refuses what the body of a loop of Events calls: the
+// loop has taken events that come before.
+func (w *Watch) pull() error {
+	if err := w.consumeBy(byPull); err != nil {
+		return err
+	}
+	if w.begun > 0 {
+		return ErrConsumerConflict
+	}
+	return nil
+}
+
 // Next returns the next events, at least one. It blocks until there are some, ctx
 // is done (it returns ctx's cause, and the watch continues), or the watch has ended
 // (it returns the reason, each time). The slice is shared with other watches: read
 // it, do not change it. It fails with [ErrConsumerConflict] if the watch has another
-// consumer.
+// consumer, and in the body of a loop of Events.
 func (w *Watch) Next(ctx context.Context) ([]store.Event, error) {
-	if err := w.consumeBy(byPull); err != nil {
+	if err := w.pull(); err != nil {
 		return nil, err
 	}
 	events, err := w.next(ctx)
@@ -91,10 +103,11 @@ func (w *Watch) Batches() iter.Seq2[[]store.Event, error] {
 
 // Events ranges over the watch's events. The last pair has the zero event and the
 // reason that the watch ended. Breaking out of the loop does not stop the watch:
-// range again to continue with the next event, or Stop it.
+// range again to continue with the next event, or Stop it. A loop in the body of another gets
+// [ErrConsumerConflict].
 func (w *Watch) Events() iter.Seq2[store.Event, error] {
 	return func(yield func(store.Event, error) bool) {
-		if err := w.consumeBy(byPull); err != nil {
+		if err := w.pull(); err != nil {
 			yield(store.Event{}, err)
 			return
 		}
@@ -115,12 +128,15 @@ func (w *Watch) Events() iter.Seq2[store.Event, error] {
 // reports. The remaining events, even after a panic of the loop's body, are kept for
 // the next read.
 func (w *Watch) yieldEach(events []store.Event, yield func(store.Event, error) bool) (more bool) {
-	given := 0
-	defer func() { w.hold(events[given:]) }()
-	for given < len(events) && !w.flags.has(ended) {
-		ev := events[given]
-		given++
-		w.passedAll(events, given)
+	defer func() {
+		rest := events[w.begun:]
+		w.begun = 0
+		w.hold(rest)
+	}()
+	for int(w.begun) < len(events) && !w.flags.has(ended) {
+		ev := events[w.begun]
+		w.begun++
+		w.passedAll(events, int(w.begun))
 		if !yield(ev, nil) {
 			return false
 		}

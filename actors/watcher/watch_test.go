@@ -196,6 +196,46 @@ func TestWatch_BreakingOutOfALoopLosesNothing(t *testing.T) {
 	require.Equal(t, uint64(5), watch.Delivered())
 }
 
+// What the body of a loop would read comes after what the loop has taken: it would come out of order and,
+// if both loops are left, replace what is kept for the next one.
+func TestWatch_IsNotReadInTheBodyOfALoop(t *testing.T) {
+	w := wide(t, "")
+	watch := w.watch(watcher.Options{}, w.now())
+	write := func(n int) {
+		for range n {
+			w.oneRevision(1)
+		}
+		w.round()
+	}
+	write(3)
+	var seen []store.Revision
+	for ev, err := range watch.Events() {
+		require.NoError(t, err)
+		seen = append(seen, ev.Revision)
+		write(3)
+		for ev, err := range watch.Events() {
+			require.ErrorIs(t, err, watcher.ErrConsumerConflict, "%v", ev)
+		}
+		for _, err := range watch.Batches() {
+			require.ErrorIs(t, err, watcher.ErrConsumerConflict)
+		}
+		_, err = watch.Next(t.Context())
+		require.ErrorIs(t, err, watcher.ErrConsumerConflict)
+		break
+	}
+	for ev, err := range watch.Events() {
+		if err != nil {
+			require.ErrorIs(t, err, errIdle)
+			break
+		}
+		seen = append(seen, ev.Revision)
+	}
+	require.Equal(t, []store.Revision{1, 2, 3, 4, 5, 6}, seen)
+	events, err := watch.Next(t.Context())
+	require.Empty(t, events)
+	require.ErrorIs(t, err, errIdle)
+}
+
 // The revision advances with each event that is received, and not by whole batches.
 func TestWatch_RevisionFollowsWhatAChannelDelivers(t *testing.T) {
 	w := wide(t, "")
