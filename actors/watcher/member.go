@@ -188,8 +188,8 @@ func (m *Member) ExceedsBuffer(next store.Seq) bool {
 	if m.pending {
 		return false
 	}
-	count, taken := m.stream.count(next), m.taken.Load()
-	return count > taken && count-taken > uint64(m.buffer)
+	// Signed, since taken may be beyond the count, or below zero: see Watch.taken.
+	return int64(m.stream.count(next)-m.taken.Load()) > int64(m.buffer)
 }
 
 // SetStalled calls the watch stalled, from at on until it has caught up, if it

@@ -143,6 +143,16 @@ func (s *Stream) count(next store.Seq) uint64 {
 	return s.tail.Load().count
 }
 
+// countBefore returns the number of events in a filtered stream before position at, the end of the
+// published window: the dispatcher may be in a round, and have appended what comes after.
+func (s *Stream) countBefore(at store.Seq) uint64 {
+	tail := s.tail.Load()
+	if tail.from < at {
+		return tail.count
+	}
+	return tail.count - uint64(len(tail.events))
+}
+
 func (s *Stream) cutHead() {
 	old := s.head
 	s.head = old.next.Load()

@@ -162,6 +162,9 @@ func update(field *atomic.Uint64, value uint64) {
 // caughtUp records that the consumer has received everything up to the cursor's
 // revision.
 func (w *Watch) caughtUp() {
+	if w.cur.node == nil && w.cur.backlog == nil && !w.stream.everything {
+		update(&w.taken, w.stream.countBefore(w.cur.pos)) // it could not join the stream
+	}
 	w.resumeAtCursor()
 	if w.flags.clear(stalled) {
 		w.feed.recovered(w)

@@ -110,7 +110,8 @@ type Watch struct {
 
 	// resume is the revision that the consumer may resume from.
 	resume atomic.Uint64
-	// taken is how many events of its stream the watch has read.
+	// taken is how many events of its stream the watch has read. It is less than zero, modulo
+	// 2⁶⁴, while more events from before the stream are kept for the watch than the stream has.
 	taken atomic.Uint64
 	// delivered counts the events given to the consumer.
 	delivered atomic.Uint64

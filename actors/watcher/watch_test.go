@@ -167,6 +167,47 @@ func TestWatch_ThatLagsDoesSoAfterItsStreamIsRestarted(t *testing.T) {
 	require.True(t, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()))
 }
 
+// What the dispatcher has found in a round that is not over is ahead of a watch that catches up
+// meanwhile. All that came before is not: the watch would pass for one that lags by that, too.
+func TestWatch_ThatCatchesUpInARoundLagsByThatRoundAlone(t *testing.T) {
+	w := wide(t, "a=1")
+	watch := w.watch(watcher.Options{Buffer: 1}, w.now())
+	w.rounds(5, "emit x a=1")
+	require.True(t, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()))
+	w.write("emit x a=1")
+	w.roundDuring(func() {
+		for err := error(nil); err == nil; _, err = watch.Next(t.Context()) {
+		}
+	})
+	require.EqualValues(t, 5, watch.Delivered())
+	require.False(t, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()))
+	w.rounds(1, "emit x a=1")
+	require.True(t, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()))
+}
+
+// A watch that resumes from before its stream may have kept more than the stream has.
+func TestWatch_LagsByWhatItHasKeptFromBeforeItsStream(t *testing.T) {
+	w := newWorld(t, filter(store.FilterOptions{Labels: "a=1"}), store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	w.rounds(3, "emit x a=1")
+	w.stream = watcher.NewStream(schema, w.stream.Filter(), w.feed.Load().Window.Next())
+	watch := w.watch(watcher.Options{Buffer: 3}, watcher.Start{})
+	w.rounds(1, "emit x a=2")
+	for range 4 {
+		w.write("emit x a=2")
+	}
+	w.trim()
+	w.round() // the three leave the window
+	_, err := watch.Next(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 2, watch.Lag())
+	w.rounds(1, "emit x a=1")
+	require.EqualValues(t, 3, watch.Lag())
+	require.False(t, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()))
+	w.rounds(1, "emit x a=1")
+	require.EqualValues(t, 4, watch.Lag())
+	require.True(t, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()))
+}
+
 func TestWatch_BreakingOutOfALoopLosesNothing(t *testing.T) {
 	w := wide(t, "")
 	watch := w.watch(watcher.Options{}, w.now())
