@@ -346,6 +346,27 @@ func TestMetrics_ThatEndTheGoroutineOfAChannelEndItsWatch(t *testing.T) {
 	require.NoError(t, e.Close())
 }
 
+// The next call gets what was taken for the one that has ended.
+func TestMetrics_ThatEndTheGoroutineOfACallerOfNextLoseNothing(t *testing.T) {
+	e := openedOrders(t, func(c *engine.Config[pod]) { c.Metrics = new(quittingMetrics) })
+	w, err := e.Watch(t.Context(), engine.WatchOptions{})
+	require.NoError(t, err)
+	creating(t, e)()
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		_, err := w.Next(t.Context())
+		t.Errorf("Next has returned: %v", err)
+	})
+	calls.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	events, err := w.Next(ctx)
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+	require.EqualValues(t, 1, w.Delivered())
+	require.NoError(t, e.Close())
+}
+
 func TestHost_ShowsTheEnginesThatRun(t *testing.T) {
 	host := newHost(t, engine.HostConfig{})
 	require.Empty(t, host.Engines())

@@ -33,9 +33,22 @@ func (w *Watch) takeWithin(ctx context.Context) ([]store.Event, error) {
 func (w *Watch) takeStep() (events []store.Event, rest func(), err error) {
 	events, held, rest, err := w.takeUnderLock()
 	if len(events) > 0 && !held && w.feed.Delivered != nil {
-		w.feed.Delivered(events)
+		w.tellDelivered(events)
 	}
 	return events, rest, err
+}
+
+// tellDelivered calls Delivered. If that ends the goroutine, the consumer does not get the events: they
+// are kept for the next take.
+func (w *Watch) tellDelivered(events []store.Event) {
+	done := false
+	defer func() {
+		if !done {
+			w.hold(events)
+		}
+	}()
+	w.feed.Delivered(events)
+	done = true
 }
 
 // takeUnderLock is the part of takeStep under the lock. It also reports whether the events were
