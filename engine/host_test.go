@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors"
@@ -72,6 +73,38 @@ func TestNew_FailsOnAHostThatIsClosedMeanwhile(t *testing.T) {
 		close(executor.gate)
 		require.ErrorIs(t, <-opened, engine.ErrEngineClosed)
 		require.NoError(t, <-closed)
+	})
+}
+
+// The only worker, as on a machine with one processor, runs the handler that starts the engine.
+func TestNew_NeedsNoWorkerOfItsHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, err := engine.NewHost(engine.HostConfig{Workers: 1})
+		require.NoError(t, err)
+		config := cfg()
+		config.Host = host
+		outer, err := engine.New(config)
+		require.NoError(t, err)
+		opened := make(chan *engine.Engine[pod], 1)
+		_, err = outer.Handle(t.Context(), engine.WatchOptions{OnPool: true}, func(engine.Event[pod]) {
+			wrong := config
+			wrong.Backoff.Initial = -1
+			_, err := engine.New(wrong)
+			assert.ErrorIs(t, err, engine.ErrConfig)
+			inner, err := engine.New(config)
+			assert.NoError(t, err)
+			opened <- inner
+		})
+		require.NoError(t, err)
+		_, err = outer.Create(t.Context(), pod{Name: "a"})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Len(t, opened, 1, "New waits for the worker that calls it")
+		inner := <-opened
+		require.NoError(t, inner.WaitReady(t.Context()))
+		require.NoError(t, inner.Close())
+		require.NoError(t, outer.Close())
+		require.NoError(t, host.Close())
 	})
 }
 

@@ -117,14 +117,15 @@ func (e *core) detectMutations() (audit func()) {
 	return audit
 }
 
-// spawn starts the root and waits until it has wired the engine.
+// spawn starts the root and waits until it has wired the engine. The root does not run on the pool:
+// New may be called in a handler that holds the only worker.
 func (e *core) spawn() error {
 	e.supply(&e.feed)
 	e.feed.Committed = e.committed
 	started, audit := make(chan error, 1), e.detectMutations()
 	e.root = actors.Spawn(e.host.system, e.cfg.name, func() actors.Behavior[startUncached] {
 		return &root{engine: e, started: started, audit: audit}
-	}, actors.Options{})
+	}, actors.Options{Executor: e.host.system.Blocking()})
 	if !e.root.Alive() && len(started) == 0 {
 		return ErrEngineClosed // the host is closed; otherwise the root has said why it failed
 	}
@@ -138,11 +139,14 @@ func (e *core) spawn() error {
 			return ErrEngineClosed
 		}
 	}
-	if err != nil {
-		e.root.Stop()
-		return errors.Join(err, e.host.await(context.Background(), e.stopped))
+	if err == nil {
+		return nil
 	}
-	return nil
+	e.root.Stop()
+	if actors.InTurn() {
+		return err // the actors may wait for this very worker to end
+	}
+	return errors.Join(err, e.host.await(context.Background(), e.stopped))
 }
 
 // supply gives a feed what its watches need of the engine.
