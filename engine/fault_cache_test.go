@@ -142,8 +142,14 @@ func failWhileWaiting(t *testing.T, reads int, seed uint64) (outcome failure) {
 func TestFault_ManyFailuresEndTheEngineIfTheyComeWithinAMinute(t *testing.T) {
 	for name, test := range map[string]struct {
 		pause time.Duration
-		ends  bool
-	}{"within a minute": {time.Second, true}, "over many": {10 * time.Second, false}} {
+		// back is how far the clock is set back after the first failure.
+		back time.Duration
+		ends bool
+	}{
+		"within a minute": {time.Second, 0, true}, "over many": {10 * time.Second, 0, false},
+		"within a minute, of a clock that is set back": {time.Second, time.Hour, true},
+		"over many, of a clock that is set back":       {10 * time.Second, 24 * time.Hour, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := newCacheFixture(t, 1)
 			f.executor.running = true // whatever runs may fail
@@ -155,6 +161,9 @@ func TestFault_ManyFailuresEndTheEngineIfTheyComeWithinAMinute(t *testing.T) {
 				}
 				require.NoError(t, err)
 				f.pass(test.pause)
+				if n == 1 {
+					f.clock.Jump(-test.back)
+				}
 			}
 			f.executor.running = false
 			_, err := f.engine.Put(t.Context(), thing{Key: "a"})

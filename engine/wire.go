@@ -82,7 +82,7 @@ func (e *core) partFailed(reason any) {
 
 // exhausted counts a failure and reports whether there were too many.
 func (r *root) exhausted(now time.Time) bool {
-	if now.Sub(r.failing) > failurePeriod {
+	if since := now.Sub(r.failing); since > failurePeriod || since < 0 { // the clock may have been set back
 		r.failing, r.failures = now, 0
 	}
 	r.failures++
