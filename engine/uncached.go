@@ -20,6 +20,10 @@ import (
 // at once, or as many as its buffer has room for if that is less.
 const uncachedBatch = 256
 
+// maxUncached is the largest buffer that the window of such a watch has room for. A watch with a larger
+// one keeps itself what leaves the window.
+const maxUncached = math.MaxInt32 / 4
+
 // uncachedWatch is the actor behind a watch when there is no cache: it reads the
 // backend's watch into a small window, for a dispatcher with only this watch, as far
 // as the consumer keeps up. The rest stays with the backend.
@@ -100,7 +104,7 @@ func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions) error {
 	u.start.After = from
 	u.buffer = cmp.Or(opts.Buffer, watcher.DefaultBuffer)
 	u.window = store.NewWindow(store.WindowLimits{
-		MinAge: math.MaxInt64, MaxBytes: math.MaxInt64, MaxEvents: 2 * (u.buffer + uncachedBatch),
+		MinAge: math.MaxInt64, MaxBytes: math.MaxInt64, MaxEvents: 2 * (min(u.buffer, maxUncached) + uncachedBatch),
 	}, u.engine.sizeOf)
 	u.window.Reset(from)
 	u.publish()

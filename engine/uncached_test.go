@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -68,6 +69,20 @@ func TestNoCache_WindowBoundsTheHistoryOfTheEnginesOwnStorage(t *testing.T) {
 	w, err := e.Watch(ctx, engine.WatchOptions{From: last - 4})
 	require.NoError(t, err)
 	require.Len(t, until(t, ctx, w, last), 4)
+}
+
+// However large a buffer is, the window has room for what is read for it at once.
+func TestNoCache_TheLargestBuffersHaveRoomForABatch(t *testing.T) {
+	for _, buffer := range []int{math.MaxInt - 254, math.MaxInt, math.MaxInt32, math.MaxInt / 2} {
+		f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) { c.NoCache = true })
+		w := f.watch(engine.WatchOptions{Buffer: buffer})
+		for range 10 {
+			f.write("a")
+		}
+		seen, end := f.read(w)
+		require.NoError(t, end, "buffer %d", buffer)
+		require.Len(t, seen, 10)
+	}
 }
 
 func TestNoCache_SlowConsumerLosesNothing(t *testing.T) {
