@@ -120,7 +120,8 @@ func (o *WatchOptions) validate() error {
 // It ends when ctx is done, unless it is Detached; [Watch.Err] or the last pair of a loop
 // has the reason. Watch blocks until the cache can serve it, as long as ctx and
 // [Config].FreshnessTimeout allow. It may then register the watch in the calling goroutine,
-// which uses the host's Clock and Metrics: hold no lock that these take.
+// which uses the host's Clock, Logger and Metrics, and may notify watches of [Engine.Source]:
+// hold no lock that these take.
 //
 // Errors: [ErrInvalidWatch], [ErrInvalidSelector], [ErrInvalidKey],
 // [ErrExpired] if From is no longer in the window, or is not of Timeline (list again and
