@@ -112,10 +112,11 @@ func (b *Backend) begin(objects []*store.Object) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, e := range b.expiries.Expired(now, len(objects)) {
+	expired := b.expiries.Expired(now, len(objects))
+	for _, e := range expired {
 		b.commitDeletion(e.Object, e.Size, now)
 	}
-	b.expire.SetTo(b.expiries, now)
+	b.setAlarms(len(expired), now)
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"time"
+
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
 )
@@ -25,9 +27,18 @@ func (b *Backend) deleteExpired() {
 	if err != nil {
 		return
 	}
-	for _, e := range b.expiries.Expired(now, expiryRun) {
+	expired := b.expiries.Expired(now, expiryRun)
+	for _, e := range expired {
 		_, wake := b.commitDeletion(e.Object, e.Size, now)
 		woken = append(woken, wake...)
 	}
+	b.setAlarms(len(expired), now)
+}
+
+// setAlarms sets the alarms after so many deletions. The caller holds the lock.
+func (b *Backend) setAlarms(deletions int, now time.Time) {
 	b.expire.SetTo(b.expiries, now)
+	if deletions > 0 {
+		b.trimLater(now)
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -184,4 +185,44 @@ func TestExpiry_GoesOnWhenADeletionEndsTheGoroutine(t *testing.T) {
 	f.put("d", nil, backend.PutOptions{})
 	f.clock.Advance(0)
 	require.Equal(t, []string{"ADDED d@6", "DELETED b@7", "DELETED c@8"}, f.read(w))
+}
+
+// leavingClock ends the goroutine that arms a timer, while leave is set.
+type leavingClock struct {
+	*clock.Virtual
+	leave bool
+}
+
+func (c *leavingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	if c.leave {
+		runtime.Goexit()
+	}
+	return c.Virtual.AfterFunc(d, f)
+}
+
+// The write has been made, and is told, though its caller does not return. The next write sets the alarm.
+func TestExpiry_SurvivesAClockThatEndsTheGoroutineOfAWrite(t *testing.T) {
+	leaving := &leavingClock{Virtual: clock.NewVirtual(began)}
+	b, err := memory.New(lamps, memory.Options{Clock: leaving, FirstRevision: 1, Retain: store.WindowLimits{MinAge: 24 * time.Hour}})
+	require.NoError(t, err)
+	f := &fixture{T: t, Backend: b, ctx: t.Context(), clock: leaving.Virtual}
+	first := f.put("a", nil, backend.PutOptions{TTL: time.Minute})
+	notified := 0
+	w := f.watch(first.Revision, func() { notified++ })
+	require.Empty(t, f.read(w))
+	leaving.leave = true
+	inGoroutine(func() { _, _ = f.Put(f.ctx, newLamp("a", true), first, backend.PutOptions{TTL: time.Hour}) })
+	leaving.leave = false
+	require.Equal(t, 1, notified)
+	require.Equal(t, []string{"MODIFIED a@3"}, f.read(w))
+
+	f.put("b", nil, backend.PutOptions{})
+	f.clock.Advance(time.Minute)
+	o, err := f.Get(f.ctx, "a")
+	require.NoError(t, err, "it expires when the last write says")
+	require.Equal(t, store.Revision(3), o.Revision)
+	f.clock.Advance(time.Hour)
+	require.Equal(t, []string{"ADDED b@4", "DELETED a@5"}, f.read(w))
+	require.NoError(t, b.Close())
+	require.Zero(t, f.clock.Pending())
 }

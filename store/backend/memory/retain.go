@@ -80,6 +80,13 @@ func (b *Backend) unread() store.Seq {
 // stay for a watch that has not read it.
 const leastTrim = time.Second
 
+// trimLater sets the alarm for history that begins now, unless it is set. The caller holds the lock.
+func (b *Backend) trimLater(now time.Time) {
+	if !b.trim.IsSet() {
+		b.trim.Set(now.Add(b.retain.MinAge))
+	}
+}
+
 // trimHistory drops old history, so that it does not stay forever when the writes
 // stop. It sets the alarm again until nothing is left to drop.
 func (b *Backend) trimHistory() {

@@ -27,11 +27,9 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 			return nil, err
 		}
 	}
-	woken, err := b.put(w)
-	if err != nil {
+	if err := b.put(w); err != nil {
 		return nil, err
 	}
-	waiting.WakeAll(woken)
 	return draft, nil
 }
 
@@ -59,9 +57,7 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	if err != nil {
 		return nil, err
 	}
-	gone, woken, err := b.remove(key, size, expect)
-	waiting.WakeAll(woken)
-	return gone, err
+	return b.remove(key, size, expect)
 }
 
 // Emit gives o the next revision and delivers it to watches only. Errors as for Put.
@@ -70,11 +66,9 @@ func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, err
 	if err != nil {
 		return nil, err
 	}
-	woken, err := b.emit(o, size)
-	if err != nil {
+	if err := b.emit(o, size); err != nil {
 		return nil, err
 	}
-	waiting.WakeAll(woken)
 	return o, nil
 }
 
@@ -113,26 +107,29 @@ type put struct {
 	opts          backend.PutOptions
 }
 
-// put completes the draft and commits it. It reads the clock, which may fail, before it
-// changes anything; so do the other writes.
-func (b *Backend) put(w put) ([]*waiting.Follower, error) {
+// put completes the draft, commits it and notifies the watches. As the other writes do, it reads the clock,
+// which may fail, before it changes anything, and sets the alarms when the change is complete: the clock may
+// end the goroutine, and then the change has been made, and is told.
+func (b *Backend) put(w put) error {
+	var woken []*waiting.Follower
+	defer func() { waiting.WakeAll(woken) }()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, store.ErrClosed
+		return store.ErrClosed
 	}
 	o := w.draft
 	prev := b.find(o.Key)
 	if err := backend.CheckExpected(o.Key, prev, w.expect); err != nil {
-		return nil, err
+		return err
 	}
 	ev := store.Event{Type: store.Added, Revision: b.revision + 1, Object: o, Prev: prev}
 	now, err := expiry.Now(b.clock)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.schema.Stamp(o, ev.Revision); err != nil {
-		return nil, err
+		return err
 	}
 	o.Revision, o.Created, o.Written = ev.Revision, ev.Revision, now
 	if prev != nil {
@@ -143,46 +140,55 @@ func (b *Backend) put(w put) ([]*waiting.Follower, error) {
 	if o.Expires = w.opts.Expires(o.Written, prev); !o.Expires.IsZero() {
 		b.expiries.Add(o, w.size)
 	}
+	woken = b.commit(ev, w.oldSize)
 	b.expire.SetTo(b.expiries, now)
-	return b.commit(ev, w.oldSize), nil
+	b.trimLater(now)
+	return nil
 }
 
-// emit completes o and commits its event.
-func (b *Backend) emit(o *store.Object, size int) ([]*waiting.Follower, error) {
+// emit completes o, commits its event and notifies the watches.
+func (b *Backend) emit(o *store.Object, size int) error {
+	var woken []*waiting.Follower
+	defer func() { waiting.WakeAll(woken) }()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.closedError(); err != nil {
-		return nil, err
+		return err
 	}
 	now, err := expiry.Now(b.clock)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.schema.Stamp(o, b.revision+1); err != nil {
-		return nil, err
+		return err
 	}
 	o.Revision, o.Created, o.Written = b.revision+1, b.revision+1, now
-	return b.commit(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, size), nil
+	woken = b.commit(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, size)
+	b.trimLater(now)
+	return nil
 }
 
-// remove deletes the object under key.
-func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Object, []*waiting.Follower, error) {
+// remove deletes the object under key and notifies the watches.
+func (b *Backend) remove(key string, size int, expect store.Revision) (gone *store.Object, err error) {
+	var woken []*waiting.Follower
+	defer func() { waiting.WakeAll(woken) }()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, nil, store.ErrClosed
+		return nil, store.ErrClosed
 	}
 	last := b.find(key)
 	if err := backend.CheckExpected(key, last, expect); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	now, err := expiry.Now(b.clock)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	gone, woken := b.commitDeletion(last, size, now)
+	gone, woken = b.commitDeletion(last, size, now)
 	b.expire.SetTo(b.expiries, now)
-	return gone, woken, nil
+	b.trimLater(now)
+	return gone, nil
 }
 
 // commitDeletion commits the deletion of last at a time. It first calls user code, which may
@@ -212,8 +218,5 @@ func (b *Backend) commit(ev store.Event, size int) []*waiting.Follower {
 	b.forgetLatest()
 	b.expireHolds(ev.Object.Written)
 	b.window.TrimRead(ev.Object.Written, b.unread())
-	if !b.trim.IsSet() {
-		b.trim.Set(ev.Object.Written.Add(b.retain.MinAge))
-	}
 	return b.waiting.Take()
 }
