@@ -82,11 +82,13 @@ type Stats struct {
 	Source SourceStats
 }
 
-// Readiness is whether an engine's cache can serve.
+// Readiness is whether an engine can serve.
 type Readiness struct {
 	// Ready: the cache can serve, or there is none. Ended: storage has ended for good, and the
 	// cache never can again.
 	Ready, Ended bool
+	// Closed: the engine is closed, or is being drained, and accepts no writes and new watches.
+	Closed bool
 	// Generation is how often the cache became ready: at first zero, and one more after each
 	// outage of storage. It stays zero without a cache.
 	Generation uint64
@@ -97,11 +99,13 @@ type Readiness struct {
 func (e *Engine[T]) Readiness() Readiness { return e.core.readiness() }
 
 func (e *core) readiness() Readiness {
-	if e.parts.cache == nil {
-		return Readiness{Ready: true}
+	now := Readiness{Ready: e.alive() == nil, Closed: e.accepts() != nil}
+	if e.parts.cache != nil {
+		serving, generation := e.parts.cache.State()
+		now.Ready = now.Ready && serving == watchcache.Ready
+		now.Ended, now.Generation = serving == watchcache.Ended, generation
 	}
-	serving, generation := e.parts.cache.State()
-	return Readiness{Ready: serving == watchcache.Ready, Ended: serving == watchcache.Ended, Generation: generation}
+	return now
 }
 
 // Stats returns the engine's counters. It never blocks, but measures a sample of a thousand

@@ -84,8 +84,9 @@
 // [engine.Readiness].Ended.
 //
 // A kind whose own store was closed is another matter: another store ([Server.Replace]), or another server,
-// may answer next, so requests get 429 with a Retry-After of a second, and watches end. /readyz does not
-// notice it. [Server.Remove] a kind before you close it, or shut the server down first.
+// may answer next, so requests get 429 with a Retry-After of a second, and watches end. /readyz fails until
+// the kind is replaced or removed. [Server.Remove] a kind before you close or drain its store, or shut the
+// server down first.
 //
 // Failures that last while storage goes on, such as [backend.ErrFailed] and [backend.ErrReadOnly], are
 // answered with 500 without Retry-After.
@@ -144,9 +145,10 @@
 // # Monitoring
 //
 // /livez and /readyz answer without credentials. /readyz fails until each kind was read, once the
-// storage of one has ended for good, and while the server shuts down. [Config].Checks adds
-// conditions, to /livez, too. As in Kubernetes ?verbose lists them, and ?exclude=NAME leaves one
-// out. [Config].Logger gets the failures of storage, one in ten seconds.
+// storage of one has ended for good, or the store of one is closed, and while the server shuts down.
+// [Config].Checks adds conditions, to /livez, too. As in Kubernetes ?verbose lists them, and
+// ?exclude=NAME leaves one out. [Config].Logger gets the failures of storage, one in ten seconds, and the
+// names of the kinds for which /readyz fails.
 //
 // [Config].Metrics receives each request and each event of a watch. Package serve/prommetrics
 // exports them to Prometheus, under the names of the API server. [Config].MetricsHandler

@@ -102,11 +102,12 @@ func TestHealth_ContainsThePanicOfACheck(t *testing.T) {
 // for it; what is balanced over several servers goes to others.
 func TestHealth_IsNotReadyOnceStorageHasEndedForGood(t *testing.T) {
 	var storage *memory.Backend
-	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+	var log logged
+	s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
 		var err error
 		storage, err = memory.New(registry.Schema(*w), memory.Options{})
 		require.NoError(t, err)
-		w.Engine.Backend = storage
+		w.Engine.Backend, c.Logger = storage, slog.New(slog.NewTextHandler(&log, nil))
 	})
 	from := "?watch=1&resourceVersion=" + s.create("a", 1)
 	s.becomes("/readyz", "ok")
@@ -127,6 +128,7 @@ func TestHealth_IsNotReadyOnceStorageHasEndedForGood(t *testing.T) {
 	ready := s.get("/readyz")
 	require.Equal(t, http.StatusInternalServerError, ready.code)
 	require.Contains(t, ready.body, "[-]storage failed: kinds whose storage has ended for good: 1\n")
+	require.Contains(t, strings.Join(log.lines(), "\n"), `check=storage error="kinds whose storage has ended for good: widgets.example.com/v1"`)
 	require.Equal(t, "ok", s.get("/livez").body)
 	uncached := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Engine.Backend, w.Engine.NoCache = storage, true })
 	a := uncached.get(inDefault + from)
@@ -134,6 +136,35 @@ func TestHealth_IsNotReadyOnceStorageHasEndedForGood(t *testing.T) {
 	require.Empty(t, a.header.Get("Retry-After"))
 	s.handler.Remove(s.widgets)
 	require.Equal(t, "ok", s.get("/readyz").body)
+}
+
+// A kind that is closed cannot be read and written at this server, though perhaps at another one. The log has its name,
+// and the answer does not.
+func TestHealth_IsNotReadyWhileAClosedKindIsServed(t *testing.T) {
+	for _, uncached := range []bool{false, true} {
+		for what, end := range map[string]func(*registry.Store[Widget]) error{
+			"closed":           (*registry.Store[Widget]).Close,
+			"drained":          func(w *registry.Store[Widget]) error { return w.Engine().Drain(t.Context()) },
+			"left by its host": func(w *registry.Store[Widget]) error { return w.Engine().Host().Close() },
+		} {
+			t.Run(fmt.Sprintf("%s, without a cache: %v", what, uncached), func(t *testing.T) {
+				var log logged
+				s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
+					w.Engine.NoCache, c.Logger = uncached, slog.New(slog.NewTextHandler(&log, nil))
+				})
+				s.becomes("/readyz", "ok")
+				require.NoError(t, end(s.widgets))
+				ready := s.get("/readyz")
+				require.Equal(t, http.StatusInternalServerError, ready.code)
+				require.Contains(t, ready.body, "[-]storage failed: kinds that are closed: 1\n")
+				require.Equal(t, []string{"ok", "ok"}, []string{s.get("/livez").body, s.get("/readyz/ping").body})
+				require.Len(t, log.lines(), 1)
+				require.Contains(t, log.lines()[0], `msg="a health check fails" check=storage error="kinds that are closed: widgets.example.com/v1"`)
+				s.handler.Remove(s.widgets)
+				require.Equal(t, "ok", s.get("/readyz").body)
+			})
+		}
+	}
 }
 
 func TestHealth_RefusesWrongChecks(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +33,11 @@ type provided struct {
 
 // resourceName is the name of a resource in a path.
 type resourceName struct{ group, version, resource, subresource string }
+
+// String returns the name of a kind, such as widgets.example.com/v1.
+func (n resourceName) String() string {
+	return schema.GroupResource{Group: n.group, Resource: n.resource}.String() + "/" + n.version
+}
 
 // served is a resource with its description, which requests share.
 type served struct {
@@ -152,29 +158,49 @@ func (s *Server) change(without, with []Provider) error {
 }
 
 // unserved returns why the server does not serve all of its kinds; "" means that it does. It does once
-// all have been read from storage, until the storage of one ends for good. A kind that is added later, and
+// all have been read from storage, until one, or its storage, is closed. A kind that is added later, and
 // not read yet, leaves those before it usable.
 func (s *Server) unserved() string {
-	unread, ended := 0, 0
+	var ended, closed []string
+	unread := 0
 	for name, r := range s.kinds.Load().resources {
 		if name.subresource != "" {
 			continue
 		}
 		switch now := r.resource.Readiness(); {
 		case now.Ended:
-			ended++
+			ended = append(ended, name.String())
+		case now.Closed:
+			closed = append(closed, name.String())
 		case !now.Ready && now.Generation == 0:
 			unread++
 		}
 	}
 	switch {
-	case ended > 0:
-		return fmt.Sprintf("kinds whose storage has ended for good: %d", ended)
+	case len(ended)+len(closed) > 0:
+		return s.lost(ended, closed)
 	case unread > 0 && !s.started.Load():
 		return fmt.Sprintf("kinds that have not been read yet: %d", unread)
 	}
 	s.started.Store(true)
 	return ""
+}
+
+// lost logs which kinds are not served any more, and returns what clients see of that.
+func (s *Server) lost(ended, closed []string) string {
+	var shown, logged []string
+	for _, of := range []struct {
+		what  string
+		kinds []string
+	}{{"kinds whose storage has ended for good", ended}, {"kinds that are closed", closed}} {
+		if len(of.kinds) > 0 {
+			slices.Sort(of.kinds)
+			shown = append(shown, fmt.Sprintf("%s: %d", of.what, len(of.kinds)))
+			logged = append(logged, of.what+": "+strings.Join(of.kinds, ", "))
+		}
+	}
+	s.unstored.log(s.log, "a health check fails", "check", checkStorage, "error", strings.Join(logged, "; "))
+	return strings.Join(shown, "; ")
 }
 
 // isSame reports whether two providers are the same. Providers that cannot be compared never are.

@@ -179,8 +179,9 @@ func TestReplace_TakesOverFromAStoreThatWasClosed(t *testing.T) {
 			for _, a := range ask() {
 				require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %s", a.code, a.str("reason"), a.header.Get("Retry-After")), a.body)
 			}
-			require.Equal(t, "ok", s.get("/readyz").body)
+			require.Contains(t, s.get("/readyz").body, "[-]storage failed: kinds that are closed: 1\n")
 			require.NoError(t, s.handler.Replace(first, newLater(t)))
+			require.Equal(t, "ok", s.get("/readyz").body)
 			for i, a := range ask() {
 				require.Less(t, a.code, 300, "request %d: %s", i, a.body)
 			}

@@ -31,7 +31,8 @@ type Server struct {
 	draining  atomic.Int32 // serving, unready or refusing
 	counts    counters
 	faults    failures   // of requests
-	unhealthy []failures // of each check
+	unhealthy []failures // of each check of the program
+	unstored  failures   // of the check of storage
 	crowded   failures   // of addresses
 	unknown   failures   // of authentication
 }

@@ -55,6 +55,7 @@ func TestDeletion_WaitsForObjectsWithFinalizers(t *testing.T) {
 		require.Contains(t, refused.Body.String(), "terminating")
 		time.Sleep(time.Minute) // of the bubble
 		c.get(widgetsName)
+		c.must(200, "GET", "/readyz", "")
 		c.must(200, "PATCH", widgetsPath+"/a", `{"metadata":{"finalizers":null}}`, "Content-Type", "application/merge-patch+json")
 		c.await(widgetsName, "gone")
 		c.must(404, "GET", widgetsPath, "")
@@ -107,6 +108,9 @@ func TestDeletion_DoesNotWaitForAWatchThatIsNotRead(t *testing.T) {
 		}
 		began := time.Now()
 		c.must(200, "DELETE", definitionsPath+"/"+widgetsName, "")
+		synctest.Wait()
+		c.must(404, "GET", widgetsPath, "")
+		c.must(200, "GET", "/readyz", "")
 		c.await(widgetsName, "gone")
 		require.Less(t, time.Since(began), 6*time.Second, "five seconds are for the watches")
 	})
