@@ -96,6 +96,8 @@ type core struct {
 	dropped  droppedAtClose
 	liveness *liveness
 	closing  closing
+	// storageEnded: a call has found storage closed, which it stays.
+	storageEnded atomic.Bool
 }
 
 // parts are the handles of the engine's actors, set once while it starts.

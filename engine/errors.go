@@ -22,6 +22,20 @@ func (e *core) translate(err error) error {
 	return e.attributed(err)
 }
 
+// translateRead is [core.translate] for an error of reading storage.
+func (e *core) translateRead(err error) error {
+	e.noteEnd(err)
+	return e.translate(err)
+}
+
+// noteEnd notes whether storage, whose call has failed, is closed. Without a cache, whose Reflector would find it,
+// nothing else does.
+func (e *core) noteEnd(err error) {
+	if errors.Is(err, store.ErrClosed) && e.alive() == nil {
+		e.storageEnded.Store(true)
+	}
+}
+
 // attributed returns err, with the engine's name if it says no more than that storage is closed.
 func (e *core) attributed(err error) error {
 	if err == store.ErrClosed {

@@ -107,7 +107,7 @@ func (e *core) getFromBackend(ctx context.Context, key string, rev Revision) (*s
 		}
 	}
 	o, err := e.storage.Get(ctx, key)
-	return o, e.translate(err)
+	return o, e.translateRead(err)
 }
 
 // storageReached fails with [ErrFuture] if the backend has not reached rev.
@@ -116,7 +116,7 @@ func (e *core) storageReached(ctx context.Context, rev Revision) error {
 	if err == nil && current < rev {
 		err = &FutureError{Requested: rev, Current: current}
 	}
-	return e.translate(err)
+	return e.translateRead(err)
 }
 
 // getExactly reads one object of a past state.

@@ -85,7 +85,7 @@ type Stats struct {
 // Readiness is whether an engine can serve.
 type Readiness struct {
 	// Ready: the cache can serve, or there is none. Ended: storage has ended for good, and the
-	// cache never can again.
+	// engine never can serve again. Without a cache that is known once a call has failed for it.
 	Ready, Ended bool
 	// Closed: the engine is closed, or is being drained, and accepts no writes and new watches.
 	Closed bool
@@ -99,12 +99,15 @@ type Readiness struct {
 func (e *Engine[T]) Readiness() Readiness { return e.core.readiness() }
 
 func (e *core) readiness() Readiness {
-	now := Readiness{Ready: e.alive() == nil, Closed: e.accepts() != nil}
+	now := Readiness{Closed: e.accepts() != nil}
 	if e.parts.cache != nil {
 		serving, generation := e.parts.cache.State()
-		now.Ready = now.Ready && serving == watchcache.Ready
-		now.Ended, now.Generation = serving == watchcache.Ended, generation
+		now.Ready, now.Ended, now.Generation = serving == watchcache.Ready, serving == watchcache.Ended, generation
+	} else {
+		now.Ended = e.storageEnded.Load()
+		now.Ready = !now.Ended
 	}
+	now.Ready = now.Ready && e.alive() == nil
 	return now
 }
 

@@ -138,6 +138,33 @@ func TestHealth_IsNotReadyOnceStorageHasEndedForGood(t *testing.T) {
 	require.Equal(t, "ok", s.get("/readyz").body)
 }
 
+// Health checks do not call storage. Without a cache a kind learns from a request that storage was closed.
+func TestHealth_IsNotReadyOnceARequestHasFoundStorageClosed(t *testing.T) {
+	for what, request := range map[string]func(s *server) answer{
+		"get":    func(s *server) answer { return s.get(inDefault + "/a") },
+		"list":   func(s *server) answer { return s.get(inDefault) },
+		"watch":  func(s *server) answer { return s.get(inDefault + "?watch=1") },
+		"create": func(s *server) answer { return s.do("POST", inDefault, `{"metadata":{"name":"b"}}`) },
+		"delete": func(s *server) answer { return s.do("DELETE", inDefault+"/a", "") },
+	} {
+		t.Run(what, func(t *testing.T) {
+			var storage *memory.Backend
+			s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+				var err error
+				storage, err = memory.New(registry.Schema(*w), memory.Options{})
+				require.NoError(t, err)
+				w.Engine.Backend, w.Engine.NoCache = storage, true
+			})
+			s.create("a", 1)
+			s.becomes("/readyz", "ok")
+			require.NoError(t, storage.Close())
+			require.Equal(t, http.StatusServiceUnavailable, request(s).code)
+			require.Contains(t, s.get("/readyz").body, "[-]storage failed: kinds whose storage has ended for good: 1\n")
+			require.Equal(t, "ok", s.get("/livez").body)
+		})
+	}
+}
+
 // A kind that is closed cannot be read and written at this server, though perhaps at another one. The log has its name,
 // and the answer does not.
 func TestHealth_IsNotReadyWhileAClosedKindIsServed(t *testing.T) {
