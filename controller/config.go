@@ -90,7 +90,7 @@ func (c *Config[T]) validate() error {
 	case c.Resync < 0:
 		return wrong("Resync", "is negative; zero means never")
 	}
-	return nil
+	return engine.CheckHost("Host", c.Host)
 }
 
 // settings are a [Config] without its type.

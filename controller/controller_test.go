@@ -269,6 +269,7 @@ func TestNew_RefusesWhatCannotBe(t *testing.T) {
 		"Reconcile":   {{Source: pods.Source()}},
 		"Source":      {{Reconcile: reconcile}, {Reconcile: reconcile, Source: pods.Source(), Informer: shared}},
 		"Informer":    {{Reconcile: reconcile, Informer: shared, Host: pods.Host()}, {Reconcile: reconcile, Informer: shared, Prefix: "ns"}},
+		"Host":        {{Reconcile: reconcile, Source: pods.Source(), Host: &engine.Host{}}},
 		"Workers":     {{Reconcile: reconcile, Source: pods.Source(), Workers: -1}},
 		"MaxAttempts": {{Reconcile: reconcile, Source: pods.Source(), MaxAttempts: -1}},
 		"Resync":      {{Reconcile: reconcile, Source: pods.Source(), Resync: -1}},

@@ -81,8 +81,9 @@ func (c HostConfig) withDefaults() HostConfig {
 }
 
 // Host is shared by engines: the actor system with its workers, the clock, the
-// randomness. It costs about 30 KB and can run many engines. Its methods are safe for
-// concurrent use.
+// randomness. It costs about 30 KB and can run many engines. Make one with [NewHost]: a
+// configuration with a zero Host is refused, and its methods panic. The methods are safe
+// for concurrent use.
 type Host struct{ core hostCore }
 
 // hostCore is a *[host], hidden from the user's compiler; see [engineCore].
@@ -144,6 +145,15 @@ func NewHost(cfg HostConfig) (*Host, error) {
 		h.run = driven.Run
 	}
 	return &Host{h}, nil
+}
+
+// CheckHost returns a [*ConfigError] of that field if h is a zero Host, for packages that have
+// one in their configuration. Nil is none there, and no error.
+func CheckHost(field string, h *Host) error {
+	if h != nil && h.core == nil {
+		return &ConfigError{Field: field, Problem: "is a zero Host; give one that NewHost has returned, or none"}
+	}
+	return nil
 }
 
 // closeTime returns a context for as long as closing may take.

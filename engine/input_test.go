@@ -397,6 +397,17 @@ func TestInput_HostConfig(t *testing.T) {
 	wanted{engine.ErrConfig, []string{"Workers", "Executor", "set one"}}.require(t, err)
 }
 
+func TestInput_AZeroHostIsRefused(t *testing.T) {
+	c := thingConfig()
+	c.Host = &engine.Host{}
+	_, err := engine.New(c)
+	wanted{engine.ErrConfig, []string{"Host", "NewHost", "or none"}}.require(t, err)
+	topic := engine.NewTopicWith[thing](engine.TopicOptions{Host: &engine.Host{}})
+	_, err = topic.Publish(t.Context(), thing{})
+	wanted{engine.ErrConfig, []string{"TopicOptions.Host", "NewHost", "or none"}}.require(t, err)
+	require.NoError(t, topic.Close())
+}
+
 func TestInput_PolicyText(t *testing.T) {
 	var p engine.Policy
 	err := p.UnmarshalText([]byte("drop"))

@@ -133,6 +133,9 @@ func (o *TopicOptions) validate() error {
 	case o.Window.MinEvents != 0:
 		return &ConfigError{Field: "TopicOptions.Window.MinEvents", Problem: "is set; give Replay, which means the same"}
 	}
+	if err := CheckHost("TopicOptions.Host", o.Host); err != nil {
+		return err
+	}
 	if problem := policyProblem(o.Policy); problem != "" {
 		return &ConfigError{Field: "TopicOptions.Policy", Problem: problem}
 	}

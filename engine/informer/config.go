@@ -153,6 +153,9 @@ func (s *settings) validate() error {
 	case s.itemErrors > Fail:
 		return &engine.ConfigError{Field: "ItemErrors", Problem: fmt.Sprintf("is %v; give Skip, Quarantine or Fail", s.itemErrors)}
 	}
+	if err := engine.CheckHost("Host", s.host); err != nil {
+		return err
+	}
 	if err := store.ValidatePrefix(s.prefix); err != nil {
 		return &engine.ConfigError{Field: "Prefix", Problem: fmt.Sprintf(`is not a prefix of keys (%v); give "" for everything, or path segments like "ns/name"`, err)}
 	}

@@ -209,6 +209,7 @@ func TestNew_RefusedConfigurationsNameTheField(t *testing.T) {
 	source := newFixture(t, nil).source
 	for field, cfg := range map[string]informer.Config[pod]{
 		"Source":     {},
+		"Host":       {Source: engine.SourceOf[pod](source), Host: &engine.Host{}},
 		"ItemErrors": {Source: engine.SourceOf[pod](source), ItemErrors: 9},
 		"Prefix":     {Source: engine.SourceOf[pod](source), Prefix: "a//b"},
 		"Indexers":   {Source: engine.SourceOf[pod](source), Indexers: store.Indexers[pod]{"nil": nil}},

@@ -183,6 +183,7 @@ func TestNew_ConfigErrorsNameTheField(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, source.Close()) })
 	for field, cfg := range map[string]objectcache.Config[secret]{
 		"Source":          {},
+		"Host":            {Source: engine.SourceOf[secret](source), Host: &engine.Host{}},
 		"MaxIdle":         {Source: engine.SourceOf[secret](source), MaxIdle: -2},
 		"Backoff.Initial": {Source: engine.SourceOf[secret](source), Backoff: reflector.Backoff{Initial: -1}},
 		"Backoff.Jitter":  {Source: engine.SourceOf[secret](source), Backoff: reflector.Backoff{Jitter: 11}},

@@ -58,6 +58,9 @@ func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
 			err = errors.Join(err, d.Close())
 		}
 	}()
+	if err := engine.CheckHost("Host", cfg.Host); err != nil {
+		return nil, err
+	}
 	if cfg.Host != nil && cfg.Host.Deterministic() {
 		return nil, &engine.ConfigError{Field: "Host", Problem: "is deterministic, so that the engine of a deleted kind could not be closed; give another host, or none"}
 	}

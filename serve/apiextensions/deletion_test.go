@@ -329,12 +329,14 @@ func TestNew_ReturnsTheErrorOfStorage(t *testing.T) {
 	require.ErrorIs(t, err, full)
 }
 
-func TestNew_RefusesADeterministicHost(t *testing.T) {
-	host, err := engine.NewHost(engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: engine.NewSeeded(1)})
+func TestNew_RefusesAHostThatIsDeterministicOrZero(t *testing.T) {
+	deterministic, err := engine.NewHost(engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: engine.NewSeeded(1)})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, host.Close()) }()
-	_, err = apiextensions.New(t.Context(), apiextensions.Config{Host: host})
-	wrong := (*engine.ConfigError)(nil)
-	require.ErrorAs(t, err, &wrong)
-	require.Equal(t, "Host", wrong.Field)
+	defer func() { require.NoError(t, deterministic.Close()) }()
+	for _, host := range []*engine.Host{deterministic, {}} {
+		_, err = apiextensions.New(t.Context(), apiextensions.Config{Host: host})
+		wrong := (*engine.ConfigError)(nil)
+		require.ErrorAs(t, err, &wrong)
+		require.Equal(t, "Host", wrong.Field)
+	}
 }
