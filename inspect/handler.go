@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	_ "embed" // embeds the page
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 //go:embed page.html
@@ -25,7 +27,7 @@ const (
 
 // Options configures a handler.
 type Options struct {
-	// Engines are the hosts whose engines are shown.
+	// Engines are the hosts whose engines are shown, none of them nil.
 	Engines []*engine.Host
 	// Hosts are names, without a port. Requests whose Host header has one of them are
 	// answered to other machines, too: those of a proxy that authorises requests. Case
@@ -35,11 +37,27 @@ type Options struct {
 }
 
 // Handler returns a handler of the page for the engines on the hosts. It can be mounted
-// under any path, such as /debug/watchmill/.
+// under any path, such as /debug/watchmill/. It panics as [Options.Handler] does.
 func Handler(hosts ...*engine.Host) http.Handler { return Options{Engines: hosts}.Handler() }
 
-// Handler returns a handler as the options say.
-func (o Options) Handler() http.Handler { return handler(o) }
+// Handler returns a handler as the options say. It panics with a [*usercode.ConfigError] if a
+// host is nil or zero, which otherwise every request would do.
+func (o Options) Handler() http.Handler {
+	if err := checkHosts("Engines", o.Engines); err != nil {
+		panic(err)
+	}
+	return handler(o)
+}
+
+// checkHosts returns a [*usercode.ConfigError] for the first of a field's hosts that is nil or zero.
+func checkHosts(field string, hosts []*engine.Host) error {
+	for i, h := range hosts {
+		if h == nil || engine.CheckHost(field, h) != nil {
+			return &usercode.ConfigError{Field: fmt.Sprintf("%s[%d]", field, i), Problem: "is nil or a zero Host; give one that engine.NewHost has returned"}
+		}
+	}
+	return nil
+}
 
 // handler serves what its options say.
 type handler Options

@@ -313,6 +313,20 @@ func TestEvents_AreStates(t *testing.T) {
 	require.Equal(t, o.Revision, seen)
 }
 
+// The panic is where the host is given, and not in a request.
+func TestHandler_RefusesAHostThatIsNilOrZero(t *testing.T) {
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	defer host.Close()
+	for _, none := range []*engine.Host{nil, {}} {
+		require.PanicsWithError(t, "invalid configuration: Engines[1] is nil or a zero Host; give one that engine.NewHost has returned",
+			func() { inspect.Handler(host, none) })
+		_, err := inspect.Listen("127.0.0.1:0", none)
+		require.ErrorIs(t, err, usercode.ErrConfig)
+		require.ErrorContains(t, err, "hosts[0] is nil or a zero Host")
+	}
+}
+
 func TestListen_IsForThisMachineOnly(t *testing.T) {
 	for _, addr := range []string{":6061", "0.0.0.0:0", "[::]:0", "10.0.0.1:80", "example.com:80", "nonsense", ""} {
 		_, err := inspect.Listen(addr)

@@ -31,9 +31,12 @@ type Server struct {
 // or "localhost:0", which takes any free port. Close the server when done.
 //
 // The error is a [*usercode.ConfigError] if the address is not a loopback address: mount
-// [Handler] in a server that authorises requests instead. Otherwise it is that of
-// [net.Listen].
+// [Handler] in a server that authorises requests instead. So it is if a host is nil or zero.
+// Otherwise it is that of [net.Listen].
 func Listen(addr string, hosts ...*engine.Host) (*Server, error) {
+	if err := checkHosts("hosts", hosts); err != nil {
+		return nil, err
+	}
 	if !loopback(addr) {
 		return nil, &usercode.ConfigError{
 			Field:   "address",

@@ -100,8 +100,12 @@ func New(options Options) *Metrics {
 // Observe adds a host's engines to the collected ones, until Forget. Adding it again
 // does nothing. Histograms and ends also require that m is the host's Metrics. Once a host is
 // observed, all that have m must be: a scrape drops the histograms and ends of engines that
-// run on none of the observed hosts.
+// run on none of the observed hosts. It panics with a [*usercode.ConfigError] if host is nil or
+// zero, which otherwise every scrape would do.
 func (m *Metrics) Observe(host *engine.Host) {
+	if host == nil || engine.CheckHost("host", host) != nil {
+		panic(&usercode.ConfigError{Field: "host", Problem: "is nil or a zero Host; give one that engine.NewHost has returned"})
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !slices.Contains(m.hosts, host) {

@@ -425,3 +425,11 @@ func TestMetrics_KeepTheSeriesOfEnginesOfHostsThatAreNotObserved(t *testing.T) {
 		require.Equal(t, 1, n)
 	}
 }
+
+// The panic is where the host is given, and not in a scrape.
+func TestObserve_RefusesAHostThatIsNilOrZero(t *testing.T) {
+	for _, none := range []*engine.Host{nil, {}} {
+		require.PanicsWithError(t, "invalid configuration: host is nil or a zero Host; give one that engine.NewHost has returned",
+			func() { prommetrics.New(prommetrics.Options{}).Observe(none) })
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // component is what the label of that name has at the API server.
@@ -117,8 +118,12 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 // Observe adds a server to the collected ones, until Forget. Adding it again does nothing.
 // Counters and histograms also require that m is the server's [serve.Config].Metrics. Once a server
 // is observed, all that have m must be: a scrape drops the series of kinds that none of the
-// observed servers serves.
+// observed servers serves. It panics with a [*usercode.ConfigError] if server is nil, which otherwise
+// every scrape would do.
 func (m *Metrics) Observe(server *serve.Server) {
+	if server == nil {
+		panic(&usercode.ConfigError{Field: "server", Problem: "is nil; give one that serve.New has returned"})
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !slices.Contains(m.servers, server) {

@@ -254,6 +254,12 @@ func gathered(t *testing.T, of *prometheus.Registry) map[string]float64 {
 	return figures
 }
 
+// The panic is where the server is given, and not in a scrape.
+func TestObserve_RefusesNoServer(t *testing.T) {
+	require.PanicsWithError(t, "invalid configuration: server is nil; give one that serve.New has returned",
+		func() { prommetrics.New(prommetrics.Options{}).Observe(nil) })
+}
+
 // The same collector twice is refused, and not left out.
 func TestHandler_RefusesACollectorTwice(t *testing.T) {
 	metrics := prommetrics.New(prommetrics.Options{})
