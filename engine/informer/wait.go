@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -22,8 +23,12 @@ type Syncer interface {
 }
 
 // WaitFor blocks until all have synced, or one has ended without. The error is a
-// [*NotSyncedError] that names all those that have not, with their errors.
+// [*NotSyncedError] that names all those that have not, with their errors, or an
+// [*engine.ConfigError] if one of them is nil, as what AddEventHandler returns beside an error.
 func WaitFor(ctx context.Context, syncers ...Syncer) error {
+	if i := slices.IndexFunc(syncers, isNilSyncer); i >= 0 {
+		return &engine.ConfigError{Field: fmt.Sprintf("syncers[%d]", i), Problem: "is nil; give an informer or a registration"}
+	}
 	wait := waitForAll
 	if len(syncers) == 1 || onDeterministicHost(syncers) {
 		wait = waitForEach
@@ -32,6 +37,12 @@ func WaitFor(ctx context.Context, syncers ...Syncer) error {
 		return laggards(endOfWait(err), syncers)
 	}
 	return nil
+}
+
+// isNilSyncer reports whether there is no syncer, also for a nil pointer.
+func isNilSyncer(s Syncer) bool {
+	v := reflect.ValueOf(s)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // onDeterministicHost reports whether one of them is on a deterministic host, which only

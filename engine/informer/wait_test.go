@@ -46,6 +46,18 @@ func TestWaitForRevision_ThatCanBeReadIsNoError(t *testing.T) {
 	}
 }
 
+// A registration is nil if the handler was refused, whose error the caller may have ignored.
+func TestWaitFor_RefusesNothingToWaitFor(t *testing.T) {
+	r := newFixture(t, nil)
+	refused, err := r.AddEventHandler(nil, informer.HandlerOptions{})
+	require.ErrorIs(t, err, informer.ErrNilHandler)
+	for _, syncers := range [][]informer.Syncer{{nil}, {refused}, {r.SharedInformer, nil}, {r.SharedInformer, refused}} {
+		err := informer.WaitFor(t.Context(), syncers...)
+		require.ErrorIs(t, err, informer.ErrConfig)
+		require.ErrorContains(t, err, fmt.Sprintf("syncers[%d] is nil", len(syncers)-1))
+	}
+}
+
 // A source that can be listed but not watched ends as soon as its list has arrived.
 func TestSource_ThatListsAndEndsHasBeenRead(t *testing.T) {
 	for seed := range uint64(100) {
