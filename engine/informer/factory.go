@@ -35,10 +35,13 @@ type shared struct {
 
 // Acquire returns a lease of the factory's informer with that name and type. If
 // there is none, it starts one with the configuration that configure returns.
-// Errors are those of [New]; a failed informer is not kept. configure must not use
-// the factory. An informer that has ended by itself (see [SharedInformer.Err]) is
-// replaced.
+// Errors are those of [New], and [ErrConfig] if configure is nil; a failed informer is not
+// kept. configure must not use the factory. An informer that has ended by itself (see
+// [SharedInformer.Err]) is replaced.
 func Acquire[T any](f *Factory, name string, configure func() Config[T]) (*Lease[T], error) {
+	if configure == nil { // which would not be found while there is such an informer
+		return nil, &engine.ConfigError{Field: "configure", Problem: "is nil; give a function that returns the configuration"}
+	}
 	share, err := f.acquire(factoryKey{name, reflect.TypeFor[T]()}, func() settings { return configure().settings() })
 	if err != nil {
 		return nil, err

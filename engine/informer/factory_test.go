@@ -53,6 +53,22 @@ func TestFactory_SharesByNameAndCountsLeases(t *testing.T) {
 	require.NoError(t, source.Close())
 }
 
+// It is refused also where it would not be called.
+func TestFactory_RefusesNoConfiguration(t *testing.T) {
+	r := newFixture(t, nil) // for its host
+	source := enginetest.NewSource(podConfig())
+	f := &informer.Factory{Host: r.host}
+	lease, err := informer.Acquire(f, "pods", func() informer.Config[pod] { return informer.Config[pod]{Source: engine.SourceOf[pod](source)} })
+	require.NoError(t, err)
+	for _, name := range []string{"pods", "others"} {
+		_, err := informer.Acquire[pod](f, name, nil)
+		require.ErrorIs(t, err, informer.ErrConfig)
+		require.ErrorContains(t, err, "configure is nil")
+	}
+	require.NoError(t, lease.Close())
+	require.NoError(t, source.Close())
+}
+
 // The last lease is closed while a handler runs, which releases the lease, too.
 func TestFactory_AHandlerMayReleaseALeaseThatIsBeingClosed(t *testing.T) {
 	for name, release := range map[string]func(*testing.T, *informer.Lease[pod]){
