@@ -98,9 +98,12 @@ func (d *Definitions) Store() *registry.Store[unstructured.Unstructured] { retur
 // done; one that cannot be served now, see [Config].OnError, is not waited for. The server must
 // serve the definitions, too: they are among the providers of its configuration.
 //
-// Errors: [ErrStarted], [engine.ErrEngineClosed] after Close, and ctx's cause: then Start is
-// still in effect.
+// Errors: [ErrStarted], [engine.ErrEngineClosed] after Close, an [*engine.ConfigError] if server is
+// nil, and ctx's cause: then Start is still in effect.
 func (d *Definitions) Start(ctx context.Context, server *serve.Server) error {
+	if server == nil {
+		return &engine.ConfigError{Field: "server", Problem: "is nil; give the one that serves the definitions"}
+	}
 	c, err := d.start(server)
 	if err != nil {
 		return err

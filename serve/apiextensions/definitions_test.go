@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/apiextensions"
 )
 
@@ -110,6 +111,16 @@ func TestStore_DefinesKindsInTheProcess(t *testing.T) {
 		c.await(widgetsName, "Established=True")
 		c.must(200, "GET", widgetsPath, "")
 	})
+}
+
+func TestStart_RefusesNoServer(t *testing.T) {
+	d, err := apiextensions.New(t.Context(), apiextensions.Config{})
+	require.NoError(t, err)
+	require.ErrorContains(t, d.Start(t.Context(), nil), "server is nil; give the one that serves the definitions")
+	server, err := serve.New(serve.Config{Resources: []serve.Provider{d}})
+	require.NoError(t, err)
+	require.NoError(t, d.Start(t.Context(), server))
+	require.NoError(t, d.Close())
 }
 
 func TestStart_OnceAndBeforeClose(t *testing.T) {
