@@ -58,6 +58,9 @@ var (
 //
 // Errors: [usercode.ErrConfig], as a [*usercode.ConfigError] that names the field.
 func New(format *registry.Format, cfg Config) (*Backend, error) {
+	if format == nil {
+		return nil, &usercode.ConfigError{Field: "format", Problem: "is nil; give that of the kind, which registry.FormatOf returns"}
+	}
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}

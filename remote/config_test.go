@@ -54,6 +54,12 @@ func TestConfig_PathsAreThoseOfTheKind(t *testing.T) {
 	require.ErrorIs(t, err, usercode.ErrConfig)
 }
 
+func TestNew_RefusesNoFormat(t *testing.T) {
+	_, err := remote.New(nil, remote.Config{URL: "http://127.0.0.1"})
+	require.ErrorIs(t, err, usercode.ErrConfig)
+	require.ErrorContains(t, err, "format is nil; give that of the kind")
+}
+
 // A file's last line break is not part of the token in it.
 func TestConfig_ATokenHasNoLineBreak(t *testing.T) {
 	_, err := remote.Kinds(t.Context(), remote.Config{URL: "http://127.0.0.1", Token: "secret\n"})
