@@ -7,10 +7,13 @@ import (
 	"crypto/subtle"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/watchmill/watchmill/engine"
 )
 
 // User is the user that sends a request.
@@ -108,8 +111,14 @@ func ClientCertificates(r *http.Request) (User, error) {
 
 // FirstOf returns a function for [Config].Authenticate that calls the given functions in
 // order and returns the first user without an error. If all fail, the error is [ErrUnauthenticated]
-// or, if there are any others, these joined.
+// or, if there are any others, these joined. FirstOf panics with an [*engine.ConfigError] if one of
+// the functions is nil, which otherwise requests would do.
 func FirstOf(all ...func(*http.Request) (User, error)) func(*http.Request) (User, error) {
+	for i, authenticate := range all {
+		if authenticate == nil {
+			panic(&engine.ConfigError{Field: fmt.Sprintf("all[%d]", i), Problem: "is nil; give a function that identifies users, or leave it out"})
+		}
+	}
 	return func(r *http.Request) (User, error) {
 		var failed []error
 		for _, authenticate := range all {

@@ -117,6 +117,12 @@ func TestSecurity_FailuresOfAuthenticationAreLogged(t *testing.T) {
 	require.Contains(t, log.lines()[1], `error="the provider is down" others=2`)
 }
 
+// The panic is where the function is given, and not in a request.
+func TestSecurity_NoAuthenticationIsRefusedAmongOthers(t *testing.T) {
+	require.PanicsWithError(t, "invalid configuration: all[1] is nil; give a function that identifies users, or leave it out",
+		func() { serve.FirstOf(serve.ClientCertificates, nil) })
+}
+
 // Over HTTP/2 a client could try 250 credentials at a time for ever, over one connection: the first answer ends
 // it, as in Kubernetes. Over HTTP/1.1 it tries one at a time.
 func TestSecurity_RefusedCredentialsEndConnectionsOfHTTP2(t *testing.T) {

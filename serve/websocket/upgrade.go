@@ -147,7 +147,12 @@ func protocols(r *http.Request) (first, token string, err error) {
 // subprotocols, where a browser can put it:
 //
 //	new WebSocket(url, ["base64url.bearer.authorization.k8s.io." + base64url(token), "watch"])
+//
+// It panics with an [*engine.ConfigError] if next is nil, which otherwise every request would do.
 func Tokens(next func(*http.Request) (serve.User, error)) func(*http.Request) (serve.User, error) {
+	if next == nil {
+		panic(&engine.ConfigError{Field: "next", Problem: "is nil; give a function that identifies users, such as of serve.BearerTokens"})
+	}
 	return func(r *http.Request) (serve.User, error) {
 		if !asks(r) || r.Header.Get("Authorization") != "" {
 			return next(r)

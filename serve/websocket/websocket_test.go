@@ -401,3 +401,9 @@ func FuzzHandshake(f *testing.F) {
 		require.Equal(t, "13", version)
 	})
 }
+
+// The panic is where the function is given, and not in a request.
+func TestTokens_RefusesNoAuthentication(t *testing.T) {
+	require.PanicsWithError(t, "invalid configuration: next is nil; give a function that identifies users, such as of serve.BearerTokens",
+		func() { websocket.Tokens(nil) })
+}
