@@ -44,8 +44,8 @@ func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duratio
 	return o, optionNamed(err, "CreateOptions.TTL", "ttl")
 }
 
-// optionNamed returns the error of storage about an option with the name by which the caller gave
-// it.
+// optionNamed returns err, with given in place of inStorage if it is about the option that package backend
+// calls so: the caller has given it under the other name.
 func optionNamed(err error, inStorage, given string) error {
 	if err == nil {
 		return nil // allocates nothing
