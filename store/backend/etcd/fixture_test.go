@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -84,6 +86,22 @@ func (f *fixture) revision() store.Revision {
 	rev, err := f.Revision(f.ctx)
 	require.NoError(f, err)
 	return rev
+}
+
+// goroutines returns those that there are once both clients are connected, and the backend follows the floor
+// of its history.
+func (f *fixture) goroutines() goleak.Option {
+	f.Helper()
+	_, err := f.raw.Put(f.ctx, f.cfg.Prefix+"!//compacted", fmt.Sprint(f.revision()))
+	require.NoError(f, err)
+	require.Eventually(f, func() bool { return f.Floor() > 0 }, patience, time.Millisecond)
+	return goleak.IgnoreCurrent()
+}
+
+// awaitNoneBut waits until there are no goroutines but those before. etcd's end some time after a call.
+func (f *fixture) awaitNoneBut(before goleak.Option) {
+	f.Helper()
+	require.EventuallyWithT(f, func(c *assert.CollectT) { assert.NoError(c, goleak.Find(before)) }, patience, time.Millisecond)
 }
 
 // follower is a watch that can wait for what comes.

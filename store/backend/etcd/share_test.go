@@ -3,7 +3,6 @@ package etcd_test
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -114,31 +113,29 @@ func TestBuffer_BreaksAWatchOffAndGoesOn(t *testing.T) {
 // A closed watch leaves no goroutine.
 func TestWatch_LeavesNothingBehind(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = time.Hour })
-	f.watch(f.revision(), "").Close()
-	before := runtime.NumGoroutine()
-	const watches = 20
-	for range watches {
+	before := f.goroutines()
+	for range 20 {
 		f.watch(f.revision(), "").Close()
 	}
 	require.Zero(t, f.Watching())
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() < before+watches }, patience, time.Millisecond)
+	f.awaitNoneBut(before)
 }
 
-// A stream that is broken off is closed when the next one is opened.
+// A stream that is broken off is closed when the next one is opened. It would outlast its watch.
 func TestBuffer_LeavesNoStreamBehind(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.Buffer = etcd.Buffer{Events: 4} })
+	before := f.goroutines()
 	w := f.watch(f.revision(), "")
-	require.Len(t, w.read(f.foreign("first", "x")), 1)
-	before := runtime.NumGoroutine()
-	const rounds = 20
-	for range rounds {
+	for range 20 {
 		var last store.Revision
 		for i := range 5 {
 			last = f.foreign(fmt.Sprint("k", i), "x")
 		}
 		require.Len(t, w.read(last), 5)
 	}
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() < before+rounds }, patience, time.Millisecond)
+	require.Len(t, w.read(f.foreign("last", "x")), 1, "the last stream is open")
+	w.Close()
+	f.awaitNoneBut(before)
 }
 
 func TestBuffer_CountsBytes(t *testing.T) {
