@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
@@ -106,6 +107,49 @@ func TestExpiry_GoesOnWhenOnErrorEndsItsGoroutine(t *testing.T) {
 	require.ErrorIs(t, info.LastError, usercode.ErrGoexit)
 	apart(func() { f.clock.Advance(time.Second) })
 	require.Empty(t, f.list(backend.ListOptions{}), "the expiry was tried again")
+}
+
+// leavingClock ends the goroutine that arms a timer, while leave is set.
+type leavingClock struct {
+	*clock.Virtual
+	leave bool
+}
+
+func (c *leavingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	if c.leave {
+		runtime.Goexit()
+	}
+	return c.Virtual.AfterFunc(d, f)
+}
+
+// The write has been made, and is told, though its caller does not return. The next write sets the alarm.
+func TestExpiry_GoesOnWhenTheClockEndsTheGoroutineOfAWrite(t *testing.T) {
+	var leaving *leavingClock
+	f := newFixture(t, func(f *fixture) {
+		leaving = &leavingClock{Virtual: f.clock}
+		f.opts.Clock = leaving
+	})
+	first := f.putFor(time.Minute, "a", "1")
+	notified := 0
+	w, err := f.Watch(f.ctx, backend.WatchOptions{From: first.Revision, Notify: func() { notified++ }})
+	require.NoError(t, err)
+	defer w.Close()
+	batch, err := w.Next(1)
+	require.NoError(t, err)
+	require.Empty(t, batch.Events)
+	leaving.leave = true
+	apart(func() { _, _ = f.Put(f.ctx, draft("a", "2"), first, backend.PutOptions{TTL: time.Hour}) })
+	leaving.leave = false
+	require.Equal(t, 1, notified)
+	batch, err = w.Next(1)
+	require.NoError(t, err)
+	require.Equal(t, first.Revision+1, batch.Through)
+
+	f.put("b", "1")
+	f.clock.Advance(time.Minute)
+	require.Len(t, f.list(backend.ListOptions{}), 2, "it expires when the last write says")
+	f.clock.Advance(time.Hour)
+	require.Len(t, f.list(backend.ListOptions{}), 1)
 }
 
 // An object that is given more time in the transaction that would delete it stays.

@@ -53,26 +53,32 @@ var _ commit.Log = (*Backend)(nil)
 // Commit makes the durable changes visible to readers and watches.
 func (b *Backend) Commit(publish func()) {
 	b.stage.reset()
+	if b.show(publish) {
+		b.file.upkeep.start()
+	}
+}
+
+// show is Commit without the upkeep, and reports whether there is work for that. It sets the alarms last: the
+// clock may end the goroutine, and the next commit sets them.
+func (b *Backend) show(publish func()) (surplus bool) {
+	var woken []*waiting.Follower
+	defer func() { waiting.WakeAll(woken) }()
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.closed {
-		b.mu.Unlock()
-		return
+		return false
 	}
 	publish()
 	b.latest.Store(nil)
 	b.window.Trim(b.history.clock)
+	woken = b.waiting.Take()
+	oldest := uint64(b.oldest())
+	surplus = b.history.surplus(oldest, uint64(b.revision), b.history.clock, false) > oldest
 	if !b.trim.IsSet() {
 		b.trim.SetIn(b.config.Retain.MinAge)
 	}
 	b.expire.SetTo(b.expiries, b.history.clock)
-	oldest := uint64(b.oldest())
-	surplus := b.history.surplus(oldest, uint64(b.revision), b.history.clock, false) > oldest
-	woken := b.waiting.Take()
-	b.mu.Unlock()
-	waiting.WakeAll(woken)
-	if surplus {
-		b.file.upkeep.start()
-	}
+	return surplus
 }
 
 // Rollback discards the staged changes.
