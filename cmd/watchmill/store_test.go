@@ -331,6 +331,18 @@ func TestStoreSnapshot_ReplacesNoFile(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
+// A backup whose name is a variable of the shell that is not set is no backup.
+func TestStoreSnapshot_NeedsAName(t *testing.T) {
+	path, _ := writeFile(t, "notes")
+	dir := t.TempDir()
+	t.Chdir(dir)
+	out, errs, status := command(t.Context(), "store", "snapshot", path, "")
+	require.Equal(t, exitUsage, status)
+	require.Empty(t, out)
+	require.Contains(t, errs, "the name of the file to write is empty; give one")
+	require.Empty(t, filetest.Names(t, dir))
+}
+
 // Nothing but the snapshot goes into a pipe.
 func TestStoreSnapshot_GoesIntoAPipe(t *testing.T) {
 	path, taken := writeFile(t, "notes")

@@ -23,6 +23,9 @@ import (
 	"github.com/watchmill/watchmill/internal/directory"
 )
 
+// errNoName is the error of a file without a name.
+var errNoName = errors.New("the name of the file to write is empty; give one")
+
 // Draft is an incomplete file, next to the one that it replaces when it is complete. Until
 // then that one does not change. It is made by the first Write, or by Publish, so that a
 // program that is killed before that leaves no file.
@@ -38,6 +41,9 @@ type Draft struct {
 // New begins a draft of the named file. Errors: those of opening the file for writing, and of
 // creating another next to it.
 func New(name string) (*Draft, error) {
+	if name == "" {
+		return nil, errNoName
+	}
 	old, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return NewFile(name, 0o666)
@@ -58,6 +64,9 @@ func New(name string) (*Draft, error) {
 // NewFile begins a draft of the named file, which is a regular file or not there, with these
 // permissions.
 func NewFile(name string, perm fs.FileMode) (*Draft, error) {
+	if name == "" {
+		return nil, errNoName
+	}
 	d := &Draft{target: directory.Followed(name), perm: perm} // of a link the target is replaced, not the link
 	if err := d.open(); err != nil {
 		return nil, err

@@ -139,6 +139,18 @@ func TestDraft_NeedsAPlace(t *testing.T) {
 	require.Empty(t, filetest.Names(t, dir))
 }
 
+// A draft of no file would be written to the folder of the process, and stay there.
+func TestDraft_NeedsAName(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	_, err := draft.New("")
+	require.ErrorContains(t, err, "name of the file to write is empty")
+	_, err = draft.NewFile("", 0o600)
+	require.ErrorContains(t, err, "name of the file to write is empty")
+	require.ErrorContains(t, draft.Check(""), "name of the file to write is empty")
+	require.Empty(t, filetest.Names(t, dir))
+}
+
 // One file has many names, also before it is there.
 func TestSameFile_SeesThroughNames(t *testing.T) {
 	dir := t.TempDir()
