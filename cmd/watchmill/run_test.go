@@ -111,6 +111,9 @@ func TestReplay_WrongUsageAndBadInputExitWithTwo(t *testing.T) {
 		`invalid policy "drop"`:                            {"replay", "--policy=drop", "x"},
 		"there are watch, objectcache, informer, queue\n":  {"replay", "--via=tape", "x"},
 		"--watchers is 0":                                  {"replay", "--watchers=0", "x"},
+		"--reconnect is 1000001":                           {"replay", "--reconnect=1000001", "x"},
+		"--state: is empty":                                {"replay", "--state=", "x"},
+		"--checkpoints: is empty":                          {"replay", "--checkpoints=", "x"},
 		`unknown field "size"`:                             {"replay", "--select=size=3", "x"},
 		"no such file":                                     {"replay", "no such file"},
 		"file is truncated":                                {"replay", cut},
@@ -121,6 +124,14 @@ func TestReplay_WrongUsageAndBadInputExitWithTwo(t *testing.T) {
 		require.Contains(t, errs, mention)
 		require.True(t, strings.HasPrefix(errs, "watchmill: "), errs)
 	}
+}
+
+func TestReplay_NamesTheFlagOfStorageThatCannotBeOpened(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "notes.txt")
+	require.NoError(t, os.WriteFile(file, []byte("notes"), 0o600))
+	_, errs, status := command(t.Context(), "replay", "--backend=bolt:"+file, shipped+".ndjson.gz")
+	require.Equal(t, exitFailed, status)
+	require.Contains(t, errs, "watchmill: --backend is bolt:"+file+": "+file+" does not begin like a file of objects")
 }
 
 func TestHelp_IsNoError(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 )
 
 // A command that has nothing to report is not kept from ending.
@@ -132,7 +133,7 @@ func TestInterrupt_EndsARunWhoseReportGoesIntoAPipeWithoutAReader(t *testing.T) 
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	_, err := (&simRunCommand{JSON: pipe}).create(ctx)
+	_, err := (&simRunCommand{JSON: help.Given(pipe)}).create(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	reader, err := os.Open(pipe) // so that the goroutine that opens it ends
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/inspect"
@@ -23,9 +24,9 @@ import (
 type simRunCommand struct {
 	Scenario scenarioArgument `arg:"" placeholder:"FILE" help:"The scenario: a YAML file, or the name of a shipped one (see watchmill sim list)."`
 	scenarioOptions
-	HTML    string `name:"html" placeholder:"FILE" help:"Write the report as a page, which loads nothing from elsewhere."`
-	Inspect string `name:"inspect" placeholder:"ADDR" help:"Show the engine on a page while the run lasts, at a loopback address such as 127.0.0.1:6061."`
-	JSON    string `name:"json" placeholder:"FILE" help:"Write the report as JSON, for watchmill sim compare."`
+	HTML    help.Given `name:"html" placeholder:"FILE" help:"Write the report as a page, which loads nothing from elsewhere."`
+	Inspect help.Given `name:"inspect" placeholder:"ADDR" help:"Show the engine on a page while the run lasts, at a loopback address such as 127.0.0.1:6061."`
+	JSON    help.Given `name:"json" placeholder:"FILE" help:"Write the report as JSON, for watchmill sim compare."`
 }
 
 // Help returns the text that --help adds.
@@ -115,13 +116,14 @@ func (c *simRunCommand) validatePaths(plan *scenario.Plan) error {
 	refuse := func(flag, name, problem string) error {
 		return &engine.ConfigError{Field: flag, Problem: fmt.Sprintf("is %s, %s; give another name", name, problem)}
 	}
-	if c.JSON != "" && c.HTML != "" && draft.SameFile(c.JSON, c.HTML) {
-		return refuse("--html", c.HTML, "which is the file of --json")
+	json, html := string(c.JSON), string(c.HTML)
+	if json != "" && html != "" && draft.SameFile(json, html) {
+		return refuse("--html", html, "which is the file of --json")
 	}
 	if _, err := os.Stat(string(c.Scenario)); err != nil {
 		return nil // a shipped one
 	}
-	for flag, name := range map[string]string{"--json": c.JSON, "--html": c.HTML} {
+	for flag, name := range map[string]string{"--json": json, "--html": html} {
 		if name != "" && draft.SameFile(name, string(c.Scenario)) {
 			return refuse(flag, name, "which is the scenario")
 		}
@@ -139,16 +141,16 @@ func (c *simRunCommand) validatePaths(plan *scenario.Plan) error {
 // the call.
 func (c *simRunCommand) create(ctx context.Context) (files outputs, err error) {
 	for _, f := range []struct {
-		name  string
-		write func(*sim.Report, io.Writer) error
-	}{{c.JSON, (*sim.Report).WriteJSON}, {c.HTML, (*sim.Report).WriteHTML}} {
+		flag, name string
+		write      func(*sim.Report, io.Writer) error
+	}{{"--json", string(c.JSON), (*sim.Report).WriteJSON}, {"--html", string(c.HTML), (*sim.Report).WriteHTML}} {
 		if f.name == "" {
 			continue
 		}
 		d, err := interrupt.DoOrUndo(ctx, func() (*draft.Draft, error) { return draft.New(f.name) }, (*draft.Draft).Discard)
 		if err != nil {
 			files.discard()
-			return nil, fmt.Errorf("%w: %w", errOutput, err)
+			return nil, fmt.Errorf("%w: %s is %s: %w; give another file", errOutput, f.flag, f.name, err)
 		}
 		files = append(files, output{d, f.write})
 	}
@@ -181,7 +183,7 @@ func (c *simRunCommand) inspect(to *streams) func(*engine.Host) (end func(), err
 		return nil
 	}
 	return func(h *engine.Host) (func(), error) {
-		page, err := inspect.Listen(c.Inspect, h)
+		page, err := inspect.Listen(string(c.Inspect), h)
 		if err != nil {
 			return nil, c.uninspected(err)
 		}

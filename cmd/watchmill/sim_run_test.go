@@ -112,6 +112,27 @@ func TestSimRun_RefusesOneFileForTwoThings(t *testing.T) {
 	require.Equal(t, []string{"link.json"}, filetest.Names(t, dir))
 }
 
+func TestSimRun_NamesTheFlagOfAReportThatCannotBeWritten(t *testing.T) {
+	scenario, dir := written(t, quick), t.TempDir()
+	for _, flag := range []string{"--json", "--html"} {
+		out, errs, status := command(t.Context(), "sim", "run", flag, dir, scenario)
+		require.Equal(t, exitUsage, status, errs)
+		require.Empty(t, out)
+		require.Contains(t, errs, "watchmill: cannot write the report: "+flag+" is "+dir+": ")
+		require.Contains(t, errs, "is a directory; give another file\n")
+	}
+}
+
+// An empty name comes of a variable of the shell that is not set: the report would be lost.
+func TestSim_RefusesAnEmptyValue(t *testing.T) {
+	for _, flag := range []string{"--json", "--html", "--inspect"} {
+		out, errs, status := command(t.Context(), "sim", "run", flag+"=", written(t, quick))
+		require.Equal(t, exitUsage, status, errs)
+		require.Empty(t, out)
+		require.Contains(t, errs, "watchmill: "+flag+": is empty; give a value, or leave the flag out\n")
+	}
+}
+
 // A report in the place of a recorded history would be the loss of that.
 func TestSimRun_RefusesAReportInPlaceOfATrace(t *testing.T) {
 	mine := written(t, "duration: 100ms\nwriters: [{trace: history.ndjson}]\nwatchers: [{}]\n")

@@ -14,15 +14,16 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
 type storeDumpCommand struct {
-	File  string `arg:"" help:"The file."`
-	Type  string `placeholder:"NAME" help:"The type of the objects to print; not needed if there is only one."`
-	State bool   `help:"Print the newest state, as tab-separated keys and values, in place of the changes."`
+	File  string     `arg:"" help:"The file."`
+	Type  help.Given `placeholder:"NAME" help:"The type of the objects to print; not needed if there is only one."`
+	State bool       `help:"Print the newest state, as tab-separated keys and values, in place of the changes."`
 }
 
 // Help returns the text that --help adds.
@@ -71,7 +72,7 @@ func (c *storeDumpCommand) Run(to *streams) error {
 
 // unknown returns an error if the file, which is whole, does not have the type.
 func (c *storeDumpCommand) unknown(report *bolt.Report) error {
-	if _, known := report.Types[c.Type]; known || c.Type == "" || len(report.Problems) > 0 {
+	if _, known := report.Types[string(c.Type)]; known || c.Type == "" || len(report.Problems) > 0 {
 		return nil
 	}
 	return fmt.Errorf("%w: %s has no type %q; there are %s", errStore, c.File, c.Type, cmp.Or(typesOf(report), "none"))
@@ -104,7 +105,7 @@ type dumpLine struct {
 
 func (d *dump) record(r bolt.Record) error {
 	switch {
-	case d.command.Type != "" && r.Type != d.command.Type:
+	case d.command.Type != "" && r.Type != string(d.command.Type):
 		return nil
 	case d.name != "" && d.name != r.Type:
 		return errManyTypes

@@ -11,7 +11,7 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 
-	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/etcd"
@@ -20,11 +20,11 @@ import (
 
 // etcdFlags are what connections to etcd may need.
 type etcdFlags struct {
-	CA           server.Given `name:"etcd-ca" placeholder:"FILE" help:"Certificates of the authorities that sign etcd's, which is then reached over TLS."`
-	Cert         server.Given `name:"etcd-cert" and:"etcd-cert" placeholder:"FILE" help:"Certificate to show to etcd over TLS, which may make a user of its common name."`
-	Key          server.Given `name:"etcd-key" and:"etcd-cert" placeholder:"FILE" help:"Private key of --etcd-cert."`
-	User         server.Given `name:"etcd-user" and:"etcd-user" placeholder:"NAME" help:"User of etcd. Without TLS the password is sent readably."`
-	PasswordFile server.Given `name:"etcd-password-file" and:"etcd-user" placeholder:"FILE" help:"The password of --etcd-user, without the end of its line."`
+	CA           help.Given `name:"etcd-ca" placeholder:"FILE" help:"Certificates of the authorities that sign etcd's, which is then reached over TLS."`
+	Cert         help.Given `name:"etcd-cert" and:"etcd-cert" placeholder:"FILE" help:"Certificate to show to etcd over TLS, which may make a user of its common name."`
+	Key          help.Given `name:"etcd-key" and:"etcd-cert" placeholder:"FILE" help:"Private key of --etcd-cert."`
+	User         help.Given `name:"etcd-user" and:"etcd-user" placeholder:"NAME" help:"User of etcd. Without TLS the password is sent readably."`
+	PasswordFile help.Given `name:"etcd-password-file" and:"etcd-user" placeholder:"FILE" help:"The password of --etcd-user, without the end of its line."`
 }
 
 // open opens the storage below the prefix and below at a place that a flag names, of the form

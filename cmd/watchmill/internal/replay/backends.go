@@ -2,6 +2,7 @@ package replay
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -50,7 +51,13 @@ func (b Backends) find(spec string) (func(store.Schema) (backend.Backend, error)
 	case place == "":
 		return nil, invalid("it does not say where")
 	}
-	return func(schema store.Schema) (backend.Backend, error) { return open(place, schema) }, nil
+	return func(schema store.Schema) (backend.Backend, error) {
+		storage, err := open(place, schema)
+		if err != nil {
+			return nil, fmt.Errorf("--backend is %s: %w", spec, err)
+		}
+		return storage, nil
+	}, nil
 }
 
 // boltType is the name of the objects' type in a file.

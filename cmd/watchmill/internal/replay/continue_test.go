@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load"
@@ -214,7 +215,7 @@ func TestContinue_NamesTheStorage(t *testing.T) {
 	dir := t.TempDir()
 	flags := replay.Flags{
 		File: writeTrace(t, dir, put("a", "1"), put("b", "1"), put("c", "1")), Watchers: 2,
-		Backend: "bolt:" + filepath.Join(dir, "state.db"), Checkpoints: filepath.Join(dir, "checkpoints"),
+		Backend: "bolt:" + filepath.Join(dir, "state.db"), Checkpoints: help.Given(filepath.Join(dir, "checkpoints")),
 	}
 	run := func(f replay.Flags) error {
 		opts, err := f.Options(replay.Builtin(), nil, 0)
@@ -238,17 +239,17 @@ func TestContinue_NamesTheStorage(t *testing.T) {
 	flags.Continue = true
 	missing := flags
 	missing.Backend = "bolt:" + filepath.Join(dir, "missing.db")
-	refused(missing, "which is not there, but the replay that saved "+flags.Checkpoints)
+	refused(missing, "which is not there, but the replay that saved "+string(flags.Checkpoints))
 	require.NoFileExists(t, filepath.Join(dir, "missing.db"))
 
 	other := flags
-	other.Backend, other.Checkpoints = "bolt:"+filepath.Join(dir, "other.db"), filepath.Join(dir, "others")
+	other.Backend, other.Checkpoints = "bolt:"+filepath.Join(dir, "other.db"), help.Given(filepath.Join(dir, "others"))
 	require.NoError(t, run(other))
 	other.Checkpoints = flags.Checkpoints
 	refused(other, "is of other storage than bolt:")
 
 	unsaved := flags
-	unsaved.Checkpoints = filepath.Join(dir, "none")
+	unsaved.Checkpoints = help.Given(filepath.Join(dir, "none"))
 	refused(unsaved, "is not new")
 
 	shorter := flags
@@ -396,8 +397,8 @@ func TestContinue_NoFileIsUsedForTwoThings(t *testing.T) {
 	link := filepath.Join(dir, "link")
 	require.NoError(t, os.Symlink(file, link))
 	for mention, flags := range map[string]replay.Flags{
-		"the trace":           {File: file, Backend: "bolt:s.db", Checkpoints: link},
-		"the storage":         {File: file, Backend: "bolt:" + dir + "/s.db", Checkpoints: dir + "/./s.db"},
+		"the trace":           {File: file, Backend: "bolt:s.db", Checkpoints: help.Given(link)},
+		"the storage":         {File: file, Backend: "bolt:" + dir + "/s.db", Checkpoints: help.Given(dir + "/./s.db")},
 		"the file of --state": {File: file, Backend: "bolt:s.db", State: "out", Checkpoints: "out"},
 	} {
 		_, err := flags.Options(replay.Builtin(), nil, 0)
@@ -405,10 +406,10 @@ func TestContinue_NoFileIsUsedForTwoThings(t *testing.T) {
 		require.ErrorContains(t, err, "which is "+mention)
 	}
 	for mention, flags := range map[string]replay.Flags{
-		"which is the trace":     {File: file, Backend: "memory", State: link},
-		"which is the storage":   {File: file, Backend: "bolt:" + dir + "/s.db", State: dir + "/s.db"},
-		"which is a directory":   {File: file, Backend: "memory", State: dir},
-		"directory is not there": {File: file, Backend: "memory", State: filepath.Join(dir, "none", "state")},
+		"which is the trace":     {File: file, Backend: "memory", State: help.Given(link)},
+		"which is the storage":   {File: file, Backend: "bolt:" + dir + "/s.db", State: help.Given(dir + "/s.db")},
+		"which is a directory":   {File: file, Backend: "memory", State: help.Given(dir)},
+		"directory is not there": {File: file, Backend: "memory", State: help.Given(filepath.Join(dir, "none", "state"))},
 	} {
 		_, err := flags.Options(replay.Builtin(), nil, 0)
 		require.ErrorIs(t, err, replay.ErrOptions)
@@ -416,7 +417,7 @@ func TestContinue_NoFileIsUsedForTwoThings(t *testing.T) {
 		require.ErrorContains(t, err, mention)
 	}
 	for mention, path := range map[string]string{"which is a directory": dir, "directory is not there": filepath.Join(dir, "none", "checkpoints")} {
-		flags := replay.Flags{File: file, Backend: "bolt:s.db", Checkpoints: path}
+		flags := replay.Flags{File: file, Backend: "bolt:s.db", Checkpoints: help.Given(path)}
 		_, err := flags.Options(replay.Builtin(), nil, 0)
 		require.ErrorIs(t, err, replay.ErrOptions)
 		require.ErrorContains(t, err, "--checkpoints is "+path, "before anything is written to the storage")
@@ -424,8 +425,8 @@ func TestContinue_NoFileIsUsedForTwoThings(t *testing.T) {
 	}
 	tooLong := filepath.Join(dir, strings.Repeat("x", 300))
 	for flag, flags := range map[string]replay.Flags{
-		"--state is ":       {File: file, Backend: "memory", State: tooLong},
-		"--checkpoints is ": {File: file, Backend: "bolt:s.db", Checkpoints: tooLong},
+		"--state is ":       {File: file, Backend: "memory", State: help.Given(tooLong)},
+		"--checkpoints is ": {File: file, Backend: "bolt:s.db", Checkpoints: help.Given(tooLong)},
 	} {
 		_, err := flags.Options(replay.Builtin(), nil, 0)
 		require.ErrorIs(t, err, replay.ErrOptions)

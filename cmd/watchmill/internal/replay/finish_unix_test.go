@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/trace"
@@ -22,7 +23,7 @@ import (
 func TestFinish_EndsAtAnInterruptThoughItsPipeHasNoReader(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	flags := replay.Flags{State: pipe}
+	flags := replay.Flags{State: help.Given(pipe)}
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	err := flags.Finish(ctx, io.Discard, &replay.Report{Replayed: load.Replayed{State: trace.State{}}})

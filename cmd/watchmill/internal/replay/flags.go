@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load"
@@ -33,11 +34,11 @@ type Flags struct {
 	Select    string        `placeholder:"SELECTOR" help:"What the watchers select, such as dir=actor,ext=go: dir is the key's directory, ext what follows the last dot."`
 	Window    int           `default:"0" placeholder:"N" help:"How many events the engine keeps to resume from; 0 for its default: about a million, or 131,072 with a --backend other than memory."`
 	Seed      uint64        `default:"1" placeholder:"N" help:"The seed of the points where watchers disconnect (${default})."`
-	State     string        `placeholder:"FILE" help:"Write the final state of one watcher as tab-separated values."`
+	State     help.Given    `placeholder:"FILE" help:"Write the final state of one watcher as tab-separated values."`
 	KeepGoing bool          `help:"Skip and count bad lines, instead of refusing the trace."`
 
-	Checkpoints string `placeholder:"FILE" help:"Keep in this file where each watcher is, so that the replay can be continued; needs a --backend other than memory."`
-	Continue    bool   `help:"Continue a replay that was interrupted or killed, as described above. Give the other flags again as they were."`
+	Checkpoints help.Given `placeholder:"FILE" help:"Keep in this file where each watcher is, so that the replay can be continued; needs a --backend other than memory."`
+	Continue    bool       `help:"Continue a replay that was interrupted or killed, as described above. Give the other flags again as they were."`
 }
 
 // Help returns the text that --help adds.
@@ -66,7 +67,7 @@ func (f *Flags) Options(backends Backends, show func(load.ReplayProgress), every
 		File: f.File, KeepGoing: f.KeepGoing, Speed: float64(f.Speed),
 		Watchers: f.Watchers, Via: f.Via, Select: f.Select, Policy: f.Policy, Slow: f.Slow,
 		Reconnect: f.Reconnect, Seed: f.Seed, Window: f.Window, WritesState: f.State != "", Backend: f.Backend, Open: open,
-		Checkpoints: f.Checkpoints, Continue: f.Continue,
+		Checkpoints: string(f.Checkpoints), Continue: f.Continue,
 		OnProgress: show, ProgressEvery: every,
 	}, err
 }
@@ -83,17 +84,18 @@ func (f *Flags) validatePaths() error {
 			return err
 		}
 	}
+	checkpoints, state := string(f.Checkpoints), string(f.State)
 	trace, storage := otherFile{"the trace", f.File}, otherFile{"the storage", place}
-	if err := refuseSame("--checkpoints", f.Checkpoints, trace, storage, otherFile{"the file of --state", f.State}); err != nil {
+	if err := refuseSame("--checkpoints", checkpoints, trace, storage, otherFile{"the file of --state", state}); err != nil {
 		return err
 	}
-	if err := refuseSame("--state", f.State, trace, storage); err != nil {
+	if err := refuseSame("--state", state, trace, storage); err != nil {
 		return err
 	}
-	if err := refuseUnwritable("--checkpoints", f.Checkpoints); err != nil {
+	if err := refuseUnwritable("--checkpoints", checkpoints); err != nil {
 		return err
 	}
-	return refuseUnwritable("--state", f.State)
+	return refuseUnwritable("--state", state)
 }
 
 // refuseMissing refuses a file of storage that is not there though there are checkpoints to
@@ -103,7 +105,7 @@ func (f *Flags) refuseMissing(place string) error {
 		return nil
 	}
 	_, storage := os.Stat(place)
-	_, saved := os.Stat(f.Checkpoints)
+	_, saved := os.Stat(string(f.Checkpoints))
 	if saved == nil && errors.Is(storage, fs.ErrNotExist) {
 		return &OptionError{Option: "--backend", Problem: fmt.Sprintf("is %s, which is not there, but the replay that saved %s has written one; give that file, or begin anew without %s", place, f.Checkpoints, f.Checkpoints)}
 	}
@@ -180,7 +182,7 @@ func (f *Flags) writeState(ctx context.Context, report *Report) error {
 	if f.State == "" || report.State == nil || report.Interrupted {
 		return nil
 	}
-	out, err := interrupt.DoOrUndo(ctx, func() (*draft.Draft, error) { return draft.New(f.State) }, (*draft.Draft).Discard)
+	out, err := interrupt.DoOrUndo(ctx, func() (*draft.Draft, error) { return draft.New(string(f.State)) }, (*draft.Draft).Discard)
 	if err != nil {
 		return err
 	}

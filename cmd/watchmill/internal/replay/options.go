@@ -17,6 +17,9 @@ const (
 	// MaxWatchers is far more than one process can serve with a goroutine and a state
 	// for each; the limit prevents a typing error from taking all memory.
 	MaxWatchers = 1_000_000
+	// MaxReconnects is far more than there are points to disconnect at in a trace; the limit
+	// prevents a typing error from taking hours.
+	MaxReconnects = 1_000_000
 )
 
 // ErrOptions matches every error of wrong options.
@@ -105,8 +108,8 @@ func (o *Options) validate() error {
 		return invalid("--watchers", "is %d; give a number from 1 to %d", o.Watchers, MaxWatchers)
 	case o.Slow < 0 || o.Slow > o.Watchers:
 		return invalid("--slow", "is %d; give a number from 0 to that of the watchers, %d", o.Slow, o.Watchers)
-	case o.Reconnect < 0:
-		return invalid("--reconnect", "is %d; give a number of times, or 0", o.Reconnect)
+	case o.Reconnect < 0 || o.Reconnect > MaxReconnects:
+		return invalid("--reconnect", "is %d; give a number of times up to %d, or 0", o.Reconnect, MaxReconnects)
 	case o.Window < 0:
 		return invalid("--window", "is %d; give a number of events, or 0 for the engine's default", o.Window)
 	case !(o.Speed >= 0) || math.IsInf(o.Speed, 1):

@@ -41,6 +41,7 @@ func TestOptions_WrongOnesAreNamedByTheirFlag(t *testing.T) {
 	for _, spoil := range []func(*replay.Options){
 		func(o *replay.Options) { o.Watchers = replay.MaxWatchers + 1 },
 		func(o *replay.Options) { o.Slow = -1 },
+		func(o *replay.Options) { o.Reconnect = replay.MaxReconnects + 1 },
 		func(o *replay.Options) { o.Slow, o.Via = 1, load.ViaObjectCache },
 		func(o *replay.Options) { o.Policy, o.Via = engine.Conflate, load.ViaObjectCache },
 		func(o *replay.Options) { o.Speed = math.Inf(1) },

@@ -1,11 +1,11 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/serve"
 )
 
@@ -15,16 +15,16 @@ type Flags struct {
 	CRD                      []string       `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none, and then has the preferred version of each kind. Only watchmill-etcd evaluates rules in CEL."`
 	AllowCRDs                bool           `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
 	Data                     string         `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[,HOST:PORT...][/PREFIX], which several servers share."`
-	Snapshot                 Given          `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file, at the start and each --snapshot-every. Once it is whole it replaces the one before, if that is of the same objects. watchmill store restore makes a file of it."`
+	Snapshot                 help.Given     `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file, at the start and each --snapshot-every. Once it is whole it replaces the one before, if that is of the same objects. watchmill store restore makes a file of it."`
 	SnapshotEvery            *time.Duration `placeholder:"D" help:"How often to write --snapshot, such as 15m (1h)."`
-	Upstream                 Given          `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there. If a private authority has signed its certificate, name the authority's in the environment, by SSL_CERT_FILE (not on macOS and Windows)."`
-	UpstreamTokenFile        Given          `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed. It is sent readably to a URL of http://."`
-	Kubeconfig               Given          `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
-	TokenFile                Given          `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\". kubectl sends tokens over TLS alone. The file is read again when it changes. While it is gone, or has no token, those that it had stay valid: to lock all out, leave a token that nobody knows."`
-	TLSCert                  Given          `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server. It is read again when it or the key changes."`
-	TLSKey                   Given          `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
-	ClientCA                 Given          `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients. A client's user is the common name of its certificate, and its groups are the organizations. Needs TLS. It is read again when it changes."`
-	AuditLog                 Given          `placeholder:"FILE" help:"Append a line of JSON to this file for each request for a resource when it ends, and for each that was refused. If the file is renamed, as by logrotate, it is made again. No request waits for the disk: lines that cannot be written are counted."`
+	Upstream                 help.Given     `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there. If a private authority has signed its certificate, name the authority's in the environment, by SSL_CERT_FILE (not on macOS and Windows)."`
+	UpstreamTokenFile        help.Given     `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed. It is sent readably to a URL of http://."`
+	Kubeconfig               help.Given     `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
+	TokenFile                help.Given     `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\". kubectl sends tokens over TLS alone. The file is read again when it changes. While it is gone, or has no token, those that it had stay valid: to lock all out, leave a token that nobody knows."`
+	TLSCert                  help.Given     `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server. It is read again when it or the key changes."`
+	TLSKey                   help.Given     `name:"tls-key" placeholder:"FILE" help:"Private key of the certificate."`
+	ClientCA                 help.Given     `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients. A client's user is the common name of its certificate, and its groups are the organizations. Needs TLS. It is read again when it changes."`
+	AuditLog                 help.Given     `placeholder:"FILE" help:"Append a line of JSON to this file for each request for a resource when it ends, and for each that was refused. If the file is renamed, as by logrotate, it is made again. No request waits for the disk: lines that cannot be written are counted."`
 	Metrics                  bool           `help:"Answer /metrics, for Prometheus, at the address of --listen; users may get it, if there are users."`
 	Compress                 bool           `help:"Compress answers above 128 KiB for clients that accept it, for slow networks."`
 	MaxReads                 int            `default:"400" placeholder:"N" help:"How many requests that only read may be in flight (${default}), not counting watches. If there are users, one has at most half of them."`
@@ -36,19 +36,6 @@ type Flags struct {
 	DrainWatches             time.Duration  `default:"10s" placeholder:"D" help:"Over how long to end the watches then (${default})."`
 	Origin                   []string       `placeholder:"URL" help:"An origin, such as https://console.example.com, whose pages may watch over WebSocket."`
 	Host                     []string       `placeholder:"NAME" help:"A name that clients may call the server by, besides addresses and localhost."`
-}
-
-// Given is the value of a flag that may be left out, but not be empty: an empty value comes from a
-// variable of the shell that is not set, and would leave out users or a backup.
-type Given string
-
-// UnmarshalText refuses an empty text. The parser of flags calls it.
-func (g *Given) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		return errors.New("is empty; give a value, or leave the flag out")
-	}
-	*g = Given(text)
-	return nil
 }
 
 // Help returns the text that --help adds.
