@@ -43,12 +43,16 @@ type Config[T any] struct {
 	Workers int
 	// Limiter decides how long a key that failed waits before it is tried again; nil
 	// means [queue.NewDefaultRateLimiter]: 5 ms and doubling, up to 1000 s, and longer
-	// while more than ten keys a second fail.
+	// while more than ten keys a second fail. A change of the object does not wait for that,
+	// also one that Reconcile has made: to pause after such a write, keep the pause in the
+	// object, and return it as Result.After.
 	Limiter queue.RateLimiter[string]
 	// MaxAttempts is how many calls in a row may fail for a key before it is given up;
 	// zero means that it is never given up. A key that was given up is reconciled again
 	// when it changes, at the next Resync, and when a delay is over that began before: of
-	// an earlier failure, of Result.After, or of EnqueueAfter.
+	// an earlier failure, of Result.After, or of EnqueueAfter. The count is in memory alone,
+	// and Reconcile does not get it: to store that an object has failed, count in the object.
+	// The package's example of jobs does both.
 	MaxAttempts int
 	// Resync is the period after which every object is reconciled again; zero means
 	// never.

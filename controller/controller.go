@@ -179,7 +179,8 @@ func (c *Controller[T]) Err() error {
 func (c *Controller[T]) Stats() Stats { return c.core.stats() }
 
 // Close stops following the source, ends the contexts of the calls that run, and returns
-// when they have returned. Queued keys are dropped. If a call does not return within the
+// when they have returned. Queued keys are dropped. A call that has to be completed goes on
+// with [context.WithoutCancel] of its context. If a call does not return within the
 // host's CloseTimeout, the error is a [*CloseError] that names its key. If Reconcile, or
 // another function of the configuration, calls it, it does not wait, and the error is
 // [engine.ErrInHandler]; see [engine.Engine.Close]. Closing again waits again.

@@ -103,7 +103,8 @@ type Config[T any] struct {
 	// Index names some of Fields, and IndexLabels labels. Lists look up objects by them
 	// without scanning all. An index takes some 50 bytes for each object that has a value,
 	// and time of those writes that change it. Watches need no index: the dispatcher indexes
-	// their selectors.
+	// their selectors. Over a given Backend in memory or in a file, name the same indexes
+	// there, too ([memory.Options].Indexes): the cache then shares its state.
 	Index       []string
 	IndexLabels []string
 

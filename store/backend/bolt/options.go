@@ -130,7 +130,9 @@ type Config struct {
 	// stays, up to MaxEvents and MaxBytes, until the clock is where it was.
 	Retain store.WindowLimits
 	// Indexes are those of the state, for caches that share it; see
-	// [backend.List].State.
+	// [backend.List].State. An engine with engine.Config.Index or IndexLabels shares it only
+	// if it has all of these; otherwise the engine keeps a state of its own beside it. The
+	// schema's Fields.Attribute and [store.LabelAttribute] return them.
 	Indexes []store.Attribute
 	// OnUndecodable is what to do with values that cannot be decoded.
 	OnUndecodable Policy

@@ -26,7 +26,9 @@ type Options struct {
 	// ListOptions.State, unless such a watch has begun from its revision or an earlier one.
 	Retain store.WindowLimits
 	// Indexes are kept in the state, for caches that share it; see
-	// [backend.List].State.
+	// [backend.List].State. An engine with engine.Config.Index or IndexLabels shares it only
+	// if it has all of these; otherwise the engine keeps a state of its own beside it. The
+	// schema's Fields.Attribute and [store.LabelAttribute] return them.
 	Indexes []store.Attribute
 	// FirstRevision is that of the storage while it is empty. Zero means the
 	// clock's time, see [FirstRevisionAt]: a revision of an earlier storage in memory,
