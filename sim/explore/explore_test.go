@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 	"time"
@@ -45,6 +46,17 @@ func TestRun_ASeedIsOneExecution(t *testing.T) {
 		require.Equal(t, ten, hash(3, 10), "in any order")
 	}
 	require.NotEqual(t, one, ten)
+}
+
+// A type may have few values. A write of an equal one changes nothing, and so does not conflict with another.
+func TestRun_ValuesMayRepeat(t *testing.T) {
+	cfg := seeds(Things(), 0, 300)
+	cfg.Draw = func(r *rand.Rand) world.Thing {
+		return world.Thing{Key: []string{"a/1", "a/2"}[r.IntN(2)], App: "web", Node: "n1", N: uint32(r.IntN(2))}
+	}
+	report, err := Run(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Nil(t, report.Finding)
 }
 
 // counter counts the existing objects by the events of a watch.

@@ -191,7 +191,9 @@ func (w *World[T]) race(s script.Step) {
 	draw := rand.New(rand.NewPCG(s.Seed, 1))
 	mine := w.cfg.Draw(draw)
 	a := w.changeTo(mine, 0)
-	a.leaves = 0 // the other write comes first
+	if a.leaves != 0 {
+		return // an equal value writes nothing, so that no other write is in its way
+	}
 	_, since, known := w.history().Get(a.key)
 	meant := w.history().Shown(since)
 	if s.N == 2 && known {
