@@ -17,6 +17,11 @@
 // apiserver_resource_objects and apiserver_watch_events_dispatch_duration_seconds,
 // which has the label stage. Metrics that it does not have begin with watchmill_.
 //
+// # Controllers
+//
+// A controller is not an engine, and is not collected. Its numbers are in controller.Stats: register
+// functions of them, as the example of a controller does.
+//
 // # Cost
 //
 // A scrape takes about a microsecond for each watch. The number of time series is

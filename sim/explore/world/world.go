@@ -104,6 +104,11 @@ func (w *World[T]) Always(name string, holds func() error) {
 // Finally calls holds once storage has no faults, the engine has caught up and every
 // handler has received everything: an error breaks the invariant called name. Two in five
 // scenarios never call it: they close or drain the engine in the middle of its work.
+//
+// What Attach has started by itself, such as an informer or a controller, may still be behind. To wait
+// for it, call controller.Settle, or WaitForRevision of the informer, with the engine's Revision. If that fails
+// with [engine.ErrIdle], it waits for time to pass, as after an error of its source, and holds has
+// nothing to check.
 func (w *World[T]) Finally(name string, holds func() error) {
 	w.finally = append(w.finally, check{judge.Invariant(name), holds})
 }

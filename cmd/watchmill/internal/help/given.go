@@ -2,7 +2,7 @@ package help
 
 import "errors"
 
-// Given is the value of a flag that may be left out, but not be empty: that comes of a variable of the
+// Given is the value of a flag that may be left out, but not be empty: an empty value comes from a variable of the
 // shell that is not set, and would leave out users, a backup or a report.
 type Given string
 
