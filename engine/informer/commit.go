@@ -298,8 +298,9 @@ func (t *transformer) appendTransition(to []notification, p pair, cause Cause) [
 // is now was created. Only comparing states has shown that, so it is stale.
 func (t *transformer) replaced(p pair, cause Cause) notification {
 	end := p.old.Revision // the deletion was after that
-	if p.now.Created > end {
-		end = p.now.Created - 1
+	// Created may be no revision, but a number that only tells objects apart, as of a remote server's.
+	if before := min(p.now.Created, p.now.Revision); before > end {
+		end = before - 1
 	}
 	return notification{Type: store.Deleted, Cause: cause, Stale: true, Old: p.old, Object: t.cfg.schema.Gone(p.old, end, p.now.Written)}
 }
