@@ -189,8 +189,30 @@ func TestReplace_TakesOverFromAStoreThatWasClosed(t *testing.T) {
 	}
 }
 
+// crowd is a provider of so many resources that a change of the kinds beside them takes long enough to
+// meet another one.
+type crowd struct{ like registry.Resource }
+
+func (c crowd) Resources() (all []registry.Resource) {
+	for i := range 2000 {
+		info := *c.like.Info()
+		info.Kind.Kind, info.Kind.ListKind, info.Kind.Plural = fmt.Sprint("Crowd", i), fmt.Sprintf("Crowd%dList", i), fmt.Sprint("crowd", i)
+		all = append(all, described{c.like, &info})
+	}
+	return all
+}
+
+// described is a resource with another description.
+type described struct {
+	registry.Resource
+	info *registry.Info
+}
+
+func (d described) Info() *registry.Info { return d.info }
+
 func TestAdd_ManyAtOnce(t *testing.T) {
 	s := newServer(t)
+	require.NoError(t, s.handler.Add(crowd{newLater(t).Resources()[0]}))
 	var all sync.WaitGroup
 	for _, plural := range []string{"as", "bs", "cs", "ds"} {
 		store := newLater(t, func(c *registry.Config[Widget]) { c.Kind.Kind, c.Kind.Plural = "K"+plural, plural })
