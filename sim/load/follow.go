@@ -23,7 +23,7 @@ func (w *watcher) follow(ctx context.Context, ready func()) {
 	w.run.settling.Add(1)
 	defer w.run.settling.Add(-1)
 	if w.group.spec.Consumer == scenario.Queue {
-		if w.pipeline, w.lost = pipeline.New(); w.lost != nil {
+		if w.pipeline, w.lost = pipeline.New(nil); w.lost != nil {
 			return
 		}
 		defer w.finishPipeline()

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
@@ -59,6 +61,41 @@ func create(t *testing.T, r *run, n int) engine.Revision {
 	require.NoError(t, err)
 	require.NoError(t, r.engine.WaitFor(t.Context(), o.Revision))
 	return o.Revision
+}
+
+// A watch that conflates has no event for what has come and gone, and does not reach its revision by one.
+func TestWatcher_LosesNothingThatCameAndWentBeforeItLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := started(t, &scenario.Scenario{
+			Engine:   scenario.Engine{Window: 20},
+			Watchers: []scenario.Watcher{{Policy: scenario.Conflate, Buffer: 10}},
+		})
+		w := r.groups[0].all[0]
+		w.trail.Begin(create(t, r, 0))
+		watch, err := w.open(t.Context())
+		require.NoError(t, err)
+		for n := range 100 {
+			create(t, r, n+1)
+			gone, err := r.engine.Delete(t.Context(), r.plan.Objects.Key(n+1), engine.DeleteOptions{})
+			require.NoError(t, err)
+			require.NoError(t, r.engine.WaitFor(t.Context(), gone.Revision))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for err = nil; err == nil; {
+			var events []engine.Event[content.Item]
+			events, err = watch.Next(ctx)
+			w.take(events...)
+		}
+		require.ErrorIs(t, err, context.DeadlineExceeded, "no event ends the difference")
+		require.Positive(t, watch.Lost())
+		w.leave(watch)
+		r.expect()
+		w.trail.End()
+		verdict := w.trail.Judge(r.expected, judge.Selection(w.sel))
+		require.Zero(t, verdict.Lost)
+		require.Nil(t, verdict.Failure)
+	})
 }
 
 // An event that is stored while a watcher tries to resume is late by the time that

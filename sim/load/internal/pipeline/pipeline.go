@@ -23,9 +23,10 @@ type Pipeline struct {
 
 func keyOf(o states.Item) (string, error) { return o.Key, nil }
 
-// New returns a pipeline without objects. It runs until it is finished.
-func New() (*Pipeline, error) {
-	indexer, err := store.NewIndexer(store.StoreConfig[states.Item]{Key: keyOf}, store.Indexers[states.Item]{})
+// New returns a pipeline without objects, whose indexer has these indexes. It runs until it is
+// finished.
+func New(indexers store.Indexers[states.Item]) (*Pipeline, error) {
+	indexer, err := store.NewIndexer(store.StoreConfig[states.Item]{Key: keyOf}, indexers)
 	if err != nil {
 		return nil, err
 	}
