@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -187,6 +188,47 @@ func TestNewFile_HasThePermissionsOnceItIsPublished(t *testing.T) {
 	info, err := os.Stat(name)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
+}
+
+// A new file has the permissions that any program gives it.
+func TestNew_LeavesThePermissionsToTheMask(t *testing.T) {
+	dir := t.TempDir()
+	other, name := filepath.Join(dir, "other"), filepath.Join(dir, "new")
+	made, err := os.Create(other)
+	require.NoError(t, err)
+	require.NoError(t, made.Close())
+	d, err := draft.New(name)
+	require.NoError(t, err)
+	require.NoError(t, d.Publish())
+	want, err := os.Stat(other)
+	require.NoError(t, err)
+	got, err := os.Stat(name)
+	require.NoError(t, err)
+	require.Equal(t, want.Mode(), got.Mode())
+}
+
+// Where something else has come into being meanwhile, the draft does not replace it, and does not stay.
+func TestDraft_ThatCannotBePublishedIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "new")
+	d, err := draft.New(name)
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(name, 0o700))
+	require.ErrorContains(t, d.Publish(), name)
+	d.Discard()
+	require.Equal(t, []string{"new"}, filetest.Names(t, dir))
+	require.DirExists(t, name)
+}
+
+// A name that is wrong stays wrong; a disk has room again.
+func TestOfDisk_TellsADiskFromAName(t *testing.T) {
+	for err, want := range map[error]bool{
+		syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EFBIG: true, syscall.EIO: true,
+		syscall.ENOENT: false, syscall.EACCES: false, syscall.EISDIR: false,
+	} {
+		require.Equal(t, want, draft.OfDisk(&fs.PathError{Op: "write", Path: "x", Err: err}), err)
+	}
+	require.False(t, draft.OfDisk(nil))
 }
 
 // Each process that was killed would leave a draft as large as the file.
