@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,4 +46,20 @@ func TestAudit_LinesTakeNoMoreMemoryThanTheyMay(t *testing.T) {
 	require.Greater(t, waiting, maxAuditBytes/2)
 	require.EqualValues(t, waiting, a.bytes.Load())
 	require.Positive(t, a.lost.Load())
+}
+
+// Lines appended to any of these would damage it.
+func TestAudit_FindsTheFlagWhoseFileItWouldBe(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	opts := Options{
+		Data: "bolt:data", Snapshot: "snapshot", Kubeconfig: "kubeconfig", TokenFile: "token-file", CertFile: "tls-cert", KeyFile: "tls-key",
+		ClientCAFile: "client-ca", UpstreamTokenFile: "upstream-token-file", CRDs: []string{"other", "crd"},
+	}
+	for _, name := range []string{"data", "snapshot", "kubeconfig", "token-file", "tls-cert", "tls-key", "client-ca", "upstream-token-file", "crd"} {
+		require.Equal(t, "--"+name, opts.flagOf(filepath.Join(dir, name)))
+	}
+	require.Empty(t, opts.flagOf("audit"))
+	opts.Data = "tape:data"
+	require.Empty(t, opts.flagOf("data"), "that is no file")
 }

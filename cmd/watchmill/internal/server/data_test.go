@@ -1,10 +1,13 @@
 package server
 
 import (
+	"bytes"
 	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -71,4 +74,21 @@ func TestData_EachVersionHasItsOwnFields(t *testing.T) {
 	for i, field := range []string{"spec.size", "spec.teeth"} {
 		require.Equal(t, []string{field, "metadata.name", "metadata.namespace"}, versions[i].Resources()[0].Info().Fields)
 	}
+}
+
+// A line each few seconds shows that the server reads, and not that it hangs.
+func TestData_SaysHowFarItHasRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		d := &data{log: slog.New(slog.NewTextHandler(&text, nil))}
+		told := d.progress("widgets.example.com")
+		for done := range 12 {
+			told(done, 12)
+			time.Sleep(progressEvery / 5)
+		}
+		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+		require.Len(t, lines, 2)
+		require.Contains(t, lines[0], "kind=widgets.example.com records=5 of_about=12")
+		require.Contains(t, lines[1], "records=10")
+	})
 }

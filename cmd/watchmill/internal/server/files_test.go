@@ -2,6 +2,8 @@ package server
 
 import (
 	"io/fs"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -21,4 +23,14 @@ func TestUnwritten_IsWrongUsageUnlessTheDiskIsFull(t *testing.T) {
 			require.NotErrorIs(t, err, engine.ErrConfig)
 		}
 	}
+}
+
+// The file may have come into being since the server has looked at it.
+func TestKubeconfig_OverwritesNoFileOfAnotherProgram(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(name, []byte("mine"), 0o600))
+	require.ErrorIs(t, writeKubeconfig(name, "http://127.0.0.1:8080", "", nil), engine.ErrConfig)
+	left, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(left))
 }
