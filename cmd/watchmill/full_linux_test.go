@@ -51,6 +51,20 @@ func TestReplay_LeavesNoHalfOfItsCheckpointsOnAFullDisk(t *testing.T) {
 	require.Empty(t, filetest.Names(t, dir))
 }
 
+// The state of the replay before is not half replaced.
+func TestReplay_LeavesTheStateThatThereIsOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	state := filepath.Join(dir, "state")
+	require.NoError(t, os.WriteFile(state, []byte("before"), 0o600))
+	errs, status := onFullDisk(t, 100, "replay", "--watchers=1", "--state", state, shipped+".ndjson.gz")
+	require.Equal(t, exitFailed, status, errs)
+	require.Contains(t, errs, "write "+state+": "+syscall.EFBIG.Error())
+	require.Equal(t, []string{"state"}, filetest.Names(t, dir))
+	content, err := os.ReadFile(state)
+	require.NoError(t, err)
+	require.Equal(t, "before", string(content))
+}
+
 // A report that cannot be written leaves no file, and the error names the file that was given.
 func TestSimRun_LeavesNoHalfOfItsReportOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()

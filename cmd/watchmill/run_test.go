@@ -134,6 +134,16 @@ func TestReplay_NamesTheFlagOfStorageThatCannotBeOpened(t *testing.T) {
 	require.Contains(t, errs, "watchmill: --backend is bolt:"+file+": "+file+" does not begin like a file of objects")
 }
 
+func TestWrongUsage_NamesTheHelpOfItsCommand(t *testing.T) {
+	for help, args := range map[string][]string{
+		"watchmill": {"repaly"}, "watchmill replay": {"replay", "--fast", "x"}, "watchmill sim run": {"sim", "run", "--fast"},
+	} {
+		_, errs, status := command(t.Context(), args...)
+		require.Equal(t, exitUsage, status)
+		require.True(t, strings.HasSuffix(errs, "\nRun "+help+" --help to see what there is.\n"), errs)
+	}
+}
+
 func TestHelp_IsNoError(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"replay", "--help"}} {
 		out, errs, status := command(t.Context(), args...)

@@ -29,13 +29,13 @@ func (o *Options) useCheckpoints(h *load.History) (err error) {
 
 // flagError returns an error about checkpoints or storage as one that names the flag to
 // correct, and other errors unchanged.
-func (o *Options) flagError(h *load.History, err error) error {
+func (o *Options) flagError(err error) error {
 	switch {
 	case errors.Is(err, engine.ErrForeignCheckpoint):
 		return &OptionError{Option: "--checkpoints", Problem: o.Checkpoints + " is of other storage than " + o.storage() + ": " + err.Error()}
 	case errors.Is(err, load.ErrCannotContinue):
 		return &OptionError{Option: "--continue", Problem: "with " + o.Checkpoints + " and " + o.storage() + ": " + err.Error()}
-	case errors.Is(err, load.ErrNotEmpty) && o.Continue && h.Resume == nil:
+	case errors.Is(err, load.ErrNotEmpty) && o.Continue: // without checkpoints, since with them the storage may have objects
 		return &OptionError{Option: "--checkpoints", Problem: o.Checkpoints + " is missing, and " + o.storage() + " is not new: without the watchers' resume points the replay cannot go on"}
 	case errors.Is(err, load.ErrNotEmpty):
 		return &OptionError{Option: "--backend", Problem: "is " + o.storage() + ", which has been used before: " + err.Error() + ", or add --continue, with its --checkpoints, to go on with the replay that has used it"}

@@ -182,9 +182,13 @@ func TestContinue_RefusesWhatItCannotGoOnWith(t *testing.T) {
 		"storage is another file": {func(t *testing.T, o *replay.Options) {
 			o.Open = durable(t.TempDir(), *o).Open
 		}, "--checkpoints", "is of other storage"},
-		"another number of watchers": {func(_ *testing.T, o *replay.Options) { o.Watchers = 3 }, "--watchers", "was begun with 2"},
-		"other options":              {func(_ *testing.T, o *replay.Options) { o.Policy = engine.Conflate }, "--policy", `was begun with "park"`},
-		"another selector":           {func(_ *testing.T, o *replay.Options) { o.Select = "ext=go" }, "--select", `is "ext=go"`},
+		"another number of watchers":   {func(_ *testing.T, o *replay.Options) { o.Watchers = 3 }, "--watchers", "was begun with 2"},
+		"other options":                {func(_ *testing.T, o *replay.Options) { o.Policy = engine.Conflate }, "--policy", `was begun with "park"`},
+		"another selector":             {func(_ *testing.T, o *replay.Options) { o.Select = "ext=go" }, "--select", `is "ext=go"`},
+		"another way":                  {func(_ *testing.T, o *replay.Options) { o.Via = load.ViaQueue }, "--via", `is "queue", but the replay that saved`},
+		"other watchers that are slow": {func(_ *testing.T, o *replay.Options) { o.Slow = 1 }, "--slow", "was begun with 0"},
+		"more reconnects":              {func(_ *testing.T, o *replay.Options) { o.Reconnect = 1 }, "--reconnect", "was begun with 0"},
+		"another seed":                 {func(_ *testing.T, o *replay.Options) { o.Seed = 2 }, "--seed", "was begun with 1"},
 		"another trace": {func(t *testing.T, o *replay.Options) {
 			o.File = writeTrace(t, t.TempDir(), put("a", "1"), put("b", "1"), put("a", "9"), put("c", "1"))
 		}, "--continue", `"a" is 2`},
@@ -240,6 +244,9 @@ func TestContinue_NamesTheStorage(t *testing.T) {
 	missing := flags
 	missing.Backend = "bolt:" + filepath.Join(dir, "missing.db")
 	refused(missing, "which is not there, but the replay that saved "+string(flags.Checkpoints))
+	require.NoFileExists(t, filepath.Join(dir, "missing.db"))
+	missing.Continue = false
+	require.ErrorContains(t, run(missing), flags.Checkpoints+" exists already", "it would begin anew")
 	require.NoFileExists(t, filepath.Join(dir, "missing.db"))
 
 	other := flags

@@ -177,9 +177,10 @@ func (f *Flags) Finish(ctx context.Context, out io.Writer, report *Report) error
 	return nil
 }
 
-// writeState writes the final state to its file, unless one of them is missing.
+// writeState writes the final state to its file, unless one of them is missing: a replay that was
+// interrupted has none.
 func (f *Flags) writeState(ctx context.Context, report *Report) error {
-	if f.State == "" || report.State == nil || report.Interrupted {
+	if f.State == "" || report.State == nil {
 		return nil
 	}
 	out, err := interrupt.DoOrUndo(ctx, func() (*draft.Draft, error) { return draft.New(string(f.State)) }, (*draft.Draft).Discard)

@@ -38,19 +38,26 @@ func TestOptions_WrongOnesAreNamedByTheirFlag(t *testing.T) {
 	opts.Select = "size=3"
 	_, err := replay.Run(bg, opts)
 	require.EqualError(t, err, `--select is "size=3": unknown field "size": declared are dir, ext; write it like dir=actor,ext=go`)
-	for _, spoil := range []func(*replay.Options){
-		func(o *replay.Options) { o.Watchers = replay.MaxWatchers + 1 },
-		func(o *replay.Options) { o.Slow = -1 },
-		func(o *replay.Options) { o.Reconnect = replay.MaxReconnects + 1 },
-		func(o *replay.Options) { o.Slow, o.Via = 1, load.ViaObjectCache },
-		func(o *replay.Options) { o.Policy, o.Via = engine.Conflate, load.ViaObjectCache },
-		func(o *replay.Options) { o.Speed = math.Inf(1) },
-		func(o *replay.Options) { o.Speed = -1 },
-		func(o *replay.Options) { o.Select = "size=3" },
+	for _, c := range []struct {
+		flag  string
+		spoil func(*replay.Options)
+	}{
+		{"--watchers", func(o *replay.Options) { o.Watchers = replay.MaxWatchers + 1 }},
+		{"--window", func(o *replay.Options) { o.Watchers, o.Window = replay.MaxWatchers, -1 }},
+		{"--slow", func(o *replay.Options) { o.Slow = -1 }},
+		{"--reconnect", func(o *replay.Options) { o.Reconnect = replay.MaxReconnects + 1 }},
+		{"--slow", func(o *replay.Options) { o.Slow, o.Via = 1, load.ViaObjectCache }},
+		{"--policy", func(o *replay.Options) { o.Policy, o.Via = engine.Conflate, load.ViaObjectCache }},
+		{"--via", func(o *replay.Options) { o.Via = load.Via(len(load.ViaNames)) }},
+		{"--speed", func(o *replay.Options) { o.Speed = math.Inf(1) }},
+		{"--speed", func(o *replay.Options) { o.Speed = -1 }},
+		{"--select", func(o *replay.Options) { o.Select = "size=3" }},
 	} {
 		opts := good
-		spoil(&opts)
+		c.spoil(&opts)
 		_, err := replay.Run(bg, opts)
-		require.ErrorIs(t, err, replay.ErrOptions)
+		var wrong *replay.OptionError
+		require.ErrorAs(t, err, &wrong)
+		require.Equal(t, c.flag, wrong.Option, err)
 	}
 }

@@ -58,7 +58,7 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	}
 	replayed, err := load.Replay(ctx, h)
 	if err != nil {
-		return nil, opts.flagError(&h, err)
+		return nil, opts.flagError(err)
 	}
 	report.Replayed = *replayed
 	return report, nil

@@ -29,7 +29,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		line("left out", "%s bad lines", report.Number(r.BadLines))
 		writeErrors(&out, r.Errors, r.BadLines)
 	}
-	if r.Continued > 0 || r.DeliveredBefore > 0 {
+	if r.Continued > 0 {
 		line("continued", "after %s changes and %s deliveries", report.Number(r.Continued), report.Number(r.DeliveredBefore))
 	}
 	line("took", "%v: %s events/s, %s deliveries/s (%s in all)", r.Took.Round(time.Microsecond),

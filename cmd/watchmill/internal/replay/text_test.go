@@ -60,3 +60,30 @@ func TestText_OfAnInterruptedRunClaimsNothing(t *testing.T) {
 	require.True(t, strings.HasPrefix(got, "stopped    interrupted before the end"), got)
 	require.True(t, strings.HasSuffix(got, "equal      not compared\n"), got)
 }
+
+// The rates are of what this process has done.
+func TestText_OfAContinuedRun(t *testing.T) {
+	require.Equal(t, `trace      h.ndjson: 9,042 changes, 9,042 written, 0 of them made no difference
+continued  after 9,000 changes and 900 deliveries
+took       2s: 21 events/s, 50 deliveries/s (1,000 in all)
+latency    not measured: no event reached a watcher at full speed as it happened
+reconnects 0, 0 of them listed again
+lost       none
+equal      1 of 1 watchers have the 5 objects that "ext=go" selects of those in the backend
+`, text(t, &replay.Report{File: "h.ndjson", Changes: 9042, Select: "ext=go", Replayed: load.Replayed{
+		Written: 9042, Continued: 9000, Took: 2 * time.Second, Delivered: 1000, DeliveredBefore: 900, Watchers: 1, Objects: 5, Equal: 1,
+	}}))
+}
+
+func TestText_SaysHowToGoOnIfThatIsPossible(t *testing.T) {
+	stopped := replay.Report{Replayed: load.Replayed{Interrupted: true}}
+	require.NotContains(t, text(t, &stopped), "go on")
+	stopped.Checkpoints = "saved"
+	require.Contains(t, text(t, &stopped), "\ngo on      with --continue and the same flags\n")
+	require.NotContains(t, text(t, &replay.Report{Checkpoints: "saved"}), "go on", "it is at its end")
+}
+
+func TestText_SaysThatThereIsMoreOnlyIfThereIs(t *testing.T) {
+	all := text(t, &replay.Report{BadLines: 2, Errors: []error{errors.New("x:3: bad"), errors.New("x:4: bad")}})
+	require.Contains(t, all, "left out   2 bad lines\n  x:3: bad\n  x:4: bad\ntook ")
+}
