@@ -124,6 +124,21 @@ func TestRun_RefusesAStateThatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// The text of the report says so.
+func TestRun_ReportsWhatItWasToDo(t *testing.T) {
+	dir := t.TempDir()
+	opts := durable(dir, replay.Options{File: writeTrace(t, dir, put("a.go", "1"), put("b.md", "1")), Watchers: 1, Select: "ext=go"})
+	report := replayed(t, opts)
+	requireOK(t, report)
+	require.Equal(t, []any{opts.File, 2, "ext=go", opts.Checkpoints}, []any{report.File, report.Changes, report.Select, report.Checkpoints})
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	opts.Continue = true
+	report, err := replay.Run(ctx, opts)
+	require.NoError(t, err)
+	require.Contains(t, text(t, report), "--continue and the same flags")
+}
+
 func TestRun_CountsTheBadLinesThatItDoesNotShow(t *testing.T) {
 	changes := []trace.Change{put("a", "1")}
 	for i := range replay.MaxErrors + 2 {

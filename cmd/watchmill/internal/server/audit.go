@@ -91,7 +91,6 @@ func (o *Options) flagOf(name string) string {
 
 func (a *auditLog) open() (err error) {
 	a.file, err = os.OpenFile(a.name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	a.looked = time.Now()
 	a.torn = err == nil && endsTorn(a.name)
 	return err
 }
@@ -232,7 +231,6 @@ func (a *auditLog) follow() error {
 			return nil
 		}
 		_ = a.file.Close() // each line was written
-		a.file = nil
 	}
 	return a.open()
 }

@@ -80,6 +80,76 @@ func TestAudit_IsRotated(t *testing.T) {
 	})
 }
 
+// A look costs a call of the system, which not each line can have.
+func TestAudit_LooksOnceInAWhileWhetherItsFileWasRenamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "audit")
+		a, request := audited(t, file, io.Discard)
+		request("a")
+		synctest.Wait()
+		require.NoError(t, os.Rename(file, file+".1"))
+		time.Sleep(auditLook - 1)
+		request("b")
+		synctest.Wait()
+		require.Equal(t, []any{"a", "b"}, contents(t, file+".1"))
+		time.Sleep(1)
+		request("c")
+		require.NoError(t, a.close())
+		require.Equal(t, []any{"c"}, contents(t, file))
+	})
+}
+
+// Where the folder of the file is gone, the server goes on, and ends without an error.
+func TestAudit_CountsWhatItHasNoFileFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "logs")
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		a, request := audited(t, filepath.Join(dir, "audit"), io.Discard)
+		require.NoError(t, os.RemoveAll(dir))
+		request("a")
+		request("b")
+		synctest.Wait()
+		require.Equal(t, uint64(2), a.lost.Load())
+		require.NoError(t, a.close())
+	})
+}
+
+// limitFiles has no file of this process grow above a size until the test ends or the function that it
+// returns is called, as on a disk that is full.
+func limitFiles(t *testing.T, most uint64) (free func()) {
+	t.Helper()
+	var before syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before))
+	free = func() { require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before)) }
+	t.Cleanup(free)
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: most, Max: before.Max}))
+	return free
+}
+
+// A disk may take a part of a line, and then nothing of the next one.
+func TestAudit_EndsALineThatAFullDiskHasTorn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 50
+		file := filepath.Join(t.TempDir(), "audit")
+		a, request := audited(t, file, io.Discard)
+		free := limitFiles(t, most)
+		request("torn")
+		request("lost")
+		synctest.Wait()
+		free()
+		request("a")
+		synctest.Wait()
+		a.lost.Add(3) // which did not fit into memory
+		request("b")
+		require.NoError(t, a.close())
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, "\n", string(text[most:most+1]))
+		require.NoError(t, os.WriteFile(file, text[most+1:], 0o600))
+		require.Equal(t, []any{2.0, "a", 3.0, "b"}, contents(t, file))
+	})
+}
+
 // What a full disk does not take is counted, in the file, too, when there is space again.
 func TestAudit_SaysWhatIsLostOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -112,13 +182,14 @@ func TestAudit_EndsALineThatIsTorn(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(before), 0o600))
 		a, request := audited(t, file, io.Discard)
 		request("a")
+		request("b")
 		require.NoError(t, a.close())
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		added, found := strings.CutPrefix(string(text), kept)
 		require.True(t, found, "%s", text)
 		require.NoError(t, os.WriteFile(file, []byte(added), 0o600))
-		require.Equal(t, []any{"a"}, contents(t, file))
+		require.Equal(t, []any{"a", "b"}, contents(t, file))
 	}
 }
 

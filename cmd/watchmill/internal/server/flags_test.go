@@ -39,6 +39,12 @@ func TestFlags_SetEachOption(t *testing.T) {
 	require.Zero(t, (&Flags{}).Options(nil, nil, nil).CompressAbove)
 }
 
+func TestFlags_ValidateLimitsThatAreAsLowAsTheyMayBe(t *testing.T) {
+	one := 1
+	flags := Flags{MaxReads: 1, MaxWrites: 1, MaxWatches: 1, MaxWatchesPerUser: &one, MaxConnectionsPerAddress: &one}
+	require.NoError(t, flags.Validate())
+}
+
 // A user's groups are what a program that permits less goes by.
 func TestTokens_HaveUsersWithTheirGroups(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")

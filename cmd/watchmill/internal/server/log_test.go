@@ -2,7 +2,9 @@ package server
 
 import (
 	"bytes"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +25,40 @@ func TestLog_LeavesOutWhatIsTooMuch(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 		require.Len(t, lines, 10*60+1)
 		require.NotContains(t, lines[59], "left_out")
-		require.Contains(t, lines[60], "lines_left_out_before=5940")
+		for minute := 1; minute < 10; minute++ {
+			require.Contains(t, lines[60*minute], "lines_left_out_before=5940")
+		}
 		require.Contains(t, lines[600], "the disk has failed")
+	})
+}
+
+func TestLog_HasAnErrorBesideTooManyWarnings(t *testing.T) {
+	var text bytes.Buffer
+	log := newLog(&text)
+	for range 2 * mostLines {
+		log.Warn("handshake failed")
+	}
+	log.Error("the disk has failed")
+	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+	require.Len(t, lines, mostLines+1)
+	require.Contains(t, lines[mostLines], "the disk has failed")
+}
+
+func TestLog_LeavesOutWhatIsTooMuchAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		log := newLog(&text)
+		var all sync.WaitGroup
+		for level := range slog.Level(4) {
+			for range 4 {
+				all.Go(func() {
+					for range 2 * mostLines {
+						log.Log(t.Context(), level, "handshake failed")
+					}
+				})
+			}
+		}
+		all.Wait()
+		require.Equal(t, 4*mostLines, strings.Count(text.String(), "\n"))
 	})
 }

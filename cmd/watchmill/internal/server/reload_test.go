@@ -65,3 +65,20 @@ func TestReload_SeesAnyChangeOfAFile(t *testing.T) {
 		})
 	}
 }
+
+// Otherwise a token that was withdrawn while the server started would stay valid.
+func TestReload_SeesAChangeDuringTheFirstReading(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, []byte("before"), 0o600))
+	reads := 0
+	r, err := load(slog.New(slog.DiscardHandler), func() (string, error) {
+		text, err := os.ReadFile(file)
+		if reads++; reads == 1 {
+			require.NoError(t, os.WriteFile(file, []byte("since then"), 0o600))
+		}
+		return string(text), err
+	}, file)
+	require.NoError(t, err)
+	require.Equal(t, "since then", r.get())
+	require.Equal(t, 2, reads)
+}
