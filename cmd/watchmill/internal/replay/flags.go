@@ -101,7 +101,7 @@ func (f *Flags) validatePaths() error {
 // refuseMissing refuses a file of storage that is not there though there are checkpoints to
 // continue from: a new one would not be theirs, and would stay behind.
 func (f *Flags) refuseMissing(place string) error {
-	if !f.Continue || f.Checkpoints == "" {
+	if !f.Continue {
 		return nil
 	}
 	_, storage := os.Stat(place)

@@ -114,6 +114,20 @@ func TestAudit_CountsWhatItHasNoFileFor(t *testing.T) {
 	})
 }
 
+// A look that fails does not say that the file has another name.
+func TestAudit_KeepsItsFileIfItCannotLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "logs")
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		a, request := audited(t, filepath.Join(dir, "audit"), io.Discard)
+		require.NoError(t, os.Rename(dir, dir+".1"))
+		require.NoError(t, os.WriteFile(dir, nil, 0o600))
+		request("a")
+		require.NoError(t, a.close())
+		require.Equal(t, []any{"a"}, contents(t, filepath.Join(dir+".1", "audit")))
+	})
+}
+
 // limitFiles has no file of this process grow above a size until the test ends or the function that it
 // returns is called, as on a disk that is full.
 func limitFiles(t *testing.T, most uint64) (free func()) {

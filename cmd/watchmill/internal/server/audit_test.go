@@ -60,6 +60,6 @@ func TestAudit_FindsTheFlagWhoseFileItWouldBe(t *testing.T) {
 		require.Equal(t, "--"+name, opts.flagOf(filepath.Join(dir, name)))
 	}
 	require.Empty(t, opts.flagOf("audit"))
-	opts.Data = "tape:data"
-	require.Empty(t, opts.flagOf("data"), "that is no file")
+	opts.Data = "memory"
+	require.Empty(t, opts.flagOf("memory"), "that is no file")
 }
