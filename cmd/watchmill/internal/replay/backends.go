@@ -63,13 +63,13 @@ func (b Backends) find(spec string) (func(store.Schema) (backend.Backend, error)
 // boltType is the name of the objects' type in a file.
 const boltType = "replay"
 
-// boltStorage is the backend of the only type in a file. Closing it closes the file.
+// boltStorage is the backend of the only type in a file. Closing it closes the file, which ends the type.
 type boltStorage struct {
 	*bolt.Backend
 	file *bolt.File
 }
 
-func (s boltStorage) Close() error { return errors.Join(s.Backend.Close(), s.file.Close()) }
+func (s boltStorage) Close() error { return s.file.Close() }
 
 func openBolt(path string, schema store.Schema) (backend.Backend, error) {
 	file, err := bolt.Open(path, bolt.Options{})

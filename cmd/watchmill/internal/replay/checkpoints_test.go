@@ -65,6 +65,15 @@ func TestContinue_RefusesAFileThatIsTooLargeForItsWatchers(t *testing.T) {
 	require.ErrorContains(t, err, "has more bytes than the checkpoints of 2 watchers")
 }
 
+// A file of a later program is not damaged.
+func TestContinue_RefusesCheckpointsOfAnotherFormat(t *testing.T) {
+	opts := begun(t)
+	require.NoError(t, os.WriteFile(opts.Checkpoints, []byte(`{"format":"watchmill replay checkpoints 2"}`), 0o600))
+	_, err := replay.Run(t.Context(), opts)
+	require.ErrorIs(t, err, replay.ErrOptions)
+	require.ErrorContains(t, err, `its format is "watchmill replay checkpoints 2" and not`)
+}
+
 // kept is a part of a file of checkpoints.
 type kept struct {
 	Body struct {

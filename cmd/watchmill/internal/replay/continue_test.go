@@ -350,6 +350,15 @@ func TestContinue_EndsIfCheckpointsCannotBeSaved(t *testing.T) {
 	report := replayed(t, opts)
 	requireOK(t, report)
 	require.Equal(t, 1, report.Written)
+
+	late := durable(t.TempDir(), opts)
+	open := late.Open
+	late.Open = func(schema store.Schema) (backend.Backend, error) {
+		require.NoError(t, os.Mkdir(late.Checkpoints, 0o700)) // which no file replaces
+		return open(schema)
+	}
+	_, err = replay.Run(t.Context(), late)
+	require.ErrorIs(t, err, load.ErrNotSaved)
 }
 
 // The file by way of which checkpoints are replaced may be of the user; one that a replay
@@ -377,7 +386,15 @@ func TestContinue_ReplacesNoFileButItsOwn(t *testing.T) {
 // A selector that a replay took may be as long as the checkpoints of many watchers.
 func TestContinue_TakesTheSelectorThatItHasSaved(t *testing.T) {
 	dir := t.TempDir()
-	opts := durable(dir, replay.Options{File: writeTrace(t, dir, put("a/b.go", "1")), Watchers: 1, Select: "dir=a" + strings.Repeat(",ext!=<", 3000)})
+	opts := durable(dir, replay.Options{File: writeTrace(t, dir, put("a/b.go", "1")), Watchers: 1, Select: "dir=a,ext!=" + strings.Repeat("<", 5000)})
+	requireOK(t, replayed(t, opts))
+	opts.Continue = true
+	requireOK(t, replayed(t, opts))
+}
+
+func TestContinue_TakesThePositionsOfManyWatchers(t *testing.T) {
+	dir := t.TempDir()
+	opts := durable(dir, replay.Options{File: writeTrace(t, dir, put("a", "1")), Watchers: 500})
 	requireOK(t, replayed(t, opts))
 	opts.Continue = true
 	requireOK(t, replayed(t, opts))

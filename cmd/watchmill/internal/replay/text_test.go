@@ -75,6 +75,11 @@ equal      1 of 1 watchers have the 5 objects that "ext=go" selects of those in 
 	}}))
 }
 
+func TestText_SaysThatItWasContinuedAfterAnyChange(t *testing.T) {
+	require.Contains(t, text(t, &replay.Report{Replayed: load.Replayed{Continued: 1}}), "\ncontinued  after 1 changes and 0 deliveries\n")
+	require.NotContains(t, text(t, &replay.Report{}), "continued")
+}
+
 func TestText_SaysHowToGoOnIfThatIsPossible(t *testing.T) {
 	stopped := replay.Report{Replayed: load.Replayed{Interrupted: true}}
 	require.NotContains(t, text(t, &stopped), "go on")

@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load"
+	"github.com/watchmill/watchmill/sim/trace"
 )
 
 func TestVia_EveryWatcherComesToTheFinalState(t *testing.T) {
@@ -26,6 +28,26 @@ func TestVia_EveryWatcherComesToTheFinalState(t *testing.T) {
 			require.Len(t, report.State, report.Objects)
 		})
 	}
+}
+
+// A handler gets all objects again when it comes back, and an object cache is not asked for each change.
+func TestVia_DecidesWhatIsDelivered(t *testing.T) {
+	var changes []trace.Change
+	for i := range 20 {
+		changes = append(changes, put("a", fmt.Sprint(i)))
+	}
+	file := writeTrace(t, t.TempDir(), changes...)
+	delivered := func(via load.Via) (n uint64) {
+		synctest.Test(t, func(t *testing.T) {
+			report := replayed(t, replay.Options{File: file, Speed: 100, Watchers: 1, Reconnect: 1, Via: via})
+			requireOK(t, report)
+			n = report.Delivered
+		})
+		return n
+	}
+	require.EqualValues(t, 20, delivered(load.ViaWatch))
+	require.EqualValues(t, 21, delivered(load.ViaInformer))
+	require.Less(t, delivered(load.ViaObjectCache), uint64(10))
 }
 
 func TestVia_SelectsAndSeesDeletions(t *testing.T) {
