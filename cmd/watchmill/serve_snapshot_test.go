@@ -83,7 +83,7 @@ func TestServe_ReplacesNoSnapshotThatItsFileDoesNotContinue(t *testing.T) {
 	require.NoError(t, os.WriteFile(path("text"), []byte("mine"), 0o600))
 	require.NoError(t, os.WriteFile(path("text.0123abcd.tmp"), []byte("mine"), 0o600)) // of a server that writes it now
 	for _, c := range []struct{ data, snapshot, problem string }{
-		{"new", "first", "while the file of --data is"},
+		{"new", "first", "which exists and is of "},
 		{"earlier", "second", "has widgets.example.com at revision"},
 		{"data", "text", "is not a snapshot that can be read"},
 	} {
@@ -100,17 +100,21 @@ func TestServe_ReplacesNoSnapshotThatItsFileDoesNotContinue(t *testing.T) {
 	require.NotContains(t, filetest.Names(t, dir), "new")
 	require.Contains(t, filetest.Names(t, dir), "text.0123abcd.tmp")
 
+	_, stop := serving(t, server.Options{Data: "bolt:" + path("data"), Snapshot: path("second")}) // nothing was written since
+	stop()
 	for _, restored := range []string{"restored", "again"} {
 		_, errs, status := command(t.Context(), "store", "restore", path("second"), path(restored))
 		require.Equal(t, exitOK, status, errs)
 	}
 	log := newServedOutput()
-	_, stop := serving(t, server.Options{Data: "bolt:" + path("restored"), Snapshot: path("second"), Log: log})
+	_, stop = serving(t, server.Options{Data: "bolt:" + path("restored"), Snapshot: path("second"), Log: log})
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), "wrote a snapshot") }, time.Minute, time.Millisecond, "it continues the one it was made of")
 	stop()
-	_, errs, status := command(t.Context(), "serve", "--crd", manifests, "--listen", "127.0.0.1:0", "--data", "bolt:"+path("again"), "--snapshot", path("second"))
-	require.Equal(t, exitUsage, status, errs)
-	require.Contains(t, errs, "is of another file that was restored")
+	for data, problem := range map[string]string{"again": "is of another file that was restored", "data": "which exists and is on timeline"} {
+		_, errs, status := command(t.Context(), "serve", "--crd", manifests, "--listen", "127.0.0.1:0", "--data", "bolt:"+path(data), "--snapshot", path("second"))
+		require.Equal(t, exitUsage, status, errs)
+		require.Contains(t, errs, problem)
+	}
 }
 
 // A snapshot that cannot be written leaves the one before, and the server goes on.

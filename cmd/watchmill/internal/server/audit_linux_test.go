@@ -128,18 +128,6 @@ func TestAudit_KeepsItsFileIfItCannotLook(t *testing.T) {
 	})
 }
 
-// limitFiles has no file of this process grow above a size until the test ends or the function that it
-// returns is called, as on a disk that is full.
-func limitFiles(t *testing.T, most uint64) (free func()) {
-	t.Helper()
-	var before syscall.Rlimit
-	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before))
-	free = func() { require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before)) }
-	t.Cleanup(free)
-	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: most, Max: before.Max}))
-	return free
-}
-
 // A disk may take a part of a line, and then nothing of the next one.
 func TestAudit_EndsALineThatAFullDiskHasTorn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
