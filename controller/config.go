@@ -94,7 +94,7 @@ func (c *Config[T]) validate() error {
 	case c.Resync < 0:
 		return wrong("Resync", "is negative; zero means never")
 	}
-	return engine.CheckHost("Host", c.Host)
+	return engine.ValidateHost("Host", c.Host)
 }
 
 // settings are a [Config] without its type.

@@ -306,7 +306,7 @@ func (s *settings) validate() error {
 	case s.listWhenBehind > 0 && !s.cached():
 		return &ConfigError{Field: "ListWhenBehind", Problem: "is set, but NoCache turns the cache off: nothing is listed"}
 	}
-	if err := CheckHost("Host", s.host); err != nil {
+	if err := ValidateHost("Host", s.host); err != nil {
 		return err
 	}
 	if err := s.validateBackend(); err != nil {

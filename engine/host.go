@@ -147,9 +147,9 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	return &Host{h}, nil
 }
 
-// CheckHost returns a [*ConfigError] of that field if h is a zero Host, for packages that have
+// ValidateHost returns a [*ConfigError] of that field if h is a zero Host, for packages that have
 // one in their configuration. Nil is none there, and no error.
-func CheckHost(field string, h *Host) error {
+func ValidateHost(field string, h *Host) error {
 	if h != nil && h.core == nil {
 		return &ConfigError{Field: field, Problem: "is a zero Host; give one that NewHost has returned, or none"}
 	}

@@ -133,7 +133,7 @@ func (o *TopicOptions) validate() error {
 	case o.Window.MinEvents != 0:
 		return &ConfigError{Field: "TopicOptions.Window.MinEvents", Problem: "is set; give Replay, which means the same"}
 	}
-	if err := CheckHost("TopicOptions.Host", o.Host); err != nil {
+	if err := ValidateHost("TopicOptions.Host", o.Host); err != nil {
 		return err
 	}
 	if problem := policyProblem(o.Policy); problem != "" {

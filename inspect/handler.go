@@ -52,7 +52,7 @@ func (o Options) Handler() http.Handler {
 // checkHosts returns a [*usercode.ConfigError] for the first of a field's hosts that is nil or zero.
 func checkHosts(field string, hosts []*engine.Host) error {
 	for i, h := range hosts {
-		if h == nil || engine.CheckHost(field, h) != nil {
+		if h == nil || engine.ValidateHost(field, h) != nil {
 			return &usercode.ConfigError{Field: fmt.Sprintf("%s[%d]", field, i), Problem: "is nil or a zero Host; give one that engine.NewHost has returned"}
 		}
 	}

@@ -153,7 +153,7 @@ func (s *settings) validate() error {
 	case s.itemErrors > Fail:
 		return &engine.ConfigError{Field: "ItemErrors", Problem: fmt.Sprintf("is %v; give Skip, Quarantine or Fail", s.itemErrors)}
 	}
-	if err := engine.CheckHost("Host", s.host); err != nil {
+	if err := engine.ValidateHost("Host", s.host); err != nil {
 		return err
 	}
 	if err := store.ValidatePrefix(s.prefix); err != nil {

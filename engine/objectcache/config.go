@@ -89,7 +89,7 @@ func (s *settings) validate() error {
 	case s.maxIdle < 0 && s.maxIdle != NeverIdle:
 		return &engine.ConfigError{Field: "MaxIdle", Problem: fmt.Sprintf("is %v; give a duration, zero for %v, or NeverIdle", s.maxIdle, DefaultMaxIdle)}
 	}
-	if err := engine.CheckHost("Host", s.host); err != nil {
+	if err := engine.ValidateHost("Host", s.host); err != nil {
 		return err
 	}
 	return s.reflector("", discard{}, rand.New(rand.NewPCG(0, 0))).Validate()

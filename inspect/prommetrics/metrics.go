@@ -103,7 +103,7 @@ func New(options Options) *Metrics {
 // run on none of the observed hosts. It panics with a [*usercode.ConfigError] if host is nil or
 // zero, which otherwise every scrape would do.
 func (m *Metrics) Observe(host *engine.Host) {
-	if host == nil || engine.CheckHost("host", host) != nil {
+	if host == nil || engine.ValidateHost("host", host) != nil {
 		panic(&usercode.ConfigError{Field: "host", Problem: "is nil or a zero Host; give one that engine.NewHost has returned"})
 	}
 	m.mu.Lock()

@@ -58,7 +58,7 @@ func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	if err := engine.CheckHost("Host", cfg.Host); err != nil {
+	if err := engine.ValidateHost("Host", cfg.Host); err != nil {
 		return nil, err
 	}
 	if cfg.Host != nil && cfg.Host.Deterministic() {
