@@ -348,7 +348,7 @@ func TestMetrics_ThatEndTheGoroutineOfAChannelEndItsWatch(t *testing.T) {
 
 // The next call gets what was taken for the one that has ended.
 func TestMetrics_ThatEndTheGoroutineOfACallerOfNextLoseNothing(t *testing.T) {
-	e := openedOrders(t, func(c *engine.Config[pod]) { c.Metrics = new(quittingMetrics) })
+	e := newOrders(t, func(c *engine.Config[pod]) { c.Metrics = new(quittingMetrics) })
 	w, err := e.Watch(t.Context(), engine.WatchOptions{})
 	require.NoError(t, err)
 	creating(t, e)()

@@ -66,7 +66,7 @@ func create(t *testing.T, r *run, n int) engine.Revision {
 // A watch that conflates has no event for what has come and gone, and does not reach its revision by one.
 func TestWatcher_LosesNothingThatCameAndWentBeforeItLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := started(t, &scenario.Scenario{
+		r := newStartedRun(t, &scenario.Scenario{
 			Engine:   scenario.Engine{Window: 20},
 			Watchers: []scenario.Watcher{{Policy: scenario.Conflate, Buffer: 10}},
 		})

@@ -246,7 +246,7 @@ func TestContinue_NamesTheStorage(t *testing.T) {
 	refused(missing, "which is not there, but the replay that saved "+string(flags.Checkpoints))
 	require.NoFileExists(t, filepath.Join(dir, "missing.db"))
 	missing.Continue = false
-	require.ErrorContains(t, run(missing), flags.Checkpoints+" exists already", "it would begin anew")
+	require.ErrorContains(t, run(missing), string(flags.Checkpoints)+" exists already", "it would begin anew")
 	require.NoFileExists(t, filepath.Join(dir, "missing.db"))
 
 	other := flags
