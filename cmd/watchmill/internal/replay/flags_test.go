@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load"
@@ -27,7 +28,7 @@ func TestFlags_SetEachOption(t *testing.T) {
 	require.NoError(t, os.WriteFile(saved, nil, 0o600))
 	flags := replay.Flags{
 		File: "trace", Watchers: 7, Via: load.ViaQueue, Backend: "tape:none/reel", Speed: 3, Policy: engine.Conflate, Slow: 2, Reconnect: 4,
-		Select: "ext=go", Window: 50, Seed: 9, State: state, KeepGoing: true, Checkpoints: saved, Continue: true,
+		Select: "ext=go", Window: 50, Seed: 9, State: help.Given(state), KeepGoing: true, Checkpoints: help.Given(saved), Continue: true,
 	}
 	torn := errors.New("torn")
 	var place string
@@ -67,27 +68,29 @@ func (unwritten) Write([]byte) (int, error) { return 0, errUnwritten }
 // The file of an earlier replay stays.
 func TestFinish_WritesNoStateIfNoWatcherHasOne(t *testing.T) {
 	dir := t.TempDir()
-	flags := replay.Flags{State: filepath.Join(dir, "state")}
-	require.NoError(t, os.WriteFile(flags.State, []byte("before"), 0o600))
+	state := filepath.Join(dir, "state")
+	flags := replay.Flags{State: help.Given(state)}
+	require.NoError(t, os.WriteFile(state, []byte("before"), 0o600))
 	lost := &replay.Report{Replayed: load.Replayed{Watchers: 1, Lost: []load.Loss{{Reason: "expired", Watchers: 1, Err: engine.ErrExpired}}}}
 	require.ErrorIs(t, flags.Finish(t.Context(), t.Output(), lost), replay.ErrFailed)
 	require.ErrorIs(t, flags.Finish(t.Context(), t.Output(), &replay.Report{Replayed: load.Replayed{Interrupted: true}}), context.Canceled)
-	require.Equal(t, "before", readFile(t, flags.State))
+	require.Equal(t, "before", readFile(t, state))
 	require.Equal(t, []string{"state"}, filetest.Names(t, dir))
 }
 
 // The state does not depend on the report, and both errors are told.
 func TestFinish_WritesTheStateThoughItCannotReport(t *testing.T) {
-	flags := replay.Flags{State: filepath.Join(t.TempDir(), "state")}
+	state := filepath.Join(t.TempDir(), "state")
+	flags := replay.Flags{State: help.Given(state)}
 	report := &replay.Report{Replayed: load.Replayed{Watchers: 1, Equal: 1, State: trace.State{"a": "1"}}}
 	require.ErrorIs(t, flags.Finish(t.Context(), unwritten{}, report), errUnwritten)
-	require.Equal(t, "a\t1\n", readFile(t, flags.State))
+	require.Equal(t, "a\t1\n", readFile(t, state))
 
 	report.State = trace.State{"a": "\t"}
 	err := flags.Finish(t.Context(), unwritten{}, report)
 	require.ErrorIs(t, err, errUnwritten)
 	require.ErrorIs(t, err, trace.ErrNotTabular)
-	require.Equal(t, "a\t1\n", readFile(t, flags.State))
+	require.Equal(t, "a\t1\n", readFile(t, state))
 }
 
 // noStorage is what opens the storage of a replay that is refused before.
