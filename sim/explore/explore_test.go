@@ -50,7 +50,7 @@ func TestRun_ASeedIsOneExecution(t *testing.T) {
 
 // A type may have few values. A write of an equal one changes nothing, and so does not conflict with another.
 func TestRun_ValuesMayRepeat(t *testing.T) {
-	cfg := seeds(Things(), 0, 300)
+	cfg := seeds(Things(), 0, 60)
 	cfg.Draw = func(r *rand.Rand) world.Thing {
 		return world.Thing{Key: []string{"a/1", "a/2"}[r.IntN(2)], App: "web", Node: "n1", N: uint32(r.IntN(2))}
 	}

@@ -124,12 +124,13 @@ func (p *processors) othersAt(now time.Duration) float64 {
 	return p.share
 }
 
-// standing returns the highest lag of the watches, and how many are stalled.
+// standing returns the highest lag of the watches that run, and how many are stalled. A watcher may
+// have one that has ended, and that it has not read to its end.
 func (r *run) standing() (lag uint64, stalled, watches int) {
 	for _, g := range r.groups {
 		for _, w := range g.all {
 			watch := w.watch.Load()
-			if watch == nil {
+			if watch == nil || watch.Err() != nil {
 				continue
 			}
 			watches++
