@@ -133,6 +133,81 @@ func TestServe_ReadsItsCertificateAgain(t *testing.T) {
 	require.Equal(t, []string{"second.example.com"}, served())
 }
 
+// A client says only that it does not trust the server.
+func TestServe_WarnsOfACertificateThatIsNotValidNow(t *testing.T) {
+	dir := t.TempDir()
+	opts := server.Options{Data: "memory", CertFile: filepath.Join(dir, "cert"), KeyFile: filepath.Join(dir, "key")}
+	for _, c := range []struct {
+		from, until time.Duration
+		warns       bool
+	}{{-time.Hour, time.Hour, false}, {time.Hour, 2 * time.Hour, true}, {-2 * time.Hour, -time.Hour, true}} {
+		certificate, key := selfSignedFor(t, time.Now().Add(c.from), time.Now().Add(c.until))
+		rewrite(t, opts.CertFile, certificate)
+		rewrite(t, opts.KeyFile, key)
+		log := newServedOutput()
+		opts.Log = log
+		_, stop := serving(t, opts)
+		stop()
+		require.Equal(t, c.warns, strings.Contains(log.String(), "clients refuse the certificate"), log.String())
+	}
+}
+
+func TestServe_SpeaksNoTLSBefore12(t *testing.T) {
+	dir := t.TempDir()
+	opts := server.Options{Data: "memory", CertFile: filepath.Join(dir, "cert"), KeyFile: filepath.Join(dir, "key")}
+	certificate, key := selfSigned(t, "localhost")
+	rewrite(t, opts.CertFile, certificate)
+	rewrite(t, opts.KeyFile, key)
+	url, stop := serving(t, opts)
+	defer stop()
+	for version, spoken := range map[uint16]bool{tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: version})
+		require.Equal(t, spoken, err == nil, "%s: %v", tls.VersionName(version), err)
+		if err == nil {
+			require.NoError(t, conn.Close())
+		}
+	}
+}
+
+// The kubeconfig has a token, though others show certificates.
+func TestServe_KnowsUsersByCertificateOrByToken(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name, text string) string {
+		rewrite(t, filepath.Join(dir, name), text)
+		return filepath.Join(dir, name)
+	}
+	certificate, key := selfSigned(t, "localhost")
+	trusted := newAuthority(t)
+	opts := server.Options{
+		Data: "memory", CertFile: path("cert", certificate), KeyFile: path("key", key), ClientCAFile: path("ca", trusted.pem()),
+		TokenFile: path("tokens", "secret,alice\n"), Kubeconfig: filepath.Join(dir, "config"),
+	}
+	url, stop := serving(t, opts)
+	defer stop()
+	config, err := os.ReadFile(opts.Kubeconfig)
+	require.NoError(t, err)
+	require.Contains(t, string(config), `"token": "secret"`)
+	for _, c := range []struct {
+		token string
+		shown []tls.Certificate
+		code  int
+	}{
+		{"", nil, 401}, {"wrong", nil, 401}, {"secret", nil, 200}, {"", []tls.Certificate{trusted.client("bob")}, 200},
+	} {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: c.shown}}}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+inDefault, nil)
+		require.NoError(t, err)
+		if c.token != "" {
+			req.Header.Set("Authorization", "Bearer "+c.token)
+		}
+		resp, err := client.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		client.CloseIdleConnections()
+		require.Equal(t, c.code, resp.StatusCode, "%q, %d certificates", c.token, len(c.shown))
+	}
+}
+
 // Clients of an authority that is trusted no longer are refused, those of a new one are let in,
 // and both speak HTTP/2.
 func TestServe_ReadsTheAuthoritiesOfClientsAgain(t *testing.T) {

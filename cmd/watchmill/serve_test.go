@@ -307,9 +307,15 @@ func TestServe_AppliesWhatItCannotMergeAsOneField(t *testing.T) {
 // selfSigned returns a certificate for names and its key in PEM.
 func selfSigned(t *testing.T, names ...string) (certificate, key string) {
 	t.Helper()
+	return selfSignedFor(t, time.Time{}, time.Time{}, names...)
+}
+
+// selfSignedFor is selfSigned of a certificate that is valid for a time.
+func selfSignedFor(t *testing.T, from, until time.Time, names ...string) (certificate, key string) {
+	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, DNSNames: names}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, DNSNames: names, NotBefore: from, NotAfter: until}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	require.NoError(t, err)
 	encoded, err := x509.MarshalPKCS8PrivateKey(private)

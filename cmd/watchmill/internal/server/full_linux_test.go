@@ -43,4 +43,7 @@ func TestSnapshots_LeaveNoHalfOnAFullDisk(t *testing.T) {
 	require.Zero(t, s.written.Load())
 	require.NoError(t, s.write(t.Context()))
 	require.NotZero(t, s.written.Load())
+	info, err := os.Stat(s.to)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "it has all objects")
 }
