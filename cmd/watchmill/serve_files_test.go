@@ -154,8 +154,9 @@ func TestServe_WarnsOfACertificateThatIsNotValidNow(t *testing.T) {
 
 func TestServe_SpeaksNoTLSBefore12(t *testing.T) {
 	dir := t.TempDir()
-	opts := server.Options{Data: "memory", CertFile: filepath.Join(dir, "cert"), KeyFile: filepath.Join(dir, "key")}
+	opts := server.Options{Data: "memory", CertFile: filepath.Join(dir, "cert"), KeyFile: filepath.Join(dir, "key"), ClientCAFile: filepath.Join(dir, "ca")}
 	certificate, key := selfSigned(t, "localhost")
+	rewrite(t, opts.ClientCAFile, newAuthority(t).pem())
 	rewrite(t, opts.CertFile, certificate)
 	rewrite(t, opts.KeyFile, key)
 	url, stop := serving(t, opts)

@@ -54,10 +54,7 @@ func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (s secured, er
 		return s, err
 	}
 	s.certificate, s.chain = (*pair.value.Load()).Leaf, (*pair.value.Load()).Certificate
-	listen.TLS = &tls.Config{
-		MinVersion:     tls.VersionTLS12,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.get(), nil },
-	}
+	listen.TLS = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.get(), nil }}
 	return s, o.trustClients(cfg, listen.TLS)
 }
 
