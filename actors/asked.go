@@ -3,7 +3,7 @@ package actors
 // runOrWake is wake for the sender of the message with which that batch begins, but runs the turn here
 // and now if the actor is idle and on a pool. A [Blocking] executor has goroutines for turns that may
 // block, and a [Seeded] one decides about the order.
-func (q *queueBody) runOrWake(batch uint64) {
+func (q *queueBody) runOrWake(batch uint32) {
 	if !q.markWork() {
 		return
 	}
@@ -17,7 +17,7 @@ func (q *queueBody) runOrWake(batch uint64) {
 // runAsked runs a turn of one message, the sender's own, unless a worker has handled that. What comes
 // meanwhile, and all system messages, are left to the pool, so that the sender does not run user code
 // for others.
-func (q *queueBody) runAsked(batch uint64) {
+func (q *queueBody) runAsked(batch uint32) {
 	defer q.endTurn() // even if user code ends the goroutine
 	if q.is(hasSystem) || !q.inbox.comesNext(batch) || !q.beginWork() {
 		return
@@ -36,7 +36,7 @@ type askedTurn struct {
 // ask runs a turn of a scheduled actor in the calling goroutine, whose message that batch begins with.
 // The watchdog watches it, and Close waits for it, as for one that a worker runs. Once Close has
 // returned it does nothing.
-func (p *Pool) ask(q *queueBody, batch uint64) {
+func (p *Pool) ask(q *queueBody, batch uint32) {
 	p.mu.Lock()
 	if p.left == 0 {
 		p.mu.Unlock()

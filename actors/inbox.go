@@ -60,7 +60,7 @@ func (b *inbox[M]) offer(m M) Verdict {
 
 // tell appends m whatever the capacity; not ok if the inbox is closed. If the inbox was empty, it
 // returns the number of the batch that begins with m, otherwise zero.
-func (b *inbox[M]) tell(m M) (begins uint64, ok bool) {
+func (b *inbox[M]) tell(m M) (begins uint32, ok bool) {
 	if begins, ok = b.state.admitAlways(); !ok {
 		return 0, false
 	}
@@ -110,11 +110,12 @@ func (b *inbox[M]) drain() []M {
 type inboxState struct {
 	capacity int
 
-	mu       sync.Mutex
-	closed   bool
+	mu     sync.Mutex
+	closed bool
+	// batches counts the swaps, modulo 2³², for which there is room beside closed. Only the consumer
+	// changes it, and so reads it without the lock.
+	batches  uint32
 	appended int // by the producers since the last swap
-	// batches counts the swaps. Only the consumer changes it, and so reads it without the lock.
-	batches uint64
 
 	unread   atomic.Int64 // of those given to the consumer
 	wantRoom atomic.Bool  // an offer was refused and room not yet announced
@@ -135,7 +136,7 @@ func (s *inboxState) admit() Verdict {
 
 // admitAlways is admit whatever the capacity; not ok if the inbox is closed. If the inbox was
 // empty, it returns the number of the batch that begins with the message, otherwise zero.
-func (s *inboxState) admitAlways() (begins uint64, ok bool) {
+func (s *inboxState) admitAlways() (begins uint32, ok bool) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -150,7 +151,7 @@ func (s *inboxState) admitAlways() (begins uint64, ok bool) {
 
 // comesNext reports whether the consumer has yet to take the batch of that number, and all before
 // it. Only the consumer may call it.
-func (s *inboxState) comesNext(batch uint64) bool { return batch == s.batches+1 }
+func (s *inboxState) comesNext(batch uint32) bool { return batch == s.batches+1 }
 
 // verdict decides about an offer; the caller holds the lock.
 func (s *inboxState) verdict() Verdict {

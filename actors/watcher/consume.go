@@ -128,15 +128,16 @@ func (w *Watch) Events() iter.Seq2[store.Event, error] {
 // reports. The remaining events, even after a panic of the loop's body, are kept for
 // the next read.
 func (w *Watch) yieldEach(events []store.Event, yield func(store.Event, error) bool) (more bool) {
+	given := 0
+	w.begun = uint32(len(events))
 	defer func() {
-		rest := events[w.begun:]
 		w.begun = 0
-		w.hold(rest)
+		w.hold(events[given:])
 	}()
-	for int(w.begun) < len(events) && !w.flags.has(ended) {
-		ev := events[w.begun]
-		w.begun++
-		w.passedAll(events, int(w.begun))
+	for given < len(events) && !w.flags.has(ended) {
+		ev := events[given]
+		given++
+		w.passedAll(events, given)
 		if !yield(ev, nil) {
 			return false
 		}

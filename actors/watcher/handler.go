@@ -41,8 +41,8 @@ type Delivery struct {
 // progress is how far the handler of a watch is, and whether the watch has ended.
 type progress struct {
 	flags flags
-	// begun is how many events of its batch the handler has begun, or the loop that reads a pulled
-	// watch; zero behind a loop. It belongs to the consumer.
+	// begun is how many events of its batch the handler has begun. For a pulled watch it is how many
+	// events the batch of the loop has that reads it, zero without one. It belongs to the consumer.
 	begun uint32
 }
 
