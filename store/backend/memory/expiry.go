@@ -29,16 +29,16 @@ func (b *Backend) deleteExpired() {
 	}
 	expired := b.expiries.Expired(now, expiryRun)
 	for _, e := range expired {
-		_, wake := b.commitDeletion(e.Object, e.Size, now)
-		woken = append(woken, wake...)
+		b.commitDeletion(e.Object, e.Size, now)
+		woken = append(woken, b.waiting.Take()...)
 	}
 	b.setAlarms(len(expired), now)
 }
 
 // setAlarms sets the alarms after so many deletions. The caller holds the lock.
 func (b *Backend) setAlarms(deletions int, now time.Time) {
-	b.expire.SetTo(b.expiries, now)
 	if deletions > 0 {
 		b.trimLater(now)
 	}
+	b.expire.SetTo(b.expiries, now)
 }

@@ -27,9 +27,11 @@ func (b *Backend) Put(ctx context.Context, draft, prev *store.Object, opts backe
 			return nil, err
 		}
 	}
-	if err := b.put(w); err != nil {
+	woken, err := b.put(w)
+	if err != nil {
 		return nil, err
 	}
+	waiting.WakeAll(woken)
 	return draft, nil
 }
 
@@ -57,7 +59,9 @@ func (b *Backend) Remove(ctx context.Context, prev *store.Object) (*store.Object
 	if err != nil {
 		return nil, err
 	}
-	return b.remove(key, size, expect)
+	gone, woken, err := b.remove(key, size, expect)
+	waiting.WakeAll(woken)
+	return gone, err
 }
 
 // Emit gives o the next revision and delivers it to watches only. Errors as for Put.
@@ -66,9 +70,11 @@ func (b *Backend) Emit(ctx context.Context, o *store.Object) (*store.Object, err
 	if err != nil {
 		return nil, err
 	}
-	if err := b.emit(o, size); err != nil {
+	woken, err := b.emit(o, size)
+	if err != nil {
 		return nil, err
 	}
+	waiting.WakeAll(woken)
 	return o, nil
 }
 
@@ -107,29 +113,27 @@ type put struct {
 	opts          backend.PutOptions
 }
 
-// put completes the draft, commits it and notifies the watches. As the other writes do, it reads the clock,
-// which may fail, before it changes anything, and sets the alarms when the change is complete: the clock may
-// end the goroutine, and then the change has been made, and is told.
-func (b *Backend) put(w put) error {
-	var woken []*waiting.Follower
-	defer func() { waiting.WakeAll(woken) }()
+// put completes the draft and commits it. As the other writes do, it reads the clock, which may fail, before it
+// changes anything, and sets the alarms once the change is complete, since the clock may end the goroutine. Then
+// the next write sets them, and notifies the watches.
+func (b *Backend) put(w put) ([]*waiting.Follower, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return store.ErrClosed
+		return nil, store.ErrClosed
 	}
 	o := w.draft
 	prev := b.find(o.Key)
 	if err := backend.CheckExpected(o.Key, prev, w.expect); err != nil {
-		return err
+		return nil, err
 	}
 	ev := store.Event{Type: store.Added, Revision: b.revision + 1, Object: o, Prev: prev}
 	now, err := expiry.Now(b.clock)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := b.schema.Stamp(o, ev.Revision); err != nil {
-		return err
+		return nil, err
 	}
 	o.Revision, o.Created, o.Written = ev.Revision, ev.Revision, now
 	if prev != nil {
@@ -140,70 +144,67 @@ func (b *Backend) put(w put) error {
 	if o.Expires = w.opts.Expires(o.Written, prev); !o.Expires.IsZero() {
 		b.expiries.Add(o, w.size)
 	}
-	woken = b.commit(ev, w.oldSize)
+	b.commit(ev, w.oldSize)
 	b.expire.SetTo(b.expiries, now)
 	b.trimLater(now)
-	return nil
+	return b.waiting.Take(), nil
 }
 
-// emit completes o, commits its event and notifies the watches.
-func (b *Backend) emit(o *store.Object, size int) error {
-	var woken []*waiting.Follower
-	defer func() { waiting.WakeAll(woken) }()
+// emit completes o and commits its event.
+func (b *Backend) emit(o *store.Object, size int) ([]*waiting.Follower, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.closedError(); err != nil {
-		return err
+		return nil, err
 	}
 	now, err := expiry.Now(b.clock)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := b.schema.Stamp(o, b.revision+1); err != nil {
-		return err
+		return nil, err
 	}
 	o.Revision, o.Created, o.Written = b.revision+1, b.revision+1, now
-	woken = b.commit(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, size)
+	b.commit(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, size)
 	b.trimLater(now)
-	return nil
+	return b.waiting.Take(), nil
 }
 
-// remove deletes the object under key and notifies the watches.
-func (b *Backend) remove(key string, size int, expect store.Revision) (gone *store.Object, err error) {
-	var woken []*waiting.Follower
-	defer func() { waiting.WakeAll(woken) }()
+// remove deletes the object under key.
+func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Object, []*waiting.Follower, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, store.ErrClosed
+		return nil, nil, store.ErrClosed
 	}
 	last := b.find(key)
 	if err := backend.CheckExpected(key, last, expect); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	now, err := expiry.Now(b.clock)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	gone, woken = b.commitDeletion(last, size, now)
-	b.expire.SetTo(b.expiries, now)
+	gone := b.commitDeletion(last, size, now)
 	b.trimLater(now)
-	return gone, nil
+	b.expire.SetTo(b.expiries, now)
+	return gone, b.waiting.Take(), nil
 }
 
 // commitDeletion commits the deletion of last at a time. It first calls user code, which may
 // end the goroutine: then nothing has changed. The caller holds the lock.
-func (b *Backend) commitDeletion(last *store.Object, size int, at time.Time) (*store.Object, []*waiting.Follower) {
+func (b *Backend) commitDeletion(last *store.Object, size int, at time.Time) *store.Object {
 	gone := b.schema.Gone(last, b.revision+1, at)
 	b.expiries.Remove(last)
 	ev := store.Event{Type: store.Deleted, Revision: gone.Revision, Object: gone, Prev: last}
-	return gone, b.commit(ev, size)
+	b.commit(ev, size)
+	return gone
 }
 
 // commit is the only place where the state changes: it appends ev, which has the
-// next revision, and returns the watchers to notify after the caller has released
-// the lock. size is that of the object that only history keeps from now on.
-func (b *Backend) commit(ev store.Event, size int) []*waiting.Follower {
+// next revision. The caller notifies the waiting watches after it has released the
+// lock. size is that of the object that only history keeps from now on.
+func (b *Backend) commit(ev store.Event, size int) {
 	b.size = size
 	b.window.Append(ev, ev.Object.Written)
 	switch ev.Type {
@@ -218,5 +219,4 @@ func (b *Backend) commit(ev store.Event, size int) []*waiting.Follower {
 	b.forgetLatest()
 	b.expireHolds(ev.Object.Written)
 	b.window.TrimRead(ev.Object.Written, b.unread())
-	return b.waiting.Take()
 }
