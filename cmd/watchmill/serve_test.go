@@ -156,11 +156,15 @@ func TestServe_ShowsMetricsIfAsked(t *testing.T) {
 	defer stop()
 	code, _ := call(t, "POST", url+inDefault, "", `{"metadata":{"name":"a"},"spec":{"size":3}}`)
 	require.Equal(t, 201, code)
+	code, _ = call(t, "GET", url+inDefault, "", "")
+	require.Equal(t, 200, code)
 	code, page := call(t, "GET", url+"/metrics", "", "")
 	require.Equal(t, 200, code)
+	require.Regexp(t, `\nwatchmill_encode_cache_misses_total [1-9]`, page)
 	for _, line := range []string{
 		`apiserver_request_total{code="201",component="apiserver",dry_run="",group="example.com",resource="widgets",scope="resource",subresource="",verb="POST",version="v1"} 1`,
 		`watchmill_ready{group="example.com",resource="widgets"} 1`, "go_goroutines", "process_resident_memory_bytes",
+		"apiserver_watch_cache_initialization_duration_seconds_count{",
 	} {
 		require.Contains(t, page, "\n"+line)
 	}
@@ -168,6 +172,21 @@ func TestServe_ShowsMetricsIfAsked(t *testing.T) {
 	defer stopPlain()
 	code, _ = call(t, "GET", plain+"/metrics", "", "")
 	require.Equal(t, 404, code)
+}
+
+func TestServe_AnswersByItsNamesAndCompressedIfAsked(t *testing.T) {
+	url, stop := serving(t, server.Options{Data: "memory", Hosts: []string{"mill.example.com"}, CompressAbove: 1})
+	defer stop()
+	for host, want := range map[string]string{"mill.example.com": "200 gzip", "evil.example.com": "400 "} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+inDefault, nil)
+		require.NoError(t, err)
+		req.Host = host
+		req.Header.Set("Accept-Encoding", "gzip")
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, want, fmt.Sprint(resp.StatusCode, " ", resp.Header.Get("Content-Encoding")), host)
+	}
 }
 
 func TestServe_WatchesOverWebSocket(t *testing.T) {
