@@ -76,6 +76,25 @@ func TestSchedule_BurstsComeAtOnce(t *testing.T) {
 	require.Equal(t, 100*time.Millisecond, s.Due())
 }
 
+// Different parts keep several callers from calling in step.
+func TestSchedule_BeginsAfterItsPart(t *testing.T) {
+	for shape, want := range map[scenario.Shape]time.Duration{
+		scenario.Steady: 2500 * time.Microsecond, scenario.Poisson: 2500 * time.Microsecond, scenario.Bursts: 10 * time.Millisecond,
+	} {
+		s := pace.NewSchedule(shape, 100, 4, 0.25, rand.New(rand.NewPCG(1, 2)))
+		require.Equal(t, want, s.Due(), "%s", shape)
+	}
+	alone := pace.NewSchedule(scenario.Bursts, 100, 0, 0, nil)
+	require.Equal(t, []time.Duration{0, 10 * time.Millisecond}, []time.Duration{alone.Due(), alone.Due()}, "a burst has a call at least")
+}
+
+func TestSchedule_HasNothingLeftAtItsEnd(t *testing.T) {
+	for _, shape := range []scenario.Shape{scenario.Steady, scenario.Poisson, scenario.Bursts} {
+		s := pace.NewSchedule(shape, 1, 1, 0, nil)
+		require.EqualValues(t, []uint64{0, 1, 1, 2}, []uint64{s.Left(0), s.Left(1), s.Left(time.Second), s.Left(time.Second + 1)}, "%s", shape)
+	}
+}
+
 func TestSchedule_DependsOnTheSeedAlone(t *testing.T) {
 	draw := func(seed uint64) (all []time.Duration) {
 		s := pace.NewSchedule(scenario.Poisson, 1000, 0, 0, rand.New(rand.NewPCG(seed, 0)))
@@ -101,6 +120,19 @@ func TestConsumer_KeepsItsRateIfSlow(t *testing.T) {
 	}
 }
 
+// After an idle time a consumer takes what it takes in 100 ms at once, or one event.
+func TestConsumer_SavesLittleOfItsRate(t *testing.T) {
+	for rate, want := range map[float64]time.Duration{1000: 50 * time.Millisecond, 5: 149 * 200 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			slow := pace.NewConsumer(scenario.Consume{Rate: rate}, 0)
+			time.Sleep(10 * time.Second)
+			start := time.Now()
+			require.NoError(t, slow.Wait(t.Context(), 150))
+			require.InDelta(t, want.Seconds(), time.Since(start).Seconds(), 0.001, "%v", rate)
+		})
+	}
+}
+
 func TestConsumer_PausesNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := pace.NewConsumer(scenario.Consume{Every: time.Second, Pause: 300 * time.Millisecond}, 0.5)
@@ -110,7 +142,9 @@ func TestConsumer_PausesNowAndThen(t *testing.T) {
 			return time.Since(start)
 		}
 		require.Zero(t, wait(), "the first pause is due after half a second")
-		time.Sleep(600 * time.Millisecond)
+		time.Sleep(400 * time.Millisecond)
+		require.Equal(t, 400*time.Millisecond, wait())
+		time.Sleep(200 * time.Millisecond)
 		require.Equal(t, 900*time.Millisecond, wait())
 		require.Equal(t, 900*time.Millisecond, wait())
 		time.Sleep(1100 * time.Millisecond)
