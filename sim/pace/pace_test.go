@@ -93,6 +93,10 @@ func TestSchedule_HasNothingLeftAtItsEnd(t *testing.T) {
 		s := pace.NewSchedule(shape, 1, 1, 0, nil)
 		require.EqualValues(t, []uint64{0, 1, 1, 2}, []uint64{s.Left(0), s.Left(1), s.Left(time.Second), s.Left(time.Second + 1)}, "%s", shape)
 	}
+	begun := pace.NewSchedule(scenario.Bursts, 1, 4, 0, nil)
+	require.Zero(t, begun.Due())
+	require.Zero(t, begun.Left(0))
+	require.EqualValues(t, 3, begun.Left(1))
 }
 
 func TestSchedule_DependsOnTheSeedAlone(t *testing.T) {
