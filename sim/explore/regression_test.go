@@ -57,6 +57,25 @@ var found = map[string]script.Scenario{
 			{Do: script.Watch, Watch: 4, Turns: script.Unlimited, Start: &script.Start{Selection: 0, Consumer: script.Pull, Back: 0, Options: engine.WatchOptions{Policy: engine.Park, Buffer: 10, InitialState: true, Linearizable: true, OnPool: true}}},
 		},
 	},
+	// This was a defect of the exploration, too, as the next one: the window may begin at the engine's own revision.
+	"an engine that is to discard more history than it has when its window begins": {
+		Seed: 160017963,
+		Setup: script.Setup{
+			SharesState: true, Window: engine.Window{MinAge: time.Minute, MaxEvents: 1000, ChunkSize: 3}, Indexed: true,
+			BookmarkPeriod: time.Minute, InformerBuffer: 1000, ObjectsIdle: -1,
+		},
+		Steps: []script.Step{
+			{Do: script.Slow, N: 4},
+			{Do: script.Remove, Seed: 0xf0fa7658bfcaf55d},
+			{Do: script.Turns, N: 6},
+			{Do: script.Slow},
+			{Do: script.Watch, Watch: 1, Turns: 2, Start: &script.Start{Selection: 8, Consumer: script.Loop, Back: 1, Options: engine.WatchOptions{Policy: engine.Conflate, Linearizable: true, Buffer: 10}}},
+			{Do: script.Race, Seed: 0x9f1addc35b99e86e},
+			{Do: script.Write, Seed: 0x54c062bacf42b7ee},
+			{Do: script.Discard, N: 2, Turns: 4},
+			{Do: script.Settle},
+		},
+	},
 	// This was a defect of the exploration, too.
 	"an engine that is to discard history before it has listed, and storage that goes back": {
 		Seed: 150004440,

@@ -26,7 +26,10 @@ func (w *World[T]) judgeWindow() {
 		w.fail(judge.Failed(judge.Kept, "", "the window has %d bytes, the most are %d", s.WindowBytes, limits.MaxBytes))
 	}
 	floor := s.WindowFloor
-	if w.windowBegan == 0 || w.discarded > 0 && floor >= w.discarded {
+	switch {
+	case w.windowBegan == 0 && floor > 0:
+		w.windowBegan = max(floor, w.discarded)
+	case w.discarded > 0 && floor >= w.discarded:
 		w.windowBegan = floor
 	}
 	if s.Revision >= w.discarded && floor >= w.discarded {
