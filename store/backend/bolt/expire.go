@@ -24,13 +24,18 @@ func (b *Backend) deleteExpired() {
 		return
 	}
 	defer b.end()
-	b.mu.Lock()
-	if !b.closed {
-		b.expire.Rang()
-	}
-	b.mu.Unlock()
+	b.expiryRang()
 	if err := b.deleteAllExpired(); err != nil && !errors.Is(err, store.ErrClosed) {
 		b.retryExpiry(err)
+	}
+}
+
+// expiryRang records that the alarm rang.
+func (b *Backend) expiryRang() {
+	b.mu.Lock()
+	defer b.mu.Unlock() // even if the clock ends the goroutine
+	if !b.closed {
+		b.expire.Rang()
 	}
 }
 

@@ -193,15 +193,16 @@ func (b *Backend) Revision(ctx context.Context) (store.Revision, error) {
 // Close ends every watch with [store.ErrClosed], stops the timers and releases all
 // objects. A second Close has no effect.
 func (b *Backend) Close() error {
+	var woken []*waiting.Follower
+	defer func() { waiting.WakeAll(woken) }() // even if the clock ends the goroutine
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.closed = true
 	b.forgetLatest()
+	b.tree, b.recent, b.window, b.expiries, b.sharing, b.holds = nil, lookup{}, nil, nil, nil, nil
+	woken = b.waiting.Take()
 	b.expire.Set(expiry.Never)
 	b.trim.Set(expiry.Never)
-	b.tree, b.recent, b.window, b.expiries, b.sharing, b.holds = nil, lookup{}, nil, nil, nil, nil
-	woken := b.waiting.Take()
-	b.mu.Unlock()
-	waiting.WakeAll(woken)
 	return nil
 }
 

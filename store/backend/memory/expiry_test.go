@@ -197,7 +197,40 @@ func (c *leavingClock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	if c.leave {
 		runtime.Goexit()
 	}
-	return c.Virtual.AfterFunc(d, f)
+	return leavingTimer{c, c.Virtual.AfterFunc(d, f)}
+}
+
+// leavingTimer ends the goroutine that stops it, while leave of its clock is set.
+type leavingTimer struct {
+	clock *leavingClock
+	clock.Timer
+}
+
+func (t leavingTimer) Stop() bool {
+	if t.clock.leave {
+		runtime.Goexit()
+	}
+	return t.Timer.Stop()
+}
+
+func TestExpiry_AClockThatEndsTheGoroutineOfCloseHoldsUpNoOther(t *testing.T) {
+	leaving := &leavingClock{Virtual: clock.NewVirtual(began)}
+	b, err := memory.New(lamps, memory.Options{Clock: leaving, FirstRevision: 1})
+	require.NoError(t, err)
+	f := &fixture{T: t, Backend: b, ctx: t.Context(), clock: leaving.Virtual}
+	f.put("a", nil, backend.PutOptions{TTL: time.Minute})
+	notified := 0
+	w := f.watch(1, func() { notified++ })
+	require.Equal(t, []string{"ADDED a@2"}, f.read(w))
+	leaving.leave = true
+	inGoroutine(func() { _ = b.Close() })
+	leaving.leave = false
+	require.NotZero(t, notified)
+	_, err = w.Next(1)
+	require.ErrorIs(t, err, store.ErrClosed)
+	require.NoError(t, b.Close())
+	f.clock.Advance(24 * time.Hour) // a timer that was not stopped finds the storage closed
+	require.Zero(t, f.clock.Pending())
 }
 
 // The write has been made, though its caller does not return. The next write sets the alarm, and notifies watches.
