@@ -14,9 +14,12 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
+// MaxWorkers is the most workers of a pool. A worker is for a processor, not for turns that wait.
+const MaxWorkers = 10_000
+
 // SystemConfig configures a System. The zero value is ready to use.
 type SystemConfig struct {
-	// Workers is the number of workers of the pool; zero means GOMAXPROCS.
+	// Workers is the number of workers of the pool, at most [MaxWorkers]; zero means GOMAXPROCS.
 	Workers int
 	// Clock is the source of time; nil means [clock.Real].
 	Clock clock.Clock
@@ -41,6 +44,8 @@ func (c SystemConfig) validate() error {
 	switch {
 	case c.Workers < 0:
 		return &usercode.ConfigError{Field: "Workers", Problem: "is negative; use 0 for GOMAXPROCS, or the number of workers"}
+	case c.Workers > MaxWorkers:
+		return &usercode.ConfigError{Field: "Workers", Problem: fmt.Sprintf("is %d; give at most %d, or 0 for GOMAXPROCS", c.Workers, MaxWorkers)}
 	case c.Workers > 0 && c.Executor != nil:
 		return &usercode.ConfigError{Field: "Workers", Problem: "has no effect with Executor; set one of the two"}
 	}

@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"reflect"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/queue"
 )
+
+// MaxWorkers is the most calls of Reconcile that a controller makes at once. Each has a goroutine.
+const MaxWorkers = 1_000_000
 
 // Config configures a controller. Reconcile and either Source or Informer are required.
 type Config[T any] struct {
@@ -39,7 +43,7 @@ type Config[T any] struct {
 	// refer to something else by now, even if it is deleted.
 	Keys func(informer.Notification[T]) []string
 
-	// Workers is how many calls may run at once; zero means one.
+	// Workers is how many calls may run at once, at most [MaxWorkers]; zero means one.
 	Workers int
 	// Limiter decides how long a key that failed waits before it is tried again; nil
 	// means [queue.NewDefaultRateLimiter]: 5 ms and doubling, up to 1000 s, and longer
@@ -89,6 +93,8 @@ func (c *Config[T]) validate() error {
 		return wrong("Informer", "has a host and a prefix of its own; leave out Host and Prefix")
 	case c.Workers < 0:
 		return wrong("Workers", "is negative; zero means one")
+	case c.Workers > MaxWorkers:
+		return wrong("Workers", fmt.Sprintf("is %d; give at most %d: each has a goroutine", c.Workers, MaxWorkers))
 	case c.MaxAttempts < 0:
 		return wrong("MaxAttempts", "is negative; zero means any number")
 	case c.Resync < 0:

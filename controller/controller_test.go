@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -270,7 +271,7 @@ func TestNew_RefusesWhatCannotBe(t *testing.T) {
 		"Source":      {{Reconcile: reconcile}, {Reconcile: reconcile, Source: pods.Source(), Informer: shared}},
 		"Informer":    {{Reconcile: reconcile, Informer: shared, Host: pods.Host()}, {Reconcile: reconcile, Informer: shared, Prefix: "ns"}},
 		"Host":        {{Reconcile: reconcile, Source: pods.Source(), Host: &engine.Host{}}},
-		"Workers":     {{Reconcile: reconcile, Source: pods.Source(), Workers: -1}},
+		"Workers":     {{Reconcile: reconcile, Source: pods.Source(), Workers: -1}, {Reconcile: reconcile, Source: pods.Source(), Workers: math.MaxInt}},
 		"MaxAttempts": {{Reconcile: reconcile, Source: pods.Source(), MaxAttempts: -1}},
 		"Resync":      {{Reconcile: reconcile, Source: pods.Source(), Resync: -1}},
 	} {

@@ -27,7 +27,7 @@ var ErrIdle = errors.New("deterministic run is idle: nothing left that could end
 // HostConfig configures a Host. The zero value is for production: the real clock, a
 // pool worker per CPU, no logs.
 type HostConfig struct {
-	// Workers is the number of pool workers; zero means GOMAXPROCS.
+	// Workers is the number of pool workers, at most 10,000; zero means GOMAXPROCS.
 	Workers int
 	// Clock is the engines' clock; nil means the real one. A virtual clock that moves by
 	// more than a second while the pool runs a turn makes that a turn that holds a worker,

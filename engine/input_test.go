@@ -393,6 +393,8 @@ func TestInput_HostConfig(t *testing.T) {
 	wanted{engine.ErrConfig, []string{"CloseTimeout", "negative", "zero means"}}.require(t, err)
 	_, err = engine.NewHost(engine.HostConfig{Workers: -1})
 	wanted{engine.ErrConfig, []string{"Workers", "negative", "use 0"}}.require(t, err)
+	_, err = engine.NewHost(engine.HostConfig{Workers: math.MaxInt})
+	wanted{engine.ErrConfig, []string{"Workers", "at most 10000"}}.require(t, err)
 	_, err = engine.NewHost(engine.HostConfig{Workers: 1, Executor: actors.NewSeeded(1)})
 	wanted{engine.ErrConfig, []string{"Workers", "Executor", "set one"}}.require(t, err)
 }

@@ -164,5 +164,5 @@ func (w *Watch[T]) Behind() time.Duration { return w.core.Behind() }
 func (w *Watch[T]) Lost() uint64 { return w.core.Lost() }
 
 // Stalled reports whether the watch lagged more than [WatchOptions].Buffer and has not
-// caught up since.
+// caught up since. It stays as it was when the watch ended.
 func (w *Watch[T]) Stalled() bool { return w.core.Stalled() }
