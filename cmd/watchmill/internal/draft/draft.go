@@ -41,9 +41,6 @@ type Draft struct {
 // New begins a draft of the named file. Errors: those of opening the file for writing, and of
 // creating another next to it.
 func New(name string) (*Draft, error) {
-	if name == "" {
-		return nil, errNoName
-	}
 	old, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return NewFile(name, 0o666)
