@@ -147,7 +147,7 @@ func (c *Config) validateDurations() error {
 		value, fallback time.Duration
 	}{
 		{"RequestTimeout", c.RequestTimeout, DefaultRequestTimeout}, {"WatchTimeout", c.WatchTimeout, DefaultWatchTimeout},
-		{"MinPause", c.MinPause, DefaultMinPause}, {"MaxPause", c.MaxPause, max(DefaultMaxPause, c.MinPause)},
+		{"MinPause", c.MinPause, DefaultMinPause}, {"MaxPause", c.MaxPause, c.defaultMaxPause()},
 	} {
 		if d.value < 0 {
 			return wrongField(d.name, fmt.Sprintf("is %v, which is negative; zero is %v", d.value, d.fallback))
@@ -166,13 +166,16 @@ func (c *Config) validateDurations() error {
 func (c Config) withDefaults() Config {
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, DefaultRequestTimeout)
 	c.WatchTimeout = cmp.Or(c.WatchTimeout, DefaultWatchTimeout)
-	c.MaxPause = cmp.Or(c.MaxPause, max(DefaultMaxPause, c.MinPause))
+	c.MaxPause = cmp.Or(c.MaxPause, c.defaultMaxPause())
 	c.MinPause = cmp.Or(c.MinPause, DefaultMinPause)
 	c.Buffer = cmp.Or(c.Buffer, DefaultBuffer)
 	c.MaxList = cmp.Or(c.MaxList, DefaultMaxList)
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	return c
 }
+
+// defaultMaxPause returns the default of MaxPause, which is not less than MinPause.
+func (c *Config) defaultMaxPause() time.Duration { return max(DefaultMaxPause, c.MinPause) }
 
 func wrongField(name, problem string) error {
 	return &usercode.ConfigError{Field: "remote.Config." + name, Problem: problem}

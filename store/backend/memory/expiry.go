@@ -35,9 +35,9 @@ func (b *Backend) deleteExpired() {
 	b.setAlarms(len(expired), now)
 }
 
-// setAlarms sets the alarms after so many deletions. The caller holds the lock.
-func (b *Backend) setAlarms(deletions int, now time.Time) {
-	if deletions > 0 {
+// setAlarms sets the alarms after that many changes of objects. The caller holds the lock.
+func (b *Backend) setAlarms(changes int, now time.Time) {
+	if changes > 0 {
 		b.trimLater(now)
 	}
 	b.expire.SetTo(b.expiries, now)

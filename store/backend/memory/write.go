@@ -145,8 +145,7 @@ func (b *Backend) put(w put) ([]*waiting.Follower, error) {
 		b.expiries.Add(o, w.size)
 	}
 	b.commit(ev, w.oldSize)
-	b.expire.SetTo(b.expiries, now)
-	b.trimLater(now)
+	b.setAlarms(1, now)
 	return b.waiting.Take(), nil
 }
 
@@ -186,8 +185,7 @@ func (b *Backend) remove(key string, size int, expect store.Revision) (*store.Ob
 		return nil, nil, err
 	}
 	gone := b.commitDeletion(last, size, now)
-	b.trimLater(now)
-	b.expire.SetTo(b.expiries, now)
+	b.setAlarms(1, now)
 	return gone, b.waiting.Take(), nil
 }
 
