@@ -69,6 +69,8 @@ type Config[T any] struct {
 	// If Source is an engine that cannot read its storage at first, that engine's OnError is told, too. A
 	// program that gives both the same OnError can leave out each [*informer.SourceError] that is not Final.
 	OnError func(error)
+	// Metrics, if any, gets measurements; see package controller/prommetrics.
+	Metrics Metrics
 }
 
 // Result says what follows a successful call. The zero value means nothing.
@@ -110,6 +112,7 @@ type settings struct {
 	maxAttempts int
 	limiter     queue.RateLimiter[string]
 	onError     func(error)
+	metrics     Metrics // nil without
 	reconcile   func(ctx context.Context, key string) (Result, error)
 	// synced reports whether it is known which objects there are.
 	synced func() bool
@@ -119,7 +122,7 @@ type settings struct {
 func (c *Config[T]) settings() settings {
 	return settings{
 		name:    cmp.Or(c.Name, reflect.TypeFor[T]().String()),
-		workers: c.Workers, maxAttempts: c.MaxAttempts, limiter: c.Limiter, onError: c.OnError,
+		workers: c.Workers, maxAttempts: c.MaxAttempts, limiter: c.Limiter, onError: c.OnError, metrics: c.Metrics,
 	}
 }
 

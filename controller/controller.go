@@ -190,6 +190,8 @@ func (c *Controller[T]) Close() error { return c.core.close() }
 type Stats struct {
 	// Queue says how many keys wait, are being reconciled, and are delayed.
 	Queue queue.WorkQueueStats
+	// Workers is how many calls may run at once.
+	Workers int
 	// Lag is how many changes wait for Keys, including the one that it is called for.
 	Lag int
 	// Reconciled counts the calls that succeeded, Failed those that failed, and

@@ -60,10 +60,12 @@ func newCore(cfg settings, host *engine.Host) (controllerCore, error) {
 			return nil, err
 		}
 	}
+	queueConfig := queue.WorkQueueConfig[string]{Clock: c.host.Clock(), Limiter: cfg.limiter, OnReady: c.wakeIdle}
+	if cfg.metrics != nil {
+		queueConfig.Metrics = queueMetrics{cfg.metrics, cfg.name}
+	}
 	var err error
-	c.queue, err = queue.NewWorkQueue(queue.WorkQueueConfig[string]{
-		Clock: c.host.Clock(), Limiter: cfg.limiter, OnReady: c.wakeIdle,
-	})
+	c.queue, err = queue.NewWorkQueue(queueConfig)
 	if err != nil && c.ownHost {
 		_ = c.host.Close() // nothing runs on it
 	}
@@ -124,7 +126,11 @@ func (c *core) enqueue(keys []string) {
 }
 
 func (c *core) add(key string, delay time.Duration) error {
-	err := c.queue.AddAfter(key, delay)
+	add := func() error { return c.queue.AddAfter(key, delay) }
+	if delay <= 0 {
+		add = func() error { return c.queue.Add(key) } // which counts as no retry
+	}
+	err := add()
 	if errors.Is(err, queue.ErrShutDown) {
 		return ErrClosed
 	}
@@ -145,13 +151,16 @@ func (c *core) wakeIdle() {
 // reconcile reconciles a key that was taken from the queue.
 func (c *core) reconcile(key string) {
 	c.began(key)
+	var began time.Time
 	var result Result
 	err := usercode.ErrGoexit // unless the call returns
 	defer c.queue.Done(key)   // even if OnError or the limiter ends the goroutine
 	defer func() {
 		c.returned(key)
-		c.finish(key, result, err)
+		err := c.finish(key, result, err)
+		c.measure(began, Call{Key: key, After: result.After, Err: err})
 	}()
+	began = c.now()
 	failed := usercode.Call("Reconcile", key, func() { result, err = c.cfg.reconcile(c.life, key) })
 	if failed != nil {
 		err = failed
@@ -170,8 +179,9 @@ func (c *core) returned(key string) {
 	delete(c.running, key)
 }
 
-// finish counts a call that has returned, and decides when the key is reconciled again.
-func (c *core) finish(key string, result Result, err error) {
+// finish counts a call that has returned, and decides when the key is reconciled again. It returns
+// the error that the call is reported with.
+func (c *core) finish(key string, result Result, err error) error {
 	switch {
 	case err == nil:
 		c.reconciled.Add(1)
@@ -179,15 +189,17 @@ func (c *core) finish(key string, result Result, err error) {
 			_ = c.queue.AddAfter(key, result.After)
 		}
 		c.forget(key)
+		return nil
 	case c.life.Err() != nil && !errors.Is(err, usercode.ErrPanic) && !errors.Is(err, usercode.ErrGoexit):
 		// The controller is being closed, which is why the call failed. It is not the reason for a panic.
+		return ErrClosed
 	default:
-		c.fail(key, err)
+		return c.fail(key, err)
 	}
 }
 
 // fail reports an error, and schedules another try of the key unless it is given up.
-func (c *core) fail(key string, err error) {
+func (c *core) fail(key string, err error) *ReconcileError {
 	c.failed.Add(1)
 	failure := &ReconcileError{Controller: c.cfg.name, Key: key, Attempts: c.count(key), Err: err}
 	tooOften := c.cfg.maxAttempts > 0 && failure.Attempts >= c.cfg.maxAttempts
@@ -203,6 +215,7 @@ func (c *core) fail(key string, err error) {
 	if panicked := usercode.Call("Config.OnError", key, func() { c.cfg.onError(failure) }); panicked != nil {
 		logger.Error("OnError failed", "reason", panicked, "error", failure)
 	}
+	return failure
 }
 
 // count counts a failed call for key and returns how many have failed in a row.
@@ -313,7 +326,7 @@ func (c *core) rest() {
 
 func (c *core) stats() Stats {
 	return Stats{
-		Queue: c.queue.Stats(), Lag: c.handler.Lag(), Reconciled: c.reconciled.Load(), Failed: c.failed.Load(), GivenUp: c.givenUp.Load(),
+		Queue: c.queue.Stats(), Workers: c.cfg.workers, Lag: c.handler.Lag(), Reconciled: c.reconciled.Load(), Failed: c.failed.Load(), GivenUp: c.givenUp.Load(),
 	}
 }
 

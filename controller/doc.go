@@ -44,6 +44,11 @@
 // panicked. A source that fails is tried again. One that has ended for good closes
 // Controller.Done, and Controller.Err says why.
 //
+// # Metrics
+//
+// Stats has the current numbers, and Config.Metrics gets how long keys wait and calls take. Package
+// controller/prommetrics shows both to Prometheus.
+//
 // # Closing
 //
 // Close ends the contexts of the calls that run and waits for them. It drops what is

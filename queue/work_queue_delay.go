@@ -31,8 +31,8 @@ func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) (err error) {
 	if q.shutDown {
 		return ErrShutDown
 	}
-	q.meter.call(WorkQueueMetrics.Retried)
-	defer func() { // even if a function of the user ends the goroutine
+	defer q.meter.call(WorkQueueMetrics.Retried) // last, since it may end the goroutine
+	defer func() {                               // even if a function of the user ends the goroutine
 		if failed := q.arm(); err == nil {
 			err = failed
 		}

@@ -126,6 +126,24 @@ func TestWorkQueue_LosesNoItemWhenItsUsersFunctionsEndTheGoroutine(t *testing.T)
 	})
 }
 
+// leavingRetries are metrics that end the goroutine whenever an item is delayed.
+type leavingRetries struct{ recorder }
+
+func (*leavingRetries) Retried() { runtime.Goexit() }
+
+func TestWorkQueue_DelaysAnItemThoughItsMetricsEndTheGoroutine(t *testing.T) {
+	virtual := clock.NewVirtual(time.Unix(0, 0))
+	q := newWork(t, queue.WorkQueueConfig[string]{Clock: virtual, Metrics: &leavingRetries{}})
+	for item, delay := range map[string]time.Duration{"now": 0, "later": time.Second} {
+		var done sync.WaitGroup
+		done.Go(func() { _ = q.AddAfter(item, delay) })
+		done.Wait()
+	}
+	require.Equal(t, "now", get(t, q))
+	virtual.Advance(time.Second)
+	require.Equal(t, "later", get(t, q))
+}
+
 // failing ends the goroutine of the first worker that is given an item.
 type failing struct {
 	recorder

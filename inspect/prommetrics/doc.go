@@ -1,5 +1,5 @@
 // Package prommetrics shows engines to Prometheus. An engine does not need it: only
-// programs that import it depend on client_golang.
+// programs that import it depend on client_golang. Package controller/prommetrics shows controllers.
 //
 //	metrics := prommetrics.New(prommetrics.Options{})
 //	host, err := engine.NewHost(engine.HostConfig{Metrics: metrics})
@@ -16,11 +16,6 @@
 // apiserver_terminated_watchers_total, apiserver_cache_list_*,
 // apiserver_resource_objects and apiserver_watch_events_dispatch_duration_seconds,
 // which has the label stage. Metrics that it does not have begin with watchmill_.
-//
-// # Controllers
-//
-// A controller is not an engine, and is not collected. Its numbers are in controller.Stats: register
-// functions of them, as the example of a controller does.
 //
 // # Cost
 //

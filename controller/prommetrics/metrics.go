@@ -1,0 +1,216 @@
+package prommetrics
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/watchmill/watchmill/controller"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// Options configures [New]. The zero value means the defaults.
+type Options struct {
+	// Durations are the bounds of the histogram of how long calls of Reconcile take, in seconds
+	// and in any order; none means those of controller-runtime, from 5 ms to 60 s.
+	Durations []float64
+}
+
+// withDefaults returns o with defaults for what was left out, and the bounds in order, each once.
+func (o Options) withDefaults() Options {
+	o.Durations = slices.Compact(slices.Sorted(slices.Values(o.Durations)))
+	if len(o.Durations) == 0 {
+		o.Durations = []float64{
+			0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9,
+			1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+		}
+	}
+	return o
+}
+
+// Controller is what is observed: a [*controller.Controller] of any type.
+type Controller interface {
+	Name() string
+	Stats() controller.Stats
+}
+
+// Metrics is a [prometheus.Collector] of controllers, and their [controller.Metrics]. All methods
+// are safe for concurrent use.
+type Metrics struct {
+	calls     *prometheus.CounterVec
+	errors    *prometheus.CounterVec
+	panics    *prometheus.CounterVec
+	givenUp   *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+	queued    *prometheus.CounterVec
+	delayed   *prometheus.CounterVec
+	waits     *prometheus.HistogramVec
+	works     *prometheus.HistogramVec
+
+	mu          sync.Mutex
+	controllers []observed
+}
+
+// observed is an observed controller.
+type observed struct {
+	name string
+	of   Controller
+}
+
+var (
+	_ prometheus.Collector = (*Metrics)(nil)
+	_ controller.Metrics   = (*Metrics)(nil)
+)
+
+// The labels of controller-runtime: both labels of a queue have the controller's name.
+var (
+	perController = []string{"controller"}
+	perQueue      = []string{"name", "controller"}
+)
+
+// The values of the label result.
+const (
+	succeeded = "success"
+	again     = "requeue_after"
+	failed    = "error"
+	ended     = "closed" // which controller-runtime does not have
+)
+
+// New returns metrics without a controller; see [Metrics.Observe].
+func New(options Options) *Metrics {
+	options = options.withDefaults()
+	queueTimes := prometheus.ExponentialBuckets(10e-9, 10, 12)
+	return &Metrics{
+		calls:     counters("controller_runtime_reconcile_total", "Calls of Reconcile, by result.", "controller", "result"),
+		errors:    counters("controller_runtime_reconcile_errors_total", "Calls of Reconcile that failed, those that panicked among them.", perController...),
+		panics:    counters("controller_runtime_reconcile_panics_total", "Calls of Reconcile that panicked.", perController...),
+		givenUp:   counters("controller_runtime_terminal_reconcile_errors_total", "Failed calls after which the key was given up.", perController...),
+		durations: histograms("controller_runtime_reconcile_time_seconds", "How long calls of Reconcile take.", options.Durations, perController...),
+		queued:    counters("workqueue_adds_total", "Keys that were added to those to be reconciled.", perQueue...),
+		delayed:   counters("workqueue_retries_total", "Keys that were to be added after a delay.", perQueue...),
+		waits:     histograms("workqueue_queue_duration_seconds", "How long keys are queued until a worker takes them.", queueTimes, perQueue...),
+		works:     histograms("workqueue_work_duration_seconds", "How long workers have keys: as long as Reconcile takes.", queueTimes, perQueue...),
+	}
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+}
+
+// series are the metrics that count by themselves.
+func (m *Metrics) series() []prometheus.Collector {
+	return []prometheus.Collector{m.calls, m.errors, m.panics, m.givenUp, m.durations, m.queued, m.delayed, m.waits, m.works}
+}
+
+// Observe adds a controller to the collected ones, until Forget. Adding it again does nothing.
+// Counters and histograms also require that m is the controller's [controller.Config].Metrics. It
+// panics with a [*usercode.ConfigError] if c is nil.
+func (m *Metrics) Observe(c Controller) {
+	if c == nil {
+		panic(&usercode.ConfigError{Field: "c", Problem: "is nil; give a controller that controller.New has returned"})
+	}
+	name := label(c.Name())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.ContainsFunc(m.controllers, func(o observed) bool { return o.of == c }) {
+		m.controllers = append(m.controllers, observed{name, c})
+		m.beginAtZero(name)
+	}
+}
+
+// beginAtZero makes the counters of a controller, so that their first increase is seen.
+func (m *Metrics) beginAtZero(name string) {
+	for _, result := range []string{succeeded, again, failed} {
+		m.calls.WithLabelValues(name, result)
+	}
+	for _, c := range []*prometheus.CounterVec{m.errors, m.panics, m.givenUp} {
+		c.WithLabelValues(name)
+	}
+	for _, c := range []*prometheus.CounterVec{m.queued, m.delayed} {
+		c.WithLabelValues(name, name)
+	}
+}
+
+// Forget removes a controller from the collected ones and, unless another that is observed has its
+// name, the counters and histograms of that name. Close the controller before.
+func (m *Metrics) Forget(c Controller) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := slices.IndexFunc(m.controllers, func(o observed) bool { return o.of == c })
+	if at < 0 {
+		return
+	}
+	name := m.controllers[at].name
+	m.controllers = slices.Delete(slices.Clone(m.controllers), at, at+1)
+	if slices.ContainsFunc(m.controllers, func(o observed) bool { return o.name == name }) {
+		return
+	}
+	of := prometheus.Labels{"controller": name}
+	for _, c := range []*prometheus.CounterVec{m.calls, m.errors, m.panics, m.givenUp, m.queued, m.delayed} {
+		c.DeletePartialMatch(of)
+	}
+	for _, h := range []*prometheus.HistogramVec{m.durations, m.waits, m.works} {
+		h.DeletePartialMatch(of)
+	}
+}
+
+// label returns a name as a label, which must be UTF-8.
+func label(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
+
+// Queued implements [controller.Metrics].
+func (m *Metrics) Queued(controller string) {
+	name := label(controller)
+	m.queued.WithLabelValues(name, name).Inc()
+}
+
+// Waited implements [controller.Metrics].
+func (m *Metrics) Waited(controller string, waited time.Duration) {
+	name := label(controller)
+	m.waits.WithLabelValues(name, name).Observe(waited.Seconds())
+}
+
+// Delayed implements [controller.Metrics].
+func (m *Metrics) Delayed(controller string) {
+	name := label(controller)
+	m.delayed.WithLabelValues(name, name).Inc()
+}
+
+// Reconciled implements [controller.Metrics].
+func (m *Metrics) Reconciled(name string, call controller.Call) {
+	name = label(name)
+	m.durations.WithLabelValues(name).Observe(call.Took.Seconds())
+	m.works.WithLabelValues(name, name).Observe(call.Took.Seconds())
+	m.calls.WithLabelValues(name, result(call)).Inc()
+	var failure *controller.ReconcileError
+	if !errors.As(call.Err, &failure) {
+		return
+	}
+	m.errors.WithLabelValues(name).Inc()
+	if failure.GivenUp {
+		m.givenUp.WithLabelValues(name).Inc()
+	}
+	if errors.Is(failure, usercode.ErrPanic) || errors.Is(failure, usercode.ErrGoexit) {
+		m.panics.WithLabelValues(name).Inc()
+	}
+}
+
+// result is the label of that name.
+func result(call controller.Call) string {
+	switch {
+	case errors.Is(call.Err, controller.ErrReconcile):
+		return failed
+	case call.Err != nil:
+		return ended
+	case call.After > 0:
+		return again
+	}
+	return succeeded
+}
