@@ -186,6 +186,13 @@ func (c *Controller[T]) Stats() Stats { return c.core.stats() }
 // [engine.ErrInHandler]; see [engine.Engine.Close]. Closing again waits again.
 func (c *Controller[T]) Close() error { return c.core.close() }
 
+// Observed is a [*Controller] of any type, for what shows its numbers: packages
+// controller/prommetrics and inspect.
+type Observed interface {
+	Name() string
+	Stats() Stats
+}
+
 // Stats are the numbers of a controller.
 type Stats struct {
 	// Queue says how many keys wait, are being reconciled, and are delayed.

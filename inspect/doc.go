@@ -1,10 +1,11 @@
-// Package inspect shows what engines are doing: a page that is live, and the same
-// as JSON. It answers "which watch is slow?" first.
+// Package inspect shows what engines and controllers are doing: a page that is live, and
+// the same as JSON. It answers "which watch is slow?" first.
 //
 //	mux.Handle("/debug/watchmill/", inspect.Handler(host))
 //
-//	engine.Host ◀── Engines, Stats, Watches, Ends, Mailboxes ── State
-//	                                                             │
+//	engine.Host           ◀── Engines, Stats, Watches, Ends, Mailboxes ── State
+//	controller.Controller ◀── Stats ─────────────────────────────────────── │
+//	                                                                        │
 //	GET …/        the page: one file, light and dark, also on a phone
 //	GET …/state   a State as JSON
 //	GET …/events  a State a second, as server-sent events

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -29,6 +30,8 @@ const (
 type Options struct {
 	// Engines are the hosts whose engines are shown, none of them nil.
 	Engines []*engine.Host
+	// Controllers are shown, too, none of them nil.
+	Controllers []controller.Observed
 	// Hosts are names, without a port. Requests whose Host header has one of them are
 	// answered to other machines, too: those of a proxy that authorises requests. Case
 	// does not matter. Requests of localhost and loopback addresses are answered to this
@@ -41,12 +44,21 @@ type Options struct {
 func Handler(hosts ...*engine.Host) http.Handler { return Options{Engines: hosts}.Handler() }
 
 // Handler returns a handler as the options say. It panics with a [*usercode.ConfigError] if a
-// host is nil or zero, which otherwise every request would do.
+// host is nil or zero, or a controller nil, which otherwise every request would do.
 func (o Options) Handler() http.Handler {
-	if err := checkHosts("Engines", o.Engines); err != nil {
+	if err := o.validate(); err != nil {
 		panic(err)
 	}
 	return handler(o)
+}
+
+func (o Options) validate() error {
+	for i, c := range o.Controllers {
+		if c == nil {
+			return &usercode.ConfigError{Field: fmt.Sprintf("Controllers[%d]", i), Problem: "is nil; give one that controller.New has returned"}
+		}
+	}
+	return checkHosts("Engines", o.Engines)
 }
 
 // checkHosts returns a [*usercode.ConfigError] for the first of a field's hosts that is nil or zero.
@@ -77,7 +89,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only this machine is answered: use localhost there, or name the host of a server that authorises requests in inspect.Options.Hosts", http.StatusForbidden)
 	case strings.HasSuffix(r.URL.Path, "/state"):
 		head.Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(Take(h.Engines...)) // fails only if the client has gone
+		_ = json.NewEncoder(w).Encode(Options(h).State()) // fails only if the client has gone
 	case strings.HasSuffix(r.URL.Path, "/events"):
 		h.stream(w, r)
 	default:
@@ -134,7 +146,7 @@ func (h handler) stream(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for r.Method == http.MethodGet {
-		state, err := json.Marshal(Take(h.Engines...))
+		state, err := json.Marshal(Options(h).State())
 		if err != nil {
 			return
 		}

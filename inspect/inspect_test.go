@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/inspect"
 	"github.com/watchmill/watchmill/usercode"
@@ -311,6 +312,36 @@ func TestEvents_AreStates(t *testing.T) {
 		seen = next().Engines[0].Revision
 	}
 	require.Equal(t, o.Revision, seen)
+}
+
+func TestState_ShowsControllers(t *testing.T) {
+	host, pods := newPods(t)
+	runs, hold := make(chan string), make(chan struct{})
+	c, err := controller.New(controller.Config[pod]{
+		Source: pods.Source(), Host: host, Name: "scheduler",
+		Reconcile: func(_ context.Context, key string, _ *engine.Object[pod]) (controller.Result, error) {
+			runs <- key
+			<-hold
+			return controller.Result{}, nil
+		},
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	defer close(hold)
+	require.Equal(t, "a/b", <-runs)
+	require.NoError(t, c.Enqueue("waits"))
+	options := inspect.Options{Engines: []*engine.Host{host}, Controllers: []controller.Observed{c}}
+	var state inspect.State
+	require.NoError(t, json.NewDecoder(get(options.Handler(), "GET", "http://localhost/state").Body).Decode(&state))
+	require.Len(t, state.Engines, 1)
+	require.Len(t, state.Controllers, 1)
+	require.Positive(t, state.Controllers[0].Longest)
+	state.Controllers[0].Longest = 0
+	require.Equal(t, []inspect.Controller{{Name: "scheduler", Workers: 1, Queued: 1, Running: 1}}, state.Controllers)
+	require.NotNil(t, inspect.Take(host).Controllers, "a list in JSON, of none")
+	require.PanicsWithError(t, "invalid configuration: Controllers[1] is nil; give one that controller.New has returned", func() {
+		inspect.Options{Controllers: []controller.Observed{c, nil}}.Handler()
+	})
 }
 
 // The panic is where the host is given, and not in a request.

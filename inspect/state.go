@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -14,8 +15,9 @@ const MaxWatches = 100
 
 // State is what engines are doing at one moment. Durations are in seconds.
 type State struct {
-	At      time.Time
-	Engines []Engine
+	At          time.Time
+	Engines     []Engine
+	Controllers []Controller
 	// Actors are the actors that have queues, of all hosts. Timers is how many timers are
 	// armed.
 	Actors []actors.MailboxInfo
@@ -79,10 +81,27 @@ type End struct {
 	Delivered         uint64
 }
 
+// Controller is the state of a controller. Queued, Running and Delayed are numbers of keys: those
+// that wait for one of the Workers, are being reconciled, and wait for their delay. Lag is how many
+// changes of objects have not been queued yet.
+type Controller struct {
+	Name                              string
+	Workers, Queued, Running, Delayed int
+	Lag                               int
+	// Longest is how long the longest of the calls of Reconcile that run has been running.
+	Longest float64
+	// Reconciled, Failed and GivenUp are totals: calls that succeeded and that failed, and keys that
+	// were given up.
+	Reconciled, Failed, GivenUp uint64
+}
+
 // Take returns the state of all engines on the hosts.
-func Take(hosts ...*engine.Host) State {
-	s := State{At: time.Now(), Engines: []Engine{}, Actors: []actors.MailboxInfo{}}
-	for i, h := range hosts {
+func Take(hosts ...*engine.Host) State { return Options{Engines: hosts}.State() }
+
+// State returns the state of the engines and controllers.
+func (o Options) State() State {
+	s := State{At: time.Now(), Engines: []Engine{}, Controllers: []Controller{}, Actors: []actors.MailboxInfo{}}
+	for i, h := range o.Engines {
 		now := h.Clock().Now()
 		for _, r := range h.Engines() {
 			e := engineState(r, now)
@@ -92,7 +111,18 @@ func Take(hosts ...*engine.Host) State {
 		s.Actors = append(s.Actors, engine.SystemOf(h).Mailboxes()...)
 		s.Timers += h.Timers()
 	}
+	for _, c := range o.Controllers {
+		s.Controllers = append(s.Controllers, controllerState(c))
+	}
 	return s
+}
+
+func controllerState(c controller.Observed) Controller {
+	stats := c.Stats()
+	return Controller{
+		Name: c.Name(), Workers: stats.Workers, Queued: stats.Queue.Queued, Running: stats.Queue.Running, Delayed: stats.Queue.Delayed,
+		Lag: stats.Lag, Longest: stats.Queue.Longest.Seconds(), Reconciled: stats.Reconciled, Failed: stats.Failed, GivenUp: stats.GivenUp,
+	}
 }
 
 func engineState(r engine.Running, now time.Time) Engine {

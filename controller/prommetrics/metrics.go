@@ -32,12 +32,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Controller is what is observed: a [*controller.Controller] of any type.
-type Controller interface {
-	Name() string
-	Stats() controller.Stats
-}
-
 // Metrics is a [prometheus.Collector] of controllers, and their [controller.Metrics]. All methods
 // are safe for concurrent use.
 type Metrics struct {
@@ -55,10 +49,10 @@ type Metrics struct {
 	controllers []observed
 }
 
-// observed is an observed controller.
+// observed is an observed controller, with its name as a label.
 type observed struct {
 	name string
-	of   Controller
+	of   controller.Observed
 }
 
 var (
@@ -113,7 +107,7 @@ func (m *Metrics) series() []prometheus.Collector {
 // Observe adds a controller to the collected ones, until Forget. Adding it again does nothing.
 // Counters and histograms also require that m is the controller's [controller.Config].Metrics. It
 // panics with a [*usercode.ConfigError] if c is nil.
-func (m *Metrics) Observe(c Controller) {
+func (m *Metrics) Observe(c controller.Observed) {
 	if c == nil {
 		panic(&usercode.ConfigError{Field: "c", Problem: "is nil; give a controller that controller.New has returned"})
 	}
@@ -141,7 +135,7 @@ func (m *Metrics) beginAtZero(name string) {
 
 // Forget removes a controller from the collected ones and, unless another that is observed has its
 // name, the counters and histograms of that name. Close the controller before.
-func (m *Metrics) Forget(c Controller) {
+func (m *Metrics) Forget(c controller.Observed) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := slices.IndexFunc(m.controllers, func(o observed) bool { return o.of == c })

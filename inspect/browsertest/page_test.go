@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed" // embeds the script that examines the page
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/inspect"
 )
@@ -191,6 +193,41 @@ func TestPage_HasTheStuckConsumerOnTop(t *testing.T) {
 				for _, text := range []string{"pods", "orders", "mailer", "clumsy", "panicked", "watching at", "1 stalled"} {
 					require.Contains(t, s.Text, text)
 				}
+			})
+		}
+	}
+}
+
+// A controller is shown below the engines, with what waits for its workers.
+func TestPage_ShowsControllers(t *testing.T) {
+	host := load(t)
+	lamps, err := engine.New(engine.Config[pod]{Key: func(p pod) string { return p.Name }, Name: "lamps", Host: host})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, lamps.Close()) }()
+	runs, hold := make(chan struct{}), make(chan struct{})
+	switches, err := controller.New(controller.Config[pod]{
+		Source: lamps.Source(), Host: host, Name: "switches",
+		Reconcile: func(context.Context, string, *engine.Object[pod]) (controller.Result, error) {
+			runs <- struct{}{}
+			<-hold
+			return controller.Result{}, nil
+		},
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, switches.Close()) }()
+	defer close(hold)
+	require.NoError(t, switches.Enqueue("is reconciled"))
+	<-runs
+	require.NoError(t, switches.Enqueue("waits"))
+	server := httptest.NewServer(inspect.Options{Engines: []*engine.Host{host}, Controllers: []controller.Observed{switches}}.Handler())
+	defer server.Close()
+	for _, theme := range []string{"light", "dark"} {
+		for _, width := range []int64{1200, 390} {
+			t.Run(fmt.Sprint(theme, " ", width), func(t *testing.T) {
+				s := show(t, server.URL+"/", theme, width)
+				require.Regexp(t, `Controllers\s+controller\s+queued\s+running\s[^§]*\sswitches\s+1\s+1 of 1\s+\d+\.\d s\s`, s.Text)
+				require.Empty(t, s.Faint)
+				require.False(t, s.Overflow)
 			})
 		}
 	}
