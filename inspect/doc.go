@@ -1,10 +1,11 @@
-// Package inspect shows what engines and controllers are doing: a page that is live, and
-// the same as JSON. It answers "which watch is slow?" first.
+// Package inspect shows what engines, informers and controllers are doing: a page that is
+// live, and the same as JSON. It answers "which watch is slow?" first.
 //
 //	mux.Handle("/debug/watchmill/", inspect.Handler(host))
 //
-//	engine.Host           ◀── Engines, Stats, Watches, Ends, Mailboxes ── State
-//	controller.Controller ◀── Stats ─────────────────────────────────────── │
+//	engine.Host             ◀── Engines, Stats, Watches, Ends, Mailboxes ──┐
+//	informer.SharedInformer ◀── Stats, Handlers ───────────────────────── State
+//	controller.Controller   ◀── Stats ─────────────────────────────────────┘│
 //	                                                                        │
 //	GET …/        the page: one file, light and dark, also on a phone
 //	GET …/state   a State as JSON
@@ -23,6 +24,6 @@
 //
 // # Cost
 //
-// Nothing while no request runs. Each state takes about a microsecond per watch,
-// and holds the [MaxWatches] that are behind the longest.
+// Nothing while no request runs. Each state takes about a microsecond per watch and handler,
+// and holds the [MaxWatches] that are the furthest behind.
 package inspect

@@ -13,6 +13,7 @@ import (
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -30,7 +31,8 @@ const (
 type Options struct {
 	// Engines are the hosts whose engines are shown, none of them nil.
 	Engines []*engine.Host
-	// Controllers are shown, too, none of them nil.
+	// Informers and Controllers are shown, too, none of them nil.
+	Informers   []informer.Observed
 	Controllers []controller.Observed
 	// Hosts are names, without a port. Requests whose Host header has one of them are
 	// answered to other machines, too: those of a proxy that authorises requests. Case
@@ -44,7 +46,7 @@ type Options struct {
 func Handler(hosts ...*engine.Host) http.Handler { return Options{Engines: hosts}.Handler() }
 
 // Handler returns a handler as the options say. It panics with a [*usercode.ConfigError] if a
-// host is nil or zero, or a controller nil, which otherwise every request would do.
+// host is nil or zero, or another part nil, which otherwise every request would do.
 func (o Options) Handler() http.Handler {
 	if err := o.validate(); err != nil {
 		panic(err)
@@ -53,6 +55,11 @@ func (o Options) Handler() http.Handler {
 }
 
 func (o Options) validate() error {
+	for i, shown := range o.Informers {
+		if shown == nil {
+			return &usercode.ConfigError{Field: fmt.Sprintf("Informers[%d]", i), Problem: "is nil; give one that informer.New has returned"}
+		}
+	}
 	for i, c := range o.Controllers {
 		if c == nil {
 			return &usercode.ConfigError{Field: fmt.Sprintf("Controllers[%d]", i), Problem: "is nil; give one that controller.New has returned"}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/inspect"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -89,6 +90,36 @@ func Example() {
 	err = json.NewDecoder(answer.Body).Decode(&state)
 	fmt.Println(answer.StatusCode, state.Engines[0].Name, err)
 	// Output: 200 pods <nil>
+}
+
+// The page of a service that has a controller.
+func ExampleOptions() {
+	pods, err := engine.New(engine.Config[pod]{Key: func(p pod) string { return p.Name }, Name: "pods"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pods.Close()
+	scheduler, err := controller.New(controller.Config[pod]{
+		Source: pods.Source(), Host: pods.Host(), Name: "scheduler",
+		Reconcile: func(context.Context, string, *engine.Object[pod]) (controller.Result, error) {
+			return controller.Result{}, nil
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer scheduler.Close()
+	shown := inspect.Options{
+		Engines:     []*engine.Host{pods.Host()},
+		Informers:   []informer.Observed{scheduler.Informer()},
+		Controllers: []controller.Observed{scheduler},
+	}
+	http.NewServeMux().Handle("/debug/watchmill/", shown.Handler())
+	state := shown.State() // what the page shows
+	fmt.Println(state.Engines[0].Name, state.Informers[0].Name, state.Controllers[0].Name)
+	// Output: pods scheduler scheduler
 }
 
 func ExampleListen() {
@@ -312,6 +343,33 @@ func TestEvents_AreStates(t *testing.T) {
 		seen = next().Engines[0].Revision
 	}
 	require.Equal(t, o.Revision, seen)
+}
+
+func TestState_ShowsInformers(t *testing.T) {
+	host, pods := newPods(t)
+	mirror, err := informer.New(informer.Config[pod]{Source: pods.Source(), Host: host, Name: "mirror"})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, mirror.Close()) }()
+	called, hold := make(chan struct{}), make(chan struct{})
+	_, err = mirror.Subscribe(func(informer.Notification[pod]) {
+		close(called)
+		<-hold
+	}, informer.HandlerOptions{Name: "stuck"})
+	require.NoError(t, err)
+	defer close(hold)
+	<-called
+	options := inspect.Options{Informers: []informer.Observed{mirror}}
+	var state inspect.State
+	require.NoError(t, json.NewDecoder(get(options.Handler(), "GET", "http://localhost/state").Body).Decode(&state))
+	require.Len(t, state.Informers, 1)
+	shown := state.Informers[0]
+	require.Equal(t, []inspect.InformerHandler{{Name: "stuck", Policy: "merge", Lag: 1, Called: true}}, shown.Handlers)
+	require.Equal(t, [3]any{"mirror", 1, 1}, [3]any{shown.Name, shown.Objects, shown.Running})
+	require.Equal(t, mirror.Revision(), shown.Revision)
+	require.NotNil(t, inspect.Take(host).Informers, "a list in JSON, of none")
+	require.PanicsWithError(t, "invalid configuration: Informers[0] is nil; give one that informer.New has returned", func() {
+		inspect.Options{Informers: []informer.Observed{nil}}.Handler()
+	})
 }
 
 func TestState_ShowsControllers(t *testing.T) {

@@ -7,16 +7,18 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 )
 
-// MaxWatches is the largest number of watches of an engine in a [State]: those that are
-// behind the longest.
+// MaxWatches is the largest number of watches of an engine, and of handlers of an informer, in a
+// [State]: those that are the furthest behind.
 const MaxWatches = 100
 
 // State is what engines are doing at one moment. Durations are in seconds.
 type State struct {
 	At          time.Time
 	Engines     []Engine
+	Informers   []Informer
 	Controllers []Controller
 	// Actors are the actors that have queues, of all hosts. Timers is how many timers are
 	// armed.
@@ -52,7 +54,7 @@ type Engine struct {
 	Ends []End
 }
 
-// Source is the state of an engine's Reflector. Errors counts those of the backend, and
+// Source is the state of the Reflector of an engine or informer. Errors counts those of the backend, and
 // LastError is the last of them, "" for none.
 type Source struct {
 	Phase     string
@@ -81,6 +83,25 @@ type End struct {
 	Delivered         uint64
 }
 
+// Informer is the state of an informer. Objects and Quarantined are numbers of its objects, Running
+// that of its handlers, of which Handlers has the slowest.
+type Informer struct {
+	Name                 string
+	Revision             engine.Revision
+	Objects, Quarantined int
+	Source               Source
+	Running              int
+	Handlers             []InformerHandler
+}
+
+// InformerHandler is the state of a handler of an informer. Lag is how many notifications are pending. Synced:
+// it has handled its initial state. Called: it is being called.
+type InformerHandler struct {
+	Name, Policy   string
+	Lag            int
+	Synced, Called bool
+}
+
 // Controller is the state of a controller. Queued, Running and Delayed are numbers of keys: those
 // that wait for one of the Workers, are being reconciled, and wait for their delay. Lag is how many
 // changes of objects have not been queued yet.
@@ -98,9 +119,9 @@ type Controller struct {
 // Take returns the state of all engines on the hosts.
 func Take(hosts ...*engine.Host) State { return Options{Engines: hosts}.State() }
 
-// State returns the state of the engines and controllers.
+// State returns the state of the engines, informers and controllers.
 func (o Options) State() State {
-	s := State{At: time.Now(), Engines: []Engine{}, Controllers: []Controller{}, Actors: []actors.MailboxInfo{}}
+	s := State{At: time.Now(), Engines: []Engine{}, Informers: []Informer{}, Controllers: []Controller{}, Actors: []actors.MailboxInfo{}}
 	for i, h := range o.Engines {
 		now := h.Clock().Now()
 		for _, r := range h.Engines() {
@@ -111,8 +132,31 @@ func (o Options) State() State {
 		s.Actors = append(s.Actors, engine.SystemOf(h).Mailboxes()...)
 		s.Timers += h.Timers()
 	}
+	for _, i := range o.Informers {
+		s.Informers = append(s.Informers, informerState(i))
+	}
 	for _, c := range o.Controllers {
 		s.Controllers = append(s.Controllers, controllerState(c))
+	}
+	return s
+}
+
+func informerState(i informer.Observed) Informer {
+	stats, handlers := i.Stats(), i.Handlers()
+	s := Informer{
+		Name: i.Name(), Revision: stats.Revision, Objects: stats.Objects, Quarantined: stats.Quarantined,
+		Source: sourceState(stats.Source), Running: len(handlers), Handlers: []InformerHandler{},
+	}
+	for _, h := range handlers[:min(len(handlers), MaxWatches)] {
+		s.Handlers = append(s.Handlers, InformerHandler{Name: h.Name, Policy: h.Policy.String(), Lag: h.Lag, Synced: h.Synced, Called: h.Running})
+	}
+	return s
+}
+
+func sourceState(stats engine.SourceStats) Source {
+	s := Source{Phase: stats.Phase.String(), Revision: stats.Revision, Errors: stats.Errors}
+	if err := stats.LastError; err != nil {
+		s.LastError = err.Error()
 	}
 	return s
 }
@@ -134,11 +178,7 @@ func engineState(r engine.Running, now time.Time) Engine {
 		StateBytes: stats.StateBytes, WindowBytes: stats.WindowBytes, HistoryBytes: stats.HistoryBytes,
 		Events: stats.Events, Dispatched: stats.Dispatched, Wakes: stats.Wakes,
 		Stalls: stats.Stalls, Relists: stats.Relists, Failures: stats.Failures, Running: stats.Watches, Stalled: stats.Stalled,
-		Source:  Source{Phase: stats.Source.Phase.String(), Revision: stats.Source.Revision, Errors: stats.Source.Errors},
-		Watches: []Watch{}, Ends: []End{},
-	}
-	if err := stats.Source.LastError; err != nil {
-		e.Source.LastError = err.Error()
+		Source: sourceState(stats.Source), Watches: []Watch{}, Ends: []End{},
 	}
 	watches := r.Watches()
 	for _, w := range watches[:min(len(watches), MaxWatches)] {

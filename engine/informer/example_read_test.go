@@ -193,6 +193,26 @@ func ExampleSharedInformer_Stats() {
 	// Output: 2 objects, 0 handlers, 1 list
 }
 
+func ExampleSharedInformer_Handlers() {
+	e, pods := running()
+	defer e.Close()
+	defer pods.Close()
+	handler, err := pods.AddEventHandler(informer.HandlerFuncs[Pod]{}, informer.HandlerOptions{Name: "audit"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = handler.Synced(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, h := range pods.Handlers() { // the slowest first
+		fmt.Println(h.Name, h.Policy, h.Lag)
+	}
+	// Output: audit merge 0
+}
+
 // The copy can be read after Close.
 func ExampleSharedInformer_Close() {
 	e, pods := running()

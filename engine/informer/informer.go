@@ -27,6 +27,7 @@ type informerCore interface {
 	hostOf() *engine.Host
 	err() error
 	stats() Stats
+	handlerInfos() []HandlerInfo
 	syncedSignal() <-chan struct{}
 	synced(ctx context.Context) error
 	waitForRevision(ctx context.Context, rev store.Revision) error

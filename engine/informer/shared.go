@@ -324,7 +324,7 @@ type Stats struct {
 	// objects, Quarantined the number of those in quarantine.
 	Revision             store.Revision
 	Objects, Quarantined int
-	// Handlers is the number of handlers; for their lag see [Registration.Lag].
+	// Handlers is the number of handlers; for their lag see [SharedInformer.Handlers].
 	Handlers int
 	// Notifications counts changes, each once however many handlers there are.
 	// Initial states and resyncs do not count.

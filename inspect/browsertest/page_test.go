@@ -23,6 +23,7 @@ import (
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/inspect"
 )
 
@@ -198,8 +199,8 @@ func TestPage_HasTheStuckConsumerOnTop(t *testing.T) {
 	}
 }
 
-// A controller is shown below the engines, with what waits for its workers.
-func TestPage_ShowsControllers(t *testing.T) {
+// Informers and controllers are shown below the engines, with what waits for their handlers and workers.
+func TestPage_ShowsInformersAndControllers(t *testing.T) {
 	host := load(t)
 	lamps, err := engine.New(engine.Config[pod]{Key: func(p pod) string { return p.Name }, Name: "lamps", Host: host})
 	require.NoError(t, err)
@@ -219,12 +220,15 @@ func TestPage_ShowsControllers(t *testing.T) {
 	require.NoError(t, switches.Enqueue("is reconciled"))
 	<-runs
 	require.NoError(t, switches.Enqueue("waits"))
-	server := httptest.NewServer(inspect.Options{Engines: []*engine.Host{host}, Controllers: []controller.Observed{switches}}.Handler())
+	server := httptest.NewServer(inspect.Options{
+		Engines: []*engine.Host{host}, Informers: []informer.Observed{switches.Informer()}, Controllers: []controller.Observed{switches},
+	}.Handler())
 	defer server.Close()
 	for _, theme := range []string{"light", "dark"} {
 		for _, width := range []int64{1200, 390} {
 			t.Run(fmt.Sprint(theme, " ", width), func(t *testing.T) {
 				s := show(t, server.URL+"/", theme, width)
+				require.Regexp(t, `Informers\s+switches: 0 objects, watching at \d+\s+handler\s+lag\s+policy\s+state\s+switches\s+0\s+merge\s+–\s+Controllers`, s.Text)
 				require.Regexp(t, `Controllers\s+controller\s+queued\s+running\s[^§]*\sswitches\s+1\s+1 of 1\s+\d+\.\d s\s`, s.Text)
 				require.Empty(t, s.Faint)
 				require.False(t, s.Overflow)
