@@ -72,7 +72,8 @@ type Config struct {
 	Schema store.Schema
 
 	// Client is the client to use. The backend does not close it. It should have
-	// DialKeepAliveTime set.
+	// DialKeepAliveTime set. A watch whose context ends before etcd has accepted it can leave
+	// an idle stream, which the client has until it is closed.
 	Client *clientv3.Client
 	// Endpoints are the members to connect to without Client, such as "10.0.0.1:2379".
 	Endpoints []string

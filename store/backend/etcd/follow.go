@@ -23,13 +23,19 @@ type stream struct {
 	// client finds the stream by it.
 	ctx       context.Context
 	stop      context.CancelFunc
+	watcher   clientv3.Watcher
 	responses clientv3.WatchChan
+	// alone: no other stream is of the watcher, which is closed with this one.
+	alone bool
 }
 
 // open opens a stream after what was received, and returns when etcd has accepted it; ctx
 // bounds that.
 func (w *watcher) open(ctx context.Context) (*stream, error) {
-	s := &stream{}
+	s := &stream{watcher: w.backend.client.Watcher}
+	if w.backend.owned {
+		s.watcher, s.alone = clientv3.NewWatcher(w.backend.client), true
+	}
 	s.ctx, s.stop = context.WithCancel(w.backend.newStream())
 	unlink := context.AfterFunc(ctx, s.stop)
 	defer unlink()
@@ -41,7 +47,7 @@ func (w *watcher) open(ctx context.Context) (*stream, error) {
 	if !w.noPrev {
 		opts = append(opts, clientv3.WithPrevKV())
 	}
-	s.responses = w.backend.client.Watch(s.ctx, place.start, opts...)
+	s.responses = s.watcher.Watch(s.ctx, place.start, opts...)
 	err := w.accepted(ctx, s)
 	if err == nil && !unlink() {
 		err = context.Cause(ctx)
@@ -69,10 +75,15 @@ func (w *watcher) accepted(ctx context.Context, s *stream) error {
 	}
 }
 
-// close ends the stream and waits until the client has forgotten it.
+// close ends the stream and waits until the client has forgotten it. The client keeps a stream that etcd has not
+// accepted when its context ends, and one that a late request for progress has opened again, until the watcher
+// is closed. That of a client that was given is left alone: it has others, too, and may be a wrapper.
 func (s *stream) close() {
 	s.stop()
 	for range s.responses {
+	}
+	if s.alone {
+		_ = s.watcher.Close()
 	}
 }
 
@@ -185,7 +196,7 @@ func (w *watcher) patience(period time.Duration) time.Duration {
 func (w *watcher) ask(s *stream, period time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(s.ctx, period, errNoAnswer)
 	defer cancel()
-	if err := w.backend.client.RequestProgress(ctx); err != nil {
+	if err := s.watcher.RequestProgress(ctx); err != nil {
 		return readError(ctx, "requesting progress", err)
 	}
 	return nil

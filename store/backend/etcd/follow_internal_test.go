@@ -71,12 +71,11 @@ func TestReceive_RequestsProgressAndEndsWithoutAnAnswer(t *testing.T) {
 		const period = 5 * time.Second
 		m := &member{responses: make(chan clientv3.WatchResponse, 1)}
 		m.revision.Store(5)
-		b := &Backend{life: context.Background(), watches: map[*watcher]struct{}{}, client: clientv3.NewCtxClient(context.Background())}
-		b.client.Watcher = m
+		b := &Backend{life: context.Background(), watches: map[*watcher]struct{}{}}
 		b.config = Config{ProgressEvery: period, Buffer: Buffer{Events: 1, Bytes: 1}}
 		w := b.newWatcher(backend.WatchOptions{From: 1, Notify: func() {}})
 		ended := make(chan error, 1)
-		go func() { ended <- w.receive(&stream{ctx: context.Background(), responses: m.responses}) }()
+		go func() { ended <- w.receive(&stream{ctx: context.Background(), watcher: m, responses: m.responses}) }()
 
 		time.Sleep(time.Hour)
 		synctest.Wait()

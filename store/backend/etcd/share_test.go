@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -118,6 +119,20 @@ func TestWatch_LeavesNothingBehind(t *testing.T) {
 		f.watch(f.revision(), "").Close()
 	}
 	require.Zero(t, f.Watching())
+	f.awaitNoneBut(before)
+}
+
+// The client keeps a stream whose context has ended before etcd has accepted its watch, until it is closed.
+func TestWatch_LeavesNoStreamIfItsContextEndsBeforeEtcdHasAcceptedIt(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = time.Hour })
+	before := f.goroutines()
+	f.proxy.Delay(10 * time.Millisecond)
+	for i := range 10 {
+		ctx, cancel := context.WithTimeout(f.ctx, time.Duration(i)*5*time.Millisecond)
+		_ = f.OpenStream(ctx) // which of them come through depends on the machine
+		cancel()
+	}
+	f.proxy.Delay(0)
 	f.awaitNoneBut(before)
 }
 
