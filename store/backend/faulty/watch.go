@@ -178,12 +178,13 @@ func (w *watch) fail(err error) {
 	}
 }
 
-// RequestProgress passes the request on, unless the watch is broken or hangs.
+// RequestProgress passes the request on, unless the watch is broken. If it hangs, the answer comes with
+// what it holds back.
 func (w *watch) RequestProgress(ctx context.Context) error {
 	w.mu.Lock()
 	broken := w.broken
 	w.mu.Unlock()
-	if broken != nil || w.hangs() {
+	if broken != nil {
 		return broken
 	}
 	return backend.RequestProgress(ctx, w.beneath)

@@ -373,7 +373,7 @@ func TestWatch_KnowsOfWhichStorageItIsIfTheUnderlyingOneDoes(t *testing.T) {
 	require.Equal(t, "old", id)
 }
 
-// asked is storage whose watches count the requests for progress.
+// asked is storage whose watches count the requests for progress, and answer them by an empty batch.
 type asked struct {
 	backend.Backend
 	requests *int
@@ -381,18 +381,24 @@ type asked struct {
 
 func (b asked) Watch(ctx context.Context, opts backend.WatchOptions) (backend.Watcher, error) {
 	w, err := b.Backend.Watch(ctx, opts)
-	return askedWatcher{w, b.requests}, err
+	return &askedWatcher{Watcher: w, requests: b.requests, at: opts.From}, err
 }
 
 type askedWatcher struct {
 	backend.Watcher
 	requests *int
+	at       store.Revision
 }
 
-func (w askedWatcher) RequestProgress(context.Context) error { *w.requests++; return nil }
+func (w *askedWatcher) RequestProgress(context.Context) error { *w.requests++; return nil }
 
-// A request for progress reaches the watch beneath, unless this one hangs, when it is lost as its
-// events are, or is broken.
+func (w *askedWatcher) Next(int) (backend.Batch, error) {
+	through := w.at + store.Revision(*w.requests)
+	return backend.Batch{After: w.at, Through: through}, nil
+}
+
+// A request for progress reaches the watch beneath, unless this one is broken. Its answer comes once the watch does not
+// hang any more, as events do: a consumer need not ask again.
 func TestWatch_PassesRequestsForProgressOn(t *testing.T) {
 	plain, requests := newBackend(t, faulty.Options{}), 0
 	require.ErrorIs(t, backend.RequestProgress(t.Context(), watch(t, plain, 0).Watcher), store.ErrUnsupported)
@@ -402,11 +408,16 @@ func TestWatch_PassesRequestsForProgressOn(t *testing.T) {
 	require.NoError(t, backend.RequestProgress(t.Context(), w.Watcher))
 	require.Equal(t, 1, requests)
 	hang := b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
-	require.Empty(t, w.revisions(t))
+	before, err := w.Next(1)
+	require.NoError(t, err)
 	require.NoError(t, backend.RequestProgress(t.Context(), w.Watcher))
-	require.Equal(t, 1, requests)
+	held, err := w.Next(1)
+	require.NoError(t, err)
+	require.Equal(t, before, held)
 	hang.Remove()
-	require.NoError(t, backend.RequestProgress(t.Context(), w.Watcher))
+	after, err := w.Next(1)
+	require.NoError(t, err)
+	require.Equal(t, before.Through+2, after.Through)
 	require.Equal(t, 2, requests)
 	broken := errors.New("broken")
 	b.BreakWatches(broken)
