@@ -191,6 +191,36 @@ func TestClose_LeavesATrimThatHangs(t *testing.T) {
 	require.Len(t, f.list(backend.ListOptions{}), 1)
 }
 
+// Close does not wait for ever for a New whose first write hangs.
+func TestClose_LeavesANewThatHangs(t *testing.T) {
+	slow := &slowToDeclare{entered: make(chan struct{}), wait: make(chan struct{})}
+	f := newFixture(t, func(f *fixture) {
+		f.opts.CloseTimeout = time.Millisecond
+		f.wrap = func(j journal.Journal) journal.Journal {
+			slow.Faulty = journaltest.NewFaulty(j, f.path)
+			return slow
+		}
+	})
+	f.put("a", "1")
+	opened := make(chan error, 1)
+	go func() {
+		_, err := bolt.New(f.file, "more", f.cfg)
+		opened <- err
+	}()
+	<-slow.entered
+	err := f.file.Close()
+	require.ErrorIs(t, err, bolt.ErrTimeout)
+	require.ErrorContains(t, err, f.path)
+	_, err = bolt.Open(f.path, bolt.Options{LockTimeout: time.Millisecond})
+	require.ErrorIs(t, err, backend.ErrLocked)
+
+	close(slow.wait)
+	require.ErrorIs(t, <-opened, store.ErrClosed)
+	f.opts.CloseTimeout, f.wrap = 0, nil
+	f.open()
+	require.Len(t, f.list(backend.ListOptions{}), 1)
+}
+
 // vast is a journal whose discarded history never ends.
 type vast struct {
 	journal.Journal

@@ -27,6 +27,12 @@ func (s *slowToDeclare) Declare(name string, first uint64) (journal.Bounds, erro
 	return s.Faulty.Declare(name, first)
 }
 
+// Close waits for it, as a journal waits for what it is writing.
+func (s *slowToDeclare) Close() error {
+	<-s.wait
+	return s.Faulty.Close()
+}
+
 // A type that New has not read yet has no history to give up for space, which is not an error.
 func TestWrite_MakesSpaceBesideATypeThatIsBeingOpened(t *testing.T) {
 	slow := &slowToDeclare{entered: make(chan struct{}), wait: make(chan struct{})}

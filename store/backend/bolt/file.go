@@ -177,8 +177,8 @@ func (f *File) Snapshot(ctx context.Context, w io.Writer) (Manifest, error) {
 // [store.ErrClosed], and closes the file. It waits for reads of old revisions, and ends
 // snapshots. A second Close does nothing.
 //
-// It fails with [ErrTimeout] if a commit, or the discarding of history, hangs for
-// Options.CloseTimeout. The file is closed when that goes on.
+// It fails with [ErrTimeout] if a commit, the discarding of history, or another write, as that of New or Rewrite,
+// hangs for Options.CloseTimeout. The file is closed when that goes on.
 func (f *File) Close() error {
 	f.mu.Lock()
 	if f.closed {
@@ -209,27 +209,32 @@ func (f *File) Close() error {
 	return closing
 }
 
-// closeJournal closes the journal once the upkeep has ended, or later if that hangs. left is closed
-// when Close has returned because of a commit, so that waiting longer helps no caller.
+// closeJournal closes the journal once the upkeep and the writes in progress have ended, or later if they hang. left is
+// closed when Close has returned because of a commit, so that failing helps no caller.
 func (f *File) closeJournal(left <-chan struct{}) error {
-	ended := make(chan struct{})
+	if !f.upkeep.isRunning() && f.journal.writes.TryLock() {
+		defer f.journal.writes.Unlock()
+		return f.journal.Close()
+	}
+	quiet, closed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		f.upkeep.done.Wait()
-		close(ended)
+		f.journal.writes.Lock()
+		defer f.journal.writes.Unlock()
+		close(quiet)
+		closed <- f.journal.Close()
 	}()
 	timer := time.NewTimer(f.opts.CloseTimeout)
 	defer timer.Stop()
 	select {
-	case <-ended:
+	case <-quiet:
 	case <-left:
 	case <-timer.C:
+		what := "a write"
 		if f.upkeep.isRunning() {
-			go func() {
-				<-ended
-				_ = f.journal.Close()
-			}()
-			return fmt.Errorf("cannot close %s: the discarding of history has hung for %v: %w", f.path, f.opts.CloseTimeout, ErrTimeout)
+			what = "the discarding of history"
 		}
+		return fmt.Errorf("cannot close %s: %s has hung for %v: %w", f.path, what, f.opts.CloseTimeout, ErrTimeout)
 	}
-	return f.journal.Close()
+	return <-closed
 }

@@ -18,7 +18,7 @@ type Options struct {
 	// zero means one second.
 	LockTimeout time.Duration
 	// CloseTimeout is how long Close commits queued writes, and then how long it waits for the
-	// discarding of history; zero means ten seconds.
+	// discarding of history and other writes; zero means ten seconds.
 	CloseTimeout time.Duration
 	// SnapshotTimeout is how long a Snapshot may take; meanwhile free space in the file
 	// is not reused. Zero means ten minutes.
