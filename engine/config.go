@@ -117,7 +117,9 @@ type Config[T any] struct {
 	// Without a cache the history is the backend's. Then Window bounds that of the engine's
 	// own backend, as [memory.Options].Retain does, and is refused together with a given one.
 	Window Window
-	// NoCache turns the cache off: all reads and watches then go to the backend.
+	// NoCache turns the cache off: all reads and watches then go to the backend. A watch that
+	// names no revision to start after asks the backend for one, and watches from there. If the
+	// backend discards that revision in between, the watch asks again, up to five times in all.
 	NoCache bool
 
 	// Backend is the storage; nil means storage in memory of the engine's own. A

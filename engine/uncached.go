@@ -85,36 +85,62 @@ func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *st
 	return u.watch, e.awaitRegistered(ctx, u.watch, reply, opts.Detached)
 }
 
-// open decides where the watch starts and starts the backend's watch there.
+// maxStarts is how often a watch asks the backend where to start, if the backend keeps so little
+// history that its watch from there has expired already.
+const maxStarts = 5
+
+// open decides where the watch starts and starts the backend's watch there. It decides again if the
+// backend discards that position meanwhile, unless the caller has named it.
 func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions) error {
-	storage := u.engine.storage
-	current, err := storage.Backend().Revision(ctx)
+	u.buffer = cmp.Or(opts.Buffer, watcher.DefaultBuffer)
+	u.window = store.NewWindow(store.WindowLimits{
+		MinAge: math.MaxInt64, MaxBytes: math.MaxInt64, MaxEvents: 2 * (min(u.buffer, maxUncached) + uncachedBatch),
+	}, u.engine.sizeOf)
+	for starts := 1; ; starts++ {
+		from, err := u.decideStart(ctx, opts)
+		if err != nil {
+			return err
+		}
+		u.source, err = u.engine.storage.Backend().Watch(ctx, backend.WatchOptions{
+			Prefix: u.prefix(), From: from, Notify: u.pullSoon,
+		})
+		named := from == opts.From && !opts.InitialState
+		switch {
+		case err == nil:
+			return u.ofTimeline(ctx, opts)
+		case named || starts == maxStarts || !errors.Is(err, store.ErrExpired):
+			return err
+		}
+	}
+}
+
+// decideStart sets where the watch starts, and returns the revision from which the backend's watch
+// must be.
+func (u *uncachedWatch) decideStart(ctx context.Context, opts *WatchOptions) (Revision, error) {
+	current, err := u.engine.storage.Backend().Revision(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	from := cmp.Or(opts.From, current)
+	u.start = watcher.Start{}
 	switch {
 	case opts.InitialState:
 		if from, err = u.list(ctx, opts); err != nil {
-			return err
+			return 0, err
 		}
 	case from > current:
 		u.start.Pending, from = from, current
 	}
 	u.start.After = from
-	u.buffer = cmp.Or(opts.Buffer, watcher.DefaultBuffer)
-	u.window = store.NewWindow(store.WindowLimits{
-		MinAge: math.MaxInt64, MaxBytes: math.MaxInt64, MaxEvents: 2 * (min(u.buffer, maxUncached) + uncachedBatch),
-	}, u.engine.sizeOf)
 	u.window.Reset(from)
 	u.publish()
-	u.source, err = storage.Backend().Watch(ctx, backend.WatchOptions{
-		Prefix: u.prefix(), From: from, Notify: u.pullSoon,
-	})
+	return from, nil
+}
+
+// ofTimeline closes the backend's watch, and returns the error, if it is not of opts.Timeline.
+func (u *uncachedWatch) ofTimeline(ctx context.Context, opts *WatchOptions) error {
+	err := u.engine.continues(ctx, opts)
 	if err != nil {
-		return err
-	}
-	if err = u.engine.continues(ctx, opts); err != nil {
 		u.source.Close()
 	}
 	return err

@@ -126,7 +126,8 @@ func (o *WatchOptions) validate() error {
 // Errors: [ErrInvalidWatch], [ErrInvalidSelector], [ErrInvalidKey],
 // [ErrExpired] if From is no longer in the window, or is not of Timeline (list again and
 // watch from the list's revision), or if storage without a cache is replaced while InitialState
-// is read, [ErrFuture] if InitialState or Last, with From or Linearizable, is not reached in
+// is read, or discards where the watch is to start each time that it is asked (see
+// [Config].NoCache), [ErrFuture] if InitialState or Last, with From or Linearizable, is not reached in
 // time, [ErrNotReady] if the backend cannot be reached, [ErrWatchNotStarted] if the
 // engine failed meanwhile, [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], error) {
