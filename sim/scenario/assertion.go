@@ -205,13 +205,13 @@ func (c *checker) assertion(at string, a Assertion, s *Scenario) {
 		return
 	}
 	var names []string
-	for _, g := range s.groupNames() {
-		if g.name != check.Group {
-			names = append(names, g.name)
+	for _, g := range s.groups() {
+		if *g.name != check.Group {
+			names = append(names, *g.name)
 			continue
 		}
-		if own := GroupMetrics[g.part]; !slices.Contains(own, check.Metric.Name) {
-			c.wrong(at, fmt.Sprintf("%s of %s have no %s of their own", g.part, shortened(g.name, maxQuoted), check.Metric.Name), "they have "+listed(own))
+		if own := GroupMetrics[g.list]; !slices.Contains(own, check.Metric.Name) {
+			c.wrong(at, fmt.Sprintf("%s of %s have no %s of their own", g.list, shortened(*g.name, maxQuoted), check.Metric.Name), "they have "+listed(own))
 		}
 		return
 	}
@@ -220,8 +220,8 @@ func (c *checker) assertion(at string, a Assertion, s *Scenario) {
 
 // concerned checks that there is a group that the metric is about.
 func (c *checker) concerned(at string, m Metric, s *Scenario) {
-	isOne := func(g groupName) bool { return slices.Contains(m.Of, g.part) }
-	if len(m.Of) > 0 && !slices.ContainsFunc(s.groupNames(), isOne) {
+	isOne := func(g group) bool { return slices.Contains(m.Of, g.list) }
+	if len(m.Of) > 0 && !slices.ContainsFunc(s.groups(), isOne) {
 		groups := strings.Join(m.Of, " or ")
 		c.wrong(at, fmt.Sprintf("%s is 0 whatever happens: there are no %s", m.Name, groups), "add "+groups+", or leave it out")
 	}

@@ -38,7 +38,7 @@ func (s *Scenario) Resolve(o Options) (*Plan, error) {
 	if o.Duration < 0 || o.Duration > MaxDuration {
 		return nil, Errors{{Field: "Options.Duration", Problem: fmt.Sprintf("is %v", o.Duration), Fix: fmt.Sprintf("write one from 0 to %v", MaxDuration)}}
 	}
-	r := s.clone()
+	r := s.withNames()
 	r.Name = cmp.Or(r.Name, "scenario")
 	r.Seed = cmp.Or(o.Seed, r.Seed, 1)
 	r.Duration = cmp.Or(r.Duration, DefaultDuration)
@@ -56,7 +56,7 @@ func (s *Scenario) Resolve(o Options) (*Plan, error) {
 	if len(r.Assert) == 0 {
 		r.Assert = r.assertions()
 	}
-	return newPlan(r, o.Small)
+	return newPlan(*r, o.Small)
 }
 
 // HasSmall reports whether the scenario has values for a small run.
@@ -103,14 +103,17 @@ func together(each []Assertion, groups int, one Assertion) []Assertion {
 	return each
 }
 
-// clone returns a copy, as deep as resolving changes it. Empty lists and maps become
-// nil, so that they have the same hash as those that are left out.
-func (s *Scenario) clone() Scenario {
+// withNames returns a copy in which all groups have names, as deep as resolving changes it. Empty
+// lists and maps become nil, so that they have the same hash as those that are left out.
+func (s *Scenario) withNames() *Scenario {
 	r := *s
 	r.Objects.Fields, r.Objects.Labels = maps.Clone(nonEmpty(s.Objects.Fields)), maps.Clone(nonEmpty(s.Objects.Labels))
 	r.Writers, r.Watchers, r.Readers = cloned(s.Writers), cloned(s.Watchers), cloned(s.Readers)
 	r.Informers, r.Caches, r.Faults = cloned(s.Informers), cloned(s.Caches), cloned(s.Faults)
-	return r
+	for _, g := range r.groups() {
+		*g.name = cmp.Or(*g.name, fmt.Sprintf("%s-%d", g.list, g.index+1))
+	}
+	return &r
 }
 
 // cloned returns a copy of the list, nil if it is empty.
@@ -136,20 +139,20 @@ func (s *Scenario) shrink() {
 	}
 	for i := range s.Watchers {
 		w := &s.Watchers[i]
-		w.Count = cmp.Or(s.Small.Watchers[s.watcherName(i)], w.Count)
+		w.Count = cmp.Or(s.Small.Watchers[w.Name], w.Count)
 	}
 	for i := range s.Writers {
 		w := &s.Writers[i]
-		w.Rate = cmp.Or(s.Small.Rates[s.writerName(i)], w.Rate)
+		w.Rate = cmp.Or(s.Small.Rates[w.Name], w.Rate)
 	}
 	for i := range s.Readers {
 		r := &s.Readers[i]
-		r.Rate = cmp.Or(s.Small.Rates[s.readerName(i)], r.Rate)
+		r.Rate = cmp.Or(s.Small.Rates[r.Name], r.Rate)
 	}
 	for i := range s.Caches {
 		c := &s.Caches[i]
-		c.Rate = cmp.Or(s.Small.Rates[s.cacheName(i)], c.Rate)
-		c.References = cmp.Or(s.Small.References[s.cacheName(i)], c.References)
+		c.Rate = cmp.Or(s.Small.Rates[c.Name], c.Rate)
+		c.References = cmp.Or(s.Small.References[c.Name], c.References)
 	}
 }
 
@@ -200,24 +203,24 @@ func (s *Scenario) fillObjects() {
 
 func (s *Scenario) fillGroups() {
 	for i := range s.Writers {
-		s.Writers[i].fill(s.writerName(i), s.Duration)
+		s.Writers[i].fill(s.Duration)
 	}
 	for i := range s.Watchers {
-		s.Watchers[i].fill(s.watcherName(i))
+		s.Watchers[i].fill()
 	}
 	for i := range s.Readers {
-		s.Readers[i].fill(s.readerName(i))
+		s.Readers[i].fill()
 	}
 	for i := range s.Caches {
-		s.Caches[i].fill(s.cacheName(i), s.Objects.Count)
+		s.Caches[i].fill(s.Objects.Count)
 	}
 	for i := range s.Informers {
-		s.Informers[i].fill(s.informerName(i))
+		s.Informers[i].fill()
 	}
 }
 
-func (w *Writer) fill(name string, end time.Duration) {
-	w.Name, w.Count = name, max(1, w.Count)
+func (w *Writer) fill(end time.Duration) {
+	w.Count = max(1, w.Count)
 	w.Stop = min(cmp.Or(w.Stop, end), end)
 	if w.Trace != "" {
 		return
@@ -231,23 +234,23 @@ func (w *Writer) fill(name string, end time.Duration) {
 	}
 }
 
-func (w *Watcher) fill(name string) {
-	w.Name, w.Count = name, max(1, w.Count)
+func (w *Watcher) fill() {
+	w.Count = max(1, w.Count)
 	w.Policy, w.Consumer = cmp.Or(w.Policy, Park), cmp.Or(w.Consumer, Batches)
 }
 
-func (r *Reader) fill(name string) {
-	r.Name, r.Count = name, max(1, r.Count)
+func (r *Reader) fill() {
+	r.Count = max(1, r.Count)
 	r.Op, r.Mode = cmp.Or(r.Op, List), cmp.Or(r.Mode, Latest)
 }
 
-func (c *Cache) fill(name string, objects int) {
-	c.Name, c.Count = name, max(1, c.Count)
+func (c *Cache) fill(objects int) {
+	c.Count = max(1, c.Count)
 	c.References = cmp.Or(c.References, objects)
 }
 
-func (in *Informer) fill(name string) {
-	in.Name, in.Count, in.Handlers = name, max(1, in.Count), max(1, in.Handlers)
+func (in *Informer) fill() {
+	in.Count, in.Handlers = max(1, in.Count), max(1, in.Handlers)
 	in.Policy = cmp.Or(in.Policy, MergeChanges)
 }
 
@@ -268,47 +271,29 @@ func (s *Scenario) fillFaults() {
 	}
 }
 
-// groupName is the name of a group, with the list that the group is in and the path
-// of its name.
-type groupName struct{ part, field, name string }
+// group is a group of a scenario: the list that it is in, its index there, and its name.
+type group struct {
+	list  string
+	index int
+	name  *string
+}
 
-// groupNames returns the names of all groups, in the order of the fields of a
-// scenario.
-func (s *Scenario) groupNames() (names []groupName) {
+// groups returns all groups, in the order of the fields of a scenario.
+func (s *Scenario) groups() (all []group) {
 	for i := range s.Writers {
-		names = append(names, groupName{"writers", fmt.Sprintf("writers[%d].name", i), s.writerName(i)})
+		all = append(all, group{"writers", i, &s.Writers[i].Name})
 	}
 	for i := range s.Watchers {
-		names = append(names, groupName{"watchers", fmt.Sprintf("watchers[%d].name", i), s.watcherName(i)})
+		all = append(all, group{"watchers", i, &s.Watchers[i].Name})
 	}
 	for i := range s.Readers {
-		names = append(names, groupName{"readers", fmt.Sprintf("readers[%d].name", i), s.readerName(i)})
+		all = append(all, group{"readers", i, &s.Readers[i].Name})
 	}
 	for i := range s.Caches {
-		names = append(names, groupName{"caches", fmt.Sprintf("caches[%d].name", i), s.cacheName(i)})
+		all = append(all, group{"caches", i, &s.Caches[i].Name})
 	}
 	for i := range s.Informers {
-		names = append(names, groupName{"informers", fmt.Sprintf("informers[%d].name", i), s.informerName(i)})
+		all = append(all, group{"informers", i, &s.Informers[i].Name})
 	}
-	return names
-}
-
-func (s *Scenario) writerName(i int) string {
-	return cmp.Or(s.Writers[i].Name, fmt.Sprintf("writers-%d", i+1))
-}
-
-func (s *Scenario) watcherName(i int) string {
-	return cmp.Or(s.Watchers[i].Name, fmt.Sprintf("watchers-%d", i+1))
-}
-
-func (s *Scenario) readerName(i int) string {
-	return cmp.Or(s.Readers[i].Name, fmt.Sprintf("readers-%d", i+1))
-}
-
-func (s *Scenario) cacheName(i int) string {
-	return cmp.Or(s.Caches[i].Name, fmt.Sprintf("caches-%d", i+1))
-}
-
-func (s *Scenario) informerName(i int) string {
-	return cmp.Or(s.Informers[i].Name, fmt.Sprintf("informers-%d", i+1))
+	return all
 }

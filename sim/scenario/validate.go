@@ -76,7 +76,7 @@ func (s *Scenario) Validate() error { return s.validate(nil) }
 
 // validate checks a scenario whose file has the fields at written.
 func (s *Scenario) validate(written places) error {
-	c := &checker{written: written}
+	s, c := s.withNames(), &checker{written: written}
 	c.length("duration", s.Duration, DefaultDuration)
 	c.length("settle", s.Settle, DefaultSettle)
 	if s.Seed == 0 {
@@ -253,14 +253,15 @@ func (c *checker) values(field string, values map[string]int) {
 // names checks that the names of groups are valid and unique.
 func (c *checker) names(s *Scenario) {
 	seen := map[string]bool{}
-	for _, g := range s.groupNames() {
+	for _, g := range s.groups() {
+		field, name := fmt.Sprintf("%s[%d].name", g.list, g.index), *g.name
 		switch {
-		case !plainName.MatchString(g.name):
-			c.wrong(g.field, quoted(g.name)+" is not a valid name", nameFix)
-		case seen[g.name]:
-			c.wrong(g.field, quoted(g.name)+" is the name of another group", "give each group a name of its own")
+		case !plainName.MatchString(name):
+			c.wrong(field, quoted(name)+" is not a valid name", nameFix)
+		case seen[name]:
+			c.wrong(field, quoted(name)+" is the name of another group", "give each group a name of its own")
 		}
-		seen[g.name] = true
+		seen[name] = true
 	}
 }
 
@@ -271,13 +272,13 @@ func (c *checker) small(s *Scenario) {
 	c.count("small.objects", s.Small.Objects, MaxObjects)
 	c.payload("small.objects", s.Small.Objects, s.Objects.Size)
 	rates, watchers, caches := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, g := range s.groupNames() {
-		rates[g.name] = g.part != "watchers" && g.part != "informers"
-		watchers[g.name] = g.part == "watchers"
-		caches[g.name] = g.part == "caches"
+	for _, g := range s.groups() {
+		rates[*g.name] = g.list != "watchers" && g.list != "informers"
+		watchers[*g.name] = g.list == "watchers"
+		caches[*g.name] = g.list == "caches"
 	}
-	for i := range s.Writers {
-		rates[s.writerName(i)] = s.Writers[i].Trace == ""
+	for _, w := range s.Writers {
+		rates[w.Name] = w.Trace == ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Small.References)) {
 		c.count("small.references."+name, s.Small.References[name], MaxWatchers)
@@ -313,11 +314,10 @@ func listedTrue(are map[string]bool) string {
 
 // smallCaches checks the numbers of references that Small changes.
 func (c *checker) smallCaches(s *Scenario) {
-	for i := range s.Caches {
-		ca, name := &s.Caches[i], s.cacheName(i)
-		if own := s.Small.References[name]; own != 0 || ca.References == 0 && s.Small.Objects != 0 {
+	for _, ca := range s.Caches {
+		if own := s.Small.References[ca.Name]; own != 0 || ca.References == 0 && s.Small.Objects != 0 {
 			n := cmp.Or(own, ca.References, s.Small.Objects, s.Objects.Count)
-			c.enough("small.references."+name, n, ca.Count)
+			c.enough("small.references."+ca.Name, n, ca.Count)
 		}
 	}
 }

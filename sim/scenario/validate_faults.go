@@ -79,13 +79,11 @@ func (c *checker) target(at string, f *Fault, s *Scenario) {
 	if f.Kind != FaultPanic && f.Kind != FaultReconnect {
 		return
 	}
-	affects := func(w Watcher) bool { return f.Kind == FaultReconnect || w.Consumer == Handler }
-	found := false
-	for i := range s.Watchers {
-		found = found || affects(s.Watchers[i]) && (f.Group == "" || s.watcherName(i) == f.Group)
+	affects := func(w Watcher) bool {
+		return (f.Kind == FaultReconnect || w.Consumer == Handler) && (f.Group == "" || w.Name == f.Group)
 	}
 	switch {
-	case found:
+	case slices.ContainsFunc(s.Watchers, affects):
 	case f.Kind == FaultPanic:
 		c.wrong(at+".group", "there is no handler to panic"+inGroup(f.Group), "give a group of watchers consumer: handler")
 	default:
