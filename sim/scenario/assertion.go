@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -196,8 +197,8 @@ func (c Check) Holds(value, start float64) bool {
 // exists and has that metric, and that there are groups that it is about.
 func (c *checker) assertion(at string, a Assertion, s *Scenario) {
 	check, err := a.Check()
-	if err != nil {
-		c.wrongAt(at, err)
+	if e, wrong := errors.AsType[*Error](err); wrong {
+		c.wrong(at, e.Problem, e.Fix)
 		return
 	}
 	if check.Group == "" {

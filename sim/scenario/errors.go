@@ -71,14 +71,6 @@ func (errs Errors) Unwrap() []error {
 	return all
 }
 
-// orNil returns the errors as an error, nil if there are none.
-func (errs Errors) orNil() error {
-	if len(errs) == 0 {
-		return nil
-	}
-	return errs
-}
-
 // maxErrors is the highest number of errors that are listed.
 const maxErrors = 100
 

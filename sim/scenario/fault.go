@@ -141,23 +141,9 @@ func (c *Condition) Holds(op Operation, number uint64) bool {
 	case c.Probability != 0:
 		return c.draw(op, number) < c.Probability
 	case len(c.Or) > 0:
-		return c.anyHolds(op, number)
+		return slices.ContainsFunc(c.Or, func(part *Condition) bool { return part.Holds(op, number) })
 	}
-	for _, part := range c.And {
-		if !part.Holds(op, number) {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *Condition) anyHolds(op Operation, number uint64) bool {
-	for _, part := range c.Or {
-		if part.Holds(op, number) {
-			return true
-		}
-	}
-	return false
+	return !slices.ContainsFunc(c.And, func(part *Condition) bool { return !part.Holds(op, number) })
 }
 
 // outcomes reports whether the condition can hold for a call of the operation, and

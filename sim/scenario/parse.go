@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -45,18 +46,14 @@ func Load(file string) (*Scenario, error) {
 func Parse(name string, data []byte) (*Scenario, error) { return parse(name, "", data) }
 
 func parse(file, dir string, data []byte) (*Scenario, error) {
-	s, places, err := decode(data)
-	if err == nil {
+	s, places, errs := decode(data)
+	if errs == nil {
 		s.dir = dir
 		s.Name = cmp.Or(s.Name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
-		err = s.validate(places)
+		errs = s.validate(places)
 	}
-	if err == nil {
+	if errs == nil {
 		return s, nil
-	}
-	var errs Errors
-	if !errors.As(err, &errs) {
-		return nil, err
 	}
 	for _, e := range errs {
 		e.File = file
@@ -70,8 +67,8 @@ func parse(file, dir string, data []byte) (*Scenario, error) {
 	return nil, errs
 }
 
-// decode reads the YAML and returns the positions of the fields. Errors: [Errors].
-func decode(data []byte) (*Scenario, places, error) {
+// decode reads the YAML and returns the positions of the fields.
+func decode(data []byte) (*Scenario, places, Errors) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the mark with which some editors begin a file
 	if e := checkText(data); e != nil {
 		return nil, nil, Errors{e}
@@ -84,12 +81,12 @@ func decode(data []byte) (*Scenario, places, error) {
 	if err != nil {
 		return nil, nil, Errors{yamlError(err)}
 	}
-	root, err := onlyDocument(file)
-	if err != nil {
-		return nil, nil, err
+	root, errs := onlyDocument(file)
+	if errs != nil {
+		return nil, nil, errs
 	}
 	x := indexer{places: places{}, anchors: map[string]ast.Node{}, overridden: map[string]int{}}
-	x.scenario(root)
+	x.walk(root, reflect.TypeFor[Scenario](), "")
 	if len(x.errs) > 0 {
 		return nil, nil, x.errs
 	}
@@ -102,7 +99,7 @@ func decode(data []byte) (*Scenario, places, error) {
 }
 
 // onlyDocument returns the root of the file's only document.
-func onlyDocument(file *ast.File) (ast.Node, error) {
+func onlyDocument(file *ast.File) (ast.Node, Errors) {
 	var roots []ast.Node
 	for _, doc := range file.Docs {
 		if doc.Body != nil && doc.Body.Type() != ast.CommentType {

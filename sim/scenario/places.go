@@ -58,10 +58,7 @@ type indexer struct {
 	errs     Errors
 }
 
-func (x *indexer) scenario(root ast.Node) {
-	x.walk(root, reflect.TypeFor[Scenario](), "")
-}
-
+// walk walks the node at path, which is decoded into a value of type t.
 func (x *indexer) walk(node ast.Node, t reflect.Type, path string) {
 	if !x.fits(node, path) {
 		return

@@ -72,10 +72,15 @@ func writeOneOf[S ~string](allowed []S) string {
 }
 
 // Validate checks the scenario. It returns nil or [Errors].
-func (s *Scenario) Validate() error { return s.validate(nil) }
+func (s *Scenario) Validate() error {
+	if errs := s.validate(nil); errs != nil {
+		return errs
+	}
+	return nil
+}
 
-// validate checks a scenario whose file has the fields at written.
-func (s *Scenario) validate(written places) error {
+// validate checks a scenario whose file has the fields at written. It returns nil if nothing is wrong.
+func (s *Scenario) validate(written places) Errors {
 	s, c := s.withNames(), &checker{written: written}
 	c.length("duration", s.Duration, DefaultDuration)
 	c.length("settle", s.Settle, DefaultSettle)
@@ -110,17 +115,7 @@ func (s *Scenario) validate(written places) error {
 	if len(s.Writers)+len(s.Watchers)+len(s.Readers)+len(s.Caches)+len(s.Informers) == 0 {
 		c.wrong("", "nothing would happen", "add writers, watchers, readers, caches or informers")
 	}
-	return c.errs.orNil()
-}
-
-// wrongAt adds an error that has no field yet, as one of that field.
-func (c *checker) wrongAt(field string, err error) {
-	e, ok := err.(*Error)
-	if !ok {
-		c.wrong(field, err.Error(), "")
-		return
-	}
-	c.wrong(field, e.Problem, e.Fix)
+	return c.errs
 }
 
 // duration checks that a duration is between zero and [MaxDuration].

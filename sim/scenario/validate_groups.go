@@ -177,15 +177,17 @@ func (c *checker) selection(at string, sel Selection, s *Scenario) {
 		parsed, err := labels.Parse(s.Objects.fill(sel.Labels, 0))
 		if err != nil {
 			c.wrong(at+".labels", fmt.Sprintf("%s does not parse: %s", quoted(sel.Labels), shortened(err.Error(), maxForeign)), `write it like "app={app},tier!=cache"`)
+		} else {
+			c.labelNames(at+".labels", parsed, s)
 		}
-		c.labelNames(at+".labels", parsed, s)
 	}
 	if c.template(at+".fields", sel.Fields, s.Objects) {
 		parsed, err := fields.ParseSelector(s.Objects.fill(sel.Fields, 0))
 		if err != nil {
 			c.wrong(at+".fields", fmt.Sprintf("%s does not parse: %s", quoted(sel.Fields), shortened(err.Error(), maxForeign)), `write it like "node={node},phase!=phase-0"`)
+		} else {
+			c.fieldNames(at+".fields", parsed, s)
 		}
-		c.fieldNames(at+".fields", parsed, s)
 	}
 	c.path(at+".prefix", sel.Prefix, s)
 	c.path(at+".key", sel.Key, s)
@@ -202,9 +204,6 @@ func (c *checker) path(field, path string, s *Scenario) {
 }
 
 func (c *checker) labelNames(at string, parsed labels.Selector, s *Scenario) {
-	if parsed == nil {
-		return
-	}
 	requirements, _ := parsed.Requirements()
 	for _, r := range requirements {
 		if s.Objects.Labels[r.Key()] == 0 {
@@ -216,9 +215,6 @@ func (c *checker) labelNames(at string, parsed labels.Selector, s *Scenario) {
 }
 
 func (c *checker) fieldNames(at string, parsed fields.Selector, s *Scenario) {
-	if parsed == nil {
-		return
-	}
 	for _, r := range parsed.Requirements() {
 		if !s.hasField(r.Field) {
 			c.wrong(at, "unknown field "+quoted(r.Field), "objects have the fields "+s.fieldNames())
