@@ -50,6 +50,7 @@ func (r *run) startCache(g *callers, spec *scenario.Cache, part int) error {
 	if err != nil {
 		return err
 	}
+	r.closers = append(r.closers, cache)
 	random := rand.New(rand.NewPCG(r.plan.Seed, uint64(len(r.cacheUsers))+20_000_000))
 	share := float64(part) / float64(spec.Count)
 	r.cacheUsers = append(r.cacheUsers, &cacheUser{
@@ -160,13 +161,6 @@ func isNewest(o *engine.Object[content.Item], err error, want judge.Entry) bool 
 		return errors.Is(err, engine.ErrNotFound)
 	}
 	return err == nil && o.Revision == want.Revision
-}
-
-func (r *run) closeCaches() (err error) {
-	for _, u := range r.cacheUsers {
-		err = errors.Join(err, u.cache.Close())
-	}
-	return err
 }
 
 // stale returns how many references, and handlers of informers, did not have the

@@ -14,7 +14,6 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
-	"github.com/watchmill/watchmill/engine/objectcache"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/states"
 	"github.com/watchmill/watchmill/sim/scenario"
@@ -172,7 +171,6 @@ type replay struct {
 	// finalState is the final state in the backend, valid once everything is written.
 	finalState states.Objects
 	selected   *store.Filter
-	caches     []*objectcache.Cache[content.Item]
 	informers  []*informer.SharedInformer[content.Item]
 }
 

@@ -34,6 +34,7 @@ const (
 // openReferences makes the object caches and the readers with their references.
 func (r *run) openReferences() error {
 	h := r.history
+	var caches []*objectcache.Cache[content.Item]
 	for range objectCaches {
 		cache, err := objectcache.New(objectcache.Config[content.Item]{
 			Source: r.engine.Source(), Host: r.host, Name: "replay", MaxIdle: objectcache.NeverIdle, OnError: r.failed.engine,
@@ -41,13 +42,14 @@ func (r *run) openReferences() error {
 		if err != nil {
 			return err
 		}
-		h.caches = append(h.caches, cache)
+		r.closers = append(r.closers, cache)
+		caches = append(caches, cache)
 	}
 	keys := r.selectedKeys()
 	for number := range h.Watchers {
 		reader := &referenceReader{
 			outcome: outcome{number: number, state: states.Objects{}},
-			run:     r, cache: h.caches[number%len(h.caches)], keys: keys,
+			run:     r, cache: caches[number%len(caches)], keys: keys,
 			breaks: newBreaks(h.Seed, uint64(number), h.Breaks),
 		}
 		if err := reader.acquire(); err != nil {
@@ -56,20 +58,6 @@ func (r *run) openReferences() error {
 		h.clients = append(h.clients, reader)
 	}
 	return nil
-}
-
-// closeClients closes the object caches and the informers of a history's watchers.
-func (r *run) closeClients() (err error) {
-	if r.history == nil {
-		return nil
-	}
-	for _, cache := range r.history.caches {
-		err = errors.Join(err, cache.Close())
-	}
-	for _, inf := range r.history.informers {
-		err = errors.Join(err, inf.Close())
-	}
-	return err
 }
 
 // selectedKeys returns the keys of all objects that the history names and the
@@ -209,6 +197,7 @@ func (r *run) openHandlers() error {
 		if err != nil {
 			return err
 		}
+		r.closers = append(r.closers, inf)
 		h.informers = append(h.informers, inf)
 	}
 	for number := range h.Watchers {

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -74,6 +73,7 @@ func (r *run) startInformer(g *informerGroup, n int) error {
 	if err != nil {
 		return err
 	}
+	r.closers = append(r.closers, inf)
 	g.informers = append(g.informers, inf)
 	for range g.spec.Handlers {
 		number := len(g.handlers)
@@ -190,15 +190,6 @@ func (h *handlerCheck) has(want map[string]store.Revision) bool {
 		}
 	}
 	return len(h.state) == len(want)
-}
-
-func (r *run) closeInformers() (err error) {
-	for _, g := range r.informerGroups {
-		for _, inf := range g.informers {
-			err = errors.Join(err, inf.Close())
-		}
-	}
-	return err
 }
 
 // staleHandlers returns how many of the group's handlers do not have the newest state.

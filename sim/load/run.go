@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,7 @@ type run struct {
 	callers        []*callers
 	cacheUsers     []*cacheUser
 	informerGroups []*informerGroup
+	closers        []io.Closer // the object caches and informers of all these, and of a history
 	stages         *stages
 	sampler        *sampler
 	faults         *faults
@@ -175,12 +177,20 @@ func (r *run) unobserve() {
 func (r *run) close() error {
 	r.endPauses()
 	r.unobserve()
-	err := errors.Join(r.closeClients(), r.closeInformers(), r.closeCaches(), r.engine.Close(), r.host.Close(), r.storage.Close())
+	err := errors.Join(r.closeClients(), r.engine.Close(), r.host.Close(), r.storage.Close())
 	for range 200 {
 		if r.goroutines[1] = goroutines(); r.goroutines[1] <= r.goroutines[0] {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+	return err
+}
+
+// closeClients closes the object caches and the informers.
+func (r *run) closeClients() (err error) {
+	for _, c := range r.closers {
+		err = errors.Join(err, c.Close())
 	}
 	return err
 }
