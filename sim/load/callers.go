@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/pace"
@@ -64,7 +65,7 @@ func (g *callers) made(ctx context.Context, due int64, err error) {
 	switch {
 	case err == nil:
 		g.latency.Record(int(g.done.Add(1)), g.run.stopwatch.now()-due)
-	case !isInterrupt(ctx, err):
+	case ctx.Err() == nil && !errors.Is(err, engine.ErrEngineClosed):
 		g.failed.Add(1)
 		g.run.failure(g.name, err)
 	}
@@ -72,7 +73,7 @@ func (g *callers) made(ctx context.Context, due int64, err error) {
 
 // breaks records err, if it is a broken invariant and the first of the group.
 func (g *callers) breaks(err error) {
-	if failure := (*judge.Failure)(nil); errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*judge.Failure](err); ok {
 		g.broken.CompareAndSwap(nil, failure)
 	}
 }

@@ -93,24 +93,19 @@ func (w *watcher) takeAll(ctx, session context.Context, watch *engine.Watch[cont
 		return nil
 	}
 	for _, ev := range events {
-		if err := w.pace.Wait(ctx, 1); err != nil {
-			return w.breakOff(watch, err)
+		err := w.pace.Wait(ctx, 1)
+		if cause := context.Cause(session); err == nil && errors.Is(cause, errReconnect) {
+			err = cause
 		}
-		if cause := context.Cause(session); errors.Is(cause, errReconnect) {
-			return w.breakOff(watch, cause)
+		if err != nil {
+			watch.Stop() // at a revision that the trail must not use: it counts the rest of the batch as delivered
+			return err
 		}
 		w.mu.Lock()
 		w.take(ev)
 		w.mu.Unlock()
 	}
 	return nil
-}
-
-// breakOff stops a watch in the middle of a batch. The watch's revision counts the
-// rest of the batch as delivered, so the trail must not use it.
-func (w *watcher) breakOff(watch *engine.Watch[content.Item], cause error) error {
-	watch.Stop()
-	return cause
 }
 
 // await waits while a handler receives the events or, if events is not nil, receives them
@@ -121,8 +116,9 @@ func (w *watcher) await(ctx, session context.Context, watch *engine.Watch[conten
 	for {
 		select {
 		case ev, ok := <-events:
-			if !ok {
-				return w.reason(watch)
+			if !ok { // the watch has ended, or is about to
+				<-watch.Done()
+				return watch.Err()
 			}
 			if err := w.takeAll(ctx, session, watch, []engine.Event[content.Item]{ev}); err != nil {
 				return err
@@ -144,12 +140,6 @@ func (w *watcher) await(ctx, session context.Context, watch *engine.Watch[conten
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// reason returns why a watch ended, after its channel was closed.
-func (w *watcher) reason(watch *engine.Watch[content.Item]) error {
-	<-watch.Done()
-	return watch.Err()
 }
 
 // finish returns errRead once the watch has reached the last write that it selects,

@@ -128,7 +128,7 @@ func (r *run) compareStorage(ctx context.Context, p *written) error {
 // revision, the watcher lists instead when it follows, as after any disconnect.
 func (w *watcher) restore(ctx context.Context) error {
 	rev := w.position.Checkpoint.Revision
-	list, err := w.run.engine.List(ctx, engine.ListOptions{Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key, Read: engine.Exactly(rev)})
+	list, err := w.list(ctx, engine.Exactly(rev))
 	expired := errors.Is(err, engine.ErrExpired) // and list is nil
 	if err != nil && !expired {
 		return err

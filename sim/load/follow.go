@@ -73,12 +73,7 @@ func (w *watcher) session(ctx context.Context) error {
 	w.following.Store(current)
 	defer w.following.Store(nil)
 	defer w.reconnectAfter(leave)()
-	opts := engine.WatchOptions{
-		Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key,
-		From: engine.Revision(w.at.Load()), Policy: policies[w.group.spec.Policy], Buffer: w.group.spec.Buffer,
-		Name: w.trail.Name,
-	}
-	for up, err := range engine.Follow(session, w.run.engine, opts) {
+	for up, err := range engine.Follow(session, w.run.engine, w.watchOptions(engine.Revision(w.at.Load()))) {
 		if err == nil {
 			err = w.update(ctx, up)
 		}

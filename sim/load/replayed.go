@@ -166,10 +166,7 @@ func (r *run) handedOver() Latency {
 }
 
 // lossReasons are the names of the errors with which watches end.
-var lossReasons = []struct {
-	err  error
-	name string
-}{
+var lossReasons = errorNames{
 	{engine.ErrExpired, "expired"},
 	{engine.ErrSlowConsumer, "slow consumer"},
 	{engine.ErrDeadline, "deadline"},
@@ -178,15 +175,10 @@ var lossReasons = []struct {
 }
 
 func lossReason(err error) string {
-	if earlier := (*EarlierLoss)(nil); errors.As(err, &earlier) {
+	if earlier, ok := errors.AsType[*EarlierLoss](err); ok {
 		return earlier.Reason
 	}
-	for _, r := range lossReasons {
-		if errors.Is(err, r.err) {
-			return r.name
-		}
-	}
-	return "other"
+	return lossReasons.of(err)
 }
 
 // losses counts the lost watchers by reason, the most frequent first.

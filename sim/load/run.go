@@ -247,15 +247,13 @@ func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
 		}
 	}
 	var opening sync.WaitGroup
-	for _, g := range r.groups {
-		for _, w := range g.all {
-			if w.starts() > 0 {
-				living.Go(func() { w.watchFromStart(ctx) })
-				continue
-			}
-			opening.Add(1)
-			living.Go(func() { w.watchUntilRead(ctx, opening.Done) })
+	for w := range r.everyWatcher() {
+		if w.starts() > 0 {
+			living.Go(func() { w.watchFromStart(ctx) })
+			continue
 		}
+		opening.Add(1)
+		living.Go(func() { w.watchUntilRead(ctx, opening.Done) })
 	}
 	opening.Wait()
 	return nil

@@ -127,20 +127,18 @@ func (p *processors) othersAt(now time.Duration) float64 {
 // standing returns the highest lag of the watches that run, and how many are stalled. A watcher may
 // have one that has ended, and that it has not read to its end.
 func (r *run) standing() (lag uint64, stalled, watches int) {
-	for _, g := range r.groups {
-		for _, w := range g.all {
-			watch := w.watch.Load()
-			if watch == nil || watch.Err() != nil {
-				continue
-			}
-			watches++
-			if watch.Stalled() {
-				stalled++
-			}
-			behind := watch.Lag()
-			raise(&w.lag, behind)
-			lag = max(lag, behind)
+	for w := range r.everyWatcher() {
+		watch := w.watch.Load()
+		if watch == nil || watch.Err() != nil {
+			continue
 		}
+		watches++
+		if watch.Stalled() {
+			stalled++
+		}
+		behind := watch.Lag()
+		raise(&w.lag, behind)
+		lag = max(lag, behind)
 	}
 	return lag, stalled, watches
 }

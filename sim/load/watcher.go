@@ -190,26 +190,29 @@ func (w *watcher) retry(ctx context.Context, err error) bool {
 // countEnd counts a watch that ended without being stopped. The reason is kept without the
 // name, which the watcher has, too.
 func (w *watcher) countEnd(reason error) {
-	w.ends[endName(reason)]++
-	var end *engine.EndError
-	if errors.As(reason, &end) {
+	w.ends[endNames.of(reason)]++
+	if end, ok := errors.AsType[*engine.EndError](reason); ok {
 		reason = end.Reason
 	}
 	w.lastEnd = reason.Error()
 }
 
 // endNames are the names of the reasons for which watches end.
-var endNames = []struct {
-	err  error
-	name string
-}{
+var endNames = errorNames{
 	{engine.ErrExpired, "expired"}, {engine.ErrSlowConsumer, "terminated"}, {engine.ErrHandlerPanic, "panicked"},
 	{engine.ErrDeadline, "deadline"}, {engine.ErrEngineClosed, "closed"},
 }
 
-func endName(reason error) string {
-	for _, e := range endNames {
-		if errors.Is(reason, e.err) {
+// errorNames are errors with their names.
+type errorNames []struct {
+	err  error
+	name string
+}
+
+// of returns the name of the error that err wraps, "other" if that has none.
+func (names errorNames) of(err error) string {
+	for _, e := range names {
+		if errors.Is(err, e.err) {
 			return e.name
 		}
 	}
@@ -234,14 +237,23 @@ func (w *watcher) open(ctx context.Context) (*engine.Watch[content.Item], error)
 	return watch, err
 }
 
+// watchOptions returns the options of a watch after revision from.
+func (w *watcher) watchOptions(from engine.Revision) engine.WatchOptions {
+	return engine.WatchOptions{
+		Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key,
+		From: from, Policy: policies[w.group.spec.Policy], Buffer: w.group.spec.Buffer, Name: w.trail.Name,
+	}
+}
+
+// list lists what the watcher selects.
+func (w *watcher) list(ctx context.Context, read engine.Read) (*engine.List[content.Item], error) {
+	return w.run.engine.List(ctx, engine.ListOptions{Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key, Read: read})
+}
+
 // start opens a watch after revision from. fresh says that it is the first of the trail.
 func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (*engine.Watch[content.Item], error) {
-	spec := w.group.spec
-	opts := engine.WatchOptions{
-		Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key,
-		From: from, Policy: policies[spec.Policy], Buffer: spec.Buffer, Name: w.trail.Name,
-	}
-	initial := fresh && spec.Initial
+	opts := w.watchOptions(from)
+	initial := fresh && w.group.spec.Initial
 	if initial {
 		opts.From, opts.InitialState, opts.Bookmarks = 0, true, true
 	}
@@ -266,8 +278,7 @@ func (w *watcher) start(ctx context.Context, from engine.Revision, fresh bool) (
 // another begins at the list's revision.
 func (w *watcher) relist(ctx context.Context, known engine.Revision) (engine.Revision, error) {
 	w.relists++
-	opts := engine.ListOptions{Labels: w.sel.Labels, Fields: w.sel.Fields, Prefix: w.sel.Prefix, Key: w.sel.Key, Read: engine.NotOlderThan(known)}
-	list, err := w.run.engine.List(ctx, opts)
+	list, err := w.list(ctx, engine.NotOlderThan(known))
 	if err != nil {
 		return 0, err
 	}

@@ -115,7 +115,7 @@ func (w *writer) pick() int {
 }
 
 func (w *writer) emit(ctx context.Context, due int64) error {
-	it := w.maker.Object(w.number())
+	it := w.maker.Object(w.maker.Rand.IntN(1000)) // any will do, since it is not stored
 	it.Due = due
 	newest := w.newest()
 	rev, err := w.run.engine.Emit(ctx, it)
@@ -124,9 +124,6 @@ func (w *writer) emit(ctx context.Context, due int64) error {
 	}
 	return err
 }
-
-// number draws the number of an object to emit, which is not stored.
-func (w *writer) number() int { return w.maker.Rand.IntN(1000) }
 
 func (w *writer) create(ctx context.Context, due int64) error {
 	it := w.maker.Object(w.next)
@@ -213,11 +210,6 @@ func (r *run) populate(ctx context.Context) error {
 		r.created.Add(1)
 	}
 	return nil
-}
-
-// isInterrupt reports whether a call failed because the run is being stopped.
-func isInterrupt(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, engine.ErrEngineClosed)
 }
 
 // readTraces reads the traces that the plan replays. It is called before anything starts,
