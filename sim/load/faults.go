@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -20,12 +19,18 @@ import (
 type faults struct {
 	run *run
 	// steps are the starts and ends of faults, in order.
-	steps []step
-	// happened has what has happened, of the plan's faults with the indexes in of.
-	happened []report.Fault
-	of       []int
-	// panicked counts the handlers that have panicked, by index in happened.
-	panicked map[int]*atomic.Uint64
+	steps    []step
+	happened []*occurrence
+}
+
+// occurrence is a fault that has begun.
+type occurrence struct {
+	report.Fault
+	of *scenario.Fault
+	// lasting is the fault of the storage, nil for one of a moment, and panicked counts the
+	// handlers that have panicked.
+	lasting  *faulty.Fault
+	panicked atomic.Uint64
 }
 
 // step is the start of a fault, or the end of one that lasts.
@@ -36,7 +41,7 @@ type step struct {
 }
 
 func newFaults(r *run) *faults {
-	f := &faults{run: r, panicked: map[int]*atomic.Uint64{}}
+	f := &faults{run: r}
 	for i, m := range r.plan.Timeline {
 		f.steps = append(f.steps, step{at: m.At, moment: i})
 		if r.plan.Faults[m.Fault].Kind.Lasts() {
@@ -50,11 +55,10 @@ func newFaults(r *run) *faults {
 // inject injects the faults when they are due. At the end, or when ctx is done, it removes
 // all that still last.
 func (f *faults) inject(ctx context.Context) {
-	active := map[int]*faulty.Fault{} // by moment
-	records := map[int]int{}          // by moment: index in happened
+	lasting := map[int]*occurrence{} // by moment
 	defer func() {
-		for moment, begun := range active {
-			f.end(records[moment], begun)
+		for _, o := range lasting {
+			f.end(o)
 		}
 	}()
 	for _, s := range f.steps {
@@ -62,102 +66,94 @@ func (f *faults) inject(ctx context.Context) {
 			return
 		}
 		if s.ends {
-			f.end(records[s.moment], active[s.moment])
-			delete(active, s.moment)
+			f.end(lasting[s.moment])
+			delete(lasting, s.moment)
 			continue
 		}
-		index := f.run.plan.Timeline[s.moment].Fault
-		fault := &f.run.plan.Faults[index]
+		fault := &f.run.plan.Faults[f.run.plan.Timeline[s.moment].Fault]
 		now := f.run.stopwatch.elapsed().Seconds()
-		record := len(f.happened)
-		records[s.moment] = record
-		f.of = append(f.of, index)
-		f.happened = append(f.happened, report.Fault{Name: fault.Name, Kind: string(fault.Kind), At: now, Until: now})
+		o := &occurrence{of: fault, Fault: report.Fault{Name: fault.Name, Kind: string(fault.Kind), At: now, Until: now}}
+		f.happened = append(f.happened, o)
 		if fault.Kind.Lasts() {
-			active[s.moment] = f.run.storage.Begin(fault)
+			o.lasting = f.run.storage.Begin(fault)
+			lasting[s.moment] = o
 			continue
 		}
-		f.happened[record].Struck = uint64(f.injectOnce(ctx, fault, s.moment))
+		o.Struck = uint64(f.injectOnce(ctx, o, s.moment))
 	}
 }
 
 // end ends a fault that lasts.
-func (f *faults) end(record int, fault *faulty.Fault) {
-	f.run.storage.End(fault)
-	f.happened[record].Until = f.run.stopwatch.elapsed().Seconds()
-	f.happened[record].Struck = fault.Hits()
+func (f *faults) end(o *occurrence) {
+	f.run.storage.End(o.lasting)
+	o.Until, o.Struck = f.run.stopwatch.elapsed().Seconds(), o.lasting.Hits()
 }
 
 // reports returns what happened, and remarks on the faults that struck nothing each time, and so
 // have tested nothing. It is called when all handlers have ended.
 func (f *faults) reports() (happened []report.Fault, remarks []string) {
-	struck := map[int]uint64{}
-	for i := range f.happened {
-		if panicked := f.panicked[i]; panicked != nil {
-			f.happened[i].Struck = panicked.Load()
-		}
-		struck[f.of[i]] += f.happened[i].Struck
+	struck := map[*scenario.Fault]uint64{}
+	for _, o := range f.happened {
+		o.Struck += o.panicked.Load()
+		happened = append(happened, o.Fault)
+		struck[o.of] += o.Struck
 	}
-	for _, index := range slices.Sorted(maps.Keys(struck)) {
-		if fault := &f.run.plan.Faults[index]; struck[index] == 0 {
+	for i := range f.run.plan.Faults {
+		fault := &f.run.plan.Faults[i]
+		if n, begun := struck[fault]; begun && n == 0 {
 			remarks = append(remarks, fmt.Sprintf("the fault %s, at %v, struck nothing", fault.Name, fault.At))
 		}
 	}
-	return f.happened, remarks
+	return happened, remarks
 }
 
 // injectOnce injects a fault that does not last, and returns how many watches or watchers it
 // hit; for a compaction or a jump of the clock, one. Handlers that are to panic are counted
 // when they do.
-func (f *faults) injectOnce(ctx context.Context, fault *scenario.Fault, moment int) int {
-	switch fault.Kind {
+func (f *faults) injectOnce(ctx context.Context, o *occurrence, moment int) int {
+	switch o.of.Kind {
 	case scenario.FaultBreak:
 		return f.run.storage.Break()
 	case scenario.FaultRelist:
 		return f.run.storage.ExpireWatches()
 	case scenario.FaultCompact:
 		if err := f.run.storage.Forget(ctx); err != nil {
-			f.run.failure(fault.Name, err)
+			f.run.failure(o.Name, err)
 			return 0
 		}
 		return 1
 	case scenario.FaultJump:
-		f.run.clock.jump(fault.Jump)
+		f.run.clock.jump(o.of.Jump)
 		return 1
 	}
-	return f.disturbWatchers(fault, moment)
+	return f.disturbWatchers(o, moment)
 }
 
 // disturbWatchers makes the fault's share of watchers panic or reconnect, and returns how many
 // reconnect.
-func (f *faults) disturbWatchers(fault *scenario.Fault, moment int) (struck int) {
-	panicked := &atomic.Uint64{}
-	if fault.Kind == scenario.FaultPanic {
-		f.panicked[len(f.happened)-1] = panicked
-	}
-	for _, g := range f.run.groups {
-		if fault.Group != "" && fault.Group != g.spec.Name {
+func (f *faults) disturbWatchers(o *occurrence, moment int) (struck int) {
+	fault := o.of
+	for w := range f.run.everyWatcher() {
+		if !f.hits(fault, moment, w) {
 			continue
 		}
-		for _, w := range g.all {
-			if !f.hits(fault, moment, w) {
-				continue
-			}
-			switch interrupt := w.interrupt.Load(); {
-			case fault.Kind == scenario.FaultPanic && g.spec.Consumer == scenario.Handler:
-				w.panicNext.Store(panicked)
-			case fault.Kind == scenario.FaultReconnect && interrupt != nil:
-				(*interrupt)(errReconnect)
-				struck++
-			}
+		switch interrupt := w.interrupt.Load(); {
+		case fault.Kind == scenario.FaultPanic && w.group.spec.Consumer == scenario.Handler:
+			w.panicNext.Store(&o.panicked)
+		case fault.Kind == scenario.FaultReconnect && interrupt != nil:
+			(*interrupt)(errReconnect)
+			struck++
 		}
 	}
 	return struck
 }
 
 // hits reports whether the fault hits a watcher. The result depends only on the seed, the
-// fault's share, the moment and the watcher's name.
+// fault's group and share, the moment and the watcher's name.
 func (f *faults) hits(fault *scenario.Fault, moment int, w *watcher) bool {
+	if fault.Group != "" && fault.Group != w.group.spec.Name {
+		return false
+	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(w.name())) // cannot fail
 	c := scenario.Randomly(fault.Share, f.run.plan.Seed+h.Sum64())

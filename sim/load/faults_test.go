@@ -36,7 +36,7 @@ func TestFaults_DoNotHitAWatcherWithoutAWatch(t *testing.T) {
 	r := newStartedRun(t, &scenario.Scenario{Objects: scenario.Objects{Count: 10}, Watchers: []scenario.Watcher{{}}})
 	r.reading = t.Context()
 	w := r.groups[0].all[0]
-	storm := &scenario.Fault{Kind: scenario.FaultReconnect, Share: 1}
+	storm := &occurrence{of: &scenario.Fault{Kind: scenario.FaultReconnect, Share: 1}}
 	require.Zero(t, r.faults.disturbWatchers(storm, 0))
 
 	create(t, r, 0)
