@@ -86,14 +86,11 @@ func (r *Report) latencyByPercentile() chart {
 			all = append(all, line)
 		}
 	}
-	c := draw("percentiles", "Latency by percentile", "how it is split: stages overlap, see the table", nines(last), logarithmic(least(ys), largest(ys)), Seconds, all...)
-	c.Spots = nil // the stages have different percentiles
-	if len(all) > 0 {
-		x, y := nines(last), logarithmic(least(ys), largest(ys))
-		c.Spots = spots(x, y, Seconds, all[:1])
-		for i := range c.Spots {
-			c.Spots[i].Text = fmt.Sprintf("%.5g %%: %s", all[0].xs[i], c.Spots[i].Text)
-		}
+	x, y := nines(last), logarithmic(least(ys), largest(ys))
+	c := draw("percentiles", "Latency by percentile", "how it is split: stages overlap, see the table", x, y, Seconds, all...)
+	c.Spots = spots(x, y, Seconds, all[:min(1, len(all))]) // the stages have different percentiles
+	for i := range c.Spots {
+		c.Spots[i].Text = fmt.Sprintf("%.5g %%: %s", all[0].xs[i], c.Spots[i].Text)
 	}
 	return c
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/watchmill/watchmill/internal/machine"
@@ -183,15 +184,7 @@ type Sample struct {
 // OK reports whether the run was not interrupted, all assertions hold, and no
 // invariant is broken.
 func (r *Report) OK() bool {
-	if r.Interrupted || len(r.Broken) > 0 {
-		return false
-	}
-	for _, a := range r.Assertions {
-		if !a.Holds {
-			return false
-		}
-	}
-	return true
+	return !r.Interrupted && len(r.Broken) == 0 && !slices.ContainsFunc(r.Assertions, func(a Assertion) bool { return !a.Holds })
 }
 
 // Build describes the program and the machine of a run.
