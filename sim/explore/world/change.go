@@ -43,11 +43,7 @@ func (w *World[T]) change(s script.Step) {
 		(*changing[T]).putAbsent, (*changing[T]).createWithTTL,
 	}
 	o, err := calls[draw.IntN(len(calls))](&c)
-	w.trace.Result(revisionOf(o), err)
-	w.judgeRefusal(s, err, c.refused, c.refused != nil)
-	if err == nil {
-		w.judgeWrite(c.asked, o)
-	}
+	w.judgeResult(s, c.asked, o, err, c.refused, c.refused != nil)
 }
 
 // mustExist sets the reason of a call that needs an object, and returns the key.

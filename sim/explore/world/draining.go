@@ -135,7 +135,5 @@ func (w *World[T]) judgeInformerThrough(rev store.Revision) {
 	if !w.history().Received(rev) {
 		return
 	}
-	if err := w.judgeInformerAt(rev); err != nil {
-		w.fail(err)
-	}
+	w.fail(w.judgeInformerAt(rev))
 }

@@ -130,9 +130,7 @@ func (w *World[T]) notified(h *handler[T], n informer.Notification[T]) {
 		notifications = w.seams.notify(w, n)
 	}
 	for _, n := range notifications {
-		if err := w.judgeNotification(h, n); err != nil {
-			w.fail(err)
-		}
+		w.fail(w.judgeNotification(h, n))
 	}
 }
 

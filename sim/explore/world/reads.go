@@ -159,9 +159,7 @@ func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode script.Re
 		w.judgeReadError(ctx, r, err, w.allowedErrors(by, mode))
 		return
 	}
-	if err := w.history().JudgeGet(w.completeRead(mode, r), key, w.historyObject(o)); err != nil {
-		w.fail(err)
-	}
+	w.fail(w.history().JudgeGet(w.completeRead(mode, r), key, w.historyObject(o)))
 }
 
 // listBy lists a selection through an engine and judges the result. It returns the list, nil
@@ -175,9 +173,7 @@ func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode script
 		return nil
 	}
 	w.trace.Listed(l.Revision, len(l.Items))
-	if err := w.history().JudgeList(w.completeRead(mode, r), sel.selects(), l.Revision, w.historyObjects(l.Items)); err != nil {
-		w.fail(err)
-	}
+	w.fail(w.history().JudgeList(w.completeRead(mode, r), sel.selects(), l.Revision, w.historyObjects(l.Items)))
 	return l
 }
 

@@ -90,9 +90,7 @@ func (w *World[T]) pause() {
 	w.clock.Advance(pauseTime)
 	w.fireDueTimers()
 	w.drain()
-	if err := w.storage.Overdue(); err != nil {
-		w.fail(err)
-	}
+	w.fail(w.storage.Overdue())
 	if w.newest() != revisionBefore {
 		return // the last change may have come after the last bookmark
 	}
@@ -150,11 +148,9 @@ func (w *World[T]) judgeFigures() {
 		return
 	}
 	s := w.engine.Stats()
-	if err := judge.JudgeFigures(judge.Figures{
+	w.fail(judge.JudgeFigures(judge.Figures{
 		Living: s.Watches, SlowConsumers: s.Terminated, Deadlines: s.DeadlinesReached, Panics: s.Panicked, Expired: s.Expired,
-	}, w.ends()); err != nil {
-		w.fail(err)
-	}
+	}, w.ends()))
 }
 
 // close closes the engine and judges its end: every watch has ended, for one reason, and

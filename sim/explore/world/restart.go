@@ -76,16 +76,21 @@ func (w *World[T]) playRestart(opts memory.Options, positions []store.Revision) 
 		return nil
 	}
 	for _, rev := range positions {
-		watch, err := e.Watch(context.Background(), engine.WatchOptions{From: rev})
-		if err == nil {
-			watch.Stop()
-		}
-		if !errors.Is(err, engine.ErrExpired) {
+		if err := watchError(e, engine.WatchOptions{From: rev}); !errors.Is(err, engine.ErrExpired) {
 			w.fail(judge.Failed(judge.Resumable, "restart", "a watch from %d, of before the restart, should be refused as expired: %v", rev, err))
 			return nil
 		}
 	}
 	return nil
+}
+
+// watchError returns the error with which an engine refuses a watch; nil if it does not.
+func watchError[T any](e *engine.Engine[T], opts engine.WatchOptions) error {
+	watch, err := e.Watch(context.Background(), opts)
+	if err == nil {
+		watch.Stop()
+	}
+	return err
 }
 
 // judgeOldTimeline returns a failure unless an engine, which has other storage than that of the last page and the
@@ -105,11 +110,7 @@ func (w *World[T]) judgeOldTimeline(e *engine.Engine[T]) error {
 		if w.seams.start != nil {
 			opts = w.seams.start(w, opts)
 		}
-		watch, err := e.Watch(context.Background(), opts)
-		if err == nil {
-			watch.Stop()
-		}
-		if !errors.Is(err, engine.ErrExpired) {
+		if err := watchError(e, opts); !errors.Is(err, engine.ErrExpired) {
 			return judge.Failed(judge.OneTimeline, "restart", "a watch of a list of before the restart should be refused as expired: %v", err)
 		}
 	}

@@ -311,7 +311,7 @@ func (w *World[T]) checkConsistent() {
 	}
 }
 
-// fail records err as the world's failure, unless there was one before.
+// fail records err as the world's failure, unless it is nil or there was a failure before.
 func (w *World[T]) fail(err error) {
 	if w.failed == nil {
 		w.failed = err
@@ -321,7 +321,7 @@ func (w *World[T]) fail(err error) {
 // actorFailed fails the world for the failure of one of the engine's actors, even if that
 // actor was restarted. The panic of a handler is no such failure: it only ends its watch.
 func (w *World[T]) actorFailed(f actors.Failure) {
-	if handlers := (*engine.PanicError)(nil); !errors.As(&f, &handlers) {
+	if _, handlers := errors.AsType[*engine.PanicError](&f); !handlers {
 		w.fail(judge.Failed(Contained, f.Actor, "%v", f.Reason))
 	}
 }

@@ -159,11 +159,7 @@ func (w *World[T]) create(s script.Step) {
 	a := w.changeTo(value, 0)
 	_, _, taken := w.history().Get(a.key)
 	o, err := w.engineOfStep(s).Create(context.Background(), value)
-	w.trace.Result(revisionOf(o), err)
-	w.judgeRefusal(s, err, engine.ErrExists, taken)
-	if err == nil {
-		w.judgeWrite(a, o)
-	}
+	w.judgeResult(s, a, o, err, engine.ErrExists, taken)
 }
 
 // deleteIf deletes an object on the condition that its revision is N less than it is, which
@@ -211,7 +207,7 @@ func (w *World[T]) race(s script.Step) {
 func (w *World[T]) raceByReplace(s script.Step, draw *rand.Rand, a asked[T], mine T, meant store.Revision) {
 	overtaken := w.writeAsRival(draw, a.key)
 	o, err := w.engineOfStep(s).Replace(context.Background(), mine, meant)
-	w.judgeRacedWrite(s, a, o, err, overtaken)
+	w.judgeResult(s, a, o, err, engine.ErrConflict, overtaken)
 }
 
 // raceByUpdate updates the object, and another write comes while the function of the update runs first.
@@ -227,7 +223,7 @@ func (w *World[T]) raceByUpdate(s script.Step, draw *rand.Rand, a asked[T], mine
 		stale = !w.storage.Equal(current, newest)
 		return mine, nil
 	}, opts)
-	w.judgeRacedWrite(s, a, o, err, overtaken && opts.Preconditions.Revision != 0)
+	w.judgeResult(s, a, o, err, engine.ErrConflict, overtaken && opts.Preconditions.Revision != 0)
 	if err == nil && stale {
 		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "an update of %q was made from what another write had replaced", a.key))
 	}
@@ -245,15 +241,15 @@ func (w *World[T]) writeAsRival(draw *rand.Rand, key string) bool {
 	}
 	before, a := w.newest(), w.changeTo(value, 0)
 	o, err := w.engineOfStep(script.Step{Uncached: true}).Put(context.Background(), value)
-	w.judgeRacedWrite(script.Step{Do: script.Race}, a, o, err, false)
+	w.judgeResult(script.Step{Do: script.Race}, a, o, err, nil, false)
 	return w.newest() > before && a.key == key
 }
 
-// judgeRacedWrite judges the result of a write of a race, which was to make the change a and must fail
-// for a conflict exactly if overtaken is set.
-func (w *World[T]) judgeRacedWrite(s script.Step, a asked[T], o *engine.Object[T], err error, overtaken bool) {
+// judgeResult judges the result of a write, which was to make the change a and must fail for reason
+// exactly if due is set.
+func (w *World[T]) judgeResult(s script.Step, a asked[T], o *engine.Object[T], err, reason error, due bool) {
 	w.trace.Result(revisionOf(o), err)
-	if w.judgeRefusal(s, err, engine.ErrConflict, overtaken); err == nil {
+	if w.judgeRefusal(s, err, reason, due); err == nil {
 		w.judgeWrite(a, o)
 	}
 }
