@@ -58,8 +58,7 @@ func (c *core) remove(ctx context.Context, key string, opts *DeleteOptions) (*st
 			return c.mayRemove(ctx, current, opts)
 		},
 	})
-	var end *settled
-	if errors.As(err, &end) {
+	if _, ok := errors.AsType[*settled](err); ok {
 		o, err = last, nil
 	}
 	if err != nil {
@@ -153,8 +152,7 @@ func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions)
 		unrecorded = true
 		o, err = c.storage.GuaranteedUpdate(ctx, key, mark, backend.UpdateOptions{})
 	}
-	var end *settled
-	if errors.As(err, &end) {
+	if end, ok := errors.AsType[*settled](err); ok {
 		return end.draft, nil
 	}
 	return o, err

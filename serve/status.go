@@ -227,8 +227,7 @@ func ownedStatus(owned *registry.FieldConflictError) *statusError {
 
 // conflictCause is the text of a conflict without the key, which the Status has.
 func conflictCause(err error) error {
-	var c *registry.ConflictError
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[*registry.ConflictError](err); ok {
 		return errors.New(c.Reason)
 	}
 	return err
@@ -280,8 +279,7 @@ func revisionStatus(err error) *statusError {
 // revision that is, if known, so that a replica can start there.
 func expiredStatus(err error) *statusError {
 	s := apierrors.NewResourceExpired(err.Error())
-	var expired *store.ExpiredError
-	if errors.As(err, &expired) && expired.Oldest > 0 {
+	if expired, ok := errors.AsType[*store.ExpiredError](err); ok && expired.Oldest > 0 {
 		s.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{
 			Type: registry.CauseOldestRevision, Field: "resourceVersion", Message: expired.Oldest.String(),
 		}}}

@@ -126,8 +126,7 @@ func (l *listener) attempt(d delivery, i int) (next int) {
 			l.pending.left.Store(int64(d.n - next))
 		}
 	})
-	var panicked *usercode.PanicError
-	if errors.As(err, &panicked) {
+	if panicked, ok := errors.AsType[*usercode.PanicError](err); ok {
 		n := d.at(next - 1)
 		panicked.Key, panicked.Revision = n.key(), uint64(n.Object.Revision)
 		l.failed(n.String(), panicked)

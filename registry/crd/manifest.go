@@ -275,7 +275,7 @@ func (m *manifest) read(document []byte) (empty bool, err error) {
 func (m *manifest) decode(text []byte) error {
 	m.text = text
 	err := kjson.UnmarshalCaseSensitivePreserveInts(text, m)
-	if mismatch := (*json.UnmarshalTypeError)(nil); errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return m.wrong(cmp.Or(mismatch.Field, "the document"), fmt.Sprintf("is of the type %s; give %s", shortened(mismatch.Value), kindName(mismatch.Type)))
 	}
 	return err

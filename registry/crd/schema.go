@@ -216,8 +216,7 @@ func (p *pruning) pruneMetadata(fields map[string]any, at *field.Path) {
 	}
 	fields["metadata"] = clean
 	for _, err := range unknown {
-		var of kjson.FieldError
-		if errors.As(err, &of) {
+		if of, ok := errors.AsType[kjson.FieldError](err); ok {
 			p.note(at, strings.TrimPrefix(of.FieldPath(), "metadata"))
 		}
 	}

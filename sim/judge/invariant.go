@@ -110,8 +110,7 @@ func (f *Failure) Error() string {
 
 // Broken returns the invariant of the [*Failure] in err; "" if err wraps none.
 func Broken(err error) Invariant {
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f.Invariant
 	}
 	return ""

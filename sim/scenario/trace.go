@@ -49,8 +49,7 @@ func (s *Scenario) openTrace(name string) (io.ReadCloser, error) {
 
 // named replaces the path in an error by the name that the scenario uses.
 func named(name string, err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%s: %w", shortened(name, maxFieldShown), at.Err)
 	}
 	return err

@@ -30,8 +30,7 @@ func ReadFile(path string) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		f, err := os.Open(path)
 		if err != nil {
-			var reason *os.PathError
-			if errors.As(err, &reason) {
+			if reason, ok := errors.AsType[*os.PathError](err); ok {
 				err = reason.Err // Error has the path
 			}
 			yield(Change{}, &Error{File: path, Err: err})
