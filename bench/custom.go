@@ -60,7 +60,7 @@ func customKind() []Workload {
 			Full:  Params{Watchers: 1000},
 			Small: Params{Watchers: 120},
 			Goals: []Goal{atMost(BytesPerWatcher, 1.0/3)},
-			Run:   idleServed((*wire).idleTwo, overRequests), Floor: idleFloor((*wire).idleTwo, overRequests), Able: able, Apart: true,
+			Run:   idleServed((*wire).idleTwo, overRequests), Floor: onBare(idleServed((*wire).idleTwo, overRequests)), Able: able, Apart: true,
 		},
 	}
 }

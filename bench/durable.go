@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -200,6 +199,3 @@ func writerOf(b backend.Backend, schema store.Schema) func(context.Context, Obje
 		return err
 	}
 }
-
-// encoded returns the object as a file stores it.
-func encoded(o Object) ([]byte, error) { return json.Marshal(o) }

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"sync"
@@ -101,7 +102,7 @@ func (f *bareFile) commit(batch ...bareWrite) error {
 func (f *bareFile) Writer() func(context.Context, Object) error {
 	done := make(chan error, 1)
 	return func(_ context.Context, o Object) error {
-		data, err := encoded(o)
+		data, err := json.Marshal(o) // as a file stores it
 		if err != nil {
 			return err
 		}

@@ -2,10 +2,8 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -155,15 +153,5 @@ func readStretch(ctx context.Context, b backend.Backend, n int, read backendRead
 // fillBackend writes p.Objects objects.
 func (p Params) fillBackend(ctx context.Context, b backend.Backend, schema store.Schema) error {
 	object := objects(p.Objects)
-	failed := make([]error, fillWriters)
-	var writers sync.WaitGroup
-	for w := range fillWriters {
-		writers.Go(func() {
-			for i := w; i < p.Objects && failed[w] == nil; i += fillWriters {
-				failed[w] = writerOf(b, schema)(ctx, object(i))
-			}
-		})
-	}
-	writers.Wait()
-	return errors.Join(failed...)
+	return concurrently(fillWriters, p.Objects, func(i int) error { return writerOf(b, schema)(ctx, object(i)) })
 }

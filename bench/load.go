@@ -28,12 +28,7 @@ func load() []Workload {
 // loaded measures the live heap, minus the objects that a full cache must keep:
 // the current ones, and those that the window's events have superseded.
 func loaded(ctx context.Context, c Contender, p Params) (Result, error) {
-	before := measureFootprint()
-	bare := c.Bare(p.Objects, p.Events)
-	own := measureFootprint().bytes - before.bytes
-	runtime.KeepAlive(bare)
-	bare = nil
-
+	own := c.bareBytes(p.Objects, p.Events)
 	open := func(ctx context.Context) (Store, error) { return c.Windowed(ctx, p.Events) }
 	return run(ctx, c, open, func(ctx context.Context, s Store) (Result, error) {
 		object := objects(p.Objects)
@@ -50,6 +45,15 @@ func loaded(ctx context.Context, c Contender, p Params) (Result, error) {
 		runtime.KeepAlive(object)
 		return Result{overhead(beyond, p.Objects), rate(Load, int64(p.Objects), took)}, nil
 	})
+}
+
+// bareBytes returns the memory of the objects that do not count as overhead.
+func (c Contender) bareBytes(live, superseded int) int64 {
+	before := measureFootprint()
+	bare := c.Bare(live, superseded)
+	after := measureFootprint()
+	runtime.KeepAlive(bare)
+	return after.bytes - before.bytes
 }
 
 // withChanges changes the objects, so that writing them again is a change.

@@ -43,11 +43,7 @@ func million() []Workload {
 }
 
 func large(ctx context.Context, c Contender, p Params) (Result, error) {
-	before := measureFootprint()
-	bare := c.Bare(p.Objects, 0)
-	own := measureFootprint().bytes - before.bytes
-	runtime.KeepAlive(bare)
-	bare = nil
+	own := c.bareBytes(p.Objects, 0)
 	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
 		object := objects(p.Objects)
 		before := measureFootprint()

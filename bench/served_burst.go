@@ -22,14 +22,14 @@ func servedBurst() []Workload {
 			Full:  Params{Watchers: 10_000, Objects: 10, Events: 10_000},
 			Small: Params{Watchers: 200, Objects: 10, Events: 500},
 			Goals: []Goal{mustBeZero(LostWatches), mustBeZero(Lost)},
-			Run:   burstServed(ofOneNode), Floor: burstFloor(ofOneNode), Able: onlyOurs, Apart: true,
+			Run:   burstServed(ofOneNode), Floor: onBare(burstServed(ofOneNode)), Able: onlyOurs, Apart: true,
 		},
 		{
 			ID: "W25/all", Text: "10,000 watches over HTTP of everything, a burst of 10,000 writes",
 			Full:  Params{Watchers: 10_000, Objects: 100, Events: 10_000},
 			Small: Params{Watchers: 200, Objects: 10, Events: 500},
 			Goals: []Goal{mustBeZero(LostWatches), mustBeZero(Lost)},
-			Run:   burstServed(ofAll), Floor: burstFloor(ofAll), Able: onlyOurs, Apart: true,
+			Run:   burstServed(ofAll), Floor: onBare(burstServed(ofAll)), Able: onlyOurs, Apart: true,
 		},
 	}
 }
@@ -43,10 +43,6 @@ func ofOneNode(p Params) (int, func(i int) Selection) {
 }
 
 func ofAll(Params) (int, func(i int) Selection) { return 1, everything }
-
-func burstFloor(over spread) func(context.Context, Params) (Result, error) {
-	return func(ctx context.Context, p Params) (Result, error) { return burstServed(over)(ctx, bare, p) }
-}
 
 // burstServed returns a run of p.Events writes as fast as they go.
 func burstServed(over spread) func(context.Context, Contender, Params) (Result, error) {

@@ -23,7 +23,7 @@ func serving() []Workload {
 		Full:  Params{Objects: 10_000, Events: 30},
 		Small: Params{Objects: 100, Events: 10},
 		Goals: []Goal{atLeast(Reads, 5), atMost(Allocated, 0.2)},
-		Run:   listServed, Floor: listServedFloor, Able: onServer,
+		Run:   listServed, Floor: onBare(listServed), Able: onServer,
 	}})
 }
 
@@ -35,28 +35,28 @@ func servedWatches() []Workload {
 			Full:  Params{Watchers: 1000, Objects: 100, Events: 2000},
 			Small: Params{Watchers: 10, Objects: 10, Events: 200},
 			Goals: []Goal{atLeast(Deliveries, 5), atMost(CPU, 0.25), mustBeZero(Lost)},
-			Run:   served(1, overHTTP), Floor: servedFloor(1, overHTTP), Able: onServer,
+			Run:   served(1, overHTTP), Floor: onBare(served(1, overHTTP)), Able: onServer,
 		},
 		{
 			ID: "W16/paced", Text: "1,000 watches over HTTP/1.1, 200 writes/s",
 			Full:  Params{Watchers: 1000, Objects: 100, Events: 1000, Rate: 200},
 			Small: Params{Watchers: 10, Objects: 10, Events: 50, Rate: 200},
 			Goals: []Goal{atMost(P99, 1.0/3), mustBeZero(Lost)},
-			Run:   served(1000, overHTTP), Floor: servedFloor(1000, overHTTP), Able: onServer,
+			Run:   served(1000, overHTTP), Floor: onBare(served(1000, overHTTP)), Able: onServer,
 		},
 		{
 			ID: "W16/light", Text: "1,000 watches over HTTP/1.1, 20 writes/s",
 			Full:  Params{Watchers: 1000, Objects: 100, Events: 200, Rate: 20},
 			Small: Params{Watchers: 10, Objects: 10, Events: 50, Rate: 200},
 			Goals: []Goal{mustBeZero(Lost)},
-			Run:   served(1000, overHTTP), Floor: servedFloor(1000, overHTTP), Able: onServer,
+			Run:   served(1000, overHTTP), Floor: onBare(served(1000, overHTTP)), Able: onServer,
 		},
 		{
 			ID: "W16/tls", Text: "1,000 watches over TLS and HTTP/2, 100 to a connection, one writer as fast as it goes",
 			Full:  Params{Watchers: 1000, Objects: 100, Events: 2000},
 			Small: Params{Watchers: 120, Objects: 10, Events: 100},
 			Goals: []Goal{atLeast(Deliveries, 5), atMost(CPU, 0.25), mustBeZero(Lost)},
-			Run:   served(1, overTLS), Floor: servedFloor(1, overTLS), Able: onServer,
+			Run:   served(1, overTLS), Floor: onBare(served(1, overTLS)), Able: onServer,
 		},
 	}
 }
@@ -69,21 +69,21 @@ func idleWatches() []Workload {
 			Full:  Params{Watchers: 5000},
 			Small: Params{Watchers: 50},
 			Goals: []Goal{atMost(BytesPerWatcher, 1.0/3)},
-			Run:   idleServed((*wire).idleOne, overHTTP), Floor: idleFloor((*wire).idleOne, overHTTP), Able: onServer, Apart: true,
+			Run:   idleServed((*wire).idleOne, overHTTP), Floor: onBare(idleServed((*wire).idleOne, overHTTP)), Able: onServer, Apart: true,
 		},
 		{
 			ID: "W17/http2", Text: "10,000 idle watches over HTTP/2, 100 to a connection",
 			Full:  Params{Watchers: 10_000},
 			Small: Params{Watchers: 120},
 			Goals: []Goal{atMost(BytesPerWatcher, 1.0/3)},
-			Run:   idleServed((*wire).idleTwo, overHTTP), Floor: idleFloor((*wire).idleTwo, overHTTP), Able: onServer, Apart: true,
+			Run:   idleServed((*wire).idleTwo, overHTTP), Floor: onBare(idleServed((*wire).idleTwo, overHTTP)), Able: onServer, Apart: true,
 		},
 		{
 			ID: "W17/tls", Text: "10,000 idle watches over TLS and HTTP/2, 100 to a connection",
 			Full:  Params{Watchers: 10_000},
 			Small: Params{Watchers: 120},
 			Goals: []Goal{atMost(BytesPerWatcher, 1.0/3)},
-			Run:   idleServed((*wire).idleTwo, overTLS), Floor: idleFloor((*wire).idleTwo, overTLS), Able: onServer, Apart: true,
+			Run:   idleServed((*wire).idleTwo, overTLS), Floor: onBare(idleServed((*wire).idleTwo, overTLS)), Able: onServer, Apart: true,
 		},
 	}
 }

@@ -137,13 +137,3 @@ func openBareCustom(ctx context.Context) (*Endpoint, error) {
 func onBare(run func(context.Context, Contender, Params) (Result, error)) func(context.Context, Params) (Result, error) {
 	return func(ctx context.Context, p Params) (Result, error) { return run(ctx, bare, p) }
 }
-
-func servedFloor(timed int, over opening) func(context.Context, Params) (Result, error) {
-	return onBare(served(timed, over))
-}
-
-func idleFloor(open func(s *wire, ctx context.Context, from uint64, n int) error, over opening) func(context.Context, Params) (Result, error) {
-	return onBare(idleServed(open, over))
-}
-
-func listServedFloor(ctx context.Context, p Params) (Result, error) { return listServed(ctx, bare, p) }

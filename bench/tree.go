@@ -22,7 +22,7 @@ func tree() []Workload {
 		Full:  Params{Watchers: 10, Objects: 10_000, Events: 1000, Rate: 100},
 		Small: Params{Watchers: 2, Objects: 20, Events: 40, Rate: 200},
 		Goals: []Goal{mustBeZero(Lost)},
-		Run:   runTree, Floor: servedFloor(1000, overHTTP), Able: onlyOurs,
+		Run:   runTree, Floor: onBare(served(1000, overHTTP)), Able: onlyOurs,
 	}}
 }
 
