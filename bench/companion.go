@@ -7,31 +7,29 @@ import (
 )
 
 // beside measures a healthy watcher with the companion on the same store.
-func (c companion) beside(ctx context.Context, contender Contender, p Params) (Result, error) {
-	return run(ctx, contender, contender.Store, func(ctx context.Context, s Store) (Result, error) {
-		object := objects(p.Objects)
-		rev, err := fill(ctx, s, 1, object)
-		if err != nil {
-			return nil, err
-		}
-		other := companions{companion: c, store: s, stop: make(chan struct{}), done: make(chan error, 1)}
-		other.newest.Store(rev)
-		crowd := newCrowd(p.Watchers, p.Watchers, newWriter(p, object))
-		if err := crowd.open(watching(ctx, s, rev, everything)); err != nil {
-			return nil, err
-		}
-		go func() { other.done <- other.run(ctx) }()
-		took, err := crowd.run(ctx, other.write)
-		close(other.stop)
-		if failed := <-other.done; err == nil {
-			err = failed
-		}
-		if err != nil {
-			return nil, err
-		}
-		l := crowd.latency()
-		return append(crowd.result(took), micros(Max, l.at(100)), count(ForceClosed, other.closed)), nil
-	})
+func (c companion) beside(ctx context.Context, s Store, p Params) (Result, error) {
+	object := objects(p.Objects)
+	rev, err := fill(ctx, s, 1, object)
+	if err != nil {
+		return nil, err
+	}
+	other := companions{companion: c, store: s, stop: make(chan struct{}), done: make(chan error, 1)}
+	other.newest.Store(rev)
+	crowd := newCrowd(p.Watchers, p.Watchers, newWriter(p, object))
+	if err := crowd.open(watching(ctx, s, rev, everything)); err != nil {
+		return nil, err
+	}
+	go func() { other.done <- other.run(ctx) }()
+	took, err := crowd.run(ctx, other.write)
+	close(other.stop)
+	if failed := <-other.done; err == nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := crowd.latency()
+	return append(crowd.result(took), micros(Max, l.at(100)), count(ForceClosed, other.closed)), nil
 }
 
 // companions opens and closes companions, one after the other.

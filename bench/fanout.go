@@ -17,21 +17,21 @@ func fanOut() []Workload {
 			Full:  Params{Watchers: 1000, Objects: 100, Events: 20_000},
 			Small: Params{Watchers: 20, Objects: 10, Events: 500},
 			Goals: []Goal{atLeast(Deliveries, 100), nearFloor(Deliveries, 1.4), mustBeZero(Lost)},
-			Run:   saturate, Floor: callFloor, Able: onStore,
+			Run:   on(overStorage, saturate), Floor: callFloor, Able: onStore,
 		},
 		{
 			ID: "W2", Text: "1,000 watchers of everything, 200 writes/s",
 			Full:  Params{Watchers: 1000, Objects: 100, Events: 1000, Rate: 200},
 			Small: Params{Watchers: 20, Objects: 10, Events: 60, Rate: 200},
 			Goals: []Goal{atMost(P99, 0.12), nearFloor(P50, 3), mustBeZero(Lost)},
-			Run:   paced, Floor: pacedFloor, Able: onStore,
+			Run:   on(overStorage, paced), Floor: pacedFloor, Able: onStore,
 		},
 		{
 			ID: "W3", Text: "1 watcher of everything, 1,000 writes/s",
 			Full:  Params{Watchers: 1, Objects: 100, Events: 5000, Rate: 1000},
 			Small: Params{Watchers: 1, Objects: 10, Events: 200, Rate: 1000},
 			Goals: []Goal{atMost(P50, 0.65), atMostAbsolute(AllocationsPerWrite, 8), mustBeZero(Lost)},
-			Run:   pacedAlone, Floor: pacedFloor, Able: onStore,
+			Run:   on(overStorage, pacedAlone), Floor: pacedFloor, Able: onStore,
 		},
 	}
 }
@@ -45,7 +45,7 @@ func burst() []Workload {
 			Full:  Params{Watchers: watchers, Objects: 100, Events: 100_000},
 			Small: Params{Watchers: watchers / 5, Objects: 10, Events: 2000},
 			Goals: []Goal{mustBeZero(LostWatches), mustBeZero(Lost)},
-			Run:   saturate, Floor: callFloor, Able: onStore,
+			Run:   on(overStorage, saturate), Floor: callFloor, Able: onStore,
 		}
 	}
 	return []Workload{
@@ -56,34 +56,26 @@ func burst() []Workload {
 
 // saturate lets one watcher measure latency: with all of them, the cost of
 // reading the clock would dominate.
-func saturate(ctx context.Context, c Contender, p Params) (Result, error) {
-	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
-		return fanOutOn(ctx, s, p, 1)
-	})
-}
+func saturate(ctx context.Context, s Store, p Params) (Result, error) { return fanOutOn(ctx, s, p, 1) }
 
 // paced lets all watchers measure latency.
-func paced(ctx context.Context, c Contender, p Params) (Result, error) {
-	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
-		return fanOutOn(ctx, s, p, p.Watchers)
-	})
+func paced(ctx context.Context, s Store, p Params) (Result, error) {
+	return fanOutOn(ctx, s, p, p.Watchers)
 }
 
 // pacedAlone is paced, and counts the allocations of the writes.
-func pacedAlone(ctx context.Context, c Contender, p Params) (Result, error) {
-	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
-		object := objects(p.Objects)
-		rev, err := fill(ctx, s, p.Objects, object)
-		if err != nil {
-			return nil, err
-		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		result, err := watchWrites(ctx, s, p, p.Watchers, rev, object)
-		runtime.ReadMemStats(&after)
-		made := float64(after.Mallocs-before.Mallocs) / float64(p.Events)
-		return append(result, Metric{Name: AllocationsPerWrite, Value: made}), err
-	})
+func pacedAlone(ctx context.Context, s Store, p Params) (Result, error) {
+	object := objects(p.Objects)
+	rev, err := fill(ctx, s, p.Objects, object)
+	if err != nil {
+		return nil, err
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	result, err := watchWrites(ctx, s, p, p.Watchers, rev, object)
+	runtime.ReadMemStats(&after)
+	made := float64(after.Mallocs-before.Mallocs) / float64(p.Events)
+	return append(result, Metric{Name: AllocationsPerWrite, Value: made}), err
 }
 
 // fanOutOn fills s and then writes while p.Watchers watch everything, timed of

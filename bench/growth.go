@@ -47,7 +47,7 @@ func onlyOurs(Contender) bool { return false }
 
 // growing returns a run of several sizes of one parameter. The smallest is least or, if
 // that is smaller, a tenth of the parameter.
-func growing(parameter func(*Params) *int, least int) func(context.Context, Contender, Params) (Result, error) {
+func growing(parameter func(*Params) *int, least int) runner {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		var result Result
 		values := make(map[string][]float64)

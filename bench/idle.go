@@ -36,64 +36,56 @@ func idle() []Workload {
 			Full:  Params{Objects: 100, Events: 50_000},
 			Small: Params{Objects: 10, Events: 200},
 			Goals: []Goal{atMost(P50, 0.6), atLeast(Subscriptions, 1)},
-			Run:   subscribe, Floor: subscribeFloor, Able: onStore,
+			Run:   on(overStorage, subscribe), Floor: subscribeFloor, Able: onStore,
 		},
 	}
 }
 
 // footprint returns a run that measures watchers with this handler, whose consumers may take
 // memory of their own, or without a consumer if it is nil.
-func footprint(handle func(seq int64)) func(context.Context, Contender, Params) (Result, error) {
-	return func(ctx context.Context, c Contender, p Params) (Result, error) {
-		return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
-			return footprintOn(ctx, s, p, handle)
-		})
-	}
-}
-
-func footprintOn(ctx context.Context, s Store, p Params, handle func(seq int64)) (Result, error) {
-	if _, err := fill(ctx, s, 1, objects(1)); err != nil {
-		return nil, err
-	}
-	watches := make([]Watch, p.Watchers)
-	before := measureFootprint()
-	for i := range watches {
-		w, err := s.Watch(ctx, Selection{}, 0, handle)
-		if err != nil {
+func footprint(handle func(seq int64)) runner {
+	return on(overStorage, func(ctx context.Context, s Store, p Params) (Result, error) {
+		if _, err := fill(ctx, s, 1, objects(1)); err != nil {
 			return nil, err
 		}
-		watches[i] = w
-	}
-	result := measureFootprint().per(before, p.Watchers)
-	runtime.KeepAlive(watches)
-	return result, nil
+		watches := make([]Watch, p.Watchers)
+		before := measureFootprint()
+		for i := range watches {
+			w, err := s.Watch(ctx, Selection{}, 0, handle)
+			if err != nil {
+				return nil, err
+			}
+			watches[i] = w
+		}
+		result := measureFootprint().per(before, p.Watchers)
+		runtime.KeepAlive(watches)
+		return result, nil
+	})
 }
 
 // subscribe opens and stops watches and times each pair. The rate includes the
 // cleanup after the last Stop.
-func subscribe(ctx context.Context, c Contender, p Params) (Result, error) {
-	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
-		rev, err := fill(ctx, s, p.Objects, objects(p.Objects))
-		if err != nil {
-			return nil, err
-		}
-		begin := time.Now()
-		result, err := timed(Subscriptions, p.Events, func(int) error {
-			w, err := s.Watch(ctx, Selection{}, rev, func(int64) {})
-			if err == nil {
-				w.Stop()
-			}
-			return err
-		})
+func subscribe(ctx context.Context, s Store, p Params) (Result, error) {
+	rev, err := fill(ctx, s, p.Objects, objects(p.Objects))
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	result, err := timed(Subscriptions, p.Events, func(int) error {
+		w, err := s.Watch(ctx, Selection{}, rev, func(int64) {})
 		if err == nil {
-			err = s.Settle(ctx)
+			w.Stop()
 		}
-		if err != nil {
-			return nil, err
-		}
-		result[0] = rate(Subscriptions, int64(p.Events), time.Since(begin))
-		return result, nil
+		return err
 	})
+	if err == nil {
+		err = s.Settle(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	result[0] = rate(Subscriptions, int64(p.Events), time.Since(begin))
+	return result, nil
 }
 
 // timed calls do n times in sequence and returns its rate and latency.

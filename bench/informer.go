@@ -21,13 +21,13 @@ const slowness = time.Millisecond
 
 // informers is W14.
 func informers() []Workload {
-	work := func(id, text string, open informerOpening) Workload {
+	work := func(id, text string, open opening[Informer]) Workload {
 		return Workload{
 			ID: id, Text: text,
 			Full:  Params{Watchers: 4, Objects: 100_000, Events: 100_000},
 			Small: Params{Watchers: 4, Objects: 100, Events: 500},
 			Goals: []Goal{atLeast(Deliveries, 4), mustBeZero(Lost)},
-			Run:   inform(open), Floor: callFloor, Able: func(c Contender) bool { return open(c) != nil },
+			Run:   on(open, inform), Floor: callFloor, Able: func(c Contender) bool { return open(c) != nil },
 		}
 	}
 	return []Workload{
@@ -36,29 +36,18 @@ func informers() []Workload {
 	}
 }
 
-// informerOpening chooses how to open a contender's informer.
-type informerOpening func(Contender) func(context.Context) (Informer, error)
-
 func informerOverStorage(c Contender) func(context.Context) (Informer, error) { return c.Informer }
 func informerOverStub(c Contender) func(context.Context) (Informer, error)    { return c.FedInformer }
 
-func inform(open informerOpening) func(context.Context, Contender, Params) (Result, error) {
-	return func(ctx context.Context, c Contender, p Params) (Result, error) {
-		return run(ctx, c, open(c), func(ctx context.Context, s Informer) (Result, error) {
-			object := objects(p.Objects)
-			for i := range p.Objects {
-				if _, err := s.Write(ctx, object(i)); err != nil {
-					return nil, err
-				}
-			}
-			return informOn(ctx, s, p, object)
-		})
+// inform fills the storage and starts s, waits until the healthy handlers have synced, and then
+// writes until they have every change.
+func inform(ctx context.Context, s Informer, p Params) (Result, error) {
+	object := objects(p.Objects)
+	for i := range p.Objects {
+		if _, err := s.Write(ctx, object(i)); err != nil {
+			return nil, err
+		}
 	}
-}
-
-// informOn starts s, waits until the healthy handlers have synced, and then writes
-// until they have every change.
-func informOn(ctx context.Context, s Informer, p Params, object func(i int) Object) (Result, error) {
 	present := newCrowd(p.Watchers, 0, newWriter(Params{Events: p.Objects}, object))
 	changes := newCrowd(p.Watchers, 1, newWriter(p, object))
 	handlers := present.callees()

@@ -36,31 +36,19 @@ func interest() []Workload {
 func ofNode(i int) Selection { return Selection{Node: nodeName(i)} }
 func ofApp(i int) Selection  { return Selection{App: appName(i)} }
 
-// storeOpening chooses how to open a contender's store.
-type storeOpening func(Contender) func(context.Context) (Store, error)
-
-func overStorage(c Contender) func(context.Context) (Store, error) { return c.Store }
-func overStub(c Contender) func(context.Context) (Store, error)    { return c.Fed }
-
 // watchOneEach returns a run in which the i-th watcher watches selection(i), which must
 // match the i-th object alone.
-func watchOneEach(open storeOpening, selection func(i int) Selection) func(context.Context, Contender, Params) (Result, error) {
-	return func(ctx context.Context, c Contender, p Params) (Result, error) {
-		return run(ctx, c, open(c), func(ctx context.Context, s Store) (Result, error) {
-			return watchOneEachOn(ctx, s, p, selection)
-		})
-	}
-}
-
-func watchOneEachOn(ctx context.Context, s Store, p Params, selection func(i int) Selection) (Result, error) {
-	object := objects(p.Objects)
-	rev, err := fill(ctx, s, p.Objects, object)
-	if err != nil {
-		return nil, err
-	}
-	crowd := newShares(p, p.Objects, newWriter(p, object))
-	if err := crowd.open(watching(ctx, s, rev, selection)); err != nil {
-		return nil, err
-	}
-	return crowd.writes(ctx, s)
+func watchOneEach(open opening[Store], selection func(i int) Selection) runner {
+	return on(open, func(ctx context.Context, s Store, p Params) (Result, error) {
+		object := objects(p.Objects)
+		rev, err := fill(ctx, s, p.Objects, object)
+		if err != nil {
+			return nil, err
+		}
+		crowd := newShares(p, p.Objects, newWriter(p, object))
+		if err := crowd.open(watching(ctx, s, rev, selection)); err != nil {
+			return nil, err
+		}
+		return crowd.writes(ctx, s)
+	})
 }

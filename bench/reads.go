@@ -41,7 +41,7 @@ func reads() []Workload {
 			Full:  Params{Watchers: 1, Objects: 100_000, Events: 5000, Rate: 1000, Readers: 4},
 			Small: Params{Watchers: 1, Objects: 500, Events: 100, Rate: 1000, Readers: 2},
 			Goals: []Goal{atMost(P50, 0.01), atMost(P99, 0.1), mustBeZero(Lost)},
-			Run:   readUnderWrites, Floor: readUnderWritesFloor, Able: onStore,
+			Run:   on(overStorage, readUnderWrites), Floor: readUnderWritesFloor, Able: onStore,
 		},
 	}
 }
@@ -50,16 +50,14 @@ func reads() []Workload {
 type reader func(ctx context.Context, s Store, i int) error
 
 // reading returns a run that fills a store and measures p.Events reads.
-func reading(readerFor func(p Params) reader) func(context.Context, Contender, Params) (Result, error) {
-	return func(ctx context.Context, c Contender, p Params) (Result, error) {
-		return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
-			if _, err := fill(ctx, s, p.Objects, p.onNodes()); err != nil {
-				return nil, err
-			}
-			read := readerFor(p)
-			return timed(Reads, p.Events, func(i int) error { return read(ctx, s, i) })
-		})
-	}
+func reading(readerFor func(p Params) reader) runner {
+	return on(overStorage, func(ctx context.Context, s Store, p Params) (Result, error) {
+		if _, err := fill(ctx, s, p.Objects, p.onNodes()); err != nil {
+			return nil, err
+		}
+		read := readerFor(p)
+		return timed(Reads, p.Events, func(i int) error { return read(ctx, s, i) })
+	})
 }
 
 // onNodes returns a function that makes the objects for reads: p.Watchers on each node, if
@@ -109,16 +107,14 @@ func list(ctx context.Context, s Store, what Selection, want int) error {
 }
 
 // readUnderWrites measures the latency of writes while readers list everything.
-func readUnderWrites(ctx context.Context, c Contender, p Params) (Result, error) {
-	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
-		object := objects(p.Objects)
-		rev, err := fill(ctx, s, p.Objects, object)
-		if err != nil {
-			return nil, err
-		}
-		return whileReading(ctx, p.Readers, func(ctx context.Context) error { return list(ctx, s, Selection{}, p.Objects) },
-			func() (Result, error) { return watchWrites(ctx, s, p, p.Watchers, rev, object) })
-	})
+func readUnderWrites(ctx context.Context, s Store, p Params) (Result, error) {
+	object := objects(p.Objects)
+	rev, err := fill(ctx, s, p.Objects, object)
+	if err != nil {
+		return nil, err
+	}
+	return whileReading(ctx, p.Readers, func(ctx context.Context) error { return list(ctx, s, Selection{}, p.Objects) },
+		func() (Result, error) { return watchWrites(ctx, s, p, p.Watchers, rev, object) })
 }
 
 // whileReading calls measure while readers read continuously, and adds the rate of the reads to

@@ -20,31 +20,29 @@ func reconnect() []Workload {
 		Full:  Params{Watchers: 10_000, Objects: 100, Events: 1000},
 		Small: Params{Watchers: 50, Objects: 10, Events: 100},
 		Goals: []Goal{atMost(Current, 0.2), mustBeZero(Lost)},
-		Run:   reconnectAll, Floor: callFloor, Able: onStore,
+		Run:   on(overStorage, reconnectAll), Floor: callFloor, Able: onStore,
 	}}
 }
 
-func reconnectAll(ctx context.Context, c Contender, p Params) (Result, error) {
-	return run(ctx, c, c.Store, func(ctx context.Context, s Store) (Result, error) {
-		object := objects(p.Objects)
-		from, err := fill(ctx, s, p.Objects, object)
-		if err != nil {
-			return nil, err
-		}
-		w := newWriter(p, object)
-		var newest uint64
-		err = w.run(ctx, func(ctx context.Context, o Object) (err error) {
-			newest, err = s.Write(ctx, o)
-			return err
-		})
-		if err == nil {
-			err = s.WaitFor(ctx, newest)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return newCrowd(p.Watchers, 0, w).catchUp(ctx, s, from)
+func reconnectAll(ctx context.Context, s Store, p Params) (Result, error) {
+	object := objects(p.Objects)
+	from, err := fill(ctx, s, p.Objects, object)
+	if err != nil {
+		return nil, err
+	}
+	w := newWriter(p, object)
+	var newest uint64
+	err = w.run(ctx, func(ctx context.Context, o Object) (err error) {
+		newest, err = s.Write(ctx, o)
+		return err
 	})
+	if err == nil {
+		err = s.WaitFor(ctx, newest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newCrowd(p.Watchers, 0, w).catchUp(ctx, s, from)
 }
 
 // catchUp opens all watches at revision from and waits until each has received all later

@@ -45,7 +45,7 @@ func ofOneNode(p Params) (int, func(i int) Selection) {
 func ofAll(Params) (int, func(i int) Selection) { return 1, everything }
 
 // burstServed returns a run of p.Events writes as fast as they go.
-func burstServed(over spread) func(context.Context, Contender, Params) (Result, error) {
+func burstServed(over spread) runner {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		if err := needDescriptors(p); err != nil {
 			return nil, err

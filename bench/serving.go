@@ -23,7 +23,7 @@ func serving() []Workload {
 		Full:  Params{Objects: 10_000, Events: 30},
 		Small: Params{Objects: 100, Events: 10},
 		Goals: []Goal{atLeast(Reads, 5), atMost(Allocated, 0.2)},
-		Run:   listServed, Floor: onBare(listServed), Able: onServer,
+		Run:   on(overHTTP, listServed), Floor: onBare(on(overHTTP, listServed)), Able: onServer,
 	}})
 }
 
@@ -88,33 +88,28 @@ func idleWatches() []Workload {
 	}
 }
 
-// opening opens a contender's server behind a socket: overHTTP or overTLS.
-type opening func(c Contender) func(context.Context) (*wire, error)
-
 // served returns a run that writes while p.Watchers watch over HTTP, timed of which measure
 // latency.
-func served(timed int, over opening) func(context.Context, Contender, Params) (Result, error) {
-	return func(ctx context.Context, c Contender, p Params) (Result, error) {
-		return run(ctx, c, over(c), func(ctx context.Context, s *wire) (Result, error) {
-			object := objects(p.Objects)
-			rev, err := fill(ctx, s, p.Objects, object)
-			if err != nil {
-				return nil, err
-			}
-			crowd := newCrowd(p.Watchers, min(timed, p.Watchers), newWriter(p, object))
-			defer crowd.end()
-			if err := crowd.open(watching(ctx, s.watches(), rev, everything)); err != nil {
-				return nil, err
-			}
-			before := processorTime()
-			took, err := crowd.run(ctx, writerTo(s))
-			if err != nil {
-				return nil, err
-			}
-			used := processorTime() - before
-			return append(crowd.result(took), crowd.cost(used)), nil
-		})
-	}
+func served(timed int, over opening[*wire]) runner {
+	return on(over, func(ctx context.Context, s *wire, p Params) (Result, error) {
+		object := objects(p.Objects)
+		rev, err := fill(ctx, s, p.Objects, object)
+		if err != nil {
+			return nil, err
+		}
+		crowd := newCrowd(p.Watchers, min(timed, p.Watchers), newWriter(p, object))
+		defer crowd.end()
+		if err := crowd.open(watching(ctx, s.watches(), rev, everything)); err != nil {
+			return nil, err
+		}
+		before := processorTime()
+		took, err := crowd.run(ctx, writerTo(s))
+		if err != nil {
+			return nil, err
+		}
+		used := processorTime() - before
+		return append(crowd.result(took), crowd.cost(used)), nil
+	})
 }
 
 // cost returns the processors' time for one delivery.
@@ -140,36 +135,32 @@ func (c *crowd) end() {
 }
 
 // idleServed returns a run that measures watches without events.
-func idleServed(open func(s *wire, ctx context.Context, from uint64, n int) error, over opening) func(context.Context, Contender, Params) (Result, error) {
-	return func(ctx context.Context, c Contender, p Params) (Result, error) {
-		return run(ctx, c, over(c), func(ctx context.Context, s *wire) (Result, error) {
-			rev, err := fill(ctx, s, 1, objects(1))
-			if err != nil {
-				return nil, err
-			}
-			before := measureFootprint()
-			if err := open(s, ctx, rev, p.Watchers); err != nil {
-				return nil, err
-			}
-			return measureFootprint().per(before, p.Watchers), nil
-		})
-	}
+func idleServed(open func(s *wire, ctx context.Context, from uint64, n int) error, over opening[*wire]) runner {
+	return on(over, func(ctx context.Context, s *wire, p Params) (Result, error) {
+		rev, err := fill(ctx, s, 1, objects(1))
+		if err != nil {
+			return nil, err
+		}
+		before := measureFootprint()
+		if err := open(s, ctx, rev, p.Watchers); err != nil {
+			return nil, err
+		}
+		return measureFootprint().per(before, p.Watchers), nil
+	})
 }
 
 // listServed lists everything, one list after the other.
-func listServed(ctx context.Context, c Contender, p Params) (Result, error) {
-	return run(ctx, c, overHTTP(c), func(ctx context.Context, s *wire) (Result, error) {
-		if _, err := fill(ctx, s, p.Objects, objects(p.Objects)); err != nil {
-			return nil, err
-		}
-		if err := list(ctx, s, Selection{}, p.Objects); err != nil { // the connection
-			return nil, err
-		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		result, err := timed(Reads, p.Events, func(int) error { return list(ctx, s, Selection{}, p.Objects) })
-		runtime.ReadMemStats(&after)
-		each := float64(after.TotalAlloc-before.TotalAlloc) / float64(p.Events)
-		return append(result, Metric{Name: Allocated, Unit: " B", Value: each}), err
-	})
+func listServed(ctx context.Context, s *wire, p Params) (Result, error) {
+	if _, err := fill(ctx, s, p.Objects, objects(p.Objects)); err != nil {
+		return nil, err
+	}
+	if err := list(ctx, s, Selection{}, p.Objects); err != nil { // the connection
+		return nil, err
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	result, err := timed(Reads, p.Events, func(int) error { return list(ctx, s, Selection{}, p.Objects) })
+	runtime.ReadMemStats(&after)
+	each := float64(after.TotalAlloc-before.TotalAlloc) / float64(p.Events)
+	return append(result, Metric{Name: Allocated, Unit: " B", Value: each}), err
 }

@@ -134,6 +134,6 @@ func openBareCustom(ctx context.Context) (*Endpoint, error) {
 }
 
 // onBare returns the floor of a run.
-func onBare(run func(context.Context, Contender, Params) (Result, error)) func(context.Context, Params) (Result, error) {
+func onBare(run runner) func(context.Context, Params) (Result, error) {
 	return func(ctx context.Context, p Params) (Result, error) { return run(ctx, bare, p) }
 }

@@ -41,7 +41,7 @@ func slow() []Workload {
 
 // neverReading returns a run that measures the healthy watchers alone, then together with
 // p.Idle watches that are not read, and that then reads the latter.
-func neverReading(timed func(Params) int) func(context.Context, Contender, Params) (Result, error) {
+func neverReading(timed func(Params) int) runner {
 	return func(ctx context.Context, c Contender, p Params) (Result, error) {
 		healthy := p
 		healthy.Watchers -= p.Idle
@@ -125,7 +125,7 @@ func slowWatcherTax() []Workload {
 			Text:  fmt.Sprintf("Kubernetes' BenchmarkSlowWatcherTax: %s, %d writes/s", scenario.name, scenario.rate),
 			Full:  Params{Watchers: 1, Objects: 1000, Events: 10 * scenario.rate, Rate: scenario.rate},
 			Small: Params{Watchers: 1, Objects: 10, Events: scenario.rate * 6 / 10, Rate: scenario.rate},
-			Goals: scenario.goals(), Run: scenario.beside, Floor: pacedFloor, Able: onStore,
+			Goals: scenario.goals(), Run: on(overStorage, scenario.beside), Floor: pacedFloor, Able: onStore,
 		})
 	}
 	return all

@@ -171,6 +171,22 @@ func idsOf(all []Workload) []string {
 // patience is the timeout of a run.
 const patience = 5 * time.Minute
 
+// runner is the Run of a [Workload].
+type runner func(ctx context.Context, c Contender, p Params) (Result, error)
+
+// opening chooses how a contender opens a system of type S.
+type opening[S io.Closer] func(Contender) func(context.Context) (S, error)
+
+func overStorage(c Contender) func(context.Context) (Store, error) { return c.Store }
+func overStub(c Contender) func(context.Context) (Store, error)    { return c.Fed }
+
+// on returns the run of work on a system.
+func on[S io.Closer](open opening[S], work func(ctx context.Context, s S, p Params) (Result, error)) runner {
+	return func(ctx context.Context, c Contender, p Params) (Result, error) {
+		return run(ctx, c, open(c), func(ctx context.Context, s S) (Result, error) { return work(ctx, s, p) })
+	}
+}
+
 // run runs f on the system of contender c that open opens, and closes the system.
 func run[S io.Closer](ctx context.Context, c Contender, open func(context.Context) (S, error), f func(context.Context, S) (Result, error)) (Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done within %v", patience))
