@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
 )
 
 // fileLimit in the environment of a process that is to be the command is the size in bytes at
@@ -92,7 +93,7 @@ func TestServe_LeavesTheKubeconfigThatThereIsOnAFullDisk(t *testing.T) {
 
 // A supervisor restarts what a full disk has ended, and not what was called wrongly.
 func TestComplain_AFullDiskIsNoWrongUsage(t *testing.T) {
-	for _, of := range []error{errOutput, errStore, errReports} {
+	for _, of := range []error{errOutput, objectfile.ErrUnusable, errReports} {
 		require.Equal(t, exitFailed, complain(io.Discard, fmt.Errorf("%w: %w", of, &fs.PathError{Op: "open", Path: "x", Err: syscall.ENOSPC})))
 		require.Equal(t, exitUsage, complain(io.Discard, fmt.Errorf("%w: %w", of, fs.ErrNotExist)))
 	}

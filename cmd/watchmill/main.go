@@ -19,9 +19,9 @@
 //
 //	0    for success
 //	1    if a watcher was lost or its state differs, an assertion or the run failed, a
-//	     file is damaged, or the disk is full
-//	2    for wrong usage, a bad trace, scenario or manifest, an unreadable report, or a file
-//	     that store cannot use
+//	     file of objects is damaged or in use, or the disk is full
+//	2    for wrong usage, a bad trace, scenario or manifest, an unreadable report, or another
+//	     file that cannot be used
 //	3    if an invariant is broken
 //	130  after an interrupt or a SIGTERM
 //

@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/crd"
@@ -102,7 +103,7 @@ func complain(stderr io.Writer, err error) int {
 		return exitBroken
 	case draft.OfDisk(err):
 		return exitFailed
-	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.Is(err, engine.ErrConfig), errors.Is(err, crd.ErrManifest), errors.Is(err, errReports), errors.Is(err, errOutput), errors.Is(err, errStore), errors.As(err, &bad):
+	case errors.Is(err, replay.ErrOptions), errors.Is(err, scenario.ErrInvalid), errors.Is(err, engine.ErrConfig), errors.Is(err, crd.ErrManifest), errors.Is(err, errReports), errors.Is(err, errOutput), errors.Is(err, objectfile.ErrUnusable), errors.As(err, &bad):
 		return exitUsage
 	}
 	return exitFailed

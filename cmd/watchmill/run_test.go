@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/filetest"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/sim/load"
 )
@@ -228,8 +229,8 @@ func TestReplay_InterruptStopsWithAReport(t *testing.T) {
 func TestComplain_SaysNothingOfAnInterruptAlone(t *testing.T) {
 	for err, want := range map[error]string{
 		context.Canceled: "",
-		fmt.Errorf("%w: %w", errStore, context.Canceled):              "",
-		errors.Join(context.Canceled, errors.New("the disk is full")): "watchmill: context canceled\nthe disk is full\n",
+		fmt.Errorf("%w: %w", objectfile.ErrUnusable, context.Canceled): "",
+		errors.Join(context.Canceled, errors.New("the disk is full")):  "watchmill: context canceled\nthe disk is full\n",
 	} {
 		var errs bytes.Buffer
 		require.Equal(t, exitInterrupted, complain(&errs, err))

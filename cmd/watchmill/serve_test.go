@@ -356,8 +356,8 @@ func TestServe_NamesTheFlagOfAnAddressInUse(t *testing.T) {
 func TestServe_NamesTheFlagOfAFileThatCannotBe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "none", "data")
 	_, errs, status := command(t.Context(), "serve", "--crd", manifests, "--data", "bolt:"+file)
-	require.Equal(t, exitFailed, status)
-	require.Contains(t, errs, "--data: cannot make "+file)
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "--data: cannot use the file: cannot make "+file)
 }
 
 // A script that tries a flag must not find storage afterwards that it did not have.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -52,23 +53,11 @@ If check finds damage, there are three remedies:
 The exit status is
 
     0    if all is well
-    1    if a file is damaged or something fails
-    2    for wrong usage or a file that cannot be used
+    1    if a file is damaged or in use, or something fails
+    2    for wrong usage or another file that cannot be used
     130  after an interrupt or a SIGTERM of snapshot, restore, shrink or
          salvage; snapshot and restore then leave no file, shrink leaves
          it as it was`
-}
-
-// errStore marks errors of the file itself, as opposed to damage in its contents.
-var errStore = errors.New("cannot use the file")
-
-// usable returns err as an [errStore], unless it says that the file is damaged, or took too
-// long to use, or that the disk is full.
-func usable(err error) error {
-	if err == nil || errors.Is(err, backend.ErrCorrupt) || errors.Is(err, bolt.ErrTimeout) || errors.Is(err, backend.ErrFull) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", errStore, err)
 }
 
 type storeCheckCommand struct {
@@ -104,7 +93,7 @@ type checkRevision struct {
 func (c *storeCheckCommand) Run(to *streams) error {
 	r, err := bolt.Check(c.File)
 	if err != nil {
-		return usable(err)
+		return objectfile.Usable(err)
 	}
 	report := checkReport{
 		File: r.Path, OK: len(r.Problems) == 0, Bytes: r.Size, Store: r.StoreID, Timeline: r.Timeline, Branch: branchOf(r.Branch),
@@ -140,7 +129,7 @@ type storeInfoCommand struct {
 func (c *storeInfoCommand) Run(to *streams) error {
 	f, err := bolt.Open(c.File, bolt.Options{ReadOnly: true})
 	if err != nil {
-		return usable(err)
+		return objectfile.Usable(err)
 	}
 	defer f.Close()
 	info, err := f.Info()
@@ -191,12 +180,12 @@ func (c *storeSnapshotCommand) Run(ctx context.Context, to *streams) error {
 	const unlimited = math.MaxInt64
 	f, err := bolt.Open(c.File, bolt.Options{ReadOnly: true, SnapshotTimeout: unlimited})
 	if err != nil {
-		return usable(err)
+		return objectfile.Usable(err)
 	}
 	defer f.Close()
 	out, err := c.create(ctx)
 	if err != nil {
-		return usable(err)
+		return objectfile.Usable(err)
 	}
 	defer out.Discard()
 	manifest, err := f.Snapshot(ctx, out)
@@ -247,7 +236,7 @@ type storeRestoreCommand struct {
 // Run restores, and prints the description of the new file.
 func (c *storeRestoreCommand) Run(ctx context.Context, to *streams) error {
 	if _, err := os.Stat(c.Snapshot); err != nil {
-		return usable(err)
+		return objectfile.Usable(err)
 	}
 	snapshot := readUntil(ctx, c.Snapshot)
 	defer snapshot.Close()
@@ -260,7 +249,7 @@ func (c *storeRestoreCommand) Run(ctx context.Context, to *streams) error {
 		return &engine.ConfigError{Field: "--floor", Problem: option.Problem} // nothing is wrong with the file
 	}
 	if err != nil {
-		return usable(err)
+		return objectfile.Usable(err)
 	}
 	return (&storeInfoCommand{File: c.File}).Run(to)
 }
@@ -289,7 +278,7 @@ type storeShrinkCommand struct {
 func (c *storeShrinkCommand) Run(ctx context.Context, to *streams) error {
 	before, after, err := bolt.Shrink(ctx, c.File)
 	if err != nil {
-		return usable(err)
+		return objectfile.Usable(err)
 	}
 	_, err = fmt.Fprintf(to.stdout, "%s had %d bytes and has %d\n", c.File, before, after)
 	return err

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/bolt"
@@ -53,9 +54,9 @@ func (c *storeDumpCommand) Run(to *streams) error {
 	case d.failed != nil:
 		return d.failed
 	case errors.Is(err, errManyTypes):
-		return fmt.Errorf("%w: %w; there are %s", errStore, err, typesOf(report))
+		return fmt.Errorf("%w: %w; there are %s", objectfile.ErrUnusable, err, typesOf(report))
 	case err != nil:
-		return usable(err)
+		return objectfile.Usable(err)
 	}
 	if err := c.unknown(report); err != nil {
 		return err
@@ -75,7 +76,7 @@ func (c *storeDumpCommand) unknown(report *bolt.Report) error {
 	if _, known := report.Types[string(c.Type)]; known || c.Type == "" || len(report.Problems) > 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s has no type %q; there are %s", errStore, c.File, c.Type, cmp.Or(typesOf(report), "none"))
+	return fmt.Errorf("%w: %s has no type %q; there are %s", objectfile.ErrUnusable, c.File, c.Type, cmp.Or(typesOf(report), "none"))
 }
 
 // typesOf returns the names of the types in a file, as an error lists them.

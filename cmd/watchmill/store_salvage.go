@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
@@ -35,14 +36,14 @@ func (c *storeSalvageCommand) Run(ctx context.Context, to *streams) (err error) 
 	defer func() { err = errors.Join(err, out.Flush()) }()
 	repairs, err := c.discard()
 	if err != nil {
-		return usable(err)
+		return objectfile.Usable(err)
 	}
 	for _, repair := range repairs {
 		fmt.Fprintln(out, "discarded ", repair)
 	}
 	lost, err := c.lost()
 	if err != nil {
-		return usable(err)
+		return objectfile.Usable(err)
 	}
 	if len(repairs)+len(lost) == 0 {
 		fmt.Fprintln(out, "nothing is damaged")
@@ -86,7 +87,7 @@ func (c *storeSalvageCommand) lost() (map[string]map[string]store.Revision, erro
 func (c *storeSalvageCommand) remove(ctx context.Context, lost map[string]map[string]store.Revision, out io.Writer) error {
 	f, err := bolt.Open(c.File, bolt.Options{})
 	if err != nil {
-		return usable(err)
+		return objectfile.Usable(err)
 	}
 	defer f.Close()
 	for _, name := range slices.Sorted(maps.Keys(lost)) {

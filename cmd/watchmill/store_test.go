@@ -364,7 +364,33 @@ func TestStore_OfALockedFileSaysWhereToCloseIt(t *testing.T) {
 	defer f.Close()
 	for _, verb := range []string{"check", "info", "dump", "shrink"} {
 		_, errs, status := command(t.Context(), "store", verb, path)
-		require.Equal(t, exitUsage, status, verb)
-		require.Regexp(t, "cannot use the file: .*state.db is locked: this process has had it open for the last .*s: close it there first\n$", errs)
+		require.Equal(t, exitFailed, status, verb)
+		require.Regexp(t, "^watchmill: .*state.db is locked: this process has had it open for the last .*s: close it there first\n$", errs)
+	}
+}
+
+// A supervisor or a script that goes by the status need not know which command it has called.
+func TestFilesOfObjects_HaveOneExitStatusInAllCommands(t *testing.T) {
+	whole, snapshot := writeFile(t, "notes")
+	open, err := bolt.Open(whole, bolt.Options{})
+	require.NoError(t, err)
+	defer open.Close()
+	cut, _ := writeFile(t, "notes")
+	require.NoError(t, os.Truncate(cut, 100))
+	for file, want := range map[string]int{
+		filepath.Join(t.TempDir(), "none", "state.db"): exitUsage,
+		t.TempDir(): exitUsage,
+		snapshot:    exitUsage,
+		whole:       exitFailed,
+		cut:         exitFailed,
+	} {
+		for _, args := range [][]string{
+			{"store", "shrink", file},
+			{"replay", "--backend=bolt:" + file, shipped + ".ndjson.gz"},
+			{"serve", "--crd", manifests, "--listen=127.0.0.1:0", "--data=bolt:" + file},
+		} {
+			_, errs, status := command(t.Context(), args...)
+			require.Equal(t, want, status, "%v: %s", args, errs)
+		}
 	}
 }

@@ -26,8 +26,9 @@
 // The exit status is
 //
 //	0    for success
-//	1    if a watcher was lost or its state differs, or the run failed
-//	2    for wrong usage, a bad trace or a bad manifest
+//	1    if a watcher was lost or its state differs, a file of objects is damaged or in use,
+//	     or the run failed
+//	2    for wrong usage, a bad trace or manifest, or another file that cannot be used
 //	130  after an interrupt or a SIGTERM
 //
 // At an interrupt or a SIGTERM serve drains, and exits with 0.
@@ -47,6 +48,7 @@ import (
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/replay"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
 	"github.com/watchmill/watchmill/registry/crd"
@@ -132,7 +134,7 @@ func complain(stderr io.Writer, err error) int {
 		return exitFailed
 	}
 	fmt.Fprintln(stderr, "watchmill-etcd:", err)
-	if errors.Is(err, replay.ErrOptions) || errors.Is(err, usercode.ErrConfig) || errors.Is(err, crd.ErrManifest) || errors.As(err, &bad) {
+	if errors.Is(err, replay.ErrOptions) || errors.Is(err, usercode.ErrConfig) || errors.Is(err, crd.ErrManifest) || errors.Is(err, objectfile.ErrUnusable) || errors.As(err, &bad) {
 		return exitUsage
 	}
 	return exitFailed

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
@@ -74,7 +75,7 @@ func (s boltStorage) Close() error { return s.file.Close() }
 func openBolt(path string, schema store.Schema) (backend.Backend, error) {
 	file, err := bolt.Open(path, bolt.Options{})
 	if err != nil {
-		return nil, err
+		return nil, objectfile.Usable(err)
 	}
 	b, err := bolt.New(file, boltType, bolt.Config{Schema: schema})
 	if err != nil {

@@ -51,8 +51,9 @@ An interrupt or a SIGTERM ends the replay with a report of what ran so far. The 
 
     0    if all is well
     1    if a watcher was lost, its state differs, or the replay failed,
-         for example because the disk is full
-    2    for wrong usage or a bad trace
+         for example because the disk is full, or the file of --backend is
+         damaged or in use
+    2    for wrong usage, a bad trace, or another file that cannot be used
     130  after an interrupt or a SIGTERM`
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
@@ -102,7 +103,7 @@ func (d *data) openFile(place string) (err error) {
 	}
 	failed := func(err error) { d.log.Error("the file of objects has a failure", "error", err) }
 	if d.file, err = bolt.Open(place, bolt.Options{OnError: failed}); err != nil {
-		return fmt.Errorf("--data: %w", err)
+		return fmt.Errorf("--data: %w", objectfile.Usable(err))
 	}
 	info, err := d.file.Info()
 	if err != nil {

@@ -55,8 +55,9 @@ On a full disk reads go on, and writes fail until there is space. Once the disk 
 The exit status is
 
     0    after the server has drained
-    1    if it fails, for example because the disk is full
-    2    for wrong usage or a bad manifest
+    1    if it fails, for example because the disk is full, or the file of
+         --data is damaged or in use
+    2    for wrong usage, a bad manifest, or another file that cannot be used
     130  after a signal while it does not listen yet`
 }
 
