@@ -463,13 +463,18 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 
 // A variable of the shell that is not set must leave out neither users nor a backup.
 func TestServe_RefusesAFlagThatIsEmpty(t *testing.T) {
-	for _, flag := range []string{"--token-file", "--client-ca", "--tls-cert", "--tls-key", "--audit-log", "--snapshot", "--kubeconfig", "--upstream", "--upstream-token-file", "--data", "--listen"} {
+	for _, flag := range []string{"--token-file", "--client-ca", "--tls-cert", "--tls-key", "--audit-log", "--snapshot", "--kubeconfig", "--upstream", "--upstream-token-file", "--data", "--listen", "--crd", "--origin", "--host"} {
 		_, errs, status := command(t.Context(), "serve", "--crd", manifests, flag, "")
 		require.Equal(t, exitUsage, status, flag)
 		require.Contains(t, errs, flag)
 	}
 	_, errs, _ := command(t.Context(), "serve", "--crd", manifests, "--token-file=")
 	require.Contains(t, errs, "watchmill: --token-file: is empty; give a value, or leave the flag out\n")
+	for _, value := range []string{"", ",b.example.com", "a.example.com,,b.example.com"} {
+		_, errs, status := command(t.Context(), "serve", "--crd", manifests, "--host=a.example.com", "--host="+value)
+		require.Equal(t, exitUsage, status, value)
+		require.Contains(t, errs, "watchmill: --host: is empty; give a value, or leave the flag out\n")
+	}
 }
 
 // A command that could not serve leaves no new file of objects behind, and each other file as it

@@ -1,6 +1,6 @@
 // Package help prints the help and the version of the programs' command lines, so that
 // output which cannot be written differs from wrong usage. [Given] is the value of a flag that
-// is not empty.
+// is not empty, and [GivenEach] are several.
 package help
 
 import (

@@ -12,7 +12,7 @@ import (
 // Flags are the flags of the command, for every program that has it.
 type Flags struct {
 	Listen                   string         `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen (${default}); port 0 is any that is free. Other than loopback it needs TLS and users: --token-file or --client-ca."`
-	CRD                      []string       `name:"crd" placeholder:"FILE" help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none, and then has the preferred version of each kind. Only watchmill-etcd evaluates rules in CEL."`
+	CRD                      help.GivenEach `name:"crd" placeholder:"FILE,..." help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none, and then has the preferred version of each kind. Only watchmill-etcd evaluates rules in CEL."`
 	AllowCRDs                bool           `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
 	Data                     string         `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[,HOST:PORT...][/PREFIX], which several servers share."`
 	Snapshot                 help.Given     `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file, at the start and each --snapshot-every. Once it is whole it replaces the one before, if that is of the same objects. watchmill store restore makes a file of it."`
@@ -34,8 +34,8 @@ type Flags struct {
 	MaxConnectionsPerAddress *int           `placeholder:"N" help:"How many connections one address may have (12000, or three quarters of the files that the process may have open, if that is less). Raise it behind a load balancer, where all clients may have one address."`
 	ShutdownDelay            time.Duration  `default:"5s" placeholder:"D" help:"How long to serve on at an interrupt or a SIGTERM, while /readyz fails (${default})."`
 	DrainWatches             time.Duration  `default:"10s" placeholder:"D" help:"Over how long to end the watches then (${default})."`
-	Origin                   []string       `placeholder:"URL" help:"An origin, such as https://console.example.com, whose pages may watch over WebSocket."`
-	Host                     []string       `placeholder:"NAME" help:"A name that clients may call the server by, besides addresses and localhost."`
+	Origin                   help.GivenEach `placeholder:"URL,..." help:"An origin, such as https://console.example.com, whose pages may watch over WebSocket."`
+	Host                     help.GivenEach `placeholder:"NAME,..." help:"A name that clients may call the server by, besides addresses and localhost."`
 }
 
 // Help returns the text that --help adds.

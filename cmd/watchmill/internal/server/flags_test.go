@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/serve"
@@ -37,6 +38,18 @@ func TestFlags_SetEachOption(t *testing.T) {
 		Origins: []string{"origin"}, Hosts: []string{"host"},
 	}, got)
 	require.Zero(t, (&Flags{}).Options(nil, nil, nil).CompressAbove)
+}
+
+func TestFlags_OfSeveralValuesAreGivenAtOnceOrOneByOne(t *testing.T) {
+	var flags Flags
+	parser, err := kong.New(&flags)
+	require.NoError(t, err)
+	_, err = parser.Parse([]string{"--host=a,b", "--host", "c", `--crd=one\,file,another`})
+	require.NoError(t, err)
+	opts := flags.Options(nil, nil, nil)
+	require.Equal(t, []string{"a", "b", "c"}, opts.Hosts)
+	require.Equal(t, []string{"one,file", "another"}, opts.CRDs)
+	require.Empty(t, opts.Origins)
 }
 
 func TestFlags_ValidateLimitsThatAreAsLowAsTheyMayBe(t *testing.T) {
