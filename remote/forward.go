@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -206,10 +207,20 @@ func withPreconditions(key string, body []byte, opts *registry.WriteOptions) ([]
 			return nil, &registry.ConflictError{Key: key, Reason: fmt.Sprintf("Precondition failed: %s is %s in the precondition, and %s in the body", field, quoted, given)}
 		}
 	}
-	if object["metadata"], err = json.Marshal(meta); err != nil {
+	if object["metadata"], err = unescaped(meta); err != nil {
 		return nil, err
 	}
-	return json.Marshal(object)
+	return unescaped(object)
+}
+
+// unescaped returns the JSON of fields as they are: json.Marshal would make six bytes of each <, > and &,
+// and the body may then be larger than the server allows.
+func unescaped(fields map[string]json.RawMessage) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(fields)
+	return text.Bytes(), err
 }
 
 // split returns the fields of an object as JSON or YAML, and those of its metadata.

@@ -150,3 +150,20 @@ func TestForward_PreconditionsMayBeInTheBody(t *testing.T) {
 		require.JSONEq(t, `{"metadata":{"uid":"u","resourceVersion":"7"}}`, string(body), given)
 	}
 }
+
+// A body that the server allows stays one that it allows.
+func TestForward_PreconditionsLeaveTheRestOfTheBodyAsItIs(t *testing.T) {
+	var body []byte
+	b := pretend(t, func(r *http.Request) (_ *http.Response, err error) {
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		return sends("{}")(r)
+	})
+	const annotations, spec = `{"<a>":"<&>"}`, `{"text":"<b>&\u003c</b>"}`
+	_, _, err := b.ForwardApply(t.Context(), "default/a", "", []byte(`{"metadata":{"annotations":`+annotations+`},"spec":`+spec+`}`), registry.WriteOptions{UID: "u"})
+	require.NoError(t, err)
+	require.Contains(t, string(body), annotations)
+	require.Contains(t, string(body), spec)
+	require.Contains(t, string(body), `"uid":"u"`)
+}
