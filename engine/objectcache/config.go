@@ -41,8 +41,8 @@ type Config[T any] struct {
 	// arrives, from several goroutines at once, and must not block. A panic in
 	// it is reported and means false. Nil means that every object may change.
 	Immutable func(T) bool
-	// MaxIdle is how long a listed object is followed without being
-	// read. Zero means [DefaultMaxIdle]; [NeverIdle] means forever.
+	// MaxIdle is how long a listed object is followed without being read, or waited
+	// for by GetNotOlderThan. Zero means [DefaultMaxIdle]; [NeverIdle] means forever.
 	MaxIdle time.Duration
 	// Backoff spaces the attempts to reconnect to a source that fails.
 	Backoff engine.Backoff

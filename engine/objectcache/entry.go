@@ -236,8 +236,8 @@ func (e *entry) review(now, maxIdle time.Duration) (needed bool, idleIn time.Dur
 		// If the clock was set back, the last read may be in the future.
 		unread := max(0, now-time.Duration(e.used.Load()))
 		idleIn = max(0, maxIdle-unread)
-		if idleIn == 0 && e.waiting.Load() > 0 {
-			idleIn = maxIdle // it has arrived for calls that are about to read it
+		if idleIn == 0 && (e.waiting.Load() > 0 || e.awaited()) {
+			idleIn = maxIdle // calls are about to read it, or wait for a newer state
 		}
 	}
 	idle := phase == live && maxIdle != NeverIdle && idleIn == 0

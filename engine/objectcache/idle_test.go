@@ -3,6 +3,7 @@ package objectcache_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -186,4 +187,23 @@ func TestIdle_NotBeforeCallsThatWaitHaveReadIt(t *testing.T) {
 	require.Equal(t, "1", o.Value.Data)
 	r.advance(time.Second)
 	require.Equal(t, 1, r.cache.Stats().Idle)
+}
+
+// A call that waits for a revision would list the object again each time that it is idle, and a list of a source
+// that lags may take it back to an older state.
+func TestIdle_NotWhileACallWaitsForARevision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, source := realCache(t)
+		_, err := source.Add(secret{Name: "a", Data: "1"})
+		require.NoError(t, err)
+		ref, err := cache.Acquire("a")
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*maxIdle)
+		defer cancel()
+		_, err = ref.GetNotOlderThan(ctx, 1<<30)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualValues(t, 1, cache.Stats().Starts)
+		time.Sleep(2 * maxIdle)
+		require.Equal(t, 1, cache.Stats().Idle)
+	})
 }
