@@ -69,7 +69,7 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 
 // close closes what the server serves, each part before those that it uses.
 func (a *assembly) close() error {
-	err := a.definitions.close()
+	err := a.definitions.closeSoon()
 	if a.data != nil {
 		err = errors.Join(err, a.data.close())
 	}

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/apiextensions"
@@ -41,9 +43,18 @@ func (d *definitions) start(ctx context.Context, server *serve.Server) error {
 	return d.Start(ctx, server)
 }
 
-func (d *definitions) close() error {
+// closeSoon closes the definitions and their kinds. Unlike that of a file, the close of the storage of a kind
+// waits for a disk that hangs without limit, which must not keep the process from ending.
+func (d *definitions) closeSoon() error {
 	if d == nil {
 		return nil
 	}
-	return d.Close()
+	closed := make(chan error, 1)
+	go func() { closed <- d.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(hangAfter):
+		return fmt.Errorf("the storage of the kinds that clients have defined has not closed within %v", hangAfter)
+	}
 }
