@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -351,8 +352,9 @@ func TestState_ShowsInformers(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, mirror.Close()) }()
 	called, hold := make(chan struct{}), make(chan struct{})
+	var once sync.Once
 	_, err = mirror.Subscribe(func(informer.Notification[pod]) {
-		close(called)
+		once.Do(func() { close(called) })
 		<-hold
 	}, informer.HandlerOptions{Name: "stuck"})
 	require.NoError(t, err)

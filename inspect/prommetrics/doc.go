@@ -1,13 +1,15 @@
-// Package prommetrics shows engines to Prometheus. An engine does not need it: only
+// Package prommetrics shows engines and informers to Prometheus. These do not need it: only
 // programs that import it depend on client_golang. Package controller/prommetrics shows controllers.
 //
 //	metrics := prommetrics.New(prommetrics.Options{})
 //	host, err := engine.NewHost(engine.HostConfig{Metrics: metrics})
 //	metrics.Observe(host)
+//	metrics.ObserveInformer(pods) // if there are any
 //	prometheus.MustRegister(metrics)
 //
 //	host ──Latency, Waited, Ended──▶ Metrics: histograms, counters ─┐
-//	host ◀──Engines: Stats, Watches── Collect, at a scrape ─────────┴──▶ Prometheus
+//	host ◀──Engines: Stats, Watches── Collect, at a scrape ─────────┼──▶ Prometheus
+//	informer ◀──Stats, Handlers────── Collect ──────────────────────┘
 //
 // # Names
 //
@@ -19,8 +21,8 @@
 //
 // # Cost
 //
-// A scrape takes about a microsecond for each watch. The number of time series is
-// bounded: watches with the same name are one, and only the names that are behind the
-// longest have series of their own. A scrape drops the series of engines that have ended,
-// such as that of a CustomResourceDefinition which was deleted.
+// A scrape takes about a microsecond for each watch and handler. The number of time series is
+// bounded: watches with the same name are one, as are the handlers of an informer, and only the
+// names that are the furthest behind have series of their own. A scrape drops the series of engines
+// that have ended, such as that of a CustomResourceDefinition which was deleted.
 package prommetrics

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -24,9 +25,9 @@ type Options struct {
 	// Resource returns the labels group and resource of an engine of that name; nil
 	// means no group, and the name as the resource.
 	Resource func(engine string) (group, resource string)
-	// Watches is how many names of watches have series of their own, for each engine:
-	// those that are behind the longest. Zero means [DefaultWatches], a negative number
-	// none.
+	// Watches is how many names of watches have series of their own, for each engine, and how
+	// many of handlers, for each informer: those that are the furthest behind. Zero means
+	// [DefaultWatches], a negative number none.
 	Watches int
 	// Buckets are the bounds of the latency histograms, in seconds and in any order; none
 	// means from 10 µs to 10 s.
@@ -46,17 +47,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Metrics is a [prometheus.Collector] of hosts, and their [engine.Metrics]. All methods
-// are safe for concurrent use.
+// Metrics is a [prometheus.Collector] of hosts and informers, and the [engine.Metrics] of the
+// hosts. All methods are safe for concurrent use.
 type Metrics struct {
 	options Options
 	latency *prometheus.HistogramVec
 	ends    *prometheus.CounterVec
 	waits   map[engine.Wait]*prometheus.HistogramVec
 
-	mu    sync.RWMutex
-	hosts []*engine.Host
-	seen  map[string]series // the engines that have series, by name
+	mu        sync.RWMutex
+	hosts     []*engine.Host
+	informers []informer.Observed
+	seen      map[string]series // the engines that have series, by name
 	// shown are the labels of the engines that run. An engine keeps its own as long as it runs:
 	// otherwise the counters of one would go on with those of another.
 	shown map[claim]series
@@ -229,6 +231,7 @@ func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
 		to <- f.desc
 	}
 	describeLists(to)
+	describeInformers(to)
 	to <- resumesDesc
 	to <- lagDesc
 	to <- behindDesc
@@ -252,6 +255,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	for _, r := range running {
 		m.collectContained(to, r, used)
 	}
+	m.collectInformers(to)
 	m.dropGone()
 	for _, c := range m.measured() {
 		c.Collect(to)

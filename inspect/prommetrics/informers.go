@@ -1,0 +1,111 @@
+package prommetrics
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/usercode"
+)
+
+// informerFigure is one metric of an informer. Informers of one name are one: their figures are
+// added.
+type informerFigure struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(*informer.Stats) float64
+}
+
+var perInformer = []string{"informer"}
+
+func informerGauge(name, help string, of func(*informer.Stats) float64) informerFigure {
+	return informerFigure{prometheus.NewDesc(name, help, perInformer, nil), prometheus.GaugeValue, of}
+}
+
+func informerCounter(name, help string, of func(*informer.Stats) uint64) informerFigure {
+	return informerFigure{prometheus.NewDesc(name, help, perInformer, nil), prometheus.CounterValue,
+		func(s *informer.Stats) float64 { return float64(of(s)) }}
+}
+
+var informerFigures = []informerFigure{
+	informerGauge("watchmill_informer_objects", "Objects that the informer has.", func(s *informer.Stats) float64 { return float64(s.Objects) }),
+	informerGauge("watchmill_informer_quarantined_objects", "Objects for which Transform has failed, and that are kept apart.", func(s *informer.Stats) float64 { return float64(s.Quarantined) }),
+	informerGauge("watchmill_informer_handlers", "Handlers.", func(s *informer.Stats) float64 { return float64(s.Handlers) }),
+	informerCounter("watchmill_informer_notifications_total", "Changes that handlers were to be notified of, each once however many handlers there are.", func(s *informer.Stats) uint64 { return s.Notifications }),
+	informerCounter("watchmill_informer_lists_total", "Times that the source was listed.", func(s *informer.Stats) uint64 { return s.Source.Lists }),
+	informerCounter("watchmill_informer_source_errors_total", "Errors of the source.", func(s *informer.Stats) uint64 { return s.Source.Errors }),
+}
+
+var handlerLagDesc = prometheus.NewDesc("watchmill_informer_handler_lag_notifications", "Notifications that wait for the handler, the most of the handlers with this name.", []string{"informer", "handler"}, nil)
+
+// ObserveInformer adds an informer to what is collected, until ForgetInformer. Adding it again does
+// nothing. It panics with a [*usercode.ConfigError] if i is nil.
+func (m *Metrics) ObserveInformer(i informer.Observed) {
+	if i == nil {
+		panic(&usercode.ConfigError{Field: "i", Problem: "is nil; give an informer that informer.New has returned"})
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.Contains(m.informers, i) {
+		m.informers = append(m.informers, i)
+	}
+}
+
+// ForgetInformer removes an informer from what is collected.
+func (m *Metrics) ForgetInformer(i informer.Observed) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.informers = slices.DeleteFunc(slices.Clone(m.informers), func(o informer.Observed) bool { return o == i })
+}
+
+func describeInformers(to chan<- *prometheus.Desc) {
+	for _, f := range informerFigures {
+		to <- f.desc
+	}
+	to <- handlerLagDesc
+}
+
+// informersOfName are what a scrape has read of the informers of one name.
+type informersOfName struct {
+	values []float64
+	// lag is that of the handlers, by name.
+	lag map[string]int
+}
+
+// collectInformers collects all informers.
+func (m *Metrics) collectInformers(to chan<- prometheus.Metric) {
+	m.mu.Lock()
+	informers := m.informers
+	m.mu.Unlock()
+	read := map[string]*informersOfName{}
+	for _, i := range informers {
+		name := validUTF8(i.Name())
+		if read[name] == nil {
+			read[name] = &informersOfName{values: make([]float64, len(informerFigures)), lag: map[string]int{}}
+		}
+		read[name].add(i, m.options.Watches)
+	}
+	for name, of := range read {
+		for at, f := range informerFigures {
+			to <- prometheus.MustNewConstMetric(f.desc, f.kind, of.values[at], name)
+		}
+		for handler, lag := range of.lag {
+			to <- prometheus.MustNewConstMetric(handlerLagDesc, prometheus.GaugeValue, float64(lag), name, handler)
+		}
+	}
+}
+
+// add adds the figures of an informer, and of handlers of at most so many names, the slowest first.
+func (n *informersOfName) add(i informer.Observed, most int) {
+	stats := i.Stats()
+	for at, f := range informerFigures {
+		n.values[at] += f.of(&stats)
+	}
+	for _, h := range i.Handlers() {
+		name := validUTF8(h.Name)
+		if before, known := n.lag[name]; known || len(n.lag) < most {
+			n.lag[name] = max(before, h.Lag)
+		}
+	}
+}
