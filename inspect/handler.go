@@ -54,25 +54,24 @@ func (o Options) Handler() http.Handler {
 	return handler(o)
 }
 
+// validate returns a [*usercode.ConfigError] for the first part that is nil, or a zero host.
 func (o Options) validate() error {
+	missing := func(field string, i int, give string) error {
+		return &usercode.ConfigError{Field: fmt.Sprintf("%s[%d]", field, i), Problem: "is " + give + " has returned"}
+	}
+	for i, h := range o.Engines {
+		if h == nil || engine.ValidateHost("Engines", h) != nil {
+			return missing("Engines", i, "nil or a zero Host; give one that engine.NewHost")
+		}
+	}
 	for i, shown := range o.Informers {
 		if shown == nil {
-			return &usercode.ConfigError{Field: fmt.Sprintf("Informers[%d]", i), Problem: "is nil; give one that informer.New has returned"}
+			return missing("Informers", i, "nil; give one that informer.New")
 		}
 	}
-	for i, c := range o.Controllers {
-		if c == nil {
-			return &usercode.ConfigError{Field: fmt.Sprintf("Controllers[%d]", i), Problem: "is nil; give one that controller.New has returned"}
-		}
-	}
-	return checkHosts("Engines", o.Engines)
-}
-
-// checkHosts returns a [*usercode.ConfigError] for the first of a field's hosts that is nil or zero.
-func checkHosts(field string, hosts []*engine.Host) error {
-	for i, h := range hosts {
-		if h == nil || engine.ValidateHost(field, h) != nil {
-			return &usercode.ConfigError{Field: fmt.Sprintf("%s[%d]", field, i), Problem: "is nil or a zero Host; give one that engine.NewHost has returned"}
+	for i, shown := range o.Controllers {
+		if shown == nil {
+			return missing("Controllers", i, "nil; give one that controller.New")
 		}
 	}
 	return nil

@@ -117,7 +117,12 @@ func ExampleOptions() {
 		Informers:   []informer.Observed{scheduler.Informer()},
 		Controllers: []controller.Observed{scheduler},
 	}
-	http.NewServeMux().Handle("/debug/watchmill/", shown.Handler())
+	server, err := shown.Listen("127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer server.Close()
 	state := shown.State() // what the page shows
 	fmt.Println(state.Engines[0].Name, state.Informers[0].Name, state.Controllers[0].Name)
 	// Output: pods scheduler scheduler
@@ -372,6 +377,7 @@ func TestState_ShowsInformers(t *testing.T) {
 	require.PanicsWithError(t, "invalid configuration: Informers[0] is nil; give one that informer.New has returned", func() {
 		inspect.Options{Informers: []informer.Observed{nil}}.Handler()
 	})
+	require.ErrorIs(t, inspect.Options{Informers: []informer.Observed{nil}}.ListenAndServe(t.Context(), "127.0.0.1:0"), usercode.ErrConfig)
 }
 
 func TestState_ShowsControllers(t *testing.T) {
@@ -414,7 +420,7 @@ func TestHandler_RefusesAHostThatIsNilOrZero(t *testing.T) {
 			func() { inspect.Handler(host, none) })
 		_, err := inspect.Listen("127.0.0.1:0", none)
 		require.ErrorIs(t, err, usercode.ErrConfig)
-		require.ErrorContains(t, err, "hosts[0] is nil or a zero Host")
+		require.ErrorContains(t, err, "Engines[0] is nil or a zero Host")
 	}
 }
 

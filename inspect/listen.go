@@ -34,7 +34,13 @@ type Server struct {
 // [Handler] in a server that authorises requests instead. So it is if a host is nil or zero.
 // Otherwise it is that of [net.Listen].
 func Listen(addr string, hosts ...*engine.Host) (*Server, error) {
-	if err := checkHosts("hosts", hosts); err != nil {
+	return Options{Engines: hosts}.Listen(addr)
+}
+
+// Listen is the function Listen for a page as the options say. The error is a
+// [*usercode.ConfigError], too, where Handler panics.
+func (o Options) Listen(addr string) (*Server, error) {
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	if !loopback(addr) {
@@ -48,7 +54,7 @@ func Listen(addr string, hosts ...*engine.Host) (*Server, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle(Path, Handler(hosts...))
+	mux.Handle(Path, o.Handler())
 	mux.Handle("/{$}", http.RedirectHandler(Path, http.StatusFound))
 	life, cancel := context.WithCancel(context.Background())
 	s := &Server{listener: listener, cancel: cancel, ended: make(chan struct{})}
@@ -77,7 +83,12 @@ func (s *Server) count(_ net.Conn, now http.ConnState) {
 // ListenAndServe serves the page as [Listen] does until ctx is done, or until serving
 // fails: then it returns the error.
 func ListenAndServe(ctx context.Context, addr string, hosts ...*engine.Host) error {
-	s, err := Listen(addr, hosts...)
+	return Options{Engines: hosts}.ListenAndServe(ctx, addr)
+}
+
+// ListenAndServe is the function ListenAndServe for a page as the options say.
+func (o Options) ListenAndServe(ctx context.Context, addr string) error {
+	s, err := o.Listen(addr)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	_ "embed" // embeds the script that examines the page
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -220,14 +219,15 @@ func TestPage_ShowsInformersAndControllers(t *testing.T) {
 	require.NoError(t, switches.Enqueue("is reconciled"))
 	<-runs
 	require.NoError(t, switches.Enqueue("waits"))
-	server := httptest.NewServer(inspect.Options{
+	server, err := inspect.Options{
 		Engines: []*engine.Host{host}, Informers: []informer.Observed{switches.Informer()}, Controllers: []controller.Observed{switches},
-	}.Handler())
-	defer server.Close()
+	}.Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, server.Close()) }()
 	for _, theme := range []string{"light", "dark"} {
 		for _, width := range []int64{1200, 390} {
 			t.Run(fmt.Sprint(theme, " ", width), func(t *testing.T) {
-				s := show(t, server.URL+"/", theme, width)
+				s := show(t, server.URL(), theme, width)
 				require.Regexp(t, `Informers\s+switches: 0 objects, watching at \d+\s+handler\s+lag\s+policy\s+state\s+switches\s+0\s+merge\s+–\s+Controllers`, s.Text)
 				require.Regexp(t, `Controllers\s+controller\s+queued\s+running\s[^§]*\sswitches\s+1\s+1 of 1\s+\d+\.\d s\s`, s.Text)
 				require.Empty(t, s.Faint)
