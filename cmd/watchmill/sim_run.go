@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,8 +12,8 @@ import (
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/draft"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/page"
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/inspect"
 	"github.com/watchmill/watchmill/sim"
 	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/scenario"
@@ -183,25 +182,11 @@ func (c *simRunCommand) inspect(to *streams) func(*engine.Host) (end func(), err
 		return nil
 	}
 	return func(h *engine.Host) (func(), error) {
-		page, err := inspect.Listen(string(c.Inspect), h)
+		shown, err := page.Listen(string(c.Inspect), h)
 		if err != nil {
-			return nil, c.uninspected(err)
+			return nil, err
 		}
-		fmt.Fprintf(to.stderr, "inspect the run at %s\n", page.URL())
-		return func() { _ = page.Close() }, nil // the run is over, so an error has no effect
+		fmt.Fprintf(to.stderr, "inspect the run at %s\n", shown.URL())
+		return func() { _ = shown.Close() }, nil // the run is over, so an error has no effect
 	}
-}
-
-// uninspected returns the error of [inspect.Listen] with the flag that has the address, and
-// what to give there.
-func (c *simRunCommand) uninspected(err error) error {
-	const fix = "give a loopback address with a port, such as 127.0.0.1:6061"
-	var address *net.AddrError
-	switch {
-	case errors.Is(err, engine.ErrConfig):
-		return &engine.ConfigError{Field: "--inspect", Problem: fmt.Sprintf("is %q; %s", c.Inspect, fix)}
-	case errors.As(err, &address):
-		return &engine.ConfigError{Field: "--inspect", Problem: fmt.Sprintf("is %q: %s; %s", c.Inspect, address.Err, fix)}
-	}
-	return fmt.Errorf("--inspect: %w", err)
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/watchmill/watchmill/cmd/watchmill/internal/page"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/inspect"
 	"github.com/watchmill/watchmill/serve"
 )
 
@@ -15,6 +18,9 @@ type assembly struct {
 	snapshots   *snapshots
 	audit       *auditLog
 	server      *serve.Server
+	// host is that of all engines, and page shows it; nil without --inspect.
+	host *engine.Host
+	page *inspect.Server
 }
 
 // assemble opens the storage of the kinds, which reads all objects of a file, and makes the server.
@@ -30,7 +36,10 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 	if o.Metrics {
 		measured = newMetrics()
 	}
-	if a.data, err = openData(o, measured.hostConfig(), cfg.Logger); err != nil {
+	if err := a.openHost(o, measured.hostConfig(cfg.Logger)); err != nil {
+		return a, err
+	}
+	if a.data, err = openData(o, a.host, cfg.Logger); err != nil {
 		return a, err
 	}
 	cfg.Checks = a.data.checks()
@@ -43,7 +52,7 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 	if a.audit != nil {
 		cfg.Audit = a.audit.request
 	}
-	if err := measured.addTo(&cfg, a.data.host, slices.Concat(a.snapshots.collectors(), a.audit.collectors())); err != nil {
+	if err := measured.addTo(&cfg, a.host, slices.Concat(a.snapshots.collectors(), a.audit.collectors())); err != nil {
 		return a, err
 	}
 	for _, k := range kinds {
@@ -67,11 +76,30 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 	return a, nil
 }
 
+// openHost makes the host of the engines, and opens its page, which shows them while they still read
+// their storage.
+func (a *assembly) openHost(o *Options, cfg engine.HostConfig) (err error) {
+	if a.host, err = engine.NewHost(cfg); err != nil || o.Inspect == "" {
+		return err
+	}
+	if a.page, err = page.Listen(o.Inspect, a.host); err != nil {
+		return err
+	}
+	cfg.Logger.Info("the engines can be inspected", "url", a.page.URL())
+	return nil
+}
+
 // close closes what the server serves, each part before those that it uses.
 func (a *assembly) close() error {
 	err := a.definitions.closeSoon()
 	if a.data != nil {
 		err = errors.Join(err, a.data.close())
+	}
+	if a.page != nil {
+		err = errors.Join(err, a.page.Close())
+	}
+	if a.host != nil {
+		err = errors.Join(err, a.host.Close())
 	}
 	return errors.Join(err, a.audit.close())
 }

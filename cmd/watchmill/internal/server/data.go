@@ -43,7 +43,7 @@ var elsewhere = map[string]string{
 // object is the type of the objects of all kinds.
 type object = unstructured.Unstructured
 
-// data is the storage of the objects of all kinds, on one host.
+// data is the storage of the objects of all kinds, whose engines run on one host.
 type data struct {
 	log    *slog.Logger
 	host   *engine.Host
@@ -59,11 +59,10 @@ type data struct {
 	backends []io.Closer
 }
 
-// openData opens the storage that --data or --upstream names, and a host for the engines. The log
-// gets their problems.
-func openData(opts *Options, hostConfig engine.HostConfig, log *slog.Logger) (*data, error) {
-	d, where := &data{log: log}, opts.Data
-	hostConfig.Logger = log
+// openData opens the storage that --data or --upstream names. Its engines run on the host, and the log
+// gets its problems.
+func openData(opts *Options, host *engine.Host, log *slog.Logger) (*data, error) {
+	d, where := &data{log: log, host: host}, opts.Data
 	name, place, _ := strings.Cut(where, ":")
 	switch {
 	case opts.Upstream != "" && where != "memory":
@@ -87,11 +86,6 @@ func openData(opts *Options, hostConfig engine.HostConfig, log *slog.Logger) (*d
 	default:
 		return nil, opts.noStorage(name)
 	}
-	host, err := engine.NewHost(hostConfig)
-	if err != nil {
-		return nil, errors.Join(err, d.close())
-	}
-	d.host = host
 	return d, nil
 }
 
@@ -235,9 +229,6 @@ func (d *data) close() error {
 	}
 	if d.file != nil {
 		errs = append(errs, d.file.Close())
-	}
-	if d.host != nil {
-		errs = append(errs, d.host.Close())
 	}
 	return errors.Join(errs...)
 }

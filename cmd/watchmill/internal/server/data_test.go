@@ -49,11 +49,19 @@ func gears(t *testing.T) *crd.Definition {
 	return defined[0]
 }
 
+// newHost returns a host that is closed when the test ends.
+func newHost(t *testing.T) *engine.Host {
+	host, err := engine.NewHost(engine.HostConfig{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, host.Close()) })
+	return host
+}
+
 // A file ends the types in it, and does not wait for ever for a disk that hangs, as each of them does.
 func TestData_LeavesTheTypesOfAFileToTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	for range 2 {
-		d, err := openData(&Options{Data: "bolt:" + path}, engine.HostConfig{}, slog.New(slog.DiscardHandler))
+		d, err := openData(&Options{Data: "bolt:" + path}, newHost(t), slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		d.keep()
 		_, err = d.open(t.Context(), definedKind(gears(t), "gears.yaml"))
@@ -65,7 +73,7 @@ func TestData_LeavesTheTypesOfAFileToTheFile(t *testing.T) {
 
 // Storage has the fields of all versions, by which those of one would match nothing, or everything.
 func TestData_EachVersionHasItsOwnFields(t *testing.T) {
-	d, err := openData(&Options{Data: "memory"}, engine.HostConfig{}, slog.New(slog.DiscardHandler))
+	d, err := openData(&Options{Data: "memory"}, newHost(t), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, d.close()) }()
 	versions, err := d.open(t.Context(), definedKind(gears(t), "gears.yaml"))

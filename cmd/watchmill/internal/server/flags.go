@@ -26,6 +26,7 @@ type Flags struct {
 	ClientCA                 help.Given     `name:"client-ca" placeholder:"FILE" help:"Certificates of the authorities that sign those of clients. A client's user is the common name of its certificate, and its groups are the organizations. Needs TLS. It is read again when it changes."`
 	AuditLog                 help.Given     `placeholder:"FILE" help:"Append a line of JSON to this file for each request for a resource when it ends, and for each that was refused. If the file is renamed, as by logrotate, it is made again. No request waits for the disk: lines that cannot be written are counted."`
 	Metrics                  bool           `help:"Answer /metrics, for Prometheus, at the address of --listen; users may get it, if there are users."`
+	Inspect                  help.Given     `placeholder:"ADDR" help:"Show the engines on a page, with the slowest watches on top, at a loopback address such as 127.0.0.1:6061. All users of this machine may read it: it shows names of users and selectors, and no objects."`
 	Compress                 bool           `help:"Compress answers above 128 KiB for clients that accept it, for slow networks."`
 	MaxReads                 int            `default:"400" placeholder:"N" help:"How many requests that only read may be in flight (${default}), not counting watches. If there are users, one has at most half of them."`
 	MaxWrites                int            `default:"200" placeholder:"N" help:"How many requests that write may be in flight (${default}). If there are users, one has at most half of them."`
@@ -104,7 +105,7 @@ func (f *Flags) Options(storages Storages, out, log io.Writer) Options {
 	o := Options{
 		Listen: f.Listen, CRDs: f.CRD, AllowCRDs: f.AllowCRDs, Data: f.Data, Storages: storages, Upstream: string(f.Upstream), UpstreamTokenFile: string(f.UpstreamTokenFile),
 		Kubeconfig: string(f.Kubeconfig), TokenFile: string(f.TokenFile), CertFile: string(f.TLSCert), KeyFile: string(f.TLSKey), ClientCAFile: string(f.ClientCA), Hosts: f.Host, Metrics: f.Metrics,
-		Snapshot: string(f.Snapshot), AuditLog: string(f.AuditLog),
+		Snapshot: string(f.Snapshot), AuditLog: string(f.AuditLog), Inspect: string(f.Inspect),
 		Limits: serve.Limits{
 			Reads: f.MaxReads, Writes: f.MaxWrites, Watches: f.MaxWatches,
 			ShutdownDelay: max(f.ShutdownDelay, 1), DrainWatches: max(f.DrainWatches, 1), // zero would be the default

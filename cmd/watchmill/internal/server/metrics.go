@@ -1,6 +1,7 @@
 package server
 
 import (
+	"log/slog"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,13 +29,14 @@ func resourceOf(name string) (group, resource string) {
 	return group, resource
 }
 
-// hostConfig returns the configuration of a host whose engines are measured, unless m is
-// nil.
-func (m *metrics) hostConfig() engine.HostConfig {
-	if m == nil {
-		return engine.HostConfig{}
+// hostConfig returns the configuration of a host with that log, whose engines are measured, unless
+// m is nil.
+func (m *metrics) hostConfig(log *slog.Logger) engine.HostConfig {
+	cfg := engine.HostConfig{Logger: log}
+	if m != nil {
+		cfg.Metrics = m.engines
 	}
-	return engine.HostConfig{Metrics: m.engines}
+	return cfg
 }
 
 // addTo configures a server to be measured and to answer /metrics, with others, unless m is nil.

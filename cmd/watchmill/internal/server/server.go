@@ -57,6 +57,8 @@ type Options struct {
 	AuditLog string
 	// Metrics makes the server answer /metrics, for Prometheus.
 	Metrics bool
+	// Inspect is the address at which to show the engines on a page, "" for none.
+	Inspect string
 	// CompressAbove is that of the server's configuration.
 	CompressAbove int
 	// Limits are the limits of the server.
@@ -118,7 +120,20 @@ func (o *Options) listenAndServe(ctx context.Context, server *serve.Server, list
 		}
 		told = o.tellOfDraining(ctx, log)
 	}
-	return errors.Join(o.flagged(server.ListenAndServe(listening, listen)), unbegun)
+	return errors.Join(o.listenFailed(server.ListenAndServe(listening, listen)), unbegun)
+}
+
+// listenFailed returns an error of listening, or another of serving, with the flag that it is about.
+func (o *Options) listenFailed(err error) error {
+	var network *net.OpError
+	var address *net.AddrError
+	switch {
+	case !errors.As(err, &network) || network.Op != "listen":
+		return o.flagged(err)
+	case errors.As(err, &address):
+		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %s: %s", o.Listen, address.Err)}
+	}
+	return fmt.Errorf("--listen: %w", err)
 }
 
 // hangAfter is how long the end of the server waits for what is written to a disk, as long as that of a
@@ -160,8 +175,6 @@ func (o *Options) tellOfDraining(ctx context.Context, log *slog.Logger) (told fu
 // to give there.
 func (o *Options) flagged(err error) error {
 	var wrong *engine.ConfigError
-	var network *net.OpError
-	var address *net.AddrError
 	switch {
 	case errors.As(err, &wrong) && wrong.Field == "remote.Config.URL":
 		return &engine.ConfigError{Field: "--upstream", Problem: o.wrongUpstream()}
@@ -171,10 +184,6 @@ func (o *Options) flagged(err error) error {
 		return &engine.ConfigError{Field: "--host", Problem: wrong.Problem}
 	case errors.As(err, &wrong) && wrong.Field == "Listen.Address":
 		return &engine.ConfigError{Field: "--listen", Problem: o.wrongAddress()}
-	case errors.As(err, &network) && network.Op == "listen" && errors.As(err, &address):
-		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %s: %s", o.Listen, address.Err)}
-	case errors.As(err, &network) && network.Op == "listen":
-		return fmt.Errorf("--listen: %w", err)
 	}
 	return err
 }
