@@ -2,12 +2,6 @@ module github.com/watchmill/watchmill/cmd/watchmill/watchmill-etcd
 
 go 1.26.0
 
-replace github.com/watchmill/watchmill => ../../..
-
-replace github.com/watchmill/watchmill/registry/crd/cel => ../../../registry/crd/cel
-
-replace github.com/watchmill/watchmill/store/backend/etcd => ../../../store/backend/etcd
-
 require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/stretchr/testify v1.12.1
