@@ -252,11 +252,6 @@ func openToken(sealed string, fingerprint uint64) (string, error) {
 	return t.Continue, nil
 }
 
-// asksDryRun reads the parameter dryRun.
-func (c *call) asksDryRun() (bool, error) {
-	return c.checkDryRun(c.req.query["dryRun"])
-}
-
 // checkDryRun reports whether the values of dryRun ask for a dry run.
 func (c *call) checkDryRun(values []string) (bool, error) {
 	for _, value := range values {

@@ -149,12 +149,9 @@ func completed(of *statusError) *statusError {
 // for those that have an answer of their own. An admitter's ErrNotFound or ErrConflict is
 // not about the object of the request.
 func refusedStatus(err error, about subject) *statusError {
-	var refused *registry.AdmissionError
-	var invalid *registry.InvalidError
-	var bad *registry.BadRequestError
-	switch {
-	case !errors.As(err, &refused), errors.As(err, &invalid), errors.As(err, &bad),
-		errors.Is(err, usercode.ErrPanic), timedOut(err), revisionStatus(err) != nil:
+	refused, ok := errors.AsType[*registry.AdmissionError](err)
+	if !ok || errors.As(err, new(*registry.InvalidError)) || errors.As(err, new(*registry.BadRequestError)) ||
+		errors.Is(err, usercode.ErrPanic) || timedOut(err) || revisionStatus(err) != nil {
 		return nil
 	}
 	return apierrors.NewForbidden(about.resource, about.name, refused.Cause)
@@ -294,9 +291,8 @@ var lasting = []error{backend.ErrFailed, backend.ErrReadOnly, backend.ErrCorrupt
 // Retry-After, since clients would then send the request some ten times again. An action may have been
 // done in part, unless its error says that it can be tried again.
 func serverStatus(err error, about subject) *statusError {
-	var panicked *engine.PanicError
 	switch {
-	case errors.As(err, &panicked), errors.Is(err, usercode.ErrPanic):
+	case errors.Is(err, engine.ErrHandlerPanic), errors.Is(err, usercode.ErrPanic):
 		return apierrors.NewInternalError(err)
 	case timedOut(err):
 		return apierrors.NewTimeoutError("the request did not finish in time", 0)

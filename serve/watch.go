@@ -229,18 +229,14 @@ func (w *watching) options(o *listOptions) engine.WatchOptions {
 	opts := engine.WatchOptions{
 		Name: w.c.user.Name,
 		Key:  o.key, Prefix: o.prefix, LabelSelector: o.labels, FieldSelector: o.fields,
-		From: o.revision, Bookmarks: true, Progress: o.bookmark && o.progress, Timeout: o.timeout, Detached: true,
+		From: o.revision, InitialState: o.revision == 0, Linearizable: o.version == "",
+		Bookmarks: true, Progress: o.bookmark && o.progress, Timeout: o.timeout, Detached: true,
 	}
 	if opts.Timeout == 0 {
 		opts.Timeout = defaultWatch + rand.N(defaultWatch)
 	}
-	switch {
-	case o.initial != nil:
+	if o.initial != nil {
 		opts.InitialState = *o.initial
-		opts.Linearizable = o.version == ""
-	case o.revision == 0:
-		opts.InitialState = true
-		opts.Linearizable = o.version == ""
 	}
 	return opts
 }

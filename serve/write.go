@@ -77,7 +77,7 @@ func (c *call) commonOptions() (registry.WriteOptions, error) {
 	}
 	opts.Manager = manager
 	var err error
-	opts.DryRun, err = c.asksDryRun()
+	opts.DryRun, err = c.checkDryRun(c.req.query["dryRun"])
 	return opts, err
 }
 
