@@ -37,8 +37,7 @@ type ActionConfig[T any] struct {
 // Errors: [engine.ErrConfig], as an [*engine.ConfigError] that names the field.
 func NewAction[T any, P Ptr[T]](cfg ActionConfig[T]) (*Virtual, error) {
 	of := cfg.Of.withDefaults()
-	var wrong *engine.ConfigError
-	if errors.As(of.validate(), &wrong) {
+	if wrong, ok := errors.AsType[*engine.ConfigError](of.validate()); ok {
 		return nil, &engine.ConfigError{Field: strings.Replace(wrong.Field, "Kind", "Of", 1), Problem: wrong.Problem}
 	}
 	switch {

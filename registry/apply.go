@@ -174,8 +174,7 @@ func (c *core) merge(key string, old *store.Object, config map[string]any, subre
 		return nil, badRequest("the configuration cannot be encoded as JSON: %v", err)
 	}
 	draft, err := c.decode(text, opts)
-	var wrong *BadRequestError
-	if rounds && errors.As(err, &wrong) {
+	if rounds && errors.As(err, new(*BadRequestError)) {
 		err = &BadRequestError{Reason: fmt.Sprintf("an apply to an object with an integer of 2^63 or more would round it; write the object by an update or another patch: %v", err), Cause: err}
 	}
 	return draft, err

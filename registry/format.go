@@ -54,6 +54,19 @@ func (f *Format) Decode(body []byte) (*store.Object, error) {
 	return o, err
 }
 
+// answeredRevision returns the revision that a server has answered, or otherwise if it has answered
+// none.
+func answeredRevision(text string, otherwise engine.Revision) (engine.Revision, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	rev, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, badRequest("resourceVersion is %q: the server must give decimal numbers that grow", text)
+	}
+	return engine.Revision(rev), nil
+}
+
 // decodeAnswer is Decode for a body that may have no resourceVersion, such as the answer
 // to a dry run.
 func (f *form) decodeAnswer(body []byte) (*store.Object, error) {
@@ -69,12 +82,9 @@ func (f *form) decodeAnswer(body []byte) (*store.Object, error) {
 	}
 	f.setTypeMeta(o)
 	m := f.meta(o)
-	if text := m.GetResourceVersion(); text != "" {
-		rev, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			return nil, badRequest("resourceVersion is %q: the server must give decimal numbers that grow", text)
-		}
-		o.Revision = engine.Revision(rev)
+	var err error
+	if o.Revision, err = answeredRevision(m.GetResourceVersion(), 0); err != nil {
+		return nil, err
 	}
 	m.SetResourceVersion("")
 	if err := usercode.Call("Schema.Key", m.GetName(), func() { o.Key = f.schema.Key(o) }); err != nil {

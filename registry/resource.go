@@ -179,14 +179,22 @@ func (r *resource) Info() *Info {
 	}
 }
 
-func (r *resource) item(o *store.Object) Item { return Item{o, r.shown} }
-
-func (r *resource) Get(ctx context.Context, key string, opts engine.GetOptions) (Item, error) {
-	o, err := r.engine.get(ctx, key, opts)
+// item returns the item of an object, none with an error.
+func (r *resource) item(o *store.Object, err error) (Item, error) {
 	if err != nil {
 		return Item{}, err
 	}
-	return r.item(o), nil
+	return Item{o, r.shown}, nil
+}
+
+// changed is item of a write, which says what it has done by did; false with an error.
+func (r *resource) changed(o *store.Object, did bool, err error) (Item, bool, error) {
+	it, err := r.item(o, err)
+	return it, did && err == nil, err
+}
+
+func (r *resource) Get(ctx context.Context, key string, opts engine.GetOptions) (Item, error) {
+	return r.item(r.engine.get(ctx, key, opts))
 }
 
 func (r *resource) List(ctx context.Context, opts engine.ListOptions) (Page, error) {
@@ -252,11 +260,7 @@ func (r *resource) Create(ctx context.Context, namespace string, body []byte, op
 	if r.subresource != "" {
 		return Item{}, engine.ErrUnsupported
 	}
-	o, err := r.createFrom(ctx, namespace, body, opts)
-	if err != nil {
-		return Item{}, err
-	}
-	return r.item(o), nil
+	return r.item(r.createFrom(ctx, namespace, body, opts))
 }
 
 func (r *resource) createFrom(ctx context.Context, namespace string, body []byte, opts WriteOptions) (*store.Object, error) {
@@ -271,11 +275,7 @@ func (r *resource) createFrom(ctx context.Context, namespace string, body []byte
 }
 
 func (r *resource) Update(ctx context.Context, key string, change func(live Item) ([]byte, error), opts WriteOptions) (Item, bool, error) {
-	o, created, err := r.updateBy(ctx, key, func(live *store.Object) ([]byte, error) { return change(Item{live, r.shown}) }, opts)
-	if err != nil {
-		return Item{}, false, err
-	}
-	return r.item(o), created, nil
+	return r.changed(r.updateBy(ctx, key, func(live *store.Object) ([]byte, error) { return change(Item{live, r.shown}) }, opts))
 }
 
 func (r *resource) updateBy(ctx context.Context, key string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, bool, error) {
@@ -293,22 +293,14 @@ func (r *resource) updateBy(ctx context.Context, key string, change func(live *s
 }
 
 func (r *resource) Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (Item, bool, error) {
-	o, created, err := r.core.apply(ctx, key, r.subresource, config, opts)
-	if err != nil {
-		return Item{}, false, err
-	}
-	return r.item(o), created, nil
+	return r.changed(r.core.apply(ctx, key, r.subresource, config, opts))
 }
 
 func (r *resource) Delete(ctx context.Context, key string, opts DeleteOptions) (Item, bool, error) {
 	if r.subresource != "" {
 		return Item{}, false, engine.ErrUnsupported
 	}
-	o, gone, err := r.deleteOne(ctx, key, opts)
-	if err != nil {
-		return Item{}, false, err
-	}
-	return r.item(o), gone, nil
+	return r.changed(r.deleteOne(ctx, key, opts))
 }
 
 func (r *resource) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error) {

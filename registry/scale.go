@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"math"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -248,23 +247,15 @@ func (f *form) decodeScaleAnswer(answer []byte, live *store.Object) (*store.Obje
 	if err != nil {
 		return nil, err
 	}
-	o.Key, o.Revision = live.Key, live.Revision
-	if s.ResourceVersion != "" {
-		rev, err := strconv.ParseUint(s.ResourceVersion, 10, 64)
-		if err != nil {
-			return nil, badRequest("resourceVersion is %q: the server must give decimal numbers that grow", s.ResourceVersion)
-		}
-		o.Revision = engine.Revision(rev)
+	o.Key = live.Key
+	if o.Revision, err = answeredRevision(s.ResourceVersion, live.Revision); err != nil {
+		return nil, err
 	}
 	return o, f.setReplicas(o, s.Spec.Replicas)
 }
 
 // scaleResource is the scale subresource of a store as a [Resource].
 type scaleResource struct{ resource }
-
-func newScaleResource(c *core) *scaleResource {
-	return &scaleResource{resource{c, scaleSubresource, c.form.scaleForm()}}
-}
 
 func (r *scaleResource) Info() *Info {
 	return &Info{
@@ -278,10 +269,7 @@ func (r *scaleResource) Get(ctx context.Context, key string, opts engine.GetOpti
 	if err == nil {
 		err = r.checkScale(o)
 	}
-	if err != nil {
-		return Item{}, err
-	}
-	return r.item(o), nil
+	return r.item(o, err)
 }
 
 func (r *scaleResource) Update(ctx context.Context, key string, change func(live Item) ([]byte, error), opts WriteOptions) (Item, bool, error) {
@@ -293,10 +281,7 @@ func (r *scaleResource) Update(ctx context.Context, key string, change func(live
 	} else {
 		o, err = r.updateScale(ctx, key, body, opts)
 	}
-	if err != nil {
-		return Item{}, false, err
-	}
-	return r.item(o), false, nil
+	return r.changed(o, false, err)
 }
 
 // updateScale gives the object under key the number of replicas of the scale that change returns.

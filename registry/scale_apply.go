@@ -22,10 +22,7 @@ func (r *scaleResource) Apply(ctx context.Context, key string, config []byte, op
 	} else {
 		o, err = r.applyScale(ctx, key, config, opts)
 	}
-	if err != nil {
-		return Item{}, false, err
-	}
-	return r.item(o), false, nil
+	return r.changed(o, false, err)
 }
 
 // applyScale applies a scale to the object under key.

@@ -182,7 +182,7 @@ func (s *Store[T]) Resources() []Resource {
 		all = append(all, &resource{s.core, statusSubresource, s.core.form})
 	}
 	if s.core.scale != nil {
-		all = append(all, newScaleResource(s.core))
+		all = append(all, &scaleResource{resource{s.core, scaleSubresource, s.core.scaleForm()}})
 	}
 	return all
 }
