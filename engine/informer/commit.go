@@ -151,41 +151,29 @@ func (c *commit) relist(u reflector.Update) {
 		s.storages++
 	}
 	gone, changed := compare(s.objects.View().All(), u.Objects, same)
+	found := make([]notification, 0, len(gone)+len(changed))
 	for _, o := range gone {
 		s.objects.Delete(o.Key, u.Revision)
-		c.add(s.transform.gone(o, u.Revision))
+		found = append(found, s.transform.gone(o, u.Revision))
 	}
-	var then []notification
 	for _, p := range changed {
 		now, ok := s.transform.apply(p.now)
-		if !ok {
-			c.untransformed(p, otherStorage, u.Revision)
-			continue
-		}
-		_ = c.put(now)
-		for _, n := range s.transform.appendTransition(nil, pair{p.old, now}, Relist) {
-			if n.Type == store.Deleted {
-				c.add(n)
-			} else {
-				then = append(then, n)
-			}
+		switch {
+		case ok:
+			_ = c.put(now)
+			found = s.transform.appendTransition(found, pair{p.old, now}, Relist)
+		case p.old != nil && (otherStorage || s.transform.recreated(p)):
+			// Transform has failed, so the previous state would stay, but it is of an earlier object
+			// or of another storage.
+			s.objects.Delete(p.old.Key, u.Revision)
+			found = append(found, s.transform.replaced(p, Relist))
 		}
 	}
-	c.add(then...)
+	c.add(deletionsFirst(found)...)
 	s.transform.releaseAbsent(func(key string) bool {
 		_, found := slices.BinarySearchFunc(u.Objects, key, func(o *store.Object, key string) int { return strings.Compare(o.Key, key) })
 		return found
 	})
-}
-
-// untransformed handles an object of a list for which Transform has failed. Its previous
-// state stays, unless that is of an earlier object, or of another storage.
-func (c *commit) untransformed(p pair, otherStorage bool, listed store.Revision) {
-	s := c.informer
-	if p.old != nil && (otherStorage || s.transform.recreated(p)) {
-		s.objects.Delete(p.old.Key, listed)
-		c.add(s.transform.replaced(p, Relist))
-	}
 }
 
 // wentBack reports whether storage went back in time before a list, so that its objects of
@@ -309,18 +297,24 @@ func (t *transformer) replaced(p pair, cause Cause) notification {
 // newest, deletions first.
 func (t *transformer) difference(known, newest *state) []notification {
 	gone, changed := compare(known.view.All(), newest.view.List(), sameObject)
-	deletions := make([]notification, 0, len(gone)+len(changed))
+	found := make([]notification, 0, len(gone)+len(changed))
 	for _, object := range gone {
-		deletions = append(deletions, t.gone(object, newest.revision))
+		found = append(found, t.gone(object, newest.revision))
 	}
-	var others []notification
 	for _, p := range changed {
-		for _, n := range t.appendTransition(nil, p, Relist) {
-			if n.Type == store.Deleted {
-				deletions = append(deletions, n)
-			} else {
-				others = append(others, n)
-			}
+		found = t.appendTransition(found, p, Relist)
+	}
+	return deletionsFirst(found)
+}
+
+// deletionsFirst moves the deletions to the front and keeps the order otherwise.
+func deletionsFirst(all []notification) []notification {
+	deletions, others := all[:0], make([]notification, 0, len(all))
+	for _, n := range all {
+		if n.Type == store.Deleted {
+			deletions = append(deletions, n)
+		} else {
+			others = append(others, n)
 		}
 	}
 	return append(deletions, others...)

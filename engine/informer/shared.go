@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -71,7 +72,7 @@ func newCore(cfg settings) (informerCore, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &sharedInformer{cfg: cfg, firstList: make(chan struct{}), stopped: make(chan struct{})}
-	s.transform = transformer{cfg: &s.cfg, report: s.report}
+	s.transform = transformer{cfg: &s.cfg, report: s.report, indexFuncs: make(store.Indexers[*store.Object])}
 	indexers, err := s.transform.indexers(cfg.indexers)
 	if err != nil {
 		return nil, &engine.ConfigError{Field: "Indexers", Problem: err.Error()}
@@ -158,7 +159,7 @@ func (s *sharedInformer) addHandler(handle func(notification), opts HandlerOptio
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	opts = opts.withDefaults()
+	opts.Buffer = cmp.Or(opts.Buffer, DefaultBuffer)
 	l := &listener{
 		informer: s, options: opts, handle: handle,
 		pending: pending{policy: opts.Policy, buffer: opts.Buffer, transform: &s.transform},

@@ -164,9 +164,6 @@ func (t *transformer) values(name string, of store.IndexFunc[*store.Object], o *
 func (t *transformer) indexed(added store.Indexers[*store.Object]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.indexFuncs == nil {
-		t.indexFuncs = make(store.Indexers[*store.Object], len(added))
-	}
 	maps.Copy(t.indexFuncs, added)
 }
 
