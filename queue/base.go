@@ -183,11 +183,9 @@ func count(initial bool) int {
 	return 0
 }
 
-// isSynced reports whether the first Replace, if any, has been processed.
-func (q *base[T]) isSynced() bool { return q.populated && q.initial == 0 }
-
+// checkSynced ends the waits for the first Replace, if that, if any, has been processed.
 func (q *base[T]) checkSynced() {
-	if !q.isSynced() {
+	if !q.populated || q.initial > 0 {
 		return
 	}
 	select {

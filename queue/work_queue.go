@@ -245,7 +245,7 @@ func (q *WorkQueue[T]) ShutDown() (dropped []T) {
 	defer q.mu.Unlock()
 	q.shutDown, q.aborted = true, true
 	dropped = q.dropDelayed()
-	q.wakeIfShutDown()
+	q.wakeAll()
 	return dropped
 }
 
@@ -272,7 +272,7 @@ func (q *WorkQueue[T]) ShutDownWithDrain(ctx context.Context) error {
 	case DrainInTime:
 		q.armAgain() // nothing else may come that would
 	}
-	q.wakeIfShutDown()
+	q.wakeAll()
 	err := await(ctx, &q.drained, func() bool { return q.aborted || q.idle() })
 	if err == nil && !q.idle() {
 		return ErrShutDown
@@ -304,12 +304,10 @@ func (q *WorkQueue[T]) exhausted() bool {
 // idle reports whether there is nothing left to do.
 func (q *WorkQueue[T]) idle() bool { return q.exhausted() && len(q.running.entries) == 0 }
 
-// wakeIfShutDown wakes the calls that wait for the end of a shutdown.
-func (q *WorkQueue[T]) wakeIfShutDown() {
-	if q.shutDown {
-		q.ready.Broadcast()
-		q.drained.Broadcast()
-	}
+// wakeAll lets the calls that wait see that the queue was shut down.
+func (q *WorkQueue[T]) wakeAll() {
+	q.ready.Broadcast()
+	q.drained.Broadcast()
 }
 
 // WorkQueueMetrics counts what happens in a [WorkQueue]. The methods are called
