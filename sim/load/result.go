@@ -153,21 +153,16 @@ type judgement struct {
 // expect computes what every watcher must see, and the lists that were kept, after everything is
 // written.
 func (r *run) expect() {
-	selections := func(yield func(judge.Selection) bool) {
-		for w := range r.everyWatcher() {
-			if !yield(judge.Selection(w.sel)) {
-				return
-			}
-		}
-		for _, g := range r.callers {
-			for _, of := range g.sample.selections {
-				if !yield(judge.Selection(of.Selection)) {
-					return
-				}
-			}
+	var selections []judge.Selection
+	for w := range r.everyWatcher() {
+		selections = append(selections, judge.Selection(w.sel))
+	}
+	for _, g := range r.callers {
+		for _, of := range g.sample.selections {
+			selections = append(selections, judge.Selection(of.Selection))
 		}
 	}
-	r.expected = judge.Expect(selections, &r.ledger)
+	r.expected = judge.Expect(slices.Values(selections), &r.ledger)
 	for w := range r.everyWatcher() {
 		if all := r.expected.Revisions(judge.Selection(w.sel)); len(all) > 0 {
 			w.need = all[len(all)-1]
