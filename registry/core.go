@@ -60,12 +60,12 @@ type objects struct {
 	timeline  engine.Timeline
 }
 
-// events are a running watch.
+// events are a running watch: a [Stream] that does not know the form of its objects.
 type events interface {
-	next(ctx context.Context) ([]store.Event, error)
-	stop()
-	revision() engine.Revision
-	lag() uint64
+	Next(ctx context.Context) ([]store.Event, error)
+	Stop()
+	Revision() engine.Revision
+	Lag() uint64
 }
 
 // typedReads is an engine of T as [reads].
@@ -105,11 +105,11 @@ func (r typedReads[T]) readiness() engine.Readiness { return r.of.Readiness() }
 // typedEvents is a watch of T as [events].
 type typedEvents[T any] struct{ of *engine.Watch[T] }
 
-func (e typedEvents[T]) next(ctx context.Context) ([]store.Event, error) {
+func (e typedEvents[T]) Next(ctx context.Context) ([]store.Event, error) {
 	batch, err := e.of.Next(ctx)
 	return store.EventHeaders(batch), err
 }
 
-func (e typedEvents[T]) stop()                     { e.of.Stop() }
-func (e typedEvents[T]) revision() engine.Revision { return e.of.Revision() }
-func (e typedEvents[T]) lag() uint64               { return e.of.Lag() }
+func (e typedEvents[T]) Stop()                     { e.of.Stop() }
+func (e typedEvents[T]) Revision() engine.Revision { return e.of.Revision() }
+func (e typedEvents[T]) Lag() uint64               { return e.of.Lag() }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"errors"
 	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,6 +49,8 @@ func (i Item) JSON() ([]byte, error) { return i.encode(false) }
 // LeanJSON is JSON without metadata.managedFields, which only clients that apply need.
 // The error is the same.
 func (i Item) LeanJSON() ([]byte, error) { return i.encode(true) }
+
+var errNoItem = errors.New("there is no object")
 
 func (i Item) encode(lean bool) ([]byte, error) {
 	if i.IsZero() {

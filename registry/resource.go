@@ -216,7 +216,7 @@ func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream,
 	if err != nil {
 		return nil, err
 	}
-	return &stream{w, r.shown}, nil
+	return stream{w, r.shown}, nil
 }
 
 func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
@@ -319,14 +319,8 @@ func (r *resource) DeleteAll(ctx context.Context, which engine.ListOptions, opts
 
 // stream is a watch as a [Stream].
 type stream struct {
-	of   events
-	form *form
+	events
+	shown *form
 }
 
-func (s *stream) Next(ctx context.Context) ([]store.Event, error) { return s.of.next(ctx) }
-func (s *stream) Item(o *store.Object) Item                       { return Item{o, s.form} }
-func (s *stream) Stop()                                           { s.of.stop() }
-func (s *stream) Revision() engine.Revision                       { return s.of.revision() }
-func (s *stream) Lag() uint64                                     { return s.of.lag() }
-
-var errNoItem = errors.New("there is no object")
+func (s stream) Item(o *store.Object) Item { return Item{o, s.shown} }
