@@ -28,11 +28,15 @@ var (
 	errMayGo     = errors.New("the object may be deleted")
 )
 
-// delete deletes the object under key, or marks it. The live object decides which: remove
-// and markDeleted each refuse the other's case, and take turns until one of them fits.
+// delete deletes the object under key, or marks it, unless the store is a replica, which passes
+// that on. The live object decides which: remove and markDeleted each refuse the other's case, and
+// take turns until one of them fits.
 func (c *core) delete(ctx context.Context, key string, opts DeleteOptions) (o *store.Object, gone bool, err error) {
 	if err := opts.validate(); err != nil {
 		return nil, false, err
+	}
+	if c.forwarder != nil {
+		return forwarding{c}.delete(ctx, key, opts)
 	}
 	if opts.Grace != nil && *opts.Grace < 0 {
 		opts.Grace = new(int64(1)) // as in Kubernetes
@@ -191,14 +195,6 @@ func graceDuration(seconds int64) time.Duration {
 	return time.Duration(min(seconds, longestGrace)) * time.Second
 }
 
-// deleteOne deletes an object here, or at the server that a replica passes writes on to.
-func (c *core) deleteOne(ctx context.Context, key string, opts DeleteOptions) (o *store.Object, gone bool, err error) {
-	if c.forwarder != nil {
-		return forwarding{c}.delete(ctx, key, opts)
-	}
-	return c.delete(ctx, key, opts)
-}
-
 // deleteAll deletes the objects that which selects, page by page, and returns their last
 // states, even if it fails. Objects that are gone by then are left out. With a limit it deletes
 // one page of that many, and there is a token for those after it. The revision is not less than
@@ -222,7 +218,7 @@ func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts Del
 		}
 		deleted.revision = max(deleted.revision, page.revision)
 		for _, o := range page.items {
-			last, _, err := c.deleteOne(ctx, o.Key, opts)
+			last, _, err := c.delete(ctx, o.Key, opts)
 			switch {
 			case err == nil:
 				deleted.items, deleted.revision = append(deleted.items, last), max(deleted.revision, last.Revision)

@@ -179,9 +179,6 @@ func (f forwarding) live(ctx context.Context, key, subresource string, opts *Wri
 // delete passes on a deletion. It returns the object as marked, or its last state. After a
 // conflict it tries again with the newer object, if there is one.
 func (f forwarding) delete(ctx context.Context, key string, opts DeleteOptions) (o *store.Object, gone bool, err error) {
-	if err := opts.validate(); err != nil {
-		return nil, false, err
-	}
 	var conflict error
 	var before engine.Revision
 	for {

@@ -300,7 +300,7 @@ func (r *resource) Delete(ctx context.Context, key string, opts DeleteOptions) (
 	if r.subresource != "" {
 		return Item{}, false, engine.ErrUnsupported
 	}
-	return r.changed(r.deleteOne(ctx, key, opts))
+	return r.changed(r.delete(ctx, key, opts))
 }
 
 func (r *resource) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error) {

@@ -156,7 +156,7 @@ func (s *Store[T]) update(ctx context.Context, key, subresource string, change f
 // Errors: [engine.ErrNotFound], [engine.ErrConflict], [*BadRequestError],
 // [*AdmissionError], [engine.ErrEngineClosed], ctx's cause, or that of storage.
 func (s *Store[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (o *engine.Object[T], gone bool, err error) {
-	header, gone, err := s.core.deleteOne(ctx, key, opts)
+	header, gone, err := s.core.delete(ctx, key, opts)
 	return store.As[engine.Object[T]](header), gone, err
 }
 
