@@ -203,18 +203,12 @@ func (f forwarding) apply(ctx context.Context, key, subresource string, config [
 // checkApply checks what the server cannot know: which object is meant, and whether the
 // writer may create it.
 func (f forwarding) checkApply(ctx context.Context, key, subresource string, opts *WriteOptions) error {
-	named := opts.UID != "" || opts.Revision != 0
-	if !named && opts.MayCreate == nil {
+	if opts.UID == "" && opts.Revision == 0 && opts.MayCreate == nil {
 		return nil
 	}
-	live, err := f.storage.Get(ctx, key)
-	switch {
-	case err == nil:
-		return f.checkPreconditions(live, opts.UID, opts.Revision)
-	case !errors.Is(err, engine.ErrNotFound), subresource != "":
+	live, err := f.live(ctx, key, subresource == "", opts)
+	if err != nil || live != nil {
 		return err
-	case named:
-		return noSuchObject(key)
 	}
 	return opts.MayCreate(ctx)
 }

@@ -103,7 +103,7 @@ func (f forwarding) update(ctx context.Context, key, subresource string, change 
 	}
 	var before []byte
 	for {
-		live, err := f.live(ctx, key, subresource, &opts)
+		live, err := f.live(ctx, key, f.createOnUpdate && subresource == "", &opts)
 		if err != nil {
 			return nil, false, err
 		}
@@ -162,13 +162,13 @@ func (f forwarding) replacesAnother(body []byte, live *store.Object) bool {
 }
 
 // live returns the newest object under key, and fails if that is not the one that the options name.
-// It returns nil if there is none and the update creates it.
-func (f forwarding) live(ctx context.Context, key, subresource string, opts *WriteOptions) (*store.Object, error) {
+// It returns nil if there is none and the write may create it.
+func (f forwarding) live(ctx context.Context, key string, mayCreate bool, opts *WriteOptions) (*store.Object, error) {
 	live, err := f.storage.Get(ctx, key)
 	switch {
 	case err == nil:
 		return live, f.checkPreconditions(live, opts.UID, opts.Revision)
-	case !errors.Is(err, engine.ErrNotFound), !f.createOnUpdate, subresource != "":
+	case !errors.Is(err, engine.ErrNotFound), !mayCreate:
 		return nil, err
 	case opts.UID != "", opts.Revision != 0:
 		return nil, noSuchObject(key)

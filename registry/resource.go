@@ -257,39 +257,44 @@ func (r *resource) Timeline(ctx context.Context) (engine.Timeline, error) {
 func (r *resource) Readiness() engine.Readiness { return r.engine.readiness() }
 
 func (r *resource) Create(ctx context.Context, namespace string, body []byte, opts WriteOptions) (Item, error) {
-	if r.subresource != "" {
+	switch {
+	case r.subresource != "":
 		return Item{}, engine.ErrUnsupported
-	}
-	return r.item(r.createFrom(ctx, namespace, body, opts))
-}
-
-func (r *resource) createFrom(ctx context.Context, namespace string, body []byte, opts WriteOptions) (*store.Object, error) {
-	if r.forwarder != nil {
-		return forwarding{r.core}.create(ctx, namespace, body, opts)
+	case r.forwarder != nil:
+		return r.item(forwarding{r.core}.create(ctx, namespace, body, opts))
 	}
 	draft, err := r.decode(body, &opts)
 	if err != nil {
-		return nil, err
+		return Item{}, err
 	}
-	return r.create(ctx, draft, namespace, opts)
+	return r.item(r.create(ctx, draft, namespace, opts))
 }
 
 func (r *resource) Update(ctx context.Context, key string, change func(live Item) ([]byte, error), opts WriteOptions) (Item, bool, error) {
-	return r.changed(r.updateBy(ctx, key, func(live *store.Object) ([]byte, error) { return change(Item{live, r.shown}) }, opts))
-}
-
-func (r *resource) updateBy(ctx context.Context, key string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, bool, error) {
+	body := func(live *store.Object) ([]byte, error) { return change(Item{live, r.shown}) }
 	if r.forwarder != nil {
-		return forwarding{r.core}.update(ctx, key, r.subresource, change, opts)
+		return r.changed(forwarding{r.core}.update(ctx, key, r.subresource, body, opts))
 	}
-	opts.unread = true
-	return r.update(ctx, key, r.subresource, func(old *store.Object) (*store.Object, error) {
-		body, err := change(old)
+	opts.unread = r.subresource != scaleSubresource
+	return r.changed(r.update(ctx, key, r.subresource, func(old *store.Object) (*store.Object, error) {
+		text, err := body(old)
 		if err != nil {
 			return nil, err
 		}
-		return r.decode(body, &opts)
-	}, opts)
+		return r.draftOf(old, text, &opts)
+	}, opts))
+}
+
+// draftOf returns the draft that the body of an update makes of old.
+func (r *resource) draftOf(old *store.Object, body []byte, opts *WriteOptions) (*store.Object, error) {
+	if r.subresource != scaleSubresource {
+		return r.decode(body, opts)
+	}
+	s, err := r.decodeScale(body, opts)
+	if err != nil {
+		return nil, err
+	}
+	return r.scaled(old, s)
 }
 
 func (r *resource) Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (Item, bool, error) {

@@ -271,31 +271,3 @@ func (r *scaleResource) Get(ctx context.Context, key string, opts engine.GetOpti
 	}
 	return r.item(o, err)
 }
-
-func (r *scaleResource) Update(ctx context.Context, key string, change func(live Item) ([]byte, error), opts WriteOptions) (Item, bool, error) {
-	body := func(live *store.Object) ([]byte, error) { return change(Item{live, r.shown}) }
-	var o *store.Object
-	var err error
-	if r.forwarder != nil {
-		o, _, err = forwarding{r.core}.update(ctx, key, scaleSubresource, body, opts)
-	} else {
-		o, err = r.updateScale(ctx, key, body, opts)
-	}
-	return r.changed(o, false, err)
-}
-
-// updateScale gives the object under key the number of replicas of the scale that change returns.
-func (c *core) updateScale(ctx context.Context, key string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, error) {
-	o, _, err := c.update(ctx, key, scaleSubresource, func(old *store.Object) (*store.Object, error) {
-		body, err := change(old)
-		if err != nil {
-			return nil, err
-		}
-		s, err := c.decodeScale(body, &opts)
-		if err != nil {
-			return nil, err
-		}
-		return c.scaled(old, s)
-	}, opts)
-	return o, err
-}

@@ -15,36 +15,32 @@ func (r *scaleResource) Apply(ctx context.Context, key string, config []byte, op
 	if err := r.mayApply(key, &opts); err != nil {
 		return Item{}, false, err
 	}
-	var o *store.Object
-	var err error
 	if r.forwarder != nil {
-		o, err = forwarding{r.core}.applyScale(ctx, key, config, opts)
-	} else {
-		o, err = r.applyScale(ctx, key, config, opts)
+		return r.changed(forwarding{r.core}.applyScale(ctx, key, config, opts))
 	}
-	return r.changed(o, false, err)
+	return r.changed(r.applyScale(ctx, key, config, opts))
 }
 
 // applyScale applies a scale to the object under key.
-func (c *core) applyScale(ctx context.Context, key string, config []byte, opts WriteOptions) (*store.Object, error) {
+func (c *core) applyScale(ctx context.Context, key string, config []byte, opts WriteOptions) (*store.Object, bool, error) {
 	desired, err := c.readConfig(key, config, &scaleKind, &opts)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	text, err := json.Marshal(desired)
 	if err != nil {
-		return nil, badRequest("the configuration cannot be encoded as JSON: %v", err)
+		return nil, false, badRequest("the configuration cannot be encoded as JSON: %v", err)
 	}
 	s, err := c.decodeScale(text, &opts)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if spec, _ := desired["spec"].(map[string]any); spec["replicas"] == nil {
-		return nil, badRequest("the configuration has no number of replicas: set spec.replicas")
+		return nil, false, badRequest("the configuration has no number of replicas: set spec.replicas")
 	}
 	identity := identityOf(desired[metadataField].(map[string]any)) // the rest of a scale's metadata is not its own
 	opts.applied = true
-	o, _, err := c.update(ctx, key, scaleSubresource, func(old *store.Object) (*store.Object, error) {
+	return c.update(ctx, key, scaleSubresource, func(old *store.Object) (*store.Object, error) {
 		of, err := c.configOfScale(old, s)
 		if err != nil {
 			return nil, err
@@ -57,7 +53,6 @@ func (c *core) applyScale(ctx context.Context, key string, config []byte, opts W
 		}
 		return draft, c.checkReplicas(draft, s.Spec.Replicas)
 	}, opts)
-	return o, err
 }
 
 // checkReplicas refuses an object that has another number of replicas than an apply has asked for,
@@ -120,18 +115,15 @@ func fieldsThatDiffer(fields, from map[string]any) map[string]any {
 }
 
 // applyScale passes on the configuration of a scale.
-func (f forwarding) applyScale(ctx context.Context, key string, config []byte, opts WriteOptions) (*store.Object, error) {
-	live, err := f.storage.Get(ctx, key)
+func (f forwarding) applyScale(ctx context.Context, key string, config []byte, opts WriteOptions) (*store.Object, bool, error) {
+	live, err := f.live(ctx, key, false, &opts)
 	if err != nil {
-		return nil, err
-	}
-	if err := f.checkPreconditions(live, opts.UID, opts.Revision); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	answer, _, err := f.forwarder.(ApplyForwarder).ForwardApply(ctx, key, scaleSubresource, config, opts)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	o, err := f.decodeScaleAnswer(answer, live)
-	return o, unread("apply", key, err)
+	return o, false, unread("apply", key, err)
 }
