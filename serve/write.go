@@ -147,7 +147,7 @@ func (c *call) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.updateBy(ctx, func(registry.Item) ([]byte, error) { return body, nil }, opts)
+	return c.answerChanged(c.resource.Update(ctx, c.key(), func(registry.Item) ([]byte, error) { return body, nil }, opts))
 }
 
 // apply applies a configuration to an object.
@@ -160,11 +160,7 @@ func (c *call) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	item, created, err := c.resource.Apply(ctx, c.key(), config, opts)
-	if err != nil {
-		return err
-	}
-	return c.answerChanged(item, created)
+	return c.answerChanged(c.resource.Apply(ctx, c.key(), config, opts))
 }
 
 // patchTypes returns the media types of patches that the resource takes.
@@ -220,7 +216,7 @@ func (c *call) patch(ctx context.Context) error {
 	if err := p.Check(opts); err != nil {
 		return err
 	}
-	return c.updateBy(ctx, func(live registry.Item) ([]byte, error) {
+	return c.answerChanged(c.resource.Update(ctx, c.key(), func(live registry.Item) ([]byte, error) {
 		if live.IsZero() {
 			return nil, engine.ErrNotFound
 		}
@@ -229,21 +225,15 @@ func (c *call) patch(ctx context.Context) error {
 			return nil, err
 		}
 		return p.Apply(now)
-	}, opts)
+	}, opts))
 }
 
-// updateBy replaces the object by what change returns, and answers with it.
-func (c *call) updateBy(ctx context.Context, change func(registry.Item) ([]byte, error), opts registry.WriteOptions) error {
-	item, created, err := c.resource.Update(ctx, c.key(), change, opts)
-	if err != nil {
+// answerChanged answers with what an update or an apply has returned.
+func (c *call) answerChanged(item registry.Item, created bool, err error) error {
+	switch {
+	case err != nil:
 		return err
-	}
-	return c.answerChanged(item, created)
-}
-
-// answerChanged answers with an object that has been created or changed.
-func (c *call) answerChanged(item registry.Item, created bool) error {
-	if created {
+	case created:
 		return c.answer(http.StatusCreated, item)
 	}
 	return c.answer(http.StatusOK, item)
