@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -94,6 +95,12 @@ func (o *HandlerOptions) validate() error {
 		return &engine.ConfigError{Field: "HandlerOptions.OnPanic", Problem: fmt.Sprintf("is %d; give GoOn or EndHandler", o.OnPanic)}
 	}
 	return nil
+}
+
+// withDefaults returns o with defaults for the fields that are zero. See named for the name.
+func (o HandlerOptions) withDefaults() HandlerOptions {
+	o.Buffer = cmp.Or(o.Buffer, DefaultBuffer)
+	return o
 }
 
 // named returns the options with a name: if they have none, the place where the

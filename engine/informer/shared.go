@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -159,7 +158,7 @@ func (s *sharedInformer) addHandler(handle func(notification), opts HandlerOptio
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	opts.Buffer = cmp.Or(opts.Buffer, DefaultBuffer)
+	opts = opts.withDefaults()
 	l := &listener{
 		informer: s, options: opts, handle: handle,
 		pending: pending{policy: opts.Policy, buffer: opts.Buffer, transform: &s.transform},
