@@ -2,6 +2,7 @@ package bolt_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,13 +17,19 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
 )
 
+// leastMaxBytes is the least that Options.MaxBytes may be on this system.
+var leastMaxBytes = max(512<<10, 128*int64(os.Getpagesize()))
+
+// scaled returns a number of bytes that is the same part of a page of this system as n is of one of 4 KiB.
+func scaled(n int) int { return n * os.Getpagesize() / (4 << 10) }
+
 // When there is no space, history that need not be kept makes some.
 func TestWrite_GivesUpHistoryForSpace(t *testing.T) {
 	f := newFixture(t, func(f *fixture) {
-		f.opts.MaxBytes = 1 << 20
+		f.opts.MaxBytes = 2 * leastMaxBytes
 		f.cfg.Retain = store.WindowLimits{MinEvents: 20}
 	})
-	text := strings.Repeat("x", 5000)
+	text := strings.Repeat("x", scaled(5000))
 	for range 600 { // three times what fits
 		f.put("a", text)
 	}
@@ -32,7 +39,7 @@ func TestWrite_GivesUpHistoryForSpace(t *testing.T) {
 	require.NotEmpty(t, f.watch(f.revision()-20, "").read(f.revision(), 100))
 	info, err := f.file.Info()
 	require.NoError(t, err)
-	require.LessOrEqual(t, info.Size, int64(1<<20))
+	require.LessOrEqual(t, info.Size, f.opts.MaxBytes)
 	f.reopen(0)
 
 	for i := 0; err == nil; i++ { // until the state itself does not fit
@@ -69,11 +76,11 @@ func TestCompact_DeletesHistoryOnceThereIsSpace(t *testing.T) {
 func TestWrite_WaitsForFewDeletionsOfHistory(t *testing.T) {
 	defer bolt.SetFullTrims(8, 2)()
 	f := newFixture(t, func(f *fixture) {
-		f.opts.MaxBytes = 1 << 20
+		f.opts.MaxBytes = 2 * leastMaxBytes
 		f.cfg.Retain = store.WindowLimits{MinEvents: 20}
 	})
 	f.file.StopUpkeep()
-	text := strings.Repeat("x", 5000)
+	text := strings.Repeat("x", scaled(5000))
 	for f.compacted() == 0 {
 		require.Less(t, f.revision(), store.Revision(1000))
 		f.put("a", text)
@@ -168,9 +175,9 @@ func TestUpkeep_DeletesLittleAtOnceIfTheDiskIsFull(t *testing.T) {
 
 // A compaction makes space, so that it must not fail for want of it, beside a write that does.
 func TestCompact_SucceedsBesideAWriteThatFindsNoSpace(t *testing.T) {
-	f, disk := newFaulty(t, func(f *fixture) { f.opts.MaxBytes = 512 << 10 })
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.MaxBytes = leastMaxBytes })
 	put := func(key string) error {
-		_, err := f.Put(f.ctx, draft(key, strings.Repeat("x", 3000)), nil, backend.PutOptions{})
+		_, err := f.Put(f.ctx, draft(key, strings.Repeat("x", scaled(3000))), nil, backend.PutOptions{})
 		return err
 	}
 	var err error
@@ -203,10 +210,10 @@ func TestCompact_SucceedsBesideAWriteThatFindsNoSpace(t *testing.T) {
 // Bytes alone bound the history, so that the file has space for writes; age does not.
 func TestRetain_BytesAloneBoundHistory(t *testing.T) {
 	f := newFixture(t, func(f *fixture) {
-		f.opts.MaxBytes = 1 << 20
-		f.cfg.Retain = store.WindowLimits{MaxBytes: 256 << 10}
+		f.opts.MaxBytes = 2 * leastMaxBytes
+		f.cfg.Retain = store.WindowLimits{MaxBytes: int64(scaled(256 << 10))}
 	})
-	text := strings.Repeat("x", 5000)
+	text := strings.Repeat("x", scaled(5000))
 	for range 600 {
 		f.put("a", text)
 	}
@@ -214,8 +221,8 @@ func TestRetain_BytesAloneBoundHistory(t *testing.T) {
 	f.file.Settle()
 	require.Less(t, f.Marks(), 100, "marks of discarded history are dropped")
 	kept := int(f.revision() - f.compacted())
-	require.Greater(t, kept, 128<<10/len(text))
-	require.LessOrEqual(t, kept, 256<<10/len(text))
+	require.Greater(t, kept, scaled(128<<10)/len(text))
+	require.LessOrEqual(t, kept, scaled(256<<10)/len(text))
 	f.remove("a")
 }
 

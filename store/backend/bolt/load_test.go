@@ -69,7 +69,7 @@ func TestNew_FailsIfTheFileIsClosedMeanwhile(t *testing.T) {
 func TestNew_KeepsNoSpaceFromOthersWhileItDecodes(t *testing.T) {
 	for _, compacted := range []bool{true, false} {
 		f := newFixture(t, func(f *fixture) {
-			f.opts.MaxBytes = 512 << 10
+			f.opts.MaxBytes = leastMaxBytes
 			f.cfg.Retain = store.WindowLimits{MinEvents: 1}
 		})
 		a := f.put("a", "1")
@@ -82,7 +82,7 @@ func TestNew_KeepsNoSpaceFromOthersWhileItDecodes(t *testing.T) {
 		b, err := f.duringNew(f.cfg, func() {
 			var last *store.Object
 			for i := 0; i < 150 && failed == nil; i++ { // more than fits
-				last, failed = other.Put(f.ctx, draft("o", strings.Repeat("x", 5000)), last, backend.PutOptions{})
+				last, failed = other.Put(f.ctx, draft("o", strings.Repeat("x", scaled(5000))), last, backend.PutOptions{})
 			}
 		})
 		require.NoError(t, err)

@@ -88,18 +88,20 @@ func TestAppend_RaisesTheFloorsOfAllLogs(t *testing.T) {
 
 // Each growth of the file costs a sync, so there are few of them, and they leave little unused.
 func TestAppend_GrowsTheFileInSteps(t *testing.T) {
+	eighth := func(size int64) int64 { return max(64<<10, size/8) }
 	for name, c := range map[string]struct {
 		opts          journal.Options
 		batch, growth int
 		step          func(size int64) int64
 	}{
-		"by an eighth":              {journal.Options{}, 20, 3 << 20, func(size int64) int64 { return max(64<<10, size/8) }},
-		"by a 64th of its MaxBytes": {journal.Options{MaxBytes: 1 << 20}, 1, 512 << 10, func(int64) int64 { return 16 << 10 }},
+		"by an eighth":              {journal.Options{}, 20, 3 << 20, eighth},
+		"by a 64th of its MaxBytes": {journal.Options{MaxBytes: 2 * leastMaxBytes}, 1, int(leastMaxBytes), func(size int64) int64 { return min(leastMaxBytes/32, eighth(size)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, c.opts)
-			value := string(make([]byte, 3000))
-			atMost := int64(c.batch+5) * pageSize // that a batch takes: a page for each record, and those that lead to them
+			page := int64(pageSize)
+			value := string(make([]byte, scaled(3000)))
+			atMost := int64(c.batch+5) * page // that a batch takes: a page for each record, and those that lead to them
 			last := f.size()
 			for end := last + int64(c.growth); last < end; {
 				for range c.batch {
@@ -108,13 +110,13 @@ func TestAppend_GrowsTheFileInSteps(t *testing.T) {
 				require.NoError(t, f.commit())
 				u, err := f.Usage()
 				require.NoError(t, err)
-				require.InDelta(t, int64(f.last)*pageSize, u.Size-u.Free, float64(atMost), "each record has a page")
+				require.InDelta(t, int64(f.last)*page, u.Size-u.Free, float64(atMost), "each record has a page")
 				size := u.Size
 				if size == last {
 					continue
 				}
-				require.Zero(t, size%pageSize)
-				require.GreaterOrEqual(t, size-last, c.step(last-atMost)-pageSize)
+				require.Zero(t, size%page)
+				require.GreaterOrEqual(t, size-last, c.step(last-atMost)-page)
 				require.LessOrEqual(t, size-last, c.step(last)+atMost)
 				last = size
 			}
@@ -125,7 +127,8 @@ func TestAppend_GrowsTheFileInSteps(t *testing.T) {
 // Records are only added, so pages are full, however small the batches are.
 func TestAppend_FillsThePages(t *testing.T) {
 	f := newFixture(t, journal.Options{})
-	const batches, batch, size = 40, 10, 1000
+	const batches, batch = 40, 10
+	size := scaled(1000)
 	for i := range batches * batch {
 		f.stage(journal.Put, fmt.Sprint(i%batch), string(make([]byte, size)))
 		if i%batch == batch-1 {

@@ -144,7 +144,7 @@ func TestCheck_ListsAllThatIsWrong(t *testing.T) {
 func TestDumpTo_GoesOnAfterDamageButNotAfterItsCaller(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	for i := range 20 {
-		f.stage(journal.Put, fmt.Sprint("key ", i), string(bytes.Repeat([]byte{'x'}, 1000)))
+		f.stage(journal.Put, fmt.Sprint("key ", i), string(bytes.Repeat([]byte{'x'}, scaled(1000))))
 	}
 	f.put("victim", "this page is lost")
 	_, err := f.Declare("services", 1) // which comes after the pods
@@ -282,7 +282,7 @@ func TestCheck_WarnsOfAMetaPage(t *testing.T) {
 	metas, err := pages.ReadMetas(bytes.NewReader(image), int64(len(image)))
 	require.NoError(t, err)
 	older := 1 - metas.Newest.Page
-	clear(image[older*pageSize:][:pageSize])
+	clear(image[int(older)*pageSize:][:pageSize])
 	require.NoError(t, os.WriteFile(f.path, image, 0o600))
 	report, err := journal.Check(f.path, 0)
 	require.NoError(t, err)

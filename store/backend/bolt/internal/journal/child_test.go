@@ -62,7 +62,7 @@ func TestAppend_SaysThatTheFileIsFull(t *testing.T) {
 	for _, c := range []struct {
 		page  int
 		limit int64
-	}{{pageSize, 512 << 10}, {pageSize, 1 << 20}, {64 << 10, 8 << 20}} {
+	}{{pageSize, leastMaxBytes}, {pageSize, 2 * leastMaxBytes}, {64 << 10, 8 << 20}} {
 		f := newFixture(t, journal.Options{MaxBytes: c.limit})
 		f.setPageSize(c.page)
 		f.fillUp("the file has reached its largest size", func() {
@@ -170,7 +170,8 @@ func TestOpen_SaysThatTheDiskIsFull(t *testing.T) {
 }
 
 func makeOnAFullDisk(t *testing.T) {
-	for _, size := range []uint64{0, 1, 4 << 10, 16 << 10, 20 << 10} { // of which bbolt writes 16 KiB at once
+	page := uint64(pageSize)
+	for _, size := range []uint64{0, 1, page, 4 * page, 5 * page} { // of which bbolt writes four at once
 		path := filepath.Join(t.TempDir(), "state.db")
 		lift := limitFiles(t, size)
 		_, err := journal.Open(path, journal.Options{})
@@ -188,7 +189,7 @@ func TestRestore_SaysThatTheDiskIsFull(t *testing.T) {
 
 func restoreToAFullDisk(t *testing.T) {
 	f := newFixture(t, journal.Options{})
-	f.random(newRandom(1), 5, 20, 1000)
+	f.random(newRandom(1), 5, 20, scaled(1000))
 	snapshot, _ := f.snapshot()
 	path := filepath.Join(t.TempDir(), "restored.db")
 	restore := func(size int) error {
@@ -203,7 +204,7 @@ func restoreToAFullDisk(t *testing.T) {
 	size := len(snapshot)
 	for err := restore(size); err != nil; err = restore(size) {
 		requireFull(t, err, path)
-		size += 4 << 10
+		size += pageSize
 	}
 	require.Greater(t, size, len(snapshot), "the file is larger than the snapshot")
 }
@@ -234,7 +235,7 @@ func salvageOnAFullDisk(t *testing.T) {
 	require.NoError(t, f.Close())
 	image, full := read(t, f.path), 0
 	f.opts.Salvage = true
-	for size := 0; ; size += 4 << 10 {
+	for size := 0; ; size += pageSize {
 		require.NoError(t, os.WriteFile(f.path, image, 0o600))
 		lift := limitFiles(t, uint64(size))
 		f.File, err = journal.Open(f.path, f.opts)

@@ -23,16 +23,16 @@ import (
 // before.
 func damaged(t testing.TB) (older, image []byte, states map[uint64]map[string]link) {
 	f, random := newFixture(t, journal.Options{}), newRandom(7)
-	f.random(random, 10, 20, 200)
-	f.stage(journal.Put, "large", string(bytes.Repeat([]byte("large "), 3000)))
-	f.random(random, 5, 20, 200)
+	f.random(random, 10, 20, scaled(200))
+	f.stage(journal.Put, "large", string(bytes.Repeat([]byte("large "), scaled(3000))))
+	f.random(random, 5, 20, scaled(200))
 	f.raise(f.last - 30)
 	f.trim(journal.Budget{})
 	_, err := f.Declare("nodes", 1)
 	require.NoError(t, err)
-	f.random(random, 3, 10, 200)
+	f.random(random, 3, 10, scaled(200))
 	older = read(t, f.path)
-	f.random(random, 3, 5, 200)
+	f.random(random, 3, 5, scaled(200))
 	f.requireChecked()
 	require.NoError(t, f.Close())
 	return older, read(t, f.path), f.states
@@ -80,7 +80,11 @@ func newestOf(states map[uint64]map[string]link) (newest uint64) {
 	return newest
 }
 
-const pageSize = 4096
+// pageSize is that of the system, which new files have.
+var pageSize = os.Getpagesize()
+
+// scaled returns a number of bytes that is the same part of a page as n is of one of 4 KiB.
+func scaled(n int) int { return n * pageSize / (4 << 10) }
 
 func pageName(page int) string {
 	if page < 2 {
@@ -173,7 +177,7 @@ func TestOpen_FindsEveryStalePage(t *testing.T) {
 	f, random := newFixture(t, journal.Options{}), newRandom(5)
 	var images [][]byte
 	for range 30 {
-		f.random(random, 1, 4, 100)
+		f.random(random, 1, 4, scaled(100))
 		if random.IntN(4) == 0 {
 			f.raise(f.last - random.Uint64N(min(f.last, 20)))
 			f.trim(journal.Budget{})
@@ -246,7 +250,7 @@ func TestOpen_FindsWhatDoesNotFitTogether(t *testing.T) {
 func TestShrink_SurvivesDamageWhileItCopies(t *testing.T) {
 	f, _ := newMostlyFree(t)
 	require.NoError(t, f.Close())
-	ctx := onceThere{t.Context(), journal.Unfinished(f.path), func() error { return os.Truncate(f.path, 2*pageSize) }}
+	ctx := onceThere{t.Context(), journal.Unfinished(f.path), func() error { return os.Truncate(f.path, int64(2*pageSize)) }}
 	_, _, err := journal.Shrink(ctx, f.path, 0)
 	require.ErrorIs(t, err, journal.ErrCorrupt)
 	require.NotContains(t, err.Error(), "stays as large as it is")
@@ -258,7 +262,7 @@ func TestShrink_SurvivesDamageWhileItCopies(t *testing.T) {
 // A file that is cut off, or overwritten, while it is open gives errors.
 func TestFile_SurvivesDamageWhileItIsOpen(t *testing.T) {
 	for name, harm := range map[string]func(t *testing.T, path string){
-		"cut off": func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, 2*pageSize)) },
+		"cut off": func(t *testing.T, path string) { require.NoError(t, os.Truncate(path, int64(2*pageSize))) },
 		"zeroed": func(t *testing.T, path string) {
 			image := read(t, path)
 			clear(image[2*pageSize:])

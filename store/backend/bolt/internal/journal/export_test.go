@@ -18,6 +18,9 @@ var IsFree = isFree
 // Validate checks options for a file with pages of a size that those of this system need not have.
 func (o Options) Validate(pageSize int) error { return o.validate(pageSize) }
 
+// MinMaxBytes returns the smallest MaxBytes where the system has pages of that size.
+func MinMaxBytes(pageSize int) int64 { return minMaxBytes(pageSize) }
+
 // SetSupported changes whether this is a system on which files can be used, until restore is called.
 func SetSupported(to bool) (restore func()) {
 	old := supported

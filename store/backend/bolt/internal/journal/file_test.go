@@ -137,8 +137,8 @@ func TestOpen_RefusesOptionsThatCannotBe(t *testing.T) {
 		problem string
 	}{
 		{journal.Options{LockTimeout: -1}, "LockTimeout is -1ns, which is negative; zero means 1s"},
-		{journal.Options{MaxBytes: 512<<10 - 1}, "MaxBytes is 524287, which is less than 524288; zero means no bound"},
-		{journal.Options{MaxBytes: -1}, "MaxBytes is -1, which is less than 524288; zero means no bound"},
+		{journal.Options{MaxBytes: leastMaxBytes - 1}, fmt.Sprintf("MaxBytes is %d, which is less than %d; zero means no bound", leastMaxBytes-1, leastMaxBytes)},
+		{journal.Options{MaxBytes: -1}, fmt.Sprintf("MaxBytes is -1, which is less than %d; zero means no bound", leastMaxBytes)},
 		{journal.Options{ShrinkAt: 1}, "ShrinkAt is 1, which is not between 0 and 1; zero means never"},
 		{journal.Options{ShrinkAt: -0.1}, "ShrinkAt is -0.1, which is not between 0 and 1; zero means never"},
 		{journal.Options{ReadOnly: true, Salvage: true}, "ReadOnly excludes Salvage and ShrinkAt, which write; leave these zero"},

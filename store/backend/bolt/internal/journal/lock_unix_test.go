@@ -58,7 +58,7 @@ func TestOpen_RefusesAFileThatAnotherProcessHasOpen(t *testing.T) {
 func TestOpen_LeavesAFileThatAnotherProcessHasOpen(t *testing.T) {
 	f := newFixture(t, journal.Options{})
 	require.NoError(t, f.Close())
-	require.NoError(t, os.Truncate(f.path, 3*pageSize))
+	require.NoError(t, os.Truncate(f.path, int64(3*pageSize)))
 	require.NoError(t, os.WriteFile(journal.Unfinished(f.path), []byte("half"), 0o600))
 	unlock := lockElsewhere(t, f.path, syscall.LOCK_EX)
 	_, err := journal.Open(f.path, journal.Options{LockTimeout: time.Millisecond})
@@ -76,7 +76,7 @@ func TestOpen_KeepsOtherProcessesOut(t *testing.T) {
 	for name, harm := range map[string]func(f *fixture){
 		"whole": func(*fixture) {},
 		"damaged": func(f *fixture) {
-			require.NoError(f, os.Truncate(f.path, 2*pageSize))
+			require.NoError(f, os.Truncate(f.path, int64(2*pageSize)))
 			require.ErrorIs(f, f.Read(f.ctx, logName, func(v journal.View) error {
 				return v.Scan(0, f.last, func(uint64, journal.Record) (bool, error) { return true, nil })
 			}), journal.ErrCorrupt)

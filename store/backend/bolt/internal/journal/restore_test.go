@@ -348,7 +348,7 @@ func TestRestore_SaysWhereASnapshotIsWrong(t *testing.T) {
 	f.random(newRandom(1), 5, 20, 100)
 	snapshot, m := f.snapshot()
 	image := snapshot[:m.Bytes]
-	clear(image[3*4096:])
+	clear(image[3*pageSize:])
 	sum := sha256.Sum256(image)
 	m.SHA256 = hex.EncodeToString(sum[:])
 	footer, err := m.Footer()

@@ -70,7 +70,8 @@ func (f *fixture) shrink(free int) (before, after int64) {
 // The pages of a copy are full, as those of records that are only added are.
 func TestShrink_FillsThePages(t *testing.T) {
 	f := newFixture(t, journal.Options{})
-	const records, size = 800, 750
+	const records = 800
+	size := scaled(750)
 	for i := range records {
 		f.stage(journal.Put, fmt.Sprint(i), string(make([]byte, size)))
 	}

@@ -26,6 +26,9 @@ func TestMaxBytes_MayBeMoreThanAnInt(t *testing.T) {
 	}
 }
 
+// leastMaxBytes is the least that Options.MaxBytes may be on this system.
+var leastMaxBytes = journal.MinMaxBytes(pageSize)
+
 // Where pages are large, each commit writes more, so that the least bound is larger, too.
 func TestMaxBytes_IsForSomePages(t *testing.T) {
 	for page, least := range map[int]int64{4 << 10: 512 << 10, 16 << 10: 2 << 20, 64 << 10: 8 << 20} {

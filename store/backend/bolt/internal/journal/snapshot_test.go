@@ -210,7 +210,7 @@ func TestSnapshot_FailsIfTheFileIsCutOff(t *testing.T) {
 	writes := 0
 	_, err := f.Snapshot(f.ctx, writerFunc(func(p []byte) (int, error) {
 		if writes++; writes == 3 {
-			require.NoError(t, os.Truncate(f.path, 2*pageSize))
+			require.NoError(t, os.Truncate(f.path, int64(2*pageSize)))
 		}
 		return len(p), nil
 	}), time.Minute)
@@ -223,7 +223,7 @@ func TestSnapshot_FailsIfTheFileIsCutOff(t *testing.T) {
 func TestSnapshot_HasTheNumbersOfItsMetaPages(t *testing.T) {
 	_, snapshot := snapshotted(t)
 	for number := range uint64(2) {
-		require.Equal(t, number, binary.LittleEndian.Uint64(snapshot[number*pageSize:]))
+		require.Equal(t, number, binary.LittleEndian.Uint64(snapshot[int(number)*pageSize:]))
 	}
 }
 
