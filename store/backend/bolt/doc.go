@@ -83,9 +83,11 @@
 //     written to the file that was opened, wherever that is, while another process can open
 //     what the path names by then: the lock is that of the file. To copy an open file, use
 //     [File.Snapshot].
-//   - Damage: opening the file detects all damage of a single page, with one exception. If
+//   - Damage: opening the file detects all damage of a single page, with two exceptions. If
 //     the newer of the two meta pages is lost after it was synced, the file opens as of one
-//     transaction earlier, with a message in Info.Warnings.
+//     transaction earlier, with a message in Info.Warnings. Types with less than a quarter of a
+//     page of records, 1 KiB, are on one page together: if a disk has that as it was some
+//     transactions before, since it has not made a write that it acknowledged, they open as of then.
 //   - Failed syncs: Linux then takes for written what is in its memory alone, and a program that
 //     opens the file reads that. Commits on top of that can be lost by a power cut, and the file
 //     can be damaged. So once a commit has failed ([backend.ErrFailed]), close the file, and have

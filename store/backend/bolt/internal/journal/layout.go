@@ -18,7 +18,8 @@ import (
 // Values in the first bucket begin with their CRC-32C; numbers are varints. A
 // log's last revision is its bucket's sequence, which bbolt stores beside the bucket's
 // root. So it becomes durable with the records, and a page of records that is older than
-// the root shows, since its last record has another revision.
+// the root shows, since its last record has another revision. A log of less than a quarter of
+// a page has no pages of its own: an older page with all of it does not show.
 const Format = 1
 
 const (
