@@ -82,8 +82,8 @@ func newMemory(schema store.Schema, clock clock.Clock) backend.Backend {
 }
 
 // Replace replaces the storage and returns the old one, for the caller to close. The source's own
-// writes are to the new one from now on, and nothing of that is hidden; running watches stay on the
-// old one until they end.
+// writes are to the new one from now on, and nothing of that is hidden. Running watches stay on the
+// old one until they end, and show what Hide has hidden in it, unless they have read past that.
 func (s *Source[T]) Replace(by backend.Backend) (old backend.Backend) {
 	s.hiding.Lock()
 	defer s.hiding.Unlock()
