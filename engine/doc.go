@@ -35,6 +35,15 @@
 // states in between are not found, and an object that came and went in between leaves no
 // event and no mark. [Stats].Relists counts relists.
 //
+// # Storage that is restored
+//
+// Storage may be restored from a copy, or replaced, while an engine runs: see [Timeline]. When the
+// cache notices, it lists, and all watches end with [ErrExpired]. Until then a write, and a Get that
+// is [Latest], meet storage as it is now. If storage is at an older revision than the cache, so does
+// a List that is Latest, and a Linearizable watch is refused. Other reads, and watches that begin
+// meanwhile, may be of the history before. So may the object from which [Engine.Update] makes a new
+// one, if reading the backend is I/O and the objects of both histories have the same revision.
+//
 // # Slow consumers
 //
 // A slow consumer does not affect others. See [Policy] for what happens to it.

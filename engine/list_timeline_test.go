@@ -158,3 +158,32 @@ func TestList_PageOfStorageThatIsReplacedMeanwhile(t *testing.T) {
 	_, err = f.List(t.Context(), engine.ListOptions{Limit: 1, Continue: first.Continue})
 	require.ErrorIs(t, err, engine.ErrExpired)
 }
+
+// Storage that has gone back shows that by its revision, before the cache has noticed.
+func TestList_LatestIsOfStorageThatHasGoneBackEvenBeforeTheCacheNotices(t *testing.T) {
+	f := newReadFixture(t)
+	for n := range 3 {
+		f.put("a", "web", n)
+	}
+	f.goBack()
+	f.put("b", "web", 7)
+	f.lists(listOf(engine.Latest()), "@2: b=7@2", "revision, list")
+	f.lists(engine.ListOptions{Labels: "app=web"}, "@2: b=7@2", "revision, list")
+	f.lists(listOf(engine.Cached()), "@4: a=2@4", "nothing")
+	f.storage.BreakWatches(nil)
+	f.notice()
+	f.asked()
+	f.lists(listOf(engine.Latest()), "@2: b=7@2", "revision")
+}
+
+// The same storage may answer by a replica that lags, and the cache has more than that.
+func TestList_LatestIsOfTheCacheIfStorageLagsBehindIt(t *testing.T) {
+	f := newReadFixture(t)
+	f.put("a", "web", 1)
+	f.put("a", "web", 2)
+	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpRevision}, Do: faulty.After(func(_ context.Context, c *faulty.Call) { c.Revision-- })})
+	f.lists(listOf(engine.Latest()), "@3: a=2@3", "revision")
+	w, err := f.Watch(t.Context(), engine.WatchOptions{InitialState: true, Linearizable: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{"ADDED a@3 initial"}, until(t, t.Context(), w, 3))
+}

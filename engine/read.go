@@ -27,6 +27,10 @@ type Read struct {
 
 // Latest reads linearizably: the read sees every write that was acknowledged before it
 // began. It asks the backend for the object or for its newest revision.
+//
+// The exception is a list after storage was restored or replaced. If storage has reached the
+// cache's revision again before the cache has noticed, the list may show the old storage, as its
+// [List].Timeline says.
 func Latest() Read { return Read{} }
 
 // Cached reads from the cache, which may be stale, even while the backend is
@@ -144,16 +148,36 @@ func (e *core) reached(ctx context.Context, rev Revision) (*store.Snapshot, erro
 }
 
 // latest returns the cache's state once it has all writes acknowledged before the
-// call.
+// call. It fails with [ErrFuture] if the cache has yet to notice that storage has gone back.
 func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
-	current, err := e.storage.Backend().Revision(ctx)
-	if err != nil {
-		return nil, e.translate(err)
+	had := e.published.Load().Revision
+	current, wentBack, err := e.linearizable(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case wentBack:
+		return nil, &FutureError{Requested: had, Current: current}
 	}
 	if err := e.fresh(ctx, current); err != nil {
 		return nil, err
 	}
 	return e.published.Load(), nil
+}
+
+// linearizable asks storage for its newest revision, and reports whether storage has gone back to that, which the
+// cache has yet to notice: it is another storage, at an older revision than the cache had before the call. The
+// same storage may have answered by a replica that lags.
+func (e *core) linearizable(ctx context.Context) (current Revision, wentBack bool, err error) {
+	had := e.published.Load()
+	current, err = e.storage.Backend().Revision(ctx)
+	if err != nil {
+		return 0, false, e.translate(err)
+	}
+	if current >= had.Revision {
+		return current, false, nil
+	}
+	id, err := e.knownStoreID(ctx)
+	return current, id != had.StoreID, err
 }
 
 // stateAt returns the state at rev from the cache's window. With wait, it waits for a

@@ -179,6 +179,31 @@ func TestWatch_FromNowOfStorageThatIsRestoredMeanwhileMissesNothing(t *testing.T
 	}
 }
 
+// A watch that must see what was acknowledged does not begin with what storage had before, as others do
+// until the cache has noticed that storage went back. Those then end.
+func TestWatch_LinearizableIsOfStorageThatHasGoneBackOrFails(t *testing.T) {
+	f := newReadFixture(t)
+	for n := range 3 {
+		f.put("a", "web", n)
+	}
+	f.goBack()
+	last := f.put("b", "web", 7)
+	for _, opts := range []engine.WatchOptions{{}, {InitialState: true}, {From: last}, {Last: 1}} {
+		opts.Linearizable = true
+		_, err := f.Watch(t.Context(), opts)
+		require.ErrorIs(t, err, engine.ErrNotReady)
+		require.ErrorContains(t, err, "storage was replaced")
+	}
+	old, err := f.Watch(t.Context(), engine.WatchOptions{InitialState: true})
+	require.NoError(t, err)
+	f.storage.BreakWatches(nil)
+	f.notice()
+	require.ErrorIs(t, old.Err(), engine.ErrExpired)
+	w, err := f.Watch(t.Context(), engine.WatchOptions{InitialState: true, Linearizable: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{"ADDED b@2 initial"}, until(t, t.Context(), w, last))
+}
+
 func TestTimeline_IsRefusedWithoutARevision(t *testing.T) {
 	f := newReadFixture(t)
 	now, err := f.Timeline(t.Context())

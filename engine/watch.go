@@ -44,9 +44,11 @@ type WatchOptions struct {
 	// With From, the state is at least as new as that.
 	InitialState bool
 	// Linearizable makes the start no older than any write that was acknowledged
-	// before the call. It costs a call to the backend. A watch from now on that starts before
-	// the cache has the newest of them, as it does after [Config].FreshnessTimeout, ends with
-	// [ErrExpired] if the cache then lists, and so misses the changes after it.
+	// before the call. It costs a call to the backend. If that shows that storage was restored, to
+	// an older revision than the cache has, the watch fails with [ErrNotReady] until the cache has
+	// noticed. A watch from now on that starts before the cache has the newest of them, as it does
+	// after [Config].FreshnessTimeout, ends with [ErrExpired] if the cache then lists, and so misses
+	// the changes after it.
 	Linearizable bool
 	// Last starts with that many of the newest events in the window.
 	Last int
@@ -128,7 +130,7 @@ func (o *WatchOptions) validate() error {
 // watch from the list's revision), or if storage without a cache is replaced while InitialState
 // is read, or discards where the watch is to start each time that it is asked (see
 // [Config].NoCache), [ErrFuture] if InitialState or Last, with From or Linearizable, is not reached in
-// time, [ErrNotReady] if the backend cannot be reached, [ErrWatchNotStarted] if the
+// time, [ErrNotReady] if the backend cannot be reached, or was restored (see Linearizable), [ErrWatchNotStarted] if the
 // engine failed meanwhile, [ErrEngineClosed], ctx's cause.
 func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], error) {
 	return typedWatch[T](e.core.startWatch(ctx, opts.madeByCaller(), nil))
@@ -275,9 +277,12 @@ func (e *core) from(ctx context.Context, opts *WatchOptions) (watcher.From, erro
 	}
 	needed := opts.From
 	if opts.Linearizable {
-		current, err := e.storage.Backend().Revision(ctx)
-		if err != nil {
-			return from, e.translate(err)
+		current, wentBack, err := e.linearizable(ctx)
+		switch {
+		case err != nil:
+			return from, err
+		case wentBack:
+			return from, otherStorage()
 		}
 		from.NotBefore = current
 		needed = max(needed, current)
