@@ -24,6 +24,8 @@
 //   - storage may go back ([script.Rewind]), and then have other writes at the same
 //     revisions ([script.Rewrite]), beneath watches, informers and object caches: in half of
 //     the scenarios without transactions, since less is known of an engine after that;
+//   - users may call the engine when it has not noticed that yet, or has not recovered
+//     ([script.Step].Unnoticed, [script.Recover]);
 //   - a client may go on with a list after that, by a watch or by the next page, and must
 //     not be served from another timeline ([script.WatchLastList], [script.NextPage]), even if
 //     the next page is that of another engine on the same storage;
@@ -67,12 +69,37 @@
 // since it is behind must have had events to deliver. A drain must have given watches, and an
 // informer, all that was acknowledged, and must refuse what is written meanwhile.
 //
+// # How calls are judged before the engine has noticed that storage went back
+//
+// The cache shows the old history until it has a state of the new one, and from then on only that.
+// Until then:
+//
+//   - a write goes to storage as it is now. So do a read of the newest state of one object, and all
+//     calls of an engine without a cache;
+//   - a read of the cache, or at a revision, shows the old or the new history. A list is of the one
+//     that its Timeline says, and so are all of its pages;
+//   - a list of the newest state shows storage as it is now if that is at an older revision than the
+//     cache was. Otherwise it may show the old history;
+//   - a linearizable watch is refused under the same condition. Other watches may begin in the old
+//     history, even from a revision of the new one, since a revision does not say of which it is. They
+//     must then end as expired, and all that they deliver must agree with one history;
+//   - a watch that goes on with a list, a next page and a checkpoint are refused if they are of
+//     another history than the cache. What goes on with a list that came from storage itself may be
+//     refused even when the cache has noticed, since the cache did not have its timeline.
+//
+// Once the engine has recovered, every watch has ended, or agrees with the new history from its start, and
+// reads, informers and object caches show that alone.
+//
 // # What is not judged
 //
 // Consumers of the engine's Source other than an informer and an object cache are not
 // judged: [Config].Attach can start them and register invariants of them. When objects were
 // written and when they expire is not compared for deletions that the engine has found by
 // comparing states, nor for what storage had before it went back.
+//
+// An engine whose storage may block tries a write first with the object that its cache has, and storage
+// compares only the revisions. After storage went back they can be equal though the objects are not, and
+// the write is then made from the old one. Scenarios leave such writes out.
 //
 // # How to replay
 //

@@ -22,6 +22,16 @@ var found = map[string]script.Scenario{
 			{Do: script.Watch, Watch: 1, Turns: script.Unlimited, Start: &script.Start{Consumer: script.Batches, Options: engine.WatchOptions{InitialState: true, Bookmarks: true, Buffer: 1}}},
 		}, writes(12)...), script.Step{Do: script.Settle}, script.Step{Do: script.Rewind, N: 5}),
 	},
+	"a list of the newest state is of storage that has gone back, even before the engine has noticed": {
+		Seed:  170000007,
+		Setup: script.Setup{Window: engine.Window{MinAge: time.Minute, MaxEvents: 1000, ChunkSize: 4}, BookmarkPeriod: time.Minute},
+		Steps: append(writes(4),
+			script.Step{Do: script.Settle},
+			script.Step{Do: script.Rewind, N: 2, Unnoticed: true},
+			script.Step{Do: script.List, N: int(script.ReadLatest), Turns: script.Unlimited},
+			script.Step{Do: script.Watch, Turns: script.Unlimited, Start: &script.Start{Options: engine.WatchOptions{InitialState: true, Linearizable: true}}},
+		),
+	},
 	"a slow watch ends even if the clock was set back": {
 		Seed:  12020,
 		Setup: script.Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Minute, MaxEvents: 1000, ChunkSize: 4}, Indexed: true, BookmarkPeriod: time.Minute},

@@ -52,6 +52,7 @@ func Draw(seed uint64, selections, maxSteps int) Scenario {
 		last = d.leftInABatch
 	}
 	s.Steps = append(s.Steps, last()...)
+	s.Steps = d.callDuringRewinds(seed, s.Steps)
 	return s
 }
 

@@ -87,6 +87,9 @@ type Step struct {
 	Other int `json:"other,omitzero"`
 	// Uncached sends a write or a read to the engine without a cache, if there is one.
 	Uncached bool `json:"uncached,omitzero"`
+	// Unnoticed goes on after a [Rewind] or a [Rewrite] while the engine may not have noticed it, so
+	// that users call it meanwhile, until the next [Recover].
+	Unnoticed bool `json:"unnoticed,omitzero"`
 	// N is a number of turns, events, objects, calls or revisions. [Take], [Pages],
 	// [NextPage], [FailLists], [FailWatches], [SlowLists], [FailCalls] and [Fail] require it.
 	N int `json:"n,omitzero"`
@@ -264,11 +267,15 @@ const (
 	// the engine do so, which then forgets that history, too.
 	// Rewind takes storage back by N revisions. Rewrite does so, too, and then makes
 	// other writes, at least up to the revision that the engine has reached. By its seed, either may
-	// be followed at once by faults, and by storage that goes back again.
+	// be followed at once by faults, and by storage that goes back again. Then the engine recovers,
+	// unless the step is Unnoticed.
 	Compact
 	Discard
 	Rewind
 	Rewrite
+	// Recover lets the engine recover from a Rewind or a Rewrite that was Unnoticed, and has no
+	// effect otherwise. So does the end of a scenario that is not abrupt.
+	Recover
 	// Cancel ends the context of the call that is under way or, outside of a call, that
 	// of the watch.
 	Cancel

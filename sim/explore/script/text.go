@@ -46,7 +46,7 @@ var verbNames = [verbs]string{
 	Lose: "storage loses an event", Repeat: "storage repeats an event",
 	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow", FailCalls: "calls fail",
 	Block: "storage goes silent", Unblock: "storage delivers again",
-	Compact: "compact", Discard: "discard", Rewind: "storage goes back", Rewrite: "storage goes back and has other writes",
+	Compact: "compact", Discard: "discard", Rewind: "storage goes back", Rewrite: "storage goes back and has other writes", Recover: "engine recovers",
 	Cancel: "context ends", Panic: "handler panics", Fail: "handler fails", Slow: "slow is actor",
 }
 
@@ -96,6 +96,9 @@ func (s Step) String() string {
 	}
 	if s.Uncached {
 		b.WriteString(" without cache")
+	}
+	if s.Unnoticed {
+		b.WriteString(" unnoticed")
 	}
 	if s.N != 0 || s.Do == Compact || s.Do == Discard || s.Do == Rewind || s.Do == Slow {
 		fmt.Fprintf(&b, " n=%d", s.N)

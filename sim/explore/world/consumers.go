@@ -38,7 +38,7 @@ func (w *World[T]) handle(r *watch[T], ev engine.Event[T]) {
 		panic("the scenario says so")
 	}
 	w.deliver(r, ev)
-	if r.consumer == script.ListingHandler && !w.rewinding {
+	if r.consumer == script.ListingHandler {
 		w.listBy(context.Background(), w.engine, script.ReadLatest, 0, r.selected)
 	}
 }
@@ -62,7 +62,7 @@ func (w *World[T]) deliver(r *watch[T], ev engine.Event[T]) {
 // and the window has not moved past it. An emitted value may tell of an earlier time.
 func (w *World[T]) judgeConflation(r *watch[T], ev engine.Event[T]) {
 	tells := ev.Is(store.Conflated) || ev.Is(store.AfterGap) && ev.Type != store.Emitted
-	if !tells || r.Options.Policy != engine.Conflate || len(w.former) > r.rewinds {
+	if !tells || r.Options.Policy != engine.Conflate || w.outlivesHistory(r) {
 		return
 	}
 	if at, floor := r.position(), w.floor(r); floor <= at {

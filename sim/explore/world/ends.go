@@ -30,11 +30,11 @@ func (w *World[T]) judgeRefusedWatch(step script.Step, r *watch[T], err error) {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "idle with turns left"))
 		}
 	case errors.Is(err, engine.ErrFuture):
-		if needs, reached := w.needs(r); needs <= reached && r.history == w.history() {
+		if needs, reached := w.needs(r); needs <= reached && r.history == w.history() && !r.ambiguous {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the engine was at %d", err, reached))
 		}
 	case errors.Is(err, engine.ErrNotReady):
-		if ready := w.wasReady(r.turns); !r.Uncached && ready || r.Uncached && !w.hasWaited(r) {
+		if ready := w.wasReady(r.turns) && !r.refusable; !r.Uncached && ready || r.Uncached && !w.hasWaited(r) {
 			w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the engine is ready", err))
 		}
 	default:
@@ -48,7 +48,7 @@ func (w *World[T]) judgeRefusedWatch(step script.Step, r *watch[T], err error) {
 func (w *World[T]) mustStart(r *watch[T]) bool {
 	from := r.Options.From
 	switch {
-	case !w.isOfTimeline(r) || r.history != w.history():
+	case !w.isOfTimeline(r) || r.history != w.history() || r.ambiguous:
 		return false
 	case r.Uncached && (from == 0 || from > r.Earliest || r.Options.InitialState):
 		return r.Earliest >= w.floor(r)
@@ -129,7 +129,7 @@ func (w *World[T]) mayExpire(r *watch[T]) bool {
 	s, start := w.engine.Stats(), cmp.Or(r.Options.From, r.acknowledged)
 	waited := r.reached < max(r.Options.From, r.Earliest) && r.reached < s.WindowFloor
 	skipped := r.reached < start && s.Relists > r.relists && !w.history().Received(start)
-	return w.mayBePassed(r, s.WindowFloor) || waited || skipped || len(w.former) > r.rewinds
+	return w.mayBePassed(r, s.WindowFloor) || waited || skipped || w.outlivesHistory(r)
 }
 
 // mayBePassed reports whether the window, which begins at floor, may have moved past a watch: past events that it
@@ -165,7 +165,7 @@ func (w *World[T]) noteLag(r *watch[T]) {
 		read.Events = nil
 	}
 	buffer := cmp.Or(r.Options.Buffer, watcher.DefaultBuffer)
-	r.Lagged = w.history().Lacks(&read, w.newest()) > buffer || len(w.former) > r.rewinds
+	r.Lagged = w.history().Lacks(&read, w.newest()) > buffer || w.outlivesHistory(r)
 	r.overSeen = r.handle != nil && r.handle.Err() != nil // a handler may be called before its watch is returned
 }
 
@@ -204,24 +204,9 @@ func (w *World[T]) ends() []error {
 // judgeWatches judges every watch by its history.
 func (w *World[T]) judgeWatches() {
 	for _, r := range w.started {
-		err := r.JudgeEnds()
-		if !r.unjudged {
-			err = r.history.Judge(&r.Record)
-		}
-		if err != nil {
+		if err := w.judgeWatch(r); err != nil {
 			w.fail(err)
 			return
-		}
-	}
-}
-
-// moveWatches moves the watches that continue after storage went back from the history old to
-// the current one. Positions beyond the current one are no longer claims.
-func (w *World[T]) moveWatches(old *judge.History[T]) {
-	for _, r := range w.started {
-		if r.history == old && r.handle.Err() == nil && !r.Uncached {
-			r.history = w.history()
-			r.Claims = slices.DeleteFunc(r.Claims, func(c judge.Claim) bool { return c.Revision > w.newest() })
 		}
 	}
 }

@@ -21,6 +21,8 @@ type paging[T any] struct {
 	read    read[T]
 	mode    script.ReadMode
 	history *judge.History[T]
+	// early is as in lastList.
+	early bool
 	// maker is the engine that has made the continue token.
 	maker   *engine.Engine[T]
 	objects []*engine.Object[T]
@@ -38,6 +40,7 @@ func (w *World[T]) newPaging(name string, by *engine.Engine[T], sel Selection[T]
 	p := &paging[T]{selected: sel, options: sel.list(engine.Read{}), history: w.history()}
 	p.options.Limit = limit
 	p.read = w.readBy(by, judge.Read[T]{Name: name, Mode: judge.ReadLatest, Oldest: w.newest()})
+	w.noteBehind(&p.read)
 	return p
 }
 
@@ -49,7 +52,9 @@ func (w *World[T]) pages(s script.Step, sel Selection[T]) {
 	p := w.newPaging("pages", w.engine, sel, s.N)
 	p.mode = pagedModes[rand.New(rand.NewPCG(s.Seed, 6)).IntN(len(pagedModes))]
 	p.options.Read, p.read = w.newRead(w.engine, p.mode, s.Seed)
-	p.read.Name = "pages"
+	if p.read.Name = "pages"; p.mode == script.ReadLatest {
+		w.noteBehind(&p.read)
+	}
 	for pages := 1; w.turnPage(p); pages++ {
 		if objects := len(p.state(everything[T])); pages > objects {
 			w.fail(judge.Failed(judge.ReadState, p.read.Name, "there are more than %d pages of %d objects", pages, objects))
@@ -93,7 +98,7 @@ func (w *World[T]) turnPage(p *paging[T]) (more bool) {
 	l, err := w.list(context.Background(), p.read, opts)
 	if err != nil {
 		w.trace.Result(0, err)
-		if !errors.Is(err, engine.ErrExpired) || p.history == w.history() {
+		if !errors.Is(err, engine.ErrExpired) || p.history == w.history() && !p.early {
 			w.judgeReadError(context.Background(), p.read, err, allowed)
 		}
 		return false
@@ -109,14 +114,17 @@ func (w *World[T]) turnPage(p *paging[T]) (more bool) {
 
 // judgePage judges the next page and, if it is the last, the whole list.
 func (w *World[T]) judgePage(p *paging[T], l *engine.List[T]) error {
-	if err := w.history().JudgeTimeline(p.read.Name, p.history); err != nil {
+	if err := w.judgePageTimeline(p, l); err != nil {
 		return err
 	}
 	if p.options.Continue != "" && l.Revision != p.read.Newest || len(l.Items) > p.options.Limit {
 		return judge.Failed(judge.ReadState, p.read.Name, "a page of revision %d with %d items, the first was of %d", l.Revision, len(l.Items), p.read.Newest)
 	}
-	if newest := w.completeRead(p.mode, p.read).Newest; p.options.Continue == "" && l.Revision > newest {
-		return judge.Failed(p.read.Mode, p.read.Name, "it is of revision %d, the newest that it may show is %d", l.Revision, newest)
+	if p.options.Continue == "" {
+		p.read.Read = w.boundsIn(p.history, p.mode, p.read)
+		if newest := p.read.Newest; l.Revision > newest {
+			return judge.Failed(p.read.Mode, p.read.Name, "it is of revision %d, the newest that it may show is %d", l.Revision, newest)
+		}
 	}
 	p.options.Read = engine.Read{} // the later pages have that of the first
 	p.read.Newest, p.objects = l.Revision, append(p.objects, w.historyObjects(l.Items)...)
@@ -132,6 +140,19 @@ func (w *World[T]) judgePage(p *paging[T], l *engine.List[T]) error {
 		return judge.Failed(judge.ReadState, p.read.Name, "it says that %d objects remain, and %d do", l.Remaining, remaining)
 	}
 	return nil
+}
+
+// judgePageTimeline returns a failure unless the page is of a history that its engine may show now, which is that of
+// the first page.
+func (w *World[T]) judgePageTimeline(p *paging[T], l *engine.List[T]) error {
+	of, may := w.historyOf(l), w.histories(p.read.since)
+	if !slices.Contains(may, of) {
+		return w.history().JudgeTimeline(p.read.Name, of)
+	}
+	if p.options.Continue == "" {
+		p.history, p.early = of, w.rewinding
+	}
+	return of.JudgeTimeline(p.read.Name, p.history)
 }
 
 // state returns what selects matches of the state that the pages show.

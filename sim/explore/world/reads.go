@@ -38,11 +38,17 @@ type read[T any] struct {
 	// there had been.
 	reached store.Revision
 	turns   uint64
+	// since is the index of the oldest history that it may show.
+	since int
 }
 
 // readBy returns a read by an engine, before it is made. Its bounds and its invariant are r's.
 func (w *World[T]) readBy(by *engine.Engine[T], r judge.Read[T]) read[T] {
-	return read[T]{Read: r, by: by, reached: w.engine.Revision(), turns: w.trace.Number(execution.Turns)}
+	since := len(w.former)
+	if by == w.engine {
+		since = w.oldestShown()
+	}
+	return read[T]{Read: r, by: by, reached: w.engine.Revision(), turns: w.trace.Number(execution.Turns), since: since}
 }
 
 // newRead returns the options of a read that is about to be made, and the bounds of the
@@ -136,7 +142,7 @@ func (w *World[T]) waitFor(ctx context.Context, seed uint64) {
 	switch at := w.engine.Revision(); {
 	case err != nil:
 		w.judgeReadError(ctx, r, err, readErrors[script.ReadNotOlder])
-	case at < rev:
+	case at < rev && r.since == len(w.former):
 		w.fail(judge.Failed(r.Mode, r.Name, "the engine is at %d, not at %d", at, rev))
 	}
 }
@@ -149,6 +155,9 @@ func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode script.Re
 	}
 	key := keys[seed%uint64(len(keys))]
 	read, r := w.newRead(by, mode, seed)
+	if mode == script.ReadLatest {
+		w.mustShowStorage(&r)
+	}
 	var o *engine.Object[T]
 	err := w.refuse(r.Name)
 	if err == nil {
@@ -159,13 +168,18 @@ func (w *World[T]) get(ctx context.Context, by *engine.Engine[T], mode script.Re
 		w.judgeReadError(ctx, r, err, w.allowedErrors(by, mode))
 		return
 	}
-	w.fail(w.history().JudgeGet(w.completeRead(mode, r), key, w.historyObject(o)))
+	w.fail(w.judgeShown(w.histories(r.since), mode, r, func(h *judge.History[T], bounds judge.Read[T]) error {
+		return h.JudgeGet(bounds, key, w.historyObject(o))
+	}))
 }
 
 // listBy lists a selection through an engine and judges the result. It returns the list, nil
 // if it failed.
 func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode script.ReadMode, seed uint64, sel Selection[T]) *engine.List[T] {
 	read, r := w.newRead(by, mode, seed)
+	if mode == script.ReadLatest {
+		w.noteBehind(&r)
+	}
 	l, err := w.list(ctx, r, sel.list(read))
 	if err != nil {
 		w.trace.Result(0, err)
@@ -173,8 +187,23 @@ func (w *World[T]) listBy(ctx context.Context, by *engine.Engine[T], mode script
 		return nil
 	}
 	w.trace.Listed(l.Revision, len(l.Items))
-	w.fail(w.history().JudgeList(w.completeRead(mode, r), sel.selects(), l.Revision, w.historyObjects(l.Items)))
+	w.judgeList(l, mode, r, sel)
 	return l
+}
+
+// judgeList judges a list by the history of which it says it is.
+func (w *World[T]) judgeList(l *engine.List[T], mode script.ReadMode, r read[T], sel Selection[T]) {
+	may, objects := w.histories(r.since), w.historyObjects(l.Items)
+	if of := w.identities[l.Timeline.Store()]; of != nil {
+		if !slices.Contains(may, of) {
+			w.fail(judge.Failed(r.Mode, r.Name, "it is of revision %d of a history that storage no longer has", l.Revision))
+			return
+		}
+		may = []*judge.History[T]{of}
+	}
+	w.fail(w.judgeShown(may, mode, r, func(h *judge.History[T], bounds judge.Read[T]) error {
+		return h.JudgeList(bounds, sel.selects(), l.Revision, objects)
+	}))
 }
 
 // list makes a read that lists.
@@ -187,7 +216,7 @@ func (w *World[T]) list(ctx context.Context, r read[T], opts engine.ListOptions)
 		return nil, err
 	}
 	if w.seams.list != nil {
-		opts = w.seams.list(opts)
+		opts = w.seams.list(w, opts)
 	}
 	return r.by.List(ctx, opts)
 }
@@ -205,7 +234,7 @@ func (w *World[T]) judgeReadError(ctx context.Context, r read[T], err error, all
 		w.judgeIdle(r.Name)
 	case errors.Is(err, engine.ErrExpired) && r.Newest >= w.storage.Floor():
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but storage has the revisions from %d on", err, w.storage.Floor()))
-	case errors.Is(err, engine.ErrFuture) && r.Oldest <= r.reached:
+	case errors.Is(err, engine.ErrFuture) && r.Oldest <= r.reached && r.since == len(w.former):
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the engine was at %d", err, r.reached))
 	case errors.Is(err, engine.ErrNotReady) && w.wasReady(r.turns):
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but the engine is ready", err))

@@ -15,22 +15,28 @@ import (
 )
 
 // rewind takes storage back and, for Rewrite, makes other writes there. It returns when the
-// engine has caught up, to which other things happen on the way in a third of the cases.
+// engine has caught up, to which other things happen on the way in a third of the cases, or at once
+// if that is to be Unnoticed.
 func (w *World[T]) rewind(s script.Step) {
-	old := w.history()
-	if !w.goBack(s) {
+	if !w.goBack(s) || s.Unnoticed {
 		return
 	}
-	w.restored = w.newest()
-	w.rewinding = true
 	w.disturbRewind(s.Seed)
+	w.endRewind()
+}
+
+// endRewind lets the engine catch up with storage that has gone back, if it has.
+func (w *World[T]) endRewind() {
+	if !w.rewinding {
+		return
+	}
 	w.recover()
 	w.rewinding = false
 	if w.windowBegan > 0 { // an engine that has not listed cannot know that it was to discard another history
 		w.discarded = 0
 	}
 	w.windowBegan = w.engine.Stats().WindowFloor
-	w.moveWatches(old)
+	w.moveWatches()
 }
 
 // disturbRewind lets things happen before the engine has learned of all that storage has: its lists
@@ -49,9 +55,7 @@ func (w *World[T]) disturbRewind(seed uint64) {
 			faults := []script.Verb{script.Hangup, script.Expire, script.FailLists, script.FailWatches, script.SlowLists}
 			w.do(script.Step{Do: faults[draw.IntN(len(faults))], N: 1})
 		case 2:
-			if w.goBack(script.Step{Do: script.Rewrite, N: draw.IntN(5), Seed: draw.Uint64()}) {
-				w.restored = min(w.restored, w.newest())
-			}
+			w.goBack(script.Step{Do: script.Rewrite, N: draw.IntN(5), Seed: draw.Uint64()})
 		}
 	}
 }
@@ -66,12 +70,15 @@ func (w *World[T]) goBack(s script.Step) bool {
 	case s.Seed%2 == 0:
 		err = storage.ErrOutage
 	}
-	old := w.history()
+	old, oldest := w.history(), w.oldestShown()
 	if err := w.storage.Rewind(back, others, err); err != nil {
 		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
 		return false
 	}
-	w.former = append(w.former, old)
+	w.rewinding, w.oldest = true, oldest
+	w.former, w.restored = append(w.former, old), append(w.restored, w.newest())
+	w.identify()
+	w.doubtWatches()
 	return true
 }
 

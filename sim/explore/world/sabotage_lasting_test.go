@@ -29,6 +29,7 @@ type lastingFault struct {
 var lastingFaults = []lastingFault{
 	{"end a watch silently", seams[Thing]{endError: func(*World[Thing], *watch[Thing], error) error { return nil }}, judge.Ends},
 	{"tell of an end twice", seams[Thing]{toldEnds: func(told []error) []error { return append(told, told...) }}, judge.Ends},
+	{"end silently a watch of what storage had before it went back", seams[Thing]{endError: hideEarlyEnd}, judge.Ends},
 	{"close a channel without a reason", seams[Thing]{endError: hideChannelEnd}, judge.Ends},
 	{"keep a watch without a cache when storage's are lost", seams[Thing]{sparesUncached: func() bool { return true }}, judge.Ends},
 	{"lose a Stop", seams[Thing]{stop: func(*watch[Thing]) bool { return true }}, judge.Ends},
@@ -103,6 +104,14 @@ func understateHandled(r *watch[Thing], rev store.Revision) store.Revision {
 // hideChannelEnd hides the reason for the end of a watch from the consumer of a channel.
 func hideChannelEnd(_ *World[Thing], r *watch[Thing], err error) error {
 	if r.consumer == script.Channel {
+		return nil
+	}
+	return err
+}
+
+// hideEarlyEnd hides why a watch has ended that began before the engine had noticed that storage has gone back.
+func hideEarlyEnd(_ *World[Thing], r *watch[Thing], err error) error {
+	if r.ambiguous && r.since < r.rewinds {
 		return nil
 	}
 	return err

@@ -363,8 +363,18 @@ func takeAnyCheckpoint(*once) seams[Thing] {
 
 // forgetListStart lists from the first key on.
 func forgetListStart(*once) seams[Thing] {
-	return seams[Thing]{list: func(opts engine.ListOptions) engine.ListOptions {
+	return seams[Thing]{list: func(_ *World[Thing], opts engine.ListOptions) engine.ListOptions {
 		opts.Start = ""
+		return opts
+	}}
+}
+
+// listBeforeNoticing lists what the cache has as the newest state, until it has noticed that storage has gone back.
+func listBeforeNoticing(*once) seams[Thing] {
+	return seams[Thing]{list: func(w *World[Thing], opts engine.ListOptions) engine.ListOptions {
+		if opts.Read == engine.Latest() && opts.Continue == "" && w.unnoticed() {
+			opts.Read = engine.Cached()
+		}
 		return opts
 	}}
 }

@@ -186,6 +186,18 @@ func loseWrite(w *World[Thing], o *once) faulty.Rule {
 	}}
 }
 
+// loseUnnoticed acknowledges a write of an existing object, with that object, without storing it, while the cache has
+// yet to notice that storage has gone back.
+func loseUnnoticed(w *World[Thing], o *once) faulty.Rule {
+	return faulty.Rule{Ops: one(faulty.OpPut), Do: func(_ context.Context, c *faulty.Call, proceed func()) {
+		if !w.unnoticed() || c.Prev == nil || !o.now() {
+			proceed()
+			return
+		}
+		c.Object = c.Prev
+	}}
+}
+
 // storePrevious stores the value that the object has in place of a new one.
 func storePrevious(w *World[Thing], o *once) faulty.Rule {
 	return faulty.Rule{Ops: one(faulty.OpPut), Do: faulty.Before(func(_ context.Context, c *faulty.Call) {

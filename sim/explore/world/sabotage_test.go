@@ -172,7 +172,12 @@ var sabotages = []sabotage{
 		foundBy:     []judge.Invariant{judge.Genuine, judge.Recovers, judge.Reliable, judge.OneTimeline, judge.Refusals},
 		sideEffects: reads},
 	{name: "take the same storage for another", seams: renameStorage, moments: 3,
-		foundBy: []judge.Invariant{judge.Ends, judge.Kept}, sideEffects: []judge.Invariant{judge.Refusals}},
+		foundBy:     []judge.Invariant{judge.Ends, judge.Kept},
+		sideEffects: []judge.Invariant{judge.Refusals, judge.OneTimeline}}, // a page may be of the storage that has no name any more
+	{name: "list what storage had before it went back", seams: listBeforeNoticing, moments: 1,
+		foundBy: []judge.Invariant{judge.ReadLatest}},
+	{name: "lose a write before it is noticed that storage has gone back", seams: onStorage(loseUnnoticed), moments: 1,
+		foundBy: []judge.Invariant{judge.Acknowledged}},
 	{name: "list from storage and watch another", seams: keepSourceID, moments: 1, within: 2000, // it takes equal revisions of a key
 		foundBy: []judge.Invariant{judge.Genuine, judge.ReadState, judge.ReadCached, judge.Conserved}},
 	{name: "continue a watch on another timeline", seams: forgetTimeline(false), moments: 1,

@@ -73,7 +73,7 @@ type seams[T any] struct {
 	// revisionOf returns the revision for which an engine takes a checkpoint, or its error.
 	revisionOf func(engine.Checkpoint) (store.Revision, error)
 	// list returns the options of a list that was requested with others.
-	list func(engine.ListOptions) engine.ListOptions
+	list func(*World[T], engine.ListOptions) engine.ListOptions
 	// toldEnds returns the reasons with which OnEnd was called for a watch, instead of its argument.
 	toldEnds func([]error) []error
 	// lost returns the number that a watch which has lost n events reports.

@@ -21,12 +21,8 @@ func (w *World[T]) do(s script.Step) {
 		w.transact(s)
 	case script.Create:
 		w.create(s)
-	case script.Change:
-		w.change(s)
-	case script.RemoveIf:
-		w.deleteIf(s)
-	case script.Race:
-		w.race(s)
+	case script.Change, script.RemoveIf, script.Race:
+		w.writeOnCondition(s)
 	case script.Turns:
 		w.sched.RunTurns(s.N)
 	case script.Settle:
@@ -55,6 +51,8 @@ func (w *World[T]) do(s script.Step) {
 		w.sched.MakeSlow(actors.ID(s.N))
 	case script.Rewind, script.Rewrite:
 		w.rewind(s)
+	case script.Recover:
+		w.endRewind()
 	case script.Discard:
 		w.wait(s, s.For, func(ctx context.Context) { w.discard(ctx, s) })
 	case script.Subscribe:
@@ -65,6 +63,21 @@ func (w *World[T]) do(s script.Step) {
 		if err := w.storage.Disturb(s); err != nil {
 			w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
 		}
+	}
+}
+
+// writeOnCondition performs a step that writes if the object is as the call demands.
+func (w *World[T]) writeOnCondition(s script.Step) {
+	if w.mayMistakeObject(s) {
+		return
+	}
+	switch s.Do {
+	case script.Change:
+		w.change(s)
+	case script.RemoveIf:
+		w.deleteIf(s)
+	case script.Race:
+		w.race(s)
 	}
 }
 

@@ -26,8 +26,10 @@ type lastList[T any] struct {
 	uncached  bool
 	revision  store.Revision
 	timeline  engine.Timeline
-	// history is the one that the list showed.
+	// history is the one that the list showed. early: the engine may not have noticed yet that storage had
+	// gone back, so that it refuses what continues the list afterwards, even if that is of storage itself.
 	history *judge.History[T]
+	early   bool
 }
 
 // remember makes l the last list. A nil l, of a list that failed, leaves the last one as it
@@ -36,7 +38,7 @@ func (w *World[T]) remember(selection int, uncached bool, l *engine.List[T]) {
 	if l != nil {
 		w.lastList = &lastList[T]{
 			selection: selection, uncached: uncached && w.uncached != nil, revision: l.Revision, timeline: l.Timeline,
-			history: w.history(),
+			history: w.historyOf(l), early: w.rewinding,
 		}
 	}
 }
@@ -51,8 +53,7 @@ func (w *World[T]) follow(s script.Step) {
 	}
 	w.remember(selection, false, l)
 	start := *s.Start
-	start.Options.Last = 0
-	start.Back = int(w.newest()) + 1 - int(l.Revision)
+	start.Options.Last, start.Options.From, start.Back = 0, l.Revision, 0
 	r := w.watchOf(s.Watch, start)
 	if s.Seed%2 == 0 {
 		r.requireTimeline(w.lastList)
@@ -91,5 +92,5 @@ func (r *watch[T]) requireTimeline(l *lastList[T]) {
 // that goes back begins another one: lists that replace lost events do not.
 func (w *World[T]) isOfTimeline(r *watch[T]) bool {
 	l := r.continues
-	return l == nil || l.history == w.history()
+	return l == nil || l.history == w.history() && !l.early
 }

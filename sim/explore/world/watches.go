@@ -22,8 +22,16 @@ type watch[T any] struct {
 	// history is what the watch must agree with. A watch that ended before
 	// storage went back keeps the history of that time.
 	history *judge.History[T]
-	// unjudged: it is unknown to which history the watch belongs.
-	unjudged bool
+	// ambiguous: storage went back while the watch started or before it ended, so it may be of any
+	// history since that with the index since, which the engine may have shown at the time of the call.
+	// The index of the current one at the return is returned.
+	ambiguous       bool
+	since, returned int
+	// refusable: the engine knows at the call, by the revision of storage, that this has gone back, and its
+	// cache has yet to notice it.
+	refusable bool
+	// exact: the watch has told where it started.
+	exact bool
 	// channel is what a Channel consumer receives from; nil for other consumers.
 	channel *execution.Channel[engine.Event[T]]
 	// loop is where a Loop consumer is; nil between two loops, and for other consumers.
@@ -106,7 +114,7 @@ func (w *World[T]) begin(step script.Step, r *watch[T]) {
 		w.judgeRefusedWatch(step, r, err)
 		return
 	}
-	if r.history != w.history() && !r.Uncached {
+	if r.ambiguous {
 		w.startedDuringRewind(r)
 	}
 	if fromNow && !r.Uncached && !r.consumer.Handled() && r.Earliest <= r.Latest {
@@ -127,12 +135,15 @@ func (w *World[T]) boundStart(step script.Step, r *watch[T]) (fromNow bool) {
 	if r.consumer.Handled() && fromNow && !r.Uncached {
 		// A handler's watch does not tell where it began, so its start is fixed here
 		// unless nothing can happen during the call.
-		if w.sched.Settle(); step.Meanwhile != nil || w.engine.Revision() != w.newest() {
+		if w.sched.Settle(); step.Meanwhile != nil || w.unnoticed() || w.engine.Revision() != w.newest() {
 			r.Options.From, fromNow = w.newest(), false
 		}
 	}
 	r.Earliest = w.engine.Revision()
-	if r.Options.Linearizable || r.Uncached {
+	switch {
+	case r.Uncached:
+		r.Earliest = w.newest()
+	case r.Options.Linearizable:
 		r.Earliest = max(r.Earliest, w.newest())
 	}
 	if r.Options.InitialState && !r.Uncached {
@@ -149,6 +160,10 @@ func (w *World[T]) requestWatch(step script.Step, r *watch[T]) (adjustRecord fun
 	}
 	r.requestedAt, r.relists, r.reached, r.acknowledged = w.clock.Now(), w.engine.Stats().Relists, w.engine.Revision(), w.newest()
 	r.rewinds, r.breaks, r.turns = len(w.former), len(w.storage.Breaks), w.trace.Number(execution.Turns)
+	r.since = w.oldestShown()
+	if r.refusable = r.Options.Linearizable && w.newest() < r.reached && w.unnoticed(); r.refusable {
+		r.since = len(w.former)
+	}
 	name := r.Name
 	if opts.InitialState {
 		name = "state of " + name
@@ -159,6 +174,8 @@ func (w *World[T]) requestWatch(step script.Step, r *watch[T]) (adjustRecord fun
 		})
 	}
 	r.startedAt = w.clock.Now()
+	r.returned = len(w.former)
+	r.ambiguous = !r.Uncached && r.since < r.returned
 	w.trace.Result(r.Earliest, err)
 	return adjustRecord, err
 }
@@ -166,29 +183,18 @@ func (w *World[T]) requestWatch(step script.Step, r *watch[T]) (adjustRecord fun
 // startedNow sets the bounds of a watch from now to where it says that it has started.
 func (w *World[T]) startedNow(r *watch[T]) {
 	r.Latest = r.handle.Revision()
-	if r.Latest < r.Earliest {
+	if r.Latest < r.Earliest && !r.ambiguous {
 		w.fail(judge.Failed(judge.Resumable, r.Name, "it starts from now at %d, the cache was at %d", r.Latest, r.Earliest))
 	}
-	r.Earliest = r.Latest
-}
-
-// startedDuringRewind handles a watch during whose start storage went back: if it is running, it
-// belongs to the current history, and if it has ended, its history is unknown.
-func (w *World[T]) startedDuringRewind(r *watch[T]) {
-	r.Earliest = min(r.Earliest, w.restored)
-	if r.handle.Err() != nil {
-		r.unjudged = true
-		return
-	}
-	r.history = w.history()
+	r.Earliest, r.exact = r.Latest, true
 }
 
 // beforeLast returns the revision before the last n events in the engine's window. It is
 // known only if the engine has caught up with storage and received each of them as an
 // event.
 func (w *World[T]) beforeLast(n int) (rev store.Revision, known bool) {
-	if n == 0 {
-		return 0, true
+	if n == 0 || w.rewinding {
+		return 0, n == 0
 	}
 	w.sched.Settle()
 	s := w.engine.Stats()
@@ -230,7 +236,7 @@ func (w *World[T]) resume(s script.Step) {
 	if opts.From == 0 {
 		continues, opts.Timeline = nil, engine.Timeline{}
 	}
-	if continues == nil && r.history != w.history() && opts.From > w.newest() {
+	if continues == nil && (r.history != w.history() || r.ambiguous) && opts.From > w.newest() {
 		return // its position is beyond the current history of storage
 	}
 	again := w.newWatch(s.Other, r.consumer, r.selected, opts)

@@ -25,6 +25,9 @@ func (w *World[T]) judgeWindow() {
 	if s.WindowBytes > limits.MaxBytes && s.WindowEvents > limits.MinEvents+limits.ChunkSize {
 		w.fail(judge.Failed(judge.Kept, "", "the window has %d bytes, the most are %d", s.WindowBytes, limits.MaxBytes))
 	}
+	if w.rewinding { // it may be a window of another history
+		return
+	}
 	floor := s.WindowFloor
 	switch {
 	case w.windowBegan == 0 && floor > 0:
@@ -58,13 +61,13 @@ func (w *World[T]) discard(ctx context.Context, s script.Step) {
 	err := by.Compact(ctx, rev)
 	w.trace.Result(rev, err)
 	floor := w.engine.Stats().WindowFloor
-	if by == w.engine {
+	if by == w.engine && !(w.rewinding && w.windowBegan > 0) { // otherwise endRewind looks where the window begins
 		w.windowDiscarded(rev, floor, err)
 	}
 	switch {
 	case err != nil:
 		w.judgeReadError(ctx, r, err, discardErrors)
-	case by == w.engine && floor < rev && w.engine.Revision() >= rev:
+	case by == w.engine && !w.rewinding && floor < rev && w.engine.Revision() >= rev:
 		w.fail(judge.Failed(judge.Kept, "", "the window starts at %d, although everything before %d was to be discarded", floor, rev))
 	case w.storage.Floor() < rev:
 		w.fail(judge.Failed(judge.Kept, "storage", "it starts at %d, although everything before %d was to be discarded", w.storage.Floor(), rev))

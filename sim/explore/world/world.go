@@ -70,10 +70,14 @@ type World[T any] struct {
 	// former are the histories of storage before each time that it went back, the oldest
 	// first.
 	former []*judge.History[T]
-	// restored is the newest revision of storage right after it last went back, with the
-	// writes of a Rewrite, and the least of them if it did so more than once before the engine
-	// had caught up; zero if it never did.
-	restored store.Revision
+	// restored are the newest revisions of storage right after it went back each time, with the
+	// writes of a Rewrite.
+	restored []store.Revision
+	// oldest is the index, in former, of the oldest history that the engine may still show while
+	// rewinding.
+	oldest int
+	// identities are the histories by the identity of their storage.
+	identities map[string]*judge.History[T]
 
 	always   []check
 	finally  []check
@@ -167,7 +171,7 @@ func newWorld[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], t *ex
 	w := &World[T]{
 		cfg: cfg, scenario: s, seams: sabotage, trace: t,
 		sched: execution.NewScheduler(s.Seed, t), clock: execution.NewClock(t),
-		watches: map[int]*watch[T]{}, toldEnds: map[string][]error{},
+		watches: map[int]*watch[T]{}, toldEnds: map[string][]error{}, identities: map[string]*judge.History[T]{},
 	}
 	var err error
 	w.host, err = engine.NewHost(engine.HostConfig{
@@ -183,6 +187,7 @@ func newWorld[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], t *ex
 		return nil, err
 	}
 	w.storage.Fail, w.sched.Ran = w.fail, w.noteWindow
+	w.identify()
 	if sabotage.turn != nil {
 		w.sched.Lost = func(t actors.Task) bool { return sabotage.turn(w, t) }
 	}
@@ -267,7 +272,11 @@ func (w *World[T]) run() error {
 	}
 	w.sched.BeginStep()
 	w.failedCalls = w.storage.FailedCalls
+	if !w.scenario.Abrupt {
+		w.endRewind()
+	}
 	switch {
+	case w.failed != nil:
 	case w.scenario.Drain:
 		w.drainAll()
 		w.checkRests()
@@ -301,7 +310,7 @@ const Consistent judge.Invariant = "consistent"
 func (w *World[T]) checkConsistent() {
 	every := cmp.Or(w.scenario.Setup.VerifyEvery, w.cfg.Engine.VerifyEvery)
 	switch s := w.engine.Stats(); {
-	case s.Mismatches > 0 && w.restored == 0:
+	case s.Mismatches > 0 && len(w.former) == 0:
 		w.fail(judge.Failed(Consistent, "", "the engine found %d differences in %d comparisons", s.Mismatches, s.Verified))
 	case s.Verified == 0 && every > 0 && every <= pauseTime/2:
 		w.fail(judge.Failed(Consistent, "", "the engine has made no comparison, and one is due every %v", every))

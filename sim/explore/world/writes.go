@@ -51,6 +51,9 @@ func (w *World[T]) equalTo(key string, value T) store.Revision {
 
 // write draws a value from the step's seed, makes the step's call and judges its result.
 func (w *World[T]) write(s script.Step) {
+	if w.mayMistakeObject(s) {
+		return
+	}
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
 	before := w.newest()
 	a, o, err := w.requestWrite(s, value)
