@@ -51,7 +51,7 @@ func TestDeletion_WaitsForObjectsWithFinalizers(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, "a", c.must(200, "GET", widgetsPath+"/a", "").object().GetName(), "its owner must be able to let it go")
 		c.must(404, "GET", widgetsPath+"/b", "")
-		refused := c.must(405, "POST", widgetsPath, `{"metadata":{"name":"c"}}`)
+		refused := c.must(403, "POST", widgetsPath, `{"metadata":{"name":"c"}}`)
 		require.Contains(t, refused.Body.String(), "terminating")
 		time.Sleep(time.Minute) // of the bubble
 		c.get(widgetsName)

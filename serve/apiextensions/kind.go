@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/watchmill/watchmill/engine"
@@ -142,14 +141,15 @@ func applierOf(version *crd.Definition) func(kind registry.Kind, schema json.Raw
 	}
 }
 
+// errTerminating is why an object cannot be created.
+var errTerminating = errors.New("create not allowed while custom resource definition is terminating")
+
 // admit refuses to create objects of a kind that is being removed.
 func (k *kind) admit(_ context.Context, a *registry.Admission) error {
 	if a.Operation != registry.OperationCreate || k.creations.allowed() {
 		return nil
 	}
-	refused := apierrors.NewMethodNotSupported(a.Kind.GroupResource(), "create")
-	refused.ErrStatus.Message = "create not allowed while custom resource definition is terminating"
-	return refused
+	return errTerminating
 }
 
 // drain gives the watches of the kind their last events, except watches that take longer
