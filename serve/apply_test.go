@@ -149,7 +149,7 @@ func TestPatch_Strategic(t *testing.T) {
 	require.Equal(t, 400, s.do("PATCH", inDefault+"/a", `[]`, "Content-Type", strategicPatch).code)
 	require.Equal(t, 404, s.do("PATCH", inDefault+"/b", `{}`, "Content-Type", strategicPatch).code)
 	strict := s.do("PATCH", inDefault+"/a?fieldValidation=Strict", `{"spec":{"wrong":1}}`, "Content-Type", strategicPatch)
-	require.Equal(t, 400, strict.code)
+	require.Equal(t, 422, strict.code)
 	require.Contains(t, strict.str("message"), "spec.wrong")
 }
 

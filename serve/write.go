@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -11,7 +12,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
@@ -214,9 +217,10 @@ func (c *call) patch(ctx context.Context) error {
 		return err
 	}
 	if err := p.Check(opts); err != nil {
-		return err
+		return unfit(err)
 	}
-	return c.answerChanged(c.resource.Update(ctx, c.key(), func(live registry.Item) ([]byte, error) {
+	var unapplied error
+	item, created, err := c.resource.Update(ctx, c.key(), func(live registry.Item) (patched []byte, err error) {
 		if live.IsZero() {
 			return nil, engine.ErrNotFound
 		}
@@ -224,8 +228,23 @@ func (c *call) patch(ctx context.Context) error {
 		if err != nil {
 			return nil, err
 		}
-		return p.Apply(now)
-	}, opts))
+		patched, unapplied = p.Apply(now)
+		return patched, unapplied
+	}, opts)
+	if unapplied == nil {
+		err = unfit(err)
+	}
+	return c.answerChanged(item, created, err)
+}
+
+// unfit returns the error of a patch that makes something of the object which does not decode as one that the patch
+// is invalid, as in Kubernetes: after that kubectl edit lets its user try again. It returns other errors as they are.
+func unfit(err error) error {
+	bad, is := errors.AsType[*registry.BadRequestError](err)
+	if !is || bad.Cause == nil {
+		return err
+	}
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), field.OmitValueType{}, cut(bad.Reason))})
 }
 
 // answerChanged answers with what an update or an apply has returned.

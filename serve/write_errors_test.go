@@ -60,7 +60,7 @@ func TestErrors_OfWrites(t *testing.T) {
 		{"PATCH", inDefault + "/a", `{}`, "", "415 UnsupportedMediaType"},
 		{"PATCH", inDefault + "/a", `[{"op":"test","path":"/spec/size","value":5}]`, jsonPatch, "422 Invalid"},
 		{"PATCH", inDefault + "/a", `{}`, jsonPatch, "400 BadRequest"},
-		{"PATCH", inDefault + "/a", `{"spec":{"size":"x"}}`, mergePatch, "400 BadRequest"},
+		{"PATCH", inDefault + "/a", `{"spec":{"size":"x"}}`, mergePatch, "422 Invalid"},
 		{"PATCH", inDefault + "/a", `{"metadata":{"resourceVersion":"9999999"},"spec":{"size":2}}`, mergePatch, "409 Conflict"},
 		{"PATCH", inDefault + "/none", `{}`, mergePatch, "404 NotFound"},
 		{"PATCH", inDefault + "/a?force=true", `{}`, mergePatch, "422 Invalid"},

@@ -227,7 +227,8 @@ func TestWrite_RepeatedFieldsOfPatchesAreToldOrRefused(t *testing.T) {
 			return s.do("PATCH", inDefault+"/a?dryRun=All&fieldValidation="+validation, c.body, "Content-Type", c.media)
 		}
 		strict := patch("Strict")
-		require.Equal(t, "400 strict decoding error: "+c.want, fmt.Sprintf("%d %s", strict.code, strict.str("message")))
+		require.Equal(t, ` "" is invalid: patch: Invalid value: strict decoding error: `+c.want, strict.str("message"))
+		require.Equal(t, 422, strict.code)
 		require.Empty(t, patch("Ignore").header.Values("Warning"))
 		for _, validation := range []string{"", "Warn"} {
 			warned := patch(validation)
@@ -237,6 +238,25 @@ func TestWrite_RepeatedFieldsOfPatchesAreToldOrRefused(t *testing.T) {
 	}
 	none := s.do("PATCH", inDefault+"/a?fieldValidation=Strict", "null", "Content-Type", jsonPatch)
 	require.Equal(t, "200 1", fmt.Sprintf("%d %s", none.code, none.str("spec.size")), "it has no operations")
+}
+
+// By the status kubectl edit knows that its user may correct the patch, and by the cause it says why.
+func TestWrite_PatchesWhoseResultIsNoObjectAreInvalid(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	for _, c := range []struct{ query, media, body, want string }{
+		{"?fieldValidation=Strict", mergePatch, `{"spec":{"wrong":2}}`, `strict decoding error: unknown field "spec.wrong"`},
+		{"?fieldValidation=Strict", jsonPatch, `[{"op":"add","path":"/spec/wrong","value":2}]`, `strict decoding error: unknown field "spec.wrong"`},
+		{"", mergePatch, `{"spec":{"size":"x"}}`, "the body is not a valid Widget: "},
+		{"", mergePatch, `{"metadata":{"labels":{"a":1}}}`, "the body is not a valid Widget: "},
+	} {
+		a := s.do("PATCH", inDefault+"/a"+c.query, c.body, "Content-Type", c.media)
+		require.Equal(t, "422 Invalid", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+		require.Equal(t, "FieldValueInvalid patch", a.str("details.causes.0.reason")+" "+a.str("details.causes.0.field"), a.body)
+		require.Contains(t, a.str("details.causes.0.message"), c.want)
+	}
+	require.Equal(t, 400, s.do("PATCH", inDefault+"/a", `{"metadata":{"name":"b"}}`, "Content-Type", mergePatch).code, "it is another object")
+	require.Equal(t, 400, s.do("PATCH", inDefault+"/a", `{"spec":`, "Content-Type", mergePatch).code, "it is no patch")
 }
 
 // Creations and updates have no option force, so that it is ignored like any other unknown one.

@@ -45,7 +45,14 @@ func mergePatches(s *script) {
 	}
 	s.same(patch(mergePatch, "a?force=true", `{"spec":{"size":3}}`))
 	s.same(patch(mergePatch, "a?dryRun=All", `{"spec":{"size":4}}`))
-	s.differ("a patch whose result is not an object is a bad request", patch(mergePatch, "a?fieldValidation=Strict", `{"spec":{"zz":1}}`))
+	s.same(patch(mergePatch, "a?fieldValidation=Strict", `{"spec":{"size":1,"size":2}}`))
+	for _, r := range []request{
+		patch(mergePatch, "a?fieldValidation=Strict", `{"spec":{"zz":1}}`),
+		patch(jsonPatch, "a?fieldValidation=Strict", `[{"op":"add","path":"/spec/zz","value":1}]`),
+		patch(mergePatch, "a", `{"metadata":{"labels":{"a":1}}}`),
+	} {
+		s.differAtReplica("a replica sends the result, which its origin refuses as a body", r)
+	}
 	s.differ("a warning says that the patch has the field twice", patch(mergePatch, "a?fieldValidation=Warn", `{"spec":{"size":1,"size":2}}`))
 	s.differ("a uid that is not the object's is a conflict, as it is for PUT", patch(mergePatch, "a", `{"metadata":{"uid":"1"}}`))
 	s.differUnlessPassedOn("a result of another kind is a bad request", patch(mergePatch, "a", `{"kind":"X"}`))

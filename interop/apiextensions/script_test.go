@@ -65,6 +65,16 @@ func (s *script) differUnlessPassedOn(why string, r request) {
 	}
 }
 
+// differAtReplica is same for a request that a replica answers differently, and says why.
+func (s *script) differAtReplica(why string, r request) {
+	s.Helper()
+	if s.replica {
+		s.differ(why, r)
+	} else {
+		s.same(r)
+	}
+}
+
 // align sends a request that makes the objects of both servers alike again. The answers may differ:
 // an object that only one of them has is deleted, say.
 func (s *script) align(r request) {

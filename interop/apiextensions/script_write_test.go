@@ -130,7 +130,7 @@ func subresources(s *script) {
 		s.same(r)
 	}
 	s.differUnlessPassedOn("the error is of the field that the client has written", put("a/scale", scale("a", ``, -3)))
-	s.differ("a patch whose result is not an object is a bad request", patch(mergePatch, "a/scale", `{"spec":{"replicas":"x"}}`))
+	s.differAtReplica("a replica sends the result, which its origin refuses as a body", patch(mergePatch, "a/scale", `{"spec":{"replicas":"x"}}`))
 	s.differUnlessPassedOn("a conflict over a scale is one, and no failure of the server", applyTo("a/scale", "fieldManager=hpa", scale("a", ``, 9)))
 	s.same(patch(mergePatch, "a/status", `{"metadata":{"labels":{"x":"z"},"finalizers":["a.b/c"]},"status":{"size":97}}`))
 	s.same(applyTo("a/status", "fieldManager=st", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","labels":{"no":"no"}},"status":{"selector":"x=y"}}`))
