@@ -3,6 +3,8 @@ package interop_test
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -125,5 +127,20 @@ func TestKubectl_Watches(t *testing.T) {
 		read(`^MODIFIED +w0000 +7 `)
 		k.run("delete", "widget", "w0000")
 		read(`^DELETED +w0000 +7 `)
+	})
+}
+
+// The first time the editor writes a field that the kind does not have, and the second time it corrects it.
+func TestKubectl_EditLetsItsUserCorrectAMistake(t *testing.T) {
+	editor := filepath.Join(t.TempDir(), "editor")
+	require.NoError(t, os.WriteFile(editor, []byte(`#!/bin/sh
+if grep -q wrong: "$1"; then sed -e '/wrong:/d' -e 's/size: 1/size: 2/'; else awk '{print} /^spec:/ {print "  wrong: 1"}'; fi <"$1" >"$1.new"
+cat "$1.new" >"$1"
+`), 0o700))
+	t.Setenv("KUBE_EDITOR", editor)
+	withEachKubectl(t, func(t *testing.T, _ *server, k *kubectl) {
+		k.with(manifest("a", "1"), "apply", "-f", "-")
+		require.Contains(t, k.run("edit", "widget", "a"), "widget.example.com/a edited")
+		require.Equal(t, "2", k.run("get", "widget", "a", "-o", "jsonpath={.spec.size}"))
 	})
 }
