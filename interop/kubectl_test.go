@@ -144,3 +144,18 @@ cat "$1.new" >"$1"
 		require.Equal(t, "2", k.run("get", "widget", "a", "-o", "jsonpath={.spec.size}"))
 	})
 }
+
+// What kubectl prints of several objects is a v1 List, even if the server has no kinds in v1.
+func TestKubectl_AppliesWhatItHasPrinted(t *testing.T) {
+	withEachKubectl(t, func(t *testing.T, _ *server, k *kubectl) {
+		for _, name := range []string{"a", "b"} {
+			k.with(manifest(name, "1"), "create", "-f", "-")
+		}
+		saved := k.run("get", "widgets", "-o", "yaml")
+		k.run("delete", "widgets", "--all")
+		require.Equal(t, "widget.example.com/a created\nwidget.example.com/b created\n", k.with(saved, "apply", "-f", "-"))
+		require.Equal(t, "a b", k.run("get", "widgets", "-o", "jsonpath={.items[*].metadata.name}"))
+		require.Contains(t, k.with(saved, "delete", "-f", "-"), `"b" deleted`)
+		require.Equal(t, "widget.example.com/a created\nwidget.example.com/b created\n", k.with(saved, "create", "-f", "-"))
+	})
+}

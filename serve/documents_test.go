@@ -32,7 +32,8 @@ func TestDiscovery_Aggregated(t *testing.T) {
 		require.Equal(t, "APIGroupDiscoveryList apidiscovery.k8s.io/v2", a.str("kind")+" "+a.str("apiVersion"))
 		require.Equal(t, "Accept", a.header.Get("Vary"))
 	}
-	require.Equal(t, "[]", s.get("/api", "Accept", acceptAggregated).str("items"))
+	core := s.get("/api", "Accept", acceptAggregated)
+	require.Equal(t, " v1 []", core.str("items.0.metadata.name")+" "+core.str("items.0.versions.0.version")+" "+core.str("items.0.versions.0.resources"), "of which clients know the kind List")
 	a := s.get("/apis", "Accept", acceptAggregated)
 	r := "items.0.versions.0.resources.0."
 	require.Equal(t, "example.com v1 widgets widget Namespaced Widget [wd] [all] status", strings.Join([]string{
@@ -44,7 +45,8 @@ func TestDiscovery_Aggregated(t *testing.T) {
 
 func TestDiscovery_Plain(t *testing.T) {
 	s := newServer(t)
-	require.Equal(t, "APIVersions", s.get("/api").str("kind"))
+	require.Equal(t, "APIVersions [v1]", s.get("/api").str("kind")+" "+s.get("/api").str("versions"))
+	require.Equal(t, "APIResourceList v1 []", s.get("/api/v1").str("kind")+" "+s.get("/api/v1").str("groupVersion")+" "+s.get("/api/v1").str("resources"))
 	require.Equal(t, "example.com/v1", s.get("/apis").str("groups.0.preferredVersion.groupVersion"))
 	require.Equal(t, "APIGroup example.com", s.get("/apis/example.com").str("kind")+" "+s.get("/apis/example.com").str("name"))
 	list := s.get("/apis/example.com/v1")
@@ -59,7 +61,7 @@ func TestDocuments_AreListedAtTheRoot(t *testing.T) {
 	for path := range strings.FieldsSeq(strings.Trim(s.get("/").str("paths"), "[]")) {
 		require.Equal(t, 200, s.get(path).code, path)
 	}
-	require.Equal(t, "/api /apis /apis/example.com /apis/example.com/v1 /healthz /healthz/ping", strings.Join(strings.Fields(strings.Trim(s.get("/").str("paths"), "[]"))[:6], " "))
+	require.Equal(t, "/api /api/v1 /apis /apis/example.com /apis/example.com/v1 /healthz /healthz/ping", strings.Join(strings.Fields(strings.Trim(s.get("/").str("paths"), "[]"))[:7], " "))
 	require.Contains(t, s.get("/").body, `"/openapi/v3/apis/example.com/v1","/readyz"`)
 	require.Equal(t, 405, s.do("POST", "/", "").code)
 }

@@ -3,8 +3,10 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/watchmill/watchmill/registry"
 )
@@ -16,6 +18,9 @@ const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupD
 func (c *Catalog) addDiscovery(groups []group) {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
 	core, named := splitCore(groups)
+	if len(core) == 0 {
+		core = emptyCore
+	}
 	for _, g := range named {
 		one := g.plain()
 		list.Groups = append(list.Groups, one)
@@ -24,7 +29,7 @@ func (c *Catalog) addDiscovery(groups []group) {
 	}
 	c.add("/apis", list)
 	c.add("/api", coreVersions(core))
-	for _, g := range groups {
+	for _, g := range slices.Concat(core, named) {
 		for _, v := range g.versions {
 			c.add(v.path(), v.plain())
 		}
@@ -32,6 +37,10 @@ func (c *Catalog) addDiscovery(groups []group) {
 	c.Aggregated["/apis"] = NewDocument(aggregatedList(named), aggregatedType)
 	c.Aggregated["/api"] = NewDocument(aggregatedList(core), aggregatedType)
 }
+
+// emptyCore is the core group of a server that has no kinds in it. Clients take v1 List for one of its kinds, by
+// which kubectl prints several objects, and only if they have discovered the version, they read such lists.
+var emptyCore = []group{{versions: []groupVersion{{GroupVersion: schema.GroupVersion{Version: "v1"}}}}}
 
 // splitCore separates the core group, if it is there, from the others. It is the first, as
 // its name is empty.
@@ -143,7 +152,7 @@ func aggregatedList(groups []group) discoveryList {
 	for _, g := range groups {
 		one := discoveryGroup{Metadata: discoveryName{g.name}}
 		for _, v := range g.versions {
-			version := discoveryVersion{Version: v.Version, Freshness: "Current"}
+			version := discoveryVersion{Version: v.Version, Resources: []discoveryResource{}, Freshness: "Current"}
 			for _, k := range v.kinds {
 				version.Resources = append(version.Resources, k.aggregated())
 			}
