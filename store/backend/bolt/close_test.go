@@ -25,8 +25,8 @@ func TestClose_FreesTheSpaceOfDiscardedHistory(t *testing.T) {
 	f, disk := newFaulty(t)
 	f.flicker("a", 30)
 	last := f.remove("a").Revision
-	full := journaltest.Fault{Err: &journal.FullError{Path: f.path}}
-	disk.Add(journaltest.Fault{}, full, full) // of the floor, of the records, and of fewer of them
+	disk.Add(journaltest.Fault{}) // of the floor
+	disk.Add(tooFullToDelete(f.path)...)
 	require.NoError(t, f.Compact(f.ctx, last))
 	f.file.Settle()
 	info, err := f.file.Info()
@@ -48,8 +48,8 @@ func TestClose_FreesTheSpaceOfDiscardedHistory(t *testing.T) {
 func TestClose_DeletesNothingOfAFileThatIsNotToBeWritten(t *testing.T) {
 	f, disk := newFaulty(t)
 	last := f.flicker("a", 30).Revision
-	full := journaltest.Fault{Err: &journal.FullError{Path: f.path}}
-	disk.Add(journaltest.Fault{}, full, full) // of the floor, of the records, and of fewer of them
+	disk.Add(journaltest.Fault{}) // of the floor
+	disk.Add(tooFullToDelete(f.path)...)
 	require.NoError(t, f.Compact(f.ctx, last))
 	f.file.Settle()
 	f.close()

@@ -67,9 +67,9 @@ func (b *Backend) Places() (int, error) {
 // SetFullTrims sets how a write for which there is no space deletes history before it is tried
 // again, until restore is called.
 func SetFullTrims(records, trims int) (restore func()) {
-	budget, n := fullBudget, fullTrims
-	fullBudget, fullTrims = journal.Budget{Records: records}, trims
-	return func() { fullBudget, fullTrims = budget, n }
+	r, n := fullRecords, fullTrims
+	fullRecords, fullTrims = records, trims
+	return func() { fullRecords, fullTrims = r, n }
 }
 
 // StopUpkeep leaves the history that is discarded from now on in the file.

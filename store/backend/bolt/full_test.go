@@ -2,7 +2,9 @@ package bolt_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,12 +55,73 @@ func TestWrite_GivesUpHistoryForSpace(t *testing.T) {
 	require.Equal(t, before, f.list(backend.ListOptions{}))
 }
 
+// fillUp writes new objects until there is no space, and returns how many.
+func (f *fixture) fillUp(text string) (objects int) {
+	f.Helper()
+	for {
+		_, err := f.Put(f.ctx, draft(fmt.Sprint("full ", objects), text), nil, backend.PutOptions{})
+		if err != nil {
+			require.ErrorIs(f, err, backend.ErrFull)
+			return objects
+		}
+		objects++
+		require.Less(f, objects, 1000)
+	}
+}
+
+// History can be deleted though the objects that it has changed are spread over the whole file, so that deleting many
+// records at once would change more pages than there are: it is deleted in smaller steps, in space that no write takes.
+func TestWrite_GivesUpHistoryThatIsSpreadOverTheFile(t *testing.T) {
+	const objects = 180 // four fifths of what fits
+	f := newFixture(t, func(f *fixture) {
+		f.opts.MaxBytes = leastMaxBytes
+		f.cfg.Retain = store.WindowLimits{MinEvents: 10}
+	})
+	text, random := strings.Repeat("x", scaled(1000)), rand.New(rand.NewPCG(1, 2))
+	for i := range objects {
+		f.put(fmt.Sprint("k", i), text)
+	}
+	for range 300 {
+		f.put(fmt.Sprint("k", random.IntN(objects)), text)
+	}
+	f.file.Settle()
+	b, err := f.Bounds()
+	require.NoError(t, err)
+	require.Equal(t, b.Floor, b.Trimmed)
+	require.Len(t, f.list(backend.ListOptions{}), objects)
+}
+
+// Objects can be removed from a file that is full, though all of its history is to be kept, and once some of that may
+// go, there is space again.
+func TestRemove_SucceedsInAFullFile(t *testing.T) {
+	for _, size := range []int{1000, 5000, 20_000} {
+		f := newFixture(t, func(f *fixture) { f.opts.MaxBytes = leastMaxBytes })
+		text := strings.Repeat("x", scaled(size))
+		objects := f.fillUp(text)
+		for i := range min(objects, 100) {
+			f.remove(fmt.Sprint("full ", i))
+		}
+		require.NoError(t, f.Compact(f.ctx, f.revision()))
+		f.file.Settle()
+		b, err := f.Bounds()
+		require.NoError(t, err)
+		require.Equal(t, b.Floor, b.Trimmed)
+		f.put("new", text)
+	}
+}
+
+// tooFullToDelete are the faults of a disk that has no space even for the deletion of a single record of history, after
+// each try with more: as many as a transaction may delete, then 256, and half of that each time.
+func tooFullToDelete(path string) []journaltest.Fault {
+	return slices.Repeat([]journaltest.Fault{{Err: &bolt.FullError{Path: path, Cause: syscall.ENOSPC}}}, 2+8)
+}
+
 // A disk that was full for a moment keeps no history that was discarded.
 func TestCompact_DeletesHistoryOnceThereIsSpace(t *testing.T) {
 	f, disk := newFaulty(t)
 	last := f.flicker("a", 80).Revision
-	full := journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}}
-	disk.Add(journaltest.Fault{}, full, full)
+	disk.Add(journaltest.Fault{}) // of the floor
+	disk.Add(tooFullToDelete(f.path)...)
 	require.NoError(t, f.Compact(f.ctx, last))
 	f.file.Settle()
 	b, err := f.Bounds()

@@ -25,7 +25,7 @@ type Options struct {
 	SnapshotTimeout time.Duration
 	// MaxBytes is the largest size of the file, at least 512 KiB, and 128 of the system's pages
 	// where these have more than 4 KiB; zero means no limit but the disk's. A sixteenth of it is
-	// reserved for discarding history. A process of 32 bits has no file of 2 GiB, whatever the
+	// reserved for discarding history, of which the removal of objects may use half. A process of 32 bits has no file of 2 GiB, whatever the
 	// limit.
 	MaxBytes int64
 	// ShrinkAt is the part of the file, between 0 and 1, that must be unused for

@@ -116,21 +116,40 @@ func (b *Backend) tidy(stopped func() bool) error {
 	return b.trimToFloor(stopped)
 }
 
-// trimToFloor deletes the records of discarded history, fewer at once if there is no space.
+// trimToFloor deletes the records of discarded history.
 func (b *Backend) trimToFloor(stopped func() bool) error {
-	budget := journal.Budget{}
+	d := deleting{backend: b}
 	for more := true; more && !stopped(); {
-		t, err := b.file.journal.Trim(b.name, budget)
-		switch {
-		case errors.Is(err, backend.ErrFull) && budget != fullBudget:
-			budget = fullBudget
-		case err != nil:
+		t, err := d.trim()
+		if err != nil {
 			return err
-		default:
-			more = t.More
 		}
+		more = t.More
 	}
 	return nil
+}
+
+// deleting deletes records of discarded history in several transactions. Deleting takes space, too, for the pages that
+// it changes, of which each record may be on another: if there is too little, it deletes fewer at once, down to one.
+type deleting struct {
+	backend *Backend
+	// records is how many the next transaction deletes; zero for the journal's default.
+	records int
+}
+
+func (d *deleting) trim() (journal.Trimmed, error) {
+	for {
+		t, err := d.backend.file.journal.Trim(d.backend.name, journal.Budget{Records: d.records})
+		switch {
+		case !errors.Is(err, backend.ErrFull) || d.records == 1:
+			d.records = min(2*d.records, fullRecords) // there is more space by now
+			return t, err
+		case d.records == 0:
+			d.records = fullRecords
+		default:
+			d.records /= 2
+		}
+	}
 }
 
 // trimByAge discards history that is old enough, when the alarm rings, so that history
@@ -266,9 +285,8 @@ func (f *File) makeSpace() bool {
 	return freed
 }
 
-// fullBudget bounds a trim while there is no space: deleting takes space, too, for the
-// pages that it changes.
-var fullBudget = journal.Budget{Records: 256}
+// fullRecords is how many records of history a trim deletes at first while there is no space.
+var fullRecords = 256
 
 // fullTrims is how many of such trims, of two syncs each, a write waits for before it is tried
 // again.
@@ -310,8 +328,9 @@ func (b *Backend) discardSpare() (deleted bool, err error) {
 
 // trimSome trims while there is no space, fullTrims times at most.
 func (b *Backend) trimSome() (last journal.Trimmed, err error) {
+	d := deleting{backend: b, records: fullRecords}
 	for more, n := true, 0; more && n < fullTrims; n++ {
-		t, err := b.file.journal.Trim(b.name, fullBudget)
+		t, err := d.trim()
 		if err != nil {
 			return last, err
 		}

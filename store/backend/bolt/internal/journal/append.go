@@ -50,15 +50,22 @@ func (f *File) Append(b Batch) error {
 	if err != nil {
 		return err
 	}
-	maxBytes := f.opts.MaxBytes
-	if maxBytes > 0 && len(b.Entries) > 0 {
-		maxBytes = max(1, maxBytes-f.headroom())
-	}
-	if err := f.updateWithin(maxBytes, func(tx *bbolt.Tx) error { return b.write(tx, changed) }); err != nil {
+	if err := f.updateWith(b.needs(), func(tx *bbolt.Tx) error { return b.write(tx, changed) }); err != nil {
 		return err
 	}
 	f.learn(changed)
 	return nil
+}
+
+// needs returns the space that the records of a batch need.
+func (b Batch) needs() space {
+	s := space{deletions: true}
+	for i := range b.Entries {
+		data := b.Entries[i].Data
+		s.bytes += int64(len(data))
+		s.deletions = s.deletions && len(data) > 4 && Kind(data[4]&kindMask) == Delete
+	}
+	return s
 }
 
 // plan returns the logs as a batch will leave them, or an error if it does not continue

@@ -17,16 +17,40 @@ import (
 // update runs fn in a transaction and commits it. If fn fails, nothing is written and the
 // error is returned unchanged; for a commit that fails see commitFailed. The caller holds
 // f.writing.
-func (f *File) update(fn func(tx *bbolt.Tx) error) error {
-	return f.updateWithin(f.opts.MaxBytes, fn)
+func (f *File) update(fn func(tx *bbolt.Tx) error) error { return f.updateWith(space{}, fn) }
+
+// space is what new records need: that many bytes, zero if there are none.
+type space struct {
+	bytes int64
+	// deletions: all of them are deletions.
+	deletions bool
 }
 
 // headroom is how many of MaxBytes new records may not use, since discarding history
-// takes space, too.
-func (f *File) headroom() int64 { return max(f.opts.MaxBytes/16, 16*int64(f.db.Info().PageSize)) }
+// takes space, too. Deletions may use half of it, since they make space in the end.
+func (f *File) headroom(s space) int64 {
+	most := max(f.opts.MaxBytes/16, 16*int64(f.db.Info().PageSize))
+	if s.deletions {
+		return most / 2
+	}
+	return most
+}
 
-// updateWithin is update in a file that may grow to maxBytes, where zero means no limit.
-func (f *File) updateWithin(maxBytes int64, fn func(tx *bbolt.Tx) error) error {
+// maxSize returns how large the file may be with new records, where zero means no limit, and whether
+// there is space for them. The pages that are free belong to the headroom, too: once history was discarded, the
+// file has grown into it.
+func (f *File) maxSize(tx *bbolt.Tx, s space) (size int64, fits bool) {
+	if f.opts.MaxBytes == 0 || s.bytes == 0 {
+		return f.opts.MaxBytes, true
+	}
+	stats := f.db.Stats()
+	free := int64(stats.FreePageN+stats.PendingPageN)*int64(f.db.Info().PageSize) + max(0, f.opts.MaxBytes-tx.Size())
+	headroom := f.headroom(s)
+	return max(1, f.opts.MaxBytes-headroom), s.bytes <= free-headroom
+}
+
+// updateWith is update with new records.
+func (f *File) updateWith(s space, fn func(tx *bbolt.Tx) error) error {
 	if err := f.writable(); err != nil {
 		return err
 	}
@@ -38,7 +62,12 @@ func (f *File) updateWithin(maxBytes int64, fn func(tx *bbolt.Tx) error) error {
 			return err
 		}
 		id = tx.ID()
-		f.db.AllocSize, f.db.MaxSize = f.allocSize(tx.Size()), asInt(maxBytes)
+		maxSize, fits := f.maxSize(tx, s)
+		if !fits {
+			inside = &FullError{Path: f.path, Cause: berrors.ErrMaxSizeReached}
+			return tx.Rollback()
+		}
+		f.db.AllocSize, f.db.MaxSize = f.allocSize(tx.Size()), asInt(maxSize)
 		if inside = fn(tx); inside != nil {
 			return tx.Rollback()
 		}
