@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -222,9 +223,7 @@ func engineConfig[T any, P Ptr[T]](c *Config[T]) engine.Config[T] {
 		e.Fields[name] = func(v T) string { return get(&v) }
 	}
 	e.Equal = equalOf[T, P]()
-	if e.Name == "" {
-		e.Name = kind.GroupResource().String()
-	}
+	e.Name = cmp.Or(e.Name, kind.GroupResource().String())
 	return e
 }
 

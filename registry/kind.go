@@ -75,12 +75,7 @@ func (k Kind) Key(namespace, name string) string {
 func (k Kind) withDefaults() Kind {
 	k.ShortNames, k.Categories = slices.Clone(k.ShortNames), slices.Clone(k.Categories)
 	lower := strings.ToLower(k.Kind)
-	if k.Singular == "" {
-		k.Singular = lower
-	}
-	if k.Plural == "" {
-		k.Plural = plural(lower)
-	}
+	k.Singular, k.Plural = cmp.Or(k.Singular, lower), cmp.Or(k.Plural, plural(lower))
 	return k
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -99,9 +100,7 @@ func (d *documents) serve(c *call) error {
 
 // versionInfo is the answer to /version.
 func versionInfo(version string) map[string]string {
-	if version == "" {
-		version = ProtocolVersion
-	}
+	version = cmp.Or(version, ProtocolVersion)
 	parts := append(strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3), "", "")
 	return map[string]string{
 		"major": parts[0], "minor": parts[1], "gitVersion": version, "gitCommit": "", "gitTreeState": "",

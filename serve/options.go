@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -264,9 +265,7 @@ func (c *call) checkDryRun(values []string) (bool, error) {
 
 // invalidOption is the answer to a write option that is wrong.
 func (c *call) invalidOption(wrong *field.Error) error {
-	kind := map[string]string{"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}[c.req.Verb]
-	if kind == "" {
-		kind = "DeleteOptions"
-	}
-	return apierrors.NewInvalid(schema.GroupKind{Group: metaGroup, Kind: kind}, "", field.ErrorList{wrong})
+	kinds := map[string]string{"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+	kind := schema.GroupKind{Group: metaGroup, Kind: cmp.Or(kinds[c.req.Verb], "DeleteOptions")}
+	return apierrors.NewInvalid(kind, "", field.ErrorList{wrong})
 }

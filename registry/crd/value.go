@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -164,9 +165,7 @@ func checkMetadata(value any, at *field.Path) field.ErrorList {
 	if err != nil {
 		return field.ErrorList{field.Invalid(at, value, err.Error())}
 	}
-	if m.Name == "" {
-		m.Name = "unnamed"
-	}
+	m.Name = cmp.Or(m.Name, "unnamed")
 	return validation.ValidateObjectMeta(&m, m.Namespace != "", checkSegment, at)
 }
 

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -84,12 +85,7 @@ func (c *Config[T]) validate() error {
 
 // withDefaults returns c with defaults for the zero fields that say how much to explore.
 func (c Config[T]) withDefaults() Config[T] {
-	if c.Steps == 0 {
-		c.Steps = DefaultSteps
-	}
-	if c.Workers == 0 {
-		c.Workers = runtime.GOMAXPROCS(0)
-	}
+	c.Steps, c.Workers = cmp.Or(c.Steps, DefaultSteps), cmp.Or(c.Workers, runtime.GOMAXPROCS(0))
 	if c.Seeds == 0 && c.For == 0 {
 		c.Seeds = DefaultSeeds
 	}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -113,10 +114,7 @@ func Reason(err error) error {
 // Such a watch still delivers its backlog, up to its buffer; so what counts is the
 // position of its consumer before that many events.
 func (r *Record[T]) MayExpire(floor store.Revision) bool {
-	kept := r.Options.Buffer
-	if kept == 0 {
-		kept = watcher.DefaultBuffer
-	}
+	kept := cmp.Or(r.Options.Buffer, watcher.DefaultBuffer)
 	return r.after(max(0, len(r.Events)-kept)) < floor
 }
 
