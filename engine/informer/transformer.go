@@ -107,12 +107,7 @@ func (t *transformer) failure() error {
 func (t *transformer) quarantined() []quarantined {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	list := make([]quarantined, 0, len(t.failing))
-	for _, q := range t.failing {
-		list = append(list, q)
-	}
-	slices.SortFunc(list, func(a, b quarantined) int { return cmp.Compare(a.object.Key, b.object.Key) })
-	return list
+	return slices.SortedFunc(maps.Values(t.failing), func(a, b quarantined) int { return cmp.Compare(a.object.Key, b.object.Key) })
 }
 
 // same reports whether two states under one key are of the same object.
