@@ -65,6 +65,10 @@ func TestParse_MemoryIsBoundedForHostileFiles(t *testing.T) {
 	for depth := range 18 {
 		fmt.Fprintf(&nested, "%s%s:\n", strings.Repeat(" ", depth), name)
 	}
+	var indented strings.Builder
+	for depth := range 21 {
+		fmt.Fprintf(&indented, "%sa:\n", strings.Repeat(" ", depth))
+	}
 	for _, c := range []struct {
 		beginning, piece, says string
 	}{
@@ -76,6 +80,10 @@ func TestParse_MemoryIsBoundedForHostileFiles(t *testing.T) {
 		{nested.String() + strings.Repeat(" ", 19) + "[", "a,", "sequence end token ']' not found"},
 		{"watchers: [", "{},", "sequence end token ']' not found"},
 		{"watchers:\n", "- a\n", "watchers[0]: has no fields"},
+		{indented.String(), "#", "f.yaml:21:22: more than 20 lists and mappings"},
+		{"[", "[],[", "f.yaml:1:78: more than 20 lists and mappings"},
+		{"[", "? ", "more than 20 lists and mappings"},
+		{"[", "- ", "more than 20 lists and mappings"},
 		{"about: |+\n ", "\n", "f.yaml:102:1: there are more than 100 blank lines in a row; leave them out"},
 		{"about: >\n ", " \r\n", "f.yaml:102:1: there are more than 100 blank lines in a row; leave them out"},
 		{"", "&a ", "f.yaml:1:"},
@@ -106,6 +114,16 @@ func TestParse_DepthIsThatOfTheTree(t *testing.T) {
 		_, err = scenario.Parse("f.yaml", condition(9))
 		require.ErrorContains(t, err, "more than 20 lists and mappings are within each other", "%s", name)
 	}
+}
+
+// Names and values have their limits, and lists that have ended do not count as around others.
+func TestParse_AcceptsWhatIsAsLargeAsItMayBe(t *testing.T) {
+	name := strings.Repeat("k", 128)
+	s, err := scenario.Parse("f.yaml", []byte("about: "+strings.Repeat("x", 4096)+"\nobjects: {labels: {"+name+": 3}}\nwatchers: ["+strings.Repeat("{},", 50)+"{}]"))
+	require.NoError(t, err)
+	require.Len(t, s.About, 4096)
+	require.Equal(t, 3, s.Objects.Labels[name])
+	require.Len(t, s.Watchers, 51)
 }
 
 // Each alias is short, and its value is larger than that of the alias before.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -29,10 +30,12 @@ func TestShipped_ResolveInBothSizes(t *testing.T) {
 		require.LessOrEqual(t, small.Duration+small.Settle, 10*time.Second, name)
 		require.Less(t, small.Duration, full.Duration, name)
 		require.NotEqual(t, full.Hash, small.Hash, name)
+		require.Equal(t, []bool{false, true}, []bool{full.IsSmall, small.IsSmall}, name)
 		require.NotEmpty(t, full.Checks, name)
 	}
 	_, err := scenario.Shipped("kubelet")
 	require.ErrorIs(t, err, scenario.ErrInvalid)
+	require.ErrorContains(t, err, "there is no shipped scenario kubelet;")
 	require.ErrorContains(t, err, "kubelets")
 }
 
@@ -48,6 +51,28 @@ func TestShipped_KubeletsIsAsLargeAsPromised(t *testing.T) {
 		seen[plan.Select(plan.Watchers[0], i).Fields] = true
 	}
 	require.Len(t, seen, 5000, "each watches a node of its own")
+}
+
+// Each member of a group selects what its templates are for its number.
+func TestPlan_FillsTemplatesInForEachMember(t *testing.T) {
+	s := scenario.Scenario{
+		Objects:   scenario.Objects{Count: 3, Namespaces: 2, Fields: map[string]int{"node": 2}, Labels: map[string]int{"app": 3}},
+		Watchers:  []scenario.Watcher{{Labels: "app={app}", Fields: "node={node}"}, {Key: "{key}"}},
+		Readers:   []scenario.Reader{{Rate: 1, Labels: "app={app}", Fields: "node={node}", Prefix: "{namespace}"}},
+		Informers: []scenario.Informer{{Prefix: "{namespace}/part-{i}"}},
+	}
+	plan, err := s.Resolve(scenario.Options{})
+	require.NoError(t, err)
+	require.Equal(t, scenario.Selection{Labels: "app=app-1", Fields: "node=node-0"}, plan.Select(plan.Watchers[0], 4))
+	require.Equal(t, scenario.Selection{Key: "ns-1/obj-1"}, plan.Select(plan.Watchers[1], 4))
+	require.Equal(t, scenario.Selection{Labels: "app=app-2", Fields: "node=node-1", Prefix: "ns-1"}, plan.SelectRead(plan.Readers[0], 5))
+	require.Equal(t, scenario.Selection{Prefix: "ns-0/part-6"}, plan.SelectInformer(plan.Informers[0], 6))
+
+	s.Objects.Namespaces = 0
+	plan, err = s.Resolve(scenario.Options{})
+	require.NoError(t, err)
+	require.Equal(t, scenario.Selection{Prefix: "ns-0/part-1"}, plan.SelectInformer(plan.Informers[0], 1), "there is one namespace")
+	require.Equal(t, scenario.Selection{Key: "ns-0/obj-1"}, plan.Select(plan.Watchers[1], 1))
 }
 
 // Explain prints a scenario that gives the same plan.
@@ -138,6 +163,8 @@ func TestPlan_IsTheSameForTheSameLoad(t *testing.T) {
 	s := scenario.Scenario{Name: "a", Watchers: []scenario.Watcher{{}}}
 	other := scenario.Scenario{Name: "b", About: "It is one.", Watchers: s.Watchers, Assert: []scenario.Assertion{"lost = 0"}}
 	require.Equal(t, hash(s), hash(other))
+	other.Objects = scenario.Objects{Fields: map[string]int{}, Index: []string{}}
+	require.Equal(t, hash(s), hash(other), "what is empty is left out")
 	other.Settle = time.Second
 	require.NotEqual(t, hash(s), hash(other))
 }
@@ -146,8 +173,14 @@ func TestResolve_ErrorsNameTheFieldAndTheFix(t *testing.T) {
 	_, err := (&scenario.Scenario{Writers: []scenario.Writer{{Rate: -1}}}).Resolve(scenario.Options{})
 	require.ErrorIs(t, err, scenario.ErrInvalid)
 	require.EqualError(t, err, "writers[0].rate: is negative: -1; write how many per second, such as 500")
-	_, err = (&scenario.Scenario{Watchers: []scenario.Watcher{{}}}).Resolve(scenario.Options{Duration: -1})
-	require.ErrorIs(t, err, scenario.ErrInvalid)
+	for _, d := range []time.Duration{-1, scenario.MaxDuration + 1} {
+		_, err = (&scenario.Scenario{Watchers: []scenario.Watcher{{}}}).Resolve(scenario.Options{Duration: d})
+		require.ErrorIs(t, err, scenario.ErrInvalid)
+		require.EqualError(t, err, "Options.Duration: is "+d.String()+"; write one from 0 to 24h0m0s")
+	}
+	empty := scenario.Fault{Kind: scenario.FaultFail, When: scenario.Not(scenario.And(nil))}
+	_, err = (&scenario.Scenario{Watchers: []scenario.Watcher{{}}, Faults: []scenario.Fault{empty}}).Resolve(scenario.Options{})
+	require.EqualError(t, err, "faults[0].when.not.and[0]: is empty; write a condition, such as operation: list")
 }
 
 // However short the load is made, what is over at a time does not go on until the end.
@@ -274,6 +307,17 @@ func TestLoad_FilesAreFoundAndNamed(t *testing.T) {
 		n++
 	}
 	require.Equal(t, 1, n, "the trace is beside the file")
+	past := filepath.Join(dir, "past.ndjson")
+	require.Equal(t, past, plan.TraceFile(plan.Writers[0]))
+
+	write("watchers: [{}]\nwriters: [{rate: 1}, {trace: git-history}, {trace: " + strconv.Quote(past) + "}]\n")
+	s, err = scenario.Load(file)
+	require.NoError(t, err)
+	plan, err = s.Resolve(scenario.Options{})
+	require.NoError(t, err)
+	require.Empty(t, plan.TraceFile(plan.Writers[0]))
+	require.Empty(t, plan.TraceFile(plan.Writers[1]), "it is no file")
+	require.Equal(t, past, plan.TraceFile(plan.Writers[2]))
 
 	_, err = scenario.Load(filepath.Join(dir, "none.yaml"))
 	require.ErrorIs(t, err, os.ErrNotExist)
