@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -167,7 +168,7 @@ func spots(x, y scale, format func(float64) string, all []series) (columns []spo
 			}
 		}
 		columns = append(columns, spot{
-			X: left, Width: max(1, right-left), Middle: xPosition(x, xs[i]), Y: yPosition(y, all[0].ys[i]), Text: strings.Join(values, ", "),
+			X: left, Width: max(1, right-left), Middle: xPosition(x, xs[i]), Y: yPosition(y, all[0].ys[i]), Text: cmp.Or(strings.Join(values, ", "), "none"),
 		})
 	}
 	return columns
@@ -242,7 +243,12 @@ func roundStep(step float64) float64 {
 
 // elapsed returns a scale of times from zero to exactly end.
 func elapsed(end float64) scale {
-	s := stepped(end, roundStep(end/4), func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) })
+	s := stepped(end, roundStep(end/4), func(v float64) string {
+		if v >= 1e4 { // which would have an exponent
+			return brief(v)
+		}
+		return strconv.FormatFloat(v, 'g', 4, 64)
+	})
 	s.caption = "seconds since the load began"
 	if end > 0 {
 		s.at = func(v float64) float64 { return v / end }
