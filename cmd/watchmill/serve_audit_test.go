@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,14 +38,16 @@ func TestServe_WritesAnAuditLog(t *testing.T) {
 		var l struct {
 			Time, User, From, Verb, Resource, Namespace, Name, Path string
 			Code                                                    int
+			Seconds                                                 float64
 		}
 		require.NoError(t, json.Unmarshal([]byte(line), &l))
 		require.NotEmpty(t, l.Time)
 		require.Contains(t, l.From, "127.0.0.1:")
-		got = append(got, strings.Join([]string{l.User, l.Verb, l.Resource, l.Namespace, l.Name, l.Path}, " "))
+		require.Positive(t, l.Seconds)
+		got = append(got, fmt.Sprint(l.Code, " ", strings.Join([]string{l.User, l.Verb, l.Resource, l.Namespace, l.Name, l.Path}, " ")))
 	}
 	require.Equal(t, []string{
-		"alice create widgets default a ", "system:anonymous get widgets default a ", "system:anonymous get    /apis", "alice delete widgets default a ",
+		"201 alice create widgets default a ", "401 system:anonymous get widgets default a ", "401 system:anonymous get    /apis", "200 alice delete widgets default a ",
 	}, got)
 }
 

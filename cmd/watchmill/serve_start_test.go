@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -43,6 +47,42 @@ func TestServe_IsInterruptedWhileItOpensItsStorage(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	close(read)
 	<-closed
+}
+
+// What storage says is told with the flag that has named it, unless it names a flag itself.
+func TestServe_NamesTheFlagOfStorageThatCannotBeOpened(t *testing.T) {
+	for want, problem := range map[string]error{
+		"--data: it has no tape":                      errors.New("it has no tape"),
+		"invalid configuration: --data is on a shelf": &engine.ConfigError{Field: "--data", Problem: "is on a shelf"},
+	} {
+		tape := func(context.Context, string, string, store.Schema) (backend.Backend, error) { return nil, problem }
+		for _, opts := range []server.Options{{CRDs: []string{manifests}}, {AllowCRDs: true}} {
+			opts.Listen, opts.Data, opts.Storages, opts.Out, opts.Log = "127.0.0.1:0", "tape:reel", server.Storages{"tape": tape}, io.Discard, io.Discard
+			require.EqualError(t, server.Run(t.Context(), opts), want)
+		}
+	}
+}
+
+// A kubeconfig of another program, which has come into being while the storage was opened, stays. A server
+// without its own would not be found.
+func TestServe_EndsIfItCannotWriteItsKubeconfig(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "config")
+	slow := func(_ context.Context, _, _ string, schema store.Schema) (backend.Backend, error) {
+		if err := os.WriteFile(config, []byte("mine"), 0o600); err != nil {
+			return nil, err
+		}
+		return memory.New(schema, memory.Options{})
+	}
+	out := newServedOutput()
+	err := server.Run(t.Context(), server.Options{
+		CRDs: []string{manifests}, Listen: "127.0.0.1:0", Data: "slow:place", Storages: server.Storages{"slow": slow}, Kubeconfig: config, Out: out, Log: io.Discard,
+		Limits: serve.Limits{ShutdownDelay: 1, DrainWatches: 1},
+	})
+	require.ErrorContains(t, err, "--kubeconfig is "+config+", which exists and was not written by watchmill serve")
+	require.Empty(t, out.String())
+	left, err := os.ReadFile(config)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(left))
 }
 
 // The log says what takes so long.

@@ -228,6 +228,43 @@ func TestServe_UpstreamIsAReplica(t *testing.T) {
 	require.Contains(t, discovered, `"widgets/status"`)
 }
 
+// What a replica shows is old by then, or nothing.
+func TestServe_AReplicaSaysThatItsOriginIsGone(t *testing.T) {
+	origin, stopOrigin := serving(t, server.Options{Data: "memory"})
+	for _, watches := range []bool{true, false} {
+		log := newServedOutput()
+		replica, stopReplica := serving(t, server.Options{Data: "memory", Upstream: origin, CRDs: []string{manifests}, Log: log})
+		defer stopReplica()
+		says := "engine=widgets.example.com error=\"storage is unavailable"
+		if watches {
+			says = "the upstream server cannot be reached, or has ended a watch"
+			listed := func(what string) func() bool {
+				return func() bool {
+					_, list := call(t, "GET", replica+inDefault+"?resourceVersion=0", "", "")
+					return strings.Contains(list, what)
+				}
+			}
+			require.Eventually(t, listed(`"items":[]`), time.Minute, time.Millisecond)
+			code, created := call(t, "POST", origin+inDefault, "", `{"metadata":{"name":"a"},"spec":{"size":3}}`)
+			require.Equal(t, 201, code, created)
+			require.Eventually(t, listed(`"name":"a"`), time.Minute, time.Millisecond, "which comes by the watch")
+			stopOrigin()
+		}
+		require.Eventually(t, func() bool { return strings.Contains(log.String(), says) }, time.Minute, time.Millisecond)
+	}
+}
+
+func TestServe_RefusesAnOriginWithoutKinds(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", r.Header.Get("Accept"))
+		_, _ = io.WriteString(w, `{"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "items": []}`)
+	}))
+	defer origin.Close()
+	_, errs, status := command(t.Context(), "serve", "--upstream", origin.URL, "--listen", "127.0.0.1:0")
+	require.Equal(t, exitUsage, status)
+	require.Contains(t, errs, "--upstream is "+origin.URL+", which serves no kind")
+}
+
 // Tokens expire: the replica of a cluster has another one every hour. Its clients cannot help it
 // if it has none that is good.
 func TestServe_AReplicaReadsItsTokenAnew(t *testing.T) {
@@ -404,6 +441,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 	large := write("large", "")
 	require.NoError(t, os.Truncate(large, 1<<30))
 	torn := write("torn", authority+authority[:len(authority)/2])
+	none := filepath.Join(dir, "none")
 	for mention, args := range map[string][]string{
 		"--crd":                            {},
 		"no such file":                     {"--crd", filepath.Join(dir, "none")},
@@ -424,6 +462,10 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"--tls-cert":                       {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},
 		"tls-key cannot be used: " + large: {"--crd", manifests, "--tls-cert", large, "--tls-key", key},
 		"--token-file cannot be read: " + large + " is larger than 8388608 bytes": {"--crd", manifests, "--token-file", large},
+		"tls-key cannot be used: open " + none:                                    {"--crd", manifests, "--tls-cert", cert, "--tls-key", none},
+		"--client-ca cannot be read":                                              {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", none},
+		"--upstream-token-file cannot be read":                                    {"--upstream", "http://127.0.0.1:1", "--upstream-token-file", none},
+		"--token-file does not parse: write lines":                                {"--crd", manifests, "--token-file", write("quotes", "secret,\"ma\"ker\n")},
 		"needs TLS":                                      {"--crd", manifests, "--client-ca", empty},
 		"0 blocks of PEM":                                {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", empty},
 		"block 2, CERTIFICATE":                           {"--crd", manifests, "--tls-cert", cert, "--tls-key", key, "--client-ca", damaged},

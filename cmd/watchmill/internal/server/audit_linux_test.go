@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,6 +49,17 @@ func contents(t *testing.T, file string) (all []any) {
 	return all
 }
 
+// isOpen reports whether this process has a file open.
+func isOpen(t *testing.T, file string) bool {
+	t.Helper()
+	descriptors, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return slices.ContainsFunc(descriptors, func(d os.DirEntry) bool {
+		target, _ := os.Readlink("/proc/self/fd/" + d.Name())
+		return target == file
+	})
+}
+
 // A file that was renamed keeps what it has, and another one gets what follows; one that was truncated
 // begins again.
 func TestAudit_IsRotated(t *testing.T) {
@@ -70,13 +82,20 @@ func TestAudit_IsRotated(t *testing.T) {
 			require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "names of users and objects are not for all")
 		}
 		require.Equal(t, []any{"b", "c"}, contents(t, file))
+		require.False(t, isOpen(t, file+".1"), "its space is free when it is removed")
 		require.NoError(t, os.Truncate(file, 0))
 		tell("d")
 		require.Equal(t, []any{"d"}, contents(t, file))
+		require.NoError(t, os.Rename(file, file+".2"))
+		require.NoError(t, os.WriteFile(file, nil, 0o600)) // as by create of logrotate
+		tell("x")
+		require.Equal(t, []any{"d"}, contents(t, file+".2"))
+		require.Equal(t, []any{"x"}, contents(t, file))
 		require.NoError(t, os.Remove(file))
 		request("e") // which waits while it is closed
 		require.NoError(t, a.close())
 		require.Equal(t, []any{"e"}, contents(t, file))
+		require.False(t, isOpen(t, file))
 	})
 }
 

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/serve"
@@ -31,6 +33,20 @@ func TestAudit_EndsWithoutTheLinesThatHang(t *testing.T) {
 	})
 }
 
+// Who did what, for whom, and how it ended.
+func TestAudit_LinesHaveAllOfARequest(t *testing.T) {
+	a := &auditLog{lines: make(chan []byte, 1)}
+	a.request(t.Context(), serve.Audited{
+		Request: &serve.Request{Verb: "update", Group: "example.com", Version: "v1", Resource: "widgets", Subresource: "status", Namespace: "shop", Name: "a", Path: "/apis"},
+		User:    serve.User{Name: "alice"}, Impersonated: &serve.User{Name: "bob"}, From: "10.0.0.1:7", Code: 409,
+		Began: time.Date(2026, 1, 2, 5, 4, 5, 0, time.FixedZone("", 7200)), Took: 1500 * time.Millisecond,
+	})
+	require.JSONEq(t, `{
+		"time": "2026-01-02T03:04:05Z", "user": "alice", "impersonated": "bob", "from": "10.0.0.1:7", "verb": "update", "group": "example.com",
+		"version": "v1", "resource": "widgets", "subresource": "status", "namespace": "shop", "name": "a", "code": 409, "seconds": 1.5
+	}`, string(<-a.lines))
+}
+
 // What waits for the disk is bounded, also by the line that is added last. Each < takes six bytes of it.
 func TestAudit_LinesTakeNoMoreMemoryThanTheyMay(t *testing.T) {
 	a := &auditLog{lines: make(chan []byte, maxAuditLines)}
@@ -46,6 +62,7 @@ func TestAudit_LinesTakeNoMoreMemoryThanTheyMay(t *testing.T) {
 	require.Greater(t, waiting, maxAuditBytes/2)
 	require.EqualValues(t, waiting, a.bytes.Load())
 	require.Positive(t, a.lost.Load())
+	require.EqualValues(t, a.lost.Load(), testutil.ToFloat64(a.collectors()[0]))
 }
 
 // Lines appended to any of these would damage it.

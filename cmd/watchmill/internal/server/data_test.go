@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/crd"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
 
@@ -33,6 +36,25 @@ func TestData_RemovesANewFileBeforeAnotherProgramCanOpenIt(t *testing.T) {
 	}))
 	require.NoError(t, d.close())
 	require.FileExists(t, path)
+}
+
+// A server that could not begin leaves a file that was there, though it has no object.
+func TestData_LeavesAFileThatWasThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data")
+	empty, err := bolt.Open(path, bolt.Options{})
+	require.NoError(t, err)
+	require.NoError(t, empty.Close())
+	d, err := openData(&Options{Data: "bolt:" + path}, newHost(t), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	require.NoError(t, d.close())
+	require.FileExists(t, path)
+}
+
+func TestData_NamesThePlaceOfItsStorage(t *testing.T) {
+	tape := func(context.Context, string, string, store.Schema) (backend.Backend, error) { return nil, nil }
+	_, err := openData(&Options{Data: "etcd:", Storages: Storages{"etcd": tape}}, newHost(t), slog.New(slog.DiscardHandler))
+	require.ErrorIs(t, err, engine.ErrConfig)
+	require.ErrorContains(t, err, `--data is "etcd:"; give memory, etcd:WHERE, bolt:WHERE`)
 }
 
 // gears returns a definition of two versions, each with a selectable field of its own.
