@@ -180,10 +180,24 @@ func TestCharts_ShowGaps(t *testing.T) {
 	for i, ms := range []float64{1, 0, 10, 0, 1, 10} {
 		r.Samples = append(r.Samples, report.Sample{At: float64(i), P50: ms / 1000, P99: ms / 1000, Max: ms / 1000})
 	}
-	d := drawings(t, r)["latency"]
+	all := drawings(t, r)
+	require.NotContains(t, all, "faults", "there are none")
+	d := all["latency"]
 	require.Contains(t, d.text, `<path class="line s3" d="M66.0,206.0l0,0M258.8,30.0l0,0M451.6,206.0l0,0L548.0,30.0">`)
 	require.Equal(t, "at 3s: none", d.spots[3].text)
 	require.Equal(t, "at 4s: max 1ms, p99 1ms, p50 1ms", d.spots[4].text)
+}
+
+// A fault that happens several times has one lane, and is named once where the pointer is.
+func TestCharts_ShowARepeatedFaultOnce(t *testing.T) {
+	r := sample()
+	r.Faults = []report.Fault{{Name: "break", At: 1, Until: 1}, {Name: "break", At: 1.2, Until: 1.2}}
+	all := drawings(t, r)
+	require.Equal(t, "at 0s: Lag 0; fault: break", all["lag"].spots[0].text)
+	faults := all["faults"].text
+	require.Contains(t, faults, `aria-label="Faults over time: 2 of break"`)
+	require.Equal(t, 1, strings.Count(faults, `class="lane"`))
+	require.Equal(t, 2, strings.Count(faults, `class="mark"`))
 }
 
 // Ticks have round values in few characters, and the last is not below the highest value.

@@ -100,7 +100,27 @@ func TestCompare_TellsAChangeFromNoise(t *testing.T) {
 	require.Equal(t, report.Noise, same.Evidence)
 	_, text = compare(t, before, side(0.0105, 0.0115, 0.0125, 0.0135, 0.0145, 0.0155))
 	require.Regexp(t, `p99 .* ~  p=0\.\d+\n`, text)
-	require.Contains(t, text, "~ is no more than noise")
+	require.Contains(t, text, "~ is no more than noise: chance alone does that in more than 5 % of cases")
+	require.Contains(t, text, "one steady metric in 20 look changed")
+}
+
+// A metric is left out only if it has one value in all runs.
+func TestCompare_ListsEachMetricThatVaries(t *testing.T) {
+	require.Equal(t, report.Spread{Values: []float64{1, 2}, Median: 1.5, Low: 1, High: 2}, change(t, side(1, 1), side(2, 1)).After)
+	require.Equal(t, []float64{1, 2}, change(t, side(2, 2), side(2, 1)).After.Values)
+	_, text := compare(t, side(1, 1, 2), side(3, 1, 1))
+	require.Regexp(t, `\np99 +1s ±100% +1s ±200% +none  \?\n`, strings.ReplaceAll(text, "± ", "±"))
+}
+
+// With many runs the interval of the median is narrower than what the runs span.
+func TestCompare_HasTheIntervalOfTheMedian(t *testing.T) {
+	var many []float64
+	for i := range 20 {
+		many = append(many, float64(i))
+	}
+	before := change(t, side(many...), side(many[1:]...)).Before
+	require.Greater(t, before.Low, 0.0)
+	require.Less(t, before.High, 19.0)
 }
 
 func TestCompare_KnowsHowManyRunsItTakes(t *testing.T) {
@@ -115,7 +135,13 @@ func TestCompare_KnowsHowManyRunsItTakes(t *testing.T) {
 	require.Equal(t, report.TooFew, uneven.Evidence, "one run may be anywhere by chance")
 	_, text := compare(t, side(1), side(10, 11, 12, 13, 14))
 	require.Contains(t, text, "note       1 run before and 5 runs after cannot tell a change from noise: compare 4 or more of each\n")
+	require.Contains(t, text, "\nThe figures are medians.")
 	require.Contains(t, text, "\n? are too few runs")
+	require.NotContains(t, text, "\n~ is")
+	_, text = compare(t, side(10, 11, 12, 13, 14), side(1))
+	require.Contains(t, text, "note       5 runs before and 1 run after cannot tell a change from noise: compare 4 or more of each\n")
+	require.Contains(t, text, "\nThe figures are medians.")
+	require.NotContains(t, compared(t, side(1)[0], side(2)[0]), "medians", "one run has none")
 }
 
 func TestCompare_OfOutliersAndZeros(t *testing.T) {
@@ -128,12 +154,14 @@ func TestCompare_OfOutliersAndZeros(t *testing.T) {
 
 func TestCompare_WarnsOfWhatCannotBeCompared(t *testing.T) {
 	before, after := sample(), sample()
+	after.Scenario = "calm"
 	after.Plan, after.Build.CPUs, after.Build.Go, after.Interrupted = "fedcba9876543210", 8, "go9", true
 	after.Broken = nil
 	after.Disturbance.Others = 0.06
 	delete(after.Metrics, "heap")
 	text := compared(t, before, after)
 	for _, note := range []string{
+		"the scenarios differ: storm before, calm after",
 		"the plans differ: 0123456789ab before, fedcba987654 after",
 		"the machines differ: a CPU, 2 of 2 CPUs, linux/amd64 before, a CPU, 2 of 8 CPUs, linux/amd64 after",
 		"Go differs: go1.26 before, go9 after",
@@ -145,6 +173,8 @@ func TestCompare_WarnsOfWhatCannotBeCompared(t *testing.T) {
 		require.Contains(t, text, "note       "+note+"\n")
 	}
 	require.Contains(t, text, "nothing changed")
+	before.Broken = nil
+	require.Equal(t, 1, strings.Count(compared(t, before, before), "\nnote "), "that it is one run of each side")
 	_, err := report.Compare(nil, side(1))
 	require.ErrorIs(t, err, report.ErrNoRuns)
 	_, err = report.Compare(side(1), nil)
@@ -157,15 +187,26 @@ func TestCompare_LooksAtSidesAsAWhole(t *testing.T) {
 	for i := range before {
 		before[i].Plan, after[4-i].Plan = fmt.Sprint(i), fmt.Sprint(i)
 		after[i].Assertions[1].Holds = i < 2
+		after[i].Assertions = append(after[i].Assertions, report.Assertion{Text: "lag < 5"})
 	}
+	before[0].Assertions = before[0].Assertions[:1]
 	_, text := compare(t, before, after)
 	require.NotContains(t, text, "plans differ")
-	require.Contains(t, text, "assertion  p99 < 50ms held in 5 of 5 runs, and now in 2 of 5\n")
+	require.Contains(t, text, "assertion  p99 < 50ms held in 4 of 4 runs, and now in 2 of 5\n")
+	require.Equal(t, 1, strings.Count(text, "\nassertion "), "no other has changed")
+	_, text = compare(t, before[1:2], after[:2])
+	require.NotContains(t, text, "\nassertion ", "it holds as before")
+	_, text = compare(t, before[1:2], after[1:3])
+	require.Contains(t, text, "assertion  p99 < 50ms held in 1 of 1 run, and now in 1 of 2\n")
+	_, text = compare(t, before[:2], after[4:])
+	require.Contains(t, text, "assertion  p99 < 50ms no longer holds\n")
 	require.NotContains(t, text, "several revisions")
 	after[0].Plan, after[3].Build.Revision = "other", "def"
 	_, text = compare(t, before, after)
 	require.Contains(t, text, "the plans differ: 0 and 1 and 2 and 2 more before, 0 and 1 and 2 and 2 more after")
 	require.Contains(t, text, "the runs of a side are of several revisions: abc and def")
+	_, text = compare(t, before[:3], after[1:])
+	require.Contains(t, text, "the plans differ: 0 and 1 and 2 before, 0 and 1 and 2 and 1 more after")
 }
 
 func TestCompare_NoticesARunThatIsThereTwice(t *testing.T) {
@@ -173,4 +214,9 @@ func TestCompare_NoticesARunThatIsThereTwice(t *testing.T) {
 	before[1].Started, after[0].Started = time.Unix(7, 0), time.Unix(7, 0)
 	_, text := compare(t, before, after)
 	require.Contains(t, text, "note       the run of 1970-01-01 00:00:07 UTC is there more than once\n")
+	require.Equal(t, 1, strings.Count(text, "more than once"), "those without a time may be others")
+	after[0].Plan = "other"
+	before[0].Started = time.Unix(8, 0)
+	_, text = compare(t, before, after)
+	require.NotContains(t, text, "more than once")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/sim/report"
+	"github.com/watchmill/watchmill/sim/scenario"
 )
 
 func htmlOf(t *testing.T, r *report.Report) string {
@@ -90,6 +91,61 @@ func TestPage_SaysInWordsWhatItsChartsShow(t *testing.T) {
 	r := sample()
 	r.Samples[1].Stalled = 0
 	require.Contains(t, htmlOf(t, r), "none at any time</text>")
+}
+
+// rows returns the cells of the tables of a page, by what the tables are of.
+func rows(t *testing.T, page string) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for _, table := range regexp.MustCompile(`(?s)role="region" aria-label="([^"]*)".*?</table>`).FindAllStringSubmatch(page, -1) {
+		for _, row := range strings.Split(table[0], "</tr>") {
+			cells := regexp.MustCompile(`(?s)<t[dh][^>]*>(.*?)</t[dh]>`).FindAllStringSubmatch(row, -1)
+			var texts []string
+			for _, cell := range cells {
+				texts = append(texts, strings.TrimSpace(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(cell[1], "")))
+			}
+			if len(texts) > 0 {
+				all[table[1]] = append(all[table[1]], strings.Join(texts, " | "))
+			}
+		}
+	}
+	return all
+}
+
+func TestPage_HasATableOfEachPart(t *testing.T) {
+	r := sample()
+	r.Groups[0].Measured, r.Groups[0].P99, r.Groups[0].Max = 1, 0.002, 0.003
+	r.Worst[0].Reconnects, r.Worst[0].Relists = 1234, 5
+	r.Metrics["p50"], r.Metrics["deliveries/s"] = 0.001, 50_000
+	page := htmlOf(t, r)
+	tables := rows(t, page)
+	require.Equal(t, []string{
+		"stage | events | latency mean | p50 | p90 | p99 | p99.9 | max | from, to",
+		"end to end | 250,000 | 2ms | 1ms | 5ms | 12.3ms | 50ms | 100ms | from here to there",
+	}, tables["Latency by stage"])
+	require.Equal(t, []string{
+		"group | kind | count | events | latency p50 | p99 | max | lost | remarks",
+		"w | writers | 2 | 5,000 | 1ms | 2ms | 3ms | 0 | 17 failed, 3 not made in time",
+		"i | informers | 1 | 0 | – | – | – | 0 | 2 stale",
+		"a | watchers | 50 | 250,000 | – | – | – | 2 | slow, 2 lost, 1 unread, 2 expired, 1 panicked",
+	}, tables["Groups"])
+	require.Equal(t, []string{
+		"watcher | events | most behind | mean latency | max latency | lost | reconnects | relists | remarks",
+		"a-1 | 5,000 | 70 | 10ms | 100ms | 2 | 1,234 | 5 | unread, expired",
+	}, tables["Worst watchers"])
+	require.Equal(t, []string{
+		"fault | kind | at | for | calls or watchers struck", "break | break | 1s | at once | 1", "slow | delay | 2s | 1.5s | 1,200",
+	}, tables["Faults"])
+	require.Len(t, tables["All metrics"], 1+len(scenario.Metrics))
+	require.Subset(t, tables["All metrics"], []string{
+		"writes/s | 1,000/s | writes that succeeded, over the whole load", "p99 | 12.3ms | the 99th percentile", "p90 | – | the 90th percentile",
+	})
+	require.Contains(t, page, `<div class="tiles">`+
+		`<div class="tile"><b>1ms</b><span>median latency</span></div><div class="tile"><b>12.3ms</b><span>latency, 99th percentile</span></div>`+
+		`<div class="tile"><b>1,000/s</b><span>writes</span></div><div class="tile"><b>50,000/s</b><span>deliveries</span></div>`+
+		`<div class="tile bad"><b>2</b><span>events lost</span></div><div class="tile"><b>3.0 MiB</b><span>heap at most</span></div></div>`)
+	r.Metrics["lost"] = 0
+	require.Contains(t, htmlOf(t, r), `<div class="tile"><b>0</b><span>events lost`)
 }
 
 func TestPage_HasTheMachine(t *testing.T) {

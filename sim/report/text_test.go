@@ -1,6 +1,8 @@
 package report_test
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -65,6 +67,8 @@ func TestText_SaysWhatMatters(t *testing.T) {
 	} {
 		require.Contains(t, b.String(), line)
 	}
+	require.NotContains(t, b.String(), "interrupted")
+	require.NotContains(t, b.String(), "\nreads ")
 	interrupted := sample()
 	interrupted.Interrupted = true
 	b.Reset()
@@ -79,6 +83,73 @@ func TestText_SaysWhatMatters(t *testing.T) {
 		require.Contains(t, b.String(), "took       5s of load, 5.5s in all, and not everything was read\n")
 	}
 }
+
+func TestText_HasATableOfEachPart(t *testing.T) {
+	r := sample()
+	r.Metrics["deliveries/s"], r.Metrics["conflated"], r.Metrics["reads"], r.Metrics["read-errors"] = 50_000, 7, 1200, 3
+	r.Latency = append(r.Latency, report.Stage{Name: "never", About: "of nothing"})
+	r.Groups[0].Measured, r.Groups[0].P99, r.Groups[0].Max = 1, 0.002, 0.003
+	r.Groups[2].Reconnects, r.Groups[2].Relists = 5, 6
+	r.Worst = append(r.Worst, report.Watcher{Name: "a-2", Follows: true, LastEnd: "panicked"})
+	r.Assertions = append(r.Assertions, report.Assertion{Text: "of another program", Value: 5})
+	var b strings.Builder
+	require.NoError(t, r.WriteText(&b))
+	require.Equal(t, `scenario   storm, small, seed 7, plan 0123456789ab
+took       5s of load, 5.5s until all was read
+writes     5,000, 1,000/s, 0 failed, 0 not made in time
+deliveries 250,000, 50,000/s, 7 stand for several events
+reads      1,200, 3 failed, 0 not made in time
+watchers   0 stalled at most, – events behind at most, 0 reconnects, 0 relists
+machine    3.0 MiB heap at most, 3 goroutines left of 3
+           other programs used 0 % of the processors, 3 % at 2.5s; a timer was 2ms late at most
+
+latency            events       p50       p90       p99     p99.9       max
+end to end        250,000       1ms       5ms    12.3ms      50ms     100ms
+
+group                    count       events       p50       p99       max
+writers w                    2        5,000       1ms       2ms       3ms  17 failed, 3 not made in time
+informers i                  1            0         –         –         –  2 stale
+watchers a                  50      250,000         –         –         –  slow, 2 lost, 1 unread, 5 reconnects, 6 relists, 2 expired, 1 panicked
+
+worst watchers               events  behind      mean       max    lost
+a-1                           5,000      70      10ms     100ms       2  unread, expired
+a-2                               0       –        0s        0s       0  panicked
+
+faults
+         1s  break: struck 1
+         2s  slow, for 1.5s: struck 1,200
+error      engine: failed by the scenario
+remark     the fault late, at 4s, struck nothing
+
+FAILED     lost = 0                 it is 2
+holds      p99 < 50ms               it is 12.3ms
+FAILED     of another program       it is 5
+BROKEN     a-1 got MODIFIED at revision 3 after revision 3
+`, b.String())
+
+	r.Worst, r.Faults, r.Errors, r.Remarks, r.Assertions, r.Broken, r.Groups = nil, nil, nil, nil, nil, nil, r.Groups[:1]
+	r.Groups[0].Failed, r.Groups[0].Missed = 0, 0
+	b.Reset()
+	require.NoError(t, r.WriteText(&b))
+	_, end, _ := strings.Cut(b.String(), "\ngroup")
+	require.Equal(t, "                    count       events       p50       p99       max\nwriters w                    2        5,000       1ms       2ms       3ms\n\n", end)
+}
+
+func TestReport_SaysThatItCannotBeWritten(t *testing.T) {
+	full := errors.New("no space left on device")
+	c, err := report.Compare(side(1), side(2))
+	require.NoError(t, err)
+	for name, write := range map[string]func(io.Writer) error{
+		"text": sample().WriteText, "page": sample().WriteHTML, "JSON": sample().WriteJSON, "comparison": c.WriteText,
+	} {
+		require.ErrorIs(t, write(fails{full}), full, name)
+	}
+}
+
+// fails is a writer whose disk is full.
+type fails struct{ err error }
+
+func (f fails) Write([]byte) (int, error) { return 0, f.err }
 
 // A failed assertion about speed says when the machine was disturbed; one about
 // something else does not, nor does one that holds.
@@ -106,6 +177,9 @@ func TestText_SaysThatTheMachineWasDisturbed(t *testing.T) {
 	require.Equal(t, 1, strings.Count(page.String(), "the machine was disturbed"))
 	slow.Assertions = []report.Assertion{{Text: "unwritten = 0", Value: 3}, {Text: "missed-reads < 9", Value: 10}, {Text: "writes/s > 9", Value: 8}}
 	require.Equal(t, 3, strings.Count(written(), "the machine was disturbed"))
+	slow.Assertions = []report.Assertion{{Text: "p99 < 1ms", Unmeasured: true}}
+	require.NotContains(t, written(), "the machine was disturbed")
+	require.Contains(t, written(), "FAILED     p99 < 1ms                it is not known: nothing was measured\n")
 }
 
 // An assertion that misses its limit by little does not read as if it held.
