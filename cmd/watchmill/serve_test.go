@@ -127,6 +127,8 @@ func TestServe_KeepsObjectsInAFileOverARestart(t *testing.T) {
 	config, err := os.ReadFile(opts.Kubeconfig)
 	require.NoError(t, err)
 	require.Contains(t, string(config), `"server": "`+url+`"`)
+	require.NotContains(t, string(config), "token")
+	require.NotContains(t, string(config), "certificate")
 	stop()
 	url, stop = serving(t, opts)
 	defer stop()
@@ -474,6 +476,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"every request would be refused":                 {"--crd", manifests, "--token-file", empty},
 		"no token and user":                              {"--crd", manifests, "--token-file", half},
 		"no token and user in record 2":                  {"--crd", manifests, "--token-file", write("anonymous", "secret,maker\n,guest\n")},
+		"no token and user in record 3":                  {"--crd", manifests, "--token-file", write("nameless", "first,maker\nsecond,taker\nthird,,\n")},
 		"the token of record 2 twice":                    {"--crd", manifests, "--token-file", write("twice", "secret,maker\nsecret,taker\n")},
 		"ends with a blank in record 1":                  {"--crd", manifests, "--token-file", write("blank", "secret ,maker\n")},
 		"--host has \"a:1\"":                             {"--crd", manifests, "--host", "a:1"},

@@ -68,8 +68,8 @@ type (
 		Marks []mark
 	}
 	spot struct {
-		X, Width, Middle, Y float64
-		Text                string
+		X, Width float64
+		Text     string
 	}
 )
 
@@ -104,7 +104,7 @@ func draw(id, title, about string, x, y scale, format func(float64) string, all 
 		c.Empty = c.Empty && largest(s.ys) == 0
 	}
 	c.Description = title + ", " + about + ": " + describe(format, all)
-	c.Spots = spots(x, y, format, all)
+	c.Spots = spots(x, format, all)
 	return c
 }
 
@@ -148,7 +148,7 @@ func (s *series) draw(number int, x, y scale, alone bool) line {
 }
 
 // spots returns a column around each point. All series have the same xs.
-func spots(x, y scale, format func(float64) string, all []series) (columns []spot) {
+func spots(x scale, format func(float64) string, all []series) (columns []spot) {
 	if len(all) == 0 {
 		return nil
 	}
@@ -168,7 +168,7 @@ func spots(x, y scale, format func(float64) string, all []series) (columns []spo
 			}
 		}
 		columns = append(columns, spot{
-			X: left, Width: max(1, right-left), Middle: xPosition(x, xs[i]), Y: yPosition(y, all[0].ys[i]), Text: cmp.Or(strings.Join(values, ", "), "none"),
+			X: left, Width: max(1, right-left), Text: cmp.Or(strings.Join(values, ", "), "none"),
 		})
 	}
 	return columns

@@ -121,6 +121,7 @@ func TestCharts_DrawValuesWhereTheAxesHaveThem(t *testing.T) {
 		}
 		_, line, _ := strings.Cut(d.text, `class="line s1" d="`)
 		line, _, _ = strings.Cut(line, `"`)
+		require.NotContains(t, line, "l0,0", "%s: it has no gaps", id)
 		require.Contains(t, d.text, `<path class="area" d="`+line+`L548.0,206.0L66.0,206.0Z">`, id)
 		requireWithin(t, d.spots, d.lines[0])
 		require.Contains(t, d.text, `<line class="mark" x1="162.4" x2="162.4" y1="30" y2="206">`)
@@ -130,6 +131,7 @@ func TestCharts_DrawValuesWhereTheAxesHaveThem(t *testing.T) {
 		require.Contains(t, d.text, `viewBox="0 0 560 248"`)
 	}
 
+	require.Contains(t, all["lag"].text, `<h3>Lag</h3><div class="about">events that the watcher farthest behind was behind</div>`)
 	latency := all["latency"]
 	for i, values := range [][]float64{{0.1, 0.05}, {0.01, 0.02}, {0.001, 0.001}} {
 		require.Len(t, latency.lines[i], 2, "there is no latency at 0s")
@@ -156,6 +158,7 @@ func TestCharts_DrawValuesWhereTheAxesHaveThem(t *testing.T) {
 	require.Contains(t, faults, `viewBox="0 0 560 132"`)
 	require.Regexp(t, `(?s)translate\(0 30\)"><text[^>]*>break<.*class="mark" x1="162.4".*translate\(0 60\)"><text[^>]*>slow<.*class="band" x="258.8" y="17" width="144`, faults)
 	require.Contains(t, faults, `<line class="axis" x1="66" x2="548" y1="90" y2="90">`)
+	require.Contains(t, faults, "<title>slow, at 2s for 1.5s</title>")
 }
 
 // requireWithin checks that the columns lie side by side across the plot, each around its point.
@@ -186,6 +189,22 @@ func TestCharts_ShowGaps(t *testing.T) {
 	require.Contains(t, d.text, `<path class="line s3" d="M66.0,206.0l0,0M258.8,30.0l0,0M451.6,206.0l0,0L548.0,30.0">`)
 	require.Equal(t, "at 3s: none", d.spots[3].text)
 	require.Equal(t, "at 4s: max 1ms, p99 1ms, p50 1ms", d.spots[4].text)
+}
+
+// Stages have different percentiles, so that a column shows those of the first.
+func TestCharts_ShowSeveralStages(t *testing.T) {
+	r := sample()
+	r.Latency = append(r.Latency, report.Stage{Name: "commit", Curve: []report.Point{{Percentile: 0, Seconds: 0.0002}, {Percentile: 90, Seconds: 0.002}}})
+	d := drawings(t, r)["percentiles"]
+	require.Len(t, d.lines, 2)
+	require.Len(t, d.spots, 5)
+	require.Equal(t, "0 %: end to end 100µs", d.spots[0].text)
+	require.Contains(t, d.text, `class="legend"`)
+	require.NotContains(t, d.text, `class="area"`)
+	for i := range r.Samples {
+		r.Samples[i].P50 = 0
+	}
+	require.NotContains(t, drawings(t, r)["latency"].text, "none at any time", "the longest are there")
 }
 
 // A fault that happens several times has one lane, and is named once where the pointer is.

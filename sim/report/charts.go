@@ -88,7 +88,7 @@ func (r *Report) latencyByPercentile() chart {
 	}
 	x, y := nines(last), logarithmic(least(ys), largest(ys))
 	c := draw("percentiles", "Latency by percentile", "how it is split: stages overlap, see the table", x, y, Seconds, all...)
-	c.Spots = spots(x, y, Seconds, all[:min(1, len(all))]) // the stages have different percentiles
+	c.Spots = spots(x, Seconds, all[:min(1, len(all))]) // the stages have different percentiles
 	for i := range c.Spots {
 		c.Spots[i].Text = fmt.Sprintf("%.5g %%: %s", all[0].xs[i], c.Spots[i].Text)
 	}

@@ -141,6 +141,11 @@ func TestCompare_KnowsHowManyRunsItTakes(t *testing.T) {
 	_, text = compare(t, side(10, 11, 12, 13, 14), side(1))
 	require.Contains(t, text, "note       5 runs before and 1 run after cannot tell a change from noise: compare 4 or more of each\n")
 	require.Contains(t, text, "\nThe figures are medians.")
+	require.Positive(t, uneven.P)
+	for _, sides := range [][2][]*report.Report{{side(1), side(2, 3)}, {side(2, 3), side(1)}} {
+		_, text = compare(t, sides[0], sides[1])
+		require.Contains(t, text, "medians")
+	}
 	require.NotContains(t, compared(t, side(1)[0], side(2)[0]), "medians", "one run has none")
 }
 
@@ -198,6 +203,8 @@ func TestCompare_LooksAtSidesAsAWhole(t *testing.T) {
 	require.NotContains(t, text, "\nassertion ", "it holds as before")
 	_, text = compare(t, before[1:2], after[1:3])
 	require.Contains(t, text, "assertion  p99 < 50ms held in 1 of 1 run, and now in 1 of 2\n")
+	_, text = compare(t, before[1:3], after[4:])
+	require.Contains(t, text, "assertion  p99 < 50ms held in 2 of 2 runs, and now in 0 of 1\n")
 	_, text = compare(t, before[:2], after[4:])
 	require.Contains(t, text, "assertion  p99 < 50ms no longer holds\n")
 	require.NotContains(t, text, "several revisions")

@@ -42,6 +42,7 @@ func TestText_FitsTheTerminal(t *testing.T) {
 	}
 	narrow, wide := terminalText(t, wordy(), report.Terminal{Width: 80}), terminalText(t, wordy(), report.Terminal{Width: 160})
 	require.Contains(t, narrow, "      2\n    unread, watch handler panicked on")
+	require.Contains(t, narrow, "\nholds      p99 < 50ms               it is 12.3ms\n", "what fits stays as it is")
 	require.Contains(t, wide, "      2  unread, watch handler panicked on")
 	require.Regexp(t, `\nerror      engine: too old .*\n {11}.*the list's revision\n`, narrow)
 }

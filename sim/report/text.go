@@ -197,11 +197,8 @@ func (a Assertion) Shown() string {
 	return inFull(unit, a.Value)
 }
 
-// check returns what is asserted, of a count if it cannot be parsed.
+// check returns what is asserted. What cannot be parsed has no unit, and is shown as a count is.
 func (a *Assertion) check() scenario.Check {
-	check, err := scenario.Assertion(a.Text).Check()
-	if err != nil {
-		check.Metric.Unit = scenario.Count
-	}
+	check, _ := scenario.Assertion(a.Text).Check()
 	return check
 }

@@ -47,3 +47,21 @@ func TestSnapshots_LeaveNoHalfOnAFullDisk(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "it has all objects")
 }
+
+// Clients go on with the kubeconfig of before.
+func TestKubeconfig_IsAsItWasAfterAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "config")
+	require.NoError(t, writeKubeconfig(name, "http://127.0.0.1:1", "", nil))
+	before, err := os.ReadFile(name)
+	require.NoError(t, err)
+	free := limitFiles(t, 10)
+	err = writeKubeconfig(name, "http://127.0.0.1:2", "", nil)
+	free()
+	require.ErrorIs(t, err, syscall.EFBIG)
+	require.ErrorContains(t, err, "--kubeconfig cannot be written")
+	require.Equal(t, []string{"config"}, filetest.Names(t, dir))
+	after, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after))
+}
