@@ -40,6 +40,9 @@ func (f *form) decode(body []byte, opts *WriteOptions) (*store.Object, error) {
 	if err != nil {
 		return nil, f.undecodable("the body", err)
 	}
+	if err := f.checkTimes(body, draft); err != nil {
+		return nil, err
+	}
 	if err := f.checkKind(draft); err != nil {
 		return nil, err
 	}
