@@ -173,6 +173,9 @@ func (c *core) merge(key string, old *store.Object, config map[string]any, subre
 	if err != nil {
 		return nil, badRequest("the configuration cannot be encoded as JSON: %v", err)
 	}
+	if err := c.checkGrowth(text, old, opts); err != nil {
+		return nil, err
+	}
 	draft, err := c.decode(text, opts)
 	if rounds && errors.As(err, new(*BadRequestError)) {
 		err = &BadRequestError{Reason: fmt.Sprintf("an apply to an object with an integer of 2^63 or more would round it; write the object by an update or another patch: %v", err), Cause: err}

@@ -287,14 +287,17 @@ func (r *resource) Update(ctx context.Context, key string, change func(live Item
 
 // draftOf returns the draft that the body of an update makes of old.
 func (r *resource) draftOf(old *store.Object, body []byte, opts *WriteOptions) (*store.Object, error) {
-	if r.subresource != scaleSubresource {
-		return r.decode(body, opts)
+	if r.subresource == scaleSubresource {
+		s, err := r.decodeScale(body, opts)
+		if err != nil {
+			return nil, err
+		}
+		return r.scaled(old, s)
 	}
-	s, err := r.decodeScale(body, opts)
-	if err != nil {
+	if err := r.checkGrowth(body, old, opts); err != nil {
 		return nil, err
 	}
-	return r.scaled(old, s)
+	return r.decode(body, opts)
 }
 
 func (r *resource) Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (Item, bool, error) {

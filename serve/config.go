@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -134,7 +135,8 @@ type Limits struct {
 	// the events of a watch, or what is left of either; after that the response is broken
 	// off: 30 s. Over WebSocket it is the time for each event.
 	WriteStall time.Duration
-	// BodyBytes is the largest request body in bytes: 3 MiB.
+	// BodyBytes is the largest request body in bytes: 3 MiB. A patch or an apply that makes an object
+	// larger than two bodies and 64 KiB, as JSON, is refused.
 	BodyBytes int64
 	// EncodingBytes is how many bytes of encoded objects are kept for sharing: 32 MiB. Lists fill
 	// at most half of it. The encoding of a whole object also keeps the object's state in memory,
@@ -164,6 +166,10 @@ func (l Limits) withDefaults(knowsUsers bool) Limits {
 		ShutdownDelay: cmp.Or(l.ShutdownDelay, 5*time.Second), DrainWatches: cmp.Or(l.DrainWatches, 10*time.Second),
 	}
 }
+
+// objectBytes is how large patches and applies may make an object: twice as large as a body, since an object has
+// managed fields, too, and a status that is written separately.
+func (l *Limits) objectBytes() int64 { return 64<<10 + 2*min(l.BodyBytes, math.MaxInt64/4) }
 
 // connectionsOf returns the default of ConnectionsPerAddress in a process that may have that many
 // files open, zero if that is not known.

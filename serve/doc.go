@@ -134,7 +134,8 @@
 //     JSON. Clients may prefer protobuf or CBOR if they also accept JSON, as all of client-go
 //     do. A kind without a decoder for protobuf takes no Scale in protobuf either.
 //   - Sizes: the header of a request has at most 64 KiB ([Server.Harden]), a selector 16 KiB, and
-//     the selectors of a request have 100 requirements.
+//     the selectors of a request have 100 requirements. A patch or an apply makes no object larger than
+//     [Limits].BodyBytes says.
 //   - Impersonation needs the verb impersonate. There are no constrained forms of it.
 //   - OpenAPI describes a Go type by its tags, or as [registry.Config].Schema does. It does not
 //     know how the types of apply.WithTypes merge lists and maps: give a Schema to clients that
