@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -145,12 +146,21 @@ func (s *server) create(name string, size int) string {
 }
 
 // cached waits until the cache has every write that was acknowledged, for reads that
-// may be stale.
+// may be stale. It asks again if the engine's FreshnessTimeout was too short for that.
 func (s *server) cached() {
 	s.t.Helper()
-	list, err := s.widgets.Engine().List(s.t.Context(), engine.ListOptions{})
+	wait := func() error {
+		list, err := s.widgets.Engine().List(s.t.Context(), engine.ListOptions{})
+		if err != nil {
+			return err
+		}
+		return s.widgets.Engine().WaitFor(s.t.Context(), list.Revision)
+	}
+	err := wait()
+	for errors.Is(err, engine.ErrNotReady) || errors.Is(err, engine.ErrFuture) {
+		err = wait()
+	}
 	require.NoError(s.t, err)
-	require.NoError(s.t, s.widgets.Engine().WaitFor(s.t.Context(), list.Revision))
 }
 
 // str returns a value of the body by its path.

@@ -105,6 +105,7 @@ func TestWatch_FromTheFutureIsRefused(t *testing.T) {
 		})
 		n, err := strconv.ParseUint(s.create("a", 1), 10, 64)
 		require.NoError(t, err)
+		s.cached()
 		rev := engine.Revision(n)
 		a := s.get(inDefault + "?watch=true&timeoutSeconds=1&resourceVersion=" + (rev + 5).String())
 		require.Equal(t, "504 Timeout", fmt.Sprintf("%d %s", a.code, a.str("reason")), "without a cache: %v", noCache)
