@@ -24,6 +24,33 @@ func TestDraw_EveryVerbAndConsumerIsDrawn(t *testing.T) {
 	require.NotContains(t, consumersSeen, false)
 }
 
+// Calls that follow storage that has gone back unnoticed end with the recovery, and most such times are followed.
+func TestDraw_UsersCallBetweenARewindAndTheRecovery(t *testing.T) {
+	rewinds, followed, calls := 0, 0, 0
+	for seed := range uint64(30) {
+		unnoticed := false
+		for _, s := range Draw(seed, 9, 200).Steps {
+			back := rewindIn(&s)
+			switch {
+			case s.Do == Recover:
+				require.True(t, unnoticed)
+				unnoticed = false
+			case unnoticed:
+				calls++
+			case back != nil:
+				rewinds++
+				if unnoticed = back.Unnoticed; unnoticed {
+					followed++
+				}
+			}
+		}
+		require.False(t, unnoticed)
+	}
+	require.Greater(t, 2*followed, rewinds)
+	require.Greater(t, calls, 3*followed)
+	require.Equal(t, "storage goes back unnoticed n=2 seed=0x0", Step{Do: Rewind, N: 2, Unnoticed: true}.String())
+}
+
 func TestScenario_EveryOneIsKeptByJSON(t *testing.T) {
 	for seed := range uint64(30) {
 		s := Draw(seed, 9, 200)

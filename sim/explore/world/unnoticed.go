@@ -20,12 +20,19 @@ import (
 //	                                        with a cache asks storage for
 
 // oldestShown returns the index of the oldest history that the engine may show now: in former or, for
-// len(former), the current one. Once its cache has a state of that, it shows no other any more.
+// len(former), the current one. It is the one of which the cache has a state, once that was ready.
 func (w *World[T]) oldestShown() int {
-	if w.rewinding && (w.engine.Stats().Generation == 0 || !w.knowsStorage()) {
+	if !w.rewinding {
+		return len(w.former)
+	}
+	if w.engine.Stats().Generation == 0 {
 		return w.oldest
 	}
-	return len(w.former)
+	has, err := w.engine.Timeline(context.Background())
+	if err != nil { // it is being closed
+		return w.oldest
+	}
+	return w.oldest + max(0, slices.Index(w.histories(w.oldest), w.identities[has.Store()]))
 }
 
 // unnoticed reports whether storage has gone back, and the engine may still show what it had before.
@@ -69,8 +76,8 @@ func (w *World[T]) startedDuringRewind(r *watch[T]) {
 	}
 }
 
-// doubtWatches notes of the watches that run that they may come to be of another history, as one does
-// that has not started yet.
+// doubtWatches marks the watches that run as ambiguous. One that has not reached its start yet may begin in
+// the history that storage has gone back to.
 func (w *World[T]) doubtWatches() {
 	for _, r := range w.started {
 		if !r.Uncached && r.handle.Err() == nil {
