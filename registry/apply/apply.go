@@ -39,7 +39,7 @@ func Versions(schemas map[string]json.RawMessage) func(kind registry.Kind, schem
 		if err != nil {
 			return nil, fmt.Errorf("the schema: %w", err)
 		}
-		types, err := typesOf(kind, schema, false)
+		types, err := typesOf(kind, root, false)
 		if err != nil {
 			return nil, fmt.Errorf("the schema: %w", err)
 		}
@@ -82,13 +82,8 @@ type part struct {
 func newApplier(kind registry.Kind, served managedfields.TypeConverter, schema *spec.Schema, schemas map[string]json.RawMessage) (*applier, error) {
 	gvk := kind.GroupVersionKind()
 	types := versions{kind: gvk, served: served}
-	types.addOthers(kind, schemas)
-	a := &applier{kind, types, []*spec.Schema{schema}, map[part]*managedfields.FieldManager{}}
-	for _, text := range schemas {
-		if other, err := completed(text); err == nil {
-			a.schemas = append(a.schemas, other)
-		}
-	}
+	others := types.addOthers(kind, schemas)
+	a := &applier{kind, types, append(others, schema), map[part]*managedfields.FieldManager{}}
 	for written, mine := range parts(kind) {
 		var filter map[fieldpath.APIVersion]fieldpath.Filter
 		if mine != nil {

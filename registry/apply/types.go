@@ -51,12 +51,8 @@ const metadataSchema = `{
 }`
 
 // typesOf returns a converter that gives the kind's objects the types by which they
-// merge. With open they may have fields that the schema does not have.
-func typesOf(kind registry.Kind, schema json.RawMessage, open bool) (managedfields.TypeConverter, error) {
-	root, err := completed(schema)
-	if err != nil {
-		return nil, err
-	}
+// merge. With open they may have fields that the schema does not have, and the schema then says so.
+func typesOf(kind registry.Kind, root *spec.Schema, open bool) (managedfields.TypeConverter, error) {
 	if open {
 		allowUnknown(root)
 	}

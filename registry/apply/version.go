@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/watchmill/watchmill/registry"
@@ -31,21 +32,25 @@ var (
 	_ runtime.ObjectCreater       = versions{}
 )
 
-// addOthers adds the versions with those schemas. If a schema cannot be used, the
+// addOthers adds the other versions of those schemas, and returns these. If a schema cannot be used, the
 // version has the types that its objects seem to have.
-func (v *versions) addOthers(kind registry.Kind, schemas map[string]json.RawMessage) {
+func (v *versions) addOthers(kind registry.Kind, schemas map[string]json.RawMessage) (others []*spec.Schema) {
 	v.others = map[string]managedfields.TypeConverter{}
 	for name, text := range schemas {
 		if name == v.kind.Version {
 			continue
 		}
 		kind.Version = name
-		types, err := typesOf(kind, text, true)
-		if err != nil {
-			types = managedfields.NewDeducedTypeConverter()
+		types := managedfields.NewDeducedTypeConverter()
+		if root, err := completed(text); err == nil {
+			others = append(others, root)
+			if of, err := typesOf(kind, root, true); err == nil {
+				types = of
+			}
 		}
 		v.others[name] = types
 	}
+	return others
 }
 
 // ObjectToTyped returns an object with the types of its version.
