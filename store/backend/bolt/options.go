@@ -24,9 +24,11 @@ type Options struct {
 	// is not reused. Zero means ten minutes.
 	SnapshotTimeout time.Duration
 	// MaxBytes is the largest size of the file, at least 512 KiB, and 128 of the system's pages
-	// where these have more than 4 KiB; zero means no limit but the disk's. A sixteenth of it is
-	// reserved for discarding history, of which the removal of objects may use half. A process of 32 bits has no file of 2 GiB, whatever the
-	// limit.
+	// where these have more than 4 KiB; zero means no limit but the disk's. A process of 32 bits has
+	// no file of 2 GiB, whatever the limit.
+	//
+	// A sixteenth of it is reserved for discarding history, or eight times the size of the largest
+	// object if that is more, but at most half. The removal of objects may use half of the reserve.
 	MaxBytes int64
 	// ShrinkAt is the part of the file, between 0 and 1, that must be unused for
 	// Open to copy it into a smaller one, which takes a few seconds for each 100

@@ -50,9 +50,11 @@ func (f *File) Append(b Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := f.updateWith(b.needs(), func(tx *bbolt.Tx) error { return b.write(tx, changed) }); err != nil {
+	needs := b.needs()
+	if err := f.updateWith(needs, func(tx *bbolt.Tx) error { return b.write(tx, changed) }); err != nil {
 		return err
 	}
+	f.largest = max(f.largest, needs.largest)
 	f.learn(changed)
 	return nil
 }
@@ -63,6 +65,7 @@ func (b Batch) needs() space {
 	for i := range b.Entries {
 		data := b.Entries[i].Data
 		s.bytes += int64(len(data))
+		s.largest = max(s.largest, int64(len(data)))
 		s.deletions = s.deletions && len(data) > 4 && Kind(data[4]&kindMask) == Delete
 	}
 	return s
@@ -154,6 +157,7 @@ func (f *File) Rewrite(name string, entries []Entry) error {
 		return err
 	}
 	f.learn(map[string]log{name: l})
+	f.largest = max(f.largest, Batch{Entries: entries}.needs().largest)
 	return nil
 }
 

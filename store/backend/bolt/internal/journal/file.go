@@ -51,6 +51,7 @@ type File struct {
 	writing sync.Mutex // held while something is written, or closed
 	failed  *FailedError
 	closed  bool
+	largest int64 // the bytes of the largest record that there has been since the file was opened
 
 	mu     sync.Mutex // guards logs, the bounds in them, and pinned
 	logs   map[string]*log

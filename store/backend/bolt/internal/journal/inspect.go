@@ -21,8 +21,9 @@ type contents struct {
 	// more there are.
 	damaged  []CorruptError
 	unlisted int
-	// records is how many records all logs have.
+	// records is how many records all logs have, largest the bytes of the largest one.
 	records int
+	largest int64
 	// seen is what the walk has found of each log so far.
 	seen map[string]*sighting
 }
@@ -214,6 +215,7 @@ func (e *examination) record(it pages.Item, name string) {
 		e.unlisted++
 	}
 	e.records++
+	e.largest = max(e.largest, int64(len(it.Value)))
 	if err == nil && e.follow != nil {
 		if what := e.follow(name, revision, r); what != "" {
 			e.corrupt(it, name, revision, "%s", what)

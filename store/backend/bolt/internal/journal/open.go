@@ -236,7 +236,7 @@ func (f *File) load(ctx context.Context) (damaged []CorruptError, err error) {
 	if damage := found.firstDamage(); damage != nil && !f.opts.Salvage {
 		return nil, fmt.Errorf("%w: restore a snapshot, or discard the damaged records, by watchmill store salvage or Options.Salvage", damage)
 	}
-	f.identity, f.logs = found.identity, found.logs
+	f.identity, f.logs, f.largest = found.identity, found.logs, found.largest
 	if found.metas.Invalid != nil {
 		f.warnings = append(f.warnings, "one meta page is invalid, because a crash interrupted a commit or the newest batch is lost: "+found.metas.Invalid.Error())
 	}

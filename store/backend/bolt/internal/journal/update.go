@@ -19,17 +19,18 @@ import (
 // f.writing.
 func (f *File) update(fn func(tx *bbolt.Tx) error) error { return f.updateWith(space{}, fn) }
 
-// space is what new records need: that many bytes, zero if there are none.
+// space is what new records need: that many bytes, zero if there are none, of which the largest has largest.
 type space struct {
-	bytes int64
+	bytes, largest int64
 	// deletions: all of them are deletions.
 	deletions bool
 }
 
 // headroom is how many of MaxBytes new records may not use, since discarding history
-// takes space, too. Deletions may use half of it, since they make space in the end.
+// takes space, too: deleting one record writes what is beside it and beside its predecessor, up to four records
+// each, however large. Deletions may use half of it, since they make space in the end.
 func (f *File) headroom(s space) int64 {
-	most := max(f.opts.MaxBytes/16, 16*int64(f.db.Info().PageSize))
+	most := max(f.opts.MaxBytes/16, 16*int64(f.db.Info().PageSize), min(8*max(f.largest, s.largest), f.opts.MaxBytes/2))
 	if s.deletions {
 		return most / 2
 	}
