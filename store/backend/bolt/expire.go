@@ -86,6 +86,7 @@ func (w *expiring) Read() {
 // changed.
 func (w *expiring) Stage(batch *journal.Batch) error {
 	b := w.backend
+	w.changes = nil // of a try before, for which there was no space
 	for _, e := range w.expired {
 		last, _, next, err := b.staged(e.Object.Key, durable{object: e.Object})
 		if err != nil {

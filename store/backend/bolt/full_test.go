@@ -236,6 +236,72 @@ func TestUpkeep_DeletesLittleAtOnceIfTheDiskIsFull(t *testing.T) {
 	require.Empty(t, reported)
 }
 
+// An object can be removed from a full file beside writes that find no space.
+func TestRemove_SucceedsBesideAWriteThatFindsNoSpace(t *testing.T) {
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.MaxBytes = leastMaxBytes })
+	f.fillUp(strings.Repeat("x", scaled(3000)))
+	text := strings.Repeat("x", scaled(60_000)) // which does not fit, whichever pages are used
+	entered, wait := make(chan struct{}), make(chan struct{})
+	disk.Add(journaltest.Fault{Entered: entered, Wait: wait})
+	put := func(key string) error {
+		_, err := f.Put(f.ctx, draft(key, text), nil, backend.PutOptions{})
+		return err
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, 3)
+	wg.Go(func() { errs[0] = put("hanging") })
+	<-entered
+	wg.Go(func() { errs[1] = put("another") })
+	require.Eventually(t, func() bool { return f.file.Queued() == 1 }, time.Minute, 50*time.Microsecond)
+	o, err := f.Get(f.ctx, "full 0")
+	require.NoError(t, err)
+	wg.Go(func() { _, errs[2] = f.Remove(f.ctx, o) })
+	require.Eventually(t, func() bool { return f.file.Queued() == 2 }, time.Minute, 50*time.Microsecond)
+	close(wait)
+	wg.Wait()
+	require.ErrorIs(t, errs[0], backend.ErrFull)
+	require.ErrorIs(t, errs[1], backend.ErrFull)
+	require.NoError(t, errs[2])
+	_, err = f.Get(f.ctx, "full 0")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+// So do objects expire there, each once.
+func TestExpiry_GoesOnBesideAWriteThatFindsNoSpace(t *testing.T) {
+	f, disk := newFaulty(t, func(f *fixture) { f.opts.MaxBytes = leastMaxBytes })
+	for i := range 3 {
+		f.putFor(time.Minute, fmt.Sprint("short ", i), "x")
+	}
+	f.fillUp(strings.Repeat("x", scaled(3000)))
+	text := strings.Repeat("x", scaled(60_000)) // which does not fit, whichever pages are used
+	last := f.revision()
+	entered, wait := make(chan struct{}), make(chan struct{})
+	disk.Add(journaltest.Fault{Entered: entered, Wait: wait})
+	var wg sync.WaitGroup
+	errs := make([]error, 2)
+	put := func(i int) {
+		_, errs[i] = f.Put(f.ctx, draft(fmt.Sprint("more ", i), text), nil, backend.PutOptions{})
+	}
+	wg.Go(func() { put(0) })
+	<-entered
+	wg.Go(func() { put(1) })
+	require.Eventually(t, func() bool { return f.file.Queued() == 1 }, time.Minute, 50*time.Microsecond)
+	wg.Go(func() { f.clock.Advance(time.Minute) })
+	require.Eventually(t, func() bool { return f.file.Queued() == 2 }, time.Minute, 50*time.Microsecond)
+	close(wait)
+	wg.Wait()
+	require.ErrorIs(t, errs[0], backend.ErrFull)
+	require.ErrorIs(t, errs[1], backend.ErrFull)
+	require.Equal(t, last+3, f.revision())
+	events := f.watch(last, "").events(last+3, 10)
+	require.Len(t, events, 3)
+	for i, ev := range events {
+		require.Equal(t, store.Deleted, ev.Type)
+		require.Equal(t, fmt.Sprint("short ", i), ev.Key())
+		require.Equal(t, last+store.Revision(i)+1, ev.Revision)
+	}
+}
+
 // A compaction makes space, so that it must not fail for want of it, beside a write that does.
 func TestCompact_SucceedsBesideAWriteThatFindsNoSpace(t *testing.T) {
 	f, disk := newFaulty(t, func(f *fixture) { f.opts.MaxBytes = leastMaxBytes })

@@ -106,6 +106,35 @@ func TestQueue_RaisesAFloorThoughThereIsNoSpaceForAWrite(t *testing.T) {
 	}
 }
 
+// There may be space for a deletion that there is not for the other writes of its group.
+func TestQueue_DeletesThoughThereIsNoSpaceForOtherWrites(t *testing.T) {
+	full := journaltest.Fault{Err: &journal.FullError{Cause: syscall.ENOSPC}}
+	for _, c := range []struct {
+		faults  []journaltest.Fault
+		deleted error
+		last    uint64
+	}{{[]journaltest.Fault{full}, nil, 3}, {[]journaltest.Fault{full, full}, journal.ErrFull, 2}} {
+		f := newFixture(t, nil)
+		deleted := make(chan error, 1)
+		var before, after func() []error
+		require.NoError(t, f.during(journaltest.Fault{}, func() {
+			f.journal.Add(c.faults...)
+			before = f.start(f.ctx, "a")
+			go func() { deleted <- f.Do(f.ctx, &set{log: f.pods, key: "gone", deletes: true}) }()
+			require.Eventually(t, func() bool { return f.Len() == 2 }, time.Minute, 50*time.Microsecond)
+			after = f.start(f.ctx, "b")
+		}))
+		require.ErrorIs(t, <-deleted, c.deleted)
+		require.ErrorIs(t, before()[0], journal.ErrFull)
+		require.ErrorIs(t, after()[0], journal.ErrFull)
+		b, err := f.journal.Bounds("pods")
+		require.NoError(t, err)
+		require.Equal(t, c.last, b.Last)
+		require.Equal(t, map[bool]int{true: 1}[c.deleted == nil], f.pods.get("gone"))
+		require.NoError(t, f.set("c", 0), "nothing is staged any more")
+	}
+}
+
 func TestQueue_FailsForGoodWhenTheDiskDoes(t *testing.T) {
 	f := newFixture(t, nil)
 	var wait func() []error

@@ -91,6 +91,7 @@ type set struct {
 	size     int
 	at       int // before the group
 	revision uint64
+	deletes  bool // the record of the number is a deletion
 }
 
 var errConflict = errors.New("conflict")
@@ -115,6 +116,9 @@ func (s *set) Stage(b *journal.Batch) error {
 	s.log.stagedLast++
 	s.revision = s.log.stagedLast
 	r := journal.Record{Kind: journal.Put, Key: []byte(s.key), Value: make([]byte, s.size)}
+	if s.deletes {
+		r.Kind = journal.Delete
+	}
 	b.Entries = append(b.Entries, journal.Entry{Log: s.log.name, Revision: s.revision, Data: r.AppendTo(nil, s.revision)})
 	return nil
 }

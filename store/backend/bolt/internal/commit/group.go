@@ -25,8 +25,8 @@ type Ticket struct {
 	write Write
 	group *group
 	err   error // known when the group is done
-	// raises: the write only raises a floor.
-	raises bool
+	// raises: the write only raises a floor. deletes: it only deletes.
+	raises, deletes bool
 }
 
 func (t *Ticket) place() *Ticket { return t }
@@ -58,7 +58,9 @@ func (g *group) stage(b *journal.Batch, logs []Log) (staged, refused []*Ticket) 
 	for _, t := range g.tickets {
 		entries, floors := len(b.Entries), len(b.Floors)
 		t.err = t.write.Stage(b)
-		t.raises = len(b.Entries) == entries && len(b.Floors) > floors
+		added := b.Entries[entries:]
+		t.raises = len(added) == 0 && len(b.Floors) > floors
+		t.deletes = len(added) > 0 && !slices.ContainsFunc(added, isNoDeletion)
 		if t.err == nil {
 			staged = append(staged, t)
 		} else if len(staged) > 0 {
@@ -67,6 +69,23 @@ func (g *group) stage(b *journal.Batch, logs []Log) (staged, refused []*Ticket) 
 	}
 	complete = true
 	return staged, refused
+}
+
+func isNoDeletion(e journal.Entry) bool { return !e.Deletes() }
+
+// deletions returns the writes of a group for which there is no space that may have some alone: the deletions, if there
+// are other writes, too.
+func (g *group) deletions() []*Ticket {
+	var deletions []*Ticket
+	for _, t := range g.tickets {
+		if t.err == nil && t.deletes {
+			deletions = append(deletions, t)
+		}
+	}
+	if len(deletions) == len(g.tickets) {
+		return nil
+	}
+	return deletions
 }
 
 // abandon fails the writes of a group that is not going to be committed.

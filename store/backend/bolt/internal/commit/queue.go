@@ -12,7 +12,8 @@ import (
 )
 
 // Write is one write on its way into the journal, and embeds a [Ticket]. Its methods are
-// called by one goroutine at a time, in the order in which they stand here. After
+// called by one goroutine at a time, in the order in which they stand here; Read and Stage
+// once more if there was no space for the group, and there may be for its deletions. After
 // [Queue.Do] it can be used again.
 type Write interface {
 	place() *Ticket
@@ -235,7 +236,7 @@ func (q *Queue) pass() {
 	}
 }
 
-// commit stages, appends and publishes one group.
+// commit stages, appends and publishes one group. If there is no space for it, there may be for its deletions.
 func (q *Queue) commit(g *group) {
 	b := journal.Batch{Entries: q.entries}
 	defer func() {
@@ -245,6 +246,11 @@ func (q *Queue) commit(g *group) {
 	logs := g.read()
 	staged, refused := g.stage(&b, logs)
 	raised, err := q.append(b)
+	if errors.Is(err, journal.ErrFull) {
+		if alone := g.deletions(); len(alone) > 0 {
+			defer q.commit(&group{tickets: alone})
+		}
+	}
 	if err != nil {
 		for _, l := range logs {
 			l.Rollback()

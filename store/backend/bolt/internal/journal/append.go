@@ -63,10 +63,10 @@ func (f *File) Append(b Batch) error {
 func (b Batch) needs() space {
 	s := space{deletions: true}
 	for i := range b.Entries {
-		data := b.Entries[i].Data
-		s.bytes += int64(len(data))
-		s.largest = max(s.largest, int64(len(data)))
-		s.deletions = s.deletions && len(data) > 4 && Kind(data[4]&kindMask) == Delete
+		e := &b.Entries[i]
+		s.bytes += int64(len(e.Data))
+		s.largest = max(s.largest, int64(len(e.Data)))
+		s.deletions = s.deletions && e.Deletes()
 	}
 	return s
 }

@@ -109,6 +109,9 @@ type Entry struct {
 	Data []byte
 }
 
+// Deletes reports whether the record is a deletion.
+func (e *Entry) Deletes() bool { return len(e.Data) > 4 && Kind(e.Data[4]&kindMask) == Delete }
+
 // Floor is the revision of a log up to which history is discarded.
 type Floor struct {
 	Log      string
