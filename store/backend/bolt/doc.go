@@ -53,7 +53,8 @@
 //   - [backend.ErrFull]: there is no space, not even after discarding history that need
 //     not be kept. Nothing was written, and reads and watches go on. Deletions fail, too,
 //     since they take a little space. Writes succeed again when there is space; or lower
-//     Config.Retain and restart.
+//     Config.Retain and restart. A file with [Options].MaxBytes that is full although [Info].Free
+//     is a good part of it has that in pieces too small for its objects: [Shrink] joins them.
 //   - [backend.ErrFailed]: the disk failed during a commit. Nothing is written, and no
 //     snapshot made, until the file is opened again, which may or may not find the interrupted
 //     write ([backend.ErrUncertain]). [Options].OnError gets the error, and [File.Failure]
