@@ -20,7 +20,8 @@
 // Requests must come from this machine, and their Host header must name it. So neither
 // another machine reads the page nor, through the user's browser, a page of another site
 // (DNS rebinding). If a proxy authorises requests, name its host in [Options].
-// [ListenAndServe] listens on loopback only.
+// [ListenAndServe] listens on loopback only, and closes connections beyond 32, so that no other user of
+// the machine takes the files that the process may have open.
 //
 // # Cost
 //

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -15,7 +16,14 @@ import (
 // Path is where [Listen] serves the page.
 const Path = "/debug/watchmill/"
 
-// Server is a server of the page alone.
+// maxConnections is how many connections a [Server] has at a time. Every user of the machine may open some, and
+// the files that the process may have open are for others, too.
+const maxConnections = 32
+
+// idleTimeout is how long a connection may be without a request.
+const idleTimeout = time.Minute
+
+// Server is a server of the page alone, for at most 32 connections at a time. It closes others.
 type Server struct {
 	listener net.Listener
 	http     http.Server
@@ -23,8 +31,9 @@ type Server struct {
 	// ended is closed once no connection is accepted any more, and served is why.
 	ended  chan struct{}
 	served error
-	// connections are those that are open.
+	// connections are those that are open, and open is how many.
 	connections sync.WaitGroup
+	open        atomic.Int64
 }
 
 // Listen serves the page at [Path] of a loopback address, such as "127.0.0.1:6061"
@@ -59,7 +68,7 @@ func (o Options) Listen(addr string) (*Server, error) {
 	life, cancel := context.WithCancel(context.Background())
 	s := &Server{listener: listener, cancel: cancel, ended: make(chan struct{})}
 	s.http = http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 1 << 14,
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: idleTimeout, MaxHeaderBytes: 1 << 14,
 		BaseContext: func(net.Listener) context.Context { return life },
 		ConnState:   s.count,
 	}
@@ -70,12 +79,17 @@ func (o Options) Listen(addr string) (*Server, error) {
 	return s, nil
 }
 
-// count counts the connections that are open. net/http reports a new one before Serve returns.
-func (s *Server) count(_ net.Conn, now http.ConnState) {
+// count counts the connections that are open, and closes one that is too many. net/http reports a new one before
+// Serve returns.
+func (s *Server) count(conn net.Conn, now http.ConnState) {
 	switch now {
 	case http.StateNew:
 		s.connections.Add(1)
+		if s.open.Add(1) > maxConnections {
+			_ = conn.Close() // net/http notices, and reports that it is closed
+		}
 	case http.StateClosed, http.StateHijacked:
+		s.open.Add(-1)
 		s.connections.Done()
 	}
 }

@@ -3,6 +3,7 @@ package inspect
 import (
 	"bufio"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"runtime"
@@ -34,4 +35,41 @@ func TestServer_CloseWaitsForStreams(t *testing.T) {
 		require.NotContains(t, string(stack[:runtime.Stack(stack, true)]), "inspect.handler.stream")
 		require.NoError(t, stream.Body.Close())
 	}
+}
+
+// Another user of the machine must not take all files that the process may have open, nor compute a state for each
+// of thousands of streams.
+func TestServer_HasABoundedNumberOfConnections(t *testing.T) {
+	s, err := Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	first := make([]byte, 1)
+	var streams []net.Conn
+	open := func() (net.Conn, error) {
+		conn, err := net.Dial("tcp", s.listener.Addr().String())
+		require.NoError(t, err)
+		_, _ = io.WriteString(conn, "GET "+Path+"events HTTP/1.1\r\nHost: localhost\r\n\r\n") // it may be closed already
+		_, err = conn.Read(first)
+		return conn, err
+	}
+	for range maxConnections {
+		conn, err := open()
+		require.NoError(t, err)
+		streams = append(streams, conn)
+	}
+	for range 10 {
+		conn, err := open()
+		require.Error(t, err, "it is closed without an answer")
+		require.NoError(t, conn.Close())
+	}
+	require.NoError(t, streams[0].Close())
+	for {
+		conn, err := open() // once the server has noticed that there is room
+		if streams = append(streams, conn); err == nil {
+			break
+		}
+	}
+	for _, conn := range streams[1:] {
+		require.NoError(t, conn.Close())
+	}
+	require.NoError(t, s.Close())
 }
