@@ -141,12 +141,16 @@ func newAuthorities(file string, plain *tls.Config) (*authorities, error) {
 // user returns the user whose certificate a connection has, if an authority that is trusted now has
 // signed it: the connection may have begun when others were.
 func (a *authorities) user(r *http.Request) (serve.User, error) {
-	if r.TLS == nil || !slices.ContainsFunc(r.TLS.VerifiedChains, func(chain []*x509.Certificate) bool {
-		return a.known[string(chain[len(chain)-1].Raw)]
-	}) {
+	if r.TLS == nil {
 		return serve.User{}, serve.ErrUnauthenticated
 	}
-	return serve.ClientCertificates(r)
+	var trusted [][]*x509.Certificate // one of these has to be valid still, not just any
+	for _, chain := range r.TLS.VerifiedChains {
+		if a.known[string(chain[len(chain)-1].Raw)] {
+			trusted = append(trusted, chain)
+		}
+	}
+	return serve.ClientCertificates(&http.Request{TLS: &tls.ConnectionState{VerifiedChains: trusted}})
 }
 
 // reachedAt returns the host and the port at which clients reach the server: the first of its
