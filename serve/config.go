@@ -113,6 +113,10 @@ type Limits struct {
 	// replaced since. It lasts as long as its client reads as WriteStall demands. So in the worst case as many
 	// past states are kept as Reads and those that gave up their places; if users are not trusted with that,
 	// fewer Reads bound it.
+	//
+	// While a write is decided, it may need some 250 times the memory of its body, or of the JSON of its object, if
+	// these have very many small parts. In the worst case all Writes do so at a time; if users are not trusted with
+	// that, fewer Writes, or fewer BodyBytes, bound it.
 	Reads, Writes int
 	// ReadsPerUser and WritesPerUser are how many of them one user may have: half of them,
 	// rounded up; all of them without [Config].Authenticate, when there is only one user.

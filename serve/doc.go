@@ -169,4 +169,7 @@
 // Authorize allows it. The request then has the rights of the other user alone, and counts for
 // its limits. [Config].Audit gets both users. Without that setting, or with a header that is
 // not understood, such a request is refused: it is never served with the rights of its sender.
+//
+// The types of a kind decode what clients send. The Quantity of Kubernetes takes a minute to decode 1e-100000000,
+// and nothing stops it: serve kinds that have one, such as Pod, to clients that are trusted with that.
 package serve
