@@ -40,6 +40,7 @@ func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 		"no snapshot":         {"hello\n", 1, "", "is not a line of a snapshot"},
 		"later version":       {`{"snapshot":2,"revision":9}` + "\n", 1, "snapshot", "is 2; this program reads version 1"},
 		"later format":        {`{"snapshot":2,"revision":9,"codec":"x"}` + "\n", 1, "snapshot", "is 2; this program reads version 1"},
+		"unknown format":      {`{"snapshot":1,"revision":9,"codec":"x"}` + "\n", 1, "", "is not a line of a snapshot"},
 		"cut off":             {head + one, 3, "", "is missing: the snapshot was cut off"},
 		"cut off in a line":   {head + one[:20], 2, "", "is not a line of a snapshot"},
 		"unknown field":       {head + `{"key":"a","colour":"red"}` + "\n", 2, "", "is not a line of a snapshot"},
@@ -66,6 +67,7 @@ func TestRead_SaysWhatIsWrongAndWhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := snapshot.Read(strings.NewReader(test.text), config().Schema(), snapshot.Options{MaxLine: 1 << 12})
 			require.ErrorIs(t, err, snapshot.ErrInvalid)
+			require.NotErrorIs(t, err, store.ErrExpired)
 			var wrong *snapshot.ReadError
 			require.ErrorAs(t, err, &wrong)
 			require.Equal(t, test.line, wrong.Line)

@@ -122,7 +122,9 @@ func TestWrite_RefusesLinesThatReadDoes(t *testing.T) {
 	require.NoError(t, err)
 	opts.MaxLine--
 	_, err = snapshot.Write(t.Context(), text, storage, schema, opts)
-	require.ErrorIs(t, err, backend.ErrTooLarge)
+	var large *backend.TooLargeError
+	require.ErrorAs(t, err, &large)
+	require.Equal(t, []int{len(one) - 1, len(one) - 2}, []int{large.Size, large.Limit})
 	require.ErrorContains(t, err, fmt.Sprintf(`object %q`, state.Objects[0].Key))
 }
 

@@ -1,0 +1,97 @@
+package inspect_test
+
+import (
+	"net/http"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/inspect"
+)
+
+// The figures of a state are those of the engine, of its watches, and of the ends of others.
+func TestState_HasTheFiguresOfItsEngine(t *testing.T) {
+	began := time.Now()
+	host, pods := newPods(t)
+	stalled, err := pods.Watch(t.Context(), engine.WatchOptions{Name: "stalled", Policy: engine.Conflate, Buffer: 1})
+	require.NoError(t, err)
+	read, err := pods.Watch(t.Context(), engine.WatchOptions{Name: "read", From: 1})
+	require.NoError(t, err)
+	for range 5 {
+		_, err := pods.Create(t.Context(), pod{"c"})
+		require.NoError(t, err)
+		deleted, err := pods.Delete(t.Context(), "c", engine.DeleteOptions{})
+		require.NoError(t, err)
+		require.NoError(t, pods.WaitFor(t.Context(), deleted.Revision))
+	}
+	for !stalled.Stalled() {
+		runtime.Gosched()
+	}
+	_, err = stalled.Next(t.Context())
+	require.NoError(t, err)
+	_, err = read.Next(t.Context())
+	require.NoError(t, err)
+	read.Stop()
+	// The actors publish their figures after their turns.
+	for now := pods.Stats(); len(host.Engines()[0].Ends()) < 2 || now.Source.Revision < now.Revision || now.Dispatched < now.Events; now = pods.Stats() {
+		runtime.Gosched()
+	}
+
+	s := inspect.Take(host)
+	stats, window := pods.Stats(), host.Engines()[0].Window()
+	require.WithinRange(t, s.At, began, time.Now())
+	require.Positive(t, s.Timers)
+	e := s.Engines[0]
+	for name, pair := range map[string][2]any{
+		"Revision": {stats.Revision, e.Revision}, "Floor": {stats.WindowFloor, e.Floor}, "Generation": {stats.Generation, e.Generation},
+		"WindowEvents": {stats.WindowEvents, e.WindowEvents}, "MaxEvents": {window.MaxEvents, e.MaxEvents}, "MaxBytes": {window.MaxBytes, e.MaxBytes},
+		"StateBytes": {stats.StateBytes, e.StateBytes}, "WindowBytes": {stats.WindowBytes, e.WindowBytes}, "HistoryBytes": {stats.HistoryBytes, e.HistoryBytes},
+		"Events": {stats.Events, e.Events}, "Dispatched": {stats.Dispatched, e.Dispatched}, "Stalls": {stats.Stalls, e.Stalls},
+		"Running": {stats.Watches, e.Running}, "Stalled": {stats.Stalled, e.Stalled}, "Source": {stats.Source.Revision, e.Source.Revision},
+	} {
+		require.NotZero(t, pair[0], name)
+		require.Equal(t, pair[0], pair[1], name)
+	}
+
+	watches := map[string]inspect.Watch{}
+	for _, w := range e.Watches {
+		watches[w.Name] = w
+		require.Positive(t, w.Age)
+	}
+	w := watches["stalled"]
+	require.Equal(t, []any{"conflate", "pull", stalled.Revision(), stalled.Delivered(), stalled.Lag()}, []any{w.Policy, w.Consumer, w.Revision, w.Delivered, w.Lag})
+	require.NotZero(t, w.Delivered)
+	require.Positive(t, w.Stalled)
+	require.Zero(t, watches["stuck"].Stalled)
+
+	end := e.Ends[0]
+	require.Equal(t, []any{"read", "stopped", "read: watch stopped", read.Delivered()}, []any{end.Name, end.Reason, end.Why, end.Delivered})
+	require.NotZero(t, end.Delivered)
+	require.WithinRange(t, end.At, began, s.At)
+}
+
+// No cache keeps a state, which is old at once, and no other page learns of it or shows it in a frame.
+func TestHandler_AnswersForTheMomentAndThePageAlone(t *testing.T) {
+	head := get(inspect.Handler(), http.MethodGet, "http://localhost/state").Header
+	require.Equal(t, "no-store", head.Get("Cache-Control"))
+	require.Equal(t, "no-referrer", head.Get("Referrer-Policy"))
+	require.Equal(t, "default-src 'none'; frame-ancestors 'none'", head.Get("Content-Security-Policy"))
+	require.Equal(t, "text/html; charset=utf-8", get(inspect.Handler(), http.MethodGet, "http://localhost/").Header.Get("Content-Type"))
+}
+
+// A browser that is sent to the server's address finds the page.
+func TestListen_LeadsToThePage(t *testing.T) {
+	s, err := inspect.Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	answer, err := client.Get(s.URL()[:len(s.URL())-len(inspect.Path)])
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.Equal(t, s.URL(), answer.Request.URL.String())
+}
