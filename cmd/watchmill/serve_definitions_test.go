@@ -58,6 +58,9 @@ func TestServe_AllVersionsHaveTheObjects(t *testing.T) {
 		require.Equal(t, strings.NewReplacer(`:"example.com/v1","kind"`, `:"example.com/v1beta1","kind"`, `,"spec":{"color":"grey","size":3}`, "").Replace(first), second)
 		code, page := call(t, "GET", url+"/metrics", "", "")
 		require.Equal(t, 200, code, page)
+		for _, group := range []string{"example.com", "example.com/v1beta1"} {
+			require.Contains(t, page, `watchmill_ready{group="`+group+`",resource="widgets"}`, "each version has an engine")
+		}
 	}
 }
 

@@ -85,6 +85,31 @@ func TestServe_EndsIfItCannotWriteItsKubeconfig(t *testing.T) {
 	require.Equal(t, "mine", string(left))
 }
 
+// tornTape is storage that cannot be closed.
+type tornTape struct{ backend.Backend }
+
+var errTorn = errors.New("the tape is torn")
+
+func (b tornTape) Close() error { return errors.Join(b.Backend.Close(), errTorn) }
+
+// What was not stored must not look as if it was.
+func TestServe_EndsWithTheErrorOfItsStorage(t *testing.T) {
+	tape := func(_ context.Context, _, _ string, schema store.Schema) (backend.Backend, error) {
+		m, err := memory.New(schema, memory.Options{})
+		return tornTape{m}, err
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	out, ended := newServedOutput(), make(chan error, 1)
+	opts := server.Options{
+		CRDs: []string{manifests}, Listen: "127.0.0.1:0", Data: "tape:reel", Storages: server.Storages{"tape": tape}, Out: out, Log: io.Discard,
+		Limits: serve.Limits{ShutdownDelay: 1, DrainWatches: 1},
+	}
+	go func() { ended <- server.Run(ctx, opts) }()
+	out.url(t)
+	cancel()
+	require.ErrorIs(t, <-ended, errTorn)
+}
+
 // The log says what takes so long.
 func TestServe_SaysThatItOpensItsFile(t *testing.T) {
 	opts := server.Options{Data: "bolt:" + filepath.Join(t.TempDir(), "data")}
