@@ -63,6 +63,25 @@ func TestServe_NamesTheFlagOfStorageThatCannotBeOpened(t *testing.T) {
 	}
 }
 
+// unreadable is storage whose objects cannot be listed.
+type unreadable struct{ backend.Backend }
+
+func (unreadable) List(context.Context, backend.ListOptions) (*backend.List, error) {
+	return nil, errTorn
+}
+
+// A server that cannot see what there is cannot tell whether the kind fits it.
+func TestServe_RefusesStorageThatItCannotRead(t *testing.T) {
+	tape := func(_ context.Context, _, _ string, schema store.Schema) (backend.Backend, error) {
+		m, err := memory.New(schema, memory.Options{})
+		return unreadable{m}, err
+	}
+	err := server.Run(t.Context(), server.Options{
+		CRDs: []string{manifests}, Listen: "127.0.0.1:0", Data: "tape:reel", Storages: server.Storages{"tape": tape}, Out: io.Discard, Log: io.Discard,
+	})
+	require.EqualError(t, err, "--data: the tape is torn")
+}
+
 // A kubeconfig of another program, which has come into being while the storage was opened, stays. A server
 // without its own would not be found.
 func TestServe_EndsIfItCannotWriteItsKubeconfig(t *testing.T) {

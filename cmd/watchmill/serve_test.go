@@ -352,8 +352,12 @@ func TestServe_AppliesWhatItCannotMergeAsOneField(t *testing.T) {
 	loose := strings.Replace(string(text), "size:\n", "loose: {type: array}\n              size:\n", 1)
 	require.NotEqual(t, string(text), loose)
 	require.NoError(t, os.WriteFile(file, []byte(loose), 0o600))
-	url, stop := serving(t, server.Options{CRDs: []string{file}, Data: "memory"})
+	out := newServedOutput()
+	url, stop := servingTo(t, out, server.Options{CRDs: []string{file}, Data: "memory"})
 	defer stop()
+	require.Eventually(t, func() bool {
+		return strings.Contains(out.String(), "    note: server-side apply of version v1 treats every list as a single field: ")
+	}, time.Minute, time.Millisecond)
 	const a = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":4,"loose":["x"]}}`
 	code, applied := call(t, "APPLY", url+inDefault+"/a?fieldManager=one", "", a)
 	require.Equal(t, 201, code, applied)

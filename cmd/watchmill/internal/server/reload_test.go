@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,10 @@ func TestReload_KeepsOneRequestWaiting(t *testing.T) {
 func TestReload_SeesAnyChangeOfAFile(t *testing.T) {
 	at := time.Unix(1_000_000_000, 0)
 	for how, change := range map[string]func(t *testing.T, file string){
+		"it grows and keeps its time": func(t *testing.T, file string) {
+			require.NoError(t, os.WriteFile(file, []byte("b "), 0o600))
+			require.NoError(t, os.Chtimes(file, at, at))
+		},
 		"it is replaced by one of its time": func(t *testing.T, file string) {
 			require.NoError(t, os.WriteFile(file+".new", []byte("b"), 0o600))
 			require.NoError(t, os.Chtimes(file+".new", at, at))
@@ -55,7 +60,7 @@ func TestReload_SeesAnyChangeOfAFile(t *testing.T) {
 			require.NoError(t, os.Chtimes(file, at, at))
 			read := func() (string, error) {
 				text, err := os.ReadFile(file)
-				return string(text), err
+				return strings.TrimSpace(string(text)), err
 			}
 			r, err := load(slog.New(slog.DiscardHandler), read, file)
 			require.NoError(t, err)
