@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -359,6 +360,65 @@ func TestPing_CutsNoEventOffThatIsBeingSent(t *testing.T) {
 		require.NoError(t, <-sent)
 		require.NoError(t, h.Close())
 	})
+}
+
+// A client has some time to answer the close of its watch, unless it is gone or answers nothing.
+func TestEnd_WaitsNoLongerThanItMust(t *testing.T) {
+	for name, c := range map[string]struct {
+		options websocket.Options
+		leaves  bool // the client
+		silent  bool // until a ping fails
+		takes   time.Duration
+	}{
+		"it does not answer the close":    {options: websocket.Options{}, takes: 5 * time.Second},
+		"it has less time for any answer": {options: websocket.Options{Pong: 2 * time.Second}, takes: 2 * time.Second},
+		"it has not answered a ping":      {options: websocket.Options{Ping: time.Second, Pong: time.Second}, silent: true},
+		"it is gone":                      {options: websocket.Options{}, leaves: true},
+		"it has more time for a ping":     {options: websocket.Options{Pong: time.Hour}, takes: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				u, err := websocket.New(c.options)
+				require.NoError(t, err)
+				gone, took := make(chan error, 10), make(chan time.Duration, 1)
+				h := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					messages, err := u.Upgrade(w, r, func(err error) { gone <- err })
+					if err != nil {
+						return
+					}
+					if c.leaves || c.silent {
+						<-gone
+					}
+					if c.leaves && messages.Send(context.Background(), []byte("event")) == nil {
+						gone <- errors.New("an event has reached a client that is gone")
+					}
+					began := time.Now()
+					messages.Close(1000)
+					took <- time.Since(began)
+				})}
+				p := pipenet.Listen()
+				go func() { _ = h.Serve(p) }()
+				conn, err := p.Dial(t.Context())
+				require.NoError(t, err)
+				fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+					"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+				answer := bufio.NewReader(conn)
+				_, err = http.ReadResponse(answer, nil)
+				require.NoError(t, err)
+				if c.leaves {
+					require.NoError(t, conn.Close())
+				}
+				go func() { _, _ = io.Copy(io.Discard, answer) }()
+				require.Equal(t, c.takes, <-took)
+				_ = conn.Close()
+				require.NoError(t, h.Close())
+				synctest.Wait()
+				for len(gone) > 0 {
+					require.NotContains(t, (<-gone).Error(), "has reached")
+				}
+			})
+		})
+	}
 }
 
 func TestNew_RefusesWhatCannotBe(t *testing.T) {
