@@ -17,6 +17,12 @@ func written(n int, created, revision store.Revision) *engine.Object[int] {
 	return o
 }
 
+// keyed returns the object under another key.
+func keyed(key string, o *engine.Object[int]) *engine.Object[int] {
+	o.Key = key
+	return o
+}
+
 func equal(a, b int) bool { return a == b }
 
 func TestCopy_HandlerIsToldFromWhatItHas(t *testing.T) {
@@ -33,6 +39,15 @@ func TestCopy_HandlerIsToldFromWhatItHas(t *testing.T) {
 		},
 		"from another value": {
 			given: func(c *judge.Copy[int]) error { return c.Apply(store.Modified, written(7, 2, 2), second) }, want: judge.PrevValue,
+		},
+		"from another revision": {
+			given: func(c *judge.Copy[int]) error { return c.Apply(store.Modified, written(1, 2, 1), second) }, want: judge.PrevValue,
+		},
+		"from another one": {
+			given: func(c *judge.Copy[int]) error { return c.Apply(store.Modified, written(1, 1, 2), second) }, want: judge.PrevValue,
+		},
+		"added to what was there": {
+			given: func(c *judge.Copy[int]) error { return c.Apply(store.Added, first, keyed("b", written(1, 3, 3))) }, want: judge.PrevValue,
 		},
 		"another one is gone": {
 			given: func(c *judge.Copy[int]) error { return c.Apply(store.Deleted, first, written(1, 3, 4)) }, want: judge.IsCreate,
@@ -77,6 +92,7 @@ func TestJudgeNotification_OfWhatWasWritten(t *testing.T) {
 		"not the first":           {kind: store.Added, object: third, want: judge.Reliable},
 		"not the last":            {kind: store.Deleted, old: second, object: written(2, 2, 5), want: judge.Reliable},
 		"another value":           {kind: store.Modified, old: first, object: written(7, 2, 3), want: judge.Genuine},
+		"the end of a later one":  {kind: store.Deleted, old: third, object: written(3, 3, 5), want: judge.Genuine},
 		"the end of another":      {kind: store.Deleted, old: third, object: written(7, 2, 5), want: judge.Genuine},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +109,9 @@ func TestCopy_IsTheStateWhenAllIsTold(t *testing.T) {
 	c := judge.Copy[int]{Name: "handler", Equal: equal}
 	require.NoError(t, c.Apply(store.Added, nil, written(1, 2, 2)))
 	require.NoError(t, h.JudgeCopy(&c, 2))
-	require.Equal(t, judge.Conserved, judge.Broken(h.JudgeCopy(&c, 3)))
+	err := h.JudgeCopy(&c, 3)
+	require.Equal(t, judge.Conserved, judge.Broken(err))
+	require.ErrorContains(t, err, "handler: after all notifications")
 	require.NoError(t, c.Apply(store.Modified, written(1, 2, 2), written(2, 2, 3)))
 	require.NoError(t, h.JudgeCopy(&c, 3))
 }
@@ -108,7 +126,24 @@ func TestJudgeSnapshot_OfARevisionThatWasNotReceived(t *testing.T) {
 	part := []*engine.Object[int]{written(1, 2, 2)}
 	require.NoError(t, h.JudgeSnapshot(read, 3, part))
 	require.Equal(t, judge.Genuine, judge.Broken(h.JudgeSnapshot(read, 3, []*engine.Object[int]{written(7, 2, 2)})))
+	require.Equal(t, judge.Genuine, judge.Broken(h.JudgeSnapshot(read, 2, []*engine.Object[int]{keyed("b", written(1, 3, 3))})), "it was written later")
 	require.Equal(t, judge.ReadCached, judge.Broken(h.JudgeSnapshot(read, 4, part)))
+	read.Oldest, read.Newest = 3, 9
+	require.NoError(t, h.JudgeSnapshot(read, 3, part))
+	require.Equal(t, judge.ReadCached, judge.Broken(h.JudgeSnapshot(read, 2, part)), "it is too old")
+	require.Equal(t, judge.ReadCached, judge.Broken(h.JudgeSnapshot(read, 4, part)), "there is no such revision")
 	h.MarkReceived(3)
 	require.Equal(t, judge.ReadState, judge.Broken(h.JudgeSnapshot(read, 3, part)))
+}
+
+// A write that returned another object than it wrote has not said what it did.
+func TestJudgeWrite_KnowsAnObjectByItsCreation(t *testing.T) {
+	h := judge.NewHistory(equal)
+	require.Equal(t, judge.Acknowledged, judge.Broken(h.JudgeWrite(store.Deleted, written(1, 2, 2))), "nothing was written")
+	h.Put("a", 1)
+	require.NoError(t, h.JudgeWrite(store.Added, written(1, 2, 2)))
+	require.Equal(t, judge.Acknowledged, judge.Broken(h.JudgeWrite(store.Added, written(1, 1, 2))))
+	h.Emit("a", 5)
+	require.NoError(t, h.JudgeWrite(store.Emitted, written(5, 0, 3)), "it returns the revision alone")
+	require.Equal(t, judge.Acknowledged, judge.Broken(h.JudgeWrite(store.Emitted, written(5, 9, 3))))
 }
