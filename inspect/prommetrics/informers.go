@@ -1,6 +1,7 @@
 package prommetrics
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,7 +41,8 @@ var informerFigures = []informerFigure{
 var handlerLagDesc = prometheus.NewDesc("watchmill_informer_handler_lag_notifications", "Notifications that wait for the handler, the most of the handlers with this name.", []string{"informer", "handler"}, nil)
 
 // ObserveInformer adds an informer to what is collected, until ForgetInformer. Adding it again does
-// nothing. It panics with a [*usercode.ConfigError] if i is nil.
+// nothing. One that several leases share must be added by one of them alone, since the figures of
+// each are added. It panics with a [*usercode.ConfigError] if i is nil.
 func (m *Metrics) ObserveInformer(i informer.Observed) {
 	if i == nil {
 		panic(&usercode.ConfigError{Field: "i", Problem: "is nil; give an informer that informer.New has returned"})
@@ -68,9 +70,8 @@ func describeInformers(to chan<- *prometheus.Desc) {
 
 // informersOfName are what a scrape has read of the informers of one name.
 type informersOfName struct {
-	values []float64
-	// lag is that of the handlers, by name.
-	lag map[string]int
+	values   []float64
+	handlers []informer.HandlerInfo
 }
 
 // collectInformers collects all informers.
@@ -82,30 +83,40 @@ func (m *Metrics) collectInformers(to chan<- prometheus.Metric) {
 	for _, i := range informers {
 		name := validUTF8(i.Name())
 		if read[name] == nil {
-			read[name] = &informersOfName{values: make([]float64, len(informerFigures)), lag: map[string]int{}}
+			read[name] = &informersOfName{values: make([]float64, len(informerFigures))}
 		}
-		read[name].add(i, m.options.Watches)
+		read[name].add(i)
 	}
 	for name, of := range read {
 		for at, f := range informerFigures {
 			to <- prometheus.MustNewConstMetric(f.desc, f.kind, of.values[at], name)
 		}
-		for handler, lag := range of.lag {
+		for handler, lag := range of.slowest(m.options.Watches) {
 			to <- prometheus.MustNewConstMetric(handlerLagDesc, prometheus.GaugeValue, float64(lag), name, handler)
 		}
 	}
 }
 
-// add adds the figures of an informer, and of handlers of at most so many names, the slowest first.
-func (n *informersOfName) add(i informer.Observed, most int) {
+// add adds the figures and the handlers of an informer.
+func (n *informersOfName) add(i informer.Observed) {
 	stats := i.Stats()
 	for at, f := range informerFigures {
 		n.values[at] += f.of(&stats)
 	}
-	for _, h := range i.Handlers() {
+	n.handlers = append(n.handlers, i.Handlers()...)
+}
+
+// slowest returns the lag of the handlers by name, of at most so many names: those that are the furthest behind.
+func (n *informersOfName) slowest(most int) map[string]int {
+	slices.SortFunc(n.handlers, func(a, b informer.HandlerInfo) int {
+		return cmp.Or(cmp.Compare(b.Lag, a.Lag), cmp.Compare(a.Name, b.Name))
+	})
+	lag := map[string]int{}
+	for _, h := range n.handlers {
 		name := validUTF8(h.Name)
-		if before, known := n.lag[name]; known || len(n.lag) < most {
-			n.lag[name] = max(before, h.Lag)
+		if _, known := lag[name]; !known && len(lag) < most {
+			lag[name] = h.Lag
 		}
 	}
+	return lag
 }

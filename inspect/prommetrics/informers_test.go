@@ -152,6 +152,41 @@ func TestInformers_BoundTheSeriesOfTheirHandlers(t *testing.T) {
 	require.Equal(t, 2, n)
 }
 
+// Informers of one name are one: the slowest of all their handlers has a series.
+func TestInformers_OfOneNameShowTheSlowestHandlerOfAll(t *testing.T) {
+	pods := newPods(t)
+	metrics := prommetrics.New(prommetrics.Options{Watches: 1})
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(metrics))
+	quick, hold := make(chan string, 3), make(chan struct{})
+	defer close(hold)
+	var last *informer.SharedInformer[pod]
+	for _, h := range []struct {
+		name   string
+		handle func(informer.Notification[pod])
+	}{
+		{"quick", func(n informer.Notification[pod]) { quick <- n.Object.Key }},
+		{"stuck", func(informer.Notification[pod]) { <-hold }},
+	} {
+		last = mirrorOf(t, pods, "mirror")
+		handler, err := last.Subscribe(h.handle, informer.HandlerOptions{Name: h.name})
+		require.NoError(t, err)
+		require.NoError(t, handler.Synced(t.Context()))
+		metrics.ObserveInformer(last)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		o, err := pods.Create(t.Context(), pod{name})
+		require.NoError(t, err)
+		require.NoError(t, last.WaitForRevision(t.Context(), o.Revision))
+		require.Equal(t, name, <-quick)
+	}
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP watchmill_informer_handler_lag_notifications Notifications that wait for the handler, the most of the handlers with this name.
+# TYPE watchmill_informer_handler_lag_notifications gauge
+watchmill_informer_handler_lag_notifications{handler="stuck",informer="mirror"} 3
+`), "watchmill_informer_handler_lag_notifications"))
+}
+
 func TestInformers_RefuseNil(t *testing.T) {
 	defer func() {
 		err, _ := recover().(error)
