@@ -151,6 +151,7 @@ func TestErrors_OfAdmitters(t *testing.T) {
 		{engine.ErrConflict, "403 Forbidden"},
 		{&registry.InvalidError{}, "422 Invalid"},
 		{&registry.BadRequestError{Reason: "no"}, "400 BadRequest"},
+		{&registry.BadRequestError{Reason: "no", Cause: errors.New("it is Sunday")}, "400 BadRequest"},
 		{apierrors.NewInternalError(errors.New("no")), "500 InternalError"},
 		{engine.ErrNotReady, "429 TooManyRequests"},
 		{&backend.UncertainError{Cause: errors.New("another object's")}, "403 Forbidden"},

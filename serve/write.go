@@ -238,10 +238,11 @@ func (c *call) patch(ctx context.Context) error {
 }
 
 // unfit returns the error of a patch that makes something of the object which does not decode as one that the patch
-// is invalid, as in Kubernetes: after that kubectl edit lets its user try again. It returns other errors as they are.
+// is invalid, as in Kubernetes: after that kubectl edit lets its user try again. It returns other errors as they are,
+// among them those of admitters.
 func unfit(err error) error {
 	bad, is := errors.AsType[*registry.BadRequestError](err)
-	if !is || bad.Cause == nil {
+	if !is || bad.Cause == nil || errors.As(err, new(*registry.AdmissionError)) {
 		return err
 	}
 	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), field.OmitValueType{}, cut(bad.Reason))})
