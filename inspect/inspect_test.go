@@ -382,7 +382,7 @@ func TestState_ShowsInformers(t *testing.T) {
 
 func TestState_ShowsControllers(t *testing.T) {
 	host, pods := newPods(t)
-	runs, hold := make(chan string), make(chan struct{})
+	runs, hold := make(chan string, 2), make(chan struct{}) // both keys may be reconciled in the end
 	c, err := controller.New(controller.Config[pod]{
 		Source: pods.Source(), Host: host, Name: "scheduler",
 		Reconcile: func(_ context.Context, key string, _ *engine.Object[pod]) (controller.Result, error) {

@@ -204,7 +204,7 @@ func TestPage_ShowsInformersAndControllers(t *testing.T) {
 	lamps, err := engine.New(engine.Config[pod]{Key: func(p pod) string { return p.Name }, Name: "lamps", Host: host})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, lamps.Close()) }()
-	runs, hold := make(chan struct{}), make(chan struct{})
+	runs, hold := make(chan struct{}, 2), make(chan struct{}) // both keys may be reconciled in the end
 	switches, err := controller.New(controller.Config[pod]{
 		Source: lamps.Source(), Host: host, Name: "switches",
 		Reconcile: func(context.Context, string, *engine.Object[pod]) (controller.Result, error) {
