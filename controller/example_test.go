@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -134,6 +135,54 @@ func ExampleNew() {
 	// Output:
 	// controller scheduler: "default/web" failed, attempt 1, again in 1ms: no node for web
 	// web is on n7
+}
+
+// counts are metrics that count the keys of a controller, and its calls that failed.
+type counts struct{ queued, failed atomic.Int64 }
+
+func (c *counts) Queued(string)              { c.queued.Add(1) }
+func (*counts) Waited(string, time.Duration) {}
+func (*counts) Delayed(string)               {}
+
+func (c *counts) Reconciled(_ string, call controller.Call) {
+	if errors.Is(call.Err, controller.ErrReconcile) {
+		c.failed.Add(1)
+	}
+}
+
+// Measurements for a system other than Prometheus.
+func ExampleMetrics() {
+	ctx := context.Background()
+	pods, err := engine.New(podConfig())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pods.Close()
+	metrics := &counts{}
+	c, err := controller.New(controller.Config[Pod]{
+		Source: pods.Source(), Host: pods.Host(), Name: "scheduler", MaxAttempts: 1, Metrics: metrics,
+		Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+			return controller.Result{}, errors.New("no node has space")
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	web, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = c.Settle(ctx, web.Revision)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(metrics.queued.Load(), "queued,", metrics.failed.Load(), "failed")
+	// Output: 1 queued, 1 failed
 }
 
 // A key whose object has not changed is reconciled because something else has.
