@@ -39,10 +39,11 @@
 //
 // Storage may be restored from a copy, or replaced, while an engine runs: see [Timeline]. When the
 // cache notices, it lists, and all watches end with [ErrExpired]. Until then a write, and a Get that
-// is [Latest], meet storage as it is now. If storage is at an older revision than the cache, so does
-// a List that is Latest, and a Linearizable watch is refused. Other reads, and watches that begin
-// meanwhile, may be of the history before. So may the object from which [Engine.Update] makes a new
-// one, if reading the backend is I/O and the objects of both histories have the same revision.
+// is [Latest], meet storage as it is now. If storage is at an older revision than the cache, and has
+// another identity, so does a List that is Latest, and a Linearizable watch is refused. Other reads,
+// and watches that begin meanwhile, may be of the history before. So may the object from which
+// [Engine.Update] makes a new one, if reading the backend is I/O and the objects of both histories
+// have the same revision.
 //
 // # Slow consumers
 //

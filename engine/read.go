@@ -29,8 +29,8 @@ type Read struct {
 // began. It asks the backend for the object or for its newest revision.
 //
 // The exception is a list after storage was restored or replaced. If storage has reached the
-// cache's revision again before the cache has noticed, the list may show the old storage, as its
-// [List].Timeline says.
+// cache's revision again before the cache has noticed, or has no identity (see [backend.StoreID]),
+// the list may show the old storage, as its [List].Timeline says.
 func Latest() Read { return Read{} }
 
 // Cached reads from the cache, which may be stale, even while the backend is

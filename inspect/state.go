@@ -14,7 +14,7 @@ import (
 // [State]: those that are the furthest behind.
 const MaxWatches = 100
 
-// State is what engines are doing at one moment. Durations are in seconds.
+// State is what engines, informers and controllers are doing at one moment. Durations are in seconds.
 type State struct {
 	At          time.Time
 	Engines     []Engine

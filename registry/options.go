@@ -49,10 +49,9 @@ type WriteOptions struct {
 	// mean any.
 	UID      string
 	Revision engine.Revision
-	// MaxBytes is how large a write of JSON, which may be the result of a patch, and an apply may make an
-	// object, as JSON and in bytes; the error is a *backend.TooLargeError. An object that is larger already may be
-	// written as long as it does not grow. Zero is no limit. A replica leaves this to the server that it passes
-	// writes on to.
+	// MaxBytes is how large an update, with a body or by a patch, and an apply may make an object, in bytes of
+	// JSON. An object that is larger already may be written as long as it does not grow. The error is a
+	// [*backend.TooLargeError]. Zero is no limit. A replica leaves this to the server that it passes writes on to.
 	MaxBytes int64
 
 	// applied: the draft has its managed fields from an apply.

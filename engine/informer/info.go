@@ -15,7 +15,8 @@ type HandlerInfo struct {
 	Synced, Running bool
 }
 
-// Observed is a [*SharedInformer] of any type, for what shows its numbers: package inspect.
+// Observed is a [*SharedInformer] of any type, for what shows its numbers: packages inspect and
+// inspect/prommetrics.
 type Observed interface {
 	Name() string
 	Stats() Stats

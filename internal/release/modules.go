@@ -50,8 +50,10 @@ func releaseModule(name string, text []byte, version string) ([]byte, error) {
 	return file.Format()
 }
 
-// isPublished says whether users can import or install what the module has, and isOurs whether it is of this repository.
+// isPublished reports whether users can import or install what the module has.
 func isPublished(module string) bool {
 	return slices.ContainsFunc(published, func(folder string) bool { return path.Join(mainModule, folder) == module })
 }
+
+// isOurs reports whether the module is of this repository.
 func isOurs(module string) bool { return strings.HasPrefix(module+"/", mainModule+"/") }

@@ -27,8 +27,9 @@ type Options struct {
 	// where these have more than 4 KiB; zero means no limit but the disk's. A process of 32 bits has
 	// no file of 2 GiB, whatever the limit.
 	//
-	// A sixteenth of it is reserved for discarding history, or eight times the size of the largest
-	// object if that is more, but at most half. The removal of objects may use half of the reserve.
+	// A sixteenth of it is reserved for discarding history; 16 pages if that is more, or eight times the
+	// size of the largest object, but then at most half. The removal of objects may use half of the
+	// reserve.
 	MaxBytes int64
 	// ShrinkAt is the part of the file, between 0 and 1, that must be unused for
 	// Open to copy it into a smaller one, which takes a few seconds for each 100
