@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
@@ -113,7 +112,8 @@ func (l *loading) read(fn func(journal.View) error) error {
 }
 
 // scan reads the whole log, and decodes the base meanwhile. A value of it that cannot be
-// decoded is decoded again where it is needed, and is an error there.
+// decoded is decoded again where it is needed, and is an error there. Records after the log's last are
+// of a commit that failed when it was synced.
 func (l *loading) scan(bounds journal.Bounds) error {
 	l.trimmed, l.oldest, l.last = bounds.Trimmed, bounds.Oldest(), bounds.Last
 	l.total = 2 * int(bounds.Last-bounds.Trimmed)
@@ -125,8 +125,8 @@ func (l *loading) scan(bounds journal.Bounds) error {
 		run := d.nextRun()
 		more = false
 		err := l.read(func(v journal.View) error {
-			l.makeRoom(v.Base())
-			return v.Scan(after, math.MaxUint64, func(revision uint64, r journal.Record) (bool, error) {
+			l.begin(v)
+			return v.Scan(after, l.last, func(revision uint64, r journal.Record) (bool, error) {
 				place, err := l.follow(revision, r)
 				if err == nil && revision <= l.trimmed {
 					run.add(wanted{revision, l.versions[place].key, place}, r)
@@ -145,9 +145,12 @@ func (l *loading) scan(bounds journal.Bounds) error {
 	return nil
 }
 
-// makeRoom makes room for a base, before the first record.
-func (l *loading) makeRoom(base int) {
+// begin makes room for the base, before the first record. The base that is in the log is later than the bounds say if
+// the deletion of history failed when it was synced.
+func (l *loading) begin(v journal.View) {
 	if l.places == nil {
+		base := v.Base()
+		l.trimmed = v.Bounds().Trimmed
 		l.places, l.versions = make(map[string]int, base), make([]versions, 0, base)
 		l.base = make([]loadedBase, 0, base)
 	}

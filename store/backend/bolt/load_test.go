@@ -1,9 +1,11 @@
 package bolt_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/codec"
 )
 
@@ -89,6 +92,91 @@ func TestNew_KeepsNoSpaceFromOthersWhileItDecodes(t *testing.T) {
 		require.NoError(t, failed)
 		f.Backend = b
 		require.Len(t, f.list(backend.ListOptions{}), 1)
+	}
+}
+
+// unsynced is a journal that fails for good when a write is synced, which is in its pages then. Its bounds stay those
+// before.
+type unsynced struct {
+	journal.Journal
+	failing bool // the next write fails
+	failed  *journal.FailedError
+	bounds  journal.Bounds // since then
+}
+
+func (j *unsynced) write(name string, write func() error) (err error) {
+	switch {
+	case j.failed != nil:
+		return j.failed
+	case !j.failing:
+		return write()
+	}
+	if j.bounds, err = j.Journal.Bounds(name); err == nil {
+		err = write()
+	}
+	j.failed = &journal.FailedError{Cause: syscall.EIO}
+	return &journal.FailedError{Uncertain: true, Cause: errors.Join(syscall.EIO, err)}
+}
+
+func (j *unsynced) Append(b journal.Batch) error {
+	return j.write("items", func() error { return j.Journal.Append(b) })
+}
+
+func (j *unsynced) Trim(name string, b journal.Budget) (t journal.Trimmed, err error) {
+	err = j.write(name, func() error {
+		t, err = j.Journal.Trim(name, b)
+		return err
+	})
+	return t, err
+}
+
+func (j *unsynced) Bounds(name string) (journal.Bounds, error) {
+	if j.failed != nil {
+		return j.bounds, nil
+	}
+	return j.Journal.Bounds(name)
+}
+
+func (j *unsynced) Declare(name string, _ uint64) (journal.Bounds, error) {
+	if j.failed != nil {
+		return j.bounds, nil
+	}
+	return j.Journal.Declare(name, 1)
+}
+
+// A write that failed when it was synced may not be on the disk. The next New does not show it, and takes nothing that it
+// has deleted for lost.
+func TestNew_LeavesOutWhatFailedToBeSynced(t *testing.T) {
+	for name, write := range map[string]func(f *fixture, disk journal.Journal) error{
+		"write": func(f *fixture, _ journal.Journal) error {
+			_, err := f.Put(f.ctx, draft("b", "1"), nil, backend.PutOptions{})
+			return err
+		},
+		"deletion of history": func(_ *fixture, disk journal.Journal) error {
+			_, err := disk.Trim("items", journal.Budget{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := &unsynced{}
+			f := newFixture(t, func(f *fixture) {
+				f.wrap = func(j journal.Journal) journal.Journal { disk.Journal = j; return disk }
+			})
+			f.put("lasting", "1")
+			last := f.flicker("a", 10)
+			f.file.StopUpkeep()
+			require.NoError(t, f.Compact(f.ctx, last.Revision-3))
+			before := f.list(backend.ListOptions{})
+			disk.failing = true
+			require.ErrorIs(t, write(f, disk), backend.ErrFailed)
+			require.NoError(t, f.Backend.Close())
+			var err error
+			f.Backend, err = bolt.New(f.file, "items", f.cfg)
+			require.NoError(t, err)
+			require.Equal(t, before, f.list(backend.ListOptions{}))
+			require.Equal(t, last.Revision, f.revision())
+			require.Len(t, f.watch(last.Revision-3, "").read(last.Revision, 10), 3)
+		})
 	}
 }
 
