@@ -28,7 +28,7 @@ type Options struct {
 	// no file of 2 GiB, whatever the limit.
 	//
 	// A sixteenth of it is reserved for discarding history; 16 pages if that is more, or eight times the
-	// size of the largest object, but then at most half. The removal of objects may use half of the
+	// size of the largest object, but then at most a quarter. The removal of objects may use half of the
 	// reserve.
 	MaxBytes int64
 	// ShrinkAt is the part of the file, between 0 and 1, that must be unused for

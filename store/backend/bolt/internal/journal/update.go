@@ -30,7 +30,7 @@ type space struct {
 // takes space, too: deleting one record writes what is beside it and beside its predecessor, up to four records
 // each, however large. Deletions may use half of it, since they make space in the end.
 func (f *File) headroom(s space) int64 {
-	most := max(f.opts.MaxBytes/16, 16*int64(f.db.Info().PageSize), min(8*max(f.largest, s.largest), f.opts.MaxBytes/2))
+	most := max(f.opts.MaxBytes/16, 16*int64(f.db.Info().PageSize), min(8*max(f.largest, s.largest), f.opts.MaxBytes/4))
 	if s.deletions {
 		return most / 2
 	}
