@@ -137,7 +137,7 @@ func TestCompact_DeletesHistoryOnceThereIsSpace(t *testing.T) {
 // All writes wait while history is deleted for the space of one: it deletes little, and upkeep the
 // rest.
 func TestWrite_WaitsForFewDeletionsOfHistory(t *testing.T) {
-	defer bolt.SetFullTrims(8, 2)()
+	t.Cleanup(bolt.SetFullTrims(8, 2)) // once the file is closed
 	f := newFixture(t, func(f *fixture) {
 		f.opts.MaxBytes = 2 * leastMaxBytes
 		f.cfg.Retain = store.WindowLimits{MinEvents: 20}
@@ -163,7 +163,7 @@ func TestWrite_WaitsForFewDeletionsOfHistory(t *testing.T) {
 
 // A write that needs space deletes only some of the discarded history. Upkeep deletes the rest.
 func TestWrite_LeavesHistoryToUpkeep(t *testing.T) {
-	defer bolt.SetFullTrims(8, 2)()
+	t.Cleanup(bolt.SetFullTrims(8, 2)) // once the file is closed
 	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 20} })
 	f.flicker("a", 80)
 	disk.Add(journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}})
@@ -177,7 +177,7 @@ func TestWrite_LeavesHistoryToUpkeep(t *testing.T) {
 
 // If the disk is too full to delete more, a write is tried again in the space that was freed until then.
 func TestWrite_TakesTheSpaceOfTheFirstDeletion(t *testing.T) {
-	defer bolt.SetFullTrims(8, 5)()
+	t.Cleanup(bolt.SetFullTrims(8, 5)) // once the file is closed
 	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 20} })
 	last := f.flicker("a", 80)
 	full := journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}}
