@@ -69,6 +69,9 @@ func (c *call) document() ([]byte, error) {
 	if err != nil {
 		return nil, badRequest("the body is not valid %s: %v", media, err)
 	}
+	if most := c.limits.objectBytes(); int64(len(document)) > most { // a few bytes of protobuf may be many of JSON
+		return nil, &http.MaxBytesError{Limit: most}
+	}
 	return document, nil
 }
 

@@ -140,7 +140,8 @@ type Limits struct {
 	// off: 30 s. Over WebSocket it is the time for each event.
 	WriteStall time.Duration
 	// BodyBytes is the largest request body in bytes: 3 MiB. A patch or an apply that makes an object
-	// larger than two bodies and 64 KiB, as JSON, is refused.
+	// larger than two bodies and 64 KiB, as JSON, is refused, and so is a body in another encoding that is
+	// larger than that as JSON.
 	BodyBytes int64
 	// EncodingBytes is how many bytes of encoded objects are kept for sharing: 32 MiB. Lists fill
 	// at most half of it. The encoding of a whole object also keeps the object's state in memory,

@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,4 +44,21 @@ func TestAbuse_ObjectsDoNotGrowWithoutBound(t *testing.T) {
 			require.Equal(t, 200, removed.code, "it can shrink")
 		})
 	}
+}
+
+// A message of protobuf may have a million parts of two bytes, each of which has all of its fields in JSON.
+func TestAbuse_BodiesAreNotFarLargerAsJSON(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
+		c.Limits.BodyBytes = 1 << 10
+		w.Decoders = map[string]func([]byte) ([]byte, error){"application/blanks": func(body []byte) ([]byte, error) {
+			n, err := strconv.Atoi(string(body))
+			return fmt.Appendf(nil, `{"metadata":{"name":"a%d"},"spec":{"size":1}}%s`, n, strings.Repeat(" ", n)), err
+		}}
+	})
+	post := func(blanks int) answer {
+		return s.do("POST", inDefault, strconv.Itoa(blanks), "Content-Type", "application/blanks")
+	}
+	require.Equal(t, 201, post(60<<10).code)
+	a := post(70 << 10)
+	require.Equal(t, "413 RequestEntityTooLarge", fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
 }
