@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -151,7 +154,7 @@ func (a *auditLog) request(_ context.Context, e serve.Audited) {
 		a.lost.Add(1) // cannot happen: it is strings and numbers
 		return
 	}
-	text = append(text, '\n')
+	text = append(withoutControls(text), '\n')
 	if a.bytes.Add(int64(len(text))) <= maxAuditBytes {
 		select {
 		case a.lines <- text:
@@ -161,6 +164,23 @@ func (a *auditLog) request(_ context.Context, e serve.Audited) {
 	}
 	a.bytes.Add(-int64(len(text)))
 	a.lost.Add(1)
+}
+
+// withoutControls escapes the control characters that JSON may have as they are. A client chooses paths and names,
+// and a terminal that shows the file would obey them.
+func withoutControls(line []byte) []byte {
+	if !bytes.ContainsFunc(line, unicode.IsControl) {
+		return line
+	}
+	var escaped []byte
+	for _, r := range string(line) {
+		if unicode.IsControl(r) {
+			escaped = fmt.Appendf(escaped, `\u%04x`, r)
+		} else {
+			escaped = utf8.AppendRune(escaped, r)
+		}
+	}
+	return escaped
 }
 
 // run writes the lines until stop is closed, and then those that wait.

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -63,6 +65,18 @@ func TestAudit_LinesTakeNoMoreMemoryThanTheyMay(t *testing.T) {
 	require.EqualValues(t, waiting, a.bytes.Load())
 	require.Positive(t, a.lost.Load())
 	require.EqualValues(t, a.lost.Load(), testutil.ToFloat64(a.collectors()[0]))
+}
+
+// A terminal takes U+009B for the beginning of a command, as it does ESC [.
+func TestAudit_LinesHaveNoControlCharacters(t *testing.T) {
+	a := &auditLog{lines: make(chan []byte, 1)}
+	name := "a\u009b31mü\u007f\x1b[0m\n"
+	a.request(t.Context(), serve.Audited{Request: &serve.Request{Verb: "get", Resource: "widgets", Name: name}, Code: 404})
+	line, _ := bytes.CutSuffix(<-a.lines, []byte("\n"))
+	require.NotRegexp(t, `[[:cntrl:]\x{80}-\x{9f}]`, string(line))
+	var read auditLine
+	require.NoError(t, json.Unmarshal(line, &read))
+	require.Equal(t, name, read.Name)
 }
 
 // Lines appended to any of these would damage it.
