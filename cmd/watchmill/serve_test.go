@@ -315,6 +315,8 @@ func TestServe_SaysWhatItServesAndWhatItDoesNot(t *testing.T) {
 	_, stop := servingTo(t, out, server.Options{Data: "memory"})
 	stop()
 	require.Contains(t, out.text.String(), "  widgets.example.com/v1\n    note: 1 x-kubernetes-validations rules of version v1 are not evaluated\n  widgets.example.com/v1beta1\n")
+	require.Equal(t, 1, strings.Count(out.text.String(), "note: "), "it is of all versions")
+	require.NotContains(t, out.text.String(), "replica")
 }
 
 // A group without a name leaves no dot behind.
@@ -330,7 +332,7 @@ func TestServe_NamesKindsOfTheCoreGroup(t *testing.T) {
 	out := newServedOutput()
 	_, stop := servingTo(t, out, server.Options{Data: "memory", Upstream: origin.URL})
 	stop()
-	require.Contains(t, out.text.String(), "\n  configmaps/v1\n")
+	require.Contains(t, out.text.String(), "\na replica of "+origin.URL+"\n  configmaps/v1\n")
 }
 
 // A server that says nothing after an interrupt would seem to hang, for all the time that it leaves
