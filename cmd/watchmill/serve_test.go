@@ -344,6 +344,7 @@ func TestServe_SaysWhatItWaitsForWhenItDrains(t *testing.T) {
 	stop()
 	require.Contains(t, log.text.String(), "draining: /readyz fails for 0s")
 	require.Contains(t, log.text.String(), "a second interrupt or SIGTERM ends the server at once")
+	require.Equal(t, 1, strings.Count(log.text.String(), "\n"), "nothing else is to be said")
 }
 
 // A list without items cannot be merged by item, which the command says.
