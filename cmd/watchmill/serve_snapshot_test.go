@@ -111,6 +111,7 @@ func TestServe_ReplacesNoSnapshotThatItsFileDoesNotContinue(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), "wrote a snapshot") }, time.Minute, time.Millisecond, "it continues the one it was made of")
 	stop()
 	require.NotContains(t, log.String(), "incomplete snapshot", "there is none")
+	require.NotContains(t, log.String(), "level=ERROR", "it was written")
 	for data, problem := range map[string]string{"again": "is of another file that was restored", "data": "which exists and is on timeline"} {
 		_, errs, status := command(t.Context(), "serve", "--crd", manifests, "--listen", "127.0.0.1:0", "--data", "bolt:"+path(data), "--snapshot", path("second"))
 		require.Equal(t, exitUsage, status, errs)
