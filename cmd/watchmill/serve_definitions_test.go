@@ -1,15 +1,20 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 func TestServe_ClientsDefineKindsThatLast(t *testing.T) {
@@ -35,6 +40,26 @@ func TestServe_ClientsDefineKindsThatLast(t *testing.T) {
 	require.Equal(t, created, found)
 	stop()
 	require.Contains(t, out.text.String(), "\n  customresourcedefinitions.apiextensions.k8s.io/v1\n  gadgets.example.com/v1\n")
+}
+
+// A client waits for its definition to be established, and is not told why it is not.
+func TestServe_SaysWhatKeepsADefinitionFromBeingServed(t *testing.T) {
+	tape := func(_ context.Context, _, kind string, schema store.Schema) (backend.Backend, error) {
+		if kind == "gadgets.example.com" {
+			return nil, errTorn
+		}
+		return memory.New(schema, memory.Options{})
+	}
+	log := newServedOutput()
+	url, stop := serving(t, server.Options{AllowCRDs: true, Data: "tape:reel", Storages: server.Storages{"tape": tape}, Log: log})
+	defer stop()
+	text, err := yaml.YAMLToJSON([]byte(gadgets))
+	require.NoError(t, err)
+	code, answer := call(t, "POST", url+"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "", string(text))
+	require.Equal(t, 201, code, answer)
+	require.Eventually(t, func() bool {
+		return strings.Contains(log.String(), `msg="a definition is not served"`) && strings.Contains(log.String(), "the tape is torn")
+	}, time.Minute, time.Millisecond)
 }
 
 // The versions of a kind are of the same objects, wherever these are. Each shows the fields that
