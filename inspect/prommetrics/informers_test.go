@@ -61,6 +61,9 @@ func mirrorOf(t *testing.T, pods *engine.Engine[pod], name string) *informer.Sha
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, mirror.Close()) })
 	require.NoError(t, mirror.Synced(t.Context()))
+	for mirror.Stats().Source.Lists == 0 { // the Reflector publishes its figures after its turn
+		runtime.Gosched()
+	}
 	return mirror
 }
 
