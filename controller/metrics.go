@@ -23,7 +23,8 @@ type Metrics interface {
 	// Delayed is called for each key that is to be queued after a delay: after a failed call,
 	// by Result.After, or by EnqueueAfter.
 	Delayed(controller string)
-	// Reconciled is called for each call of Reconcile that has returned.
+	// Reconciled is called for each call of Reconcile that has returned, unless the limiter or OnError ends the
+	// goroutine after it.
 	Reconciled(controller string, call Call)
 }
 
