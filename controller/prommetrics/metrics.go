@@ -3,13 +3,13 @@ package prommetrics
 import (
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/watchmill/watchmill/controller"
+	"github.com/watchmill/watchmill/internal/prom"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -22,7 +22,7 @@ type Options struct {
 
 // withDefaults returns o with defaults for what was left out, and the bounds in order, each once.
 func (o Options) withDefaults() Options {
-	o.Durations = slices.Compact(slices.Sorted(slices.Values(o.Durations)))
+	o.Durations = prom.Ascending(o.Durations)
 	if len(o.Durations) == 0 {
 		o.Durations = []float64{
 			0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9,
@@ -79,29 +79,27 @@ func New(options Options) *Metrics {
 	options = options.withDefaults()
 	queueTimes := prometheus.ExponentialBuckets(10e-9, 10, 12)
 	return &Metrics{
-		calls:     counters("controller_runtime_reconcile_total", "Calls of Reconcile, by result.", "controller", "result"),
-		errors:    counters("controller_runtime_reconcile_errors_total", "Calls of Reconcile that failed, those that panicked among them.", perController...),
-		panics:    counters("controller_runtime_reconcile_panics_total", "Calls of Reconcile that panicked.", perController...),
-		givenUp:   counters("controller_runtime_terminal_reconcile_errors_total", "Failed calls after which the key was given up.", perController...),
-		durations: histograms("controller_runtime_reconcile_time_seconds", "How long calls of Reconcile take.", options.Durations, perController...),
-		queued:    counters("workqueue_adds_total", "Keys that were added to those to be reconciled.", perQueue...),
-		delayed:   counters("workqueue_retries_total", "Keys that were to be added after a delay.", perQueue...),
-		waits:     histograms("workqueue_queue_duration_seconds", "How long keys are queued until a worker takes them.", queueTimes, perQueue...),
-		works:     histograms("workqueue_work_duration_seconds", "How long workers have keys: as long as Reconcile takes.", queueTimes, perQueue...),
+		calls:     prom.Counters("controller_runtime_reconcile_total", "Calls of Reconcile, by result.", "controller", "result"),
+		errors:    prom.Counters("controller_runtime_reconcile_errors_total", "Calls of Reconcile that failed, those that panicked among them.", perController...),
+		panics:    prom.Counters("controller_runtime_reconcile_panics_total", "Calls of Reconcile that panicked.", perController...),
+		givenUp:   prom.Counters("controller_runtime_terminal_reconcile_errors_total", "Failed calls after which the key was given up.", perController...),
+		durations: prom.Histograms("controller_runtime_reconcile_time_seconds", "How long calls of Reconcile take.", options.Durations, perController...),
+		queued:    prom.Counters("workqueue_adds_total", "Keys that were added to those to be reconciled.", perQueue...),
+		delayed:   prom.Counters("workqueue_retries_total", "Keys that were to be added after a delay.", perQueue...),
+		waits:     prom.Histograms("workqueue_queue_duration_seconds", "How long keys are queued until a worker takes them.", queueTimes, perQueue...),
+		works:     prom.Histograms("workqueue_work_duration_seconds", "How long workers have keys: as long as Reconcile takes.", queueTimes, perQueue...),
 	}
 }
 
-func counters(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-}
-
-func histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+// vector is a metric with labels.
+type vector interface {
+	prometheus.Collector
+	DeletePartialMatch(prometheus.Labels) int
 }
 
 // series are the metrics that count by themselves.
-func (m *Metrics) series() []prometheus.Collector {
-	return []prometheus.Collector{m.calls, m.errors, m.panics, m.givenUp, m.durations, m.queued, m.delayed, m.waits, m.works}
+func (m *Metrics) series() []vector {
+	return []vector{m.calls, m.errors, m.panics, m.givenUp, m.durations, m.queued, m.delayed, m.waits, m.works}
 }
 
 // Observe adds a controller to the collected ones, until Forget. Adding it again does nothing.
@@ -111,7 +109,7 @@ func (m *Metrics) Observe(c controller.Observed) {
 	if c == nil {
 		panic(&usercode.ConfigError{Field: "c", Problem: "is nil; give a controller that controller.New has returned"})
 	}
-	name := label(c.Name())
+	name := prom.Label(c.Name())
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !slices.ContainsFunc(m.controllers, func(o observed) bool { return o.of == c }) {
@@ -147,39 +145,32 @@ func (m *Metrics) Forget(c controller.Observed) {
 	if slices.ContainsFunc(m.controllers, func(o observed) bool { return o.name == name }) {
 		return
 	}
-	of := prometheus.Labels{"controller": name}
-	for _, c := range []*prometheus.CounterVec{m.calls, m.errors, m.panics, m.givenUp, m.queued, m.delayed} {
-		c.DeletePartialMatch(of)
-	}
-	for _, h := range []*prometheus.HistogramVec{m.durations, m.waits, m.works} {
-		h.DeletePartialMatch(of)
+	for _, v := range m.series() {
+		v.DeletePartialMatch(prometheus.Labels{"controller": name})
 	}
 }
 
-// label returns a name as a label, which must be UTF-8.
-func label(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
-
 // Queued implements [controller.Metrics].
 func (m *Metrics) Queued(controller string) {
-	name := label(controller)
+	name := prom.Label(controller)
 	m.queued.WithLabelValues(name, name).Inc()
 }
 
 // Waited implements [controller.Metrics].
 func (m *Metrics) Waited(controller string, waited time.Duration) {
-	name := label(controller)
+	name := prom.Label(controller)
 	m.waits.WithLabelValues(name, name).Observe(waited.Seconds())
 }
 
 // Delayed implements [controller.Metrics].
 func (m *Metrics) Delayed(controller string) {
-	name := label(controller)
+	name := prom.Label(controller)
 	m.delayed.WithLabelValues(name, name).Inc()
 }
 
 // Reconciled implements [controller.Metrics].
 func (m *Metrics) Reconciled(name string, call controller.Call) {
-	name = label(name)
+	name = prom.Label(name)
 	m.durations.WithLabelValues(name).Observe(call.Took.Seconds())
 	m.works.WithLabelValues(name, name).Observe(call.Took.Seconds())
 	m.calls.WithLabelValues(name, result(call)).Inc()

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/internal/prom"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -81,7 +82,7 @@ func (m *Metrics) collectInformers(to chan<- prometheus.Metric) {
 	m.mu.Unlock()
 	read := map[string]*informersOfName{}
 	for _, i := range informers {
-		name := validUTF8(i.Name())
+		name := prom.Label(i.Name())
 		if read[name] == nil {
 			read[name] = &informersOfName{values: make([]float64, len(informerFigures))}
 		}
@@ -113,7 +114,7 @@ func (n *informersOfName) slowest(most int) map[string]int {
 	})
 	lag := map[string]int{}
 	for _, h := range n.handlers {
-		name := validUTF8(h.Name)
+		name := prom.Label(h.Name)
 		if _, known := lag[name]; !known && len(lag) < most {
 			lag[name] = h.Lag
 		}

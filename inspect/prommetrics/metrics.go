@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/internal/prom"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -40,7 +40,7 @@ func (o Options) withDefaults() Options {
 		o.Resource = func(engine string) (string, string) { return "", engine }
 	}
 	o.Watches = cmp.Or(o.Watches, DefaultWatches)
-	o.Buckets = slices.Compact(slices.Sorted(slices.Values(o.Buckets)))
+	o.Buckets = prom.Ascending(o.Buckets)
 	if len(o.Buckets) == 0 {
 		o.Buckets = []float64{1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 0.1, 0.5, 1, 5, 10}
 	}
@@ -122,14 +122,11 @@ func (m *Metrics) Forget(host *engine.Host) {
 	m.hosts = slices.DeleteFunc(slices.Clone(m.hosts), func(h *engine.Host) bool { return h == host })
 }
 
-// labels returns the labels group and resource of an engine. Prometheus takes no label that is
-// not UTF-8.
+// labels returns the labels group and resource of an engine.
 func (m *Metrics) labels(engine string) (group, resource string) {
 	group, resource = m.options.Resource(engine)
-	return validUTF8(group), validUTF8(resource)
+	return prom.Label(group), prom.Label(resource)
 }
-
-func validUTF8(label string) string { return strings.ToValidUTF8(label, "\uFFFD") }
 
 // Latency implements [engine.Metrics].
 func (m *Metrics) Latency(name string, stage engine.Stage, age time.Duration) {
@@ -341,7 +338,7 @@ func (m *Metrics) slowest(watches []engine.WatchInfo) []*named {
 	var list []*named
 	byName := map[string]*named{}
 	for _, w := range watches {
-		name := validUTF8(w.Name)
+		name := prom.Label(w.Name)
 		n := byName[name]
 		if n == nil {
 			if len(list) >= m.options.Watches {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/watchmill/watchmill/internal/prom"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -74,25 +75,25 @@ func New(options Options) *Metrics {
 		options.Durations = []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
 	}
 	m := &Metrics{
-		requests: counters("apiserver_request_total", "Requests, watches when they have ended.",
+		requests: prom.Counters("apiserver_request_total", "Requests, watches when they have ended.",
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"),
-		durations: histograms("apiserver_request_duration_seconds", "How long requests were served, watches not among them.", ascending(options.Durations),
+		durations: prom.Histograms("apiserver_request_duration_seconds", "How long requests were served, watches not among them.", prom.Ascending(options.Durations),
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"),
-		latencies: histograms("apiserver_request_sli_duration_seconds", "How long requests were served, for objectives of latency: without dry runs, and without time in queues, of which there are none.",
-			slices.DeleteFunc(ascending(options.Durations), func(bound float64) bool { return bound < shortestLatency }), byVerb...),
-		responseSizes: histograms("apiserver_response_sizes", "Bytes of the answers to reads, watches not among them.", prometheus.ExponentialBuckets(1000, 10, 7), byVerb...),
-		bodySizes: histograms("apiserver_request_body_size_bytes", "Bytes of the bodies of requests that have one.",
+		latencies: prom.Histograms("apiserver_request_sli_duration_seconds", "How long requests were served, for objectives of latency: without dry runs, and without time in queues, of which there are none.",
+			slices.DeleteFunc(prom.Ascending(options.Durations), func(bound float64) bool { return bound < shortestLatency }), byVerb...),
+		responseSizes: prom.Histograms("apiserver_response_sizes", "Bytes of the answers to reads, watches not among them.", prometheus.ExponentialBuckets(1000, 10, 7), byVerb...),
+		bodySizes: prom.Histograms("apiserver_request_body_size_bytes", "Bytes of the bodies of requests that have one.",
 			prometheus.LinearBuckets(50_000, 100_000, 31), "group", "resource", "verb"),
 		longRunning:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "apiserver_longrunning_requests", Help: "Watches that are open."}, byVerb),
-		terminations: counters("apiserver_request_terminations_total", "Requests that the server refused or ended to protect itself.", append(slices.Clone(byVerb), "code")...),
-		aborts:       counters("apiserver_request_aborts_total", "Requests whose connection was broken off, since the answer could not be finished.", byVerb[:6]...),
-		rejected:     counters("watchmill_requests_rejected_total", "Requests that a limit refused or cut off, by limit.", "limit"),
-		events:       counters("apiserver_watch_events_total", "Events that watches were sent.", byResource...),
-		eventSizes:   histograms("apiserver_watch_events_sizes", "Bytes of events that watches were sent.", prometheus.ExponentialBuckets(1024, 2, 8), byResource...),
-		eventBytes:   counters("watchmill_watch_sent_bytes_total", "Bytes of events that watches were sent.", byResource...),
-		synced: histograms("apiserver_watch_list_duration_seconds", "From the request of a watch to the end of its initial state.",
-			ascending(options.Durations, 90, 120, 180, 300), append(slices.Clone(byResource), "scope")...),
-		writeStalls: histograms("watchmill_write_stall_seconds", "How long watches waited for their connections, by flush.", stallBounds, byResource...),
+		terminations: prom.Counters("apiserver_request_terminations_total", "Requests that the server refused or ended to protect itself.", append(slices.Clone(byVerb), "code")...),
+		aborts:       prom.Counters("apiserver_request_aborts_total", "Requests whose connection was broken off, since the answer could not be finished.", byVerb[:6]...),
+		rejected:     prom.Counters("watchmill_requests_rejected_total", "Requests that a limit refused or cut off, by limit.", "limit"),
+		events:       prom.Counters("apiserver_watch_events_total", "Events that watches were sent.", byResource...),
+		eventSizes:   prom.Histograms("apiserver_watch_events_sizes", "Bytes of events that watches were sent.", prometheus.ExponentialBuckets(1024, 2, 8), byResource...),
+		eventBytes:   prom.Counters("watchmill_watch_sent_bytes_total", "Bytes of events that watches were sent.", byResource...),
+		synced: prom.Histograms("apiserver_watch_list_duration_seconds", "From the request of a watch to the end of its initial state.",
+			prom.Ascending(options.Durations, 90, 120, 180, 300), append(slices.Clone(byResource), "scope")...),
+		writeStalls: prom.Histograms("watchmill_write_stall_seconds", "How long watches waited for their connections, by flush.", stallBounds, byResource...),
 		past:        make([]float64, len(figures)),
 		seen:        map[kind]bool{},
 	}
@@ -100,19 +101,6 @@ func New(options Options) *Metrics {
 		m.rejected.WithLabelValues(string(limit)) // zero until then, so that an increase is seen
 	}
 	return m
-}
-
-// ascending returns the bounds and more of them as a histogram needs them: in order, each once.
-func ascending(bounds []float64, more ...float64) []float64 {
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(bounds, more))))
-}
-
-func counters(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-}
-
-func histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
 // Observe adds a server to the collected ones, until Forget. Adding it again does nothing.
