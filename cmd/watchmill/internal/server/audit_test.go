@@ -35,7 +35,7 @@ func TestAudit_EndsWithoutTheLinesThatHang(t *testing.T) {
 	})
 }
 
-// Who did what, for whom, and how it ended.
+// A line names both users, what was asked for, and how the request ended.
 func TestAudit_LinesHaveAllOfARequest(t *testing.T) {
 	a := &auditLog{lines: make(chan []byte, 1)}
 	a.request(t.Context(), serve.Audited{

@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
-	"time"
+	"sync"
 
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/apiextensions"
@@ -49,12 +49,11 @@ func (d *definitions) closeSoon() error {
 	if d == nil {
 		return nil
 	}
-	closed := make(chan error, 1)
-	go func() { closed <- d.Close() }()
-	select {
-	case err := <-closed:
-		return err
-	case <-time.After(hangAfter):
+	var closing sync.WaitGroup
+	var err error
+	closing.Go(func() { err = d.Close() })
+	if !endsSoon(&closing) {
 		return fmt.Errorf("the storage of the kinds that clients have defined has not closed within %v", hangAfter)
 	}
+	return err
 }
