@@ -150,13 +150,13 @@ func (e *core) reached(ctx context.Context, rev Revision) (*store.Snapshot, erro
 // latest returns the cache's state once it has all writes acknowledged before the
 // call. It fails with [ErrFuture] if the cache has yet to notice that storage has gone back.
 func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
-	had := e.published.Load().Revision
-	current, wentBack, err := e.linearizable(ctx)
+	had := e.published.Load()
+	current, wentBack, err := e.linearizable(ctx, had)
 	switch {
 	case err != nil:
 		return nil, err
 	case wentBack:
-		return nil, &FutureError{Requested: had, Current: current}
+		return nil, &FutureError{Requested: had.Revision, Current: current}
 	}
 	if err := e.fresh(ctx, current); err != nil {
 		return nil, err
@@ -165,10 +165,9 @@ func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
 }
 
 // linearizable asks storage for its newest revision, and reports whether storage has gone back to that, which the
-// cache has yet to notice: it is another storage, at an older revision than the cache had before the call. The
+// cache has yet to notice: it is another storage, at an older revision than what the cache had before the call. The
 // same storage may have answered by a replica that lags.
-func (e *core) linearizable(ctx context.Context) (current Revision, wentBack bool, err error) {
-	had := e.published.Load()
+func (e *core) linearizable(ctx context.Context, had *store.Snapshot) (current Revision, wentBack bool, err error) {
 	current, err = e.storage.Backend().Revision(ctx)
 	if err != nil {
 		return 0, false, e.translate(err)

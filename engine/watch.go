@@ -277,7 +277,7 @@ func (e *core) from(ctx context.Context, opts *WatchOptions) (watcher.From, erro
 	}
 	needed := opts.From
 	if opts.Linearizable {
-		current, wentBack, err := e.linearizable(ctx)
+		current, wentBack, err := e.linearizable(ctx, e.published.Load())
 		switch {
 		case err != nil:
 			return from, err
