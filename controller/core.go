@@ -125,11 +125,12 @@ func (c *core) enqueue(keys []string) {
 }
 
 func (c *core) add(key string, delay time.Duration) error {
-	add := func() error { return c.queue.AddAfter(key, delay) }
-	if delay <= 0 {
-		add = func() error { return c.queue.Add(key) } // which counts as no retry
+	var err error
+	if delay > 0 {
+		err = c.queue.AddAfter(key, delay)
+	} else {
+		err = c.queue.Add(key) // which the metrics do not count as a delay
 	}
-	err := add()
 	if errors.Is(err, queue.ErrShutDown) {
 		return ErrClosed
 	}
