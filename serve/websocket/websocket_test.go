@@ -325,6 +325,20 @@ func TestPing_ClientThatAnswersGoesOn(t *testing.T) {
 	require.NoError(t, <-read)
 }
 
+// upgraded serves h through a pipe, and opens a WebSocket there whose client sends and answers nothing by itself.
+func upgraded(t *testing.T, h *http.Server) (conn net.Conn, answer *bufio.Reader) {
+	p := pipenet.Listen()
+	go func() { _ = h.Serve(p) }()
+	conn, err := p.Dial(t.Context())
+	require.NoError(t, err)
+	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+	answer = bufio.NewReader(conn)
+	_, err = http.ReadResponse(answer, nil)
+	require.NoError(t, err)
+	return conn, answer
+}
+
 // An event may take its client longer than a ping does, and has a limit of its own.
 func TestPing_CutsNoEventOffThatIsBeingSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -339,15 +353,7 @@ func TestPing_CutsNoEventOffThatIsBeingSent(t *testing.T) {
 			}
 			sent <- err
 		})}
-		p := pipenet.Listen()
-		go func() { _ = h.Serve(p) }()
-		conn, err := p.Dial(t.Context())
-		require.NoError(t, err)
-		fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-			"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
-		answer := bufio.NewReader(conn)
-		_, err = http.ReadResponse(answer, nil)
-		require.NoError(t, err)
+		conn, answer := upgraded(t, h)
 		time.Sleep(20 * time.Second)
 		require.Empty(t, gone)
 		event := make([]byte, 7)
@@ -396,15 +402,7 @@ func TestEnd_WaitsNoLongerThanItMust(t *testing.T) {
 					messages.Close(1000)
 					took <- time.Since(began)
 				})}
-				p := pipenet.Listen()
-				go func() { _ = h.Serve(p) }()
-				conn, err := p.Dial(t.Context())
-				require.NoError(t, err)
-				fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-					"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
-				answer := bufio.NewReader(conn)
-				_, err = http.ReadResponse(answer, nil)
-				require.NoError(t, err)
+				conn, answer := upgraded(t, h)
 				if c.leaves {
 					require.NoError(t, conn.Close())
 				}
