@@ -86,9 +86,15 @@ func TestDiscovery_FindsEverythingInTwoRequests(t *testing.T) {
 	groups, resources, err := client.ServerGroupsAndResources()
 	require.NoError(t, err)
 	require.Len(t, groups, 2)
-	require.Len(t, resources, 2)
-	require.Empty(t, resources[0].APIResources, "of v1")
-	require.Equal(t, "widgets", resources[1].APIResources[0].Name)
+	// client-go returns the lists in the order of a map.
+	found := make(map[string][]string)
+	for _, list := range resources {
+		found[list.GroupVersion] = resourceNames(list)
+	}
+	require.Equal(t, map[string][]string{
+		"v1":             {},
+		"example.com/v1": {"widgets", "widgets/scale", "widgets/status"},
+	}, found)
 	mu.Lock()
 	require.ElementsMatch(t, []string{"/api", "/apis"}, paths)
 	mu.Unlock()
@@ -98,6 +104,14 @@ func TestDiscovery_FindsEverythingInTwoRequests(t *testing.T) {
 	schema, err := client.OpenAPIV3().Paths()
 	require.NoError(t, err)
 	require.Contains(t, schema, "apis/example.com/v1")
+}
+
+func resourceNames(list *metav1.APIResourceList) []string {
+	names := make([]string, 0, len(list.APIResources))
+	for _, resource := range list.APIResources {
+		names = append(names, resource.Name)
+	}
+	return names
 }
 
 func TestDynamic_WritesAndErrors(t *testing.T) {
