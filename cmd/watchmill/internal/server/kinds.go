@@ -1,11 +1,11 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -16,7 +16,6 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/registry/crd"
-	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -32,7 +31,7 @@ type kind struct {
 
 // kinds returns the kinds that the manifests define or, for a replica without manifests,
 // those that the server that it follows serves.
-func (o *Options) kinds(ctx context.Context) ([]kind, error) {
+func (o *Options) kinds(ctx context.Context, log *slog.Logger) ([]kind, error) {
 	switch {
 	case o.UpstreamTokenFile != "" && o.Upstream == "":
 		return nil, &engine.ConfigError{Field: "--upstream-token-file", Problem: "is for the server of --upstream, which is missing; give both or neither"}
@@ -45,22 +44,7 @@ func (o *Options) kinds(ctx context.Context) ([]kind, error) {
 	case o.Upstream == "":
 		return nil, &engine.ConfigError{Field: "--crd", Problem: "is missing; give a manifest, a server to follow with --upstream, or --allow-crds"}
 	}
-	cfg, err := o.origin()
-	if err != nil {
-		return nil, err
-	}
-	served, err := remote.Kinds(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("--upstream: %w", err)
-	}
-	if len(served) == 0 {
-		return nil, &engine.ConfigError{Field: "--upstream", Problem: fmt.Sprintf("is %s, which serves no kind that can be watched", o.Upstream)}
-	}
-	var all []kind
-	for _, s := range served {
-		all = append(all, kind{versions: []registry.Config[object]{{Kind: s.Kind, Schema: s.Schema}}})
-	}
-	return all, nil
+	return o.originKinds(ctx, log)
 }
 
 // notesOf returns the notes about kinds.
@@ -138,35 +122,4 @@ func (k *kind) fits(ctx context.Context, objects backend.Backend) error {
 		}
 	}
 	return nil
-}
-
-// origin returns the configuration of the client of the server that a replica follows.
-func (o *Options) origin() (remote.Config, error) {
-	// Clients that apply read from the replica, and their writes go to the origin, so both
-	// need the managed fields.
-	cfg := remote.Config{URL: o.Upstream, KeepManagedFields: true}
-	if o.UpstreamTokenFile == "" {
-		return cfg, nil
-	}
-	cfg.TokenSource = func(context.Context) (string, error) { return readToken(o.UpstreamTokenFile) }
-	if _, err := readToken(o.UpstreamTokenFile); err != nil {
-		return cfg, err
-	}
-	return cfg, nil
-}
-
-// readToken returns the token in the file of --upstream-token-file.
-func readToken(name string) (string, error) {
-	wrong := func(problem string) error {
-		return &engine.ConfigError{Field: "--upstream-token-file", Problem: problem}
-	}
-	text, err := readFile(name)
-	if err != nil {
-		return "", wrong("cannot be read: " + err.Error())
-	}
-	token := string(bytes.TrimSpace(text))
-	if token == "" {
-		return "", wrong(fmt.Sprintf("is %s, which has no token; write one to it", name))
-	}
-	return token, nil
 }

@@ -75,7 +75,7 @@ type Options struct {
 func Run(ctx context.Context, opts Options) (err error) {
 	log := newLog(opts.Log)
 	defer outliveHangUps(log)()
-	kinds, err := interrupt.Do(ctx, func() ([]kind, error) { return opts.kinds(ctx) })
+	kinds, err := interrupt.Do(ctx, func() ([]kind, error) { return opts.kinds(ctx, log) })
 	if err != nil {
 		return opts.flagged(err)
 	}
