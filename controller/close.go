@@ -31,17 +31,14 @@ func (c *core) beginClose() {
 func (c *core) close() error {
 	c.beginClose()
 	if actors.InTurn() {
-		c.closeHostLater()
+		c.ownHost.CloseAfter(c.stopped)
 		return c.stillRunning(engine.ErrInHandler)
 	}
 	if err := c.awaitEnd(); err != nil {
-		c.closeHostLater()
+		c.ownHost.CloseAfter(c.stopped)
 		return err
 	}
-	if c.ownHost {
-		return c.host.Close()
-	}
-	return nil
+	return c.ownHost.Close()
 }
 
 // awaitEnd waits until the workers, the handler and the controller's own informer have ended.
@@ -60,21 +57,6 @@ func (c *core) awaitEnd() error {
 		return c.ownInformer.Close()
 	}
 	return nil
-}
-
-// closeHostLater closes the controller's own host in the background, when all that runs on
-// it has ended: the workers, Keys, and calls to the source.
-func (c *core) closeHostLater() {
-	if !c.ownHost {
-		return
-	}
-	c.closingHost.Do(func() {
-		go func() {
-			_ = c.host.Close() // which may give up
-			<-engine.SystemOf(c.host).Stopped()
-			_ = c.host.Close()
-		}()
-	})
 }
 
 func (c *core) stillRunning(cause error) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/internal/ownhost"
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -19,7 +20,7 @@ import (
 type core struct {
 	cfg     settings
 	host    *engine.Host
-	ownHost bool
+	ownHost *ownhost.Host
 	queue   *queue.WorkQueue[string]
 	handler *informer.Registration // nil if the controller failed to start
 	// ownInformer is closed with the controller; nil if it was given.
@@ -33,7 +34,7 @@ type core struct {
 
 	reconciled, failed, givenUp atomic.Uint64
 	closing                     sync.Once
-	stoppedOnce, closingHost    sync.Once
+	stoppedOnce                 sync.Once
 	// begun wakes the workers when the informer has synced.
 	begun sync.Once
 
@@ -49,24 +50,20 @@ type core struct {
 
 func newCore(cfg settings, host *engine.Host) (controllerCore, error) {
 	c := &core{
-		cfg: cfg, host: host, ownHost: host == nil, stopped: make(chan struct{}),
+		cfg: cfg, stopped: make(chan struct{}),
 		workers: make([]atomic.Pointer[worker], cfg.workers), running: make(map[string]struct{}),
 	}
 	c.life, c.cancel = context.WithCancelCause(context.Background())
-	if c.ownHost {
-		var err error
-		if c.host, err = engine.NewHost(engine.HostConfig{}); err != nil {
-			return nil, err
-		}
+	var err error
+	if c.host, c.ownHost, err = ownhost.Of(host); err != nil {
+		return nil, err
 	}
 	queueConfig := queue.WorkQueueConfig[string]{Clock: c.host.Clock(), Limiter: cfg.limiter, OnReady: c.wakeIdle}
 	if cfg.metrics != nil {
 		queueConfig.Metrics = queueMetrics{cfg.metrics, cfg.name}
 	}
-	var err error
-	c.queue, err = queue.NewWorkQueue(queueConfig)
-	if err != nil && c.ownHost {
-		_ = c.host.Close() // nothing runs on it
+	if c.queue, err = queue.NewWorkQueue(queueConfig); err != nil {
+		_ = c.ownHost.Close() // nothing runs on it
 	}
 	return c, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/ownhost"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -17,13 +18,12 @@ import (
 // sharedInformer is the untyped [SharedInformer]: the state shared by the
 // informer's actor, its handlers and its callers.
 type sharedInformer struct {
-	cfg         settings
-	host        *engine.Host
-	ownHost     bool
-	closingHost sync.Once
-	actor       *actors.Ref[message]
-	sink        reflectorSink
-	source      atomic.Pointer[reflector.Ref]
+	cfg     settings
+	host    *engine.Host
+	ownHost *ownhost.Host
+	actor   *actors.Ref[message]
+	sink    reflectorSink
+	source  atomic.Pointer[reflector.Ref]
 
 	// writing is held while objects change, until the change is published. It
 	// keeps addIndexers and the actor apart. The actor does not wait for it, since
@@ -81,11 +81,8 @@ func newCore(cfg settings) (informerCore, error) {
 	}
 	s.transform.indexed(cfg.indexers)
 	s.publish(0)
-	if s.host = cfg.host; s.host == nil {
-		if s.host, err = engine.NewHost(engine.HostConfig{}); err != nil {
-			return nil, err
-		}
-		s.ownHost = true
+	if s.host, s.ownHost, err = ownhost.Of(cfg.host); err != nil {
+		return nil, err
 	}
 	return s, s.spawn()
 }
@@ -251,41 +248,23 @@ func (s *sharedInformer) actorsGone() { s.stoppedOnce.Do(func() { close(s.stoppe
 func (s *sharedInformer) stop() {
 	s.end(ErrClosed)
 	s.actor.Stop()
-	s.closeHostLater()
+	s.ownHost.CloseAfter(s.stopped)
 }
 
 func (s *sharedInformer) close() error {
 	s.end(ErrClosed)
 	s.actor.Stop()
 	if actors.InTurn() {
-		s.closeHostLater()
+		s.ownHost.CloseAfter(s.stopped)
 		return &CloseError{Informer: s.cfg.name, Running: s.runningHandlers(), Cause: engine.ErrInHandler}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.host.CloseTimeout())
 	defer cancel()
 	if err := s.host.Await(ctx, s.stopped); err != nil {
-		s.closeHostLater()
+		s.ownHost.CloseAfter(s.stopped)
 		return &CloseError{Informer: s.cfg.name, Running: s.runningHandlers(), Cause: err}
 	}
-	if s.ownHost {
-		return s.host.Close()
-	}
-	return nil
-}
-
-// closeHostLater closes the informer's own host, once, when the actors have ended.
-// The clock is that host's, which is the real one, so the function runs on a
-// goroutine of its own.
-func (s *sharedInformer) closeHostLater() {
-	if !s.ownHost {
-		return
-	}
-	s.closingHost.Do(func() {
-		s.host.Clock().AfterFunc(0, func() {
-			<-s.stopped
-			_ = s.host.Close()
-		})
-	})
+	return s.ownHost.Close()
 }
 
 // sourceFailed records an error of the source.

@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/ownhost"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -71,7 +72,7 @@ func (c *Cache[T]) Close() error { return c.core.close() }
 type cache struct {
 	cfg        settings
 	host       *engine.Host
-	ownHost    bool
+	ownHost    *ownhost.Host
 	clock      clock.Clock
 	epoch      time.Time // when the cache was made
 	supervisor *actors.Ref[message]
@@ -88,7 +89,7 @@ type cache struct {
 	entries map[string]*entry
 	closed  bool
 
-	closing, closingHost sync.Once
+	closing sync.Once
 }
 
 // newCore is New without the type.
@@ -98,12 +99,9 @@ func newCore(cfg settings) (cacheCore, error) {
 	}
 	cfg = cfg.withDefaults()
 	c := &cache{cfg: cfg, stopped: make(chan struct{}), entries: make(map[string]*entry)}
-	if c.host = cfg.host; c.host == nil {
-		var err error
-		if c.host, err = engine.NewHost(engine.HostConfig{}); err != nil {
-			return nil, err
-		}
-		c.ownHost = true
+	var err error
+	if c.host, c.ownHost, err = ownhost.Of(cfg.host); err != nil {
+		return nil, err
 	}
 	c.clock = c.host.Clock()
 	c.epoch = c.clock.Now()
@@ -151,32 +149,16 @@ func (c *cache) close() error {
 		c.supervisor.Stop()
 	})
 	if actors.InTurn() {
-		c.closeHostLater()
+		c.ownHost.CloseAfter(c.stopped)
 		return c.stillRunning(engine.ErrInHandler)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.host.CloseTimeout())
 	defer cancel()
 	if err := c.host.Await(ctx, c.stopped); err != nil {
-		c.closeHostLater()
+		c.ownHost.CloseAfter(c.stopped)
 		return c.stillRunning(err)
 	}
-	if c.ownHost {
-		return c.host.Close()
-	}
-	return nil
-}
-
-// closeHostLater closes the cache's own host in the background, when the actors are gone.
-func (c *cache) closeHostLater() {
-	if !c.ownHost {
-		return
-	}
-	c.closingHost.Do(func() {
-		go func() {
-			<-c.stopped
-			_ = c.host.Close()
-		}()
-	})
+	return c.ownHost.Close()
 }
 
 // stillRunning returns the error of a Close that stops waiting for that cause.
