@@ -56,11 +56,15 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 		return a, err
 	}
 	for _, k := range kinds {
-		stores, err := a.data.open(ctx, k)
-		if err = errors.Join(err, ctx.Err()); err != nil {
+		opened, err := a.data.open(ctx, k)
+		if err != nil {
 			return a, err
 		}
-		cfg.Resources = append(cfg.Resources, stores...)
+		a.data.kinds = append(a.data.kinds, opened)
+		if ctx.Err() != nil {
+			return a, ctx.Err()
+		}
+		cfg.Resources = append(cfg.Resources, opened)
 	}
 	if a.definitions, err = o.definitions(ctx, a.data); err != nil {
 		return a, err

@@ -4,26 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
-	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // Opener opens storage for the objects of a kind at a place: the part of --data after the
@@ -53,10 +49,8 @@ type data struct {
 	// opener opens the storage of a kind at place; nil for the above.
 	opener Opener
 	place  string
-	stores []*registry.Store[object]
-	// backends are the backends that close closes one by one. Those in the file are not among
-	// them: closing the file closes them, and does not wait without limit for a disk that hangs.
-	backends []io.Closer
+	// kinds are the kinds that close closes.
+	kinds []*openKind
 }
 
 // openData opens the storage that --data or --upstream names. Its engines run on the host, and the log
@@ -136,83 +130,6 @@ func (o *Options) noStorage(name string) error {
 	return &engine.ConfigError{Field: "--data", Problem: problem}
 }
 
-// open opens the stores of a kind, one for each version.
-func (d *data) open(ctx context.Context, k kind) (all []serve.Provider, err error) {
-	var objects backend.Backend // of all versions, nil if each has its own way to them
-	if d.origin == nil {
-		if objects, err = d.storage(ctx, k.name().String(), registry.Schema(k.versions[0])); err != nil {
-			return nil, err
-		}
-		if d.file == nil {
-			d.backends = append(d.backends, objects)
-		}
-		if err := k.fits(ctx, objects); err != nil {
-			return nil, err
-		}
-	}
-	for i, cfg := range k.versions {
-		cfg.Engine.Host, cfg.Engine.Backend = d.host, objects
-		if i > 0 {
-			cfg.Engine.Name = k.name().String() + "/" + cfg.Kind.Version // the first has the name of the kind
-		}
-		if d.origin != nil {
-			if cfg.Engine.Backend, err = d.replicaOf(cfg); err != nil {
-				return nil, err
-			}
-		}
-		s, err := registry.New(cfg)
-		if err != nil {
-			return nil, err
-		}
-		d.stores, all = append(d.stores, s), append(all, s)
-	}
-	return all, nil
-}
-
-// replicaOf returns the objects of a version at the server that this one follows.
-func (d *data) replicaOf(cfg registry.Config[object]) (backend.Backend, error) {
-	format, err := registry.FormatOf(cfg)
-	if err != nil {
-		return nil, err
-	}
-	there, err := remote.New(format, *d.origin)
-	if err != nil {
-		return nil, err
-	}
-	d.backends = append(d.backends, there)
-	return there, nil
-}
-
-// storage opens the storage of the objects of a kind.
-func (d *data) storage(ctx context.Context, kind string, schema store.Schema) (backend.Backend, error) {
-	switch {
-	case d.file != nil:
-		return bolt.New(d.file, kind, bolt.Config{Schema: schema, OnProgress: d.progress(kind)})
-	case d.opener == nil:
-		return memory.New(schema, memory.Options{})
-	}
-	there, err := d.opener(ctx, d.place, kind, schema)
-	if err != nil && !errors.Is(err, engine.ErrConfig) { // which names the flag
-		err = fmt.Errorf("--data: %w", err)
-	}
-	return there, err
-}
-
-// progressEvery is the time between two lines about the reading of a file.
-const progressEvery = 5 * time.Second
-
-// progress returns a function that logs how far the reading of a kind has got: the server listens
-// only when all is read.
-func (d *data) progress(kind string) func(done, total int) {
-	last := time.Now()
-	return func(done, total int) {
-		if time.Since(last) >= progressEvery {
-			last = time.Now()
-			d.log.Info("reading the file of objects", "kind", kind, "records", done, "of_about", total)
-		}
-	}
-}
-
 // close closes everything, each part before those that it uses. Before that it removes a new file
 // that is not to stay: another program that waits for it finds it gone when it gets the lock, and
 // makes one of its own.
@@ -221,11 +138,8 @@ func (d *data) close() error {
 		_ = os.Remove(d.made) // else it stays, empty
 	}
 	var errs []error
-	for _, s := range d.stores {
-		errs = append(errs, s.Close())
-	}
-	for _, b := range d.backends {
-		errs = append(errs, b.Close())
+	for _, k := range d.kinds {
+		errs = append(errs, k.close())
 	}
 	if d.file != nil {
 		errs = append(errs, d.file.Close())

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -29,11 +30,11 @@ func TestData_RemovesANewFileBeforeAnotherProgramCanOpenIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	d := &data{log: slog.New(slog.DiscardHandler)}
 	require.NoError(t, d.openFile(path))
-	d.backends = append(d.backends, closer(func() error {
+	d.kinds = append(d.kinds, &openKind{backends: []io.Closer{closer(func() error {
 		other, err := bolt.Open(path, bolt.Options{})
 		require.NoError(t, err, "it is another file")
 		return other.Close()
-	}))
+	})}})
 	require.NoError(t, d.close())
 	require.FileExists(t, path)
 }
@@ -86,9 +87,10 @@ func TestData_LeavesTheTypesOfAFileToTheFile(t *testing.T) {
 		d, err := openData(&Options{Data: "bolt:" + path}, newHost(t), slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		d.keep()
-		_, err = d.open(t.Context(), definedKind(gears(t), "gears.yaml"))
+		opened, err := d.open(t.Context(), definedKind(gears(t), "gears.yaml"))
 		require.NoError(t, err)
-		require.Empty(t, d.backends)
+		require.Empty(t, opened.backends)
+		require.NoError(t, opened.close())
 		require.NoError(t, d.close())
 	}
 }
@@ -98,11 +100,12 @@ func TestData_EachVersionHasItsOwnFields(t *testing.T) {
 	d, err := openData(&Options{Data: "memory"}, newHost(t), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, d.close()) }()
-	versions, err := d.open(t.Context(), definedKind(gears(t), "gears.yaml"))
+	opened, err := d.open(t.Context(), definedKind(gears(t), "gears.yaml"))
 	require.NoError(t, err)
-	require.Len(t, versions, 2)
+	defer func() { require.NoError(t, opened.close()) }()
+	require.Len(t, opened.Resources(), 2)
 	for i, field := range []string{"spec.size", "spec.teeth"} {
-		require.Equal(t, []string{field, "metadata.name", "metadata.namespace"}, versions[i].Resources()[0].Info().Fields)
+		require.Equal(t, []string{field, "metadata.name", "metadata.namespace"}, opened.Resources()[i].Info().Fields)
 	}
 }
 

@@ -79,14 +79,19 @@ func originDefinitions(ctx context.Context, cfg remote.Config, served []remote.S
 	return all, nil
 }
 
-// listOrigin lists the objects of a kind at the origin.
-func listOrigin(ctx context.Context, cfg remote.Config, of registry.Kind) (_ []*engine.Object[object], err error) {
-	kind := registry.Config[object]{Kind: of}
+// newOriginObjects returns the objects of a kind at the origin.
+func newOriginObjects(kind registry.Config[object], origin remote.Config) (*remote.Backend, error) {
 	format, err := registry.FormatOf(kind)
 	if err != nil {
 		return nil, err
 	}
-	there, err := remote.New(format, cfg)
+	return remote.New(format, origin)
+}
+
+// listOrigin lists the objects of a kind at the origin.
+func listOrigin(ctx context.Context, origin remote.Config, of registry.Kind) (_ []*engine.Object[object], err error) {
+	kind := registry.Config[object]{Kind: of}
+	there, err := newOriginObjects(kind, origin)
 	if err != nil {
 		return nil, err
 	}
