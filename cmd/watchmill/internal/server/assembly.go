@@ -15,6 +15,7 @@ import (
 type assembly struct {
 	data        *data
 	definitions *definitions
+	following   *following
 	snapshots   *snapshots
 	audit       *auditLog
 	server      *serve.Server
@@ -76,6 +77,9 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 	if err := a.definitions.start(ctx, a.server); err != nil {
 		return a, err
 	}
+	if a.following, err = a.data.follow(a.server); err != nil {
+		return a, err
+	}
 	measured.observe(a.server)
 	return a, nil
 }
@@ -95,7 +99,7 @@ func (a *assembly) openHost(o *Options, cfg engine.HostConfig) (err error) {
 
 // close closes what the server serves, each part before those that it uses.
 func (a *assembly) close() error {
-	err := a.definitions.closeSoon()
+	err := errors.Join(a.definitions.closeSoon(), a.following.close())
 	if a.data != nil {
 		err = errors.Join(err, a.data.close())
 	}

@@ -7,6 +7,7 @@
 //	                              --upstream: another server, of which this is a replica
 //
 //	--allow-crds ──▶ apiextensions.Definitions: clients define other kinds in the same storage
+//	--upstream ──▶ following: serves the kinds that are defined there, as they come, change and go
 //
 // It reads certificates and tokens again when they change, writes snapshots of the file, an audit log, and
 // a log that is bounded; see [Flags].

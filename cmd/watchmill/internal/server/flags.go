@@ -12,7 +12,7 @@ import (
 // Flags are the flags of the command, for every program that has it.
 type Flags struct {
 	Listen                   string         `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen (${default}); port 0 is any that is free. Other than loopback it needs TLS and users: --token-file or --client-ca."`
-	CRD                      help.GivenEach `name:"crd" placeholder:"FILE,..." help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none: it then has the preferred version of each kind, with the columns of the origin's definitions, if that serves any. Only watchmill-etcd evaluates rules in CEL."`
+	CRD                      help.GivenEach `name:"crd" placeholder:"FILE,..." help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none: it then has the preferred version of each kind of its origin, and follows the definitions there, if there are any. Only watchmill-etcd evaluates rules in CEL."`
 	AllowCRDs                bool           `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
 	Data                     string         `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[,HOST:PORT...][/PREFIX], which several servers share."`
 	Snapshot                 help.Given     `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file, at the start and each --snapshot-every. Once it is whole it replaces the one before, if that is of the same objects. watchmill store restore makes a file of it."`

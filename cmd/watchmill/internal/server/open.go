@@ -33,6 +33,13 @@ func (k *openKind) Resources() (all []registry.Resource) {
 	return all
 }
 
+// awaitReady waits until all versions have read their objects, at most until ctx is done.
+func (k *openKind) awaitReady(ctx context.Context) {
+	for _, s := range k.stores {
+		_ = s.Engine().WaitReady(ctx) // requests get its error
+	}
+}
+
 // close closes the stores, and then the storage.
 func (k *openKind) close() error {
 	var errs []error

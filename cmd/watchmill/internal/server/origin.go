@@ -8,9 +8,10 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -32,18 +33,23 @@ func (o *Options) originKinds(ctx context.Context, log *slog.Logger) ([]kind, er
 	if len(served) == 0 {
 		return nil, &engine.ConfigError{Field: "--upstream", Problem: fmt.Sprintf("is %s, which serves no kind that can be watched", o.Upstream)}
 	}
-	definitions, err := originDefinitions(ctx, cfg, served, log)
+	definitions, read, err := originDefinitions(ctx, cfg, served, log)
 	if err != nil {
 		return nil, fmt.Errorf("--upstream: the definitions of the kinds: %w", err)
 	}
 	var all []kind
 	for _, s := range served {
-		of := registry.Config[object]{Kind: s.Kind, Schema: s.Schema}
-		if d := definitions[s.Kind.GroupResource()]; d != nil && !addDefinition(&of, d) {
-			log.Warn("a kind has no columns, selectable fields and scale of its definition, which does not tell those of its version",
-				"kind", s.Kind.GroupResource(), "version", s.Kind.Version, "notes", strings.Join(d.Notes, "; "))
+		k := kind{versions: []registry.Config[object]{{Kind: s.Kind, Schema: s.Schema}}}
+		if of := definitions[s.Kind.GroupResource().String()]; of != nil {
+			if defined, err := originKind(&of.Value); err == nil {
+				k = defined
+			} else {
+				log.Warn("a kind has no columns, selectable fields and scale: its definition cannot be used", "error", err)
+			}
+			k.definition = &of.Value
 		}
-		all = append(all, kind{versions: []registry.Config[object]{of}})
+		k.defines = read && s.Kind.GroupResource() == definitionResource
+		all = append(all, k)
 	}
 	return all, nil
 }
@@ -51,32 +57,50 @@ func (o *Options) originKinds(ctx context.Context, log *slog.Logger) ([]kind, er
 // definitionResource is that of CustomResourceDefinitions.
 var definitionResource = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
-// originDefinitions returns the definitions that the origin has, by the kind that they define. The
-// log gets those that cannot be used.
-func originDefinitions(ctx context.Context, cfg remote.Config, served []remote.Served, log *slog.Logger) (map[schema.GroupResource]*crd.Definition, error) {
+// originDefinitions returns the definitions that the origin has, by name, and whether it has them, and the
+// token may read them.
+func originDefinitions(ctx context.Context, cfg remote.Config, served []remote.Served, log *slog.Logger) (all map[string]*engine.Object[object], read bool, err error) {
 	i := slices.IndexFunc(served, func(s remote.Served) bool { return s.Kind.GroupResource() == definitionResource })
 	if i < 0 {
-		return nil, nil
+		return nil, false, nil
 	}
 	list, err := listOrigin(ctx, cfg, served[i].Kind)
 	var refused *remote.StatusError
 	if errors.As(err, &refused) && refused.Status.Code == http.StatusForbidden {
-		log.Warn("kinds have no columns, selectable fields and scales: the token must not list their definitions", "error", err)
-		return nil, nil
+		log.Warn("kinds have no columns, selectable fields and scales, and those of the start stay: the token must not list their definitions", "error", err)
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	all := map[schema.GroupResource]*crd.Definition{}
+	all = map[string]*engine.Object[object]{}
 	for _, o := range list {
-		d, err := crd.Define(&o.Value)
-		if err != nil {
-			log.Warn("a kind has no columns, selectable fields and scale: its definition cannot be used", "error", err)
-			continue
-		}
-		all[d.Kind.GroupResource()] = d
+		all[o.Key] = o
 	}
-	return all, nil
+	return all, true, nil
+}
+
+// originKind returns the kind of a definition of the origin, in the version that clients prefer. It has what
+// the definition tells of reading the kind, and nothing about writing: the origin completes and checks what
+// is written, by the definition that it has by then.
+func originKind(definition *object) (kind, error) {
+	unconverted := definition.DeepCopy()
+	unstructured.RemoveNestedField(unconverted.Object, "spec", "conversion") // the origin converts
+	d, err := crd.Define(unconverted)
+	if err != nil {
+		return kind{}, err
+	}
+	versions := d.Versions()
+	if len(versions) == 0 {
+		return kind{}, fmt.Errorf("%s serves no version", definition.GetName())
+	}
+	preferred := slices.MaxFunc(versions, func(a, b *crd.Definition) int {
+		return version.CompareKubeAwareVersionStrings(a.Kind.Version, b.Kind.Version)
+	}).Config()
+	return kind{versions: []registry.Config[object]{{
+		Kind: preferred.Kind, Schema: preferred.Schema, Columns: preferred.Columns, NoAge: preferred.NoAge,
+		Fields: preferred.Fields, HiddenFields: preferred.HiddenFields, Scale: preferred.Scale, Deprecated: preferred.Deprecated,
+	}}}, nil
 }
 
 // newOriginObjects returns the objects of a kind at the origin.
@@ -107,22 +131,6 @@ func listOrigin(ctx context.Context, origin remote.Config, of registry.Kind) (_ 
 		return nil, err
 	}
 	return list.Items, nil
-}
-
-// addDefinition adds to the configuration of a kind what its definition tells of reading it: columns,
-// selectable fields and the scale. It does not add what is about writing, which the origin decides by the
-// definition that it has by then. It reports whether the definition has the version.
-func addDefinition(of *registry.Config[object], d *crd.Definition) bool {
-	versions := d.Versions()
-	i := slices.IndexFunc(versions, func(v *crd.Definition) bool { return v.Kind.Version == of.Kind.Version })
-	if i < 0 {
-		return false
-	}
-	defined := versions[i].Config()
-	of.Columns, of.NoAge = defined.Columns, defined.NoAge
-	of.Fields, of.HiddenFields = defined.Fields, defined.HiddenFields
-	of.Scale, of.Deprecated = defined.Scale, defined.Deprecated
-	return true
 }
 
 // origin returns the configuration of the client of the server that a replica follows.
