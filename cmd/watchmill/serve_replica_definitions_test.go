@@ -68,6 +68,14 @@ func eventually(t *testing.T, url string, code int, text string) {
 	}, time.Minute, time.Millisecond)
 }
 
+// proxyTo returns a proxy to a server.
+func proxyTo(t *testing.T, origin string) *httputil.ReverseProxy {
+	t.Helper()
+	at, err := url.Parse(origin)
+	require.NoError(t, err)
+	return httputil.NewSingleHostReverseProxy(at)
+}
+
 // table requests the objects at url as a table.
 func table(t *testing.T, url string) (columns []string, rows [][]any, warning string) {
 	t.Helper()
@@ -133,8 +141,7 @@ func TestServe_AReplicaLeavesWritesToTheDefinitionOfItsOrigin(t *testing.T) {
 func TestServe_AReplicaServesKindsWithoutTheirDefinitions(t *testing.T) {
 	origin, stopOrigin := servingShown(t)
 	defer stopOrigin()
-	at, err := url.Parse(origin)
-	require.NoError(t, err)
+	through := proxyTo(t, origin)
 	list := func(item string) string {
 		return `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinitionList", "metadata": {"resourceVersion": "1"}, "items": [` +
 			strings.Replace(item, `"metadata": {`, `"metadata": {"resourceVersion": "1", `, 1) + `]}`
@@ -147,7 +154,6 @@ func TestServe_AReplicaServesKindsWithoutTheirDefinitions(t *testing.T) {
 		"not usable": {200, list(strings.Replace(shown, `"Namespaced"`, `"Galactic"`, 1)), "its definition cannot be used"},
 		"none":       {200, list(""), ""},
 	} {
-		through := httputil.NewSingleHostReverseProxy(at)
 		between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != definitionsPath {
 				through.ServeHTTP(w, r)
@@ -177,9 +183,7 @@ func TestServe_AReplicaServesKindsWithoutTheirDefinitions(t *testing.T) {
 func TestServe_AReplicaWhoseOriginFailsToListDefinitionsDoesNotStart(t *testing.T) {
 	origin, stopOrigin := servingShown(t)
 	defer stopOrigin()
-	at, err := url.Parse(origin)
-	require.NoError(t, err)
-	through := httputil.NewSingleHostReverseProxy(at)
+	through := proxyTo(t, origin)
 	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == definitionsPath {
 			http.Error(w, "out of order", http.StatusInternalServerError)
@@ -245,9 +249,7 @@ func TestServe_AReplicaShowsAKindAsItIsDefinedNow(t *testing.T) {
 func TestServe_AReplicaServesNoKindWhoseDefinitionGoesAsItStarts(t *testing.T) {
 	origin, stopOrigin := servingShown(t)
 	defer stopOrigin()
-	at, err := url.Parse(origin)
-	require.NoError(t, err)
-	through := httputil.NewSingleHostReverseProxy(at)
+	through := proxyTo(t, origin)
 	var lists atomic.Int32
 	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == definitionsPath && lists.Add(1) == 2 {
@@ -271,9 +273,7 @@ func TestServe_AReplicaServesNoKindWhoseDefinitionGoesAsItStarts(t *testing.T) {
 func TestServe_AReplicaKeepsAKindWhoseDefinitionItCannotUse(t *testing.T) {
 	origin, stopOrigin := servingShown(t)
 	defer stopOrigin()
-	at, err := url.Parse(origin)
-	require.NoError(t, err)
-	through := httputil.NewSingleHostReverseProxy(at)
+	through := proxyTo(t, origin)
 	through.ModifyResponse = func(resp *http.Response) error {
 		if resp.Request.URL.Path == definitionsPath && resp.Request.URL.Query().Has("watch") {
 			resp.Body = replacing{resp.Body}
