@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/ownhost"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/registry/crd"
@@ -28,7 +29,7 @@ var manifest []byte
 // Make them with [New].
 type Definitions struct {
 	cfg     Config
-	ownHost *engine.Host // nil if the host is the user's
+	ownHost *ownhost.Host
 	store   *registry.Store[object]
 	objects backend.Backend
 
@@ -64,11 +65,8 @@ func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
 	if cfg.Host != nil && cfg.Host.Deterministic() {
 		return nil, &engine.ConfigError{Field: "Host", Problem: "is deterministic, so that the engine of a deleted kind could not be closed; give another host, or none"}
 	}
-	if cfg.Host == nil {
-		if d.ownHost, err = engine.NewHost(engine.HostConfig{}); err != nil {
-			return nil, err
-		}
-		d.cfg.Host = d.ownHost
+	if d.cfg.Host, d.ownHost, err = ownhost.Of(cfg.Host); err != nil {
+		return nil, err
 	}
 	itself, err := crd.Parse(bytes.NewReader(manifest))
 	if err != nil {
@@ -161,8 +159,5 @@ func (d *Definitions) Close() error {
 	if d.objects != nil {
 		errs = append(errs, d.objects.Close())
 	}
-	if d.ownHost != nil {
-		errs = append(errs, d.ownHost.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, d.ownHost.Close())...)
 }
