@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -51,14 +52,13 @@ func (d *data) follow(server *serve.Server) (*following, error) {
 	definitions := d.kinds[i].stores[0].Engine()
 	f := &following{data: d, server: server, kinds: map[string]*openKind{}}
 	f.life, f.stop = context.WithCancel(context.Background())
-	var names []string
 	for _, k := range d.kinds {
 		if k.definition != nil {
-			names = append(names, k.definition.GetName())
 			f.kinds[k.definition.GetName()] = k
 		}
 	}
 	d.kinds = slices.DeleteFunc(d.kinds, func(k *openKind) bool { return k.definition != nil })
+	names := slices.Collect(maps.Keys(f.kinds)) // the controller changes kinds
 	var err error
 	f.controller, err = controller.New(controller.Config[object]{
 		Source: definitions.Source(), Host: d.host, Name: "definitions", Reconcile: f.reconcile, OnError: f.failed,

@@ -27,10 +27,10 @@ type kind struct {
 	manifest string
 	// notes describe the parts of the manifest that the server does not honour.
 	notes []string
-	// definition is that of the server that a replica follows, nil if it has none of the kind. defines: the
-	// objects of the kind are these definitions, and the replica may read them.
+	// definition is that of the server that a replica follows, nil if that has none of the kind.
 	definition *object
-	defines    bool
+	// defines: the objects of the kind are those definitions, and the replica may read them.
+	defines bool
 }
 
 // kinds returns the kinds that the manifests define or, for a replica without manifests,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
@@ -87,7 +88,7 @@ func (d *data) open(ctx context.Context, k kind) (opened *openKind, err error) {
 // openVersion opens the store of a version.
 func (d *data) openVersion(k *openKind, cfg registry.Config[object]) error {
 	if d.origin != nil {
-		there, err := newOriginObjects(cfg, *d.origin)
+		there, err := d.replicaOf(cfg)
 		if err != nil {
 			return err
 		}
@@ -99,6 +100,15 @@ func (d *data) openVersion(k *openKind, cfg registry.Config[object]) error {
 	}
 	k.stores = append(k.stores, s)
 	return nil
+}
+
+// replicaOf returns the objects of a version at the server that this one follows.
+func (d *data) replicaOf(cfg registry.Config[object]) (*remote.Backend, error) {
+	format, err := registry.FormatOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return remote.New(format, *d.origin)
 }
 
 // storage opens the storage of the objects of a kind.

@@ -33,22 +33,22 @@ func (o *Options) originKinds(ctx context.Context, log *slog.Logger) ([]kind, er
 	if len(served) == 0 {
 		return nil, &engine.ConfigError{Field: "--upstream", Problem: fmt.Sprintf("is %s, which serves no kind that can be watched", o.Upstream)}
 	}
-	definitions, read, err := originDefinitions(ctx, cfg, served, log)
+	definitions, err := originDefinitions(ctx, cfg, served, log)
 	if err != nil {
 		return nil, fmt.Errorf("--upstream: the definitions of the kinds: %w", err)
 	}
 	var all []kind
 	for _, s := range served {
 		k := kind{versions: []registry.Config[object]{{Kind: s.Kind, Schema: s.Schema}}}
-		if of := definitions[s.Kind.GroupResource().String()]; of != nil {
-			if defined, err := originKind(&of.Value); err == nil {
+		if definition := definitions[s.Kind.GroupResource().String()]; definition != nil {
+			if defined, err := originKind(definition); err == nil {
 				k = defined
 			} else {
 				log.Warn("a kind has no columns, selectable fields and scale: its definition cannot be used", "error", err)
 			}
-			k.definition = &of.Value
+			k.definition = definition
 		}
-		k.defines = read && s.Kind.GroupResource() == definitionResource
+		k.defines = definitions != nil && s.Kind.GroupResource() == definitionResource
 		all = append(all, k)
 	}
 	return all, nil
@@ -57,27 +57,27 @@ func (o *Options) originKinds(ctx context.Context, log *slog.Logger) ([]kind, er
 // definitionResource is that of CustomResourceDefinitions.
 var definitionResource = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
-// originDefinitions returns the definitions that the origin has, by name, and whether it has them, and the
-// token may read them.
-func originDefinitions(ctx context.Context, cfg remote.Config, served []remote.Served, log *slog.Logger) (all map[string]*engine.Object[object], read bool, err error) {
+// originDefinitions returns the definitions that the origin has, by name; nil if it serves none, or the token
+// must not list them.
+func originDefinitions(ctx context.Context, cfg remote.Config, served []remote.Served, log *slog.Logger) (map[string]*object, error) {
 	i := slices.IndexFunc(served, func(s remote.Served) bool { return s.Kind.GroupResource() == definitionResource })
 	if i < 0 {
-		return nil, false, nil
+		return nil, nil
 	}
 	list, err := listOrigin(ctx, cfg, served[i].Kind)
 	var refused *remote.StatusError
 	if errors.As(err, &refused) && refused.Status.Code == http.StatusForbidden {
 		log.Warn("kinds have no columns, selectable fields and scales, and those of the start stay: the token must not list their definitions", "error", err)
-		return nil, false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	all = map[string]*engine.Object[object]{}
+	all := map[string]*object{}
 	for _, o := range list {
-		all[o.Key] = o
+		all[o.Key] = &o.Value
 	}
-	return all, true, nil
+	return all, nil
 }
 
 // originKind returns the kind of a definition of the origin, in the version that clients prefer. It has what
@@ -103,30 +103,16 @@ func originKind(definition *object) (kind, error) {
 	}}}, nil
 }
 
-// newOriginObjects returns the objects of a kind at the origin.
-func newOriginObjects(kind registry.Config[object], origin remote.Config) (*remote.Backend, error) {
-	format, err := registry.FormatOf(kind)
-	if err != nil {
-		return nil, err
-	}
-	return remote.New(format, origin)
-}
-
 // listOrigin lists the objects of a kind at the origin.
 func listOrigin(ctx context.Context, origin remote.Config, of registry.Kind) (_ []*engine.Object[object], err error) {
-	kind := registry.Config[object]{Kind: of}
-	there, err := newOriginObjects(kind, origin)
+	uncached := registry.Config[object]{Kind: of}
+	uncached.Engine.NoCache = true
+	opened, err := (&data{origin: &origin}).open(ctx, kind{versions: []registry.Config[object]{uncached}})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, there.Close()) }()
-	kind.Engine.Backend, kind.Engine.NoCache = there, true
-	s, err := registry.New(kind)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	list, err := s.Engine().List(ctx, engine.ListOptions{})
+	defer func() { err = errors.Join(err, opened.close()) }()
+	list, err := opened.stores[0].Engine().List(ctx, engine.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
