@@ -17,25 +17,34 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
+const (
+	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	gadgetsPath     = "/apis/example.com/v1/namespaces/default/gadgets"
+)
+
+// define creates the definition of gadgets, and returns when they are served.
+func define(t *testing.T, url, definition string) {
+	t.Helper()
+	code, answer := call(t, "POST", url+definitionsPath, "", definition)
+	require.Equal(t, 201, code, answer)
+	for !strings.Contains(answer, `"type":"Established"`) {
+		_, answer = call(t, "GET", url+definitionsPath+"/gadgets.example.com", "", "")
+	}
+}
+
 func TestServe_ClientsDefineKindsThatLast(t *testing.T) {
 	opts := server.Options{Data: "bolt:" + filepath.Join(t.TempDir(), "data"), AllowCRDs: true}
 	url, stop := serving(t, opts)
 	text, err := yaml.YAMLToJSON([]byte(gadgets))
 	require.NoError(t, err)
-	const defined = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	code, answer := call(t, "POST", url+defined, "", string(text))
-	require.Equal(t, 201, code, answer)
-	for !strings.Contains(answer, `"type":"Established"`) {
-		_, answer = call(t, "GET", url+defined+"/gadgets.example.com", "", "")
-	}
-	const path = "/apis/example.com/v1/namespaces/default/gadgets"
-	code, created := call(t, "POST", url+path, "", `{"metadata":{"name":"a"}}`)
+	define(t, url, string(text))
+	code, created := call(t, "POST", url+gadgetsPath, "", `{"metadata":{"name":"a"}}`)
 	require.Equal(t, 201, code, created)
 	stop()
 
 	out := newServedOutput()
 	url, stop = servingTo(t, out, opts)
-	code, found := call(t, "GET", url+path+"/a", "", "")
+	code, found := call(t, "GET", url+gadgetsPath+"/a", "", "")
 	require.Equal(t, 200, code)
 	require.Equal(t, created, found)
 	stop()
@@ -55,7 +64,7 @@ func TestServe_SaysWhatKeepsADefinitionFromBeingServed(t *testing.T) {
 	defer stop()
 	text, err := yaml.YAMLToJSON([]byte(gadgets))
 	require.NoError(t, err)
-	code, answer := call(t, "POST", url+"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "", string(text))
+	code, answer := call(t, "POST", url+definitionsPath, "", string(text))
 	require.Equal(t, 201, code, answer)
 	require.Eventually(t, func() bool {
 		return strings.Contains(log.String(), `msg="a definition is not served"`) && strings.Contains(log.String(), "the tape is torn")

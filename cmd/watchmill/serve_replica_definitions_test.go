@@ -33,20 +33,11 @@ const shown = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResource
 // cached asks for a list of what a replica has, for which it does not need its origin.
 const cached = "?resourceVersion=0"
 
-const (
-	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-	gadgetsPath     = "/apis/example.com/v1/namespaces/default/gadgets"
-)
-
 // servingShown runs a server at which a client has created the definition, and two objects of it.
 func servingShown(t *testing.T) (url string, stop func()) {
 	t.Helper()
 	url, stop = serving(t, server.Options{Data: "memory", AllowCRDs: true})
-	code, answer := call(t, "POST", url+definitionsPath, "", shown)
-	require.Equal(t, 201, code, answer)
-	for !strings.Contains(answer, `"type":"Established"`) {
-		_, answer = call(t, "GET", url+definitionsPath+"/gadgets.example.com", "", "")
-	}
+	define(t, url, shown)
 	create(t, url, "a", "red")
 	create(t, url, "b", "blue")
 	return url, stop

@@ -55,7 +55,7 @@ func TestServe_AReplicaSaysThatItsOriginIsGone(t *testing.T) {
 			says = "the upstream server cannot be reached, or has ended a watch"
 			listed := func(what string) func() bool {
 				return func() bool {
-					_, list := call(t, "GET", replica+inDefault+"?resourceVersion=0", "", "")
+					_, list := call(t, "GET", replica+inDefault+cached, "", "")
 					return strings.Contains(list, what)
 				}
 			}
