@@ -145,10 +145,10 @@ func (b *Backend) Close() (err error) {
 	b.closed = true
 	running := b.calls.close()
 	b.mu.Unlock()
-	b.end(store.ErrClosed)
 	for _, c := range running {
-		c.cancel(store.ErrClosed)
+		c.cancel(store.ErrClosed) // before the streams that it opens end, so that it fails with this
 	}
+	b.end(store.ErrClosed)
 	defer func() { err = b.leave(first) }() // even if the Notify of a watch ends the goroutine
 	usercode.Each(b.watching(), func(w *watcher) { w.finish(store.ErrClosed) })
 	return nil

@@ -36,7 +36,7 @@ func (w *watcher) open(ctx context.Context) (*stream, error) {
 	if w.backend.owned {
 		s.watcher, s.alone = clientv3.NewWatcher(w.backend.client), true
 	}
-	s.ctx, s.stop = context.WithCancel(w.backend.newStream())
+	s.ctx, s.stop = context.WithCancel(w.backend.newStream(w.life))
 	unlink := context.AfterFunc(ctx, s.stop)
 	defer unlink()
 	place := w.backend.keys.watched(w.prefix)

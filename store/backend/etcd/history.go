@@ -113,7 +113,7 @@ const floorRetry = time.Second
 // followFloor watches the floor's key after a revision, since other processes raise it.
 func (b *Backend) followFloor(from store.Revision) {
 	for b.life.Err() == nil {
-		ctx, stop := context.WithCancel(b.newStream())
+		ctx, stop := context.WithCancel(b.newStream(b.life))
 		for resp := range b.client.Watch(ctx, b.keys.floor, clientv3.WithRev(int64(from)+1)) {
 			for _, ev := range resp.Events {
 				b.followTo(b.life, parseFloor(ev.Kv))

@@ -45,15 +45,23 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 		w.stop()
 		return nil, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
+	if !b.start(w, stream) {
 		w.stop()
 		return nil, store.ErrClosed
 	}
-	b.watches[w] = struct{}{}
-	b.running.Go(func() { w.follow(stream) })
 	return w, nil
+}
+
+// start makes w a watch of b, and reports false if b is closed.
+func (b *Backend) start(w *watcher, s *stream) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	b.watches[w] = struct{}{}
+	b.running.Go(func() { w.follow(s) })
+	return true
 }
 
 // watcher is a watch.
@@ -66,7 +74,8 @@ type watcher struct {
 	prefix  string
 	noPrev  bool
 
-	// life ends when the watch ends; stop ends it.
+	// life ends when the watch ends; stop ends it. The streams' contexts are of it, so that
+	// it has ended, with the reason, before the client closes a stream.
 	life context.Context
 	stop context.CancelFunc
 	// chased has a token when wanted was raised, room when half of pending was read.
@@ -119,11 +128,11 @@ func (b *Backend) newWatcher(opts backend.WatchOptions) *watcher {
 }
 
 // newStream returns a context for a watch with a stream of its own, which waits neither
-// for the events nor for the progress of other watches. The watch ends when the member
-// that serves it has no leader.
-func (b *Backend) newStream() context.Context {
+// for the events nor for the progress of other watches. It ends with life, or when the member
+// that serves the watch has no leader.
+func (b *Backend) newStream(life context.Context) context.Context {
 	number := strconv.FormatUint(b.streams.Add(1), 10)
-	return metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(b.life), "watchmill-stream", number)
+	return metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(life), "watchmill-stream", number)
 }
 
 // Next returns the changes since the previous call: at most limit, where less than one
