@@ -16,19 +16,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/registry"
 )
 
 // call is one request that is being served.
 type call struct {
 	*Server
+	*served  // the resource, or notFound
 	w        *response
 	r        *http.Request
 	req      *Request
 	user     User  // the one whose rights and limits apply
 	sender   *User // the one that impersonates user; nil if user has sent the request itself
-	resource registry.Resource
-	info     *registry.Info
 	warnings warnings
 	end      error     // of a watch
 	watching *watching // nil unless the request is a watch
@@ -36,16 +34,17 @@ type call struct {
 	read     *countedBody // nil if there is no body
 	refused  Limit
 
+	slow     *list.Element // among the slow calls, nil if it is not there
+	place    place         // only inFlight reads and changes it
 	shape    shape
 	lean     bool // objects are sent without managed fields
 	upgrades bool // the client asks for a WebSocket
 	aborted  bool
-	timedOut bool          // the answer says so
-	dryRun   bool          // the body of a deletion asks for one
-	open     bool          // counted by inFlight
-	place    place         // only inFlight reads and changes it
-	slow     *list.Element // among the slow calls, nil if it is not there
-	allRead  bool          // all of the body was read
+	timedOut bool // the answer says so
+	dryRun   bool // the body of a deletion asks for one
+	using    bool // counted by uses
+	open     bool // counted by inFlight
+	allRead  bool // all of the body was read
 }
 
 // finish releases what the request has, and calls the hooks.
@@ -54,6 +53,7 @@ func (c *call) finish() {
 	defer c.inFlight.over(c)
 	defer c.audit()
 	defer c.inFlight.leave(c)
+	defer c.leaveUse()
 	if c.watching != nil {
 		c.watching.stop()
 	}
@@ -119,6 +119,7 @@ func (c *call) serve() {
 	}
 	if err == nil && c.watching != nil {
 		err = c.watching.start()
+		c.leaveUse() // what the watch still needs lasts as long as its store is open
 	}
 	if err == nil && c.watching != nil {
 		err = c.watching.begin()
@@ -154,8 +155,7 @@ func (c *call) admit() (answered bool, err error) {
 		return false, err
 	}
 	c.req = req
-	found := c.kinds.Load().resources[resourceName{req.Group, req.Version, req.Resource, req.Subresource}]
-	c.resource, c.info = found.resource, found.info
+	c.find(resourceName{req.Group, req.Version, req.Resource, req.Subresource})
 	if c.health() {
 		return true, nil
 	}

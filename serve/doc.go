@@ -26,7 +26,8 @@
 //
 // A [Server] is an http.Handler. Mount it where you like, or let [Server.ListenAndServe]
 // listen with safe settings. It owns no kinds: close them after it has shut down. Kinds can
-// come and go while it serves: [Server.Add], [Server.Replace] and [Server.Remove].
+// come and go while it serves: [Server.Add], [Server.Replace], [Server.Remove] and
+// [Server.WaitUnused].
 //
 // # Forms of a watch
 //
@@ -85,8 +86,8 @@
 //
 // A kind whose own store was closed is another matter: another store ([Server.Replace]), or another server,
 // may answer next, so requests get 429 with a Retry-After of a second, and watches end. /readyz fails until
-// the kind is replaced or removed. [Server.Remove] a kind before you close or drain its store, or shut the
-// server down first.
+// the kind is replaced or removed. [Server.Remove] a kind, and [Server.WaitUnused], before you close or drain
+// its store, or shut the server down first.
 //
 // Failures that last while storage goes on, such as [backend.ErrFailed] and [backend.ErrReadOnly], are
 // answered with 500 without Retry-After.

@@ -15,7 +15,7 @@ import (
 type documents struct{ *catalog.Catalog }
 
 // newDocuments returns the documents of a server and of these resources.
-func newDocuments(of []served, cfg *Config) *documents {
+func newDocuments(of []*served, cfg *Config) *documents {
 	resources := make([]*registry.Info, 0, len(of))
 	for _, r := range of {
 		resources = append(resources, r.info)

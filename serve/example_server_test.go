@@ -231,15 +231,38 @@ func ExampleServer_Add() {
 
 	withWatts := open(registry.Column[Lamp]{Name: "Watts", Type: "integer", Value: func(l *Lamp) any { return l.Spec.Watts }})
 	fmt.Println(server.Replace(lamps, withWatts), send(server, http.MethodGet, path, ""))
-	_ = lamps.Close() // after the server has let go of it
+	fmt.Println(server.WaitUnused(context.Background(), lamps), lamps.Close())
 
 	server.Remove(withWatts)
 	fmt.Println(send(server, http.MethodGet, path, ""))
-	_ = withWatts.Close()
+	fmt.Println(server.WaitUnused(context.Background(), withWatts), withWatts.Close())
 	// Output:
 	// 404
 	// <nil> 200
 	// invalid configuration: Resources has lamps.example.com/v1 twice
 	// <nil> 200
+	// <nil> <nil>
 	// 404
+	// <nil> <nil>
+}
+
+// The store of a kind that was removed closes once the requests are answered that have found it. One of
+// them may be slow, so the wait has a limit.
+func ExampleServer_WaitUnused() {
+	server, closeGadgets := newGadgets(serve.Config{})
+	defer closeGadgets()
+	lamps, err := registry.New(registry.Config[Lamp]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Lamp"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	fmt.Println(server.Add(lamps))
+	fmt.Println(server.WaitUnused(ctx, lamps))
+	server.Remove(lamps)
+	fmt.Println(server.WaitUnused(ctx, lamps), lamps.Close())
+	// Output:
+	// <nil>
+	// invalid configuration: of has a Provider that is still served; call Remove or Replace before
+	// <nil> <nil>
 }

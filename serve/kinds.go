@@ -19,7 +19,7 @@ import (
 // one when kinds come or go, so that each request sees all of a change or nothing of it.
 type kinds struct {
 	providers []provided
-	resources map[resourceName]served
+	resources map[resourceName]*served
 	// documents makes them at the first request for one: they describe all kinds, and many may
 	// come before a client asks.
 	documents func() *documents
@@ -28,7 +28,8 @@ type kinds struct {
 // provided is a provider with the resources that it had when it was added.
 type provided struct {
 	by        Provider
-	resources []served
+	resources []*served
+	uses      *uses
 }
 
 // resourceName is the name of a resource in a path.
@@ -43,13 +44,17 @@ func (n resourceName) String() string {
 type served struct {
 	resource registry.Resource
 	info     *registry.Info
+	uses     *uses // of its provider
 }
+
+// notFound is the resource of requests that name none which is served.
+var notFound = &served{}
 
 // provide asks a provider for its resources.
 func provide(by Provider) provided {
-	p := provided{by: by}
+	p := provided{by: by, uses: newUses(by)}
 	for _, r := range by.Resources() {
-		p.resources = append(p.resources, served{r, r.Info()})
+		p.resources = append(p.resources, &served{r, r.Info(), p.uses})
 	}
 	return p
 }
@@ -57,13 +62,13 @@ func provide(by Provider) provided {
 // newKinds returns the kinds of the providers. The error is an [*engine.ConfigError] for two of
 // one name.
 func newKinds(providers []provided, cfg *Config) (*kinds, error) {
-	k := &kinds{providers: providers, resources: map[resourceName]served{}}
+	k := &kinds{providers: providers, resources: map[resourceName]*served{}}
 	names := kindNames{}
 	for _, p := range providers {
 		for _, r := range p.resources {
 			kind := &r.info.Kind
 			name := resourceName{kind.Group, kind.Version, kind.Plural, r.info.Subresource}
-			if k.resources[name].resource != nil {
+			if k.resources[name] != nil {
 				return nil, &engine.ConfigError{Field: "Resources", Problem: fmt.Sprintf("has %s/%s twice", kind.GroupResource(), kind.Version)}
 			}
 			k.resources[name] = r
@@ -106,14 +111,14 @@ func (s *Server) Add(of ...Provider) error { return s.change(nil, of) }
 
 // Remove stops serving the kinds of the providers: requests that arrive from now on are
 // answered with 404. Those that are being served go on, and watches last until their store is
-// closed, so close it afterwards. A provider that is not served is not an error; one that cannot be
-// compared stays, see [Provider].
+// closed, so close it after [Server.WaitUnused]. A provider that is not served is not an error; one
+// that cannot be compared stays, see [Provider].
 func (s *Server) Remove(of ...Provider) {
 	_ = s.change(of, nil) // fewer kinds have no names in common if all have none
 }
 
 // Replace is Remove of one provider and Add of another one in one step, for a kind that
-// changes: no request finds neither of them.
+// changes: no request finds neither of them. Close the old one's store after [Server.WaitUnused].
 //
 // Errors: as for Add.
 func (s *Server) Replace(old, by Provider) error { return s.change([]Provider{old}, []Provider{by}) }
@@ -143,17 +148,24 @@ func (s *Server) change(without, with []Provider) error {
 	}
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	var all []provided
+	var stay []provided
+	var leave []*uses
 	for _, p := range s.kinds.Load().providers {
-		if !slices.ContainsFunc(without, func(gone Provider) bool { return isSame(gone, p.by) }) {
-			all = append(all, p)
+		if slices.ContainsFunc(without, func(gone Provider) bool { return isSame(gone, p.by) }) {
+			leave = append(leave, p.uses)
+		} else {
+			stay = append(stay, p)
 		}
 	}
-	next, err := newKinds(append(all, more...), &s.cfg)
+	next, err := newKinds(append(stay, more...), &s.cfg)
 	if err != nil {
 		return err
 	}
 	s.kinds.Store(next)
+	for _, u := range leave { // after the store: a request that is refused by u finds next
+		u.remove()
+	}
+	s.leaving = slices.DeleteFunc(append(s.leaving, leave...), (*uses).isOver)
 	return nil
 }
 

@@ -24,7 +24,8 @@ type Server struct {
 	origins   *http.CrossOriginProtection
 	kinds     atomic.Pointer[kinds]
 	started   atomic.Bool // all kinds have been read
-	changing  sync.Mutex  // held while kinds is replaced
+	changing  sync.Mutex  // held while kinds is replaced; guards leaving
+	leaving   []*uses     // of providers that were removed
 	encodings *encodings
 	compress  *compressor // nil: answers are not compressed
 	inFlight  *inFlight
@@ -81,7 +82,7 @@ var (
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{
 		Server: s, w: &response{ResponseWriter: w, stall: s.limits.WriteStall, part: partOfAnswer, ofStream: r.ProtoMajor >= 2},
-		r: r, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now(),
+		r: r, served: notFound, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now(),
 	}
 	s.counts.requests.Add(1)
 	s.counts.running.Add(1)
