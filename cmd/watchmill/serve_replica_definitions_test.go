@@ -232,6 +232,10 @@ func TestServe_AReplicaShowsAKindAsItIsDefinedNow(t *testing.T) {
 			columns, rows, _ := table(t, replica+gadgetsPath+cached)
 			require.Len(t, rows, 2)
 			done = slices.Contains(columns, column)
+			for _, url := range []string{origin, replica} {
+				code, answer := call(t, "GET", url+gadgetsPath, "", "")
+				require.Equal(t, 200, code, "%s: %s", url, answer)
+			}
 		}
 	}
 }

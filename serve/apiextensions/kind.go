@@ -20,6 +20,10 @@ import (
 // drainTimeout is how long the watches of a kind that is removed may take to read its last events.
 const drainTimeout = 5 * time.Second
 
+// readyWithin is how long a kind that replaces another one may take to read its objects before it is served
+// all the same. Until then the other one is.
+const readyWithin = 2 * time.Second
+
 // kind is a kind that is defined and served.
 type kind struct {
 	// name is that of the definition; uid and spec are of what it was made from.
@@ -31,6 +35,8 @@ type kind struct {
 	stores   []*registry.Store[object]
 	unserved bool
 	objects  backend.Backend
+	// ending closes the kinds that it has replaced.
+	ending *ending
 	// creations are those of objects, which end when the definition is deleted.
 	creations *creations
 	// emptied: its objects are gone, with its definition. Before that, last is the key of the one that
@@ -48,12 +54,12 @@ type kind struct {
 func (d *Definitions) open(ctx context.Context, o *object, definition *crd.Definition, before *kind) (_ *kind, err error) {
 	k := &kind{name: o.GetName(), uid: o.GetUID(), spec: o.Object["spec"], frees: accepted(o).Plural != ""}
 	if before != nil {
-		k.objects, k.creations = before.objects, before.creations
+		k.objects, k.creations, k.ending = before.objects, before.creations, before.ending
 	} else {
 		if k.objects, err = d.cfg.storage(ctx, k.name, registry.Schema(definition.Config())); err != nil {
 			return nil, err
 		}
-		k.creations = &creations{shared: k.objects.Traits().Shared}
+		k.creations, k.ending = &creations{shared: k.objects.Traits().Shared}, newEnding()
 	}
 	opened := false
 	defer func() {
@@ -92,7 +98,7 @@ func (d *Definitions) openUnserved(ctx context.Context, o *object) (*kind, error
 	if err != nil {
 		return nil, errors.Join(err, objects.Close())
 	}
-	return &kind{stores: []*registry.Store[object]{s}, objects: objects, creations: &creations{}}, nil
+	return &kind{stores: []*registry.Store[object]{s}, objects: objects, creations: &creations{}, ending: newEnding()}, nil
 }
 
 // openVersion opens the store of one version.
@@ -190,8 +196,19 @@ func (k *kind) end(ctx context.Context) (err error) {
 	return k.discard(ctx)
 }
 
-// close closes the kind and its storage.
-func (k *kind) close() error { return errors.Join(k.closeStores(), k.objects.Close()) }
+// awaitReady waits until the kind has read its objects, but no longer than readyWithin.
+func (k *kind) awaitReady(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	for _, s := range k.stores {
+		_ = s.Engine().WaitReady(ctx) // requests get its error
+	}
+}
+
+// close closes the kind, those that it has replaced, and their storage.
+func (k *kind) close() error {
+	return errors.Join(k.closeStores(), k.ending.finish(), k.objects.Close())
+}
 
 // closeStores closes the kind, and not its storage.
 func (k *kind) closeStores() error { return k.each((*registry.Store[object]).Close) }

@@ -101,6 +101,9 @@ func (d *Definitions) renew(ctx context.Context, o *object, k *kind) (next *kind
 	case err != nil:
 		return nil, nil, err
 	}
+	if k != nil {
+		next.awaitReady(ctx)
+	}
 	err = d.put(next, k)
 	if wrong, is := errors.AsType[*engine.ConfigError](err); is {
 		return nil, &refusal{"KindConflict", wrong.Problem, retryNameAfter}, nil
@@ -122,7 +125,8 @@ func (d *Definitions) put(next, k *kind) error {
 		return errors.Join(err, next.closeStores())
 	}
 	d.kinds[next.name] = next
-	return k.closeStores()
+	k.ending.close(d.server, k)
+	return nil
 }
 
 // refuse says in the status of a definition why it is not served, or not as it is now.
@@ -139,6 +143,7 @@ func (d *Definitions) refuse(ctx context.Context, o *object, why refusal) error 
 func (d *Definitions) remove(ctx context.Context, k *kind) error {
 	d.server.Remove(k)
 	delete(d.kinds, k.name)
+	awaitUnused(ctx, lastRemoved, d.server, k)
 	return errors.Join(d.retryRefused(ctx), k.drain(ctx), k.end(ctx))
 }
 

@@ -18,8 +18,12 @@ import (
 	"github.com/watchmill/watchmill/serve"
 )
 
-// lastCalls is how long a kind that is not served any more stays open for its clients.
-const lastCalls = time.Second
+// lastCalls is how long a kind that is not served any more stays open for the requests that have found it, at
+// most, and lastEvents how long it does for watches to read what has happened.
+const (
+	lastCalls  = time.Minute
+	lastEvents = time.Second
+)
 
 // readyWithin is how long a kind may take to read its objects before it is served all the same: the token may
 // not be allowed to read them, and the other kinds wait meanwhile.
@@ -92,7 +96,7 @@ func (f *following) reconcile(ctx context.Context, name string, o *engine.Object
 func (f *following) remove(name string, k *openKind) {
 	f.server.Remove(k)
 	delete(f.kinds, name)
-	f.end(k, drain)
+	f.drain(k)
 	f.data.log.Info("a kind is served no more: its definition at the upstream server is gone", "kind", name)
 }
 
@@ -116,7 +120,7 @@ func (f *following) serve(ctx context.Context, name string, definition *object, 
 	defer cancel()
 	next.awaitReady(waiting) // until then its clients would be told to come back
 	if err := f.put(next, was); err != nil {
-		f.end(next, pause)
+		f.end(next)
 		return err
 	}
 	f.kinds[name] = next
@@ -132,32 +136,43 @@ func (f *following) put(next, was *openKind) error {
 	if err := f.server.Replace(was, next); err != nil {
 		return err
 	}
-	f.end(was, pause)
+	f.end(was)
 	return nil
 }
 
-// end closes a kind that is not served any more, in the background, after the time for what clients have begun.
-func (f *following) end(k *openKind, finish func(context.Context, *openKind)) {
+// end closes a kind that is not served any more, in the background, once no request uses it.
+func (f *following) end(k *openKind) {
 	f.ending.Go(func() {
-		ctx, cancel := context.WithTimeout(f.life, lastCalls)
-		defer cancel()
-		finish(ctx, k)
-		if err := k.close(); err != nil {
-			f.data.log.Error("a kind that is served no more has not closed", "kind", k.name(), "error", err)
-		}
+		f.awaitUnused(k)
+		f.closeKind(k)
 	})
 }
 
-// drain lets the watches of a kind that the origin has given up read its last events. The origin cannot be asked
-// any more which one is the last, so that this takes all the time.
-func drain(ctx context.Context, k *openKind) {
-	for _, s := range k.stores {
-		_ = s.Engine().Drain(ctx) // not known to be complete; close has the other errors
-	}
+// drain is end for a kind that the origin has given up: its watches may read its last events before. The origin
+// cannot be asked any more which one is the last, so that this takes all the time.
+func (f *following) drain(k *openKind) {
+	f.ending.Go(func() {
+		f.awaitUnused(k)
+		ctx, cancel := context.WithTimeout(f.life, lastEvents)
+		defer cancel()
+		for _, s := range k.stores {
+			_ = s.Engine().Drain(ctx) // not known to be complete; close has the other errors
+		}
+		f.closeKind(k)
+	})
 }
 
-// pause lets the requests end that have found a kind before it was replaced.
-func pause(ctx context.Context, _ *openKind) { <-ctx.Done() }
+func (f *following) awaitUnused(k *openKind) {
+	ctx, cancel := context.WithTimeout(f.life, lastCalls)
+	defer cancel()
+	_ = f.server.WaitUnused(ctx, k) // the requests that are left are told to come back
+}
+
+func (f *following) closeKind(k *openKind) {
+	if err := k.close(); err != nil {
+		f.data.log.Error("a kind that is served no more has not closed", "kind", k.name(), "error", err)
+	}
+}
 
 // failed logs an error of the controller. The host logs those of the definitions' source.
 func (f *following) failed(err error) {
