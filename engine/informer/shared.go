@@ -183,7 +183,9 @@ func (s *sharedInformer) track(l *listener) bool {
 func (s *sharedInformer) forget(l *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listeners = slices.DeleteFunc(s.listeners, func(other *listener) bool { return other == l })
+	if i := slices.Index(s.listeners, l); i >= 0 {
+		s.listeners = slices.Delete(s.listeners, i, i+1)
+	}
 }
 
 // dropAll ends the deliveries in progress, including those of handlers that were removed.

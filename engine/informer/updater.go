@@ -3,6 +3,7 @@ package informer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/actors"
@@ -152,12 +153,9 @@ func (p *updater) add(ctx *actors.Context, l *listener) {
 
 // remove removes a listener, if present.
 func (p *updater) remove(l *listener) {
-	for i, other := range p.listeners {
-		if other == l {
-			p.listeners = append(p.listeners[:i:i], p.listeners[i+1:]...)
-			p.informer.handlers.Store(int64(len(p.listeners)))
-			return
-		}
+	if i := slices.Index(p.listeners, l); i >= 0 {
+		p.listeners = slices.Delete(p.listeners, i, i+1)
+		p.informer.handlers.Store(int64(len(p.listeners)))
 	}
 }
 
