@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"golang.org/x/crypto/bcrypt"
 )
 
 // startPatience is how long an etcd may take to be ready.
@@ -49,6 +50,7 @@ func Run(dir string, configure func(*embed.Config)) (*Server, error) {
 	cfg.Dir = dir
 	cfg.TickMs, cfg.ElectionMs = tickMillis, electionMillis
 	cfg.UnsafeNoFsync = true
+	cfg.BcryptCost = uint(bcrypt.MinCost) // a login takes seconds otherwise, with the race detector on a busy machine
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{local}, []url.URL{local}
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{local}, []url.URL{local}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
