@@ -113,3 +113,28 @@ func TestClose_IsTheReasonWhyAWatchIsNotOpened(t *testing.T) {
 		require.ErrorIs(t, <-failed, store.ErrClosed)
 	})
 }
+
+// overdueMember accepts a stream when the call that opens it is over.
+type overdueMember struct {
+	idleMember
+	over func()
+}
+
+func (m overdueMember) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
+	defer m.over()
+	return m.idleMember.Watch(ctx, key, opts...)
+}
+
+// A call that is over when etcd accepts its watch fails as one that is over before that. Chance decides
+// which of the two is seen first.
+func TestOpen_OverdueWhenItIsAcceptedIsUnavailable(t *testing.T) {
+	for range 100 {
+		b := watchable(idleMember{})
+		ctx, overdue := context.WithCancelCause(t.Context())
+		b.client.Watcher = overdueMember{over: func() { overdue(errNoAnswer) }}
+		w := b.newWatcher(backend.WatchOptions{From: 1, Notify: func() {}})
+		_, err := w.open(ctx)
+		require.ErrorIs(t, err, backend.ErrUnavailable)
+		w.stop()
+	}
+}

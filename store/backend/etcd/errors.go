@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
@@ -115,7 +116,7 @@ func codeOf(err error) codes.Code {
 
 // readError returns the error of a call that changes nothing.
 func readError(ctx context.Context, what string, err error) error {
-	if ctx.Err() != nil {
+	if ended(ctx, err) {
 		return interrupted(ctx, what)
 	}
 	if known := meaning(err); known != nil {
@@ -126,6 +127,16 @@ func readError(ctx context.Context, what string, err error) error {
 		return fmt.Errorf("%w: %s: %w", backend.ErrUnavailable, what, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
+}
+
+// ended reports whether ctx has ended, or ends now: gRPC and the member measure its deadline, too, and may fail a
+// call with it just before ctx itself ends.
+func ended(ctx context.Context, err error) bool {
+	deadline, bounded := ctx.Deadline()
+	if bounded && codeOf(err) == codes.DeadlineExceeded && !time.Now().Before(deadline) {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
 }
 
 // interrupted returns the error of a call whose context has ended.
@@ -148,7 +159,7 @@ func writeError(ctx context.Context, verb, key string, s *sending, err error) er
 	if s.never() {
 		return unsentError(ctx, verb, key, err)
 	}
-	if ctx.Err() != nil {
+	if ended(ctx, err) {
 		return &backend.UncertainError{Verb: verb, Key: key, Cause: context.Cause(ctx)}
 	}
 	known := meaning(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -59,6 +60,34 @@ func TestReadError_IsRetryableIfAnotherReadMaySucceed(t *testing.T) {
 		require.NotErrorIs(t, err, backend.ErrUnavailable, "%v", lasting)
 		require.False(t, backend.Retryable(err), "%v", lasting)
 	}
+}
+
+// lateContext is a context whose deadline has passed, and which ends when it is waited for.
+type lateContext struct {
+	context.Context
+	end context.CancelCauseFunc
+}
+
+func (c lateContext) Deadline() (time.Time, bool) { return time.Unix(1, 0), true }
+
+func (c lateContext) Done() <-chan struct{} {
+	c.end(errors.New("the time is over"))
+	return c.Context.Done()
+}
+
+// A call that has failed because of its deadline has the cause of its context, though that may end
+// a moment later.
+func TestErrors_OfADeadlineAreThatOfTheContext(t *testing.T) {
+	late := func() context.Context {
+		ctx, end := context.WithCancelCause(t.Context())
+		return lateContext{ctx, end}
+	}
+	over := status.Error(codes.DeadlineExceeded, "context deadline exceeded")
+	require.EqualError(t, readError(late(), "reading", over), "the time is over")
+	err := writeError(late(), "put", "a", &sending{}, over)
+	require.ErrorIs(t, err, backend.ErrUncertain)
+	require.EqualError(t, errors.Unwrap(err), "the time is over")
+	require.ErrorIs(t, readError(late(), "reading", rpctypes.ErrStopped), backend.ErrUnavailable, "it failed otherwise, and before")
 }
 
 func TestReliable_DemandsProgressThatComesBehindItsEvents(t *testing.T) {

@@ -50,7 +50,7 @@ func (w *watcher) open(ctx context.Context) (*stream, error) {
 	s.responses = s.watcher.Watch(s.ctx, place.start, opts...)
 	err := w.accepted(ctx, s)
 	if err == nil && !unlink() {
-		err = context.Cause(ctx)
+		err = interrupted(ctx, "starting a watch")
 	}
 	if err != nil {
 		s.close()
@@ -152,7 +152,7 @@ const hurry = 100 * time.Millisecond
 // ends.
 func (w *watcher) receive(s *stream) error {
 	period := w.backend.config.ProgressEvery
-	timer := time.NewTimer(period)
+	timer := time.NewTimer(w.patience(period)) // a reader may wait since before the stream was broken off
 	defer timer.Stop()
 	var asked time.Time // of the first request without an answer, zero if there is none
 	for {

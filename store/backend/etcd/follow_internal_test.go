@@ -107,6 +107,26 @@ func TestReceive_RequestsProgressAndEndsWithoutAnAnswer(t *testing.T) {
 	})
 }
 
+// A reader may have begun to wait before a stream was broken off. The next stream requests progress soon, too.
+func TestReceive_RequestsProgressForAReaderThatWaitsAlready(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &member{responses: make(chan clientv3.WatchResponse, 1)}
+		m.revision.Store(7)
+		b := &Backend{life: context.Background(), watches: map[*watcher]struct{}{}}
+		b.config = Config{ProgressEvery: time.Hour, Buffer: Buffer{Events: 1, Bytes: 1}}
+		w := b.newWatcher(backend.WatchOptions{From: 1, Notify: func() {}})
+		w.chase(7)
+		<-w.chased // as the stream before has
+		ended := make(chan error, 1)
+		go func() { ended <- w.receive(&stream{ctx: context.Background(), watcher: m, responses: m.responses}) }()
+		time.Sleep(hurry)
+		synctest.Wait()
+		require.Equal(t, store.Revision(7), w.position())
+		w.finish(store.ErrClosed)
+		<-ended
+	})
+}
+
 // A watch is full at either bound of its buffer, and has room again when at most half of both is left.
 func TestAppend_IsFullAtTheBoundsOfTheBuffer(t *testing.T) {
 	for name, buffer := range map[string]Buffer{"events": {Events: 4, Bytes: 1000}, "bytes": {Events: 1000, Bytes: 40}} {
