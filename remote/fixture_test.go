@@ -216,7 +216,7 @@ func newProxy(t *testing.T, target string) *proxy {
 	})
 	t.Cleanup(func() {
 		require.NoError(t, l.Close())
-		p.cut()
+		p.turn("http://") // to nothing
 		all.Wait()
 	})
 	return p
@@ -232,7 +232,9 @@ func (p *proxy) pass(in net.Conn) {
 		return
 	}
 	defer out.Close()
-	p.add(in)
+	if !p.add(in, target) {
+		return
+	}
 	defer p.remove(in)
 	var both sync.WaitGroup
 	both.Go(func() { _, _ = io.Copy(out, in); out.Close() })
@@ -254,10 +256,15 @@ func (p *proxy) turn(target string) {
 	p.cut()
 }
 
-func (p *proxy) add(c net.Conn) {
+// add notes a connection to a target, unless new ones lead elsewhere by now.
+func (p *proxy) add(c net.Conn, target string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.target != target {
+		return false
+	}
 	p.conns[c] = struct{}{}
+	return true
 }
 
 // cut closes every connection, in the middle of whatever it carries.

@@ -57,6 +57,9 @@ const overtakeAfter = time.Second
 // not send that. The answer is at least as new as the call. A panic of the user's
 // transport is a [*usercode.PanicError], and so is a runtime.Goexit.
 func (n *newest) ask(ctx context.Context) (store.Revision, string, error) {
+	if cause := context.Cause(ctx); cause != nil {
+		return 0, "", cause
+	}
 	q, err := n.join()
 	if err != nil {
 		return 0, "", err

@@ -216,3 +216,27 @@ func TestRevision_ErrorsAndClose(t *testing.T) {
 		d.none(t)
 	})
 }
+
+// slowContext is a context that has ended, of a goroutine that is held up before it looks at that.
+type slowContext struct{ context.Context }
+
+func (c slowContext) Done() <-chan struct{} {
+	synctest.Wait()
+	return c.Context.Done()
+}
+
+// A call whose context is over fails, and has no answer that has come meanwhile.
+func TestRevision_OfACallThatIsOverIsNotAsked(t *testing.T) {
+	why := errors.New("enough")
+	ctx, giveUp := context.WithCancelCause(t.Context())
+	giveUp(why)
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			b := pretend(t, func(*http.Request) (*http.Response, error) {
+				return reply(http.StatusOK, strings.NewReader(`{"metadata":{"resourceVersion":"7"},"items":[]}`))
+			})
+			_, err := b.Revision(slowContext{ctx})
+			require.ErrorIs(t, err, why)
+		})
+	}
+}

@@ -174,18 +174,16 @@ func (w *watch) put(arrived []received) bool {
 	return ok
 }
 
-// wake calls notify if the consumer waits.
+// wake calls notify if the consumer waits. It is notified before any other call of wake returns, so
+// that a Close of the backend, which wakes it and then closes the watch, leaves no consumer waiting.
 func (w *watch) wake() {
-	w.mu.Lock()
-	due := w.waiting
-	w.waiting = false
-	w.mu.Unlock()
-	if !due {
-		return
-	}
 	w.notifying.Lock()
 	defer w.notifying.Unlock()
-	if !w.silent {
+	w.mu.Lock()
+	due := w.waiting && !w.silent
+	w.waiting = false
+	w.mu.Unlock()
+	if due {
 		w.notify()
 	}
 }
