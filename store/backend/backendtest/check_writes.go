@@ -117,7 +117,7 @@ var writeChecks = []check{
 		longer := x.putFor(x.shortTTL(), "longer", "x", nil)
 		permanent := x.putFor(x.shortTTL(), "permanent", "x", nil)
 		shorter := x.create("shorter", "x")
-		longer = x.putFor(time.Minute, "longer", "y", longer)
+		longer = x.putFor(time.Hour, "longer", "y", longer)
 		permanent = x.update(permanent, "y")
 		shorter = x.putFor(time.Second, "shorter", "y", shorter)
 		f := x.follow("", shorter.Revision)
@@ -126,7 +126,7 @@ var writeChecks = []check{
 		x.holds(longer, permanent)
 	}},
 	{"Put_KeepsTheExpiryIfAsked", func(x *fixture) {
-		kept, bare := x.putFor(x.shortTTL(), "kept", "x", nil), x.putFor(time.Minute, "bare", "x", nil)
+		kept, bare := x.putFor(x.shortTTL(), "kept", "x", nil), x.putFor(time.Hour, "bare", "x", nil)
 		permanent := x.create("permanent", "x")
 		keep := func(key string, prev *object) *object {
 			o, err := x.tryPut(draft(key, "y"), prev, backend.PutOptions{KeepExpiry: true})
@@ -274,8 +274,8 @@ func (x *fixture) conflictShows(err error, current *object) {
 }
 
 // shortTTL returns a time to live that a check waits for. It leaves time for a few more
-// calls before it is over: storage with real time, which has a TTLSlack, may be slow.
-func (x *fixture) shortTTL() time.Duration { return time.Second + x.TTLSlack }
+// calls before it is over: storage with real time, which has a TTLSlack, may be slow, and so may the machine.
+func (x *fixture) shortTTL() time.Duration { return time.Second + 2*x.TTLSlack }
 
 // deletedNext checks that f's next event is the deletion of o, which has expired.
 func (x *fixture) deletedNext(f *follower, o *object) {
