@@ -37,18 +37,20 @@ func conform(t *testing.T, endpoint string) {
 	raw := etcdtest.Client(t, endpoint)
 	backendtest.Run(t, func(t testing.TB, schema store.Schema) backendtest.Harness {
 		prefix := newPrefix()
-		open := func() backend.Backend {
-			b, err := etcd.New(context.Background(), etcd.Config{Prefix: prefix, Schema: schema, Endpoints: []string{endpoint}})
+		opened := func() backend.Backend {
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			b, err := open(ctx, etcd.Config{Prefix: prefix, Schema: schema, Endpoints: []string{endpoint}})
 			require.NoError(t, err)
 			return b
 		}
-		first := open()
+		first := opened()
 		return backendtest.Harness{
-			Backend: first, Another: open, Pass: wait, TTLSlack: ttlSlack,
+			Backend: first, Another: opened, Pass: wait, TTLSlack: ttlSlack,
 			Reopen: func(down time.Duration) backend.Backend {
 				require.NoError(t, first.Close())
 				wait(min(down, mostDown))
-				first = open()
+				first = opened()
 				return first
 			},
 			Transact: func(put []backendtest.Value, remove []string) store.Revision {

@@ -27,8 +27,10 @@ type counters struct {
 // newCounters opens an engine. It is closed when the test ends.
 func (f *fixture) newCounters(endpoint string) *counters {
 	f.Helper()
-	cfg := engine.Config[counter]{Key: func(c counter) string { return c.Name }}
-	b, err := etcd.New(f.ctx, etcd.Config{
+	cfg := engine.Config[counter]{Key: func(c counter) string { return c.Name }, FreshnessTimeout: patience}
+	ctx, cancel := context.WithTimeout(f.ctx, patience)
+	defer cancel()
+	b, err := open(ctx, etcd.Config{
 		Prefix: f.cfg.Prefix, Endpoints: []string{endpoint}, Schema: cfg.Schema(), ProgressEvery: f.cfg.ProgressEvery,
 	})
 	require.NoError(f, err)

@@ -90,11 +90,12 @@ func TestPut_WithoutConnectionIsUnavailable(t *testing.T) {
 	}
 	require.ErrorIs(t, err, backend.ErrUnavailable)
 	require.True(t, backend.Retryable(err))
-	ctx, cancel := context.WithTimeout(f.ctx, 50*time.Millisecond)
-	defer cancel()
-	_, err = f.Put(ctx, draft("b", "1"), nil, backend.PutOptions{})
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.False(t, backend.Uncertain(err), "it was not sent")
+	for known := false; !known; known = !backend.Uncertain(err) { // unless a busy machine has not begun to send it in time
+		ctx, cancel := context.WithTimeout(f.ctx, 50*time.Millisecond)
+		_, err = f.Put(ctx, draft("b", "1"), nil, backend.PutOptions{})
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
 }
 
 // A client may take only small answers. A write whose answer has the object before it may have
@@ -201,7 +202,7 @@ func TestWatch_ThatHearsNothingEnds(t *testing.T) {
 	f.proxy.Heal()
 	_, err = w.Next(1)
 	require.ErrorIs(t, err, backend.ErrUnavailable, "it has ended for good")
-	f.cfg.ProgressEvery = 0 // which is longer than any machine is slow
+	f.cfg.ProgressEvery = time.Minute
 	f.Backend = f.open()
 	last := f.foreign("a", "1")
 	require.Equal(t, []string{"ADDED a=1 was -"}, f.watch(w.through, "").read(last))

@@ -39,7 +39,10 @@ func newFixture(t testing.TB, change ...func(*etcd.Config)) *fixture {
 	f := &fixture{TB: t, ctx: context.Background(), server: etcdtest.Start(t, nil)}
 	f.proxy = etcdtest.StartProxy(t, f.server.Endpoint)
 	f.raw = etcdtest.Client(t, f.server.Endpoint)
-	f.cfg = etcd.Config{Prefix: newPrefix(), Schema: backendtest.Schema(), Endpoints: []string{f.proxy.Endpoint}}
+	f.cfg = etcd.Config{
+		Prefix: newPrefix(), Schema: backendtest.Schema(), Endpoints: []string{f.proxy.Endpoint},
+		ProgressEvery: time.Minute, // which is longer than any machine is slow
+	}
 	for _, c := range change {
 		c(&f.cfg)
 	}
@@ -53,10 +56,21 @@ func (f *fixture) open() *etcd.Backend {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx, patience)
 	defer cancel()
-	b, err := etcd.New(ctx, f.cfg)
+	b, err := open(ctx, f.cfg)
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, b.Close()) })
 	return b
+}
+
+// open opens a backend, and tries again while ctx lasts: a member has seconds to say that it is there, and a
+// machine may be slow.
+func open(ctx context.Context, cfg etcd.Config) (*etcd.Backend, error) {
+	for {
+		b, err := etcd.New(ctx, cfg)
+		if err == nil || !backend.Retryable(err) || ctx.Err() != nil {
+			return b, err
+		}
+	}
 }
 
 func draft(key, text string) *store.Object {

@@ -74,7 +74,7 @@ func parseFloor(kv *mvccpb.KeyValue) store.Revision {
 
 // floorPatience is how long raiseFloor waits for watches that may have nothing left to
 // read below the floor, until their progress shows it.
-const floorPatience = time.Second
+const floorPatience = 5 * time.Second
 
 // raiseFloor makes rev the floor. Watches that have read everything up to rev continue;
 // the others end.

@@ -60,7 +60,7 @@ func (x *killTest) newProcess(id int, endpoint string) *process {
 	cfg := things()
 	ctx, cancel := context.WithTimeout(x.ctx, killPatience)
 	defer cancel()
-	b, err := etcd.New(ctx, etcd.Config{
+	b, err := open(ctx, etcd.Config{
 		Prefix: x.cfg.Prefix, Endpoints: []string{endpoint}, Schema: cfg.Schema(),
 		RequestTimeout: 3 * time.Second, ProgressEvery: time.Second,
 	})

@@ -61,7 +61,7 @@ func printResumed(ctx context.Context, job string) error {
 	cfg := things()
 	starting, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
-	b, err := etcd.New(starting, etcd.Config{Prefix: r.Prefix, Endpoints: []string{r.Endpoint}, Schema: cfg.Schema()})
+	b, err := open(starting, etcd.Config{Prefix: r.Prefix, Endpoints: []string{r.Endpoint}, Schema: cfg.Schema()})
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ const (
 )
 
 // revokePatience is how long Close may wait for leases to be revoked.
-const revokePatience = time.Second
+const revokePatience = 5 * time.Second
 
 // take returns a lease for an object that is to live for ttl.
 func (l *leases) take(ctx context.Context, b *Backend, ttl time.Duration) (*lease, error) {

@@ -78,8 +78,8 @@ func TestNew_WithAMemberThatDoesNotAnswer(t *testing.T) {
 	f := newFixture(t)
 	f.proxy.BlackHole()
 	var reported []error
-	b, err := etcd.New(f.ctx, etcd.Config{
-		Prefix: f.cfg.Prefix, Schema: backendtest.Schema(), RequestTimeout: 6 * time.Second,
+	b, err := open(f.ctx, etcd.Config{
+		Prefix: f.cfg.Prefix, Schema: backendtest.Schema(), RequestTimeout: 15 * time.Second,
 		Endpoints: []string{f.proxy.Endpoint, f.server.Endpoint},
 		OnError:   func(err error) { reported = append(reported, err) },
 	})
@@ -100,7 +100,7 @@ func TestNew_WithAMemberThatDoesNotAnswer(t *testing.T) {
 
 func TestNew_LeavesAGivenClientOpen(t *testing.T) {
 	f := newFixture(t)
-	b, err := etcd.New(f.ctx, etcd.Config{Prefix: "/p", Schema: backendtest.Schema(), Client: f.raw})
+	b, err := open(f.ctx, etcd.Config{Prefix: "/p", Schema: backendtest.Schema(), Client: f.raw})
 	require.NoError(t, err)
 	require.NoError(t, b.Close())
 	_, err = f.raw.Get(f.ctx, "a")
@@ -120,7 +120,7 @@ func TestNew_OverTLS(t *testing.T) {
 	require.True(t, roots.AppendCertsFromPEM(certificate))
 	cfg := etcd.Config{Prefix: "/p", Schema: backendtest.Schema(), Endpoints: []string{server.Endpoint}}
 	cfg.TLS = &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}
-	b, err := etcd.New(context.Background(), cfg)
+	b, err := open(t.Context(), cfg)
 	require.NoError(t, err)
 	_, err = b.Put(context.Background(), draft("a", "1"), nil, backend.PutOptions{})
 	require.NoError(t, err)
@@ -151,17 +151,17 @@ func TestNew_WithAPassword(t *testing.T) {
 		require.NoError(t, step())
 	}
 	cfg := etcd.Config{Prefix: "/pods", Schema: backendtest.Schema(), Endpoints: []string{f.server.Endpoint}, Username: "alice", Password: "a"}
-	b, err := etcd.New(f.ctx, cfg)
+	b, err := open(f.ctx, cfg)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Close()) }()
 	_, err = b.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{TTL: time.Minute})
 	require.NoError(t, err)
 
 	cfg.Prefix = "/others"
-	_, err = etcd.New(f.ctx, cfg)
+	_, err = open(f.ctx, cfg)
 	require.ErrorIs(t, err, backend.ErrDenied)
 	cfg.Prefix, cfg.Password = "/pods", "wrong"
-	_, err = etcd.New(f.ctx, cfg)
+	_, err = open(f.ctx, cfg)
 	require.ErrorIs(t, err, backend.ErrDenied)
 }
 
@@ -187,7 +187,7 @@ func TestPut_IntoAFullDatabase(t *testing.T) {
 	var reported error
 	cfg := etcd.Config{Prefix: "/p", Schema: backendtest.Schema(), Endpoints: []string{server.Endpoint}}
 	cfg.OnError = func(err error) { reported = err }
-	b, err := etcd.New(context.Background(), cfg)
+	b, err := open(t.Context(), cfg)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Close()) }()
 	text := string(make([]byte, 150<<10)) // some 900 kB, as JSON
@@ -200,7 +200,7 @@ func TestPut_IntoAFullDatabase(t *testing.T) {
 	_, err = b.Get(context.Background(), "aa")
 	require.NoError(t, err)
 
-	other, err := etcd.New(context.Background(), cfg)
+	other, err := open(t.Context(), cfg)
 	require.NoError(t, err)
 	require.NoError(t, other.Close())
 	require.Error(t, reported, "it is told when a backend is opened")

@@ -30,7 +30,7 @@ func TestRevision_BringsWatchesUpToIt(t *testing.T) {
 }
 
 func TestWatch_HearsOfProgressWithoutAsking(t *testing.T) {
-	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = time.Second })
+	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = etcd.DefaultProgressEvery })
 	w := f.watch(f.revision(), "")
 	resp, err := f.raw.Put(f.ctx, "/elsewhere", "x")
 	require.NoError(t, err)
@@ -44,13 +44,15 @@ func TestLeasePool_ObjectsEndAtOneRevision(t *testing.T) {
 	var last *store.Object
 	for i := range 8 {
 		var err error
-		last, err = f.Put(f.ctx, draft(fmt.Sprint("k", 7-i), "x"), nil, backend.PutOptions{TTL: 2 * time.Second})
+		last, err = f.Put(f.ctx, draft(fmt.Sprint("k", 7-i), "x"), nil, backend.PutOptions{TTL: time.Hour})
 		require.NoError(t, err)
 	}
 	leases, err := f.raw.Leases(f.ctx)
 	require.NoError(t, err)
 	require.Len(t, leases.Leases, 1)
 	require.Len(t, w.read(last.Revision), 8)
+	_, err = f.raw.Revoke(f.ctx, leases.Leases[0].ID) // as etcd does at its end
+	require.NoError(t, err)
 	for {
 		batch, err := w.Next(1)
 		require.NoError(t, err)
@@ -286,9 +288,9 @@ func TestLeasePool_IsForConcurrentWriters(t *testing.T) {
 	for w := range 8 {
 		writers.Go(func() {
 			for i := range 10 {
-				_, err := f.Put(f.ctx, draft(fmt.Sprintf("k/%d/%d", w, i), "x"), nil, backend.PutOptions{TTL: time.Minute})
+				_, err := f.Put(f.ctx, draft(fmt.Sprintf("k/%d/%d", w, i), "x"), nil, backend.PutOptions{TTL: time.Hour})
 				assert.NoError(t, err)
-				_, err = f.Put(f.ctx, draft("taken", "y"), nil, backend.PutOptions{TTL: time.Minute})
+				_, err = f.Put(f.ctx, draft("taken", "y"), nil, backend.PutOptions{TTL: time.Hour})
 				assert.ErrorIs(t, err, store.ErrExists)
 			}
 		})

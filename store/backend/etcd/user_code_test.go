@@ -11,7 +11,6 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
-	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/etcd"
 	"github.com/watchmill/watchmill/store/codec"
 	"github.com/watchmill/watchmill/usercode"
@@ -75,8 +74,8 @@ func leave(f *fixture, b *etcd.Backend) backend.Watcher {
 // Close ends all watches, and closes the client, even if the Notify of one ends the goroutine.
 func TestClose_EndsAllIfNotifyEndsTheGoroutine(t *testing.T) {
 	f := newFixture(t)
-	b, err := etcd.New(f.ctx, etcd.Config{Prefix: newPrefix(), Schema: backendtest.Schema(), Endpoints: []string{f.server.Endpoint}})
-	require.NoError(t, err)
+	f.cfg.Prefix = newPrefix()
+	b := f.open()
 	watches := []backend.Watcher{leave(f, b), leave(f, b), leave(f, b)}
 	apart(func() { _ = b.Close() })
 	for _, w := range watches {

@@ -99,7 +99,9 @@ func (r *recorder) run(f func()) {
 // newBackend returns a backend, which is closed by the caller.
 func newBackend(t testing.TB, prefix, endpoint string, schema store.Schema) *etcd.Backend {
 	t.Helper()
-	b, err := etcd.New(context.Background(), etcd.Config{Prefix: prefix, Schema: schema, Endpoints: []string{endpoint}})
+	b, err := etcd.New(context.Background(), etcd.Config{
+		Prefix: prefix, Schema: schema, Endpoints: []string{endpoint}, ProgressEvery: time.Minute, // kine may take a while to start again
+	})
 	require.NoError(t, err)
 	return b
 }
