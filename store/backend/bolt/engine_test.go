@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,6 +24,8 @@ type pod struct {
 // podsConfig is the configuration of an engine of pods.
 func podsConfig() engine.Config[pod] {
 	return engine.Config[pod]{
+		FreshnessTimeout: time.Minute, // a machine may be slow
+
 		Key:    func(p pod) string { return p.Name },
 		Fields: engine.Fields[pod]{"spec.nodeName": func(p pod) string { return p.Node }},
 	}

@@ -37,7 +37,8 @@ func newFixture(t testing.TB, change ...func(f *fixture)) *fixture {
 	t.Helper()
 	f := &fixture{
 		TB: t, ctx: context.Background(), path: filepath.Join(t.TempDir(), "state.db"), clock: clock.NewVirtual(time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC)),
-		cfg: bolt.Config{Schema: backendtest.Schema(), FirstRevision: 1},
+		opts: bolt.Options{LockTimeout: time.Minute}, // for a file that is closed in the background
+		cfg:  bolt.Config{Schema: backendtest.Schema(), FirstRevision: 1},
 	}
 	for _, c := range change {
 		c(f)

@@ -23,6 +23,8 @@ type server struct {
 
 func serverConfig() engine.Config[server] {
 	return engine.Config[server]{
+		FreshnessTimeout: time.Minute, // a machine may be slow
+
 		Key:    func(s server) string { return s.Name },
 		Fields: engine.Fields[server]{"zone": func(s server) string { return s.Zone }},
 	}
