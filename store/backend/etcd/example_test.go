@@ -20,7 +20,10 @@ type pod struct {
 }
 
 func podConfig() engine.Config[pod] {
-	return engine.Config[pod]{Key: func(p pod) string { return p.Name }}
+	return engine.Config[pod]{
+		Key:              func(p pod) string { return p.Name },
+		FreshnessTimeout: patience, // a machine may be slow
+	}
 }
 
 // podDraft returns an object as backends take it.

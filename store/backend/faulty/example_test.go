@@ -22,6 +22,7 @@ type lamp struct {
 func lamps() (engine.Config[lamp], *faulty.Backend) {
 	cfg := engine.Config[lamp]{Key: func(l lamp) string { return l.Room }}
 	cfg.Backoff.Initial, cfg.Backoff.Max = time.Millisecond, time.Millisecond
+	cfg.FreshnessTimeout = time.Minute // a machine may be slow
 	m, err := memory.New(cfg.Schema(), memory.Options{FirstRevision: 1})
 	if err != nil {
 		panic(err)
