@@ -172,7 +172,8 @@ func (w *Watch) pump(send func(store.Event) bool) {
 			if w.feed.Yield != nil {
 				w.feed.Yield()
 			}
-			if !send(ev) {
+			// Once it has ended, send may still find a receiver, for one event after the other.
+			if w.flags.has(ended) || !send(ev) {
 				return
 			}
 			w.passedAll(events, i+1)

@@ -33,6 +33,28 @@ func TestWatch_ThatIsStoppedInALoopDeliversNoMore(t *testing.T) {
 	require.EqualValues(t, 1, watch.Revision())
 }
 
+// Neither does the goroutine that passes the events to a channel: a receiver that comes late gets
+// at most the event that was offered when the watch ended.
+func TestWatch_ThatIsStoppedPassesNoMoreToItsChannel(t *testing.T) {
+	w := wide(t, "")
+	w.feed.Go = func(f func()) { f() }
+	watch := w.watch(watcher.Options{}, w.now())
+	for range 5 {
+		w.oneRevision(1)
+	}
+	w.round()
+	var seen []store.Revision
+	closed := false
+	watch.Pump(func(ev store.Event) bool {
+		seen = append(seen, ev.Revision)
+		watch.Stop()
+		return true // the receiver was there too, and the select has taken it
+	}, func() { closed = true })
+	require.Equal(t, []store.Revision{1}, seen)
+	require.True(t, closed)
+	require.ErrorIs(t, watch.Err(), watcher.ErrStopped)
+}
+
 // What breaks a watch without a cache may come before the dispatcher has registered it.
 func TestWatch_PendingEndsForWhatCameBeforeItBegan(t *testing.T) {
 	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
