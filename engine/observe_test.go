@@ -206,7 +206,8 @@ func TestLog_TellsEndsStallsAndRelists(t *testing.T) {
 		require.NoError(t, err)
 	}
 	<-clumsy.Done()
-	for _, line := range []string{`msg="watch ended"`, `msg="watch stalled"`} {
+	// The failure of its actor is reported after the watch has ended.
+	for _, line := range []string{`msg="watch ended"`, `msg="watch stalled"`, `(clumsy)`} {
 		require.Eventually(t, func() bool { return strings.Contains(log.String(), line) }, time.Minute, time.Millisecond)
 	}
 	slow.Stop()
