@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/store/backend/faulty"
@@ -191,6 +192,43 @@ func TestHealth_IsNotReadyWhileAClosedKindIsServed(t *testing.T) {
 				require.Equal(t, "ok", s.get("/readyz").body)
 			})
 		}
+	}
+}
+
+// departing is a kind that is removed, and then closed, while a health check asks for its readiness.
+type departing struct {
+	registry.Resource
+	depart func()
+}
+
+func (d *departing) Resources() []registry.Resource { return []registry.Resource{d} }
+
+func (d *departing) Readiness() engine.Readiness {
+	d.depart()
+	return d.Resource.Readiness()
+}
+
+// A kind that a server does not serve any more is none of its health, however a check meets the change.
+func TestHealth_IsReadyWhileAKindIsReplacedAndClosed(t *testing.T) {
+	for name, change := range map[string]func(s *serve.Server, old serve.Provider) error{
+		"Replace": func(s *serve.Server, old serve.Provider) error { return s.Replace(old, newLater(t)) },
+		"Remove":  func(s *serve.Server, old serve.Provider) error { s.Remove(old); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log logged
+			s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+			s.becomes("/readyz", "ok")
+			later := newLater(t)
+			kind := &departing{Resource: later.Resources()[0]}
+			kind.depart = sync.OnceFunc(func() {
+				if err := errors.Join(change(s.handler, kind), s.handler.WaitUnused(t.Context(), kind), later.Close()); err != nil {
+					t.Error(err)
+				}
+			})
+			require.NoError(t, s.handler.Add(kind))
+			require.Equal(t, "ok", s.get("/readyz").body)
+			require.Equal(t, []string{""}, log.lines())
+		})
 	}
 }
 

@@ -173,9 +173,26 @@ func (s *Server) change(without, with []Provider) error {
 // all have been read from storage, until one, or its storage, is closed. A kind that is added later, and
 // not read yet, leaves those before it usable.
 func (s *Server) unserved() string {
-	var ended, closed []string
-	unread := 0
-	for name, r := range s.kinds.Load().resources {
+	k := s.kinds.Load()
+	ended, closed, unread := k.unusable()
+	for s.kinds.Load() != k { // a kind that is not served any more may have been closed since
+		k = s.kinds.Load()
+		ended, closed, unread = k.unusable()
+	}
+	switch {
+	case len(ended)+len(closed) > 0:
+		return s.lost(ended, closed)
+	case unread > 0 && !s.started.Load():
+		return fmt.Sprintf("kinds that have not been read yet: %d", unread)
+	}
+	s.started.Store(true)
+	return ""
+}
+
+// unusable returns the kinds whose storage has ended, those that are closed, and how many have not been
+// read yet.
+func (k *kinds) unusable() (ended, closed []string, unread int) {
+	for name, r := range k.resources {
 		if name.subresource != "" {
 			continue
 		}
@@ -188,14 +205,7 @@ func (s *Server) unserved() string {
 			unread++
 		}
 	}
-	switch {
-	case len(ended)+len(closed) > 0:
-		return s.lost(ended, closed)
-	case unread > 0 && !s.started.Load():
-		return fmt.Sprintf("kinds that have not been read yet: %d", unread)
-	}
-	s.started.Store(true)
-	return ""
+	return ended, closed, unread
 }
 
 // lost logs which kinds are not served any more, and returns what clients see of that.
