@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -78,7 +79,8 @@ func (u *uses) isOver() bool {
 // [Limits] let a request last, so give ctx a deadline. Do not call it from a function that a request
 // of these kinds calls: it would wait for itself.
 //
-// Errors: an [*engine.ConfigError] if a provider is still served, and ctx's cause.
+// Errors: an [*engine.ConfigError] if a provider is still served, or cannot be compared, see [Provider],
+// and ctx's cause.
 func (s *Server) WaitUnused(ctx context.Context, of ...Provider) error {
 	leaving, err := s.leavingOf(of)
 	if err != nil {
@@ -99,6 +101,9 @@ func (s *Server) leavingOf(of []Provider) (leaving []*uses, err error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	for _, p := range of {
+		if p != nil && !reflect.ValueOf(p).Comparable() {
+			return nil, &engine.ConfigError{Field: "of", Problem: "has a Provider that cannot be compared, and so is never removed; give a pointer to it to Add and Remove, and here"}
+		}
 		if slices.ContainsFunc(s.kinds.Load().providers, func(served provided) bool { return isSame(p, served.by) }) {
 			return nil, &engine.ConfigError{Field: "of", Problem: "has a Provider that is still served; call Remove or Replace before"}
 		}

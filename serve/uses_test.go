@@ -107,6 +107,18 @@ func TestWaitUnused_RefusesWhatIsServed(t *testing.T) {
 	require.Error(t, s.handler.WaitUnused(t.Context(), later))
 }
 
+// One that cannot be compared stays when it is removed, and its store is in use as long as the server.
+func TestWaitUnused_RefusesWhatCannotBeRemoved(t *testing.T) {
+	s := newServer(t)
+	later := providers{newLater(t)}
+	require.NoError(t, s.handler.Add(later))
+	s.handler.Remove(later)
+	require.Equal(t, 200, s.get(laterPath).code)
+	var wrong *engine.ConfigError
+	require.ErrorAs(t, s.handler.WaitUnused(t.Context(), later), &wrong)
+	require.Equal(t, "of", wrong.Field)
+}
+
 // A watch is waited for until it has started: it lasts as long as its store.
 func TestWaitUnused_WaitsForTheStartsOfWatches(t *testing.T) {
 	s := newServer(t)
