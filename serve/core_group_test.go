@@ -22,7 +22,7 @@ func newCoreServer(t *testing.T) *server {
 		{Version: "v1", Kind: "Namespace", ClusterScoped: true, Status: true},
 		{Group: "example.com", Version: "v1", Kind: "Widget"},
 	} {
-		store, err := registry.New(registry.Config[Widget]{Kind: kind})
+		store, err := registry.New(registry.Config[Widget]{Kind: kind, Engine: widgetConfig().Engine})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, store.Close()) })
 		cfg.Resources = append(cfg.Resources, store)

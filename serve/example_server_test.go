@@ -27,7 +27,7 @@ func newGadgets(cfg serve.Config) (*serve.Server, func()) {
 		log.Fatal(err)
 	}
 	cfg.Resources = []serve.Provider{gadgets}
-	if err := gadgets.Engine().WaitFor(context.Background(), 0); err != nil { // until the kind has been read
+	if err := gadgets.Engine().WaitReady(context.Background()); err != nil { // the kind has been read
 		log.Fatal(err)
 	}
 	server, err := serve.New(cfg)

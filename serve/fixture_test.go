@@ -39,8 +39,13 @@ type WidgetStatus struct {
 	Phase string `json:"phase,omitempty"`
 }
 
+// patient is how long reads wait for a cache, so that a machine that stands still for a while fails no test.
+// Those that are about this time set one of their own.
+const patient = time.Hour
+
 func widgetConfig() registry.Config[Widget] {
 	return registry.Config[Widget]{
+		Engine: engine.Config[Widget]{FreshnessTimeout: patient},
 		Kind: registry.Kind{
 			Group: "example.com", Version: "v1", Kind: "Widget", Status: true,
 			ShortNames: []string{"wd"}, Categories: []string{"all"},
@@ -80,7 +85,9 @@ func newServer(t *testing.T, edit ...func(*registry.Config[Widget], *serve.Confi
 	}
 	widgets, err := registry.New(widgetCfg)
 	require.NoError(t, err)
-	zones, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Zone", ClusterScoped: true}})
+	zones, err := registry.New(registry.Config[Widget]{
+		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Zone", ClusterScoped: true}, Engine: widgetConfig().Engine,
+	})
 	require.NoError(t, err)
 	cfg.Resources = append(cfg.Resources, widgets, zones)
 	handler, err := serve.New(cfg)

@@ -199,7 +199,9 @@ func TestUserOf_IsKnownToAllThatGetTheContext(t *testing.T) {
 		u, _ := serve.UserOf(ctx)
 		users[what] = u.Name
 	}
-	gadgets, err := registry.New(registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
+	gadgets, err := registry.New(registry.Config[Widget]{
+		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}, Engine: widgetConfig().Engine,
+	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, gadgets.Close()) })
 	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {

@@ -90,19 +90,29 @@ func rawWatch(t *testing.T, s *server, after string) (net.Conn, *http.Response) 
 // the connection ends.
 func TestTakeover_NotOfHTTP10(t *testing.T) {
 	s := newServer(t)
-	s.create("a", 1)
+	from := s.create("a", 1)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	require.NoError(t, err)
 	defer conn.Close()
-	_, err = fmt.Fprintf(conn, "GET %s?watch=1&timeoutSeconds=1 HTTP/1.0\r\nHost: localhost\r\n\r\n", inDefault)
+	_, err = fmt.Fprintf(conn, "GET %s?watch=1&resourceVersion=%s HTTP/1.0\r\nHost: localhost\r\n\r\n", inDefault, from)
 	require.NoError(t, err)
-	whole, err := io.ReadAll(conn)
-	require.NoError(t, err)
-	header, body, found := strings.Cut(string(whole), "\r\n\r\n")
-	require.True(t, found)
+	in := bufio.NewReader(conn)
+	var whole strings.Builder
+	for !strings.HasSuffix(whole.String(), "\r\n\r\n") {
+		line, err := in.ReadString('\n')
+		require.NoError(t, err)
+		whole.WriteString(line)
+	}
+	header := whole.String()
 	require.Contains(t, header, "HTTP/1.0 200 OK")
 	require.NotContains(t, header, "chunked")
-	require.Regexp(t, `^{"type":"ADDED","object":{.*}}\n*$`, body)
+	s.create("b", 1)
+	event, err := in.ReadString('}')
+	require.NoError(t, err)
+	require.NoError(t, s.widgets.Close()) // which ends the watch
+	rest, err := io.ReadAll(in)
+	require.NoError(t, err)
+	require.Regexp(t, `^\n*{"type":"ADDED","object":{.*}}\n*$`, event+string(rest))
 }
 
 // What a client sends during a watch is not served: a little has no consequence, and one
