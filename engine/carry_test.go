@@ -32,7 +32,8 @@ func tracedConfig() engine.Config[traced] {
 			v.Trace, _ = ctx.Value(traceKey{}).(string)
 			return v
 		},
-		FirstRevision: 1,
+		FirstRevision:    1,
+		FreshnessTimeout: patience,
 	}
 }
 

@@ -113,6 +113,7 @@ func podsByNumber() engine.Config[pod] {
 	c := cfg()
 	c.Fields = engine.Fields[pod]{"n": func(p pod) string { return fmt.Sprint(p.N) }}
 	c.IndexLabels = []string{"app"}
+	c.FreshnessTimeout = 0 // the default, on a virtual clock
 	return c
 }
 

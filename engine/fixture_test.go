@@ -29,12 +29,17 @@ type pod struct {
 	N    int
 }
 
-// cfg is the least that an engine of pods needs.
+// patience is the FreshnessTimeout of engines on the real clock. With the default a read, or a
+// wait for a revision, fails if the machine pauses for three seconds.
+const patience = time.Minute
+
+// cfg is the least that an engine of pods needs, and patience.
 func cfg() engine.Config[pod] {
 	return engine.Config[pod]{
-		Key:           func(p pod) string { return p.Name },
-		Labels:        func(p pod) labels.Set { return labels.Set{"app": p.App} },
-		FirstRevision: 1,
+		Key:              func(p pod) string { return p.Name },
+		Labels:           func(p pod) labels.Set { return labels.Set{"app": p.App} },
+		FirstRevision:    1,
+		FreshnessTimeout: patience,
 	}
 }
 

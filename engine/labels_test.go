@@ -26,8 +26,9 @@ func serverConfig() engine.Config[server] {
 			"tier":   func(s server) string { return s.Tier },
 			"region": func(s server) string { return s.Region },
 		},
-		IndexLabels:   []string{"tier"},
-		FirstRevision: 1,
+		IndexLabels:      []string{"tier"},
+		FirstRevision:    1,
+		FreshnessTimeout: patience,
 	}
 }
 

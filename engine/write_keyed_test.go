@@ -11,7 +11,7 @@ import (
 
 // notes is an engine of texts, whose keys cannot follow from them.
 func notes(t *testing.T, change func(*engine.Config[string])) *engine.Engine[string] {
-	c := engine.Config[string]{FirstRevision: 1}
+	c := engine.Config[string]{FirstRevision: 1, FreshnessTimeout: patience}
 	if change != nil {
 		change(&c)
 	}

@@ -46,7 +46,9 @@ func (s *stamps) all() []engine.Revision {
 // newVersioned returns an engine whose values carry their revisions.
 func newVersioned(t *testing.T, change func(*engine.Config[*versioned])) (*engine.Engine[*versioned], *stamps) {
 	s := &stamps{}
-	c := engine.Config[*versioned]{Key: func(v *versioned) string { return v.Name }, SetRevision: s.set, FirstRevision: 1}
+	c := engine.Config[*versioned]{
+		Key: func(v *versioned) string { return v.Name }, SetRevision: s.set, FirstRevision: 1, FreshnessTimeout: patience,
+	}
 	if change != nil {
 		change(&c)
 	}
