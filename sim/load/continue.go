@@ -35,7 +35,7 @@ func (r *run) afterLast(ctx context.Context) error {
 	}
 	h.start, h.noOps = written.changes, written.noOps
 	h.written.Store(int64(h.start))
-	return r.engine.WaitFor(ctx, newest)
+	return r.waitFor(ctx, newest)
 }
 
 // checkStore refuses checkpoints of another storage.

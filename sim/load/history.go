@@ -272,7 +272,7 @@ func (r *run) beforeFirst(ctx context.Context) (err error) {
 		return err
 	}
 	h.last = h.base
-	return r.engine.WaitFor(ctx, h.base)
+	return r.waitFor(ctx, h.base)
 }
 
 // open brings the engine to the state before the first write, and makes the clients.

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,11 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/report"
 	"github.com/watchmill/watchmill/sim/scenario"
+	"github.com/watchmill/watchmill/sim/trace"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // documented returns the scenarios in the README and in the documentation of package scenario.
@@ -286,6 +292,48 @@ func TestRun_RefusesABadTraceBeforeItBegins(t *testing.T) {
 	plan.Writers[0].Trace = "none.ndjson"
 	_, err := Run(t.Context(), plan, Options{})
 	require.ErrorContains(t, err, "none.ndjson")
+}
+
+// An engine that needs longer than a call of WaitFor waits is waited for nevertheless.
+func TestRun_WaitsForAnEngineThatIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newStartedRun(t, &scenario.Scenario{Objects: scenario.Objects{Count: 3}, Writers: []scenario.Writer{{Rate: 1}}})
+		silence := r.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+		time.AfterFunc(2*engine.DefaultFreshnessTimeout, silence.Remove)
+		require.NoError(t, r.populate(t.Context()))
+		require.NoError(t, r.openWatchers(t.Context(), new(sync.WaitGroup)))
+		require.EqualValues(t, 4, r.engine.Revision())
+	})
+}
+
+// So it is before a history is replayed, and only ctx ends that.
+func TestReplay_WaitsForAnEngineThatIsLate(t *testing.T) {
+	h := History{Watchers: 1, Changes: []trace.Change{{Op: trace.Put, Key: "a", Version: "1"}}}
+	h.Open = func(schema store.Schema) (backend.Backend, error) {
+		beneath, err := memory.New(schema, memory.Options{FirstRevision: 1})
+		b := faulty.New(beneath, faulty.Options{Blocks: true})
+		late := faulty.Delay(2 * engine.DefaultFreshnessTimeout)
+		b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: func(ctx context.Context, c *faulty.Call, proceed func()) {
+			if c.ListOptions.Limit == 1 { // this is not the engine, but who asks whether the storage is empty
+				proceed()
+				return
+			}
+			late(ctx, c, proceed)
+		}})
+		return b, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		rep, err := Replay(t.Context(), h)
+		require.NoError(t, err)
+		require.True(t, rep.OK())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), engine.DefaultFreshnessTimeout+time.Second)
+		defer stop()
+		rep, err := Replay(ctx, h)
+		require.NoError(t, err)
+		require.True(t, rep.Interrupted)
+	})
 }
 
 // Writes that wait for one that hangs are late too, though each is quick once it is
