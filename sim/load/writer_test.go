@@ -156,14 +156,13 @@ func TestWriters_HotKeysGetMostOfTheWrites(t *testing.T) {
 func TestTrace_ThatIsDelayedEndsInTime(t *testing.T) {
 	s := &scenario.Scenario{
 		Writers: []scenario.Writer{{Trace: scenario.ShippedTrace}},
-		Faults:  []scenario.Fault{{Kind: scenario.FaultStick, When: scenario.During(scenario.OnPut)}},
+		Faults:  []scenario.Fault{{Kind: scenario.FaultDelay, Delay: 70 * time.Millisecond, When: scenario.During(scenario.OnPut)}},
 	}
 	plan, err := s.Resolve(scenario.Options{Duration: 100 * time.Millisecond})
 	require.NoError(t, err)
 	traces, err := readTraces(plan)
 	require.NoError(t, err)
-	rep, err := Run(t.Context(), plan, Options{})
-	require.NoError(t, err)
+	rep := inBubble(t, plan)
 	require.Positive(t, rep.Metrics["unwritten"])
 	require.Equal(t, float64(len(traces[scenario.ShippedTrace])), rep.Metrics["writes"]+rep.Metrics["unwritten"])
 }
