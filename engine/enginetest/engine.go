@@ -29,7 +29,8 @@ type Engine[T any] struct {
 // see the package's documentation. A host in cfg is not closed, and its actors and
 // timers are not checked: call [CheckLeaks]. A [Source] in cfg is closed with the
 // engine. Without a backend and FirstRevision in cfg, revisions start at 1, so that
-// failures show small ones.
+// failures show small ones. Without a host and FreshnessTimeout, an engine that is not
+// deterministic waits for a revision for up to 9 s, since the machine of a test may pause.
 func New[T any](t testing.TB, cfg engine.Config[T]) *Engine[T] {
 	t.Helper()
 	return NewWith(t, cfg, Options{})
@@ -46,6 +47,7 @@ func NewWith[T any](t testing.TB, cfg engine.Config[T], opts Options) *Engine[T]
 	}
 	if !shared {
 		cfg.Host = e.newHost()
+		cfg.FreshnessTimeout = cmp.Or(cfg.FreshnessTimeout, e.freshnessTimeout())
 	}
 	e.host = cfg.Host
 	if cfg.Backend == nil {
@@ -69,6 +71,15 @@ func NewWith[T any](t testing.TB, cfg engine.Config[T], opts Options) *Engine[T]
 		}
 	})
 	return e
+}
+
+// freshnessTimeout returns how long an engine waits for a revision whose configuration leaves that
+// open: on the real clock for longer than in production, since the machine of a test may pause.
+func (e *Engine[T]) freshnessTimeout() time.Duration {
+	if e.options.Deterministic {
+		return engine.DefaultFreshnessTimeout
+	}
+	return settleTimeout - time.Second // it says more than the end of an expectation's time
 }
 
 // newHost makes the host of an engine that is given none.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -56,6 +57,34 @@ func TestExpect_PassesIfMet(t *testing.T) {
 			state.Stop()
 			enginetest.ExpectEnd(t, state, engine.ErrStopped)
 			enginetest.ExpectEnd(t, state, engine.ErrStopped)
+		})
+	}
+}
+
+// A machine may pause for longer than an engine waits for a revision, but not for ever.
+func TestExpect_WaitsForAnEngineThatIsLate(t *testing.T) {
+	for delay, says := range map[time.Duration]string{
+		2 * engine.DefaultFreshnessTimeout:  "",
+		10 * engine.DefaultFreshnessTimeout: "waiting until revision 2 is dispatched: too large revision: 2",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			failures := failuresOf(t, func(r *recorder) {
+				cfg := pods()
+				source := enginetest.NewSource(cfg)
+				cfg.Backend = source
+				e := enginetest.NewWith(r, cfg, enginetest.Options{AllowGoroutines: true})
+				w := e.Watch(engine.WatchOptions{})
+				source.Stall()
+				defer time.AfterFunc(delay, source.Resume).Stop()
+				e.Create(pod{Name: "a"})
+				enginetest.ExpectExactly(r, w, addedA)
+			})
+			if says == "" {
+				require.Empty(t, failures)
+				return
+			}
+			require.Len(t, failures, 1)
+			require.Contains(t, failures[0], says)
 		})
 	}
 }
