@@ -243,6 +243,17 @@ func (w *watch) next() (f frame, ok bool) {
 	}
 }
 
+// change returns the next frame that is no bookmark: of these there may be more than a test makes, such as
+// one a second after the start of a watch whose initial state has not been sent by then.
+func (w *watch) change() (f frame, ok bool) {
+	w.t.Helper()
+	f, ok = w.next()
+	for ok && f.Type == "BOOKMARK" {
+		f, ok = w.next()
+	}
+	return f, ok
+}
+
 // expect requires that the next frames have these types and names.
 func (w *watch) expect(want ...string) {
 	w.t.Helper()

@@ -147,7 +147,7 @@ func TestEngineClosed_EndsWatchesCleanlyAndIsRetriedLater(t *testing.T) {
 	end, _ := w.next()
 	require.Equal(t, "BOOKMARK", end.Type)
 	require.NoError(t, s.widgets.Close())
-	_, more := w.next()
+	_, more := w.change()
 	require.False(t, more)
 	a := s.get(inDefault)
 	require.Equal(t, "429 1", fmt.Sprintf("%d %s", a.code, a.header.Get("Retry-After")))

@@ -51,7 +51,7 @@ func TestTakeover_OnlyWhereNothingElseServesTheRequest(t *testing.T) {
 	}
 	require.NoError(t, s.widgets.Close())
 	for _, w := range []*watch{taken, kept} {
-		_, more := w.next()
+		_, more := w.change()
 		require.False(t, more, "it ends cleanly")
 	}
 }

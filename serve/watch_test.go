@@ -198,7 +198,7 @@ func TestWatch_Tables(t *testing.T) {
 	require.Equal(t, "BOOKMARK Table <nil>", strings.Join([]string{end.Type, end.str("kind"), end.str("columnDefinitions")}, " "))
 	require.Equal(t, first.str("metadata.resourceVersion"), end.str("rows.0.object.metadata.resourceVersion"))
 	s.create("b", 2)
-	second, _ := w.next()
+	second, _ := w.change()
 	require.Equal(t, "<nil> b", second.str("columnDefinitions")+" "+second.str("rows.0.cells.0"))
 	old := s.watch(inDefault+"?watch=true", "Accept", "application/json;as=Table;v=v1beta1;g=meta.k8s.io")
 	first, _ = old.next()
