@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	library "github.com/coder/websocket"
@@ -17,6 +19,8 @@ import (
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/pipenet"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/websocket"
@@ -37,15 +41,52 @@ type server struct {
 	widgets *registry.Store[Widget]
 	handler *serve.Server
 	url     string
+	client  *http.Client
 	ended   chan serve.Audited // the watches that have ended
 }
 
+// newServer returns a server that listens.
 func newServer(t *testing.T, options websocket.Options, edit ...func(*registry.Config[Widget], *serve.Config)) *server {
+	t.Helper()
+	s := newHandler(t, options, edit...)
+	h := httptest.NewServer(s.handler)
+	s.url, s.client = h.URL, http.DefaultClient
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		require.NoError(t, s.widgets.Close()) // which ends every watch
+		h.Close()
+	})
+	return s
+}
+
+// inBubble runs a test in a bubble of virtual time, with a server that is reached through pipes, which hold nothing
+// of what is sent.
+func inBubble(t *testing.T, options websocket.Options, test func(t *testing.T, s *server), edit ...func(*registry.Config[Widget], *serve.Config)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newHandler(t, options, edit...)
+		p := pipenet.Listen()
+		h := &http.Server{Handler: s.handler}
+		ended := make(chan error, 1)
+		go func() { ended <- h.Serve(p) }()
+		s.url = "http://localhost"
+		s.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx) }}}
+		t.Cleanup(func() {
+			require.NoError(t, s.widgets.Close()) // which ends every watch
+			require.NoError(t, h.Close())
+			require.ErrorIs(t, <-ended, http.ErrServerClosed)
+		})
+		test(t, s)
+	})
+}
+
+// newHandler returns a server that does not listen yet.
+func newHandler(t *testing.T, options websocket.Options, edit ...func(*registry.Config[Widget], *serve.Config)) *server {
 	t.Helper()
 	s := &server{t: t, ended: make(chan serve.Audited, 100)}
 	upgrader, err := websocket.New(options)
 	require.NoError(t, err)
-	kind := registry.Config[Widget]{Kind: widgetKind}
+	// Reads wait for the cache for as long as a machine may stand still.
+	kind := registry.Config[Widget]{Kind: widgetKind, Engine: engine.Config[Widget]{FreshnessTimeout: time.Hour}}
 	cfg := serve.Config{WebSocket: upgrader, Logger: slog.New(slog.DiscardHandler)}
 	cfg.Audit = func(_ context.Context, e serve.Audited) {
 		if e.Request.Verb == "watch" {
@@ -60,13 +101,6 @@ func newServer(t *testing.T, options websocket.Options, edit ...func(*registry.C
 	cfg.Resources = []serve.Provider{s.widgets}
 	s.handler, err = serve.New(cfg)
 	require.NoError(t, err)
-	h := httptest.NewServer(s.handler)
-	s.url = h.URL
-	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
-		require.NoError(t, s.widgets.Close()) // which ends every watch
-		h.Close()
-	})
 	return s
 }
 
@@ -93,7 +127,7 @@ type client struct {
 func (s *server) dial(query string, headers ...string) (*client, *http.Response, error) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
-	options := &library.DialOptions{HTTPHeader: http.Header{}}
+	options := &library.DialOptions{HTTPClient: s.client, HTTPHeader: http.Header{}}
 	for i := 0; i < len(headers); i += 2 {
 		if headers[i] == "Sec-WebSocket-Protocol" {
 			options.Subprotocols = append(options.Subprotocols, headers[i+1])
@@ -154,6 +188,17 @@ func (c *client) next() string {
 	require.NoError(c.t, json.Unmarshal(text, &event), "%s", text)
 	require.NotEmpty(c.t, event.Object.Kind)
 	return strings.TrimSpace(event.Type + " " + event.Object.Name)
+}
+
+// change is next without bookmarks: of these there may be more than a test makes, such as one a second after
+// the start of a watch whose initial state has not been sent by then.
+func (c *client) change() string {
+	c.t.Helper()
+	got := c.next()
+	for got == "BOOKMARK" {
+		got = c.next()
+	}
+	return got
 }
 
 func (c *client) expect(want ...string) {

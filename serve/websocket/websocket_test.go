@@ -34,7 +34,7 @@ func TestWatch_EachEventIsATextMessage(t *testing.T) {
 	w.expect("ADDED a", "BOOKMARK")
 	resumed := s.watch("?watch=1&resourceVersion=" + from)
 	s.create("b", 100_000)
-	w.expect("ADDED b")
+	require.Equal(t, "ADDED b", w.change())
 	resumed.expect("ADDED b")
 	table := s.watch("?watch=1", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
 	kind, text, err := table.conn.Read(table.ctx)
@@ -147,7 +147,8 @@ func TestHandshake_MalformedOnesAreRefused(t *testing.T) {
 
 func TestEnd_DeadlineClosesNormally(t *testing.T) {
 	s := newServer(t, websocket.Options{})
-	s.watch("?watch=1&timeoutSeconds=1").expect("closed 1000")
+	from := s.create("a", 0) // so that there is no initial state, which the deadline could cut
+	s.watch("?watch=1&timeoutSeconds=1&resourceVersion=" + from).expect("closed 1000")
 	require.NoError(t, (<-s.ended).End)
 }
 
@@ -206,7 +207,7 @@ func TestEnd_ShutdownClosesAsGoingAway(t *testing.T) {
 	down := make(chan error, 1)
 	go func() { down <- s.handler.Shutdown(t.Context()) }()
 	for _, w := range all {
-		w.expect("closed 1001")
+		require.Equal(t, "closed 1001", w.change())
 	}
 	require.NoError(t, <-down)
 	require.Zero(t, s.handler.Stats().Watches)
@@ -214,16 +215,17 @@ func TestEnd_ShutdownClosesAsGoingAway(t *testing.T) {
 }
 
 func TestClient_ThatGoesAwayLeavesNothing(t *testing.T) {
-	s := newServer(t, websocket.Options{})
-	s.create("a", 0)
-	polite, rude := s.watch("?watch=1"), s.watch("?watch=1")
-	polite.expect("ADDED a")
-	rude.expect("ADDED a")
-	require.NoError(t, polite.conn.Close(library.StatusNormalClosure, ""))
-	require.ErrorContains(t, (<-s.ended).End, "gone")
-	require.NoError(t, rude.conn.CloseNow())
-	require.ErrorContains(t, (<-s.ended).End, "gone")
-	require.Zero(t, s.handler.Stats().Watches)
+	inBubble(t, websocket.Options{}, func(t *testing.T, s *server) {
+		s.create("a", 0)
+		polite, rude := s.watch("?watch=1"), s.watch("?watch=1")
+		polite.expect("ADDED a")
+		rude.expect("ADDED a")
+		require.NoError(t, polite.conn.Close(library.StatusNormalClosure, ""))
+		require.ErrorContains(t, (<-s.ended).End, "gone")
+		require.NoError(t, rude.conn.CloseNow())
+		require.ErrorContains(t, (<-s.ended).End, "gone")
+		require.Zero(t, s.handler.Stats().Watches)
+	})
 }
 
 func TestClient_WhatItSaysIsIgnored(t *testing.T) {
@@ -243,38 +245,27 @@ func TestClient_WhatItSaysIsIgnored(t *testing.T) {
 
 // A client that takes nothing is cut off, and holds up no other.
 func TestClient_ThatNeverReads(t *testing.T) {
-	s := newServer(t, websocket.Options{}, func(_ *registry.Config[Widget], c *serve.Config) {
-		c.Limits.WriteStall = 50 * time.Millisecond
-	})
-	s.watch("?watch=1") // whose events are not read
-	other := s.watch("?watch=1&fieldSelector=metadata.name%3Dlast")
-	for i := 0; ; i++ {
-		s.create(fmt.Sprint("w", i), 200_000)
-		select {
-		case e := <-s.ended:
-			require.ErrorContains(t, e.End, "gone")
-			s.create("last", 0)
-			other.expect("ADDED last")
-			require.Equal(t, 1, s.handler.Stats().Watches)
-			return
-		default:
-		}
-	}
+	inBubble(t, websocket.Options{}, func(t *testing.T, s *server) {
+		s.watch("?watch=1") // whose events are not read
+		other := s.watch("?watch=1&fieldSelector=metadata.name%3Dlast")
+		began := time.Now()
+		s.create("w", 200_000)
+		require.ErrorContains(t, (<-s.ended).End, "gone")
+		require.Equal(t, 10*time.Second, time.Since(began))
+		s.create("last", 0)
+		other.expect("ADDED last")
+		require.Equal(t, 1, s.handler.Stats().Watches)
+	}, func(_ *registry.Config[Widget], c *serve.Config) { c.Limits.WriteStall = 10 * time.Second })
 }
 
 // A client that begins a message and does not go on holds up neither the end of its watch nor a
 // shutdown.
 func TestEnd_DoesNotWaitForTheRestOfAMessage(t *testing.T) {
 	s := newServer(t, websocket.Options{Pong: 20 * time.Millisecond})
-	host := strings.TrimPrefix(s.url, "http://")
-	conn, err := net.Dial("tcp", host)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	require.NoError(t, err)
 	defer conn.Close()
-	fmt.Fprintf(conn, "GET %s?watch=1&timeoutSeconds=1 HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", widgets, host)
-	answer := bufio.NewReader(conn)
-	_, err = http.ReadResponse(answer, nil)
-	require.NoError(t, err)
+	answer := handshake(t, conn, widgets+"?watch=1&timeoutSeconds=1&resourceVersion="+s.create("a", 0))
 	closing := make([]byte, 4)
 	_, err = io.ReadFull(answer, closing)
 	require.NoError(t, err)
@@ -288,12 +279,19 @@ func TestEnd_DoesNotWaitForTheRestOfAMessage(t *testing.T) {
 
 // Pings detect a connection whose other end is gone without a message.
 func TestPing_ClientThatDoesNotAnswerIsClosed(t *testing.T) {
-	s := newServer(t, websocket.Options{Ping: time.Millisecond, Pong: 20 * time.Millisecond})
-	s.watch("?watch=1") // it answers nothing, since it does not read
-	require.ErrorContains(t, (<-s.ended).End, "ping")
-	s.create("a", 0)
-	s.watch("?watch=1") // even after an event, which it does not read either
-	require.ErrorContains(t, (<-s.ended).End, "ping")
+	inBubble(t, websocket.Options{Ping: time.Second, Pong: 20 * time.Second}, func(t *testing.T, s *server) {
+		for _, name := range []string{"a", "b"} {
+			began := time.Now()
+			conn, err := s.client.Transport.(*http.Transport).DialContext(t.Context(), "", "")
+			require.NoError(t, err)
+			answer := handshake(t, conn, widgets+"?watch=1")
+			go func() { _, _ = io.Copy(io.Discard, answer) }()
+			require.ErrorContains(t, (<-s.ended).End, "ping")
+			require.Equal(t, 21*time.Second, time.Since(began))
+			require.NoError(t, conn.Close())
+			s.create(name, 0) // the next ping is not answered after an event, either
+		}
+	})
 }
 
 func TestPing_ClientThatAnswersGoesOn(t *testing.T) {
@@ -331,12 +329,17 @@ func upgraded(t *testing.T, h *http.Server) (conn net.Conn, answer *bufio.Reader
 	go func() { _ = h.Serve(p) }()
 	conn, err := p.Dial(t.Context())
 	require.NoError(t, err)
-	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+	return conn, handshake(t, conn, "/")
+}
+
+// handshake opens a WebSocket on a connection.
+func handshake(t *testing.T, conn net.Conn, path string) (answer *bufio.Reader) {
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n", path)
 	answer = bufio.NewReader(conn)
-	_, err = http.ReadResponse(answer, nil)
+	_, err := http.ReadResponse(answer, nil)
 	require.NoError(t, err)
-	return conn, answer
+	return answer
 }
 
 // An event may take its client longer than a ping does, and has a limit of its own.
