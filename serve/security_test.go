@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -317,27 +318,32 @@ func (s *server) createLarge(name string, bytes int) {
 	require.NoError(s.t, err)
 }
 
-// A client that never reads is cut off, and holds up no other.
+// A client that never reads is cut off.
 func TestLimits_ClientThatNeverReads(t *testing.T) {
-	ended := make(chan error, 1)
-	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
-		c.Limits.WriteStall = 50 * time.Millisecond
+	var ended chan error
+	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
+		conn, err := s.client.Transport.(*http.Transport).DialContext(t.Context(), "tcp", "localhost:80")
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprintf(conn, "GET %s?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", inDefault)
+		require.NoError(t, err)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil) // its header, and no event
+		require.NoError(t, err)
+		require.Equal(t, 200, resp.StatusCode)
+		began := time.Now()
+		s.createLarge("w", 200_000)
+		require.Error(t, <-ended)
+		require.Equal(t, 10*time.Second, time.Since(began))
+		require.Zero(t, s.handler.Stats().Watches)
+	}, func(c *serve.Config) {
+		ended = make(chan error, 1)
+		c.Limits.WriteStall = 10 * time.Second
 		c.Audit = func(_ context.Context, e serve.Audited) {
-			if e.Request.Verb == "watch" && e.Request.Labels == "" {
+			if e.Request.Verb == "watch" {
 				ended <- e.End
 			}
 		}
 	})
-	unread(t, s, inDefault+"?watch=1")
-	for i := 0; ; i++ {
-		s.createLarge(fmt.Sprintf("w%d", i), 200_000)
-		select {
-		case <-ended:
-			require.Zero(t, s.handler.Stats().Watches)
-			return
-		default:
-		}
-	}
 }
 
 func TestPanics_AreContained(t *testing.T) {
