@@ -327,6 +327,7 @@ func TestErrors_OfRevisionsThatCannotBeHad(t *testing.T) {
 	for i := range 2000 {
 		s.do("PATCH", inDefault+"/a", fmt.Sprintf(`{"spec":{"size":%d}}`, i+10), "Content-Type", "application/merge-patch+json")
 	}
+	s.cached() // and so has the window moved to its end
 	last, err := strconv.Atoi(s.get(inDefault).str("metadata.resourceVersion"))
 	require.NoError(t, err)
 	future := strconv.Itoa(last + 1000)
