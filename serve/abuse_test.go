@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/watchmill/watchmill/internal/pipenet"
 	"github.com/watchmill/watchmill/registry"
@@ -324,43 +323,47 @@ func TestAbuse_ConnectionsOfOneAddress(t *testing.T) {
 }
 
 // A server that shuts down in the middle of all these completes the requests of
-// well-behaved clients, and leaves nothing behind.
+// well-behaved clients, and leaves nothing behind: the bubble ends once all goroutines have.
 func TestAbuse_ShutdownDuringAllOfIt(t *testing.T) {
-	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
+		p := pipenet.Listen()
+		ctx, stop := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() { served <- s.handler.ListenAndServe(ctx, serve.Listen{Listener: p}) }()
+		by := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx) }}
+		s.client = &http.Client{Transport: by}
+		s.createLarge("large", 200_000)
+		for range 20 {
+			for _, text := range []string{
+				"GET " + inDefault + "?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET " + allWidgets + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+				"GET /apis HTTP/1.1\r\nHost: local", "POST " + inDefault + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
+			} {
+				conn := connect(t, p) // of which nothing is read
+				defer conn.Close()
+				_, err := io.WriteString(conn, text)
+				require.NoError(t, err)
+			}
+		}
+		good := s.send(t.Context(), "GET", inDefault+"?watch=1", "")
+		read, ended := lines(good.Body, 100)
+		require.Contains(t, <-read, `"name":"large"`)
+		for i := range 30 {
+			s.createLarge(fmt.Sprint("w", i), 100_000)
+			require.Contains(t, <-read, fmt.Sprintf(`"name":"w%d"`, i))
+		}
+		stop()
+		require.NoError(t, <-served)
+		_, more := <-read
+		require.False(t, more)
+		require.ErrorIs(t, *ended, io.EOF, "it ends cleanly")
+		stats := s.handler.Stats()
+		require.Zero(t, stats.Watches+stats.InFlight)
+		require.NoError(t, good.Body.Close())
+		by.CloseIdleConnections()
+	}, func(c *serve.Config) {
 		c.Limits.ShutdownDelay, c.Limits.DrainWatches = 1, 1
 		c.Limits.WriteStall, c.Limits.WriteTimeout = 3*time.Second, 3*time.Second
 	})
-	before := goleak.IgnoreCurrent()
-	addr, stop := listening(t, s)
-	s.url = "http://" + addr
-	s.createLarge("large", 200_000)
-	var conns []net.Conn
-	for range 20 {
-		conns = append(conns, unread(t, s, inDefault+"?watch=1"), unread(t, s, allWidgets))
-		for _, half := range []string{"GET /apis HTTP/1.1\r\nHost: local", "POST " + inDefault + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"} {
-			conn, err := net.Dial("tcp", addr)
-			require.NoError(t, err)
-			fmt.Fprint(conn, half)
-			conns = append(conns, conn)
-		}
-	}
-	good := s.watch(inDefault + "?watch=1")
-	good.expect("ADDED large")
-	for i := range 30 {
-		s.createLarge(fmt.Sprint("w", i), 100_000)
-		good.expect(fmt.Sprint("ADDED w", i))
-	}
-	require.NoError(t, stop())
-	_, more := good.next()
-	require.False(t, more, "it ends cleanly")
-	stats := s.handler.Stats()
-	require.Zero(t, stats.Watches+stats.InFlight)
-	for _, conn := range conns {
-		conn.Close()
-	}
-	s.client.CloseIdleConnections()
-	good.resp.Body.Close()
-	goleak.VerifyNone(t, before)
 }
 
 // One address does not use up the files that the process may have open: others get through.

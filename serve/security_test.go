@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -294,17 +293,6 @@ func TestLimits_OfReadsInFlight(t *testing.T) {
 	all.Wait()
 	require.Eventually(t, func() bool { return s.handler.Stats().InFlight == 0 }, time.Minute, time.Millisecond)
 	require.Equal(t, 200, s.get(inDefault).code)
-}
-
-// unread sends a request over a connection of its own, of which the answer is not
-// read.
-func unread(t *testing.T, s *server, path string) net.Conn {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
-	return conn
 }
 
 // createLarge makes a widget of that many bytes, in the process: the limits that a test
