@@ -264,7 +264,7 @@ func TestNames_AChangeThatTakesOneHasNoEffect(t *testing.T) {
 
 // Many definitions that come, change and go at once end as they were written last.
 func TestDefinitions_ManyAtOnce(t *testing.T) {
-	c := newCluster(t, apiextensions.Config{})
+	c := newCluster(t, apiextensions.Config{Configure: patiently})
 	for i := range 20 {
 		c.must(201, "POST", definitionsPath, definition(fmt.Sprintf("k%ds", i), fmt.Sprintf("K%d", i)))
 		if i >= 10 {

@@ -60,7 +60,8 @@ func TestConfigure_ThatDoesNotReturnLeavesNoStorageOpen(t *testing.T) {
 			defer func() { require.NoError(t, file.Close()) }()
 			cfg, failures := onFile(file), make(chan error, 100)
 			var calls atomic.Int32
-			cfg.Configure = func(*registry.Config[unstructured.Unstructured]) {
+			cfg.Configure = func(of *registry.Config[unstructured.Unstructured]) {
+				patiently(of)
 				if calls.Add(1) == 1 {
 					fail()
 				}

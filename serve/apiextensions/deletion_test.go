@@ -195,7 +195,7 @@ func TestDeletion_OfADefinitionThatOthersKeep(t *testing.T) {
 
 // onFile is a configuration whose storage is a file.
 func onFile(file *bolt.File) apiextensions.Config {
-	return apiextensions.Config{Storage: func(_ context.Context, name string, schema store.Schema) (backend.Backend, error) {
+	return apiextensions.Config{Configure: patiently, Storage: func(_ context.Context, name string, schema store.Schema) (backend.Backend, error) {
 		return bolt.New(file, name, bolt.Config{Schema: schema})
 	}}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,6 +47,10 @@ func newCluster(t *testing.T, cfg apiextensions.Config, others ...serve.Provider
 	require.NoError(t, d.Start(t.Context(), server))
 	return &cluster{t, d, server}
 }
+
+// patiently has the reads of a kind wait for its cache for as long as a machine may stand still. It is for tests in
+// real time.
+func patiently(c *registry.Config[unstructured.Unstructured]) { c.Engine.FreshnessTimeout = time.Hour }
 
 // answer is what a request got.
 type answer struct {

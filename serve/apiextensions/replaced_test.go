@@ -39,7 +39,7 @@ func (c *cluster) hasColumn(name string) bool {
 
 // However often a definition changes, no request for its objects fails.
 func TestChange_NoRequestFails(t *testing.T) {
-	c := newCluster(t, apiextensions.Config{})
+	c := newCluster(t, apiextensions.Config{Configure: patiently})
 	c.define(definition("widgets", "Widget"))
 	var clients sync.WaitGroup
 	stop := make(chan struct{})
