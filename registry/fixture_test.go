@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,7 @@ type WidgetStatus struct {
 func config() registry.Config[Widget] {
 	return registry.Config[Widget]{
 		Kind:    registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget", Status: true},
+		Engine:  engine.Config[Widget]{FreshnessTimeout: time.Hour}, // however long a machine stands still
 		Columns: []registry.Column[Widget]{{Name: "Size", Type: "integer", Value: func(w *Widget) any { return w.Spec.Size }}},
 		Fields:  map[string]func(*Widget) string{"spec.color": func(w *Widget) string { return w.Spec.Color }},
 		Strategy: registry.Strategy[Widget]{
