@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -147,7 +148,7 @@ func TestVersions_MayBeNoneOfADefinition(t *testing.T) {
 func newStore(t *testing.T, d *crd.Definition, b backend.Backend) *registry.Store[unstructured.Unstructured] {
 	t.Helper()
 	cfg := d.Config()
-	cfg.Engine.Backend = b
+	cfg.Engine.Backend, cfg.Engine.FreshnessTimeout = b, time.Hour // however long a machine stands still
 	s, err := registry.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
