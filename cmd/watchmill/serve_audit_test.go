@@ -19,6 +19,7 @@ func TestServe_WritesAnAuditLog(t *testing.T) {
 	opts := server.Options{Data: "memory", TokenFile: filepath.Join(dir, "tokens"), AuditLog: filepath.Join(dir, "audit"), Metrics: true}
 	require.NoError(t, os.WriteFile(opts.TokenFile, []byte("secret,alice,1\n"), 0o600))
 	url, stop := serving(t, opts)
+	metricsWith(t, url, "secret", bothReady...) // else /readyz would fail, and be in the log
 	for _, r := range []struct{ method, path, token, body string }{
 		{"POST", inDefault, "secret", `{"metadata":{"name":"a"},"spec":{"size":3}}`},
 		{"GET", inDefault + "/a", "wrong", ""},

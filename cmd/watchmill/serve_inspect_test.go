@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,8 +16,12 @@ func TestServe_ShowsItsEnginesOnAPage(t *testing.T) {
 	log := newServedOutput()
 	url, stop := serving(t, server.Options{Data: "memory", Inspect: "127.0.0.1:0", Log: log})
 	defer stop()
-	code, _ := call(t, "POST", url+inDefault, "", `{"metadata":{"name":"a"},"spec":{"size":3}}`)
+	code, created := call(t, "POST", url+inDefault, "", `{"metadata":{"name":"a"},"spec":{"size":3}}`)
 	require.Equal(t, 201, code)
+	for _, version := range []string{"v1", "v1beta1"} { // each has a cache, which a list that is not older than the write waits for
+		code, list := call(t, "GET", url+strings.Replace(inDefault, "v1", version, 1)+"?resourceVersionMatch=NotOlderThan&resourceVersion="+revisionOf(created), "", "")
+		require.Equal(t, 200, code, list)
+	}
 	page := pageAddress.FindString(log.String())
 	code, text := call(t, "GET", page, "", "")
 	require.Equal(t, 200, code)
