@@ -150,15 +150,32 @@ func TestSimRun_RefusesAReportInPlaceOfATrace(t *testing.T) {
 	require.Equal(t, lines, string(content))
 }
 
+// interrupting is a stderr that interrupts a run, which has told the address of its page, after a time. A run that
+// is interrupted before it has begun has no report.
+type interrupting struct {
+	bytes.Buffer
+	after     time.Duration
+	interrupt func()
+}
+
+func (i *interrupting) Write(p []byte) (int, error) {
+	if pageAddress.Match(p) {
+		time.AfterFunc(i.after, i.interrupt)
+	}
+	return i.Buffer.Write(p)
+}
+
 func TestSimRun_ReportsWhatRanSoFarIfInterrupted(t *testing.T) {
 	scenario := written(t, "duration: 1h\nwriters: [{rate: 200}]\nwatchers: [{}]\n")
 	interruptedAfter := func(d time.Duration) *report.Report {
-		ctx, interrupt := context.WithTimeout(t.Context(), d)
+		ctx, interrupt := context.WithCancel(t.Context())
 		defer interrupt()
 		file := filepath.Join(t.TempDir(), "run.json")
-		out, errs, status := command(ctx, "sim", "run", "--json", file, scenario)
-		require.Equal(t, exitInterrupted, status, errs)
-		require.Contains(t, out, "interrupted before the end")
+		var out bytes.Buffer
+		errs := &interrupting{after: d, interrupt: interrupt}
+		status := run(ctx, []string{"sim", "run", "--inspect", "127.0.0.1:0", "--json", file, scenario}, &out, errs)
+		require.Equal(t, exitInterrupted, status, errs.String())
+		require.Contains(t, out.String(), "interrupted before the end")
 		rep, err := readReport(file)
 		require.NoError(t, err)
 		require.True(t, rep.Interrupted)
