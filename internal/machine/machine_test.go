@@ -28,6 +28,10 @@ func TestOthers_AreProgramsAndMachines(t *testing.T) {
 	// 200 in all, of which 150 busy, 110 of them ours, and 20 stolen.
 	require.InDelta(t, 0.3, after.taken(before), 1e-9)
 	require.Zero(t, before.taken(before))
+	// The time of waiting can go back, by which there is more work than time.
+	waited, ok := parseTicks("cpu  1100 0 550 8000 60 0 50 50 0 0\n", selfBefore)
+	require.True(t, ok)
+	require.Equal(t, 1.0, waited.taken(before))
 	for _, broken := range []string{"", "cpu 1 2", "cpu a b c d e f g h", "intr 1 2 3 4 5 6 7 8 9"} {
 		_, ok := parseTicks(broken, selfBefore)
 		require.False(t, ok, broken)

@@ -60,14 +60,15 @@ func parseTicks(machine, self string) (t ticks, ok bool) {
 	return t, true
 }
 
-// taken returns the share of the processors that others have had since before.
+// taken returns the share of the processors that others have had since before. It is no more than all of them: the
+// time of waiting, which is a part of all, can go back.
 func (t ticks) taken(before ticks) float64 {
 	all := t.all - before.all
 	if all <= 0 {
 		return 0
 	}
 	others := (t.busy - before.busy) - (t.own - before.own) + (t.stolen - before.stolen)
-	return max(0, others/all)
+	return min(1, max(0, others/all))
 }
 
 // Others measures how much of the processors others have: other programs, and other
