@@ -79,9 +79,12 @@ func TestMain(m *testing.M) {
 	os.Exit(withBrowser(m.Run))
 }
 
+// patience is how long anything may take on the slowest machine.
+const patience = 5 * time.Minute
+
 // withBrowser starts the browser, calls do, and ends the browser.
 func withBrowser(do func() int) int {
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.WSURLReadTimeout(patience))
 	if path := os.Getenv("CHROME_PATH"); path != "" {
 		options = append(options, chromedp.ExecPath(path))
 	}
@@ -102,7 +105,7 @@ func tab(t *testing.T) context.Context {
 	t.Helper()
 	ctx, closeTab := chromedp.NewContext(browser)
 	t.Cleanup(closeTab)
-	ctx, expire := context.WithTimeout(ctx, time.Minute)
+	ctx, expire := context.WithTimeout(ctx, patience)
 	t.Cleanup(expire)
 	return ctx
 }

@@ -28,7 +28,7 @@ func run(name string, d time.Duration) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return sim.Run(ctx, s, sim.RunOptions{Resolve: scenario.Options{Small: true, Duration: d}})
 }
