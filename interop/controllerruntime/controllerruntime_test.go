@@ -56,6 +56,7 @@ func TestControllerRuntime_PassesItsOwnTests(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-timeout=5m", "sigs.k8s.io/controller-runtime/pkg/"+name)
 			cmd.Args = append(cmd.Args, "-ginkgo.no-color", "-ginkgo.skip="+strings.Join(patterns, "|"), "-ginkgo.json-report="+report)
 			cmd.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+served(t))
+			cmd.Env = append(cmd.Env, "GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=1m") // where they wait for a second
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			all = append(all, readReport(t, report)...)
