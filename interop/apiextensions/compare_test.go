@@ -18,7 +18,7 @@ type summary struct {
 }
 
 // anAge is how tables show the age of an object that is not old.
-var anAge = regexp.MustCompile(`^\d+(m\d+)?s$`)
+var anAge = regexp.MustCompile(`^\d+(s|m(\d+s)?)$`)
 
 // comparedHeaders are the headers that have to be the same.
 var comparedHeaders = []string{"Content-Type", "Warning", "Retry-After"}
