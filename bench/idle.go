@@ -134,10 +134,11 @@ func collect() memory {
 	return memory{int64(m.HeapAlloc + m.StackInuse), int64(runtime.NumGoroutine())}
 }
 
-// per returns the increase since before, divided by n.
+// per returns the increase since before, divided by n. Goroutines that have ended since then, as those that have opened
+// the store, are not fewer goroutines of watchers.
 func (m memory) per(before memory, n int) Result {
 	return Result{
 		{Name: BytesPerWatcher, Unit: " B", Value: float64(m.bytes-before.bytes) / float64(n)},
-		{Name: GoroutinesPerWatcher, Value: float64(m.goroutines-before.goroutines) / float64(n)},
+		{Name: GoroutinesPerWatcher, Value: float64(max(0, m.goroutines-before.goroutines)) / float64(n)},
 	}
 }
