@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/serve"
@@ -79,7 +78,7 @@ func openKind(ctx context.Context, cfg registry.Config[pod], origin io.Closer) (
 	s := kindServer{pods: pods, origin: origin}
 	s.Server, err = serve.New(serve.Config{Resources: []serve.Provider{pods}, Limits: unlimited, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil {
-		err = pods.Engine().WaitFor(ctx, 0)
+		err = pods.Engine().WaitReady(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -98,7 +97,7 @@ func (s kindServer) Write(ctx context.Context, o Object) (uint64, error) {
 }
 
 func (s kindServer) WaitFor(ctx context.Context, rev uint64) error {
-	return s.pods.Engine().WaitFor(ctx, engine.Revision(rev))
+	return caughtUp(ctx, s.pods.Engine(), rev)
 }
 
 func (s kindServer) Handler() http.Handler { return s.Server }

@@ -168,7 +168,7 @@ func openFed(ctx context.Context) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fedStore{engineStore{e}, f}, e.WaitFor(ctx, 0)
+	return fedStore{engineStore{e}, f}, e.WaitReady(ctx)
 }
 
 func (s fedStore) Write(ctx context.Context, o Object) (uint64, error) { return s.feed.Write(ctx, o) }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,7 +53,7 @@ func openWindowed(ctx context.Context, events int) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engineStore{e}, e.WaitFor(ctx, 0)
+	return engineStore{e}, e.WaitReady(ctx)
 }
 
 // bareObjects makes only the values, whose strings belong to the writer. Everything else
@@ -124,7 +125,20 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 func (s engineStore) WaitFor(ctx context.Context, rev uint64) error {
-	return s.Engine.WaitFor(ctx, engine.Revision(rev))
+	return caughtUp(ctx, s.Engine, rev)
+}
+
+// caughtUp waits until the cache of an engine has reached a revision, for as long as ctx lasts. [engine.Engine.WaitFor]
+// gives up after three seconds, for which a busy machine may stand still.
+func caughtUp[T any](ctx context.Context, e *engine.Engine[T], rev uint64) error {
+	for {
+		if err := e.WaitReady(ctx); err != nil {
+			return err
+		}
+		if err := e.WaitFor(ctx, engine.Revision(rev)); !errors.Is(err, engine.ErrFuture) && !errors.Is(err, engine.ErrNotReady) {
+			return err
+		}
+	}
 }
 
 // selectors returns the selection as field and label selectors.

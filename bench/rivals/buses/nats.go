@@ -20,7 +20,7 @@ func NATS() bench.Contender {
 }
 
 // startTimeout is how long the server may take to accept connections.
-const startTimeout = 10 * time.Second
+const startTimeout = time.Minute
 
 type natsBus struct {
 	server          *server.Server
