@@ -98,8 +98,8 @@ type Config struct {
 	// Buffer bounds what each watch holds.
 	Buffer Buffer
 	// ProgressEvery is how long a watch waits for a response before it requests
-	// progress; zero means [DefaultProgressEvery]. Without an answer for as long again
-	// it ends with [backend.ErrUnavailable].
+	// progress; zero means [DefaultProgressEvery]. Without an answer for as long again,
+	// and up to a second, it ends with [backend.ErrUnavailable].
 	ProgressEvery time.Duration
 	// RequestTimeout bounds a call whose context has no deadline; zero means
 	// [DefaultRequestTimeout].

@@ -148,13 +148,19 @@ func (w *watcher) reopen() (*stream, error) {
 // behind the others may not have reached the revision yet.
 const hurry = 100 * time.Millisecond
 
+// lastChance is how much longer to wait, at most, for an answer that is overdue. It may have come while the process,
+// or the machine, was stopped: then it is overdue before it could be read.
+const lastChance = time.Second
+
 // receive takes responses until pending is full, and then returns nil, or until the watch
 // ends.
 func (w *watcher) receive(s *stream) error {
 	period := w.backend.config.ProgressEvery
 	timer := time.NewTimer(w.patience(period)) // a reader may wait since before the stream was broken off
 	defer timer.Stop()
-	var asked time.Time // of the first request without an answer, zero if there is none
+	// asked is when the first request without an answer was made, late is when that was found overdue; zero if
+	// there is none.
+	var asked, late time.Time
 	for {
 		select {
 		case resp, open := <-s.responses:
@@ -164,7 +170,7 @@ func (w *watcher) receive(s *stream) error {
 			if full, err := w.add(resp); full || err != nil {
 				return err
 			}
-			asked = time.Time{}
+			asked, late = time.Time{}, time.Time{}
 			timer.Reset(w.patience(period))
 			continue
 		case <-timer.C:
@@ -172,15 +178,23 @@ func (w *watcher) receive(s *stream) error {
 		case <-w.life.Done():
 			return store.ErrClosed
 		}
-		if asked.IsZero() {
-			asked = time.Now()
-		} else if time.Since(asked) > period {
-			return fmt.Errorf("%w: the watch was not answered for %v", backend.ErrUnavailable, time.Since(asked).Round(time.Millisecond))
+		wait := w.patience(period)
+		switch now := time.Now(); {
+		case asked.IsZero():
+			asked = now
+		case now.Sub(asked) <= period:
+		case late.IsZero():
+			late = now
+		case now.Sub(late) >= min(lastChance, period):
+			return fmt.Errorf("%w: the watch was not answered for %v", backend.ErrUnavailable, now.Sub(asked).Round(time.Millisecond))
+		}
+		if !late.IsZero() {
+			wait = min(wait, lastChance)
 		}
 		if err := w.ask(s, period); err != nil {
 			return err
 		}
-		timer.Reset(w.patience(period))
+		timer.Reset(wait)
 	}
 }
 

@@ -127,6 +127,45 @@ func TestReceive_RequestsProgressForAReaderThatWaitsAlready(t *testing.T) {
 	})
 }
 
+// slowMember takes long to send a request, as a process that is stopped meanwhile does. The answer can be read only after
+// the watch has looked at the time, since another reader is to wait then, too.
+type slowMember struct {
+	*member
+	sent func()
+}
+
+func (m slowMember) RequestProgress(context.Context) error {
+	m.asked.Add(1)
+	m.sent()
+	return nil
+}
+
+// A process that was stopped for longer than an answer may take reads those that have come meanwhile.
+func TestReceive_ReadsAnAnswerThatWasOverdueBeforeItCouldBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const period = 5 * time.Second
+		m := &member{responses: make(chan clientv3.WatchResponse, 1)}
+		b := &Backend{life: context.Background(), watches: map[*watcher]struct{}{}}
+		b.config = Config{ProgressEvery: period, Buffer: Buffer{Events: 1, Bytes: 1}}
+		w := b.newWatcher(backend.WatchOptions{From: 1, Notify: func() {}})
+		slow := slowMember{member: m, sent: func() {
+			if m.asked.Load() == 1 {
+				time.Sleep(2 * period)
+				w.chase(7)
+				time.AfterFunc(hurry/2, func() { m.responses <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: 7}} })
+			}
+		}}
+		ended := make(chan error, 1)
+		go func() { ended <- w.receive(&stream{ctx: context.Background(), watcher: slow, responses: m.responses}) }()
+		time.Sleep(3*period + hurry)
+		synctest.Wait()
+		require.Empty(t, ended)
+		require.Equal(t, store.Revision(7), w.position())
+		w.finish(store.ErrClosed)
+		<-ended
+	})
+}
+
 // A watch is full at either bound of its buffer, and has room again when at most half of both is left.
 func TestAppend_IsFullAtTheBoundsOfTheBuffer(t *testing.T) {
 	for name, buffer := range map[string]Buffer{"events": {Events: 4, Bytes: 1000}, "bytes": {Events: 1000, Bytes: 40}} {
