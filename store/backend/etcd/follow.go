@@ -148,19 +148,13 @@ func (w *watcher) reopen() (*stream, error) {
 // behind the others may not have reached the revision yet.
 const hurry = 100 * time.Millisecond
 
-// lastChance is how much longer to wait, at most, for an answer that is overdue. It may have come while the process,
-// or the machine, was stopped: then it is overdue before it could be read.
-const lastChance = time.Second
-
 // receive takes responses until pending is full, and then returns nil, or until the watch
 // ends.
 func (w *watcher) receive(s *stream) error {
 	period := w.backend.config.ProgressEvery
 	timer := time.NewTimer(w.patience(period)) // a reader may wait since before the stream was broken off
 	defer timer.Stop()
-	// asked is when the first request without an answer was made, late is when that was found overdue; zero if
-	// there is none.
-	var asked, late time.Time
+	var request unanswered
 	for {
 		select {
 		case resp, open := <-s.responses:
@@ -170,7 +164,7 @@ func (w *watcher) receive(s *stream) error {
 			if full, err := w.add(resp); full || err != nil {
 				return err
 			}
-			asked, late = time.Time{}, time.Time{}
+			request = unanswered{}
 			timer.Reset(w.patience(period))
 			continue
 		case <-timer.C:
@@ -178,24 +172,46 @@ func (w *watcher) receive(s *stream) error {
 		case <-w.life.Done():
 			return store.ErrClosed
 		}
-		wait := w.patience(period)
-		switch now := time.Now(); {
-		case asked.IsZero():
-			asked = now
-		case now.Sub(asked) <= period:
-		case late.IsZero():
-			late = now
-		case now.Sub(late) >= min(lastChance, period):
-			return fmt.Errorf("%w: the watch was not answered for %v", backend.ErrUnavailable, now.Sub(asked).Round(time.Millisecond))
-		}
-		if !late.IsZero() {
-			wait = min(wait, lastChance)
+		if waited := request.repeat(time.Now(), period); waited > 0 {
+			return fmt.Errorf("%w: the watch was not answered for %v", backend.ErrUnavailable, waited.Round(time.Millisecond))
 		}
 		if err := w.ask(s, period); err != nil {
 			return err
 		}
-		timer.Reset(wait)
+		timer.Reset(request.patience(w.patience(period)))
 	}
+}
+
+// lastChance is how much longer to wait, at most, for an answer that is overdue. It may have come while the process,
+// or the machine, was stopped: then it is overdue before it could be read.
+const lastChance = time.Second
+
+// unanswered is a request for progress that has no answer, if there is one.
+type unanswered struct {
+	// since is when it was made, and late when it was found overdue; zero for never.
+	since, late time.Time
+}
+
+// repeat notes that the request is made, or made again. If the member has had all its time for the answer, it
+// returns how long that was.
+func (u *unanswered) repeat(now time.Time, period time.Duration) (waited time.Duration) {
+	switch {
+	case u.since.IsZero():
+		u.since = now
+	case now.Sub(u.since) > period && u.late.IsZero():
+		u.late = now
+	case !u.late.IsZero() && now.Sub(u.late) >= min(lastChance, period):
+		return now.Sub(u.since)
+	}
+	return 0
+}
+
+// patience is how long to wait for the answer, which usually is most.
+func (u *unanswered) patience(most time.Duration) time.Duration {
+	if u.late.IsZero() {
+		return most
+	}
+	return min(most, lastChance)
 }
 
 // patience is how long to wait for a response before requesting progress.
