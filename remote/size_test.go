@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,7 +47,7 @@ func TestBackend_AnswersAreBounded(t *testing.T) {
 	for name, compressed := range map[string]bool{"plain": false, "compressed": true} {
 		t.Run(name, func(t *testing.T) {
 			url := oversized(t, compressed)
-			b := backendAt(t, url, func(c *remote.Config) { c.MaxList = 1 << 20 })
+			b := backendAt(t, url, func(c *remote.Config) { c.MaxList, c.RequestTimeout = 1<<20, time.Hour }) // much is read
 			tooLarge := func(err error, limit int, field string) {
 				t.Helper()
 				var size *remote.SizeError
@@ -64,7 +65,7 @@ func TestBackend_AnswersAreBounded(t *testing.T) {
 			_, err = b.ForwardCreate(t.Context(), "default", []byte(object("a", 1)), registry.WriteOptions{})
 			tooLarge(err, remote.MaxFrame, "Buffer")
 			require.ErrorIs(t, err, backend.ErrUncertain, "the server may have written it")
-			_, err = remote.Kinds(t.Context(), remote.Config{URL: url})
+			_, err = remote.Kinds(t.Context(), remote.Config{URL: url, RequestTimeout: time.Hour})
 			tooLarge(err, remote.MaxFrame, "Buffer")
 			_, err = readAll(t, b, 1)
 			var frame *remote.FrameError
