@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -46,7 +47,7 @@ func held(by string) *coordination.Lease {
 
 func newServer(t *testing.T) (url string) {
 	t.Helper()
-	leases, err := lease.New(engine.Config[lease.Lease]{})
+	leases, err := lease.New(engine.Config[lease.Lease]{FreshnessTimeout: time.Hour}) // however long a machine stands still
 	require.NoError(t, err)
 	handler, err := serve.New(serve.Config{Resources: []serve.Provider{leases}, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
