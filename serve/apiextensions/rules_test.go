@@ -354,3 +354,32 @@ func TestChange_VersionsThatWereDroppedBeforeMayBeMissing(t *testing.T) {
 		c.update(200, definition("widgets", "Widget", addVersion))
 	})
 }
+
+// The errors of a definition have one order: those of one field that in which they are found, and others that of
+// their fields, which are in maps.
+func TestDefinitions_TellTheirErrorsInOneOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		properties := `"apiVersion":{"type":"integer"},"kind":{"type":"integer"},"metadata":{"type":"string"}`
+		var want []string
+		for i := range 20 {
+			name := fmt.Sprintf("a%02d", i)
+			properties += fmt.Sprintf(`,%q:{"type":"array","items":{"type":"object"},"x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k","l"]}`, name)
+			for _, key := range []string{"k", "l"} {
+				want = append(want, name+`].x-kubernetes-list-map-keys Invalid value: "`+key+`": must be a property of the items`)
+			}
+		}
+		want = append(want, `apiVersion].type Invalid value: "integer": must be string`, `kind].type Invalid value: "integer": must be string`,
+			`metadata].type Invalid value: "string": must be object`)
+		text := definition("widgets", "Widget", schemaOf(`{"type":"object","properties":{`+properties+`}}`))
+		for range 10 {
+			causes, _, _ := unstructured.NestedSlice(c.must(422, "POST", definitionsPath, text).object().Object, "details", "causes")
+			var got []string
+			for _, cause := range causes {
+				of := cause.(map[string]any)
+				got = append(got, strings.TrimPrefix(of["field"].(string), "spec.versions[0].schema.openAPIV3Schema.properties[")+" "+of["message"].(string))
+			}
+			require.Equal(t, want, got)
+		}
+	})
+}

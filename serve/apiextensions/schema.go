@@ -30,7 +30,7 @@ func checkSchemas(o *object, known errorSet) (wrong field.ErrorList) {
 			wrong = append(wrong, e)
 		}
 	})
-	slices.SortFunc(wrong, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	slices.SortStableFunc(wrong, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return wrong
 }
 
