@@ -320,7 +320,6 @@ func TestErrors_OfRevisionsThatCannotBeHad(t *testing.T) {
 	s := newServer(t, func(w *registry.Config[Widget], c *serve.Config) {
 		w.Engine.FreshnessTimeout = 1
 		w.Engine.Window.MaxEvents = 8
-		w.Engine.Window.MinAge = 1
 	})
 	s.create("a", 1)
 	first := s.create("a2", 2)

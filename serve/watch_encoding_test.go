@@ -72,7 +72,7 @@ func TestWatch_EncodingsOfMetadataKeepNoObjects(t *testing.T) {
 	for _, form := range []string{"PartialObjectMetadata", "Table"} {
 		t.Run(form, func(t *testing.T) {
 			s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
-				w.Engine.Window.MaxEvents, w.Engine.Window.MinAge = 16, 1
+				w.Engine.Window.MaxEvents = 16
 			})
 			s.create("a", 1)
 			w := s.watch(inDefault+"?watch=1", "Accept", "application/json;as="+form+";g=meta.k8s.io;v=v1")
