@@ -2,11 +2,16 @@ package serve_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -142,6 +147,68 @@ func TestWaitUnused_WaitsForTheStartsOfWatches(t *testing.T) {
 	require.NoError(t, s.handler.WaitUnused(t.Context(), old))
 	leave()
 	_ = started.Body.Close()
+}
+
+// However a request ends, and even if it is refused before it has used its kind, it is not waited for any more.
+func TestWaitUnused_NothingIsLeftOfARequest(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		requireUnused := func(what string) {
+			t.Helper()
+			synctest.Wait()
+			s.handler.Remove(s.widgets)
+			require.False(t, isUsed(t, s.handler, s.widgets), what)
+			require.NoError(t, s.handler.Add(s.widgets))
+		}
+		for _, ends := range []string{"", "unauthenticated", "forbidden", "panic", "abort", "goexit"} {
+			for _, r := range [][3]string{
+				{"GET", inDefault, ""}, {"GET", inDefault + "/none", ""}, {"GET", inDefault + "?watch=1&timeoutSeconds=1", ""}, {"GET", inDefault + "?watch=1&resourceVersion=x", ""},
+				{"POST", inDefault, `{"metadata":{"generateName":"w"}}`}, {"POST", inDefault, `{"metadata":`}, {"POST", inDefault, `{"metadata":{"name":"w"},"spec":{"size":666}}`},
+			} {
+				req, err := http.NewRequestWithContext(t.Context(), r[0], s.url+r[1], strings.NewReader(r[2]))
+				require.NoError(t, err)
+				req.Header.Set("Ends", ends)
+				if resp, err := s.client.Do(req); err == nil {
+					_, _ = io.Copy(io.Discard, resp.Body) // which may be cut off
+					require.NoError(t, resp.Body.Close())
+				}
+				requireUnused(fmt.Sprint(ends, r))
+			}
+		}
+		running := s.send(t.Context(), "GET", inDefault+"?watch=1", "")
+		requireUnused("a watch that has started")
+		require.Equal(t, 429, s.get(inDefault+"?watch=1").code)
+		requireUnused("one that a limit refuses")
+		require.NoError(t, running.Body.Close())
+
+		body, in := io.Pipe()
+		req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+inDefault, body)
+		require.NoError(t, err)
+		time.AfterFunc(time.Second, func() { _ = in.CloseWithError(errors.New("it has left")) })
+		_, err = s.client.Do(req)
+		require.ErrorContains(t, err, "it has left")
+		requireUnused("a client that leaves while its body arrives")
+	}, func(c *serve.Config) {
+		c.Limits.Watches = 1
+		c.Authenticate = func(r *http.Request) (serve.User, error) {
+			switch r.Header.Get("Ends") {
+			case "unauthenticated":
+				return serve.User{}, serve.ErrUnauthenticated
+			case "panic":
+				panic("odd")
+			case "abort":
+				panic(http.ErrAbortHandler)
+			case "goexit":
+				runtime.Goexit()
+			}
+			return serve.User{Name: r.Header.Get("Ends")}, nil
+		}
+		c.Authorize = func(_ context.Context, u serve.User, _ *serve.Request) error {
+			if u.Name == "forbidden" {
+				return errors.New("no")
+			}
+			return nil
+		}
+	})
 }
 
 // However requests and changes of a kind meet, each request is answered by a store that is open.
