@@ -235,6 +235,8 @@ func failure(err error) error {
 		for _, cause := range status.ErrStatus.Details.Causes {
 			e.Conflicts = append(e.Conflicts, registry.FieldConflict{Field: cause.Field, Message: cause.Message})
 		}
+		// The merge has the managers, which the messages name, in a map.
+		slices.SortStableFunc(e.Conflicts, func(a, b registry.FieldConflict) int { return strings.Compare(a.Message, b.Message) })
 		return e
 	case apierrors.IsBadRequest(status):
 		return &registry.BadRequestError{Reason: status.ErrStatus.Message, Cause: err}

@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -100,6 +101,25 @@ func TestApply_ListsMergeByTheirType(t *testing.T) {
 	require.JSONEq(t, `{"tags":["c"],"order":["p"],"box":{"k":"1"}}`, spec(t, o), "an item goes with its last owner")
 	_, err = g.try("two", `"spec":{"tags":["c","c"]}`)
 	require.ErrorAs(t, err, new(*registry.BadRequestError), "a set has no item twice")
+}
+
+// The conflicts of an error are in the order of the managers, which are in a map, and each manager's in that of its
+// fields.
+func TestApply_ConflictsHaveOneOrder(t *testing.T) {
+	g := newGears(t)
+	var want []registry.FieldConflict
+	for _, manager := range []string{"a", "b", "c", "d"} {
+		g.apply(manager, fmt.Sprintf(`"spec":{"limits":{"%s1":1,"%s2":1}}`, manager, manager))
+		for _, n := range []string{"1", "2"} {
+			want = append(want, registry.FieldConflict{Field: ".spec.limits." + manager + n, Message: fmt.Sprintf("conflict with %q", manager)})
+		}
+	}
+	for range 20 {
+		_, err := g.try("last", `"spec":{"limits":{"a1":2,"a2":2,"b1":2,"b2":2,"c1":2,"c2":2,"d1":2,"d2":2}}`)
+		var conflict *registry.FieldConflictError
+		require.ErrorAs(t, err, &conflict)
+		require.Equal(t, want, conflict.Conflicts)
+	}
 }
 
 func TestApply_FinalizersAndOwnerReferencesMergeByItem(t *testing.T) {
