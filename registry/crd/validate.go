@@ -99,10 +99,13 @@ func (d *Definition) changesStatus(o, old *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(rest(o), rest(old))
 }
 
+// fieldErrors returns the errors of the validation library, in the order of their fields: the library reads
+// them from a map.
 func fieldErrors(result *validate.Result) (wrong field.ErrorList) {
 	for _, err := range result.Errors {
 		wrong = append(wrong, fieldError(err))
 	}
+	slices.SortStableFunc(wrong, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return wrong
 }
 

@@ -46,6 +46,26 @@ func wrongFields(t *testing.T, s *registry.Store[unstructured.Unstructured], spe
 	return fields
 }
 
+// The errors of an object are in the order of its fields, which are in a map.
+func TestSchema_ErrorsHaveOneOrder(t *testing.T) {
+	s := storeOf(t, `{type: object, additionalProperties: {type: object, properties: {a: {type: integer, maximum: 1, multipleOf: 2}, b: {type: integer}}}}`)
+	want := []string{
+		"spec.k.a should be a multiple of 2", "spec.k.a should be less than or equal to 1", "spec.k.b must be of type integer",
+		"spec.l.b must be of type integer", "spec.m.b must be of type integer", "spec.n.b must be of type integer",
+	}
+	for range 20 {
+		_, err := s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"k":{"a":3,"b":"x"},"l":{"b":"x"},"m":{"b":"x"},"n":{"b":"x"}}}`), registry.WriteOptions{})
+		var invalid *registry.InvalidError
+		require.ErrorAs(t, err, &invalid)
+		var got []string
+		for _, e := range invalid.Errors {
+			_, what, _ := strings.Cut(e.Detail, " in body ")
+			got = append(got, e.Field+" "+strings.TrimSuffix(what, `: "string"`))
+		}
+		require.Equal(t, want, got)
+	}
+}
+
 // A default may contain defaults. Each object has a copy, so an admitter that changes one changes no other.
 func TestSchema_DefaultsAreEachObjectsOwn(t *testing.T) {
 	const limits = `{type: object, default: {}, x-kubernetes-preserve-unknown-fields: true, properties: {cpu: {type: integer, default: 2}}}`
