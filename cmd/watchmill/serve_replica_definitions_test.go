@@ -59,6 +59,14 @@ func eventually(t *testing.T, url string, code int, text string) {
 	}, time.Minute, time.Millisecond)
 }
 
+// awaitCached waits until the replica at url has read the gadgets. A client is told to come back until then.
+func awaitCached(t *testing.T, url string) {
+	t.Helper()
+	for code := 0; code != 200; {
+		code, _ = call(t, "GET", url+gadgetsPath+cached, "", "")
+	}
+}
+
 // proxyTo returns a proxy to a server.
 func proxyTo(t *testing.T, origin string) *httputil.ReverseProxy {
 	t.Helper()
@@ -225,6 +233,7 @@ func TestServe_AReplicaShowsAKindAsItIsDefinedNow(t *testing.T) {
 	defer stopOrigin()
 	replica, stopReplica := serving(t, server.Options{Data: "memory", Upstream: origin})
 	defer stopReplica()
+	awaitCached(t, replica)
 	for _, column := range []string{"Width", "Depth"} {
 		code, answer := call(t, "APPLY", origin+definitionsPath+"/gadgets.example.com?fieldManager=m&force=true", "", strings.Replace(shown, `"Size"`, `"`+column+`"`, 1))
 		require.Equal(t, 200, code, answer)
@@ -286,6 +295,7 @@ func TestServe_AReplicaKeepsAKindWhoseDefinitionItCannotUse(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return strings.Contains(log.String(), `msg="a kind is not served as the upstream server defines it"`)
 	}, time.Minute, time.Millisecond)
+	awaitCached(t, replica)
 	columns, rows, _ := table(t, replica+gadgetsPath+cached)
 	require.Equal(t, []string{"Name", "Size"}, columns)
 	require.Len(t, rows, 2)

@@ -26,8 +26,12 @@ const (
 )
 
 // readyWithin is how long a kind may take to read its objects before it is served all the same: the token may
-// not be allowed to read them, and the other kinds wait meanwhile.
-const readyWithin = 2 * time.Second
+// not be allowed to read them, and the other kinds wait meanwhile. replacedWithin is that of a kind in place of which
+// one is served that has read them.
+const (
+	readyWithin    = 2 * time.Second
+	replacedWithin = 20 * time.Second
+)
 
 // following serves the kinds that are defined at the origin of a replica, as their definitions come, change
 // and go. A nil following does nothing.
@@ -116,7 +120,7 @@ func (f *following) serve(ctx context.Context, name string, definition *object, 
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, readyWithin)
+	waiting, cancel := context.WithTimeout(ctx, within(was))
 	defer cancel()
 	next.awaitReady(waiting) // until then its clients would be told to come back
 	if err := f.put(next, was); err != nil {
@@ -126,6 +130,14 @@ func (f *following) serve(ctx context.Context, name string, definition *object, 
 	f.kinds[name] = next
 	f.data.log.Info("a kind is served as the upstream server defines it", "kind", name, "version", k.versions[0].Kind.Version)
 	return nil
+}
+
+// within returns how long a kind may take to read its objects in place of was, nil if that is not served.
+func within(was *openKind) time.Duration {
+	if was != nil && was.isReady() {
+		return replacedWithin
+	}
+	return readyWithin
 }
 
 // put makes the server serve next in place of was, nil if that is not served.

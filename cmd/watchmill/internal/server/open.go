@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
@@ -39,6 +40,11 @@ func (k *openKind) awaitReady(ctx context.Context) {
 	for _, s := range k.stores {
 		_ = s.Engine().WaitReady(ctx) // requests get its error
 	}
+}
+
+// isReady reports whether all versions have read their objects.
+func (k *openKind) isReady() bool {
+	return !slices.ContainsFunc(k.stores, func(s *registry.Store[object]) bool { return !s.Engine().Stats().Ready })
 }
 
 // close closes the stores, and then the storage.
