@@ -335,7 +335,7 @@ func TestRetryWatcher_EndsAtARevisionThatIsGone(t *testing.T) {
 	case ev := <-w.ResultChan():
 		require.Equal(t, apiwatch.Error, ev.Type)
 		require.True(t, apierrors.IsResourceExpired(apierrors.FromObject(ev.Object)), "%v", ev.Object)
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Fatal("it still tries")
 	}
 	<-w.Done()

@@ -53,7 +53,7 @@ func TestControllerRuntime_Reconciles(t *testing.T) {
 			return reconcile.Result{}, c.Status().Update(ctx, &w)
 		}))
 	require.NoError(t, err)
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 2*patience)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }()
@@ -70,14 +70,14 @@ func TestControllerRuntime_Reconciles(t *testing.T) {
 		err := direct.List(ctx, &all, client.InNamespace("default"))
 		return err == nil && len(all.Items) == 2 && len(all.Items[0].Status.Conditions) == 1 && len(all.Items[1].Status.Conditions) == 1
 	}
-	require.Eventually(t, ready, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, ready, patience, 10*time.Millisecond)
 	require.NoError(t, direct.DeleteAllOf(ctx, &Widget{}, client.InNamespace("default")))
 	gone := func() bool {
 		var all WidgetList
 		err := direct.List(ctx, &all)
 		return err == nil && len(all.Items) == 0
 	}
-	require.Eventually(t, gone, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, gone, patience, 10*time.Millisecond)
 	stop()
 	require.NoError(t, <-ended)
 }

@@ -69,7 +69,7 @@ func TestControllerRuntime_ReconcilesConfigMaps(t *testing.T) {
 			return reconcile.Result{}, nil
 		}))
 	require.NoError(t, err)
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 2*patience)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }()
@@ -81,13 +81,13 @@ func TestControllerRuntime_ReconcilesConfigMaps(t *testing.T) {
 	require.Eventually(t, func() bool {
 		err := direct.Get(ctx, client.ObjectKey{Namespace: "default", Name: "a"}, &m)
 		return err == nil && m.Annotations["seen"] == "yes"
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.Equal(t, map[string]string{"x": "y"}, m.Data)
 	var seen events.EventList
 	require.Eventually(t, func() bool {
 		err := direct.List(ctx, &seen, client.InNamespace("default"))
 		return err == nil && len(seen.Items) == 1
-	}, time.Minute, 10*time.Millisecond)
+	}, patience, 10*time.Millisecond)
 	require.Equal(t, "it has 1 keys", seen.Items[0].Note)
 	require.NoError(t, direct.Delete(ctx, &m, client.Preconditions{UID: &m.UID}))
 	stop()

@@ -80,7 +80,7 @@ func TestKubectl_WaitsForConditionsAndDeletions(t *testing.T) {
 			require.Eventually(t, func() bool { return len(s.widgets.Engine().Watches()) == n }, patience, time.Millisecond)
 		}
 		k.with(strings.Replace(manifest("a", "1"), "  name: a\n", "  name: a\n  finalizers: [example.com/x]\n", 1), "create", "-f", "-")
-		ready := k.command(t.Context(), "", "wait", "--for=condition=Ready", "widget/a", "--timeout=60s")
+		ready := k.command(t.Context(), "", "wait", "--for=condition=Ready", "widget/a", "--timeout=5m")
 		var out bytes.Buffer
 		ready.Stdout, ready.Stderr = &out, &out
 		require.NoError(t, ready.Start())
@@ -91,7 +91,7 @@ func TestKubectl_WaitsForConditionsAndDeletions(t *testing.T) {
 		require.Contains(t, out.String(), "widget.example.com/a condition met\n")
 		watches(0)
 		k.run("delete", "widget", "a", "--wait=false")
-		gone := k.command(t.Context(), "", "wait", "--for=delete", "widget/a", "--timeout=60s")
+		gone := k.command(t.Context(), "", "wait", "--for=delete", "widget/a", "--timeout=5m")
 		require.NoError(t, gone.Start())
 		watches(1)
 		k.run("patch", "widget", "a", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
@@ -102,7 +102,7 @@ func TestKubectl_WaitsForConditionsAndDeletions(t *testing.T) {
 func TestKubectl_Watches(t *testing.T) {
 	withEachKubectl(t, func(t *testing.T, s *server, k *kubectl) {
 		s.fill(t, 1)
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		ctx, stop := context.WithTimeout(t.Context(), patience)
 		defer stop()
 		cmd := k.command(ctx, "", "get", "widgets", "-w", "--no-headers", "--output-watch-events")
 		lines, err := cmd.StdoutPipe()

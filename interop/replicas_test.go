@@ -171,7 +171,7 @@ func TestReplicas_InformersLoseNothing(t *testing.T) {
 		want[o.Value.Name] = uint64(o.Revision)
 	}
 	for _, m := range mirrors {
-		require.Eventually(t, func() bool { return m.has(want) }, 2*time.Minute, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return m.has(want) }, patience, 10*time.Millisecond)
 		require.Empty(t, m.wentBack())
 	}
 	stop()

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -165,7 +164,7 @@ func TestTLS_StrangersAreRefused(t *testing.T) {
 	list := func(edit func(*rest.Config)) error {
 		client, err := dynamic.NewForConfig(e.config(edit))
 		require.NoError(t, err)
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		ctx, stop := context.WithTimeout(t.Context(), patience)
 		defer stop()
 		_, err = client.Resource(widgetResource).List(ctx, metav1.ListOptions{})
 		return err
