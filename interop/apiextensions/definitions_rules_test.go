@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -70,7 +69,7 @@ func TestDefinitions_OfNewRulesAreHonouredAsByKubernetes(t *testing.T) {
 	s := &script{T: t, pair: &pair{original: newOriginal(t), ours: newDefining(t)}}
 	until := func(code int, r request) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		for original, ours := s.ask(t, r); original.code != code || ours.code != code; original, ours = s.ask(t, r) {
 			require.NoError(t, ctx.Err(), difference(original, ours))

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -43,7 +42,7 @@ func TestGeneration_OfAKindWithoutTheStatusSubresourceIsAsInKubernetes(t *testin
 	e.align(send(http.MethodPost, definitionsPath, "", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"tries.example.com"},
 		"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"tries","kind":"Try"},"versions":[{"name":"v1","served":true,"storage":true,
 		"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"integer"}}},"status":{"type":"object","properties":{"n":{"type":"integer"}}}}}}}]}}`))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	e.until(ctx, http.StatusCreated, send(http.MethodPost, tries+"?dryRun=All", "", tryOf("v1", "a", ``, `{"a":1}`)))
 	e.same(send(http.MethodPost, tries, "", tryOf("v1", "a", ``, `{"a":1}`)))
@@ -63,7 +62,7 @@ func TestStatus_OfAnObjectThatIsOlderThanItsSchemaIsAsInKubernetes(t *testing.T)
 	}
 	e.align(send(http.MethodPost, definitionsPath, "", strings.Replace(define(``), `{"spec":{`, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"tries.example.com"},
 		"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"tries","kind":"Try"},`, 1)))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	const bare = `{"apiVersion":"example.com/v1","kind":"Try","metadata":{"name":"a"}}`
 	e.until(ctx, http.StatusCreated, send(http.MethodPost, tries+"?dryRun=All", "", bare))

@@ -97,7 +97,7 @@ func install(config *rest.Config) error {
 		}
 		resource := schema.GroupVersionResource{Group: definition.Spec.Group, Version: "v1", Resource: definition.Spec.Names.Plural}
 		of := objects.Resource(resource)
-		err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 			_, err := of.List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 			return err == nil, nil
 		})

@@ -166,7 +166,7 @@ func writeAtRandom(t *testing.T, r *rand.Rand, replica *registry.Store[replicate
 func TestReplica_HasWhatKubernetesOwnServerHas(t *testing.T) {
 	origin := newOriginal(t)
 	replica := newReplica(t, origin)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	create := func(name string) *engine.Object[replicated] {
 		t.Helper()

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -50,7 +49,7 @@ func (e *evolving) define(versions ...aVersion) {
 	original, ours := e.ask(e.T, r)
 	require.Less(e, original.code, 300, original.text)
 	require.Less(e, ours.code, 300, ours.text)
-	ctx, cancel := context.WithTimeout(e.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(e.Context(), patience)
 	defer cancel()
 	for _, v := range versions {
 		if !v.served {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,6 +26,9 @@ import (
 // have except rules in CEL, things, of the whole cluster, which may have any fields, and gears,
 // which have rules.
 const kindsFile = "testdata/kinds.yaml"
+
+// patience is how long anything may take on the slowest machine.
+const patience = 5 * time.Minute
 
 // server is one of the two, with what its answers have said that later requests refer to.
 type server struct {

@@ -24,6 +24,9 @@ const (
 	inDefault = "/apis/example.com/v1/namespaces/default/widgets"
 )
 
+// patience is how long anything may take on the slowest machine.
+const patience = 5 * time.Minute
+
 // serving runs the command, with quick draining, until stop is called.
 func serving(t *testing.T, data string) (url string, stop func()) {
 	t.Helper()
@@ -52,7 +55,7 @@ func serving(t *testing.T, data string) (url string, stop func()) {
 // send sends a request, and returns the answer's status and its metadata.
 func send(t *testing.T, method, url, body string) (code int, metadata map[string]any) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	require.NoError(t, err)
@@ -72,7 +75,7 @@ func TestServe_TwoServersOverOnePrefix(t *testing.T) {
 	one, stopOne := serving(t, place)
 	two, stopTwo := serving(t, place)
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "GET", two+inDefault+"?watch=1", nil)
 	require.NoError(t, err)
