@@ -196,7 +196,7 @@ func TestServe_KnowsUsersByCertificateOrByToken(t *testing.T) {
 		{"", nil, 401}, {"wrong", nil, 401}, {"secret", nil, 200}, {"", []tls.Certificate{trusted.client("bob")}, 200},
 	} {
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: c.shown}}}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+inDefault, nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/apis", nil)
 		require.NoError(t, err)
 		if c.token != "" {
 			req.Header.Set("Authorization", "Bearer "+c.token)
@@ -231,7 +231,7 @@ func TestServe_ReadsTheAuthoritiesOfClientsAgain(t *testing.T) {
 			},
 		}}
 		defer client.CloseIdleConnections()
-		resp, err := client.Get(url + inDefault)
+		resp, err := client.Get(url + "/apis")
 		if err != nil {
 			return "", err
 		}
@@ -243,7 +243,7 @@ func TestServe_ReadsTheAuthoritiesOfClientsAgain(t *testing.T) {
 	lasting := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{alice}}}}
 	defer lasting.CloseIdleConnections()
 	status := func() int {
-		resp, err := lasting.Get(url + inDefault)
+		resp, err := lasting.Get(url + "/apis")
 		require.NoError(t, err)
 		_, err = io.Copy(io.Discard, resp.Body)
 		require.NoError(t, err)

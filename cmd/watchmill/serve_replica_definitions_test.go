@@ -59,12 +59,11 @@ func eventually(t *testing.T, url string, code int, text string) {
 	}, time.Minute, time.Millisecond)
 }
 
-// awaitCached waits until the replica at url has read the gadgets. A client is told to come back until then.
+// awaitCached waits until the server at url has read the gadgets. A client is told to come back until then.
 func awaitCached(t *testing.T, url string) {
 	t.Helper()
-	for code := 0; code != 200; {
-		code, _ = call(t, "GET", url+gadgetsPath+cached, "", "")
-	}
+	code, list := call(t, "GET", url+gadgetsPath+cached, "", "")
+	require.Equal(t, 200, code, list)
 }
 
 // proxyTo returns a proxy to a server.
@@ -106,6 +105,7 @@ func TestServe_AReplicaReadsTheDefinitionsOfItsOrigin(t *testing.T) {
 	replica, stopReplica := serving(t, server.Options{Data: "memory", Upstream: origin})
 	defer stopReplica()
 	for _, url := range []string{origin, replica} {
+		awaitCached(t, url)
 		columns, rows, warning := table(t, url+gadgetsPath+"?fieldSelector=spec.color=red")
 		require.Equal(t, []string{"Name", "Size"}, columns)
 		require.Equal(t, [][]any{{"a", float64(3)}}, rows)
@@ -169,6 +169,7 @@ func TestServe_AReplicaServesKindsWithoutTheirDefinitions(t *testing.T) {
 		}))
 		log := newServedOutput()
 		replica, stop := serving(t, server.Options{Data: "memory", Upstream: between.URL, Log: log})
+		awaitCached(t, replica)
 		columns, rows, _ := table(t, replica+gadgetsPath)
 		require.Equal(t, []string{"Name", "Age"}, columns, name)
 		require.Len(t, rows, 2, name)
@@ -209,6 +210,7 @@ func TestServe_AReplicaFollowsTheDefinitionsOfItsOrigin(t *testing.T) {
 		require.Equal(t, 201, code, answer)
 		eventually(t, replica, 200, `"items":[]`)
 		create(t, replica, "a", "red")
+		awaitCached(t, replica)
 		columns, _, _ := table(t, replica+gadgetsPath)
 		require.Equal(t, []string{"Name", "Size"}, columns)
 
@@ -242,7 +244,7 @@ func TestServe_AReplicaShowsAKindAsItIsDefinedNow(t *testing.T) {
 			require.Len(t, rows, 2)
 			done = slices.Contains(columns, column)
 			for _, url := range []string{origin, replica} {
-				code, answer := call(t, "GET", url+gadgetsPath, "", "")
+				code, answer := callOnce(t, "GET", url+gadgetsPath, "", "")
 				require.Equal(t, 200, code, "%s: %s", url, answer)
 			}
 		}
