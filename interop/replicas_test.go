@@ -37,13 +37,15 @@ type fleet struct {
 // fleetReplica is one of the replicas.
 type fleetReplica struct {
 	http  *httptest.Server
+	end   func() // ends the requests
 	store *registry.Store[Widget]
 	there *remote.Backend
 }
 
 func (r *fleetReplica) close(t *testing.T) {
-	_ = r.http.Listener.Close() // first: Close waits for connections that come after the others are cut
+	_ = r.http.Listener.Close()
 	r.http.CloseClientConnections()
+	r.end() // those of a connection that was accepted while the others were cut: Close waits for it
 	r.http.Close()
 	require.NoError(t, r.store.Close())
 	require.NoError(t, r.there.Close())
@@ -61,7 +63,11 @@ func (f *fleet) start() *fleetReplica {
 	require.NoError(f.t, err)
 	handler, err := serve.New(serve.Config{Resources: []serve.Provider{store}})
 	require.NoError(f.t, err)
-	return &fleetReplica{httptest.NewServer(handler), store, there}
+	h := httptest.NewUnstartedServer(handler)
+	life, end := context.WithCancel(context.Background())
+	h.Config.BaseContext = func(net.Listener) context.Context { return life }
+	h.Start()
+	return &fleetReplica{h, end, store, there}
 }
 
 // replace kills a replica at any moment, and starts another.
