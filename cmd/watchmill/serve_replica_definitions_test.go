@@ -292,6 +292,8 @@ func TestServe_AReplicaKeepsAKindWhoseDefinitionItCannotUse(t *testing.T) {
 	log := newServedOutput()
 	replica, stopReplica := serving(t, server.Options{Data: "memory", Upstream: between.URL, Log: log})
 	defer stopReplica()
+	code, list := call(t, "GET", replica+definitionsPath+cached, "", "") // so that the replica has the change by its watch
+	require.Equal(t, 200, code, list)
 	code, answer := call(t, "APPLY", origin+definitionsPath+"/gadgets.example.com?fieldManager=m&force=true", "", strings.Replace(shown, `"Size"`, `"Width"`, 1))
 	require.Equal(t, 200, code, answer)
 	require.Eventually(t, func() bool {
