@@ -314,7 +314,7 @@ func TestReplay_WaitsForAnEngineThatIsLate(t *testing.T) {
 		b := faulty.New(beneath, faulty.Options{Blocks: true})
 		late := faulty.Delay(2 * engine.DefaultFreshnessTimeout)
 		b.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: func(ctx context.Context, c *faulty.Call, proceed func()) {
-			if c.ListOptions.Limit == 1 { // this is not the engine, but who asks whether the storage is empty
+			if c.ListOptions.Limit == 1 { // not the engine's list, but the check that the storage is empty
 				proceed()
 				return
 			}
