@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,10 +17,12 @@ func TestRun_RefusesAnInvalidScenario(t *testing.T) {
 }
 
 func TestRun_TakesSizeAndSeedFromItsOptions(t *testing.T) {
-	s := &scenario.Scenario{Name: "s", Watchers: []scenario.Watcher{{}}}
-	rep, err := sim.Run(t.Context(), s, sim.RunOptions{Resolve: scenario.Options{Seed: 7, Small: true, Duration: 10 * time.Millisecond}})
-	require.NoError(t, err)
-	require.Equal(t, uint64(7), rep.Seed)
-	require.True(t, rep.Small)
-	require.Less(t, rep.Load, 5.0)
+	synctest.Test(t, func(t *testing.T) {
+		s := &scenario.Scenario{Name: "s", Watchers: []scenario.Watcher{{}}}
+		rep, err := sim.Run(t.Context(), s, sim.RunOptions{Resolve: scenario.Options{Seed: 7, Small: true, Duration: 10 * time.Millisecond}})
+		require.NoError(t, err)
+		require.Equal(t, uint64(7), rep.Seed)
+		require.True(t, rep.Small)
+		require.Equal(t, 0.010, rep.Load)
+	})
 }
