@@ -25,6 +25,20 @@ import (
 
 const laterInA = "/apis/later.example.com/v1/namespaces/a/doodads"
 
+// newHeld is newLater of a kind whose first write closes admitting, and waits until proceed is closed.
+func newHeld(t *testing.T) (later *registry.Store[Widget], admitting, proceed chan struct{}) {
+	t.Helper()
+	admitting, proceed = make(chan struct{}), make(chan struct{})
+	later = newLater(t, func(c *registry.Config[Widget]) {
+		c.Admit = []registry.Admitter{registry.AdmitFunc(func(context.Context, *registry.Admission) error {
+			close(admitting)
+			<-proceed
+			return nil
+		})}
+	})
+	return later, admitting, proceed
+}
+
 // answersLater sends a request in another goroutine. The channel gets its status.
 func (s *server) answersLater(method, path, body string) <-chan int {
 	code := make(chan int, 1)
@@ -52,14 +66,7 @@ func TestWaitUnused_WaitsForRequestsOfBefore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t)
-			admitting, proceed := make(chan struct{}), make(chan struct{})
-			old := newLater(t, func(c *registry.Config[Widget]) {
-				c.Admit = []registry.Admitter{registry.AdmitFunc(func(context.Context, *registry.Admission) error {
-					close(admitting)
-					<-proceed
-					return nil
-				})}
-			})
+			old, admitting, proceed := newHeld(t)
 			require.NoError(t, s.handler.Add(old))
 			written := s.answersLater("POST", laterInA, `{"metadata":{"name":"g"}}`)
 			<-admitting
@@ -79,14 +86,7 @@ func TestWaitUnused_WaitsForRequestsOfBefore(t *testing.T) {
 // Requests of other kinds, and those that came after the change, are not waited for.
 func TestWaitUnused_WaitsForNoOthers(t *testing.T) {
 	s := newServer(t)
-	admitting, proceed := make(chan struct{}), make(chan struct{})
-	slow := newLater(t, func(c *registry.Config[Widget]) {
-		c.Admit = []registry.Admitter{registry.AdmitFunc(func(context.Context, *registry.Admission) error {
-			close(admitting)
-			<-proceed
-			return nil
-		})}
-	})
+	slow, admitting, proceed := newHeld(t)
 	old := newLater(t)
 	require.NoError(t, s.handler.Add(old))
 	require.Equal(t, 200, s.get(laterPath).code)
