@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,8 +22,8 @@ import (
 const drainTimeout = 5 * time.Second
 
 // readyWithin is how long a kind that replaces another one may take to read its objects before it is served
-// all the same. Until then the other one is.
-const readyWithin = 2 * time.Second
+// all the same. Until then the other one serves them, and the other definitions wait.
+const readyWithin = 20 * time.Second
 
 // kind is a kind that is defined and served.
 type kind struct {
@@ -194,6 +195,11 @@ func (k *kind) discard(ctx context.Context) error {
 func (k *kind) end(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, k.close()) }()
 	return k.discard(ctx)
+}
+
+// isReady reports whether the kind has read its objects.
+func (k *kind) isReady() bool {
+	return !slices.ContainsFunc(k.stores, func(s *registry.Store[object]) bool { return !s.Engine().Readiness().Ready })
 }
 
 // awaitReady waits until the kind has read its objects, but no longer than readyWithin.

@@ -101,7 +101,7 @@ func (d *Definitions) renew(ctx context.Context, o *object, k *kind) (next *kind
 	case err != nil:
 		return nil, nil, err
 	}
-	if k != nil {
+	if k != nil && k.isReady() {
 		next.awaitReady(ctx)
 	}
 	err = d.put(next, k)

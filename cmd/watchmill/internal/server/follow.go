@@ -26,11 +26,11 @@ const (
 )
 
 // readyWithin is how long a kind may take to read its objects before it is served all the same: the token may
-// not be allowed to read them, and the other kinds wait meanwhile. replacedWithin is that of a kind in place of which
-// one is served that has read them.
+// not be allowed to read them, and the other kinds wait meanwhile. changedWithin is the same for a kind whose form
+// of before has read them, and serves them meanwhile.
 const (
-	readyWithin    = 2 * time.Second
-	replacedWithin = 20 * time.Second
+	readyWithin   = 2 * time.Second
+	changedWithin = 20 * time.Second
 )
 
 // following serves the kinds that are defined at the origin of a replica, as their definitions come, change
@@ -120,7 +120,7 @@ func (f *following) serve(ctx context.Context, name string, definition *object, 
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, within(was))
+	waiting, cancel := context.WithTimeout(ctx, readyLimit(was))
 	defer cancel()
 	next.awaitReady(waiting) // until then its clients would be told to come back
 	if err := f.put(next, was); err != nil {
@@ -132,10 +132,10 @@ func (f *following) serve(ctx context.Context, name string, definition *object, 
 	return nil
 }
 
-// within returns how long a kind may take to read its objects in place of was, nil if that is not served.
-func within(was *openKind) time.Duration {
+// readyLimit returns how long a kind may take to read its objects that is to be served in place of was, nil for none.
+func readyLimit(was *openKind) time.Duration {
 	if was != nil && was.isReady() {
-		return replacedWithin
+		return changedWithin
 	}
 	return readyWithin
 }

@@ -32,9 +32,9 @@ func TestFollowing_WaitsForWhatIsServedMeanwhile(t *testing.T) {
 	refuses = true
 	refused, err := d.open(t.Context(), definedKind(gears(t), "gears.yaml"))
 	require.NoError(t, err)
-	require.Equal(t, replacedWithin, within(served))
-	require.Equal(t, readyWithin, within(refused))
-	require.Equal(t, readyWithin, within(nil))
+	require.Equal(t, changedWithin, readyLimit(served))
+	require.Equal(t, readyWithin, readyLimit(refused))
+	require.Equal(t, readyWithin, readyLimit(nil))
 	require.NoError(t, served.close())
 	require.NoError(t, refused.close())
 }

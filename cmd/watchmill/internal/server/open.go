@@ -44,7 +44,7 @@ func (k *openKind) awaitReady(ctx context.Context) {
 
 // isReady reports whether all versions have read their objects.
 func (k *openKind) isReady() bool {
-	return !slices.ContainsFunc(k.stores, func(s *registry.Store[object]) bool { return !s.Engine().Stats().Ready })
+	return !slices.ContainsFunc(k.stores, func(s *registry.Store[object]) bool { return !s.Engine().Readiness().Ready })
 }
 
 // close closes the stores, and then the storage.
