@@ -173,9 +173,10 @@ func (s *Server) change(without, with []Provider) error {
 // all have been read from storage, until one, or its storage, is closed. A kind that is added later, and
 // not read yet, leaves those before it usable.
 func (s *Server) unserved() string {
-	k := s.kinds.Load()
-	ended, closed, unread := k.unusable()
-	for s.kinds.Load() != k { // a kind that is not served any more may have been closed since
+	var k *kinds
+	var ended, closed []string
+	var unread int
+	for k != s.kinds.Load() { // else a kind that is not served any more may have been closed since
 		k = s.kinds.Load()
 		ended, closed, unread = k.unusable()
 	}

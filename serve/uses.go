@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -101,7 +100,7 @@ func (s *Server) leavingOf(of []Provider) (leaving []*uses, err error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	for _, p := range of {
-		if p != nil && !reflect.ValueOf(p).Comparable() {
+		if p != nil && !isSame(p, p) {
 			return nil, &engine.ConfigError{Field: "of", Problem: "has a Provider that cannot be compared, and so is never removed; give a pointer to it to Add and Remove, and here"}
 		}
 		if slices.ContainsFunc(s.kinds.Load().providers, func(served provided) bool { return isSame(p, served.by) }) {

@@ -20,18 +20,23 @@ import (
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
-// update writes the spec of another definition in place of the one of widgets, and waits until it
-// is in effect.
+// update is put for a bubble: it waits until the spec is in effect.
 func (c *cluster) update(code int, text string) answer {
+	c.t.Helper()
+	a := c.put(code, text)
+	synctest.Wait()
+	return a
+}
+
+// put writes the spec of another definition in place of the one of widgets.
+func (c *cluster) put(code int, text string) answer {
 	c.t.Helper()
 	o := &unstructured.Unstructured{}
 	require.NoError(c.t, o.UnmarshalJSON([]byte(text)))
 	o.SetResourceVersion(c.get(widgetsName).GetResourceVersion())
 	body, err := o.MarshalJSON()
 	require.NoError(c.t, err)
-	a := c.must(code, "PUT", definitionsPath+"/"+widgetsName, string(body))
-	synctest.Wait()
-	return a
+	return c.must(code, "PUT", definitionsPath+"/"+widgetsName, string(body))
 }
 
 func TestChange_ReplacesTheKindAndKeepsItsObjects(t *testing.T) {

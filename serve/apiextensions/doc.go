@@ -51,8 +51,8 @@
 // A changed definition replaces its kind as soon as the new one has read its objects. Requests that
 // have found the old one are answered by it, for up to a minute; then the watches of its objects end,
 // and clients start others. Over storage that takes more than twenty seconds to list, requests get 429
-// until the new kind has read its objects. All reads show the objects as the new schema has them at once, with its defaults, and
-// without the fields that it does not have.
+// until the new kind has read its objects. All reads show the objects as the new schema has them at
+// once, with its defaults, and without the fields that it does not have.
 //
 // No object is written for that. So revisions stay, and watches have no events of it. The next
 // write of an object, even one that changes nothing, stores it as the new schema has it.

@@ -66,13 +66,7 @@ func TestChange_NoRequestFails(t *testing.T) {
 	}
 	for i := range 20 {
 		name := fmt.Sprint("Column", i)
-		o := c.get(widgetsName)
-		spec := &unstructured.Unstructured{}
-		require.NoError(t, spec.UnmarshalJSON([]byte(definition("widgets", "Widget", withColumn(name)))))
-		o.Object["spec"] = spec.Object["spec"]
-		body, err := o.MarshalJSON()
-		require.NoError(t, err)
-		c.must(200, "PUT", definitionsPath+"/"+widgetsName, string(body))
+		c.put(200, definition("widgets", "Widget", withColumn(name)))
 		require.Eventually(t, func() bool { return c.hasColumn(widgetsPath, name) }, time.Minute, time.Millisecond)
 	}
 	close(stop)
