@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/bench"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/caughtup"
 )
 
 // BenchmarkLayout runs W1, W5 and W13 over the two ways in which an untyped core
@@ -92,7 +93,7 @@ func openBoxed(ctx context.Context, events int) (bench.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return boxedStore{engine: e}, e.WaitFor(ctx, 0)
+	return boxedStore{engine: e}, e.WaitReady(ctx)
 }
 
 func (s boxedStore) Write(ctx context.Context, o bench.Object) (uint64, error) {
@@ -113,7 +114,7 @@ func (s boxedStore) Watch(ctx context.Context, what bench.Selection, from uint64
 }
 
 func (s boxedStore) WaitFor(ctx context.Context, rev uint64) error {
-	return s.engine.WaitFor(ctx, engine.Revision(rev))
+	return caughtup.Wait(ctx, s.engine, engine.Revision(rev))
 }
 
 func (s boxedStore) Settle(context.Context) error { return nil }

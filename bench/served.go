@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/caughtup"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/serve"
@@ -97,7 +99,7 @@ func (s kindServer) Write(ctx context.Context, o Object) (uint64, error) {
 }
 
 func (s kindServer) WaitFor(ctx context.Context, rev uint64) error {
-	return caughtUp(ctx, s.pods.Engine(), rev)
+	return caughtup.Wait(ctx, s.pods.Engine(), engine.Revision(rev))
 }
 
 func (s kindServer) Handler() http.Handler { return s.Server }

@@ -2,11 +2,11 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/caughtup"
 )
 
 // NodeField and AppLabel are the names in selectors.
@@ -125,20 +125,7 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 func (s engineStore) WaitFor(ctx context.Context, rev uint64) error {
-	return caughtUp(ctx, s.Engine, rev)
-}
-
-// caughtUp waits until the cache of an engine has reached a revision, for as long as ctx lasts. [engine.Engine.WaitFor]
-// gives up after three seconds, for which a busy machine may stand still.
-func caughtUp[T any](ctx context.Context, e *engine.Engine[T], rev uint64) error {
-	for {
-		if err := e.WaitReady(ctx); err != nil {
-			return err
-		}
-		if err := e.WaitFor(ctx, engine.Revision(rev)); !errors.Is(err, engine.ErrFuture) && !errors.Is(err, engine.ErrNotReady) {
-			return err
-		}
-	}
+	return caughtup.Wait(ctx, s.Engine, engine.Revision(rev))
 }
 
 // selectors returns the selection as field and label selectors.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/caughtup"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/states"
@@ -35,7 +36,7 @@ func (r *run) afterLast(ctx context.Context) error {
 	}
 	h.start, h.noOps = written.changes, written.noOps
 	h.written.Store(int64(h.start))
-	return r.waitFor(ctx, newest)
+	return caughtup.Wait(ctx, r.engine, newest)
 }
 
 // checkStore refuses checkpoints of another storage.

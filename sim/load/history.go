@@ -14,6 +14,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/internal/caughtup"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/states"
 	"github.com/watchmill/watchmill/sim/scenario"
@@ -272,7 +273,7 @@ func (r *run) beforeFirst(ctx context.Context) (err error) {
 		return err
 	}
 	h.last = h.base
-	return r.waitFor(ctx, h.base)
+	return caughtup.Wait(ctx, r.engine, h.base)
 }
 
 // open brings the engine to the state before the first write, and makes the clients.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/caughtup"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
@@ -242,7 +243,7 @@ func (r *run) begin() {
 // their watches.
 func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
 	if newest, ok := r.ledger.Newest(); ok {
-		if err := r.waitFor(ctx, newest.Revision); err != nil && ctx.Err() == nil {
+		if err := caughtup.Wait(ctx, r.engine, newest.Revision); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("waiting for the engine to have the initial objects: %w", err)
 		}
 	}
@@ -257,19 +258,6 @@ func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
 	}
 	opening.Wait()
 	return nil
-}
-
-// waitFor waits until the engine has reached rev, however long that takes: Engine.WaitFor gives up
-// after a time, which a busy machine, or storage that is slow to list, may need.
-func (r *run) waitFor(ctx context.Context, rev engine.Revision) error {
-	for {
-		err := r.engine.WaitFor(ctx, rev)
-		notReady, is := errors.AsType[*engine.NotReadyError](err)
-		later := errors.Is(err, engine.ErrFuture) || is && !notReady.Final
-		if !later || ctx.Err() != nil {
-			return err
-		}
-	}
 }
 
 // watchFromStart waits for the watcher's start time and then runs it.
