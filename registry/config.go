@@ -29,6 +29,9 @@ type Config[T any] struct {
 	// since it passes writes on to a server with rules of its own; what its users may do is for
 	// Authorize of package serve.
 	Admit []Admitter
+	// ReadOnly: the resources of the store have the verbs get, list and watch alone, so that a server
+	// refuses every write of its clients. The program itself writes by the store as always.
+	ReadOnly bool
 	// Columns are those of tables, besides Name and Age.
 	Columns []Column[T]
 	// NoAge leaves Age out, unless it is one of Columns.

@@ -18,6 +18,7 @@ type core struct {
 	schema      json.RawMessage
 	fields      []string
 	hidesFields bool // Config.HiddenFields are set
+	readOnly    bool // for the users of Resources
 	// deprecated is the warning for clients.
 	deprecated string
 	// storageVersion is empty if the store is a replica.

@@ -138,9 +138,14 @@ type Stream interface {
 	Lag() uint64
 }
 
-// verbs returns the verbs of a kind or a subresource.
-func verbs(subresource string) []string {
-	if subresource != "" {
+// verbs returns the verbs of the kind or a subresource.
+func (c *core) verbs(subresource string) []string {
+	switch {
+	case c.readOnly && subresource != "":
+		return []string{"get"}
+	case c.readOnly:
+		return []string{"get", "list", "watch"}
+	case subresource != "":
 		return []string{"get", "patch", "update"}
 	}
 	return []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
@@ -172,7 +177,7 @@ type resource struct {
 
 func (r *resource) Info() *Info {
 	return &Info{
-		Kind: r.kind, Subresource: r.subresource, Verbs: verbs(r.subresource), Columns: r.columns, NoAge: r.noAge,
+		Kind: r.kind, Subresource: r.subresource, Verbs: r.verbs(r.subresource), Columns: r.columns, NoAge: r.noAge,
 		Schema: r.core.schema, Fields: r.fields, Decoders: r.decoders, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
 		Unstructured: r.unstructured,
 		Apply:        r.applies(), StrategicMerge: r.mergeObject, StorageVersion: r.storageVersion, Deprecated: r.deprecated,

@@ -259,7 +259,7 @@ type scaleResource struct{ resource }
 
 func (r *scaleResource) Info() *Info {
 	return &Info{
-		Kind: r.kind, Subresource: scaleSubresource, Object: scaleKind, Verbs: verbs(scaleSubresource), Columns: scaleColumns,
+		Kind: r.kind, Subresource: scaleSubresource, Object: scaleKind, Verbs: r.verbs(scaleSubresource), Columns: scaleColumns,
 		Schema: scaleSchema, Fields: r.fields, Decoders: r.decoders, Apply: r.applies(), StrategicMerge: r.mergeScale, Deprecated: r.deprecated,
 	}
 }

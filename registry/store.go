@@ -47,7 +47,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	f := formOf[T, P](&cfg)
 	c := &core{
 		form: f, admit: slices.Clone(cfg.Admit), schema: cfg.Schema, deprecated: cfg.Deprecated, storageVersion: cfg.storageVersion(),
-		fields: shownFields(&cfg), hidesFields: len(cfg.HiddenFields) > 0, decoders: maps.Clone(cfg.Decoders),
+		fields: shownFields(&cfg), hidesFields: len(cfg.HiddenFields) > 0, readOnly: cfg.ReadOnly, decoders: maps.Clone(cfg.Decoders),
 		engine: typedReads[T]{e}, uncached: cfg.Engine.NoCache, now: e.Host().Clock().Now,
 		storage: storageOf(e, f.schema, converts != nil), converts: converts, forwarder: forwarder,
 		applier: applier, mergeObject: mergeObject, mergeScale: mergeScale,

@@ -22,6 +22,8 @@ type Served struct {
 	// Schema is the kind's OpenAPI schema; nil if the server has none, or one that refers
 	// to others than that of metadata.
 	Schema json.RawMessage
+	// ReadOnly: the server takes no writes of its objects.
+	ReadOnly bool
 }
 
 // discoveryType asks for all groups in one document.
@@ -137,10 +139,13 @@ func kindsOf(group, version string, resources []discovered) []Served {
 		for _, sub := range r.Subresources {
 			k.Status = k.Status || sub.Subresource == "status"
 		}
-		kinds = append(kinds, Served{Kind: k})
+		kinds = append(kinds, Served{Kind: k, ReadOnly: !slices.ContainsFunc(r.Verbs, isWrite)})
 	}
 	return kinds
 }
+
+// isWrite reports whether a verb of a resource that can be listed and watched changes objects.
+func isWrite(verb string) bool { return !slices.Contains([]string{"get", "list", "watch"}, verb) }
 
 // addSchemas sets the schemas of kinds, which are of one version, from the server's OpenAPI
 // document of that.

@@ -34,6 +34,15 @@ func TestKinds_AreThoseThatAreServed(t *testing.T) {
 	require.Contains(t, string(kinds[0].Schema), `"size"`)
 }
 
+func TestKinds_TellWhichTakeNoWrites(t *testing.T) {
+	for _, readOnly := range []bool{false, true} {
+		origin := newServer(t, func(cfg *registry.Config[Widget]) { cfg.ReadOnly = readOnly })
+		kinds, err := remote.Kinds(t.Context(), remote.Config{URL: origin.url})
+		require.NoError(t, err)
+		require.Equal(t, readOnly, kinds[0].ReadOnly)
+	}
+}
+
 // A group prefers one version, which need not have all of its kinds.
 func TestKinds_AreOfEachVersionOfAGroup(t *testing.T) {
 	version := func(name string, resources ...string) string {

@@ -39,7 +39,7 @@ func (o *Options) originKinds(ctx context.Context, log *slog.Logger) ([]kind, er
 	}
 	var all []kind
 	for _, s := range served {
-		k := kind{versions: []registry.Config[object]{{Kind: s.Kind, Schema: s.Schema}}}
+		k := kind{versions: []registry.Config[object]{{Kind: s.Kind, Schema: s.Schema, ReadOnly: s.ReadOnly}}}
 		if definition := definitions[s.Kind.GroupResource().String()]; definition != nil {
 			if defined, err := originKind(definition); err == nil {
 				k = defined
