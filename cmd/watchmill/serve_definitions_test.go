@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
@@ -49,6 +50,28 @@ func TestServe_ClientsDefineKindsThatLast(t *testing.T) {
 	require.Equal(t, created, found)
 	stop()
 	require.Contains(t, out.text.String(), "\n  customresourcedefinitions.apiextensions.k8s.io/v1\n  gadgets.example.com/v1\n")
+}
+
+// Clients learn of a kind what discovery does not tell them, and wait until it is established. They cannot
+// change it: the server has it from its manifest.
+func TestServe_ShowsTheDefinitionsOfItsManifests(t *testing.T) {
+	const widgets = definitionsPath + "/widgets.example.com"
+	var identities []string
+	for range 2 {
+		url, stop := serving(t, server.Options{Data: "memory"})
+		code, text := call(t, "GET", url+widgets, "", "")
+		require.Equal(t, 200, code, text)
+		require.Contains(t, text, `"type":"Established"`)
+		o := &unstructured.Unstructured{}
+		require.NoError(t, o.UnmarshalJSON([]byte(text)))
+		identities = append(identities, string(o.GetUID()))
+		for _, write := range []string{"PUT", "DELETE", "APPLY"} {
+			code, refused := call(t, write, url+widgets+"?fieldManager=m", "", text)
+			require.Equal(t, 405, code, refused)
+		}
+		stop()
+	}
+	require.Equal(t, identities[0], identities[1], "replicas take another one for another kind")
 }
 
 // A client waits for its definition to be established, and is not told why it is not.

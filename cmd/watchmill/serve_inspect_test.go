@@ -32,8 +32,8 @@ func TestServe_ShowsItsEnginesOnAPage(t *testing.T) {
 	require.Equal(t, 200, code)
 	var state inspect.State
 	require.NoError(t, json.Unmarshal([]byte(text), &state))
-	require.Len(t, state.Engines, 2)
-	for i, name := range []string{"widgets.example.com", "widgets.example.com/v1beta1"} {
+	require.Len(t, state.Engines, 3)
+	for i, name := range []string{"customresourcedefinitions.apiextensions.k8s.io", "widgets.example.com", "widgets.example.com/v1beta1"} {
 		require.Equal(t, name, state.Engines[i].Name)
 		require.Equal(t, 1, state.Engines[i].Objects)
 	}

@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -248,6 +250,35 @@ func TestServe_AReplicaShowsAKindAsItIsDefinedNow(t *testing.T) {
 				require.Equal(t, 200, code, "%s: %s", url, answer)
 			}
 		}
+	}
+}
+
+// A server reads its manifests when it starts, and its replicas follow it.
+func TestServe_AReplicaFollowsTheManifestsOfItsOrigin(t *testing.T) {
+	manifest := filepath.Join(t.TempDir(), "gadgets.json")
+	start := func(definition string) (*httputil.ReverseProxy, func()) {
+		require.NoError(t, os.WriteFile(manifest, []byte(definition), 0o600))
+		origin, stop := serving(t, server.Options{Data: "memory", CRDs: []string{manifest}})
+		return proxyTo(t, origin), stop
+	}
+	var origin atomic.Pointer[httputil.ReverseProxy]
+	now, stop := start(shown)
+	origin.Store(now)
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { origin.Load().ServeHTTP(w, r) }))
+	defer between.Close()
+	replica, stopReplica := serving(t, server.Options{Data: "memory", Upstream: between.URL})
+	defer stopReplica()
+	awaitCached(t, replica)
+	columns, _, _ := table(t, replica+gadgetsPath)
+	require.Equal(t, []string{"Name", "Size"}, columns)
+
+	next, stopNext := start(strings.Replace(shown, `"Size"`, `"Width"`, 1))
+	defer stopNext()
+	origin.Store(next)
+	between.CloseClientConnections()
+	stop()
+	for !slices.Contains(columns, "Width") {
+		columns, _, _ = table(t, replica+gadgetsPath+cached)
 	}
 }
 

@@ -23,6 +23,9 @@ type Definition struct {
 	Kind registry.Kind
 	// Notes name the parts of the manifest that have no effect, a sentence each.
 	Notes []string
+	// Manifest is what [Parse] has read, and must not be changed; nil if [Define] has made d, and for the
+	// other versions.
+	Manifest *unstructured.Unstructured
 
 	others    []*Definition
 	unserved  bool // no version is served

@@ -174,6 +174,9 @@ func (o Options) Parse(in io.Reader) ([]*Definition, error) {
 		if err == nil {
 			err = document.checkRules(nil)
 		}
+		if err == nil {
+			d.Manifest, err = document.object()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -279,6 +282,12 @@ func (m *manifest) decode(text []byte) error {
 		return m.wrong(cmp.Or(mismatch.Field, "the document"), fmt.Sprintf("is of the type %s; give %s", shortened(mismatch.Value), kindName(mismatch.Type)))
 	}
 	return err
+}
+
+// object returns the whole manifest.
+func (m *manifest) object() (*unstructured.Unstructured, error) {
+	o := &unstructured.Unstructured{}
+	return o, kjson.UnmarshalCaseSensitivePreserveInts(m.text, &o.Object)
 }
 
 // kindName says in YAML's words what a Go type is decoded from.

@@ -68,11 +68,10 @@ func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
 	if d.cfg.Host, d.ownHost, err = ownhost.Of(cfg.Host); err != nil {
 		return nil, err
 	}
-	itself, err := crd.Parse(bytes.NewReader(manifest))
+	rules, err := kindOfDefinitions(cfg.reading())
 	if err != nil {
 		return nil, err
 	}
-	rules := configOf(itself[0], cfg.reading())
 	if d.objects, err = d.cfg.storage(ctx, rules.Kind.GroupResource().String(), registry.Schema(rules)); err != nil {
 		return nil, err
 	}
@@ -82,6 +81,15 @@ func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// kindOfDefinitions returns the configuration of the kind of definitions.
+func kindOfDefinitions(reading crd.Options) (registry.Config[object], error) {
+	itself, err := crd.Parse(bytes.NewReader(manifest))
+	if err != nil {
+		return registry.Config[object]{}, err
+	}
+	return configOf(itself[0], reading), nil
 }
 
 // Resources returns the kind of the definitions and its status, so that Definitions are a

@@ -23,6 +23,9 @@
 // Objects are in memory unless [Config].Storage opens other storage for them. Definitions are
 // kept there, too: the kinds come back when the program starts again.
 //
+// A program that serves kinds from manifests of its own, and lets clients define none, shows the manifests
+// by [NewStatic].
+//
 // # What of a definition is honoured
 //
 // A definition is honoured as package registry/crd honours a manifest. If it has parts that are

@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/apiextensions"
 )
@@ -102,4 +103,35 @@ func ExampleDefinitions_Store() {
 	// Output:
 	// <nil>
 	// 200
+}
+
+// A program that serves a kind by its manifest also shows the manifest.
+func ExampleNewStatic() {
+	ctx := context.Background()
+	defined, err := crd.Parse(strings.NewReader(lamps))
+	if err != nil {
+		log.Fatal(err)
+	}
+	lamp, err := registry.New(defined[0].Config())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lamp.Close()
+	definitions, err := apiextensions.NewStatic(ctx, apiextensions.StaticConfig{Manifests: []*unstructured.Unstructured{defined[0].Manifest}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer definitions.Close()
+	server, err := serve.New(serve.Config{Resources: []serve.Provider{lamp, definitions}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, httptest.NewRequest(method, "http://127.0.0.1/apis/apiextensions.k8s.io/v1/customresourcedefinitions/lamps.example.com", nil))
+		fmt.Println(w.Code)
+	}
+	// Output:
+	// 200
+	// 405
 }

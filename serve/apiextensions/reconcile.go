@@ -74,9 +74,7 @@ func (d *Definitions) serve(ctx context.Context, o *object, k *kind) error {
 		k = next
 	}
 	delete(d.refused, k.name)
-	err := d.setStatus(ctx, o, part(part(o.Object, "spec"), "names"),
-		condition{"NamesAccepted", true, "NoConflicts", "no conflicts found"},
-		condition{"Established", true, "InitialNamesAccepted", "the initial names have been accepted"})
+	err := d.setStatus(ctx, o, part(part(o.Object, "spec"), "names"), servedConditions...)
 	if err != nil || !k.frees {
 		return err
 	}

@@ -21,6 +21,12 @@ type condition struct {
 	reason, message string
 }
 
+// servedConditions are those of a definition whose kind is served as it is.
+var servedConditions = []condition{
+	{"NamesAccepted", true, "NoConflicts", "no conflicts found"},
+	{"Established", true, "InitialNamesAccepted", "the initial names have been accepted"},
+}
+
 // rewriteAfter is the time after which a server writes a status again that another writer has changed.
 // Servers that share storage would otherwise write as fast as they can if they disagree, as
 // servers of two releases may.
@@ -54,7 +60,7 @@ func (d *Definitions) setStatus(ctx context.Context, of *object, names map[strin
 			status = map[string]any{}
 		}
 		for _, c := range conditions {
-			d.setCondition(status, c)
+			setCondition(status, c, d.cfg.Host.Clock().Now())
 		}
 		if names != nil {
 			status["acceptedNames"] = runtime.DeepCopyJSONValue(names)
@@ -94,8 +100,8 @@ func orGone(err error) error {
 	return err
 }
 
-// setCondition sets one condition. Its time is that of the last change of what holds.
-func (d *Definitions) setCondition(status map[string]any, c condition) {
+// setCondition sets one condition. Its time is that of the last change of what holds, which is now for a new one.
+func setCondition(status map[string]any, c condition, now time.Time) {
 	value := "False"
 	if c.holds {
 		value = "True"
@@ -103,7 +109,7 @@ func (d *Definitions) setCondition(status map[string]any, c condition) {
 	all, _ := status["conditions"].([]any)
 	next := map[string]any{
 		"type": c.kind, "status": value, "reason": c.reason, "message": c.message,
-		"lastTransitionTime": d.cfg.Host.Clock().Now().UTC().Format(time.RFC3339),
+		"lastTransitionTime": now.UTC().Format(time.RFC3339),
 	}
 	for i, one := range all {
 		before, _ := one.(map[string]any)

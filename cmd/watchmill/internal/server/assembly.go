@@ -9,12 +9,14 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/inspect"
 	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/serve/apiextensions"
 )
 
 // assembly is a server with what it serves.
 type assembly struct {
 	data        *data
 	definitions *definitions
+	shown       *apiextensions.Static
 	following   *following
 	snapshots   *snapshots
 	audit       *auditLog
@@ -71,6 +73,12 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 		return a, err
 	}
 	cfg.Resources = append(cfg.Resources, a.definitions.providers()...)
+	if a.shown, err = o.shownDefinitions(ctx, kinds, a.host); err != nil {
+		return a, err
+	}
+	if a.shown != nil {
+		cfg.Resources = append(cfg.Resources, a.shown)
+	}
 	if a.server, err = serve.New(cfg); err != nil {
 		return a, err
 	}
@@ -100,6 +108,9 @@ func (a *assembly) openHost(o *Options, cfg engine.HostConfig) (err error) {
 // close closes what the server serves, each part before those that it uses.
 func (a *assembly) close() error {
 	err := errors.Join(a.definitions.closeSoon(), a.following.close())
+	if a.shown != nil {
+		err = errors.Join(err, a.shown.Close())
+	}
 	if a.data != nil {
 		err = errors.Join(err, a.data.close())
 	}

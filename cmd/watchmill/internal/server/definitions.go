@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/apiextensions"
 )
@@ -25,6 +26,19 @@ func (o *Options) definitions(ctx context.Context, d *data) (*definitions, error
 		return nil, err
 	}
 	return &definitions{opened}, nil
+}
+
+// shownDefinitions returns those of the kinds that the manifests define. There are none at a replica, which
+// has those of the server that it follows, and none where clients define kinds.
+func (o *Options) shownDefinitions(ctx context.Context, kinds []kind, host *engine.Host) (*apiextensions.Static, error) {
+	if o.AllowCRDs || o.Upstream != "" {
+		return nil, nil
+	}
+	cfg := apiextensions.StaticConfig{Host: host}
+	for _, k := range kinds {
+		cfg.Manifests = append(cfg.Manifests, k.definition)
+	}
+	return apiextensions.NewStatic(ctx, cfg)
 }
 
 // providers returns what the server is to serve of them.

@@ -5,6 +5,7 @@
 //	                                            │
 //	                              --data: memory, one file, or etcd
 //	                              --upstream: another server, of which this is a replica
+//	                  └──▶ apiextensions.Static: clients read the manifests
 //
 //	--allow-crds ──▶ apiextensions.Definitions: clients define other kinds in the same storage
 //	--upstream ──▶ following: serves the kinds that are defined there, as they come, change and go

@@ -25,10 +25,11 @@ type kind struct {
 	versions []registry.Config[object]
 	// manifest is the file that defines it, "" if the server that a replica follows does.
 	manifest string
+	// definition is what the manifest has or, for a replica, what the server that it follows has; nil if that
+	// has none of the kind.
+	definition *object
 	// notes describe the parts of the manifest that the server does not honour.
 	notes []string
-	// definition is that of the server that a replica follows, nil if that has none of the kind.
-	definition *object
 	// defines: the objects of the kind are those definitions, and the replica may read them.
 	defines bool
 }
@@ -92,7 +93,7 @@ func (k *kind) name() schema.GroupResource { return k.versions[0].Kind.GroupReso
 
 // definedKind returns the kind that a manifest defines, with server-side apply.
 func definedKind(d *crd.Definition, manifest string) kind {
-	k := kind{manifest: manifest, notes: d.Notes}
+	k := kind{manifest: manifest, definition: d.Manifest, notes: d.Notes}
 	for _, v := range d.Versions() {
 		cfg := v.Config()
 		cfg.Apply = apply.Versions(d.Schemas())
