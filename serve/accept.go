@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
 const (
@@ -124,6 +126,6 @@ func negotiate(r *http.Request, shapeOf func(*clause) (shape, bool)) (as shape, 
 			return s, c.lean(), nil
 		}
 	}
-	return 0, false, failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+	return 0, false, status.New(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"only the following media types are accepted: "+jsonType+", also as Table or PartialObjectMetadata of meta.k8s.io/v1; for watches "+sseType, 0)
 }

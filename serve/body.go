@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/serve/internal/status"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -38,7 +39,7 @@ func (c *call) skipBody() error {
 // body reads the request's body, whose media type must be among accepted.
 func (c *call) body(accepted ...string) (text []byte, media string, err error) {
 	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, "", failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		return nil, "", status.New(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			fmt.Sprintf("the body has the Content-Encoding %q: send it without one", encoding), 0)
 	}
 	media = accepted[0]
@@ -67,7 +68,7 @@ func (c *call) document() ([]byte, error) {
 		return nil, panicked
 	}
 	if err != nil {
-		return nil, badRequest("the body is not valid %s: %v", media, err)
+		return nil, status.BadRequest("the body is not valid %s: %v", media, err)
 	}
 	if most := c.limits.objectBytes(); int64(len(document)) > most { // a few bytes of protobuf may be many of JSON
 		return nil, &http.MaxBytesError{Limit: most}
@@ -76,6 +77,6 @@ func (c *call) document() ([]byte, error) {
 }
 
 func unsupportedMedia(what string, accepted []string) error {
-	return failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+	return status.New(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 		fmt.Sprintf("the body of the request was in an unknown format (%s) - accepted media types include: %s", what, strings.Join(accepted, ", ")), 0)
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
 // call is one request that is being served.
@@ -93,21 +94,21 @@ func (c *call) fail(err error) {
 		c.refused = LimitBody
 	}
 	c.leaveUnread()
-	status := statusOf(err, c.subject())
-	c.timedOut = status.Code == http.StatusGatewayTimeout && !errors.Is(err, engine.ErrFuture)
-	c.answerStatus(status)
+	st := status.Of(err, c.subject())
+	c.timedOut = st.Code == http.StatusGatewayTimeout && !errors.Is(err, engine.ErrFuture)
+	c.answerStatus(st)
 }
 
 // answerStatus answers with a Status, and with the warnings.
-func (c *call) answerStatus(status *metav1.Status) {
+func (c *call) answerStatus(st *metav1.Status) {
 	c.warnings.flush(c.w.Header())
-	writeStatus(c.w, status)
+	status.Write(c.w, st)
 }
 
 // subject is what an error of this call is about.
-func (c *call) subject() subject {
+func (c *call) subject() status.Subject {
 	acts := c.req.Verb == "create" && c.req.Subresource != ""
-	return subject{schema.GroupResource{Group: c.req.Group, Resource: c.req.Resource}, c.req.Name, c.req.Verb, acts}
+	return status.Subject{Resource: schema.GroupResource{Group: c.req.Group, Resource: c.req.Resource}, Name: c.req.Name, Verb: c.req.Verb, Acts: acts}
 }
 
 // serve answers the request, except for the events of a watch. Its steps return before the next
@@ -132,7 +133,7 @@ func (c *call) serve() {
 
 // logFault logs the error of a request that is a failure of the server or of its storage.
 func (c *call) logFault(err error) {
-	code := statusErrorOf(err, c.subject()).ErrStatus.Code
+	code := status.ErrorOf(err, c.subject()).ErrStatus.Code
 	if code == http.StatusGatewayTimeout && c.hung(err) || code >= 500 && code != http.StatusGatewayTimeout {
 		c.faults.log(c.log, "a request failed", "verb", c.req.Verb, "path", c.req.Path, "code", code, "error", err)
 	}
@@ -213,7 +214,7 @@ func (c *call) allow(req *Request) error {
 	}
 	if err := c.cfg.Authorize(c.withUser(c.r.Context()), c.user, req); err != nil {
 		about := c.subject()
-		return apierrors.NewForbidden(about.resource, about.name, err)
+		return apierrors.NewForbidden(about.Resource, about.Name, err)
 	}
 	return nil
 }
@@ -230,7 +231,7 @@ func (c *call) route() error {
 	case !c.req.IsResource():
 		return c.kinds.Load().documents().serve(c)
 	case c.resource == nil:
-		return notServed()
+		return status.NotServed()
 	}
 	if c.info.Deprecated != "" {
 		c.warnings.add(c.info.Deprecated)
@@ -276,7 +277,7 @@ func (c *call) timeLimit() (time.Duration, error) {
 	asked, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, badRequest("invalid timeout specified in the request URL: %q is not a duration such as 5s", text)
+		return 0, status.BadRequest("invalid timeout specified in the request URL: %q is not a duration such as 5s", text)
 	case asked > 0:
 		limit = min(limit, asked)
 	}
@@ -310,9 +311,9 @@ func (c *call) checkScope() error {
 	creates, onOne := c.req.Verb == "create", !c.req.selects()
 	switch {
 	case c.info.Kind.ClusterScoped && c.req.Namespace != "":
-		return notServed()
+		return status.NotServed()
 	case c.ofAllNamespaces() && onOne && c.req.Name != "":
-		return notServed()
+		return status.NotServed()
 	case !slices.Contains(c.info.Verbs, c.req.Verb):
 		return methodNotAllowed(c)
 	case c.ofAllNamespaces() && !c.req.reads():

@@ -15,6 +15,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
 // delete deletes an object, or marks it.
@@ -74,10 +75,10 @@ func (c *call) deleteOptions() (registry.DeleteOptions, error) {
 	var given metav1.DeleteOptions
 	if len(body) > 0 {
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &given); err != nil {
-			return registry.DeleteOptions{}, badRequest("the body is not valid DeleteOptions: %v", err)
+			return registry.DeleteOptions{}, status.BadRequest("the body is not valid DeleteOptions: %v", err)
 		}
 		if given.Kind != "" && given.Kind != "DeleteOptions" {
-			return registry.DeleteOptions{}, badRequest("the body is a %s, not DeleteOptions", given.Kind)
+			return registry.DeleteOptions{}, status.BadRequest("the body is a %s, not DeleteOptions", given.Kind)
 		}
 	} else if err := c.deleteQuery(&given); err != nil {
 		return registry.DeleteOptions{}, err
@@ -90,7 +91,7 @@ func (c *call) deleteQuery(o *metav1.DeleteOptions) error {
 	if text := c.req.query.Get("gracePeriodSeconds"); text != "" {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return badRequest("gracePeriodSeconds is %q: give a number of seconds", text)
+			return status.BadRequest("gracePeriodSeconds is %q: give a number of seconds", text)
 		}
 		o.GracePeriodSeconds = &seconds
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve/internal/catalog"
+	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
 // documents are the answers besides the resources: the catalog, the version, and the list of paths.
@@ -77,7 +78,7 @@ func (d *documents) serve(c *call) error {
 	case doc == nil && ofHealth: // health has answered the methods that there are
 		return methodNotAllowed(c)
 	case doc == nil:
-		return notServed()
+		return status.NotServed()
 	case c.r.Method != http.MethodGet && c.r.Method != http.MethodHead:
 		return methodNotAllowed(c)
 	}

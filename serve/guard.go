@@ -7,12 +7,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
 // guard refuses requests that a foreign web page could make a browser send.
 func (c *call) guard() error {
 	if !c.knownHost(c.r.Host) {
-		return badRequest("the host %q is not served: call the server by its address, or add the name to those of the server (serve.Config.Hosts, or watchmill serve --host)", c.r.Host)
+		return status.BadRequest("the host %q is not served: call the server by its address, or add the name to those of the server (serve.Config.Hosts, or watchmill serve --host)", c.r.Host)
 	}
 	if err := c.origins.Check(c.r); err != nil {
 		return apierrors.NewForbidden(schema.GroupResource{}, "", err)

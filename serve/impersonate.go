@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
 // The headers by which a client asks to act as a user. The key of a value of Extra is the rest
@@ -73,7 +75,7 @@ func impersonated(h http.Header, names []string) (u User, err error) {
 	for _, name := range names {
 		values := h[name]
 		if slices.Contains(values, "") {
-			return u, badRequest("the header %s is empty", name)
+			return u, status.BadRequest("the header %s is empty", name)
 		}
 		key, isExtra := strings.CutPrefix(name, impersonateExtra)
 		switch {
@@ -86,11 +88,11 @@ func impersonated(h http.Header, names []string) (u User, err error) {
 		case isExtra && key != "":
 			addExtra(&u, key, values)
 		default:
-			return u, badRequest("the header %s is unknown or given twice: impersonate a user by one Impersonate-User, at most one -Uid, and any -Group and -Extra-KEY", name)
+			return u, status.BadRequest("the header %s is unknown or given twice: impersonate a user by one Impersonate-User, at most one -Uid, and any -Group and -Extra-KEY", name)
 		}
 	}
 	if u.Name == "" {
-		return u, badRequest("%s asks for impersonation without a user: give Impersonate-User, too", strings.Join(names, ", "))
+		return u, status.BadRequest("%s asks for impersonation without a user: give Impersonate-User, too", strings.Join(names, ", "))
 	}
 	return u, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/watchmill/watchmill/serve/internal/status"
 	"github.com/watchmill/watchmill/serve/internal/transport"
 )
 
@@ -136,7 +137,7 @@ const (
 // refuse returns the 429 for a request above a limit.
 func (c *call) refuse(by Limit, message string) error {
 	c.refused = by
-	return tooMany(message)
+	return status.TooMany(message)
 }
 
 // refuseDraining returns the 429 for a request to a server that shuts down.

@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
 // verbMethods are the methods of the verbs, of a whole resource and of one object.
@@ -20,10 +22,10 @@ var (
 // header Allow.
 func methodNotAllowed(c *call) error {
 	c.w.Header().Set("Allow", c.allowed())
-	if about := c.subject(); about.resource.Resource != "" {
-		return apierrors.NewMethodNotSupported(about.resource, strings.ToLower(c.r.Method))
+	if about := c.subject(); about.Resource.Resource != "" {
+		return apierrors.NewMethodNotSupported(about.Resource, strings.ToLower(c.r.Method))
 	}
-	return failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+	return status.New(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
 		fmt.Sprintf("%s is not supported on %s: send GET or HEAD", c.r.Method, c.req.Path), 0)
 }
 

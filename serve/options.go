@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
 // Bounds of selectors.
@@ -82,13 +83,13 @@ func (o *listOptions) parseNumbers(c *call) error {
 	}
 	if text := q.Get("limit"); text != "" {
 		if o.limit, err = strconv.Atoi(text); err != nil || o.limit < 0 {
-			return badRequest("limit is %q: give a number of objects", text)
+			return status.BadRequest("limit is %q: give a number of objects", text)
 		}
 	}
 	if text := q.Get("timeoutSeconds"); text != "" {
 		seconds, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || seconds < 0 {
-			return badRequest("timeoutSeconds is %q: give a number of seconds", text)
+			return status.BadRequest("timeoutSeconds is %q: give a number of seconds", text)
 		}
 		o.timeout = time.Duration(seconds) * time.Second
 	}
@@ -102,7 +103,7 @@ func parseRevision(version string) (engine.Revision, error) {
 	}
 	rev, err := strconv.ParseUint(version, 10, 64)
 	if err != nil || version[0] == '0' {
-		return 0, badRequest("resourceVersion is %q: give one that the server has returned, or 0", version)
+		return 0, status.BadRequest("resourceVersion is %q: give one that the server has returned, or 0", version)
 	}
 	return engine.Revision(rev), nil
 }
@@ -143,18 +144,18 @@ func (o *listOptions) contradictions(watch bool) (wrong field.ErrorList) {
 // parseSelectors reads the selectors, and narrows the keys by what they fix.
 func (o *listOptions) parseSelectors(c *call) error {
 	if len(o.labelsAsGiven) > maxSelectorBytes || len(o.fieldsAsGiven) > maxSelectorBytes {
-		return badRequest("a selector is longer than %d bytes: shorten it", maxSelectorBytes)
+		return status.BadRequest("a selector is longer than %d bytes: shorten it", maxSelectorBytes)
 	}
 	var err error
 	if o.labels, err = labels.Parse(o.labelsAsGiven); err != nil {
-		return badRequest("labelSelector does not parse: %v", err)
+		return status.BadRequest("labelSelector does not parse: %v", err)
 	}
 	if o.fields, err = fields.ParseSelector(o.fieldsAsGiven); err != nil {
-		return badRequest("fieldSelector does not parse: %v", err)
+		return status.BadRequest("fieldSelector does not parse: %v", err)
 	}
 	requirements, _ := o.labels.Requirements()
 	if len(requirements)+len(o.fields.Requirements()) > maxRequirements {
-		return badRequest("the selectors have more than %d requirements: send fewer", maxRequirements)
+		return status.BadRequest("the selectors have more than %d requirements: send fewer", maxRequirements)
 	}
 	o.narrow(c)
 	return nil
@@ -201,7 +202,7 @@ func (o *listOptions) forList(c *call) (engine.ListOptions, error) {
 		return opts, nil
 	}
 	if o.version != "" && o.version != "0" {
-		return opts, badRequest("resourceVersion cannot be given together with continue, which holds it already")
+		return opts, status.BadRequest("resourceVersion cannot be given together with continue, which holds it already")
 	}
 	var err error
 	opts.Read = engine.Latest()
@@ -237,7 +238,7 @@ func sealToken(next string, fingerprint uint64) string {
 // openToken returns the engine's token.
 func openToken(sealed string, fingerprint uint64) (string, error) {
 	refused := func(why string) (string, error) {
-		return "", badRequest("the continue token %s: list again without one", why)
+		return "", status.BadRequest("the continue token %s: list again without one", why)
 	}
 	text, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(sealed, "="))
 	if err != nil {

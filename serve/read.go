@@ -15,6 +15,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/status"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -122,7 +123,7 @@ func offerRest(err error, fingerprint uint64) error {
 	if !is {
 		return err
 	}
-	s := expiredStatus(err)
+	s := status.Expired(err)
 	s.ErrStatus.Continue = sealToken(expired.Continue, fingerprint)
 	return s
 }

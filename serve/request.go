@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
 // Request is what a request asks for, in the form that authorisation and audit use.
@@ -42,7 +44,7 @@ func parse(r *http.Request) (*Request, error) {
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, badRequest("the query does not parse: %v", err)
+		return nil, status.BadRequest("the query does not parse: %v", err)
 	}
 	path := "/" + strings.Join(segments, "/")
 	if path == r.URL.Path {
@@ -68,7 +70,7 @@ func (r *Request) parseResource(method string, rest []string) error {
 		r.Namespace, rest = rest[1], rest[2:]
 	}
 	if len(rest) > 3 || olderWatch && len(rest) > 2 {
-		return notServed()
+		return status.NotServed()
 	}
 	rest = append(rest, "", "")
 	r.Resource, r.Name, r.Subresource = rest[0], rest[1], rest[2]
@@ -128,7 +130,7 @@ func split(escaped string) ([]string, error) {
 	for i, s := range segments {
 		decoded, err := url.PathUnescape(s)
 		if err != nil || decoded == "" || decoded == "." || decoded == ".." || strings.ContainsAny(decoded, "/%\\\x00") {
-			return nil, badRequest("the path segment %q is not allowed: it must not be empty, . or .., or contain a slash, a backslash or a percent sign", s)
+			return nil, status.BadRequest("the path segment %q is not allowed: it must not be empty, . or .., or contain a slash, a backslash or a percent sign", s)
 		}
 		segments[i] = decoded
 	}

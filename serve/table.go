@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/status"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -30,7 +31,7 @@ func (c *call) tableOf() (*tableOf, error) {
 		t.include = metav1.IncludeMetadata
 	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
 	default:
-		return nil, badRequest("includeObject is %q: give None, Metadata or Object", t.include)
+		return nil, status.BadRequest("includeObject is %q: give None, Metadata or Object", t.include)
 	}
 	return t, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/status"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -330,28 +331,28 @@ func (w *watching) end(err error) {
 		w.messages.goingAway = errors.Is(err, errShuttingDown)
 	}
 	w.extend() // for the end of the answer, too, which net/http sends
-	if status := w.endStatus(err); status != nil {
-		w.sendError(status)
+	if why := w.endStatus(err); why != nil {
+		w.sendError(why)
 	}
 	w.flush()
 }
 
 // endStatus returns what the client is to react to, nil if the stream just ends.
-func (w *watching) endStatus(err error) *statusError {
+func (w *watching) endStatus(err error) *status.Error {
 	switch {
 	case w.initial:
 		// The informers of client-go answer any other status with a storm of requests.
-		return tooMany("the watch ended before its initial state was complete: " + err.Error())
+		return status.TooMany("the watch ended before its initial state was complete: " + err.Error())
 	case errors.Is(err, engine.ErrDeadline), errors.Is(err, errShuttingDown), errors.Is(err, engine.ErrEngineClosed), errors.Is(err, engine.ErrStopped):
 		return nil
 	}
 	w.c.logFault(err)
-	return statusErrorOf(err, w.c.subject())
+	return status.ErrorOf(err, w.c.subject())
 }
 
 // sendError writes an ERROR event.
-func (w *watching) sendError(status *statusError) {
-	text, err := json.Marshal(statusOf(status, w.c.subject()))
+func (w *watching) sendError(why *status.Error) {
+	text, err := json.Marshal(status.Of(why, w.c.subject()))
 	if err != nil {
 		return // cannot happen: a Status is strings and numbers
 	}

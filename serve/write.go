@@ -20,6 +20,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
 const (
@@ -114,7 +115,7 @@ func (c *call) create(ctx context.Context) error {
 // text says so in the words of Kubernetes, from which clients conclude that the name is going to be free.
 func (c *call) notCreated(ctx context.Context, err error) error {
 	const why = "object is being deleted: "
-	s := statusErrorOf(err, c.subject())
+	s := status.ErrorOf(err, c.subject())
 	if s.ErrStatus.Reason != metav1.StatusReasonAlreadyExists || c.req.Name == "" || c.req.Subresource != "" || strings.HasPrefix(s.ErrStatus.Message, why) {
 		return err
 	}
@@ -245,7 +246,7 @@ func unfit(err error) error {
 	if !is || bad.Cause == nil || errors.As(err, new(*registry.AdmissionError)) {
 		return err
 	}
-	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), field.OmitValueType{}, cut(bad.Reason))})
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), field.OmitValueType{}, status.Cut(bad.Reason))})
 }
 
 // answerChanged answers with what an update or an apply has returned.
