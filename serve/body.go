@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/status"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -58,7 +59,7 @@ func (c *call) body(accepted ...string) (text []byte, media string, err error) {
 // document reads the request's body as JSON, from any media type that the kind decodes.
 func (c *call) document() ([]byte, error) {
 	decoders := c.info.Decoders
-	text, media, err := c.body(append([]string{jsonType}, slices.Sorted(maps.Keys(decoders))...)...)
+	text, media, err := c.body(append([]string{accept.JSON}, slices.Sorted(maps.Keys(decoders))...)...)
 	decode := decoders[media]
 	if err != nil || decode == nil || len(text) == 0 {
 		return text, err

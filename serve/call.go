@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
@@ -37,7 +38,7 @@ type call struct {
 
 	slow     *list.Element // among the slow calls, nil if it is not there
 	place    place         // only inFlight reads and changes it
-	shape    shape
+	shape    accept.Shape
 	lean     bool // objects are sent without managed fields
 	upgrades bool // the client asks for a WebSocket
 	aborted  bool
@@ -239,7 +240,7 @@ func (c *call) route() error {
 	if err := c.checkScope(); err != nil {
 		return err
 	}
-	if c.shape, c.lean, err = negotiate(c.r, c.shapes()); err != nil {
+	if err := c.negotiate(); err != nil {
 		return err
 	}
 	if c.req.Verb == "watch" {
@@ -251,12 +252,14 @@ func (c *call) route() error {
 	return c.serveVerb(c.withUser(ctx))
 }
 
-// shapes returns the function that finds the shape which a clause asks for.
-func (c *call) shapes() func(*clause) (shape, bool) {
+// negotiate finds the form of objects that the client prefers.
+func (c *call) negotiate() (err error) {
 	if c.req.Verb == "watch" {
-		return (*clause).watchShape
+		c.shape, c.lean, err = accept.Watch(c.r)
+	} else {
+		c.shape, c.lean, err = accept.Objects(c.r)
 	}
-	return (*clause).objectShape
+	return err
 }
 
 // timeLimit returns how long the request may take: what the server allows, or less if the

@@ -2,10 +2,7 @@ package serve
 
 import (
 	"compress/gzip"
-	"net/http"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -102,17 +99,3 @@ func (p *packing) release() {
 type sender struct{ to *response }
 
 func (s sender) Write(text []byte) (int, error) { return s.to.send(text) }
-
-// acceptsGzip reports whether a client takes compressed answers.
-func acceptsGzip(h http.Header) bool {
-	for one := range strings.SplitSeq(strings.Join(h.Values("Accept-Encoding"), ","), ",") {
-		coding, quality, weighted := strings.Cut(one, ";")
-		if !strings.EqualFold(strings.TrimSpace(coding), "gzip") {
-			continue
-		}
-		_, q, _ := strings.Cut(quality, "=")
-		n, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
-		return !weighted || err == nil && n > 0
-	}
-	return false
-}

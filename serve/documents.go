@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/catalog"
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
@@ -22,8 +23,8 @@ func newDocuments(of []*served, cfg *Config) *documents {
 		resources = append(resources, r.info)
 	}
 	d := &documents{catalog.New(resources, ProtocolVersion)}
-	d.ByPath["/version"] = catalog.NewDocument(versionInfo(cfg.Version), jsonType)
-	d.ByPath["/"] = catalog.NewDocument(map[string][]string{"paths": d.paths(cfg.Checks)}, jsonType)
+	d.ByPath["/version"] = catalog.NewDocument(versionInfo(cfg.Version), accept.JSON)
+	d.ByPath["/"] = catalog.NewDocument(map[string][]string{"paths": d.paths(cfg.Checks)}, accept.JSON)
 	return d
 }
 
@@ -49,11 +50,11 @@ func (d *documents) paths(checks []Check) []string {
 func (d *documents) find(c *call) (*catalog.Document, error) {
 	if agg := d.Aggregated[c.req.Path]; agg != nil {
 		c.w.Header().Add("Vary", "Accept")
-		s, _, err := negotiate(c.r, (*clause).discoveryShape)
+		aggregated, err := accept.Aggregated(c.r)
 		if err != nil {
 			return nil, err
 		}
-		if s == aggregated {
+		if aggregated {
 			return agg, nil
 		}
 	}

@@ -11,8 +11,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -35,7 +37,7 @@ type encodings struct {
 // managed fields.
 type encodable struct {
 	item  registry.Item
-	shape shape
+	shape accept.Shape
 	lean  bool
 }
 
@@ -78,7 +80,7 @@ func (e *encodings) forRead(state encodable) ([]byte, error) {
 // entry returns the entry of a state. If there is none, it makes one, whose bytes have yet to be
 // made, or returns nil if the cache has most bytes or more.
 func (e *encodings) entry(state encodable, most int) *encoding {
-	if state.shape == partial {
+	if state.shape == accept.Partial {
 		return entryOf(e, e.partials, partialKey{state.item.Weak(), state.item.Kind(), state.lean}, most)
 	}
 	return entryOf(e, e.wholes, state, most)
@@ -149,7 +151,7 @@ func (e *encodings) stats() (hits, misses uint64, bytes int) {
 func (s encodable) encode() (text []byte, err error) {
 	panicked := usercode.Call("MarshalJSON", s.item.Key(), func() {
 		switch {
-		case s.shape == partial:
+		case s.shape == accept.Partial:
 			text, err = encodePartial(s.item, s.lean)
 		case s.lean:
 			text, err = s.item.LeanJSON()
@@ -166,7 +168,7 @@ func (s encodable) encode() (text []byte, err error) {
 // The kind and the version of an item's metadata.
 const (
 	partialKind    = "PartialObjectMetadata"
-	partialVersion = metaGroup + "/v1"
+	partialVersion = metav1.GroupName + "/v1"
 )
 
 // encodePartial returns an item's metadata as a PartialObjectMetadata, without managed

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -33,8 +34,8 @@ type frames struct {
 func (f *frames) event(item registry.Item) ([]byte, error) {
 	if f.table == nil {
 		shape := f.c.shape
-		if shape == sse {
-			shape = whole
+		if shape == accept.Events {
+			shape = accept.Whole
 		}
 		return f.c.encodings.forEvent(encodable{item, shape, f.c.lean})
 	}
@@ -55,7 +56,7 @@ func (f *frames) single(version string, row []byte) ([]byte, error) {
 // needs little stack: the bookmark that begins a quiet watch is the deepest call of many.
 func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 	apiVersion, name := f.c.info.Kind.GroupVersionKind().ToAPIVersionAndKind()
-	if f.c.shape == partial || f.table != nil {
+	if f.c.shape == accept.Partial || f.table != nil {
 		apiVersion, name = partialVersion, partialKind
 	}
 	version := ev.Revision.String()
@@ -82,7 +83,7 @@ func (f *frames) send(eventType string, object []byte, revision engine.Revision)
 	switch {
 	case f.messages != nil:
 		f.messages.send(eventType, object)
-	case f.c.shape == sse:
+	case f.c.shape == accept.Events:
 		f.serverSentEvent(eventType, object, revision)
 	default:
 		f.line(eventType, object)
@@ -145,7 +146,7 @@ var (
 func (f *frames) keepAlive(revision engine.Revision) {
 	switch {
 	case f.messages != nil:
-	case f.c.shape == sse:
+	case f.c.shape == accept.Events:
 		f.c.write(append(appendID(make([]byte, 0, 32), revision), newline...))
 	default:
 		f.c.write(newline)

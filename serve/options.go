@@ -69,7 +69,7 @@ func (c *call) listOptions() (*listOptions, error) {
 		return nil, err
 	}
 	if wrong := o.contradictions(c.req.Verb == "watch"); len(wrong) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metaGroup, Kind: "ListOptions"}, "", wrong)
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", wrong)
 	}
 	return o, o.parseSelectors(c)
 }
@@ -267,6 +267,6 @@ func (c *call) checkDryRun(values []string) (bool, error) {
 // invalidOption is the answer to a write option that is wrong.
 func (c *call) invalidOption(wrong *field.Error) error {
 	kinds := map[string]string{"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
-	kind := schema.GroupKind{Group: metaGroup, Kind: cmp.Or(kinds[c.req.Verb], "DeleteOptions")}
+	kind := schema.GroupKind{Group: metav1.GroupName, Kind: cmp.Or(kinds[c.req.Verb], "DeleteOptions")}
 	return apierrors.NewInvalid(kind, "", field.ErrorList{wrong})
 }

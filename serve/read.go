@@ -15,6 +15,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/status"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -38,7 +39,7 @@ func (c *call) answer(code int, item registry.Item) error {
 	var text []byte
 	var err error
 	switch state := (encodable{item, c.shape, c.lean}); {
-	case c.shape.isTable():
+	case c.shape.IsTable():
 		text, err = c.asTable(item)
 	case item.Revision() == 0: // it is not stored, so no other request has it
 		text, err = state.encode()
@@ -73,14 +74,14 @@ func (c *call) asTable(item registry.Item) ([]byte, error) {
 
 // begin sends the header of an answer in JSON.
 func (c *call) begin(code int) {
-	c.w.Header().Set("Content-Type", jsonType)
+	c.w.Header().Set("Content-Type", accept.JSON)
 	c.warnings.flush(c.w.Header())
 	if c.compress == nil {
 		c.w.WriteHeader(code)
 		return
 	}
 	c.w.Header().Add("Vary", "Accept-Encoding")
-	if acceptsGzip(c.r.Header) {
+	if accept.Gzip(c.r.Header) {
 		c.w.beginPacked(code, c.compress)
 	} else {
 		c.w.WriteHeader(code)
@@ -182,14 +183,14 @@ func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
 // listForm returns the beginning of a list, and the function that encodes its items.
 func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry.Item) ([]byte, error), err error) {
 	switch c.shape {
-	case table, betaTable:
+	case accept.Table, accept.BetaTable:
 		t, err := c.tableOf()
 		if err != nil {
 			return nil, nil, err
 		}
 		head, err = t.head(meta, true)
 		return head, t.row, err
-	case partial:
+	case accept.Partial:
 		head, err = listHead(partialVersion, partialKind+"List", meta)
 		return head, c.listItem(partialVersion, partialKind), err
 	}

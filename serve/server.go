@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -71,7 +72,7 @@ func New(cfg Config) (*Server, error) {
 var (
 	notCached  = []string{"no-cache, private"}
 	notSniffed = []string{"nosniff"}
-	asJSON     = []string{jsonType}
+	asJSON     = []string{accept.JSON}
 )
 
 // ServeHTTP serves one request. A panic in functions of the kind, and in those that decide about

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/status"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -25,7 +26,7 @@ type tableOf struct {
 
 // tableOf reads which parts of the objects the client asks for in the rows.
 func (c *call) tableOf() (*tableOf, error) {
-	t := &tableOf{c.Server, c.info, metav1.IncludeObjectPolicy(c.req.query.Get("includeObject")), c.lean, c.shape == betaTable}
+	t := &tableOf{c.Server, c.info, metav1.IncludeObjectPolicy(c.req.query.Get("includeObject")), c.lean, c.shape == accept.BetaTable}
 	switch t.include {
 	case "":
 		t.include = metav1.IncludeMetadata
@@ -83,9 +84,9 @@ func (t *tableOf) row(item registry.Item) ([]byte, error) {
 func (t *tableOf) object(item registry.Item) ([]byte, error) {
 	switch t.include {
 	case metav1.IncludeObject:
-		return t.encodings.forRead(encodable{item, whole, t.lean})
+		return t.encodings.forRead(encodable{item, accept.Whole, t.lean})
 	case metav1.IncludeMetadata:
-		return t.encodings.forRead(encodable{item, partial, t.lean})
+		return t.encodings.forRead(encodable{item, accept.Partial, t.lean})
 	}
 	return []byte("null"), nil
 }
@@ -104,9 +105,9 @@ func (t *tableOf) head(list metav1.ListMeta, withColumns bool) ([]byte, error) {
 		APIVersion string                         `json:"apiVersion"`
 		Metadata   metav1.ListMeta                `json:"metadata"`
 		Columns    []metav1.TableColumnDefinition `json:"columnDefinitions"`
-	}{"Table", metaGroup + "/v1", list, nil}
+	}{"Table", metav1.GroupName + "/v1", list, nil}
 	if t.beta {
-		table.APIVersion = metaGroup + "/v1beta1"
+		table.APIVersion = metav1.GroupName + "/v1beta1"
 	}
 	if withColumns {
 		table.Columns = t.columns()
