@@ -38,7 +38,7 @@ func (f *inFlight) arrived(c *call, why error) error {
 	defer f.mu.Unlock()
 	switch {
 	case c.slow == nil:
-		if !c.w.ofStream {
+		if !c.w.OfStream() {
 			c.w.Header().Set("Connection", "close") // nothing more can be read from it
 		}
 		return c.refuse(LimitBodies, "the body has given way to others since it arrived too slowly: the server reads only so many at a time")
@@ -74,7 +74,7 @@ func (c *call) readBody() ([]byte, error) {
 // leaveUnread gives up the place of a write that fails before its body was read. Over HTTP/1.1
 // net/http reads that when the answer begins, for as long as it may take to arrive.
 func (c *call) leaveUnread() {
-	if c.w.ofStream || c.allRead || !c.hasBody() || c.place != writePlace {
+	if c.w.OfStream() || c.allRead || !c.hasBody() || c.place != writePlace {
 		return
 	}
 	refused := c.refused

@@ -8,7 +8,7 @@ import (
 // mayWatch reports whether the request is over HTTP/2 and may be a watch. Requests that only
 // have the word in their query or path are served aside, too, which changes nothing for them.
 func (c *call) mayWatch() bool {
-	return c.w.ofStream && (strings.Contains(c.r.URL.RawQuery, "watch") || strings.Contains(c.r.URL.Path, "/watch/"))
+	return c.w.OfStream() && (strings.Contains(c.r.URL.RawQuery, "watch") || strings.Contains(c.r.URL.Path, "/watch/"))
 }
 
 // serveAside is serve on a goroutine that ends with it:

@@ -43,7 +43,7 @@ func (c *call) audit() {
 
 // audited returns the call as the audit receives it.
 func (c *call) audited() Audited {
-	a := Audited{User: c.user, Request: c.req, From: c.r.RemoteAddr, Code: c.w.code, Began: c.began, Took: time.Since(c.began), End: c.end}
+	a := Audited{User: c.user, Request: c.req, From: c.r.RemoteAddr, Code: c.w.Code(), Began: c.began, Took: time.Since(c.began), End: c.end}
 	if c.sender != nil {
 		a.User, a.Impersonated = *c.sender, &c.user
 	}

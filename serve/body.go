@@ -30,7 +30,7 @@ func (c *call) mustArrive() {
 // skipBody reads the body of a request that needs none. Over HTTP/1.1 net/http would read it when
 // the answer begins: the request would have its place for as long as the client sends nothing.
 func (c *call) skipBody() error {
-	if c.w.ofStream || !c.hasBody() {
+	if c.w.OfStream() || !c.hasBody() {
 		return nil
 	}
 	_, err := io.Copy(io.Discard, http.MaxBytesReader(c.w, c.read, c.limits.BodyBytes))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/serve/internal/accept"
+	"github.com/watchmill/watchmill/serve/internal/answer"
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
@@ -24,12 +25,12 @@ import (
 type call struct {
 	*Server
 	*served  // the resource, or notFound
-	w        *response
+	w        *answer.Writer
 	r        *http.Request
 	req      *Request
 	user     User  // the one whose rights and limits apply
 	sender   *User // the one that impersonates user; nil if user has sent the request itself
-	warnings warnings
+	warnings answer.Warnings
 	end      error     // of a watch
 	watching *watching // nil unless the request is a watch
 	began    time.Time
@@ -79,7 +80,7 @@ func (c *call) contain(returned *bool) {
 	}
 	id := rand.String(8)
 	c.log.Error("a request panicked", "id", id, "path", c.req.Path, "panic", failure, "stack", string(debug.Stack()))
-	if c.w.code != 0 {
+	if c.w.Code() != 0 {
 		c.aborted = true
 		panic(http.ErrAbortHandler) // so that the client does not take a part of the answer for all of it
 	}
@@ -88,7 +89,7 @@ func (c *call) contain(returned *bool) {
 
 // fail answers with a Status.
 func (c *call) fail(err error) {
-	if c.w.code != 0 {
+	if c.w.Code() != 0 {
 		return // too late: the answer has begun
 	}
 	if errors.As(err, new(*http.MaxBytesError)) {
@@ -102,7 +103,7 @@ func (c *call) fail(err error) {
 
 // answerStatus answers with a Status, and with the warnings.
 func (c *call) answerStatus(st *metav1.Status) {
-	c.warnings.flush(c.w.Header())
+	c.warnings.Flush(c.w.Header())
 	status.Write(c.w, st)
 }
 
@@ -191,7 +192,7 @@ func (c *call) authenticate() error {
 		if !errors.Is(err, ErrUnauthenticated) {
 			c.unknown.log(c.log, "authentication failed", "path", c.req.Path, "from", c.r.RemoteAddr, "error", err)
 		}
-		if c.w.ofStream {
+		if c.w.OfStream() {
 			c.w.Header().Set("Connection", "close") // many could be tried at a time, without end
 		}
 		return apierrors.NewUnauthorized(ErrUnauthenticated.Error())
@@ -235,7 +236,7 @@ func (c *call) route() error {
 		return status.NotServed()
 	}
 	if c.info.Deprecated != "" {
-		c.warnings.add(c.info.Deprecated)
+		c.warnings.Add(c.info.Deprecated)
 	}
 	if err := c.checkScope(); err != nil {
 		return err

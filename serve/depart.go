@@ -20,7 +20,7 @@ func (f *inFlight) makeRoom(to *call, ofSameUser bool) bool {
 	}
 	if f.departures.order.Len() >= f.limits.Reads {
 		slowest := f.departures.slowest(to)
-		if slowest == nil || slowest.cutOff() != nil {
+		if slowest == nil || slowest.w.CutOff() != nil {
 			return false
 		}
 		f.departures.drop(slowest)
@@ -34,7 +34,7 @@ func (f *inFlight) makeRoom(to *call, ofSameUser bool) bool {
 func (f *inFlight) longestSent(to *call, ofSameUser bool) (longest *call) {
 	var since time.Time
 	for c := range f.reading {
-		began, sends := c.w.sending()
+		began, sends := c.w.Sending()
 		if !sends || time.Since(began) < patience || ofSameUser && c.user.Name != to.user.Name {
 			continue
 		}
@@ -48,18 +48,4 @@ func (f *inFlight) longestSent(to *call, ofSameUser bool) (longest *call) {
 		}
 	}
 	return longest
-}
-
-// cutOff breaks the call's answer off.
-func (c *call) cutOff() error {
-	c.w.cut.Store(true)
-	return c.w.breakOff()
-}
-
-// sending returns since when an answer has been sent, if it has begun.
-func (r *response) sending() (since time.Time, sends bool) {
-	if !r.begun.Load() {
-		return time.Time{}, false
-	}
-	return r.since, true
 }

@@ -79,7 +79,7 @@ func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 
 // send writes one frame. A client may resume from revision, unless that is zero.
 func (f *frames) send(eventType string, object []byte, revision engine.Revision) {
-	before, began := f.c.w.bytes, f.writing.begin()
+	before, began := f.c.w.Bytes(), f.writing.begin()
 	switch {
 	case f.messages != nil:
 		f.messages.send(eventType, object)
@@ -90,7 +90,7 @@ func (f *frames) send(eventType string, object []byte, revision engine.Revision)
 	}
 	f.writing.end(began)
 	f.sent++
-	f.metrics.Sent(int(f.c.w.bytes - before))
+	f.metrics.Sent(int(f.c.w.Bytes() - before))
 }
 
 // small is the size up to which an object is copied into its frame, in bytes: for small objects
@@ -101,7 +101,7 @@ const small = 1 << 10
 // line writes a frame of JSON.
 func (f *frames) line(eventType string, object []byte) {
 	head := frameHeads[eventType]
-	if len(object) > small || f.c.w.guarded {
+	if len(object) > small || f.c.w.Gathers() {
 		f.c.write(head)
 		f.c.write(object)
 		f.c.write(frameEnd)

@@ -203,12 +203,12 @@ func (c *call) metricVerb() string {
 // measured returns the call as metrics receive it.
 func (c *call) measured() Measured {
 	m := Measured{
-		Endpoint: c.endpoint(), Code: c.w.code, Took: time.Since(c.began), ResponseBytes: c.w.bytes,
+		Endpoint: c.endpoint(), Code: c.w.Code(), Took: time.Since(c.began), ResponseBytes: c.w.Bytes(),
 		Refused: c.refused, TimedOut: c.timedOut, Aborted: c.aborted,
 	}
 	switch {
-	case !c.w.stalled || m.Refused != "":
-	case c.w.cut.Load():
+	case !c.w.Stalled() || m.Refused != "":
+	case c.w.WasCut():
 		m.Refused = LimitReads
 	default:
 		m.Refused = LimitStall

@@ -75,14 +75,14 @@ func (c *call) asTable(item registry.Item) ([]byte, error) {
 // begin sends the header of an answer in JSON.
 func (c *call) begin(code int) {
 	c.w.Header().Set("Content-Type", accept.JSON)
-	c.warnings.flush(c.w.Header())
+	c.warnings.Flush(c.w.Header())
 	if c.compress == nil {
 		c.w.WriteHeader(code)
 		return
 	}
 	c.w.Header().Add("Vary", "Accept-Encoding")
 	if accept.Gzip(c.r.Header) {
-		c.w.beginPacked(code, c.compress)
+		c.w.BeginPacked(code, c.compress)
 	} else {
 		c.w.WriteHeader(code)
 	}

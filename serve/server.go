@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/serve/internal/accept"
+	"github.com/watchmill/watchmill/serve/internal/answer"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -28,7 +29,7 @@ type Server struct {
 	changing  sync.Mutex  // held while kinds is replaced; guards leaving
 	leaving   []*uses     // of providers that were removed
 	encodings *encodings
-	compress  *compressor // nil: answers are not compressed
+	compress  *answer.Compressor // nil: answers are not compressed
 	inFlight  *inFlight
 	draining  atomic.Int32 // serving, unready or refusing
 	counts    counters
@@ -61,7 +62,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.encodings = newEncodings(s.limits.EncodingBytes)
 	if cfg.CompressAbove > 0 {
-		s.compress = newCompressor(cfg.CompressAbove)
+		s.compress = answer.NewCompressor(cfg.CompressAbove)
 	}
 	s.inFlight = newInFlight(&s.limits)
 	return s, nil
@@ -82,7 +83,7 @@ var (
 // goroutine, as t.FailNow does, cuts the request off, which is logged.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{
-		Server: s, w: &response{ResponseWriter: w, stall: s.limits.WriteStall, part: partOfAnswer, ofStream: r.ProtoMajor >= 2},
+		Server: s, w: answer.New(w, s.limits.WriteStall, r.ProtoMajor >= 2),
 		r: r, served: notFound, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now(),
 	}
 	s.counts.requests.Add(1)
@@ -99,22 +100,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h["Cache-Control"], h["X-Content-Type-Options"] = notCached, notSniffed
-	if !c.w.ofStream {
-		c.w.extend() // for 100 Continue, which net/http sends before the answer begins
+	if !c.w.OfStream() {
+		c.w.Extend() // for 100 Continue, which net/http sends before the answer begins
 		if c.hasBody() {
 			c.mustArrive() // net/http reads what the server leaves
 		}
 	}
-	defer c.w.leave()
-	defer c.w.release()
+	defer c.w.Release()
 	if c.mayWatch() {
 		c.serveAside()
 	} else {
 		c.serve()
 	}
-	if c.w.packing != nil {
-		c.w.packing.end()
-	}
+	c.w.End()
 	switch watch := c.watching; {
 	case watch == nil || !watch.begun:
 	case watch.takeover != nil && watch.takeover.taken != nil:

@@ -91,7 +91,7 @@ func (c *call) direct() *http.Server {
 // watch runs on its request's goroutine like any other.
 func (w *watching) takeOver() {
 	c := w.c
-	conn, ahead, err := http.NewResponseController(c.w.ResponseWriter).Hijack()
+	conn, ahead, err := http.NewResponseController(c.w).Hijack()
 	if err != nil {
 		return
 	}
@@ -100,7 +100,7 @@ func (w *watching) takeOver() {
 	w.takeover.release = context.AfterFunc(base, func() { w.endBy(fmt.Errorf("%w: %w", errShuttingDown, context.Cause(base))) })
 	t := transport.Take(conn, ahead.Reader.Buffered(), func(err error) { w.endBy(fmt.Errorf("%w: %w", errClientGone, err)) })
 	c.inFlight.take(t)
-	c.w.ResponseWriter = t
+	c.w.MoveTo(t)
 	c.r = c.r.WithContext(w.ctx)
 	w.takeover.taken = t
 }

@@ -79,11 +79,13 @@ func (m *messages) send(eventType string, object []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), m.c.limits.WriteStall)
 	defer cancel()
 	if err := m.to.Send(ctx, m.text); err != nil {
-		m.c.w.stalled = m.c.w.stalled || errors.Is(ctx.Err(), context.DeadlineExceeded)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			m.c.w.NoteStall()
+		}
 		m.gone(err)
 		return
 	}
-	m.c.w.bytes += int64(len(m.text))
+	m.c.w.Count(len(m.text))
 	if cap(m.text) > keptMessage {
 		m.text = nil
 	}
@@ -96,7 +98,7 @@ const keptMessage = 64 << 10
 // their own for each.
 func (w *watching) extend() {
 	if w.messages == nil {
-		w.c.w.extend()
+		w.c.w.Extend()
 	}
 }
 
@@ -109,7 +111,7 @@ func (w *watching) flush() {
 		// If the client is gone, the request's context ends.
 		_ = http.NewResponseController(w.c.w).Flush()
 		w.writing.end(began)
-		w.c.w.removeDeadline()
+		w.c.w.RemoveDeadline()
 	}
 	w.writing.report(w.metrics)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
-	"net/http"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -178,7 +177,7 @@ func (w *watching) openWith(ctx context.Context, opts engine.WatchOptions) (_ re
 func (w *watching) begin() (err error) {
 	c := w.c
 	c.forget()
-	c.warnings.flush(c.w.Header())
+	c.warnings.Flush(c.w.Header())
 	w.metrics = c.watchMetrics() // before the client knows
 	w.writing.measured = c.cfg.Metrics != nil
 	if c.upgrades {
@@ -197,7 +196,7 @@ func (w *watching) begin() (err error) {
 // a middleware may read them at the end.
 func (c *call) forget() {
 	c.req.query = nil
-	if c.w.ofStream && c.direct() != nil {
+	if c.w.OfStream() && c.direct() != nil {
 		c.r.Header, c.r.URL = nil, forgotten
 	}
 }
@@ -215,8 +214,7 @@ func (w *watching) sendHeader() {
 	if w.takeover != nil {
 		h.Set("Connection", "close") // net/http does not get it back
 	}
-	w.c.w.part = partOfWatch
-	w.c.w.WriteHeader(http.StatusOK)
+	w.c.w.BeginWatch()
 	w.flush()
 	if w.takeover != nil {
 		w.takeOver()

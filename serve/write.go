@@ -69,7 +69,7 @@ func managerOf(userAgent string) string {
 
 // commonOptions reads the parameters that all writes have.
 func (c *call) commonOptions() (registry.WriteOptions, error) {
-	opts := registry.WriteOptions{Validation: registry.FieldValidation(c.req.query.Get("fieldValidation")), Warn: c.warnings.add, MaxBytes: c.limits.objectBytes()}
+	opts := registry.WriteOptions{Validation: registry.FieldValidation(c.req.query.Get("fieldValidation")), Warn: c.warnings.Add, MaxBytes: c.limits.objectBytes()}
 	if !opts.Validation.Valid() {
 		supported := []registry.FieldValidation{registry.IgnoreUnknown, registry.WarnUnknown, registry.RefuseUnknown}
 		return opts, c.invalidOption(field.NotSupported(field.NewPath("fieldValidation"), opts.Validation, supported))

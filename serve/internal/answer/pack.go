@@ -1,4 +1,4 @@
-package serve
+package answer
 
 import (
 	"compress/gzip"
@@ -6,15 +6,16 @@ import (
 	"sync"
 )
 
-// compressor compresses answers by gzip, as many at once as there are processors: with
-// more, all would be late.
-type compressor struct {
+// Compressor compresses answers by gzip, as many at once as there are processors: with
+// more, all would be late. It is safe for concurrent use.
+type Compressor struct {
 	above int
 	slots chan struct{}
 }
 
-func newCompressor(above int) *compressor {
-	return &compressor{above, make(chan struct{}, runtime.GOMAXPROCS(0))}
+// NewCompressor returns a compressor of answers that have more than above bytes.
+func NewCompressor(above int) *Compressor {
+	return &Compressor{above, make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
 // zippers are gzip writers that are not in use. Their level is that of the API server.
@@ -28,19 +29,19 @@ var zippers = sync.Pool{New: func() any {
 //	write ──▶ held ──more than above──▶ gzip ──▶ client
 //	            └────no more──────────────────▶ client
 type packing struct {
-	*compressor
-	to   *response
+	by   *Compressor
+	of   *Writer
 	held []byte
 	// zip is nil unless the answer is being compressed. plain: it is sent uncompressed, since no slot was free.
 	zip   *gzip.Writer
 	plain bool
 }
 
-// beginPacked begins an answer whose header waits until it is known whether the answer is
+// BeginPacked begins an answer whose header waits until it is known whether the answer is
 // compressed.
-func (r *response) beginPacked(code int, by *compressor) {
-	r.begin(code)
-	r.packing = &packing{compressor: by, to: r}
+func (w *Writer) BeginPacked(code int, by *Compressor) {
+	w.begin(code)
+	w.packing = &packing{by: by, of: w}
 }
 
 func (p *packing) write(text []byte) (int, error) {
@@ -48,8 +49,8 @@ func (p *packing) write(text []byte) (int, error) {
 	case p.zip != nil:
 		return p.zip.Write(text)
 	case p.plain:
-		return p.to.send(text)
-	case len(p.held)+len(text) <= p.above:
+		return p.of.send(text)
+	case len(p.held)+len(text) <= p.by.above:
 		p.held = append(p.held, text...)
 		return len(text), nil
 	}
@@ -64,14 +65,14 @@ func (p *packing) write(text []byte) (int, error) {
 // decide begins to compress, if a slot is free, and sends the header.
 func (p *packing) decide() {
 	select {
-	case p.slots <- struct{}{}:
-		p.to.Header().Set("Content-Encoding", "gzip")
+	case p.by.slots <- struct{}{}:
+		p.of.Header().Set("Content-Encoding", "gzip")
 		p.zip = zippers.Get().(*gzip.Writer)
-		p.zip.Reset(sender{p.to})
+		p.zip.Reset(sender{p.of})
 	default:
 		p.plain = true
 	}
-	p.to.ResponseWriter.WriteHeader(p.to.code)
+	p.of.to.WriteHeader(p.of.code)
 }
 
 // end sends what is left of the answer.
@@ -81,8 +82,8 @@ func (p *packing) end() {
 		_ = p.zip.Close() // if the client is gone, the request's context ends
 		p.release()
 	case !p.plain:
-		p.to.ResponseWriter.WriteHeader(p.to.code)
-		_, _ = p.to.send(p.held)
+		p.of.to.WriteHeader(p.of.code)
+		_, _ = p.of.send(p.held)
 	}
 }
 
@@ -91,11 +92,11 @@ func (p *packing) release() {
 	if p.zip != nil {
 		zippers.Put(p.zip)
 		p.zip = nil
-		<-p.slots
+		<-p.by.slots
 	}
 }
 
-// sender is an [io.Writer] past the compression of a response.
-type sender struct{ to *response }
+// sender is an [io.Writer] past the compression of an answer.
+type sender struct{ of *Writer }
 
-func (s sender) Write(text []byte) (int, error) { return s.to.send(text) }
+func (s sender) Write(text []byte) (int, error) { return s.of.send(text) }

@@ -1,4 +1,4 @@
-package serve
+package answer
 
 import "sync"
 
@@ -13,30 +13,30 @@ type gathered struct {
 var gatherings = sync.Pool{New: func() any { return new(gathered) }}
 
 // gather keeps p until it is flushed, or a frame is full.
-func (r *response) gather(p []byte) (n int, err error) {
+func (w *Writer) gather(p []byte) (n int, err error) {
 	for n < len(p) && err == nil {
-		if r.gathered == nil {
-			r.gathered = gatherings.Get().(*gathered)
+		if w.gathered == nil {
+			w.gathered = gatherings.Get().(*gathered)
 		}
-		g := r.gathered
+		g := w.gathered
 		added := copy(g.text[g.size:], p[n:])
 		g.size, n = g.size+added, n+added
 		if g.size == len(g.text) {
-			err = r.sendGathered()
+			err = w.sendGathered()
 		}
 	}
-	r.bytes += int64(n)
+	w.bytes += int64(n)
 	return n, err
 }
 
 // sendGathered sends what was gathered.
-func (r *response) sendGathered() error {
-	g := r.gathered
+func (w *Writer) sendGathered() error {
+	g := w.gathered
 	if g == nil {
 		return nil
 	}
-	r.gathered = nil
-	if _, err := r.transmit(g.text[:g.size]); err != nil {
+	w.gathered = nil
+	if _, err := w.transmit(g.text[:g.size]); err != nil {
 		return err // net/http may still be reading g
 	}
 	g.size = 0

@@ -1,4 +1,4 @@
-package serve
+package answer
 
 import (
 	"net/http"
@@ -13,13 +13,14 @@ const (
 	warningCutLimit = 256
 )
 
-// warnings are the texts of Warning headers, without repetitions.
-type warnings struct {
+// Warnings are the texts of Warning headers, without repetitions. The zero value has none.
+type Warnings struct {
 	texts []string
 	known map[string]bool
 }
 
-func (w *warnings) add(text string) {
+// Add adds a text, unless it is there already.
+func (w *Warnings) Add(text string) {
 	if w.known[text] {
 		return
 	}
@@ -30,8 +31,8 @@ func (w *warnings) add(text string) {
 	w.texts = append(w.texts, text)
 }
 
-// flush sets the headers.
-func (w *warnings) flush(h http.Header) {
+// Flush sets the headers, and forgets the texts.
+func (w *Warnings) Flush(h http.Header) {
 	total := 0
 	for _, text := range w.texts {
 		total += utf8.RuneCountInString(text)
