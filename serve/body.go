@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/serve/internal/accept"
+	"github.com/watchmill/watchmill/serve/internal/inflight"
 	"github.com/watchmill/watchmill/serve/internal/status"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -35,6 +37,37 @@ func (c *call) skipBody() error {
 	}
 	_, err := io.Copy(io.Discard, http.MaxBytesReader(c.w, c.read, c.limits.BodyBytes))
 	return err
+}
+
+// readBody reads the body of a write, which has no place among the writes meanwhile.
+func (c *call) readBody() ([]byte, error) {
+	if !c.hasBody() {
+		return nil, nil
+	}
+	c.mustArrive()
+	if err := c.limiter.Arrive(c); err != nil {
+		return nil, c.refusal(err)
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.read, c.limits.BodyBytes))
+	c.allRead = err == nil
+	if err := c.limiter.Arrived(c, err); err != nil {
+		if errors.Is(err, inflight.ErrGivenUp) && !c.w.OfStream() {
+			c.w.Header().Set("Connection", "close") // nothing more can be read from it
+		}
+		return nil, c.refusal(err)
+	}
+	return text, nil
+}
+
+// leaveUnread gives up the place of a write that fails before its body was read. Over HTTP/1.1
+// net/http reads that when the answer begins, for as long as it may take to arrive.
+func (c *call) leaveUnread() {
+	if c.w.OfStream() || c.allRead || !c.hasBody() {
+		return
+	}
+	if c.limiter.Arrive(c) != nil {
+		c.w.Header().Set("Connection", "close") // so that net/http does not read it
+	}
 }
 
 // body reads the request's body, whose media type must be among accepted.

@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/answer"
+	"github.com/watchmill/watchmill/serve/internal/inflight"
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
@@ -37,8 +37,7 @@ type call struct {
 	read     *countedBody // nil if there is no body
 	refused  Limit
 
-	slow     *list.Element // among the slow calls, nil if it is not there
-	place    place         // only inFlight reads and changes it
+	place    inflight.Place
 	shape    accept.Shape
 	lean     bool // objects are sent without managed fields
 	upgrades bool // the client asks for a WebSocket
@@ -46,16 +45,16 @@ type call struct {
 	timedOut bool // the answer says so
 	dryRun   bool // the body of a deletion asks for one
 	using    bool // counted by uses
-	open     bool // counted by inFlight
+	open     bool // counted by running
 	allRead  bool // all of the body was read
 }
 
 // finish releases what the request has, and calls the hooks.
 func (c *call) finish() {
 	defer c.counts.running.Add(-1)
-	defer c.inFlight.over(c)
+	defer c.running.over(c)
 	defer c.audit()
-	defer c.inFlight.leave(c)
+	defer c.leave()
 	defer c.leaveUse()
 	if c.watching != nil {
 		c.watching.stop()
@@ -176,7 +175,7 @@ func (c *call) admit() (answered bool, err error) {
 			return false, err
 		}
 	}
-	if err := c.inFlight.enter(c); err != nil {
+	if err := c.enter(); err != nil {
 		return false, err
 	}
 	return false, c.allow(c.req)

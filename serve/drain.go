@@ -23,15 +23,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.CompareAndSwap(serving, unready)
 	sleep(ctx, s.limits.ShutdownDelay)
 	s.draining.Store(refusing)
-	watches := s.inFlight.allStarted()
+	watches := s.running.allStarted()
 	for i, w := range watches {
 		w.endBy(errShuttingDown)
 		if i+1 < len(watches) {
 			sleep(ctx, s.limits.DrainWatches/time.Duration(len(watches)))
 		}
 	}
-	s.inFlight.endAll(errShuttingDown)
-	idle := s.inFlight.whenIdle()
+	s.running.endAll(errShuttingDown)
+	idle := s.running.whenIdle()
 	select {
 	case <-idle:
 		return nil

@@ -1,17 +1,10 @@
 package serve
 
-// WatchingUsers returns how many users the watches of a server are counted of.
-func WatchingUsers(s *Server) int {
-	s.inFlight.mu.Lock()
-	defer s.inFlight.mu.Unlock()
-	return len(s.inFlight.watchers.byUser)
-}
-
 // StartingWatches returns how many watches of a server are still starting.
 func StartingWatches(s *Server) int {
-	s.inFlight.mu.Lock()
-	defer s.inFlight.mu.Unlock()
-	return len(s.inFlight.starts)
+	s.running.mu.Lock()
+	defer s.running.mu.Unlock()
+	return len(s.running.starts)
 }
 
 // ConnectionsOf returns the default of Limits.ConnectionsPerAddress in a process that may have so

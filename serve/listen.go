@@ -157,7 +157,7 @@ func (s *Server) serveOn(ctx context.Context, listener net.Listener) error {
 			err = errors.Join(err, fmt.Errorf("%d requests are still running, such as in Config.Authenticate", n))
 		}
 	}
-	s.inFlight.cut()
+	s.running.cut()
 	for range failed { // until it is closed
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/answer"
+	"github.com/watchmill/watchmill/serve/internal/inflight"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -30,7 +31,8 @@ type Server struct {
 	leaving   []*uses     // of providers that were removed
 	encodings *encodings
 	compress  *answer.Compressor // nil: answers are not compressed
-	inFlight  *inFlight
+	running   *running
+	limiter   *inflight.Limiter
 	draining  atomic.Int32 // serving, unready or refusing
 	counts    counters
 	faults    failures   // of requests
@@ -64,7 +66,11 @@ func New(cfg Config) (*Server, error) {
 	if cfg.CompressAbove > 0 {
 		s.compress = answer.NewCompressor(cfg.CompressAbove)
 	}
-	s.inFlight = newInFlight(&s.limits)
+	s.running = newRunning()
+	s.limiter = inflight.NewLimiter(inflight.Limits{
+		Reads: s.limits.Reads, ReadsPerUser: s.limits.ReadsPerUser, Writes: s.limits.Writes, WritesPerUser: s.limits.WritesPerUser,
+		Watches: s.limits.Watches, WatchesPerUser: s.limits.WatchesPerUser,
+	})
 	return s, nil
 }
 

@@ -33,8 +33,8 @@ type Stats struct {
 // Stats returns the current figures. It does not block.
 func (s *Server) Stats() Stats {
 	st := Stats{Requests: s.counts.requests.Load(), Events: s.counts.events.Load(), RefusedConnections: s.counts.refused.Load()}
-	n := s.inFlight.counts()
-	st.InFlight, st.InFlightWrites, st.Arriving, st.Departing, st.Watches = n.reads+n.writes, n.writes, n.arrivals, n.departures, n.watches
+	n := s.limiter.Counts()
+	st.InFlight, st.InFlightWrites, st.Arriving, st.Departing, st.Watches = n.Reads+n.Writes, n.Writes, n.Arrivals, n.Departures, n.Watches
 	st.EncodingHits, st.EncodingMisses, st.EncodingBytes = s.encodings.stats()
 	return st
 }

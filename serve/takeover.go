@@ -99,7 +99,7 @@ func (w *watching) takeOver() {
 	base := w.takeover.base
 	w.takeover.release = context.AfterFunc(base, func() { w.endBy(fmt.Errorf("%w: %w", errShuttingDown, context.Cause(base))) })
 	t := transport.Take(conn, ahead.Reader.Buffered(), func(err error) { w.endBy(fmt.Errorf("%w: %w", errClientGone, err)) })
-	c.inFlight.take(t)
+	c.running.take(t)
 	c.w.MoveTo(t)
 	c.r = c.r.WithContext(w.ctx)
 	w.takeover.taken = t
@@ -108,7 +108,7 @@ func (w *watching) takeOver() {
 // runTaken runs the watch, on a goroutine of its own.
 func (w *watching) runTaken() {
 	c, t := w.c, w.takeover.taken
-	defer c.inFlight.release(t)
+	defer c.running.release(t)
 	defer t.Close()
 	returned := false
 	defer func() {

@@ -111,7 +111,7 @@ func (w *watching) start() error {
 		}
 		w.stream, w.from = failedStart{err}, 0
 	}
-	c.inFlight.started(c, w)
+	c.running.started(w)
 	return nil
 }
 
@@ -145,8 +145,8 @@ func (w *watching) open(opts engine.WatchOptions) (registry.Stream, error) {
 		case <-ctx.Done():
 		}
 	}()
-	w.c.inFlight.starting(w.c, interrupt)
-	defer w.c.inFlight.startOver(w.c)
+	w.c.running.starting(w.c, interrupt)
+	defer w.c.running.startOver(w.c)
 	stream, err := w.openWith(ctx, opts)
 	if err != nil && errors.Is(context.Cause(ctx), errShuttingDown) {
 		err = w.c.refuseDraining()

@@ -1,0 +1,20 @@
+// Package inflight limits the requests in flight: in number, and for each user, so that no user and no client
+// that is slow keeps the others out.
+//
+//	read  ──▶ Enter ──▶ reads ─────────────────────────────────▶ Leave
+//	                      └── full ──▶ departures ─────────────▶ Leave
+//	                                       └── full: one is cut off
+//
+//	write ──▶ Enter ──▶ writes ──▶ Arrive ──▶ arrivals ──▶ Arrived ──▶ writes ──▶ Leave
+//	                                             └── full: one is given up
+//
+//	watch ──▶ Enter ──▶ watches ───────────────────────────────▶ Leave
+//
+// A write has no place among the writes while its body arrives, so that clients which send slowly keep no
+// other from writing. A read whose client is slow to read the answer makes room for others among the reads.
+// Such a read costs the server little more than a buffer and, if it is a list, the objects of its state that
+// were replaced since.
+//
+// Of the slow requests, the one that has been slow longest of the user that has most of them gives way to
+// another. The implementation of [Request] says how that is done.
+package inflight

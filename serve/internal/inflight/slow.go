@@ -1,0 +1,80 @@
+package inflight
+
+import (
+	"container/list"
+	"time"
+)
+
+// slow are the requests whose clients are slow, in sending a body or in reading an answer. They have
+// no place among those that are served. Their number is bounded: when it is reached, one of them is
+// given up for the next.
+//
+// One gives way to another of its own user only after a while: under more load than the server
+// takes, each would give way shortly before its end, and none would get through.
+type slow struct {
+	all   int       // with those that were given up and are not over yet
+	order list.List // of Request, those that are there longest first
+	stays map[Request]stay
+	users share // of those in order
+}
+
+// stay is where a request is in the order, and since when.
+type stay struct {
+	element *list.Element
+	began   time.Time
+}
+
+// patience is after how long a request gives way to another of its own user.
+const patience = time.Second
+
+// has reports whether a request is there, and was not given up.
+func (s *slow) has(r Request) bool {
+	_, is := s.stays[r]
+	return is
+}
+
+// add adds a request.
+func (s *slow) add(r Request) {
+	if s.stays == nil {
+		s.stays = map[Request]stay{}
+	}
+	s.all++
+	s.users.take(r.User())
+	s.stays[r] = stay{s.order.PushBack(r), time.Now()}
+}
+
+// drop keeps a request from being given up.
+func (s *slow) drop(r Request) {
+	if at, is := s.stays[r]; is {
+		s.order.Remove(at.element)
+		s.users.giveBack(r.User())
+		delete(s.stays, r)
+	}
+}
+
+// remove removes a request.
+func (s *slow) remove(r Request) {
+	s.drop(r)
+	s.all--
+}
+
+// slowest returns the request that gives way to another one: the one that has been there longest,
+// of the user that has most of them, or of to's user if several have as many; nil if none
+// does.
+func (s *slow) slowest(to Request) Request {
+	most, mine := 0, s.users.byUser[to.User()]
+	for _, n := range s.users.byUser {
+		most = max(most, n)
+	}
+	for e := s.order.Front(); e != nil; e = e.Next() {
+		r := e.Value.(Request)
+		if s.users.byUser[r.User()] < most || mine == most && r.User() != to.User() {
+			continue
+		}
+		if time.Since(s.stays[r].began) < patience && mine+1 >= most {
+			return nil
+		}
+		return r
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package inflight_test
+
+import (
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/serve/internal/inflight"
+)
+
+// inBubble runs a test by the virtual clock.
+func inBubble(t *testing.T, limits inflight.Limits, test func(t *testing.T, l *inflight.Limiter)) {
+	synctest.Test(t, func(t *testing.T) { test(t, inflight.NewLimiter(limits)) })
+}
+
+// send has the answers of reads begin, one after the other.
+func send(all ...*request) {
+	for _, r := range all {
+		r.began = time.Now()
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// arrive has the bodies of writes arrive, one after the other.
+func arrive(t *testing.T, l *inflight.Limiter, all ...*request) {
+	t.Helper()
+	for _, r := range all {
+		require.NoError(t, l.Arrive(r))
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Of the answers that have been sent for a second, the one that has been sent longest of the user with the
+// most reads makes room.
+func TestReads_ThatAreSentSlowlyMakeRoom(t *testing.T) {
+	inBubble(t, limits, func(t *testing.T, l *inflight.Limiter) {
+		all := entered(t, l, inflight.Read, "b", "a", "a")
+		send(all...)
+		require.Equal(t, inflight.FullError{Of: inflight.Read}, l.Enter(&request{user: "c"}, inflight.Read), "it is too early")
+		time.Sleep(time.Second)
+		all = append(all, entered(t, l, inflight.Read, "c")...)
+		require.Equal(t, inflight.Counts{Reads: 3, Departures: 1}, l.Counts())
+		l.Leave(all[1])
+		require.Equal(t, inflight.Counts{Reads: 3}, l.Counts())
+		require.False(t, all[1].cutOff)
+		leave(t, l, all...)
+	})
+}
+
+// A user that has as many reads as it may have gets no place of another user's.
+func TestReads_OfOneUserMakeRoomForItsOwn(t *testing.T) {
+	inBubble(t, limits, func(t *testing.T, l *inflight.Limiter) {
+		all := entered(t, l, inflight.Read, "b", "a", "a")
+		send(all[0])
+		time.Sleep(time.Second)
+		require.Equal(t, inflight.FullError{Of: inflight.Read, PerUser: true}, l.Enter(&request{user: "a"}, inflight.Read))
+		l.Leave(all[0])
+		send(all[1])
+		time.Sleep(time.Second)
+		all = append(all, entered(t, l, inflight.Read, "a")...)
+		require.Equal(t, inflight.Counts{Reads: 2, Departures: 1}, l.Counts(), "also where there is room for others")
+		leave(t, l, all...)
+	})
+}
+
+// There are as many answers that have made room as reads. The one that has done so longest is cut off for the next.
+func TestReads_ThatHaveMadeRoomAreCutOffWhenTheyAreMany(t *testing.T) {
+	for _, stubborn := range []bool{false, true} {
+		inBubble(t, inflight.Limits{Reads: 1, ReadsPerUser: 1}, func(t *testing.T, l *inflight.Limiter) {
+			var all []*request
+			for _, user := range []string{"a", "b"} {
+				one := entered(t, l, inflight.Read, user)
+				send(one...)
+				time.Sleep(time.Second)
+				all = append(all, one...)
+			}
+			require.Equal(t, inflight.Counts{Reads: 1, Departures: 1}, l.Counts())
+			all[0].stubborn = stubborn
+			next := &request{user: "c"}
+			err := l.Enter(next, inflight.Read)
+			require.Equal(t, !stubborn, all[0].cutOff)
+			if stubborn {
+				require.Equal(t, inflight.FullError{Of: inflight.Read}, err)
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, inflight.Counts{Reads: 1, Departures: 2}, l.Counts(), "it is there until it leaves")
+			}
+			leave(t, l, append(all, next)...)
+		})
+	}
+}
+
+// A body that arrives keeps no other write out. Once it is there, its write is one like any other.
+func TestWrites_HaveNoPlaceWhileTheirBodiesArrive(t *testing.T) {
+	inBubble(t, limits, func(t *testing.T, l *inflight.Limiter) {
+		all := entered(t, l, inflight.Write, "a", "a", "b")
+		arrive(t, l, all...)
+		require.Equal(t, inflight.Counts{Arrivals: 3}, l.Counts())
+		quick := entered(t, l, inflight.Write, "a", "b")
+		require.NoError(t, l.Arrived(all[0], nil))
+		require.Equal(t, inflight.Counts{Writes: 3, Arrivals: 2}, l.Counts())
+		require.Equal(t, inflight.FullError{Of: inflight.Write}, l.Arrived(all[1], nil))
+		require.Equal(t, io.ErrUnexpectedEOF, l.Arrived(all[2], io.ErrUnexpectedEOF))
+		leave(t, l, append(all, quick...)...)
+	})
+}
+
+// As many bodies arrive at a time as there may be writes. One of the user that has most is given up at once.
+func TestBodies_OfTheUserWithTheMostGiveWay(t *testing.T) {
+	inBubble(t, limits, func(t *testing.T, l *inflight.Limiter) {
+		all := entered(t, l, inflight.Write, "b", "a", "a")
+		arrive(t, l, all...)
+		next := entered(t, l, inflight.Write, "c")
+		arrive(t, l, next...)
+		require.True(t, all[1].bodyLeft)
+		require.False(t, all[0].bodyLeft || all[2].bodyLeft)
+		require.Equal(t, inflight.Counts{Arrivals: 4}, l.Counts(), "it is there until it leaves")
+		require.Equal(t, inflight.ErrGivenUp, l.Arrived(all[1], io.ErrUnexpectedEOF))
+		leave(t, l, append(all, next...)...)
+	})
+}
+
+// Among users that have as many the one that sends another body gives one up, after a second. Under load each body
+// would otherwise give way shortly before its end.
+func TestBodies_GiveWayToThoseOfTheirOwnUserAfterASecond(t *testing.T) {
+	inBubble(t, limits, func(t *testing.T, l *inflight.Limiter) {
+		all := entered(t, l, inflight.Write, "a", "b", "c")
+		arrive(t, l, all...)
+		next := entered(t, l, inflight.Write, "b")
+		require.Equal(t, inflight.ErrBodies, l.Arrive(next[0]))
+		require.Equal(t, inflight.Counts{Writes: 1, Arrivals: 3}, l.Counts(), "it keeps its place")
+		time.Sleep(time.Second)
+		all[1].stubborn = true
+		require.Equal(t, inflight.ErrBodies, l.Arrive(next[0]))
+		all[1].stubborn = false
+		require.NoError(t, l.Arrive(next[0]))
+		require.True(t, all[1].bodyLeft)
+		require.False(t, all[0].bodyLeft || all[2].bodyLeft)
+		leave(t, l, append(all, next...)...)
+	})
+}
+
+// A write that has failed before it was counted, or once its body was read, has nothing to give up.
+func TestArrive_IsOfWritesThatHaveAPlace(t *testing.T) {
+	l := inflight.NewLimiter(limits)
+	require.NoError(t, l.Arrive(&request{}))
+	read := entered(t, l, inflight.Read, "a")
+	require.NoError(t, l.Arrive(read[0]))
+	require.Equal(t, inflight.Counts{Reads: 1}, l.Counts())
+	leave(t, l, read...)
+}

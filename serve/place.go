@@ -1,0 +1,93 @@
+package serve
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/watchmill/watchmill/serve/internal/inflight"
+	"github.com/watchmill/watchmill/serve/internal/status"
+)
+
+// A call is an [inflight.Request]: the limits of a server are those of its calls.
+
+// User implements inflight.Request.
+func (c *call) User() string { return c.user.Name }
+
+// Place implements inflight.Request.
+func (c *call) Place() *inflight.Place { return &c.place }
+
+// Sending implements inflight.Request.
+func (c *call) Sending() (since time.Time, sends bool) { return c.w.Sending() }
+
+// CutOff implements inflight.Request.
+func (c *call) CutOff() error { return c.w.CutOff() }
+
+// GiveUpBody implements inflight.Request.
+func (c *call) GiveUpBody() error {
+	return http.NewResponseController(c.w).SetReadDeadline(time.Unix(1, 0)) // in the past
+}
+
+// enter admits the request, or refuses it with 429. What it takes is given back by finish.
+func (c *call) enter() error {
+	if !c.running.begin(c) { // it has arrived before the refusals
+		return c.refuseDraining()
+	}
+	if err := c.limiter.Enter(c, c.limitedAs()); err != nil {
+		c.running.over(c)
+		return c.refusal(err)
+	}
+	return nil
+}
+
+// limitedAs returns by which limits the request is bounded.
+func (c *call) limitedAs() inflight.Sort {
+	switch {
+	case c.req.Verb == "watch" && c.req.IsResource():
+		return inflight.Watch
+	case c.req.reads():
+		return inflight.Read
+	}
+	return inflight.Write
+}
+
+// leave gives back the place of a request that is over.
+func (c *call) leave() {
+	c.limiter.Leave(c)
+	if c.watching != nil {
+		c.running.ended(c.watching)
+	}
+}
+
+// limitOf are the names of limits that are reached.
+var limitOf = map[inflight.FullError]Limit{
+	{Of: inflight.Read}:                 LimitReads,
+	{Of: inflight.Read, PerUser: true}:  LimitReadsPerUser,
+	{Of: inflight.Write}:                LimitWrites,
+	{Of: inflight.Write, PerUser: true}: LimitWritesPerUser,
+	{Of: inflight.Watch}:                LimitWatches,
+	{Of: inflight.Watch, PerUser: true}: LimitWatchesPerUser,
+}
+
+// refusal returns the 429 for an error of the limiter, and other errors as they are.
+func (c *call) refusal(err error) error {
+	if full, is := errors.AsType[inflight.FullError](err); is {
+		return c.refuse(limitOf[full], full.Error())
+	}
+	if errors.Is(err, inflight.ErrBodies) || errors.Is(err, inflight.ErrGivenUp) {
+		return c.refuse(LimitBodies, err.Error())
+	}
+	return err
+}
+
+// refuse returns the 429 for a request above a limit.
+func (c *call) refuse(by Limit, message string) error {
+	c.refused = by
+	return status.TooMany(message)
+}
+
+// refuseDraining returns the 429 for a request to a server that shuts down.
+func (c *call) refuseDraining() error {
+	c.w.Header().Set("Connection", "close")
+	return c.refuse(LimitDraining, errShuttingDown.Error())
+}

@@ -1,0 +1,151 @@
+package serve
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/watchmill/watchmill/serve/internal/transport"
+)
+
+// running are the requests that are being served, for which a shutdown waits, and the watches among them, which it
+// ends.
+type running struct {
+	mu      sync.Mutex
+	open    int                               // requests that have begun, until their hooks have been called
+	watches map[*watching]struct{}            // those that have started
+	starts  map[*call]context.CancelCauseFunc // of watches
+	taken   map[*transport.Taken]struct{}     // connections that watches have taken over
+	closing error                             // what ends every watch from now on, when no request begins any more
+	idle    chan struct{}                     // closed when nothing is left, if there is a waiter
+}
+
+func newRunning() *running {
+	return &running{watches: map[*watching]struct{}{}, starts: map[*call]context.CancelCauseFunc{}, taken: map[*transport.Taken]struct{}{}}
+}
+
+// begin counts a request, and reports whether it did: it counts none once all watches have been ended. The caller
+// calls over when the request's hooks have been called.
+func (r *running) begin(c *call) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closing != nil {
+		return false
+	}
+	r.open++
+	c.open = true
+	return true
+}
+
+// over ends what begin has counted.
+func (r *running) over(c *call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.open {
+		c.open = false
+		r.open--
+		r.signalIdle()
+	}
+}
+
+// take counts a connection that a watch has taken over, until release.
+func (r *running) take(t *transport.Taken) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taken[t] = struct{}{}
+}
+
+func (r *running) release(t *transport.Taken) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.taken, t)
+	r.signalIdle()
+}
+
+// cut closes the connections that watches have taken over.
+func (r *running) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for t := range r.taken {
+		go t.Break() // over TLS it may wait for the client
+	}
+}
+
+// starting says how to interrupt the start of a watch, and interrupts it at once if all
+// watches have been ended. The caller calls startOver in the end.
+func (r *running) starting(c *call, interrupt context.CancelCauseFunc) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.starts[c] = interrupt
+	if r.closing != nil {
+		interrupt(r.closing)
+	}
+}
+
+// startOver says that the start of a watch is over, whether it has started or failed.
+func (r *running) startOver(c *call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.starts, c)
+}
+
+// started says that a watch has started, and ends it at once if all watches have been
+// ended.
+func (r *running) started(w *watching) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watches[w] = struct{}{}
+	if r.closing != nil {
+		w.endBy(r.closing)
+	}
+}
+
+// ended says that a watch is over, whether it has started or not.
+func (r *running) ended(w *watching) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.watches, w)
+}
+
+// endAll ends all watches, present and future, and those that still start. No request begins
+// after it.
+func (r *running) endAll(why error) {
+	r.mu.Lock()
+	r.closing = why
+	for _, interrupt := range r.starts {
+		interrupt(why)
+	}
+	r.mu.Unlock()
+	for _, w := range r.allStarted() {
+		w.endBy(why)
+	}
+}
+
+// allStarted returns the watches that have started.
+func (r *running) allStarted() []*watching {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.watches))
+}
+
+// whenIdle returns a channel that is closed when nothing is being served.
+func (r *running) whenIdle() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.idle == nil {
+		r.idle = make(chan struct{})
+	}
+	idle := r.idle
+	r.signalIdle()
+	return idle
+}
+
+// signalIdle closes the channel of whenIdle if nothing is being served. The caller holds
+// r.mu.
+func (r *running) signalIdle() {
+	if r.idle != nil && r.open+len(r.taken) == 0 {
+		close(r.idle)
+		r.idle = nil
+	}
+}
