@@ -2,14 +2,12 @@ package serve
 
 import (
 	"bytes"
-	"encoding/json"
 	"strconv"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve/internal/accept"
+	"github.com/watchmill/watchmill/serve/internal/encode"
 	"github.com/watchmill/watchmill/store"
 )
 
@@ -19,8 +17,8 @@ const initialEndAnnotation = "k8s.io/initial-events-end"
 // frames turns the events of one watch into the frames that are sent.
 type frames struct {
 	c     *call
-	table *tableOf // nil unless the client asked for tables
-	first bool     // no table was sent yet
+	table *encode.Table // nil unless the client asked for tables
+	first bool          // no table was sent yet
 	// initialEnd: the client asked for a bookmark at the end of the initial state.
 	initialEnd bool
 	metrics    WatchMetrics
@@ -37,9 +35,9 @@ func (f *frames) event(item registry.Item) ([]byte, error) {
 		if shape == accept.Events {
 			shape = accept.Whole
 		}
-		return f.c.encodings.forEvent(encodable{item, shape, f.c.lean})
+		return f.c.encodings.ForEvent(encode.State{Item: item, Shape: shape, Lean: f.c.lean})
 	}
-	row, err := f.table.row(item)
+	row, err := f.table.Row(item)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +47,7 @@ func (f *frames) event(item registry.Item) ([]byte, error) {
 func (f *frames) single(version string, row []byte) ([]byte, error) {
 	withColumns := f.first
 	f.first = false
-	return f.table.single(version, row, withColumns)
+	return f.table.Single(version, row, withColumns)
 }
 
 // bookmark returns the JSON of a bookmark's object. It is put together by hand, since that
@@ -57,7 +55,7 @@ func (f *frames) single(version string, row []byte) ([]byte, error) {
 func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 	apiVersion, name := f.c.info.Kind.GroupVersionKind().ToAPIVersionAndKind()
 	if f.c.shape == accept.Partial || f.table != nil {
-		apiVersion, name = partialVersion, partialKind
+		apiVersion, name = encode.PartialVersion, encode.PartialKind
 	}
 	version := ev.Revision.String()
 	text := `{"kind":"` + name + `","apiVersion":"` + apiVersion + `","metadata":{"resourceVersion":"` + version + `"`
@@ -68,9 +66,7 @@ func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 	if f.table == nil {
 		return object, nil
 	}
-	cells := metav1.TableRow{Cells: make([]any, len(f.table.columns()))}
-	cells.Object.Raw = object
-	row, err := json.Marshal(cells)
+	row, err := f.table.EmptyRow(object)
 	if err != nil {
 		return nil, err
 	}

@@ -2,13 +2,10 @@ package serve
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve/internal/accept"
+	"github.com/watchmill/watchmill/serve/internal/encode"
 	"github.com/watchmill/watchmill/serve/internal/status"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -38,13 +36,13 @@ func (c *call) get(ctx context.Context) error {
 func (c *call) answer(code int, item registry.Item) error {
 	var text []byte
 	var err error
-	switch state := (encodable{item, c.shape, c.lean}); {
+	switch state := (encode.State{Item: item, Shape: c.shape, Lean: c.lean}); {
 	case c.shape.IsTable():
 		text, err = c.asTable(item)
 	case item.Revision() == 0: // it is not stored, so no other request has it
-		text, err = state.encode()
+		text, err = state.Encode()
 	default:
-		text, err = c.encodings.forRead(state)
+		text, err = c.encodings.ForRead(state)
 	}
 	if err != nil {
 		return err
@@ -57,11 +55,11 @@ func (c *call) answer(code int, item registry.Item) error {
 
 // asTable returns one object as a table.
 func (c *call) asTable(item registry.Item) ([]byte, error) {
-	t, err := c.tableOf()
+	t, err := c.table()
 	if err != nil {
 		return nil, err
 	}
-	row, err := t.row(item)
+	row, err := t.Row(item)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +67,7 @@ func (c *call) asTable(item registry.Item) ([]byte, error) {
 	if item.Revision() == 0 {
 		version = "" // a dry run made the object
 	}
-	return t.single(version, row, true)
+	return t.Single(version, row, true)
 }
 
 // begin sends the header of an answer in JSON.
@@ -149,7 +147,7 @@ var listBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64
 // encoded, and if the request's context ends, since the client would take a part of the list for all of
 // it. The context ends, too, if the client is gone, so errors of writes need no handling.
 func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
-	head, encode, err := c.listForm(meta)
+	head, encoded, err := c.listForm(meta)
 	if err != nil {
 		return err
 	}
@@ -162,7 +160,7 @@ func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
 	}()
 	_, _ = out.Write(head)
 	for i := range page.Len() {
-		text, err := encode(page.Item(i))
+		text, err := encoded(page.Item(i))
 		if err != nil {
 			c.faults.log(c.log, "an object of a list cannot be encoded", "path", c.req.Path, "error", err)
 			panic(http.ErrAbortHandler)
@@ -181,64 +179,19 @@ func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
 }
 
 // listForm returns the beginning of a list, and the function that encodes its items.
-func (c *call) listForm(meta metav1.ListMeta) (head []byte, encode func(registry.Item) ([]byte, error), err error) {
-	switch c.shape {
-	case accept.Table, accept.BetaTable:
-		t, err := c.tableOf()
-		if err != nil {
-			return nil, nil, err
-		}
-		head, err = t.head(meta, true)
-		return head, t.row, err
-	case accept.Partial:
-		head, err = listHead(partialVersion, partialKind+"List", meta)
-		return head, c.listItem(partialVersion, partialKind), err
+func (c *call) listForm(meta metav1.ListMeta) (head []byte, item func(registry.Item) ([]byte, error), err error) {
+	if !c.shape.IsTable() {
+		return c.encodings.List(c.info, c.shape, c.lean, meta)
 	}
-	gvk := c.info.Kind.GroupVersionKind()
-	head, err = listHead(gvk.GroupVersion().String(), c.info.Kind.ListGroupVersionKind().Kind, meta)
-	if c.info.Unstructured {
-		return head, c.encodeItem, err
-	}
-	return head, c.listItem(gvk.GroupVersion().String(), gvk.Kind), err
-}
-
-// encodeItem returns an item as it is in watch events.
-func (c *call) encodeItem(it registry.Item) ([]byte, error) {
-	return c.encodings.forRead(encodable{it, c.shape, c.lean})
-}
-
-// listItem returns the function that encodes the items of a list of a Go type, or of metadata
-// alone, one at a time. They leave out apiVersion and kind, which the list has: typed clients, and
-// those of metadata, decode watch events without them, and compare those with lists. In Kubernetes
-// these clients get lists of metadata as protobuf, which has neither.
-func (c *call) listItem(version, kind string) func(registry.Item) ([]byte, error) {
-	kind, version = strconv.Quote(kind), strconv.Quote(version)
-	heads := []string{`{"kind":` + kind + `,"apiVersion":` + version + `,`, `{"apiVersion":` + version + `,"kind":` + kind + `,`}
-	var item []byte
-	return func(it registry.Item) ([]byte, error) {
-		text, err := c.encodeItem(it)
-		if err != nil {
-			return nil, err
-		}
-		for _, head := range heads {
-			if rest, found := bytes.CutPrefix(text, []byte(head)); found {
-				item = append(append(item[:0], '{'), rest...)
-				return item, nil
-			}
-		}
-		return text, nil
-	}
-}
-
-// listHead returns the beginning of a list, up to its items.
-func listHead(apiVersion, kind string, meta metav1.ListMeta) ([]byte, error) {
-	text, err := json.Marshal(struct {
-		Kind       string          `json:"kind"`
-		APIVersion string          `json:"apiVersion"`
-		Metadata   metav1.ListMeta `json:"metadata"`
-	}{kind, apiVersion, meta})
+	t, err := c.table()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return append(text[:len(text)-1], `,"items":[`...), nil
+	head, err = t.Head(meta, true)
+	return head, t.Row, err
+}
+
+// table returns the table that the client asks for.
+func (c *call) table() (*encode.Table, error) {
+	return c.encodings.Table(c.info, c.req.query.Get("includeObject"), c.shape, c.lean)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/answer"
+	"github.com/watchmill/watchmill/serve/internal/encode"
 	"github.com/watchmill/watchmill/serve/internal/inflight"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -29,7 +30,7 @@ type Server struct {
 	started   atomic.Bool // all kinds have been read
 	changing  sync.Mutex  // held while kinds is replaced; guards leaving
 	leaving   []*uses     // of providers that were removed
-	encodings *encodings
+	encodings *encode.Cache
 	compress  *answer.Compressor // nil: answers are not compressed
 	running   *running
 	limiter   *inflight.Limiter
@@ -62,7 +63,7 @@ func New(cfg Config) (*Server, error) {
 	if len(s.kinds.Load().resources) == 0 {
 		return nil, &engine.ConfigError{Field: "Resources", Problem: "is empty; give what registry.New returns"}
 	}
-	s.encodings = newEncodings(s.limits.EncodingBytes)
+	s.encodings = encode.NewCache(s.limits.EncodingBytes)
 	if cfg.CompressAbove > 0 {
 		s.compress = answer.NewCompressor(cfg.CompressAbove)
 	}

@@ -35,6 +35,6 @@ func (s *Server) Stats() Stats {
 	st := Stats{Requests: s.counts.requests.Load(), Events: s.counts.events.Load(), RefusedConnections: s.counts.refused.Load()}
 	n := s.limiter.Counts()
 	st.InFlight, st.InFlightWrites, st.Arriving, st.Departing, st.Watches = n.Reads+n.Writes, n.Writes, n.Arrivals, n.Departures, n.Watches
-	st.EncodingHits, st.EncodingMisses, st.EncodingBytes = s.encodings.stats()
+	st.EncodingHits, st.EncodingMisses, st.EncodingBytes = s.encodings.Stats()
 	return st
 }

@@ -99,7 +99,7 @@ func (w *watching) start() error {
 	}
 	w.bookmarks = o.bookmark
 	if c.shape.IsTable() {
-		if w.table, err = c.tableOf(); err != nil {
+		if w.table, err = c.table(); err != nil {
 			return err
 		}
 	}

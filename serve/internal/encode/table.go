@@ -1,4 +1,4 @@
-package serve
+package encode
 
 import (
 	"encoding/json"
@@ -15,18 +15,19 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// tableOf turns objects of a kind into the rows of a table.
-type tableOf struct {
-	*Server
+// Table turns objects of a kind into the rows of a table.
+type Table struct {
+	cache   *Cache
 	info    *registry.Info
 	include metav1.IncludeObjectPolicy
 	lean    bool // the objects in rows have no managed fields
 	beta    bool // the table is of version v1beta1
 }
 
-// tableOf reads which parts of the objects the client asks for in the rows.
-func (c *call) tableOf() (*tableOf, error) {
-	t := &tableOf{c.Server, c.info, metav1.IncludeObjectPolicy(c.req.query.Get("includeObject")), c.lean, c.shape == accept.BetaTable}
+// Table returns a table of a kind, whose rows have as much of the objects as include says: None, Metadata
+// or Object, or "" for Metadata. Another value is refused by a Status.
+func (c *Cache) Table(of *registry.Info, include string, as accept.Shape, lean bool) (*Table, error) {
+	t := &Table{c, of, metav1.IncludeObjectPolicy(include), lean, as == accept.BetaTable}
 	switch t.include {
 	case "":
 		t.include = metav1.IncludeMetadata
@@ -38,7 +39,7 @@ func (c *call) tableOf() (*tableOf, error) {
 }
 
 // columns returns the definitions of the columns: Name, the kind's own and, unless it has one or wants none, Age.
-func (t *tableOf) columns() []metav1.TableColumnDefinition {
+func (t *Table) columns() []metav1.TableColumnDefinition {
 	all := []metav1.TableColumnDefinition{{
 		Name: "Name", Type: "string", Format: "name", Description: "Name of the object, unique in its namespace.",
 	}}
@@ -54,12 +55,12 @@ func (t *tableOf) columns() []metav1.TableColumnDefinition {
 }
 
 // addsAge reports whether tables have the column Age without the kind having one.
-func (t *tableOf) addsAge() bool {
+func (t *Table) addsAge() bool {
 	return !t.info.NoAge && !slices.ContainsFunc(t.info.Columns, func(c registry.ColumnInfo) bool { return c.Name == "Age" })
 }
 
-// row returns an object's row as JSON.
-func (t *tableOf) row(item registry.Item) ([]byte, error) {
+// Row returns an object's row as JSON.
+func (t *Table) Row(item registry.Item) ([]byte, error) {
 	m := item.Meta()
 	cells := []any{m.GetName()}
 	if err := usercode.Call("Column.Value", item.Key(), func() { cells = item.AppendCells(cells) }); err != nil {
@@ -79,14 +80,21 @@ func (t *tableOf) row(item registry.Item) ([]byte, error) {
 	return slices.Concat([]byte(`{"cells":`), text, []byte(`,"object":`), object, []byte(`}`)), nil
 }
 
+// EmptyRow returns the row of a bookmark, which has an object but no values.
+func (t *Table) EmptyRow(object []byte) ([]byte, error) {
+	row := metav1.TableRow{Cells: make([]any, len(t.columns()))}
+	row.Object.Raw = object
+	return json.Marshal(row)
+}
+
 // object returns as much of an object as its row is to have. It is not encoded again for the
 // row, as it would be in a [metav1.TableRow].
-func (t *tableOf) object(item registry.Item) ([]byte, error) {
+func (t *Table) object(item registry.Item) ([]byte, error) {
 	switch t.include {
 	case metav1.IncludeObject:
-		return t.encodings.forRead(encodable{item, accept.Whole, t.lean})
+		return t.cache.ForRead(State{item, accept.Whole, t.lean})
 	case metav1.IncludeMetadata:
-		return t.encodings.forRead(encodable{item, accept.Partial, t.lean})
+		return t.cache.ForRead(State{item, accept.Partial, t.lean})
 	}
 	return []byte("null"), nil
 }
@@ -98,8 +106,8 @@ func age(t metav1.Time) string {
 	return duration.HumanDuration(time.Since(t.Time))
 }
 
-// head returns the beginning of a table, up to its rows.
-func (t *tableOf) head(list metav1.ListMeta, withColumns bool) ([]byte, error) {
+// Head returns the beginning of a table, up to its rows.
+func (t *Table) Head(list metav1.ListMeta, withColumns bool) ([]byte, error) {
 	table := struct {
 		Kind       string                         `json:"kind"`
 		APIVersion string                         `json:"apiVersion"`
@@ -119,9 +127,9 @@ func (t *tableOf) head(list metav1.ListMeta, withColumns bool) ([]byte, error) {
 	return append(text[:len(text)-1], `,"rows":[`...), nil
 }
 
-// single returns a table of one row.
-func (t *tableOf) single(version string, row []byte, withColumns bool) ([]byte, error) {
-	text, err := t.head(metav1.ListMeta{ResourceVersion: version}, withColumns)
+// Single returns a table of one row.
+func (t *Table) Single(version string, row []byte, withColumns bool) ([]byte, error) {
+	text, err := t.Head(metav1.ListMeta{ResourceVersion: version}, withColumns)
 	if err != nil {
 		return nil, err
 	}
