@@ -13,6 +13,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/transport"
 )
 
 // Provider has resources to serve. A [registry.Store] is one. One that cannot be compared by ==, such as
@@ -164,7 +165,7 @@ func (l Limits) withDefaults(knowsUsers bool) Limits {
 		Reads: reads, Writes: writes,
 		ReadsPerUser: cmp.Or(l.ReadsPerUser, (reads+share-1)/share), WritesPerUser: cmp.Or(l.WritesPerUser, (writes+share-1)/share),
 		Watches: watches, WatchesPerUser: cmp.Or(l.WatchesPerUser, watchesPerUser),
-		ConnectionsPerAddress: cmp.Or(l.ConnectionsPerAddress, connectionsOf(descriptors())),
+		ConnectionsPerAddress: cmp.Or(l.ConnectionsPerAddress, connectionsOf(transport.Descriptors())),
 		ReadTimeout:           cmp.Or(l.ReadTimeout, time.Minute), WriteTimeout: cmp.Or(l.WriteTimeout, 34*time.Second),
 		WriteStall: cmp.Or(l.WriteStall, 30*time.Second), BodyBytes: cmp.Or(l.BodyBytes, 3<<20),
 		EncodingBytes: cmp.Or(l.EncodingBytes, 32<<20),

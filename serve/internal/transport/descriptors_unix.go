@@ -1,12 +1,12 @@
 //go:build unix
 
-package serve
+package transport
 
 import "syscall"
 
-// descriptors returns how many files and connections the process may have open, zero if that is
+// Descriptors returns how many files and connections the process may have open, zero if that is
 // not known.
-func descriptors() uint64 {
+func Descriptors() uint64 {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
 		return 0
