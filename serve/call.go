@@ -18,6 +18,7 @@ import (
 	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/answer"
 	"github.com/watchmill/watchmill/serve/internal/inflight"
+	"github.com/watchmill/watchmill/serve/internal/params"
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
@@ -332,6 +333,14 @@ func (c *call) checkScope() error {
 // ofAllNamespaces reports whether the path has no namespace, although the kind has them.
 func (c *call) ofAllNamespaces() bool {
 	return !c.info.Kind.ClusterScoped && c.req.Namespace == ""
+}
+
+// params returns what the request's parameters are read from.
+func (c *call) params() params.Request {
+	return params.Request{
+		Verb: c.req.Verb, Group: c.req.Group, Version: c.req.Version, Resource: c.req.Resource, Namespace: c.req.Namespace,
+		Labels: c.req.Labels, Fields: c.req.Fields, Query: c.req.query, Kind: &c.info.Kind,
+	}
 }
 
 // key returns the key of the object that the request names.

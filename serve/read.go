@@ -14,18 +14,18 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/encode"
+	"github.com/watchmill/watchmill/serve/internal/params"
 	"github.com/watchmill/watchmill/serve/internal/status"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
 // get answers with one object.
 func (c *call) get(ctx context.Context) error {
-	o := listOptions{version: c.req.query.Get("resourceVersion")}
-	var err error
-	if o.revision, err = parseRevision(o.version); err != nil {
+	read, err := c.params().Get()
+	if err != nil {
 		return err
 	}
-	item, err := c.resource.Get(ctx, c.key(), engine.GetOptions{Read: o.read()})
+	item, err := c.resource.Get(ctx, c.key(), engine.GetOptions{Read: read})
 	if err != nil {
 		return err
 	}
@@ -94,20 +94,20 @@ func (c *call) write(text []byte) { _, _ = c.w.Write(text) }
 
 // list answers with a page of objects.
 func (c *call) list(ctx context.Context) error {
-	o, err := c.listOptions()
+	o, err := c.params().List()
 	if err != nil {
 		return err
 	}
-	opts, err := o.forList(c)
+	opts, err := o.Options()
 	if err != nil {
 		return err
 	}
 	page, err := c.resource.List(ctx, opts)
 	if err != nil {
-		return offerRest(err, o.fingerprint(c))
+		return offerRest(err, o)
 	}
 	c.setStorageHeader(page.Timeline)
-	meta := metav1.ListMeta{ResourceVersion: page.Revision.String(), Continue: sealToken(page.Continue, o.fingerprint(c))}
+	meta := metav1.ListMeta{ResourceVersion: page.Revision.String(), Continue: o.Seal(page.Continue)}
 	if page.Continue != "" && page.Remaining >= 0 {
 		remaining := int64(page.Remaining)
 		meta.RemainingItemCount = &remaining
@@ -117,13 +117,13 @@ func (c *call) list(ctx context.Context) error {
 
 // offerRest returns the error of a list. If it continues one whose revision is no longer kept, the
 // answer has a token for the rest in the newest state, for clients that accept pages of several states.
-func offerRest(err error, fingerprint uint64) error {
+func offerRest(err error, of *params.List) error {
 	expired, is := errors.AsType[*backend.ExpiredContinueError](err)
 	if !is {
 		return err
 	}
 	s := status.Expired(err)
-	s.ErrStatus.Continue = sealToken(expired.Continue, fingerprint)
+	s.ErrStatus.Continue = of.Seal(expired.Continue)
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/watchmill/watchmill/serve/internal/params"
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
@@ -146,7 +147,7 @@ func verbOf(method string, named bool, query url.Values) string {
 		switch {
 		case named:
 			return "get"
-		case method == http.MethodGet && isTrue(query, "watch"):
+		case method == http.MethodGet && params.IsTrue(query, "watch"):
 			return "watch"
 		}
 		return "list"
@@ -163,12 +164,6 @@ func verbOf(method string, named bool, query url.Values) string {
 		return "deletecollection"
 	}
 	return ""
-}
-
-// isTrue reports whether a parameter is present and neither false nor 0.
-func isTrue(query url.Values, name string) bool {
-	value := query.Get(name)
-	return query.Has(name) && value != "0" && !strings.EqualFold(value, "false")
 }
 
 // nameFromSelector takes the name from a field selector that fixes it.

@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve/internal/accept"
+	"github.com/watchmill/watchmill/serve/internal/params"
 	"github.com/watchmill/watchmill/serve/internal/status"
 	"github.com/watchmill/watchmill/store"
 )
@@ -93,18 +94,18 @@ func (w *watching) start() error {
 		c.req.query.Del("sendInitialEvents")
 		c.req.query.Del("resourceVersionMatch")
 	}
-	o, err := c.listOptions()
+	o, err := c.params().List()
 	if err != nil {
 		return err
 	}
-	w.bookmarks = o.bookmark
+	w.bookmarks = o.Bookmarks
 	if c.shape.IsTable() {
 		if w.table, err = c.table(); err != nil {
 			return err
 		}
 	}
 	opts := w.options(o)
-	w.initial, w.initialEnd = opts.InitialState, o.initial != nil && *o.initial
+	w.initial, w.initialEnd = opts.InitialState, o.Initial != nil && *o.Initial
 	if w.stream, err = w.open(opts); err != nil {
 		if !w.failsByEvent(err, &opts) {
 			return err
@@ -225,18 +226,18 @@ func (w *watching) sendHeader() {
 // the end of the initial state and keep quiet connections alive. It is detached from its
 // context, with which next ends. Its name is that of the user, so that logs and metrics say whose
 // watches are slow.
-func (w *watching) options(o *listOptions) engine.WatchOptions {
+func (w *watching) options(o *params.List) engine.WatchOptions {
 	opts := engine.WatchOptions{
 		Name: w.c.user.Name,
-		Key:  o.key, Prefix: o.prefix, LabelSelector: o.labels, FieldSelector: o.fields,
-		From: o.revision, InitialState: o.revision == 0, Linearizable: o.version == "",
-		Bookmarks: true, Progress: o.bookmark && o.progress, Timeout: o.timeout, Detached: true,
+		Key:  o.Key, Prefix: o.Prefix, LabelSelector: o.Labels, FieldSelector: o.Fields,
+		From: o.Revision, InitialState: o.Revision == 0, Linearizable: o.Version == "",
+		Bookmarks: true, Progress: o.Bookmarks && o.Progress, Timeout: o.Timeout, Detached: true,
 	}
 	if opts.Timeout == 0 {
 		opts.Timeout = defaultWatch + rand.N(defaultWatch)
 	}
-	if o.initial != nil {
-		opts.InitialState = *o.initial
+	if o.Initial != nil {
+		opts.InitialState = *o.Initial
 	}
 	return opts
 }

@@ -3,14 +3,11 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"mime"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,64 +21,23 @@ import (
 )
 
 const (
-	// maxManager is the longest name of a field manager, in bytes, and maxName that of an object.
-	maxManager = 128
-	maxName    = 253
+	// maxName is the longest name of an object, in bytes.
+	maxName = 253
 	// applyPatch is the media type of server-side apply.
 	applyPatch = "application/apply-patch+yaml"
 )
 
 // writeOptions reads the parameters of a write, except those of an apply.
 func (c *call) writeOptions() (registry.WriteOptions, error) {
-	opts, err := c.commonOptions()
-	if err == nil && c.req.Verb == "patch" && c.req.query.Has("force") {
-		err = c.invalidOption(field.Forbidden(field.NewPath("force"), "may not be specified for non-apply patch"))
-	}
-	if opts.Manager == "" {
-		opts.Manager = managerOf(c.r.UserAgent())
-	}
+	opts, err := c.params().Write(c.r.UserAgent())
+	opts.Warn, opts.MaxBytes = c.warnings.Add, c.limits.objectBytes()
 	return opts, err
 }
 
 // applyOptions reads the parameters of an apply.
 func (c *call) applyOptions() (registry.WriteOptions, error) {
-	opts, err := c.commonOptions()
-	if err == nil && opts.Manager == "" {
-		err = c.invalidOption(field.Required(field.NewPath("fieldManager"), "is required for apply patch"))
-	}
-	opts.Force = isTrue(c.req.query, "force")
-	opts.MayCreate = c.mayCreate
-	return opts, err
-}
-
-// managerOf returns the manager of a client that names none: its User-Agent up to the
-// version.
-func managerOf(userAgent string) string {
-	before, _, _ := strings.Cut(userAgent, "/")
-	var name []byte
-	for _, r := range before {
-		if unicode.IsPrint(r) && len(name)+utf8.RuneLen(r) <= maxManager {
-			name = utf8.AppendRune(name, r)
-		}
-	}
-	return string(name)
-}
-
-// commonOptions reads the parameters that all writes have.
-func (c *call) commonOptions() (registry.WriteOptions, error) {
-	opts := registry.WriteOptions{Validation: registry.FieldValidation(c.req.query.Get("fieldValidation")), Warn: c.warnings.Add, MaxBytes: c.limits.objectBytes()}
-	if !opts.Validation.Valid() {
-		supported := []registry.FieldValidation{registry.IgnoreUnknown, registry.WarnUnknown, registry.RefuseUnknown}
-		return opts, c.invalidOption(field.NotSupported(field.NewPath("fieldValidation"), opts.Validation, supported))
-	}
-	manager := c.req.query.Get("fieldManager")
-	if len(manager) > maxManager || strings.ContainsFunc(manager, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		problem := fmt.Sprintf("must have at most %d bytes, all of them printable", maxManager)
-		return opts, c.invalidOption(field.Invalid(field.NewPath("fieldManager"), manager, problem))
-	}
-	opts.Manager = manager
-	var err error
-	opts.DryRun, err = c.checkDryRun(c.req.query["dryRun"])
+	opts, err := c.params().Apply()
+	opts.Warn, opts.MaxBytes, opts.MayCreate = c.warnings.Add, c.limits.objectBytes(), c.mayCreate
 	return opts, err
 }
 

@@ -1,0 +1,199 @@
+package params_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/params"
+)
+
+// asked is a request for widgets of all namespaces, by a verb and with a query.
+func asked(t *testing.T, verb, query string) params.Request {
+	t.Helper()
+	q, err := url.ParseQuery(query)
+	require.NoError(t, err)
+	return params.Request{
+		Verb: verb, Group: "example.com", Version: "v1", Resource: "widgets", Labels: q.Get("labelSelector"), Fields: q.Get("fieldSelector"),
+		Query: q, Kind: &registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"},
+	}
+}
+
+// listed returns the parameters of a list, and its options.
+func listed(t *testing.T, query string) (*params.List, engine.ListOptions) {
+	t.Helper()
+	l, err := asked(t, "list", query).List()
+	require.NoError(t, err, query)
+	opts, err := l.Options()
+	require.NoError(t, err, query)
+	return l, opts
+}
+
+// codeOf returns the code of a Status.
+func codeOf(t *testing.T, err error) int {
+	t.Helper()
+	status, is := err.(apierrors.APIStatus)
+	require.True(t, is, "%v", err)
+	return int(status.Status().Code)
+}
+
+// A resourceVersion says how fresh an answer must be.
+func TestList_IsAsFreshAsItsVersionSays(t *testing.T) {
+	for query, want := range map[string]engine.Read{
+		"":                  engine.Latest(),
+		"resourceVersion=0": engine.Cached(),
+		"resourceVersion=7": engine.NotOlderThan(7),
+		"resourceVersion=7&resourceVersionMatch=NotOlderThan": engine.NotOlderThan(7),
+		"resourceVersion=7&resourceVersionMatch=Exact":        engine.Exactly(7),
+	} {
+		_, opts := listed(t, query)
+		require.Equal(t, want, opts.Read, query)
+		if !strings.Contains(query, "Match") {
+			read, err := asked(t, "get", query).Get()
+			require.NoError(t, err)
+			require.Equal(t, want, read, query)
+		}
+	}
+	for _, version := range []string{"x", "-1", "07", "18446744073709551616"} {
+		_, err := asked(t, "get", "resourceVersion="+version).Get()
+		require.Equal(t, 400, codeOf(t, err), version)
+	}
+}
+
+// Selectors that fix the namespace, or the name, too, leave few keys.
+func TestList_ReadsTheKeysThatAreLeft(t *testing.T) {
+	for _, c := range []struct {
+		clusterScoped     bool
+		namespace, fields string
+		key, prefix       string
+	}{
+		{},
+		{namespace: "a", prefix: "a/"},
+		{namespace: "a", fields: "metadata.name=x", key: "a/x"},
+		{fields: "metadata.name=x"},
+		{fields: "metadata.namespace=a", prefix: "a/"},
+		{fields: "metadata.namespace=a,metadata.name=x", key: "a/x"},
+		{namespace: "a", fields: "metadata.name!=x", prefix: "a/"},
+		{clusterScoped: true},
+		{clusterScoped: true, fields: "metadata.name=x", key: "x"},
+	} {
+		r := asked(t, "list", "")
+		r.Namespace, r.Fields, r.Kind.ClusterScoped = c.namespace, c.fields, c.clusterScoped
+		l, err := r.List()
+		require.NoError(t, err)
+		require.Equal(t, []string{c.key, c.prefix}, []string{l.Key, l.Prefix}, "%+v", c)
+	}
+}
+
+// A token continues the list that it is from, as it goes on in the next page.
+func TestList_TokenContinuesItsListAlone(t *testing.T) {
+	first, _ := listed(t, "limit=1&labelSelector=a%3Db")
+	require.Empty(t, first.Seal(""))
+	token := url.QueryEscape(first.Seal("the engine's"))
+	_, opts := listed(t, "limit=1&labelSelector=a%3Db&continue="+token)
+	require.Equal(t, "the engine's", opts.Continue)
+	require.Equal(t, engine.Latest(), opts.Read)
+	for _, query := range []string{"continue=" + token, "labelSelector=a%3Db&continue=e30", "labelSelector=a%3Db&continue=!", "labelSelector=a%3Db&resourceVersion=7&continue=" + token} {
+		l, err := asked(t, "list", query).List()
+		require.NoError(t, err)
+		_, err = l.Options()
+		require.Equal(t, 400, codeOf(t, err), query)
+	}
+}
+
+// What does not parse is told, and all that contradicts.
+func TestList_Refusals(t *testing.T) {
+	for query, want := range map[string]int{
+		"limit=x": 400, "limit=-1": 400, "timeoutSeconds=x": 400, "resourceVersion=x": 400,
+		"labelSelector=%3D%3D": 400, "fieldSelector=a%3E": 400,
+		"labelSelector=" + strings.Repeat("a", 16<<10+1): 400,
+		"fieldSelector=" + strings.Repeat("a%3Db,", 101): 400,
+		"sendInitialEvents=1":                            422,
+		"resourceVersionMatch=Exact":                     422,
+		"resourceVersion=7&resourceVersionMatch=Newest":  422,
+	} {
+		_, err := asked(t, "list", query).List()
+		require.Equal(t, want, codeOf(t, err), query)
+	}
+	_, err := asked(t, "watch", "sendInitialEvents=1&resourceVersionMatch=Exact&continue=x").List()
+	require.Equal(t, 422, codeOf(t, err))
+	require.Len(t, err.(apierrors.APIStatus).Status().Details.Causes, 3)
+}
+
+// A watch has parameters that a list ignores.
+func TestList_OfAWatch(t *testing.T) {
+	l, err := asked(t, "watch", "timeoutSeconds=9&allowWatchBookmarks=1&progressNotify&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=7").List()
+	require.NoError(t, err)
+	require.Equal(t, 9*time.Second, l.Timeout)
+	require.True(t, l.Bookmarks && l.Progress)
+	require.False(t, *l.Initial)
+	require.EqualValues(t, 7, l.Revision)
+}
+
+// A client that names no manager is known by its User-Agent. An apply needs a name.
+func TestWrite_HasAManager(t *testing.T) {
+	for agent, want := range map[string]string{"kubectl/v1 (linux)": "kubectl", "a\x00b": "ab", strings.Repeat("ä", 100): strings.Repeat("ä", 64), "": ""} {
+		opts, err := asked(t, "update", "").Write(agent)
+		require.NoError(t, err)
+		require.Equal(t, want, opts.Manager)
+	}
+	opts, err := asked(t, "patch", "fieldManager=me&force=true&dryRun=All&fieldValidation=Strict").Apply()
+	require.NoError(t, err)
+	require.Equal(t, registry.WriteOptions{Manager: "me", Force: true, DryRun: true, Validation: registry.RefuseUnknown}, opts)
+	_, err = asked(t, "patch", "").Apply()
+	require.Equal(t, 422, codeOf(t, err))
+}
+
+// The Status of an option that is wrong names the options, as Kubernetes does.
+func TestWrite_Refusals(t *testing.T) {
+	for _, query := range []string{"dryRun=Some", "fieldValidation=Never", "fieldManager=%00", "fieldManager=" + strings.Repeat("x", 129), "force=1"} {
+		_, err := asked(t, "patch", query).Write("")
+		require.Equal(t, 422, codeOf(t, err), query)
+		require.ErrorContains(t, err, "PatchOptions", query)
+	}
+}
+
+// The options of a deletion are in its body or, without one, in the query.
+func TestDelete_OptionsOfBodyOrQuery(t *testing.T) {
+	orphan := metav1.DeletePropagationOrphan
+	want := registry.DeleteOptions{UID: "u", Revision: 7, Propagation: orphan, DryRun: true, Grace: new(int64(3))}
+	opts, err := asked(t, "delete", "uid=u&resourceVersion=7&propagationPolicy=Orphan&dryRun=All&gracePeriodSeconds=3").Delete(nil)
+	require.NoError(t, err)
+	require.Equal(t, want, opts)
+	opts, err = asked(t, "delete", "propagationPolicy=Foreground").Delete([]byte(`{"kind":"DeleteOptions","preconditions":{"uid":"u","resourceVersion":"7"},"orphanDependents":true,"dryRun":["All"],"gracePeriodSeconds":3}`))
+	require.NoError(t, err)
+	require.Equal(t, want, opts)
+	opts, err = asked(t, "deletecollection", "resourceVersion=7").Delete(nil)
+	require.NoError(t, err)
+	require.Zero(t, opts, "it says which are deleted")
+}
+
+// A precondition that says nothing is met by no object, rather than by all.
+func TestDelete_PreconditionsThatNoObjectMeets(t *testing.T) {
+	for _, version := range []string{"", "0", "07", "x"} {
+		opts, err := asked(t, "delete", "").Delete([]byte(`{"preconditions":{"uid":"","resourceVersion":"` + version + `"}}`))
+		require.NoError(t, err)
+		require.NotEmpty(t, opts.UID)
+		require.NotZero(t, opts.Revision, version)
+	}
+}
+
+// Metrics tell dry runs from others, even those that are refused.
+func TestDelete_Refusals(t *testing.T) {
+	for query, want := range map[string]int{"gracePeriodSeconds=x": 400, "propagationPolicy=Never&dryRun=All": 422, "propagationPolicy=Orphan&orphanDependents=1&dryRun=All": 422, "dryRun=Some": 422} {
+		opts, err := asked(t, "delete", query).Delete(nil)
+		require.Equal(t, want, codeOf(t, err), query)
+		require.Equal(t, strings.Contains(query, "dryRun=All"), opts.DryRun, query)
+	}
+	for _, body := range []string{"x", `{"kind":"Widget"}`} {
+		_, err := asked(t, "delete", "").Delete([]byte(body))
+		require.Equal(t, 400, codeOf(t, err), body)
+	}
+}
