@@ -22,6 +22,12 @@ import (
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
+// A request goes through the packages below serve/internal:
+//
+//	parse ──▶ inflight ──▶ accept, params ──▶ a registry.Resource ──▶ encode ──▶ answer ──▶ transport
+//	              └──────────────┴─ status: an error anywhere ───────────────────▶ answer
+//	              catalog: documents, made when the kinds change ────────────────▶ answer
+
 // call is one request that is being served.
 type call struct {
 	*Server

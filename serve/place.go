@@ -59,7 +59,7 @@ func (c *call) leave() {
 	}
 }
 
-// limitOf are the names of limits that are reached.
+// limitOf names the limit that keeps a request without a place out.
 var limitOf = map[inflight.FullError]Limit{
 	{Of: inflight.Read}:                 LimitReads,
 	{Of: inflight.Read, PerUser: true}:  LimitReadsPerUser,
