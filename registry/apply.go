@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/jsonlimit"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -83,11 +84,13 @@ func (c *core) mayApply(key string, opts *WriteOptions) error {
 	return nil
 }
 
+var errNested = badRequest("the configuration is nested more than %d deep", jsonlimit.MaxDepth)
+
 // readConfig returns the configuration of that kind for the object under key.
 func (c *core) readConfig(key string, text []byte, kind *Kind, opts *WriteOptions) (config map[string]any, err error) {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		err := checkSent(text)
-		if errors.Is(err, errDepth) {
+		if errors.Is(err, jsonlimit.ErrDepth) {
 			err = errNested
 		}
 		if err != nil {
@@ -102,8 +105,8 @@ func (c *core) readConfig(key string, text []byte, kind *Kind, opts *WriteOption
 	case err != nil:
 		return nil, &BadRequestError{Reason: "the configuration does not parse: " + err.Error(), Cause: err}
 	}
-	if err := checkNesting(config, 0); err != nil {
-		return nil, err
+	if jsonlimit.TooDeep(config) {
+		return nil, errNested
 	}
 	if err := identify(key, config, kind); err != nil {
 		return nil, err

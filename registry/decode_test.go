@@ -54,31 +54,6 @@ func TestResource_BodiesAreDecodedByTheRules(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Only brackets outside of strings nest, wherever a string ends.
-func TestResource_BracketsInStringsAreNotNested(t *testing.T) {
-	r := newStore(t, config()).Resources()[0]
-	many := strings.Repeat("[", 200)
-	for name, text := range map[string]string{"a": many, "b": `\"` + many, "c": many + `\\`, "d": `\\\"` + many} {
-		_, err := r.Create(t.Context(), "default", []byte(`{"metadata":{"name":"`+name+`","annotations":{"text":"`+text+`"}}}`), registry.WriteOptions{})
-		require.NoError(t, err, text)
-	}
-	for _, text := range []string{`\"`, `\\`} {
-		deep := `{"metadata":{"name":"e","annotations":{"text":"` + text + `"}},"other":` + strings.Repeat(`[`, 200) + strings.Repeat(`]`, 200) + "}"
-		_, err := r.Create(t.Context(), "default", []byte(deep), registry.WriteOptions{})
-		require.ErrorContains(t, err, "nested more than 100 deep", text)
-	}
-}
-
-// Lists and objects side by side are not nested, however many.
-func TestResource_WideBodiesAreNotNested(t *testing.T) {
-	r := newStore(t, config()).Resources()[0]
-	for name, one := range map[string]string{"a": `{}`, "b": `[]`} {
-		wide := `{"metadata":{"name":"` + name + `"},"other":[` + strings.TrimSuffix(strings.Repeat(one+",", 1000), ",") + `]}`
-		_, err := r.Create(t.Context(), "default", []byte(wide), registry.WriteOptions{})
-		require.NoError(t, err, one)
-	}
-}
-
 // The parser puts the names of the fields around together for each field that is there twice, even where
 // nothing is told of it: a body has room for one name of a megabyte and for many fields below it.
 func TestResource_FieldsOfLongNamesAreRefused(t *testing.T) {
@@ -100,16 +75,6 @@ func TestResource_FieldsOfLongNamesAreRefused(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(50<<20))
 	_, err = r.Info().ParsePatch(registry.MergePatch, []byte(`{"spec":`+spec+`}`))
 	require.ErrorContains(t, err, "more than 16777216 bytes")
-
-	half := strings.Repeat("n", 8<<10)
-	for text, refused := range map[string]bool{
-		`{"` + half + `":{"` + half + `":1}}`: false, `[{"` + half + half + `":[{` + repeated.String() + `"b":{}}]}]`: true,
-		`{"` + half + `":{"a":1},"x` + half + `":{"b":[{"c":1},{"d":1}]}}`: false, `{"a":"` + half + half + half + `","b":{"c":1}}`: false,
-		`{"a":"\"` + half + half + `\\","b":1}`: false,
-	} {
-		_, err := r.Create(t.Context(), "default", []byte(`{"metadata":{"generateName":"a-"},"spec":`+text+`}`), registry.WriteOptions{})
-		require.Equal(t, refused, err != nil, "%.20s: %.200v", text, err)
-	}
 }
 
 // Fields that the kind does not have are removed from what the process writes, as from bodies.

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/jsonlimit"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/usercode"
@@ -70,7 +71,7 @@ func answeredRevision(text string, otherwise engine.Revision) (engine.Revision, 
 // decodeAnswer is Decode for a body that may have no resourceVersion, such as the answer
 // to a dry run.
 func (f *form) decodeAnswer(body []byte) (*store.Object, error) {
-	if err := checkDepth(body); err != nil {
+	if err := refused(jsonlimit.CheckDepth(body)); err != nil {
 		return nil, err
 	}
 	o := f.schema.New()

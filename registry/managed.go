@@ -185,27 +185,3 @@ func timeless(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	})
 	return all
 }
-
-var errNested = badRequest("the configuration is nested more than %d deep", maxDepth)
-
-// checkNesting refuses a configuration that is nested too deep.
-func checkNesting(value any, depth int) error {
-	if depth > maxDepth {
-		return errNested
-	}
-	switch v := value.(type) {
-	case map[string]any:
-		for _, member := range v {
-			if err := checkNesting(member, depth+1); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, item := range v {
-			if err := checkNesting(item, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}

@@ -10,6 +10,7 @@ import (
 	mergepatch "gopkg.in/evanphx/json-patch.v4"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/watchmill/watchmill/registry/internal/jsonlimit"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -159,8 +160,8 @@ func (p *Patch) apply(document []byte) ([]byte, error) {
 	if p.kind == MergePatch {
 		return mergepatch.MergePatch(document, p.body) // in time that grows with their fields, unlike that of v5
 	}
-	items, fields := longest(document)
-	newItems, newFields := longest(p.body)
+	items, fields := jsonlimit.Longest(document)
+	newItems, newFields := jsonlimit.Longest(p.body)
 	if err := affordable(p.operations, max(items, newItems), max(fields, newFields)); err != nil {
 		return nil, err
 	}

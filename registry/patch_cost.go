@@ -49,28 +49,3 @@ func inList(path string, err error) int {
 	}
 	return 1
 }
-
-// longest returns how many items the longest list has, and how many fields the largest object, in JSON that is
-// not nested too deep.
-func longest(text []byte) (items, fields int) {
-	var commas [maxDepth + recordedDepth + 1]int // by depth
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			i += textSize(text[i+1:]) + 1
-		case '{', '[':
-			depth = min(depth+1, len(commas)-1)
-			commas[depth] = 0
-		case ',':
-			commas[depth]++
-		case ']':
-			items = max(items, commas[depth]+1)
-			depth = max(depth-1, 0)
-		case '}':
-			fields = max(fields, commas[depth]+1)
-			depth = max(depth-1, 0)
-		}
-	}
-	return items, fields
-}
