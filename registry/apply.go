@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/jsonlimit"
+	"github.com/watchmill/watchmill/registry/internal/patch"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -172,7 +173,7 @@ func (c *core) merge(key string, old *store.Object, config map[string]any, subre
 	if err != nil {
 		return nil, err
 	}
-	text, rounds, err := encodeMerged(merged)
+	text, rounds, err := patch.EncodeMerged(merged)
 	if err != nil {
 		return nil, badRequest("the configuration cannot be encoded as JSON: %v", err)
 	}

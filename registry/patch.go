@@ -1,27 +1,12 @@
 package registry
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
-	mergepatch "gopkg.in/evanphx/json-patch.v4"
-	kjson "sigs.k8s.io/json"
-
-	"github.com/watchmill/watchmill/registry/internal/jsonlimit"
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/patch"
 	"github.com/watchmill/watchmill/usercode"
-)
-
-// Bounds of JSON patches. Each operation that inserts an item into a list, or removes one, moves the items of
-// the list, and each that sets a field of an object, or removes one, compares the names of its fields: maxMoved
-// and maxCompared are the most for which there is time, some seconds.
-const (
-	maxOperations = 10_000
-	maxCopied     = 3 << 20
-	maxMoved      = 200_000_000
-	maxCompared   = 500_000_000
 )
 
 // PatchType is a media type of patches.
@@ -37,12 +22,7 @@ const (
 
 // Patch is a patch that has been read: RFC 6902, RFC 7386, or a strategic merge patch. It is
 // immutable.
-type Patch struct {
-	body       []byte
-	kind       PatchType
-	operations jsonpatch.Patch // of a JSON patch
-	merge      Merge           // of a strategic merge patch
-}
+type Patch struct{ of patch.Patch }
 
 // ParsePatch reads a patch for the resource. The error is a [*BadRequestError], even for a
 // strategic merge patch where StrategicMerge is nil, and otherwise as for the function ParsePatch.
@@ -61,46 +41,32 @@ func parsePatch(kind PatchType, body []byte, merge Merge) (*Patch, error) {
 	if err := checkSent(body); err != nil {
 		return nil, err
 	}
+	p := &Patch{}
+	var err error
 	switch {
 	case kind == JSONPatch:
-		return parseOperations(body)
-	case kind == StrategicPatch && merge == nil:
-		return nil, badRequest("the resource takes no strategic merge patches: send a merge patch or a JSON patch")
-	case kind == MergePatch, kind == StrategicPatch:
-		fields := map[string]json.RawMessage{}
-		if err := json.Unmarshal(body, &fields); err != nil || fields == nil {
-			return nil, &BadRequestError{Reason: "the merge patch is not a JSON object", Cause: err}
-		}
-		return &Patch{body: body, kind: kind, merge: merge}, nil
+		p.of, err = patch.Operations(body)
+	case kind == MergePatch:
+		p.of, err = patch.Merge(body)
+	case kind == StrategicPatch && merge != nil:
+		p.of, err = patch.Strategic(body, patch.Merging(merge))
+	case kind == StrategicPatch:
+		err = badRequest("the resource takes no strategic merge patches: send a merge patch or a JSON patch")
+	default:
+		err = badRequest("%q is not a media type of patches: send a JSON patch (%s) or a merge patch (%s)", kind, JSONPatch, MergePatch)
 	}
-	return nil, badRequest("%q is not a media type of patches: send a JSON patch (%s) or a merge patch (%s)", kind, JSONPatch, MergePatch)
-}
-
-func parseOperations(body []byte) (*Patch, error) {
-	operations, err := jsonpatch.DecodePatch(body)
 	if err != nil {
-		return nil, &BadRequestError{Reason: "the JSON patch is not a list of operations: " + err.Error(), Cause: err}
+		return nil, unreadablePatch(err)
 	}
-	if len(operations) > maxOperations {
-		return nil, badRequest("the JSON patch has %d operations: at most %d are allowed", len(operations), maxOperations)
-	}
-	replaceWhatIsMissing(operations)
-	return &Patch{body: body, kind: JSONPatch, operations: operations}, nil
+	return p, nil
 }
 
-// operationAdd is the name of an operation as JSON.
-var operationAdd = json.RawMessage(`"add"`)
-
-// replaceWhatIsMissing has replace set a field that its object does not have, as in Kubernetes, although
-// RFC 6902 demands that it is there. It becomes an add, which inserts items into lists, though: so a
-// field whose name may be that of an item, a number, has to be there.
-func replaceWhatIsMissing(operations jsonpatch.Patch) {
-	for _, operation := range operations {
-		path, err := operation.Path()
-		if operation.Kind() == "replace" && path != "" && !strings.HasSuffix(path, "/-") && inList(path, err) == 0 {
-			operation["op"] = &operationAdd
-		}
+// unreadablePatch returns a [*patch.SyntaxError] as a [*BadRequestError], and another error as it is.
+func unreadablePatch(err error) error {
+	if wrong, ok := errors.AsType[*patch.SyntaxError](err); ok {
+		return &BadRequestError{Reason: wrong.Reason, Cause: wrong.Cause}
 	}
+	return err
 }
 
 // Check refuses a patch that has fields more than once, or operations with unknown fields, or
@@ -110,13 +76,7 @@ func (p *Patch) Check(opts WriteOptions) error {
 	if opts.Validation == IgnoreUnknown {
 		return nil
 	}
-	var strict []error
-	var err error
-	if p.kind == JSONPatch {
-		strict, err = kjson.UnmarshalStrict(p.body, &[]operation{})
-	} else {
-		strict, err = kjson.UnmarshalStrict(p.body, &map[string]any{})
-	}
+	strict, err := p.of.Strict()
 	if err != nil {
 		return &BadRequestError{Reason: "the patch does not parse: " + err.Error(), Cause: err}
 	}
@@ -124,14 +84,6 @@ func (p *Patch) Check(opts WriteOptions) error {
 		strict[i] = fmt.Errorf("the patch: %w", strict[i])
 	}
 	return opts.judge(strict)
-}
-
-// operation has the fields of an operation of a JSON patch.
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	From  string `json:"from"`
-	Value any    `json:"value"`
 }
 
 // Apply returns the JSON document as the patch changes it. The document stays as it is. As in
@@ -143,30 +95,33 @@ type operation struct {
 // [*BadRequestError] of [Config].StrategicMerge, or its panic as a [*usercode.PanicError], is returned
 // as it is. It is safe for concurrent use.
 func (p *Patch) Apply(document []byte) (patched []byte, err error) {
-	if p.kind == StrategicPatch {
-		return p.applyStrategic(document)
+	patched, err = p.of.Apply(document)
+	if err == nil {
+		return patched, nil
 	}
-	panicked := usercode.Call("jsonpatch", "", func() { patched, err = p.apply(document) })
-	switch {
-	case panicked != nil: // the library cannot compare such lists
-		return nil, &PatchError{errors.New("an operation cannot be evaluated, such as a test of a list with null in it")}
-	case err != nil:
-		return nil, &PatchError{err}
-	}
-	return patched, nil
-}
-
-func (p *Patch) apply(document []byte) ([]byte, error) {
-	if p.kind == MergePatch {
-		return mergepatch.MergePatch(document, p.body) // in time that grows with their fields, unlike that of v5
-	}
-	items, fields := jsonlimit.Longest(document)
-	newItems, newFields := jsonlimit.Longest(p.body)
-	if err := affordable(p.operations, max(items, newItems), max(fields, newFields)); err != nil {
+	err = unreadablePatch(err)
+	if errors.As(err, new(*BadRequestError)) || errors.Is(err, usercode.ErrPanic) {
 		return nil, err
 	}
-	options := jsonpatch.NewApplyOptions()
-	options.AccumulatedCopySizeLimit = maxCopied
-	options.SupportNegativeIndices = true
-	return p.operations.ApplyWithOptions(document, options)
+	return nil, &PatchError{err}
+}
+
+// Merge merges a strategic merge patch into an object and returns the result. Both are JSON
+// with integers as int64, and may be changed. A [*BadRequestError] says that the patch applies to
+// no object, another error that it does not apply to this one. It is called concurrently.
+type Merge func(object, patch map[string]any) (map[string]any, error)
+
+// merges returns the merging of the kind's objects and of its scales, each nil if there is none.
+func (c *Config[T]) merges() (objects, scales Merge, err error) {
+	if c.StrategicMerge == nil {
+		return nil, nil, nil
+	}
+	objects, err = c.StrategicMerge(new(T))
+	if err == nil && c.Scale != nil {
+		scales, err = c.StrategicMerge(new(scaleObject))
+	}
+	if err != nil {
+		return nil, nil, &engine.ConfigError{Field: "StrategicMerge", Problem: "refuses the kind: " + err.Error()}
+	}
+	return objects, scales, nil
 }

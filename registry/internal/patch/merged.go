@@ -1,4 +1,4 @@
-package registry
+package patch
 
 import (
 	"encoding/json"
@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// encodeMerged returns the JSON of an object that was merged. rounds reports that it has numbers
+// EncodeMerged returns the JSON of an object that was merged. rounds reports that it has numbers
 // of 2^63 or more: they have a form that fields for integers refuse, since merging has rounded
 // them.
-func encodeMerged(merged map[string]any) (text []byte, rounds bool, err error) {
+func EncodeMerged(merged map[string]any) (text []byte, rounds bool, err error) {
 	if rounds = hasLarge(merged); rounds {
 		merged = exponential(merged).(map[string]any)
 	}

@@ -1,4 +1,4 @@
-package registry
+package patch
 
 import (
 	"errors"
@@ -8,16 +8,24 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
+// Each operation that inserts an item into a list, or removes one, moves the items of the list, and each that
+// sets a field of an object, or removes one, compares the names of its fields. maxMoved and maxCompared are
+// the most for which there is time, some seconds.
+const (
+	maxMoved    = 200_000_000
+	maxCompared = 500_000_000
+)
+
 var (
 	errMoves   = errors.New("it would take too long: its operations insert and remove too many items in lists of this length; send fewer, or the whole list")
 	errLookups = errors.New("it would take too long: it has too many operations for an object with this many fields; send fewer, or the whole object")
 )
 
-// affordable returns errMoves if the operations would take too long on lists of that length, and errLookups if
+// affordable returns errMoves if operations would take too long on lists of that length, and errLookups if
 // on objects with that many fields.
-func affordable(operations jsonpatch.Patch, items, fields int) error {
+func affordable(list jsonpatch.Patch, items, fields int) error {
 	moves, lookups := 0, 0
-	for _, operation := range operations {
+	for _, operation := range list {
 		switch operation.Kind() {
 		case "replace":
 			lookups++

@@ -1,4 +1,4 @@
-package registry_test
+package patch_test
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/internal/patch"
 )
 
 // applyRepeated applies a JSON patch to a document that has its operations several times.
 func applyRepeated(t *testing.T, document []byte, operations string, times int) error {
 	t.Helper()
-	p, err := registry.ParsePatch(registry.JSONPatch, []byte("["+strings.TrimSuffix(strings.Repeat(operations+",", times), ",")+"]"))
+	p, err := patch.Operations([]byte("[" + strings.TrimSuffix(strings.Repeat(operations+",", times), ",") + "]"))
 	require.NoError(t, err)
 	_, err = p.Apply(document)
 	return err
@@ -21,14 +21,13 @@ func applyRepeated(t *testing.T, document []byte, operations string, times int) 
 
 // An operation that inserts an item moves those after it: ten thousand of them in a list of a million took
 // minutes.
-func TestPatch_OfManyItemsOfALongListIsRefused(t *testing.T) {
+func TestOperations_OfManyItemsOfALongListIsRefused(t *testing.T) {
 	document := func(items int) []byte {
 		return []byte(`{"a":"[,],","l":[` + strings.TrimSuffix(strings.Repeat(`[],`, items), ",") + `],"m":[{"n":1},{}],"100":{}}`)
 	}
 	long := document(150_000)
 	for _, operation := range []string{`{"op":"add","path":"/l/0","value":1}`, `{"op":"add","path":"/l/+7","value":1}`, `{"op":"remove","path":"/l/7"}`, `{"op":"move","from":"/l/3","path":"/b"}`, `{"op":"copy","from":"/m","path":"/l/10"}`} {
 		err := applyRepeated(t, long, operation, 1500)
-		require.ErrorAs(t, err, new(*registry.PatchError), operation)
 		require.ErrorContains(t, err, "it would take too long", operation)
 		require.NoError(t, applyRepeated(t, long, operation, 20), operation)
 	}
@@ -38,7 +37,7 @@ func TestPatch_OfManyItemsOfALongListIsRefused(t *testing.T) {
 }
 
 // The library looks the name of a field up by going through the fields.
-func TestPatch_OfManyFieldsOfALargeObjectIsRefused(t *testing.T) {
+func TestOperations_OfManyFieldsOfALargeObjectIsRefused(t *testing.T) {
 	document := func(fields int) []byte {
 		text := []byte(`{"l":[1,2,{"a":"{,}"}],"m":{`)
 		for i := range fields - 1 {
@@ -56,7 +55,6 @@ func TestPatch_OfManyFieldsOfALargeObjectIsRefused(t *testing.T) {
 		`{"op":"move","from":"/m/last","path":"/m/a"},{"op":"move","from":"/m/a","path":"/m/last"}`,
 	} {
 		err := applyRepeated(t, large, operation, 5000)
-		require.ErrorAs(t, err, new(*registry.PatchError), operation)
 		require.ErrorContains(t, err, "it would take too long", operation)
 		require.NoError(t, applyRepeated(t, large, operation, 20), operation)
 	}
