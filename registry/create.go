@@ -6,10 +6,14 @@ import (
 	"fmt"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/objectmeta"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/usercode"
 )
+
+// nameAttempts is how often a generated name that is taken is replaced by another.
+const nameAttempts = 8
 
 // create stores a draft with defaults in the namespace.
 func (c *core) create(ctx context.Context, draft *store.Object, namespace string, opts WriteOptions) (*store.Object, error) {
@@ -26,7 +30,7 @@ func (c *core) create(ctx context.Context, draft *store.Object, namespace string
 		if err != nil {
 			return nil, err
 		}
-		c.meta(attempt).SetName(generateName(m.GetGenerateName()))
+		c.meta(attempt).SetName(objectmeta.GenerateName(m.GetGenerateName()))
 		o, err := c.tryCreate(ctx, attempt, &opts)
 		if !errors.Is(err, engine.ErrExists) {
 			return o, err
@@ -55,7 +59,7 @@ func (c *core) beginCreate(ctx context.Context, draft *store.Object, namespace s
 		return err
 	}
 	c.setTypeMeta(draft)
-	dropSystemFields(m)
+	objectmeta.DropSystemFields(m)
 	if c.kind.Status {
 		c.layout.TakeStatus(draft, nil)
 	}
@@ -64,7 +68,7 @@ func (c *core) beginCreate(ctx context.Context, draft *store.Object, namespace s
 		return err
 	}
 	dedupOwners(m, opts)
-	c.setIdentity(m)
+	objectmeta.Identify(m, c.timestamp())
 	return nil
 }
 

@@ -3,23 +3,17 @@ package registry
 import (
 	"context"
 	"errors"
-	"math"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/objectmeta"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
 // deletePage is how many objects deleteAll reads at once.
 const deletePage = 10_000
-
-// longestGrace is the longest grace period, in seconds, that a time.Duration can hold
-// (292 years). The time of deletion lies no further ahead; the grace period is stored as
-// requested.
-const longestGrace = int64(math.MaxInt64 / time.Second)
 
 // errMarkFirst: something keeps the object, so it can only be marked. errMayGo: nothing
 // keeps it, so it can be deleted at once.
@@ -73,8 +67,7 @@ func (c *core) remove(ctx context.Context, key string, opts *DeleteOptions) (*st
 
 // withoutGrace returns o, which is deleted, with its grace period ended if it had one.
 func (c *core) withoutGrace(o *store.Object, opts *DeleteOptions) *store.Object {
-	m := c.meta(o)
-	if grace := m.GetDeletionGracePeriodSeconds(); m.GetDeletionTimestamp() == nil || grace == nil || *grace == 0 {
+	if !objectmeta.InGrace(c.meta(o)) {
 		return o
 	}
 	last := c.layout.Clone(o)
@@ -105,26 +98,9 @@ func (c *core) keeps(o *store.Object, opts *DeleteOptions) bool {
 	return len(c.meta(o).GetFinalizers()) > 0 || c.gracePeriod(o, opts) > 0
 }
 
-// gracePeriod returns the grace period of a deletion in seconds, zero for none. An object that
-// is already being deleted keeps its period, unless the deletion asks for a shorter one.
+// gracePeriod returns the grace period of a deletion in seconds, zero for none.
 func (c *core) gracePeriod(o *store.Object, opts *DeleteOptions) int64 {
-	var present *int64
-	if m := c.meta(o); m.GetDeletionTimestamp() != nil {
-		if present = m.GetDeletionGracePeriodSeconds(); present == nil {
-			return 0
-		}
-		if *present == 0 || opts.Grace == nil {
-			return *present
-		}
-	}
-	seconds, graceful := c.grace(o, opts.Grace)
-	switch {
-	case !graceful || seconds < 0:
-		return 0
-	case present != nil:
-		return min(seconds, *present)
-	}
-	return seconds
+	return objectmeta.GracePeriod(c.meta(o), opts.Grace, func(asked *int64) (int64, bool) { return c.grace(o, asked) })
 }
 
 // markDeleted marks the object as being deleted. One that is too large with the mark loses its managed fields.
@@ -164,35 +140,7 @@ func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions)
 
 // setDeletion sets the object's time of deletion and its grace period.
 func (c *core) setDeletion(m metav1.Object, current *store.Object, opts *DeleteOptions) {
-	seconds, now := c.gracePeriod(current, opts), c.timestamp()
-	at := metav1.NewTime(now.Add(graceDuration(seconds)))
-	if end := m.GetDeletionTimestamp(); end == nil {
-		m.SetGeneration(m.GetGeneration() + 1)
-	} else {
-		before := m.GetDeletionGracePeriodSeconds()
-		if before == nil || *before <= seconds {
-			return
-		}
-		at, seconds = shortened(end, *before, seconds, now)
-	}
-	m.SetDeletionTimestamp(&at)
-	m.SetDeletionGracePeriodSeconds(&seconds)
-}
-
-// shortened returns the time of deletion if its grace period, which ends at end, is to have only
-// the given seconds: it counts from the first deletion. The time is never in the past, and a
-// period that is over has a second left, so that the object is still deleted in the end.
-func shortened(end *metav1.Time, before, seconds int64, now metav1.Time) (at metav1.Time, left int64) {
-	at = metav1.NewTime(end.Add(graceDuration(seconds) - graceDuration(before)))
-	if at.Before(&now) {
-		return now, min(seconds, 1)
-	}
-	return at, seconds
-}
-
-// graceDuration returns a grace period, or the longest one that can be counted if that is shorter.
-func graceDuration(seconds int64) time.Duration {
-	return time.Duration(min(seconds, longestGrace)) * time.Second
+	objectmeta.Mark(m, c.gracePeriod(current, opts), c.timestamp())
 }
 
 // deleteAll deletes the objects that which selects, page by page, and returns their last

@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/layout"
+	"github.com/watchmill/watchmill/registry/internal/objectmeta"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -107,7 +108,7 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 			}
 			return s.Validate(ctx, valueOf[T](o), valueOf[T](old))
 		},
-		validateName: nameRule(s.ValidateName),
+		validateName: objectmeta.NameRule(s.ValidateName),
 		warnings: func(ctx context.Context, o, old *store.Object) []string {
 			if s.Warn == nil {
 				return nil

@@ -2,14 +2,20 @@ package registry
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/registry/internal/objectmeta"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
+)
+
+// Names of fields in JSON.
+const (
+	metadataField = "metadata"
+	versionField  = "resourceVersion"
+	managedField  = "managedFields"
 )
 
 // Applier is server-side apply of one kind: it merges the configurations that managers
@@ -161,27 +167,11 @@ func setField(fields map[string]any, value any, path ...string) {
 func (c *core) keepTimes(draft, old *store.Object) {
 	m := c.meta(draft)
 	now, before := m.GetManagedFields(), c.meta(old).GetManagedFields()
-	if len(now) == 0 || !equality.Semantic.DeepEqual(timeless(now), timeless(before)) {
+	if len(now) == 0 || !objectmeta.SameManagers(now, before) {
 		return
 	}
 	m.SetManagedFields(before)
 	if !c.form.schema.Equal(draft, old) {
 		m.SetManagedFields(now)
 	}
-}
-
-// timeless returns entries without their times, in an order that does not depend on
-// them.
-func timeless(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	all := slices.Clone(entries)
-	for i := range all {
-		all[i].Time = nil
-	}
-	slices.SortFunc(all, func(a, b metav1.ManagedFieldsEntry) int {
-		return slices.Compare(
-			[]string{string(a.Operation), a.Manager, a.Subresource, a.APIVersion},
-			[]string{string(b.Operation), b.Manager, b.Subresource, b.APIVersion},
-		)
-	})
-	return all
 }

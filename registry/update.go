@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/objectmeta"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -160,7 +159,7 @@ func (u *updating) nextOf(ctx context.Context, draft, current *store.Object) (*s
 		return nil, err
 	}
 	m.SetResourceVersion("")
-	keepSystemFields(m, old)
+	objectmeta.KeepSystemFields(m, old)
 	draft = u.keepToPart(draft, current)
 	u.setTypeMeta(draft)
 	u.trackFields(draft, current, u.subresource, &u.opts)
@@ -204,10 +203,7 @@ func (u *updating) keepToPart(draft, current *store.Object) *store.Object {
 	if u.statusOnly {
 		return whole
 	}
-	to.SetLabels(from.GetLabels())
-	to.SetAnnotations(from.GetAnnotations())
-	to.SetFinalizers(from.GetFinalizers())
-	to.SetOwnerReferences(from.GetOwnerReferences())
+	objectmeta.CopyClientFields(to, from)
 	return whole
 }
 
@@ -225,14 +221,8 @@ func (u *updating) settle(ctx context.Context, draft, current *store.Object) (*s
 		}
 		return nil, &settled{draft: shown}
 	}
-	if current != nil && mayBeRemoved(u.meta(draft)) {
+	if current != nil && objectmeta.MayBeRemoved(u.meta(draft)) {
 		return nil, &settled{draft: draft, at: current.Revision}
 	}
 	return draft, u.unlessStored(ctx, draft, current)
-}
-
-// mayBeRemoved reports whether an object is being deleted and nothing keeps it any longer.
-func mayBeRemoved(m metav1.Object) bool {
-	grace := m.GetDeletionGracePeriodSeconds()
-	return m.GetDeletionTimestamp() != nil && len(m.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/objectmeta"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -90,7 +91,7 @@ func (v *virtual) Create(ctx context.Context, namespace string, body []byte, opt
 // complete answers with the object as the function completes it.
 func (v *virtual) complete(ctx context.Context, o *store.Object, opts *WriteOptions) (it Item, err error) {
 	m := v.form.meta(o)
-	dropSystemFields(m)
+	objectmeta.DropSystemFields(m)
 	m.SetResourceVersion("")
 	o.Key = v.form.keyOf(o)
 	if panicked := usercode.Call(v.name, o.Key, func() { err = v.answer(ctx, o, opts) }); panicked != nil {

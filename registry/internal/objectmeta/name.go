@@ -1,4 +1,4 @@
-package registry
+package objectmeta
 
 import (
 	"fmt"
@@ -8,13 +8,25 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/rand"
 )
 
 // maxName is the length of the longest name in bytes, that of a DNS subdomain.
 const maxName = 253
 
-// nameRule returns a kind's rule for names together with what holds for the names of all kinds.
-func nameRule(ofKind func(name string, prefix bool) []string) func(name string, prefix bool) []string {
+// Bounds of generated names: the characters of the base and of the random suffix.
+const (
+	maxNameBase = 58
+	nameSuffix  = 5
+)
+
+// GenerateName returns base with a random suffix.
+func GenerateName(base string) string {
+	return base[:min(len(base), maxNameBase)] + rand.String(nameSuffix)
+}
+
+// NameRule returns a kind's rule for names, nil for none, together with what holds for the names of all kinds.
+func NameRule(ofKind func(name string, prefix bool) []string) func(name string, prefix bool) []string {
 	if ofKind == nil {
 		return validation.NameIsDNSSubdomain // which is stricter
 	}
