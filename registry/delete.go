@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/objectmeta"
+	"github.com/watchmill/watchmill/registry/internal/reads"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -147,7 +148,7 @@ func (c *core) setDeletion(m metav1.Object, current *store.Object, opts *DeleteO
 // states, even if it fails. Objects that are gone by then are left out. With a limit it deletes
 // one page of that many, and there is a token for those after it. The revision is not less than
 // that of any object.
-func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (deleted objects, err error) {
+func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (deleted reads.Page, err error) {
 	limit := which.Limit
 	switch {
 	case limit == 0:
@@ -156,7 +157,7 @@ func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts Del
 		which.Read = engine.Latest() // a cached list ignores the limit, and has no token for the others
 	}
 	for {
-		page, err := c.engine.list(ctx, which)
+		page, err := c.engine.List(ctx, which)
 		if rest, expired := errors.AsType[*backend.ExpiredContinueError](err); expired && limit == 0 {
 			which.Continue = rest.Continue // the deletions so far have displaced the first page's revision
 			continue
@@ -164,20 +165,20 @@ func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts Del
 		if err != nil {
 			return deleted, err
 		}
-		deleted.revision = max(deleted.revision, page.revision)
-		for _, o := range page.items {
+		deleted.Revision = max(deleted.Revision, page.Revision)
+		for _, o := range page.Items {
 			last, _, err := c.delete(ctx, o.Key, opts)
 			switch {
 			case err == nil:
-				deleted.items, deleted.revision = append(deleted.items, last), max(deleted.revision, last.Revision)
+				deleted.Items, deleted.Revision = append(deleted.Items, last), max(deleted.Revision, last.Revision)
 			case !errors.Is(err, engine.ErrNotFound) || errors.As(err, new(*AdmissionError)):
 				return deleted, err
 			}
 		}
-		if page.next == "" || limit > 0 {
-			deleted.next = page.next
+		if page.Continue == "" || limit > 0 {
+			deleted.Continue = page.Continue
 			return deleted, nil
 		}
-		which.Continue, which.Read = page.next, engine.Latest()
+		which.Continue, which.Read = page.Continue, engine.Latest()
 	}
 }

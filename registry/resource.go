@@ -3,14 +3,11 @@ package registry
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
-	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/reads"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend"
 )
 
 // Resource is a kind, or a subresource of one, without its Go type, as a server needs it.
@@ -178,7 +175,7 @@ type resource struct {
 func (r *resource) Info() *Info {
 	return &Info{
 		Kind: r.kind, Subresource: r.subresource, Verbs: r.verbs(r.subresource), Columns: r.columns, NoAge: r.noAge,
-		Schema: r.core.schema, Fields: r.fields, Decoders: r.decoders, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
+		Schema: r.core.schema, Fields: r.fields.Names(), Decoders: r.decoders, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
 		Unstructured: r.unstructured,
 		Apply:        r.applies(), StrategicMerge: r.mergeObject, StorageVersion: r.storageVersion, Deprecated: r.deprecated,
 	}
@@ -199,25 +196,25 @@ func (r *resource) changed(o *store.Object, did bool, err error) (Item, bool, er
 }
 
 func (r *resource) Get(ctx context.Context, key string, opts engine.GetOptions) (Item, error) {
-	return r.item(r.engine.get(ctx, key, opts))
+	return r.item(r.engine.Get(ctx, key, opts))
 }
 
 func (r *resource) List(ctx context.Context, opts engine.ListOptions) (Page, error) {
-	if err := r.checkFields(opts.Fields, opts.FieldSelector); err != nil {
+	if err := r.fields.Check(opts.Fields, opts.FieldSelector); err != nil {
 		return Page{}, err
 	}
-	l, err := r.engine.list(ctx, opts)
+	l, err := r.engine.List(ctx, opts)
 	if err != nil {
 		return Page{}, err
 	}
-	return Page{objects: l.items, of: r.shown, Revision: l.revision, Continue: l.next, Remaining: l.remaining, Timeline: l.timeline}, nil
+	return Page{objects: l.Items, of: r.shown, Revision: l.Revision, Continue: l.Continue, Remaining: l.Remaining, Timeline: l.Timeline}, nil
 }
 
 func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream, error) {
-	if err := r.checkFields(opts.Fields, opts.FieldSelector); err != nil {
+	if err := r.fields.Check(opts.Fields, opts.FieldSelector); err != nil {
 		return nil, err
 	}
-	w, err := r.engine.watch(ctx, opts)
+	w, err := r.engine.Watch(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -225,41 +222,14 @@ func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream,
 }
 
 func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
-	err := r.engine.waitFor(ctx, rev)
-	isBehind := errors.Is(err, engine.ErrFuture)
-	isUnknown := err == nil && r.uncached && rev > 0
-	if !isBehind && !isUnknown {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	newest, err := r.storage.Backend().Revision(ctx)
-	switch {
-	case errors.Is(err, backend.ErrDenied), errors.Is(err, store.ErrClosed): // asking again would not help
-		return err
-	case err != nil:
-		return &engine.NotReadyError{RetryAfter: behindRetry, Cause: fmt.Errorf("revision %d may be there, but storage does not answer: %v", rev, err)}
-	case newest < rev:
-		return &engine.FutureError{Requested: rev, Current: newest}
-	case isBehind:
-		return &engine.NotReadyError{RetryAfter: behindRetry, Cause: fmt.Errorf("storage is at revision %d, and the cache is behind", newest)}
-	}
-	return nil
+	return r.engine.WaitFor(ctx, rev)
 }
-
-const (
-	// askTimeout bounds the question for storage's revision when reads do not reach the
-	// one that a client waits for.
-	askTimeout = 3 * time.Second
-	// behindRetry is the delay after which a client may ask again if the cache is behind.
-	behindRetry = time.Second
-)
 
 func (r *resource) Timeline(ctx context.Context) (engine.Timeline, error) {
-	return r.engine.timeline(ctx)
+	return r.engine.Timeline(ctx)
 }
 
-func (r *resource) Readiness() engine.Readiness { return r.engine.readiness() }
+func (r *resource) Readiness() engine.Readiness { return r.engine.Readiness() }
 
 func (r *resource) Create(ctx context.Context, namespace string, body []byte, opts WriteOptions) (Item, error) {
 	switch {
@@ -320,19 +290,19 @@ func (r *resource) DeleteAll(ctx context.Context, which engine.ListOptions, opts
 	if r.subresource != "" {
 		return Page{}, engine.ErrUnsupported
 	}
-	if err := r.checkFields(which.Fields, which.FieldSelector); err != nil {
+	if err := r.fields.Check(which.Fields, which.FieldSelector); err != nil {
 		return Page{}, err
 	}
 	deleted, err := r.deleteAll(ctx, which, opts)
 	if err != nil {
 		return Page{}, err
 	}
-	return Page{objects: deleted.items, of: r.shown, Revision: deleted.revision, Continue: deleted.next, Remaining: -1}, nil
+	return Page{objects: deleted.Items, of: r.shown, Revision: deleted.Revision, Continue: deleted.Continue, Remaining: -1}, nil
 }
 
 // stream is a watch as a [Stream].
 type stream struct {
-	events
+	reads.Watch
 	shown *form
 }
 

@@ -260,12 +260,12 @@ type scaleResource struct{ resource }
 func (r *scaleResource) Info() *Info {
 	return &Info{
 		Kind: r.kind, Subresource: scaleSubresource, Object: scaleKind, Verbs: r.verbs(scaleSubresource), Columns: scaleColumns,
-		Schema: scaleSchema, Fields: r.fields, Decoders: r.decoders, Apply: r.applies(), StrategicMerge: r.mergeScale, Deprecated: r.deprecated,
+		Schema: scaleSchema, Fields: r.fields.Names(), Decoders: r.decoders, Apply: r.applies(), StrategicMerge: r.mergeScale, Deprecated: r.deprecated,
 	}
 }
 
 func (r *scaleResource) Get(ctx context.Context, key string, opts engine.GetOptions) (Item, error) {
-	o, err := r.engine.get(ctx, key, opts)
+	o, err := r.engine.Get(ctx, key, opts)
 	if err == nil {
 		err = r.checkScale(o)
 	}

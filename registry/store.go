@@ -3,11 +3,16 @@ package registry
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry/internal/convert"
+	"github.com/watchmill/watchmill/registry/internal/reads"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // Store holds the objects of one kind and applies its rules to every write. Make one with
@@ -16,6 +21,35 @@ import (
 type Store[T any] struct {
 	engine *engine.Engine[T]
 	core   *core
+}
+
+// core is a [Store] without its type of objects.
+type core struct {
+	*form
+	admit  []Admitter
+	schema json.RawMessage
+	fields reads.Fields // that selectors may name
+	// readOnly: the users of Resources cannot write.
+	readOnly bool
+	// deprecated is the warning for clients.
+	deprecated string
+	// storageVersion is empty if the store is a replica.
+	storageVersion string
+	// decoders are for bodies that are not JSON, by media type.
+	decoders map[string]func([]byte) ([]byte, error)
+	engine   reads.Engine
+	// storage takes the writes until the engine stops taking writes. The engine's typed
+	// methods do not suffice: they do not return the object that is replaced.
+	storage *backend.Storage
+	// converts is the backend that converts the objects of storage; nil if it has them as they are shown.
+	converts *convert.Backend
+	now      func() time.Time
+	// forwarder takes the writes in place of storage if the store is a replica.
+	forwarder Forwarder
+	// applier is nil if there is no server-side apply.
+	applier Applier
+	// mergeObject and mergeScale are nil if there are no strategic merge patches.
+	mergeObject, mergeScale Merge
 }
 
 // New opens a store over an engine of its own. Close it when done.
@@ -45,11 +79,12 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 		converts.ReadFrom(engine.CachedOf(e))
 	}
 	f := formOf[T, P](&cfg)
+	storage := storageOf(e, f.schema, converts != nil)
 	c := &core{
 		form: f, admit: slices.Clone(cfg.Admit), schema: cfg.Schema, deprecated: cfg.Deprecated, storageVersion: cfg.storageVersion(),
-		fields: shownFields(&cfg), hidesFields: len(cfg.HiddenFields) > 0, readOnly: cfg.ReadOnly, decoders: maps.Clone(cfg.Decoders),
-		engine: typedReads[T]{e}, uncached: cfg.Engine.NoCache, now: e.Host().Clock().Now,
-		storage: storageOf(e, f.schema, converts != nil), converts: converts, forwarder: forwarder,
+		fields: reads.FieldsOf(slices.Collect(maps.Keys(cfg.Fields)), cfg.HiddenFields), readOnly: cfg.ReadOnly, decoders: maps.Clone(cfg.Decoders),
+		engine: reads.Over(storage.Backend(), typedReads[T]{e}, cfg.Engine.NoCache), now: e.Host().Clock().Now,
+		storage: storage, converts: converts, forwarder: forwarder,
 		applier: applier, mergeObject: mergeObject, mergeScale: mergeScale,
 	}
 	return &Store[T]{engine: e, core: c}, nil
@@ -166,7 +201,7 @@ func (s *Store[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (
 // error. Errors: as for Delete, and for [engine.Engine.List].
 func (s *Store[T]) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (int, error) {
 	deleted, err := s.core.deleteAll(ctx, which, opts)
-	return len(deleted.items), err
+	return len(deleted.Items), err
 }
 
 // Engine returns the engine below, for reads, watches and informers. Writes through it
