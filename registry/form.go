@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/layout"
 	"github.com/watchmill/watchmill/registry/internal/objectmeta"
+	"github.com/watchmill/watchmill/registry/internal/scale"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -36,7 +37,7 @@ type form struct {
 	grace        func(o *store.Object, asked *int64) (int64, bool)
 	prune        func(*store.Object) []string // only if the kind prunes
 	cells        []func(*store.Object) any
-	scale        *scaling // nil if there is none
+	scale        *scale.Functions // nil if there is none
 
 	unstructured, createOnUpdate, revisionRequired, statusOnly, prunes, canonicalizes, noAge bool
 }
@@ -127,7 +128,7 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 			return s.Grace(valueOf[T](o), asked)
 		},
 		prune:          func(o *store.Object) []string { return cfg.Prune(valueOf[T](o)) },
-		scale:          scalingOf(cfg.Scale),
+		scale:          cfg.Scale.functions(),
 		createOnUpdate: s.CreateOnUpdate, revisionRequired: s.RevisionRequired, statusOnly: s.StatusOnly, prunes: cfg.Prune != nil, canonicalizes: s.Canonicalize != nil, noAge: cfg.NoAge,
 	}
 	for _, c := range cfg.Columns {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/patch"
+	"github.com/watchmill/watchmill/registry/internal/scale"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -118,7 +119,7 @@ func (c *Config[T]) merges() (objects, scales Merge, err error) {
 	}
 	objects, err = c.StrategicMerge(new(T))
 	if err == nil && c.Scale != nil {
-		scales, err = c.StrategicMerge(new(scaleObject))
+		scales, err = c.StrategicMerge(new(scale.Object))
 	}
 	if err != nil {
 		return nil, nil, &engine.ConfigError{Field: "StrategicMerge", Problem: "refuses the kind: " + err.Error()}

@@ -2,17 +2,13 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
-	"math"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/registry/internal/layout"
+	"github.com/watchmill/watchmill/registry/internal/scale"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/usercode"
 )
 
 // Scale gives a kind a scale subresource: its number of replicas in the form that all kinds
@@ -33,35 +29,7 @@ type Scale[T any] struct {
 const scaleSubresource = "scale"
 
 // scaleKind is the kind of the subresource's objects.
-var scaleKind = Kind{Group: "autoscaling", Version: "v1", Kind: "Scale"}.withDefaults()
-
-// replicasPath is where a scale has the number that is wanted.
-var replicasPath = field.NewPath("spec", "replicas")
-
-// noReplicas stands for a number that is missing, in a scale to be patched: the patch sets
-// it, or the result is refused.
-const noReplicas = math.MinInt32
-
-// scaleObject is an object of the subresource, as autoscaling/v1 has it.
-type scaleObject struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              struct {
-		Replicas int32 `json:"replicas"`
-	} `json:"spec"`
-	Status struct {
-		Replicas int32  `json:"replicas"`
-		Selector string `json:"selector,omitempty"`
-	} `json:"status"`
-}
-
-// scaleSchema is the OpenAPI schema of the subresource's objects.
-var scaleSchema = json.RawMessage(`{"type":"object","description":"The number of replicas of an object.","properties":{` +
-	`"spec":{"type":"object","description":"What is wanted.","properties":{` +
-	`"replicas":{"type":"integer","format":"int32","description":"The number of replicas that is wanted."}}},` +
-	`"status":{"type":"object","description":"What there is.","properties":{` +
-	`"replicas":{"type":"integer","format":"int32","description":"The number of replicas that there are."},` +
-	`"selector":{"type":"string","description":"The label selector of the replicas."}}}}}`)
+var scaleKind = Kind{Group: scale.Kind.Group, Version: scale.Kind.Version, Kind: scale.Kind.Kind}.withDefaults()
 
 // scaleColumns are the columns of tables of the subresource, besides Name and Age.
 var scaleColumns = []ColumnInfo{
@@ -69,35 +37,26 @@ var scaleColumns = []ColumnInfo{
 	{Name: "Available", Type: "integer", Format: "int32", Description: "The number of replicas that there are."},
 }
 
-// scaling is a [Scale] without its type.
-type scaling struct {
-	replicas    func(*store.Object) (int32, bool)
-	setReplicas func(*store.Object, int32)
-	observed    func(*store.Object) int32
-	selector    func(*store.Object) string
-}
-
-// scalingOf returns the scaling that given describes, nil for none. The caller may change given
-// later.
-func scalingOf[T any](given *Scale[T]) *scaling {
-	if given == nil {
+// functions returns s without its type, nil for none. The caller may change s later.
+func (s *Scale[T]) functions() *scale.Functions {
+	if s == nil {
 		return nil
 	}
-	s := *given
-	return &scaling{
-		replicas:    func(o *store.Object) (int32, bool) { return s.Replicas(valueOf[T](o)) },
-		setReplicas: func(o *store.Object, n int32) { s.SetReplicas(valueOf[T](o), n) },
-		observed: func(o *store.Object) int32 {
-			if s.Observed == nil {
+	of := *s
+	return &scale.Functions{
+		Replicas:    func(o *store.Object) (int32, bool) { return of.Replicas(valueOf[T](o)) },
+		SetReplicas: func(o *store.Object, n int32) { of.SetReplicas(valueOf[T](o), n) },
+		Observed: func(o *store.Object) int32 {
+			if of.Observed == nil {
 				return 0
 			}
-			return s.Observed(valueOf[T](o))
+			return of.Observed(valueOf[T](o))
 		},
-		selector: func(o *store.Object) string {
-			if s.Selector == nil {
+		Selector: func(o *store.Object) string {
+			if of.Selector == nil {
 				return ""
 			}
-			return s.Selector(valueOf[T](o))
+			return of.Selector(valueOf[T](o))
 		},
 	}
 }
@@ -115,75 +74,39 @@ func (f *form) scaleForm() *form {
 	kind := scaleKind
 	kind.ClusterScoped = f.kind.ClusterScoped
 	return &form{
-		kind: kind, schema: f.schema, meta: func(o *store.Object) metav1.Object { return f.scaleMeta(o) }, typeMeta: f.typeMeta, layout: &scaleLayout{f.layout, f}, columns: scaleColumns,
+		kind: kind, schema: f.schema, meta: func(o *store.Object) metav1.Object { return scale.Meta(f.meta(o)) }, typeMeta: f.typeMeta, layout: f.scale.Layout(f.layout, f.meta), columns: scaleColumns,
 		cells: []func(*store.Object) any{
 			func(o *store.Object) any {
-				if n, ok := f.scale.replicas(o); ok {
+				if n, ok := f.scale.Replicas(o); ok {
 					return n
 				}
 				return nil
 			},
-			func(o *store.Object) any { return f.scale.observed(o) },
+			func(o *store.Object) any { return f.scale.Observed(o) },
 		},
 	}
 }
 
-// scaleLayout encodes objects as their scale.
-type scaleLayout struct {
-	layout.Layout
-	of *form
-}
-
-func (l *scaleLayout) Encode(o *store.Object, resourceVersion string, _ bool) (text []byte, err error) {
-	panicked := usercode.Call("Config.Scale", o.Key, func() { text, err = json.Marshal(l.of.scaleOf(o, resourceVersion)) })
-	if panicked != nil {
-		return nil, panicked
-	}
-	return text, err
-}
-
-// scaleOf returns the scale of an object.
-func (f *form) scaleOf(o *store.Object, resourceVersion string) *scaleObject {
-	s := &scaleObject{ObjectMeta: *f.scaleMeta(o)}
-	s.SetGroupVersionKind(scaleKind.GroupVersionKind())
-	s.SetResourceVersion(resourceVersion)
-	wanted, ok := f.scale.replicas(o)
-	s.Spec.Replicas = wanted
-	if !ok {
-		s.Spec.Replicas = noReplicas
-	}
-	s.Status.Replicas, s.Status.Selector = f.scale.observed(o), f.scale.selector(o)
-	return s
-}
-
-// scaleMeta returns what the scale of an object has of its metadata, in any form. The rest is not for those
-// that may read the scale alone.
-func (f *form) scaleMeta(o *store.Object) *metav1.ObjectMeta {
-	m := f.meta(o)
-	return &metav1.ObjectMeta{Name: m.GetName(), Namespace: m.GetNamespace(), UID: m.GetUID(), CreationTimestamp: m.GetCreationTimestamp()}
-}
-
 // checkScale refuses an object that has no number of replicas to show.
 func (f *form) checkScale(o *store.Object) error {
-	ok := false
-	if err := usercode.Call("Config.Scale", o.Key, func() { _, ok = f.scale.replicas(o) }); err != nil {
+	_, ok, err := f.scale.Get(o)
+	if err != nil {
 		return err
 	}
 	if !ok {
 		return &InvalidError{Kind: scaleKind, Name: f.meta(o).GetName(), Errors: field.ErrorList{
-			field.Required(replicasPath, "the object has no number of replicas"),
+			field.Required(scale.ReplicasPath, "the object has no number of replicas"),
 		}}
 	}
 	return nil
 }
 
 // decodeScale reads a scale that is to be written.
-func (f *form) decodeScale(body []byte, opts *WriteOptions) (*scaleObject, error) {
+func (f *form) decodeScale(body []byte, opts *WriteOptions) (*scale.Object, error) {
 	if err := checkSent(body); err != nil {
 		return nil, err
 	}
-	s := &scaleObject{}
-	strict, err := kjson.UnmarshalStrict(body, s)
+	s, strict, err := scale.Read(body)
 	if err != nil {
 		return nil, &BadRequestError{Reason: "the body is not a valid Scale: " + err.Error(), Cause: err}
 	}
@@ -193,12 +116,12 @@ func (f *form) decodeScale(body []byte, opts *WriteOptions) (*scaleObject, error
 	if err := opts.judge(strict); err != nil {
 		return nil, err
 	}
-	if s.Spec.Replicas == noReplicas {
+	if s.Spec.Replicas == scale.NoReplicas {
 		return nil, badRequest("the object has no number of replicas: set spec.replicas")
 	}
 	if s.Spec.Replicas < 0 {
 		return nil, &InvalidError{Kind: scaleKind, Name: s.Name, Errors: field.ErrorList{
-			field.Invalid(replicasPath, s.Spec.Replicas, "must be greater than or equal to 0"),
+			field.Invalid(scale.ReplicasPath, s.Spec.Replicas, "must be greater than or equal to 0"),
 		}}
 	}
 	return s, nil
@@ -206,7 +129,7 @@ func (f *form) decodeScale(body []byte, opts *WriteOptions) (*scaleObject, error
 
 // scaled returns a draft of old with the number of replicas of a scale. It has the scale's
 // name, uid and resourceVersion, which the update checks like those of any other body.
-func (f *form) scaled(old *store.Object, s *scaleObject) (*store.Object, error) {
+func (f *form) scaled(old *store.Object, s *scale.Object) (*store.Object, error) {
 	draft, err := f.layout.DeepClone(old)
 	if err != nil {
 		return nil, err
@@ -225,12 +148,7 @@ func (f *form) scaled(old *store.Object, s *scaleObject) (*store.Object, error) 
 
 // setReplicas sets the number of replicas of an object.
 func (f *form) setReplicas(o *store.Object, n int32) error {
-	set := false
-	err := usercode.Call("Config.Scale", o.Key, func() {
-		f.scale.setReplicas(o, n)
-		now, ok := f.scale.replicas(o)
-		set = ok && now == n
-	})
+	set, err := f.scale.Set(o, n)
 	if err == nil && !set {
 		err = badRequest("the number of replicas cannot be set: another value is in its place, or around it")
 	}
@@ -260,7 +178,7 @@ type scaleResource struct{ resource }
 func (r *scaleResource) Info() *Info {
 	return &Info{
 		Kind: r.kind, Subresource: scaleSubresource, Object: scaleKind, Verbs: r.verbs(scaleSubresource), Columns: scaleColumns,
-		Schema: scaleSchema, Fields: r.fields.Names(), Decoders: r.decoders, Apply: r.applies(), StrategicMerge: r.mergeScale, Deprecated: r.deprecated,
+		Schema: scale.Schema, Fields: r.fields.Names(), Decoders: r.decoders, Apply: r.applies(), StrategicMerge: r.mergeScale, Deprecated: r.deprecated,
 	}
 }
 

@@ -3,11 +3,9 @@ package registry
 import (
 	"context"
 	"encoding/json"
-	"math"
-	"reflect"
 
+	"github.com/watchmill/watchmill/registry/internal/scale"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/usercode"
 )
 
 // Apply applies a scale: its manager owns the number of replicas from then on, in the object.
@@ -58,8 +56,8 @@ func (c *core) applyScale(ctx context.Context, key string, config []byte, opts W
 // checkReplicas refuses an object that has another number of replicas than an apply has asked for,
 // for example because its kind leaves zero out.
 func (f *form) checkReplicas(o *store.Object, want int32) error {
-	var n int32
-	if err := usercode.Call("Config.Scale", o.Key, func() { n, _ = f.scale.replicas(o) }); err != nil {
+	n, _, err := f.scale.Get(o)
+	if err != nil {
 		return err
 	}
 	if n != want {
@@ -70,48 +68,25 @@ func (f *form) checkReplicas(o *store.Object, want int32) error {
 
 // configOfScale returns the fields of an object that have the number of replicas, with the number
 // of a scale. They are the fields that differ between the object with this number and with another.
-func (c *core) configOfScale(live *store.Object, s *scaleObject) (map[string]any, error) {
-	other := *s
-	if other.Spec.Replicas++; s.Spec.Replicas == math.MaxInt32 {
-		other.Spec.Replicas = 0
-	}
+func (c *core) configOfScale(live *store.Object, s *scale.Object) (map[string]any, error) {
 	wanted, err := c.fieldsOfScaled(live, s)
 	if err != nil {
 		return nil, err
 	}
-	contrast, err := c.fieldsOfScaled(live, &other)
+	contrast, err := c.fieldsOfScaled(live, s.Another())
 	if err != nil {
 		return nil, err
 	}
-	return fieldsThatDiffer(wanted, contrast), nil
+	return scale.Differing(wanted, contrast), nil
 }
 
 // fieldsOfScaled returns the fields of an object with the number of replicas of a scale.
-func (c *core) fieldsOfScaled(live *store.Object, s *scaleObject) (map[string]any, error) {
+func (c *core) fieldsOfScaled(live *store.Object, s *scale.Object) (map[string]any, error) {
 	draft, err := c.scaled(live, s)
 	if err != nil {
 		return nil, err
 	}
 	return c.fieldsOf(draft)
-}
-
-// fieldsThatDiffer returns the fields of an object that another one does not have, or has with
-// other values.
-func fieldsThatDiffer(fields, from map[string]any) map[string]any {
-	differ := map[string]any{}
-	for name, value := range fields {
-		object, isObject := value.(map[string]any)
-		before, wasObject := from[name].(map[string]any)
-		switch {
-		case isObject && wasObject:
-			if inner := fieldsThatDiffer(object, before); len(inner) > 0 {
-				differ[name] = inner
-			}
-		case !reflect.DeepEqual(value, from[name]):
-			differ[name] = value
-		}
-	}
-	return differ
 }
 
 // applyScale passes on the configuration of a scale.
