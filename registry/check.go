@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/registry/internal/fielderrors"
 	"github.com/watchmill/watchmill/registry/internal/objectmeta"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // conflictReason is Kubernetes' text for an update of an older state.
@@ -113,4 +114,20 @@ func (c *core) checkPreconditions(o *store.Object, uid string, revision engine.R
 		return &ConflictError{Key: o.Key, Reason: fmt.Sprintf("Precondition failed: resourceVersion in object meta: %d, which is not that in precondition", o.Revision)}
 	}
 	return nil
+}
+
+// checkGrowth refuses text, which is to replace old, with a [*backend.TooLargeError] if it is larger than
+// opts.MaxBytes and than old. Each patch may add as much as a body has, and what it costs to read and
+// write an object grows with all of it.
+func (c *core) checkGrowth(text []byte, old *store.Object, opts *WriteOptions) error {
+	if opts.MaxBytes == 0 || int64(len(text)) <= opts.MaxBytes {
+		return nil
+	}
+	if old != nil {
+		before, err := c.layout.Encode(old, old.Revision.String(), false)
+		if err != nil || len(text) <= len(before) {
+			return err
+		}
+	}
+	return &backend.TooLargeError{Size: len(text), Limit: int(opts.MaxBytes)}
 }

@@ -23,7 +23,17 @@ type Store[T any] struct {
 	core   *core
 }
 
-// core is a [Store] without its type of objects.
+// core is a [Store] without its type of objects. It has the order of a write's steps; what a step takes that
+// needs no store is in packages of its own:
+//
+//	jsonlimit    which JSON is parsed
+//	layout       values to JSON and back
+//	patch        documents as patches change them
+//	scale        objects as their scales
+//	objectmeta   the rules for metadata
+//	fielderrors  how much of what is wrong is told
+//	convert      the form that storage has
+//	reads        the engine without its type
 type core struct {
 	*form
 	admit  []Admitter
