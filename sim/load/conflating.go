@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/watchmill/watchmill/engine"
 )
@@ -13,6 +14,9 @@ type following struct {
 	// complete is its watch when that had everything; nil before.
 	complete atomic.Pointer[engine.WatchInfo]
 }
+
+// endEvery is the time between two looks at the watches.
+const endEvery = 5 * time.Millisecond
 
 // endFollowing ends the sessions of watchers that follow the engine once their watches have
 // everything, until stop is called. Such a watcher does not know by itself if its last event is lost,
@@ -28,7 +32,7 @@ func (r *run) endFollowing() (stop func()) {
 	if len(watchers) == 0 {
 		return func() {}
 	}
-	return repeat(context.Background(), settleEvery, func() { endComplete(r.engine.Watches, watchers) })
+	return repeat(context.Background(), endEvery, func() { endComplete(r.engine.Watches, watchers) })
 }
 
 // endComplete ends the sessions whose watches have everything.

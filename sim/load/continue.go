@@ -155,7 +155,7 @@ func (w *watcher) restoreCounts(s WatcherPosition) {
 	w.delivered.Store(s.Delivered)
 	w.trail.Conflated, w.trail.Disordered = s.Conflated, s.Misfits
 	w.reconnects, w.relists = s.Resumed, s.Relisted
-	w.breaks.skip(s.Resumed)
+	w.breaks.Skip(s.Resumed)
 	if s.Lost != nil {
 		w.lost, w.failed = s.Lost, true
 	}

@@ -16,6 +16,8 @@
 //	content   makes the objects
 //	storage   stores them and injects faults
 //	pipeline  consumes by a queue
+//	clients   consume by object caches and informers
+//	breaks    are where consumers of a history disconnect
 //	latency   records latencies
 //	states    compares final states
 //	judge     compares what was received with what was written

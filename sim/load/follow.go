@@ -164,7 +164,7 @@ func (w *watcher) reached(rev engine.Revision) error {
 	w.trail.Reach(rev)
 	w.updatePosition(rev)
 	w.mu.Unlock()
-	if w.breaks.due(w.run.progressAt(rev)) {
+	if w.breaks.Due(w.run.progressAt(rev)) {
 		return errReconnect
 	}
 	return w.checkRead()
@@ -181,7 +181,7 @@ func (w *watcher) checkRead() error {
 	switch {
 	case !w.hasEverything():
 		return nil
-	case w.breaks.due(1):
+	case w.breaks.Due(1):
 		return errReconnect
 	}
 	return errRead
@@ -191,7 +191,7 @@ func (w *watcher) checkRead() error {
 // does not disconnect after a conflated event, when its state is not that of any revision.
 func (w *watcher) untilBreak(events []engine.Event[content.Item]) int {
 	for i := range events[:max(0, len(events)-1)] { // reached checks after the last event
-		if events[i].Marks == 0 && w.breaks.due(w.run.progressAt(events[i].Revision)) {
+		if events[i].Marks == 0 && w.breaks.Due(w.run.progressAt(events[i].Revision)) {
 			return i + 1
 		}
 	}

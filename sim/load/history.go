@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/internal/caughtup"
+	"github.com/watchmill/watchmill/sim/load/internal/clients"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/states"
 	"github.com/watchmill/watchmill/sim/scenario"
@@ -168,19 +169,11 @@ type replay struct {
 	written   atomic.Int64
 	finished  atomic.Int64
 	// clients are the watchers without a watch of their own.
-	clients []client
+	clients []clients.Client
 	// finalState is the final state in the backend, valid once everything is written.
 	finalState states.Objects
 	selected   *store.Filter
 	informers  []*informer.SharedInformer[content.Item]
-}
-
-// client is a watcher without a watch of its own.
-type client interface {
-	// consume reads until everything has been read, the watcher is lost, or ctx
-	// is done. written ends when everything is written.
-	consume(ctx, written context.Context)
-	result() *outcome
 }
 
 // Replay writes the changes of a history to an engine while its watchers watch that
@@ -240,7 +233,7 @@ func (r *run) replay(ctx context.Context) (err error) {
 	opening.Wait()
 	for _, o := range h.clients {
 		watching.Go(func() {
-			o.consume(living, r.reading)
+			o.Consume(living, r.reading)
 			h.finished.Add(1)
 		})
 	}
@@ -291,13 +284,7 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.originOf(ctx); err != nil {
 		return err
 	}
-	switch r.history.Via {
-	case ViaObjectCache:
-		return r.openReferences()
-	case ViaInformer:
-		return r.openHandlers()
-	}
-	return nil
+	return r.openClients()
 }
 
 // progressAt returns which part of the history had been written at rev, from 0 to 1.
@@ -357,7 +344,7 @@ func (r *run) replayProgress() ReplayProgress {
 		Finished: int(h.finished.Load()), Watchers: h.Watchers, Delivered: r.delivered(),
 	}
 	for _, o := range h.clients {
-		p.Delivered += o.result().delivered.Load()
+		p.Delivered += o.Result().Delivered.Load()
 	}
 	return p
 }

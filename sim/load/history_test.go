@@ -15,8 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/sim/load/internal/breaks"
+	"github.com/watchmill/watchmill/sim/load/internal/clients"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/states"
 	"github.com/watchmill/watchmill/sim/scenario"
@@ -195,8 +196,7 @@ func TestHistory_ChangesAreDueAfterTheLastInStorage(t *testing.T) {
 // After an event that stands for several the state is not that of its revision, so that a watch from
 // there would not go on with it.
 func TestWatcher_DoesNotDisconnectAfterAConflatedEvent(t *testing.T) {
-	w := &watcher{run: &run{history: &replay{History: &History{Changes: make([]trace.Change, 4)}}}, breaks: newBreaks(1, 0, 1)}
-	w.breaks.next = 0 // due at once
+	w := &watcher{run: &run{history: &replay{History: &History{Changes: make([]trace.Change, 2)}}}, breaks: breaks.New(1, 0, 1)} // due at revision 2
 	events := make([]engine.Event[content.Item], 4)
 	for i := range events {
 		events[i].Revision = engine.Revision(i + 2)
@@ -209,19 +209,19 @@ func TestWatcher_DoesNotDisconnectAfterAConflatedEvent(t *testing.T) {
 func TestReplay_CountsAndNamesWatchersThatDiffer(t *testing.T) {
 	truth := states.Of([]states.Item{file("a", "1", 2), file("b", "1", 3)})
 	rep := &Replayed{Watchers: 1}
-	rep.compareOutcome(&outcome{state: maps.Clone(truth)}, truth)
+	rep.compareOutcome(&clients.Outcome{State: maps.Clone(truth)}, truth)
 	require.True(t, rep.OK())
 	rep = &Replayed{Watchers: 2}
-	rep.compareOutcome(&outcome{number: 0, state: truth}, truth)
-	rep.compareOutcome(&outcome{number: 1, state: states.Of([]states.Item{file("a", "1", 2)})}, truth)
+	rep.compareOutcome(&clients.Outcome{Number: 0, State: truth}, truth)
+	rep.compareOutcome(&clients.Outcome{Number: 1, State: states.Of([]states.Item{file("a", "1", 2)})}, truth)
 	require.False(t, rep.OK())
 	require.Equal(t, 1, rep.Equal)
 	require.Equal(t, []string{`watcher 1 and the backend: "b" is not there and 1 at revision 3`}, rep.Differences)
 
 	rep = &Replayed{Watchers: 2}
-	rep.compareOutcome(&outcome{number: 0, lost: engine.ErrExpired}, truth)
+	rep.compareOutcome(&clients.Outcome{Number: 0, Lost: engine.ErrExpired}, truth)
 	require.Empty(t, rep.Differences, "it is lost, which is counted elsewhere")
-	rep.compareOutcome(&outcome{number: 1, state: truth}, truth)
+	rep.compareOutcome(&clients.Outcome{Number: 1, State: truth}, truth)
 	require.Equal(t, trace.State{"a": "1", "b": "1"}, rep.State, "of the first that is not lost")
 }
 
@@ -322,35 +322,8 @@ func TestReplay_CountsEventsThatDoNotFit(t *testing.T) {
 			for i := range c.events {
 				w.trail.Receive(&c.events[i])
 			}
-			require.Equal(t, c.misfits, r.outcomes()[0].misfits)
+			require.Equal(t, c.misfits, r.outcomes()[0].Misfits)
 		})
-	}
-}
-
-func TestHandlerClient_ANotificationThatDoesNotFitIsAMisfit(t *testing.T) {
-	for name, c := range map[string]struct {
-		kind    engine.EventType
-		key     string
-		rev     engine.Revision
-		misfits int
-	}{
-		"the next":            {engine.Modified, "a", 4, 0},
-		"the end":             {engine.Deleted, "a", 4, 0},
-		"another object":      {engine.Added, "b", 4, 0},
-		"added twice":         {engine.Added, "a", 4, 1},
-		"the same again":      {engine.Modified, "a", 3, 1},
-		"one of before":       {engine.Modified, "a", 2, 1},
-		"the end of nothing":  {engine.Deleted, "b", 4, 1},
-		"a change of nothing": {engine.Modified, "b", 4, 1},
-	} {
-		h := &History{Watchers: 1, Changes: make([]trace.Change, 1)}
-		selected, err := h.filter()
-		require.NoError(t, err)
-		l := &handlerClient{outcome: outcome{state: states.Objects{}}, run: &run{history: &replay{History: h, selected: selected}}}
-		l.receive(informer.Notification[content.Item]{Type: engine.Added, Object: file("a", "1", 3)})
-		require.Zero(t, l.misfits)
-		l.receive(informer.Notification[content.Item]{Type: c.kind, Object: file(c.key, "2", c.rev)})
-		require.Equal(t, c.misfits, l.misfits, name)
 	}
 }
 
@@ -367,45 +340,10 @@ func TestReplay_AClientThatEndsIsLost(t *testing.T) {
 			defer func() { require.NoError(t, r.close()) }()
 			require.NoError(t, r.open(t.Context()))
 			require.NoError(t, r.closeClients())
-			r.history.clients[0].consume(t.Context(), t.Context())
-			require.Error(t, r.history.clients[0].result().lost)
+			r.history.clients[0].Consume(t.Context(), t.Context())
+			require.Error(t, r.history.clients[0].Result().Lost)
 		})
 	}
-}
-
-func TestReferenceReader_AnOlderStateIsAMisfit(t *testing.T) {
-	h := &referenceReader{outcome: outcome{state: states.Objects{}}}
-	two, three := file("a", "1", 2), file("a", "2", 3)
-	for _, o := range []states.Item{nil, two, two, three, nil, nil, three} {
-		h.applyRead("a", o)
-	}
-	require.Zero(t, h.misfits)
-	require.EqualValues(t, 4, h.delivered.Load())
-	h.applyRead("a", two)
-	require.Equal(t, 1, h.misfits)
-}
-
-func TestBreaks_AreSpreadOverTheWholeHistory(t *testing.T) {
-	const n, rounds = 5, 2000
-	quarters := [4]int{}
-	for seed := range uint64(rounds) {
-		b, points := newBreaks(seed, 1, n), 0
-		for step := range 1000 {
-			for progress := float64(step) / 1000; b.due(progress); points++ {
-				quarters[step*4/1000]++
-			}
-		}
-		for b.due(1) {
-			points++
-		}
-		require.Equal(t, n, points)
-	}
-	for _, q := range quarters {
-		require.InDelta(t, n*rounds/4, q, n*rounds/40, "uniform: %v", quarters)
-	}
-	a, b := newBreaks(1, 1, n), newBreaks(1, 2, n)
-	require.NotEqual(t, a.next, b.next, "each consumer has points of its own")
-	require.Equal(t, a.next, newBreaks(1, 1, n).next, "and the same ones again")
 }
 
 // A watcher that was lost before a replay was continued stays lost, for the same
@@ -427,7 +365,7 @@ func TestReplay_ALostWatcherStaysLost(t *testing.T) {
 	w.watchUntilRead(t.Context(), func() {})
 	continued.expect()
 	all := continued.outcomes()
-	require.EqualValues(t, 7, all[0].delivered.Load())
+	require.EqualValues(t, 7, all[0].Delivered.Load())
 	lost := losses(all)
 	require.Len(t, lost, 1)
 	require.Equal(t, "slow consumer", lost[0].Reason)

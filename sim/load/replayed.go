@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/sim/load/internal/clients"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/states"
 	"github.com/watchmill/watchmill/sim/trace"
@@ -85,41 +85,23 @@ func (r *Replayed) OK() bool {
 	return !r.Interrupted && len(r.Lost) == 0 && len(r.Differences) == 0 && r.Misfits == 0 && r.Equal == r.Watchers
 }
 
-// outcome is the result of one watcher. Except for atomic fields it belongs to the
-// watcher's goroutine until that has ended.
-type outcome struct {
-	number int
-	// state is the state to which the watcher's events add up.
-	state states.Objects
-
-	delivered         atomic.Uint64
-	resumed, relisted int
-	conflated         uint64
-	// misfits is how many events did not fit the state.
-	misfits int
-	// lost is why the watch ended, if the watcher did not stop it.
-	lost error
-}
-
-func (o *outcome) result() *outcome { return o }
-
 // outcomes returns the result of every watcher.
-func (r *run) outcomes() (all []*outcome) {
+func (r *run) outcomes() (all []*clients.Outcome) {
 	for w := range r.everyWatcher() {
 		w.trail.End()
 		v := w.trail.Judge(r.expected, judge.Selection(w.sel))
-		o := &outcome{
-			number: len(all), state: w.trail.Objects(), resumed: w.reconnects, relisted: w.relists,
-			conflated: w.trail.Conflated, misfits: int(w.trail.Disordered + v.Lost), lost: w.lost,
+		o := &clients.Outcome{
+			Number: len(all), State: w.trail.Objects(), Resumed: w.reconnects, Relisted: w.relists,
+			Conflated: w.trail.Conflated, Misfits: int(w.trail.Disordered + v.Lost), Lost: w.lost,
 		}
-		if v.Failure != nil && o.misfits == 0 {
-			o.misfits = 1
+		if v.Failure != nil && o.Misfits == 0 {
+			o.Misfits = 1
 		}
-		o.delivered.Store(w.delivered.Load())
+		o.Delivered.Store(w.delivered.Load())
 		all = append(all, o)
 	}
 	for _, c := range r.history.clients {
-		all = append(all, c.result())
+		all = append(all, c.Result())
 	}
 	return all
 }
@@ -141,11 +123,11 @@ func (r *run) replayed(ctx context.Context) (*Replayed, error) {
 		}
 	}
 	for _, o := range all {
-		rep.Delivered += o.delivered.Load()
-		rep.Conflated += o.conflated
-		rep.Resumed += o.resumed
-		rep.Relisted += o.relisted
-		rep.Misfits += o.misfits
+		rep.Delivered += o.Delivered.Load()
+		rep.Conflated += o.Conflated
+		rep.Resumed += o.Resumed
+		rep.Relisted += o.Relisted
+		rep.Misfits += o.Misfits
 	}
 	if rep.Interrupted {
 		return rep, nil
@@ -182,16 +164,16 @@ func lossReason(err error) string {
 }
 
 // losses counts the lost watchers by reason, the most frequent first.
-func losses(all []*outcome) (lost []Loss) {
+func losses(all []*clients.Outcome) (lost []Loss) {
 	for _, o := range all {
-		if o.lost == nil {
+		if o.Lost == nil {
 			continue
 		}
-		reason := lossReason(o.lost)
+		reason := lossReason(o.Lost)
 		i := slices.IndexFunc(lost, func(l Loss) bool { return l.Reason == reason })
 		if i < 0 {
 			i = len(lost)
-			lost = append(lost, Loss{Reason: reason, Err: o.lost})
+			lost = append(lost, Loss{Reason: reason, Err: o.Lost})
 		}
 		lost[i].Watchers++
 	}
@@ -210,7 +192,7 @@ func (r *Replayed) differ(what, where string) {
 
 // compare compares the backend's state with that of the history, and the states of the
 // engine and of the watchers with the backend's.
-func (r *run) compare(ctx context.Context, rep *Replayed, all []*outcome) error {
+func (r *run) compare(ctx context.Context, rep *Replayed, all []*clients.Outcome) error {
 	h := r.history
 	rep.Objects = len(h.finalState)
 	final := trace.State{}
@@ -242,18 +224,18 @@ func (r *run) compare(ctx context.Context, rep *Replayed, all []*outcome) error 
 }
 
 // compareOutcome compares a watcher's state, unless it is lost.
-func (r *Replayed) compareOutcome(o *outcome, truth states.Objects) {
-	if o.lost != nil {
+func (r *Replayed) compareOutcome(o *clients.Outcome, truth states.Objects) {
+	if o.Lost != nil {
 		return
 	}
 	if r.State == nil {
-		r.State = make(trace.State, len(o.state))
-		for key, object := range o.state {
+		r.State = make(trace.State, len(o.State))
+		for key, object := range o.State {
 			r.State[key] = object.Value.Version
 		}
 	}
-	if d := states.Difference(o.state, truth); d != "" {
-		r.differ(fmt.Sprintf("watcher %d and the backend", o.number), d)
+	if d := states.Difference(o.State, truth); d != "" {
+		r.differ(fmt.Sprintf("watcher %d and the backend", o.Number), d)
 		return
 	}
 	r.Equal++

@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
+	"github.com/watchmill/watchmill/sim/load/internal/breaks"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/load/internal/pipeline"
@@ -79,7 +80,7 @@ type watcher struct {
 	following atomic.Pointer[following] // its session, nil between two
 	resumed   bool                      // it has just disconnected
 	updated   bool                      // the session has had an update
-	breaks    breaks                    // where in a history it disconnects
+	breaks    breaks.Points             // where in a history it disconnects
 	pipeline  *pipeline.Pipeline        // the queue through which its events pass, nil if none
 	ready     func()
 	// position is what a replay saves; mu guards it.
@@ -110,7 +111,7 @@ func newWatcher(r *run, g *watchers, number, index int) *watcher {
 		w.trail.KeepObjects() // which shows whether the events of a difference, which trails do not count, have come
 	}
 	if r.history != nil {
-		w.breaks = newBreaks(r.plan.Seed, uint64(index), r.history.Breaks)
+		w.breaks = breaks.New(r.plan.Seed, uint64(index), r.history.Breaks)
 		if r.history.Resume != nil {
 			w.restoreCounts(r.history.Resume.Watchers[index])
 		}
